@@ -1,0 +1,99 @@
+"""What a law sees: whitened rows, the velocity before, and the numbers of each contact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..solvers.rows import Floats, Rows, pushed, speeds
+
+RESOLVED = "resolved"
+FINISHED_INELASTICALLY = "finished_inelastically"
+INFEASIBLE = "infeasible"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Contacts:
+    """One impact in coordinates where the mass matrix is the identity.
+
+    Separation speeds are `u = rows x + boundary`; negative means approaching. Impulses push along the rows:
+    `x+ = x + rows^T lam`. Tangent rows come `t` to a contact: contact k owns rows k*t to k*t + t - 1.
+    """
+
+    rows: Rows
+    velocity: Floats  # (n, d) whitened
+    boundary: Floats  # (m,) the boundary's own normal speed
+    restitution: Floats  # (m,) in 0..1
+    friction: Floats  # (m,) not negative
+    tangents: Rows | None = None
+    tangent_boundary: Floats | None = None  # (m * t,)
+
+    @property
+    def count(self) -> int:
+        """Number of contacts m."""
+        return len(self.boundary)
+
+    def speeds(self, velocity: Floats | None = None) -> Floats:
+        """Separation speed of every contact, (m,)."""
+        return speeds(self.rows, self.velocity if velocity is None else velocity, self.boundary)
+
+    def tangent_speeds(self, velocity: Floats | None = None) -> Floats:
+        """Slip speed along every tangent row, (m, t)."""
+        if self.tangents is None or self.tangent_boundary is None:
+            return np.zeros((self.count, 0))
+        x = self.velocity if velocity is None else velocity
+        return speeds(self.tangents, x, self.tangent_boundary).reshape(self.count, -1)
+
+    def after(self, normal: Floats, tangent: Floats | None = None) -> Floats:
+        """Whitened velocity after the given impulses."""
+        x = pushed(self.rows, normal, self.velocity)
+        if tangent is not None and self.tangents is not None:
+            x = pushed(self.tangents, np.ascontiguousarray(tangent).ravel(), x)
+        return x
+
+    def delassus(self) -> sp.csr_matrix:
+        """`A = J M^-1 J^T`, (m, m) sparse."""
+        g = self.matrix()
+        return sp.csr_matrix(g @ g.T)
+
+    def matrix(self) -> sp.csr_matrix:
+        """The whitened rows as a scipy matrix, (m, n*d)."""
+        return as_matrix(self.rows)
+
+    def with_restitution(self, value: float | Floats) -> Contacts:
+        """The same impact with other coefficients of restitution."""
+        return replace(self, restitution=np.broadcast_to(float_array(value), (self.count,)).copy())
+
+    def moving(self, velocity: Floats) -> Contacts:
+        """The same contacts with another (whitened) velocity before impact."""
+        return replace(self, velocity=velocity)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Impulses:
+    """What a law returns.
+
+    `certificate` is the largest relative residual of the equations that define the law: for laws built on the
+    cone problem `max |min(A_ii y_i, (A y + c)_i)| / max |c|` over all their solves.
+    """
+
+    normal: Floats  # (m,)
+    tangent: Floats | None = None  # (m, t), only from laws with their own friction
+    iterations: int = 0
+    status: str = RESOLVED
+    certificate: float = 0.0
+    messages: tuple[str, ...] = field(default=())
+
+
+def as_matrix(rows: Rows) -> sp.csr_matrix:
+    """Rows as a scipy CSR matrix over n*d columns."""
+    d = rows.val.shape[1]
+    columns = (rows.body[:, None] * d + np.arange(d)).ravel()
+    shape = (len(rows.ptr) - 1, (len(rows.touch_ptr) - 1) * d)
+    return sp.csr_matrix((rows.val.ravel(), columns, rows.ptr * d), shape=shape)
+
+
+def float_array(value: float | Floats) -> Floats:
+    return np.asarray(value, dtype=np.float64)

@@ -1,0 +1,199 @@
+"""Discs and spheres that touch, as impact problems."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from ..errors import ProblemError
+from ..solvers.rows import Floats, Ints
+from . import checks
+from .problem import ImpactProblem
+
+
+def discs(
+    positions: Any,
+    radii: Any,
+    masses: Any,
+    velocities: Any,
+    *,
+    tolerance: float = 1e-6,
+    planes: Any = (),
+    boundary_speed: Any = None,
+    restitution: Any = 1.0,
+    friction: Any = None,
+    inertias: Any = None,
+    symmetries: Any = (),
+    name: str = "discs",
+) -> ImpactProblem:
+    """Every touching pair of discs, and every disc that touches a plane.
+
+    positions (n, 2); velocities (n, 2) for discs that do not turn, (n, 3) with the spin last for discs that do
+    (inertia m r^2 / 2 unless given). Two discs touch if their gap is at most `tolerance` times the smaller
+    radius. `planes` are (point, unit normal) pairs of fixed half-planes, the normal pointing at the discs.
+    Contacts come sorted by body numbers, those with planes last; normals point from first body to second.
+    """
+    return _balls(2, 0.5, positions, radii, masses, velocities, tolerance, planes, inertias).build(
+        boundary_speed, restitution, friction, symmetries, name
+    )
+
+
+def spheres(
+    positions: Any,
+    radii: Any,
+    masses: Any,
+    velocities: Any,
+    *,
+    tolerance: float = 1e-6,
+    planes: Any = (),
+    boundary_speed: Any = None,
+    restitution: Any = 1.0,
+    friction: Any = None,
+    inertias: Any = None,
+    symmetries: Any = (),
+    name: str = "spheres",
+) -> ImpactProblem:
+    """Every touching pair of spheres, and every sphere that touches a plane: `discs` in space.
+
+    velocities (n, 3), or (n, 6) with the angular velocity last (inertia 2 m r^2 / 5 unless given).
+    """
+    return _balls(3, 0.4, positions, radii, masses, velocities, tolerance, planes, inertias).build(
+        boundary_speed, restitution, friction, symmetries, name
+    )
+
+
+class _balls:
+    """Checks the input, finds the contacts, and lays out their rows."""
+
+    def __init__(
+        self,
+        dim: int,
+        inertia_factor: float,
+        positions: Any,
+        radii: Any,
+        masses: Any,
+        velocities: Any,
+        tolerance: float,
+        planes: Any,
+        inertias: Any,
+    ) -> None:
+        self.dim = dim
+        self.positions = checks.finite("positions", positions)
+        if self.positions.ndim != 2 or self.positions.shape[1] != dim:
+            raise ProblemError("positions", f"shape {self.positions.shape}", f"shape (bodies, {dim})")
+        n = len(self.positions)
+        checks.not_empty("positions", n)
+        self.radii = checks.positive("radii", _one_each("radii", radii, n))
+        self.masses = checks.positive("masses", _one_each("masses", masses, n))
+        self.velocity = checks.finite("velocities", velocities)
+        spin = 1 if dim == 2 else 3
+        if self.velocity.shape not in ((n, dim), (n, dim + spin)):
+            raise ProblemError(
+                "velocities",
+                f"shape {self.velocity.shape}",
+                f"shape ({n}, {dim}), or ({n}, {dim + spin}) with spin",
+            )
+        self.turning = self.velocity.shape[1] > dim
+        inertia = inertia_factor * self.masses * self.radii**2 if inertias is None else inertias
+        self.inertia = checks.positive("inertias", _one_each("inertias", inertia, n))
+        if not (np.isfinite(tolerance) and tolerance >= 0):
+            raise ProblemError("tolerance", tolerance, "a number not below 0")
+        self.pairs, self.normals = self._touching(tolerance)
+        self._add_planes(planes, tolerance)
+        if len(self.pairs) == 0:
+            raise ProblemError(
+                "positions", "bodies that do not touch", f"a gap of at most tolerance={tolerance:g} radii"
+            )
+
+    def _touching(self, tolerance: float) -> tuple[Ints, Floats]:
+        reach = 2 * self.radii.max() + tolerance * self.radii.min()
+        pairs = cKDTree(self.positions).query_pairs(reach, output_type="ndarray").astype(np.int64)
+        pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+        offset = self.positions[pairs[:, 1]] - self.positions[pairs[:, 0]]
+        distance = np.linalg.norm(offset, axis=1)
+        gap = distance - self.radii[pairs].sum(axis=1)
+        near = gap <= tolerance * self.radii[pairs].min(axis=1)
+        if (distance[near] == 0).any():
+            a, b = pairs[near][np.argmin(distance[near])]
+            raise ProblemError("positions", f"bodies {a} and {b} at one point", "distinct centres")
+        return pairs[near], offset[near] / distance[near, None]
+
+    def _add_planes(self, planes: Any, tolerance: float) -> None:
+        for k, plane in enumerate(planes):
+            try:
+                point, normal = (checks.finite(f"planes[{k}]", part) for part in plane)
+            except (TypeError, ValueError) as problem:
+                if isinstance(problem, ProblemError):
+                    raise
+                raise ProblemError(f"planes[{k}]", plane, "a pair (point, unit normal)") from None
+            length = np.linalg.norm(normal)
+            if point.shape != (self.dim,) or normal.shape != (self.dim,) or abs(length - 1) > 1e-6:
+                raise ProblemError(f"planes[{k}]", plane, f"a point and a unit normal in {self.dim} dimensions")
+            gap = (self.positions - point) @ normal - self.radii
+            touching = np.flatnonzero(gap <= tolerance * self.radii)
+            ends = np.stack([np.full(len(touching), -1), touching], axis=1)
+            self.pairs = np.concatenate([self.pairs, ends])
+            self.normals = np.concatenate([self.normals, np.tile(normal / length, (len(touching), 1))])
+
+    def build(
+        self, boundary_speed: Any, restitution: Any, friction: Any, symmetries: Any, name: str
+    ) -> ImpactProblem:
+        n, d = self.velocity.shape
+        mass = np.repeat(self.masses[:, None], d, axis=1)
+        if self.turning:
+            mass[:, self.dim :] = self.inertia[:, None]
+        tangents = self._directions(tangents_of(self.normals))
+        return ImpactProblem.from_blocks(
+            mass=mass,
+            bodies=self.pairs,
+            rows=self._directions(self.normals[:, None, :])[:, 0],
+            velocity=self.velocity,
+            boundary_speed=boundary_speed,
+            restitution=restitution,
+            friction=friction,
+            tangents=tangents,
+            positions=self.positions,
+            symmetries=symmetries,
+            name=name,
+        )
+
+    def _directions(self, direction: Floats) -> Floats:
+        """Rows (m, t, 2, d) of the relative velocity, second body minus first, along (m, t, dim) directions."""
+        m, t, dim = direction.shape
+        d = self.velocity.shape[1]
+        rows = np.zeros((m, t, 2, d))
+        rows[:, :, 0, :dim] = -direction
+        rows[:, :, 1, :dim] = direction
+        if not self.turning:
+            return rows
+        for side, sign in ((0, 1.0), (1, -1.0)):
+            # The arm from the centre to the contact is +r n for the first body, -r n for the second.
+            r = np.where(self.pairs[:, side] >= 0, self.radii[self.pairs[:, side]], 0.0)
+            arm = (sign * r[:, None] * self.normals)[:, None, :]
+            outward = -1.0 if side == 0 else 1.0
+            if dim == 2:
+                turn = arm[..., 0] * direction[..., 1] - arm[..., 1] * direction[..., 0]
+                rows[:, :, side, 2] = outward * turn
+            else:
+                rows[:, :, side, 3:] = outward * np.cross(np.broadcast_to(arm, direction.shape), direction)
+        return rows
+
+
+def tangents_of(normals: Floats) -> Floats:
+    """Orthonormal tangents (m, t, dim) of unit normals (m, dim): one in the plane, two in space."""
+    if normals.shape[1] == 2:
+        return np.stack([-normals[:, 1], normals[:, 0]], axis=1)[:, None, :]
+    helper = np.zeros_like(normals)
+    helper[np.arange(len(normals)), np.argmin(np.abs(normals), axis=1)] = 1.0
+    first = np.cross(normals, helper)
+    first /= np.linalg.norm(first, axis=1)[:, None]
+    return np.stack([first, np.cross(normals, first)], axis=1)
+
+
+def _one_each(field: str, value: Any, n: int) -> Floats:
+    array = checks.finite(field, value)
+    if array.shape not in ((), (1,), (n,)):
+        raise ProblemError(field, f"shape {array.shape}", f"one number or one for each of {n} bodies")
+    return np.broadcast_to(array, (n,)).copy()

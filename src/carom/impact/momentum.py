@@ -1,0 +1,70 @@
+"""Linear and angular momentum of a problem, and how well an answer keeps them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..solvers.rows import Floats
+from .problem import ImpactProblem
+
+
+def generators(problem: ImpactProblem) -> dict[str, Floats]:
+    """Rigid motions (n, d) by name; the momentum along each is `sum(motion * M v)`.
+
+    Angular ones need the bodies' positions. A problem given as matrices has none: its components have no
+    known meaning.
+    """
+    n, d = problem.block
+    place = problem.positions
+    if place is None:
+        return {}
+    dim = place.shape[1]
+    motions: dict[str, Floats] = {}
+    for k in range(min(dim, d)):
+        motion = np.zeros((n, d))
+        motion[:, k] = 1.0
+        motions["linear " + "xyz"[k]] = motion
+    if d < 2 or dim < 2:
+        return motions
+    for k in (2,) if dim == 2 else (0, 1, 2):
+        axis = np.eye(3)[k]
+        arm = np.zeros((n, 3))
+        arm[:, :dim] = place
+        motion = np.zeros((n, d))
+        motion[:, :dim] = np.cross(axis, arm)[:, :dim]
+        if d > dim:
+            motion[:, dim:] = axis[dim:] if dim == 2 else axis
+        motions["angular " + "xyz"[k]] = motion
+    return motions
+
+
+def momentum_violation(
+    problem: ImpactProblem, velocity: Floats, normal: Floats, tangent: Floats | None
+) -> float:
+    """Largest relative error of the momentum balance.
+
+    Two things are measured: every component obeys `M (v+ - v) = J^T lam`, and along each rigid motion the
+    change of momentum is the impulse of the world alone, so contacts between bodies add nothing.
+    """
+    n = problem.block[0]
+    change = problem.mass.times(velocity.reshape(problem.block) - problem.block_velocity)
+    pushed = problem.rows.transpose_times(normal, n)
+    world = problem.rows.transpose_times(np.where(_alone(problem.rows.ptr), normal, 0.0), n)
+    if tangent is not None and problem.tangents is not None:
+        flat = np.ascontiguousarray(tangent).ravel()
+        pushed += problem.tangents.transpose_times(flat, n)
+        world += problem.tangents.transpose_times(np.where(_alone(problem.tangents.ptr), flat, 0.0), n)
+    before = problem.mass.times(problem.block_velocity)
+    size = max(np.abs(before).max(), np.abs(pushed).max(), np.finfo(float).tiny)
+    worst = np.abs(change - pushed).max() / size
+    for motion in generators(problem).values():
+        reach = max(np.abs(motion).max(), np.finfo(float).tiny)
+        total = np.abs(motion * change).sum() + np.abs(motion * before).sum()
+        error = abs((motion * (change - world)).sum())
+        worst = max(worst, error / max(total, size * reach))
+    return float(worst)
+
+
+def _alone(ptr: Floats) -> Floats:
+    """Contacts with the world: they touch one body."""
+    return np.diff(ptr) == 1

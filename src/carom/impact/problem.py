@@ -1,0 +1,426 @@
+"""ImpactProblem: bodies, contacts and velocities at the instant of impact."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..errors import ProblemError
+from ..solvers.rows import Floats, Ints, rows_times, rows_transpose_times
+from . import checks
+from .contacts import Contacts
+from .mass import BlockMass, DiagonalMass, GeneralMass, Mass
+
+
+@dataclass(frozen=True, eq=False)
+class PhysicalRows:
+    """Jacobian rows in the user's coordinates, one d-vector for each body that a row touches."""
+
+    ptr: Ints
+    body: Ints
+    val: Floats
+
+    def times(self, v: Floats) -> Floats:
+        """`J v` for v of shape (n, d)."""
+        return rows_times(self.ptr, self.body, self.val, v)
+
+    def transpose_times(self, y: Floats, n: int) -> Floats:
+        """`J^T y`, of shape (n, d)."""
+        return rows_transpose_times(self.ptr, self.body, self.val, y, n)
+
+
+@dataclass(frozen=True, eq=False)
+class Symmetry:
+    """A symmetry of a problem: body b goes to `bodies[b]` and velocities map linearly, v -> S v.
+
+    `matrix` is S, one (d, d) block for each body (n, d, d), or a single (d, d) for all of them.
+    """
+
+    bodies: Ints
+    matrix: Floats
+    name: str = "symmetry"
+
+    def image(self, v: Floats) -> Floats:
+        """The image of velocities of shape (n, d)."""
+        out = np.empty_like(v)
+        out[self.bodies] = np.einsum("...ij,...j->...i", self.matrix, v)
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class ImpactProblem:
+    """One instant of simultaneous impact. Immutable; build it with one of the constructors.
+
+    Separation speed of contact i: `u_i = J_i v + boundary_speed_i`, negative when approaching.
+    """
+
+    mass: Mass
+    rows: PhysicalRows
+    velocity: Floats  # in the shape in which it was given
+    boundary_speed: Floats  # (m,)
+    restitution: Floats  # (m,)
+    friction: Floats  # (m,)
+    tangents: PhysicalRows | None = None
+    tangent_speed: Floats | None = None  # (m, t)
+    positions: Floats | None = None  # (n, 1..3) centres, for angular momentum and pictures
+    symmetries: tuple[Symmetry, ...] = ()
+    name: str = "impact problem"
+    block: tuple[int, int] = (0, 1)  # (n bodies, d components)
+
+    # -- constructors --------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_matrices(
+        cls,
+        mass: Any,
+        jacobian: Any,
+        velocity: Any,
+        boundary_speed: Any = None,
+        restitution: Any = 1.0,
+        friction: Any = None,
+        *,
+        tangents: Any = None,
+        tangent_speed: Any = None,
+        name: str = "matrices",
+    ) -> ImpactProblem:
+        """Any mechanical system: mass (N, N) or its diagonal (N,), jacobian (m, N), velocity of N numbers.
+
+        Dense or scipy.sparse. `tangents` are the rows of friction, (m, N), (m * t, N) or (m, t, N), with t rows
+        to a contact: one in the plane, two orthogonal ones in space.
+        """
+        v = checks.finite("velocity", velocity)
+        n = v.size
+        checks.not_empty("velocity", n)
+        matrix = checks.rows_matrix("jacobian", jacobian, n)
+        m = matrix.shape[0]
+        tangent_matrix = None
+        if tangents is not None:
+            tangent_matrix = checks.tangent_matrix(tangents, m, n)
+        built = cls._build(
+            mass=_mass_from_matrix(mass, n),
+            rows=_rows_from_matrix(matrix),
+            velocity=v,
+            block=(n, 1),
+            boundary_speed=boundary_speed,
+            restitution=restitution,
+            friction=friction,
+            tangents=None if tangent_matrix is None else _rows_from_matrix(tangent_matrix),
+            tangent_speed=tangent_speed,
+            name=name,
+        )
+        return built
+
+    @classmethod
+    def from_blocks(
+        cls,
+        mass: Any,
+        bodies: Any,
+        rows: Any,
+        velocity: Any,
+        boundary_speed: Any = None,
+        restitution: Any = 1.0,
+        friction: Any = None,
+        *,
+        tangents: Any = None,
+        tangent_speed: Any = None,
+        positions: Any = None,
+        symmetries: Sequence[Symmetry] = (),
+        name: str = "blocks",
+    ) -> ImpactProblem:
+        """The form that a simulator fills.
+
+        velocity (n, d); mass (n,), (n, d) or (n, d, d); bodies (m, 2) with -1 for the world; rows (m, 2, d);
+        tangents (m, t, 2, d). Entries of the world's side are ignored.
+        """
+        v = checks.finite("velocity", velocity)
+        checks.not_empty("velocity", v.size)
+        if v.ndim != 2:
+            raise ProblemError("velocity", f"shape {v.shape}", "shape (bodies, components)")
+        n, d = v.shape
+        pair = checks.body_pairs(bodies, n)
+        m = len(pair)
+        normal = checks.shaped("rows", checks.finite("rows", rows), (m, 2, d))
+        tangent_rows = None
+        if tangents is not None:
+            tangent = checks.finite("tangents", tangents)
+            if tangent.ndim != 4 or tangent.shape[0] != m or tangent.shape[2:] != (2, d):
+                raise ProblemError(
+                    "tangents", f"shape {tangent.shape}", f"shape ({m}, t, 2, {d}) with t = 1 or 2"
+                )
+            t = tangent.shape[1]
+            repeated = np.repeat(pair, t, axis=0)
+            tangent_rows = _rows_from_pairs(repeated, tangent.reshape(m * t, 2, d))
+        place = None if positions is None else checks.finite("positions", positions)
+        if place is not None and (place.ndim != 2 or len(place) != n or place.shape[1] > 3):
+            raise ProblemError("positions", f"shape {place.shape}", f"shape ({n}, 1, 2 or 3)")
+        return cls._build(
+            mass=_mass_from_blocks(mass, n, d),
+            rows=_rows_from_pairs(pair, normal),
+            velocity=v,
+            block=(n, d),
+            boundary_speed=boundary_speed,
+            restitution=restitution,
+            friction=friction,
+            tangents=tangent_rows,
+            tangent_speed=tangent_speed,
+            positions=place,
+            symmetries=tuple(symmetries),
+            name=name,
+        )
+
+    @classmethod
+    def chain(
+        cls,
+        masses: Any,
+        velocities: Any,
+        *,
+        restitution: Any = 1.0,
+        symmetries: Sequence[Symmetry] = (),
+        name: str = "chain",
+    ) -> ImpactProblem:
+        """Touching balls on a line, from left to right; contact i lies between balls i and i + 1."""
+        v = checks.finite("velocities", velocities)
+        checks.not_empty("velocities", v.size)
+        weights = checks.finite("masses", masses).ravel()
+        n = v.size
+        if weights.size != n:
+            raise ProblemError("masses", f"{weights.size} of them", f"one for each of {n} velocities")
+        left = np.arange(n - 1)
+        built = cls.from_blocks(
+            mass=weights,
+            bodies=np.stack([left, left + 1], axis=1),
+            rows=np.tile([[[-1.0], [1.0]]], (n - 1, 1, 1)),
+            velocity=v.reshape(n, 1),
+            restitution=restitution,
+            positions=np.arange(n, dtype=float)[:, None],
+            symmetries=symmetries,
+            name=name,
+        )
+        return replace(built, velocity=checks.frozen(v))
+
+    @classmethod
+    def from_discs(cls, positions: Any, radii: Any, masses: Any, velocities: Any, **options: Any):
+        """Touching discs in the plane: see `carom.impact.geometry.discs`."""
+        from .geometry import discs
+
+        return discs(positions, radii, masses, velocities, **options)
+
+    @classmethod
+    def from_spheres(cls, positions: Any, radii: Any, masses: Any, velocities: Any, **options: Any):
+        """Touching spheres in space: see `carom.impact.geometry.spheres`."""
+        from .geometry import spheres
+
+        return spheres(positions, radii, masses, velocities, **options)
+
+    @classmethod
+    def _build(
+        cls,
+        *,
+        mass: Mass,
+        rows: PhysicalRows,
+        velocity: Floats,
+        block: tuple[int, int],
+        boundary_speed: Any,
+        restitution: Any,
+        friction: Any,
+        tangents: PhysicalRows | None,
+        tangent_speed: Any,
+        positions: Floats | None = None,
+        symmetries: tuple[Symmetry, ...] = (),
+        name: str,
+    ) -> ImpactProblem:
+        m = len(rows.ptr) - 1
+        if m == 0:
+            raise ProblemError("contacts", "none", "at least one contact")
+        checks.no_zero_rows("jacobian", rows.ptr, rows.val)
+        mu = checks.per_contact("friction", 0.0 if friction is None else friction, m, 0.0, None)
+        if tangents is None and mu.any():
+            raise ProblemError("friction", friction, "tangent rows (tangents=...) to go with it")
+        slip = None
+        if tangents is not None:
+            t = (len(tangents.ptr) - 1) // max(m, 1)
+            slip = np.zeros((m, t))
+            if tangent_speed is not None:
+                slip += checks.shaped("tangent_speed", checks.finite("tangent_speed", tangent_speed), (m, t))
+        speed = checks.per_contact(
+            "boundary_speed", 0.0 if boundary_speed is None else boundary_speed, m, None, None
+        )
+        return cls(
+            mass=mass,
+            rows=rows,
+            velocity=checks.frozen(velocity),
+            boundary_speed=checks.frozen(speed),
+            restitution=checks.frozen(checks.per_contact("restitution", restitution, m, 0.0, 1.0)),
+            friction=checks.frozen(mu),
+            tangents=tangents,
+            tangent_speed=None if slip is None else checks.frozen(slip),
+            positions=None if positions is None else checks.frozen(positions),
+            symmetries=symmetries,
+            name=name,
+            block=block,
+        )
+
+    # -- what the problem says -----------------------------------------------------------------------------
+
+    @property
+    def contact_count(self) -> int:
+        """Number of contacts m."""
+        return len(self.boundary_speed)
+
+    @property
+    def tangent_count(self) -> int:
+        """Tangent rows of each contact: 0, 1 or 2."""
+        return 0 if self.tangent_speed is None else self.tangent_speed.shape[1]
+
+    @property
+    def block_velocity(self) -> Floats:
+        """The velocity as (n, d)."""
+        return self.velocity.reshape(self.block)
+
+    @property
+    def kinetic_energy(self) -> float:
+        """`1/2 v^T M v` before impact."""
+        return self.energy_of(self.velocity)
+
+    def energy_of(self, velocity: Floats) -> float:
+        """`1/2 v^T M v` of any velocity."""
+        v = np.reshape(velocity, self.block)
+        return 0.5 * float(np.vdot(v, self.mass.times(v)))
+
+    def separation_speed(self, velocity: Floats | None = None) -> Floats:
+        """`J v + boundary_speed`, (m,): of the velocity before impact, or of a given one."""
+        v = self.velocity if velocity is None else np.asarray(velocity, dtype=float)
+        return self.rows.times(v.reshape(self.block)) + self.boundary_speed
+
+    def with_(self, **changes: Any) -> ImpactProblem:
+        """A copy with another `velocity`, `restitution`, `friction`, `boundary_speed` or `name`."""
+        m = self.contact_count
+        allowed = {"velocity", "restitution", "friction", "boundary_speed", "name", "symmetries"}
+        checked: dict[str, Any] = {}
+        for key, value in changes.items():
+            if key not in allowed:
+                raise ProblemError("with_", key, "one of " + ", ".join(sorted(allowed)))
+            if key == "velocity":
+                v = checks.finite("velocity", value)
+                if v.size != self.velocity.size:
+                    raise ProblemError("velocity", f"{v.size} numbers", f"{self.velocity.size} numbers")
+                checked[key] = checks.frozen(v)
+            elif key == "restitution":
+                checked[key] = checks.frozen(checks.per_contact(key, value, m, 0.0, 1.0))
+            elif key == "boundary_speed":
+                checked[key] = checks.frozen(checks.per_contact(key, value, m, None, None))
+            elif key == "friction":
+                mu = checks.per_contact(key, value, m, 0.0, None)
+                if self.tangents is None and mu.any():
+                    raise ProblemError("friction", value, "a problem with tangent rows")
+                checked[key] = checks.frozen(mu)
+            else:
+                checked[key] = value
+        return replace(self, **checked)
+
+    def permuted(self, order: Any) -> ImpactProblem:
+        """The same problem with its contacts in another order: new contact i is old contact `order[i]`."""
+        order = np.asarray(order, dtype=np.int64)
+        t = self.tangent_count
+        tangents = self.tangents
+        if tangents is not None:
+            tangents = _take_rows(tangents, (order[:, None] * t + np.arange(t)).ravel())
+        return replace(
+            self,
+            rows=_take_rows(self.rows, order),
+            boundary_speed=checks.frozen(self.boundary_speed[order]),
+            restitution=checks.frozen(self.restitution[order]),
+            friction=checks.frozen(self.friction[order]),
+            tangents=tangents,
+            tangent_speed=None if self.tangent_speed is None else checks.frozen(self.tangent_speed[order]),
+        )
+
+    @cached_property
+    def contacts(self) -> Contacts:
+        """The problem as laws see it, in whitened coordinates."""
+        tangents = None
+        slip = None
+        if self.tangents is not None and self.tangent_speed is not None:
+            t = self.tangents
+            tangents = self.mass.whiten_rows(t.ptr, t.body, t.val)
+            slip = np.ascontiguousarray(self.tangent_speed).ravel()
+        return Contacts(
+            rows=self.mass.whiten_rows(self.rows.ptr, self.rows.body, self.rows.val),
+            velocity=self.mass.whiten(self.block_velocity),
+            boundary=self.boundary_speed,
+            restitution=self.restitution,
+            friction=self.friction,
+            tangents=tangents,
+            tangent_boundary=slip,
+        )
+
+    # -- files ---------------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> Path:
+        """Writes .json or .npz, by the file's ending."""
+        from .files import save
+
+        return save(self, Path(path))
+
+    @classmethod
+    def load(cls, path: str | Path) -> ImpactProblem:
+        """Reads .json or .npz, by the file's ending."""
+        from .files import load
+
+        return load(Path(path))
+
+
+def _mass_from_matrix(mass: Any, n: int) -> Mass:
+    if sp.issparse(mass) or np.ndim(mass) == 2:
+        matrix = checks.symmetric(mass, n)
+        off = sp.csr_matrix(matrix - sp.diags(matrix.diagonal()))
+        off.eliminate_zeros()
+        if off.nnz:
+            return GeneralMass(matrix)
+        mass = matrix.diagonal()
+    diagonal = checks.finite("mass", mass).ravel()
+    if diagonal.size != n:
+        raise ProblemError("mass", f"{diagonal.size} numbers", f"shape ({n}, {n}) or ({n},)")
+    return DiagonalMass(checks.positive("mass", diagonal)[:, None])
+
+
+def _mass_from_blocks(mass: Any, n: int, d: int) -> Mass:
+    values = checks.finite("mass", mass)
+    if values.shape == (n, d, d) and d > 1:
+        if np.abs(values - values.swapaxes(1, 2)).max(initial=0.0) > 1e-12 * np.abs(values).max():
+            raise ProblemError("mass", values, "symmetric blocks")
+        return BlockMass(values)
+    if values.shape == (n,):
+        values = np.repeat(values[:, None], d, axis=1)
+    if values.shape == (n, 1, 1):
+        values = values[:, :, 0]
+    if values.shape != (n, d):
+        raise ProblemError("mass", f"shape {values.shape}", f"shape ({n},), ({n}, {d}) or ({n}, {d}, {d})")
+    return DiagonalMass(checks.positive("mass", values))
+
+
+def _rows_from_matrix(matrix: sp.csr_matrix) -> PhysicalRows:
+    return PhysicalRows(
+        checks.frozen(matrix.indptr.astype(np.int64)),
+        checks.frozen(matrix.indices.astype(np.int64)),
+        checks.frozen(np.asarray(matrix.data, dtype=float)[:, None]),
+    )
+
+
+def _rows_from_pairs(pair: Ints, rows: Floats) -> PhysicalRows:
+    inside = pair >= 0
+    ptr = np.concatenate([[0], np.cumsum(inside.sum(axis=1))]).astype(np.int64)
+    return PhysicalRows(checks.frozen(ptr), checks.frozen(pair[inside]), checks.frozen(rows[inside]))
+
+
+def _take_rows(rows: PhysicalRows, order: Ints) -> PhysicalRows:
+    width = np.diff(rows.ptr)[order]
+    ptr = np.concatenate([[0], np.cumsum(width)]).astype(np.int64)
+    entry = np.arange(ptr[-1]) - np.repeat(ptr[:-1] - rows.ptr[order], width)
+    return PhysicalRows(ptr, rows.body[entry], rows.val[entry])

@@ -1,0 +1,145 @@
+"""ImpactSolution: the velocities after impact, and the solution's own examination."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..solvers.rows import Floats
+from .momentum import momentum_violation
+from .problem import ImpactProblem
+
+ENERGY_BOUND = 1e-10
+MOMENTUM_BOUND = 1e-12
+SPEED_BOUND = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class ImpactSolution:
+    """The answer of one law to one problem. Immutable."""
+
+    problem: ImpactProblem
+    law: str
+    velocity: Floats  # after impact, in the shape in which the problem's was given
+    impulse: Floats  # (m,) normal, >= 0 where the law is one-sided
+    friction_impulse: Floats | None  # (m, t) along the tangent rows
+    iterations: int
+    status: str  # resolved, finished_inelastically or infeasible
+    certificate: float  # largest relative residual of the law's own equations
+    messages: tuple[str, ...] = ()
+
+    @cached_property
+    def separation_speed(self) -> Floats:
+        """`J v+ + boundary_speed`, (m,): negative would mean that bodies still approach."""
+        return self.problem.separation_speed(self.velocity)
+
+    @property
+    def kinetic_energy(self) -> float:
+        """`1/2 v^T M v` after impact."""
+        return self.problem.energy_of(self.velocity)
+
+    @cached_property
+    def contact_work(self) -> float:
+        """Work of all contact impulses, `sum lam (u- + u+) / 2`, in the frame of each contact.
+
+        With boundaries at rest it is the change of kinetic energy; with moving ones it leaves out what the
+        boundary itself puts in.
+        """
+        before = self.problem.separation_speed()
+        work = 0.5 * float(self.impulse @ (before + self.separation_speed))
+        tangents, slip = self.problem.tangents, self.problem.tangent_speed
+        if self.friction_impulse is not None and tangents is not None and slip is not None:
+            mean = 0.5 * (self.velocity.reshape(self.problem.block) + self.problem.block_velocity)
+            along = tangents.times(mean) + slip.ravel()
+            work += float(self.friction_impulse.ravel() @ along)
+        return work
+
+    def audit(self) -> SolutionAudit:
+        """Energy, momentum, feasibility and one-sidedness, measured."""
+        return SolutionAudit.of(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and lists, for JSON."""
+        return {
+            "law": self.law,
+            "status": self.status,
+            "iterations": self.iterations,
+            "certificate": self.certificate,
+            "velocity": self.velocity.tolist(),
+            "impulse": self.impulse.tolist(),
+            "friction_impulse": None if self.friction_impulse is None else self.friction_impulse.tolist(),
+            "separation_speed": self.separation_speed.tolist(),
+            "messages": list(self.messages),
+            "audit": self.audit().to_dict(),
+        }
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One line of an audit."""
+
+    name: str
+    value: float
+    unit: str
+    bound: str
+    passed: bool
+
+
+@dataclass(frozen=True)
+class SolutionAudit:
+    """What one solution keeps. Printing it gives a table."""
+
+    law: str
+    status: str
+    measures: tuple[Measure, ...]
+
+    @classmethod
+    def of(cls, s: ImpactSolution) -> SolutionAudit:
+        p = s.problem
+        before = p.kinetic_energy
+        scale = max(before, 0.5 * float(np.abs(s.impulse) @ np.abs(p.separation_speed())), np.finfo(float).tiny)
+        change = s.contact_work / scale
+        elastic = bool((p.restitution == 1.0).all() and not p.friction.any())
+        kept = abs(change) <= ENERGY_BOUND if elastic else change <= ENERGY_BOUND
+        momentum = momentum_violation(p, s.velocity, s.impulse, s.friction_impulse)
+        slowest = float(s.separation_speed.min())
+        speed = max(float(np.abs(p.separation_speed()).max()), np.finfo(float).tiny)
+        smallest = float(s.impulse.min())
+        push = max(float(np.abs(s.impulse).max()), np.finfo(float).tiny)
+        measures = [
+            Measure("kinetic energy before", before, "J", "", True),
+            Measure("kinetic energy after", s.kinetic_energy, "J", "", True),
+            Measure(
+                "energy change", change, "relative", "= 0 +- 1e-10" if elastic else "<= 1e-10", kept
+            ),
+            Measure("momentum error", momentum, "relative", "<= 1e-12", momentum <= MOMENTUM_BOUND),
+            Measure(
+                "slowest separation", slowest, "m/s", ">= -1e-9 of speed", slowest >= -SPEED_BOUND * speed
+            ),
+            Measure("smallest impulse", smallest, "N s", ">= 0", smallest >= -1e-12 * push),
+            Measure("certificate", s.certificate, "relative", "<= 1e-10", s.certificate <= 1e-10),
+        ]
+        if s.friction_impulse is not None and p.friction.any():
+            excess = np.linalg.norm(s.friction_impulse, axis=1) - p.friction * s.impulse
+            worst = float(excess.max()) / push
+            # A pyramid's corner reaches sqrt(2) times the disk: allowed by that model, shown all the same.
+            measures.append(Measure("friction beyond mu lam", worst, "relative", "<= 0", worst <= 1e-10))
+        return cls(s.law, s.status, tuple(measures))
+
+    @property
+    def passed(self) -> bool:
+        return all(m.passed for m in self.measures)
+
+    def to_dict(self) -> dict[str, Any]:
+        rows = {m.name: {"value": m.value, "unit": m.unit, "passed": m.passed} for m in self.measures}
+        return {"passed": self.passed, **rows}
+
+    def __str__(self) -> str:
+        lines = [f"law {self.law}, status {self.status} (units are SI if the problem's are)"]
+        for m in self.measures:
+            verdict = "" if not m.bound else ("pass" if m.passed else "FAIL")
+            lines.append(f"  {m.name:<22} {m.value: .6e}  {m.unit:<9} {m.bound:<18} {verdict}".rstrip())
+        return "\n".join(lines)

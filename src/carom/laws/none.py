@@ -1,0 +1,26 @@
+"""No law at all: the baseline that must fail the audit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..impact.contacts import Contacts, Impulses
+from .law import SMITH_2012, Law
+
+
+@dataclass(frozen=True)
+class NoImpulse(Law):
+    """Applies no impulse, so bodies pass into one another."""
+
+    name: ClassVar[str] = "none"
+    title: ClassVar[str] = "no impulse"
+    paper: ClassVar = SMITH_2012
+    claims: ClassVar[frozenset[str]] = frozenset({"SYM", "KIN", "MOM", "ONE"})
+    restitution_models: ClassVar[tuple[str, ...]] = ("energetic", "qce_lcp", "newton", "stronge")
+    own_friction: ClassVar[bool] = True
+
+    def impulses(self, contacts: Contacts) -> Impulses:
+        return Impulses(normal=np.zeros(contacts.count))

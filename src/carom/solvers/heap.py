@@ -1,0 +1,49 @@
+"""A binary min-heap in two arrays, ordered by key and then by item, so that ties are settled the same way."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True)
+def heap_push(keys, items, size, key, item):
+    """Adds an entry; returns the arrays (grown when full) and the new size."""
+    if size == len(keys):
+        bigger_keys, bigger_items = np.empty(2 * size + 16), np.empty(2 * size + 16, np.int64)
+        bigger_keys[:size] = keys
+        bigger_items[:size] = items
+        keys, items = bigger_keys, bigger_items
+    k = size
+    while k > 0:
+        parent = (k - 1) >> 1
+        if keys[parent] < key or (keys[parent] == key and items[parent] <= item):
+            break
+        keys[k], items[k] = keys[parent], items[parent]
+        k = parent
+    keys[k], items[k] = key, item
+    return keys, items, size + 1
+
+
+@njit(cache=True)
+def heap_pop(keys, items, size):
+    """Takes the smallest entry; returns its key, its item and the new size."""
+    key, item = keys[0], items[0]
+    size -= 1
+    last_key, last_item = keys[size], items[size]
+    k = 0
+    while True:
+        child = 2 * k + 1
+        if child >= size:
+            break
+        right = child + 1
+        if right < size and (
+            keys[right] < keys[child] or (keys[right] == keys[child] and items[right] < items[child])
+        ):
+            child = right
+        if last_key < keys[child] or (last_key == keys[child] and last_item <= items[child]):
+            break
+        keys[k], items[k] = keys[child], items[child]
+        k = child
+    keys[k], items[k] = last_key, last_item
+    return key, item, size
