@@ -1,0 +1,50 @@
+"""The moving front of a shock: which contacts approach now, looked for only where velocities changed."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from ..solvers.rows import speed
+
+
+@njit(cache=True)
+def initial_front(rows, x, boundary, tol):
+    """Contacts with u < -tol, ascending, and their speeds."""
+    m = len(boundary)
+    front, u = np.empty(m, np.int64), np.empty(m)
+    k = 0
+    for i in range(m):
+        s = speed(rows, i, x) + boundary[i]
+        if s < -tol:
+            front[k], u[k] = i, s
+            k += 1
+    return front[:k], u[:k]
+
+
+@njit(cache=True)
+def next_front(rows, x, boundary, tol, moved, stamp, generation):
+    """Violators among the contacts of all bodies that the contacts `moved` touch.
+
+    `stamp` marks contacts that were looked at in this generation, so that each is looked at once.
+    """
+    reach = 0
+    for i in moved:
+        for e in range(rows.ptr[i], rows.ptr[i + 1]):
+            b = rows.body[e]
+            reach += rows.touch_ptr[b + 1] - rows.touch_ptr[b]
+    front, u = np.empty(min(reach, len(boundary)), np.int64), np.empty(min(reach, len(boundary)))
+    k = 0
+    for i in moved:
+        for e in range(rows.ptr[i], rows.ptr[i + 1]):
+            b = rows.body[e]
+            for t in range(rows.touch_ptr[b], rows.touch_ptr[b + 1]):
+                j = rows.touch[t]
+                if stamp[j] == generation:
+                    continue
+                stamp[j] = generation
+                s = speed(rows, j, x) + boundary[j]
+                if s < -tol:
+                    front[k], u[k] = j, s
+                    k += 1
+    return front[:k], u[:k]

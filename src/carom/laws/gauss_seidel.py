@@ -1,0 +1,142 @@
+"""Pairwise propagation: one violating contact after another is reflected, as if it were alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numba import njit
+
+from ..errors import ProblemError
+from ..impact.contacts import Contacts, Impulses
+from ..solvers.heap import heap_pop, heap_push
+from ..solvers.rows import push, speed
+from .law import SMITH_2012, Law
+from .pairwise import outcome, threshold
+
+ORDERS = ("index", "random", "worst")
+
+
+@dataclass(frozen=True)
+class GaussSeidel(Law):
+    """Reflects violators one at a time, `lam = -(1 + e) u / A_ii`, until none is left.
+
+    order: "index" sweeps in the order of contacts, "random" shuffles them anew for each sweep (with `seed`),
+    "worst" takes the fastest approach next. The answer depends on it: the law is not symmetric.
+    """
+
+    name: ClassVar[str] = "gauss_seidel"
+    title: ClassVar[str] = "pairwise propagation (Gauss-Seidel)"
+    paper: ClassVar = SMITH_2012
+    claims: ClassVar[frozenset[str]] = frozenset({"BRK", "KIN", "MOM", "ONE", "WAV", "FEA"})
+    restitution_models: ClassVar[tuple[str, ...]] = ("energetic", "qce_lcp", "newton")
+
+    order: str = "index"
+    seed: int = 0
+    tolerance: float = 1e-10  # speeds, relative to the fastest approach
+    max_iterations: int = 0  # single reflections; 0 means 1000 + 2000 m
+
+    def __post_init__(self) -> None:
+        if self.order not in ORDERS:
+            raise ProblemError.unknown("order", self.order, ORDERS)
+
+    def impulses(self, contacts: Contacts) -> Impulses:
+        bound = self.max_iterations or 1000 + 2000 * contacts.count
+        tol = threshold(contacts, self.tolerance)
+        keys = _sweep_keys(contacts.count, self.order, self.seed)
+        lam, x, count, left = _reflect(
+            contacts.rows,
+            contacts.velocity,
+            contacts.boundary,
+            contacts.restitution,
+            keys,
+            self.order == "worst",
+            self.order == "random",
+            tol,
+            bound,
+        )
+        return outcome(contacts, lam, x, count, left, tol, self.name)
+
+
+def _sweep_keys(m: int, order: str, seed: int) -> np.ndarray:
+    if order == "random":
+        return np.random.default_rng(seed).permutation(m).astype(np.float64)
+    return np.arange(m, dtype=np.float64)
+
+
+@njit(cache=True)
+def _reflect(rows, velocity, boundary, restitution, keys, worst, shuffle, tol, bound):
+    """Reflections in the asked order. Returns impulses, velocity, their number, and violators left."""
+    m = len(boundary)
+    x = velocity.copy()
+    lam = np.zeros(m)
+    keys = keys.copy()
+    # Two heaps of violators by key: the sweep under way, and the one after it. Only neighbours of a reflected
+    # contact are looked at again, so the work is that of the reflections and not of the sweeps.
+    heap_key, heap_item = np.empty(max(2 * m, 16)), np.empty(max(2 * m, 16), np.int64)
+    next_item = np.empty(m, np.int64)
+    size, waiting, count = 0, 0, 0
+    queued = np.zeros(m, np.uint8)
+    for i in range(m):
+        u = speed(rows, i, x) + boundary[i]
+        if u < -tol:
+            heap_key, heap_item, size = heap_push(heap_key, heap_item, size, u if worst else keys[i], i)
+            queued[i] = 1
+    while count < bound:
+        if size == 0:
+            if waiting == 0:
+                break
+            if shuffle:
+                keys = _permuted(keys)
+            for k in range(waiting):
+                i = next_item[k]
+                heap_key, heap_item, size = heap_push(heap_key, heap_item, size, keys[i], i)
+            waiting = 0
+        key, i, size = heap_pop(heap_key, heap_item, size)
+        u = speed(rows, i, x) + boundary[i]
+        if worst:
+            if u >= -tol or u != key:
+                continue  # an entry that a later push has overtaken
+        else:
+            queued[i] = 0
+            if u >= -tol:
+                continue
+        impulse = -(1.0 + restitution[i]) * u / rows.diag[i]
+        lam[i] += impulse
+        push(rows, i, impulse, x)
+        count += 1
+        for e in range(rows.ptr[i], rows.ptr[i + 1]):
+            b = rows.body[e]
+            for t in range(rows.touch_ptr[b], rows.touch_ptr[b + 1]):
+                j = rows.touch[t]
+                if not worst and queued[j]:
+                    continue
+                uj = speed(rows, j, x) + boundary[j]
+                if uj >= -tol:
+                    continue
+                if worst:
+                    heap_key, heap_item, size = heap_push(heap_key, heap_item, size, uj, j)
+                elif keys[j] > key:
+                    heap_key, heap_item, size = heap_push(heap_key, heap_item, size, keys[j], j)
+                    queued[j] = 1
+                else:
+                    next_item[waiting] = j
+                    waiting += 1
+                    queued[j] = 1
+    left = size + waiting if count >= bound else 0
+    return lam, x, count, left
+
+
+@njit(cache=True)
+def _permuted(keys):
+    """A fixed-arithmetic shuffle: the same on every machine and for every number of threads."""
+    out = keys.copy()
+    state = np.uint64(88172645463325252) + np.uint64(keys[0])
+    for k in range(len(out) - 1, 0, -1):
+        state ^= state << np.uint64(13)
+        state ^= state >> np.uint64(7)
+        state ^= state << np.uint64(17)
+        j = np.int64(state % np.uint64(k + 1))
+        out[k], out[j] = out[j], out[k]
+    return out

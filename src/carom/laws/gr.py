@@ -1,0 +1,72 @@
+"""Generalized reflections: simultaneity among violators, propagation between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numba import njit
+
+from ..impact.contacts import Contacts, Impulses
+from ..solvers.box import solve_box
+from ..solvers.rows import push
+from .finish import finish_inelastically
+from .front import initial_front, next_front
+from .law import SMITH_2012, Law
+from .pairwise import threshold
+
+
+@dataclass(frozen=True)
+class GR(Law):
+    """Repeats until nothing approaches: V = {u < -tol}; `lam_V = argmin_{y>=0} 1/2 y^T A y + 2 u^T y`; apply.
+
+    Each step mirrors the velocity in the cone of the violators (Smith 2012, alg. 2).
+    """
+
+    name: ClassVar[str] = "gr"
+    title: ClassVar[str] = "generalized reflections"
+    paper: ClassVar = SMITH_2012
+    claims: ClassVar[frozenset[str]] = frozenset({"BRK", "SYM", "KIN", "MOM", "ONE", "FEA"})
+    restitution_models: ClassVar[tuple[str, ...]] = ("energetic", "qce_lcp")
+
+    tolerance: float = 1e-10  # speeds, relative to the fastest approach
+    max_iterations: int = 0  # 0 means 1000 + 100 sqrt(m)
+
+    def impulses(self, contacts: Contacts) -> Impulses:
+        bound = self.max_iterations or 1000 + int(100 * np.sqrt(contacts.count))
+        tol = threshold(contacts, self.tolerance)
+        lam, x, count, left, certificate = reflections(
+            contacts.rows, contacts.velocity, contacts.boundary, tol, bound
+        )
+        if left:
+            reason = f"gr reached its bound of {count} iterations"
+            return finish_inelastically(contacts, lam, x, count, reason, certificate)
+        return Impulses(normal=lam, iterations=count, certificate=certificate)
+
+
+@njit(cache=True)
+def reflections(rows, velocity, boundary, tol, bound):
+    """The GR loop. Work per iteration is that of the front: contacts of bodies that just changed."""
+    m, n = len(boundary), len(rows.touch_ptr) - 1
+    x = velocity.copy()
+    lam = np.zeros(m)
+    parent, label = np.empty(n, np.int64), np.empty(n, np.int64)
+    scratch = np.zeros_like(x)
+    stamp = np.full(m, -1, np.int64)
+    front, u = initial_front(rows, x, boundary, tol)
+    count, worst = 0, 0.0
+    while len(front) > 0 and count < bound:
+        k = len(front)
+        y = np.zeros(k)
+        certificate = solve_box(
+            rows, front, 2.0 * u, np.zeros(k), np.full(k, np.inf), y, False, parent, label, scratch
+        )
+        worst = max(worst, certificate)
+        for j in range(k):
+            if y[j] != 0.0:
+                lam[front[j]] += y[j]
+                push(rows, front[j], y[j], x)
+        front, u = next_front(rows, x, boundary, tol, front, stamp, count)
+        count += 1
+    return lam, x, count, len(front), worst

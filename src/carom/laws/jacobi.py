@@ -1,0 +1,66 @@
+"""Pairwise reflection of all violators at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numba import njit
+
+from ..impact.contacts import Contacts, Impulses
+from ..solvers.rows import push
+from .front import initial_front, next_front
+from .law import SMITH_2012, Law
+from .pairwise import outcome, threshold
+
+
+@dataclass(frozen=True)
+class Jacobi(Law):
+    """Repeats: every violator gets the impulse it would need alone, `-(1 + e) u / A_ii`, all at the same time.
+
+    Symmetric, but neighbours add up: energy can grow without limit, and then the bound ends it.
+    """
+
+    name: ClassVar[str] = "jacobi"
+    title: ClassVar[str] = "pairwise propagation (Jacobi)"
+    paper: ClassVar = SMITH_2012
+    claims: ClassVar[frozenset[str]] = frozenset({"BRK", "SYM", "MOM", "ONE", "FEA"})
+    restitution_models: ClassVar[tuple[str, ...]] = ("energetic", "qce_lcp", "newton")
+
+    tolerance: float = 1e-10  # speeds, relative to the fastest approach
+    max_iterations: int = 1000
+    max_growth: float = 1e6  # of kinetic energy, after which it counts as diverged
+
+    def impulses(self, contacts: Contacts) -> Impulses:
+        tol = threshold(contacts, self.tolerance)
+        lam, x, count, left = _reflect_all(
+            contacts.rows,
+            contacts.velocity,
+            contacts.boundary,
+            contacts.restitution,
+            tol,
+            self.max_iterations,
+            self.max_growth,
+        )
+        return outcome(contacts, lam, x, count, left, tol, self.name)
+
+
+@njit(cache=True)
+def _reflect_all(rows, velocity, boundary, restitution, tol, bound, growth):
+    m = len(boundary)
+    x = velocity.copy()
+    lam = np.zeros(m)
+    stamp = np.full(m, -1, np.int64)
+    front, u = initial_front(rows, x, boundary, tol)
+    limit = growth * (np.sum(x * x) + np.sum(boundary * boundary))
+    count = 0
+    while len(front) > 0 and count < bound and np.sum(x * x) <= limit:
+        for j in range(len(front)):
+            i = front[j]
+            impulse = -(1.0 + restitution[i]) * u[j] / rows.diag[i]
+            lam[i] += impulse
+            push(rows, i, impulse, x)
+        front, u = next_front(rows, x, boundary, tol, front, stamp, count)
+        count += 1
+    return lam, x, count, len(front)

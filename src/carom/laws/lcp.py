@@ -1,0 +1,49 @@
+"""The Newton-law linear complementarity problem over all contacts at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..impact.contacts import INFEASIBLE, Contacts, Impulses
+from ..solvers.cone import solve_cone
+from .finish import finish_inelastically
+from .inelastic import FEASIBLE
+from .law import SMITH_2012, Law
+from .pairwise import threshold
+
+
+@dataclass(frozen=True)
+class LCP(Law):
+    """`0 <= lam perp u+ >= -u-`: every contact reflects, resting ones stick. One cone problem with c = 2 u.
+
+    A contact that separates before the impact may approach after it (u+ >= -u- allows that). As long as one
+    does, the problem is solved again from there; problems without such contacts take one solve.
+    """
+
+    name: ClassVar[str] = "lcp"
+    title: ClassVar[str] = "Newton-law LCP"
+    paper: ClassVar = SMITH_2012
+    claims: ClassVar[frozenset[str]] = frozenset({"SYM", "KIN", "MOM", "ONE", "FEA"})
+    restitution_models: ClassVar[tuple[str, ...]] = ("energetic", "qce_lcp")
+
+    tolerance: float = 1e-10  # speeds, relative to the fastest approach
+    max_iterations: int = 300
+
+    def impulses(self, contacts: Contacts) -> Impulses:
+        tol = threshold(contacts, self.tolerance)
+        u = contacts.speeds()
+        lam, x = 0.0 * u, contacts.velocity
+        worst, count = 0.0, 0
+        while u.min() < -tol:
+            if count == self.max_iterations:
+                reason = f"lcp reached its bound of {count} solves"
+                return finish_inelastically(contacts, lam, x, count, reason, worst)
+            more, certificate = solve_cone(contacts.rows, 2.0 * u)
+            lam = lam + more
+            worst, count = max(worst, certificate), count + 1
+            if certificate > FEASIBLE:
+                return Impulses(normal=lam, iterations=count, certificate=worst, status=INFEASIBLE)
+            x = contacts.after(lam)
+            u = contacts.speeds(x)
+        return Impulses(normal=lam, iterations=count, certificate=worst)
