@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+
+from . import friction as frictions
 from .errors import ProblemError
+from .friction import FrictionModel
 from .impact.contacts import Contacts, Impulses
 from .impact.problem import ImpactProblem
 from .impact.solution import ImpactSolution
 from .laws import Law, make
 from .restitution import model_of, normal_impulses
+
+DEFAULT_FRICTION = "coulomb_fixed_direction"
 
 
 def solve_impact(
@@ -15,22 +23,60 @@ def solve_impact(
     law: str | Law = "gr",
     *,
     restitution_model: str | None = None,
+    friction_model: str | FrictionModel | None = None,
 ) -> ImpactSolution:
     """The velocities after impact under `law`, a name or a configured law.
 
-    The coefficients of restitution and friction are the problem's. `restitution_model` says what they mean:
-    the law's own default if left out (see `carom laws`).
+    The coefficients of restitution and friction are the problem's. The two models say what they mean; left out,
+    they are the law's own (see `carom laws`), and coulomb_fixed_direction for laws without friction of their own.
     """
     if not isinstance(problem, ImpactProblem):
         raise ProblemError("problem", type(problem).__name__, "an ImpactProblem")
     chosen = make(law)
-    result = resolve(problem.contacts, chosen, restitution_model)
+    result = resolve(problem.contacts, chosen, restitution_model, friction_model)
     return _solution(problem, chosen, result)
 
 
-def resolve(contacts: Contacts, law: Law, restitution_model: str | None = None) -> Impulses:
+def resolve(
+    contacts: Contacts,
+    law: Law,
+    restitution_model: str | None = None,
+    friction_model: str | FrictionModel | None = None,
+) -> Impulses:
     """The same on whitened arrays: what a time stepper calls."""
-    return normal_impulses(contacts, law, model_of(law, restitution_model))
+    restitution = model_of(law, restitution_model)
+    chosen = _friction_of(law, friction_model)
+    if chosen is None or not contacts.friction.any():
+        return normal_impulses(contacts, law, restitution)
+    if law.own_friction:
+        return _with_foreign_friction(contacts, law, restitution, chosen)
+    return chosen.resolve(contacts, law, restitution)
+
+
+def _friction_of(law: Law, model: str | FrictionModel | None) -> FrictionModel | None:
+    """The friction model to add, or None where the law brings its own."""
+    if model is None:
+        return None if law.own_friction else frictions.make(DEFAULT_FRICTION)
+    if model == frictions.OWN:
+        if not law.own_friction:
+            raise ProblemError("friction_model", model, f"one of {', '.join(frictions.MODELS)} with law {law.name!r}")
+        return None
+    return frictions.make(model)
+
+
+def _with_foreign_friction(
+    contacts: Contacts, law: Law, restitution: str, chosen: FrictionModel
+) -> Impulses:
+    """A law that has its own friction, run without it, and another model added."""
+
+    class Frictionless(Law):
+        name, own_friction, restitution_models = law.name, False, law.restitution_models
+
+        def impulses(self, given: Contacts) -> Impulses:
+            bare = law.impulses(replace(given, friction=np.zeros(given.count)))
+            return replace(bare, tangent=None)
+
+    return chosen.resolve(contacts, Frictionless(), restitution)
 
 
 def _solution(problem: ImpactProblem, law: Law, result: Impulses) -> ImpactSolution:

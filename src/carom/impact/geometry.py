@@ -118,6 +118,7 @@ class _balls:
         if (distance[near] == 0).any():
             a, b = pairs[near][np.argmin(distance[near])]
             raise ProblemError("positions", f"bodies {a} and {b} at one point", "distinct centres")
+        self.gaps = gap[near]
         return pairs[near], offset[near] / distance[near, None]
 
     def _add_planes(self, planes: Any, tolerance: float) -> None:
@@ -136,6 +137,7 @@ class _balls:
             ends = np.stack([np.full(len(touching), -1), touching], axis=1)
             self.pairs = np.concatenate([self.pairs, ends])
             self.normals = np.concatenate([self.normals, np.tile(normal / length, (len(touching), 1))])
+            self.gaps = np.concatenate([self.gaps, gap[touching]])
 
     def build(
         self, boundary_speed: Any, restitution: Any, friction: Any, symmetries: Any, name: str
@@ -169,8 +171,9 @@ class _balls:
         if not self.turning:
             return rows
         for side, sign in ((0, 1.0), (1, -1.0)):
-            # The arm from the centre to the contact is +r n for the first body, -r n for the second.
-            r = np.where(self.pairs[:, side] >= 0, self.radii[self.pairs[:, side]], 0.0)
+            # Both bodies are pushed at one point, halfway across what gap there is, or angular momentum would
+            # not balance: the arm is +(r + gap / 2) n for the first body and the opposite for the second.
+            r = np.where(self.pairs[:, side] >= 0, self.radii[self.pairs[:, side]] + 0.5 * self.gaps, 0.0)
             arm = (sign * r[:, None] * self.normals)[:, None, :]
             outward = -1.0 if side == 0 else 1.0
             if dim == 2:

@@ -349,13 +349,13 @@ class ImpactProblem:
         if self.tangents is not None and self.tangent_speed is not None:
             t = self.tangents
             tangents = self.mass.whiten_rows(t.ptr, t.body, t.val)
-            slip = np.ascontiguousarray(self.tangent_speed).ravel()
+            slip = self.tangent_speed.flatten()
         return Contacts(
             rows=self.mass.whiten_rows(self.rows.ptr, self.rows.body, self.rows.val),
             velocity=self.mass.whiten(self.block_velocity),
-            boundary=self.boundary_speed,
-            restitution=self.restitution,
-            friction=self.friction,
+            boundary=self.boundary_speed.copy(),
+            restitution=self.restitution.copy(),
+            friction=self.friction.copy(),
             tangents=tangents,
             tangent_boundary=slip,
         )

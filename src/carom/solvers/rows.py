@@ -30,9 +30,10 @@ class Rows(NamedTuple):
 
 def make_rows(ptr: Ints, body: Ints, val: Floats, n_bodies: int) -> Rows:
     """Rows with their incidence lists and diagonal, in one pass over the entries."""
-    ptr = np.ascontiguousarray(ptr, dtype=np.int64)
-    body = np.ascontiguousarray(body, dtype=np.int64)
-    val = np.ascontiguousarray(val, dtype=np.float64)
+    # Numba takes read-only arrays for another type: mixing them would compile every kernel twice.
+    ptr = np.require(ptr, np.int64, "CW")
+    body = np.require(body, np.int64, "CW")
+    val = np.require(val, np.float64, "CW")
     touch_ptr, touch, diag = _incidence(ptr, body, val, n_bodies)
     return Rows(ptr, body, val, touch_ptr, touch, diag)
 

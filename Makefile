@@ -1,0 +1,61 @@
+# Needs Python 3.10 or newer and make, nothing else. Another interpreter: make demo PYTHON=python3.12
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+SHELL := /bin/sh
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-long bench lint format clean
+
+help: ## print this list
+	@echo "Carom: simultaneous impact of rigid bodies"
+	@echo
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@echo
+	@echo "Everything is installed into $(VENV) with $(PYTHON); PYTHON=... and VENV=... change that."
+
+demo: $(VENV)/.installed ## Newton's cradle under every law: a table here, a picture in out/
+	@$(BIN)/carom demo -o out
+
+test: $(VENV)/.installed-test ## the test suite without its long part
+	@$(BIN)/python -m pytest -m "not long" $(ARGS)
+
+test-long: $(VENV)/.installed-test ## the whole test suite
+	@$(BIN)/python -m pytest $(ARGS)
+
+bench: $(VENV)/.installed-bench ## the benchmarks, with the general QP solvers beside them
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+lint: $(VENV)/.installed-dev ## ruff and mypy
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+format: $(VENV)/.installed-dev ## let ruff put imports and layout in order
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+clean: ## remove the environment, caches, compiled kernels and pictures
+	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests examples benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+# The stamps make a second run start at once: an install happens again only when pyproject.toml has changed.
+# The source itself is installed in place, so edits need no install.
+$(VENV)/.created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
+		{ echo "Carom needs Python 3.10 or newer; name one with PYTHON=..." >&2; exit 1; }
+	@echo "making a virtual environment in $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) "pip>=21.3"
+	@touch $@
+
+$(VENV)/.installed: pyproject.toml $(VENV)/.created
+	@echo "installing carom and what it needs ..."
+	@$(PIP) -e .
+	@touch $@
+
+$(VENV)/.installed-%: pyproject.toml $(VENV)/.created
+	@echo "installing carom[$*] and what it needs ..."
+	@$(PIP) -e ".[$*]"
+	@touch $@ $(VENV)/.installed

@@ -1,0 +1,48 @@
+"""Carom: simultaneous impact of many rigid bodies."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import laws, testing
+    from .errors import ProblemError
+    from .impact.problem import ImpactProblem, Symmetry
+    from .impact.solution import ImpactSolution
+    from .solve import solve_impact
+
+__version__ = "0.1.0"
+__all__ = [
+    "ImpactProblem",
+    "ImpactSolution",
+    "ProblemError",
+    "Symmetry",
+    "laws",
+    "solve_impact",
+    "testing",
+]
+
+# Where each public name lives. They load on first use, so that `carom --version` does not wait for Numba.
+_HOME = {
+    "ImpactProblem": ".impact.problem",
+    "ImpactSolution": ".impact.solution",
+    "ProblemError": ".errors",
+    "Symmetry": ".impact.problem",
+    "laws": ".laws",
+    "solve_impact": ".solve",
+    "testing": ".testing",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = importlib.import_module(_HOME[name], __name__)
+    value = module if _HOME[name] == f".{name}" else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,253 @@
+"""Laws x desiderata: what each law was measured to satisfy, beside its claims and the papers' charts."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .. import catalogue, laws
+from ..catalogue import Entry
+from ..errors import ProblemError
+from ..impact.problem import ImpactProblem
+from ..laws import Law
+from .desiderata import ORDER, Examination, Finding
+from .published import published
+from .spread import Spread, spread_of
+from .symmetry import defect
+
+PROBLEM_DESIDERATA = ("SYM", "KIN", "MOM", "ONE", "FEA")
+Progress = Callable[[str, str], None]  # called with (law, desideratum) before each measurement
+
+
+@dataclass(frozen=True)
+class AuditRow:
+    """One cell of the table."""
+
+    law: str
+    desideratum: str
+    passed: bool
+    worst: float
+    bound: float
+    where: str
+    claimed: bool
+    papers: dict[str, bool]  # paper -> whether its chart ticks this cell
+
+    @property
+    def agrees_with_claim(self) -> bool:
+        """Whether a claim held, or what is not claimed was indeed seen to fail."""
+        return self.passed == self.claimed
+
+    @property
+    def contradicted(self) -> list[str]:
+        """Papers whose chart says otherwise."""
+        return [paper for paper, tick in self.papers.items() if tick != self.passed]
+
+    @property
+    def remark(self) -> str:
+        """What deserves a word: a broken claim, an unclaimed pass, a contradiction with a paper."""
+        notes = []
+        if self.claimed and not self.passed:
+            notes.append("claimed, but fails")
+        if self.passed and not self.claimed:
+            notes.append("not claimed, but passes")
+        says = {True: "a tick", False: "a cross"}
+        notes += [f"contradicts {paper}, which has {says[self.papers[paper]]}" for paper in self.contradicted]
+        if self.papers and not self.contradicted:
+            notes.append("matches " + " and ".join(self.papers))
+        return "; ".join(notes)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "law": self.law,
+            "desideratum": self.desideratum,
+            "passed": self.passed,
+            "worst": self.worst,
+            "bound": self.bound,
+            "where": self.where,
+            "claimed": self.claimed,
+            "papers": dict(self.papers),
+            "remark": self.remark,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class AuditReport:
+    """The whole table. `rows` are ordered by law, then desideratum."""
+
+    rows: tuple[AuditRow, ...]
+    problems: tuple[str, ...]
+    spread: Spread | None = None  # only of an audit of one problem
+    refusals: tuple[tuple[str, str], ...] = ()  # (law, why it does not take this problem)
+
+    @property
+    def laws(self) -> list[str]:
+        return list(dict.fromkeys(row.law for row in self.rows))
+
+    @property
+    def desiderata(self) -> list[str]:
+        return list(dict.fromkeys(row.desideratum for row in self.rows))
+
+    def cell(self, law: str, desideratum: str) -> AuditRow:
+        for row in self.rows:
+            if (row.law, row.desideratum) == (law, desideratum):
+                return row
+        raise KeyError((law, desideratum))
+
+    @property
+    def broken_claims(self) -> list[AuditRow]:
+        return [row for row in self.rows if row.claimed and not row.passed]
+
+    @property
+    def contradictions(self) -> list[AuditRow]:
+        """Cells in which a paper's chart says otherwise."""
+        return [row for row in self.rows if row.contradicted]
+
+    def to_dict(self) -> dict[str, Any]:
+        data: dict[str, Any] = {"problems": list(self.problems), "rows": [row.to_dict() for row in self.rows]}
+        if self.spread is not None:
+            data["spread"] = self.spread.to_dict()
+        if self.refusals:
+            data["refusals"] = dict(self.refusals)
+        return data
+
+    def to_csv(self) -> str:
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(["law", "desideratum", "passed", "worst", "bound", "where", "claimed", "remark"])
+        for r in self.rows:
+            verdict = "pass" if r.passed else "fail"
+            claimed = "yes" if r.claimed else "no"
+            row = [r.law, r.desideratum, verdict, repr(r.worst), repr(r.bound), r.where, claimed, r.remark]
+            writer.writerow(row)
+        return out.getvalue()
+
+    def __str__(self) -> str:
+        names = self.desiderata
+        lines = [f"{'law':<14}" + "".join(f"{name:>15}" for name in names)]
+        for law in self.laws:
+            cells = (self.cell(law, name) for name in names)
+            lines.append(f"{law:<14}" + "".join(f"{cell_text(c):>15}" for c in cells))
+        lines += self.comparison()
+        return "\n".join(lines)
+
+    def comparison(self) -> list[str]:
+        """Sentences about claims that fail and charts that disagree."""
+        lines = [f"{r.law} {r.desideratum}: {r.remark} ({r.where})" for r in self.broken_claims]
+        known = broken = 0
+        for row in self.rows:
+            known += len(row.papers)
+            broken += len(row.contradicted)
+            for paper in row.contradicted:
+                said = "tick" if row.papers[paper] else "cross"
+                measured = "pass" if row.passed else "fail"
+                lines.append(
+                    f"{row.law} {row.desideratum}: {paper} has a {said}, measured a {measured} "
+                    f"({row.worst:.2g}, {row.where})"
+                )
+        if known:
+            lines.append(f"{known - broken} of {known} cells of the papers' charts are reproduced")
+        return lines
+
+
+def cell_text(row: AuditRow) -> str:
+    """`pass 1e-15`, `FAIL 0.67`, with `!` where a claim is broken or a pass was not claimed."""
+    mark = "" if row.agrees_with_claim else "!"
+    return f"{'pass' if row.passed else 'FAIL'}{mark} {row.worst:.1e}"
+
+
+def audit_laws(
+    names: Iterable[str] | None = None,
+    problems: Sequence[Entry | ImpactProblem] | None = None,
+    progress: Progress | None = None,
+) -> AuditReport:
+    """Every desideratum of the named laws (all registered ones by default) over the catalogue or `problems`."""
+    chosen = chosen_laws(names)
+    entries = tuple(as_entry(p) for p in problems) if problems is not None else catalogue.entries()
+    rows: list[AuditRow] = []
+    for name, law in chosen:
+        rows += _measure(name, law, entries, ORDER, progress, papers=problems is None)
+    return AuditReport(tuple(rows), tuple(e.name for e in entries))
+
+
+def audit_problem(
+    problem: ImpactProblem, names: Iterable[str] | None = None, progress: Progress | None = None
+) -> AuditReport:
+    """What each law keeps on one problem, and how far the laws disagree about it.
+
+    BRK and WAV belong to catalogue problems and are left out. Symmetries that the problem carries are checked
+    first: one that is not a symmetry of the problem is refused. A law that does not take the problem, say
+    because of its coefficients, is listed with its reason; one that leaves bodies approaching has no part in
+    the spread.
+    """
+    for symmetry in problem.symmetries:
+        off = defect(problem, symmetry)
+        if off > 1e-9:
+            expected = "a map that keeps masses, velocities and contacts"
+            raise ProblemError("symmetries", f"{symmetry.name!r}, off by {off:.2g}", expected)
+    entry = as_entry(problem)
+    rows: list[AuditRow] = []
+    answering: list[tuple[str, Law]] = []
+    refusals: list[tuple[str, str]] = []
+    for name, law in chosen_laws(names):
+        try:
+            found = _measure(name, law, (entry,), PROBLEM_DESIDERATA, progress, papers=False)
+        except ProblemError as refusal:
+            refusals.append((name, str(refusal)))
+            continue
+        rows += found
+        if found[-1].passed:  # FEA: bodies that still approach are no answer to compare with
+            answering.append((name, law))
+    spread = spread_of(problem, answering) if len(answering) > 1 else None
+    return AuditReport(tuple(rows), (problem.name,), spread=spread, refusals=tuple(refusals))
+
+
+def as_entry(problem: Entry | ImpactProblem) -> Entry:
+    """A user's problem as an entry without known answers."""
+    if isinstance(problem, Entry):
+        return problem
+    return Entry(problem, "given", degenerate=catalogue.is_degenerate(problem))
+
+
+def chosen_laws(names: Iterable[str] | None) -> list[tuple[str, Law]]:
+    """(name, law) pairs; an unknown name is refused."""
+    if names is None:
+        return list(laws.every())
+    pairs = [(name, laws.make(name)) for name in names]
+    if not pairs:
+        raise ProblemError("laws", "none", "at least one of " + ", ".join(laws.names()))
+    return pairs
+
+
+def _measure(
+    name: str,
+    law: Law,
+    entries: tuple[Entry, ...],
+    desiderata: Sequence[str],
+    progress: Progress | None,
+    *,
+    papers: bool,
+) -> list[AuditRow]:
+    rows = []
+    examination = Examination(law, entries)
+    for desideratum in desiderata:
+        if progress is not None:
+            progress(name, desideratum)
+        finding = examination.finding(desideratum)
+        rows.append(_row(name, law, finding, published(name, desideratum) if papers else {}))
+    return rows
+
+
+def _row(name: str, law: Law, finding: Finding, papers: dict[str, bool]) -> AuditRow:
+    return AuditRow(
+        law=name,
+        desideratum=finding.desideratum,
+        passed=finding.passed,
+        worst=finding.worst,
+        bound=finding.bound,
+        where=finding.where,
+        claimed=finding.desideratum in law.claims,
+        papers=papers,
+    )

@@ -1,0 +1,116 @@
+"""One problem of the catalogue, and the symmetries that it may carry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.optimize import linprog
+
+from ..errors import ProblemError
+from ..impact.problem import ImpactProblem, Symmetry
+from ..solvers.rows import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A problem with what is known about it.
+
+    breaking: contacts that must separate under an elastic law that has break-away: those that rest before the
+    impact and that the shock has to open, and in Bernoulli's problem the struck ones too.
+    answers: law -> velocities after an elastic impact; the key "hertz" is the compliant chain, not a law.
+    degenerate: some non-negative combination of contact rows vanishes, so that no velocity separates every
+    contact and energy has to be lost.
+    """
+
+    problem: ImpactProblem
+    note: str
+    breaking: tuple[int, ...] = ()
+    answers: Mapping[str, Floats] = field(default_factory=dict)
+    source: str = ""
+    degenerate: bool = False
+
+    def __post_init__(self) -> None:
+        m = self.problem.contact_count
+        for contact in self.breaking:
+            if not 0 <= contact < m:
+                raise ProblemError("breaking", contact, f"numbers of contacts, 0 to {m - 1}")
+        shape = self.problem.velocity.shape
+        fixed = {law: np.asarray(v, dtype=float).reshape(shape) for law, v in self.answers.items()}
+        for values in fixed.values():
+            values.setflags(write=False)
+        object.__setattr__(self, "answers", MappingProxyType(fixed))
+
+    @property
+    def name(self) -> str:
+        return self.problem.name
+
+
+LARGEST_SEARCHED = 2000  # contacts up to which `is_degenerate` looks
+
+
+def is_degenerate(problem: ImpactProblem) -> bool:
+    """Whether `J^T y = 0` has a solution y >= 0 other than 0: a small linear program.
+
+    No velocity then separates all contacts: those with y_i > 0 hold something between them. Larger problems
+    than `LARGEST_SEARCHED` contacts are taken to be free of it.
+    """
+    m = problem.contact_count
+    if m > LARGEST_SEARCHED:
+        return False
+    g = problem.contacts.matrix()
+    length = np.sqrt(np.asarray(g.multiply(g).sum(axis=1)).ravel())
+    balance = sp.vstack([g.T @ sp.diags(1.0 / length), np.ones((1, m))])
+    target = np.append(np.zeros(g.shape[1]), 1.0)
+    found = linprog(np.zeros(m), A_eq=balance.tocsr(), b_eq=target, bounds=(0, None), method="highs")
+    return bool(found.status == 0)
+
+
+def answers_for(laws: str, velocity: Any) -> dict[str, Any]:
+    """The same velocities for several laws, given as one string: `answers_for("gr qce", v)`."""
+    return dict.fromkeys(laws.split(), velocity)
+
+
+def spatial_symmetry(
+    positions: Any, matrix: Any, components: int, name: str, centre: Any = None, tolerance: float = 1e-9
+) -> Symmetry:
+    """The symmetry x -> centre + Q (x - centre) of bodies at `positions` (n, dim), Q orthogonal.
+
+    Linear velocity maps by Q. Angular velocity is a pseudovector: det(Q) in the plane, det(Q) Q in space.
+    The centre is the centroid unless given. Bodies are matched by their positions.
+    """
+    place = np.asarray(positions, dtype=float)
+    q = np.asarray(matrix, dtype=float)
+    dim = place.shape[1]
+    middle = place.mean(axis=0) if centre is None else np.asarray(centre, dtype=float)
+    moved = middle + (place - middle) @ q.T
+    distance = np.linalg.norm(moved[:, None] - place[None], axis=2)
+    bodies = distance.argmin(axis=1)
+    reach = max(float(np.ptp(place, axis=0).max()), 1.0)
+    worst = float(distance[np.arange(len(place)), bodies].max())
+    if worst > tolerance * reach or len(set(bodies.tolist())) < len(place):
+        raise ProblemError("symmetry", f"bodies off by {worst:.2g}", "a map of the bodies onto themselves")
+    block = np.zeros((components, components))
+    block[:dim, :dim] = q
+    turn = float(np.linalg.det(q))
+    if components > dim:
+        block[dim:, dim:] = turn if dim == 2 else turn * q
+    return Symmetry(bodies=bodies.astype(np.int64), matrix=block, name=name)
+
+
+def mirror(axis: int, dim: int) -> Floats:
+    """The orthogonal matrix that flips one coordinate."""
+    q = np.eye(dim)
+    q[axis, axis] = -1.0
+    return q
+
+
+def rotation(angle: float, dim: int = 2) -> Floats:
+    """A turn by `angle` (radians) in the plane of the first two coordinates."""
+    q = np.eye(dim)
+    q[:2, :2] = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
+    return q

@@ -1,0 +1,184 @@
+"""`carom audit [FILE]`: what each law keeps, measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from ..errors import ProblemError
+from .console import as_json, number, out, remarks
+
+if TYPE_CHECKING:
+    from ..analysis.audit import AuditReport, AuditRow
+    from ..analysis.audit import Progress as Callback
+    from ..analysis.spread import Spread
+
+
+def audit(
+    file: Path | None = typer.Argument(
+        None, metavar="[FILE]", help="Your problem, .json or .npz. Without it the catalogue is used."
+    ),
+    laws: str | None = typer.Option(None, "--laws", metavar="A,B", help="Only these laws; all by default."),
+    json: bool = typer.Option(False, "--json", help="Print the report as JSON."),
+    csv: bool = typer.Option(False, "--csv", help="Print one line for each law and desideratum."),
+    rows: int = typer.Option(20, "--rows", min=1, help="Longest list of contacts that is printed for FILE."),
+) -> None:
+    """Measure what each law keeps: over the catalogue, or on your problem with the spread between laws."""
+    if json and csv:
+        raise ProblemError("--json --csv", "both", "one of the two")
+    from ..analysis.audit import PROBLEM_DESIDERATA, audit_laws, audit_problem, chosen_laws
+    from ..analysis.desiderata import ORDER
+    from ..impact.problem import ImpactProblem
+    from .compiling import compile_notice
+
+    names = None if laws is None else [name.strip() for name in laws.split(",") if name.strip()]
+    count = len(chosen_laws(names))
+    problem = None if file is None else ImpactProblem.load(file)
+    steps = count * len(ORDER if problem is None else PROBLEM_DESIDERATA)
+    with compile_notice(), _bar(steps) as callback:
+        if problem is None:
+            report = audit_laws(names, progress=callback)
+        else:
+            report = audit_problem(problem, names, progress=callback)
+    if json:
+        print(as_json(report.to_dict()))
+    elif csv:
+        print(_csv(report), end="")
+    else:
+        show(out(), report, rows)
+
+
+@contextmanager
+def _bar(steps: int) -> Iterator[Callback]:
+    """A progress bar on stderr, gone at the end; silent where stderr is no terminal."""
+    console = remarks()
+    columns = (TextColumn("{task.description:<22}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("audit", total=steps)
+        started = False
+
+        def callback(law: str, desideratum: str) -> None:
+            nonlocal started
+            progress.update(task, description=f"{law} {desideratum}", advance=int(started))
+            started = True
+
+        yield callback
+
+
+def _csv(report: AuditReport) -> str:
+    text = report.to_csv()
+    if report.spread is not None:
+        text += "\n" + report.spread.to_csv()
+    return text
+
+
+def show(console: Console, report: AuditReport, rows: int = 20) -> None:
+    """The table, the comparison with claims and papers, and the spread if there is one."""
+    if len(report.problems) > 1:
+        _show_catalogue(console, report)
+    else:
+        _show_problem(console, report, rows)
+
+
+def _show_catalogue(console: Console, report: AuditReport) -> None:
+    console.print(f"[bold]{_laws(report)} on {len(report.problems)} catalogue problems[/]")
+    console.print(_table(report))
+    console.print(
+        "[dim]✓ pass, ✗ fail, ! otherwise than the law claims. Numbers are the worst measured: BRK the slowest "
+        "separation of a contact that must open, WAV the largest deviation or jump, the others relative "
+        "violations.[/]"
+    )
+    for line in report.comparison():
+        console.print(Text(line, style="yellow" if ":" in line else "green"))
+
+
+def _show_problem(console: Console, report: AuditReport, rows: int) -> None:
+    if report.rows:
+        console.print(f"[bold]{_laws(report)} on {report.problems[0]!r}[/]")
+        console.print(_table(report))
+        console.print(
+            "[dim]✓ pass, ✗ fail, ! fails although the law claims it. Numbers are relative violations, the "
+            "worst of\nrestitution as given and at 0, 0.5 and 0.8.[/]"
+        )
+    for reason in dict.fromkeys(reason for _, reason in report.refusals):
+        who = ", ".join(law for law, why in report.refusals if why == reason)
+        console.print(Text(f"refused by {who}: {reason}", style="yellow"))
+    if report.spread is not None:
+        console.print()
+        left_out = [law for law in report.laws if law not in report.spread.laws]
+        _show_spread(console, report.spread, rows)
+        if left_out:
+            console.print(f"[dim]not in the spread, because bodies still approach: {', '.join(left_out)}[/]")
+
+
+def _laws(report: AuditReport) -> str:
+    return f"{len(report.laws)} law{'s' if len(report.laws) > 1 else ''}"
+
+
+def _table(report: AuditReport) -> Table:
+    table = Table(header_style="bold", box=None, padding=(0, 1))
+    table.add_column("law", no_wrap=True)
+    for name in report.desiderata:
+        table.add_column(name, justify="right", no_wrap=True)
+    for law in report.laws:
+        cells = (report.cell(law, name) for name in report.desiderata)
+        table.add_row(law, *(_cell(cell, whole=len(report.problems) > 1) for cell in cells))
+    return table
+
+
+def _cell(row: AuditRow, whole: bool) -> Text:
+    """On a single problem a pass that was not claimed is no surprise; over the whole catalogue it is."""
+    mark = "✓" if row.passed else "✗"
+    surprise = "!" if (row.claimed and not row.passed) or (whole and not row.agrees_with_claim) else ""
+    style = "green" if row.passed else "bold red"
+    return Text(f"{mark}{surprise} {_short(row.worst)}", style=style)
+
+
+def _short(value: float) -> str:
+    """Two digits; zero and everyday sizes without an exponent."""
+    if value == 0:
+        return "0"
+    if value != value or abs(value) == float("inf"):
+        return "inf"
+    return f"{value:.2g}" if 1e-3 <= abs(value) < 1e3 else f"{value:.0e}"
+
+
+def _show_spread(console: Console, spread: Spread, rows: int) -> None:
+    by_contact, by_body = spread.by_contact, spread.by_body
+    console.print("[bold]Spread[/]: separation speed after impact, contact by contact, the most disputed first")
+    table = Table(header_style="bold", box=None, padding=(0, 1))
+    wide = console.width >= 34 + 9 * len(spread.laws)
+    table.add_column("contact", justify="right")
+    table.add_column("spread", justify="right", style="bold")
+    for name in ("min", "max"):
+        table.add_column(name, justify="right")
+    for law in spread.laws if wide else ("slowest", "fastest"):
+        table.add_column(_heading(law), justify="right", no_wrap=True)
+    for i in spread.order[:rows]:
+        speeds = spread.speeds[:, i]
+        rest = [number(u, 3) for u in speeds] if wide else list(spread.extremes(i))
+        table.add_row(str(i), *(number(x, 3) for x in (by_contact[i], speeds.min(), speeds.max())), *rest)
+    console.print(table)
+    if len(by_contact) > rows:
+        console.print(f"[dim]{len(by_contact) - rows} more contacts; --rows shows more, --json all[/]")
+    worst = int(by_body.argmax())
+    console.print(
+        f"bodies: velocities differ by up to {number(by_body[worst], 4)} (body {worst}), "
+        f"by {number(float(by_body.mean()), 4)} on average over {len(by_body)} bodies"
+    )
+    for law, status in zip(spread.laws, spread.status, strict=True):
+        if status != "resolved":
+            console.print(Text(f"{law}: {status}", style="yellow"))
+
+
+def _heading(law: str) -> str:
+    """Long names broken at the underscore, so that many laws fit side by side."""
+    return law.replace("_", "_\n") if len(law) > 8 else law

@@ -1,0 +1,170 @@
+"""`carom doctor`: what is installed, and whether it works here."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import typer
+
+from .console import as_json, out, verdict
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..impact.solution import ImpactSolution
+    from ..laws import Law
+
+NEEDED = ("numpy", "scipy", "numba", "matplotlib", "rich", "typer")
+OPTIONAL = {"piqp": "benchmarks and cross-checks", "clarabel": "benchmarks and cross-checks"}
+
+# Which desideratum a line of a solution's audit measures.
+MEASURED = {
+    "energy change": "KIN",
+    "momentum error": "MOM",
+    "slowest separation": "FEA",
+    "smallest impulse": "ONE",
+}
+
+
+@dataclass(frozen=True)
+class SelfTest:
+    """One law on Newton's cradle: does it keep there what it claims?"""
+
+    law: str
+    passed: bool
+    milliseconds: float  # of a solve whose kernels are compiled
+    energy_error: float
+    momentum_error: float
+    problem: str = ""
+
+
+def doctor(json: bool = typer.Option(False, "--json", help="Print JSON instead of tables.")) -> None:
+    """Show versions, threads and the kernel cache, and test every law on Newton's cradle."""
+    from .compiling import compile_notice
+
+    with compile_notice() as compiled:
+        tests = self_tests()
+    facts = {**_versions(), **_threads(), **_kernels(compiled.kernels)}
+    failed = [t.law for t in tests if not t.passed]
+    if json:
+        print(as_json({"facts": facts, "self_test": [vars(t) for t in tests], "passed": not failed}))
+    else:
+        _show(out(), facts, tests)
+    if failed:
+        raise typer.Exit(1)
+
+
+def self_tests() -> list[SelfTest]:
+    """Every registered law on five balls, one arriving."""
+    from ..laws import every
+
+    return [_self_test(name, law) for name, law in every()]
+
+
+def _self_test(name: str, law: Law) -> SelfTest:
+    from ..impact.problem import ImpactProblem
+    from ..solve import solve_impact
+
+    problem = ImpactProblem.chain([1.0] * 5, [1.0, 0.0, 0.0, 0.0, 0.0], name="Newton's cradle")
+    try:
+        solve_impact(problem, law)
+        start = time.perf_counter()
+        solution = solve_impact(problem, law)
+        took = 1e3 * (time.perf_counter() - start)
+    except Exception as error:
+        # A broken installation shows itself in ways nobody can list; doctor's task is to report, not to fall.
+        return SelfTest(name, False, 0.0, float("nan"), float("nan"), f"{type(error).__name__}: {error}")
+    broken = _broken_claims(solution, law)
+    values = {m.name: m.value for m in solution.audit().measures}
+    return SelfTest(
+        name,
+        not broken,
+        took,
+        abs(values["energy change"]),
+        values["momentum error"],
+        "does not keep " + ", ".join(broken) if broken else "",
+    )
+
+
+def _broken_claims(solution: ImpactSolution, law: Law) -> list[str]:
+    failed = [MEASURED[m.name] for m in solution.audit().measures if m.name in MEASURED and not m.passed]
+    return [key for key in failed if key in law.claims]
+
+
+def _versions() -> dict[str, str]:
+    from .. import __version__
+
+    facts = {
+        "carom": __version__,
+        "python": f"{platform.python_version()} ({platform.system()} {platform.machine()})",
+    }
+    for package in NEEDED:
+        facts[package] = importlib.metadata.version(package)
+    for package, use in OPTIONAL.items():
+        try:
+            facts[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            facts[package] = f"not installed (optional: {use})"
+    return facts
+
+
+def _threads() -> dict[str, str]:
+    import numba
+
+    return {
+        "threads": f"{numba.get_num_threads()} of {os.cpu_count()} processors (NUMBA_NUM_THREADS sets it)",
+        "threading layer": _threading_layer(),
+    }
+
+
+def _threading_layer() -> str:
+    """Numba names its layer only after the first parallel kernel; starting its threads is enough."""
+    import numba
+
+    try:
+        from numba.np.ufunc.parallel import _launch_threads
+
+        _launch_threads()
+        return str(numba.threading_layer())
+    except (ImportError, ValueError, OSError) as error:
+        return f"not available ({error})"
+
+
+def _kernels(compiled: int) -> dict[str, str]:
+    from .compiling import cache_folder
+
+    folder = cache_folder()
+    writable = os.access(folder, os.W_OK)
+    state = f"{compiled} compiled just now" if compiled else "warm: nothing had to be compiled"
+    return {
+        "kernel cache": f"{folder} ({'writable' if writable else 'NOT writable: set NUMBA_CACHE_DIR'})",
+        "kernels": state,
+    }
+
+
+def _show(console: Console, facts: dict[str, str], tests: list[SelfTest]) -> None:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in facts.items():
+        table.add_row(name, value)
+    console.print(table)
+    checks = Table(
+        title="\nself-test: Newton's cradle", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False
+    )
+    checks.add_column("law", style="bold cyan")
+    for title in ("energy error", "momentum error", "solve, ms"):
+        checks.add_column(title, justify="right")
+    checks.add_column("claims kept")
+    for t in tests:
+        times = (f"{t.energy_error:.0e}", f"{t.momentum_error:.0e}", f"{t.milliseconds:.2f}")
+        checks.add_row(t.law, *times, verdict(t.passed) + (f"  {t.problem}" if t.problem else ""))
+    console.print(checks)

@@ -1,0 +1,53 @@
+"""How a command ends: one line on stderr and an exit code, never a traceback for what the user can mend."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import typer
+
+from ..errors import ProblemError
+
+USAGE = 2
+INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+BROKEN_PIPE = 141  # 128 + SIGPIPE
+
+
+def run(command: Callable[..., Any], arguments: Sequence[str] | None = None) -> int:
+    """Runs the application with `arguments` (default: those of the process) and returns its exit code."""
+    try:
+        code = command(args=arguments, prog_name="carom", standalone_mode=False)
+        if code == INTERRUPTED:  # how newer versions of Typer pass an interrupt on
+            raise KeyboardInterrupt
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except typer.Exit as end:
+        return end.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        return _say("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        return _leave_quietly()
+    except ProblemError as error:
+        return _say(str(error), USAGE)
+    except OSError as error:
+        return _say(f"{error.filename or 'file'}: {error.strerror or error}", USAGE)
+    except Exception as error:
+        # Usage errors. Their class moved between versions of Typer, their method did not.
+        text = getattr(error, "format_message", None)
+        if text is None:
+            raise
+        return _say(text(), USAGE)
+
+
+def _say(message: str, code: int) -> int:
+    print("carom: " + " ".join(message.split()), file=sys.stderr)
+    return code
+
+
+def _leave_quietly() -> int:
+    """The reader of a pipe has gone (`carom laws | head`): nothing to report, and nothing left to flush."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return BROKEN_PIPE

@@ -1,0 +1,96 @@
+"""`carom laws`: every registered law, its paper, its claims and its options."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from .console import as_json, out, tick
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ..laws import Law
+
+ONE_TABLE = 112  # columns from which claims and options stand in one table
+
+
+def laws(json: bool = typer.Option(False, "--json", help="Print JSON instead of tables.")) -> None:
+    """List the impact laws: paper, what each claims, restitution models and options."""
+    from rich.padding import Padding
+
+    from ..laws import DESIDERATA, every
+
+    known = list(every())
+    if json:
+        print(as_json({name: _plain(law) for name, law in known}))
+        return
+    console = out()
+    wide = console.width >= ONE_TABLE
+    console.print(_claims(known, list(DESIDERATA), with_options=wide))
+    if not wide:
+        console.print(_options(known))
+    for key, meaning in DESIDERATA.items():
+        console.print(Padding(f"[bold]{key}[/] {meaning}", (0, 0, 0, 1)))
+    console.print(
+        "\nA tick is a claim of the law; [bold]carom audit[/] measures it. The first restitution model is the "
+        "default. Options are given by [bold]carom resolve FILE --law NAME --option key=value[/]"
+    )
+
+
+def option_text(law: Law) -> list[str]:
+    """`key=default` of every option."""
+    return [f"{key}={_value(value)}" for key, value in law.options().items()]
+
+
+def _claims(known: list[tuple[str, Law]], desiderata: list[str], with_options: bool) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), collapse_padding=True, pad_edge=False)
+    table.add_column("law", style="bold cyan", no_wrap=True)
+    table.add_column("paper", no_wrap=True)
+    for key in desiderata:
+        table.add_column(key, justify="center", no_wrap=True)
+    if with_options:
+        table.add_column("restitution")
+        table.add_column("options", style="dim", min_width=22)
+    for name, law in known:
+        row = [name, law.paper.key, *(tick(key in law.claims) for key in desiderata)]
+        if with_options:
+            row += [", ".join(law.restitution_models), ", ".join(option_text(law)) or "none"]
+        table.add_row(*row)
+    return table
+
+
+def _options(known: list[tuple[str, Law]]) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), collapse_padding=True, pad_edge=False)
+    table.add_column("law", style="bold cyan", no_wrap=True)
+    table.add_column("restitution", max_width=24)
+    table.add_column("options", style="dim")
+    for name, law in known:
+        table.add_row(name, ", ".join(law.restitution_models), ", ".join(option_text(law)) or "none")
+    return table
+
+
+def _value(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _plain(law: Law) -> dict[str, Any]:
+    return {
+        "title": law.title,
+        "paper": law.paper.text,
+        "claims": sorted(law.claims),
+        "restitution_models": list(law.restitution_models),
+        "own_friction": law.own_friction,
+        "options": {key: value if _is_plain(value) else str(value) for key, value in law.options().items()},
+    }
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, (bool, int, float, str))

@@ -1,0 +1,84 @@
+"""`carom study NAME`: computes a figure of the literature anew and writes it as PNG, SVG and CSV."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from .console import number, out, remarks
+
+if TYPE_CHECKING:
+    from ..studies import StudyResult
+
+LIST = "list"
+
+
+def study(
+    name: str = typer.Argument(LIST, help="A study, or `list` for all of them.", show_default=True),
+    output: Path = typer.Option(Path("."), "-o", "--output", metavar="DIR", help="Where its files go."),
+) -> None:
+    """Reproduce a figure of the literature: writes PNG, SVG and CSV, and prints the numbers to quote."""
+    from ..errors import ProblemError
+    from ..studies import STUDIES
+
+    if name == LIST:
+        _list(STUDIES)
+        return
+    if name not in STUDIES:
+        raise ProblemError.unknown("study", name, [*STUDIES, LIST])
+    if output.exists() and not output.is_dir():
+        raise ProblemError("--output", str(output), "a folder, or a name for a new one")
+    _show(_run(name, output))
+
+
+def _list(studies: dict[str, str]) -> None:
+    console = out()
+    width = max(map(len, studies))
+    for name, text in studies.items():
+        console.print(f"[bold cyan]{name:<{width}}[/]  {text}", soft_wrap=True)
+    console.print("\nRun one with [bold]carom study NAME -o DIR[/]")
+
+
+def _run(name: str, output: Path) -> StudyResult:
+    """Runs the study with a progress bar on stderr."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from ..studies import run
+    from .compiling import compile_notice
+
+    bar = Progress(
+        TextColumn("{task.description:<28}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        console=remarks(),
+        transient=True,
+    )
+    # A plain console for the notice: its spinner and the bar would draw over each other.
+    with bar, compile_notice(Console(stderr=True, force_terminal=False, highlight=False)):
+        task = bar.add_task(name, total=1.0)
+
+        def tell(part: float, what: str) -> None:
+            bar.update(task, completed=part, description=f"{name}: {what}"[:28])
+
+        return run(name, output, tell)
+
+
+def _show(result: StudyResult) -> None:
+    from rich import box
+    from rich.table import Table
+
+    console = out()
+    table = Table(box=box.SIMPLE_HEAD, title=f"study {result.name}", title_justify="left", pad_edge=False)
+    table.add_column("measured")
+    table.add_column("value", justify="right", no_wrap=True)
+    for label, value in result.numbers.items():
+        table.add_row(label, number(value))
+    console.print(table)
+    for finding in result.findings:
+        console.print(f"- {finding}", markup=False, soft_wrap=True)
+    console.print("files:")
+    for path in result.files:
+        console.print(f"  {path}", markup=False, soft_wrap=True)

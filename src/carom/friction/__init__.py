@@ -1,0 +1,32 @@
+"""Coulomb friction at impact, for every law.
+
+A law's normal impulses come first; friction then takes away as much kinetic energy as its bounds allow, and the
+two alternate while friction drives contacts together (`staggered.py`). Every stage can only lower the energy.
+"""
+
+from __future__ import annotations
+
+from ..errors import ProblemError
+from .cone import Cone
+from .fixed_direction import FixedDirection
+from .model import FrictionModel
+from .pyramid import Pyramid
+
+OWN = "own"
+MODELS: dict[str, FrictionModel] = {
+    "coulomb_fixed_direction": FixedDirection(),
+    "pyramid": Pyramid(),
+    "cone": Cone(),
+}
+
+
+def make(model: str | FrictionModel) -> FrictionModel:
+    """A friction model from its name; a configured one passes through."""
+    if isinstance(model, FrictionModel):
+        return model
+    if model not in MODELS:
+        raise ProblemError.unknown("friction model", model, [*MODELS, OWN])
+    return MODELS[model]
+
+
+__all__ = ["MODELS", "OWN", "Cone", "FixedDirection", "FrictionModel", "Pyramid", "make"]

@@ -1,0 +1,96 @@
+"""One friction direction for each contact, against the slip before impact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..impact.contacts import Contacts
+from ..laws.law import SMITH_2012
+from ..solvers.cone import solve_bounds
+from ..solvers.rows import Floats, Rows, make_rows
+from .model import FrictionModel
+
+
+@dataclass(frozen=True)
+class FixedDirection(FrictionModel):
+    """`min 1/2 z^T B z + z^T D v` over `0 <= z <= mu lam`, D against the slip before impact (Smith 2012, alg. 3).
+
+    The printed objective lacks the 1/2 that makes it kinetic energy. Contacts that do not slip before the impact
+    get no friction.
+    """
+
+    name: ClassVar[str] = "coulomb_fixed_direction"
+    title: ClassVar[str] = "Coulomb, one fixed direction a contact"
+    paper: ClassVar = SMITH_2012
+
+    def impulses(self, contacts: Contacts, normal: Floats, start: Floats) -> tuple[Floats, float]:
+        slip = contacts.tangent_speeds()
+        fast = np.linalg.norm(slip, axis=1)
+        bound = np.where(fast > 0.0, contacts.friction * np.maximum(normal, 0.0), 0.0)
+        used = np.flatnonzero(bound > 0.0)
+        tangent = np.zeros_like(slip)
+        if len(used) == 0 or contacts.tangents is None:
+            return tangent, 0.0
+        direction = -slip[used] / fast[used, None]
+        rows, kept = _along(contacts.tangents, used, direction)
+        used, direction = used[kept], direction[kept]
+        x = contacts.after(normal)
+        speed = (contacts.tangent_speeds(x)[used] * direction).sum(axis=1)
+        first = np.clip((start[used] * direction).sum(axis=1), 0.0, bound[used])
+        z, certificate = solve_bounds(rows, speed, np.zeros(len(used)), bound[used], first)
+        tangent[used] = z[:, None] * direction
+        return tangent, certificate
+
+
+def _along(tangents: Rows, used: Floats, direction: Floats) -> tuple[Rows, Floats]:
+    """The rows of the given contacts combined along one direction each, and which of them move anything."""
+    t = direction.shape[1]
+    first = used * t
+    width = tangents.ptr[first + 1] - tangents.ptr[first]
+    same = all(np.array_equal(tangents.ptr[first + s + 1] - tangents.ptr[first + s], width) for s in range(t))
+    entry = np.repeat(tangents.ptr[first], width) + _counting(width)
+    body = tangents.body[entry]
+    shift = [np.repeat(tangents.ptr[first + s] - tangents.ptr[first], width) for s in range(t)]
+    if not same or any(not np.array_equal(tangents.body[entry + s], body) for s in shift):
+        return _along_general(tangents, used, direction)
+    share = np.repeat(direction, width, axis=0)
+    val = sum(share[:, s, None] * tangents.val[entry + shift[s]] for s in range(t))
+    ptr = np.concatenate([[0], np.cumsum(width)])
+    return _without_zero_rows(ptr, body, np.asarray(val), len(tangents.touch_ptr) - 1)
+
+
+def _along_general(tangents: Rows, used: Floats, direction: Floats) -> tuple[Rows, Floats]:
+    """The same when the tangent rows of a contact touch different components, as whitened matrices may."""
+    t, d = direction.shape[1], tangents.val.shape[1]
+    ptr, body, val = [0], [], []
+    for k, contact in enumerate(used):
+        parts: dict[int, Floats] = {}
+        for s in range(t):
+            for e in range(tangents.ptr[contact * t + s], tangents.ptr[contact * t + s + 1]):
+                b = int(tangents.body[e])
+                parts[b] = parts.get(b, np.zeros(d)) + direction[k, s] * tangents.val[e]
+        body += sorted(parts)
+        val += [parts[b] for b in sorted(parts)]
+        ptr.append(len(body))
+    return _without_zero_rows(
+        np.array(ptr), np.array(body, np.int64), np.array(val).reshape(-1, d), len(tangents.touch_ptr) - 1
+    )
+
+
+def _without_zero_rows(ptr: Floats, body: Floats, val: Floats, n: int) -> tuple[Rows, Floats]:
+    rows = make_rows(ptr, body, val, n)
+    moving = rows.diag > 1e-24 * rows.diag.max()
+    if moving.all():
+        return rows, moving
+    entry = np.repeat(moving, np.diff(ptr))
+    ptr = np.concatenate([[0], np.cumsum(np.diff(ptr)[moving])])
+    return make_rows(ptr, body[entry], val[entry], n), moving
+
+
+def _counting(width: Floats) -> Floats:
+    """0, 1, .. for each run of the given widths."""
+    ends = np.cumsum(width)
+    return np.arange(ends[-1]) - np.repeat(ends - width, width)

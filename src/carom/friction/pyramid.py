@@ -1,0 +1,36 @@
+"""Friction bounded along each tangent: the boxed LCP."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..impact.contacts import Contacts
+from ..laws.law import ZHANG_2015
+from ..solvers.cone import solve_bounds
+from ..solvers.rows import Floats
+from .model import FrictionModel
+
+
+@dataclass(frozen=True)
+class Pyramid(FrictionModel):
+    """`-mu lam <= beta <= mu lam` along each tangent, minimum of kinetic energy (Zhang 2015, eqs. 20 and 21).
+
+    In space the corners of the square reach sqrt(2) times the Coulomb disk, and the answer depends on the choice
+    of tangents: that is the price of a problem with simple bounds.
+    """
+
+    name: ClassVar[str] = "pyramid"
+    title: ClassVar[str] = "friction pyramid (boxed LCP)"
+    paper: ClassVar = ZHANG_2015
+
+    def impulses(self, contacts: Contacts, normal: Floats, start: Floats) -> tuple[Floats, float]:
+        t = start.shape[1]
+        if contacts.tangents is None or not normal.any():
+            return start, 0.0
+        bound = np.repeat(contacts.friction * np.maximum(normal, 0.0), t)
+        slip = contacts.tangent_speeds(contacts.after(normal)).ravel()
+        beta, certificate = solve_bounds(contacts.tangents, slip, -bound, bound, np.clip(start.ravel(), -bound, bound))
+        return beta.reshape(-1, t), certificate

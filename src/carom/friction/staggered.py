@@ -1,0 +1,42 @@
+"""Normal and friction impulses in turn, until nothing approaches."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..impact.contacts import Contacts, Impulses
+from ..laws.inelastic import inelastic
+from ..laws.law import Law
+from ..laws.pairwise import threshold
+from ..restitution import normal_impulses, worse
+from .model import FrictionModel
+
+
+def staggered(contacts: Contacts, law: Law, restitution_model: str, friction: FrictionModel) -> Impulses:
+    """First the law, then friction for its normal impulses; again while friction drives contacts together.
+
+    Normal impulses only ever grow, so friction impulses of one round are within the bounds of the next, and
+    kinetic energy falls in every friction stage. After the last round whatever still approaches is stopped
+    inelastically, which loses energy too. Speeds below 1e-10 of the fastest approach count as none.
+    """
+    tol = threshold(contacts, 1e-10)
+    stage = normal_impulses(contacts, law, restitution_model)
+    normal, status, certificate = stage.normal.copy(), stage.status, stage.certificate
+    iterations, messages = stage.iterations, stage.messages
+    t = contacts.tangent_speeds().shape[1]
+    tangent = np.zeros((contacts.count, t))
+    for turn in range(friction.repeats + 1):
+        tangent, residual = friction.impulses(contacts, normal, tangent)
+        certificate = max(certificate, residual)
+        x = contacts.after(normal, tangent)
+        if contacts.speeds(x).min() >= -tol:
+            break
+        moving = contacts.moving(x)
+        last = turn == friction.repeats
+        stage = inelastic(moving) if last else normal_impulses(moving, law, restitution_model)
+        normal += stage.normal
+        status, certificate = worse(status, stage.status), max(certificate, stage.certificate)
+        iterations += stage.iterations
+        if last:
+            messages = (*messages, f"friction and impact still disagreed after {friction.repeats} repeats")
+    return Impulses(normal, tangent, iterations, status, certificate, messages)

@@ -1,0 +1,91 @@
+"""The impact laws, by name. `register` adds one of your own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..errors import ProblemError
+from .etm import ETM
+from .gauss_seidel import GaussSeidel
+from .gr import GR
+from .jacobi import Jacobi
+from .law import DESIDERATA, Law, Paper
+from .lcp import LCP
+from .lzb import LZB
+from .none import NoImpulse
+from .qce import QCE
+from .smm import SMM
+from .sqm import SQM
+
+_LAWS: dict[str, Law] = {
+    "none": NoImpulse(),
+    "lcp": LCP(),
+    "gauss_seidel": GaussSeidel(),
+    "jacobi": Jacobi(),
+    "gr": GR(),
+    "qce": QCE(),
+    "lzb": LZB(),
+    "etm": ETM(),
+    "sqm": SQM(),
+    "smm": SMM(),
+}
+
+
+def register(name: str, law: Law | type[Law]) -> None:
+    """Adds a law, so that `solve_impact(p, law=name)`, the audit and the command line know it."""
+    instance = law() if isinstance(law, type) else law
+    if not callable(getattr(instance, "impulses", None)):
+        raise ProblemError("law", law, "an object with a method impulses(contacts)")
+    if not name.isidentifier():
+        raise ProblemError("law name", name, "letters, digits and underscores")
+    _LAWS[name] = instance
+
+
+def names() -> list[str]:
+    """Registered laws, in the order of the tables."""
+    return list(_LAWS)
+
+
+def every() -> Iterator[tuple[str, Law]]:
+    """(name, law with default options) of every registered law."""
+    return iter(_LAWS.items())
+
+
+def make(law: str | Law, **options: Any) -> Law:
+    """A law from its name and options; a law that is configured already passes through."""
+    if not isinstance(law, str):
+        if not callable(getattr(law, "impulses", None)):
+            raise ProblemError("law", law, "a name or an object with a method impulses(contacts)")
+        return law
+    if law not in _LAWS:
+        raise ProblemError.unknown("law", law, _LAWS)
+    default = _LAWS[law]
+    if not options:
+        return default
+    known = default.options()
+    for key in options:
+        if key not in known:
+            raise ProblemError.unknown(f"option of law {law!r}", key, known)
+    return type(default)(**{**known, **options})
+
+
+__all__ = [
+    "DESIDERATA",
+    "ETM",
+    "GR",
+    "GaussSeidel",
+    "Jacobi",
+    "LCP",
+    "LZB",
+    "Law",
+    "NoImpulse",
+    "Paper",
+    "QCE",
+    "SMM",
+    "SQM",
+    "every",
+    "make",
+    "names",
+    "register",
+]

@@ -1,0 +1,239 @@
+"""Energy tracking: impulses in small steps, and an account of the energy that each contact has stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from numba import njit
+
+from ..errors import ProblemError
+from ..impact.contacts import FINISHED_INELASTICALLY, Contacts, Impulses
+from ..solvers.islands import island_labels
+from .finish import finish_inelastically
+from .law import TANG_2014, Law
+from .pairwise import threshold
+from .point_impulse import (
+    N1,
+    N2,
+    NN,
+    SCHUR,
+    apply,
+    next_worst,
+    normal_speed,
+    points,
+    requeue,
+    slide,
+    slip,
+    stick,
+    sticking_offset,
+    tangential_work,
+    worst_first,
+    writable,
+)
+
+DONE, DAMPED, STUCK = 0, 1, 2
+# Compression stops at this share of a step. The approach that is left is the next repeat's business: only the
+# long tail of a relaxation is saved, which for a hundred balls against a wall is half of all the work.
+COMPRESSED = 1e-3
+
+
+@dataclass(frozen=True)
+class ETM(Law):
+    """Three stages, repeated until nothing approaches (Tang 2014, algorithms 1 and 2).
+
+    1. Compression: the contact with the worst u < 0 gets the impulse that raises u by its step, and stores
+       `W_i -= p_n (u + du/2)`, minus the work of the normal impulse.
+    2. Loss: `W_i <- e_i^2 W_i` (Stronge).
+    3. Release: sweeps over the contacts with W > 0, each raising its u by one step, or by what uses up W.
+
+    The step is the fastest approach at the start of the repeat over `lam`, one for each island of contacts.
+    (With the contact's own approach instead, one that starts almost at rest and is struck later needs any number
+    of steps, and one that starts at rest has none.) Friction: see `point_impulse`; positive work of a sticking
+    tangent is paid from W, so K + sum W never rises. After `max_repeats` repeats e = 0.
+    """
+
+    name: ClassVar[str] = "etm"
+    title: ClassVar[str] = "energy tracking method"
+    paper: ClassVar = TANG_2014
+    claims: ClassVar[frozenset[str]] = frozenset({"BRK", "KIN", "MOM", "ONE", "FEA"})
+    restitution_models: ClassVar[tuple[str, ...]] = ("stronge",)
+    own_friction: ClassVar[bool] = True
+
+    lam: int = 30  # steps in which an approach is stopped, Tang's lambda
+    tolerance: float = 1e-10  # speeds, relative to the fastest approach
+    max_repeats: int = 300
+    max_increments: int = 0  # impulses in all; 0 means 1000 lam (20 + m)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.lam, bool) or not isinstance(self.lam, int | np.integer) or self.lam < 1:
+            raise ProblemError("lam", self.lam, "a whole number of steps, 1 or more")
+        if not 0.0 <= self.tolerance < 1.0:
+            raise ProblemError("tolerance", self.tolerance, "a number from 0 to below 1")
+        if self.max_repeats < 1:
+            raise ProblemError("max_repeats", self.max_repeats, "1 or more")
+
+    def impulses(self, contacts: Contacts) -> Impulses:
+        bound = self.max_increments or 1000 * self.lam * (20 + contacts.count)
+        p = points(contacts)
+        tol = threshold(contacts, self.tolerance)
+        total, x, count, repeats, state = _track(
+            p,
+            island_labels(contacts.rows),
+            writable(contacts.velocity),
+            writable(contacts.restitution),
+            float(self.lam),
+            tol,
+            self.max_repeats,
+            bound,
+        )
+        normal, tangent = total[:, 0].copy(), total[:, 1 : 1 + p.t].copy() if p.t else None
+        if state == STUCK:
+            reason = f"etm reached its bound after {count} impulses in {repeats} repeats"
+            return replace(finish_inelastically(contacts, normal, x, count, reason), tangent=tangent)
+        result = Impulses(
+            normal=normal, tangent=tangent, iterations=count, certificate=float(np.finfo(float).eps)
+        )
+        if state == DAMPED:
+            message = f"etm set restitution to 0 after {self.max_repeats} repeats of its three stages"
+            return replace(result, status=FINISHED_INELASTICALLY, messages=(message,))
+        return result
+
+
+@njit(cache=True)
+def _track(points, island, velocity, restitution, steps, tol, repeats, bound):
+    """The repeats. Returns impulses (m, 3), velocity, impulse count, repeats, how it ended."""
+    m = len(points.boundary)
+    x, low = velocity.copy(), np.zeros_like(velocity)
+    total, total_low, store = np.zeros((m, 3)), np.zeros((m, 3)), np.zeros(m)
+    fastest = np.zeros(island.max() + 1)
+    count, repeat = 0, 0
+    while True:
+        fastest[:] = 0.0
+        for i in range(m):
+            fastest[island[i]] = max(fastest[island[i]], -normal_speed(points, i, x))
+        top = fastest.max()
+        if top <= tol:
+            return total, x, count, repeat, DONE if repeat <= repeats else DAMPED
+        # The repeats without restitution are a relaxation: ten, each a thousand times closer, are plenty.
+        if count >= bound or repeat >= repeats + 10:
+            return total, x, count, repeat, STUCK
+        repeat += 1
+        step = fastest[island] / steps
+        rest = np.maximum(tol, COMPRESSED * step)
+        count = _compress(points, step, rest, bound, x, low, total, total_low, store, count)
+        for i in range(m):
+            store[i] *= restitution[i] * restitution[i] if repeat <= repeats else 0.0
+        count = _release(points, step, bound, x, low, total, total_low, store, count)
+        store[:] = 0.0
+
+
+@njit(cache=True)
+def _compress(points, step, rest, bound, x, low, total, total_low, store, count):
+    """Stage 1: raises the worst approach step by step until none is below -rest. Returns the impulse count."""
+    keys, items, size, queued = worst_first(points, x, rest)
+    while count < bound:
+        i, u, keys, items, size = next_worst(points, x, rest, keys, items, size, queued)
+        if i < 0:
+            break
+        pn, p1, p2, store[i] = _increment(points, i, u, x, min(step[i], -u), store[i], False)
+        apply(points, i, pn, p1, p2, x, low, total, total_low)
+        count += 1
+        keys, items, size = requeue(points, points.rows, i, x, rest, keys, items, size, queued)
+        for k in range(i * points.t, (i + 1) * points.t):
+            keys, items, size = requeue(points, points.tangents, k, x, rest, keys, items, size, queued)
+    return count
+
+
+@njit(cache=True)
+def _release(points, step, bound, x, low, total, total_low, store, count):
+    """Stage 3: sweeps in the order of contacts until every store is empty. Returns the impulse count."""
+    full = np.flatnonzero(store > 0.0)
+    left = len(full)
+    while left > 0 and count < bound:
+        kept = 0
+        for k in range(left):
+            i = full[k]
+            u = normal_speed(points, i, x)
+            pn, p1, p2, store[i] = _increment(points, i, u, x, step[i], store[i], True)
+            apply(points, i, pn, p1, p2, x, low, total, total_low)
+            count += 1
+            if store[i] > 0.0:
+                full[kept] = i
+                kept += 1
+        left = kept
+    return count
+
+
+@njit(cache=True)
+def _increment(points, i, u, x, du, store, release):
+    """One impulse at contact i, (pn, p1, p2), that raises u by du, and what its store is afterwards.
+
+    On release the change is capped so that the store ends at zero exactly and not below (eq. 49).
+    """
+    k = points.table[i]
+    mu = points.friction[i]
+    if points.t == 0 or mu == 0.0:
+        return _sliding(k, 0.0, u, 0.0, 0.0, du, store, release)
+    s1, s2 = slip(points, i, x)
+    pn, p1, p2, after = _sticking(k, mu, u, s1, s2, du, store, release)
+    if after >= 0.0:
+        return pn, p1, p2, after
+    return _sliding(k, mu, u, s1, s2, du, store, release)
+
+
+@njit(cache=True)
+def _sliding(k, mu, u, s1, s2, du, store, release):
+    """The sliding impulse of an increment and the store after it (eqs. 54, 55, and the cap of eq. 49)."""
+    while True:
+        f1, f2 = slide(k, mu, s1, s2, du) if mu > 0.0 else (0.0, 0.0)
+        response = k[NN] + k[N1] * f1 + k[N2] * f2  # n^T K (n + mu q)
+        pn = du / response
+        work = pn * (u + 0.5 * du)
+        if not release or work < store:
+            return pn, f1 * pn, f2 * pn, store - work
+        pn = _using_up(u, response, store)
+        # A smaller change may stand more friction than the whole step did: once more, with that change.
+        reduced = f1 * f1 + f2 * f2 < (1.0 - 1e-12) * mu * mu
+        if not reduced or response * pn > 0.999 * du:
+            return pn, f1 * pn, f2 * pn, 0.0
+        du = response * pn
+
+
+@njit(cache=True)
+def _using_up(u, response, store):
+    """The impulse p > 0 whose work `u p + response p^2 / 2` is the whole store, without cancellation."""
+    root = np.sqrt(u * u + 2.0 * response * store)
+    return 2.0 * store / (u + root) if u > 0.0 else (root - u) / response
+
+
+@njit(cache=True)
+def _sticking(k, mu, u, s1, s2, du, store, release):
+    """The sticking impulse of an increment and the store after it; a negative store if it must not stick.
+
+    The store pays for the normal work, and for tangential work where that is positive: a slip that reverses
+    within the increment shows as such, although friction at each instant only dissipates.
+    """
+    emptied = False
+    if release:
+        # Work (du + b)(u + du/2) / schur equal to the store, with b the sticking offset.
+        b = sticking_offset(k, s1, s2)
+        cap = np.sqrt((u - 0.5 * b) ** 2 + 2.0 * k[SCHUR] * store) - (u + 0.5 * b)
+        if cap <= du:
+            du, emptied = cap, True
+    for _ in range(2):
+        pn, p1, p2 = stick(k, s1, s2, du)
+        if du < 0.0 or pn <= 0.0 or p1 * p1 + p2 * p2 > mu * mu * pn * pn:
+            return 0.0, 0.0, 0.0, -1.0
+        normal = pn * (u + 0.5 * du)
+        extra = tangential_work(k, s1, s2, pn, p1, p2)
+        if extra <= 0.0:
+            return pn, p1, p2, 0.0 if emptied else store - normal
+        total = normal + extra
+        if not release or total < store:
+            return pn, p1, p2, store - total
+        # The kinetic energy of a sticking contact is (u + du)^2 / (2 schur) and a constant.
+        square = (u + du) ** 2 + 2.0 * k[SCHUR] * (store - total)
+        du, emptied = np.sqrt(max(square, 0.0)) - u, True
+    return pn, p1, p2, 0.0

@@ -1,0 +1,120 @@
+"""Liu-Zhao-Brogliato: impulses grow together as the energies of compliant contacts tell them to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..errors import ProblemError
+from ..impact.contacts import Contacts, Impulses
+from ..solvers.rows import Floats
+from ..solvers.springs import OPEN_SPEED, integrate_islands
+from .finish import finish_inelastically
+from .law import LIU_2008, Law
+
+SMALLEST_RESTITUTION = 0.05
+
+
+@dataclass(frozen=True)
+class LZB(Law):
+    """Contact i stores `E_i = k_i D_i^(eta + 1) / (eta + 1)`, and impulses grow in the ratio
+
+        dP_j / dP_i = (k_j / k_i)^(1 / (eta + 1)) (E_j / E_i)^(eta / (eta + 1)).
+
+    That ratio is singular where energies start at zero, so the same law is integrated in the pseudo-time s with
+    `dP_i/ds = k_i D_i^eta` (see `carom.solvers.springs`). A contact gives back `e_i^2` of what it stored.
+
+    Each change of a contact ends a step of its whole island, so the cost of one island grows with the square of
+    its contacts: an accurate reference for chains and clusters, not a law for large piles.
+
+    eta: 3/2 for Hertz's contact of round bodies, 1 for linear springs; from 1 to 3.
+    stiffness: one number, or one for each contact; only ratios matter.
+    tolerance: relative error allowed in one step of the adaptive integration.
+    max_steps: trial steps allowed for one island of connected contacts; 0 means 30,000 + 12,000 m, or
+    500,000 + 500 m where that is less.
+    """
+
+    name: ClassVar[str] = "lzb"
+    title: ClassVar[str] = "compliant contacts in impulse time (Liu-Zhao-Brogliato)"
+    paper: ClassVar = LIU_2008
+    claims: ClassVar[frozenset[str]] = frozenset({"BRK", "SYM", "KIN", "MOM", "ONE", "WAV", "FEA"})
+    restitution_models: ClassVar[tuple[str, ...]] = ("stronge",)
+
+    eta: float = 1.5
+    stiffness: float | tuple[float, ...] = 1.0
+    tolerance: float = 1e-14
+    max_steps: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "eta", _number("eta", self.eta, 1.0, 3.0))
+        object.__setattr__(self, "tolerance", _number("tolerance", self.tolerance, 1e-15, 1e-3))
+        object.__setattr__(self, "stiffness", _stiffness(self.stiffness))
+        steps = self.max_steps
+        if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 0:
+            raise ProblemError("max_steps", steps, "a whole number, 0 for the default bound")
+
+    def impulses(self, contacts: Contacts) -> Impulses:
+        low = float(contacts.restitution.min())
+        if low < SMALLEST_RESTITUTION:
+            raise ProblemError(
+                "restitution",
+                low,
+                f"at least {SMALLEST_RESTITUTION} under lzb, whose springs relax 1/e^2 times faster than "
+                "they load, without limit as e goes to 0; for less take another law, such as gr or qce",
+            )
+        lam, steps, error, cut = integrate_islands(
+            contacts.rows,
+            np.array(contacts.velocity, order="C"),  # copies: one array type, so one compilation of the kernel
+            np.array(contacts.boundary),
+            self._stiffness_of(contacts.count),
+            self.eta,
+            np.array(contacts.restitution),
+            self.tolerance,
+            self.max_steps,
+        )
+        if cut:
+            reason = f"lzb reached its bound of steps on {cut} island{'s' if cut > 1 else ''}"
+            return finish_inelastically(contacts, lam, contacts.after(lam), steps, reason, error)
+        return Impulses(normal=lam, iterations=steps, certificate=error, messages=_collapse(contacts, lam))
+
+    def _stiffness_of(self, m: int) -> Floats:
+        if isinstance(self.stiffness, float):
+            return np.full(m, self.stiffness)
+        if len(self.stiffness) != m:
+            raise ProblemError(
+                "stiffness", f"{len(self.stiffness)} numbers", f"one, or {m}: one for each contact"
+            )
+        return np.array(self.stiffness)
+
+
+def _collapse(contacts: Contacts, lam: Floats) -> tuple[str, ...]:
+    """A message if only the tolerance on speeds ended an endless sequence of ever weaker compressions."""
+    if (contacts.restitution == 1.0).all():
+        return ()
+    fastest = float(-contacts.speeds().min(initial=0.0))
+    slow = float(-contacts.speeds(contacts.after(lam)).min(initial=0.0))
+    if slow <= 1e-3 * OPEN_SPEED * fastest:
+        return ()
+    return (f"inelastic collapse: compressions faded out at an approach speed of {slow:.1e}",)
+
+
+def _number(field: str, value: Any, low: float, high: float) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = float("nan")
+    if not low <= number <= high:
+        raise ProblemError(field, value, f"a number from {low:g} to {high:g}")
+    return number
+
+
+def _stiffness(value: Any) -> float | tuple[float, ...]:
+    try:
+        k = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        k = np.empty(0)
+    if k.ndim > 1 or k.size == 0 or not (np.isfinite(k) & (k > 0)).all():
+        raise ProblemError("stiffness", value, "a positive number, or one for each contact")
+    return float(k) if k.ndim == 0 else tuple(k.tolist())

@@ -1,0 +1,189 @@
+"""The simultaneous impulse method: one linear system reflects every approaching contact at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numba import njit
+from scipy.sparse.linalg import lsmr, splu
+
+from ..errors import ProblemError
+from ..impact.contacts import Contacts, Impulses
+from ..solvers.islands import islands
+from ..solvers.rows import Floats, Ints, Rows, pushed, speeds
+from .finish import finish_inelastically
+from .law import TANG_2014, Law
+from .pairwise import threshold
+
+DENSE = 32  # contacts of an island that is solved by a dense singular value decomposition
+RANK = 1e-10  # singular values of the rows below this share of the largest count as zero
+SHIFT = 1e-8  # regularisation of the sparse factorisation, relative to the largest A_ii
+ACCURATE = 1e-13  # residual, relative to the right side, at which refinement stops
+
+
+@dataclass(frozen=True)
+class SMM(Law):
+    """Repeats: V = approaching contacts; `A_VV lam = -(1 + e) u_V`; until V is empty (Tang 2014, appendix B).
+
+    Where A_VV is singular lam is the least-squares solution of least norm, so equal contacts share equally and
+    the order of contacts does not matter. Nothing keeps lam positive: a contact whose neighbours alone would
+    reverse it too fast is held back by a pull. It fails ONE, and WAV, as all laws that reflect everything at once.
+    With one coefficient for all contacts energy falls by `(1 - e^2) u^T A^+ u / 2`; unequal coefficients can
+    raise it, as a pull works with another sign. For e < 1 repeats can collapse inelastically: a message says so.
+    """
+
+    name: ClassVar[str] = "smm"
+    title: ClassVar[str] = "simultaneous impulse method"
+    paper: ClassVar = TANG_2014
+    claims: ClassVar[frozenset[str]] = frozenset({"BRK", "SYM", "KIN", "MOM", "FEA"})
+    restitution_models: ClassVar[tuple[str, ...]] = ("newton",)
+
+    tolerance: float = 1e-10  # speeds, relative to the fastest approach
+    max_reflections: int = 0  # contacts reflected, over all systems; 0 means 300 + 100 m
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.tolerance < 1.0:
+            raise ProblemError("tolerance", self.tolerance, "a number from 0 to below 1")
+        if self.max_reflections < 0:
+            raise ProblemError("max_reflections", self.max_reflections, "0 for the default, or a bound")
+
+    def impulses(self, contacts: Contacts) -> Impulses:
+        tol = threshold(contacts, self.tolerance)
+        bound = self.max_reflections or 300 + 100 * contacts.count
+        lam = np.zeros(contacts.count)
+        x, certificate, count, reflected = contacts.velocity, 0.0, 0, 0
+        while True:
+            u = contacts.speeds(x)
+            approaching = np.flatnonzero(u < -tol)
+            if len(approaching) == 0:
+                return self._resolved(contacts, lam, u, tol, count, certificate)
+            if reflected >= bound:
+                reason = f"smm reached its bound of {bound} reflections in {count} linear systems"
+                break
+            target = -(1.0 + contacts.restitution[approaching]) * u[approaching]
+            step, residual = _reflect(contacts.rows, approaching, target)
+            count, reflected, certificate = count + 1, reflected + len(approaching), max(certificate, residual)
+            if (np.abs(step) * contacts.rows.diag[approaching]).max() <= 1e-12 * target.max():
+                reason = "smm cannot reflect boundaries that close in from both sides"
+                break
+            lam[approaching] += step
+            x = pushed(contacts.rows, lam, contacts.velocity)
+        return finish_inelastically(contacts, lam, x, count, reason, certificate)
+
+    def _resolved(
+        self, contacts: Contacts, lam: Floats, u: Floats, tol: float, count: int, certificate: float
+    ) -> Impulses:
+        messages: tuple[str, ...] = ()
+        slow = float(-u.min(initial=0.0))
+        if (contacts.restitution < 1.0).any() and slow > 1e-3 * tol and count > contacts.count:
+            messages = (f"inelastic collapse: cut off after {count} linear systems at speed {slow:.1e}",)
+        return Impulses(normal=lam, iterations=count, certificate=certificate, messages=messages)
+
+
+def _reflect(rows: Rows, subset: Ints, target: Floats) -> tuple[Floats, float]:
+    """Least-norm least-squares solution of `A y = target` on the contacts `subset`, and its relative residual.
+
+    The residual is that of the normal equations, `|A (A y - target)|`: zero for a least-squares solution.
+    """
+    n = len(rows.touch_ptr) - 1
+    order, ptr = islands(rows, subset, np.empty(n, np.int64), np.empty(n, np.int64))
+    y = np.zeros(len(subset))
+    _solve_small(rows, subset, order, ptr, target, DENSE, RANK, y)
+    for s in np.flatnonzero(np.diff(ptr) > DENSE):
+        part = order[ptr[s] : ptr[s + 1]]
+        y[part] = _solve_large(_matrix(rows, subset[part]), target[part])
+    return y, _residual(rows, subset, y, target)
+
+
+def _residual(rows: Rows, subset: Ints, y: Floats, target: Floats) -> float:
+    """`max |G^T (A y - target)| / max |G^T target|` over the rows of `subset`."""
+    m, still = len(rows.diag), np.zeros((len(rows.touch_ptr) - 1, rows.val.shape[1]))
+    full, wanted = np.zeros(m), np.zeros(m)
+    full[subset], wanted[subset] = y, target
+    error = np.zeros(m)
+    error[subset] = speeds(rows, pushed(rows, full, still), -wanted)[subset]
+    scale = np.abs(pushed(rows, wanted, still)).max()
+    return float(np.abs(pushed(rows, error, still)).max() / max(scale, np.finfo(float).tiny))
+
+
+def _matrix(rows: Rows, subset: Ints) -> sp.csr_matrix:
+    """The rows of `subset` as a matrix over the components of the bodies that they touch."""
+    d = rows.val.shape[1]
+    width = (rows.ptr[subset + 1] - rows.ptr[subset]).astype(np.int64)
+    ptr = np.concatenate([[0], np.cumsum(width)])
+    entry = np.arange(ptr[-1]) + np.repeat(rows.ptr[subset] - ptr[:-1], width)
+    bodies, column = np.unique(rows.body[entry], return_inverse=True)
+    columns = (column[:, None] * d + np.arange(d)).ravel()
+    return sp.csr_matrix((rows.val[entry].ravel(), columns, ptr * d), shape=(len(subset), len(bodies) * d))
+
+
+def _solve_large(g: sp.csr_matrix, b: Floats) -> Floats:
+    """Sparse factorisation of A + shift I with refinement; LSMR where that does not converge.
+
+    Refinement multiplies the error along an eigenvector of A by shift / (shift + eigenvalue), and from zero it
+    stays in the range of A, so its limit has the least norm. It diverges, slowly, if b is outside that range.
+    """
+    a = sp.csc_matrix(g @ g.T)
+    shift = SHIFT * a.diagonal().max()
+    factor = splu(
+        sp.csc_matrix(a + shift * sp.identity(len(b))),
+        permc_spec="MMD_AT_PLUS_A",
+        diag_pivot_thresh=0.0,
+        options={"SymmetricMode": True},
+    )
+    y = np.zeros(len(b))
+    for _ in range(20):
+        residual = b - a @ y
+        if np.abs(residual).max() <= ACCURATE * np.abs(b).max():
+            return y
+        y += factor.solve(residual)
+    limit = 20 * (g.shape[0] + g.shape[1])
+    z = lsmr(g, b, atol=1e-15, btol=1e-15, conlim=0.0, maxiter=limit)[0]
+    return np.asarray(lsmr(g.T, z, atol=1e-15, btol=1e-15, conlim=0.0, maxiter=limit)[0])
+
+
+@njit(cache=True)
+def _solve_small(rows, subset, order, ptr, target, dense, rank, y):
+    """Islands of up to `dense` contacts: `y = U S^-2 U^T b` from the rows' own singular values, which are twice
+    as accurate, in digits, as the eigenvalues of A. Writes into y."""
+    place = np.full(len(rows.touch_ptr) - 1, -1, np.int64)
+    for s in range(len(ptr) - 1):
+        k = ptr[s + 1] - ptr[s]
+        if k == 1:
+            j = order[ptr[s]]
+            y[j] = target[j] / rows.diag[subset[j]]
+        elif k <= dense:
+            part = order[ptr[s] : ptr[s + 1]]
+            g = _dense_rows(rows, subset, part, place)
+            left, size, _ = np.linalg.svd(g, False)
+            weight = left.T @ target[part]
+            for c in range(len(size)):
+                weight[c] = weight[c] / size[c] ** 2 if size[c] > rank * size[0] else 0.0
+            y[part] = left @ weight
+
+
+@njit(cache=True)
+def _dense_rows(rows, subset, part, place):
+    """The rows of one island over the components of its bodies. `place` is scratch, -1 before and after."""
+    d = rows.val.shape[1]
+    count = 0
+    for j in part:
+        i = subset[j]
+        for e in range(rows.ptr[i], rows.ptr[i + 1]):
+            if place[rows.body[e]] < 0:
+                place[rows.body[e]] = count
+                count += 1
+    g = np.zeros((len(part), count * d))
+    for r in range(len(part)):
+        i = subset[part[r]]
+        for e in range(rows.ptr[i], rows.ptr[i + 1]):
+            for c in range(d):
+                g[r, place[rows.body[e]] * d + c] += rows.val[e, c]
+    for j in part:
+        i = subset[j]
+        for e in range(rows.ptr[i], rows.ptr[i + 1]):
+            place[rows.body[e]] = -1
+    return g

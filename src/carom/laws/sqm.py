@@ -1,0 +1,108 @@
+"""The sequential impulse method: the fastest approach is reflected next, with friction in the same impulse."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from numba import njit
+
+from ..errors import ProblemError
+from ..impact.contacts import Contacts, Impulses
+from .law import TANG_2014, Law
+from .pairwise import outcome, threshold
+from .point_impulse import (
+    N1,
+    N2,
+    NN,
+    apply,
+    next_worst,
+    points,
+    requeue,
+    slide,
+    slip,
+    stick,
+    tangential_work,
+    worst_first,
+    writable,
+)
+
+
+@dataclass(frozen=True)
+class SQM(Law):
+    """Serves the contact with the worst u < 0, as if it were alone, until none is left (Tang 2014, appendix A).
+
+    One impulse gives `u+ = -e u`. It stops the slip as well if that takes |p_t| <= mu p_n (eqs. 72-74), and is
+    `p_n (n + mu q)` with q against the slip if not (eqs. 75-76, whose signs of u and q disagree: here
+    `p_n = -(1 + e) u / n^T K (n + mu q)`). An impulse never raises kinetic energy: see `point_impulse.slide`.
+    Without friction this is Gauss-Seidel, worst first, and no more symmetric. For e < 1 it can collapse
+    inelastically, into ever more and ever smaller reflections; the tolerance ends those, and a message says so.
+    """
+
+    name: ClassVar[str] = "sqm"
+    title: ClassVar[str] = "sequential impulse method"
+    paper: ClassVar = TANG_2014
+    claims: ClassVar[frozenset[str]] = frozenset({"BRK", "KIN", "MOM", "ONE", "WAV", "FEA"})
+    restitution_models: ClassVar[tuple[str, ...]] = ("newton",)
+    own_friction: ClassVar[bool] = True
+
+    tolerance: float = 1e-10  # speeds, relative to the fastest approach
+    max_iterations: int = 0  # single reflections; 0 means 1000 + 2000 m
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.tolerance < 1.0:
+            raise ProblemError("tolerance", self.tolerance, "a number from 0 to below 1")
+        if self.max_iterations < 0:
+            raise ProblemError("max_iterations", self.max_iterations, "0 for the default, or a bound above it")
+
+    def impulses(self, contacts: Contacts) -> Impulses:
+        bound = self.max_iterations or 1000 + 2000 * contacts.count
+        tol = threshold(contacts, self.tolerance)
+        p = points(contacts)
+        velocity, e = writable(contacts.velocity), writable(contacts.restitution)
+        total, x, count, left = _reflect(p, velocity, e, tol, bound)
+        result = outcome(contacts, total[:, 0].copy(), x, count, left, tol, self.name)
+        return replace(result, tangent=total[:, 1 : 1 + p.t].copy() if p.t else None)
+
+
+@njit(cache=True)
+def _reflect(points, velocity, restitution, tol, bound):
+    """Reflections, worst first. Returns impulses (m, 3), velocity, their number, and violators left."""
+    x, low = velocity.copy(), np.zeros_like(velocity)
+    m = len(points.boundary)
+    total, total_low = np.zeros((m, 3)), np.zeros((m, 3))
+    rest = np.full(m, tol)
+    keys, items, size, queued = worst_first(points, x, rest)
+    count = 0
+    while True:
+        i, u, keys, items, size = next_worst(points, x, rest, keys, items, size, queued)
+        if i < 0:
+            return total, x, count, 0
+        if count >= bound:
+            return total, x, count, 1 + size
+        pn, p1, p2 = _reflection(points, i, u, x, restitution[i])
+        apply(points, i, pn, p1, p2, x, low, total, total_low)
+        count += 1
+        keys, items, size = requeue(points, points.rows, i, x, rest, keys, items, size, queued)
+        for k in range(i * points.t, (i + 1) * points.t):
+            keys, items, size = requeue(points, points.tangents, k, x, rest, keys, items, size, queued)
+
+
+@njit(cache=True)
+def _reflection(points, i, u, x, e):
+    """The impulse (pn, p1, p2) of contact i that gives u+ = -e u."""
+    k = points.table[i]
+    mu = points.friction[i]
+    du = -(1.0 + e) * u
+    f1, f2 = 0.0, 0.0
+    if points.t > 0 and mu > 0.0:
+        s1, s2 = slip(points, i, x)
+        pn, p1, p2 = stick(k, s1, s2, du)
+        # Newton's law fixes u+ whatever friction does, so stopping a slip can cost more energy than it frees.
+        work = pn * (u + 0.5 * du) + tangential_work(k, s1, s2, pn, p1, p2)
+        if pn > 0.0 and p1 * p1 + p2 * p2 <= mu * mu * pn * pn and work <= 0.0:
+            return pn, p1, p2
+        f1, f2 = slide(k, mu, s1, s2, du)
+    pn = du / (k[NN] + k[N1] * f1 + k[N2] * f2)
+    return pn, f1 * pn, f2 * pn

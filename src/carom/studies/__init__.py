@@ -1,0 +1,36 @@
+"""Studies: each computes one figure of the literature anew and writes it as PNG, SVG and CSV.
+`carom.studies.run("three_ball", out="figures")`, or `carom study three_ball -o figures` in a terminal.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+from ..errors import ProblemError
+from .result import Progress, StudyResult, silent
+
+# name -> what it shows. Each study is the module of its name with a function run(out, progress).
+STUDIES: dict[str, str] = {
+    "three_ball": "three balls collide: every law against the exchange and the Hertz ODE (Zhang 2015, fig. 4)",
+    "inelastic_collapse": "pairwise reflections with restitution below 1 that never end (Smith 2012, fig. 4)",
+    "disturbance": "Newton's cradle with tiny random disturbances (Zhang 2015, fig. 12)",
+}
+
+
+def names() -> list[str]:
+    """Names of all studies."""
+    return list(STUDIES)
+
+
+def run(name: str, out: str | Path = ".", progress: Progress | None = None) -> StudyResult:
+    """Runs the study of that name and writes its files into the folder `out`."""
+    if name not in STUDIES:
+        raise ProblemError.unknown("study", name, STUDIES)
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    result: StudyResult = import_module(f".{name}", __name__).run(folder, progress)
+    return result
+
+
+__all__ = ["STUDIES", "Progress", "StudyResult", "names", "run", "silent"]

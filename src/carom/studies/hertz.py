@@ -1,0 +1,64 @@
+"""A chain of elastic balls in real time: the reference that compliant laws are measured against.
+
+Nothing here is shared with the impact laws: balls move, gaps open and close, and forces act only where bodies
+overlap. Ball k at x_k with mass m_k; overlap of neighbours q_i = x_i - x_{i+1}, all zero at the start;
+
+    m_k dv_k/dt = f_{k-1} - f_k,     f_i = k_i max(q_i, 0)^eta,     dq_i/dt = v_i - v_{i+1}.
+
+The result in the limit of stiff balls does not depend on the common stiffness, so it is set to 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.integrate import solve_ivp
+
+from ..errors import ProblemError
+from ..solvers.rows import Floats
+
+LONGEST = 1e6  # in units of one contact's duration; free flight costs nothing, so this is generous
+
+
+def hertz_chain(
+    masses: Any, velocities: Any, *, eta: float = 1.5, stiffness: Any = 1.0, tolerance: float = 1e-11
+) -> Floats:
+    """Velocities of touching balls on a line after all have separated, (n,), in the units of `velocities`.
+
+    eta: 3/2 for Hertz contact, 1 for linear springs. stiffness: one number or one for each of n - 1 contacts.
+    tolerance: relative error of each step of the integration (Dormand-Prince, order 8).
+    """
+    m, v = np.asarray(masses, dtype=float).ravel(), np.asarray(velocities, dtype=float).ravel()
+    n = len(v)
+    if len(m) != n or n < 2 or not (m > 0).all():
+        raise ProblemError("masses", masses, f"one positive mass for each of {n} balls, two balls or more")
+    k = np.broadcast_to(np.asarray(stiffness, dtype=float), (n - 1,))
+    if not (k > 0).all():
+        raise ProblemError("stiffness", stiffness, "positive numbers")
+    speed = float(np.abs(np.diff(v)).max())
+    if speed == 0.0:
+        return v.copy()
+    mean = float(m @ v / m.sum())
+    state = np.concatenate([(v - mean) / speed, np.zeros(n - 1)])
+    return mean + speed * _separated(state, m / m.min(), k / k.max(), eta, tolerance)[:n]
+
+
+def _separated(state: Floats, m: Floats, k: Floats, eta: float, tolerance: float) -> Floats:
+    """Integrates stretch by stretch until no neighbours overlap or approach."""
+    n = len(m)
+    force = np.zeros(n + 1)
+
+    def rates(_: float, y: Floats) -> Floats:
+        force[1:-1] = k * np.maximum(y[n:], 0.0) ** eta
+        return np.concatenate([-np.diff(force) / m, -np.diff(y[:n])])
+
+    stretch, time = 2.0 * n, 0.0
+    while (state[n:] > 0.0).any() or (np.diff(state[:n]) < -1e-10).any():
+        if time > LONGEST:
+            raise ProblemError("chain", f"still in contact after {time:g} contact times", "balls that separate")
+        accuracy: dict[str, Any] = {"rtol": tolerance, "atol": 0.01 * tolerance, "max_step": stretch / 8}
+        done = solve_ivp(rates, (0.0, stretch), state, method="DOP853", **accuracy)
+        state, time = done.y[:, -1], time + stretch
+        stretch *= 1.5
+    return state

@@ -1,0 +1,47 @@
+"""The notice appears when a kernel is compiled, and only then."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from numba import njit
+from rich.console import Console
+
+from carom.cli.compiling import compile_notice
+
+
+def fresh_kernel():
+    @njit
+    def twice(x):
+        return 2 * x
+
+    return twice
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_it_says_so_once(terminal):
+    text = io.StringIO()
+    with compile_notice(Console(file=text, force_terminal=terminal, width=300, highlight=False)) as report:
+        fresh_kernel()(np.ones(3))
+        fresh_kernel()(np.ones(3))
+    assert report.kernels == 2
+    assert report.seconds > 0
+    assert text.getvalue().count("only the first time") == 1
+    assert "compiled 2 kernels" in text.getvalue()
+
+
+def test_it_is_silent_when_nothing_is_compiled():
+    kernel = fresh_kernel()
+    kernel(np.ones(3))
+    text = io.StringIO()
+    with compile_notice(Console(file=text)) as report:
+        kernel(np.ones(3))
+    assert report.kernels == 0
+    assert text.getvalue() == ""
+
+
+def test_an_error_inside_passes_through():
+    with pytest.raises(ValueError, match="inside"), compile_notice(Console(file=io.StringIO())):
+        raise ValueError("inside")

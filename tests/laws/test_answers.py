@@ -1,0 +1,70 @@
+"""Known answers: closed forms to 1e-9, figures given to four or five decimals to their last digit."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import carom
+from carom import catalogue, laws
+from carom.catalogue.lines import galperin
+
+KNOWN = [
+    (entry, law)
+    for entry in catalogue.entries()
+    for law in entry.answers
+    if law in laws.names()
+]
+
+
+@pytest.mark.parametrize(("entry", "law"), KNOWN, ids=[f"{e.name}-{law}" for e, law in KNOWN])
+def test_known_answer(entry, law):
+    exact = "decimals" not in entry.source
+    if law in ("lcp", "gauss_seidel") or entry.name.startswith("cradle"):
+        exact = True  # the rounded figures are those of qce, of gr's two-sided chain and of the Hertz ODE
+    velocity = carom.solve_impact(entry.problem, law).velocity
+    speed = max(np.abs(entry.answers[law]).max(), np.abs(entry.problem.velocity).max())
+    np.testing.assert_allclose(velocity, entry.answers[law], rtol=0, atol=1e-9 * speed if exact else 6e-5)
+
+
+@pytest.mark.parametrize("entry", [e for e in catalogue.entries() if "hertz" in e.answers], ids=lambda e: e.name)
+def test_lzb_follows_hertz_springs(entry):
+    """The limit of stiff Hertz contacts, within 1e-2 of the incoming speed."""
+    if "lzb" not in laws.names():
+        pytest.skip("law lzb is not registered")
+    velocity = carom.solve_impact(entry.problem, "lzb").velocity
+    np.testing.assert_allclose(velocity, entry.answers["hertz"], rtol=0, atol=1e-2)
+
+
+def test_scisim_bernoulli_to_its_four_digits():
+    entry = catalogue.entry("bernoulli_scisim")
+    expected = [[-0.4076, 0], [1.2038, 0.6840], [1.2038, -0.6840]]
+    np.testing.assert_allclose(carom.solve_impact(entry.problem, "gr").velocity, expected, atol=5e-5)
+
+
+@pytest.mark.parametrize("digits", [1, 2, 3])
+@pytest.mark.parametrize("law", ["gauss_seidel", "gr", "qce"])
+def test_galperin_counts_the_digits_of_pi(law, digits):
+    """A light ball between a wall and one 10^(2k) times heavier collides 31, 314, 3141 times."""
+    entry = galperin(100.0**digits)
+    solution = carom.solve_impact(entry.problem, laws.make(law, max_iterations=10_000))
+    assert solution.iterations == math.floor(10**digits * math.pi)
+    expected = entry.answers[law]
+    np.testing.assert_allclose(solution.velocity, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
+
+
+def test_energy_tracking_gives_up_after_its_bound():
+    """More than 300 repeats are resolved inelastically, as its paper says: all energy is lost, and it is told."""
+    entry = galperin(1e4)
+    solution = carom.solve_impact(entry.problem, "etm")
+    assert solution.status == "finished_inelastically"
+    assert solution.kinetic_energy < entry.problem.kinetic_energy
+
+
+@pytest.mark.parametrize("law", [n for n in laws.names() if n not in ("none", "lcp")])
+def test_one_contact_has_one_answer(law):
+    """Two balls: momentum, energy and one-sidedness leave nothing to choose."""
+    v = carom.solve_impact(carom.ImpactProblem.chain([1.0, 3.0], [2.0, -1.0]), law).velocity
+    np.testing.assert_allclose(v, [-2.5, 0.5], atol=1e-9)

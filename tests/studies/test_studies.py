@@ -1,0 +1,130 @@
+"""Every study, small: the files are there and the headline numbers hold."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pytest
+
+from carom import ProblemError, laws
+from carom.cli.study import study as command
+from carom.laws import LZB
+from carom.studies import STUDIES, disturbance, inelastic_collapse, names, run, three_ball
+
+
+def table(path):
+    with path.open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def check_files(result):
+    endings = {path.suffix for path in result.files}
+    assert endings == {".png", ".svg", ".csv"}
+    for path in result.files:
+        assert path.stat().st_size > 100
+    assert next(p for p in result.files if p.suffix == ".png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.fixture(scope="module")
+def sweep(tmp_path_factory):
+    return three_ball.run(tmp_path_factory.mktemp("three"), points=11)
+
+
+def test_three_ball_covers_every_law(sweep):
+    check_files(sweep)
+    rows = table(sweep.files[-1])
+    assert len(rows) == 12  # eleven values, and one just above zero
+    for name in laws.names():
+        assert (f"{name}_A" in rows[0]) == (name != "none")
+
+
+def test_three_ball_numbers(sweep):
+    n = sweep.numbers
+    assert n["hertz: off the exchange"] == pytest.approx(0.0764, abs=1e-4)
+    assert n["lzb: off the Hertz ODE"] < 1e-2
+    assert n["gauss_seidel: off the exchange"] < 1e-12
+    assert n["gr: jump at va = 0"] == pytest.approx(2 / 3, abs=1e-5)
+    assert n["lcp: off the exchange"] == pytest.approx(2 / 3, abs=1e-9)
+    assert 0.2 < n["qce: off the exchange"] < 0.25
+    assert n["qce: jump at va = 0"] < 1e-5
+
+
+def test_three_ball_takes_in_a_law_of_the_users(tmp_path, monkeypatch):
+    monkeypatch.setattr(laws, "_LAWS", {"none": laws.make("none"), "mine": LZB(eta=1.0)})
+    result = three_ball.run(tmp_path, points=3)
+    assert "mine: off the Hertz ODE" in result.numbers
+
+
+def test_coinciding_curves_share_a_line():
+    va = np.linspace(0, 1, 5)[:, None]
+    assert three_ball.groups({"a": va, "b": va + 1, "c": va + 1e-4}) == [["a", "c"], ["b"]]
+
+
+def test_collapse_threshold_of_three_balls():
+    assert inelastic_collapse.threshold(3) == pytest.approx(7 - 4 * np.sqrt(3), abs=1e-12)
+    assert inelastic_collapse.measured_threshold(3) == pytest.approx(0.0718, abs=1e-4)
+
+
+@pytest.mark.parametrize("balls", [4, 7])
+@pytest.mark.parametrize("wall", [False, True])
+def test_collapse_threshold_follows_the_formula(balls, wall):
+    measured = inelastic_collapse.measured_threshold(balls, wall=wall, one=False)
+    assert measured == pytest.approx(inelastic_collapse.threshold(balls, wall), abs=1e-5)
+
+
+def test_another_order_collapses_elsewhere():
+    """The formula belongs to one order of reflections: the agreement above is no accident of the search."""
+    measured = inelastic_collapse.measured_threshold(8, inelastic_collapse.WORST)
+    assert measured > inelastic_collapse.threshold(8) + 1e-3
+
+
+def test_inelastic_collapse_numbers(tmp_path):
+    result = inelastic_collapse.run(tmp_path, points=25, largest=5)
+    check_files(result)
+    assert result.numbers["off the formula, all approach, in order"] == pytest.approx(0, abs=1e-5)
+    rows = table(tmp_path / "inelastic_collapse.csv")
+    collapsed = [row for row in rows if float(row["c_r"]) < 0.07]
+    ended = [row for row in rows if float(row["c_r"]) > 0.1]
+    for row in collapsed:  # a common velocity, and counts that only the tolerance limits
+        assert abs(float(row["v_A"]) - 1 / 3) < 1e-6 and abs(float(row["v_C"]) - 1 / 3) < 1e-6
+        assert int(row["reflections_tolerance_1e-12"]) > int(row["reflections_tolerance_1e-06"])
+    for row in ended:
+        assert row["reflections_tolerance_1e-12"] == row["reflections_tolerance_1e-06"]
+
+
+def test_disturbance_numbers(tmp_path):
+    result = disturbance.run(tmp_path, seeds=25, sizes=3)
+    check_files(result)
+    n = result.numbers
+    for name in ("lcp", "gauss_seidel", "lzb"):  # continuous: the change is of the size of the disturbance
+        assert n[f"{name}: largest change at size 1e-08"] < 1e-7
+    assert n["gr: part of disturbances that jump"] > 0.3
+    assert n["gr: largest change at size 1e-08"] > 0.3
+    assert n["qce: median change at size 1e-08"] < 1e-7
+    assert n["qce: part of disturbances that jump"] < n["gr: part of disturbances that jump"]
+
+
+def test_the_registry_is_complete():
+    assert names() == list(STUDIES) == ["three_ball", "inelastic_collapse", "disturbance"]
+    with pytest.raises(ProblemError, match="did you mean 'three_ball'"):
+        run("tree_ball")
+
+
+def test_command_lists_and_refuses(capsys, tmp_path):
+    command("list", tmp_path)
+    told = capsys.readouterr().out
+    assert all(name in told for name in STUDIES)
+    with pytest.raises(ProblemError, match="did you mean 'disturbance'"):
+        command("disturbances", tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ProblemError, match="folder"):
+        command("three_ball", tmp_path / "file")
+
+
+def test_command_runs_a_study(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(laws, "_LAWS", {"none": laws.make("none"), "lzb": LZB()})
+    command("three_ball", tmp_path / "new" / "folder")
+    told = capsys.readouterr().out
+    assert "lzb: off the Hertz ODE" in told and "three_ball.csv" in told
+    assert (tmp_path / "new" / "folder" / "three_ball.png").exists()

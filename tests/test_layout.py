@@ -1,0 +1,104 @@
+"""Imports go one way: solvers <- impact <- laws <- restitution, friction <- solve <- analysis ... <- cli."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[1] / "src" / "carom"
+
+# What each part may import besides itself, written out so that a new arrow is a decision and not an accident.
+_CORE = {"errors", "solvers", "impact"}
+_LAWS = _CORE | {"laws"}
+_MODELS = _LAWS | {"clamped", "restitution", "friction"}
+_SOLVE = _MODELS | {"solve"}
+_STUDY = _SOLVE | {"catalogue", "analysis"}
+ALLOWED = {
+    "errors": set(),
+    "solvers": set(),
+    "impact": {"errors", "solvers"},
+    "laws": _CORE,
+    "catalogue": _CORE,
+    "clamped": _LAWS,
+    "friction": _LAWS | {"clamped"},
+    "restitution": _LAWS | {"clamped"},
+    "solve": _MODELS,
+    "analysis": _STUDY,
+    "testing": _STUDY,
+    "studies": _STUDY,
+    "cli": _STUDY | {"studies", "testing", ""},
+    "__main__": {"cli"},
+    "": _STUDY | {"testing"},  # the package itself: it names the public objects, never the command line
+}
+
+
+def part_of(module: str) -> str:
+    """`carom.solvers.rows` -> `solvers`; the package itself -> the empty string."""
+    pieces = module.split(".")
+    return pieces[1] if len(pieces) > 1 else ""
+
+
+def imported(source: str, module: str, is_package: bool, known: set[str]) -> set[str]:
+    """The parts of carom that `source` imports, at whatever depth and in whatever form."""
+    here = module.split(".") if is_package else module.split(".")[:-1]
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {a.name for a in node.names if a.name.split(".")[0] == "carom"}
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join(here[: len(here) - node.level + 1]) if node.level else ""
+            full = ".".join(piece for piece in (base, node.module) if piece)
+            if full == "carom":  # `from .. import laws` means that part; `from .. import __version__` does not
+                found |= {f"carom.{a.name}" if a.name in known else "carom" for a in node.names}
+            elif full.startswith("carom."):
+                found.add(full)
+    return {part_of(name) for name in found}
+
+
+def modules() -> list[tuple[str, Path]]:
+    out = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        pieces = list(path.relative_to(PACKAGE).with_suffix("").parts)
+        if pieces[-1] == "__init__":
+            pieces.pop()
+        out.append((".".join(["carom", *pieces]), path))
+    return out
+
+
+PARTS = {part_of(name) for name, _ in modules()} - {""}
+
+
+def test_every_part_has_its_place():
+    missing = PARTS - set(ALLOWED)
+    assert not missing, f"give {sorted(missing)} a place in ALLOWED"
+
+
+@pytest.mark.parametrize(("module", "path"), modules(), ids=[name for name, _ in modules()])
+def test_imports_go_one_way(module, path):
+    part = part_of(module)
+    used = imported(path.read_text(encoding="utf-8"), module, path.name == "__init__.py", PARTS)
+    wrong = used - ALLOWED[part] - {part}
+    assert not wrong, f"{module} imports {sorted(wrong)}, which lie above {part!r}"
+
+
+@pytest.mark.parametrize(
+    ("line", "part"),
+    [
+        ("from ..laws import make", "laws"),
+        ("from .. import laws", "laws"),
+        ("from carom.laws.gr import GR", "laws"),
+        ("import carom.laws", "laws"),
+        ("def f():\n    from ..laws.law import Law", "laws"),
+        ("from .. import __version__", ""),
+        ("import carom", ""),
+    ],
+)
+def test_the_reader_of_imports_sees_every_form(line, part):
+    assert imported(line, "carom.solvers.rows", False, {"laws", "solvers"}) == {part}
+
+
+def test_own_part_and_other_packages_do_not_count():
+    source = "import numpy\nfrom numba import njit\nfrom .rows import speed"
+    assert imported(source, "carom.solvers.heap", False, {"solvers"}) == {"solvers"}
