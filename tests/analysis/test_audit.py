@@ -37,7 +37,9 @@ def test_charts_of_the_papers(report, paper):
 def test_charts_are_those_of_the_papers():
     """Smith: each older family misses one of five. Zhang: gr misses WAV, lcp misses WAV and BRK of six."""
     missing = {
-        (paper, law): set(columns) - ticked for paper, (columns, rows) in CHARTS.items() for law, ticked in rows.items()
+        (paper, law): set(columns) - ticked
+        for paper, (columns, rows) in CHARTS.items()
+        for law, ticked in rows.items()
     }
     assert missing == {
         ("Smith 2012", "gr"): set(),
@@ -123,7 +125,7 @@ def test_symmetries_of_a_problem_count():
 def test_a_false_symmetry_is_refused():
     flip = Symmetry(np.array([2, 1, 0]), np.array([[-1.0]]), "ends")
     problem = ImpactProblem.chain([1, 1, 2], [1, 0, -1], symmetries=[flip])
-    with pytest.raises(carom.ProblemError, match="'ends'.*keeps masses"):
+    with pytest.raises(carom.ProblemError, match=r"'ends'.*keeps masses"):
         audit_problem(problem, ["gr"])
 
 

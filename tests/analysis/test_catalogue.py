@@ -84,7 +84,7 @@ def test_degenerate_means_clamped(entry):
 
 @by_name
 def test_breaking_contacts_rest_before_impact(entry):
-    """Break-away is about contacts at rest that a shock opens; Bernoulli's struck contacts are the exception."""
+    """Break-away is about contacts at rest that a shock opens; Bernoulli's struck ones are the exception."""
     if not entry.name.startswith("bernoulli"):
         assert np.abs(entry.problem.separation_speed()[list(entry.breaking)]).max(initial=0.0) <= 1e-15
 

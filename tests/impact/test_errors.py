@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -105,7 +107,7 @@ CASES = {
     "unknown law": (lambda: carom.solve_impact(chain(), "grr"), "law", "unknown law 'grr': did you mean 'gr'?"),
     "law that is no law": (lambda: carom.solve_impact(chain(), 7), "law", "impulses"),
     "unknown option": (
-        lambda: laws.make("gauss_seidel", oder="random"), "option of law 'gauss_seidel'", "did you mean 'order'?"),
+        lambda: laws.make("gauss_seidel", oder="worst"), "option of law 'gauss_seidel'", "mean 'order'?"),
     "option out of range": (lambda: laws.make("gauss_seidel", order="sideways"), "order", "index"),
     "problem that is no problem": (lambda: carom.solve_impact([1, 2, 3], "gr"), "problem", "ImpactProblem"),
     "unknown restitution model": (
@@ -121,8 +123,9 @@ CASES = {
 @pytest.mark.parametrize("case", list(CASES))
 def test_bad_input(case):
     call, field, words = CASES[case]
-    with pytest.raises(ProblemError, match=words.replace("?", r"\?") if words.endswith("?") else words) as error:
+    with pytest.raises(ProblemError) as error:
         call()
+    assert re.search(words.replace("?", r"\?"), str(error.value)), str(error.value)
     assert error.value.field == field
     assert str(error.value).startswith(("unknown ", f"{field}: got "))
 

@@ -9,6 +9,7 @@ import pytest
 
 import carom
 from carom import ImpactProblem, catalogue
+from carom.impact.files import from_dict
 from carom.testing import KINDS, random_problem
 
 ENDINGS = (".json", ".npz")
@@ -130,25 +131,25 @@ def test_truncated_npz(tmp_path):
 def test_json_that_is_no_object(tmp_path):
     path = tmp_path / "p.json"
     path.write_text("[1, 2, 3]")
-    with pytest.raises(carom.ProblemError, match="a JSON list.*expected a JSON object"):
+    with pytest.raises(carom.ProblemError, match=r"a JSON list.*expected a JSON object"):
         ImpactProblem.load(path)
 
 
 def test_json_of_something_else(tmp_path):
     path = tmp_path / "p.json"
     path.write_text('{"colour": "blue"}')
-    with pytest.raises(carom.ProblemError, match="colour.*expected.*carom impact problem.*chain"):
+    with pytest.raises(carom.ProblemError, match=r"colour.*expected.*carom impact problem.*chain"):
         ImpactProblem.load(path)
 
 
 def test_missing_file(tmp_path):
-    with pytest.raises(carom.ProblemError, match="nowhere.json.*expected a file that exists"):
+    with pytest.raises(carom.ProblemError, match=r"nowhere.json.*expected a file that exists"):
         ImpactProblem.load(tmp_path / "nowhere.json")
 
 
 def test_unknown_ending(tmp_path):
     (tmp_path / "p.yaml").write_text("a: 1")
-    with pytest.raises(carom.ProblemError, match="ends in .json or .npz"):
+    with pytest.raises(carom.ProblemError, match=r"ends in .json or .npz"):
         ImpactProblem.load(tmp_path / "p.yaml")
 
 
@@ -187,8 +188,34 @@ def test_damaged_files_name_the_field(change, field, tmp_path):
     assert error.value.field == field
 
 
+RUBBISH = (None, "x", -1, 1.5, [], [[]], {}, [1, [2]], [-1, 5], [1e30], ["a"], [0, 99999], 2**70)
+
+
+@pytest.mark.parametrize("name", ["cradle_3_1", "bernoulli", "robot_arm"])
+def test_rubbish_in_any_entry_raises_no_other_error(name, tmp_path):
+    """Whatever stands in an entry, a file is read or refused; no error of another library gets through."""
+    good = json.loads(catalogue.entry(name).problem.save(tmp_path / "p.json").read_text())
+    leaks = []
+    for key in good:
+        for value in RUBBISH:
+            try:
+                from_dict({**good, key: value})
+            except carom.ProblemError:
+                continue
+            except Exception as error:
+                leaks.append(f"{key} = {value!r}: {error!r}")
+    assert not leaks, "\n".join(leaks)
+
+
+@pytest.mark.parametrize("key", ["positions", "symmetry0_bodies", "symmetry0_matrix"])
+def test_shapes_are_checked_on_reading(key, tmp_path):
+    good = json.loads(catalogue.entry("bernoulli").problem.save(tmp_path / "p.json").read_text())
+    with pytest.raises(carom.ProblemError):
+        from_dict({**good, key: [1.0, 2.0]})
+
+
 def test_wrong_arguments_of_a_short_form(tmp_path):
     path = tmp_path / "p.json"
     path.write_text('{"chain": {"weights": [1, 1], "velocities": [1, 0]}}')
-    with pytest.raises(carom.ProblemError, match="chain: got .*weights"):
+    with pytest.raises(carom.ProblemError, match=r"chain: got .*weights"):
         ImpactProblem.load(path)

@@ -98,7 +98,9 @@ def test_spheres_have_two_orthonormal_tangents():
     normals = rng.normal(size=(50, 3))
     normals /= np.linalg.norm(normals, axis=1)[:, None]
     frames = np.concatenate([normals[:, None], tangents_of(normals)], axis=1)
-    np.testing.assert_allclose(frames @ frames.swapaxes(1, 2), np.broadcast_to(np.eye(3), (50, 3, 3)), atol=1e-14)
+    np.testing.assert_allclose(
+        frames @ frames.swapaxes(1, 2), np.broadcast_to(np.eye(3), (50, 3, 3)), atol=1e-14
+    )
 
 
 def test_one_value_or_one_a_contact():

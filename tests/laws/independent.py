@@ -129,7 +129,7 @@ def jacobi(A, u):
 
 
 def qce(A, u):
-    """Quadratic contact energy by direct simulation of a pass: each event recomputes every contact's parabola."""
+    """Quadratic contact energy by direct simulation of a pass: each event recomputes every parabola."""
     tol = -TOLERANCE * u.min()
     lam = np.zeros(len(u))
     for _ in range(10_000):
@@ -152,7 +152,9 @@ def _qce_pass(A, u, tol):
         ends = {}
         for i in np.flatnonzero(active):
             # work_i(t) = work + speed t + slope t^2 / 2 rises through zero at the end of this contact.
-            ends[i] = 0.0 if work[i] >= -none_left and speed[i] > 0 else _rise(0.5 * slope[i], speed[i], work[i])
+            ends[i] = (
+                0.0 if work[i] >= -none_left and speed[i] > 0 else _rise(0.5 * slope[i], speed[i], work[i])
+            )
         first = min(ends, key=lambda i: ends[i])
         t = ends[first]
         assert np.isfinite(t), "a contact that never gives its energy back"

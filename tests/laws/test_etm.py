@@ -308,3 +308,13 @@ def test_islands_do_not_know_of_each_other():
 def test_refuses_bad_options(option):
     with pytest.raises(ProblemError, match=next(iter(option))):
         ETM(**option)
+
+
+def test_hundreds_of_collisions_keep_energy():
+    # A wall, a light ball, and one 10,000 times heavier: a slow relaxation, not to be cut off.
+    problem = ImpactProblem.from_blocks(
+        [1.0, 1e4], [[-1, 0], [0, 1]], [[[0.0], [1.0]], [[-1.0], [1.0]]], [[0.0], [-1.0]]
+    )
+    solution = solve_impact(problem, "etm")
+    assert solution.status == "resolved"
+    assert abs(solution.kinetic_energy / problem.kinetic_energy - 1.0) <= 1e-10

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.laws import independent
 
 from carom import catalogue, laws, solve_impact
 from carom.testing import KINDS, random_problem
-from tests.laws import independent
 
 # Both sides solve the same equations in double precision; what may differ is rounding, amplified by the
 # conditioning of A and by hundreds of reflections. 1e-9 leaves that room and no more.

@@ -93,6 +93,21 @@ def test_unequal_coefficients_can_raise_energy():
     assert solve_impact(problem, "smm").kinetic_energy > 1.01 * problem.kinetic_energy
 
 
+def test_pulls_can_go_round_in_circles():
+    # A disc against walls at 20, 35 and 140 degrees. The first two are reversed together by a push and a
+    # pull, which sends the disc back into the third, and so on with period four: KIN fails at the bound.
+    angle = np.radians([20.0, 35.0, 140.0])
+    walls = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    problem = ImpactProblem.from_matrices([1.0, 1.0], walls, [1.0, -1.0])
+    solution = solve_impact(problem, "smm")
+    assert solution.status == "finished_inelastically"
+    assert "bound" in solution.messages[0]
+    assert solution.kinetic_energy < 0.5 * problem.kinetic_energy
+    assert solution.separation_speed.min() > -1e-9
+    assert solve_impact(problem, "sqm").status == "resolved"
+    assert "KIN" not in SMM.claims
+
+
 def test_landing_box_does_not_turn_and_corners_share():
     # Four corners, rank three: the least-norm impulses are equal. m (1 + e) |v| / 4 each.
     corner = np.array([[x, y, -0.5] for x in (-1.0, 1.0) for y in (-1.0, 1.0)])

@@ -67,11 +67,14 @@ def energy_violation(solution: ImpactSolution, degenerate: bool = False) -> floa
     The work counts in the frame of each contact, so a moving boundary is not charged for what it puts in. An
     elastic impact must do no work at all; below restitution 1, with friction, or where the problem is
     degenerate, work may be negative.
+
+    Relative to the kinetic energy before, or to the energy `u_i^2 / (2 A_ii)` of the fastest single contact
+    where a moving boundary makes that larger. The impulses themselves are no scale: pushes and pulls that
+    cancel can be of any size.
     """
     p = solution.problem
-    approach = np.abs(p.separation_speed())
-    scale = max(p.kinetic_energy, 0.5 * float(np.abs(solution.impulse) @ approach), TINY)
-    change = solution.contact_work / scale
+    single = 0.5 * float((p.separation_speed() ** 2 / p.contacts.rows.diag).max())
+    change = solution.contact_work / max(p.kinetic_energy, single, TINY)
     elastic = bool((p.restitution == 1.0).all()) and not p.friction.any() and not degenerate
     return abs(change) if elastic else _above_zero(change)
 

@@ -141,7 +141,7 @@ def pinched_light_ball() -> Entry:
     )
 
 
-def galperin(heavy: float = 100.0) -> Entry:
+def galperin(heavy: float = 1e4) -> Entry:
     """A wall, a ball of mass 1 at rest and a heavy one that comes in.
 
     They collide about pi sqrt(heavy) times: 31 for mass 100, 314 for 10^4, the digits of pi. In whitened

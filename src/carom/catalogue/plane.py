@@ -15,7 +15,14 @@ from .scatter import disc_cluster
 def plane_entries() -> list[Entry]:
     """All entries of this file."""
     entries = [bernoulli(), bernoulli_scisim(), plane_cradle(), right_corner(), acute_corner()]
-    entries += [moving_floor(), stack_on_moving_floor(), pool_break(4), hexagon(), box_on_floor(0.0)]
+    entries += [
+        three_walls(),
+        moving_floor(),
+        stack_on_moving_floor(),
+        pool_break(4),
+        hexagon(),
+        box_on_floor(0.0),
+    ]
     entries += [box_on_floor(0.7), clamped_disc_struck()]
     entries += [cluster(seed, count) for seed, count in ((1, 6), (2, 9), (3, 14), (4, 25))]
     return entries
@@ -116,6 +123,19 @@ def right_corner() -> Entry:
 def acute_corner() -> Entry:
     note = "a disc into a corner of 60 degrees, along the bisector"
     return _corner(math.pi / 6, [0.0, -1.0], "acute_corner", note, "lcp gr qce")
+
+
+def three_walls() -> Entry:
+    """A disc against walls whose normals point at 20, 35 and 140 degrees: more contacts than components.
+
+    Whoever lets impulses pull can be sent round in circles here: smm reflects the same contacts for ever.
+    """
+    angle = np.radians([20.0, 35.0, 140.0])
+    normals = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    problem = ImpactProblem.from_discs(
+        [[0.0, 0.0]], 1.0, 1.0, [[1.0, -1.0]], planes=[(-n, n) for n in normals], name="three_walls"
+    )
+    return Entry(problem, "a disc that touches three walls of a concave polygon")
 
 
 def moving_floor() -> Entry:

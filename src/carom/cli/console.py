@@ -41,7 +41,7 @@ def number(value: float, digits: int = 4) -> str:
     if value != 0.0 and not 1e-3 <= abs(value) < 1e5:
         rounded = f"{value:.{max(digits - 2, 1)}e}"
         return f"{0:.{digits}f}" if abs(value) < 1e-12 else rounded
-    return f"{value:.{digits}f}"
+    return f"{value + 0.0:.{digits}f}"  # + 0.0 takes the sign off a negative zero
 
 
 def as_json(data: Any) -> str:

@@ -58,6 +58,8 @@ def resolve(
     """Resolve the impact in FILE: velocities, impulses, separation speeds, and what the answer keeps."""
     if output is not None and output.suffix != ".json":
         raise ProblemError("--output", str(output), "a name that ends in .json")
+    if output is not None and not output.parent.is_dir():
+        raise ProblemError("--output", str(output), "a name in a folder that exists")
     problem = _changed(_read(file), restitution, friction)
     solution = _solve(problem, law, option, restitution_model, friction_model)
     text = as_json(solution.to_dict())
@@ -106,7 +108,5 @@ def _solve(
     from .options import law_options
 
     chosen = make(law, **law_options(pairs, make(law).options(), law))
-    named = {"restitution_model": restitution_model, "friction_model": friction_model}
-    models = {key: name for key, name in named.items() if name is not None}
     with compile_notice():
-        return solve_impact(problem, chosen, **models)
+        return solve_impact(problem, chosen, restitution_model=restitution_model, friction_model=friction_model)

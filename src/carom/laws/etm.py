@@ -48,10 +48,10 @@ class ETM(Law):
     2. Loss: `W_i <- e_i^2 W_i` (Stronge).
     3. Release: sweeps over the contacts with W > 0, each raising its u by one step, or by what uses up W.
 
-    The step is the fastest approach at the start of the repeat over `lam`, one for each island of contacts.
-    (With the contact's own approach instead, one that starts almost at rest and is struck later needs any number
-    of steps, and one that starts at rest has none.) Friction: see `point_impulse`; positive work of a sticking
-    tangent is paid from W, so K + sum W never rises. After `max_repeats` repeats e = 0.
+    The step is the fastest approach at the start of the repeat over `lam`, one for each island. (By a contact's
+    own approach, one that starts almost at rest and is struck later needs any number of steps, and one that
+    starts at rest has none.) Friction: see `point_impulse`; positive work of a sticking tangent is paid from W,
+    so K + sum W never rises. After `max_repeats` repeats e = 0.
     """
 
     name: ClassVar[str] = "etm"
@@ -64,7 +64,7 @@ class ETM(Law):
     lam: int = 30  # steps in which an approach is stopped, Tang's lambda
     tolerance: float = 1e-10  # speeds, relative to the fastest approach
     max_repeats: int = 300
-    max_increments: int = 0  # impulses in all; 0 means 1000 lam (20 + m)
+    max_increments: int = 0  # impulses in all; 0 means 1000 lam (100 + m)
 
     def __post_init__(self) -> None:
         if isinstance(self.lam, bool) or not isinstance(self.lam, int | np.integer) or self.lam < 1:
@@ -75,7 +75,7 @@ class ETM(Law):
             raise ProblemError("max_repeats", self.max_repeats, "1 or more")
 
     def impulses(self, contacts: Contacts) -> Impulses:
-        bound = self.max_increments or 1000 * self.lam * (20 + contacts.count)
+        bound = self.max_increments or 1000 * self.lam * (100 + contacts.count)
         p = points(contacts)
         tol = threshold(contacts, self.tolerance)
         total, x, count, repeats, state = _track(
@@ -217,9 +217,11 @@ def _sticking(k, mu, u, s1, s2, du, store, release):
     """
     emptied = False
     if release:
-        # Work (du + b)(u + du/2) / schur equal to the store, with b the sticking offset.
+        # Work (du + b)(u + du/2) / schur equal to the store, with b the sticking offset; without cancellation,
+        # or the last crumbs of a store are never released.
         b = sticking_offset(k, s1, s2)
-        cap = np.sqrt((u - 0.5 * b) ** 2 + 2.0 * k[SCHUR] * store) - (u + 0.5 * b)
+        root, shift = np.sqrt((u - 0.5 * b) ** 2 + 2.0 * k[SCHUR] * store), u + 0.5 * b
+        cap = root - shift if shift <= 0.0 else 2.0 * (k[SCHUR] * store - b * u) / (root + shift)
         if cap <= du:
             du, emptied = cap, True
     for _ in range(2):
@@ -231,7 +233,7 @@ def _sticking(k, mu, u, s1, s2, du, store, release):
         if extra <= 0.0:
             return pn, p1, p2, 0.0 if emptied else store - normal
         total = normal + extra
-        if not release or total < store:
+        if not release or (total < store and not emptied):
             return pn, p1, p2, store - total
         # The kinetic energy of a sticking contact is (u + du)^2 / (2 schur) and a constant.
         square = (u + du) ** 2 + 2.0 * k[SCHUR] * (store - total)

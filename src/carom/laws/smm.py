@@ -30,15 +30,17 @@ class SMM(Law):
 
     Where A_VV is singular lam is the least-squares solution of least norm, so equal contacts share equally and
     the order of contacts does not matter. Nothing keeps lam positive: a contact whose neighbours alone would
-    reverse it too fast is held back by a pull. It fails ONE, and WAV, as all laws that reflect everything at once.
-    With one coefficient for all contacts energy falls by `(1 - e^2) u^T A^+ u / 2`; unequal coefficients can
-    raise it, as a pull works with another sign. For e < 1 repeats can collapse inelastically: a message says so.
+    reverse it too fast is held back by a pull. It fails ONE, and WAV as do all laws that reflect at once.
+    With one coefficient for all contacts a system changes energy by `-(1 - e^2) u^T A^+ u / 2`; unequal can
+    raise it, as a pull works with another sign. Pulls can also send the systems round in circles, even where
+    every push would end: then the bound ends it inelastically. So KIN is not claimed, although each elastic
+    system keeps energy. For e < 1 it can collapse inelastically: a message says so.
     """
 
     name: ClassVar[str] = "smm"
     title: ClassVar[str] = "simultaneous impulse method"
     paper: ClassVar = TANG_2014
-    claims: ClassVar[frozenset[str]] = frozenset({"BRK", "SYM", "KIN", "MOM", "FEA"})
+    claims: ClassVar[frozenset[str]] = frozenset({"BRK", "SYM", "MOM", "FEA"})
     restitution_models: ClassVar[tuple[str, ...]] = ("newton",)
 
     tolerance: float = 1e-10  # speeds, relative to the fastest approach

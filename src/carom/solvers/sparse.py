@@ -13,10 +13,13 @@ from numba import njit
 
 from .dense import PROXIMAL, SLACK, TARGET
 from .factor import analyse, combine, factorise, gradient, solve_factored
+from .gradient_projection import projected_gradients
 from .interior import interior_point
 
-PATIENCE = 4  # corrections of the guess without progress before the interior-point method takes over
-REACH = 40
+REACH = 60  # corrections of the guess before the interior-point method takes over
+HEAVY = 3e8  # multiplications of a factorisation above which projected gradients are tried first
+PRODUCTS = 3000  # of them before the factorisation is done all the same
+HOPELESS = 3e11  # multiplications of a factorisation that is never done
 
 
 @njit(cache=True)
@@ -40,15 +43,28 @@ def solve_sparse(rows, contacts, c, lo, hi, y, warm, local):
             z[i] = y[i] / unit
         z[i] = min(max(z[i], low[i]), high[i])
     island = analyse(rows, contacts, scale, local)
-    diagonal, blocks = np.empty((island.bodies, d, d)), np.empty((len(island.col_row), d, d))
     state = np.ones(k, np.int8)  # 0 at low, 1 free, 2 at high
     for i in range(k):
         if low[i] == high[i]:
             state[i] = 0
-        elif warm and z[i] <= low[i]:
+        elif z[i] <= low[i] and (warm or g0[i] >= 0.0):
             state[i] = 0
-        elif warm and z[i] >= high[i]:
+        elif z[i] >= high[i] and (warm or g0[i] <= 0.0):
             state[i] = 2
+    work = 0.0
+    for b in range(island.bodies):
+        work += (island.col_ptr[b + 1] - island.col_ptr[b]) ** 2 * float(d) ** 3
+    best = np.inf
+    if work > HEAVY:
+        best = projected_gradients(island, g0, low, high, z, PRODUCTS if work <= HOPELESS else 20 * PRODUCTS)
+        for i in range(k):
+            if low[i] < high[i]:
+                state[i] = 0 if z[i] <= low[i] else (2 if z[i] >= high[i] else 1)
+    if best <= 100 * TARGET or work > HOPELESS:
+        for i in range(k):
+            y[i] = z[i] * scale[i] * size
+        return best
+    diagonal, blocks = np.empty((island.bodies, d, d)), np.empty((len(island.col_row), d, d))
     best = active_set(island, g0, low, high, z, state, diagonal, blocks)
     if not best <= 100 * TARGET:
         other = interior_point(island, g0, low, high, state, diagonal, blocks)
@@ -71,7 +87,8 @@ def active_set(island, g0, low, high, z, state, diagonal, blocks):
     best_z = z.copy()
     best = residual_of(island, g0, low, high, z)
     weight, r = np.empty(k), np.empty(k)
-    changed, fewest, patience = True, k + 1, PATIENCE
+    changed, fewest = True, k + 1
+    top = np.empty(island.bodies, np.int64)
     for _ in range(REACH):
         for i in range(k):
             if state[i] == 0:
@@ -101,7 +118,7 @@ def active_set(island, g0, low, high, z, state, diagonal, blocks):
                 z[i] -= (r[i] + along[i]) / PROXIMAL
         x = combine(island, z)
         gradient(island, x, g0, r)
-        wrong = _correct(z, r, low, high, state)
+        wrong = _correct(island, z, r, low, high, state, fewest, top)
         residual = _residual(z, r, low, high)
         improved = residual < 0.25 * best
         if residual < best:
@@ -111,34 +128,54 @@ def active_set(island, g0, low, high, z, state, diagonal, blocks):
         changed = wrong > 0
         if best <= TARGET or (not changed and not improved):
             break
-        if changed:
-            if wrong < fewest:
-                fewest, patience = wrong, PATIENCE
-            else:
-                patience -= 1
-                if patience < 0:
-                    break
+        fewest = min(fewest, wrong)
     z[:] = best_z
     return best
 
 
 @njit(cache=True)
-def _correct(z, r, low, high, state):
-    """Moves every misplaced contact to where it belongs; returns how many there were."""
+def _correct(island, z, r, low, high, state, fewest, top):
+    """Moves misplaced contacts to where they belong; returns how many there were.
+
+    All of them, while their number falls. Else neighbours that undo each other's moves are going round in
+    circles: then only the one with the highest number on each of its bodies moves, which is Murty's rule in
+    every neighbourhood at once.
+    """
     wrong = 0
     for i in range(len(z)):
-        if state[i] == 1:
-            if z[i] < low[i]:
-                state[i] = 0
-                wrong += 1
-            elif z[i] > high[i]:
-                state[i] = 2
-                wrong += 1
-        elif low[i] < high[i]:
-            if (state[i] == 0 and r[i] < -SLACK) or (state[i] == 2 and r[i] > SLACK):
-                state[i] = 1
-                wrong += 1
+        wrong += _belongs(z, r, low, high, state, i) != state[i]
+    if wrong >= fewest:
+        top[:] = -1
+        for i in range(len(z)):
+            if _belongs(z, r, low, high, state, i) != state[i]:
+                for e in range(island.ptr[i], island.ptr[i + 1]):
+                    top[island.body[e]] = i
+    for i in range(len(z)):
+        place = _belongs(z, r, low, high, state, i)
+        if place == state[i]:
+            continue
+        leads = True
+        if wrong >= fewest:
+            for e in range(island.ptr[i], island.ptr[i + 1]):
+                leads = leads and top[island.body[e]] == i
+        if leads:
+            state[i] = place
     return wrong
+
+
+@njit(cache=True, inline="always")
+def _belongs(z, r, low, high, state, i):
+    if state[i] == 1:
+        if z[i] < low[i]:
+            return 0
+        if z[i] > high[i]:
+            return 2
+        return 1
+    if low[i] == high[i]:
+        return state[i]
+    if state[i] == 0:
+        return 1 if r[i] < -SLACK else 0
+    return 1 if r[i] > SLACK else 2
 
 
 @njit(cache=True)
