@@ -15,16 +15,16 @@ help: ## print this list
 	@echo
 	@echo "Everything is installed into $(VENV) with $(PYTHON); PYTHON=... and VENV=... change that."
 
-demo: $(VENV)/.installed ## Newton's cradle under every law: a table here, a picture in out/
+demo: $(VENV)/.installed $(VENV)/.kernels ## Newton's cradle under every law: a table here, a picture in out/
 	@$(BIN)/carom demo -o out
 
-test: $(VENV)/.installed-test ## the test suite without its long part
+test: $(VENV)/.installed-test $(VENV)/.kernels ## the test suite without its long part
 	@$(BIN)/python -m pytest -m "not long" $(ARGS)
 
-test-long: $(VENV)/.installed-test ## the whole test suite
+test-long: $(VENV)/.installed-test $(VENV)/.kernels ## the whole test suite
 	@$(BIN)/python -m pytest $(ARGS)
 
-bench: $(VENV)/.installed-bench ## the benchmarks, with the general QP solvers beside them
+bench: $(VENV)/.installed-bench $(VENV)/.kernels ## the benchmarks, with the general QP solvers beside them
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 lint: $(VENV)/.installed-dev ## ruff and mypy
@@ -48,6 +48,11 @@ $(VENV)/.created:
 	@echo "making a virtual environment in $(VENV) ..."
 	@$(PYTHON) -m venv $(VENV)
 	@$(PIP) "pip>=21.3"
+	@touch $@
+
+# Numba's cache does not notice an edit in a kernel that another kernel calls, so after any edit all are dropped.
+$(VENV)/.kernels: $(VENV)/.created $(shell find src -name '*.py')
+	@find src -name '*.nb[ic]' -delete
 	@touch $@
 
 $(VENV)/.installed: pyproject.toml $(VENV)/.created

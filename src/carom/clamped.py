@@ -24,7 +24,7 @@ LARGEST = 2000  # contacts of an island that is still searched for a clamp
 def run_law(law: Law, contacts: Contacts) -> Impulses:
     """The law's impulses; if it reached its bound, islands that turn out to be clamped are resolved anew."""
     result = law.impulses(contacts)
-    if result.status != FINISHED_INELASTICALLY or result.tangent is not None:
+    if result.status != FINISHED_INELASTICALLY or contacts.friction.any():
         return result
     label = island_labels(contacts.rows)
     normal = result.normal.copy()
@@ -43,9 +43,7 @@ def run_law(law: Law, contacts: Contacts) -> Impulses:
     if not clamps:
         return result
     kept = tuple(result.messages) if unclamped else ()
-    return replace(
-        result, normal=normal, certificate=max(result.certificate, certificate), messages=(*kept, *clamps)
-    )
+    return replace(result, normal=normal, certificate=max(result.certificate, certificate), messages=(*kept, *clamps))
 
 
 def _clamp(contacts: Contacts, mine: Ints) -> tuple[Ints, Floats] | None:
@@ -77,9 +75,7 @@ def _clamp(contacts: Contacts, mine: Ints) -> tuple[Ints, Floats] | None:
     return held, y
 
 
-def _resolve_clamped(
-    law: Law, contacts: Contacts, mine: Ints, held: Ints, y: Floats
-) -> tuple[Floats, float, bool]:
+def _resolve_clamped(law: Law, contacts: Contacts, mine: Ints, held: Ints, y: Floats) -> tuple[Floats, float, bool]:
     """Impulses of the island with its held contacts as a rigid joint; whether the law then ended by itself."""
     g = contacts.matrix()[mine]
     columns = np.unique(g.indices)

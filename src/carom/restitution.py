@@ -6,10 +6,10 @@ import numpy as np
 
 from .clamped import run_law
 from .errors import ProblemError
-from .impact.contacts import FINISHED_INELASTICALLY, INFEASIBLE, RESOLVED, Contacts, Impulses
+from .impact.contacts import INFEASIBLE, RESOLVED, Contacts, Impulses, worse
 from .laws import Law
 from .laws.inelastic import FEASIBLE, inelastic
-from .solvers.cone import solve_cone
+from .solvers.box import solve_cone
 from .solvers.islands import island_labels
 from .solvers.rows import Floats
 
@@ -69,12 +69,6 @@ def _complementary(contacts: Contacts, elastic: Impulses, c: Floats) -> Impulses
         certificate=max(certificate, elastic.certificate),
         messages=elastic.messages,
     )
-
-
-def worse(first: str, second: str) -> str:
-    """The graver of two statuses."""
-    gravity = {RESOLVED: 0, FINISHED_INELASTICALLY: 1, INFEASIBLE: 2}
-    return first if gravity[first] >= gravity[second] else second
 
 
 def _check_islands(contacts: Contacts, model: str) -> None:

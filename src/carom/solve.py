@@ -14,6 +14,7 @@ from .impact.problem import ImpactProblem
 from .impact.solution import ImpactSolution
 from .laws import Law, make
 from .restitution import model_of, normal_impulses
+from .solvers.rows import Floats
 
 DEFAULT_FRICTION = "coulomb_fixed_direction"
 
@@ -64,9 +65,7 @@ def _friction_of(law: Law, model: str | FrictionModel | None) -> FrictionModel |
     return frictions.make(model)
 
 
-def _with_foreign_friction(
-    contacts: Contacts, law: Law, restitution: str, chosen: FrictionModel
-) -> Impulses:
+def _with_foreign_friction(contacts: Contacts, law: Law, restitution: str, chosen: FrictionModel) -> Impulses:
     """A law that has its own friction, run without it, and another model added."""
 
     class Frictionless(Law):
@@ -87,11 +86,16 @@ def _solution(problem: ImpactProblem, law: Law, result: Impulses) -> ImpactSolut
     return ImpactSolution(
         problem=problem,
         law=law.name,
-        velocity=velocity.reshape(problem.velocity.shape),
-        impulse=result.normal,
-        friction_impulse=result.tangent,
+        velocity=_read_only(velocity.reshape(problem.velocity.shape)),
+        impulse=_read_only(result.normal),
+        friction_impulse=None if result.tangent is None else _read_only(result.tangent),
         iterations=result.iterations,
         status=result.status,
         certificate=result.certificate,
         messages=result.messages,
     )
+
+
+def _read_only(array: Floats) -> Floats:
+    array.setflags(write=False)
+    return array

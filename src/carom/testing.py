@@ -46,9 +46,7 @@ def _spheres(rng: np.random.Generator) -> ImpactProblem:
     n = int(rng.integers(2, 11))
     v = rng.normal(size=(n, 3 if rng.random() < 0.7 else 6))
     v[rng.random(n) < 0.3] = 0.0
-    return ImpactProblem.from_spheres(
-        sphere_cluster(rng, n), 0.5, _masses(rng, n), v, name="random sphere cluster"
-    )
+    return ImpactProblem.from_spheres(sphere_cluster(rng, n), 0.5, _masses(rng, n), v, name="random sphere cluster")
 
 
 def _matrices(rng: np.random.Generator) -> ImpactProblem:

@@ -18,9 +18,7 @@ def as_matrix(problem: ImpactProblem, symmetry: Symmetry) -> sp.csr_matrix:
         raise ProblemError("symmetry", bodies, f"a permutation of the {n} bodies")
     matrix = np.asarray(symmetry.matrix, dtype=float)
     if matrix.shape not in ((d, d), (n, d, d)):
-        raise ProblemError(
-            "symmetry", f"a matrix of shape {matrix.shape}", f"shape ({d}, {d}) or ({n}, {d}, {d})"
-        )
+        raise ProblemError("symmetry", f"a matrix of shape {matrix.shape}", f"shape ({d}, {d}) or ({n}, {d}, {d})")
     blocks = np.broadcast_to(matrix, (n, d, d))
     inner = np.arange(d)
     row = np.broadcast_to((bodies[:, None] * d + inner)[:, :, None], (n, d, d))

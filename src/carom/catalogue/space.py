@@ -119,9 +119,7 @@ def three_fold() -> Entry:
     answer = np.zeros((4, 3))
     answer[0, 2] = -1 + 3 * push * c
     answer[1:] = push * (base * math.sqrt(3) * s - [0.0, 0.0, c])
-    problem = ImpactProblem.from_spheres(
-        places, 0.5, 1.0, velocity, symmetries=(turn, flip), name="bernoulli_in_space"
-    )
+    problem = ImpactProblem.from_spheres(places, 0.5, 1.0, velocity, symmetries=(turn, flip), name="bernoulli_in_space")
     return Entry(
         problem,
         "a sphere falls into the hollow of three others",

@@ -95,8 +95,7 @@ def cradle_rows() -> list[Row]:
 
     problems = {k: ImpactProblem.chain([1.0] * BALLS, arriving_speeds(k), name=f"{k} in") for k in ARRIVING}
     return [
-        Row(name, law, tuple(Outcome(k, solve_impact(p, law)) for k, p in problems.items()))
-        for name, law in every()
+        Row(name, law, tuple(Outcome(k, solve_impact(p, law)) for k, p in problems.items())) for name, law in every()
     ]
 
 

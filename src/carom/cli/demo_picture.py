@@ -136,9 +136,7 @@ def _foot(axes: Axes) -> None:
 def _box(axes: Axes, x: float, y: float, width: float, height: float) -> None:
     """The green ground of what is right."""
     shape = "round,pad=0,rounding_size=0.07"
-    axes.add_patch(
-        FancyBboxPatch((x, y), width, height, boxstyle=shape, fc=RIGHT, alpha=0.17, ec="none", zorder=0)
-    )
+    axes.add_patch(FancyBboxPatch((x, y), width, height, boxstyle=shape, fc=RIGHT, alpha=0.17, ec="none", zorder=0))
 
 
 def _text(axes: Axes, x: float, y: float, text: str, size: float, color: str, **style: Any) -> None:

@@ -157,9 +157,7 @@ def _show(console: Console, facts: dict[str, str], tests: list[SelfTest]) -> Non
     for name, value in facts.items():
         table.add_row(name, value)
     console.print(table)
-    checks = Table(
-        title="\nself-test: Newton's cradle", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False
-    )
+    checks = Table(title="\nself-test: Newton's cradle", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     checks.add_column("law", style="bold cyan")
     for title in ("energy error", "momentum error", "solve, ms"):
         checks.add_column(title, justify="right")

@@ -35,9 +35,7 @@ def show(console: Console, solution: ImpactSolution, limit: int) -> None:
 def _print(console: Console, table: Table, total: int, limit: int, what: str) -> None:
     console.print(table)
     if total > limit:
-        console.print(
-            f"  ... and {total - limit} more {what}: --rows {total} prints all, --json has all digits\n"
-        )
+        console.print(f"  ... and {total - limit} more {what}: --rows {total} prints all, --json has all digits\n")
 
 
 def _bodies(solution: ImpactSolution, limit: int, wide: bool) -> Table:

@@ -7,9 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..impact.contacts import Contacts, Impulses
+from ..impact.contacts import Contacts, Impulses, worse
 from ..laws.law import Law, Paper
-from ..restitution import worse
 from ..solvers.coulomb import coupled_coulomb, disk_friction
 from ..solvers.rows import Floats
 from .model import FrictionModel
@@ -96,5 +95,10 @@ class Cone(FrictionModel):
         other = staggered(contacts.with_restitution(0.0), law, "energetic", self)
         note = f"coupled Coulomb sweeps stopped at {residual:.1e}; normal and friction impulses were alternated"
         return Impulses(
-            other.normal, other.tangent, other.iterations, other.status, other.certificate, (*other.messages, note)
+            other.normal,
+            other.tangent,
+            other.iterations,
+            other.status,
+            other.certificate,
+            (*other.messages, note),
         )

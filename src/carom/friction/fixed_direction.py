@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..impact.contacts import Contacts
 from ..laws.law import SMITH_2012
-from ..solvers.cone import solve_bounds
-from ..solvers.rows import Floats, Rows, make_rows
+from ..solvers.box import solve_bounds
+from ..solvers.rows import Floats, Ints, Rows, make_rows
 from .model import FrictionModel
+
+Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ class FixedDirection(FrictionModel):
         return tangent, certificate
 
 
-def _along(tangents: Rows, used: Floats, direction: Floats) -> tuple[Rows, Floats]:
+def _along(tangents: Rows, used: Ints, direction: Floats) -> tuple[Rows, Mask]:
     """The rows of the given contacts combined along one direction each, and which of them move anything."""
     t = direction.shape[1]
     first = used * t
@@ -62,7 +65,7 @@ def _along(tangents: Rows, used: Floats, direction: Floats) -> tuple[Rows, Float
     return _without_zero_rows(ptr, body, np.asarray(val), len(tangents.touch_ptr) - 1)
 
 
-def _along_general(tangents: Rows, used: Floats, direction: Floats) -> tuple[Rows, Floats]:
+def _along_general(tangents: Rows, used: Ints, direction: Floats) -> tuple[Rows, Mask]:
     """The same when the tangent rows of a contact touch different components, as whitened matrices may."""
     t, d = direction.shape[1], tangents.val.shape[1]
     ptr, body, val = [0], [], []
@@ -80,7 +83,7 @@ def _along_general(tangents: Rows, used: Floats, direction: Floats) -> tuple[Row
     )
 
 
-def _without_zero_rows(ptr: Floats, body: Floats, val: Floats, n: int) -> tuple[Rows, Floats]:
+def _without_zero_rows(ptr: Ints, body: Ints, val: Floats, n: int) -> tuple[Rows, Mask]:
     rows = make_rows(ptr, body, val, n)
     moving = rows.diag > 1e-24 * rows.diag.max()
     if moving.all():
@@ -90,7 +93,7 @@ def _without_zero_rows(ptr: Floats, body: Floats, val: Floats, n: int) -> tuple[
     return make_rows(ptr, body[entry], val[entry], n), moving
 
 
-def _counting(width: Floats) -> Floats:
+def _counting(width: Ints) -> Ints:
     """0, 1, .. for each run of the given widths."""
     ends = np.cumsum(width)
     return np.arange(ends[-1]) - np.repeat(ends - width, width)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..impact.contacts import Contacts
 from ..laws.law import ZHANG_2015
-from ..solvers.cone import solve_bounds
+from ..solvers.box import solve_bounds
 from ..solvers.rows import Floats
 from .model import FrictionModel
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..impact.contacts import Contacts, Impulses
+from ..impact.contacts import Contacts, Impulses, worse
 from ..laws.inelastic import inelastic
 from ..laws.law import Law
 from ..laws.pairwise import threshold
-from ..restitution import normal_impulses, worse
+from ..restitution import normal_impulses
 from .model import FrictionModel
 
 

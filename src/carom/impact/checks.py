@@ -120,6 +120,25 @@ def body_pairs(value: Any, n: int) -> Ints:
     return whole
 
 
+def permutation(field: str, value: Any, m: int) -> Ints:
+    """The numbers 0 to m - 1 in some order."""
+    order = finite(field, value)
+    if order.shape != (m,) or not np.array_equal(np.sort(order), np.arange(m)):
+        raise ProblemError(field, value, f"the numbers 0 to {m - 1}, each once")
+    return order.astype(np.int64)
+
+
+def whole(field: str, value: Any, low: int, high: int) -> Ints:
+    """A list of whole numbers from low to high."""
+    array = finite(field, value)
+    if array.ndim != 1:
+        raise ProblemError(field, f"shape {array.shape}", "a list of whole numbers")
+    bad = (array != np.floor(array)) | (array < low) | (array > high)
+    if bad.any():
+        raise ProblemError(field, f"{array[bad][0]:g}", f"whole numbers from {low} to {high}")
+    return array.astype(np.int64)
+
+
 def no_zero_rows(field: str, ptr: Ints, val: Floats) -> None:
     length = np.add.reduceat(np.append((val * val).sum(axis=1), 0.0), ptr[:-1]) * (np.diff(ptr) > 0)
     if (length == 0).any():

@@ -14,6 +14,12 @@ FINISHED_INELASTICALLY = "finished_inelastically"
 INFEASIBLE = "infeasible"
 
 
+def worse(first: str, second: str) -> str:
+    """The graver of two statuses."""
+    gravity = {RESOLVED: 0, FINISHED_INELASTICALLY: 1, INFEASIBLE: 2}
+    return first if gravity[first] >= gravity[second] else second
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Contacts:
     """One impact in coordinates where the mass matrix is the identity.

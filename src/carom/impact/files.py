@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..errors import ProblemError
+from ..solvers.rows import Floats
 from . import checks
 from .mass import BlockMass, DiagonalMass, GeneralMass
 from .problem import ImpactProblem, PhysicalRows, Symmetry
@@ -58,7 +61,7 @@ def from_dict(data: dict[str, Any], source: str = "problem") -> ImpactProblem:
     Short forms: `{"chain": {"masses": ..., "velocities": ...}}`, likewise "discs", "spheres", "blocks" and
     "matrices" with the arguments of the constructor of that name.
     """
-    makers = {
+    makers: dict[str, Callable[..., ImpactProblem]] = {
         "chain": ImpactProblem.chain,
         "discs": ImpactProblem.from_discs,
         "spheres": ImpactProblem.from_spheres,
@@ -67,20 +70,33 @@ def from_dict(data: dict[str, Any], source: str = "problem") -> ImpactProblem:
     }
     short = [key for key in makers if key in data]
     if len(short) == 1 and isinstance(data[short[0]], dict):
-        try:
-            return makers[short[0]](**data[short[0]])
-        except TypeError as error:
-            raise ProblemError(short[0], str(error), "the arguments of its constructor") from None
+        return _call(short[0], makers[short[0]], data[short[0]])
     if str(data.get("format", "")) != FORMAT:
         raise ProblemError(
             source, f"keys {sorted(map(str, data))[:6]}", f'"format": "{FORMAT}", or one of {", ".join(makers)}'
         )
-    if int(data.get("version", 0)) > VERSION:
-        raise ProblemError("version", data["version"], f"at most {VERSION}; this file needs a newer Carom")
+    version = data.get("version", VERSION)
+    if isinstance(version, bool) or not isinstance(version, int) or not 1 <= version <= VERSION:
+        raise ProblemError("version", version, f"a whole number from 1 to {VERSION} (newer files need a newer Carom)")
     for key in _NEEDED:
         if key not in data:
             raise ProblemError(key, "nothing", f"an entry {key!r} in {source}")
     return _from_arrays(data)
+
+
+def _call(kind: str, maker: Callable[..., ImpactProblem], arguments: dict[str, Any]) -> ImpactProblem:
+    """Calls a constructor with arguments from a file, after checking their names against its signature."""
+    from . import geometry
+
+    target = {"discs": geometry.discs, "spheres": geometry.spheres}.get(kind, maker)
+    known = inspect.signature(target).parameters
+    for key in arguments:
+        if key not in known:
+            raise ProblemError.unknown(f"argument of {kind!r}", key, known)
+    for key, parameter in known.items():
+        if parameter.default is inspect.Parameter.empty and key not in arguments:
+            raise ProblemError(f"{kind}.{key}", "nothing", "a value")
+    return maker(**arguments)
 
 
 def _read_json(path: Path) -> dict[str, Any]:
@@ -123,6 +139,7 @@ def _to_arrays(p: ImpactProblem) -> dict[str, Any]:
     for k, symmetry in enumerate(p.symmetries):
         data[f"symmetry{k}_bodies"] = symmetry.bodies
         data[f"symmetry{k}_matrix"] = symmetry.matrix
+        data[f"symmetry{k}_name"] = np.array(symmetry.name)
     return data
 
 
@@ -133,11 +150,9 @@ def _from_arrays(data: dict[str, Any]) -> ImpactProblem:
         raise ProblemError("velocity", f"{velocity.size} numbers", f"{n * d} numbers")
     rows = _rows(data, "row", n, d)
     tangents = _rows(data, "tangent", n, d) if "tangent_ptr" in data else None
-    symmetries = []
+    symmetries: list[Symmetry] = []
     while f"symmetry{len(symmetries)}_bodies" in data:
-        k = len(symmetries)
-        bodies = np.asarray(data[f"symmetry{k}_bodies"], dtype=np.int64)
-        symmetries.append(Symmetry(bodies, checks.finite("symmetry", data[f"symmetry{k}_matrix"])))
+        symmetries.append(_symmetry(data, len(symmetries), n, d))
     return ImpactProblem._build(
         mass=_mass(data, n, d),
         rows=rows,
@@ -148,20 +163,40 @@ def _from_arrays(data: dict[str, Any]) -> ImpactProblem:
         friction=data.get("friction"),
         tangents=tangents,
         tangent_speed=data.get("tangent_speed"),
-        positions=None if "positions" not in data else checks.finite("positions", data["positions"]),
+        positions=_positions(data, n),
         symmetries=tuple(symmetries),
         name=str(data.get("name", "impact problem")),
     )
 
 
+def _symmetry(data: dict[str, Any], k: int, n: int, d: int) -> Symmetry:
+    bodies = checks.permutation(f"symmetry{k}_bodies", data[f"symmetry{k}_bodies"], n)
+    if f"symmetry{k}_matrix" not in data:
+        raise ProblemError(f"symmetry{k}_matrix", "nothing", f"shape ({d}, {d}) or ({n}, {d}, {d})")
+    matrix = checks.finite(f"symmetry{k}_matrix", data[f"symmetry{k}_matrix"])
+    if matrix.shape not in ((d, d), (n, d, d)):
+        raise ProblemError(f"symmetry{k}_matrix", f"shape {matrix.shape}", f"shape ({d}, {d}) or ({n}, {d}, {d})")
+    return Symmetry(bodies, matrix, str(data.get(f"symmetry{k}_name", "symmetry")))
+
+
+def _positions(data: dict[str, Any], n: int) -> Floats | None:
+    if "positions" not in data:
+        return None
+    place = checks.finite("positions", data["positions"])
+    if place.ndim != 2 or len(place) != n or not 1 <= place.shape[1] <= 3:
+        raise ProblemError("positions", f"shape {place.shape}", f"shape ({n}, 1, 2 or 3)")
+    return place
+
+
 def _rows(data: dict[str, Any], kind: str, n: int, d: int) -> PhysicalRows:
-    ptr = checks.finite(f"{kind}_ptr", data[f"{kind}_ptr"]).astype(np.int64)
-    body = checks.finite(f"{kind}_body", data[f"{kind}_body"]).astype(np.int64)
+    for key in (f"{kind}_ptr", f"{kind}_body", f"{kind}_value"):
+        if key not in data:
+            raise ProblemError(key, "nothing", f"an entry {key!r}")
+    body = checks.whole(f"{kind}_body", data[f"{kind}_body"], 0, n - 1)
+    ptr = checks.whole(f"{kind}_ptr", data[f"{kind}_ptr"], 0, len(body))
     value = checks.finite(f"{kind}_value", data[f"{kind}_value"])
-    if ptr.ndim != 1 or len(ptr) == 0 or ptr[0] != 0 or (np.diff(ptr) < 0).any() or ptr[-1] != len(body):
+    if len(ptr) == 0 or ptr[0] != 0 or (np.diff(ptr) < 0).any() or ptr[-1] != len(body):
         raise ProblemError(f"{kind}_ptr", ptr, f"rising offsets from 0 to {len(body)}")
-    if ((body < 0) | (body >= n)).any():
-        raise ProblemError(f"{kind}_body", int(body[(body < 0) | (body >= n)][0]), f"numbers from 0 to {n - 1}")
     value = checks.shaped(f"{kind}_value", value, (len(body), d))
     return PhysicalRows(checks.frozen(ptr), checks.frozen(body), checks.frozen(value))
 
@@ -175,6 +210,10 @@ def _mass(data: dict[str, Any], n: int, d: int) -> DiagonalMass | BlockMass | Ge
     for key in ("mass_row", "mass_column", "mass_value"):
         if key not in data:
             raise ProblemError("mass", "nothing", "an entry 'mass', or mass_row, mass_column and mass_value")
-    place = (np.asarray(data["mass_row"], np.int64), np.asarray(data["mass_column"], np.int64))
-    matrix = sp.csr_matrix((checks.finite("mass_value", data["mass_value"]), place), shape=(n, n))
+    row = checks.whole("mass_row", data["mass_row"], 0, n - 1)
+    column = checks.whole("mass_column", data["mass_column"], 0, n - 1)
+    value = checks.shaped("mass_value", checks.finite("mass_value", data["mass_value"]), row.shape)
+    if column.shape != row.shape:
+        raise ProblemError("mass_column", f"{len(column)} numbers", f"{len(row)}, as many as mass_row")
+    matrix = sp.csr_matrix((value, (row, column)), shape=(n, n))
     return GeneralMass(checks.symmetric(matrix, n))

@@ -139,10 +139,8 @@ class _balls:
             self.normals = np.concatenate([self.normals, np.tile(normal / length, (len(touching), 1))])
             self.gaps = np.concatenate([self.gaps, gap[touching]])
 
-    def build(
-        self, boundary_speed: Any, restitution: Any, friction: Any, symmetries: Any, name: str
-    ) -> ImpactProblem:
-        n, d = self.velocity.shape
+    def build(self, boundary_speed: Any, restitution: Any, friction: Any, symmetries: Any, name: str) -> ImpactProblem:
+        d = self.velocity.shape[1]
         mass = np.repeat(self.masses[:, None], d, axis=1)
         if self.turning:
             mass[:, self.dim :] = self.inertia[:, None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import scipy.linalg
@@ -54,7 +55,7 @@ class BlockMass:
         return np.einsum("nij,nj->ni", self.values, v)
 
     def solve(self, p: Floats) -> Floats:
-        return np.linalg.solve(self.values, p[..., None])[..., 0]
+        return np.asarray(np.linalg.solve(self.values, p[..., None])[..., 0], dtype=np.float64)
 
     def whiten(self, v: Floats) -> Floats:
         return np.einsum("nji,nj->ni", self._root, v)
@@ -78,7 +79,7 @@ class GeneralMass:
         count, label = connected_components(self.matrix, directed=False)
         order = np.argsort(label, kind="stable")
         starts = np.searchsorted(label[order], np.arange(count + 1))
-        self._parts = [order[a:b] for a, b in zip(starts[:-1], starts[1:], strict=True)]
+        self._parts = [order[a:b] for a, b in pairwise(starts)]
         self._roots = []
         for part in self._parts:
             dense = self.matrix[part][:, part].toarray()
@@ -100,10 +101,7 @@ class GeneralMass:
     @cached_property
     def _inverse_root(self) -> sp.csr_matrix:
         """`L^-1`."""
-        inverse = [
-            scipy.linalg.solve_triangular(root, np.eye(len(root)), lower=True)
-            for root in self._roots
-        ]
+        inverse = [scipy.linalg.solve_triangular(root, np.eye(len(root)), lower=True) for root in self._roots]
         return self._assemble(inverse)
 
     def _assemble(self, blocks: list[Floats]) -> sp.csr_matrix:

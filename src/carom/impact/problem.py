@@ -150,9 +150,7 @@ class ImpactProblem:
         if tangents is not None:
             tangent = checks.finite("tangents", tangents)
             if tangent.ndim != 4 or tangent.shape[0] != m or tangent.shape[2:] != (2, d):
-                raise ProblemError(
-                    "tangents", f"shape {tangent.shape}", f"shape ({m}, t, 2, {d}) with t = 1 or 2"
-                )
+                raise ProblemError("tangents", f"shape {tangent.shape}", f"shape ({m}, t, 2, {d}) with t = 1 or 2")
             t = tangent.shape[1]
             repeated = np.repeat(pair, t, axis=0)
             tangent_rows = _rows_from_pairs(repeated, tangent.reshape(m * t, 2, d))
@@ -205,14 +203,14 @@ class ImpactProblem:
         return replace(built, velocity=checks.frozen(v))
 
     @classmethod
-    def from_discs(cls, positions: Any, radii: Any, masses: Any, velocities: Any, **options: Any):
+    def from_discs(cls, positions: Any, radii: Any, masses: Any, velocities: Any, **options: Any) -> ImpactProblem:
         """Touching discs in the plane: see `carom.impact.geometry.discs`."""
         from .geometry import discs
 
         return discs(positions, radii, masses, velocities, **options)
 
     @classmethod
-    def from_spheres(cls, positions: Any, radii: Any, masses: Any, velocities: Any, **options: Any):
+    def from_spheres(cls, positions: Any, radii: Any, masses: Any, velocities: Any, **options: Any) -> ImpactProblem:
         """Touching spheres in space: see `carom.impact.geometry.spheres`."""
         from .geometry import spheres
 
@@ -248,9 +246,7 @@ class ImpactProblem:
             slip = np.zeros((m, t))
             if tangent_speed is not None:
                 slip += checks.shaped("tangent_speed", checks.finite("tangent_speed", tangent_speed), (m, t))
-        speed = checks.per_contact(
-            "boundary_speed", 0.0 if boundary_speed is None else boundary_speed, m, None, None
-        )
+        speed = checks.per_contact("boundary_speed", 0.0 if boundary_speed is None else boundary_speed, m, None, None)
         return cls(
             mass=mass,
             rows=rows,
@@ -326,7 +322,7 @@ class ImpactProblem:
 
     def permuted(self, order: Any) -> ImpactProblem:
         """The same problem with its contacts in another order: new contact i is old contact `order[i]`."""
-        order = np.asarray(order, dtype=np.int64)
+        order = checks.permutation("order", order, self.contact_count)
         t = self.tangent_count
         tangents = self.tangents
         if tangents is not None:

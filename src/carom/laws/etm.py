@@ -92,9 +92,7 @@ class ETM(Law):
         if state == STUCK:
             reason = f"etm reached its bound after {count} impulses in {repeats} repeats"
             return replace(finish_inelastically(contacts, normal, x, count, reason), tangent=tangent)
-        result = Impulses(
-            normal=normal, tangent=tangent, iterations=count, certificate=float(np.finfo(float).eps)
-        )
+        result = Impulses(normal=normal, tangent=tangent, iterations=count, certificate=float(np.finfo(float).eps))
         if state == DAMPED:
             message = f"etm set restitution to 0 after {self.max_repeats} repeats of its three stages"
             return replace(result, status=FINISHED_INELASTICALLY, messages=(message,))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..impact.contacts import FINISHED_INELASTICALLY, Contacts, Impulses
+from ..impact.contacts import FINISHED_INELASTICALLY, Contacts, Impulses, worse
 from ..solvers.rows import Floats
 
 
@@ -16,7 +16,7 @@ def finish_inelastically(
     return Impulses(
         normal=lam + extra.normal,
         iterations=iterations,
-        status=FINISHED_INELASTICALLY,
+        status=worse(FINISHED_INELASTICALLY, extra.status),
         certificate=max(certificate, extra.certificate),
         messages=(f"{reason}; what was left was resolved inelastically", *extra.messages),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ..solvers.rows import speed
+from ..solvers.rows import push, speed
 
 
 @njit(cache=True)
@@ -48,3 +48,12 @@ def next_front(rows, x, boundary, tol, moved, stamp, generation):
                     front[k], u[k] = j, s
                     k += 1
     return front[:k], u[:k]
+
+
+@njit(cache=True)
+def apply_impulses(rows, front, y, lam, x):
+    """Adds the impulses y of the front's contacts to lam and to the velocity, in place."""
+    for j in range(len(front)):
+        if y[j] != 0.0:
+            lam[front[j]] += y[j]
+            push(rows, front[j], y[j], x)

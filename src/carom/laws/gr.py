@@ -9,10 +9,9 @@ import numpy as np
 from numba import njit
 
 from ..impact.contacts import Contacts, Impulses
-from ..solvers.box import solve_box
-from ..solvers.rows import push
+from ..solvers.box import Work, solve_box, solve_small_box
 from .finish import finish_inelastically
-from .front import initial_front, next_front
+from .front import apply_impulses, initial_front, next_front
 from .law import SMITH_2012, Law
 from .pairwise import threshold
 
@@ -36,37 +35,51 @@ class GR(Law):
     def impulses(self, contacts: Contacts) -> Impulses:
         bound = self.max_iterations or 1000 + int(100 * np.sqrt(contacts.count))
         tol = threshold(contacts, self.tolerance)
-        lam, x, count, left, certificate = reflections(
-            contacts.rows, contacts.velocity, contacts.boundary, tol, bound
-        )
+        lam, x, count, left, certificate = reflections(contacts.rows, contacts.velocity, contacts.boundary, tol, bound)
         if left:
             reason = f"gr reached its bound of {count} iterations"
             return finish_inelastically(contacts, lam, x, count, reason, certificate)
         return Impulses(normal=lam, iterations=count, certificate=certificate)
 
 
-@njit(cache=True)
 def reflections(rows, velocity, boundary, tol, bound):
-    """The GR loop. Work per iteration is that of the front: contacts of bodies that just changed."""
+    """The GR loop: (impulses, velocity, iterations, violators left, certificate).
+
+    Steps whose islands are all small run in one kernel; a step with a large island comes back here for it.
+    """
     m, n = len(boundary), len(rows.touch_ptr) - 1
-    x = velocity.copy()
-    lam = np.zeros(m)
-    parent, label = np.empty(n, np.int64), np.empty(n, np.int64)
-    scratch = np.zeros_like(x)
+    x, lam = velocity.copy(), np.zeros(m)
+    work = Work(np.empty(n, np.int64), np.empty(n, np.int64), np.zeros_like(x))
     stamp = np.full(m, -1, np.int64)
     front, u = initial_front(rows, x, boundary, tol)
     count, worst = 0, 0.0
+    while True:
+        front, u, count, residual = _small_steps(
+            rows, x, lam, boundary, tol, bound, front, u, count, stamp, work.parent, work.label, work.velocity
+        )
+        worst = max(worst, residual)
+        if len(front) == 0 or count >= bound:
+            return lam, x, count, len(front), worst
+        k = len(front)
+        y = np.zeros(k)
+        worst = max(worst, solve_box(rows, front, 2.0 * u, np.zeros(k), np.full(k, np.inf), y, False, work))
+        apply_impulses(rows, front, y, lam, x)
+        front, u = next_front(rows, x, boundary, tol, front, stamp, count)
+        count += 1
+
+
+@njit(cache=True)
+def _small_steps(rows, x, lam, boundary, tol, bound, front, u, count, stamp, parent, label, scratch):
+    """Steps until nothing approaches, the bound is reached, or an island is too large for the dense method."""
+    worst = 0.0
     while len(front) > 0 and count < bound:
         k = len(front)
         y = np.zeros(k)
-        certificate = solve_box(
-            rows, front, 2.0 * u, np.zeros(k), np.full(k, np.inf), y, False, parent, label, scratch
-        )
+        certificate = solve_small_box(rows, front, 2.0 * u, np.zeros(k), np.full(k, np.inf), y, parent, label, scratch)
+        if certificate < 0.0:
+            break
         worst = max(worst, certificate)
-        for j in range(k):
-            if y[j] != 0.0:
-                lam[front[j]] += y[j]
-                push(rows, front[j], y[j], x)
+        apply_impulses(rows, front, y, lam, x)
         front, u = next_front(rows, x, boundary, tol, front, stamp, count)
         count += 1
-    return lam, x, count, len(front), worst
+    return front, u, count, worst

@@ -83,9 +83,7 @@ class LZB(Law):
         if isinstance(self.stiffness, float):
             return np.full(m, self.stiffness)
         if len(self.stiffness) != m:
-            raise ProblemError(
-                "stiffness", f"{len(self.stiffness)} numbers", f"one, or {m}: one for each contact"
-            )
+            raise ProblemError("stiffness", f"{len(self.stiffness)} numbers", f"one, or {m}: one for each contact")
         return np.array(self.stiffness)
 
 

@@ -14,9 +14,7 @@ def threshold(contacts: Contacts, tolerance: float) -> float:
     return tolerance * max(float(-contacts.speeds().min(initial=0.0)), 0.0)
 
 
-def outcome(
-    contacts: Contacts, lam: Floats, x: Floats, count: int, left: int, tol: float, name: str
-) -> Impulses:
+def outcome(contacts: Contacts, lam: Floats, x: Floats, count: int, left: int, tol: float, name: str) -> Impulses:
     """The result of `count` reflections that left `left` contacts approaching when their bound was reached."""
     if left:
         return finish_inelastically(contacts, lam, x, count, f"{name} reached its bound of {count} reflections")

@@ -17,6 +17,13 @@ from .law import ZHANG_2015, Law
 from .pairwise import threshold
 
 
+# Columns of a contact's state: e, u and a are kept at its last change s0, where
+# e(s) = e + u (s - s0) + a (s - s0)^2 / 2. Measured from s = 0 instead, the constant term would cancel ever more
+# digits as s grows. F is its rate, NEXT the s at which it would end, QUEUED its place in the heap (never later than
+# NEXT), DONE the s at which it did end.
+E, U, A, S0, F, NEXT, QUEUED, DONE = range(8)
+
+
 @dataclass(frozen=True)
 class QCE(Law):
     """In one pass each violator i grows its impulse as `P_i = s F_i`, `F_i = -u_i`, until its energy is back at 0.
@@ -54,11 +61,10 @@ def passes(rows, velocity, boundary, tol, bound):
     lam = np.zeros(m)
     stamp = np.full(m, -1, np.int64)
     slot = np.full(m, -1, np.int64)
-    scratch = np.zeros_like(x)
     front, u = initial_front(rows, x, boundary, tol)
     count, worst = 0, 0.0
     while len(front) > 0 and count < bound:
-        s = one_pass(rows, front, u, slot, scratch)
+        s = one_pass(rows, front, u, slot)
         work, stored = 0.0, 0.0
         for j in range(len(front)):
             i = front[j]
@@ -76,62 +82,92 @@ def passes(rows, velocity, boundary, tol, bound):
 
 
 @njit(cache=True)
-def one_pass(rows, front, u0, slot, scratch):
-    """The value of s at which each contact of the front ends. `slot` is scratch, -1 everywhere."""
+def one_pass(rows, front, u0, slot):
+    """The value of s at which each contact of the front ends. `slot` is scratch, -1 everywhere.
+
+    Contacts end in an order that jumps all over the pile, so what is touched together lies together: the state of
+    a contact in one cache line, its neighbours and their couplings in one run.
+    """
     k = len(front)
-    f = -u0
-    end = np.full(k, -1.0)
-    # e, u and a are kept at the last change s0 of each contact: e(s) = e + u (s - s0) + a (s - s0)^2 / 2.
-    # Measured from s = 0 instead, the constant term cancels ever more digits as s grows.
-    e, u, a, s0 = np.zeros(k), u0.copy(), np.zeros(k), np.zeros(k)
-    for j in range(k):
-        slot[front[j]] = j
-        push(rows, front[j], f[j], scratch)
+    ptr, neighbour, coupling = _neighbours(rows, front, slot)
+    state = np.empty((k, 8))
     keys, items, size = np.empty(2 * k), np.empty(2 * k, np.int64), 0
-    ends = np.empty(k)
     for j in range(k):
-        a[j] = speed(rows, front[j], scratch)
-        ends[j] = crossing(0.0, u[j], a[j])
-        if ends[j] < np.inf:
-            keys, items, size = heap_push(keys, items, size, ends[j], j)
-    for j in range(k):
-        for q in range(rows.ptr[front[j]], rows.ptr[front[j] + 1]):
-            for t in range(rows.val.shape[1]):
-                scratch[rows.body[q], t] = 0.0
+        slope = -u0[j] * rows.diag[front[j]]
+        for q in range(ptr[j], ptr[j + 1]):
+            slope -= coupling[q] * u0[neighbour[q]]
+        state[j, E], state[j, U], state[j, A], state[j, S0] = 0.0, u0[j], slope, 0.0
+        state[j, F], state[j, DONE] = -u0[j], -1.0
+        state[j, NEXT] = crossing(0.0, u0[j], slope)
+        state[j, QUEUED] = state[j, NEXT]
+        if state[j, NEXT] < np.inf:
+            keys, items, size = heap_push(keys, items, size, state[j, NEXT], j)
     now = 0.0
     while size > 0:
         s, j, size = heap_pop(keys, items, size)
-        if end[j] >= 0.0 or s != ends[j]:
+        if state[j, DONE] >= 0.0 or s != state[j, QUEUED]:
+            continue  # ended, or replaced by an earlier entry
+        if state[j, NEXT] > s:
+            # Its end moved back since it was queued: only now does that cost an entry.
+            state[j, QUEUED] = state[j, NEXT]
+            if state[j, NEXT] < np.inf:
+                keys, items, size = heap_push(keys, items, size, state[j, NEXT], j)
             continue
         now = max(now, s)
-        end[j] = now
-        i = front[j]
-        for q in range(rows.ptr[i], rows.ptr[i + 1]):
-            b = rows.body[q]
-            for t in range(rows.touch_ptr[b], rows.touch_ptr[b + 1]):
-                other = slot[rows.touch[t]]
-                if other < 0 or end[other] >= 0.0:
-                    continue
-                shared = block_coupling(rows, rows.touch[t], b, q)
-                if shared == 0.0:
-                    continue
-                step = now - s0[other]
-                e[other] += (u[other] + 0.5 * a[other] * step) * step
-                u[other] += a[other] * step
-                s0[other] = now
-                a[other] -= shared * f[j]
-                ends[other] = now + crossing(e[other], u[other], a[other])
-                if ends[other] < np.inf:
-                    keys, items, size = heap_push(keys, items, size, ends[other], other)
+        state[j, DONE] = now
+        for q in range(ptr[j], ptr[j + 1]):
+            i = neighbour[q]
+            if state[i, DONE] >= 0.0:
+                continue
+            step = now - state[i, S0]
+            state[i, E] += (state[i, U] + 0.5 * state[i, A] * step) * step
+            state[i, U] += state[i, A] * step
+            state[i, S0] = now
+            state[i, A] -= coupling[q] * state[j, F]
+            state[i, NEXT] = now + crossing(state[i, E], state[i, U], state[i, A])
+            if state[i, NEXT] < state[i, QUEUED]:
+                state[i, QUEUED] = state[i, NEXT]
+                keys, items, size = heap_push(keys, items, size, state[i, NEXT], i)
+    end = np.empty(k)
     for j in range(k):
-        slot[front[j]] = -1
-        if end[j] < 0.0:
-            end[j] = now
+        end[j] = state[j, DONE] if state[j, DONE] >= 0.0 else now
     return end
 
 
-@njit(cache=True, inline="always")
-def block_coupling(rows, i, b, q):
+@njit(cache=True)
+def _neighbours(rows, front, slot):
+    """Contacts of the front that share a body with each one, and A_ij; two shared bodies make two entries."""
+    k = len(front)
+    for j in range(k):
+        slot[front[j]] = j
+    ptr = np.zeros(k + 1, np.int64)
+    for j in range(k):
+        count = 0
+        for q in range(rows.ptr[front[j]], rows.ptr[front[j] + 1]):
+            b = rows.body[q]
+            for t in range(rows.touch_ptr[b], rows.touch_ptr[b + 1]):
+                count += slot[rows.touch[t]] >= 0
+            count -= 1
+        ptr[j + 1] = ptr[j] + count
+    neighbour, coupling = np.empty(ptr[k], np.int32), np.empty(ptr[k])
+    for j in range(k):
+        put = ptr[j]
+        for q in range(rows.ptr[front[j]], rows.ptr[front[j] + 1]):
+            b = rows.body[q]
+            for t in range(rows.touch_ptr[b], rows.touch_ptr[b + 1]):
+                i = slot[rows.touch[t]]
+                if i < 0 or i == j:
+                    continue
+                neighbour[put] = i
+                coupling[put] = _through_body(rows, front[i], b, q)
+                put += 1
+    for j in range(k):
+        slot[front[j]] = -1
+    return ptr, neighbour, coupling
+
+
+@njit(cache=True)
+def _through_body(rows, i, b, q):
     """The part of A_ik through body b, where entry q of row k belongs to b."""
     total = 0.0
     for p in range(rows.ptr[i], rows.ptr[i + 1]):

@@ -2,65 +2,130 @@
 
 With lo = 0 and hi = infinity it is the cone problem of inelastic impact, of the Newton-law LCP and of every GR
 step; with finite bounds it is friction. The problem falls apart into islands; each gets the cheapest exact
-method for its size: a closed form for one contact, dense pivoting for small ones, sparse factorisation in
-velocity space for large ones.
+method for its size: a closed form for one contact, dense pivoting for small ones (`dense.py`), sparse methods for
+large ones (`sparse.py`). Islands share no body, so they are solved in parallel where there are enough of them,
+and the answer has the same bits for every number of threads.
+
+The kernels for large islands are compiled only when the first one turns up: they are most of the compile time.
 """
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import numpy as np
 from numba import njit
 
 from .dense import solve_dense
 from .islands import islands
-from .rows import speed
-from .sparse import solve_sparse
+from .rows import Floats, Ints, Rows, speed
+from .threads import on_threads, thread_count
 
-DENSE_LIMIT = 24
+DENSE_LIMIT = 24  # contacts of an island that is solved densely
+MANY = 4000  # contacts from which starting threads pays
+
+
+def solve_cone(rows: Rows, c: Floats, start: Floats | None = None) -> tuple[Floats, float]:
+    """`argmin_{y >= 0} 1/2 y^T A y + c^T y` over all rows, and its certificate."""
+    return solve_bounds(rows, c, np.zeros(len(c)), np.full(len(c), np.inf), start)
+
+
+def solve_bounds(rows: Rows, c: Floats, low: Floats, high: Floats, start: Floats | None = None) -> tuple[Floats, float]:
+    """`argmin 1/2 y^T A y + c^T y` over `low <= y <= high` and all rows, and its certificate.
+
+    `start` warms it: its values are the first guess, and tell which bounds are active.
+    """
+    n, d = len(rows.touch_ptr) - 1, rows.val.shape[1]
+    warm = start is not None
+    y = np.array(start, dtype=np.float64) if warm else np.zeros(len(c))
+    c, low, high = (np.require(v, np.float64, ["C", "W"]) for v in (c, low, high))
+    work = Work(np.empty(n, np.int64), np.empty(n, np.int64), np.zeros((n, d)))
+    return y, solve_box(rows, np.arange(len(c)), c, low, high, y, warm, work)
+
+
+class Work:
+    """Scratch for any number of solves over the same bodies."""
+
+    def __init__(self, parent: Ints, label: Ints, velocity: Floats) -> None:
+        self.parent, self.label, self.velocity = parent, label, velocity
+
+
+def solve_box(rows: Rows, subset: Ints, c: Floats, lo: Floats, hi: Floats, y: Floats, warm: bool, work: Work) -> float:
+    """Solves over the contacts in `subset`; c, lo, hi and y have one entry for each of them, in their order.
+
+    y is overwritten (and read first if `warm`). Returns the certificate: the largest |y - P(y - gradient)| in
+    units of speed, over the largest |c|.
+    """
+    size = float(np.abs(c).max(initial=0.0))
+    if size == 0.0:
+        y[:] = np.clip(0.0, lo, hi)
+        return 0.0
+    order, ptr = islands(rows, subset, work.parent, work.label)
+    parts = thread_count() if len(subset) >= MANY else 1
+    cuts = np.searchsorted(ptr, np.linspace(0, len(subset), 4 * parts + 1 if parts > 1 else 2))
+    cuts[0], cuts[-1] = 0, len(ptr) - 1
+    pieces = [(rows, subset, order, ptr, int(a), int(b), c, lo, hi, y, warm, work.velocity) for a, b in pairwise(cuts)]
+    worst = on_threads(_small, pieces)
+    width = np.diff(ptr)
+    large = np.flatnonzero(width > DENSE_LIMIT)
+    if len(large):
+        from .large import large_islands
+
+        # Dealt out largest first, so that the threads are busy for about the same time.
+        large = large[np.argsort(-width[large], kind="stable")]
+        hands = [large[k::parts] for k in range(min(parts, len(large)))]
+        worst = max(
+            worst,
+            on_threads(
+                large_islands,
+                [(rows, subset, order, ptr, hand, c, lo, hi, y, warm, work.parent) for hand in hands],
+            ),
+        )
+    return float(worst) / size
 
 
 @njit(cache=True)
-def solve_box(rows, subset, c, lo, hi, y, warm, parent, label, scratch):
-    """Solves over the contacts in `subset`; c, lo, hi and y have one entry for each of them, in their order.
-
-    y is overwritten (and read first if `warm`). `parent`, `label` (one integer a body) and `scratch` (zeros,
-    like the velocity) are work space. Returns the certificate: the largest |y - P(y - gradient)| in units of
-    speed, over the largest |c|.
-    """
+def solve_small_box(rows, subset, c, lo, hi, y, parent, label, scratch):
+    """`solve_box` for kernels, cold: returns -1 and does nothing if an island is too large for the dense method."""
     k = len(subset)
     size = 0.0
     for j in range(k):
         size = max(size, abs(c[j]))
-    if size == 0.0:
-        for j in range(k):
-            y[j] = min(max(0.0, lo[j]), hi[j])
-        return 0.0
     order, ptr = islands(rows, subset, parent, label)
-    worst = 0.0
     for s in range(len(ptr) - 1):
+        if ptr[s + 1] - ptr[s] > DENSE_LIMIT:
+            return -1.0
+    if size == 0.0:
+        return 0.0
+    return _small(rows, subset, order, ptr, 0, len(ptr) - 1, c, lo, hi, y, False, scratch) / size
+
+
+@njit(cache=True, nogil=True)
+def _small(rows, subset, order, ptr, first, last, c, lo, hi, y, warm, scratch):
+    """Islands first..last-1 that have at most DENSE_LIMIT contacts; the largest residual in units of speed."""
+    worst = 0.0
+    for s in range(first, last):
         mine = order[ptr[s] : ptr[s + 1]]
-        worst = max(worst, _solve_island(rows, subset, mine, c, lo, hi, y, warm, scratch, parent))
-    return worst / size
+        worst = max(worst, _small_island(rows, subset, mine, c, lo, hi, y, warm, scratch))
+    return worst
 
 
 @njit(cache=True)
-def _solve_island(rows, subset, mine, c, lo, hi, y, warm, scratch, local):
-    """One island by the method that fits its size; returns its residual in units of speed."""
-    if len(mine) == 1:
+def _small_island(rows, subset, mine, c, lo, hi, y, warm, scratch):
+    k = len(mine)
+    if k > DENSE_LIMIT:
+        return 0.0
+    if k == 1:
         j = mine[0]
         y[j] = min(max(-c[j] / rows.diag[subset[j]], lo[j]), hi[j])
         return 0.0
-    if len(mine) <= DENSE_LIMIT:
-        return _island_dense(rows, subset, mine, c, lo, hi, y, warm, scratch)
-    return _island_sparse(rows, subset, mine, c, lo, hi, y, warm, local)
-
-
-@njit(cache=True)
-def _island_dense(rows, subset, mine, c, lo, hi, y, warm, scratch):
-    k = len(mine)
     a = np.empty((k, k))
+    ci, li, ui, yi = np.empty(k), np.empty(k), np.empty(k), np.empty(k)
+    size = 0.0
     for p in range(k):
         i = subset[mine[p]]
+        ci[p], li[p], ui[p], yi[p] = c[mine[p]], lo[mine[p]], hi[mine[p]], y[mine[p]]
+        size = max(size, abs(ci[p]))
         for e in range(rows.ptr[i], rows.ptr[i + 1]):
             for t in range(rows.val.shape[1]):
                 scratch[rows.body[e], t] = rows.val[e, t]
@@ -70,23 +135,7 @@ def _island_dense(rows, subset, mine, c, lo, hi, y, warm, scratch):
         for e in range(rows.ptr[i], rows.ptr[i + 1]):
             for t in range(rows.val.shape[1]):
                 scratch[rows.body[e], t] = 0.0
-    ci, li, hi_, yi = c[mine], lo[mine], hi[mine], y[mine]
-    size = 0.0
+    residual = solve_dense(a, ci, li, ui, yi, warm)
     for p in range(k):
-        size = max(size, abs(ci[p]))
-    residual = solve_dense(a, ci, li, hi_, yi, warm)
-    for p in range(k):
-        y[mine[p]] = yi[p]
-    return residual * size
-
-
-@njit(cache=True)
-def _island_sparse(rows, subset, mine, c, lo, hi, y, warm, local):
-    ci, yi = c[mine], y[mine]
-    size = 0.0
-    for p in range(len(mine)):
-        size = max(size, abs(ci[p]))
-    residual = solve_sparse(rows, subset[mine], ci, lo[mine], hi[mine], yi, warm, local)
-    for p in range(len(mine)):
         y[mine[p]] = yi[p]
     return residual * size

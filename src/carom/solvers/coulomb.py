@@ -52,9 +52,7 @@ def disk_friction(tangents, velocity, boundary, bound, beta, tolerance, max_swee
 
 
 @njit(cache=True)
-def coupled_coulomb(
-    rows, tangents, velocity, boundary, slip, friction, normal, tangent, tolerance, max_sweeps
-):
+def coupled_coulomb(rows, tangents, velocity, boundary, slip, friction, normal, tangent, tolerance, max_sweeps):
     """`0 <= lam perp u_n >= 0`, `|beta| <= mu lam`, beta against the slip after impact; in place of both arrays.
 
     Returns the largest change of speed in the last sweep, relative to the fastest speed before, and sweeps.

@@ -59,10 +59,10 @@ def solve_dense(a, c, lo, hi, y, warm):
             best_z[:] = z
             if best <= TARGET or not better:
                 break
-        else:
+        elif best <= 100 * TARGET:
             break
     for i in range(k):
-        y[i] = best_z[i] * scale[i] * size
+        y[i] = min(max(best_z[i] * scale[i] * size, lo[i]), hi[i])
     return best
 
 

@@ -89,9 +89,7 @@ def projected_gradients(island, g0, low, high, z, limit):
         else:
             d = np.zeros(k)
             for i in range(k):
-                if z[i] <= low[i] and g[i] < 0.0 and low[i] < high[i]:
-                    d[i] = g[i]
-                elif z[i] >= high[i] and g[i] > 0.0 and low[i] < high[i]:
+                if low[i] < high[i] and ((z[i] <= low[i] and g[i] < 0.0) or (z[i] >= high[i] and g[i] > 0.0)):
                     d[i] = g[i]
             gradient(island, combine(island, d), zero, ap)
             curve = _dot(d, ap)

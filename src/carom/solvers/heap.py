@@ -37,9 +37,7 @@ def heap_pop(keys, items, size):
         if child >= size:
             break
         right = child + 1
-        if right < size and (
-            keys[right] < keys[child] or (keys[right] == keys[child] and items[right] < items[child])
-        ):
+        if right < size and (keys[right] < keys[child] or (keys[right] == keys[child] and items[right] < items[child])):
             child = right
         if last_key < keys[child] or (last_key == keys[child] and last_item <= items[child]):
             break

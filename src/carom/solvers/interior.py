@@ -99,9 +99,7 @@ def interior_point(island, g0, low, high, state, diagonal, blocks):
 
 
 @njit(cache=True)
-def _direction(
-    island, open_, bounded, z, low, high, p, q, r, weight, diagonal, blocks, low_fix, high_fix, rhs, speed
-):
+def _direction(island, open_, bounded, z, low, high, p, q, r, weight, diagonal, blocks, low_fix, high_fix, rhs, speed):
     """Newton direction with the complementarity targets `p (z - low) + low_fix -> 0`, likewise above."""
     k = len(z)
     for i in range(k):

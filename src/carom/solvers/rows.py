@@ -31,9 +31,9 @@ class Rows(NamedTuple):
 def make_rows(ptr: Ints, body: Ints, val: Floats, n_bodies: int) -> Rows:
     """Rows with their incidence lists and diagonal, in one pass over the entries."""
     # Numba takes read-only arrays for another type: mixing them would compile every kernel twice.
-    ptr = np.require(ptr, np.int64, "CW")
-    body = np.require(body, np.int64, "CW")
-    val = np.require(val, np.float64, "CW")
+    ptr = np.require(ptr, np.int64, ["C", "W"])
+    body = np.require(body, np.int64, ["C", "W"])
+    val = np.require(val, np.float64, ["C", "W"])
     touch_ptr, touch, diag = _incidence(ptr, body, val, n_bodies)
     return Rows(ptr, body, val, touch_ptr, touch, diag)
 

@@ -16,7 +16,7 @@ from .factor import analyse, combine, factorise, gradient, solve_factored
 from .gradient_projection import projected_gradients
 from .interior import interior_point
 
-REACH = 60  # corrections of the guess before the interior-point method takes over
+REACH = 15  # corrections of the guess before the interior-point method takes over
 HEAVY = 3e8  # multiplications of a factorisation above which projected gradients are tried first
 PRODUCTS = 3000  # of them before the factorisation is done all the same
 HOPELESS = 3e11  # multiplications of a factorisation that is never done
@@ -45,9 +45,7 @@ def solve_sparse(rows, contacts, c, lo, hi, y, warm, local):
     island = analyse(rows, contacts, scale, local)
     state = np.ones(k, np.int8)  # 0 at low, 1 free, 2 at high
     for i in range(k):
-        if low[i] == high[i]:
-            state[i] = 0
-        elif z[i] <= low[i] and (warm or g0[i] >= 0.0):
+        if low[i] == high[i] or (z[i] <= low[i] and (warm or g0[i] >= 0.0)):
             state[i] = 0
         elif z[i] >= high[i] and (warm or g0[i] <= 0.0):
             state[i] = 2

@@ -251,9 +251,7 @@ def _integrate(g, x0, w, k, eta, release, tolerance, bound):
             continue
         grown = h * min(5.0, 0.9 * (tolerance / max(guess, 1e-300)) ** 0.125)
         if _passed(new, u, r, release, unit[1], speed_floor, after) > 1.0:
-            steps += _locate(
-                g, x0, w, k, eta, r, release, y, h, unit, speed_floor, slope, stage, x, u, new, after
-            )
+            steps += _locate(g, x0, w, k, eta, r, release, y, h, unit, speed_floor, slope, stage, x, u, new, after)
             # What follows a change of r starts with a kink: do not waste trial steps on the old length.
             grown = min(grown, 0.01)
         y, new = new, y
