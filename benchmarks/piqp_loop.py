@@ -63,7 +63,7 @@ def reflect_with_piqp(contacts: Contacts, tol: float, gap: float = 1e-18) -> Out
         slack = g @ change + 2.0 * u
         worst = max(worst, np.abs(np.minimum(rows.diag[front] * y, slack)).max() / size)
         x.reshape(-1)[used] += change
-        front, u = next_front(rows, x, contacts.boundary, tol, front, stamp, count)
+        front, u = next_front(rows, x, contacts.boundary, tol, front, stamp, count, True)
         count += 1
     return Outcome(x, count, float(worst), inside, time.perf_counter() - begin)
 

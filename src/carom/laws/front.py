@@ -23,12 +23,16 @@ def initial_front(rows, x, boundary, tol):
 
 
 @njit(cache=True)
-def next_front(rows, x, boundary, tol, moved, stamp, generation):
+def next_front(rows, x, boundary, tol, moved, stamp, generation, settled):
     """Violators among the contacts of all bodies that the contacts `moved` touch.
 
-    `stamp` marks contacts that were looked at in this generation, so that each is looked at once.
+    `stamp` marks contacts that were looked at in this generation, so that each is looked at once. With `settled`
+    the moved contacts themselves are known to separate.
     """
     reach = 0
+    if settled:
+        for i in moved:
+            stamp[i] = generation
     for i in moved:
         for e in range(rows.ptr[i], rows.ptr[i + 1]):
             b = rows.body[e]

@@ -47,30 +47,44 @@ def reflections(rows, velocity, boundary, tol, bound):
 
     Steps whose islands are all small run in one kernel; a step with a large island comes back here for it.
     """
-    m, n = len(boundary), len(rows.touch_ptr) - 1
-    x, lam = velocity.copy(), np.zeros(m)
+    lam, x, front, u, count, worst, stamp = _start(rows, velocity, boundary, tol, bound)
+    if len(front) == 0 or count >= bound:
+        return lam, x, count, len(front), worst
+    n = len(rows.touch_ptr) - 1
     work = Work(np.empty(n, np.int64), np.empty(n, np.int64), np.zeros_like(x))
-    stamp = np.full(m, -1, np.int64)
-    front, u = initial_front(rows, x, boundary, tol)
-    count, worst = 0, 0.0
-    while True:
-        front, u, count, residual = _small_steps(
-            rows, x, lam, boundary, tol, bound, front, u, count, stamp, work.parent, work.label, work.velocity
-        )
-        worst = max(worst, residual)
-        if len(front) == 0 or count >= bound:
-            return lam, x, count, len(front), worst
+    while len(front) > 0 and count < bound:
         k = len(front)
         y = np.zeros(k)
         worst = max(worst, solve_box(rows, front, 2.0 * u, np.zeros(k), np.full(k, np.inf), y, False, work))
         apply_impulses(rows, front, y, lam, x)
-        front, u = next_front(rows, x, boundary, tol, front, stamp, count)
-        count += 1
+        front, u = next_front(rows, x, boundary, tol, front, stamp, count, True)
+        front, u, count, residual = _small_steps(
+            rows, x, lam, boundary, tol, bound, front, u, count + 1, stamp, work.parent, work.label, work.velocity
+        )
+        worst = max(worst, residual)
+    return lam, x, count, len(front), worst
+
+
+@njit(cache=True)
+def _start(rows, velocity, boundary, tol, bound):
+    """Everything up to the first large island: all there is to do in most small problems."""
+    m, n = len(boundary), len(rows.touch_ptr) - 1
+    x, lam = velocity.copy(), np.zeros(m)
+    stamp = np.full(m, -1, np.int64)
+    front, u = initial_front(rows, x, boundary, tol)
+    parent, label, scratch = np.empty(n, np.int64), np.empty(n, np.int64), np.zeros_like(x)
+    front, u, count, worst = _small_steps(
+        rows, x, lam, boundary, tol, bound, front, u, 0, stamp, parent, label, scratch
+    )
+    return lam, x, front, u, count, worst, stamp
 
 
 @njit(cache=True)
 def _small_steps(rows, x, lam, boundary, tol, bound, front, u, count, stamp, parent, label, scratch):
-    """Steps until nothing approaches, the bound is reached, or an island is too large for the dense method."""
+    """Steps until nothing approaches, the bound is reached, or an island is too large for the dense method.
+
+    A reflected contact separates at least as fast as it approached, so it is not a violator right after.
+    """
     worst = 0.0
     while len(front) > 0 and count < bound:
         k = len(front)
@@ -80,6 +94,6 @@ def _small_steps(rows, x, lam, boundary, tol, bound, front, u, count, stamp, par
             break
         worst = max(worst, certificate)
         apply_impulses(rows, front, y, lam, x)
-        front, u = next_front(rows, x, boundary, tol, front, stamp, count)
+        front, u = next_front(rows, x, boundary, tol, front, stamp, count, True)
         count += 1
     return front, u, count, worst

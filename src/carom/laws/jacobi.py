@@ -61,6 +61,6 @@ def _reflect_all(rows, velocity, boundary, restitution, tol, bound, growth):
             impulse = -(1.0 + restitution[i]) * u[j] / rows.diag[i]
             lam[i] += impulse
             push(rows, i, impulse, x)
-        front, u = next_front(rows, x, boundary, tol, front, stamp, count)
+        front, u = next_front(rows, x, boundary, tol, front, stamp, count, False)
         count += 1
     return lam, x, count, len(front)

@@ -76,7 +76,7 @@ def passes(rows, velocity, boundary, tol, bound):
             work += 0.5 * (u[j] + after) * -u[j] * s[j]
             stored += 0.5 * u[j] * u[j] * s[j]
         worst = max(worst, abs(work) / stored)
-        front, u = next_front(rows, x, boundary, tol, front, stamp, count)
+        front, u = next_front(rows, x, boundary, tol, front, stamp, count, False)
         count += 1
     return lam, x, count, len(front), worst
 

@@ -16,7 +16,7 @@ from itertools import pairwise
 import numpy as np
 from numba import njit
 
-from .dense import solve_dense
+from .dense import VECTORS, inside_solution, solve_dense_in
 from .islands import islands
 from .rows import Floats, Ints, Rows, speed
 from .threads import on_threads, thread_count
@@ -104,38 +104,59 @@ def solve_small_box(rows, subset, c, lo, hi, y, parent, label, scratch):
 def _small(rows, subset, order, ptr, first, last, c, lo, hi, y, warm, scratch):
     """Islands first..last-1 that have at most DENSE_LIMIT contacts; the largest residual in units of speed."""
     worst = 0.0
+    a = np.empty((DENSE_LIMIT, DENSE_LIMIT))
+    given = np.empty((4, DENSE_LIMIT))
+    work, index = np.empty((DENSE_LIMIT + VECTORS, DENSE_LIMIT)), np.empty((2, DENSE_LIMIT), np.int64)
     for s in range(first, last):
-        mine = order[ptr[s] : ptr[s + 1]]
-        worst = max(worst, _small_island(rows, subset, mine, c, lo, hi, y, warm, scratch))
+        k = ptr[s + 1] - ptr[s]
+        if k == 1:
+            j = order[ptr[s]]
+            y[j] = min(max(-c[j] / rows.diag[subset[j]], lo[j]), hi[j])
+        elif k <= DENSE_LIMIT:
+            mine = order[ptr[s] : ptr[s + 1]]
+            size = 0.0
+            for p in range(k):
+                j = mine[p]
+                given[0, p], given[1, p], given[2, p], given[3, p] = c[j], lo[j], hi[j], y[j]
+                size = max(size, abs(c[j]))
+            _delassus(rows, subset, mine, a, scratch)
+            residual = inside_solution(a, given, k, work)
+            if residual < 0.0:
+                for p in range(k):
+                    given[3, p] = y[mine[p]]
+                residual = size * solve_dense_in(a, given[0], given[1], given[2], given[3], warm, k, work, index)
+            worst = max(worst, residual)
+            for p in range(k):
+                y[mine[p]] = given[3, p]
     return worst
 
 
 @njit(cache=True)
-def _small_island(rows, subset, mine, c, lo, hi, y, warm, scratch):
-    k = len(mine)
-    if k > DENSE_LIMIT:
-        return 0.0
-    if k == 1:
-        j = mine[0]
-        y[j] = min(max(-c[j] / rows.diag[subset[j]], lo[j]), hi[j])
-        return 0.0
-    a = np.empty((k, k))
-    ci, li, ui, yi = np.empty(k), np.empty(k), np.empty(k), np.empty(k)
-    size = 0.0
-    for p in range(k):
+def _delassus(rows, subset, mine, a, scratch):
+    """`A = G G^T` of one island into the corner of a; `scratch` is zero before and after."""
+    d = rows.val.shape[1]
+    for p in range(len(mine)):
         i = subset[mine[p]]
-        ci[p], li[p], ui[p], yi[p] = c[mine[p]], lo[mine[p]], hi[mine[p]], y[mine[p]]
-        size = max(size, abs(ci[p]))
+        a[p, p] = rows.diag[i]
+        if rows.ptr[i + 1] - rows.ptr[i] <= 2:
+            for q in range(p):
+                j = subset[mine[q]]
+                total = 0.0
+                for e in range(rows.ptr[i], rows.ptr[i + 1]):
+                    for f in range(rows.ptr[j], rows.ptr[j + 1]):
+                        if rows.body[e] == rows.body[f]:
+                            for t in range(d):
+                                total += rows.val[e, t] * rows.val[f, t]
+                a[p, q] = total
+                a[q, p] = total
+            continue
+        # Rows over many components, as general mass matrices make them: spread one out, multiply the others.
         for e in range(rows.ptr[i], rows.ptr[i + 1]):
-            for t in range(rows.val.shape[1]):
+            for t in range(d):
                 scratch[rows.body[e], t] = rows.val[e, t]
-        for q in range(p + 1):
+        for q in range(p):
             a[p, q] = speed(rows, subset[mine[q]], scratch)
             a[q, p] = a[p, q]
         for e in range(rows.ptr[i], rows.ptr[i + 1]):
-            for t in range(rows.val.shape[1]):
+            for t in range(d):
                 scratch[rows.body[e], t] = 0.0
-    residual = solve_dense(a, ci, li, ui, yi, warm)
-    for p in range(k):
-        y[mine[p]] = yi[p]
-    return residual * size

@@ -1,10 +1,12 @@
 """Exact active-set solution of small box problems.
 
-`min 1/2 y^T A y + c^T y` with `lo <= y <= hi`, A positive semidefinite and often singular. The problem is solved
-as a short series of proximal steps, `A + eps I` about the answer so far: each is strictly convex, has one
-solution whatever the order of contacts, and converges to an exact solution of the singular problem that is as
-even as the contacts allow. Each step is a block principal pivoting (Portugal, Judice, Vicente 1994) with
+`min 1/2 y^T A y + c^T y` with `lo <= y <= hi`, A positive semidefinite and often singular. Block principal pivoting
+(Portugal, Judice, Vicente 1994): guess which contacts are free, solve for them, move every misplaced one, with
 Murty's single pivots as the safeguard that makes it finite.
+
+Where contacts are redundant the problem is solved as a short series of proximal steps, `A + eps I` about the answer
+so far: each is strictly convex, has one solution whatever the order of contacts, and converges to an exact solution
+of the singular problem that is as even as the contacts allow.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ from numba import njit
 PROXIMAL = 1e-9  # eps, for matrices scaled to a unit diagonal
 TARGET = 1e-14
 SLACK = 1e-15  # gradients below this are round-off, for gradients of size one
+SINGULAR = 1e-7  # pivots below this call for the proximal term
+VECTORS = 9  # rows of work space behind the factor
 
 
 @njit(cache=True)
@@ -24,8 +28,76 @@ def solve_dense(a, c, lo, hi, y, warm):
     With `warm`, y is the first guess of which bounds are active, and its values the first proximal centre.
     """
     k = len(c)
+    work, index = np.empty((k + VECTORS, k)), np.empty((2, k), np.int64)
+    return solve_dense_in(a.copy(), c, lo, hi, y, warm, k, work, index)
+
+
+@njit(cache=True)
+def inside_solution(a, given, k, factor):
+    """The minimum without bounds, if it lies within them: then it is the answer, and most often it is.
+
+    `given` holds the rows c, lo, hi and y; y is written. Returns the largest |gradient|, or -1 if the contacts are
+    redundant, the minimum lies outside, or round-off spoils it.
+    """
+    if k == 2:
+        return _inside_pair(a, given)
     size = 0.0
-    scale = np.empty(k)
+    for q in range(k):
+        size = max(size, abs(given[0, q]))
+        for r in range(q):
+            s = a[q, r]
+            for t in range(r):
+                s -= factor[q, t] * factor[r, t]
+            factor[q, r] = s * factor[r, r]
+        s = a[q, q]
+        for t in range(q):
+            s -= factor[q, t] * factor[q, t]
+        if s < SINGULAR * a[q, q]:
+            return -1.0
+        factor[q, q] = 1.0 / np.sqrt(s)
+        s = -given[0, q]
+        for t in range(q):
+            s -= factor[q, t] * given[3, t]
+        given[3, q] = s * factor[q, q]
+    for q in range(k - 1, -1, -1):
+        s = given[3, q]
+        for t in range(q + 1, k):
+            s -= factor[t, q] * given[3, t]
+        s *= factor[q, q]
+        if s < given[1, q] or s > given[2, q]:
+            return -1.0
+        given[3, q] = s
+    worst = 0.0
+    for q in range(k):
+        s = given[0, q]
+        for t in range(k):
+            s += a[q, t] * given[3, t]
+        worst = max(worst, abs(s))
+    return worst if worst <= 1e-14 * size else -1.0
+
+
+@njit(cache=True)
+def _inside_pair(a, given):
+    """`inside_solution` of two contacts, by Cramer's rule: the commonest island after the single contact."""
+    p, q, r = a[0, 0], a[1, 0], a[1, 1]
+    c, d = given[0, 0], given[0, 1]
+    determinant = p * r - q * q
+    if determinant < SINGULAR * p * r:
+        return -1.0
+    y, z = (q * d - r * c) / determinant, (q * c - p * d) / determinant
+    if y < given[1, 0] or y > given[2, 0] or z < given[1, 1] or z > given[2, 1]:
+        return -1.0
+    given[3, 0], given[3, 1] = y, z
+    worst = max(abs(c + p * y + q * z), abs(d + q * y + r * z))
+    return worst if worst <= 1e-14 * max(abs(c), abs(d)) else -1.0
+
+
+@njit(cache=True)
+def solve_dense_in(a, c, lo, hi, y, warm, k, work, index):
+    """The same in given work space: a is overwritten, only the first k entries of everything are used."""
+    scale, g0, low, high = work[k], work[k + 1], work[k + 2], work[k + 3]
+    z, best_z = work[k + 4], work[k + 5]
+    size = 0.0
     for i in range(k):
         scale[i] = 1.0 / np.sqrt(a[i, i])
         size = max(size, abs(c[i]) * scale[i])
@@ -34,32 +106,29 @@ def solve_dense(a, c, lo, hi, y, warm):
             y[i] = min(max(0.0, lo[i]), hi[i])
         return 0.0
     # Unit diagonal and a gradient of size one: every number below is of order one.
-    b, low, high, z, g0 = np.empty((k, k)), np.empty(k), np.empty(k), np.empty(k), np.empty(k)
     for i in range(k):
         for j in range(k):
-            b[i, j] = a[i, j] * scale[i] * scale[j]
+            a[i, j] *= scale[i] * scale[j]
         unit = scale[i] * size
         g0[i] = c[i] * scale[i] / size
         low[i], high[i] = lo[i] / unit, hi[i] / unit
-        z[i] = min(max(y[i] / unit, low[i]), high[i]) if warm else 0.0
-    free = np.ones(k, np.int8)  # 1 free, 0 at low, 2 at high
-    if warm:
-        for i in range(k):
-            if z[i] <= low[i]:
-                free[i] = 0
-            elif z[i] >= high[i]:
-                free[i] = 2
-    best, best_z = np.inf, z.copy()
-    for _ in range(8):
-        _pivot(b, g0, low, high, z, free)
-        residual = _residual(b, g0, low, high, z)
+    eps, best = 0.0, np.inf
+    _first_guess(y, scale, size, warm, g0, low, high, z, index[1], k)
+    for _ in range(10):
+        residual = _settle(a, k, eps, work, index)
+        if residual < 0.0:
+            # Redundant contacts: start over with the proximal term.
+            eps, best = PROXIMAL, np.inf
+            _first_guess(y, scale, size, warm, g0, low, high, z, index[1], k)
+            continue
+        better = residual < 0.25 * best
         if residual < best:
-            better = residual < 0.25 * best
             best = residual
-            best_z[:] = z
-            if best <= TARGET or not better:
-                break
-        elif best <= 100 * TARGET:
+            for i in range(k):
+                best_z[i] = z[i]
+        # A step can end at a poor guess and the next one still be exact: an improvement too small is no reason to
+        # stop until round-off is in sight.
+        if best <= TARGET or (not better and best <= 100 * TARGET):
             break
     for i in range(k):
         y[i] = min(max(best_z[i] * scale[i] * size, lo[i]), hi[i])
@@ -67,108 +136,110 @@ def solve_dense(a, c, lo, hi, y, warm):
 
 
 @njit(cache=True)
-def _residual(b, g0, low, high, z):
-    worst = 0.0
-    for i in range(len(z)):
-        g = g0[i]
-        for j in range(len(z)):
-            g += b[i, j] * z[j]
-        # Distance of z to where a projected gradient step would take it: zero exactly at a solution.
-        step = min(max(z[i] - g, low[i]), high[i]) - z[i]
-        worst = max(worst, abs(step))
-    return worst
+def _first_guess(y, scale, size, warm, g0, low, high, z, place, k):
+    """z and where each contact is: 0 at low, 1 free, 2 at high."""
+    for i in range(k):
+        z[i] = min(max(y[i] / (scale[i] * size) if warm else 0.0, low[i]), high[i])
+        place[i] = 1
+        if low[i] == high[i] or (z[i] <= low[i] and (warm or g0[i] >= 0.0)):
+            place[i] = 0
+        elif z[i] >= high[i] and (warm or g0[i] <= 0.0):
+            place[i] = 2
 
 
 @njit(cache=True)
-def _pivot(b, g0, low, high, z, free):
-    """One proximal step about z: the solution for `b + eps I` by principal pivoting, in place of z."""
-    k = len(z)
-    centre = z.copy()
-    index = np.empty(k, np.int64)
-    factor = np.empty((k, k))
-    rhs = np.empty(k)
+def _settle(b, k, eps, work, index):
+    """One (proximal) step about z, in place of z; returns its residual, or -1 if it met a singular pivot."""
+    g0, low, high, z = work[k + 1], work[k + 2], work[k + 3], work[k + 4]
+    centre, rhs, g = work[k + 6], work[k + 7], work[k + 8]
+    free, place = index[0], index[1]
+    for i in range(k):
+        centre[i] = z[i]
     fewest, patience = k + 1, 5
     for _ in range(50 + 10 * k):
         p = 0
         for i in range(k):
-            if free[i] == 1:
-                index[p] = i
+            z[i] = low[i] if place[i] == 0 else (high[i] if place[i] == 2 else centre[i])
+            if place[i] == 1:
+                free[p] = i
                 p += 1
-            elif free[i] == 0:
-                z[i] = low[i]
-            else:
-                z[i] = high[i]
         # Solve for the change from the centre, so that what the proximal term leaves is only round-off.
         for q in range(p):
-            i = index[q]
-            r = g0[i]
+            i = free[q]
+            total = g0[i]
             for j in range(k):
-                r += b[i, j] * (centre[j] if free[j] == 1 else z[j])
-            rhs[q] = -r
-        _cholesky_solve(b, index, p, factor, rhs)
+                total += b[i, j] * z[j]
+            rhs[q] = -total
+        if not _cholesky_solve(b, free, p, eps, work, rhs):
+            return -1.0
         for q in range(p):
-            z[index[q]] = centre[index[q]] + rhs[q]
-        wrong, last = 0, -1
+            z[free[q]] += rhs[q]
+        wrong, last, residual = 0, -1, 0.0
         for i in range(k):
-            if _misplaced(b, g0, low, high, z, free, i) != free[i]:
+            g[i] = g0[i]
+            for j in range(k):
+                g[i] += b[i, j] * z[j]
+            residual = max(residual, abs(min(max(z[i] - g[i], low[i]), high[i]) - z[i]))
+            if _belongs(z[i], g[i], low[i], high[i], place[i]) != place[i]:
                 wrong += 1
                 last = i
         if wrong == 0:
-            return
+            return residual
         if wrong < fewest:
             fewest, patience = wrong, 5
         else:
             patience -= 1
         if patience >= 0:
-            target = free.copy()
             for i in range(k):
-                target[i] = _misplaced(b, g0, low, high, z, free, i)
-            free[:] = target
+                place[i] = _belongs(z[i], g[i], low[i], high[i], place[i])
         else:
-            free[last] = _misplaced(b, g0, low, high, z, free, last)
+            place[last] = _belongs(z[last], g[last], low[last], high[last], place[last])
+    residual = 0.0
     for i in range(k):
         z[i] = min(max(z[i], low[i]), high[i])
-
-
-@njit(cache=True, inline="always")
-def _misplaced(b, g0, low, high, z, free, i):
-    """Where contact i ought to be: 0 at low, 1 free, 2 at high."""
-    if free[i] == 1:
-        if z[i] < low[i]:
-            return 0
-        if z[i] > high[i]:
-            return 2
-        return 1
-    g = g0[i]
-    for j in range(len(z)):
-        g += b[i, j] * z[j]
-    if free[i] == 0:
-        return 1 if g < -SLACK and high[i] > low[i] else 0
-    return 1 if g > SLACK and high[i] > low[i] else 2
+    for i in range(k):
+        total = g0[i]
+        for j in range(k):
+            total += b[i, j] * z[j]
+        residual = max(residual, abs(min(max(z[i] - total, low[i]), high[i]) - z[i]))
+    return residual
 
 
 @njit(cache=True)
-def _cholesky_solve(b, index, p, factor, rhs):
-    """Solves `(b_FF + eps I) t = rhs` in place of rhs."""
+def _belongs(z, g, low, high, place):
+    """Where a contact ought to be: 0 at low, 1 free, 2 at high."""
+    if place == 1:
+        return 0 if z < low else (2 if z > high else 1)
+    if low == high:
+        return place
+    if place == 0:
+        return 1 if g < -SLACK else 0
+    return 1 if g > SLACK else 2
+
+
+@njit(cache=True)
+def _cholesky_solve(b, free, p, eps, factor, rhs):
+    """Solves `(b_FF + eps I) t = rhs` in place of rhs; false if a pivot is too small for eps = 0."""
     for q in range(p):
-        iq = index[q]
-        for r in range(q + 1):
-            s = b[iq, index[r]]
-            if r == q:
-                s += PROXIMAL
+        for r in range(q):
+            s = b[free[q], free[r]]
             for t in range(r):
                 s -= factor[q, t] * factor[r, t]
-            if r == q:
-                factor[q, q] = np.sqrt(max(s, 0.1 * PROXIMAL))
-            else:
-                factor[q, r] = s / factor[r, r]
+            factor[q, r] = s * factor[r, r]
+        s = b[free[q], free[q]] + eps
+        for t in range(q):
+            s -= factor[q, t] * factor[q, t]
+        if eps == 0.0 and s < SINGULAR:
+            return False
+        factor[q, q] = 1.0 / np.sqrt(max(s, 0.1 * PROXIMAL))  # the diagonal is kept inverted
     for q in range(p):
         s = rhs[q]
         for t in range(q):
             s -= factor[q, t] * rhs[t]
-        rhs[q] = s / factor[q, q]
+        rhs[q] = s * factor[q, q]
     for q in range(p - 1, -1, -1):
         s = rhs[q]
         for t in range(q + 1, p):
             s -= factor[t, q] * rhs[t]
-        rhs[q] = s / factor[q, q]
+        rhs[q] = s * factor[q, q]
+    return True
