@@ -161,7 +161,7 @@ def test_missing_entry(tmp_path):
 
 def test_version_from_the_future(tmp_path):
     path = written(tmp_path, lambda d: d.update(version=99))
-    with pytest.raises(carom.ProblemError, match="version: got 99; expected at most 1"):
+    with pytest.raises(carom.ProblemError, match="version: got 99; expected a whole number from 1 to 1"):
         ImpactProblem.load(path)
 
 
@@ -217,5 +217,5 @@ def test_shapes_are_checked_on_reading(key, tmp_path):
 def test_wrong_arguments_of_a_short_form(tmp_path):
     path = tmp_path / "p.json"
     path.write_text('{"chain": {"weights": [1, 1], "velocities": [1, 0]}}')
-    with pytest.raises(carom.ProblemError, match=r"chain: got .*weights"):
+    with pytest.raises(carom.ProblemError, match=r"unknown argument of 'chain' 'weights'"):
         ImpactProblem.load(path)

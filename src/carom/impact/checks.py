@@ -124,7 +124,7 @@ def permutation(field: str, value: Any, m: int) -> Ints:
     """The numbers 0 to m - 1 in some order."""
     order = finite(field, value)
     if order.shape != (m,) or not np.array_equal(np.sort(order), np.arange(m)):
-        raise ProblemError(field, value, f"the numbers 0 to {m - 1}, each once")
+        raise ProblemError(field, value, f"a permutation: the numbers 0 to {m - 1}, each once")
     return order.astype(np.int64)
 
 

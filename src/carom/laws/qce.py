@@ -16,7 +16,6 @@ from .front import initial_front, next_front
 from .law import ZHANG_2015, Law
 from .pairwise import threshold
 
-
 # Columns of a contact's state: e, u and a are kept at its last change s0, where
 # e(s) = e + u (s - s0) + a (s - s0)^2 / 2. Measured from s = 0 instead, the constant term would cancel ever more
 # digits as s grows. F is its rate, NEXT the s at which it would end, QUEUED its place in the heap (never later than
