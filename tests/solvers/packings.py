@@ -32,8 +32,7 @@ def flat_box(velocity=(0.0, 0.0, -1.0, 0.0, 0.0, 0.0)):
 
 
 def hexagonal(side, rng, *, spin=False, floor=True):
-    """Equal discs in the densest packing, thrown together: six neighbours each, so twice as many contacts as
-    a rigid arrangement needs for its degrees of freedom less one and a half."""
+    """Equal discs in the densest packing, thrown together: three contacts a disc for two degrees of freedom."""
     cells = np.array([(i + 0.5 * (j % 2), j * np.sqrt(0.75)) for j in range(side) for i in range(side)])
     velocity = rng.normal(size=(side * side, 3 if spin else 2))
     velocity[:, :2] -= 2.0 * (cells - cells.mean(axis=0)) / side

@@ -89,7 +89,7 @@ def by_clarabel(matrix, x0):
 
     settings = clarabel.DefaultSettings()
     settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-13
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
     m, n = matrix.shape
     solver = clarabel.DefaultSolver(
         sp.identity(n, format="csc"), -x0, sp.csc_matrix(-matrix), np.zeros(m), [clarabel.NonnegativeConeT(m)], settings

@@ -29,15 +29,10 @@ def next_front(rows, x, boundary, tol, moved, stamp, generation, settled):
     `stamp` marks contacts that were looked at in this generation, so that each is looked at once. With `settled`
     the moved contacts themselves are known to separate.
     """
-    reach = 0
     if settled:
         for i in moved:
             stamp[i] = generation
-    for i in moved:
-        for e in range(rows.ptr[i], rows.ptr[i + 1]):
-            b = rows.body[e]
-            reach += rows.touch_ptr[b + 1] - rows.touch_ptr[b]
-    front, u = np.empty(min(reach, len(boundary)), np.int64), np.empty(min(reach, len(boundary)))
+    front, u = np.empty(len(boundary), np.int64), np.empty(len(boundary))
     k = 0
     for i in moved:
         for e in range(rows.ptr[i], rows.ptr[i + 1]):

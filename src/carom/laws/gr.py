@@ -10,6 +10,7 @@ from numba import njit
 
 from ..impact.contacts import Contacts, Impulses
 from ..solvers.box import Work, solve_box, solve_small_box
+from ..solvers.rows import Floats, Rows
 from .finish import finish_inelastically
 from .front import apply_impulses, initial_front, next_front
 from .law import SMITH_2012, Law
@@ -42,7 +43,9 @@ class GR(Law):
         return Impulses(normal=lam, iterations=count, certificate=certificate)
 
 
-def reflections(rows, velocity, boundary, tol, bound):
+def reflections(
+    rows: Rows, velocity: Floats, boundary: Floats, tol: float, bound: int
+) -> tuple[Floats, Floats, int, int, float]:
     """The GR loop: (impulses, velocity, iterations, violators left, certificate).
 
     Steps whose islands are all small run in one kernel; a step with a large island comes back here for it.

@@ -107,12 +107,12 @@ def _small(rows, subset, order, ptr, first, last, c, lo, hi, y, warm, scratch):
     a = np.empty((DENSE_LIMIT, DENSE_LIMIT))
     given = np.empty((4, DENSE_LIMIT))
     work, index = np.empty((DENSE_LIMIT + VECTORS, DENSE_LIMIT)), np.empty((2, DENSE_LIMIT), np.int64)
-    for s in range(first, last):
+    for s in _by_size(ptr, first, last):
         k = ptr[s + 1] - ptr[s]
         if k == 1:
             j = order[ptr[s]]
             y[j] = min(max(-c[j] / rows.diag[subset[j]], lo[j]), hi[j])
-        elif k <= DENSE_LIMIT:
+        else:
             mine = order[ptr[s] : ptr[s + 1]]
             size = 0.0
             for p in range(k):
@@ -129,6 +129,25 @@ def _small(rows, subset, order, ptr, first, last, c, lo, hi, y, warm, scratch):
             for p in range(k):
                 y[mine[p]] = given[3, p]
     return worst
+
+
+@njit(cache=True)
+def _by_size(ptr, first, last):
+    """Islands first..last-1 up to DENSE_LIMIT, small ones first: loops of equal length in a row are predicted better."""
+    start = np.zeros(DENSE_LIMIT + 2, np.int64)
+    for s in range(first, last):
+        k = ptr[s + 1] - ptr[s]
+        if k <= DENSE_LIMIT:
+            start[k + 1] += 1
+    for k in range(DENSE_LIMIT + 1):
+        start[k + 1] += start[k]
+    sorted_ = np.empty(start[DENSE_LIMIT + 1], np.int64)
+    for s in range(first, last):
+        k = ptr[s + 1] - ptr[s]
+        if k <= DENSE_LIMIT:
+            sorted_[start[k]] = s
+            start[k] += 1
+    return sorted_
 
 
 @njit(cache=True)

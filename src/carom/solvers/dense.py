@@ -179,7 +179,7 @@ def _settle(b, k, eps, work, index):
             g[i] = g0[i]
             for j in range(k):
                 g[i] += b[i, j] * z[j]
-            residual = max(residual, abs(min(max(z[i] - g[i], low[i]), high[i]) - z[i]))
+            residual = max(residual, abs(min(max(-g[i], low[i] - z[i]), high[i] - z[i])))
             if _belongs(z[i], g[i], low[i], high[i], place[i]) != place[i]:
                 wrong += 1
                 last = i
@@ -201,7 +201,7 @@ def _settle(b, k, eps, work, index):
         total = g0[i]
         for j in range(k):
             total += b[i, j] * z[j]
-        residual = max(residual, abs(min(max(z[i] - total, low[i]), high[i]) - z[i]))
+        residual = max(residual, abs(min(max(-total, low[i] - z[i]), high[i] - z[i])))
     return residual
 
 

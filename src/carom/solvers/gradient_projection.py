@@ -32,7 +32,8 @@ def projected_gradients(island, g0, low, high, z, limit):
     while done < limit:
         worst, chopped, free, reduced = 0.0, 0.0, 0.0, 0.0
         for i in range(k):
-            move = min(max(z[i] - g[i], low[i]), high[i]) - z[i]
+            # Not P(z - g) - z: a huge z, of a problem without a solution, would swallow g.
+            move = min(max(-g[i], low[i] - z[i]), high[i] - z[i])
             worst = max(worst, abs(move))
             if low[i] < z[i] < high[i]:
                 free += g[i] * g[i]
@@ -106,7 +107,7 @@ def projected_gradients(island, g0, low, high, z, limit):
     gradient(island, combine(island, z), g0, g)
     worst = 0.0
     for i in range(k):
-        worst = max(worst, abs(min(max(z[i] - g[i], low[i]), high[i]) - z[i]))
+        worst = max(worst, abs(min(max(-g[i], low[i] - z[i]), high[i] - z[i])))
     return worst
 
 

@@ -60,7 +60,7 @@ def solve_sparse(rows, contacts, c, lo, hi, y, warm, local):
                 state[i] = 0 if z[i] <= low[i] else (2 if z[i] >= high[i] else 1)
     if best <= 100 * TARGET or work > HOPELESS:
         for i in range(k):
-            y[i] = z[i] * scale[i] * size
+            y[i] = min(max(z[i] * scale[i] * size, lo[i]), hi[i])
         return best
     diagonal, blocks = np.empty((island.bodies, d, d)), np.empty((len(island.col_row), d, d))
     best = active_set(island, g0, low, high, z, state, diagonal, blocks)
@@ -74,7 +74,7 @@ def solve_sparse(rows, contacts, c, lo, hi, y, warm, local):
         if not best <= residual:
             z, best = polished, residual
     for i in range(k):
-        y[i] = z[i] * scale[i] * size
+        y[i] = min(max(z[i] * scale[i] * size, lo[i]), hi[i])
     return best
 
 
@@ -180,7 +180,7 @@ def _belongs(z, r, low, high, state, i):
 def _residual(z, r, low, high):
     worst = 0.0
     for i in range(len(z)):
-        worst = max(worst, abs(min(max(z[i] - r[i], low[i]), high[i]) - z[i]))
+        worst = max(worst, abs(min(max(-r[i], low[i] - z[i]), high[i] - z[i])))
     return worst
 
 
