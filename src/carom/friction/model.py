@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..errors import ProblemError
+from ..impact import checks
 from ..impact.contacts import Contacts, Impulses
 from ..laws.law import Law, Paper
 from ..solvers.rows import Floats
@@ -26,6 +27,7 @@ class FrictionModel:
     repeats: int = 20
 
     def __post_init__(self) -> None:
+        checks.options(self)
         if not isinstance(self.repeats, int) or self.repeats < 1:
             raise ProblemError("repeats", self.repeats, "a whole number from 1 up")
 

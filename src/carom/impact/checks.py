@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -163,3 +164,15 @@ def symmetric(mass: Any, n: int) -> sp.csr_matrix:
         raise ProblemError("mass", f"{low:g} on the diagonal", "a symmetric positive definite matrix")
     matrix.eliminate_zeros()
     return matrix
+
+
+def options(model: Any) -> None:
+    """The options that laws and friction models share: `tolerance`, and bounds that are named max_something."""
+    for field in fields(model):
+        value = getattr(model, field.name)
+        whole_number = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        number = whole_number or isinstance(value, float | np.floating)
+        if field.name == "tolerance" and not (number and 0.0 <= value < 1.0):
+            raise ProblemError("tolerance", value, "a number from 0 to below 1")
+        if field.name.startswith("max_") and field.type == "int" and not (whole_number and value >= 0):
+            raise ProblemError(field.name, value, "a whole number, not negative")

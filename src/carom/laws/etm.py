@@ -67,10 +67,9 @@ class ETM(Law):
     max_increments: int = 0  # impulses in all; 0 means 1000 lam (100 + m)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if isinstance(self.lam, bool) or not isinstance(self.lam, int | np.integer) or self.lam < 1:
             raise ProblemError("lam", self.lam, "a whole number of steps, 1 or more")
-        if not 0.0 <= self.tolerance < 1.0:
-            raise ProblemError("tolerance", self.tolerance, "a number from 0 to below 1")
         if self.max_repeats < 1:
             raise ProblemError("max_repeats", self.max_repeats, "1 or more")
 

@@ -38,6 +38,7 @@ class GaussSeidel(Law):
     max_iterations: int = 0  # single reflections; 0 means 1000 + 2000 m
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.order not in ORDERS:
             raise ProblemError.unknown("order", self.order, ORDERS)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
+from ..impact import checks
 from ..impact.contacts import Contacts, Impulses
 
 DESIDERATA = {
@@ -40,6 +41,9 @@ class Law:
     claims: ClassVar[frozenset[str]]
     restitution_models: ClassVar[tuple[str, ...]]  # the first is the default
     own_friction: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        checks.options(self)
 
     def impulses(self, contacts: Contacts) -> Impulses:
         raise NotImplementedError(f"{type(self).__name__} must define impulses(contacts)")

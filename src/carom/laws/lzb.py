@@ -48,12 +48,10 @@ class LZB(Law):
     max_steps: int = 0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "eta", _number("eta", self.eta, 1.0, 3.0))
         object.__setattr__(self, "tolerance", _number("tolerance", self.tolerance, 1e-15, 1e-3))
         object.__setattr__(self, "stiffness", _stiffness(self.stiffness))
-        steps = self.max_steps
-        if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 0:
-            raise ProblemError("max_steps", steps, "a whole number, 0 for the default bound")
 
     def impulses(self, contacts: Contacts) -> Impulses:
         low = float(contacts.restitution.min())

@@ -10,7 +10,6 @@ import scipy.sparse as sp
 from numba import njit
 from scipy.sparse.linalg import lsmr, splu
 
-from ..errors import ProblemError
 from ..impact.contacts import Contacts, Impulses
 from ..solvers.islands import islands
 from ..solvers.rows import Floats, Ints, Rows, pushed, speeds
@@ -45,12 +44,6 @@ class SMM(Law):
 
     tolerance: float = 1e-10  # speeds, relative to the fastest approach
     max_reflections: int = 0  # contacts reflected, over all systems; 0 means 300 + 100 m
-
-    def __post_init__(self) -> None:
-        if not 0.0 <= self.tolerance < 1.0:
-            raise ProblemError("tolerance", self.tolerance, "a number from 0 to below 1")
-        if self.max_reflections < 0:
-            raise ProblemError("max_reflections", self.max_reflections, "0 for the default, or a bound")
 
     def impulses(self, contacts: Contacts) -> Impulses:
         tol = threshold(contacts, self.tolerance)

@@ -8,7 +8,6 @@ from typing import ClassVar
 import numpy as np
 from numba import njit
 
-from ..errors import ProblemError
 from ..impact.contacts import Contacts, Impulses
 from .law import TANG_2014, Law
 from .pairwise import outcome, threshold
@@ -49,12 +48,6 @@ class SQM(Law):
 
     tolerance: float = 1e-10  # speeds, relative to the fastest approach
     max_iterations: int = 0  # single reflections; 0 means 1000 + 2000 m
-
-    def __post_init__(self) -> None:
-        if not 0.0 <= self.tolerance < 1.0:
-            raise ProblemError("tolerance", self.tolerance, "a number from 0 to below 1")
-        if self.max_iterations < 0:
-            raise ProblemError("max_iterations", self.max_iterations, "0 for the default, or a bound above it")
 
     def impulses(self, contacts: Contacts) -> Impulses:
         bound = self.max_iterations or 1000 + 2000 * contacts.count

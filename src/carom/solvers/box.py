@@ -133,7 +133,7 @@ def _small(rows, subset, order, ptr, first, last, c, lo, hi, y, warm, scratch):
 
 @njit(cache=True)
 def _by_size(ptr, first, last):
-    """Islands first..last-1 up to DENSE_LIMIT, small ones first: loops of equal length in a row are predicted better."""
+    """Islands first..last-1 up to DENSE_LIMIT, small ones first: the processor predicts loops of equal length."""
     start = np.zeros(DENSE_LIMIT + 2, np.int64)
     for s in range(first, last):
         k = ptr[s + 1] - ptr[s]

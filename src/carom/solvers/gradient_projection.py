@@ -101,7 +101,8 @@ def projected_gradients(island, g0, low, high, z, limit):
                 elif d[i] > 0.0:
                     length = min(length, (z[i] - low[i]) / d[i])
             for i in range(k):
-                z[i] -= length * d[i]
+                # Clipped: an ulp beyond a bound would count as a chopped gradient for ever, and stop all progress.
+                z[i] = min(max(z[i] - length * d[i], low[i]), high[i])
                 g[i] -= length * ap[i]
             p = _free_part(z, g, low, high)
     gradient(island, combine(island, z), g0, g)

@@ -1,0 +1,92 @@
+"""The same bits for one thread and for two, on problems large enough that threads are used."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+import pytest
+from benchmarks.piles import cluster_field, random_pile
+
+from carom import solve_impact
+from carom.solvers import threads
+from carom.solvers.box import MANY, solve_bounds, solve_cone
+from carom.solvers.threads import on_threads, thread_count
+
+
+@pytest.fixture(autouse=True)
+def _threads_as_before():
+    before = numba.get_num_threads()
+    yield
+    numba.set_num_threads(before)
+
+
+def with_threads(count, work):
+    if count > numba.config.NUMBA_NUM_THREADS:
+        pytest.skip(f"numba was started with {numba.config.NUMBA_NUM_THREADS} threads")
+    numba.set_num_threads(count)
+    assert thread_count() == count
+    return work()
+
+
+@pytest.fixture(scope="module")
+def problems():
+    """One pile that is a single island, and many islands of every size: both above the threshold."""
+    built = {"pile": random_pile(5000, seed=3), "clusters": cluster_field(500, 30, seed=4)}
+    assert all(p.contact_count >= MANY for p in built.values())
+    return built
+
+
+@pytest.mark.parametrize("law", ["gr", "qce", "lcp"])
+@pytest.mark.parametrize("restitution", [1.0, 0.5])
+@pytest.mark.parametrize("name", ["pile", "clusters"])
+def test_laws(problems, name, law, restitution):
+    problem = problems[name].with_(restitution=restitution)
+    one = with_threads(1, lambda: solve_impact(problem, law))
+    two = with_threads(2, lambda: solve_impact(problem, law))
+    assert one.velocity.tobytes() == two.velocity.tobytes()
+    assert one.impulse.tobytes() == two.impulse.tobytes()
+    assert one.certificate == two.certificate
+    assert one.iterations == two.iterations
+    assert one.certificate <= 1e-10
+
+
+@pytest.mark.parametrize("name", ["pile", "clusters"])
+def test_friction(problems, name):
+    """Friction is a box problem over the tangents, warm-started: threads again."""
+    problem = problems[name].with_(friction=0.3, restitution=0.5)
+    one = with_threads(1, lambda: solve_impact(problem, "gr"))
+    two = with_threads(2, lambda: solve_impact(problem, "gr"))
+    assert one.velocity.tobytes() == two.velocity.tobytes()
+    assert one.friction_impulse.tobytes() == two.friction_impulse.tobytes()
+
+
+def test_warm_and_boxed(problems):
+    contacts = problems["clusters"].contacts
+    u, rng = contacts.speeds(), np.random.default_rng(0)
+    reach, start = rng.random(len(u)), rng.normal(size=len(u))
+    one = with_threads(1, lambda: solve_bounds(contacts.rows, u, -reach, reach, start))
+    two = with_threads(2, lambda: solve_bounds(contacts.rows, u, -reach, reach, start))
+    assert one[0].tobytes() == two[0].tobytes()
+    assert one[1] == two[1]
+
+
+def test_threads_are_used(problems, monkeypatch):
+    """Otherwise the comparisons above compare nothing: with two threads the work comes in several pieces."""
+    pieces_seen = []
+    plain = threads.on_threads
+
+    def watched(work, pieces):
+        pieces_seen.append(len(pieces))
+        return plain(work, pieces)
+
+    monkeypatch.setattr("carom.solvers.box.on_threads", watched)
+    contacts = problems["clusters"].contacts
+    with_threads(1, lambda: solve_cone(contacts.rows, contacts.speeds()))
+    assert max(pieces_seen) == 1
+    with_threads(2, lambda: solve_cone(contacts.rows, contacts.speeds()))
+    assert max(pieces_seen) > 1
+
+
+def test_the_largest_piece_counts():
+    for count in (1, 2):
+        assert with_threads(count, lambda: on_threads(lambda x: 2.0 * x, [(1.0,), (3.0,), (2.0,)])) == 6.0

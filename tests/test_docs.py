@@ -1,0 +1,298 @@
+"""The documentation is held to the code: tables, examples, outputs and links.
+
+Run as a program, this file writes the tables that it checks: `python tests/test_docs.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from carom import laws
+from carom.analysis.desiderata import ORDER
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+LAWS_PAGE = ROOT / "docs" / "laws.md"
+LARGEST_PICTURE = 300_000  # bytes; a page with four of them still loads at once
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
+NAMES = {page.name: page for page in PAGES}
+
+
+# -- tables ---------------------------------------------------------------------------------------------------
+
+
+def laws_table() -> str:
+    """The registered laws as a Markdown table: what each is, its paper, its claims, its restitution models."""
+    head = ["law", "in words", "paper", *ORDER, "restitution models"]
+    lines = [head, ["---"] * len(head)]
+    for name, law in laws.every():
+        ticks = ["✓" if mark in law.claims else "" for mark in ORDER]
+        link = f"[{name}](docs/laws.md#{name})"
+        lines.append([link, law.title, law.paper.key, *ticks, ", ".join(law.restitution_models)])
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines).replace("|  |", "| |").replace("|  |", "| |")
+
+
+def audit_table() -> str:
+    """The table of measurements in docs/audit.md, which the README repeats."""
+    text = NAMES["audit.md"].read_text(encoding="utf-8")
+    found = re.search(r"^\| law \| BRK .*?(?=\n\n)", text, flags=re.MULTILINE | re.DOTALL)
+    assert found is not None
+    return found.group()
+
+
+def expected_tables(page: Path) -> dict[str, str]:
+    """Marker -> the table that has to stand between `<!-- marker -->` and `<!-- /marker -->` on a page."""
+    if page.name == "README.md":
+        return {"laws": laws_table(), "audit": audit_table()}
+    if page == LAWS_PAGE:
+        return {"laws": laws_table().replace("docs/laws.md", "")}
+    return {}
+
+
+def between(text: str, marker: str) -> str:
+    found = re.search(rf"<!-- {marker} -->\n(.*?)<!-- /{marker} -->", text, flags=re.DOTALL)
+    assert found is not None, f"no <!-- {marker} --> section"
+    return found.group(1).strip()
+
+
+@pytest.mark.parametrize("name", ["README.md", "laws.md"])
+def test_tables_are_those_of_the_code(name):
+    text = NAMES[name].read_text(encoding="utf-8")
+    for marker, table in expected_tables(NAMES[name]).items():
+        assert between(text, marker) == table, "run python tests/test_docs.py"
+
+
+# -- laws -----------------------------------------------------------------------------------------------------
+
+
+def sections(text: str) -> dict[str, str]:
+    """Heading of level two -> what stands under it, on one line."""
+    parts = re.split(r"^## (.+)$", text, flags=re.MULTILINE)
+    return {title.strip(): " ".join(body.split()) for title, body in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+@pytest.mark.parametrize("name", laws.names())
+def test_every_law_has_its_section(name):
+    """Paper in full, claims, restitution models and every option with its default, where a reader looks for them."""
+    law = laws.make(name)
+    section = sections(LAWS_PAGE.read_text(encoding="utf-8")).get(name)
+    assert section is not None, f"docs/laws.md has no section {name!r}"
+    assert law.paper.key in section and law.paper.text in section
+    claims = re.search(r"\*\*Claims:\*\* ([A-Z, ]+)\.", section)
+    assert claims is not None and set(claims.group(1).split(", ")) == set(law.claims)
+    models = re.search(r"\*\*Restitution models:\*\* ([a-z_, ]+)", section)
+    assert models is not None and tuple(models.group(1).split(", ")) == law.restitution_models
+    for option, value in law.options().items():
+        default = f"{value:g}" if isinstance(value, float) else (f'"{value}"' if isinstance(value, str) else str(value))
+        default = default.replace("1e+06", "1e6")
+        assert f"`{option}` {default}" in section, f"{name}: option {option} with default {default}"
+    assert "**Bound:**" in section and "**Equation:**" in section
+
+
+def test_a_law_without_a_section_would_be_noticed():
+    assert "no_such_law" not in sections(LAWS_PAGE.read_text(encoding="utf-8"))
+
+
+@pytest.mark.long
+def test_the_audit_table_is_as_measured():
+    """Every cell: the verdict; numbers of everyday size to their two digits, round-off only below its bound."""
+    from carom.analysis.audit import audit_laws
+
+    report = audit_laws()
+    cells = {line.split(" | ")[0].strip("| "): line.strip("| ").split(" | ")[1:] for line in audit_table().split("\n")[2:]}
+    assert list(cells) == report.laws
+    for law, row in cells.items():
+        for mark, cell in zip(ORDER, row, strict=True):
+            found, (verdict, number) = report.cell(law, mark), cell.split()
+            assert (verdict == "✓") == found.passed, f"{law} {mark}"
+            if abs(found.worst) > 1e-3:
+                assert float(number) == pytest.approx(found.worst, rel=0.1), f"{law} {mark}"
+
+
+# -- examples -------------------------------------------------------------------------------------------------
+
+
+def same_text(got: str, said: str) -> None:
+    """Word by word; numbers may differ by 1e-9, or by one part in 1000, since round-off depends on the processor."""
+    left, right = words(got), words(said)
+    assert len(left) == len(right), f"printed\n{got}\nsaid\n{said}"
+    for a, b in zip(left, right, strict=True):
+        if a != b:
+            assert close(a, b), f"{a!r} was printed, {b!r} is said, in\n{got}"
+
+
+def words(text: str) -> list[str]:
+    return re.sub(r"([\[\](),])", r" \1 ", text).split()
+
+
+def close(a: str, b: str) -> bool:
+    try:
+        return float(a) == pytest.approx(float(b), rel=1e-3, abs=1e-9)
+    except ValueError:
+        return False
+
+
+def python_blocks(text: str) -> list[tuple[str, str | None]]:
+    """Each python block with the text block right after it, if there is one."""
+    found = list(FENCE.finditer(text))
+    out: list[tuple[str, str | None]] = []
+    for block, after in pairwise([*found, None]):
+        assert block is not None
+        if block.group(1) != "python":
+            continue
+        follows = after is not None and after.group(1) == "text" and not text[block.end() : after.start()].strip()
+        out.append((block.group(2), after.group(2) if follows and after is not None else None))
+    return out
+
+
+WITH_PYTHON = [page.name for page in PAGES if python_blocks(page.read_text(encoding="utf-8"))]
+
+
+@pytest.mark.parametrize("name", WITH_PYTHON)
+def test_python_blocks_print_what_they_say(name, capsys, monkeypatch, tmp_path):
+    """All blocks of a page run in one namespace, as a reader would paste them."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(laws, "_LAWS", dict(laws._LAWS))  # a page may register a law
+    space: dict[str, object] = {"__name__": "documentation"}
+    for code, said in python_blocks(NAMES[name].read_text(encoding="utf-8")):
+        exec(compile(code, name, "exec", dont_inherit=True), space)
+        printed = capsys.readouterr().out
+        if said is not None:
+            same_text(printed, said)
+
+
+def test_a_wrong_output_would_be_noticed():
+    same_text("x [0.33333333 1e-17]", "x [0.3333 0.0]")
+    for said in ("x [0.34 0.0]", "y [0.3333 0.0]", "x [0.3333]"):
+        with pytest.raises(AssertionError):
+            same_text("x [0.33333333 1e-17]", said)
+
+
+def consoles(text: str) -> list[tuple[str, list[str]]]:
+    """Commands of the console blocks and the lines shown for each."""
+    out: list[tuple[str, list[str]]] = []
+    for block in FENCE.finditer(text):
+        if block.group(1) == "console":
+            for line in block.group(2).splitlines():
+                if line.startswith("$ "):
+                    out.append((line[2:], []))
+                else:
+                    out[-1][1].append(line)
+    return out
+
+
+CONSOLES = consoles(NAMES["README.md"].read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(("command", "shown"), CONSOLES, ids=[command for command, _ in CONSOLES])
+def test_commands_print_what_is_shown(command, shown, capsys, monkeypatch, tmp_path):
+    """Every line shown is printed, in this order; `...` stands for any number of lines."""
+    from carom.cli.main import main
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    readme = NAMES["README.md"].read_text(encoding="utf-8")
+    json_block = next(block.group(2) for block in FENCE.finditer(readme) if block.group(1) == "json")
+    (tmp_path / "cradle.json").write_text(json_block, encoding="utf-8")
+    program, *arguments = shlex.split(command)
+    assert program == "carom"
+    with pytest.raises(SystemExit):
+        main(arguments)
+    captured = capsys.readouterr()
+    printed = [line for line in (captured.out + captured.err).splitlines() if line.strip()]
+    place = 0
+    for line in shown:
+        if line == "...":
+            continue
+        while place < len(printed) and not matches(printed[place], line):
+            place += 1
+        assert place < len(printed), f"{line!r} is not printed, or not here"
+        place += 1
+
+
+def matches(printed: str, shown: str) -> bool:
+    try:
+        same_text(printed, shown)
+    except AssertionError:
+        return False
+    return True
+
+
+def json_blocks() -> list[tuple[str, str]]:
+    return [
+        (page.name, block.group(2))
+        for page in PAGES
+        for block in FENCE.finditer(page.read_text(encoding="utf-8"))
+        if block.group(1) == "json"
+    ]
+
+
+@pytest.mark.parametrize(("name", "text"), json_blocks(), ids=[f"{n}-{k}" for k, (n, _) in enumerate(json_blocks())])
+def test_problem_files_load(name, text):
+    from carom import solve_impact
+    from carom.impact.files import from_dict
+
+    solution = solve_impact(from_dict(json.loads(text), name), "gr")
+    assert solution.status == "resolved"
+
+
+# -- commands, links, pictures --------------------------------------------------------------------------------
+
+
+def test_make_targets_exist():
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE))
+    used = {t for page in PAGES for t in re.findall(r"\bmake ([a-z-]+)\b(?=[`\s]*(?:$|`|#|ARGS| &))", page.read_text(encoding="utf-8"), flags=re.MULTILINE)}
+    assert {"demo", "test", "lint"} <= used
+    assert used <= targets, f"no such target: {sorted(used - targets)}"
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors that GitHub makes from headings."""
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    titles = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_links_lead_somewhere(name):
+    page = NAMES[name]
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        if link.startswith("https://"):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), f"{name}: {link}"
+        assert not anchor or anchor in anchors(target), f"{name}: {link}"
+
+
+def test_pictures_are_used_and_small():
+    used = {
+        (page.parent / link).resolve()
+        for page in PAGES
+        for link in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", page.read_text(encoding="utf-8"))
+    }
+    assert used == set((ROOT / "docs" / "images").glob("*"))
+    for picture in used:
+        assert picture.stat().st_size < LARGEST_PICTURE, picture.name
+
+
+def write_tables() -> None:
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for marker, table in expected_tables(page).items():
+            section = f"<!-- {marker} -->\n{table}\n<!-- /{marker} -->"
+            text = re.sub(rf"<!-- {marker} -->.*?<!-- /{marker} -->", lambda _, s=section: s, text, flags=re.DOTALL)
+        if text != page.read_text(encoding="utf-8"):
+            page.write_text(text, encoding="utf-8")
+            print(f"wrote {page.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    write_tables()
