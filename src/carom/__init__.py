@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import laws, testing
+    from . import catalogue, friction, laws, testing
     from .errors import ProblemError
     from .impact.problem import ImpactProblem, Symmetry
     from .impact.solution import ImpactSolution
@@ -18,6 +18,8 @@ __all__ = [
     "ImpactSolution",
     "ProblemError",
     "Symmetry",
+    "catalogue",
+    "friction",
     "laws",
     "solve_impact",
     "testing",
@@ -29,6 +31,8 @@ _HOME = {
     "ImpactSolution": ".impact.solution",
     "ProblemError": ".errors",
     "Symmetry": ".impact.problem",
+    "catalogue": ".catalogue",
+    "friction": ".friction",
     "laws": ".laws",
     "solve_impact": ".solve",
     "testing": ".testing",

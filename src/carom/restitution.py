@@ -37,7 +37,7 @@ def normal_impulses(contacts: Contacts, law: Law, model: str) -> Impulses:
     if model in ("newton", "stronge"):
         return run_law(law, contacts)
     c = contacts.restitution
-    _check_islands(contacts, model)
+    check_islands(contacts, model)
     if (c == 1.0).all():
         return run_law(law, contacts)
     if (c == 0.0).all():
@@ -71,7 +71,7 @@ def _complementary(contacts: Contacts, elastic: Impulses, c: Floats) -> Impulses
     )
 
 
-def _check_islands(contacts: Contacts, model: str) -> None:
+def check_islands(contacts: Contacts, model: str) -> None:
     """Mixing coefficients within an island has no exact meaning under these models: refuse, do not guess."""
     c = contacts.restitution
     if (c == c[0]).all():

@@ -37,9 +37,7 @@ def test_charts_of_the_papers(report, paper):
 def test_charts_are_those_of_the_papers():
     """Smith: each older family misses one of five. Zhang: gr misses WAV, lcp misses WAV and BRK of six."""
     missing = {
-        (paper, law): set(columns) - ticked
-        for paper, (columns, rows) in CHARTS.items()
-        for law, ticked in rows.items()
+        (paper, law): set(columns) - ticked for paper, (columns, rows) in CHARTS.items() for law, ticked in rows.items()
     }
     assert missing == {
         ("Smith 2012", "gr"): set(),

@@ -87,9 +87,7 @@ def test_an_honest_law_passes_as_class_instance_and_name():
     laws.register("mine_too", Mine)
     try:
         check_law("mine_too", examples=0)
-        assert carom.solve_impact(catalogue.entry("cradle_3_1").problem, "mine_too").velocity[
-            2
-        ] == pytest.approx(1)
+        assert carom.solve_impact(catalogue.entry("cradle_3_1").problem, "mine_too").velocity[2] == pytest.approx(1)
     finally:
         del laws._LAWS["mine_too"]
 
@@ -128,9 +126,7 @@ def test_problems_of_ones_own():
     check_law(Sticky, problems=[catalogue.entry("bernoulli")], examples=0)
     with pytest.raises(AssertionError, match="on cradle_5_1"):
         check_law(Sticky, problems=[catalogue.entry("cradle_5_1")], examples=0)
-    check_law(
-        Lossy, problems=[carom.ImpactProblem.chain([1, 1], [1, 0])], claims=["MOM", "ONE", "FEA"], examples=0
-    )
+    check_law(Lossy, problems=[carom.ImpactProblem.chain([1, 1], [1, 0])], claims=["MOM", "ONE", "FEA"], examples=0)
 
 
 def test_unknown_names_are_refused():

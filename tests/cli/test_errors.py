@@ -76,9 +76,7 @@ def test_option_of_the_wrong_type(carom, cradle):
 
 
 def test_option_with_a_value_that_the_law_refuses(carom, cradle):
-    refused(
-        carom("resolve", cradle, "--law", "gauss_seidel", "--option", "order=worse"), "did you mean 'worst'?"
-    )
+    refused(carom("resolve", cradle, "--law", "gauss_seidel", "--option", "order=worse"), "did you mean 'worst'?")
 
 
 def test_option_of_a_law_without_options(carom, cradle):
@@ -106,9 +104,7 @@ def test_unknown_restitution_model(carom, cradle):
 def test_unknown_friction_model(carom, tmp_path):
     path = tmp_path / "discs.json"
     ImpactProblem.from_discs([[0, 0], [2, 0]], [1, 1], [1, 1], [[1, 0.5], [0, 0]], friction=0.2).save(path)
-    refused(
-        carom("resolve", path, "--law", "lcp", "--friction-model", "cones"), "cones", "did you mean 'cone'?"
-    )
+    refused(carom("resolve", path, "--law", "lcp", "--friction-model", "cones"), "cones", "did you mean 'cone'?")
 
 
 def test_output_with_another_ending(carom, cradle, tmp_path):

@@ -33,9 +33,7 @@ def test_values_take_the_type_of_the_default(pair, value):
     assert type(chosen[key]) is type(value)
 
 
-@pytest.mark.parametrize(
-    "pair", ["seed=1.5", "seed=true", "tolerance=small", "tolerance=nan", "warm=1", "=3", "seed"]
-)
+@pytest.mark.parametrize("pair", ["seed=1.5", "seed=true", "tolerance=small", "tolerance=nan", "warm=1", "=3", "seed"])
 def test_values_that_do_not_fit(pair):
     with pytest.raises(ProblemError):
         law_options([pair], DEFAULTS, "law")

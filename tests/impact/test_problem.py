@@ -84,9 +84,7 @@ def test_touching_is_a_matter_of_tolerance():
 
 def test_rolling_disc_has_a_tangent_row_with_its_lever():
     """Slip of a disc on a floor is v_x + r omega (omega counter-clockwise), up to the tangent's sign."""
-    problem = ImpactProblem.from_discs(
-        [[0, 0.5]], 0.5, 1, [[2.0, -1.0, 3.0]], planes=[([0, 0], [0, 1])], friction=0.3
-    )
+    problem = ImpactProblem.from_discs([[0, 0.5]], 0.5, 1, [[2.0, -1.0, 3.0]], planes=[([0, 0], [0, 1])], friction=0.3)
     slip = problem.contacts.tangent_speeds()[0, 0]
     assert abs(slip) == pytest.approx(2.0 + 0.5 * 3.0)
     rolling = problem.with_(velocity=[[1.5, -1.0, -3.0]])
@@ -98,9 +96,7 @@ def test_spheres_have_two_orthonormal_tangents():
     normals = rng.normal(size=(50, 3))
     normals /= np.linalg.norm(normals, axis=1)[:, None]
     frames = np.concatenate([normals[:, None], tangents_of(normals)], axis=1)
-    np.testing.assert_allclose(
-        frames @ frames.swapaxes(1, 2), np.broadcast_to(np.eye(3), (50, 3, 3)), atol=1e-14
-    )
+    np.testing.assert_allclose(frames @ frames.swapaxes(1, 2), np.broadcast_to(np.eye(3), (50, 3, 3)), atol=1e-14)
 
 
 def test_one_value_or_one_a_contact():

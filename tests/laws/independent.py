@@ -152,9 +152,7 @@ def _qce_pass(A, u, tol):
         ends = {}
         for i in np.flatnonzero(active):
             # work_i(t) = work + speed t + slope t^2 / 2 rises through zero at the end of this contact.
-            ends[i] = (
-                0.0 if work[i] >= -none_left and speed[i] > 0 else _rise(0.5 * slope[i], speed[i], work[i])
-            )
+            ends[i] = 0.0 if work[i] >= -none_left and speed[i] > 0 else _rise(0.5 * slope[i], speed[i], work[i])
         first = min(ends, key=lambda i: ends[i])
         t = ends[first]
         assert np.isfinite(t), "a contact that never gives its energy back"

@@ -24,9 +24,7 @@ def test_known_answer(entry, law):
     np.testing.assert_allclose(velocity, entry.answers[law], rtol=0, atol=1e-9 * speed if exact else 6e-5)
 
 
-@pytest.mark.parametrize(
-    "entry", [e for e in catalogue.entries() if "hertz" in e.answers], ids=lambda e: e.name
-)
+@pytest.mark.parametrize("entry", [e for e in catalogue.entries() if "hertz" in e.answers], ids=lambda e: e.name)
 def test_lzb_follows_hertz_springs(entry):
     """The limit of stiff Hertz contacts, within 1e-2 of the incoming speed."""
     if "lzb" not in laws.names():

@@ -20,9 +20,7 @@ def box(velocity, restitution=1.0):
     """A flat box on four corners: four contacts, rank three."""
     corners = [(x, y) for x in (-1.0, 1.0) for y in (-1.0, 1.0)]
     rows = np.array([[0, 0, 1, y, -x, 0] for x, y in corners])
-    return ImpactProblem.from_matrices(
-        np.diag([1, 1, 1, 0.3, 0.4, 0.5]), rows, velocity, restitution=restitution
-    )
+    return ImpactProblem.from_matrices(np.diag([1, 1, 1, 0.3, 0.4, 0.5]), rows, velocity, restitution=restitution)
 
 
 def chain(velocities, masses=None, **options):
@@ -100,9 +98,7 @@ def test_energy_is_kept_on_random_problems(seed, m, n):
     # Contacts that no motion separates are clamped: those lose energy by necessity, and are tested below.
     apart = linprog(np.zeros(n), A_ub=-rows, b_ub=-np.ones(m), bounds=(None, None))
     assume(apart.status == 0)
-    s = solve_impact(
-        ImpactProblem.from_matrices(root @ root.T + 0.1 * np.eye(n), rows, rng.normal(size=n)), "lzb"
-    )
+    s = solve_impact(ImpactProblem.from_matrices(root @ root.T + 0.1 * np.eye(n), rows, rng.normal(size=n)), "lzb")
     assert s.status == RESOLVED
     assert energy_error(s) < ENERGY
     assert s.certificate < ENERGY

@@ -24,9 +24,7 @@ CLAIMS = [(name, claim) for name, law in laws.every() for claim in desiderata.OR
 def examinations():
     """One examination a law, so that each solves the catalogue once for all of its claims."""
     return {
-        name: desiderata.Examination(
-            law, tuple(e for e in catalogue.entries() if e.name not in HARD.get(name, ()))
-        )
+        name: desiderata.Examination(law, tuple(e for e in catalogue.entries() if e.name not in HARD.get(name, ())))
         for name, law in laws.every()
     }
 

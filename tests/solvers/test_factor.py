@@ -97,9 +97,7 @@ def test_rows_that_touch_many_components():
     """A full mass matrix couples every component: rows of more than two entries."""
     rng = np.random.default_rng(4)
     root = rng.normal(size=(9, 9))
-    problem = ImpactProblem.from_matrices(
-        root @ root.T + np.eye(9), rng.normal(size=(14, 9)), rng.normal(size=9)
-    )
+    problem = ImpactProblem.from_matrices(root @ root.T + np.eye(9), rng.normal(size=(14, 9)), rng.normal(size=9))
     rows = problem.contacts.rows
     assert np.diff(rows.ptr).max() > 2
     _, difference, expected = backward_error(rows, rng.random(14), rng)

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from .console import WIDE, number, out, remarks
+from .console import number, out, remarks
+
+SIDE_BY_SIDE = 116  # columns from which both cradles fit beside each other
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -102,7 +104,7 @@ def cradle_rows() -> list[Row]:
 def show(console: Console, rows: list[Row]) -> None:
     """One table, or one for each cradle where the terminal is narrow."""
     console.print(f"[bold]Newton's cradle[/]: {BALLS} equal balls that touch, velocities after impact\n")
-    groups = [tuple(range(len(ARRIVING)))] if console.width >= WIDE else [(k,) for k in range(len(ARRIVING))]
+    groups = [tuple(range(len(ARRIVING)))] if console.width >= SIDE_BY_SIDE else [(k,) for k in range(len(ARRIVING))]
     for group in groups:
         console.print(_table(rows, group))
     right = [row.name for row in rows if all(o.as_observed for o in row.outcomes)]

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..impact.contacts import Contacts, Impulses, worse
 from ..laws.law import Law, Paper
+from ..restitution import check_islands
 from ..solvers.coulomb import coupled_coulomb, disk_friction
 from ..solvers.rows import Floats
 from .model import FrictionModel
@@ -41,7 +42,7 @@ class Cone(FrictionModel):
         if contacts.tangents is None or contacts.tangent_boundary is None:
             return start, 0.0
         bound = contacts.friction * np.maximum(normal, 0.0)
-        beta = start.copy()
+        beta = np.where(bound[:, None] > 0.0, start, 0.0)  # a law that pulls can take a bound back to zero
         residual = disk_friction(
             contacts.tangents,
             contacts.after(normal),
@@ -57,6 +58,7 @@ class Cone(FrictionModel):
         c = contacts.restitution
         if restitution_model != "energetic" or (c == 1.0).all():
             return staggered(contacts, law, restitution_model, self)
+        check_islands(contacts, restitution_model)
         dead = self._inelastic(contacts, law)
         if (c == 0.0).all() or dead.tangent is None:
             return dead

@@ -15,6 +15,7 @@ from ..solvers.rows import Floats, Ints, Rows, make_rows
 from .model import FrictionModel
 
 Mask = NDArray[np.bool_]
+ROUND_OFF = 1e-12  # slip below this part of the fastest speed at any contact counts as none
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,9 @@ class FixedDirection(FrictionModel):
     def impulses(self, contacts: Contacts, normal: Floats, start: Floats) -> tuple[Floats, float]:
         slip = contacts.tangent_speeds()
         fast = np.linalg.norm(slip, axis=1)
-        bound = np.where(fast > 0.0, contacts.friction * np.maximum(normal, 0.0), 0.0)
+        # A slip of round-off has no direction: taken for one, it would make the answer depend on the frame.
+        still = ROUND_OFF * max(fast.max(), np.abs(contacts.speeds()).max())
+        bound = np.where(fast > still, contacts.friction * np.maximum(normal, 0.0), 0.0)
         used = np.flatnonzero(bound > 0.0)
         tangent = np.zeros_like(slip)
         if len(used) == 0 or contacts.tangents is None:
@@ -62,7 +65,7 @@ def _along(tangents: Rows, used: Ints, direction: Floats) -> tuple[Rows, Mask]:
     share = np.repeat(direction, width, axis=0)
     val = sum(share[:, s, None] * tangents.val[entry + shift[s]] for s in range(t))
     ptr = np.concatenate([[0], np.cumsum(width)])
-    return _without_zero_rows(ptr, body, np.asarray(val), len(tangents.touch_ptr) - 1)
+    return without_zero_rows(ptr, body, np.asarray(val), len(tangents.touch_ptr) - 1)
 
 
 def _along_general(tangents: Rows, used: Ints, direction: Floats) -> tuple[Rows, Mask]:
@@ -78,12 +81,13 @@ def _along_general(tangents: Rows, used: Ints, direction: Floats) -> tuple[Rows,
         body += sorted(parts)
         val += [parts[b] for b in sorted(parts)]
         ptr.append(len(body))
-    return _without_zero_rows(
+    return without_zero_rows(
         np.array(ptr), np.array(body, np.int64), np.array(val).reshape(-1, d), len(tangents.touch_ptr) - 1
     )
 
 
-def _without_zero_rows(ptr: Ints, body: Ints, val: Floats, n: int) -> tuple[Rows, Mask]:
+def without_zero_rows(ptr: Ints, body: Ints, val: Floats, n: int) -> tuple[Rows, Mask]:
+    """The rows that move anything, and which those are."""
     rows = make_rows(ptr, body, val, n)
     moving = rows.diag > 1e-24 * rows.diag.max()
     if moving.all():

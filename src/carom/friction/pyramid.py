@@ -11,6 +11,7 @@ from ..impact.contacts import Contacts
 from ..laws.law import ZHANG_2015
 from ..solvers.box import solve_bounds
 from ..solvers.rows import Floats
+from .fixed_direction import without_zero_rows
 from .model import FrictionModel
 
 
@@ -32,5 +33,10 @@ class Pyramid(FrictionModel):
             return start, 0.0
         bound = np.repeat(contacts.friction * np.maximum(normal, 0.0), t)
         slip = contacts.tangent_speeds(contacts.after(normal)).ravel()
-        beta, certificate = solve_bounds(contacts.tangents, slip, -bound, bound, np.clip(start.ravel(), -bound, bound))
+        first = np.clip(start.ravel(), -bound, bound)
+        rows, moving = contacts.tangents, contacts.tangents.diag > 0.0
+        if not moving.all():  # directions in which nothing can move
+            rows, moving = without_zero_rows(rows.ptr, rows.body, rows.val, len(rows.touch_ptr) - 1)
+        beta = np.zeros(len(bound))
+        beta[moving], certificate = solve_bounds(rows, slip[moving], -bound[moving], bound[moving], first[moving])
         return beta.reshape(-1, t), certificate

@@ -19,7 +19,7 @@ class NoImpulse(Law):
     title: ClassVar[str] = "no impulse"
     paper: ClassVar = SMITH_2012
     claims: ClassVar[frozenset[str]] = frozenset({"SYM", "KIN", "MOM", "ONE"})
-    restitution_models: ClassVar[tuple[str, ...]] = ("energetic", "qce_lcp", "newton", "stronge")
+    restitution_models: ClassVar[tuple[str, ...]] = ("newton", "stronge")
     own_friction: ClassVar[bool] = True
 
     def impulses(self, contacts: Contacts) -> Impulses:

@@ -114,17 +114,15 @@ def _small(rows, subset, order, ptr, first, last, c, lo, hi, y, warm, scratch):
             y[j] = min(max(-c[j] / rows.diag[subset[j]], lo[j]), hi[j])
         else:
             mine = order[ptr[s] : ptr[s + 1]]
-            size = 0.0
             for p in range(k):
                 j = mine[p]
                 given[0, p], given[1, p], given[2, p], given[3, p] = c[j], lo[j], hi[j], y[j]
-                size = max(size, abs(c[j]))
             _delassus(rows, subset, mine, a, scratch)
             residual = inside_solution(a, given, k, work)
             if residual < 0.0:
                 for p in range(k):
                     given[3, p] = y[mine[p]]
-                residual = size * solve_dense_in(a, given[0], given[1], given[2], given[3], warm, k, work, index)
+                residual = solve_dense_in(a, given[0], given[1], given[2], given[3], warm, k, work, index)
             worst = max(worst, residual)
             for p in range(k):
                 y[mine[p]] = given[3, p]

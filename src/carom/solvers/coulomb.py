@@ -28,7 +28,7 @@ def disk_friction(tangents, velocity, boundary, bound, beta, tolerance, max_swee
     if top == 0.0:
         return 0.0
     q, new = np.empty(t), np.empty(t)
-    worst = 0.0
+    worst = np.inf
     for _ in range(max_sweeps):
         worst = 0.0
         for i in range(m):
@@ -71,7 +71,7 @@ def coupled_coulomb(rows, tangents, velocity, boundary, slip, friction, normal, 
         for s in range(t):
             push(tangents, i * t + s, tangent[i, s], x)
     free, new = np.empty(t + 1), np.empty(t + 1)
-    worst, sweeps = 0.0, 0
+    worst, sweeps = np.inf, 0
     while sweeps < max_sweeps:
         worst = 0.0
         for i in range(m):
@@ -147,8 +147,10 @@ def _solve_shifted(k, q, shift, out):
         out[0] = (-q[0] * c + q[1] * b) / det
         out[1] = (-q[1] * a + q[0] * b) / det
     else:
-        out[0] = -q[0] / a if a > 0.0 else 0.0
-        out[1] = -q[1] / c if c > 0.0 and a <= 0.0 else 0.0
+        # One direction at most can move: the pseudo-inverse of v v^T is itself over |v|^4.
+        square = (a + c) ** 2 if a + c > 0.0 else 1.0
+        out[0] = -(a * q[0] + b * q[1]) / square
+        out[1] = -(b * q[0] + c * q[1]) / square
 
 
 @njit(cache=True)

@@ -29,7 +29,8 @@ def solve_dense(a, c, lo, hi, y, warm):
     """
     k = len(c)
     work, index = np.empty((k + VECTORS, k)), np.empty((2, k), np.int64)
-    return solve_dense_in(a.copy(), c, lo, hi, y, warm, k, work, index)
+    size = np.abs(c).max()
+    return solve_dense_in(a.copy(), c, lo, hi, y, warm, k, work, index) / size if size > 0.0 else 0.0
 
 
 @njit(cache=True)
@@ -94,7 +95,10 @@ def _inside_pair(a, given):
 
 @njit(cache=True)
 def solve_dense_in(a, c, lo, hi, y, warm, k, work, index):
-    """The same in given work space: a is overwritten, only the first k entries of everything are used."""
+    """The same in given work space: a is overwritten, only the first k entries of everything are used.
+
+    Returns the residual in units of speed.
+    """
     scale, g0, low, high = work[k], work[k + 1], work[k + 2], work[k + 3]
     z, best_z = work[k + 4], work[k + 5]
     size = 0.0
@@ -132,7 +136,14 @@ def solve_dense_in(a, c, lo, hi, y, warm, k, work, index):
             break
     for i in range(k):
         y[i] = min(max(best_z[i] * scale[i] * size, lo[i]), hi[i])
-    return best
+    worst = 0.0
+    for i in range(k):
+        total = g0[i]
+        for j in range(k):
+            total += a[i, j] * best_z[j]
+        step = min(max(best_z[i] - total, low[i]), high[i]) - best_z[i]
+        worst = max(worst, abs(step) * size / scale[i])
+    return worst
 
 
 @njit(cache=True)

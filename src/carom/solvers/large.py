@@ -20,13 +20,11 @@ def large_islands(rows, subset, order, ptr, large, c, lo, hi, y, warm, local):
         k = len(mine)
         contacts = np.empty(k, np.int64)
         ci, li, ui, yi = np.empty(k), np.empty(k), np.empty(k), np.empty(k)
-        size = 0.0
         for p in range(k):
             j = mine[p]
             contacts[p] = subset[j]
             ci[p], li[p], ui[p], yi[p] = c[j], lo[j], hi[j], y[j]
-            size = max(size, abs(ci[p]))
-        worst = max(worst, solve_sparse(rows, contacts, ci, li, ui, yi, warm, local) * size)
+        worst = max(worst, solve_sparse(rows, contacts, ci, li, ui, yi, warm, local))
         for p in range(k):
             y[mine[p]] = yi[p]
     return worst

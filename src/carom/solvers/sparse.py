@@ -24,8 +24,8 @@ HOPELESS = 3e11  # multiplications of a factorisation that is never done
 
 @njit(cache=True)
 def solve_sparse(rows, contacts, c, lo, hi, y, warm, local):
-    """Box problem of one island in place of y; returns the residual relative to the largest scaled |c|."""
-    k, d = len(contacts), rows.val.shape[1]
+    """Box problem of one island in place of y; returns its residual in units of speed."""
+    k = len(contacts)
     scale, size = np.empty(k), 0.0
     for i in range(k):
         scale[i] = 1.0 / np.sqrt(rows.diag[contacts[i]])
@@ -34,6 +34,7 @@ def solve_sparse(rows, contacts, c, lo, hi, y, warm, local):
         for i in range(k):
             y[i] = min(max(0.0, lo[i]), hi[i])
         return 0.0
+    # Rows of unit length and a gradient of size one, as in the dense method.
     g0, low, high, z = np.empty(k), np.empty(k), np.empty(k), np.zeros(k)
     for i in range(k):
         unit = scale[i] * size
@@ -42,40 +43,50 @@ def solve_sparse(rows, contacts, c, lo, hi, y, warm, local):
         if warm:
             z[i] = y[i] / unit
         z[i] = min(max(z[i], low[i]), high[i])
-    island = analyse(rows, contacts, scale, local)
     state = np.ones(k, np.int8)  # 0 at low, 1 free, 2 at high
     for i in range(k):
         if low[i] == high[i] or (z[i] <= low[i] and (warm or g0[i] >= 0.0)):
             state[i] = 0
         elif z[i] >= high[i] and (warm or g0[i] <= 0.0):
             state[i] = 2
+    island = analyse(rows, contacts, scale, local)
+    z = _descend_ladder(island, g0, low, high, z, state)
+    r = np.empty(k)
+    gradient(island, combine(island, z), g0, r)
+    worst = 0.0
+    for i in range(k):
+        y[i] = min(max(z[i] * scale[i] * size, lo[i]), hi[i])
+        step = min(max(z[i] - r[i], low[i]), high[i]) - z[i]
+        worst = max(worst, abs(step) * size / scale[i])
+    return worst
+
+
+@njit(cache=True)
+def _descend_ladder(island, g0, low, high, z, state):
+    """Projected gradients if factors fill in, the active-set iteration, and an interior point if that fails."""
+    k, d = len(z), island.val.shape[1]
     work = 0.0
     for b in range(island.bodies):
         work += (island.col_ptr[b + 1] - island.col_ptr[b]) ** 2 * float(d) ** 3
-    best = np.inf
     if work > HEAVY:
         best = projected_gradients(island, g0, low, high, z, PRODUCTS if work <= HOPELESS else 20 * PRODUCTS)
         for i in range(k):
             if low[i] < high[i]:
                 state[i] = 0 if z[i] <= low[i] else (2 if z[i] >= high[i] else 1)
-    if best <= 100 * TARGET or work > HOPELESS:
-        for i in range(k):
-            y[i] = min(max(z[i] * scale[i] * size, lo[i]), hi[i])
-        return best
+        if best <= 100 * TARGET or work > HOPELESS:
+            return z
     diagonal, blocks = np.empty((island.bodies, d, d)), np.empty((len(island.col_row), d, d))
     best = active_set(island, g0, low, high, z, state, diagonal, blocks)
-    if not best <= 100 * TARGET:
-        other = interior_point(island, g0, low, high, state, diagonal, blocks)
-        polished = other.copy()
-        residual = active_set(island, g0, low, high, polished, state, diagonal, blocks)
-        plain = residual_of(island, g0, low, high, other)
-        if not residual <= plain:
-            polished, residual = other, plain
-        if not best <= residual:
-            z, best = polished, residual
-    for i in range(k):
-        y[i] = min(max(z[i] * scale[i] * size, lo[i]), hi[i])
-    return best
+    if best <= 100 * TARGET:
+        return z
+    other = interior_point(island, g0, low, high, state, diagonal, blocks)
+    polished = other.copy()
+    residual = active_set(island, g0, low, high, polished, state, diagonal, blocks)
+    plain = residual_of(island, g0, low, high, other)
+    # The negated comparisons also turn away a residual that is not a number.
+    if not residual <= plain:
+        polished, residual = other, plain
+    return z if best <= residual else polished
 
 
 @njit(cache=True)
