@@ -210,11 +210,12 @@ def test_walls_that_move_together_carry_the_body_along(law):
 
 @pytest.mark.parametrize("law", NAMES)
 def test_walls_that_move_apart_are_an_ordinary_impact(law):
-    """With the walls receding the slot opens: the disc bounces off the right one once."""
+    """The slot opens: off the right wall (u = -0.5) to -0.3, off the left one (u = -0.1) to -0.1, and free."""
     problem = slot([0.7, 0.3]).with_(boundary_speed=[0.2, 0.2])
     s = solve_impact(problem, law)
     assert s.status == "resolved"
-    # In the frame of the right wall, which recedes at 0.2: 0.5 in and 0.5 out; then the left one at -0.2: 0.1.
     assert s.separation_speed.min() >= -1e-9
     assert s.velocity[0, 1] == pytest.approx(0.3)
-    assert abs(s.velocity[0, 0]) <= 0.2 + 1e-9
+    assert abs(s.velocity[0, 0]) <= 0.2 + 1e-9, "slower than the walls recede"
+    if law != "lzb":  # whose springs at both walls act at once
+        assert s.velocity[0, 0] == pytest.approx(-0.1, abs=1e-6)

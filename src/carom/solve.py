@@ -79,21 +79,33 @@ def _with_foreign_friction(contacts: Contacts, law: Law, restitution: str, chose
 
 
 def _solution(problem: ImpactProblem, law: Law, result: Impulses) -> ImpactSolution:
-    momentum = problem.rows.transpose_times(result.normal, problem.block[0])
+    m, t = problem.contact_count, problem.tangent_count
+    normal = _copied(law, "normal", result.normal, (m,))
+    tangent = None
+    momentum = problem.rows.transpose_times(normal, problem.block[0])
     if result.tangent is not None and problem.tangents is not None:
-        momentum += problem.tangents.transpose_times(result.tangent.ravel(), problem.block[0])
+        tangent = _copied(law, "tangent", result.tangent, (m, t))
+        momentum += problem.tangents.transpose_times(tangent.ravel(), problem.block[0])
     velocity = problem.block_velocity + problem.mass.solve(momentum)
     return ImpactSolution(
         problem=problem,
         law=law.name,
         velocity=_read_only(velocity.reshape(problem.velocity.shape)),
-        impulse=_read_only(result.normal),
-        friction_impulse=None if result.tangent is None else _read_only(result.tangent),
+        impulse=_read_only(normal),
+        friction_impulse=None if tangent is None else _read_only(tangent),
         iterations=result.iterations,
         status=result.status,
         certificate=result.certificate,
         messages=result.messages,
     )
+
+
+def _copied(law: Law, kind: str, impulses: Floats, shape: tuple[int, ...]) -> Floats:
+    """A copy of a law's impulses, which may be of a user's making: checked, since kernels do not look."""
+    array = np.array(impulses, dtype=np.float64)
+    if array.shape != shape:
+        raise ProblemError(f"{kind} impulses of law {law.name!r}", f"shape {array.shape}", f"shape {shape}")
+    return array
 
 
 def _read_only(array: Floats) -> Floats:

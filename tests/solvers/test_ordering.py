@@ -92,12 +92,12 @@ def test_a_clique_and_a_star():
 
 
 def test_fill_on_a_planar_graph_is_that_of_superlu():
-    """A triangulation of 3,000 points, the graph of a packing of discs: at most 1.5 times SuperLU's fill.
+    """A triangulation of 1,200 points, the graph of a packing of discs: at most 1.5 times SuperLU's fill.
 
     The pattern is held against plain elimination once more, and the bound can fail: without an order, the
     same graph fills several times as much.
     """
-    points = np.random.default_rng(5).random((3000, 2))
+    points = np.random.default_rng(5).random((1200, 2))
     corners = Delaunay(points).simplices
     edges = {tuple(sorted(map(int, pair))) for t in corners for pair in ((t[0], t[1]), (t[1], t[2]), (t[0], t[2]))}
     n = len(points)

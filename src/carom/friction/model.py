@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from ..errors import ProblemError
 from ..impact import checks
 from ..impact.contacts import Contacts, Impulses
@@ -28,7 +30,7 @@ class FrictionModel:
 
     def __post_init__(self) -> None:
         checks.options(self)
-        if not isinstance(self.repeats, int) or self.repeats < 1:
+        if isinstance(self.repeats, bool) or not isinstance(self.repeats, int | np.integer) or self.repeats < 1:
             raise ProblemError("repeats", self.repeats, "a whole number from 1 up")
 
     def impulses(self, contacts: Contacts, normal: Floats, start: Floats) -> tuple[Floats, float]:

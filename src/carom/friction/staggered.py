@@ -25,6 +25,8 @@ def staggered(contacts: Contacts, law: Law, restitution_model: str, friction: Fr
     iterations, messages = stage.iterations, stage.messages
     t = contacts.tangent_speeds().shape[1]
     tangent = np.zeros((contacts.count, t))
+    if not normal.any():
+        return stage  # nothing approaches, or the law is `none`: friction has nothing to hold on to
     for turn in range(friction.repeats + 1):
         tangent, residual = friction.impulses(contacts, normal, tangent)
         certificate = max(certificate, residual)
@@ -37,6 +39,7 @@ def staggered(contacts: Contacts, law: Law, restitution_model: str, friction: Fr
         normal += stage.normal
         status, certificate = worse(status, stage.status), max(certificate, stage.certificate)
         iterations += stage.iterations
+        messages = (*messages, *(m for m in stage.messages if m not in messages))
         if last:
             messages = (*messages, f"friction and impact still disagreed after {friction.repeats} repeats")
     return Impulses(normal, tangent, iterations, status, certificate, messages)

@@ -34,7 +34,9 @@ class ImpactSolution:
     @cached_property
     def separation_speed(self) -> Floats:
         """`J v+ + boundary_speed`, (m,): negative would mean that bodies still approach."""
-        return self.problem.separation_speed(self.velocity)
+        speed = self.problem.separation_speed(self.velocity)
+        speed.setflags(write=False)
+        return speed
 
     @property
     def kinetic_energy(self) -> float:

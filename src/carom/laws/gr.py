@@ -8,13 +8,16 @@ from typing import ClassVar
 import numpy as np
 from numba import njit
 
-from ..impact.contacts import Contacts, Impulses
+from ..impact.contacts import INFEASIBLE, Contacts, Impulses
 from ..solvers.box import Work, solve_box, solve_small_box
 from ..solvers.rows import Floats, Rows
 from .finish import finish_inelastically
 from .front import apply_impulses, initial_front, next_front
+from .inelastic import FEASIBLE, NO_WAY_OUT
 from .law import SMITH_2012, Law
 from .pairwise import threshold
+
+SETTLED = 1e-9  # certificate of a step after which its contacts need no second look
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,8 @@ class GR(Law):
         bound = self.max_iterations or 1000 + int(100 * np.sqrt(contacts.count))
         tol = threshold(contacts, self.tolerance)
         lam, x, count, left, certificate = reflections(contacts.rows, contacts.velocity, contacts.boundary, tol, bound)
+        if certificate > FEASIBLE:
+            return Impulses(lam, None, count, INFEASIBLE, certificate, (NO_WAY_OUT,))
         if left:
             reason = f"gr reached its bound of {count} iterations"
             return finish_inelastically(contacts, lam, x, count, reason, certificate)
@@ -51,16 +56,19 @@ def reflections(
     Steps whose islands are all small run in one kernel; a step with a large island comes back here for it.
     """
     lam, x, front, u, count, worst, stamp = _start(rows, velocity, boundary, tol, bound)
-    if len(front) == 0 or count >= bound:
+    if len(front) == 0 or count >= bound or worst > FEASIBLE:
         return lam, x, count, len(front), worst
     n = len(rows.touch_ptr) - 1
     work = Work(np.empty(n, np.int64), np.empty(n, np.int64), np.zeros_like(x))
-    while len(front) > 0 and count < bound:
+    while len(front) > 0 and count < bound and worst <= FEASIBLE:
         k = len(front)
         y = np.zeros(k)
-        worst = max(worst, solve_box(rows, front, 2.0 * u, np.zeros(k), np.full(k, np.inf), y, False, work))
+        certificate = solve_box(rows, front, 2.0 * u, np.zeros(k), np.full(k, np.inf), y, False, work)
+        worst = max(worst, certificate)
         apply_impulses(rows, front, y, lam, x)
-        front, u = next_front(rows, x, boundary, tol, front, stamp, count, True)
+        if worst > FEASIBLE:
+            break
+        front, u = next_front(rows, x, boundary, tol, front, stamp, count, certificate <= SETTLED)
         front, u, count, residual = _small_steps(
             rows, x, lam, boundary, tol, bound, front, u, count + 1, stamp, work.parent, work.label, work.velocity
         )
@@ -86,7 +94,8 @@ def _start(rows, velocity, boundary, tol, bound):
 def _small_steps(rows, x, lam, boundary, tol, bound, front, u, count, stamp, parent, label, scratch):
     """Steps until nothing approaches, the bound is reached, or an island is too large for the dense method.
 
-    A reflected contact separates at least as fast as it approached, so it is not a violator right after.
+    A reflected contact separates at least as fast as it approached, so it is not a violator right after, provided
+    that the step was solved. One that has no solution ends the loop.
     """
     worst = 0.0
     while len(front) > 0 and count < bound:
@@ -97,6 +106,8 @@ def _small_steps(rows, x, lam, boundary, tol, bound, front, u, count, stamp, par
             break
         worst = max(worst, certificate)
         apply_impulses(rows, front, y, lam, x)
-        front, u = next_front(rows, x, boundary, tol, front, stamp, count, True)
+        if worst > FEASIBLE:
+            break
+        front, u = next_front(rows, x, boundary, tol, front, stamp, count, certificate <= SETTLED)
         count += 1
     return front, u, count, worst

@@ -7,6 +7,8 @@ from ..solvers.box import solve_cone
 
 FEASIBLE = 1e-6  # a certificate above this means that no velocity keeps all contacts apart
 
+NO_WAY_OUT = "no velocity keeps every contact apart: boundaries close in on a body"
+
 
 def inelastic(contacts: Contacts, target: float = 0.0) -> Impulses:
     """`0 <= lam perp A lam + u >= target`: the answer that loses most energy, always well posed at rest.
@@ -20,6 +22,6 @@ def inelastic(contacts: Contacts, target: float = 0.0) -> Impulses:
             iterations=1,
             status=INFEASIBLE,
             certificate=certificate,
-            messages=("no velocity keeps every contact apart: boundaries close in on a body",),
+            messages=(NO_WAY_OUT,),
         )
     return Impulses(normal=lam, iterations=1, status=RESOLVED, certificate=certificate)

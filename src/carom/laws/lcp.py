@@ -8,7 +8,7 @@ from typing import ClassVar
 from ..impact.contacts import INFEASIBLE, Contacts, Impulses
 from ..solvers.box import solve_cone
 from .finish import finish_inelastically
-from .inelastic import FEASIBLE
+from .inelastic import FEASIBLE, NO_WAY_OUT
 from .law import SMITH_2012, Law
 from .pairwise import threshold
 
@@ -43,7 +43,7 @@ class LCP(Law):
             lam = lam + more
             worst, count = max(worst, certificate), count + 1
             if certificate > FEASIBLE:
-                return Impulses(normal=lam, iterations=count, certificate=worst, status=INFEASIBLE)
+                return Impulses(lam, None, count, INFEASIBLE, worst, (NO_WAY_OUT,))
             x = contacts.after(lam)
             u = contacts.speeds(x)
         return Impulses(normal=lam, iterations=count, certificate=worst)

@@ -54,14 +54,15 @@ class QCE(Law):
 
 @njit(cache=True)
 def passes(rows, velocity, boundary, tol, bound):
-    """Passes until nothing approaches. The residual is the work of a pass over the work it stored at most."""
+    """Passes until nothing approaches. The residual is the work of a pass, which ought to be zero, over the kinetic
+    energy, or over what the pass stored if a boundary does the driving."""
     m = len(boundary)
     x = velocity.copy()
     lam = np.zeros(m)
     stamp = np.full(m, -1, np.int64)
     slot = np.full(m, -1, np.int64)
     front, u = initial_front(rows, x, boundary, tol)
-    count, worst = 0, 0.0
+    count, worst, energy = 0, 0.0, 0.5 * np.sum(x * x)
     while len(front) > 0 and count < bound:
         s = one_pass(rows, front, u, slot)
         work, stored = 0.0, 0.0
@@ -74,7 +75,9 @@ def passes(rows, velocity, boundary, tol, bound):
             after = speed(rows, front[j], x) + boundary[front[j]]
             work += 0.5 * (u[j] + after) * -u[j] * s[j]
             stored += 0.5 * u[j] * u[j] * s[j]
-        worst = max(worst, abs(work) / stored)
+        scale = max(energy, stored)
+        if scale > 0.0:
+            worst = max(worst, abs(work) / scale)
         front, u = next_front(rows, x, boundary, tol, front, stamp, count, False)
         count += 1
     return lam, x, count, len(front), worst

@@ -33,7 +33,8 @@ def solve_cone(rows: Rows, c: Floats, start: Floats | None = None) -> tuple[Floa
 def solve_bounds(rows: Rows, c: Floats, low: Floats, high: Floats, start: Floats | None = None) -> tuple[Floats, float]:
     """`argmin 1/2 y^T A y + c^T y` over `low <= y <= high` and all rows, and its certificate.
 
-    `start` warms it: its values are the first guess, and tell which bounds are active.
+    `start` warms it: its values are the first guess, and tell which bounds are active. The bounds must let every
+    impulse be zero.
     """
     n, d = len(rows.touch_ptr) - 1, rows.val.shape[1]
     warm = start is not None

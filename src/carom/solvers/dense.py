@@ -141,7 +141,7 @@ def solve_dense_in(a, c, lo, hi, y, warm, k, work, index):
         total = g0[i]
         for j in range(k):
             total += a[i, j] * best_z[j]
-        step = min(max(best_z[i] - total, low[i]), high[i]) - best_z[i]
+        step = min(max(-total, low[i] - best_z[i]), high[i] - best_z[i])
         worst = max(worst, abs(step) * size / scale[i])
     return worst
 

@@ -56,7 +56,8 @@ def solve_sparse(rows, contacts, c, lo, hi, y, warm, local):
     worst = 0.0
     for i in range(k):
         y[i] = min(max(z[i] * scale[i] * size, lo[i]), hi[i])
-        step = min(max(z[i] - r[i], low[i]), high[i]) - z[i]
+        # Not P(z - r) - z: the huge z of a problem without a solution would swallow r.
+        step = min(max(-r[i], low[i] - z[i]), high[i] - z[i])
         worst = max(worst, abs(step) * size / scale[i])
     return worst
 
