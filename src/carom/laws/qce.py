@@ -93,7 +93,7 @@ def one_pass(rows, front, u0, slot):
     k = len(front)
     ptr, neighbour, coupling = _neighbours(rows, front, slot)
     state = np.empty((k, 8))
-    keys, items, size = np.empty(2 * k), np.empty(2 * k, np.int64), 0
+    keys, items, size = np.empty(2 * k), np.empty(2 * k, np.int32), 0
     for j in range(k):
         slope = -u0[j] * rows.diag[front[j]]
         for q in range(ptr[j], ptr[j + 1]):

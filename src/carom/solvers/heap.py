@@ -10,7 +10,7 @@ from numba import njit
 def heap_push(keys, items, size, key, item):
     """Adds an entry; returns the arrays (grown when full) and the new size."""
     if size == len(keys):
-        bigger_keys, bigger_items = np.empty(2 * size + 16), np.empty(2 * size + 16, np.int64)
+        bigger_keys, bigger_items = np.empty(2 * size + 16), np.empty(2 * size + 16, items.dtype)
         bigger_keys[:size] = keys
         bigger_items[:size] = items
         keys, items = bigger_keys, bigger_items
