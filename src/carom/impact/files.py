@@ -17,7 +17,8 @@ from ..errors import ProblemError
 from ..solvers.rows import Floats
 from . import checks
 from .mass import BlockMass, DiagonalMass, GeneralMass
-from .problem import ImpactProblem, PhysicalRows, Symmetry
+from .physical import PhysicalRows
+from .problem import ImpactProblem, Symmetry
 
 FORMAT = "carom impact problem"
 VERSION = 1

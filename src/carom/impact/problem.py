@@ -12,27 +12,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..errors import ProblemError
-from ..solvers.rows import Floats, Ints, rows_times, rows_transpose_times
+from ..solvers.rows import Floats, Ints
 from . import checks
 from .contacts import Contacts
 from .mass import BlockMass, DiagonalMass, GeneralMass, Mass
-
-
-@dataclass(frozen=True, eq=False)
-class PhysicalRows:
-    """Jacobian rows in the user's coordinates, one d-vector for each body that a row touches."""
-
-    ptr: Ints
-    body: Ints
-    val: Floats
-
-    def times(self, v: Floats) -> Floats:
-        """`J v` for v of shape (n, d)."""
-        return rows_times(self.ptr, self.body, self.val, v)
-
-    def transpose_times(self, y: Floats, n: int) -> Floats:
-        """`J^T y`, of shape (n, d)."""
-        return rows_transpose_times(self.ptr, self.body, self.val, y, n)
+from .physical import PhysicalRows, rows_from_matrix, rows_from_pairs, take_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,13 +88,13 @@ class ImpactProblem:
             tangent_matrix = checks.tangent_matrix(tangents, m, n)
         built = cls._build(
             mass=_mass_from_matrix(mass, n),
-            rows=_rows_from_matrix(matrix),
+            rows=rows_from_matrix(matrix),
             velocity=v,
             block=(n, 1),
             boundary_speed=boundary_speed,
             restitution=restitution,
             friction=friction,
-            tangents=None if tangent_matrix is None else _rows_from_matrix(tangent_matrix),
+            tangents=None if tangent_matrix is None else rows_from_matrix(tangent_matrix),
             tangent_speed=tangent_speed,
             name=name,
         )
@@ -153,13 +137,13 @@ class ImpactProblem:
                 raise ProblemError("tangents", f"shape {tangent.shape}", f"shape ({m}, t, 2, {d}) with t = 1 or 2")
             t = tangent.shape[1]
             repeated = np.repeat(pair, t, axis=0)
-            tangent_rows = _rows_from_pairs(repeated, tangent.reshape(m * t, 2, d))
+            tangent_rows = rows_from_pairs(repeated, tangent.reshape(m * t, 2, d))
         place = None if positions is None else checks.finite("positions", positions)
         if place is not None and (place.ndim != 2 or len(place) != n or place.shape[1] > 3):
             raise ProblemError("positions", f"shape {place.shape}", f"shape ({n}, 1, 2 or 3)")
         return cls._build(
             mass=_mass_from_blocks(mass, n, d),
-            rows=_rows_from_pairs(pair, normal),
+            rows=rows_from_pairs(pair, normal),
             velocity=v,
             block=(n, d),
             boundary_speed=boundary_speed,
@@ -326,10 +310,10 @@ class ImpactProblem:
         t = self.tangent_count
         tangents = self.tangents
         if tangents is not None:
-            tangents = _take_rows(tangents, (order[:, None] * t + np.arange(t)).ravel())
+            tangents = take_rows(tangents, (order[:, None] * t + np.arange(t)).ravel())
         return replace(
             self,
-            rows=_take_rows(self.rows, order),
+            rows=take_rows(self.rows, order),
             boundary_speed=checks.frozen(self.boundary_speed[order]),
             restitution=checks.frozen(self.restitution[order]),
             friction=checks.frozen(self.friction[order]),
@@ -399,24 +383,3 @@ def _mass_from_blocks(mass: Any, n: int, d: int) -> Mass:
     if values.shape != (n, d):
         raise ProblemError("mass", f"shape {values.shape}", f"shape ({n},), ({n}, {d}) or ({n}, {d}, {d})")
     return DiagonalMass(checks.positive("mass", values))
-
-
-def _rows_from_matrix(matrix: sp.csr_matrix) -> PhysicalRows:
-    return PhysicalRows(
-        checks.frozen(matrix.indptr.astype(np.int64)),
-        checks.frozen(matrix.indices.astype(np.int64)),
-        checks.frozen(np.asarray(matrix.data, dtype=float)[:, None]),
-    )
-
-
-def _rows_from_pairs(pair: Ints, rows: Floats) -> PhysicalRows:
-    inside = pair >= 0
-    ptr = np.concatenate([[0], np.cumsum(inside.sum(axis=1))]).astype(np.int64)
-    return PhysicalRows(checks.frozen(ptr), checks.frozen(pair[inside]), checks.frozen(rows[inside]))
-
-
-def _take_rows(rows: PhysicalRows, order: Ints) -> PhysicalRows:
-    width = np.diff(rows.ptr)[order]
-    ptr = np.concatenate([[0], np.cumsum(width)]).astype(np.int64)
-    entry = np.arange(ptr[-1]) - np.repeat(ptr[:-1] - rows.ptr[order], width)
-    return PhysicalRows(ptr, rows.body[entry], rows.val[entry])
