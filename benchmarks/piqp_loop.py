@@ -38,7 +38,7 @@ def reflect_with_piqp(contacts: Contacts, tol: float, gap: float = 1e-18) -> Out
     rows = contacts.rows
     matrix = as_matrix(rows)
     x = contacts.velocity.copy()
-    stamp = np.full(contacts.count, -1, np.int64)
+    stamp, visited = np.full(contacts.count, -1, np.int64), np.full(len(x), -1, np.int64)
     front, u = initial_front(rows, x, contacts.boundary, tol)
     count, worst, inside = 0, 0.0, 0.0
     begin = time.perf_counter()
@@ -63,7 +63,7 @@ def reflect_with_piqp(contacts: Contacts, tol: float, gap: float = 1e-18) -> Out
         slack = g @ change + 2.0 * u
         worst = max(worst, np.abs(np.minimum(rows.diag[front] * y, slack)).max() / size)
         x.reshape(-1)[used] += change
-        front, u = next_front(rows, x, contacts.boundary, tol, front, stamp, count, True)
+        front, u = next_front(rows, x, contacts.boundary, tol, front, stamp, visited, count, True)
         count += 1
     return Outcome(x, count, float(worst), inside, time.perf_counter() - begin)
 

@@ -23,11 +23,11 @@ def initial_front(rows, x, boundary, tol):
 
 
 @njit(cache=True)
-def next_front(rows, x, boundary, tol, moved, stamp, generation, settled):
+def next_front(rows, x, boundary, tol, moved, stamp, visited, generation, settled):
     """Violators among the contacts of all bodies that the contacts `moved` touch.
 
-    `stamp` marks contacts that were looked at in this generation, so that each is looked at once. With `settled`
-    the moved contacts themselves are known to separate.
+    `stamp` marks contacts and `visited` bodies that were looked at in this generation, so that each is looked at
+    once. With `settled` the moved contacts themselves are known to separate.
     """
     if settled:
         for i in moved:
@@ -37,6 +37,9 @@ def next_front(rows, x, boundary, tol, moved, stamp, generation, settled):
     for i in moved:
         for e in range(rows.ptr[i], rows.ptr[i + 1]):
             b = rows.body[e]
+            if visited[b] == generation:
+                continue
+            visited[b] = generation
             for t in range(rows.touch_ptr[b], rows.touch_ptr[b + 1]):
                 j = rows.touch[t]
                 if stamp[j] == generation:

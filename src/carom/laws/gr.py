@@ -55,7 +55,7 @@ def reflections(
 
     Steps whose islands are all small run in one kernel; a step with a large island comes back here for it.
     """
-    lam, x, front, u, count, worst, stamp = _start(rows, velocity, boundary, tol, bound)
+    lam, x, front, u, count, worst, stamp, visited = _start(rows, velocity, boundary, tol, bound)
     if len(front) == 0 or count >= bound or worst > FEASIBLE:
         return lam, x, count, len(front), worst
     n = len(rows.touch_ptr) - 1
@@ -68,9 +68,22 @@ def reflections(
         apply_impulses(rows, front, y, lam, x)
         if worst > FEASIBLE:
             break
-        front, u = next_front(rows, x, boundary, tol, front, stamp, count, certificate <= SETTLED)
+        front, u = next_front(rows, x, boundary, tol, front, stamp, visited, count, certificate <= SETTLED)
         front, u, count, residual = _small_steps(
-            rows, x, lam, boundary, tol, bound, front, u, count + 1, stamp, work.parent, work.label, work.velocity
+            rows,
+            x,
+            lam,
+            boundary,
+            tol,
+            bound,
+            front,
+            u,
+            count + 1,
+            stamp,
+            visited,
+            work.parent,
+            work.label,
+            work.velocity,
         )
         worst = max(worst, residual)
     return lam, x, count, len(front), worst
@@ -81,17 +94,17 @@ def _start(rows, velocity, boundary, tol, bound):
     """Everything up to the first large island: all there is to do in most small problems."""
     m, n = len(boundary), len(rows.touch_ptr) - 1
     x, lam = velocity.copy(), np.zeros(m)
-    stamp = np.full(m, -1, np.int64)
+    stamp, visited = np.full(m, -1, np.int64), np.full(n, -1, np.int64)
     front, u = initial_front(rows, x, boundary, tol)
     parent, label, scratch = np.empty(n, np.int64), np.empty(n, np.int64), np.zeros_like(x)
     front, u, count, worst = _small_steps(
-        rows, x, lam, boundary, tol, bound, front, u, 0, stamp, parent, label, scratch
+        rows, x, lam, boundary, tol, bound, front, u, 0, stamp, visited, parent, label, scratch
     )
-    return lam, x, front, u, count, worst, stamp
+    return lam, x, front, u, count, worst, stamp, visited
 
 
 @njit(cache=True)
-def _small_steps(rows, x, lam, boundary, tol, bound, front, u, count, stamp, parent, label, scratch):
+def _small_steps(rows, x, lam, boundary, tol, bound, front, u, count, stamp, visited, parent, label, scratch):
     """Steps until nothing approaches, the bound is reached, or an island is too large for the dense method.
 
     A reflected contact separates at least as fast as it approached, so it is not a violator right after, provided
@@ -108,6 +121,6 @@ def _small_steps(rows, x, lam, boundary, tol, bound, front, u, count, stamp, par
         apply_impulses(rows, front, y, lam, x)
         if worst > FEASIBLE:
             break
-        front, u = next_front(rows, x, boundary, tol, front, stamp, count, certificate <= SETTLED)
+        front, u = next_front(rows, x, boundary, tol, front, stamp, visited, count, certificate <= SETTLED)
         count += 1
     return front, u, count, worst

@@ -51,7 +51,7 @@ def _reflect_all(rows, velocity, boundary, restitution, tol, bound, growth):
     m = len(boundary)
     x = velocity.copy()
     lam = np.zeros(m)
-    stamp = np.full(m, -1, np.int64)
+    stamp, visited = np.full(m, -1, np.int64), np.full(len(x), -1, np.int64)
     front, u = initial_front(rows, x, boundary, tol)
     limit = growth * (np.sum(x * x) + np.sum(boundary * boundary))
     count = 0
@@ -61,6 +61,6 @@ def _reflect_all(rows, velocity, boundary, restitution, tol, bound, growth):
             impulse = -(1.0 + restitution[i]) * u[j] / rows.diag[i]
             lam[i] += impulse
             push(rows, i, impulse, x)
-        front, u = next_front(rows, x, boundary, tol, front, stamp, count, False)
+        front, u = next_front(rows, x, boundary, tol, front, stamp, visited, count, False)
         count += 1
     return lam, x, count, len(front)

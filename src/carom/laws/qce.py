@@ -59,7 +59,7 @@ def passes(rows, velocity, boundary, tol, bound):
     m = len(boundary)
     x = velocity.copy()
     lam = np.zeros(m)
-    stamp = np.full(m, -1, np.int64)
+    stamp, visited = np.full(m, -1, np.int64), np.full(len(x), -1, np.int64)
     slot = np.full(m, -1, np.int64)
     front, u = initial_front(rows, x, boundary, tol)
     count, worst, energy = 0, 0.0, 0.5 * np.sum(x * x)
@@ -78,7 +78,7 @@ def passes(rows, velocity, boundary, tol, bound):
         scale = max(energy, stored)
         if scale > 0.0:
             worst = max(worst, abs(work) / scale)
-        front, u = next_front(rows, x, boundary, tol, front, stamp, count, False)
+        front, u = next_front(rows, x, boundary, tol, front, stamp, visited, count, False)
         count += 1
     return lam, x, count, len(front), worst
 
