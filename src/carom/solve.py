@@ -35,7 +35,9 @@ def solve_impact(
         raise ProblemError("problem", type(problem).__name__, "an ImpactProblem")
     chosen = make(law)
     result = resolve(problem.contacts, chosen, restitution_model, friction_model)
-    return _solution(problem, chosen, result)
+    rubbing = _friction_of(chosen, friction_model)
+    name = (rubbing.name if rubbing else frictions.OWN) if problem.friction.any() else None
+    return _solution(problem, chosen, result, name)
 
 
 def resolve(
@@ -78,7 +80,7 @@ def _with_foreign_friction(contacts: Contacts, law: Law, restitution: str, chose
     return chosen.resolve(contacts, Frictionless(), restitution)
 
 
-def _solution(problem: ImpactProblem, law: Law, result: Impulses) -> ImpactSolution:
+def _solution(problem: ImpactProblem, law: Law, result: Impulses, friction: str | None) -> ImpactSolution:
     m, t = problem.contact_count, problem.tangent_count
     normal = _copied(law, "normal", result.normal, (m,))
     tangent = None
@@ -97,6 +99,7 @@ def _solution(problem: ImpactProblem, law: Law, result: Impulses) -> ImpactSolut
         status=result.status,
         certificate=result.certificate,
         messages=result.messages,
+        friction_model=friction,
     )
 
 
