@@ -23,7 +23,7 @@ def run() -> list[Row]:
             impact = random_pile(contacts, seed=seed).contacts
             front, u = initial_front(impact.rows, impact.velocity, impact.boundary, 0.0)
             stream.append((impact.rows, front, u, np.full(impact.count, -1, np.int64)))
-        seconds, _ = best_time(lambda work=stream: [one_pass(*one) for one in work], 5)
+        seconds, _ = best_time(lambda work=stream: [one_pass(*one) for one in work], 15)
         seconds /= len(stream)
         m = float(np.mean([len(one[3]) for one in stream]))
         sizes.append(m)
