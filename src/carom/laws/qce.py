@@ -138,7 +138,7 @@ def one_pass(rows, front, u0, slot):
 
 @njit(cache=True)
 def _lines(k):
-    """(k, 8) numbers with each row in one cache line of 64 bytes: rows across two lines cost a fifth more."""
+    """(k, 8) numbers with each row in one cache line of 64 bytes instead of across two."""
     raw = np.empty(8 * k + 8)
     skip = (-raw.ctypes.data % 64) // 8
     return raw[skip : skip + 8 * k].reshape(k, 8)
