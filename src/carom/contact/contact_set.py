@@ -1,0 +1,44 @@
+"""The contacts of one step, as geometry: who touches whom, where, and how deep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..solvers.rows import Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class ContactSet:
+    """m contacts. Normals are unit vectors from first to second, at the start of the step.
+
+    `second` is a body, or -1 - k for boundary k. Gaps are lengths, negative for overlap: `gap` at the start of the
+    step, `predicted` after free flight. `feature` tells several contacts of a pair apart, and stays the same from
+    step to step: (first, second, feature) is a contact's lasting name.
+    """
+
+    first: Ints
+    second: Ints
+    feature: Ints
+    normal: Floats  # (m, 2)
+    point: Floats  # (m, 2) midway between the surfaces, in the frame of first
+    gap: Floats  # (m,)
+    predicted: Floats  # (m,)
+    offset: Floats | None = None  # (m, 2) added to the place of second: its periodic image
+    drift: Floats | None = None  # (m, 2) velocity of that image beyond that of second
+
+    @property
+    def count(self) -> int:
+        return len(self.first)
+
+    def take(self, chosen: Ints | NDArray[np.bool_]) -> ContactSet:
+        """Some of the contacts."""
+        return ContactSet(
+            *(getattr(self, name)[chosen] for name in ("first", "second", "feature", "normal", "point")),
+            gap=self.gap[chosen],
+            predicted=self.predicted[chosen],
+            offset=None if self.offset is None else self.offset[chosen],
+            drift=None if self.drift is None else self.drift[chosen],
+        )

@@ -1,0 +1,131 @@
+"""Boundaries: half-plane, box, drum, segment, periodic sides. They push and are not pushed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..errors import ProblemError
+from .motion import FIXED, Motion
+
+Vector = tuple[float, float]
+
+
+class Boundary:
+    """Base of the boundaries that bodies can hit."""
+
+    kind: ClassVar[str]
+    material: str
+    motion: Motion
+
+
+@dataclass(frozen=True)
+class HalfPlane(Boundary):
+    """Bodies stay on the side to which `normal` points. The normal is made a unit vector."""
+
+    kind: ClassVar[str] = "half_plane"
+    point: Vector = (0.0, 0.0)
+    normal: Vector = (0.0, 1.0)
+    material: str = "default"
+    motion: Motion = FIXED
+
+    def __post_init__(self) -> None:
+        _finite(self, "point", "normal")
+        if not np.hypot(*self.normal) > 0.0:
+            raise ProblemError("boundary.normal", self.normal, "a direction that is not zero")
+
+
+@dataclass(frozen=True)
+class Box(Boundary):
+    """Four walls; bodies stay inside."""
+
+    kind: ClassVar[str] = "box"
+    lower: Vector
+    upper: Vector
+    material: str = "default"
+    motion: Motion = FIXED
+
+    def __post_init__(self) -> None:
+        _finite(self, "lower", "upper")
+        if not (self.lower[0] < self.upper[0] and self.lower[1] < self.upper[1]):
+            raise ProblemError("boundary.upper", self.upper, f"both components above lower = {self.lower}")
+
+    def walls(self) -> tuple[HalfPlane, ...]:
+        """Floor, ceiling, left and right."""
+        return tuple(
+            HalfPlane(point, normal, self.material, self.motion)
+            for point, normal in (
+                (self.lower, (0.0, 1.0)),
+                (self.upper, (0.0, -1.0)),
+                (self.lower, (1.0, 0.0)),
+                (self.upper, (-1.0, 0.0)),
+            )
+        )
+
+
+@dataclass(frozen=True)
+class Drum(Boundary):
+    """A circle; bodies stay inside, or outside."""
+
+    kind: ClassVar[str] = "drum"
+    radius: float
+    center: Vector = (0.0, 0.0)
+    inside: bool = True
+    material: str = "default"
+    motion: Motion = FIXED
+
+    def __post_init__(self) -> None:
+        _finite(self, "radius", "center")
+        if not self.radius > 0.0:
+            raise ProblemError("boundary.radius", self.radius, "a number above 0")
+
+
+@dataclass(frozen=True)
+class Segment(Boundary):
+    """A thin wall between two points; both sides count."""
+
+    kind: ClassVar[str] = "segment"
+    start: Vector
+    end: Vector
+    material: str = "default"
+    motion: Motion = FIXED
+
+    def __post_init__(self) -> None:
+        _finite(self, "start", "end")
+        if tuple(self.start) == tuple(self.end):
+            raise ProblemError("boundary.end", self.end, "another point than start")
+
+
+@dataclass(frozen=True)
+class Periodic:
+    """What leaves at one side comes in at the other.
+
+    x, y: (low, high) of the sides that are periodic. shear_rate makes the y sides Lees-Edwards ones: the image
+    above moves at `shear_rate * (y_high - y_low)` along x; both axes must be periodic then.
+    """
+
+    kind: ClassVar[str] = "periodic"
+    x: Vector | None = None
+    y: Vector | None = None
+    shear_rate: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("x", "y"):
+            side = getattr(self, name)
+            if side is not None and not (np.isfinite(side).all() and side[0] < side[1]):
+                raise ProblemError(f"periodic.{name}", side, "(low, high) with low below high")
+        if not np.isfinite(self.shear_rate):
+            raise ProblemError("periodic.shear_rate", self.shear_rate, "a finite number")
+        if self.shear_rate != 0.0 and (self.x is None or self.y is None):
+            raise ProblemError("periodic.shear_rate", self.shear_rate, "0 unless both x and y are periodic")
+
+
+KINDS: dict[str, type[Boundary]] = {c.kind: c for c in (HalfPlane, Box, Drum, Segment)}
+
+
+def _finite(owner: Boundary, *names: str) -> None:
+    for name in names:
+        if not np.isfinite(np.asarray(getattr(owner, name), dtype=np.float64)).all():
+            raise ProblemError(f"boundary.{name}", getattr(owner, name), "finite numbers")

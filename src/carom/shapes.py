@@ -1,0 +1,51 @@
+"""Mass properties of shapes of the plane."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .errors import ProblemError
+from .solvers.rows import Floats
+
+
+def polygon_moments(vertices: Floats) -> tuple[float, Floats, float]:
+    """Area, centroid and second moment of area about the centroid of a simple polygon, corners anticlockwise."""
+    x, y = vertices[:, 0], vertices[:, 1]
+    x1, y1 = np.roll(x, -1), np.roll(y, -1)
+    cross = x * y1 - x1 * y
+    area = 0.5 * cross.sum()
+    centre = np.array([((x + x1) * cross).sum(), ((y + y1) * cross).sum()]) / (6.0 * area)
+    about_origin = ((x * x + x * x1 + x1 * x1 + y * y + y * y1 + y1 * y1) * cross).sum() / 12.0
+    return float(area), centre, float(about_origin - area * (centre @ centre))
+
+
+def convex_polygon(vertices: Sequence[Sequence[float]], field: str) -> Floats:
+    """The corners, checked, anticlockwise, about their centre of mass."""
+    corners = np.array(vertices, dtype=np.float64)
+    if corners.ndim != 2 or corners.shape[1:] != (2,) or len(corners) < 3 or not np.isfinite(corners).all():
+        raise ProblemError(field, vertices, "at least three corners (x, y), finite")
+    turns = _turns(corners)
+    if (turns < 0.0).all():
+        corners = corners[::-1].copy()
+        turns = _turns(corners)
+    if not (turns > 0.0).all() or not np.isclose(_winding(corners), 2.0 * np.pi):
+        raise ProblemError(field, vertices, "a strictly convex polygon: its corners in order, none on a straight line")
+    return np.ascontiguousarray(corners - polygon_moments(corners)[1])
+
+
+def _turns(corners: Floats) -> Floats:
+    """Sine-like measure of the turn at each corner, positive to the left."""
+    edge = np.roll(corners, -1, axis=0) - corners
+    after = np.roll(edge, -1, axis=0)
+    length = np.hypot(*edge.T) * np.hypot(*after.T)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.nan_to_num((edge[:, 0] * after[:, 1] - edge[:, 1] * after[:, 0]) / length)
+
+
+def _winding(corners: Floats) -> float:
+    edge = np.roll(corners, -1, axis=0) - corners
+    heading = np.arctan2(edge[:, 1], edge[:, 0])
+    turn = np.diff(np.concatenate([heading, heading[:1]]))
+    return float(((turn + np.pi) % (2.0 * np.pi) - np.pi).sum())

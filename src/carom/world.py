@@ -1,0 +1,92 @@
+"""World: what stays the same during a run (masses, shapes, materials). State: what changes (place, velocity)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .scene.boundaries import Periodic
+from .scene.model import Force
+from .scene.motion import Motion
+from .solvers.rows import Floats, Ints
+
+DISC, POLYGON = 0, 1
+PLANE, INSIDE, OUTSIDE, SEGMENT = 0, 1, 2, 3
+
+
+class Shapes(NamedTuple):
+    """Shapes of all bodies, for kernels. Corners are anticlockwise, about the centre of mass."""
+
+    kind: NDArray[np.int8]  # (n,) DISC or POLYGON
+    radius: Floats  # (n,) of the disc, or of the circle round the polygon
+    vertex_ptr: Ints  # (n + 1,) body i owns vertices vertex_ptr[i]:vertex_ptr[i+1]
+    vertex: Floats  # (k, 2)
+
+
+class Walls(NamedTuple):
+    """Boundaries at one instant, for kernels."""
+
+    kind: NDArray[np.int8]  # (w,) PLANE, INSIDE, OUTSIDE, SEGMENT
+    a: Floats  # (w, 2) a point, the centre, the start
+    b: Floats  # (w, 2) the unit normal, unused, the end
+    radius: Floats  # (w,) of circles
+    centre: Floats  # (w, 2) about which it turns
+    velocity: Floats  # (w, 3) of that centre, and spin, during the step
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """All that changes. Velocities are (vx, vy) for each body, with the spin as a third component if any turns."""
+
+    time: float
+    step: int
+    position: Floats  # (n, 2)
+    angle: Floats  # (n,)
+    velocity: Floats  # (n, d)
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """All that stays. A body that nothing can push has infinite mass: `root` zero."""
+
+    name: str
+    mass: Floats  # (n,)
+    inertia: Floats  # (n,)
+    free: NDArray[np.bool_]  # (n,) moved by impulses
+    root: Floats  # (n, d) 1 / sqrt(mass) for each component of velocity; 0 where it cannot change
+    shapes: Shapes
+    material: Ints  # (n,)
+    wall_material: Ints  # (w,)
+    restitution: Floats  # (k, k) for two materials
+    friction: Floats  # (k, k)
+    walls: Walls  # at time 0
+    wall_motions: Sequence[Motion]
+    motions: Sequence[tuple[Ints, Motion]]  # bodies that follow a motion
+    home: Floats  # (n, 3) place and angle at time 0, from which motions count
+    gravity: Floats  # (2,)
+    force: Force | None = None
+    periodic: Periodic | None = None
+    material_names: Sequence[str] = ()
+    group: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # (n,) index into scene.bodies
+    feature: float = 1.0  # smallest radius, or half width of a polygon, of a free body: overlap is measured in it
+
+    @property
+    def count(self) -> int:
+        return len(self.mass)
+
+    @property
+    def block(self) -> int:
+        """Components of velocity of each body: 2 if nothing turns, else 3."""
+        return self.root.shape[1]
+
+    @property
+    def all_discs(self) -> bool:
+        return not len(self.shapes.vertex)
+
+    @property
+    def frictionless(self) -> bool:
+        return not self.friction.any()
