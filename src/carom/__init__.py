@@ -6,21 +6,31 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import catalogue, friction, laws, testing
+    from . import catalogue, friction, laws, scenes, testing
     from .errors import ProblemError
     from .impact.problem import ImpactProblem, Symmetry
     from .impact.solution import ImpactSolution
+    from .scene.load import load_scene
+    from .scene.model import Scene
+    from .simulation import resume, simulate
     from .solve import solve_impact
+    from .trajectory import Trajectory
 
 __version__ = "0.1.0"
 __all__ = [
     "ImpactProblem",
     "ImpactSolution",
     "ProblemError",
+    "Scene",
     "Symmetry",
+    "Trajectory",
     "catalogue",
     "friction",
     "laws",
+    "load_scene",
+    "resume",
+    "scenes",
+    "simulate",
     "solve_impact",
     "testing",
 ]
@@ -30,10 +40,16 @@ _HOME = {
     "ImpactProblem": ".impact.problem",
     "ImpactSolution": ".impact.solution",
     "ProblemError": ".errors",
+    "Scene": ".scene.model",
     "Symmetry": ".impact.problem",
+    "Trajectory": ".trajectory",
     "catalogue": ".catalogue",
     "friction": ".friction",
     "laws": ".laws",
+    "load_scene": ".scene.load",
+    "resume": ".simulation",
+    "scenes": ".scenes",
+    "simulate": ".simulation",
     "solve_impact": ".solve",
     "testing": ".testing",
 }

@@ -102,14 +102,16 @@ class Segment(Boundary):
 class Periodic:
     """What leaves at one side comes in at the other.
 
-    x, y: (low, high) of the sides that are periodic. shear_rate makes the y sides Lees-Edwards ones: the image
-    above moves at `shear_rate * (y_high - y_low)` along x; both axes must be periodic then.
+    x, y: (low, high) of the sides that are periodic. shear_rate makes the sides of axis `sheared` Lees-Edwards ones:
+    for "y" the image above moves at `shear_rate * (y_high - y_low)` along x, for "x" the image to the right moves
+    likewise along y. Both axes must be periodic then.
     """
 
     kind: ClassVar[str] = "periodic"
     x: Vector | None = None
     y: Vector | None = None
     shear_rate: float = 0.0
+    sheared: str = "y"
 
     def __post_init__(self) -> None:
         for name in ("x", "y"):
@@ -118,6 +120,8 @@ class Periodic:
                 raise ProblemError(f"periodic.{name}", side, "(low, high) with low below high")
         if not np.isfinite(self.shear_rate):
             raise ProblemError("periodic.shear_rate", self.shear_rate, "a finite number")
+        if self.sheared not in ("x", "y"):
+            raise ProblemError("periodic.sheared", self.sheared, "x or y")
         if self.shear_rate != 0.0 and (self.x is None or self.y is None):
             raise ProblemError("periodic.shear_rate", self.shear_rate, "0 unless both x and y are periodic")
 

@@ -23,6 +23,11 @@ def thread_count() -> int:
     return int(numba.get_num_threads())
 
 
+def most_threads() -> int:
+    """As many as Numba was started with: all processors, or the variable NUMBA_NUM_THREADS."""
+    return int(numba.config.NUMBA_NUM_THREADS)
+
+
 def on_threads(work: Callable[..., float], pieces: Sequence[tuple[Any, ...]]) -> float:
     """The largest value of `work(*piece)` over all pieces, in parallel if there are several."""
     if len(pieces) == 1 or thread_count() == 1:

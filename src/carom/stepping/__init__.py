@@ -1,0 +1,19 @@
+"""Time stepping: how contacts, impacts and free flight follow each other."""
+
+from __future__ import annotations
+
+from ..errors import ProblemError
+from ..world import World
+from .collision import Collision
+from .drift_safe import DriftSafe
+from .stepper import Stepper
+from .synchronous import Synchronous
+
+STEPPERS: dict[str, type[Stepper]] = {s.name: s for s in (Synchronous, DriftSafe)}
+
+
+def make(name: str, world: World, collision: Collision, step: float) -> Stepper:
+    """A stepper from its name."""
+    if name not in STEPPERS:
+        raise ProblemError.unknown("stepper", name, STEPPERS)
+    return STEPPERS[name](world, collision, step)

@@ -1,0 +1,300 @@
+"""From a scene to a world and its first state, with every check that can be made before anything moves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .contact.find import find_contacts
+from .contact.polygons import half_width
+from .contact.walls import disc_gap
+from .errors import ProblemError
+from .scene.boundaries import KINDS as BOUNDARY_KINDS
+from .scene.boundaries import Box, Drum, HalfPlane, Segment
+from .scene.model import Bodies, Disc, Material, Polygon, Rectangle, Scene
+from .scene.motion import Motion
+from .shapes import convex_polygon, polygon_moments
+from .solvers.rows import Floats, Ints
+from .world import DISC, INSIDE, OUTSIDE, PLANE, POLYGON, SEGMENT, Shapes, State, Walls, World
+
+OVERLAP = 1e-4  # start overlap beyond this part of the smaller body is refused; racks are often set a hair too tight
+
+
+def build(scene: Scene, check_overlap: bool = True) -> tuple[World, State]:
+    """The world of a scene, and its state at time 0. Raises ProblemError for what cannot be run."""
+    if not isinstance(scene, Scene):
+        raise ProblemError("scene", type(scene).__name__, "a Scene (from carom.scenes, carom.load_scene or carom.Scene)")
+    if not scene.bodies or scene.count == 0:
+        raise ProblemError("bodies", "none", "at least one body")
+    _check_settings(scene)
+    names, restitution, friction = _tables(scene)
+    groups = [_Group(scene, k, names) for k in range(len(scene.bodies))]
+    turning = _anything_turns(scene, groups, friction)
+    walls, wall_material, wall_motions = _walls(scene, names)
+    position, velocity = np.concatenate([g.position for g in groups]), np.concatenate([g.velocity for g in groups])
+    angle, spin = np.concatenate([g.angle for g in groups]), np.concatenate([g.spin for g in groups])
+    mass, inertia = np.concatenate([g.mass for g in groups]), np.concatenate([g.inertia for g in groups])
+    free = np.concatenate([np.full(g.count, g.free) for g in groups])
+    turns = np.concatenate([np.full(g.count, g.rotates) for g in groups])
+    root = np.zeros((len(mass), 3 if turning else 2))
+    root[free, :2] = 1.0 / np.sqrt(mass[free])[:, None]
+    if turning:
+        root[free & turns, 2] = 1.0 / np.sqrt(inertia[free & turns])
+        velocity = np.column_stack([velocity, spin])
+    world = World(
+        name=scene.name,
+        mass=mass,
+        inertia=inertia,
+        free=free,
+        root=root,
+        shapes=_shapes(groups),
+        material=np.concatenate([np.full(g.count, g.material) for g in groups]),
+        wall_material=wall_material,
+        restitution=restitution,
+        friction=friction,
+        walls=walls,
+        wall_motions=wall_motions,
+        motions=_motions(groups),
+        home=np.column_stack([position, angle]),
+        gravity=np.array(scene.gravity, dtype=np.float64),
+        force=scene.force,
+        periodic=scene.periodic,
+        material_names=names,
+        group=np.repeat(np.arange(len(groups)), [g.count for g in groups]),
+        feature=min((g.feature for g in groups if g.free), default=min(g.feature for g in groups)),
+    )
+    state = State(0.0, 0, np.ascontiguousarray(position), angle, np.ascontiguousarray(velocity))
+    if check_overlap:
+        check_start(scene, world, state)
+    return world, state
+
+
+class _Group:
+    """One group of bodies as checked arrays."""
+
+    def __init__(self, scene: Scene, index: int, names: list[str]) -> None:
+        given = scene.bodies[index]
+        self.path = f"bodies[{index}]" + (f" ({given.name})" if given.name else "")
+        if not isinstance(given, Bodies):
+            raise ProblemError(self.path, type(given).__name__, "a carom.scene.Bodies")
+        self.position = self._array(given.position, "position", (2,))
+        n = self.count = len(self.position)
+        self.velocity = self._spread(given.velocity, "velocity", (n, 2))
+        self.angle, self.spin = self._spread(given.angle, "angle", (n,)), self._spread(given.spin, "spin", (n,))
+        if given.material not in names:
+            raise ProblemError.unknown(f"material (of {self.path})", given.material, names)
+        self.material = names.index(given.material)
+        self.motion, self.free = given.motion, given.motion is None
+        self.rotates = bool(given.rotates)
+        self.kind, self.radius, self.vertices, area, gyration = self._shape(given)
+        density = scene.materials[given.material].density
+        self.mass = self._positive(given.mass, "mass") if given.mass is not None else density * area
+        self.inertia = self._positive(given.inertia, "inertia") if given.inertia is not None else self.mass * gyration
+        self.feature = float(self.radius.min()) if self.vertices is None else float(half_width(self.vertices))
+
+    def _shape(self, given: Bodies) -> tuple[int, Floats, Floats | None, Floats, Floats]:
+        """Kind, radius, corners, area, and inertia over mass."""
+        shape, n = given.shape, self.count
+        if isinstance(shape, Disc):
+            radius = self._positive(shape.radius, "radius")
+            return DISC, radius, None, np.pi * radius**2, 0.5 * radius**2
+        if isinstance(shape, Rectangle):
+            w, h = (float(self._positive(getattr(shape, name), name)[0]) for name in ("width", "height"))
+            corners = 0.5 * np.array([[-w, -h], [w, -h], [w, h], [-w, h]])
+            area, moment = w * h, w * h * (w * w + h * h) / 12.0
+        elif isinstance(shape, Polygon):
+            corners = convex_polygon(shape.vertices, f"{self.path}.vertices")
+            area, _, moment = polygon_moments(corners)
+        else:
+            raise ProblemError(f"{self.path}.shape", type(shape).__name__, "Disc, Rectangle or Polygon")
+        radius = float(np.hypot(*corners.T).max())
+        return POLYGON, np.full(n, radius), corners, np.full(n, area), np.full(n, moment / area)
+
+    def _array(self, value: Any, name: str, tail: tuple[int, ...]) -> Floats:
+        try:
+            array = np.array(value, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ProblemError(f"{self.path}.{name}", value, "numbers") from None
+        if array.ndim == len(tail):
+            array = array[None]
+        if array.ndim != 1 + len(tail) or array.shape[1:] != tail:
+            raise ProblemError(f"{self.path}.{name}", f"an array of shape {array.shape}", f"shape (n, {tail[0]})")
+        self._finite(array, name)
+        return np.ascontiguousarray(array)
+
+    def _spread(self, value: Any, name: str, shape: tuple[int, ...]) -> Floats:
+        try:
+            array = np.array(np.broadcast_to(np.asarray(value, dtype=np.float64), shape))
+        except (TypeError, ValueError):
+            raise ProblemError(f"{self.path}.{name}", value, f"numbers that fit the shape {shape}") from None
+        self._finite(array, name)
+        return array
+
+    def _finite(self, array: Floats, name: str) -> None:
+        bad = np.argwhere(~np.isfinite(array))
+        if len(bad):
+            where = f"[{bad[0][0]}]" if array.shape[0] > 1 else ""
+            raise ProblemError(f"{self.path}.{name}{where}", array[tuple(bad[0])], "a finite number")
+
+    def _positive(self, value: Any, name: str) -> Floats:
+        array = self._spread(value, name, (self.count,))
+        bad = np.flatnonzero(~(array > 0.0))
+        if len(bad):
+            where = f"[{bad[0]}]" if np.ndim(value) else ""
+            raise ProblemError(f"{self.path}.{name}{where}", float(array[bad[0]]), "a number above 0")
+        return array
+
+
+def _check_settings(scene: Scene) -> None:
+    gravity = np.asarray(scene.gravity, dtype=np.float64)
+    if gravity.shape != (2,) or not np.isfinite(gravity).all():
+        raise ProblemError("gravity", scene.gravity, "two finite numbers (gx, gy)")
+    for name in ("step", "duration", "frame_rate"):
+        value = getattr(scene, name)
+        if not (np.isfinite(value) and value > 0.0):
+            raise ProblemError(name, value, "a finite number above 0")
+    if scene.mixed_restitution not in ("refuse", "blend"):
+        raise ProblemError("mixed_restitution", scene.mixed_restitution, "refuse or blend")
+
+
+def _tables(scene: Scene) -> tuple[list[str], Floats, Floats]:
+    """Names of the materials, and their pair tables of restitution and friction."""
+    names = list(scene.materials)
+    for name, m in scene.materials.items():
+        for field, low, high in (("restitution", 0.0, 1.0), ("friction", 0.0, np.inf), ("density", 0.0, np.inf)):
+            value = getattr(m, field)
+            if not (low <= value <= high and np.isfinite(value)) or (field == "density" and value == 0.0):
+                wanted = {"restitution": "a number from 0 to 1", "density": "a number above 0"}
+                raise ProblemError(f"materials.{name}.{field}", value, wanted.get(field, "a number from 0 up"))
+    e = np.array([m.restitution for m in scene.materials.values()])
+    mu = np.array([m.friction for m in scene.materials.values()])
+    restitution, friction = np.minimum(e[:, None], e), np.sqrt(mu[:, None] * mu)
+    for (a, b), values in scene.pairs.items():
+        for name in (a, b):
+            if name not in names:
+                raise ProblemError.unknown("material (of pairs)", name, names)
+        i, j = names.index(a), names.index(b)
+        whole = Material(**{"restitution": restitution[i, j], "friction": friction[i, j], **values})
+        if not 0.0 <= whole.restitution <= 1.0:
+            raise ProblemError(f"pairs[{a}, {b}].restitution", whole.restitution, "a number from 0 to 1")
+        if not (whole.friction >= 0.0 and np.isfinite(whole.friction)):
+            raise ProblemError(f"pairs[{a}, {b}].friction", whole.friction, "a number from 0 up")
+        restitution[i, j] = restitution[j, i] = whole.restitution
+        friction[i, j] = friction[j, i] = whole.friction
+    return names, restitution, friction
+
+
+def _anything_turns(scene: Scene, groups: list[_Group], friction: Floats) -> bool:
+    """Discs without friction never change their spin: then two components of velocity are enough."""
+    if any(g.spin.any() for g in groups):
+        return True
+    if any(g.motion is not None and g.motion.kind != "fixed" for g in groups):
+        return True
+    if scene.force is not None and any(g.free and g.rotates for g in groups):
+        return True
+    return any(g.free and g.rotates and (g.kind == POLYGON or friction.any()) for g in groups)
+
+
+def _shapes(groups: list[_Group]) -> Shapes:
+    corners = [np.repeat(len(g.vertices) if g.vertices is not None else 0, g.count) for g in groups]
+    vertex = [np.tile(g.vertices, (g.count, 1)) for g in groups if g.vertices is not None]
+    return Shapes(
+        kind=np.concatenate([np.full(g.count, g.kind, np.int8) for g in groups]),
+        radius=np.concatenate([g.radius for g in groups]),
+        vertex_ptr=np.concatenate([[0], np.cumsum(np.concatenate(corners))]).astype(np.int64),
+        vertex=np.concatenate(vertex) if vertex else np.zeros((0, 2)),
+    )
+
+
+def _motions(groups: list[_Group]) -> list[tuple[Ints, Motion]]:
+    out, at = [], 0
+    for g in groups:
+        if g.motion is not None and g.motion.kind != "fixed":
+            out.append((np.arange(at, at + g.count), g.motion))
+        at += g.count
+    return out
+
+
+def _walls(scene: Scene, names: list[str]) -> tuple[Walls, Ints, list[Motion]]:
+    kind, a, b, radius, centre, material, motions = [], [], [], [], [], [], []
+    for index, given in enumerate(scene.boundaries):
+        if not isinstance(given, tuple(BOUNDARY_KINDS.values())):
+            raise ProblemError(f"boundaries[{index}]", type(given).__name__, "HalfPlane, Box, Drum or Segment")
+        if given.material not in names:
+            raise ProblemError.unknown(f"material (of boundaries[{index}])", given.material, names)
+        place = given.motion.about
+        if isinstance(given, Box) and place is None:
+            place = tuple(0.5 * (np.array(given.lower) + np.array(given.upper)))
+        for wall in given.walls() if isinstance(given, Box) else (given,):
+            if isinstance(wall, HalfPlane):
+                row = (PLANE, wall.point, np.array(wall.normal) / np.hypot(*wall.normal), 0.0, wall.point)
+            elif isinstance(wall, Drum):
+                row = (INSIDE if wall.inside else OUTSIDE, wall.center, (0.0, 0.0), wall.radius, wall.center)
+            elif isinstance(wall, Segment):
+                row = (SEGMENT, wall.start, wall.end, 0.0, 0.5 * (np.array(wall.start) + np.array(wall.end)))
+            kind.append(row[0])
+            a.append(row[1])
+            b.append(row[2])
+            radius.append(row[3])
+            centre.append(row[4] if place is None else place)
+            material.append(names.index(given.material))
+            motions.append(given.motion)
+    w = len(kind)
+    vectors = [np.array(rows, dtype=np.float64).reshape(w, 2) for rows in (a, b, centre)]
+    walls = Walls(np.array(kind, np.int8), vectors[0], vectors[1], np.array(radius, np.float64), vectors[2], np.zeros((w, 3)))
+    return walls, np.array(material, np.int64), motions
+
+
+def check_start(scene: Scene, world: World, state: State) -> None:
+    """Refuses bodies that overlap each other or stick out of their container at time 0."""
+    if world.periodic is not None:
+        _check_periodic(world, state)
+    found = find_contacts(world, state, state, 0.0)
+    size = np.minimum(_half_size(world, found.first), np.where(found.second >= 0, _half_size(world, found.second), np.inf))
+    deep = np.flatnonzero(found.gap < -OVERLAP * size)
+    if not len(deep):
+        return
+    k = deep[np.argmin(found.gap[deep] / size[deep])]
+    a, b, depth = int(found.first[k]), int(found.second[k]), float(-found.gap[k])
+    more = f" (and {len(deep) - 1} more contacts)" if len(deep) > 1 else ""
+    if b >= 0:
+        raise ProblemError(
+            f"bodies: {_who(scene, world, a)} and {_who(scene, world, b)}",
+            f"an overlap of {depth:.3g} at the start{more}",
+            f"at most {OVERLAP:g} of the smaller one's half width",
+        )
+    raise ProblemError(
+        f"bodies: {_who(scene, world, a)}",
+        f"{depth:.3g} outside its container (boundary {-1 - b}, {_kind(world, -1 - b)}){more}",
+        "a place inside",
+    )
+
+
+def _check_periodic(world: World, state: State) -> None:
+    assert world.periodic is not None
+    for axis, name in enumerate("xy"):
+        side = getattr(world.periodic, name)
+        if side is None:
+            continue
+        q = state.position[:, axis]
+        bad = np.flatnonzero((q < side[0]) | (q > side[1]))
+        if len(bad):
+            raise ProblemError(f"position of body {bad[0]}", float(q[bad[0]]), f"{name} within the periodic sides {side}")
+
+
+def _half_size(world: World, body: Ints) -> Floats:
+    """Radius of discs; of polygons the radius of the circle round them over two: a fair scale for overlap."""
+    return np.where(world.shapes.kind[body] == DISC, 1.0, 0.5) * world.shapes.radius[body]
+
+
+def _who(scene: Scene, world: World, body: int) -> str:
+    group = int(world.group[body])
+    name = scene.bodies[group].name
+    inside = body - int(np.searchsorted(world.group, group))
+    return f"body {body} (" + (f"{name!r}" if name else f"bodies[{group}]") + f", number {inside})"
+
+
+def _kind(world: World, wall: int) -> str:
+    return {PLANE: "half-plane", INSIDE: "drum", OUTSIDE: "drum, outside", SEGMENT: "segment"}[int(world.walls.kind[wall])]

@@ -1,0 +1,161 @@
+"""`carom validate FILE`: is this a scene that can be run, and what is in it?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from .console import out
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ..scene.model import Bodies, Scene
+    from ..world import State, World
+
+
+def validate(file: Path = typer.Argument(..., metavar="FILE", help="Scene as .toml, or .xml of SCISim.")) -> None:
+    """Check a scene file, start state included, and list what is in it."""
+    from ..build import build
+    from ..laws import make
+    from ..scene.load import load_scene
+    from .compiling import compile_notice
+
+    with compile_notice():
+        scene = load_scene(file)
+        make(scene.law)
+        world, state = build(scene)
+    console = out()
+    console.print(f"[bold]{_safe(scene.name)}[/] is a scene that can be run.")
+    if scene.description:
+        console.print(f"[dim]{_safe(scene.description)}[/]")
+    tables = [_groups(scene, world), _walls(scene), _materials(scene), _settings(scene, world, state)]
+    for table in tables:
+        if table.row_count:
+            console.print()
+            console.print(table)
+
+
+def _safe(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)
+
+
+def _table(title: str, *columns: str, numbers: tuple[str, ...] = ()) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), collapse_padding=True, show_edge=False)
+    table.add_column(title, style="bold cyan", no_wrap=True)
+    for column in columns:
+        table.add_column(column, justify="right" if column in numbers else "left")
+    return table
+
+
+def _groups(scene: Scene, world: World, longest: int = 20) -> Table:
+    """One row a group; groups beyond the longest list are counted in one row."""
+    table = _table(
+        "bodies", "number", "shape", "size", "mass", "material", "motion", numbers=("number", "size", "mass")
+    )
+    start = 0
+    for index, group in enumerate(scene.bodies):
+        end = start + group.count
+        if index < longest:
+            name = group.name or f"bodies[{index}]"
+            mass = _range(world.mass[start:end]) if group.motion is None else ""  # nothing can push it
+            motion = "free" if group.motion is None else group.motion.kind
+            row = (f"{group.count:,}", group.shape.kind, _size(group), mass, _safe(group.material), motion)
+            table.add_row(_safe(name), *row)
+        start = end
+    rest = scene.bodies[longest:]
+    if rest:
+        kinds = sorted({group.shape.kind for group in rest})
+        table.add_row(f"{len(rest)} more groups", f"{sum(g.count for g in rest):,}", ", ".join(kinds), "", "", "", "")
+    if len(scene.bodies) > 1:
+        table.add_section()
+        table.add_row("all", f"{scene.count:,}", "", "", _short(float(world.mass[world.free].sum())), "", "")
+    return table
+
+
+def _size(group: Bodies) -> str:
+    import numpy as np
+
+    from ..scene.model import Disc, Rectangle
+
+    if isinstance(group.shape, Disc):
+        return f"r {_range(np.asarray(group.shape.radius))}"
+    if isinstance(group.shape, Rectangle):
+        return f"{_short(group.shape.width)} x {_short(group.shape.height)}"
+    return f"{len(group.shape.vertices)} corners"
+
+
+def _walls(scene: Scene) -> Table:
+    table = _table("boundaries", "where", "material", "motion")
+    for boundary in scene.boundaries:
+        fields = {k: v for k, v in vars(boundary).items() if k not in ("material", "motion", "inside")}
+        where = ", ".join(f"{key} {_value(value)}" for key, value in fields.items())
+        where += ", bodies outside" if not getattr(boundary, "inside", True) else ""
+        table.add_row(boundary.kind, where, _safe(boundary.material), boundary.motion.kind)
+    if scene.periodic is not None:
+        sides = {"x": scene.periodic.x, "y": scene.periodic.y}
+        where = ", ".join(f"{axis} {_value(side)}" for axis, side in sides.items() if side is not None)
+        shear = f", shear rate {_short(scene.periodic.shear_rate)}" if scene.periodic.shear_rate else ""
+        table.add_row("periodic", where + shear, "", "")
+    return table
+
+
+def _materials(scene: Scene) -> Table:
+    used = {g.material for g in scene.bodies} | {b.material for b in scene.boundaries}
+    table = _table("materials", "restitution", "friction", "density", "")
+    for name, m in scene.materials.items():
+        if name in used or name != "default":
+            numbers = (_short(m.restitution), _short(m.friction), _short(m.density))
+            table.add_row(_safe(name), *numbers, "" if name in used else "[yellow]not used[/]")
+    for (a, b), values in scene.pairs.items():
+        given = [_short(values[k]) if k in values else "" for k in ("restitution", "friction")]
+        table.add_row(_safe(f"{a}, {b}"), *given, "", "")
+    return table
+
+
+def _settings(scene: Scene, world: World, state: State) -> Table:
+    import numpy as np
+
+    table = _table("settings", "")
+    low = (state.position - world.shapes.radius[:, None]).min(axis=0)
+    high = (state.position + world.shapes.radius[:, None]).max(axis=0)
+    table.add_row("extent of bodies", f"{_value(low)} to {_value(high)}")
+    speed = float(np.hypot(state.velocity[:, 0], state.velocity[:, 1]).max())
+    table.add_row(
+        "fastest body", f"{_short(speed)}, {_short(speed * scene.step / world.feature)} of a radius in a step"
+    )
+    table.add_row("gravity", _value(scene.gravity))
+    models = ", ".join(m for m in (scene.restitution_model, scene.friction_model) if m is not None)
+    table.add_row("law", scene.law + (f" ({models})" if models else ""))
+    steps = round(scene.duration / scene.step)
+    times = f"{scene.stepper}, {steps:,} steps of {_short(scene.step)} to time {_short(scene.duration)}"
+    table.add_row("stepping", times)
+    table.add_row("frames", f"{_short(scene.frame_rate)} a time unit")
+    return table
+
+
+def _short(value: float) -> str:
+    return f"{value:.5g}"
+
+
+def _value(value: object) -> str:
+    import numpy as np
+
+    if isinstance(value, (tuple, list, np.ndarray)):
+        return "(" + ", ".join(_short(float(v)) for v in value) + ")"
+    return _short(value) if isinstance(value, float) else str(value).lower()
+
+
+def _range(values: object) -> str:
+    import numpy as np
+
+    array = np.asarray(values)
+    low, high = float(array.min()), float(array.max())
+    return _short(low) if _short(low) == _short(high) else f"{low:.3g}–{high:.3g}"

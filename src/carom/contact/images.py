@@ -1,0 +1,119 @@
+"""Periodic sides: copies of the bodies near the low sides stand beyond the high ones.
+
+Then contact across a side is contact with a copy, and detection knows nothing of it. Copies are made towards the high
+sides only, so that each crossing pair turns up once; of two copies that meet, the pair counts if along each axis at
+most one of them was shifted (else the originals meet as well).
+
+Lees-Edwards sides are periodic ones whose image slides: the copy is also shifted along the side, by
+`shear_rate * length * time`, and moves at `shear_rate * length`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..scene.boundaries import Periodic
+from ..solvers.rows import Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Images:
+    """All bodies, then the copies: what row k is a copy of, and how it was shifted."""
+
+    owner: Ints  # (n + g,)
+    shift: Floats  # (n + g, 2) at the start of the step
+    shift_after: Floats  # (n + g, 2) at its end
+    drift: Floats  # (n + g, 2) velocity of the copy beyond that of its owner
+    turns: Ints  # (n + g, 2) how often it was shifted along each axis
+
+    @property
+    def count(self) -> int:
+        return len(self.owner)
+
+
+def make_images(
+    periodic: Periodic, after: Floats, radius: Floats, margin: float, time: float, step: float
+) -> Images:
+    """Copies for a step from `time` to `time + step`, for bodies that are at `after` at its end."""
+    n = len(after)
+    images = Images(np.arange(n), np.zeros((n, 2)), np.zeros((n, 2)), np.zeros((n, 2)), np.zeros((n, 2), np.int64))
+    sides = {0: periodic.x, 1: periodic.y}
+    sheared = 0 if periodic.sheared == "x" else 1
+    # The sheared axis first: its copies slide along the other one, and are then copied along that.
+    for axis in (sheared, 1 - sheared):
+        side = sides[axis]
+        if side is None:
+            continue
+        length = side[1] - side[0]
+        place = after[images.owner] + images.shift_after
+        outside = max(0.0, float((side[0] - place[:, axis]).max()), float((place[:, axis] - side[1]).max()))
+        reach = 2.0 * float(radius.max()) + margin + outside
+        if reach >= 0.5 * length:
+            reach = length  # few bodies in a narrow box: copy all, the rule on pairs sorts them out
+        chosen = np.flatnonzero(place[:, axis] <= side[0] + reach)
+        images = _copied(images, chosen, axis, length, periodic, sides[1 - axis], place[chosen], time, step)
+    return images
+
+
+def _copied(
+    images: Images,
+    chosen: Ints,
+    axis: int,
+    length: float,
+    periodic: Periodic,
+    other: tuple[float, float] | None,
+    place: Floats,
+    time: float,
+    step: float,
+) -> Images:
+    shift, after, drift = images.shift[chosen], images.shift_after[chosen], images.drift[chosen]
+    turns = images.turns[chosen]
+    shift[:, axis] += length
+    after[:, axis] += length
+    turns[:, axis] += 1
+    if periodic.shear_rate != 0.0 and axis == (0 if periodic.sheared == "x" else 1) and other is not None:
+        speed, along = periodic.shear_rate * length, 1 - axis
+        width = other[1] - other[0]
+        moved = place[:, along] + speed * (time + step)
+        back = np.floor((moved - other[0]) / width) * width
+        shift[:, along] += speed * time - back
+        after[:, along] += speed * (time + step) - back
+        drift[:, along] += speed
+    return Images(
+        np.concatenate([images.owner, images.owner[chosen]]),
+        np.concatenate([images.shift, shift]),
+        np.concatenate([images.shift_after, after]),
+        np.concatenate([images.drift, drift]),
+        np.concatenate([images.turns, turns]),
+    )
+
+
+def counts_once(images: Images, first: Ints, second: Ints) -> np.ndarray:
+    """Which pairs of rows are counted: no axis along which both were shifted, and not a body with itself."""
+    apart = (np.minimum(images.turns[first], images.turns[second]) == 0).all(axis=1)
+    return apart & (images.owner[first] != images.owner[second])
+
+
+def wrapped(periodic: Periodic, position: Floats, velocity: Floats, time: float) -> tuple[Floats, Floats]:
+    """Places within the sides; what crosses a Lees-Edwards side takes on the velocity of the image."""
+    position, velocity = position.copy(), velocity.copy()
+    sheared = 0 if periodic.sheared == "x" else 1
+    for axis in (sheared, 1 - sheared):
+        side = periodic.x if axis == 0 else periodic.y
+        if side is None:
+            continue
+        length = side[1] - side[0]
+        times = np.floor((position[:, axis] - side[0]) / length)
+        crossed = times != 0.0
+        if not crossed.any():
+            continue
+        position[crossed, axis] -= times[crossed] * length
+        # Rounding can land exactly on the high side, which belongs to the low one.
+        position[crossed, axis] = np.where(position[crossed, axis] >= side[1], side[0], position[crossed, axis])
+        if axis == sheared and periodic.shear_rate != 0.0:
+            speed = periodic.shear_rate * length
+            position[crossed, 1 - axis] -= times[crossed] * speed * time
+            velocity[crossed, 1 - axis] -= times[crossed] * speed
+    return position, velocity

@@ -1,0 +1,253 @@
+"""Contacts of two convex polygons: one normal, and the ends of the stretch along which they face each other.
+
+Neither polygon is the reference. The normal comes from the separating axes, the ends of the stretch from the two
+edges that face each other along it, and both follow from rules that know nothing of the order of bodies or corners.
+So swapped or mirrored polygons have swapped or mirrored contacts, and it does not matter which of two parallel faces
+a rounding error makes the better axis. (Reference and incident face, the usual way, were dropped for that.)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+BIAS = 1e-10  # axes this close to the best one (relative to size) count as equally good, and share the normal
+PREVIEW = 0.01  # weight of the predicted separation among axes that are equally good when the polygons touch
+SAME = 1e-9  # points closer than this (relative to size) are one
+ALIGNED = 1e-6  # corners closer than this (relative to size) along the stretch: the one of `first` gives the name
+CODES = 65536  # more than the corners of any polygon
+
+
+@njit(cache=True, nogil=True)
+def _faces_of(at, normal, lo, hi, other_lo, other_hi, limit, out, start):
+    """Separation along each edge normal of one polygon, to `out`. Stops at the first one above `limit`."""
+    top = -np.inf
+    for k in range(lo, hi):
+        nx, ny, ox, oy = normal[k, 0], normal[k, 1], at[k, 0], at[k, 1]
+        least = np.inf
+        for j in range(other_lo, other_hi):
+            least = min(least, nx * (at[j, 0] - ox) + ny * (at[j, 1] - oy))
+        out[start + k - lo] = least
+        top = max(top, least)
+        if top > limit:
+            return top
+    return top
+
+
+@njit(cache=True, nogil=True)
+def _separations(at, normal, span, limit, out):
+    """Separations along the edge normals of both polygons, and the largest. Above `limit` the rest is left out."""
+    a, a_end, b, b_end = span
+    top = _faces_of(at, normal, a, a_end, b, b_end, limit, out, 0)
+    if top > limit:
+        return top
+    return max(top, _faces_of(at, normal, b, b_end, a, a_end, limit, out, a_end - a))
+
+
+@njit(cache=True, nogil=True)
+def _touch_time(before, after, count):
+    """When the polygons first touch, as a fraction of the step: when their last separating axis closes."""
+    time = 0.0
+    for k in range(count):
+        if before[k] > 0.0:
+            time = max(time, 1.0 if after[k] >= 0.0 else before[k] / (before[k] - after[k]))
+    return time
+
+
+@njit(cache=True, nogil=True)
+def _axis_sum(normal, lo, hi, score, start, best, bias):
+    """Sum of the normals of one polygon whose score is within `bias` of the best, weighted by how near they are."""
+    x = y = 0.0
+    for k in range(lo, hi):
+        weight = 1.0 - (best - score[start + k - lo]) / bias
+        if weight > 0.0:
+            x += weight * normal[k, 0]
+            y += weight * normal[k, 1]
+    return x, y
+
+
+@njit(cache=True, nogil=True)
+def _contact_normal(normal, span, before, after, time, bias):
+    """Unit normal from first to second: the axis of largest separation when the polygons touch.
+
+    For bodies apart at the start this is the axis that closes last, which is the face that is truly hit; for
+    bodies that touch or overlap it is that of least overlap at the start. Where corner meets corner two axes are equal,
+    and the one that stays open longer is taken: a brick that sinks beside its neighbour must not be lifted by it.
+    Axes that are equal in that too share the normal. Overwrites `before` by the scores.
+    """
+    a, a_end, b, b_end = span
+    count = a_end - a + b_end - b
+    best, top = -np.inf, 0
+    for k in range(count):
+        before[k] += time * (after[k] - before[k]) + PREVIEW * after[k]
+        if before[k] > best:
+            best, top = before[k], k
+    ax, ay = _axis_sum(normal, a, a_end, before, 0, best, bias)
+    bx, by = _axis_sum(normal, b, b_end, before, a_end - a, best, bias)
+    x, y = ax - bx, ay - by
+    length = np.sqrt(x * x + y * y)
+    if length > 1e-4:
+        return x / length, y / length
+    # Equal axes that cancel: one polygon lies centred within the other, and every way out is as good.
+    if top < a_end - a:
+        return normal[a + top, 0], normal[a + top, 1]
+    k = b + top - (a_end - a)
+    return -normal[k, 0], -normal[k, 1]
+
+
+@njit(cache=True, nogil=True)
+def _facing(at, normal, lo, hi, nx, ny):
+    """The edge (its two corners) that faces along n best, or twice the corner if its two edges do so equally.
+
+    A corner too if the edge turns away by more than 60 degrees: only its end is near then.
+    """
+    top, best = lo, -np.inf
+    for k in range(lo, hi):
+        cosine = nx * normal[k, 0] + ny * normal[k, 1]
+        if cosine > best:
+            best, top = cosine, k
+    after = top + 1 if top + 1 < hi else lo
+    before = top - 1 if top > lo else hi - 1
+    rival = max(
+        nx * normal[after, 0] + ny * normal[after, 1],
+        nx * normal[before, 0] + ny * normal[before, 1],
+    )
+    if best > 1.0 - 1e-6 or (best > 0.5 and rival < best - 1e-9):
+        return top, after
+    ahead = nx * (at[after, 0] - at[top, 0]) + ny * (at[after, 1] - at[top, 1])
+    if ahead > 0.0:
+        return after, after
+    return top, top
+
+
+@njit(cache=True, nogil=True)
+def _along(corners, k, tx, ty, time):
+    """Coordinate of corner k along t at that time of the step."""
+    x0, y0 = corners.at0[k, 0], corners.at0[k, 1]
+    start = tx * x0 + ty * y0
+    if time == 0.0:
+        return start
+    return start + time * (tx * (corners.at1[k, 0] - x0) + ty * (corners.at1[k, 1] - y0))
+
+
+@njit(cache=True, nogil=True)
+def _height(at, normal, corner, edge):
+    """Signed distance of a corner from the line of an edge of the other polygon, positive outside."""
+    return normal[edge, 0] * (at[corner, 0] - at[edge, 0]) + normal[edge, 1] * (at[corner, 1] - at[edge, 1])
+
+
+@njit(cache=True, nogil=True)
+def _corner_edge(corners, corner, edge, nx, ny, side, found, n):
+    """Contact of a corner with an edge of the other polygon. `side` is 1 if the corner is that of first, else -1.
+
+    Gaps are measured along the normal. At the predicted state the edge has turned, and the gap is that from its line.
+    """
+    cosine = -side * (nx * corners.normal0[edge, 0] + ny * corners.normal0[edge, 1])
+    gap = _height(corners.at0, corners.normal0, corner, edge) / cosine
+    found.gap[n] = gap
+    found.predicted[n] = _height(corners.at1, corners.normal1, corner, edge) / cosine
+    found.normal[n, 0], found.normal[n, 1] = nx, ny
+    found.point[n, 0] = corners.at0[corner, 0] + 0.5 * side * gap * nx
+    found.point[n, 1] = corners.at0[corner, 1] + 0.5 * side * gap * ny
+
+
+@njit(cache=True, nogil=True)
+def _corner_corner(corners, a, b, nx, ny, found, n):
+    """Contact of corner a of first with corner b of second."""
+    at0, at1 = corners.at0, corners.at1
+    found.gap[n] = nx * (at0[b, 0] - at0[a, 0]) + ny * (at0[b, 1] - at0[a, 1])
+    found.predicted[n] = nx * (at1[b, 0] - at1[a, 0]) + ny * (at1[b, 1] - at1[a, 1])
+    found.normal[n, 0], found.normal[n, 1] = nx, ny
+    found.point[n, 0], found.point[n, 1] = 0.5 * (at0[a, 0] + at0[b, 0]), 0.5 * (at0[a, 1] + at0[b, 1])
+
+
+@njit(cache=True, nogil=True)
+def _end(corners, edges, origins, a, b, lead, nx, ny, size, found, n):
+    """One end of the stretch, where corner a of first and corner b of second compete; a is farther in by `lead`.
+
+    The contact is named after the corner that ends the stretch and the edge of the other polygon, so the name lasts
+    if the better axis changes from one polygon to the other. Where corners lie above each other the name is always
+    that of first: rounding, which alone decides, must not change it.
+    """
+    if lead >= 0.0:
+        _corner_edge(corners, a, edges[2], nx, ny, 1.0, found, n)
+    else:
+        _corner_edge(corners, b, edges[0], nx, ny, -1.0, found, n)
+    found.feature[n] = _name(edges, origins, a, b, lead >= -ALIGNED * size)
+
+
+@njit(cache=True, nogil=True)
+def _stretch(corners, edges, origins, nx, ny, time, size, found, n):
+    """Writes the contacts at the ends of the common stretch of two edges, one or two; returns how many.
+
+    Seen along n, edge a runs to the left and edge b to the right; an edge of no length is a corner. Which corners
+    end the stretch is decided when the polygons touch: a fast one may begin the step beside the other.
+    """
+    a, a_next, b, b_next = edges
+    tx, ty = -ny, nx
+    a_low, a_high = _along(corners, a, tx, ty, time), _along(corners, a_next, tx, ty, time)
+    b_low, b_high = _along(corners, b_next, tx, ty, time), _along(corners, b, tx, ty, time)
+    low, high = a_low - b_low, b_high - a_high
+    if a == a_next and b != b_next and min(low, high) > 0.0:
+        _end(corners, edges, origins, a, b, low, nx, ny, size, found, n)
+        return 1
+    if b == b_next and a != a_next and max(low, high) < 0.0:
+        _end(corners, edges, origins, a, b, low, nx, ny, size, found, n)
+        return 1
+    if min(a_high, b_high) - max(a_low, b_low) <= SAME * size:
+        if abs(a_high - b_low) <= abs(a_low - b_high):
+            a, b = a_next, b_next
+        _corner_corner(corners, a, b, nx, ny, found, n)
+        found.feature[n] = _name(edges, origins, a, b, True)
+        return 1
+    _end(corners, edges, origins, a, b_next, low, nx, ny, size, found, n)
+    _end(corners, edges, origins, a_next, b, high, nx, ny, size, found, n + 1)
+    return 2
+
+
+@njit(cache=True, nogil=True)
+def _name(edges, origins, a, b, of_first):
+    """Corner a of first against an edge of second (even), or an edge of first against corner b of second (odd)."""
+    if of_first:
+        return ((a - origins[0]) * CODES + (edges[2] - origins[1])) * 2
+    return ((edges[0] - origins[0]) * CODES + (b - origins[1])) * 2 + 1
+
+
+@njit(cache=True, nogil=True)
+def _copy(found, source, target):
+    found.feature[target] = found.feature[source]
+    for k in range(2):
+        found.normal[target, k] = found.normal[source, k]
+        found.point[target, k] = found.point[source, k]
+    found.gap[target] = found.gap[source]
+    found.predicted[target] = found.predicted[source]
+
+
+@njit(cache=True, nogil=True)
+def polygon_polygon(corners, first, second, size, margin, passed, before, after, found, n):
+    """Contacts of rows `first` and `second` of `corners`, written to `found` from n on; returns the new n.
+
+    There are some if and only if the largest separation along an edge normal is at most `margin` at the predicted
+    state, or the caller knows that one has `passed` through the other on the way there. Then points with a predicted
+    gap up to `margin` count, and at least the deepest. `before` and `after` are scratch for the separations along all
+    edge normals; `size` is a length of the smaller body.
+    """
+    a, a_end = corners.ptr[first], corners.ptr[first + 1]
+    b, b_end = corners.ptr[second], corners.ptr[second + 1]
+    span = (a, a_end, b, b_end)
+    limit = np.inf if passed else margin
+    if _separations(corners.at1, corners.normal1, span, limit, after) > limit:
+        return n
+    _separations(corners.at0, corners.normal0, span, np.inf, before)
+    time = _touch_time(before, after, a_end - a + b_end - b)
+    nx, ny = _contact_normal(corners.normal0, span, before, after, time, BIAS * size)
+    a_from, a_to = _facing(corners.at0, corners.normal0, a, a_end, nx, ny)
+    b_from, b_to = _facing(corners.at0, corners.normal0, b, b_end, -nx, -ny)
+    count = _stretch(corners, (a_from, a_to, b_from, b_to), (a, b), nx, ny, time, size, found, n)
+    if count == 1:
+        return n + 1
+    limit = max(margin, min(found.predicted[n], found.predicted[n + 1]) + SAME * size)
+    if found.predicted[n] > limit:
+        _copy(found, n + 1, n)
+        return n + 1
+    return n + 1 if found.predicted[n + 1] > limit else n + 2

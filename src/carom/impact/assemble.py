@@ -1,0 +1,153 @@
+"""The one bridge between geometry and impact: contacts of a world become whitened rows.
+
+Nothing below knows shapes, nothing above knows rows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from ..contact.contact_set import ContactSet
+from ..solvers.rows import Floats, make_rows
+from ..world import State, Walls, World
+from .contacts import Contacts
+
+
+def assemble(world: World, state: State, found: ContactSet, walls: Walls, friction: bool = True) -> Contacts:
+    """Rows `u = n . (v_second - v_first)` at the contact points, whitened, with the coefficients of each pair.
+
+    Bodies and boundaries that cannot be pushed have no entry in the rows: their speed is the boundary's.
+    """
+    restitution, mu = coefficients(world, found)
+    offset = np.zeros((found.count, 2)) if found.offset is None else found.offset
+    drift = np.zeros((found.count, 2)) if found.drift is None else found.drift
+    rubs = friction and bool(mu.any())
+    count = _row_pointers(found.first, found.second, world.free)
+    body, val, tangent, w, wt = _rows(
+        found.first,
+        found.second,
+        found.normal,
+        found.point,
+        offset,
+        drift,
+        state.position,
+        state.velocity,
+        world.free,
+        world.root,
+        walls.centre,
+        walls.velocity,
+        count,
+        rubs,
+    )
+    rows = make_rows(count, body, val, world.count)
+    tangents = make_rows(count, body, tangent, world.count) if rubs else None
+    return Contacts(
+        rows=rows,
+        velocity=whitened(world, state.velocity),
+        boundary=w,
+        restitution=restitution,
+        friction=mu if rubs else np.zeros(found.count),
+        tangents=tangents,
+        tangent_boundary=wt if rubs else None,
+    )
+
+
+def whitened(world: World, velocity: Floats) -> Floats:
+    """`x = sqrt(M) v`, zero where nothing can change."""
+    return _whiten(velocity, world.root)
+
+
+def unwhitened(world: World, x: Floats, velocity: Floats) -> Floats:
+    """`v = x / sqrt(M)`; components that nothing can change keep `velocity`."""
+    return _unwhiten(x, world.root, velocity)
+
+
+def coefficients(world: World, found: ContactSet) -> tuple[Floats, Floats]:
+    """Restitution and friction of each contact, from the tables of material pairs."""
+    if world.restitution.size == 1:
+        m = found.count
+        return np.full(m, world.restitution[0, 0]), np.full(m, world.friction[0, 0])
+    a = world.material[found.first]
+    wall = found.second < 0
+    b = np.empty(found.count, np.int64)
+    b[~wall] = world.material[found.second[~wall]]
+    b[wall] = world.wall_material[-1 - found.second[wall]]
+    return world.restitution[a, b], world.friction[a, b]
+
+
+@njit(cache=True, nogil=True)
+def _whiten(velocity, root):
+    out = np.zeros_like(velocity)
+    for i in range(len(out)):
+        for k in range(out.shape[1]):
+            if root[i, k] > 0.0:
+                out[i, k] = velocity[i, k] / root[i, k]
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _unwhiten(x, root, velocity):
+    out = velocity.copy()
+    for i in range(len(out)):
+        for k in range(out.shape[1]):
+            if root[i, k] > 0.0:
+                out[i, k] = x[i, k] * root[i, k]
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _row_pointers(first, second, free):
+    ptr = np.zeros(len(first) + 1, np.int64)
+    for i in range(len(first)):
+        ptr[i + 1] = ptr[i] + (1 if free[first[i]] else 0) + (1 if second[i] >= 0 and free[second[i]] else 0)
+    return ptr
+
+
+@njit(cache=True, nogil=True)
+def _rows(first, second, normal, point, offset, drift, position, velocity, free, root, centre, wall_velocity, ptr, rubs):
+    """Entries of all rows, of the tangent rows, and the speeds that no impulse can change."""
+    m, d = len(first), velocity.shape[1]
+    body = np.empty(ptr[-1], np.int64)
+    val = np.empty((ptr[-1], d))
+    tangent = np.empty((ptr[-1] if rubs else 0, d))
+    w, wt = np.zeros(m), np.zeros(m if rubs else 0)
+    for i in range(m):
+        nx, ny = normal[i, 0], normal[i, 1]
+        e = ptr[i]
+        for side in range(2):
+            sign = -1.0 if side == 0 else 1.0
+            b = first[i] if side == 0 else second[i]
+            if b < 0:
+                k = -1 - b
+                rx, ry = point[i, 0] - centre[k, 0], point[i, 1] - centre[k, 1]
+                vx = wall_velocity[k, 0] - wall_velocity[k, 2] * ry
+                vy = wall_velocity[k, 1] + wall_velocity[k, 2] * rx
+                w[i] += sign * (nx * vx + ny * vy)
+                if rubs:
+                    wt[i] += sign * (-ny * vx + nx * vy)
+                continue
+            rx, ry = point[i, 0] - position[b, 0], point[i, 1] - position[b, 1]
+            if side == 1:
+                rx -= offset[i, 0]
+                ry -= offset[i, 1]
+                w[i] += nx * drift[i, 0] + ny * drift[i, 1]
+                if rubs:
+                    wt[i] += -ny * drift[i, 0] + nx * drift[i, 1]
+            if free[b]:
+                body[e] = b
+                val[e, 0], val[e, 1] = sign * nx * root[b, 0], sign * ny * root[b, 1]
+                if d == 3:
+                    val[e, 2] = sign * (rx * ny - ry * nx) * root[b, 2]
+                if rubs:
+                    tangent[e, 0], tangent[e, 1] = -sign * ny * root[b, 0], sign * nx * root[b, 1]
+                    if d == 3:
+                        tangent[e, 2] = sign * (rx * nx + ry * ny) * root[b, 2]
+                e += 1
+                continue
+            spin = velocity[b, 2] if d == 3 else 0.0
+            vx, vy = velocity[b, 0] - spin * ry, velocity[b, 1] + spin * rx
+            w[i] += sign * (nx * vx + ny * vy)
+            if rubs:
+                wt[i] += sign * (-ny * vx + nx * vy)
+    return body, val, tangent, w, wt

@@ -1,0 +1,126 @@
+"""Bodies in a scene file: shape, place and what else they have; radii by chance."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Discriminator, Field, Tag, model_validator
+
+from .tables import FileTable, MotionTable
+from .values import (
+    GIVEN,
+    MISSING,
+    Corners,
+    Flag,
+    NotNegative,
+    Numbers,
+    Points,
+    Positive,
+    Positives,
+    ShapeName,
+    Size,
+    Text,
+    wrong,
+)
+
+
+class UniformRadius(FileTable):
+    """Radii spread evenly between two bounds."""
+
+    kind: Literal["uniform"] = "uniform"
+    low: Positive
+    high: Positive
+
+    @model_validator(mode="after")
+    def _ordered(self) -> UniformRadius:
+        if not self.low <= self.high:
+            raise wrong(f"at least low = {self.low:g}", self.high, ("high",))
+        return self
+
+
+class NormalRadius(FileTable):
+    """Normally distributed radii; those outside [low, high] are drawn again."""
+
+    kind: Literal["normal"]
+    mean: Positive
+    deviation: NotNegative
+    low: Positive | None = Field(None, description="mean / 2 if not given")
+    high: Positive | None = Field(None, description="3 mean / 2 if not given")
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        return self.low or 0.5 * self.mean, self.high or 1.5 * self.mean
+
+    @model_validator(mode="after")
+    def _ordered(self) -> NormalRadius:
+        low, high = self.bounds
+        if not low <= self.mean <= high:
+            raise wrong(f"a number from low = {low:g} to high = {high:g}", self.mean, ("mean",))
+        return self
+
+
+class ChoiceRadius(FileTable):
+    """One of a few radii, all alike or by weight."""
+
+    kind: Literal["choice"]
+    values: list[Positive] = Field(min_length=1)
+    weights: list[Positive] | None = None
+
+    @model_validator(mode="after")
+    def _one_each(self) -> ChoiceRadius:
+        if self.weights is not None and len(self.weights) != len(self.values):
+            raise wrong(f"{len(self.values)} numbers, one for each value", self.weights, ("weights",))
+        return self
+
+
+def _radius_kind(value: Any) -> Any:
+    return value.get("kind", "uniform") if isinstance(value, dict) else "numbers"
+
+
+RadiusTable = Annotated[
+    Annotated[Positives, Tag("numbers")]
+    | Annotated[UniformRadius, Tag("uniform")]
+    | Annotated[NormalRadius, Tag("normal")]
+    | Annotated[ChoiceRadius, Tag("choice")],
+    Discriminator(_radius_kind),
+]
+SHAPE_FIELD = {"disc": "radius", "box": "size", "polygon": "vertices"}
+SHAPE_NEEDS = {"disc": "a number above 0", "box": "[width, height]", "polygon": "at least three corners [x, y]"}
+
+
+class BodyFields(FileTable):
+    """What explicit bodies and generated ones have in common. Lists have one entry for each body."""
+
+    name: Text = ""
+    shape: ShapeName = "disc"
+    radius: RadiusTable | None = Field(None, description="of discs")
+    size: Size | None = Field(None, description="[width, height] of boxes")
+    vertices: Corners | None = Field(None, description="corners of a convex polygon, in order")
+    velocity: Points = Field(default_factory=lambda: np.zeros(2))
+    angle: Numbers = Field(0.0, description="radians, anticlockwise")
+    spin: Numbers = Field(0.0, description="radians a time unit")
+    mass: Positives | None = Field(None, description="density times area if not given")
+    inertia: Positives | None = Field(None, description="of a homogeneous body if not given")
+    material: Text = "default"
+    rotates: Flag = True
+    motion: MotionTable = Field("free", description='"free", "fixed" or a table {kind = ...}')
+    template: Flag = Field(False, description="not part of the scene itself, only of its copies")
+
+    @model_validator(mode="after")
+    def _one_shape(self) -> BodyFields:
+        shape = str(self.shape)
+        for kind, field in SHAPE_FIELD.items():
+            value = getattr(self, field)
+            if kind == shape and value is None:
+                raise wrong(f"{SHAPE_NEEDS[kind]}, because shape is {kind!r}", MISSING, (field,))
+            if kind != shape and value is not None:
+                raise wrong(f"nothing: that belongs to shape {kind!r}, and shape is {shape!r}", GIVEN, (field,))
+        return self
+
+
+class BodiesTable(BodyFields):
+    """[[bodies]]: one body, or one for each point in `position`."""
+
+    position: Points
+    radius: Positives | None = Field(None, description="of discs")

@@ -1,0 +1,93 @@
+"""TOML text: reading it, and finding the line on which a field stands."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from ...errors import ProblemError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib  # type: ignore[import-not-found,unused-ignore]
+
+_HEADER = re.compile(r"^\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(#.*)?$")
+_KEY = re.compile(r"^\s*([A-Za-z0-9_.\"' -]+?)\s*=")
+_QUOTED = re.compile(r'"(?:\\.|[^"\\])*"|\'[^\']*\'|#.*')
+
+
+def parse(text: str, name: str) -> dict[str, Any]:
+    """The document, or a ProblemError that names line and column."""
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as wrong:  # numbers of thousands of digits, lists in lists in lists ...
+        raise ProblemError(name, str(wrong), "TOML", f"{name}: not valid TOML: {wrong}") from None
+
+
+def read(path: Path) -> str:
+    """The text of a file, or a ProblemError that says why there is none."""
+    if not path.exists():
+        raise ProblemError(str(path), "nothing", "a scene file that exists")
+    if path.is_dir():
+        raise ProblemError(str(path), "a folder", "a scene file")
+    try:
+        return path.read_bytes().decode("utf-8").replace("\r\n", "\n")
+    except UnicodeDecodeError as wrong:
+        raise ProblemError(str(path), f"byte {wrong.start} that is not UTF-8", "a text file in UTF-8") from None
+    except OSError as wrong:
+        raise ProblemError(str(path), wrong.strerror, "a file that can be read") from None
+
+
+def line_of(text: str, field: str) -> int | None:
+    """Line on which `bodies[2].radius` or, if that is not found, what contains it stands; the first line is 1.
+
+    The text must be valid TOML. Keys of inline tables are not looked for.
+    """
+    lines = _lines(text)
+    while field:
+        if field in lines:
+            return lines[field]
+        field = re.sub(r"(\.[^.\[\]]*|\[\d+\])$", "", field) if re.search(r"(\.[^.\[\]]*|\[\d+\])$", field) else ""
+    return None
+
+
+def _lines(text: str) -> dict[str, int]:
+    """Path of each table and key -> its line."""
+    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
+    table, depth, closing = "", 0, ""
+    for number, line in enumerate(text.split("\n"), start=1):
+        if closing:  # inside a string of several lines
+            closing = "" if closing in line else closing
+            continue
+        if depth == 0:
+            header, key = _HEADER.match(line), _KEY.match(line)
+            if header:
+                table = _table(header[2].strip(), header[1] == "[[", counts)
+                found.setdefault(table, number)
+                continue
+            if key:
+                found.setdefault(f"{table}.{_plain(key[1])}".lstrip("."), number)
+        closing = next((mark for mark in ('"""', "'''") if line.count(mark) == 1), "")
+        bare = _QUOTED.sub("", line)
+        depth += sum(bare.count(c) for c in "[{") - sum(bare.count(c) for c in "]}")
+    return found
+
+
+def _table(name: str, is_array: bool, counts: dict[str, int]) -> str:
+    """`bodies` -> `bodies[2]` for the third `[[bodies]]`, and `bodies[2].motion` for a `[bodies.motion]` under it."""
+    pieces, path = _plain(name).split("."), ""
+    for k, piece in enumerate(pieces):
+        path = f"{path}.{piece}".lstrip(".")
+        if k == len(pieces) - 1 and is_array:
+            counts[path] = counts.get(path, -1) + 1
+        if path in counts:
+            path = f"{path}[{counts[path]}]"
+    return path
+
+
+def _plain(key: str) -> str:
+    return ".".join(piece.strip().strip("\"'") for piece in key.split("."))

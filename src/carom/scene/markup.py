@@ -1,0 +1,118 @@
+"""A small reader of XML whose errors say the line: nodes with attributes that are read once, by type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+from xml.parsers import expat
+
+import numpy as np
+
+from ..errors import ProblemError
+
+
+@dataclass
+class Node:
+    """One element. `used` collects the attributes that were asked for, so that the rest can be named."""
+
+    file: str
+    tag: str
+    line: int
+    attributes: dict[str, str]
+    children: list[Node] = field(default_factory=list)
+    used: set[str] = field(default_factory=set)
+
+    def all(self, tag: str) -> Iterator[Node]:
+        return (child for child in self.children if child.tag == tag)
+
+    def only(self, tag: str) -> Node | None:
+        """The child of that name; more than one is an error, as one of them would be lost."""
+        found = list(self.all(tag))
+        if len(found) > 1:
+            raise found[1].error("", f"a second <{tag}>", f"one <{tag}> (the first is on line {found[0].line})")
+        return found[0] if found else None
+
+    def text(self, name: str, default: str | None = None) -> str:
+        self.used.add(name)
+        if name in self.attributes:
+            return self.attributes[name].strip()
+        if default is None:
+            raise self.error(name, "nothing", "a value")
+        return default
+
+    def number(self, name: str, expected: str = "a number", low: float = -np.inf, above: bool = False) -> float:
+        """A finite number that is at least `low`, or above it. Fractions such as 1/60 are numbers too."""
+        value = self._float(name, self.text(name), expected)
+        if value < low or (above and value == low):
+            raise self.error(name, self.attributes[name], expected)
+        return value
+
+    def whole(self, name: str, below: int) -> int:
+        text = self.text(name)
+        if not text.isdecimal() or int(text) >= below:
+            raise self.error(name, text, f"a whole number from 0 to {below - 1}" if below else "nothing to refer to")
+        return int(text)
+
+    def vector(self, name: str) -> tuple[float, float]:
+        words = self.text(name).split()
+        if len(words) != 2:
+            raise self.error(name, self.attributes[name], "two numbers with a space between")
+        x, y = (self._float(name, word, "two numbers") for word in words)
+        return x, y
+
+    def flag(self, name: str, default: str | None = None) -> bool:
+        text = self.text(name, default)
+        if text not in ("0", "1"):
+            raise self.error(name, text, "0 or 1")
+        return text == "1"
+
+    def rest(self) -> list[str]:
+        """Attributes that nobody asked for."""
+        return [name for name in self.attributes if name not in self.used]
+
+    def error(self, name: str, value: Any, expected: str) -> ProblemError:
+        return ProblemError(f"{self.file}, line {self.line}, {self.tag}{'.' if name else ''}{name}", value, expected)
+
+    def _float(self, name: str, text: str, expected: str) -> float:
+        try:
+            value = float(Fraction(text)) if "/" in text else float(text)
+        except (ValueError, ZeroDivisionError, OverflowError):
+            value = np.nan
+        if not np.isfinite(value):
+            raise self.error(name, text, f"{expected}, finite")
+        return value
+
+
+def read_xml(path: str | Path) -> tuple[Node, str]:
+    """The root element of a file, and the first comment before it."""
+    path = Path(path)
+    try:
+        data = path.read_bytes()
+    except OSError as reason:
+        raise ProblemError("scene file", str(path), f"a file that can be read ({reason.strerror})") from None
+    open_nodes: list[Node] = []
+    roots: list[Node] = []
+    comments: list[str] = []
+    parser = expat.ParserCreate()
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        node = Node(path.name, tag, parser.CurrentLineNumber, attributes)
+        (open_nodes[-1].children if open_nodes else roots).append(node)
+        open_nodes.append(node)
+
+    def refuse(name: str, *_: Any) -> None:
+        raise ProblemError(path.name, f"the entity {name}", "XML without entities of its own")
+
+    parser.StartElementHandler = start
+    parser.EndElementHandler = lambda tag: open_nodes.pop()
+    parser.CommentHandler = lambda text: None if roots else comments.append(" ".join(text.split()))
+    parser.EntityDeclHandler = refuse
+    try:
+        parser.Parse(data, True)
+    except expat.ExpatError as reason:
+        problem = f"{expat.ErrorString(reason.code)} on line {reason.lineno}"
+        raise ProblemError(path.name, problem, "an XML document") from None
+    return roots[0], comments[0] if comments else ""

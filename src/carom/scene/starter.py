@@ -1,0 +1,102 @@
+"""The scene file that `carom new` writes: it runs as it is, and says what else there is."""
+
+from __future__ import annotations
+
+STARTER = """\
+# A scene for Carom.   carom validate {file}   checks it,   carom run {file}   runs it.
+# Units are yours, as long as they agree: lengths, times and masses. Angles are in radians, anticlockwise.
+# A line that starts with # does nothing; take the # away to use what it shows. Carom's docs/scenes.md has every key.
+
+[scene]
+name = "{name}"
+description = "A cue ball breaks a rack of fifteen on a table without pockets."
+gravity = [0.0, 0.0]          # [0.0, -9.81] if up is up
+step = 0.01                   # time step
+duration = 10.0
+frame_rate = 50.0             # recorded frames a time unit
+law = "gr"                    # impact law; `carom laws` lists them
+stepper = "drift_safe"        # or "synchronous", "time_of_impact"
+# restitution_model = "energetic"
+# friction_model = "cone"
+# mixed_restitution = "blend"   # for laws that need one restitution where the materials have several
+
+# -- Materials. `density` (mass / area) counts for bodies without a mass of their own.
+
+[materials.ball]
+restitution = 1.0             # 0 to 1
+friction = 0.0
+density = 1.0
+
+[materials.cushion]
+restitution = 1.0
+friction = 0.0
+
+# Two different materials meet with the smaller restitution and the geometric mean of their frictions, unless:
+# [[pairs]]
+# between = ["ball", "cushion"]
+# restitution = 0.8
+
+# -- Bodies, one by one. shape = "disc" with radius, "box" with size = [w, h], or "polygon" with vertices.
+
+[[bodies]]
+name = "cue ball"
+shape = "disc"
+radius = 1.0
+position = [-20.0, 0.0]       # or a list of places: [[-20.0, 0.0], [-20.0, 3.0]]
+velocity = [40.0, 0.0]
+material = "ball"
+# angle = 0.0
+# spin = 0.0
+# mass = 3.0
+# rotates = true
+# motion = "fixed"            # or {{ kind = "vibrating", amplitude = 0.5, frequency = 2.0, direction = [0.0, 1.0] }}
+
+# -- Bodies by the dozen, or by the million.
+
+[[generators]]
+kind = "rack"                 # or grid, hex_grid, random_pour, chain, ring, copies
+name = "rack"
+rows = 5
+apex = [0.0, 0.0]             # place of the first ball; the triangle opens along `direction`
+direction = [1.0, 0.0]
+radius = 1.0
+material = "ball"
+# spacing = 2.1               # touching if not given
+# jitter = 0.01               # moves each by up to this far
+# seed = 1
+
+# [[generators]]
+# kind = "random_pour"
+# count = 200
+# lower = [-28.0, 4.0]
+# upper = [-6.0, 14.0]
+# radius = {{ kind = "uniform", low = 0.2, high = 0.4 }}
+# random_velocity = {{ kind = "normal", speed = 1.0 }}
+# material = "ball"
+
+# -- Boundaries: half_plane, box, drum, segment. They push and are not pushed; they may move.
+
+[[boundaries]]
+kind = "box"
+lower = [-30.0, -15.0]
+upper = [30.0, 15.0]
+material = "cushion"
+
+# [[boundaries]]
+# kind = "segment"
+# start = [-25.0, -10.0]
+# end = [-15.0, -10.0]
+# motion = {{ kind = "rotating", speed = 1.0 }}
+
+# Or no walls: what leaves at one side comes in at the other.
+# [periodic]
+# x = [-30.0, 30.0]
+# y = [-15.0, 15.0]
+# shear_rate = 0.0            # Lees-Edwards sides if not 0
+"""
+
+
+def starter_text(name: str, file: str) -> str:
+    """The starter scene under a name of its own."""
+    safe = name.replace("\\", "\\\\").replace('"', '\\"')
+    return STARTER.format(name=safe, file=file)

@@ -1,0 +1,112 @@
+"""The library of scenes. Each is a function with keyword parameters that returns a Scene."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import ProblemError
+from ..scene.model import Scene
+from .cradle import bernoulli, newtons_cradle, newtons_cradle_disturbed, three_ball_chain
+from .demon import maxwells_demon
+from .drum import butterfly, energy_drum, splash
+from .friction import rolling_disc, sliding_block
+from .piles import box_stack, drop, gas
+from .pool import pool_break
+from .waves import granular_wave_2d
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A scene of the library.
+
+    `bodies` counts them from the parameters, without building the scene; `small` are parameters for a quick look.
+    """
+
+    make: Callable[..., Scene]
+    line: str
+    bodies: Callable[[Mapping[str, Any]], int]
+    small: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Names and default values."""
+        return {name: p.default for name, p in inspect.signature(self.make).parameters.items()}
+
+    @property
+    def size(self) -> int:
+        """Number of bodies with the default parameters."""
+        return self.bodies(self.parameters)
+
+    def __call__(self, **parameters: Any) -> Scene:
+        known = self.parameters
+        for name in parameters:
+            if name not in known:
+                raise ProblemError.unknown(f"parameter of scene {self.make.__name__!r}", name, known)
+        return self.make(**parameters)
+
+
+SCENES: dict[str, Entry] = {
+    "newtons_cradle": Entry(newtons_cradle, "balls in a row, struck: as many leave as came", lambda p: p["balls"]),
+    "newtons_cradle_disturbed": Entry(
+        newtons_cradle_disturbed, "the same with gaps and balls off the line", lambda p: p["balls"]
+    ),
+    "three_ball_chain": Entry(three_ball_chain, "three touching balls, the outer two come in", lambda p: 3),
+    "bernoulli": Entry(bernoulli, "one ball strikes two touching ones at once", lambda p: 3),
+    "pool_break": Entry(
+        pool_break, "a cue ball breaks a rack", lambda p: p["rows"] * (p["rows"] + 1) // 2 + 1, {"rows": 4}
+    ),
+    "splash": Entry(splash, "a touching grid falls into a drum", lambda p: p["side"] ** 2, {"side": 5}),
+    "energy_drum": Entry(
+        energy_drum, "random velocities in a drum, for a long time", lambda p: p["side"] ** 2, {"side": 4}
+    ),
+    "butterfly": Entry(butterfly, "four balls in a drum, symmetric for ever", lambda p: 4),
+    "drop": Entry(drop, "a large touching grid falls in a drum (Table 2)", lambda p: p["side"] ** 2, {"side": 9}),
+    "gas": Entry(gas, "a large gas of unit speeds in a drum (Table 2)", lambda p: p["side"] ** 2, {"side": 9}),
+    "box_stack": Entry(box_stack, "a tower of boxes that must stand", lambda p: p["boxes"], {"boxes": 4}),
+    "maxwells_demon": Entry(
+        maxwells_demon,
+        "shaken balls gather on one side of a wall",
+        lambda p: 2 * p["side"] ** 2,
+        {"side": 6, "width": 15.0},
+    ),
+    "granular_wave_2d": Entry(
+        granular_wave_2d,
+        "one shake runs up through layers of grains",
+        lambda p: p["columns"] * p["rows"],
+        {"columns": 8, "rows": 5},
+    ),
+    "sliding_block": Entry(sliding_block, "a block slides on a plane until friction stops it", lambda p: 1),
+    "rolling_disc": Entry(rolling_disc, "a disc slides on a plane until it rolls", lambda p: 1),
+}
+
+
+def make_scene(name: str, **parameters: Any) -> Scene:
+    """A scene of the library by its name."""
+    if name not in SCENES:
+        raise ProblemError.unknown("scene", name, SCENES)
+    return SCENES[name](**parameters)
+
+
+__all__ = [
+    "SCENES",
+    "Entry",
+    "bernoulli",
+    "box_stack",
+    "butterfly",
+    "drop",
+    "energy_drum",
+    "gas",
+    "granular_wave_2d",
+    "make_scene",
+    "maxwells_demon",
+    "newtons_cradle",
+    "newtons_cradle_disturbed",
+    "pool_break",
+    "rolling_disc",
+    "sliding_block",
+    "splash",
+    "three_ball_chain",
+]

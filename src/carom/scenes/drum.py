@@ -1,0 +1,86 @@
+"""Balls in a drum: splash, energy_drum, butterfly (Smith 2012, section 9)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import ProblemError
+from ..scene.boundaries import Drum
+from ..scene.model import Bodies, Disc, Material, Scene
+from ..scene.symmetry import mirror
+from . import checks
+
+
+def grid(columns: int, rows: int, spacing: float) -> np.ndarray:
+    """Points of a grid about the origin, row by row from below; opposite points have bitwise opposite coordinates."""
+    x = spacing * (2 * np.arange(columns) - (columns - 1)) / 2
+    y = spacing * (2 * np.arange(rows) - (rows - 1)) / 2
+    return np.column_stack([np.tile(x, rows), np.repeat(y, columns)])
+
+
+def splash(*, side: int = 15, gravity: float = 10.0, restitution: float = 1.0) -> Scene:
+    """A grid of touching balls falls into a drum. Under gr it scatters like a splash; lcp keeps it in one lump.
+
+    `side` x `side` balls of radius 1; the drum has radius 2.5 side, and the grid begins in the middle of it.
+    """
+    side, gravity = checks.whole("side", side, 2), checks.positive("gravity", gravity)
+    radius = 2.5 * side
+    # The lower corners meet the drum first. The run ends when the grid would be back where it began.
+    fall = np.sqrt((radius - 1.0) ** 2 - (side - 1.0) ** 2) - (side - 1.0)
+    back = 2.0 * np.sqrt(2.0 * fall / gravity)
+    return Scene(
+        name="splash",
+        bodies=[Bodies(Disc(1.0), grid(side, side, 2.0), mass=1.0, rotates=False, name="grid")],
+        boundaries=[Drum(radius)],
+        materials={"default": Material(checks.between("restitution", restitution, 0.0, 1.0))},
+        gravity=(0.0, -gravity),
+        step=0.01,
+        duration=float(np.ceil(10.0 * back)) / 10.0,
+        stepper="synchronous",
+        description=f"A grid of {side} x {side} touching balls falls into a drum.",
+        symmetries=[mirror((0.0, 1.0))],
+        parameters={"side": side, "gravity": gravity, "restitution": restitution},
+    )
+
+
+def energy_drum(*, side: int = 9, spacing: float = 3.0, seed: int = 0) -> Scene:
+    """A gas of side x side balls in a drum, without gravity: energy must stay for ever (Smith 2012, section 9).
+
+    spacing: of the grid from which they start, in radii. Velocities are normal deviates with unit spread.
+    """
+    side, spacing = checks.whole("side", side, 1), checks.at_least("spacing", spacing, 2.0)
+    chance = np.random.default_rng(checks.whole("seed", seed, 0))
+    position = grid(side, side, spacing)
+    return Scene(
+        name="energy_drum",
+        bodies=[Bodies(Disc(1.0), position, chance.normal(size=position.shape), mass=1.0, rotates=False, name="gas")],
+        boundaries=[Drum(float(np.ceil(spacing * side / np.sqrt(2.0))) + 1.0)],
+        step=0.01,
+        duration=1000.0,
+        frame_rate=1.0,
+        stepper="synchronous",
+        description=f"{side * side} balls with random velocities in a drum, for a long time.",
+        parameters={"side": side, "spacing": spacing, "seed": seed},
+    )
+
+
+def butterfly(*, radius: float = 4.0, speed: float = 1.0) -> Scene:
+    """Four touching balls in a drum, the top one moving up: their paths draw a butterfly (Smith 2012, fig. 7)."""
+    radius, speed = checks.positive("radius", radius), checks.positive("speed", speed)
+    arm = float(np.sqrt(2.0))
+    if radius < arm + 1.0:
+        raise ProblemError("radius", radius, "at least 1 + sqrt 2, so that the balls fit")
+    position = np.array([[0.0, arm], [-arm, 0.0], [0.0, -arm], [arm, 0.0]])
+    velocity = np.array([[0.0, speed], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
+    return Scene(
+        name="butterfly",
+        bodies=[Bodies(Disc(1.0), position, velocity, mass=1.0, rotates=False, name="balls")],
+        boundaries=[Drum(radius)],
+        step=0.1,
+        duration=150.0,
+        frame_rate=10.0,
+        stepper="synchronous",
+        description="Four balls in a drum whose paths stay mirror-symmetric under laws that keep symmetry.",
+        symmetries=[mirror((0.0, 1.0))],
+        parameters={"radius": radius, "speed": speed},
+    )

@@ -1,0 +1,248 @@
+"""Coulomb's law in the plane by active sets: guess who is apart, sticks or slips, solve, look again.
+
+    0 <= lam perp u_n >= 0,   |beta| <= mu lam,   beta against the slip u_t where |beta| = mu lam
+
+One guess is one linear system, and bodies that keep resting keep their guess, so a step of a pile mostly costs one
+system (a semismooth Newton method on the projections of Alart and Curnier, Comput. Methods Appl. Mech. Eng. 92, 1991).
+Contacts are often redundant: a small multiple of the change is added to the diagonal (a proximal term), which has no
+effect on the answer in the end. Where guesses go round in circles, sweeps contact by contact move on to another start.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from .coulomb import coupled_coulomb
+from .islands import islands
+from .rows import Rows, make_rows
+
+APART, STICKS, SLIPS_UP, SLIPS_DOWN = 0, 1, 2, 3
+LIMIT = 150  # contacts of an island up to which it is tried: the systems are dense
+PROXIMAL = 1e-9
+GUESSES = 12
+STARTS = 6
+SWEEPS = 30
+
+
+def coulomb(rows, tangents, velocity, boundary, slip, friction, normal, tangent, tolerance, max_sweeps):
+    """Solves in place of `normal` and `tangent`, both (m,), from their values; returns (residual, systems).
+
+    The residual is the largest distance to the projected step, in units of speed, over the fastest speed. Islands of
+    more than LIMIT contacts get at most `max_sweeps` sweeps.
+    """
+    m, n = len(normal), len(rows.touch_ptr) - 1
+    order, ptr = islands(rows, np.arange(m), np.empty(n, np.int64), np.empty(n, np.int64))
+    worst, systems = 0.0, 0
+    for s in range(len(ptr) - 1):
+        mine = order[ptr[s] : ptr[s + 1]]
+        if len(mine) > LIMIT:
+            residual, count = _large(
+                rows, tangents, velocity, boundary, slip, friction, normal, tangent, mine, tolerance, max_sweeps
+            )
+        else:
+            residual, count = _island(
+                rows, tangents, velocity, boundary, slip, friction, normal, tangent, mine, tolerance
+            )
+        worst, systems = max(worst, residual), systems + count
+    return worst, systems
+
+
+def _large(rows, tangents, velocity, boundary, slip, friction, normal, tangent, mine, tolerance, max_sweeps):
+    g, t = _part(rows, mine), _part(tangents, mine)
+    lam, beta = normal[mine], tangent[mine][:, None].copy()
+    residual, sweeps = coupled_coulomb(
+        g, t, velocity, boundary[mine], slip[mine], friction[mine], lam, beta, tolerance, max_sweeps
+    )
+    normal[mine], tangent[mine] = lam, beta[:, 0]
+    return float(residual), int(sweeps)
+
+
+def _part(rows: Rows, mine) -> Rows:
+    width = rows.ptr[mine + 1] - rows.ptr[mine]
+    ptr = np.concatenate([[0], np.cumsum(width)])
+    entry = np.repeat(rows.ptr[mine] - ptr[:-1], width) + np.arange(ptr[-1])
+    return make_rows(ptr, rows.body[entry], rows.val[entry], len(rows.touch_ptr) - 1)
+
+
+@njit(cache=True, nogil=True)
+def _product(a, i, b, j):
+    """Row i of a times row j of b."""
+    total = 0.0
+    for e in range(a.ptr[i], a.ptr[i + 1]):
+        for f in range(b.ptr[j], b.ptr[j + 1]):
+            if a.body[e] == b.body[f]:
+                for c in range(a.val.shape[1]):
+                    total += a.val[e, c] * b.val[f, c]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _delassus(rows, tangents, mine):
+    """`W` over (normals, tangents) of the island, (2k, 2k)."""
+    k = len(mine)
+    w = np.empty((2 * k, 2 * k))
+    for p in range(k):
+        i = mine[p]
+        for q in range(p + 1):
+            j = mine[q]
+            w[p, q] = w[q, p] = _product(rows, i, rows, j)
+            w[k + p, k + q] = w[k + q, k + p] = _product(tangents, i, tangents, j)
+            w[k + p, q] = w[q, k + p] = _product(tangents, i, rows, j)
+            w[k + q, p] = w[p, k + q] = _product(tangents, j, rows, i)
+    return w
+
+
+@njit(cache=True, nogil=True)
+def _island(rows, tangents, velocity, boundary, slip, friction, normal, tangent, mine, tolerance):
+    k, d = len(mine), rows.val.shape[1]
+    w = _delassus(rows, tangents, mine)
+    free, z, mu = np.empty(2 * k), np.empty(2 * k), np.empty(k)
+    for p in range(k):
+        i = mine[p]
+        a, b = boundary[i], slip[i]
+        for e in range(rows.ptr[i], rows.ptr[i + 1]):
+            for c in range(d):
+                a += rows.val[e, c] * velocity[rows.body[e], c]
+                b += tangents.val[e, c] * velocity[rows.body[e], c]
+        free[p], free[k + p] = a, b
+        mu[p] = friction[i] if w[k + p, k + p] > 0.0 else 0.0
+        z[p], z[k + p] = normal[i], tangent[i]
+    top = np.abs(free).max()
+    if top == 0.0:
+        for p in range(k):
+            normal[mine[p]], tangent[mine[p]] = 0.0, 0.0
+        return 0.0, 0
+    best, least, systems = z.copy(), _residual(w, free, mu, z) / top, 0
+    for _ in range(STARTS):
+        if least <= tolerance:
+            break
+        systems += _guesses(w, free, mu, z, tolerance * top)
+        residual = _residual(w, free, mu, z) / top
+        if residual < least:
+            best[:], least = z, residual
+        if least <= tolerance:
+            break
+        z[:] = best
+        _sweep(w, free, mu, z, SWEEPS)
+        residual = _residual(w, free, mu, z) / top
+        if residual < least:
+            best[:], least = z, residual
+    for p in range(k):
+        normal[mine[p]], tangent[mine[p]] = best[p], best[k + p]
+    return least, systems
+
+
+@njit(cache=True, nogil=True)
+def _state(w, u, mu, z, p, k):
+    """The set to which contact p belongs, by its projected step."""
+    lam = z[p] - u[p] / w[p, p]
+    if lam <= 0.0:
+        return APART
+    if mu[p] == 0.0:
+        return SLIPS_UP
+    beta = z[k + p] - u[k + p] / w[k + p, k + p]
+    if beta > mu[p] * lam:
+        return SLIPS_UP
+    if beta < -mu[p] * lam:
+        return SLIPS_DOWN
+    return STICKS
+
+
+@njit(cache=True, nogil=True)
+def _guesses(w, free, mu, z, small):
+    """Newton steps until the guess repeats itself; changes z, returns the number of systems solved."""
+    k = len(mu)
+    state, before = np.empty(k, np.int64), np.full(k, -1, np.int64)
+    solved = 0
+    for _ in range(GUESSES):
+        u = w @ z + free
+        for p in range(k):
+            state[p] = _state(w, u, mu, z, p, k)
+        same = True
+        for p in range(k):
+            same = same and state[p] == before[p]
+        if same and _residual(w, free, mu, z) <= small:
+            break
+        before[:] = state
+        _solve_guess(w, free, mu, z, state)
+        solved += 1
+    for p in range(k):  # what rounding left beyond the bounds
+        z[p] = max(z[p], 0.0)
+        z[k + p] = min(max(z[k + p], -mu[p] * z[p]), mu[p] * z[p])
+    return solved
+
+
+@njit(cache=True, nogil=True)
+def _solve_guess(w, free, mu, z, state):
+    """`u_n = 0` where not apart, `u_t = 0` where it sticks, `beta = +- mu lam` where it slips; in place of z."""
+    k = len(mu)
+    index = np.empty(2 * k, np.int64)  # unknowns: lam of closed contacts, then beta of sticking ones
+    count = 0
+    for p in range(k):
+        if state[p] != APART:
+            index[count] = p
+            count += 1
+    for p in range(k):
+        if state[p] == STICKS:
+            index[count] = k + p
+            count += 1
+    a, right = np.empty((count, count)), np.empty(count)
+    for r in range(count):
+        i = index[r]
+        right[r] = -free[i]
+        for c in range(count):
+            j = index[c]
+            entry = w[i, j]
+            if j < k and mu[j] > 0.0:
+                if state[j] == SLIPS_UP:
+                    entry += mu[j] * w[i, k + j]
+                elif state[j] == SLIPS_DOWN:
+                    entry -= mu[j] * w[i, k + j]
+            a[r, c] = entry
+        shift = PROXIMAL * w[i, i]
+        a[r, r] += shift
+        right[r] += shift * z[i]
+    solution = np.linalg.solve(a, right)
+    z[:] = 0.0
+    for r in range(count):
+        z[index[r]] = solution[r]
+    for p in range(k):
+        if state[p] == SLIPS_UP:
+            z[k + p] = mu[p] * z[p]
+        elif state[p] == SLIPS_DOWN:
+            z[k + p] = -mu[p] * z[p]
+
+
+@njit(cache=True, nogil=True)
+def _residual(w, free, mu, z):
+    """Largest distance of z to its projected step, as a speed."""
+    k = len(mu)
+    u = w @ z + free
+    worst = 0.0
+    for p in range(k):
+        lam = max(z[p] - u[p] / w[p, p], 0.0)
+        worst = max(worst, abs(z[p] - lam) * w[p, p])
+        if mu[p] > 0.0:
+            bound = mu[p] * max(z[p], 0.0)
+            beta = min(max(z[k + p] - u[k + p] / w[k + p, k + p], -bound), bound)
+            worst = max(worst, abs(z[k + p] - beta) * w[k + p, k + p])
+    return worst
+
+
+@njit(cache=True, nogil=True)
+def _sweep(w, free, mu, z, sweeps):
+    """Contact by contact: normal impulse, then friction within its bound."""
+    k = len(mu)
+    for _ in range(sweeps):
+        for p in range(k):
+            u = free[p]
+            for j in range(2 * k):
+                u += w[p, j] * z[j]
+            z[p] = max(z[p] - u / w[p, p], 0.0)
+            if mu[p] > 0.0:
+                u = free[k + p]
+                for j in range(2 * k):
+                    u += w[k + p, j] * z[j]
+                bound = mu[p] * z[p]
+                z[k + p] = min(max(z[k + p] - u / w[k + p, k + p], -bound), bound)

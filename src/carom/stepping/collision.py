@@ -1,0 +1,71 @@
+"""The law applied to the contacts of a step, with the run's models of restitution and friction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..errors import ProblemError
+from ..impact.contacts import Contacts, Impulses
+from ..laws import Law
+from ..restitution import model_of
+from ..solve import resolve
+from ..solvers.islands import island_labels
+from ..solvers.rows import Floats
+from ..world import World
+
+NOISE = 1e-12  # approach below this part of the fastest body is rounding: touching bodies that move together
+
+
+@dataclass(frozen=True)
+class Collision:
+    """Law and models of a run."""
+
+    law: Law
+    restitution_model: str | None = None
+    friction_model: str | None = None
+    blend: bool = False  # mean restitution on each island, where the materials differ
+
+    @property
+    def needs_one_value(self) -> bool:
+        return model_of(self.law, self.restitution_model) in ("energetic", "qce_lcp")
+
+    def check(self, world: World) -> None:
+        """Refuses, before the run, materials that the law has no exact meaning for."""
+        values = np.unique(used_restitutions(world))
+        if len(values) > 1 and self.needs_one_value and not self.blend:
+            raise ProblemError(
+                "materials",
+                f"restitutions {', '.join(f'{v:g}' for v in values)} that may meet in one island",
+                f"one restitution for law {self.law.name!r} with model {model_of(self.law, self.restitution_model)!r}; "
+                "or mixed_restitution = \"blend\" (the mean on each island, weighted by energy of approach); "
+                "or a law with a value for each contact (etm, lzb with stronge, gauss_seidel, sqm with newton)",
+            )
+
+    def resolve(self, contacts: Contacts) -> Impulses:
+        if self.blend and self.needs_one_value and len(contacts.restitution):
+            c = contacts.restitution
+            if not (c == c[0]).all():
+                contacts = replace(contacts, restitution=blended(contacts))
+        return resolve(contacts, self.law, self.restitution_model, self.friction_model)
+
+
+def blended(contacts: Contacts) -> Floats:
+    """One restitution for each island: the mean, weighted by `u^2 / A_ii` of the approaching contacts."""
+    label = island_labels(contacts.rows)
+    u = np.minimum(contacts.speeds(), 0.0)
+    weight = u * u / contacts.rows.diag
+    total = np.bincount(label, weight)
+    mean = np.bincount(label, weight * contacts.restitution)
+    plain = np.bincount(label, contacts.restitution) / np.bincount(label)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        value = np.where(total > 0.0, mean / total, plain)
+    return np.clip(value, 0.0, 1.0)[label]
+
+
+def used_restitutions(world: World) -> Floats:
+    """Restitutions of all pairs of materials that can meet."""
+    bodies = np.unique(world.material[world.free])
+    others = np.unique(np.concatenate([world.material, world.wall_material]))
+    return world.restitution[np.ix_(bodies, others)].ravel()

@@ -1,0 +1,130 @@
+"""The drift-safe step: impacts through the law, lasting contact through an inelastic frictional solve.
+
+Impact-only stepping sinks where bodies rest, because gravity acts after the impulses. Here a contact that approaches
+slower than gravity alone would make it in two steps is at rest: it gets the impulse that keeps
+`gap >= 0` at the end of the step, with Coulomb friction and no restitution.
+
+It never adds energy. With `p` the impulses of the resting solve, `v1 = v + h g + p` and `q1 = q + h v1`, the energy
+changes by `p . v1 - |p - h g|^2 / 2` (mass 1, uniform gravity g); friction opposes slip, and `u1 <= 0` wherever a
+normal impulse acts, because no gap asks for a speed of separation. What overlap there is (rounding, curvature,
+a start that was tight) is moved out afterwards, and paid for with kinetic energy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+
+from ..contact.contact_set import ContactSet
+from ..impact.assemble import whitened
+from ..impact.contacts import Contacts, Impulses
+from ..solvers.rows import Floats
+from ..world import State
+from .flight import accelerations, fly, landed, prescribed
+from .push_out import push_out
+from .resting import Resting
+from .stepper import Stepper
+
+MARGIN = 1e-2  # how near, in parts of the smallest body, contacts are taken into the resting solve
+ROUNDS = 8  # impacts may lead to more impacts within a step; after so many rounds the rest is stopped
+
+
+class DriftSafe(Stepper):
+    """Impacts first, in rounds until none is left; then resting contact; then the move."""
+
+    name: ClassVar[str] = "drift_safe"
+    title: ClassVar[str] = "impacts through the law, resting contact without drift"
+
+    def __init__(self, *arguments) -> None:
+        super().__init__(*arguments)
+        self.margin = MARGIN * self.world.feature
+        self.resting_solve = Resting(self.world)
+
+    def memory(self) -> dict[str, np.ndarray]:
+        return self.resting_solve.memory()
+
+    def remember(self, memory: dict[str, np.ndarray]) -> None:
+        self.resting_solve.remember(memory)
+
+    def step(self, state: State) -> State:
+        self._clear()
+        start = prescribed(self.world, state, self.h)
+        slow = self._resting_speed(start)
+        start, end, found, contacts = self._impacts(start, slow)
+        end = self._rest(start, end, found, contacts, slow)
+        number = state.step + 1
+        end = landed(self.world, end, number * self.h, number)
+        self.report(end)
+        return end
+
+    def _resting_speed(self, state: State) -> float:
+        """Approach up to this speed is rest: what free fall gains in two steps."""
+        pull = accelerations(self.world, state)
+        size = np.hypot(*self.world.gravity) if pull is None else np.hypot(pull[:, 0], pull[:, 1]).max(initial=0.0)
+        return max(2.0 * self.h * float(size), self.noise(state))
+
+    def _impacts(self, start: State, slow: float) -> tuple[State, State, ContactSet, Contacts | None]:
+        """The law on all contacts that the step would close, again while its answer closes others."""
+        while True:
+            end = self._timed("move", fly, self.world, start, self.h)
+            found = self.find(start, end, self.margin)
+            if not found.count:
+                return start, end, found, None
+            if self.rounds == 0:
+                self.saw(found)
+            contacts = self.assemble(start, found)
+            closing = found.predicted <= self.touch
+            if self.rounds == ROUNDS or not (closing & (contacts.speeds() < -slow)).any():
+                return start, end, found, contacts
+            self.rounds += 1
+            if closing.all():
+                start = self.collide(start, found, contacts)
+            else:
+                chosen = found.take(closing)
+                start = self.collide(start, chosen, self.assemble(start, chosen))
+
+    def _rest(self, start: State, end: State, found: ContactSet, contacts: Contacts | None, slow: float) -> State:
+        """Stops what rests, and moves; bodies that nothing holds keep their free flight."""
+        if contacts is None:
+            return end
+        # Fast approach that does not close in this step is left to the law of the next one.
+        waiting = (contacts.speeds() < -slow) & (found.predicted > self.touch)
+        if waiting.all():
+            return end
+        if waiting.any():
+            found = found.take(~waiting)
+            contacts = self.assemble(start, found)
+        # Speed of approach that closes no gap: from the true gap at the predicted place, so that turning counts.
+        mean = contacts.speeds(whitened(self.world, 0.5 * (start.velocity + end.velocity)))
+        slack = np.maximum(found.predicted / self.h - mean, 0.0)
+        falling = self._falling(start, end)
+        contacts = contacts.moving(whitened(self.world, falling))
+        impulses = self._timed("rest", self.resting_solve, contacts, found, slack)
+        if impulses is None:
+            return self._timed("rest", push_out, self.world, end, found, contacts)
+        self.resting = found.count
+        self.certificate = max(self.certificate, impulses.certificate)
+        self.pushes.append((found, impulses))
+        held = self._held(found, impulses)
+        velocity = np.where(held[:, None], self.pushed(replace(start, velocity=falling), contacts, impulses), end.velocity)
+        position = np.where(held[:, None], start.position + self.h * velocity[:, :2], end.position)
+        angle = end.angle
+        if velocity.shape[1] == 3:
+            angle = np.where(held, start.angle + self.h * velocity[:, 2], end.angle)
+        end = replace(end, position=position, angle=angle, velocity=velocity)
+        return self._timed("rest", push_out, self.world, end, found, contacts)
+
+    def _falling(self, start: State, end: State) -> Floats:
+        """Velocities at the end of the step if nothing held: those of free flight, with the pull of its start."""
+        pull = accelerations(self.world, start)
+        return end.velocity if pull is None else start.velocity + self.h * pull
+
+    def _held(self, found: ContactSet, impulses: Impulses) -> np.ndarray:
+        held = np.zeros(self.world.count, np.bool_)
+        active = impulses.normal > 0.0
+        held[found.first[active]] = True
+        second = found.second[active]
+        held[second[second >= 0]] = True
+        return held & self.world.free

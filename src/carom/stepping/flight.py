@@ -1,0 +1,124 @@
+"""Free flight: Verlet, exact for uniform gravity; angles turn at constant spin, exactly."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numba import njit
+
+from ..contact.images import wrapped
+from ..errors import ProblemError
+from ..solvers.rows import Floats
+from ..world import State, World
+
+
+def fly(world: World, state: State, step: float) -> State:
+    """The state a time `step` later if nothing touches: `q += h v + h^2 a / 2`, `v += h (a0 + a1) / 2`."""
+    accelerate = accelerations(world, state)
+    if accelerate is None:
+        q, angle, v = _fly_uniform(state.position, state.angle, state.velocity, world.gravity, world.free, step)
+        after = State(state.time + step, state.step, q, angle, v)
+    else:
+        after = _fly_in_field(world, state, accelerate, step)
+    return _place_scripted(world, after)
+
+
+def accelerations(world: World, state: State) -> Floats | None:
+    """Acceleration of every body, (n, d); None if it is gravity alone."""
+    if world.force is None:
+        return None
+    force = np.asarray(world.force(state.time, state.position, state.velocity), dtype=np.float64)
+    n, d = state.velocity.shape
+    if force.shape not in ((n, 2), (n, d)) or not np.isfinite(force).all():
+        raise ProblemError("force", f"an array of shape {force.shape}", f"finite forces of shape ({n}, 2) or ({n}, {d})")
+    out = np.zeros((n, d))
+    out[:, : force.shape[1]] = force * world.root[:, : force.shape[1]] ** 2
+    out[world.free, :2] += world.gravity
+    return out
+
+
+def prescribed(world: World, state: State, step: float) -> State:
+    """The state with the velocities that bodies on a motion have during the step from here."""
+    if not world.motions:
+        return state
+    velocity = state.velocity.copy()
+    for body, motion in world.motions:
+        place0, turn0 = _posed(world, body, motion, state.time)
+        place1, turn1 = _posed(world, body, motion, state.time + step)
+        velocity[body, :2] = (place1 - place0) / step
+        if velocity.shape[1] == 3:
+            velocity[body, 2] = (turn1 - turn0) / step
+    return replace(state, velocity=velocity)
+
+
+def landed(world: World, state: State, time: float, number: int) -> State:
+    """The state at the end of a step: its time and number, periodic sides wrapped."""
+    position, velocity = state.position, state.velocity
+    if world.periodic is not None:
+        position, velocity = wrapped(world.periodic, position, velocity, time)
+    return State(time, number, position, state.angle, velocity)
+
+
+def _posed(world: World, body, motion, time: float) -> tuple[Floats, Floats]:
+    dx, dy, turn = motion.pose(time)
+    place = world.home[body, :2]
+    if motion.about is not None:
+        about = np.asarray(motion.about, dtype=np.float64)
+        arm = place - about
+        cos, sin = np.cos(turn), np.sin(turn)
+        place = about + np.stack([cos * arm[:, 0] - sin * arm[:, 1], sin * arm[:, 0] + cos * arm[:, 1]], axis=1)
+    return place + np.array([dx, dy]), world.home[body, 2] + turn
+
+
+def _place_scripted(world: World, state: State) -> State:
+    """Puts bodies on a motion exactly where it wants them."""
+    for body, motion in world.motions:
+        state.position[body], state.angle[body] = _posed(world, body, motion, state.time)
+    return state
+
+
+def _fly_in_field(world: World, state: State, a0: Floats, h: float) -> State:
+    position = state.position + h * state.velocity[:, :2] + 0.5 * h * h * a0[:, :2]
+    angle = state.angle
+    if a0.shape[1] == 3:
+        angle = angle + h * state.velocity[:, 2] + 0.5 * h * h * a0[:, 2]
+    guess = State(state.time + h, state.step, position, angle, state.velocity + h * a0)
+    a1 = accelerations(world, guess)
+    return replace(guess, velocity=state.velocity + 0.5 * h * (a0 + a1))
+
+
+@njit(cache=True, nogil=True)
+def _fly_uniform(position, angle, velocity, gravity, free, h):
+    n, d = velocity.shape
+    q, turned, v = np.empty((n, 2)), angle.copy(), np.empty((n, d))
+    for i in range(n):
+        for k in range(2):
+            a = gravity[k] if free[i] else 0.0
+            # The mean velocity first: where it is zero by symmetry, so is the step, without rounding.
+            q[i, k] = position[i, k] + h * (velocity[i, k] + 0.5 * h * a)
+            v[i, k] = velocity[i, k] + h * a
+        if d == 3:
+            turned[i] += h * velocity[i, 2]
+            v[i, 2] = velocity[i, 2]
+    return q, turned, v
+
+
+@njit(cache=True, nogil=True)
+def totals(mass, inertia, free, gravity, position, velocity):
+    """Kinetic and potential energy, momentum and angular momentum about the origin, of the free bodies."""
+    kinetic, potential, px, py, spin = 0.0, 0.0, 0.0, 0.0, 0.0
+    d = velocity.shape[1]
+    for i in range(len(mass)):
+        if not free[i]:
+            continue
+        x, y, vx, vy = position[i, 0], position[i, 1], velocity[i, 0], velocity[i, 1]
+        kinetic += 0.5 * mass[i] * (vx * vx + vy * vy)
+        potential -= mass[i] * (gravity[0] * x + gravity[1] * y)
+        px += mass[i] * vx
+        py += mass[i] * vy
+        spin += mass[i] * (x * vy - y * vx)
+        if d == 3:
+            kinetic += 0.5 * inertia[i] * velocity[i, 2] * velocity[i, 2]
+            spin += inertia[i] * velocity[i, 2]
+    return kinetic, potential, px, py, spin

@@ -1,0 +1,121 @@
+"""What all steppers share: the world, the law, the clock for each phase, and the row that a step reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from time import perf_counter
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..contact.contact_set import ContactSet
+from ..contact.find import find_contacts
+from ..contact.walls import walls_at
+from ..impact.assemble import assemble, unwhitened
+from ..impact.contacts import Contacts, Impulses
+from ..solvers.rows import Floats
+from ..world import State, World
+from .collision import NOISE, Collision
+from .flight import totals
+from .report import PHASES, STATUSES, ContactImpulses
+
+TOUCH = 1e-9  # gaps below this part of the smallest body count as touching
+
+
+class Stepper:
+    """Base of the steppers. `step` takes a state to the next; `row` and `impulses` tell about the last step."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+
+    def __init__(self, world: World, collision: Collision, step: float) -> None:
+        self.world, self.collision, self.h = world, collision, step
+        self.touch = TOUCH * world.feature
+        self.row: tuple[Any, ...] = ()
+        self.pushes: list[tuple[ContactSet, Impulses]] = []
+        self._clear()
+
+    def step(self, state: State) -> State:
+        raise NotImplementedError(f"{type(self).__name__} must define step(state)")
+
+    def memory(self) -> dict[str, np.ndarray]:
+        """What the next step needs besides the state: goes into checkpoints."""
+        return {}
+
+    def remember(self, memory: dict[str, np.ndarray]) -> None:
+        """Takes up a memory from a checkpoint."""
+
+    # -- the stages that steppers are made of ---------------------------------------------------------------------
+
+    def find(self, before: State, after: State, margin: float) -> ContactSet:
+        return self._timed("detect", find_contacts, self.world, before, after, margin)
+
+    def assemble(self, state: State, found: ContactSet) -> Contacts:
+        walls = walls_at(self.world, state.time, self.h)[0]
+        return self._timed("assemble", assemble, self.world, state, found, walls)
+
+    def collide(self, state: State, found: ContactSet, contacts: Contacts) -> State:
+        """The state with the velocities after impact under the law."""
+        result = self._timed("impact", self.collision.resolve, contacts)
+        self.contacts += found.count
+        self.iterations += result.iterations
+        self.certificate = max(self.certificate, result.certificate)
+        self.status = max(self.status, STATUSES.index(result.status))
+        self.pushes.append((found, result))
+        return replace(state, velocity=self.pushed(state, contacts, result))
+
+    def pushed(self, state: State, contacts: Contacts, result: Impulses) -> Floats:
+        return unwhitened(self.world, contacts.after(result.normal, result.tangent), state.velocity)
+
+    def noise(self, state: State) -> float:
+        """Approach speeds that are rounding."""
+        return NOISE * float(np.abs(state.velocity[:, :2]).max(initial=0.0))
+
+    # -- the report ------------------------------------------------------------------------------------------------
+
+    def _clear(self) -> None:
+        self.contacts = self.resting = self.iterations = self.status = self.rounds = 0
+        self.certificate, self.overlap = 0.0, 0.0
+        self.seconds = dict.fromkeys(PHASES, 0.0)
+        self.pushes.clear()
+
+    def saw(self, found: ContactSet) -> None:
+        if found.count:
+            self.overlap = max(self.overlap, -float(found.gap.min()))
+
+    def _timed(self, phase: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        start = perf_counter()
+        out = function(*arguments)
+        self.seconds[phase] += perf_counter() - start
+        return out
+
+    def report(self, state: State) -> None:
+        w = self.world
+        sums = totals(w.mass, w.inertia, w.free, w.gravity, state.position, state.velocity)
+        self.row = (
+            state.step,
+            state.time,
+            self.contacts,
+            self.resting,
+            self.iterations,
+            self.certificate,
+            self.status,
+            self.rounds,
+            self.overlap,
+            *sums,
+            *self.seconds.values(),
+        )
+
+    def impulses(self) -> ContactImpulses:
+        """All impulses of the last step, those of zero left out."""
+        parts = []
+        for found, result in self.pushes:
+            tangent = np.zeros(found.count) if result.tangent is None else result.tangent[:, 0]
+            kept = (result.normal != 0.0) | (tangent != 0.0)
+            geometry = (found.first[kept], found.second[kept], found.point[kept], found.normal[kept])
+            parts.append((*geometry, result.normal[kept], tangent[kept]))
+        if not parts:
+            none = np.empty(0, np.int64)
+            parts = [(none, none, np.empty((0, 2)), np.empty((0, 2)), np.empty(0), np.empty(0))]
+        return ContactImpulses(*(np.concatenate(columns) for columns in zip(*parts)))

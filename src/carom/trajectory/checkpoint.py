@@ -1,0 +1,154 @@
+"""Checkpoints: the exact state and the stepper's memory, in two slots that take turns.
+
+A slot has its place in the file once and for all, and the one that is not current may be overwritten at once: so a
+checkpoint of a million bodies is written once, and neither kept in memory nor written to the journal.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from ..world import State
+from .safe_file import SafeFile
+
+Memory = dict[str, NDArray[Any]]
+ALIGNMENT = 64  # of arrays inside the memory's bytes
+RECORD = np.dtype(
+    [
+        ("serial", np.int64),  # 1, 2, 3 ...; the slot with the larger one is current
+        ("step", np.int64),
+        ("time", np.float64),
+        ("frames", np.int64),  # rows of the tables at this instant
+        ("steps", np.int64),
+        ("memory", np.int64),  # bytes in use
+        ("memory_crc", np.int64),
+        ("state_hash", "S64"),
+    ]
+)
+
+
+def state_hash(state: State) -> str:
+    """SHA-256 over step, positions, angles and velocities, bit for bit. Equal runs have equal hashes."""
+    digest = hashlib.sha256(int(state.step).to_bytes(8, "little", signed=True))
+    for array in (state.position, state.angle, state.velocity):
+        digest.update(np.ascontiguousarray(array, dtype="<f8").data)
+    return digest.hexdigest()
+
+
+class Checkpoints:
+    """The group /checkpoint of a file that is being written."""
+
+    def __init__(self, group: h5py.Group, safe: SafeFile) -> None:
+        self.group, self._safe = group, safe
+        self._current = int(np.argmax(group["record"]["serial"]))
+        for slot in ("0", "1"):
+            for dataset in group[slot].values():
+                self._allow(dataset, now=True)
+
+    @staticmethod
+    def create(group: h5py.Group, state: State) -> None:
+        group.create_dataset("record", data=np.zeros(2, RECORD))
+        for slot in ("0", "1"):
+            target = group.create_group(slot)
+            for name in ("position", "angle", "velocity"):
+                _contiguous(target, name, getattr(state, name).shape, np.float64)
+            _contiguous(target, "memory", (ALIGNMENT,), np.uint8)
+
+    def save(self, state: State, memory: Mapping[str, NDArray[Any]], frames: int, steps: int, digest: str) -> None:
+        """Writes to the slot that is not current; a commit, and then `settle`, make it the current one."""
+        records = self.group["record"][()]
+        slot = 1 - self._current
+        target = self.group[str(slot)]
+        for name in ("position", "angle", "velocity"):
+            target[name].write_direct(np.ascontiguousarray(getattr(state, name), dtype=np.float64))
+        packed = pack_memory(memory)
+        self._room(target, len(packed))[: len(packed)] = packed
+        records[slot] = (
+            records["serial"].max() + 1,
+            state.step,
+            state.time,
+            frames,
+            steps,
+            len(packed),
+            zlib.crc32(packed.data),
+            digest.encode(),
+        )
+        self.group["record"][...] = records
+
+    def settle(self) -> None:
+        self._current = 1 - self._current
+
+    def _room(self, target: h5py.Group, count: int) -> h5py.Dataset:
+        """The slot's memory, made larger if need be; a quarter more than asked, so that this is rare."""
+        dataset = target["memory"]
+        if count > dataset.size:
+            self._safe.disallow(dataset.id.get_offset())
+            del target["memory"]
+            dataset = _contiguous(target, "memory", (count + count // 4,), np.uint8)
+            self._allow(dataset)
+        return dataset
+
+    def _allow(self, dataset: h5py.Dataset, now: bool = False) -> None:
+        start = dataset.id.get_offset()
+        if start is not None:
+            self._safe.allow(start, start + dataset.nbytes, now)
+
+
+def load(group: h5py.Group) -> tuple[State, Memory, Any]:
+    """State, memory and record of the current checkpoint. Raises ValueError if its bytes are not what was written."""
+    records = group["record"][()]
+    slot = int(np.argmax(records["serial"]))
+    record, source = records[slot], group[str(slot)]
+    arrays = [source[name][()] for name in ("position", "angle", "velocity")]
+    state = State(float(record["time"]), int(record["step"]), *arrays)
+    packed = source["memory"][: int(record["memory"])]
+    if state_hash(state).encode() != record["state_hash"] or zlib.crc32(packed.data) != record["memory_crc"]:
+        raise ValueError("the checkpoint is not what was written")
+    return state, unpack_memory(packed), record
+
+
+def pack_memory(memory: Mapping[str, NDArray[Any]]) -> NDArray[np.uint8]:
+    """Length of a JSON index, the index, then the arrays one after the other, each at a multiple of ALIGNMENT."""
+    index, parts, at = {}, [], 0
+    for name, value in memory.items():
+        array = np.ascontiguousarray(value)
+        index[name] = {"dtype": array.dtype.str, "shape": list(np.shape(value)), "at": at}
+        parts.append((at, array))
+        at += -(-array.nbytes // ALIGNMENT) * ALIGNMENT
+    text = json.dumps(index).encode()
+    first = -(-(8 + len(text)) // ALIGNMENT) * ALIGNMENT
+    packed = np.zeros(first + at, np.uint8)
+    packed[:8] = np.frombuffer(len(text).to_bytes(8, "little"), np.uint8)
+    packed[8 : 8 + len(text)] = np.frombuffer(text, np.uint8)
+    for start, array in parts:
+        packed[first + start : first + start + array.nbytes] = array.reshape(-1).view(np.uint8)
+    return packed
+
+
+def unpack_memory(packed: NDArray[np.uint8]) -> Memory:
+    length = int.from_bytes(packed[:8].tobytes(), "little")
+    first = -(-(8 + length) // ALIGNMENT) * ALIGNMENT
+    out: Memory = {}
+    for name, entry in json.loads(packed[8 : 8 + length].tobytes()).items():
+        dtype, start = np.dtype(entry["dtype"]), first + entry["at"]
+        count = int(np.prod(entry["shape"], dtype=np.int64)) * dtype.itemsize
+        out[name] = packed[start : start + count].copy().view(dtype).reshape(entry["shape"])
+    return out
+
+
+def _contiguous(group: h5py.Group, name: str, shape: tuple[int, ...], dtype: Any) -> h5py.Dataset:
+    """A dataset that has its place in the file from now on."""
+    how = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    how.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+    how.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+    space, kind = h5py.h5s.create_simple(shape), h5py.h5t.py_create(np.dtype(dtype))
+    h5py.h5d.create(group.id, name.encode(), kind, space, how)
+    return group[name]

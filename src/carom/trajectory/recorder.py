@@ -1,0 +1,241 @@
+"""Writing a run to its file while it goes on, and taking it up again after it was stopped."""
+
+from __future__ import annotations
+
+import io
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ProblemError
+from ..scene.model import Scene
+from ..settings import Settings
+from ..stepping.report import ContactImpulses
+from ..world import State, World
+from .checkpoint import Checkpoints, Memory, load, state_hash
+from .file_locks import in_use, try_alone
+from .interrupts import uninterrupted
+from .layout import HASH, IMPULSES, read_scene, read_settings, wall_poses, write_header
+from .opening import check_bytes, open_to_write, problem, reading
+from .safe_file import SafeFile, journal_of, recover
+from .series import Series
+
+if TYPE_CHECKING:
+    from .reader import Trajectory
+
+
+class Recorder:
+    """One run's file. Only `checkpoint` and `finish` change what a reader, or a resumed run, will find.
+
+    Between two checkpoints the file on disk stays as the last one left it, whatever happens to the process.
+    """
+
+    def __init__(self, safe: SafeFile, file: h5py.File, path: Path | None, world: World | None) -> None:
+        self.path, self._safe, self._file, self._world = path, safe, file, world
+        frames = file["frames"]
+        self._frames = {name: Series(frames[name]) for name in frames}
+        self._steps = Series(file["steps"])
+        self._impulses = {name: Series(data) for name, data in file["impulses"].items()} if "impulses" in file else {}
+        self._checkpoints = Checkpoints(file["checkpoint"], safe)
+        self._open = True
+        self._unnamed = self._overwrite = False
+
+    # ---- beginning
+
+    @classmethod
+    def create(
+        cls,
+        path: str | Path | None,
+        scene: Scene,
+        world: World,
+        state: State,
+        settings: Settings,
+        overwrite: bool = False,
+    ) -> Recorder:
+        """Starts a file, or one in memory (None). It gets its name, and replaces an older one, at the first checkpoint.
+
+        Until then it stands beside it as `path`.part: a run that fails at once harms nothing.
+        """
+        if path is None:
+            safe, target = SafeFile(io.BytesIO(), 0, None), None
+        else:
+            target = Path(path)
+            check_target(target, overwrite)
+            safe = _part_of(target)
+        file = h5py.File(safe, "w", libver="earliest")
+        try:
+            write_header(file, scene, world, state, settings)
+            recorder = cls(safe, file, target, world)
+        except BaseException:
+            safe.drop()
+            file.close()
+            _discard(safe)
+            raise
+        recorder._unnamed, recorder._overwrite = target is not None, overwrite
+        return recorder
+
+    def _give_name(self) -> None:
+        assert self.path is not None
+        check_target(self.path, self._overwrite)  # again: another run may have been faster
+        recover(self.path)  # an older file's journal must not be applied to the new one
+        journal_of(self.path).unlink(missing_ok=True)
+        self._safe.move(self.path)
+        self._unnamed = False
+
+    @classmethod
+    def resume(cls, path: str | Path, scene: Scene | None = None) -> Resumed:
+        """Goes on after the last checkpoint of a run that was stopped, by whatever.
+
+        `scene` is needed only if the scene has parts that no file can hold (forces and motions in Python).
+        """
+        target = Path(path)
+        check_bytes(target)
+        safe, file = open_to_write(target)
+        try:
+            if file.attrs.get("finished", 0):
+                raise problem(target, "this run is finished: nothing is left to resume; `carom info` shows it")
+            with reading(target):
+                resumed = cls._taken_up(safe, file, target, scene)
+        except BaseException:
+            safe.drop()
+            file.close()
+            safe.close()
+            raise
+        return resumed
+
+    @classmethod
+    def _taken_up(cls, safe: SafeFile, file: h5py.File, path: Path, scene: Scene | None) -> Resumed:
+        from ..build import build
+
+        settings, whole = read_settings(file), read_scene(file, scene)
+        state, memory, record = load(file["checkpoint"])
+        for name, count in (("steps", record["steps"]), ("frames/step", record["frames"])):
+            if file[name].shape[0] != count:
+                raise ValueError(f"{name} has {file[name].shape[0]} rows, its checkpoint says {count}")
+        # Only moving boundaries need the world here, for their poses.
+        world = build(whole, check_overlap=False)[0] if "wall_pose" in file["frames"] else None
+        return Resumed(cls(safe, file, path, world), whole, settings, state, memory)
+
+    # ---- recording
+
+    def frame(self, state: State, impulses: ContactImpulses | None = None) -> None:
+        """Adds a frame. With impulses in the settings, `impulses` are those of the step that led here."""
+        for name in ("step", "time", "position", "angle", "velocity"):
+            self._frames[name].append(getattr(state, name))
+        if "wall_pose" in self._frames:
+            assert self._world is not None
+            self._frames["wall_pose"].append(wall_poses(self._world, state.time))
+        if self._impulses:
+            for name in IMPULSES if impulses is not None else ():
+                self._impulses[name].extend(getattr(impulses, name))
+            self._impulses["ptr"].append(self._impulses["first"].count)
+
+    def step(self, row: Any) -> None:
+        """Adds a row, or an array of rows, to the table of steps (`stepping.report.STEP`)."""
+        if isinstance(row, np.ndarray) and row.ndim:
+            self._steps.extend(row)
+        else:
+            self._steps.append(row)
+
+    def checkpoint(self, state: State, memory: Memory) -> None:
+        """Makes all that was recorded so far safe. A run that is killed later goes on from here."""
+        with uninterrupted():
+            self._save(state, memory)
+            self._file.flush()
+            self._commit()
+
+    def _save(self, state: State, memory: Memory) -> None:
+        for series in (*self._frames.values(), *self._impulses.values(), self._steps):
+            series.flush()
+        self._checkpoints.save(state, memory, self._frames["step"].count, self._steps.count, state_hash(state))
+
+    def _commit(self) -> None:
+        self._safe.commit()
+        self._checkpoints.settle()
+        if self._unnamed:
+            self._give_name()
+
+    # ---- ending
+
+    def finish(self, state: State) -> Trajectory:
+        """Completes the file with the last state, and opens it for reading."""
+        from .reader import Trajectory
+
+        with uninterrupted():
+            self._save(state, {})
+            self._file.attrs.modify("state_hash", np.array(state_hash(state).encode(), HASH))
+            self._file.attrs.modify("finished", np.int8(1))
+            self._close()
+            self._commit()
+            self._safe.close()
+        memory = self._safe.raw
+        return Trajectory(memory if isinstance(memory, io.BytesIO) else Path(self.path or ""))
+
+    def abort(self) -> None:
+        """Closes the file as the last checkpoint left it, to be resumed; without a checkpoint there is no file."""
+        if self._open:
+            self._safe.drop()
+            self._close()
+            if self._unnamed:
+                _discard(self._safe)
+            self._safe.close()
+
+    def _close(self) -> None:
+        self._open = False
+        self._file.close()
+
+    def __enter__(self) -> Recorder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.abort()
+
+
+@dataclass(frozen=True, eq=False)
+class Resumed:
+    """A run that was stopped, where it goes on."""
+
+    recorder: Recorder
+    scene: Scene
+    settings: Settings
+    state: State
+    memory: dict[str, NDArray[Any]]
+
+
+def check_target(path: Path, overwrite: bool) -> None:
+    """Whether a new run may write here. Touches nothing."""
+    if path.is_dir():
+        raise ProblemError("output", str(path), "the name of a file, not of a folder")
+    if not path.parent.is_dir():
+        raise ProblemError("output", str(path), f"a file in a folder that exists ({path.parent} does not)")
+    if not os.access(path.parent, os.W_OK):
+        raise ProblemError("output", str(path), f"a file in a folder that may be written ({path.parent} may not)")
+    if not path.exists():
+        return
+    if not overwrite:
+        raise ProblemError("output", str(path), "a file that does not exist yet, or overwrite=True (--overwrite)")
+    if in_use(path):
+        raise ProblemError("output", str(path), "a file that no other run is writing and no other program has open")
+
+
+def _part_of(path: Path) -> SafeFile:
+    """A new file beside `path`, under another name."""
+    part = path.with_name(path.name + ".part")
+    # Opened without being emptied: it may belong to another run, which has not given it its name yet.
+    raw = io.FileIO(str(part), "w+b", opener=lambda name, flags: os.open(name, flags & ~os.O_TRUNC, 0o666))
+    if not try_alone(raw):
+        raw.close()
+        raise ProblemError("output", str(path), "a file that no other run is starting to write")
+    raw.truncate(0)
+    return SafeFile(raw, 0, journal_of(part))
+
+
+def _discard(safe: SafeFile) -> None:
+    safe.close()
+    if isinstance(safe.raw, io.FileIO):
+        Path(str(safe.raw.name)).unlink(missing_ok=True)
