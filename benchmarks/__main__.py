@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numba
 import numpy as np
 
-from . import cone_data, overhead, qce_scaling, small_islands, threads
+from . import cone_data, detection, overhead, qce_scaling, small_islands, threads, worlds
 from .report import Row, table
 
 BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
@@ -18,6 +18,11 @@ BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
     "qce_scaling": qce_scaling.run,
     "overhead": overhead.run,
     "threads": threads.run,
+    "detection": detection.run,
+    "drop_10k": worlds.run_drop_10k,
+    "drop_100k": worlds.run_drop_100k,
+    "gas": worlds.run_gas,
+    "drop_1m": worlds.run_drop_1m,
 }
 
 
@@ -27,7 +32,7 @@ def main(names: list[str]) -> int:
         print(f"unknown benchmark {unknown[0]!r}: one of {', '.join(BENCHMARKS)}", file=sys.stderr)
         return 2
     print(f"Python {platform.python_version()}, numpy {np.__version__}, numba {numba.__version__}")
-    print("One thread except for `threads`; ratios compare two things in the same run.\n")
+    print("One thread except for `threads`, `detection`; ratios compare two things in the same run.\n")
     rows: list[Row] = []
     for name in names or BENCHMARKS:
         print(f"-- {name}: {BENCHMARKS[name].__module__}", flush=True)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .contact.find import find_contacts
 from .contact.polygons import half_width
-from .contact.walls import disc_gap
 from .errors import ProblemError
 from .scene.boundaries import KINDS as BOUNDARY_KINDS
 from .scene.boundaries import Box, Drum, HalfPlane, Segment
@@ -25,7 +23,9 @@ OVERLAP = 1e-4  # start overlap beyond this part of the smaller body is refused;
 def build(scene: Scene, check_overlap: bool = True) -> tuple[World, State]:
     """The world of a scene, and its state at time 0. Raises ProblemError for what cannot be run."""
     if not isinstance(scene, Scene):
-        raise ProblemError("scene", type(scene).__name__, "a Scene (from carom.scenes, carom.load_scene or carom.Scene)")
+        raise ProblemError(
+            "scene", type(scene).__name__, "a Scene (from carom.scenes, carom.load_scene or carom.Scene)"
+        )
     if not scene.bodies or scene.count == 0:
         raise ProblemError("bodies", "none", "at least one body")
     _check_settings(scene)
@@ -243,7 +243,9 @@ def _walls(scene: Scene, names: list[str]) -> tuple[Walls, Ints, list[Motion]]:
             motions.append(given.motion)
     w = len(kind)
     vectors = [np.array(rows, dtype=np.float64).reshape(w, 2) for rows in (a, b, centre)]
-    walls = Walls(np.array(kind, np.int8), vectors[0], vectors[1], np.array(radius, np.float64), vectors[2], np.zeros((w, 3)))
+    walls = Walls(
+        np.array(kind, np.int8), vectors[0], vectors[1], np.array(radius, np.float64), vectors[2], np.zeros((w, 3))
+    )
     return walls, np.array(material, np.int64), motions
 
 
@@ -252,7 +254,9 @@ def check_start(scene: Scene, world: World, state: State) -> None:
     if world.periodic is not None:
         _check_periodic(world, state)
     found = find_contacts(world, state, state, 0.0)
-    size = np.minimum(_half_size(world, found.first), np.where(found.second >= 0, _half_size(world, found.second), np.inf))
+    size = np.minimum(
+        _half_size(world, found.first), np.where(found.second >= 0, _half_size(world, found.second), np.inf)
+    )
     deep = np.flatnonzero(found.gap < -OVERLAP * size)
     if not len(deep):
         return
@@ -281,7 +285,9 @@ def _check_periodic(world: World, state: State) -> None:
         q = state.position[:, axis]
         bad = np.flatnonzero((q < side[0]) | (q > side[1]))
         if len(bad):
-            raise ProblemError(f"position of body {bad[0]}", float(q[bad[0]]), f"{name} within the periodic sides {side}")
+            raise ProblemError(
+                f"position of body {bad[0]}", float(q[bad[0]]), f"{name} within the periodic sides {side}"
+            )
 
 
 def _half_size(world: World, body: Ints) -> Floats:
@@ -297,4 +303,6 @@ def _who(scene: Scene, world: World, body: int) -> str:
 
 
 def _kind(world: World, wall: int) -> str:
-    return {PLANE: "half-plane", INSIDE: "drum", OUTSIDE: "drum, outside", SEGMENT: "segment"}[int(world.walls.kind[wall])]
+    return {PLANE: "half-plane", INSIDE: "drum", OUTSIDE: "drum, outside", SEGMENT: "segment"}[
+        int(world.walls.kind[wall])
+    ]

@@ -79,7 +79,9 @@ def simulate(
 
     world, state = build(scene)
     chosen = laws.make(law if law is not None else scene.law)
-    settings = _settings(scene, chosen, duration, step, stepper, restitution_model, friction_model, frame_rate, impulses)
+    settings = _settings(
+        scene, chosen, duration, step, stepper, restitution_model, friction_model, frame_rate, impulses
+    )
     engine = _engine(world, scene, chosen, settings)
     with _threads(threads):
         path = None if output is None else fspath(output)
@@ -164,9 +166,7 @@ def _positive(name: str, value: Any) -> float:
 
 
 def _engine(world: World, scene: Scene, law: Law, settings: Settings) -> Stepper:
-    collision = Collision(
-        law, settings.restitution_model, settings.friction_model, scene.mixed_restitution == "blend"
-    )
+    collision = Collision(law, settings.restitution_model, settings.friction_model, scene.mixed_restitution == "blend")
     collision.check(world)
     return stepping.make(settings.stepper, world, collision, settings.step)
 

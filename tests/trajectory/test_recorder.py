@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import signal
 from dataclasses import replace
@@ -15,7 +16,7 @@ from carom import ProblemError
 from carom.scene import Bodies, Disc, HalfPlane, Scene
 from carom.scene.motion import Scripted
 from carom.stepping.report import STEP
-from carom.trajectory import Recorder, Trajectory, state_hash
+from carom.trajectory import Recorder, Trajectory, safe_file, state_hash
 from carom.trajectory.checkpoint import pack_memory, unpack_memory
 from carom.trajectory.interrupts import stop_on_request, uninterrupted
 from carom.trajectory.series import CHUNK, Series
@@ -262,6 +263,28 @@ def test_the_hash_sees_every_part():
     ]
     assert len({state_hash(s) for s in (state, *changed)}) == 5
     assert state_hash(state) == state_hash(replace(state, time=2.0)), "the time follows from the step"
+
+
+@pytest.mark.parametrize("room", [0, 100, 5_000, 10_000, 20_000, 40_000])
+def test_a_full_disk_stops_the_run_and_keeps_the_file(tmp_path, monkeypatch, room):
+    path, left = tmp_path / "run.h5", [room]
+    recorder, fake = small.start(path)
+    write_all = safe_file.write_all
+
+    def limited(raw, at, view):
+        left[0] -= len(view)
+        if left[0] < 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write_all(raw, at, view)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(safe_file, "write_all", limited)
+        with pytest.raises(OSError, match="No space left"):
+            small.go(recorder, fake, small.STEPS, checkpoint_every=2)
+        recorder.abort()
+    assert not path.with_name("run.h5.journal.part").exists()
+    with small.resumed_run(path) as run, small.whole_run(None) as whole:
+        assert small.content(run) == small.content(whole)
 
 
 def test_ctrl_c_waits_for_the_end_of_a_write():

@@ -9,12 +9,20 @@ import typer
 
 from .. import __version__
 from .audit import audit
+from .check import check
+from .compare import compare
 from .demo import demo
 from .doctor import doctor
-from .errors import run
+from .errors import run as run_app
+from .info import info
 from .laws import laws
+from .new import new
+from .plot import plot
 from .resolve import resolve
+from .run import run
+from .scenes import scenes
 from .study import study
+from .validate import validate
 
 app = typer.Typer(
     name="carom",
@@ -42,14 +50,16 @@ def _top(
         typer.echo(context.get_help())
 
 
-app.command()(laws)
-app.command()(resolve)
-app.command()(audit)
-app.command()(study)
-app.command()(doctor)
-app.command()(demo)
+_IMPACT, _WORLDS, _MORE = "One impact", "Whole runs", "More"
+for panel, commands in (
+    (_WORLDS, (scenes, run, info, check, plot, compare, new, validate)),
+    (_IMPACT, (laws, resolve, audit)),
+    (_MORE, (study, demo, doctor)),
+):
+    for command in commands:
+        app.command(rich_help_panel=panel)(command)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point of the installed script."""
-    sys.exit(run(app, arguments))
+    sys.exit(run_app(app, arguments))

@@ -70,7 +70,9 @@ def neighbours(
         np.empty(n, np.bool_),
         np.empty(n, np.bool_),
     )
-    _each(lambda low, high: _gather(grid.order, before, after, radius, key, level, kind, free, bodies, low, high), edges)
+    _each(
+        lambda low, high: _gather(grid.order, before, after, radius, key, level, kind, free, bodies, low, high), edges
+    )
     found: dict[int, tuple[Ints, Ints, Floats, Floats, Floats, Ints, Ints]] = {}
 
     def search(low: int, high: int) -> None:

@@ -33,9 +33,7 @@ class Images:
         return len(self.owner)
 
 
-def make_images(
-    periodic: Periodic, after: Floats, radius: Floats, margin: float, time: float, step: float
-) -> Images:
+def make_images(periodic: Periodic, after: Floats, radius: Floats, margin: float, time: float, step: float) -> Images:
     """Copies for a step from `time` to `time + step`, for bodies that are at `after` at its end."""
     n = len(after)
     images = Images(np.arange(n), np.zeros((n, 2)), np.zeros((n, 2)), np.zeros((n, 2)), np.zeros((n, 2), np.int64))

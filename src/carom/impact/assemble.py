@@ -5,25 +5,56 @@ Nothing below knows shapes, nothing above knows rows.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 from numba import njit
 
 from ..contact.contact_set import ContactSet
-from ..solvers.rows import Floats, make_rows
+from ..solvers.rows import Floats, Ints, make_rows
 from ..world import State, Walls, World
 from .contacts import Contacts
 
+SPARSE = 8  # with fewer contacts than bodies by this factor, only touched bodies take part: a gas costs its contacts
 
-def assemble(world: World, state: State, found: ContactSet, walls: Walls, friction: bool = True) -> Contacts:
+
+@dataclass(frozen=True, eq=False)
+class Assembly:
+    """An impact of a world: the contacts as laws see them, and which bodies take part."""
+
+    world: World
+    contacts: Contacts
+    bodies: Ints | None  # those that take part, ascending; None for all
+
+    def whitened(self, velocity: Floats) -> Floats:
+        """`x = sqrt(M) v` of the bodies that take part, zero where nothing can change."""
+        if self.bodies is None:
+            return _whiten(velocity, self.world.root)
+        return _whiten(velocity[self.bodies], self.world.root[self.bodies])
+
+    def unwhitened(self, x: Floats, velocity: Floats) -> Floats:
+        """`v = x / sqrt(M)`; bodies and components that nothing can change keep `velocity`."""
+        if self.bodies is None:
+            return _unwhiten(x, self.world.root, velocity)
+        out = velocity.copy()
+        out[self.bodies] = _unwhiten(x, self.world.root[self.bodies], velocity[self.bodies])
+        return out
+
+    def moving(self, velocity: Floats) -> Assembly:
+        """The same contacts with another velocity before impact."""
+        return replace(self, contacts=self.contacts.moving(self.whitened(velocity)))
+
+
+def assemble(world: World, state: State, found: ContactSet, walls: Walls) -> Assembly:
     """Rows `u = n . (v_second - v_first)` at the contact points, whitened, with the coefficients of each pair.
 
     Bodies and boundaries that cannot be pushed have no entry in the rows: their speed is the boundary's.
     """
     restitution, mu = coefficients(world, found)
-    offset = np.zeros((found.count, 2)) if found.offset is None else found.offset
-    drift = np.zeros((found.count, 2)) if found.drift is None else found.drift
-    rubs = friction and bool(mu.any())
-    count = _row_pointers(found.first, found.second, world.free)
+    offset = np.zeros((1, 2)) if found.offset is None else found.offset
+    drift = np.zeros((1, 2)) if found.drift is None else found.drift
+    rubs = bool(mu.any())
+    ptr = _row_pointers(found.first, found.second, world.free)
     body, val, tangent, w, wt = _rows(
         found.first,
         found.second,
@@ -37,30 +68,23 @@ def assemble(world: World, state: State, found: ContactSet, walls: Walls, fricti
         world.root,
         walls.centre,
         walls.velocity,
-        count,
+        ptr,
         rubs,
     )
-    rows = make_rows(count, body, val, world.count)
-    tangents = make_rows(count, body, tangent, world.count) if rubs else None
-    return Contacts(
-        rows=rows,
-        velocity=whitened(world, state.velocity),
+    bodies, count = None, world.count
+    if SPARSE * found.count < world.count:
+        bodies, body = np.unique(body, return_inverse=True)
+        count = len(bodies)
+    contacts = Contacts(
+        rows=make_rows(ptr, body, val, count),
+        velocity=np.empty((0, 0)),
         boundary=w,
         restitution=restitution,
         friction=mu if rubs else np.zeros(found.count),
-        tangents=tangents,
+        tangents=make_rows(ptr, body, tangent, count) if rubs else None,
         tangent_boundary=wt if rubs else None,
     )
-
-
-def whitened(world: World, velocity: Floats) -> Floats:
-    """`x = sqrt(M) v`, zero where nothing can change."""
-    return _whiten(velocity, world.root)
-
-
-def unwhitened(world: World, x: Floats, velocity: Floats) -> Floats:
-    """`v = x / sqrt(M)`; components that nothing can change keep `velocity`."""
-    return _unwhiten(x, world.root, velocity)
+    return Assembly(world, contacts, bodies).moving(state.velocity)
 
 
 def coefficients(world: World, found: ContactSet) -> tuple[Floats, Floats]:
@@ -105,9 +129,12 @@ def _row_pointers(first, second, free):
 
 
 @njit(cache=True, nogil=True)
-def _rows(first, second, normal, point, offset, drift, position, velocity, free, root, centre, wall_velocity, ptr, rubs):
+def _rows(
+    first, second, normal, point, offset, drift, position, velocity, free, root, centre, wall_velocity, ptr, rubs
+):
     """Entries of all rows, of the tangent rows, and the speeds that no impulse can change."""
     m, d = len(first), velocity.shape[1]
+    imaged = len(offset) == m
     body = np.empty(ptr[-1], np.int64)
     val = np.empty((ptr[-1], d))
     tangent = np.empty((ptr[-1] if rubs else 0, d))
@@ -128,7 +155,7 @@ def _rows(first, second, normal, point, offset, drift, position, velocity, free,
                     wt[i] += sign * (-ny * vx + nx * vy)
                 continue
             rx, ry = point[i, 0] - position[b, 0], point[i, 1] - position[b, 1]
-            if side == 1:
+            if side == 1 and imaged:
                 rx -= offset[i, 0]
                 ry -= offset[i, 1]
                 w[i] += nx * drift[i, 0] + ny * drift[i, 1]

@@ -115,4 +115,8 @@ def read_xml(path: str | Path) -> tuple[Node, str]:
     except expat.ExpatError as reason:
         problem = f"{expat.ErrorString(reason.code)} on line {reason.lineno}"
         raise ProblemError(path.name, problem, "an XML document") from None
+    except (LookupError, ValueError) as reason:  # an encoding that the parser does not have
+        if isinstance(reason, ProblemError):
+            raise
+        raise ProblemError(path.name, str(reason), "an XML document in UTF-8") from None
     return roots[0], comments[0] if comments else ""

@@ -112,7 +112,9 @@ class Table(Motion):
             raise ProblemError("motion.times", self.times, "at least two times in rising order")
         for name in ("x", "y", "turn"):
             if len(getattr(self, name)) != len(self.times) and not (name == "turn" and not len(self.turn)):
-                raise ProblemError(f"motion.{name}", getattr(self, name), f"{len(self.times)} values, one for each time")
+                raise ProblemError(
+                    f"motion.{name}", getattr(self, name), f"{len(self.times)} values, one for each time"
+                )
         finite(self, "times", "x", "y", "turn")
 
     def pose(self, time: float) -> Pose:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from ..errors import ProblemError
@@ -30,7 +33,7 @@ def finite(name: str, value: float) -> float:
     return _real(name, value, "a finite number", lambda v: True)
 
 
-def _real(name, value, expected, good):  # type: ignore[no-untyped-def]
+def _real(name: str, value: Any, expected: str, good: Callable[[float], bool]) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError):

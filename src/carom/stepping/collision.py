@@ -39,7 +39,7 @@ class Collision:
                 "materials",
                 f"restitutions {', '.join(f'{v:g}' for v in values)} that may meet in one island",
                 f"one restitution for law {self.law.name!r} with model {model_of(self.law, self.restitution_model)!r}; "
-                "or mixed_restitution = \"blend\" (the mean on each island, weighted by energy of approach); "
+                'or mixed_restitution = "blend" (the mean on each island, weighted by energy of approach); '
                 "or a law with a value for each contact (etm, lzb with stronge, gauss_seidel, sqm with newton)",
             )
 

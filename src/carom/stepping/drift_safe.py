@@ -18,14 +18,14 @@ from typing import ClassVar
 import numpy as np
 
 from ..contact.contact_set import ContactSet
-from ..impact.assemble import whitened
-from ..impact.contacts import Contacts, Impulses
+from ..impact.assemble import Assembly
+from ..impact.contacts import Impulses
 from ..solvers.rows import Floats
 from ..world import State
 from .flight import accelerations, fly, landed, prescribed
 from .push_out import push_out
 from .resting import Resting
-from .stepper import Stepper
+from .stepper import Stepper, pushed
 
 MARGIN = 1e-2  # how near, in parts of the smallest body, contacts are taken into the resting solve
 ROUNDS = 8  # impacts may lead to more impacts within a step; after so many rounds the rest is stopped
@@ -50,10 +50,11 @@ class DriftSafe(Stepper):
 
     def step(self, state: State) -> State:
         self._clear()
-        start = prescribed(self.world, state, self.h)
-        slow = self._resting_speed(start)
-        start, end, found, contacts = self._impacts(start, slow)
-        end = self._rest(start, end, found, contacts, slow)
+        before = prescribed(self.world, state, self.h)
+        slow = self._resting_speed(before)
+        start, end, found, impact = self._impacts(before, slow)
+        if impact is not None:
+            end = self._rest(before, start, end, found, impact, slow)
         number = state.step + 1
         end = landed(self.world, end, number * self.h, number)
         self.report(end)
@@ -65,7 +66,7 @@ class DriftSafe(Stepper):
         size = np.hypot(*self.world.gravity) if pull is None else np.hypot(pull[:, 0], pull[:, 1]).max(initial=0.0)
         return max(2.0 * self.h * float(size), self.noise(state))
 
-    def _impacts(self, start: State, slow: float) -> tuple[State, State, ContactSet, Contacts | None]:
+    def _impacts(self, start: State, slow: float) -> tuple[State, State, ContactSet, Assembly | None]:
         """The law on all contacts that the step would close, again while its answer closes others."""
         while True:
             end = self._timed("move", fly, self.world, start, self.h)
@@ -74,47 +75,49 @@ class DriftSafe(Stepper):
                 return start, end, found, None
             if self.rounds == 0:
                 self.saw(found)
-            contacts = self.assemble(start, found)
+            impact = self.assemble(start, found)
             closing = found.predicted <= self.touch
-            if self.rounds == ROUNDS or not (closing & (contacts.speeds() < -slow)).any():
-                return start, end, found, contacts
+            if self.rounds == ROUNDS or not (closing & (impact.contacts.speeds() < -slow)).any():
+                return start, end, found, impact
             self.rounds += 1
             if closing.all():
-                start = self.collide(start, found, contacts)
+                start = self.collide(start, found, impact)
             else:
                 chosen = found.take(closing)
                 start = self.collide(start, chosen, self.assemble(start, chosen))
 
-    def _rest(self, start: State, end: State, found: ContactSet, contacts: Contacts | None, slow: float) -> State:
+    def _rest(
+        self, before: State, start: State, end: State, found: ContactSet, impact: Assembly, slow: float
+    ) -> State:
         """Stops what rests, and moves; bodies that nothing holds keep their free flight."""
-        if contacts is None:
-            return end
         # Fast approach that does not close in this step is left to the law of the next one.
-        waiting = (contacts.speeds() < -slow) & (found.predicted > self.touch)
+        waiting = (impact.contacts.speeds() < -slow) & (found.predicted > self.touch)
         if waiting.all():
             return end
         if waiting.any():
             found = found.take(~waiting)
-            contacts = self.assemble(start, found)
+            impact = self.assemble(start, found)
         # Speed of approach that closes no gap: from the true gap at the predicted place, so that turning counts.
-        mean = contacts.speeds(whitened(self.world, 0.5 * (start.velocity + end.velocity)))
+        mean = impact.contacts.speeds(impact.whitened(0.5 * (start.velocity + end.velocity)))
         slack = np.maximum(found.predicted / self.h - mean, 0.0)
         falling = self._falling(start, end)
-        contacts = contacts.moving(whitened(self.world, falling))
-        impulses = self._timed("rest", self.resting_solve, contacts, found, slack)
-        if impulses is None:
-            return self._timed("rest", push_out, self.world, end, found, contacts)
-        self.resting = found.count
-        self.certificate = max(self.certificate, impulses.certificate)
-        self.pushes.append((found, impulses))
-        held = self._held(found, impulses)
-        velocity = np.where(held[:, None], self.pushed(replace(start, velocity=falling), contacts, impulses), end.velocity)
+        impact = impact.moving(falling)
+        impulses = self._timed("rest", self.resting_solve, impact.contacts, found, slack)
+        if impulses is not None:
+            self.resting = found.count
+            self.certificate = max(self.certificate, impulses.certificate)
+            self.pushes.append((found, impulses))
+            end = self._moved(start, end, pushed(impact, impulses, falling), self._held(found, impulses))
+        return self._timed("rest", push_out, before, end, found, impact)
+
+    def _moved(self, start: State, end: State, velocity: Floats, held: np.ndarray) -> State:
+        """Held bodies move at their new velocity, the others fly."""
+        velocity = np.where(held[:, None], velocity, end.velocity)
         position = np.where(held[:, None], start.position + self.h * velocity[:, :2], end.position)
         angle = end.angle
         if velocity.shape[1] == 3:
             angle = np.where(held, start.angle + self.h * velocity[:, 2], end.angle)
-        end = replace(end, position=position, angle=angle, velocity=velocity)
-        return self._timed("rest", push_out, self.world, end, found, contacts)
+        return replace(end, position=position, angle=angle, velocity=velocity)
 
     def _falling(self, start: State, end: State) -> Floats:
         """Velocities at the end of the step if nothing held: those of free flight, with the pull of its start."""

@@ -31,7 +31,9 @@ def accelerations(world: World, state: State) -> Floats | None:
     force = np.asarray(world.force(state.time, state.position, state.velocity), dtype=np.float64)
     n, d = state.velocity.shape
     if force.shape not in ((n, 2), (n, d)) or not np.isfinite(force).all():
-        raise ProblemError("force", f"an array of shape {force.shape}", f"finite forces of shape ({n}, 2) or ({n}, {d})")
+        raise ProblemError(
+            "force", f"an array of shape {force.shape}", f"finite forces of shape ({n}, 2) or ({n}, {d})"
+        )
     out = np.zeros((n, d))
     out[:, : force.shape[1]] = force * world.root[:, : force.shape[1]] ** 2
     out[world.free, :2] += world.gravity

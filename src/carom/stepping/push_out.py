@@ -1,4 +1,4 @@
-"""Overlap is moved out by positions alone, and lifting is paid for with kinetic energy.
+"""Overlap is moved out by positions alone, and lifting is paid for with energy that the step has lost or still has.
 
 `min |dx|^2 / 2` (mass metric) with `J dx >= -rate gap` at overlapping contacts and `J dx >= -max(gap, 0)` at the
 others. Momentum is untouched: such a move keeps the centre of mass of whatever does not touch a boundary.
@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..contact.contact_set import ContactSet
-from ..impact.contacts import Contacts
+from ..impact.assemble import Assembly
 from ..solvers.box import solve_cone
 from ..solvers.coulomb import normal_sweeps
 from ..solvers.islands import island_labels
@@ -25,49 +25,63 @@ FEW = 200  # contacts up to which the exact solve is used; beyond, some sweeps d
 SWEEPS = 30
 
 
-def push_out(world: World, end: State, found: ContactSet, contacts: Contacts) -> State:
+def push_out(before: State, end: State, found: ContactSet, impact: Assembly) -> State:
     """The end state with part of the overlap that the start of the step had moved out."""
+    world, contacts = impact.world, impact.contacts
     slop = SLOP * world.feature
     deep = found.gap < -slop
     if not deep.any():
         return end
     target = np.where(deep, RATE * (found.gap + slop), np.maximum(found.gap, 0.0))
+    still = np.zeros_like(contacts.velocity)
     if contacts.count <= FEW:
         lam, _ = solve_cone(contacts.rows, target)
     else:
         lam = np.zeros(contacts.count)
-        normal_sweeps(contacts.rows, np.zeros_like(contacts.velocity), target, lam, 1e-3, SWEEPS)
-    move = pushed(contacts.rows, lam, np.zeros_like(contacts.velocity)) * world.root
-    move, velocity = _paid(world, end, move, _islands(contacts, world.count))
+        normal_sweeps(contacts.rows, still, target, lam, 1e-3, SWEEPS)
+    move = impact.unwhitened(pushed(contacts.rows, lam, still), np.zeros_like(end.velocity))
+    move, velocity = _paid(world, before, end, move, _islands(impact))
     angle = end.angle + move[:, 2] if move.shape[1] == 3 else end.angle
     return replace(end, position=end.position + move[:, :2], angle=angle, velocity=velocity)
 
 
-def _paid(world: World, end: State, move: Floats, island: Ints) -> tuple[Floats, Floats]:
-    """The part of the move that each island can pay for, and the velocities after paying."""
+def _paid(world: World, before: State, end: State, move: Floats, island: Ints) -> tuple[Floats, Floats]:
+    """The part of the move that each island can pay for, and the velocities after paying.
+
+    What the step has lost (friction, restitution, sinking) pays first, then kinetic energy.
+    """
     if not world.gravity.any():
         return move, end.velocity
     mine = island >= 0
     lift = -world.mass * (move[:, :2] @ world.gravity)
-    v = end.velocity
-    kinetic = 0.5 * world.mass * (v[:, 0] ** 2 + v[:, 1] ** 2)
-    if v.shape[1] == 3:
-        kinetic += 0.5 * world.inertia * v[:, 2] ** 2
-    price = np.maximum(np.bincount(island[mine], lift[mine]), 0.0)
-    purse = np.bincount(island[mine], kinetic[mine])
+    fallen = world.mass * ((end.position - before.position) @ world.gravity)
+    kinetic = _kinetic(world, end.velocity)
+    lost = _kinetic(world, before.velocity) + fallen - kinetic
+    price = np.bincount(island[mine], lift[mine]) - np.maximum(np.bincount(island[mine], lost[mine]), 0.0)
+    total = np.bincount(island[mine], np.maximum(lift[mine], 0.0))
+    purse = SHARE * np.bincount(island[mine], kinetic[mine])
     with np.errstate(invalid="ignore", divide="ignore"):
-        part = np.where(price > SHARE * purse, SHARE * purse / price, 1.0)
-        left = np.where(price > 0.0, np.sqrt(np.maximum(1.0 - part * price / purse, 0.0)), 1.0)
+        part = np.clip(np.where(price > purse, 1.0 - (price - purse) / total, 1.0), 0.0, 1.0)
+        left = np.sqrt(np.where(price > 0.0, 1.0 - np.minimum(price, purse) * SHARE / purse, 1.0))
     part, left = np.nan_to_num(part, nan=0.0), np.nan_to_num(left, nan=1.0)
-    move, v = move.copy(), v.copy()
+    move, v = move.copy(), end.velocity.copy()
     move[mine] *= part[island[mine], None]
     v[mine] *= left[island[mine], None]
     return move, v
 
 
-def _islands(contacts: Contacts, bodies: int) -> Ints:
+def _kinetic(world: World, v: Floats) -> Floats:
+    """Kinetic energy of each body."""
+    out = 0.5 * world.mass * (v[:, 0] ** 2 + v[:, 1] ** 2)
+    if v.shape[1] == 3:
+        out += 0.5 * world.inertia * v[:, 2] ** 2
+    return np.asarray(out)
+
+
+def _islands(impact: Assembly) -> Ints:
     """Island of each body, -1 for those without contacts."""
-    rows = contacts.rows
-    out = np.full(bodies, -1, np.int64)
-    out[rows.body] = np.repeat(island_labels(rows), np.diff(rows.ptr))
+    rows = impact.contacts.rows
+    out = np.full(impact.world.count, -1, np.int64)
+    body = rows.body if impact.bodies is None else impact.bodies[rows.body]
+    out[body] = np.repeat(island_labels(rows), np.diff(rows.ptr))
     return out

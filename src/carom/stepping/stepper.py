@@ -12,8 +12,8 @@ import numpy as np
 from ..contact.contact_set import ContactSet
 from ..contact.find import find_contacts
 from ..contact.walls import walls_at
-from ..impact.assemble import assemble, unwhitened
-from ..impact.contacts import Contacts, Impulses
+from ..impact.assemble import Assembly, assemble
+from ..impact.contacts import Impulses
 from ..solvers.rows import Floats
 from ..world import State, World
 from .collision import NOISE, Collision
@@ -51,22 +51,19 @@ class Stepper:
     def find(self, before: State, after: State, margin: float) -> ContactSet:
         return self._timed("detect", find_contacts, self.world, before, after, margin)
 
-    def assemble(self, state: State, found: ContactSet) -> Contacts:
+    def assemble(self, state: State, found: ContactSet) -> Assembly:
         walls = walls_at(self.world, state.time, self.h)[0]
         return self._timed("assemble", assemble, self.world, state, found, walls)
 
-    def collide(self, state: State, found: ContactSet, contacts: Contacts) -> State:
+    def collide(self, state: State, found: ContactSet, impact: Assembly) -> State:
         """The state with the velocities after impact under the law."""
-        result = self._timed("impact", self.collision.resolve, contacts)
+        result = self._timed("impact", self.collision.resolve, impact.contacts)
         self.contacts += found.count
         self.iterations += result.iterations
         self.certificate = max(self.certificate, result.certificate)
         self.status = max(self.status, STATUSES.index(result.status))
         self.pushes.append((found, result))
-        return replace(state, velocity=self.pushed(state, contacts, result))
-
-    def pushed(self, state: State, contacts: Contacts, result: Impulses) -> Floats:
-        return unwhitened(self.world, contacts.after(result.normal, result.tangent), state.velocity)
+        return replace(state, velocity=pushed(impact, result, state.velocity))
 
     def noise(self, state: State) -> float:
         """Approach speeds that are rounding."""
@@ -119,3 +116,8 @@ class Stepper:
             none = np.empty(0, np.int64)
             parts = [(none, none, np.empty((0, 2)), np.empty((0, 2)), np.empty(0), np.empty(0))]
         return ContactImpulses(*(np.concatenate(columns) for columns in zip(*parts)))
+
+
+def pushed(impact: Assembly, result: Impulses, velocity: Floats) -> Floats:
+    """The velocities of all bodies after the impulses."""
+    return impact.unwhitened(impact.contacts.after(result.normal, result.tangent), velocity)

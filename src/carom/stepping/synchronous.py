@@ -27,10 +27,10 @@ class Synchronous(Stepper):
         found = self.find(start, end, self.touch)
         if found.count:
             self.saw(found)
-            contacts = self.assemble(start, found)
-            if contacts.speeds().min() < -self.noise(start):
+            impact = self.assemble(start, found)
+            if impact.contacts.speeds().min() < -self.noise(start):
                 self.rounds = 1
-                start = self.collide(start, found, contacts)
+                start = self.collide(start, found, impact)
                 end = self._timed("move", fly, self.world, start, h)
         number = state.step + 1
         end = landed(self.world, end, number * h, number)

@@ -42,6 +42,7 @@ class SafeFile:
         self._free: dict[int, int] = {}  # start -> stop of places in the committed part that nothing refers to
         self._soon: dict[int, int] = {}  # ... from the next commit on
         self._dropped = False
+        self.failure: OSError | None = None  # of a write that HDF5 asked for, such as a full disk
         self._touched = False  # whether the file itself was written since the last commit
 
     # ---- what h5py calls
@@ -85,7 +86,7 @@ class SafeFile:
         size = self._at if size is None else size
         if not self._dropped:
             self._fill(size)
-            if self._touched or size > self._end:
+            if (self._touched or size > self._end) and self.failure is None:
                 self._touched = True
                 self._resize(max(size, self._end))
         self._size = size
@@ -110,6 +111,8 @@ class SafeFile:
 
     def commit(self) -> None:
         """All that was written becomes the file, as one change. h5py must have flushed before."""
+        if self.failure is not None:
+            raise self.failure
         if self.journal is None or self._dropped:
             return
         self._sync()
@@ -152,6 +155,8 @@ class SafeFile:
 
     def _kept_part(self, at: int, count: int) -> int:
         """How many of `count` bytes from `at` on must wait for the commit."""
+        if self.failure is not None:
+            return count
         if any(start <= at and at + count <= stop for start, stop in self._free.items()):
             return 0
         return max(0, min(count, self._end - at))
@@ -175,7 +180,12 @@ class SafeFile:
         if not len(view):
             return
         self._touched = True
-        write_all(self.raw, at, view)
+        try:
+            write_all(self.raw, at, view)
+        except OSError as error:  # HDF5 would not survive it here: `commit` raises it
+            self.failure = error
+            self._keep(at, view)
+            return
         # A page in memory may cover some of these bytes too; it is written later and must not undo them.
         if self._pages:
             for page, start, stop in _pieces(at, len(view)):
@@ -238,8 +248,13 @@ def write_journal(journal: Path, pages: Pages, size: int) -> io.FileIO:
     part = journal.with_name(journal.name + ".part")
     raw = io.FileIO(str(part), "w+b")
     hold(raw)
-    write_all(raw, 0, memoryview(MAGIC + body + zlib.crc32(body).to_bytes(4, "little")))
-    os.fsync(raw.fileno())
+    try:
+        write_all(raw, 0, memoryview(MAGIC + body + zlib.crc32(body).to_bytes(4, "little")))
+        os.fsync(raw.fileno())
+    except OSError:
+        raw.close()
+        part.unlink(missing_ok=True)
+        raise
     if os.name == "nt":
         raw.close()
     os.replace(part, journal)

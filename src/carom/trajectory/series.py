@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from typing import Any
@@ -121,6 +122,10 @@ def _packed(buffer: NDArray[Any], start: int, width: int) -> bytes:
 @cache
 def _workers() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(WORKERS, thread_name_prefix="carom-record")
+
+
+if hasattr(os, "register_at_fork"):  # a forked process has none of these threads
+    os.register_at_fork(after_in_child=_workers.cache_clear)
 
 
 def _chunk_shape(row: Row, itemsize: int, expected: int) -> tuple[int, ...]:

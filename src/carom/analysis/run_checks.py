@@ -1,0 +1,132 @@
+"""What must hold over a run, and whether it did: energy, momentum, overlap, symmetry, outcomes of impacts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import laws
+from ..errors import ProblemError
+from ..stepping.collision import used_restitutions
+from ..trajectory import Trajectory
+from ..trajectory.layout import moving
+from ..world import World
+from .run_momentum import Drift, angular_momentum_drift, has_force, momentum_drift
+from .runs import energy_drift, energy_rise, fastest, overlap, symmetry_error
+
+# Energy and momentum: far above the rounding of a long run, far below any physics. Overlap: where bodies rest.
+# Symmetry: chaos makes rounding grow, so that a bound is one for a length of time, too.
+BOUNDS: dict[str, float] = {"energy": 1e-9, "momentum": 1e-9, "overlap": 1e-3, "symmetry": 1e-6}
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that must hold: `value <= bound`. `passed` None means that nothing is demanded, for the reason given."""
+
+    name: str
+    value: float | None
+    bound: float | None
+    passed: bool | None
+    note: str
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def check_run(run: Trajectory, bounds: Mapping[str, float] | None = None) -> list[Check]:
+    """All checks of a run. `bounds` replaces those of BOUNDS by name."""
+    given = dict(bounds or {})
+    for name, bound in given.items():
+        if name not in BOUNDS:
+            raise ProblemError.unknown("bound", name, BOUNDS)
+        if not (np.isfinite(bound) and bound >= 0.0):
+            raise ProblemError(f"bound of {name}", bound, "a finite number from 0 up")
+    whole = {**BOUNDS, **given}
+    return [
+        _energy(run, whole["energy"]),
+        _drift("momentum", momentum_drift(run), whole["momentum"]),
+        _drift("angular momentum", angular_momentum_drift(run), whole["momentum"]),
+        _overlap(run, whole["overlap"], "overlap" in given),
+        _symmetry(run, whole["symmetry"]),
+        _outcomes(run),
+    ]
+
+
+def energy_rule(run: Trajectory) -> tuple[str, str]:
+    """What the energy of a run must do, `kept`, `never rises` or `free`, and why."""
+    world = run.world
+    driven = _driven(run, world)
+    if driven:
+        return "free", driven
+    stopped = int((run.steps["status"] > 0).sum())
+    why = (
+        ("restitution below 1", bool((used_restitutions(world) < 1.0).any())),
+        ("friction", not world.frictionless),
+        ("resting contact is inelastic", run.settings.stepper == "drift_safe" and bool(world.gravity.any())),
+        (f"{stopped:,} steps finished inelastically", stopped > 0),
+    )
+    reasons = [text for text, holds in why if holds]
+    return ("never rises", ", ".join(reasons)) if reasons else ("kept", "all is elastic")
+
+
+def _driven(run: Trajectory, world: World) -> str:
+    if has_force(run):
+        return "a force in Python has no potential"
+    if moving(world) or world.motions:
+        return "moving boundaries or bodies do work"
+    if world.periodic is not None and world.periodic.shear_rate:
+        return "sheared sides do work"
+    return ""
+
+
+def _energy(run: Trajectory, bound: float) -> Check:
+    rule, why = energy_rule(run)
+    if rule == "free":
+        return Check("energy", float(np.abs(energy_drift(run)).max()), None, None, why)
+    if rule == "kept":
+        value = float(np.abs(energy_drift(run)).max())
+        return Check("energy", value, bound, value <= bound, "must be kept: " + why + _unclaimed(run, "KIN"))
+    value = float(energy_rise(run).max())
+    return Check("energy", value, bound, value <= bound, "must not rise: " + why)
+
+
+def _drift(name: str, drift: Drift, bound: float) -> Check:
+    if not drift.conserved:
+        return Check(name, None, None, None, f"not conserved here: {drift.why}")
+    value = float(drift.value.max())
+    return Check(name, value, bound, value <= bound, drift.why)
+
+
+def _overlap(run: Trajectory, bound: float, asked: bool) -> Check:
+    """Of the frames, found anew, and of all steps, as they reported it; in units of the world's feature."""
+    feature = run.world.feature
+    value = max(float(overlap(run).max()), float(run.steps["overlap"].max(initial=0.0)) / feature)
+    note = f"in units of {feature:g}, the smallest radius or half width"
+    if run.settings.stepper == "synchronous" and not asked:
+        way = 2.0 * run.settings.step * float(fastest(run).max()) / feature
+        if way > bound:
+            bound = way
+            note += "; a synchronous step may overshoot by its own length, twice the fastest speed times the step"
+    return Check("overlap", value, bound, value <= bound, note)
+
+
+def _symmetry(run: Trajectory, bound: float) -> Check:
+    if not run.scene.symmetries:
+        return Check("symmetry", None, None, None, "the scene is not registered with any")
+    value = float(symmetry_error(run).max())
+    names = ", ".join(str(s.name) for s in run.scene.symmetries)
+    return Check("symmetry", value, bound, value <= bound, f"{names}; in radii" + _unclaimed(run, "SYM"))
+
+
+def _outcomes(run: Trajectory) -> Check:
+    value = int((run.steps["status"] == 2).sum())
+    return Check("impacts", float(value), 0.0, value == 0, "steps whose impacts left bodies approaching")
+
+
+def _unclaimed(run: Trajectory, mark: str) -> str:
+    """A law that does not promise it is held to it all the same: the bodies do not know the law."""
+    known = dict(laws.every()).get(run.law)
+    return "" if known is None or mark in known.claims else f" (law {run.law} does not claim {mark})"

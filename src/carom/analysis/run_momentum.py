@@ -1,0 +1,132 @@
+"""Linear and angular momentum of a run: how far they drift, and whether they must stay at all.
+
+Gravity, boundaries and bodies that are held push from outside. What remains conserved beside them is worked out from
+the scene, and only that is measured: along a frictionless floor the momentum, in a frictionless drum the angular
+momentum about its centre.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..scene.motion import Motion
+from ..solvers.rows import Floats
+from ..trajectory import Trajectory
+from ..world import INSIDE, OUTSIDE, PLANE, World
+
+PARALLEL = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Drift:
+    """|change since the start| / scale, at every step. If it is not `conserved`, it is only what it is."""
+
+    value: Floats
+    conserved: bool
+    why: str  # what is measured, or why it is not conserved here
+
+
+def momentum_scale(run: Trajectory) -> float:
+    """Momentum of all free mass at the speed that the largest kinetic energy would give it: sqrt(2 M K)."""
+    mass = float(run.geometry["mass"][run.geometry["free"]].sum())
+    return float(np.sqrt(2.0 * mass * run.steps["kinetic"].max(initial=0.0))) or 1.0
+
+
+def momentum_drift(run: Trajectory) -> Drift:
+    """Of the linear momentum, or of the component that is conserved; what gravity gives it is taken off."""
+    steps, world = run.steps, run.world
+    momentum = np.stack([steps["momentum_x"], steps["momentum_y"]], axis=1)
+    pull = float(world.mass[world.free].sum()) * world.gravity
+    change = momentum - momentum[0] - steps["time"][:, None] * pull
+    along, why = _linear(run)
+    if along is None:
+        return Drift(np.hypot(*change.T) / momentum_scale(run), False, why)
+    if world.gravity.any():
+        why += ", without what gravity gives"
+    size = np.hypot(*change.T) if along.shape == (2, 2) else np.abs(change @ along[0])
+    return Drift(size / momentum_scale(run), True, why)
+
+
+def angular_momentum_drift(run: Trajectory) -> Drift:
+    """Of the angular momentum about the origin, or about the centre of a drum.
+
+    The scale is that of the momentum times the root mean square distance from there, at the start or the end,
+    whichever is larger.
+    """
+    steps = run.steps
+    about, why = _angular(run)
+    centre = np.zeros(2) if about is None else about
+    total = steps["angular_momentum"] - centre[0] * steps["momentum_y"] + centre[1] * steps["momentum_x"]
+    free = run.geometry["free"]
+    arms = [float(np.sqrt(((run.frame(k).position[free] - centre) ** 2).sum(axis=1).mean())) for k in (0, -1)]
+    scale = momentum_scale(run) * (max(arms) or 1.0)
+    return Drift(np.abs(total - total[0]) / scale, about is not None, why)
+
+
+def has_force(run: Trajectory) -> bool:
+    """Whether a Python function pushes the bodies. The file cannot hold it, but it notes that there was one."""
+    meta = json.loads(run._file["scene/meta"].asstr()[()])
+    return run.scene.force is not None or "force" in meta["not_stored"]
+
+
+def _linear(run: Trajectory) -> tuple[Floats | None, str]:
+    """Directions in which momentum is conserved, or None; and why."""
+    world = run.world
+    outside = _pushed_from_outside(run)
+    if outside:
+        return None, outside
+    if world.periodic is not None and world.periodic.shear_rate:
+        return None, "sheared sides push"
+    kinds = world.walls.kind
+    if not len(kinds):
+        return np.eye(2), "nothing pushes from outside"
+    normal = world.walls.b[0]
+    planes = (kinds == PLANE).all() and not any(_turns(m) for m in world.wall_motions)
+    if not planes or (np.abs(world.walls.b @ (-normal[1], normal[0])) > PARALLEL).any():
+        return None, "boundaries push in every direction"
+    if _rough_walls(world):
+        return None, "boundaries with friction push"
+    return np.array([[-normal[1], normal[0]]]), "along the boundaries, which are without friction"
+
+
+def _angular(run: Trajectory) -> tuple[Floats | None, str]:
+    """The point about which angular momentum is conserved, or None; and why."""
+    world = run.world
+    outside = _pushed_from_outside(run)
+    if outside:
+        return None, outside
+    if world.gravity.any():
+        return None, "gravity acts"
+    if world.periodic is not None:
+        return None, "the sides are periodic"
+    walls = world.walls
+    if not len(walls.kind):
+        return np.zeros(2), "nothing pushes from outside"
+    round_ = np.isin(walls.kind, (INSIDE, OUTSIDE)).all()
+    if not round_ or (walls.a != walls.a[0]).any() or any(m.kind != "fixed" for m in world.wall_motions):
+        return None, "boundaries push"
+    if _rough_walls(world):
+        return None, "boundaries with friction push"
+    return walls.a[0], "about the centre of the drum, which is without friction"
+
+
+def _pushed_from_outside(run: Trajectory) -> str:
+    if has_force(run):
+        return "a force in Python acts"
+    return "" if run.world.free.all() else "bodies are held"
+
+
+def _rough_walls(world: World) -> bool:
+    bodies = np.unique(world.material[world.free])
+    return bool(world.friction[np.ix_(bodies, np.unique(world.wall_material))].any())
+
+
+def _turns(motion: Motion) -> bool:
+    """Whether a boundary with this motion changes its direction."""
+    if motion.kind in ("fixed", "vibrating"):
+        return False
+    turn = getattr(motion, "spin" if motion.kind == "moving" else "turn", 1.0)
+    return bool(np.any(turn))

@@ -1,0 +1,152 @@
+"""The curves of a run that are worth a look, as numbers: what `carom plot` draws and writes as CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import ProblemError
+from ..solvers.rows import Floats
+from ..stepping.report import PHASES
+from ..trajectory import Trajectory
+from .run_checks import BOUNDS, energy_rule
+from .run_momentum import angular_momentum_drift, momentum_drift
+from .runs import dividing_line, energy_drift, overlap, sides, spread, symmetry_error
+
+POINTS = 800  # of a curve; a longer one is drawn as means or largest values of as many stretches
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    name: str
+    time: Floats
+    value: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """Curves over time in one frame."""
+
+    name: str
+    title: str
+    unit: str  # of the vertical axis
+    curves: tuple[Curve, ...]
+    log: bool = False
+    bound: float | None = None  # drawn as a line across
+    stacked: bool = False
+
+
+def panel(run: Trajectory, name: str, x: float | None = None) -> Panel:
+    """One of PANELS by its name; `x` is the dividing line of `sides`."""
+    if name not in PANELS:
+        raise ProblemError.unknown("plot", name, PANELS)
+    return _sides(run, x) if name == "sides" else PANELS[name](run)
+
+
+def overview(run: Trajectory) -> list[Panel]:
+    """The panels that tell most about this run."""
+    special = "spread"
+    if dividing_line(run) is not None:
+        special = "sides"
+    elif run.scene.symmetries:
+        special = "symmetry"
+    elif momentum_drift(run).conserved or angular_momentum_drift(run).conserved:
+        special = "momentum"
+    first = "drift" if energy_rule(run)[0] == "kept" else "energy"
+    return [panel(run, name) for name in (first, special, "overlap", "contacts", "phases")]
+
+
+def thinned(time: Floats, value: Floats, largest: bool = False, most: int = POINTS) -> tuple[Floats, Floats]:
+    """At most `most` points: means over stretches, or their largest values; a stretch stands at its last time."""
+    if len(time) <= most:
+        return time, np.asarray(value, dtype=np.float64)
+    starts = np.linspace(0, len(time), most + 1).astype(np.int64)
+    ends, first = starts[1:], starts[:-1]
+    values = np.asarray(value, dtype=np.float64)
+    if largest:
+        return time[ends - 1], np.maximum.reduceat(values, first)
+    return time[ends - 1], np.add.reduceat(values, first) / (ends - first)
+
+
+def _of_steps(run: Trajectory, name: str, value: Floats, largest: bool = False) -> Curve:
+    return Curve(name, *thinned(run.steps["time"], value, largest))
+
+
+def _energy(run: Trajectory) -> Panel:
+    steps = run.steps
+    lowest = float(steps["potential"].min())
+    curves = [_of_steps(run, "total", steps["kinetic"] + steps["potential"] - lowest)]
+    curves += [_of_steps(run, "kinetic", steps["kinetic"])]
+    if run.world.gravity.any():
+        curves += [_of_steps(run, "potential", steps["potential"] - lowest)]
+    zero = "potential from its lowest" if run.world.gravity.any() else ""
+    return Panel("energy", "Energy" + (f" ({zero})" if zero else ""), "mass length² / time²", tuple(curves))
+
+
+def _drift(run: Trajectory) -> Panel:
+    curve = _of_steps(run, "energy", np.abs(energy_drift(run)), largest=True)
+    kept = energy_rule(run)[0] == "kept"
+    bound = BOUNDS["energy"] if kept else None
+    return Panel("drift", "Energy drift", "|E − E(0)| / largest kinetic energy", (curve,), True, bound)
+
+
+def _momentum(run: Trajectory) -> Panel:
+    """Drifts of what is conserved; if nothing is, the momentum itself."""
+    drifts = {"linear": momentum_drift(run), "angular": angular_momentum_drift(run)}
+    kept = {name: drift for name, drift in drifts.items() if drift.conserved}
+    if kept:
+        curves = tuple(_of_steps(run, name, drift.value, largest=True) for name, drift in kept.items())
+        return Panel("momentum", "Momentum drift", "|p − p(0)| / √(2 M K)", curves, True, BOUNDS["momentum"])
+    curves = tuple(_of_steps(run, f"{a} component", run.steps[f"momentum_{a}"]) for a in "xy")
+    return Panel("momentum", f"Momentum, not conserved: {drifts['linear'].why}", "mass length / time", curves)
+
+
+def _symmetry(run: Trajectory) -> Panel:
+    names = ", ".join(str(s.name) for s in run.scene.symmetries)
+    curve = Curve("symmetry error", run.time, symmetry_error(run))
+    return Panel("symmetry", f"Symmetry error, {names}", "smallest radii", (curve,), True, BOUNDS["symmetry"])
+
+
+def _overlap(run: Trajectory) -> Panel:
+    reported = _of_steps(run, "at steps", np.maximum(run.steps["overlap"], 0.0) / run.world.feature, largest=True)
+    bound = BOUNDS["overlap"] if run.settings.stepper == "drift_safe" else None
+    curves = (reported, Curve("in frames", run.time, overlap(run)))
+    return Panel("overlap", "Deepest overlap", "smallest radii or half widths", curves, True, bound)
+
+
+def _contacts(run: Trajectory) -> Panel:
+    names = [name for name in ("contacts", "resting", "iterations") if name != "resting" or run.steps["resting"].any()]
+    curves = tuple(_of_steps(run, name, run.steps[name]) for name in names)
+    return Panel("contacts", "Contacts and iterations", "in one step", curves)
+
+
+def _sides(run: Trajectory, x: float | None = None) -> Panel:
+    found = sides(run, x)
+    total = found.left + found.right
+    curves = tuple(Curve(name, run.time, getattr(found, name) / total) for name in ("left", "right"))
+    return Panel("sides", f"Sides of x = {found.x:g}", "part of all bodies", curves)
+
+
+def _spread(run: Trajectory) -> Panel:
+    return Panel("spread", "Spread", "rms distance from centroid, length", (Curve("spread", run.time, spread(run)),))
+
+
+def _phases(run: Trajectory) -> Panel:
+    curves = [_of_steps(run, phase, 1e3 * run.steps[f"seconds_{phase}"]) for phase in PHASES]
+    used = tuple(c for c in curves if c.value.any())
+    return Panel("phases", "Where the time goes", "milliseconds a step", used, stacked=True)
+
+
+PANELS: dict[str, Callable[[Trajectory], Panel]] = {
+    "energy": _energy,
+    "drift": _drift,
+    "momentum": _momentum,
+    "symmetry": _symmetry,
+    "overlap": _overlap,
+    "contacts": _contacts,
+    "sides": _sides,
+    "spread": _spread,
+    "phases": _phases,
+}

@@ -1,0 +1,158 @@
+"""Bodies and boundaries of one frame, drawn to scale and coloured by speed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import EllipseCollection, LineCollection, PolyCollection
+from matplotlib.colors import Normalize
+from matplotlib.patches import Circle
+
+from ..contact.walls import walls_at
+from ..solvers.rows import Floats
+from ..studies.plotting import GREY, PALE
+from ..trajectory import Trajectory
+from ..world import DISC, INSIDE, PLANE, SEGMENT, State, Walls, World
+
+COLOURS = "viridis"
+RASTER = 2_000  # bodies from which an SVG holds them as an image
+PIXELS = 50_000  # bodies from which they are drawn as cells of mean speed
+CELLS = 400
+SPOKES = 2_000  # bodies up to which discs that turn show a radius
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """One frame of a run, ready to be drawn."""
+
+    world: World
+    state: State
+    walls: Walls
+
+    @classmethod
+    def of(cls, run: Trajectory, index: int = -1) -> View:
+        state = run.frame(index)
+        return cls(run.world, state, walls_at(run.world, state.time, 1e-6)[0])
+
+    @property
+    def speed(self) -> Floats:
+        return np.hypot(self.state.velocity[:, 0], self.state.velocity[:, 1])
+
+
+def speed_scale(views: Sequence[View]) -> Normalize:
+    """Colours from 0 to the speed that 99 of 100 free bodies stay below."""
+    speeds = np.concatenate([v.speed[v.world.free] for v in views])
+    top = float(np.quantile(speeds, 0.99)) if len(speeds) else 0.0
+    return Normalize(0.0, top if top > 0.0 else 1.0, clip=True)
+
+
+def limits(views: Sequence[View], margin: float = 0.04) -> tuple[float, float, float, float]:
+    """(left, right, bottom, top) that hold all bodies, drums, segments, and planes that are near."""
+    low, high = np.full(2, np.inf), np.full(2, -np.inf)
+    for v in views:
+        radius = v.world.shapes.radius[:, None]
+        points = [v.state.position - radius, v.state.position + radius]
+        size = float(np.ptp(np.concatenate(points), axis=0).max())
+        points += _wall_points(v.walls, v.state.position.mean(axis=0), size)
+        low = np.minimum(low, np.concatenate(points).min(axis=0))
+        high = np.maximum(high, np.concatenate(points).max(axis=0))
+    edge = margin * float((high - low).max())
+    return float(low[0] - edge), float(high[0] + edge), float(low[1] - edge), float(high[1] + edge)
+
+
+def _wall_points(walls: Walls, middle: Floats, size: float) -> list[Floats]:
+    points = []
+    for k, kind in enumerate(walls.kind):
+        if kind == INSIDE:
+            points += [walls.a[k] - walls.radius[k], walls.a[k] + walls.radius[k]]
+        elif kind == SEGMENT:
+            points += [walls.a[k], walls.b[k]]
+        elif kind == PLANE:
+            apart = float((middle - walls.a[k]) @ walls.b[k])
+            if abs(apart) <= 2.0 * size:
+                points += [middle - apart * walls.b[k]]
+    return [p[None] for p in points]
+
+
+def draw_state(axes: Axes, view: View, scale: Normalize, box: tuple[float, float, float, float]) -> None:
+    """Draws the frame into `axes`, within `box` = (left, right, bottom, top), with equal axes."""
+    axes.set(xlim=box[:2], ylim=box[2:], aspect="equal")
+    axes.grid(False)
+    axes.tick_params(labelsize=7)
+    _draw_walls(axes, view.walls, view.world)
+    if view.world.count > PIXELS:
+        _draw_cells(axes, view, scale, box)
+        return
+    colours = matplotlib.colormaps[COLOURS](scale(view.speed))
+    colours[~view.world.free] = matplotlib.colors.to_rgba(PALE)
+    edge = 0.4 if view.world.count <= 500 else 0.0
+    look = {"edgecolors": "#333333" if edge else "none", "linewidths": edge, "rasterized": view.world.count > RASTER}
+    _draw_discs(axes, view, colours, look)
+    _draw_polygons(axes, view, colours, look)
+
+
+def _draw_discs(axes: Axes, view: View, colours: Floats, look: dict[str, object]) -> None:
+    discs = view.world.shapes.kind == DISC
+    if not discs.any():
+        return
+    place, radius = view.state.position[discs], view.world.shapes.radius[discs]
+    axes.add_collection(
+        EllipseCollection(
+            2 * radius,
+            2 * radius,
+            np.zeros(len(radius)),
+            units="xy",
+            offsets=place,
+            offset_transform=axes.transData,
+            facecolors=colours[discs],
+            **look,
+        )
+    )
+    if view.world.block == 3 and view.world.count <= SPOKES:
+        angle = view.state.angle[discs]
+        rim = place + radius[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+        axes.add_collection(LineCollection(np.stack([place, rim], axis=1), colors="#333333", linewidths=0.5))
+
+
+def _draw_polygons(axes: Axes, view: View, colours: Floats, look: dict[str, object]) -> None:
+    shapes, state = view.world.shapes, view.state
+    chosen = np.flatnonzero(shapes.kind != DISC)
+    if not len(chosen):
+        return
+    corners = []
+    for i in chosen:
+        own = shapes.vertex[shapes.vertex_ptr[i] : shapes.vertex_ptr[i + 1]]
+        cos, sin = np.cos(state.angle[i]), np.sin(state.angle[i])
+        corners.append(state.position[i] + own @ np.array([[cos, sin], [-sin, cos]]))
+    axes.add_collection(PolyCollection(corners, facecolors=colours[chosen], **look))
+
+
+def _draw_cells(axes: Axes, view: View, scale: Normalize, box: tuple[float, float, float, float]) -> None:
+    """Mean speed of the bodies in each cell of a fine grid: single bodies would be smaller than a dot."""
+    wide, tall = box[1] - box[0], box[3] - box[2]
+    cells = [max(1, round(CELLS * wide / max(wide, tall))), max(1, round(CELLS * tall / max(wide, tall)))]
+    ranges = [[box[0], box[1]], [box[2], box[3]]]
+    x, y = view.state.position.T
+    count = np.histogram2d(x, y, cells, ranges)[0]
+    total = np.histogram2d(x, y, cells, ranges, weights=view.speed)[0]
+    mean = np.ma.masked_array(total / np.maximum(count, 1), mask=count == 0)
+    axes.imshow(mean.T, origin="lower", extent=box, cmap=COLOURS, norm=scale, interpolation="nearest", aspect="equal")
+
+
+def _draw_walls(axes: Axes, walls: Walls, world: World) -> None:
+    for k, kind in enumerate(walls.kind):
+        if kind == PLANE:
+            normal = walls.b[k]
+            axes.axline(tuple(walls.a[k]), tuple(walls.a[k] + (-normal[1], normal[0])), color=GREY, linewidth=1.2)
+        elif kind == SEGMENT:
+            axes.plot(*np.stack([walls.a[k], walls.b[k]]).T, color=GREY, linewidth=1.6, solid_capstyle="round")
+        else:
+            axes.add_patch(Circle(tuple(walls.a[k]), walls.radius[k], fill=False, edgecolor=GREY, linewidth=1.2))
+    if world.periodic is not None:
+        for side, line in ((world.periodic.x, axes.axvline), (world.periodic.y, axes.axhline)):
+            for place in side or ():
+                line(place, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)))

@@ -1,0 +1,99 @@
+"""`carom scenes`: the library of scenes; `carom scenes NAME`: what one is, and its parameters."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from .console import as_json, out
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..scenes import Entry
+
+
+def scenes(
+    name: str | None = typer.Argument(None, help="One scene: its description and parameters."),
+    json: bool = typer.Option(False, "--json", help="Print JSON instead of tables."),
+) -> None:
+    """List the scenes of the library, or describe one."""
+    from ..scenes import SCENES
+
+    if name is None:
+        if json:
+            print(as_json({key: _plain(entry) for key, entry in SCENES.items()}))
+        else:
+            _list(out(), SCENES)
+        return
+    if name not in SCENES:
+        from .run_source import unknown_scene
+
+        raise unknown_scene(name, SCENES)
+    entry = SCENES[name]
+    if json:
+        print(as_json({name: _plain(entry)}))
+    else:
+        _describe(out(), name, entry)
+
+
+def _list(console: Console, known: dict[str, Entry]) -> None:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), collapse_padding=True, pad_edge=False)
+    table.add_column("scene", style="bold cyan", no_wrap=True)
+    table.add_column("what happens")
+    table.add_column("bodies", justify="right", no_wrap=True)
+    for name, entry in known.items():
+        table.add_row(name, entry.line, f"{entry.size:,}")
+    console.print(table)
+    console.print("[bold]carom scenes NAME[/] shows its parameters, [bold]carom run NAME[/] runs it")
+
+
+def _describe(console: Console, name: str, entry: Entry) -> None:
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    console.print(f"[bold cyan]{name}[/]: {escape(entry.line)}\n")
+    for paragraph in paragraphs(entry):
+        console.print(escape(paragraph) + "\n")
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), collapse_padding=True, pad_edge=False)
+    table.add_column("parameter", style="bold", no_wrap=True)
+    table.add_column("default", justify="right")
+    table.add_column("for a quick look", justify="right", style="dim")
+    for key, value in entry.parameters.items():
+        table.add_row(key, str(value), str(entry.small.get(key, "")))
+    console.print(table)
+    facts = run_facts(entry)
+    console.print(f"{facts['bodies']:,} {'body' if facts['bodies'] == 1 else 'bodies'}, law {facts['law']},", end=" ")
+    console.print(f"{facts['duration']:g} time units in steps of {facts['step']:g}, {facts['stepper']}")
+    first = next(iter(entry.parameters.items()), None)
+    example = "" if first is None else f" --set {first[0]}={first[1]}"
+    console.print(f"[bold]carom run {name}{example}[/]", soft_wrap=True)
+
+
+def paragraphs(entry: Entry) -> list[str]:
+    """The documentation of a scene, each paragraph on one line."""
+    text = inspect.cleandoc(entry.make.__doc__ or "")
+    return [" ".join(part.split()) for part in text.split("\n\n") if part.strip()]
+
+
+def run_facts(entry: Entry) -> dict[str, Any]:
+    """How the scene wants to be run."""
+    scene = entry()
+    names = ("law", "stepper", "step", "duration", "frame_rate")
+    return {"bodies": scene.count, **{key: getattr(scene, key) for key in names}}
+
+
+def _plain(entry: Entry) -> dict[str, Any]:
+    return {
+        "line": entry.line,
+        "description": paragraphs(entry),
+        "parameters": entry.parameters,
+        "small": dict(entry.small),
+        **run_facts(entry),
+    }
