@@ -16,7 +16,7 @@ from carom import ProblemError
 from carom.scene import Bodies, Disc, HalfPlane, Scene
 from carom.scene.motion import Scripted
 from carom.stepping.report import STEP
-from carom.trajectory import Recorder, Trajectory, safe_file, state_hash
+from carom.trajectory import Recorder, Trajectory, journal, state_hash
 from carom.trajectory.checkpoint import pack_memory, unpack_memory
 from carom.trajectory.interrupts import stop_on_request, uninterrupted
 from carom.trajectory.series import CHUNK, Series
@@ -269,7 +269,7 @@ def test_the_hash_sees_every_part():
 def test_a_full_disk_stops_the_run_and_keeps_the_file(tmp_path, monkeypatch, room):
     path, left = tmp_path / "run.h5", [room]
     recorder, fake = small.start(path)
-    write_all = safe_file.write_all
+    write_all = journal.write_all
 
     def limited(raw, at, view):
         left[0] -= len(view)
@@ -278,13 +278,23 @@ def test_a_full_disk_stops_the_run_and_keeps_the_file(tmp_path, monkeypatch, roo
         write_all(raw, at, view)
 
     with monkeypatch.context() as patch:
-        patch.setattr(safe_file, "write_all", limited)
+        patch.setattr(journal, "write_all", limited)
         with pytest.raises(OSError, match="No space left"):
             small.go(recorder, fake, small.STEPS, checkpoint_every=2)
         recorder.abort()
     assert not path.with_name("run.h5.journal.part").exists()
     with small.resumed_run(path) as run, small.whole_run(None) as whole:
         assert small.content(run) == small.content(whole)
+
+
+def test_a_frame_that_was_interrupted_never_reaches_the_file(tmp_path):
+    recorder, fake = small.start(tmp_path / "run.h5")
+    with pytest.raises(ValueError, match="broadcast"):
+        recorder.frame(replace(fake.state, angle=np.zeros(3)))
+    with pytest.raises(RuntimeError, match="incomplete"):
+        recorder.checkpoint(fake.state, {})
+    recorder.abort()
+    assert len(Trajectory(tmp_path / "run.h5")) == 1
 
 
 def test_ctrl_c_waits_for_the_end_of_a_write():

@@ -24,7 +24,7 @@ BOUNDS: dict[str, float] = {"energy": 1e-9, "momentum": 1e-9, "overlap": 1e-3, "
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that must hold: `value <= bound`. `passed` None means that nothing is demanded, for the reason given."""
+    """One thing that must hold: `value <= bound`. `passed` None: nothing is demanded, for the reason in the note."""
 
     name: str
     value: float | None

@@ -13,21 +13,25 @@ from ..stepping.report import PHASES
 from ..trajectory import Trajectory
 from .run_checks import BOUNDS, energy_rule
 from .run_momentum import angular_momentum_drift, momentum_drift
-from .runs import dividing_line, energy_drift, overlap, sides, spread, symmetry_error
+from .runs import dividing_line, energy_drift, energy_scale, overlap, sides, spread, symmetry_error
 
 POINTS = 800  # of a curve; a longer one is drawn as means or largest values of as many stretches
+STRETCHES = 120  # of what jumps from step to step: drawn as a mean with the largest value above it
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
+    """Values at times. `high` are the largest values of stretches of which `value` are the means."""
+
     name: str
     time: Floats
     value: Floats
+    high: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """Curves over time in one frame."""
+    """Curves over time in one frame. style: `lines`, `dots` (where the value is above 0) or `stacked`."""
 
     name: str
     title: str
@@ -35,7 +39,8 @@ class Panel:
     curves: tuple[Curve, ...]
     log: bool = False
     bound: float | None = None  # drawn as a line across
-    stacked: bool = False
+    style: str = "lines"
+    least: float = 0.0  # the vertical axis reaches at least here: what is far below it is nothing
 
 
 def panel(run: Trajectory, name: str, x: float | None = None) -> Panel:
@@ -55,7 +60,7 @@ def overview(run: Trajectory) -> list[Panel]:
     elif momentum_drift(run).conserved or angular_momentum_drift(run).conserved:
         special = "momentum"
     first = "drift" if energy_rule(run)[0] == "kept" else "energy"
-    return [panel(run, name) for name in (first, special, "overlap", "contacts", "phases")]
+    return [panel(run, name) for name in (first, special, "overlap", "contacts")]
 
 
 def thinned(time: Floats, value: Floats, largest: bool = False, most: int = POINTS) -> tuple[Floats, Floats]:
@@ -74,6 +79,11 @@ def _of_steps(run: Trajectory, name: str, value: Floats, largest: bool = False) 
     return Curve(name, *thinned(run.steps["time"], value, largest))
 
 
+def _jumping(run: Trajectory, name: str, value: Floats) -> Curve:
+    time, mean = thinned(run.steps["time"], value, most=STRETCHES)
+    return Curve(name, time, mean, thinned(run.steps["time"], value, True, STRETCHES)[1])
+
+
 def _energy(run: Trajectory) -> Panel:
     steps = run.steps
     lowest = float(steps["potential"].min())
@@ -81,15 +91,15 @@ def _energy(run: Trajectory) -> Panel:
     curves += [_of_steps(run, "kinetic", steps["kinetic"])]
     if run.world.gravity.any():
         curves += [_of_steps(run, "potential", steps["potential"] - lowest)]
-    zero = "potential from its lowest" if run.world.gravity.any() else ""
-    return Panel("energy", "Energy" + (f" ({zero})" if zero else ""), "mass length² / time²", tuple(curves))
+    unit = "mass · length² / time²" + (",\npotential from its lowest" if run.world.gravity.any() else "")
+    return Panel("energy", "Energy", unit, tuple(curves), least=1e-2 * energy_scale(run))
 
 
 def _drift(run: Trajectory) -> Panel:
     curve = _of_steps(run, "energy", np.abs(energy_drift(run)), largest=True)
     kept = energy_rule(run)[0] == "kept"
     bound = BOUNDS["energy"] if kept else None
-    return Panel("drift", "Energy drift", "|E − E(0)| / largest kinetic energy", (curve,), True, bound)
+    return Panel("drift", "Energy drift", "part of the largest\nkinetic energy", (curve,), True, bound)
 
 
 def _momentum(run: Trajectory) -> Panel:
@@ -98,27 +108,28 @@ def _momentum(run: Trajectory) -> Panel:
     kept = {name: drift for name, drift in drifts.items() if drift.conserved}
     if kept:
         curves = tuple(_of_steps(run, name, drift.value, largest=True) for name, drift in kept.items())
-        return Panel("momentum", "Momentum drift", "|p − p(0)| / √(2 M K)", curves, True, BOUNDS["momentum"])
+        title = "Momentum" if len(kept) > 1 else f"{next(iter(kept)).capitalize()} momentum"
+        return Panel("momentum", title, "relative drift", curves, True, BOUNDS["momentum"])
     curves = tuple(_of_steps(run, f"{a} component", run.steps[f"momentum_{a}"]) for a in "xy")
-    return Panel("momentum", f"Momentum, not conserved: {drifts['linear'].why}", "mass length / time", curves)
+    return Panel("momentum", "Momentum (not conserved here)", "mass · length / time", curves)
 
 
 def _symmetry(run: Trajectory) -> Panel:
     names = ", ".join(str(s.name) for s in run.scene.symmetries)
-    curve = Curve("symmetry error", run.time, symmetry_error(run))
-    return Panel("symmetry", f"Symmetry error, {names}", "smallest radii", (curve,), True, BOUNDS["symmetry"])
+    curve = Curve(names, run.time, symmetry_error(run))
+    return Panel("symmetry", "Symmetry error", "smallest radii", (curve,), True, BOUNDS["symmetry"])
 
 
 def _overlap(run: Trajectory) -> Panel:
     reported = _of_steps(run, "at steps", np.maximum(run.steps["overlap"], 0.0) / run.world.feature, largest=True)
     bound = BOUNDS["overlap"] if run.settings.stepper == "drift_safe" else None
     curves = (reported, Curve("in frames", run.time, overlap(run)))
-    return Panel("overlap", "Deepest overlap", "smallest radii or half widths", curves, True, bound)
+    return Panel("overlap", "Deepest overlap", "smallest radii\nor half widths", curves, True, bound, "dots")
 
 
 def _contacts(run: Trajectory) -> Panel:
     names = [name for name in ("contacts", "resting", "iterations") if name != "resting" or run.steps["resting"].any()]
-    curves = tuple(_of_steps(run, name, run.steps[name]) for name in names)
+    curves = tuple(_jumping(run, name, run.steps[name]) for name in names)
     return Panel("contacts", "Contacts and iterations", "in one step", curves)
 
 
@@ -130,13 +141,16 @@ def _sides(run: Trajectory, x: float | None = None) -> Panel:
 
 
 def _spread(run: Trajectory) -> Panel:
-    return Panel("spread", "Spread", "rms distance from centroid, length", (Curve("spread", run.time, spread(run)),))
+    return Panel("spread", "Spread", "rms distance from\ncentroid (length)", (Curve("spread", run.time, spread(run)),))
 
 
 def _phases(run: Trajectory) -> Panel:
-    curves = [_of_steps(run, phase, 1e3 * run.steps[f"seconds_{phase}"]) for phase in PHASES]
-    used = tuple(c for c in curves if c.value.any())
-    return Panel("phases", "Where the time goes", "milliseconds a step", used, stacked=True)
+    steps = run.steps[1:] if len(run.steps) > 1 else run.steps
+    curves = [
+        Curve(phase, *thinned(steps["time"], 1e3 * steps[f"seconds_{phase}"], most=STRETCHES)) for phase in PHASES
+    ]
+    used = tuple(c for c in curves if c.value.any()) or tuple(curves[:1])
+    return Panel("phases", "Where the time goes", "milliseconds a step", used, style="stacked")
 
 
 PANELS: dict[str, Callable[[Trajectory], Panel]] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from .console import as_json, out, remarks
 
 if TYPE_CHECKING:
     from ..trajectory import Trajectory
+    from .compiling import Compilation
 
 
 def run(
@@ -54,7 +56,13 @@ def run(
         "impulses": impulses,
     }
     if resume is not None:
-        given = {"SCENE": source, "--law": law, "--law-option": law_option, "--set": parameter, "--output": output}
+        given: dict[str, Any] = {
+            "SCENE": source,
+            "--law": law,
+            "--law-option": law_option,
+            "--set": parameter,
+            "--output": output,
+        }
         given |= {f"--{name.replace('_', '-')}": value for name, value in settings.items()} | {"--overwrite": overwrite}
         _go_on(resume, [name for name, value in given.items() if value], threads, quiet, json)
         return
@@ -115,7 +123,7 @@ def _carry_out(
 
     began, existed = time.perf_counter(), path.exists()
     try:
-        with telling(title, quiet) as tell, _compile_notice() as compiled:
+        with telling(title, quiet) as tell, compile_notice_beside_bar() as compiled:
             done = work(tell)
     except KeyboardInterrupt:
         _say_how_to_go_on(path, existed and not after)
@@ -130,12 +138,12 @@ def _carry_out(
         remarks().print(f"next: carom check {path}, carom plot {path}", markup=False, soft_wrap=True)
 
 
-def _compile_notice() -> Any:
+def compile_notice_beside_bar() -> AbstractContextManager[Compilation]:
+    """The notice, plain: a spinner and the bar would draw over each other."""
     from rich.console import Console
 
     from .compiling import compile_notice
 
-    # A plain console: a spinner and the bar would draw over each other.
     return compile_notice(Console(stderr=True, force_terminal=False, highlight=False))
 
 

@@ -4,29 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.figure import Figure
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure, FigureBase, SubFigure
 
 from ..analysis.run_panels import Panel, overview, panel
-from ..studies.plotting import CYCLE, DASHES, GREY, WIDE, styled, write
+from ..stepping.report import PHASES
+from ..studies.plotting import CYCLE, GREY, WIDE, sheet, styled, write
 from ..trajectory import Trajectory
 from .run_picture import COLOURS, View, draw_state, limits, speed_scale
 
-SMALLEST = 1e-18  # on logarithmic axes zeros stand here, below all rounding
+SMALLEST = 1e-17  # where logarithmic axes end: below all rounding; zeros are left out
 TIME = "time (time units)"
 
 
 def draw_overview(run: Trajectory, out: Path, stem: str) -> tuple[Path, ...]:
-    """The last frame, and the curves that tell most about this run, on one sheet."""
+    """The last frame, the curves that tell most about this run, and where the time went, on one sheet."""
     panels = overview(run)
-    with styled(3, 2, height=4.8) as (figure, axes):
-        _draw_last(figure, axes[0], run, -1)
-        for a, p in zip(axes[1:], panels):
-            draw_panel(a, p)
+    with sheet(WIDE, 4.6) as figure:
+        above, below = split(figure, 2, 1, height_ratios=[1, 0.13])
+        left, right = split(above, 1, 2, width_ratios=[1.0, 1.45])
+        _draw_state(left, left.subplots(), run, -1)
+        for axes, p in zip(right.subplots(2, 2).flat, panels):
+            draw_panel(axes, p)
+        _draw_shares(below.subplots(), run)
         _title(figure, run)
         return write(figure, out, f"{stem}-overview", long_table(panels))
 
@@ -44,8 +49,8 @@ def draw_one(run: Trajectory, name: str, out: Path, stem: str, x: float | None =
 
 def draw_frame(run: Trajectory, index: int, out: Path, stem: str) -> tuple[Path, ...]:
     """The bodies of one frame; the CSV has a row for each."""
-    with styled(1, width=5.0, height=4.4) as (figure, axes):
-        _draw_last(figure, axes[0], run, index)
+    with styled(1, width=5.0, height=5.0) as (figure, axes):
+        _draw_state(figure, axes[0], run, index)
         _title(figure, run)
         s = run.frame(index)
         columns = {"body": np.arange(run.count), "x": s.position[:, 0], "y": s.position[:, 1], "angle": s.angle}
@@ -55,20 +60,55 @@ def draw_frame(run: Trajectory, index: int, out: Path, stem: str) -> tuple[Path,
         return write(figure, out, f"{stem}-state", {**columns, "radius": run.geometry["radius"]})
 
 
-def _draw_last(figure: Figure, axes: Axes, run: Trajectory, index: int) -> None:
+def split(figure: FigureBase, rows: int, columns: int, **ratios: Any) -> list[SubFigure]:
+    """Parts of a figure that are laid out apart from each other."""
+    return list(np.asarray(figure.subfigures(rows, columns, **ratios), dtype=object).ravel())
+
+
+def _draw_state(figure: FigureBase, axes: Axes, run: Trajectory, index: int) -> None:
     view = View.of(run, index)
     scale = speed_scale([view])
     draw_state(axes, view, scale, limits([view]))
-    axes.set_title(f"Bodies at time {view.state.time:g}")
-    axes.set_xlabel("length units")
+    axes.set_title(f"Bodies at time {view.state.time:g}", fontsize=8.5)
+    axes.set_xlabel("length units", fontsize=7.5)
     colour_bar(figure, [axes], scale)
 
 
-def colour_bar(figure: Figure, axes: Sequence[Axes], scale: matplotlib.colors.Normalize) -> None:
-    bar = figure.colorbar(ScalarMappable(scale, COLOURS), ax=list(axes), shrink=0.8, extend="max", aspect=30, pad=0.02)
+def colour_bar(figure: FigureBase, axes: Sequence[Axes], scale: Normalize, aspect: float = 40) -> None:
+    """The speeds that the colours mean, below the bodies."""
+    bar = figure.colorbar(
+        ScalarMappable(scale, COLOURS),
+        ax=list(axes),
+        location="bottom",
+        shrink=0.7,
+        extend="max",
+        aspect=aspect,
+        pad=0.03,
+    )
     bar.set_label("speed (length / time)", fontsize=7.5)
     bar.ax.tick_params(labelsize=7)
-    bar.outline.set_visible(False)  # type: ignore[operator]
+    bar.outline.set_visible(False)
+
+
+def _draw_shares(axes: Axes, run: Trajectory) -> None:
+    """One bar: what part of the computing time each phase took."""
+    seconds = {phase: float(run.steps[f"seconds_{phase}"].sum()) for phase in PHASES}
+    total, left = sum(seconds.values()) or 1.0, 0.0
+    for k, (phase, value) in enumerate(seconds.items()):
+        share = value / total
+        axes.barh(0, share, left=left, color=CYCLE[k], height=0.8, edgecolor="white", linewidth=0.8)
+        if share > 0.08:
+            look: dict[str, Any] = {
+                "ha": "center",
+                "va": "center",
+                "fontsize": 7,
+                "color": "white" if k < 3 else "black",
+            }
+            axes.text(left + share / 2, 0, f"{phase} {100 * share:.0f} %", **look)
+        left += share
+    axes.set(xlim=(0, 1), ylim=(-0.45, 0.45))
+    axes.set_title(f"Where {total:.3g} s of computing went", fontsize=8.5)
+    axes.set_axis_off()
 
 
 def _title(figure: Figure, run: Trajectory) -> None:
@@ -80,12 +120,47 @@ def _title(figure: Figure, run: Trajectory) -> None:
 
 def draw_panel(axes: Axes, p: Panel) -> None:
     """Curves over time, with a legend where there are several."""
-    if p.stacked:
+    if p.style == "stacked":
         axes.stackplot(p.curves[0].time, *(c.value for c in p.curves), colors=CYCLE, labels=[c.name for c in p.curves])
+    elif p.style == "dots":
+        _draw_dots(axes, p)
     else:
         for k, c in enumerate(p.curves):
-            value = np.maximum(c.value, SMALLEST) if p.log else c.value
-            axes.plot(c.time, value, color=CYCLE[k], linestyle=DASHES[k], label=c.name, clip_on=not p.log)
+            value = np.where(c.value > 0.0, c.value, np.nan) if p.log else c.value
+            axes.plot(c.time, value, color=CYCLE[k], label=c.name, linewidth=1.2)
+            if c.high is not None and (c.high > c.value).any():
+                axes.fill_between(c.time, c.value, c.high, color=CYCLE[k], alpha=0.22, linewidth=0)
+    _set_range(axes, p)
+    if p.bound is not None:
+        axes.axhline(p.bound, color=GREY, linewidth=0.9, linestyle=(0, (1.4, 1)))
+        look: dict[str, Any] = {"fontsize": 7, "color": GREY, "ha": "right", "va": "top"}
+        place: dict[str, Any] = {
+            "xycoords": ("axes fraction", "data"),
+            "xytext": (0, -2),
+            "textcoords": "offset points",
+        }
+        axes.annotate(f"bound {p.bound:g}", (1.0, p.bound), **place, **look)
+    if len(p.curves) > 1:
+        axes.legend(fontsize=7, handlelength=1.8, loc="best", labelspacing=0.3)
+    axes.set_title(p.title, fontsize=8.5)
+    axes.set_xlabel(TIME, fontsize=7.5)
+    axes.set_ylabel(p.unit, fontsize=7.5)
+    axes.tick_params(labelsize=7)
+    axes.set_xlim(_span(p))
+
+
+def _draw_dots(axes: Axes, p: Panel) -> None:
+    """Only what is above zero: most steps have no overlap, and lines down to zero would hide the rest."""
+    for k, c in enumerate(p.curves):
+        there = c.value > 0.0
+        look: dict[str, Any] = {"marker": "." if k == 0 else "o", "markersize": 3 if k == 0 else 2.6, "linestyle": ""}
+        face = CYCLE[k] if k == 0 else "none"
+        axes.plot(c.time[there], c.value[there], color=CYCLE[k], label=c.name, markerfacecolor=face, **look)
+    if not any((c.value > 0.0).any() for c in p.curves):
+        axes.text(0.5, 0.5, "none", transform=axes.transAxes, ha="center", color=GREY)
+
+
+def _set_range(axes: Axes, p: Panel) -> None:
     if p.log:
         axes.set_yscale("log")
         top = max([float(c.value.max(initial=0.0)) for c in p.curves] + [p.bound or 0.0])
@@ -94,14 +169,8 @@ def draw_panel(axes: Axes, p: Panel) -> None:
         axes.set_ylim(0.0, 1.0)
     elif p.name in ("contacts", "phases", "spread"):
         axes.set_ylim(bottom=0.0)
-    if p.bound is not None:
-        axes.axhline(p.bound, color=GREY, linewidth=0.9, linestyle=(0, (1.4, 1)))
-        axes.annotate(f"bound {p.bound:g}", (1.0, p.bound), xycoords=("axes fraction", "data"), fontsize=7, color=GREY,
-                      xytext=(0, 2), textcoords="offset points", ha="right")  # fmt: skip
-    if len(p.curves) > 1:
-        axes.legend(fontsize=7, handlelength=2.4, loc="best")
-    axes.set_title(p.title, fontsize=8.5)
-    axes.set(xlabel=TIME, ylabel=p.unit, xlim=_span(p))
+    elif p.least and max(float(np.abs(c.value).max()) for c in p.curves) < p.least:
+        axes.set_ylim(-0.05 * p.least, p.least)
 
 
 def _span(p: Panel) -> tuple[float, float]:
@@ -110,12 +179,13 @@ def _span(p: Panel) -> tuple[float, float]:
 
 
 def long_table(panels: Sequence[Panel]) -> dict[str, list[object]]:
-    """One row for each plotted number: panel, curve, time, value."""
-    out: dict[str, list[object]] = {"panel": [], "curve": [], "time": [], "value": []}
+    """One row for each plotted number; `largest` where `value` is the mean of a stretch."""
+    out: dict[str, list[object]] = {"panel": [], "curve": [], "time": [], "value": [], "largest": []}
     for p in panels:
         for c in p.curves:
             out["panel"] += [p.name] * len(c.time)
             out["curve"] += [c.name] * len(c.time)
             out["time"] += c.time.tolist()
             out["value"] += c.value.tolist()
+            out["largest"] += ["" if c.high is None else v for v in (c.value if c.high is None else c.high).tolist()]
     return out

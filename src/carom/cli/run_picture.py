@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -18,7 +19,9 @@ from ..studies.plotting import GREY, PALE
 from ..trajectory import Trajectory
 from ..world import DISC, INSIDE, PLANE, SEGMENT, State, Walls, World
 
+Box = tuple[float, float, float, float]  # left, right, bottom, top
 COLOURS = "viridis"
+OUTLIER = 2.5  # a run so many times larger than the middle one of several is cut off
 RASTER = 2_000  # bodies from which an SVG holds them as an image
 PIXELS = 50_000  # bodies from which they are drawn as cells of mean speed
 CELLS = 400
@@ -44,24 +47,42 @@ class View:
 
 
 def speed_scale(views: Sequence[View]) -> Normalize:
-    """Colours from 0 to the speed that 99 of 100 free bodies stay below."""
-    speeds = np.concatenate([v.speed[v.world.free] for v in views])
-    top = float(np.quantile(speeds, 0.99)) if len(speeds) else 0.0
-    return Normalize(0.0, top if top > 0.0 else 1.0, clip=True)
+    """Colours from 0 to the speed that 99 of 100 free bodies stay below; of several views the middle one counts.
+
+    Where gravity acts it is at least a thousandth of the speed after a fall by one radius: what rests looks at rest.
+    """
+    top = float(np.median([np.quantile(v.speed[v.world.free], 0.99) for v in views if v.world.free.any()] or [0.0]))
+    world = views[0].world
+    rest = 1e-3 * float(np.sqrt(2.0 * np.hypot(*world.gravity) * world.feature))
+    return Normalize(0.0, max(top, rest) or 1.0, clip=True)
 
 
-def limits(views: Sequence[View], margin: float = 0.04) -> tuple[float, float, float, float]:
-    """(left, right, bottom, top) that hold all bodies, drums, segments, and planes that are near."""
-    low, high = np.full(2, np.inf), np.full(2, -np.inf)
-    for v in views:
-        radius = v.world.shapes.radius[:, None]
-        points = [v.state.position - radius, v.state.position + radius]
-        size = float(np.ptp(np.concatenate(points), axis=0).max())
-        points += _wall_points(v.walls, v.state.position.mean(axis=0), size)
-        low = np.minimum(low, np.concatenate(points).min(axis=0))
-        high = np.maximum(high, np.concatenate(points).max(axis=0))
+def limits(views: Sequence[View], margin: float = 0.04) -> Box:
+    """What holds all bodies, drums, segments, and planes that are near.
+
+    Of several views, those much larger than the middle one do not count: a law that explodes would hide the others.
+    """
+    boxes = np.array([_own_limits(v) for v in views])
+    sizes = np.maximum(boxes[:, 1] - boxes[:, 0], boxes[:, 3] - boxes[:, 2])
+    boxes = boxes[sizes <= OUTLIER * np.median(sizes)]
+    low, high = boxes[:, ::2].min(axis=0), boxes[:, 1::2].max(axis=0)
     edge = margin * float((high - low).max())
     return float(low[0] - edge), float(high[0] + edge), float(low[1] - edge), float(high[1] + edge)
+
+
+def outside(view: View, box: Box) -> int:
+    """How many bodies have their centre outside the picture."""
+    x, y = view.state.position.T
+    return int(((x < box[0]) | (x > box[1]) | (y < box[2]) | (y > box[3])).sum())
+
+
+def _own_limits(v: View) -> Box:
+    radius = v.world.shapes.radius[:, None]
+    points = [v.state.position - radius, v.state.position + radius]
+    size = float(np.ptp(np.concatenate(points), axis=0).max())
+    points += _wall_points(v.walls, v.state.position.mean(axis=0), size)
+    low, high = np.concatenate(points).min(axis=0), np.concatenate(points).max(axis=0)
+    return float(low[0]), float(high[0]), float(low[1]), float(high[1])
 
 
 def _wall_points(walls: Walls, middle: Floats, size: float) -> list[Floats]:
@@ -78,7 +99,7 @@ def _wall_points(walls: Walls, middle: Floats, size: float) -> list[Floats]:
     return [p[None] for p in points]
 
 
-def draw_state(axes: Axes, view: View, scale: Normalize, box: tuple[float, float, float, float]) -> None:
+def draw_state(axes: Axes, view: View, scale: Normalize, box: Box) -> None:
     """Draws the frame into `axes`, within `box` = (left, right, bottom, top), with equal axes."""
     axes.set(xlim=box[:2], ylim=box[2:], aspect="equal")
     axes.grid(False)
@@ -90,12 +111,16 @@ def draw_state(axes: Axes, view: View, scale: Normalize, box: tuple[float, float
     colours = matplotlib.colormaps[COLOURS](scale(view.speed))
     colours[~view.world.free] = matplotlib.colors.to_rgba(PALE)
     edge = 0.4 if view.world.count <= 500 else 0.0
-    look = {"edgecolors": "#333333" if edge else "none", "linewidths": edge, "rasterized": view.world.count > RASTER}
+    look: dict[str, Any] = {
+        "edgecolors": "#333333" if edge else "none",
+        "linewidths": edge,
+        "rasterized": view.world.count > RASTER,
+    }
     _draw_discs(axes, view, colours, look)
     _draw_polygons(axes, view, colours, look)
 
 
-def _draw_discs(axes: Axes, view: View, colours: Floats, look: dict[str, object]) -> None:
+def _draw_discs(axes: Axes, view: View, colours: Floats, look: dict[str, Any]) -> None:
     discs = view.world.shapes.kind == DISC
     if not discs.any():
         return
@@ -115,10 +140,10 @@ def _draw_discs(axes: Axes, view: View, colours: Floats, look: dict[str, object]
     if view.world.block == 3 and view.world.count <= SPOKES:
         angle = view.state.angle[discs]
         rim = place + radius[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
-        axes.add_collection(LineCollection(np.stack([place, rim], axis=1), colors="#333333", linewidths=0.5))
+        axes.add_collection(LineCollection(list(np.stack([place, rim], axis=1)), colors="#333333", linewidths=0.5))
 
 
-def _draw_polygons(axes: Axes, view: View, colours: Floats, look: dict[str, object]) -> None:
+def _draw_polygons(axes: Axes, view: View, colours: Floats, look: dict[str, Any]) -> None:
     shapes, state = view.world.shapes, view.state
     chosen = np.flatnonzero(shapes.kind != DISC)
     if not len(chosen):
@@ -128,10 +153,11 @@ def _draw_polygons(axes: Axes, view: View, colours: Floats, look: dict[str, obje
         own = shapes.vertex[shapes.vertex_ptr[i] : shapes.vertex_ptr[i + 1]]
         cos, sin = np.cos(state.angle[i]), np.sin(state.angle[i])
         corners.append(state.position[i] + own @ np.array([[cos, sin], [-sin, cos]]))
-    axes.add_collection(PolyCollection(corners, facecolors=colours[chosen], **look))
+    # White lines between them: bodies that lie on each other at rest all have the darkest colour.
+    axes.add_collection(PolyCollection(corners, facecolors=colours[chosen], **{**look, "edgecolors": "white"}))
 
 
-def _draw_cells(axes: Axes, view: View, scale: Normalize, box: tuple[float, float, float, float]) -> None:
+def _draw_cells(axes: Axes, view: View, scale: Normalize, box: Box) -> None:
     """Mean speed of the bodies in each cell of a fine grid: single bodies would be smaller than a dot."""
     wide, tall = box[1] - box[0], box[3] - box[2]
     cells = [max(1, round(CELLS * wide / max(wide, tall))), max(1, round(CELLS * tall / max(wide, tall)))]

@@ -41,7 +41,8 @@ def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("overlap", f"{_tiny(facts['overlap_in_features'])}  [dim]of the smallest radius or half width[/]"),
     ]
     if facts["file"] is not None:
-        rows.append(("file", f"{escape(facts['file'])}  [dim]{size_text(facts['bytes'])}, {facts['frames']:,} frames[/]"))
+        size = f"{size_text(facts['bytes'])}, {facts['frames']:,} frames"
+        rows.append(("file", f"{escape(facts['file'])}  [dim]{size}[/]"))
     rows.append(("state hash", f"[dim]{facts['state_hash']}[/]"))
     return rows
 

@@ -105,7 +105,7 @@ class DriftSafe(Stepper):
         impulses = self._timed("rest", self.resting_solve, impact.contacts, found, slack)
         if impulses is not None:
             self.resting = found.count
-            self.certificate = max(self.certificate, impulses.certificate)
+            self.rest_residual = impulses.certificate
             self.pushes.append((found, impulses))
             end = self._moved(start, end, pushed(impact, impulses, falling), self._held(found, impulses))
         return self._timed("rest", push_out, before, end, found, impact)

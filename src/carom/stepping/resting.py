@@ -14,7 +14,7 @@ from ..solvers.coulomb_active_set import coulomb
 from ..solvers.rows import Floats, Ints
 from ..world import World
 
-TOLERANCE = 1e-10  # speeds, relative to the fastest at any contact
+TOLERANCE = 1e-8  # speeds, relative to the fastest at any contact
 MANY = 3000  # frictionless contacts above which sweeps replace the exact solve
 SWEEPS = 200
 

@@ -73,7 +73,7 @@ class Stepper:
 
     def _clear(self) -> None:
         self.contacts = self.resting = self.iterations = self.status = self.rounds = 0
-        self.certificate, self.overlap = 0.0, 0.0
+        self.certificate = self.rest_residual = self.overlap = 0.0
         self.seconds = dict.fromkeys(PHASES, 0.0)
         self.pushes.clear()
 
@@ -97,6 +97,7 @@ class Stepper:
             self.resting,
             self.iterations,
             self.certificate,
+            self.rest_residual,
             self.status,
             self.rounds,
             self.overlap,

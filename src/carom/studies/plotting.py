@@ -61,9 +61,15 @@ def styled(
     columns: int, rows: int = 1, width: float = WIDE, height: float = 2.9
 ) -> Iterator[tuple[Figure, list[Axes]]]:
     """A figure and its panels, row by row, drawn in the project's style inside the block; sizes in inches."""
-    with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=(width, height), layout="constrained")
+    with sheet(width, height) as figure:
         yield figure, list(figure.subplots(rows, columns, squeeze=False).flat)
+
+
+@contextmanager
+def sheet(width: float = WIDE, height: float = 2.9) -> Iterator[Figure]:
+    """An empty figure in the project's style, for panels of different sizes."""
+    with matplotlib.rc_context(_STYLE):
+        yield Figure(figsize=(width, height), layout="constrained")
 
 
 def write(figure: Figure, out: Path, name: str, columns: Mapping[str, Any]) -> tuple[Path, ...]:

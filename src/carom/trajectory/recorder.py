@@ -20,9 +20,10 @@ from ..world import State, World
 from .checkpoint import Checkpoints, Memory, load, state_hash
 from .file_locks import in_use, try_alone
 from .interrupts import uninterrupted
+from .journal import journal_of
 from .layout import HASH, IMPULSES, read_scene, read_settings, wall_poses, write_header
 from .opening import check_bytes, open_to_write, problem, reading
-from .safe_file import SafeFile, journal_of, recover
+from .safe_file import SafeFile, recover
 from .series import Series
 
 if TYPE_CHECKING:
@@ -150,6 +151,8 @@ class Recorder:
             self._commit()
 
     def _save(self, state: State, memory: Memory) -> None:
+        if len({series.count for series in self._frames.values()}) != 1:
+            raise RuntimeError("a frame is incomplete, because it was interrupted; the last checkpoint stays")
         for series in (*self._frames.values(), *self._impulses.values(), self._steps):
             series.flush()
         self._checkpoints.save(state, memory, self._frames["step"].count, self._steps.count, state_hash(state))

@@ -15,16 +15,12 @@ from __future__ import annotations
 
 import io
 import os
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from . import file_locks
+from . import file_locks, journal
 from .file_locks import hold, try_alone
-
-PAGE = 4096
-MAGIC = b"caromredo1\0\0\0\0\0\0"
-Pages = dict[int, bytearray]  # page number -> its content
+from .journal import PAGE, Pages, journal_of
 
 
 class SafeFile:
@@ -116,7 +112,11 @@ class SafeFile:
         if self.journal is None or self._dropped:
             return
         self._sync()
-        lock = write_journal(self.journal, self._pages, self._size) if self._pages or self._size < self._end else None
+        lock = (
+            journal.write_journal(self.journal, self._pages, self._size)
+            if self._pages or self._size < self._end
+            else None
+        )
         self._end = self._size  # with the journal's name on it, this is the committed file
         self._apply()
         if lock is not None:
@@ -181,7 +181,7 @@ class SafeFile:
             return
         self._touched = True
         try:
-            write_all(self.raw, at, view)
+            journal.write_all(self.raw, at, view)
         except OSError as error:  # HDF5 would not survive it here: `commit` raises it
             self.failure = error
             self._keep(at, view)
@@ -209,11 +209,11 @@ class SafeFile:
         if size < actual or isinstance(self.raw, io.FileIO):
             self.raw.truncate(size)
         elif size > actual:
-            write_all(self.raw, size - 1, memoryview(b"\0"))
+            journal.write_all(self.raw, size - 1, memoryview(b"\0"))
 
     def _apply(self) -> None:
         for page, content in sorted(self._pages.items()):
-            write_all(self.raw, page * PAGE, memoryview(content))
+            journal.write_all(self.raw, page * PAGE, memoryview(content))
         self._resize(self._size)
         self._sync()
 
@@ -222,82 +222,27 @@ class SafeFile:
             os.fsync(self.raw.fileno())
 
 
-def journal_of(path: Path) -> Path:
-    return path.with_name(path.name + ".journal")
-
-
-def write_all(raw: io.FileIO | io.BytesIO, at: int, view: memoryview) -> None:
-    """An unbuffered file may take less than it is given."""
-    raw.seek(at)
-    done = 0
-    while done < len(view):
-        done += raw.write(view[done:]) or 0
-
-
-def write_journal(journal: Path, pages: Pages, size: int) -> io.FileIO:
-    """Writes and names the journal; returns it open and locked, for as long as its content is being applied."""
-    numbers = sorted(pages)
-    body = b"".join(
-        [
-            size.to_bytes(8, "little"),
-            len(numbers).to_bytes(8, "little"),
-            *(n.to_bytes(8, "little") for n in numbers),
-            *(pages[n] for n in numbers),
-        ]
-    )
-    part = journal.with_name(journal.name + ".part")
-    raw = io.FileIO(str(part), "w+b")
-    hold(raw)
-    try:
-        write_all(raw, 0, memoryview(MAGIC + body + zlib.crc32(body).to_bytes(4, "little")))
-        os.fsync(raw.fileno())
-    except OSError:
-        raw.close()
-        part.unlink(missing_ok=True)
-        raise
-    if os.name == "nt":
-        raw.close()
-    os.replace(part, journal)
-    return raw
-
-
-def read_journal(data: bytes) -> tuple[Pages, int] | None:
-    """Pages and size of the file; None if the journal is not complete."""
-    body, check = data[len(MAGIC) : -4], data[-4:]
-    if data[: len(MAGIC)] != MAGIC or len(body) < 16 or zlib.crc32(body).to_bytes(4, "little") != check:
-        return None
-    size, count = (int.from_bytes(body[i : i + 8], "little") for i in (0, 8))
-    if len(body) != 16 + count * (8 + PAGE):
-        return None
-    first = 16 + 8 * count
-    pages = {}
-    for k in range(count):
-        number = int.from_bytes(body[16 + 8 * k : 24 + 8 * k], "little")
-        pages[number] = bytearray(body[first + k * PAGE : first + (k + 1) * PAGE])
-    return pages, size
-
-
 def recover(path: Path) -> tuple[Pages, int] | None:
     """Completes a commit that a killed process left half done.
 
     Returns None when the file itself is now as it should be, or, where it may not be written, the pages that a
     reader has to lay over it. A journal that is locked belongs to a living process, which is waited for.
     """
-    journal = journal_of(path)
+    place = journal_of(path)
     while True:
         try:
-            raw = io.FileIO(str(journal), "rb")
+            raw = io.FileIO(str(place), "rb")
         except FileNotFoundError:
             return None
         with raw:
             hold(raw)
-            if not file_locks.still_named(raw, journal):
+            if not file_locks.still_named(raw, place):
                 continue  # its owner has finished meanwhile
-            redo = read_journal(raw.readall())
+            redo = journal.read_journal(raw.readall())
             try:
                 if redo is not None:
                     _redo(path, *redo)
-                journal.unlink(missing_ok=True)
+                place.unlink(missing_ok=True)
             except PermissionError:
                 return redo
             except OSError as error:

@@ -1,0 +1,85 @@
+"""The figure of `carom compare`: the end of each run side by side, and the energy of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from ..analysis.run_checks import BOUNDS, energy_rule
+from ..analysis.run_panels import thinned
+from ..studies.plotting import GREY, WIDE, law_style, sheet, write, write_table
+from .run_compare import Compared
+from .run_figures import SMALLEST, TIME, colour_bar, split
+from .run_picture import View, draw_state, limits, outside, speed_scale
+
+IN_A_ROW = 5
+
+
+def draw(runs: Sequence[Compared], out: Path, name: str) -> tuple[Path, ...]:
+    """NAME.png, NAME.svg, NAME.csv (the table) and NAME-energy.csv (the curves)."""
+    views = [View.of(c.run) for c in runs]
+    scale, box = speed_scale(views), limits(views)
+    columns = min(IN_A_ROW, len(runs))
+    rows = -(-len(runs) // columns)
+    tall = np.clip((box[3] - box[2]) / (box[1] - box[0]), 0.35, 1.6)
+    height = rows * (0.35 + WIDE / columns * tall)
+    with sheet(WIDE, height + 0.7 + 2.2) as figure:
+        above, below = split(figure, 2, 1, height_ratios=[height + 0.7, 2.2])
+        panels = list(above.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).flat)
+        for axes, c, view in zip(panels, runs, views):
+            draw_state(axes, view, scale, box)
+            gone = outside(view, box)
+            axes.set_title(c.numbers.law + (f" ({gone:,} not shown)" if gone else ""), fontsize=8)
+        for axes in panels[len(runs) :]:
+            axes.set_axis_off()
+        colour_bar(above, panels, scale, aspect=70)
+        _draw_energies(below.subplots(), runs)
+        first = runs[0].run
+        text = f"{first.name}: {first.count:,} bodies at time {first.time[-1]:g} under {len(runs)} laws (length units)"
+        figure.suptitle(text, fontsize=9.5, x=0.01, ha="left")
+        paths = write(figure, out, name, table(runs))
+    thin = [thinned(c.run.steps["time"], c.energy) for c in runs]
+    curves = {
+        "law": [c.numbers.law for c, (time, _) in zip(runs, thin) for _ in time],
+        "time": np.concatenate([time for time, _ in thin]),
+        "energy_change": np.concatenate([energy for _, energy in thin]),
+    }
+    return (*paths, write_table(out / f"{name}-energy.csv", curves))
+
+
+def table(runs: Sequence[Compared]) -> dict[str, list[object]]:
+    """A column for each number, a row for each law; what cannot be measured is left empty."""
+    rows = [c.numbers.as_dict() for c in runs]
+    return {key: ["" if row[key] is None else row[key] for row in rows] for key in rows[0]}
+
+
+def _draw_energies(axes: Axes, runs: Sequence[Compared]) -> None:
+    """Drift of the energy where it must be kept, on a logarithmic axis; elsewhere the change of energy itself."""
+    kept = energy_rule(runs[0].run)[0] == "kept"
+    for c in runs:
+        look = {**law_style(c.numbers.law), "marker": ""}
+        if kept:
+            time, value = thinned(c.run.steps["time"], np.abs(c.energy), largest=True)
+            value = np.where(value > 0.0, value, np.nan)
+        else:
+            time, value = thinned(c.run.steps["time"], c.energy)
+        axes.plot(time, value, label=c.numbers.law, linewidth=1.3, **look)
+    if kept:
+        axes.set_yscale("log")
+        axes.set_ylim(SMALLEST, max(1e-8, 10.0 * max(c.numbers.energy_drift for c in runs)))
+        axes.axhline(BOUNDS["energy"], color=GREY, linewidth=0.9, linestyle=(0, (1.4, 1)))
+    else:
+        middle = float(np.median([np.abs(c.energy).max() for c in runs])) or 1.0
+        top = min(2.5 * middle, max(float(c.energy.max()) for c in runs))
+        bottom = max(-2.5 * middle, min(float(c.energy.min()) for c in runs))
+        room = 0.05 * (top - bottom) or 1.0
+        axes.set_ylim(bottom - room, top + room)
+    axes.set_title("Energy drift" if kept else "Change of the total energy since the start", fontsize=8.5)
+    axes.set_xlabel(TIME, fontsize=7.5)
+    axes.set_ylabel("part of the largest\nkinetic energy", fontsize=7.5)
+    axes.tick_params(labelsize=7)
+    axes.set_xlim(0.0, max(float(c.run.steps["time"][-1]) for c in runs))
+    axes.legend(fontsize=7, handlelength=2.6, loc="center left", bbox_to_anchor=(1.0, 0.5))
