@@ -24,7 +24,7 @@ def build(scene: Scene, check_overlap: bool = True) -> tuple[World, State]:
     """The world of a scene, and its state at time 0. Raises ProblemError for what cannot be run."""
     if not isinstance(scene, Scene):
         raise ProblemError(
-            "scene", type(scene).__name__, "a Scene (from carom.scenes, carom.load_scene or carom.Scene)"
+            "scene", type(scene).__name__, "a Scene, as carom.scenes, carom.load_scene or carom.Scene make"
         )
     if not scene.bodies or scene.count == 0:
         raise ProblemError("bodies", "none", "at least one body")
@@ -92,6 +92,10 @@ class _Group:
         density = scene.materials[given.material].density
         self.mass = self._positive(given.mass, "mass") if given.mass is not None else density * area
         self.inertia = self._positive(given.inertia, "inertia") if given.inertia is not None else self.mass * gyration
+        for name, value in (("mass", self.mass), ("inertia", self.inertia)):
+            bad = np.flatnonzero(~((value > 0.0) & np.isfinite(value)))
+            if len(bad):
+                raise ProblemError(f"{self.path}.{name}", float(value[bad[0]]), "a finite number above 0")
         self.feature = float(self.radius.min()) if self.vertices is None else float(half_width(self.vertices))
 
     def _shape(self, given: Bodies) -> tuple[int, Floats, Floats | None, Floats, Floats]:
@@ -109,8 +113,8 @@ class _Group:
             area, _, moment = polygon_moments(corners)
         else:
             raise ProblemError(f"{self.path}.shape", type(shape).__name__, "Disc, Rectangle or Polygon")
-        radius = float(np.hypot(*corners.T).max())
-        return POLYGON, np.full(n, radius), corners, np.full(n, area), np.full(n, moment / area)
+        reach = float(np.hypot(*corners.T).max())
+        return POLYGON, np.full(n, reach), corners, np.full(n, area), np.full(n, moment / area)
 
     def _array(self, value: Any, name: str, tail: tuple[int, ...]) -> Floats:
         try:
@@ -263,6 +267,7 @@ def check_start(scene: Scene, world: World, state: State) -> None:
     k = deep[np.argmin(found.gap[deep] / size[deep])]
     a, b, depth = int(found.first[k]), int(found.second[k]), float(-found.gap[k])
     more = f" (and {len(deep) - 1} more contacts)" if len(deep) > 1 else ""
+    segment = b < 0 and world.walls.kind[-1 - b] == SEGMENT
     if b >= 0:
         raise ProblemError(
             f"bodies: {_who(scene, world, a)} and {_who(scene, world, b)}",
@@ -271,8 +276,8 @@ def check_start(scene: Scene, world: World, state: State) -> None:
         )
     raise ProblemError(
         f"bodies: {_who(scene, world, a)}",
-        f"{depth:.3g} outside its container (boundary {-1 - b}, {_kind(world, -1 - b)}){more}",
-        "a place inside",
+        f"{depth:.3g} {'across' if segment else 'outside'} boundary {-1 - b} ({_kind(world, -1 - b)}){more}",
+        "a place clear of it" if segment else "a place inside its container",
     )
 
 
@@ -293,6 +298,11 @@ def _check_periodic(world: World, state: State) -> None:
 def _half_size(world: World, body: Ints) -> Floats:
     """Radius of discs; of polygons the radius of the circle round them over two: a fair scale for overlap."""
     return np.where(world.shapes.kind[body] == DISC, 1.0, 0.5) * world.shapes.radius[body]
+
+
+def _path(world: World, body: int) -> str:
+    group = int(world.group[body])
+    return f"bodies[{group}][{body - int(np.searchsorted(world.group, group))}]"
 
 
 def _who(scene: Scene, world: World, body: int) -> str:

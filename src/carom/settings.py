@@ -19,7 +19,6 @@ class Settings:
     steps: int
     frame_every: int  # steps from one recorded frame to the next
     impulses: bool  # whether frames carry the impulses of their step
-    checkpoint_every: int = 0  # steps from one checkpoint to the next; 0 means one every few seconds of work
 
     @property
     def duration(self) -> float:

@@ -9,6 +9,8 @@ import numpy as np
 from .errors import ProblemError
 from .solvers.rows import Floats
 
+STRAIGHT = 1e-6  # a corner that turns less would split a face into two that detection cannot tell apart
+
 
 def polygon_moments(vertices: Floats) -> tuple[float, Floats, float]:
     """Area, centroid and second moment of area about the centroid of a simple polygon, corners anticlockwise."""
@@ -30,7 +32,7 @@ def convex_polygon(vertices: Sequence[Sequence[float]], field: str) -> Floats:
     if (turns < 0.0).all():
         corners = corners[::-1].copy()
         turns = _turns(corners)
-    if not (turns > 0.0).all() or not np.isclose(_winding(corners), 2.0 * np.pi):
+    if not (turns > STRAIGHT).all() or not np.isclose(_winding(corners), 2.0 * np.pi):
         raise ProblemError(field, vertices, "a strictly convex polygon: its corners in order, none on a straight line")
     return np.ascontiguousarray(corners - polygon_moments(corners)[1])
 

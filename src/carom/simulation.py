@@ -196,10 +196,6 @@ def _run(
         if first:
             loop.begin()
         loop.go()
-    except KeyboardInterrupt:
-        loop.keep()
-        recorder.abort()
-        raise
     except BaseException:
         recorder.abort()
         raise
@@ -225,17 +221,25 @@ class _Loop:
         self.keep()
 
     def go(self) -> None:
-        steps, every = self.settings.steps, self.settings.frame_every
-        while self.state.step < steps:
-            self.state = self.engine.step(self.state)
-            self._keep_row()
-            number = self.state.step
-            if number % every == 0 or number == steps:
-                self.recorder.frame(self.state, self.engine.impulses() if self.settings.impulses else None)
-            if perf_counter() - self.saved > CHECKPOINT_SECONDS:
-                self.keep()
-            self.meter.tell(self.engine.row)
+        from .trajectory.interrupts import stop_on_request
+
+        with stop_on_request() as stop:
+            while self.state.step < self.settings.steps:
+                self._one_step()
+                if stop.asked:
+                    self.keep()
+                    raise KeyboardInterrupt
         self.keep()
+
+    def _one_step(self) -> None:
+        self.state = self.engine.step(self.state)
+        self._keep_row()
+        number = self.state.step
+        if number % self.settings.frame_every == 0 or number == self.settings.steps:
+            self.recorder.frame(self.state, self.engine.impulses() if self.settings.impulses else None)
+        if perf_counter() - self.saved > CHECKPOINT_SECONDS:
+            self.keep()
+        self.meter.tell(self.engine.row)
 
     def keep(self) -> None:
         """Everything so far is safe after this."""

@@ -25,6 +25,9 @@ CLASSES = 48  # a factor of two each: more than any two lengths differ by
 PIECE = 20000  # bodies for each piece of work
 
 
+Pairs = tuple[Ints, Ints, Floats, Floats, Floats, Ints, Ints]
+
+
 class Grid(NamedTuple):
     """Bodies sorted by cell, for all size classes, smallest first."""
 
@@ -51,17 +54,51 @@ class Sorted(NamedTuple):
 
 def neighbours(
     before: Floats, after: Floats, radius: Floats, kind: np.ndarray, free: np.ndarray, margin: float
-) -> tuple[Ints, Ints, Floats, Floats, Floats, Ints, Ints]:
+) -> Pairs:
     """All pairs of discs whose gap after is at most `margin`, and all other pairs whose circles are as close.
 
     Returns (first, second, normal, gap before, gap after) of the discs with first < second, then (first, second) of
     pairs with a polygon. Pairs of which neither is free are left out.
     """
     n = len(radius)
+    if n <= PIECE:
+        return _alone(before, after, radius, kind, free, margin)
     pieces = max(1, min(-(-n // PIECE), 8 * thread_count()))
     edges = [(n * k // pieces, n * (k + 1) // pieces) for k in range(pieces)]
-    grid, level, key = _sort_into_cells(after, radius, margin, edges)
-    bodies = Sorted(
+    corner, extent, level, largest, members = _classes(after, radius)
+    cell, wide, high, first = _cell_counts(extent, largest, members, margin)
+    key = np.empty(n, np.int64)
+    _each(lambda low, up: _cells(after, level, cell, wide, high, first, corner, key, low, up), edges)
+    order, start = _counting_sort(key, first[-1])
+    grid = Grid(order, start, cell, wide, high, first, corner)
+    bodies = _room(n)
+    _each(lambda low, up: _gather(order, before, after, radius, key, level, kind, free, bodies, low, up), edges)
+    found: dict[int, Pairs] = {}
+
+    def search(low: int, up: int) -> None:
+        found[low] = _pairs(grid, bodies, margin, low, up)
+
+    _each(search, edges)
+    return tuple(np.concatenate([found[low][i] for low, _ in edges]) for i in range(7))  # type: ignore[return-value]
+
+
+@njit(cache=True, nogil=True)
+def _alone(before, after, radius, kind, free, margin):
+    """All of it in one kernel: few bodies, where the calls would cost more than the work."""
+    n = len(radius)
+    corner, extent, level, largest, members = _classes(after, radius)
+    cell, wide, high, first = _cell_counts(extent, largest, members, margin)
+    key = np.empty(n, np.int64)
+    _cells(after, level, cell, wide, high, first, corner, key, 0, n)
+    order, start = _counting_sort(key, first[-1])
+    bodies = _room(n)
+    _gather(order, before, after, radius, key, level, kind, free, bodies, 0, n)
+    return _pairs(Grid(order, start, cell, wide, high, first, corner), bodies, margin, 0, n)
+
+
+@njit(cache=True, nogil=True)
+def _room(n):
+    return Sorted(
         np.empty((n, 2)),
         np.empty((n, 2)),
         np.empty(n),
@@ -70,18 +107,6 @@ def neighbours(
         np.empty(n, np.bool_),
         np.empty(n, np.bool_),
     )
-    _each(
-        lambda low, high: _gather(grid.order, before, after, radius, key, level, kind, free, bodies, low, high), edges
-    )
-    found: dict[int, tuple[Ints, Ints, Floats, Floats, Floats, Ints, Ints]] = {}
-
-    def search(low: int, high: int) -> None:
-        found[low] = _pairs(grid, bodies, margin, low, high)
-
-    _each(search, edges)
-    if pieces == 1:
-        return found[0]
-    return tuple(np.concatenate([found[low][i] for low, _ in edges]) for i in range(7))  # type: ignore[return-value]
 
 
 def _each(work: Callable[[int, int], None], edges: list[tuple[int, int]]) -> None:
@@ -94,25 +119,22 @@ def _each(work: Callable[[int, int], None], edges: list[tuple[int, int]]) -> Non
     on_threads(one, edges)
 
 
-def _sort_into_cells(
-    position: Floats, radius: Floats, margin: float, edges: list[tuple[int, int]]
-) -> tuple[Grid, np.ndarray, Ints]:
-    """Counting sort of the bodies by cell; also the size class and the cell of each body."""
-    corner, extent, level, largest, members = _classes(position, radius)
+@njit(cache=True, nogil=True)
+def _cell_counts(extent, largest, members, margin):
+    """Width of a cell, cells along both axes, and number of the first cell, for each size class."""
+    classes = len(largest)
     cell = (2.0 * largest + margin) * (1.0 + 1e-9)  # a hair wider: rounding cannot put a neighbour two cells away
-    wide, high = np.empty(len(cell), np.int64), np.empty(len(cell), np.int64)
-    for c in range(len(cell)):
+    wide, high = np.empty(classes, np.int64), np.empty(classes, np.int64)
+    first = np.zeros(classes + 1, np.int64)
+    for c in range(classes):
         limit = max(4.0 * members[c], 64.0)
-        across, along = np.floor(extent / cell[c]) + 2.0
+        across, along = np.floor(extent[0] / cell[c]) + 2.0, np.floor(extent[1] / cell[c]) + 2.0
         if across * along > limit:  # wrap: keep the shape, at most about `limit` cells
             shrink = np.sqrt(limit / (across * along))
             across, along = min(across * shrink, limit / 4.0), min(along * shrink, limit / 4.0)
         wide[c], high[c] = max(int(across), 4), max(int(along), 4)
-    first = np.concatenate([[0], np.cumsum(wide * high)])
-    key = np.empty(len(radius), np.int64)
-    _each(lambda low, up: _cells(position, level, cell, wide, high, first, corner, key, low, up), edges)
-    order, start = _counting_sort(key, first[-1])
-    return Grid(order, start, cell, wide, high, first, corner), level, key
+        first[c + 1] = first[c] + wide[c] * high[c]
+    return cell, wide, high, first
 
 
 @njit(cache=True, nogil=True)

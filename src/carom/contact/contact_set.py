@@ -36,9 +36,13 @@ class ContactSet:
     def take(self, chosen: Ints | NDArray[np.bool_]) -> ContactSet:
         """Some of the contacts."""
         return ContactSet(
-            *(getattr(self, name)[chosen] for name in ("first", "second", "feature", "normal", "point")),
-            gap=self.gap[chosen],
-            predicted=self.predicted[chosen],
-            offset=None if self.offset is None else self.offset[chosen],
-            drift=None if self.drift is None else self.drift[chosen],
+            self.first[chosen],
+            self.second[chosen],
+            self.feature[chosen],
+            self.normal[chosen],
+            self.point[chosen],
+            self.gap[chosen],
+            self.predicted[chosen],
+            None if self.offset is None else self.offset[chosen],
+            None if self.drift is None else self.drift[chosen],
         )

@@ -15,7 +15,7 @@ def walls_at(world: World, time: float, step: float) -> tuple[Walls, Walls]:
         return world.walls, world.walls
     start, pose0 = _moved(world, time)
     end, pose1 = _moved(world, time + step)
-    velocity = (pose1 - pose0) / step
+    velocity = (pose1 - pose0) / step if step > 0.0 else np.zeros_like(pose0)
     return start._replace(velocity=velocity), end._replace(velocity=velocity)
 
 

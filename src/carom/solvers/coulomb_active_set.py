@@ -17,9 +17,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from .coulomb import coupled_coulomb
 from .islands import islands
-from .rows import Rows, make_rows
+from .rows import push, speed
 
 APART, STICKS, SLIPS_UP, SLIPS_DOWN = 0, 1, 2, 3
 LIMIT = 150  # contacts of an island up to which it is tried: the systems are dense
@@ -28,6 +27,7 @@ GUESSES = 6  # systems for one proximal term
 OUTER = 20  # proximal terms
 IDLE = 6  # of them without progress end it
 SWEEPS = 30
+WORK = 1e8  # multiplications for an island: what is left then is small, and the next step goes on
 
 
 def coulomb(rows, tangents, velocity, boundary, slip, friction, normal, tangent, tolerance, max_sweeps):
@@ -42,7 +42,7 @@ def coulomb(rows, tangents, velocity, boundary, slip, friction, normal, tangent,
     for s in range(len(ptr) - 1):
         mine = order[ptr[s] : ptr[s + 1]]
         if len(mine) > LIMIT:
-            residual, count = _large(
+            residual, count = _sweeps(
                 rows, tangents, velocity, boundary, slip, friction, normal, tangent, mine, tolerance, max_sweeps
             )
         else:
@@ -53,21 +53,36 @@ def coulomb(rows, tangents, velocity, boundary, slip, friction, normal, tangent,
     return worst, systems
 
 
-def _large(rows, tangents, velocity, boundary, slip, friction, normal, tangent, mine, tolerance, max_sweeps):
-    g, t = _part(rows, mine), _part(tangents, mine)
-    lam, beta = normal[mine], tangent[mine][:, None].copy()
-    residual, sweeps = coupled_coulomb(
-        g, t, velocity, boundary[mine], slip[mine], friction[mine], lam, beta, tolerance, max_sweeps
-    )
-    normal[mine], tangent[mine] = lam, beta[:, 0]
-    return float(residual), int(sweeps)
-
-
-def _part(rows: Rows, mine) -> Rows:
-    width = rows.ptr[mine + 1] - rows.ptr[mine]
-    ptr = np.concatenate([[0], np.cumsum(width)])
-    entry = np.repeat(rows.ptr[mine] - ptr[:-1], width) + np.arange(ptr[-1])
-    return make_rows(ptr, rows.body[entry], rows.val[entry], len(rows.touch_ptr) - 1)
+@njit(cache=True, nogil=True)
+def _sweeps(rows, tangents, velocity, boundary, slip, friction, normal, tangent, mine, tolerance, max_sweeps):
+    """Contact by contact: normal impulse, then friction within its bound. For piles too large for dense systems."""
+    x = velocity.copy()
+    top = 0.0
+    for i in mine:
+        top = max(top, abs(speed(rows, i, x) + boundary[i]), abs(speed(tangents, i, x) + slip[i]))
+    for i in mine:
+        push(rows, i, normal[i], x)
+        push(tangents, i, tangent[i], x)
+    worst, sweeps = np.inf, 0
+    while sweeps < max_sweeps and worst > tolerance * top:
+        worst = 0.0
+        for i in mine:
+            new = max(normal[i] - (speed(rows, i, x) + boundary[i]) / rows.diag[i], 0.0)
+            change = new - normal[i]
+            if change != 0.0:
+                worst = max(worst, abs(change) * rows.diag[i])
+                push(rows, i, change, x)
+                normal[i] = new
+            if friction[i] > 0.0 and tangents.diag[i] > 0.0:
+                bound = friction[i] * normal[i]
+                new = tangent[i] - (speed(tangents, i, x) + slip[i]) / tangents.diag[i]
+                change = min(max(new, -bound), bound) - tangent[i]
+                if change != 0.0:
+                    worst = max(worst, abs(change) * tangents.diag[i])
+                    push(tangents, i, change, x)
+                    tangent[i] += change
+        sweeps += 1
+    return (worst / top if top > 0.0 else 0.0), sweeps
 
 
 @njit(cache=True, nogil=True)
@@ -122,7 +137,7 @@ def _island(rows, tangents, velocity, boundary, slip, friction, normal, tangent,
     shift, idle = FIRST, 0
     shifted, target = w.copy(), np.empty(2 * k)
     for _ in range(OUTER):
-        if least <= tolerance or idle == IDLE:
+        if least <= tolerance or idle == IDLE or systems * (2.0 * k) ** 3 > WORK:
             break
         for r in range(2 * k):
             shifted[r, r] = w[r, r] * (1.0 + shift)

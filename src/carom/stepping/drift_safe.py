@@ -21,7 +21,8 @@ from ..contact.contact_set import ContactSet
 from ..impact.assemble import Assembly
 from ..impact.contacts import Impulses
 from ..solvers.rows import Floats
-from ..world import State
+from ..world import State, World
+from .collision import Collision
 from .flight import accelerations, fly, landed, prescribed
 from .push_out import push_out
 from .resting import Resting
@@ -37,8 +38,8 @@ class DriftSafe(Stepper):
     name: ClassVar[str] = "drift_safe"
     title: ClassVar[str] = "impacts through the law, resting contact without drift"
 
-    def __init__(self, *arguments) -> None:
-        super().__init__(*arguments)
+    def __init__(self, world: World, collision: Collision, step: float) -> None:
+        super().__init__(world, collision, step)
         self.margin = MARGIN * self.world.feature
         self.resting_solve = Resting(self.world)
 
@@ -86,9 +87,7 @@ class DriftSafe(Stepper):
                 chosen = found.take(closing)
                 start = self.collide(start, chosen, self.assemble(start, chosen))
 
-    def _rest(
-        self, before: State, start: State, end: State, found: ContactSet, impact: Assembly, slow: float
-    ) -> State:
+    def _rest(self, before: State, start: State, end: State, found: ContactSet, impact: Assembly, slow: float) -> State:
         """Stops what rests, and moves; bodies that nothing holds keep their free flight."""
         # Fast approach that does not close in this step is left to the law of the next one.
         waiting = (impact.contacts.speeds() < -slow) & (found.predicted > self.touch)

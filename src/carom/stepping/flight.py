@@ -9,7 +9,8 @@ from numba import njit
 
 from ..contact.images import wrapped
 from ..errors import ProblemError
-from ..solvers.rows import Floats
+from ..scene.motion import Motion
+from ..solvers.rows import Floats, Ints
 from ..world import State, World
 
 
@@ -62,7 +63,7 @@ def landed(world: World, state: State, time: float, number: int) -> State:
     return State(time, number, position, state.angle, velocity)
 
 
-def _posed(world: World, body, motion, time: float) -> tuple[Floats, Floats]:
+def _posed(world: World, body: Ints, motion: Motion, time: float) -> tuple[Floats, Floats]:
     dx, dy, turn = motion.pose(time)
     place = world.home[body, :2]
     if motion.about is not None:
@@ -87,7 +88,7 @@ def _fly_in_field(world: World, state: State, a0: Floats, h: float) -> State:
         angle = angle + h * state.velocity[:, 2] + 0.5 * h * h * a0[:, 2]
     guess = State(state.time + h, state.step, position, angle, state.velocity + h * a0)
     a1 = accelerations(world, guess)
-    return replace(guess, velocity=state.velocity + 0.5 * h * (a0 + a1))
+    return replace(guess, velocity=state.velocity + 0.5 * h * (a0 + (a0 if a1 is None else a1)))
 
 
 @njit(cache=True, nogil=True)

@@ -34,6 +34,9 @@ class Stepper:
         self.touch = TOUCH * world.feature
         self.row: tuple[Any, ...] = ()
         self.pushes: list[tuple[ContactSet, Impulses]] = []
+        self.contacts = self.resting = self.iterations = self.status = self.rounds = 0
+        self.certificate = self.rest_residual = self.overlap = 0.0
+        self.seconds: dict[str, float] = {}
         self._clear()
 
     def step(self, state: State) -> State:
