@@ -1,0 +1,92 @@
+"""Small scenes for tests of steppers, and a loop that keeps every state."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import strategies as st
+
+from carom import laws, stepping
+from carom.build import build
+from carom.scene import Bodies, Disc, Material, Polygon, Rectangle, Scene
+from carom.stepping.collision import Collision
+from carom.stepping.report import STEP
+from carom.stepping.stepper import Stepper
+from carom.world import State
+
+
+def engine_of(scene: Scene, stepper: str | None = None, law: str | None = None) -> tuple[Stepper, State]:
+    """A stepper for the scene and the state it starts from."""
+    world, state = build(scene)
+    collision = Collision(
+        laws.make(law or scene.law),
+        scene.restitution_model,
+        scene.friction_model,
+        scene.mixed_restitution == "blend",
+    )
+    collision.check(world)
+    return stepping.make(stepper or scene.stepper, world, collision, scene.step), state
+
+
+def states_of(scene: Scene, steps: int, stepper: str | None = None, law: str | None = None) -> list[State]:
+    """The start and the state after each step."""
+    engine, state = engine_of(scene, stepper, law)
+    states = [state]
+    for _ in range(steps):
+        states.append(engine.step(states[-1]))
+    return states
+
+
+def rows_of(scene: Scene, steps: int, stepper: str | None = None, law: str | None = None) -> np.ndarray:
+    """The table of steps, its first row that of the start."""
+    engine, state = engine_of(scene, stepper, law)
+    engine.report(state)
+    rows = np.zeros(steps + 1, STEP)
+    rows[0] = engine.row
+    for k in range(steps):
+        state = engine.step(state)
+        rows[k + 1] = engine.row
+    return rows
+
+
+def disc(x: float, y: float, vx: float = 0.0, vy: float = 0.0, radius: float = 1.0, **more) -> Bodies:
+    return Bodies(Disc(radius), np.array([[x, y]]), velocity=(vx, vy), **more)
+
+
+def box(x: float, y: float, width: float = 1.0, height: float = 1.0, **more) -> Bodies:
+    return Bodies(Rectangle(width, height), np.array([[x, y]]), **more)
+
+
+def rough(friction: float, restitution: float = 0.0) -> dict[str, Material]:
+    return {"default": Material(restitution, friction)}
+
+
+@st.composite
+def clusters(draw, most: int = 6, gravity: bool = True, boundaries=()):
+    """A few bodies of all shapes that fall towards each other from a coarse lattice, each cell its own body."""
+    n = draw(st.integers(1, most))
+    cells = draw(st.permutations([(i, j) for i in range(3) for j in range(3)]))[:n]
+    bodies = []
+    for i, j in cells:
+        kind = draw(st.sampled_from(["disc", "box", "polygon"]))
+        size = draw(st.floats(0.3, 1.0))
+        if kind == "disc":
+            shape = Disc(size)
+        elif kind == "box":
+            shape = Rectangle(size * 1.6, size * draw(st.floats(0.4, 1.0)))
+        else:
+            corners = draw(st.integers(3, 6))
+            angle = 2.0 * np.pi * np.arange(corners) / corners
+            shape = Polygon([(size * np.cos(a), 0.8 * size * np.sin(a)) for a in angle])
+        place = (2.3 * (i - 1) + draw(st.floats(-0.1, 0.1)), 1.3 + 2.3 * j)
+        velocity = (draw(st.floats(-2.0, 2.0)), draw(st.floats(-2.0, 2.0)))
+        turn = draw(st.floats(-3.0, 3.0))
+        bodies.append(Bodies(shape, np.array([place]), velocity=velocity, angle=turn, spin=draw(st.floats(-2.0, 2.0))))
+    material = Material(draw(st.sampled_from([0.0, 0.3, 0.8, 1.0])), draw(st.sampled_from([0.0, 0.2, 0.7])))
+    return Scene(
+        "cluster",
+        bodies,
+        boundaries,
+        materials={"default": material},
+        gravity=(draw(st.sampled_from([0.0, 1.0])), -9.81) if gravity else (0.0, 0.0),
+        step=draw(st.sampled_from([2e-3, 1e-2, 2e-2])),
+    )
