@@ -51,7 +51,8 @@ def speed_scale(views: Sequence[View]) -> Normalize:
 
     Where gravity acts it is at least a thousandth of the speed after a fall by one radius: what rests looks at rest.
     """
-    top = float(np.median([np.quantile(v.speed[v.world.free], 0.99) for v in views if v.world.free.any()] or [0.0]))
+    tops = [float(np.quantile(v.speed[v.world.free], 0.99)) for v in views if v.world.free.any()]
+    top = float(np.median(tops)) if tops else 0.0
     world = views[0].world
     rest = 1e-3 * float(np.sqrt(2.0 * np.hypot(*world.gravity) * world.feature))
     return Normalize(0.0, max(top, rest) or 1.0, clip=True)

@@ -6,8 +6,11 @@ slower than gravity alone would make it in two steps is at rest: it gets the imp
 
 It never adds energy. With `p` the impulses of the resting solve, `v1 = v + h g + p` and `q1 = q + h v1`, the energy
 changes by `p . v1 - |p - h g|^2 / 2` (mass 1, uniform gravity g); friction opposes slip, and `u1 <= 0` wherever a
-normal impulse acts, because no gap asks for a speed of separation. What overlap there is (rounding, curvature,
-a start that was tight) is moved out afterwards, and paid for with kinetic energy.
+normal impulse acts, because no gap asks for a speed of separation. Where a whole island slides or rolls on closed
+contacts, places move at the mean of the old and the new velocity, which is of second order.
+
+What overlap there is (rounding, curvature, a start that was tight) is moved out afterwards, and paid for with energy
+that the step has lost or still has.
 """
 
 from __future__ import annotations
@@ -16,10 +19,12 @@ from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..contact.contact_set import ContactSet
 from ..impact.assemble import Assembly
 from ..impact.contacts import Impulses
+from ..solvers.islands import island_labels
 from ..solvers.rows import Floats
 from ..world import State, World
 from .collision import Collision
@@ -28,7 +33,10 @@ from .push_out import push_out
 from .resting import Resting
 from .stepper import Stepper, pushed
 
+Mask = NDArray[np.bool_]
+
 MARGIN = 1e-2  # how near, in parts of the smallest body, contacts are taken into the resting solve
+STEADY = 1e-5  # speeds below this part of the resting speed count as none
 ROUNDS = 8  # impacts may lead to more impacts within a step; after so many rounds the rest is stopped
 
 
@@ -106,24 +114,48 @@ class DriftSafe(Stepper):
             self.resting = found.count
             self.rest_residual = impulses.certificate
             self.pushes.append((found, impulses))
-            end = self._moved(start, end, pushed(impact, impulses, falling), self._held(found, impulses))
+            velocity = pushed(impact, impulses, falling)
+            steady = self._steady(start, velocity, impact, impulses, slow)
+            end = self._moved(start, end, velocity, self._held(found, impulses), steady)
         return self._timed("rest", push_out, before, end, found, impact)
 
-    def _moved(self, start: State, end: State, velocity: Floats, held: np.ndarray) -> State:
-        """Held bodies move at their new velocity, the others fly."""
+    def _moved(self, start: State, end: State, velocity: Floats, held: Mask, steady: Mask) -> State:
+        """Held bodies move at their new velocity, or at the mean of old and new; the others fly."""
         velocity = np.where(held[:, None], velocity, end.velocity)
-        position = np.where(held[:, None], start.position + self.h * velocity[:, :2], end.position)
+        mean = np.where(steady[:, None], 0.5 * (start.velocity + velocity), velocity)
+        position = np.where(held[:, None], start.position + self.h * mean[:, :2], end.position)
         angle = end.angle
         if velocity.shape[1] == 3:
-            angle = np.where(held, start.angle + self.h * velocity[:, 2], end.angle)
+            angle = np.where(held, start.angle + self.h * mean[:, 2], end.angle)
         return replace(end, position=position, angle=angle, velocity=velocity)
+
+    def _steady(self, start: State, velocity: Floats, impact: Assembly, impulses: Impulses, slow: float) -> Mask:
+        """Bodies whose whole island slides or rolls on closed contacts: the mean velocity is then of second order.
+
+        The energy changes by `p . (v0 + v1) / 2` for impulses p, so contacts must be closed before and after, and
+        friction must not do work.
+        """
+        contacts, x0, x1 = impact.contacts, impact.whitened(start.velocity), impact.whitened(velocity)
+        u0 = contacts.speeds(x0)
+        work = impulses.normal * (u0 + contacts.speeds(x1))
+        if impulses.tangent is not None:
+            work += impulses.tangent[:, 0] * (contacts.tangent_speeds(x0) + contacts.tangent_speeds(x1))[:, 0]
+        loose = (impulses.normal > 0.0) & ((np.abs(u0) > STEADY * slow) | (work > STEADY * slow * impulses.normal))
+        rows = contacts.rows
+        label = island_labels(rows)
+        good = np.ones(len(label), np.bool_)
+        good[np.unique(label[loose])] = False
+        bodies = rows.body if impact.bodies is None else impact.bodies[rows.body]
+        out = np.zeros(self.world.count, np.bool_)
+        out[bodies] = np.repeat(good[label], np.diff(rows.ptr))
+        return out
 
     def _falling(self, start: State, end: State) -> Floats:
         """Velocities at the end of the step if nothing held: those of free flight, with the pull of its start."""
         pull = accelerations(self.world, start)
         return end.velocity if pull is None else start.velocity + self.h * pull
 
-    def _held(self, found: ContactSet, impulses: Impulses) -> np.ndarray:
+    def _held(self, found: ContactSet, impulses: Impulses) -> Mask:
         held = np.zeros(self.world.count, np.bool_)
         active = impulses.normal > 0.0
         held[found.first[active]] = True
