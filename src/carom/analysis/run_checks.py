@@ -118,7 +118,10 @@ def _symmetry(run: Trajectory, bound: float) -> Check:
         return Check("symmetry", None, None, None, "the scene is not registered with any")
     value = float(symmetry_error(run).max())
     names = ", ".join(str(s.name) for s in run.scene.symmetries)
-    return Check("symmetry", value, bound, value <= bound, f"{names}; in radii" + _unclaimed(run, "SYM"))
+    note = f"{names}; in radii" + _unclaimed(run, "SYM")
+    if value > bound and "claim" not in note:
+        note += "; chaotic motion makes rounding grow, `carom plot --what symmetry` shows how fast"
+    return Check("symmetry", value, bound, value <= bound, note)
 
 
 def _outcomes(run: Trajectory) -> Check:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from .console import as_json, out, verdict
+from .run_arguments import RUN, number_option
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -19,13 +20,13 @@ WIDE = 100  # columns from which the reason stands in a column of its own
 
 
 def check(
-    file: Path = typer.Argument(..., metavar="RUN.h5", help="A trajectory that `carom run` wrote."),
-    energy: float | None = typer.Option(None, "--energy", metavar="BOUND", help="Drift, or rise; default 1e-9."),
-    momentum: float | None = typer.Option(None, "--momentum", metavar="BOUND", help="Drift; default 1e-9."),
-    overlap: float | None = typer.Option(
-        None, "--overlap", metavar="BOUND", help="In smallest radii; default 1e-3, or the way of a synchronous step."
+    file: Path = RUN,
+    energy: float | None = number_option("--energy", "BOUND", "Drift, or rise; default 1e-9."),
+    momentum: float | None = number_option("--momentum", "BOUND", "Drift; default 1e-9."),
+    overlap: float | None = number_option(
+        "--overlap", "BOUND", "In smallest radii; default 1e-3, or the way of a synchronous step."
     ),
-    symmetry: float | None = typer.Option(None, "--symmetry", metavar="BOUND", help="In smallest radii; default 1e-6."),
+    symmetry: float | None = number_option("--symmetry", "BOUND", "In smallest radii; default 1e-6."),
     json: bool = typer.Option(False, "--json", help="Print JSON instead of a table."),
 ) -> None:
     """Check a run: energy, momentum, overlap and symmetry against bounds. Exit code 1 if one fails."""

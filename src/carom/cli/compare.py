@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import typer
 
 from ..errors import ProblemError
 from .console import WIDE, as_json, out, remarks
+from .run_arguments import DURATION, FRAME_RATE, SET, STEP, STEPPER, THREADS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,14 +27,14 @@ LAWS = "gr,qce,lcp,gauss_seidel,jacobi"
 def compare(
     source: str = typer.Argument(..., metavar="SCENE|FILE", help="As for `carom run`."),
     laws: str = typer.Option(LAWS, "--laws", metavar="NAMES", help="Laws, separated by commas."),
-    parameter: list[str] = typer.Option([], "--set", metavar="KEY=VALUE", help="Of the scene; may be repeated."),
-    duration: float | None = typer.Option(None, "--duration", metavar="TIME", help="How long, in time units."),
-    step: float | None = typer.Option(None, "--step", metavar="TIME", help="Length of a time step."),
-    stepper: str | None = typer.Option(None, "--stepper", metavar="NAME", help="synchronous, drift_safe ..."),
-    frame_rate: float | None = typer.Option(None, "--frame-rate", metavar="RATE", help="Frames a time unit."),
+    parameter: list[str] = SET,
+    duration: float | None = DURATION,
+    step: float | None = STEP,
+    stepper: str | None = STEPPER,
+    frame_rate: float | None = FRAME_RATE,
     output: Path = typer.Option(Path("."), "-o", "--output", metavar="DIR", help="Where the files go."),
     keep: bool = typer.Option(False, "--keep", help="Keep the runs, as DIR/SCENE-LAW.h5."),
-    threads: int | None = typer.Option(None, "--threads", metavar="N", help="At most so many."),
+    threads: int | None = THREADS,
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress."),
     json: bool = typer.Option(False, "--json", help="Print JSON instead of a table."),
 ) -> None:
@@ -44,11 +46,11 @@ def compare(
     if output.exists() and not output.is_dir():
         raise ProblemError("--output", str(output), "a folder, or a name for a new one")
     settings = {"duration": duration, "step": step, "stepper": stepper, "frame_rate": frame_rate, "threads": threads}
-    numbers, paths = _run_all(scene, names, settings, output, keep, quiet)
+    numbers, rule, paths = _run_all(scene, names, settings, output, keep, quiet)
     if json:
         print(as_json({"scene": scene.name, "laws": [n.as_dict() for n in numbers], "files": [str(p) for p in paths]}))
         return
-    _show(scene, numbers)
+    _show(scene, numbers, rule)
     for path in paths:
         remarks().print(str(path), markup=False, soft_wrap=True)
 
@@ -68,25 +70,29 @@ def _law_names(text: str) -> list[str]:
 
 def _run_all(
     scene: Scene, laws: Sequence[str], settings: dict[str, Any], output: Path, keep: bool, quiet: bool
-) -> tuple[list[Numbers], list[Path]]:
-    from .run import compile_notice_beside_bar
+) -> tuple[list[Numbers], tuple[str, str], list[Path]]:
+    from ..analysis.run_checks import energy_rule
+    from .run import compile_notice_beside_bar, interrupts_as_such
     from .run_compare import check_all, compared
     from .run_progress import telling
     from .run_source import file_stem
 
     stem = file_stem(scene.name)
-    with compile_notice_beside_bar() as compiled, tempfile.TemporaryDirectory(prefix="carom-") as work:
-        check_all(scene, laws, settings)
+    with ExitStack() as stack:
+        stack.enter_context(interrupts_as_such())
+        compiled = stack.enter_context(compile_notice_beside_bar())
+        work = stack.enter_context(tempfile.TemporaryDirectory(prefix="carom-"))
         folder, prefix = (output, f"{stem}-") if keep else (Path(work), "")
-        if keep:
-            _check_free([output / f"{stem}-{law}.h5" for law in laws])
-        output.mkdir(parents=True, exist_ok=True)
         files = {law: folder / f"{prefix}{law}.h5" for law in laws}
+        _check_free(list(files.values()))
+        check_all(scene, laws, settings)
+        output.mkdir(parents=True, exist_ok=True)
         with compared(scene, files, settings, lambda law: telling(f"{scene.name}, {law}", quiet), compiled) as runs:
             from .run_compare_figure import draw
 
             paths = draw(runs, output, f"{stem}-compare")
-            return [c.numbers for c in runs], [*paths, *(files.values() if keep else ())]
+            rule = energy_rule(runs[0].run)
+            return [c.numbers for c in runs], rule, [*paths, *(files.values() if keep else ())]
 
 
 def _check_free(paths: Sequence[Path]) -> None:
@@ -95,16 +101,16 @@ def _check_free(paths: Sequence[Path]) -> None:
             raise ProblemError("--keep", str(path), "names that are not taken; remove it or choose another --output")
 
 
-def _show(scene: Scene, numbers: Sequence[Numbers]) -> None:
+def _show(scene: Scene, numbers: Sequence[Numbers], rule: tuple[str, str]) -> None:
     console = out()
     console.print(f"[bold]{scene.name}[/], {scene.count:,} {'body' if scene.count == 1 else 'bodies'}")
     console.print(_table(numbers, console.width >= WIDE))
-    lines = [
-        "energy: largest drift / largest kinetic energy",
-        "symmetry: largest error in smallest radii",
-        "contacts, iters (iterations): mean of a step",
-        "spread: rms distance from the centroid at the end; wall time without compiling",
-    ]
+    must = {"kept": "must be kept", "never rises": "must not rise", "free": "need not be kept"}[rule[0]]
+    lines = [f"energy: largest change / largest kinetic energy; {must}: {rule[1]}"]
+    if numbers[0].symmetry_error is not None:
+        lines.append("symmetry: largest error in smallest radii")
+    lines.append("contacts, iters (iterations): mean of a step; wall: without compiling")
+    lines.append("spread: rms distance from the centroid at the end")
     if any(n.unresolved for n in numbers):
         lines.append("*: with steps that finished inelastically, or were infeasible")
     for line in lines:

@@ -9,6 +9,7 @@ import typer
 
 from ..errors import ProblemError
 from .console import out
+from .run_arguments import RUN, number_option
 
 if TYPE_CHECKING:
     from ..trajectory import Trajectory
@@ -17,12 +18,12 @@ WHAT = ("overview", "state", "energy", "momentum", "symmetry", "overlap", "conta
 
 
 def plot(
-    file: Path = typer.Argument(..., metavar="RUN.h5", help="A trajectory that `carom run` wrote."),
+    file: Path = RUN,
     output: Path = typer.Option(Path("."), "-o", "--output", metavar="DIR", help="Where the files go."),
     what: str = typer.Option("overview", "--what", metavar="NAMES", help=f"Any of {', '.join(WHAT)}; or all."),
-    time: float | None = typer.Option(None, "--time", metavar="TIME", help="Of the state; default: the last frame."),
-    line: float | None = typer.Option(
-        None, "--line", metavar="X", help="What divides the sides; default: the scene's upright wall, or 0."
+    time: float | None = number_option("--time", "TIME", "Of the state; default: the last frame."),
+    line: float | None = number_option(
+        "--line", "X", "What divides the sides; default: the scene's upright wall, or 0."
     ),
 ) -> None:
     """Draw a run: an overview, or single quantities with --what. Writes PNG, SVG and CSV."""

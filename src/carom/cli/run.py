@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ import typer
 
 from ..errors import ProblemError
 from .console import as_json, out, remarks
+from .run_arguments import DURATION, FRAME_RATE, SET, STEP, STEPPER, THREADS
 
 if TYPE_CHECKING:
     from ..trajectory import Trajectory
@@ -24,11 +25,11 @@ def run(
     ),
     law: str | None = typer.Option(None, "--law", "-l", help="Impact law; `carom laws` lists them."),
     law_option: list[str] = typer.Option([], "--law-option", metavar="KEY=VALUE", help="Of the law; may be repeated."),
-    parameter: list[str] = typer.Option([], "--set", metavar="KEY=VALUE", help="Of the scene; may be repeated."),
-    duration: float | None = typer.Option(None, "--duration", metavar="TIME", help="How long, in time units."),
-    step: float | None = typer.Option(None, "--step", metavar="TIME", help="Length of a time step."),
-    stepper: str | None = typer.Option(None, "--stepper", metavar="NAME", help="synchronous, drift_safe ..."),
-    frame_rate: float | None = typer.Option(None, "--frame-rate", metavar="RATE", help="Frames a time unit."),
+    parameter: list[str] = SET,
+    duration: float | None = DURATION,
+    step: float | None = STEP,
+    stepper: str | None = STEPPER,
+    frame_rate: float | None = FRAME_RATE,
     impulses: bool = typer.Option(False, "--impulses", help="Record the impulses of each frame's step."),
     restitution_model: str | None = typer.Option(
         None, "--restitution-model", metavar="NAME", help="What the coefficient means."
@@ -41,7 +42,7 @@ def run(
     ),
     overwrite: bool = typer.Option(False, "--overwrite", help="Write over a file that exists."),
     resume: Path | None = typer.Option(None, "--resume", metavar="RUN.h5", help="Go on with a run that was stopped."),
-    threads: int | None = typer.Option(None, "--threads", metavar="N", help="At most so many. The bits stay the same."),
+    threads: int | None = THREADS,
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress, no table."),
     json: bool = typer.Option(False, "--json", help="Print the summary as JSON."),
 ) -> None:
@@ -123,7 +124,7 @@ def _carry_out(
 
     began, existed = time.perf_counter(), path.exists()
     try:
-        with telling(title, quiet) as tell, compile_notice_beside_bar() as compiled:
+        with interrupts_as_such(), telling(title, quiet) as tell, compile_notice_beside_bar() as compiled:
             done = work(tell)
     except KeyboardInterrupt:
         _say_how_to_go_on(path, existed and not after)
@@ -136,6 +137,17 @@ def _carry_out(
     elif not quiet:
         show(out(), facts)
         remarks().print(f"next: carom check {path}, carom plot {path}", markup=False, soft_wrap=True)
+
+
+@contextmanager
+def interrupts_as_such() -> Iterator[None]:
+    """Ctrl-C while a compiled kernel runs reaches Python as a SystemError with the interrupt inside."""
+    try:
+        yield
+    except SystemError as error:
+        if isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        raise
 
 
 def compile_notice_beside_bar() -> AbstractContextManager[Compilation]:

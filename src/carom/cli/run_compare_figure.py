@@ -22,8 +22,8 @@ def draw(runs: Sequence[Compared], out: Path, name: str) -> tuple[Path, ...]:
     """NAME.png, NAME.svg, NAME.csv (the table) and NAME-energy.csv (the curves)."""
     views = [View.of(c.run) for c in runs]
     scale, box = speed_scale(views), limits(views)
-    columns = min(IN_A_ROW, len(runs))
-    rows = -(-len(runs) // columns)
+    rows = -(-len(runs) // IN_A_ROW)
+    columns = -(-len(runs) // rows)
     tall = np.clip((box[3] - box[2]) / (box[1] - box[0]), 0.35, 1.6)
     height = rows * (0.35 + WIDE / columns * tall)
     with sheet(WIDE, height + 0.7 + 2.2) as figure:

@@ -19,6 +19,7 @@ from ..trajectory import Trajectory
 from .run_picture import COLOURS, View, draw_state, limits, speed_scale
 
 SMALLEST = 1e-17  # where logarithmic axes end: below all rounding; zeros are left out
+MANY = 200  # contacts from which their axis is logarithmic, so that iterations are seen beside them
 TIME = "time (time units)"
 
 
@@ -156,20 +157,24 @@ def _draw_dots(axes: Axes, p: Panel) -> None:
         look: dict[str, Any] = {"marker": "." if k == 0 else "o", "markersize": 3 if k == 0 else 2.6, "linestyle": ""}
         face = CYCLE[k] if k == 0 else "none"
         axes.plot(c.time[there], c.value[there], color=CYCLE[k], label=c.name, markerfacecolor=face, **look)
-    if not any((c.value > 0.0).any() for c in p.curves):
-        axes.text(0.5, 0.5, "none", transform=axes.transAxes, ha="center", color=GREY)
 
 
 def _set_range(axes: Axes, p: Panel) -> None:
+    top = max(float(np.abs(c.value if c.high is None else c.high).max(initial=0.0)) for c in p.curves)
     if p.log:
         axes.set_yscale("log")
-        top = max([float(c.value.max(initial=0.0)) for c in p.curves] + [p.bound or 0.0])
-        axes.set_ylim(SMALLEST, max(10.0 * top, 1e-14))
+        axes.set_ylim(SMALLEST, max(10.0 * top, 10.0 * (p.bound or 0.0), 1e-14))
+        axes.minorticks_off()
+        if not any((c.value > 0.0).any() for c in p.curves):
+            axes.text(0.5, 0.5, "exactly 0", transform=axes.transAxes, ha="center", color=GREY, fontsize=8)
     elif p.name == "sides":
         axes.set_ylim(0.0, 1.0)
+    elif p.name == "contacts" and top > MANY:
+        axes.set_yscale("symlog", linthresh=1.0)
+        axes.set_ylim(0.0, 3.0 * top)
     elif p.name in ("contacts", "phases", "spread"):
-        axes.set_ylim(bottom=0.0)
-    elif p.least and max(float(np.abs(c.value).max()) for c in p.curves) < p.least:
+        axes.set_ylim(0.0, 1.08 * top or 1.0)
+    elif p.least and top < p.least:
         axes.set_ylim(-0.05 * p.least, p.least)
 
 

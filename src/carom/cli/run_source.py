@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ProblemError
+from .console import remarks
 
 if TYPE_CHECKING:
     from ..laws import Law
@@ -22,15 +24,25 @@ def load(source: str, pairs: Sequence[str]) -> Scene:
     if Path(source).suffix.lower() in FILES or "/" in source or Path(source).is_file():
         if pairs:
             raise ProblemError("--set", ", ".join(pairs), f"nothing: {source} is a file; edit it instead")
-        from ..scene.load import load_scene
-
-        return load_scene(source)
+        return _from_file(source)
     from ..scenes import SCENES
 
     if source not in SCENES:
         raise unknown_scene(source, SCENES)
     entry = SCENES[source]
     return entry(**typed(pairs, entry.parameters, "--set", f"parameter of scene {source!r}"))
+
+
+def _from_file(path: str) -> Scene:
+    """The scene of a file; what its reader warns about becomes one line each."""
+    from ..scene.load import load_scene
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        scene = load_scene(path)
+    for text in dict.fromkeys(str(warning.message) for warning in caught):
+        remarks().print(f"warning: {text}", markup=False, soft_wrap=True)
+    return scene
 
 
 def unknown_scene(name: str, known: Mapping[str, Any]) -> ProblemError:

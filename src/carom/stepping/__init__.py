@@ -8,8 +8,9 @@ from .collision import Collision
 from .drift_safe import DriftSafe
 from .stepper import Stepper
 from .synchronous import Synchronous
+from .time_of_impact import TimeOfImpact
 
-STEPPERS: dict[str, type[Stepper]] = {s.name: s for s in (Synchronous, DriftSafe)}
+STEPPERS: dict[str, type[Stepper]] = {s.name: s for s in (Synchronous, DriftSafe, TimeOfImpact)}
 
 
 def make(name: str, world: World, collision: Collision, step: float) -> Stepper:

@@ -1,0 +1,261 @@
+"""The time-of-impact step: from one impact to the next, each resolved when and where it happens (Tang 2014, s. 2)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+from numba import njit
+
+from ..contact.contact_set import ContactSet
+from ..contact.find import find_contacts
+from ..contact.impact_time import NOISE, REST, Paths
+from ..contact.sweep import FEW, all_pairs, place_walls, refreshed, span_of, things_of, together
+from ..contact.touching import moved_walls, touching
+from ..contact.walls import walls_at
+from ..impact.assemble import Assembly, assemble
+from ..solvers.rows import Floats, Ints
+from ..world import State
+from .flight import accelerations, fly, landed, prescribed
+from .resting import Resting
+from .stepper import Stepper, pushed
+
+SUBSTEPS = 200  # impacts in one step, besides ...
+SUBSTEPS_EACH = 4  # ... so many for each body
+MOST = 30000  # ... but never more than this
+SAME_TIME = 1e-12  # impacts within this part of a step are at one instant
+NEAR = 1e-10  # gap to which impacts are timed, in parts of the smallest body
+MANY = 32  # bodies in one impact from which on all pairs are looked up again
+
+
+class TimeOfImpact(Stepper):
+    """Flies to the earliest impact, resolves all that touches there under the law, and goes on to the end of the step.
+
+    Nothing passes through anything, however fast: bodies, thin walls, corners. All contacts that touch the impact are
+    resolved with it, so a cradle or a rack is struck as a whole. Between impacts bodies fly on parabolas; a force
+    function is taken as constant from one impact to the next. What moves by script moves straight within a step.
+
+    A hop of less than a fiftieth of a step is taken for rest: then the contact is held, without restitution and with
+    friction, until the end of the step or the next impact. Rest along a curved wall sinks slowly, and piles cost an
+    impact of the whole pile for every body that strikes it: `drift_safe` is the stepper for those.
+
+    After 200 + 4 n impacts in one step the rest of it is a synchronous step, in which fast bodies may overlap;
+    `rounds`, the impacts of the step, is one above that bound then.
+    """
+
+    name: ClassVar[str] = "time_of_impact"
+    title: ClassVar[str] = "every impact at its own time (Tang 2014, s. 2)"
+
+    def __init__(self, *arguments) -> None:
+        super().__init__(*arguments)
+        n, w = self.world.count, len(self.world.walls.kind)
+        self.near = NEAR * self.world.feature
+        self.bound = min(SUBSTEPS + SUBSTEPS_EACH * n, MOST)
+        self.resting_solve = Resting(self.world)
+        self.things = things_of(self.world)
+        self.paths = Paths(*(np.zeros((n + w, 3)) for _ in range(3)), np.zeros(n + w))
+        self.met, self.held = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+
+    def memory(self) -> dict[str, np.ndarray]:
+        return self.resting_solve.memory()
+
+    def remember(self, memory: dict[str, np.ndarray]) -> None:
+        self.resting_solve.remember(memory)
+
+    def step(self, state: State) -> State:
+        self._clear()
+        start = prescribed(self.world, state, self.h)
+        end = self._timed("move", fly, self.world, start, self.h)
+        self._begin(start)
+        self._timed("detect", self._look_up_all)
+        while True:
+            time = float(self.table.when.min())
+            if time > self.h:
+                break
+            self.rounds += 1
+            if self.rounds > self.bound:
+                self._finish(start, time)
+                break
+            self._impact(start, time)
+        if self.rounds:
+            end = self._timed("move", self._landing, start, end)
+        number = state.step + 1
+        end = landed(self.world, end, number * self.h, number)
+        self.report(end)
+        return end
+
+    # -- paths ----------------------------------------------------------------------------------------------------
+
+    def _begin(self, start: State) -> None:
+        """All things on their paths from the start of the step."""
+        n, d = start.velocity.shape
+        self.walls = walls_at(self.world, start.time, self.h)[0]
+        self.span = span_of(self.world, start.time, self.h, self.touch, self.near)
+        place_walls(self.things, self.paths, self.walls)
+        self.paths.place[:n, :2], self.paths.place[:n, 2] = start.position, start.angle
+        self.paths.velocity[:n, :d] = start.velocity
+        self.paths.since[:n] = 0.0
+        self.met[:], self.held[:] = False, False
+        self.pull = self._pull(start)
+        self.paths.pull[:n] = self.pull
+        self.started = start.time
+
+    def _pull(self, state: State) -> Floats:
+        """Accelerations (x, y, angle) of all bodies, if nothing holds them."""
+        out = np.zeros((self.world.count, 3))
+        pull = accelerations(self.world, state)
+        if pull is None:
+            out[self.world.free, :2] = self.world.gravity
+        else:
+            out[:, : pull.shape[1]] = np.where(self.world.free[:, None], pull, 0.0)
+        return out
+
+    def _state(self, start: State, time: float) -> State:
+        """Velocities and places as they are on the paths: right for bodies whose path was bent at `time`."""
+        n, d = start.velocity.shape
+        p = self.paths
+        position, velocity = np.ascontiguousarray(p.place[:n, :2]), np.ascontiguousarray(p.velocity[:n, :d])
+        return State(self.started + time, start.step, position, p.place[:n, 2].copy(), velocity)
+
+    def _bring(self, start: State, bodies: Ints, time: float) -> State:
+        """The bodies' paths begin anew at `time`; in a field of force those of all bodies do."""
+        if self.world.force is None:
+            _advance(self.paths, bodies, time)
+            return self._state(start, time)
+        n, d = start.velocity.shape
+        p, flown = self.paths, time - self.paths.since[:n]
+        before = p.pull[:n].copy()
+        _advance(self.paths, np.arange(n), time)
+        pull = np.where(self.held[:, None], 0.0, self._pull(self._state(start, time)))
+        p.velocity[:n] += (0.5 * flown)[:, None] * (pull - before)
+        self.pull = self._pull(self._state(start, time))
+        p.pull[:n] = np.where(self.held[:, None], 0.0, self.pull)
+        return self._state(start, time)
+
+    def _landing(self, start: State, end: State) -> State:
+        """Everything at the end of the step; what moves by script is where the script wants it."""
+        state = self._bring(start, np.arange(self.world.count), self.h)
+        free = self.world.free
+        return replace(
+            state,
+            position=np.where(free[:, None], state.position, end.position),
+            angle=np.where(free, state.angle, end.angle),
+            velocity=np.where(free[:, None], state.velocity, end.velocity),
+        )
+
+    # -- impacts --------------------------------------------------------------------------------------------------
+
+    def _look_up_all(self) -> None:
+        w = self.world
+        self.table, self.circles = all_pairs(
+            self.things, self.paths, w.free, self.met, self.span, w.periodic, self.started
+        )
+
+    def _impact(self, start: State, time: float) -> None:
+        """Resolves what touches at `time`, and bends the paths of the bodies that take part."""
+        rows = self._timed("detect", self._together, time)
+        bodies = np.unique(np.concatenate([self.table.first[rows], self.table.second[rows]]))
+        bodies = bodies[bodies < self.world.count]
+        bodies = bodies[self.world.free[bodies]]
+        state = self._timed("move", self._bring, start, bodies, time)
+        found = self._timed(
+            "detect", touching, self.world, self.paths, self.walls, self.table, rows, time, self.touch
+        )
+        self.met[bodies], self.held[bodies] = True, False
+        self.paths.pull[bodies] = self.pull[bodies]
+        if found.count:
+            self.saw(found)
+            self._resolve(state, found, bodies, time)
+        self._timed("detect", self._look_up, bodies)
+
+    def _together(self, time: float) -> Ints:
+        return together(
+            self.things, self.paths, self.world.free, self.span, self.table, time, SAME_TIME * self.h
+        )
+
+    def _resolve(self, state: State, found: ContactSet, bodies: Ints, time: float) -> None:
+        impact = self._assembled(state, found, time)
+        if impact.contacts.speeds().min() < -self._quiet(state, bodies):
+            state = self.collide(state, found, impact)
+            self.paths.velocity[bodies, : self.world.block] = state.velocity[bodies]
+            impact = impact.moving(state.velocity)
+        if self.pull.any():
+            self._timed("rest", self._rest, state, found, impact, bodies, time)
+
+    def _quiet(self, state: State, bodies: Ints) -> float:
+        return NOISE * float(np.abs(state.velocity[bodies]).max(initial=0.0))
+
+    def _assembled(self, state: State, found: ContactSet, time: float) -> Assembly:
+        return self._timed("assemble", assemble, self.world, state, found, moved_walls(self.walls, time))
+
+    def _rest(self, state: State, found: ContactSet, impact: Assembly, bodies: Ints, time: float) -> None:
+        """Holds contacts that hop no longer, from here to the end of the step."""
+        left = self.h - time
+        if left <= SAME_TIME * self.h:
+            return
+        falling = state.velocity + left * self.pull[:, : self.world.block]
+        u, then = impact.contacts.speeds(), impact.contacts.speeds(impact.whitened(falling))
+        closing = (u - then) / left
+        quiet = self._quiet(state, bodies)
+        lying = u <= max(REST * self.h * float(closing.max()), quiet)
+        if not (lying & (then < -quiet)).any():
+            return
+        if not lying.all():
+            found = found.take(lying)
+            impact = self._assembled(state, found, time)
+        impact = impact.moving(falling)
+        impulses = self.resting_solve(impact.contacts, found, np.zeros(found.count))
+        if impulses is None:
+            return
+        self.resting += found.count
+        self.rest_residual = max(self.rest_residual, impulses.certificate)
+        self.pushes.append((found, impulses))
+        velocity = pushed(impact, impulses, falling)
+        active = impulses.normal > 0.0
+        who = np.concatenate([found.first[active], found.second[active]])
+        who = who[(who >= 0) & self.world.free[who]]
+        self.held[who] = True
+        self.paths.pull[who] = 0.0
+        self.paths.velocity[who, : self.world.block] = velocity[who]
+
+    def _look_up(self, bodies: Ints) -> None:
+        """The impacts to come of the bodies whose paths were bent."""
+        if self.world.force is not None or (len(bodies) > MANY and self.world.count > FEW):
+            self._look_up_all()
+            return
+        self.table = refreshed(
+            self.things, self.paths, self.world.free, self.met, self.span, self.table, self.circles, bodies, True
+        )
+
+    def _finish(self, start: State, time: float) -> None:
+        """The rest of a step with too many impacts: a synchronous step."""
+        n, d = start.velocity.shape
+        everyone = np.arange(n)
+        state = self._bring(start, everyone, time)
+        s = self.h - time
+        move = s * (self.paths.velocity[:n] + 0.5 * s * self.paths.pull[:n])
+        after = State(start.time + self.h, start.step, state.position + move[:, :2], state.angle + move[:, 2], state.velocity)
+        found = self._timed("detect", find_contacts, self.world, state, after, self.touch)
+        if not found.count:
+            return
+        self.saw(found)
+        impact = self._assembled(state, found, time)
+        if impact.contacts.speeds().min() < -self.noise(state):
+            state = self.collide(state, found, impact)
+            free = self.world.free
+            self.paths.velocity[:n, :d][free] = state.velocity[free]
+
+
+@njit(cache=True, nogil=True)
+def _advance(paths, bodies, time):
+    """Begins the paths of bodies anew at `time`."""
+    for i in bodies:
+        s = time - paths.since[i]
+        if s == 0.0:
+            continue
+        for k in range(3):
+            # The mean velocity first: where it is zero by symmetry, so is the step, without rounding.
+            paths.place[i, k] += s * (paths.velocity[i, k] + 0.5 * s * paths.pull[i, k])
+            paths.velocity[i, k] += s * paths.pull[i, k]
+        paths.since[i] = time

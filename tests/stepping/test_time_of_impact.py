@@ -1,0 +1,345 @@
+"""The time-of-impact step: impacts at the exact time and place, nothing passes through anything, nothing hangs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import brentq
+
+from carom import laws, scenes, stepping
+from carom.build import build
+from carom.scene.boundaries import Box, Drum, HalfPlane, Periodic, Segment
+from carom.scene.model import Bodies, Disc, Material, Polygon, Rectangle, Scene
+from carom.scene.motion import Moving, Rotating, Vibrating
+from carom.stepping.collision import Collision
+from carom.world import State, World
+
+
+def engine(scene: Scene, step: float, law: str = "gr", stepper: str = "time_of_impact"):
+    """A stepper for a scene, and its first state."""
+    world, state = build(scene)
+    return stepping.make(stepper, world, Collision(laws.make(law)), step), state
+
+
+def run(scene: Scene, step: float, count: int, law: str = "gr", stepper: str = "time_of_impact"):
+    """The stepper, and all states of `count` steps."""
+    moving, state = engine(scene, step, law, stepper)
+    states = [state]
+    for _ in range(count):
+        states.append(moving.step(states[-1]))
+    return moving, states
+
+
+def balls(position, velocity=(0.0, 0.0), radius=0.5, restitution=1.0, **more) -> Scene:
+    group = Bodies(Disc(radius), np.atleast_2d(position), velocity, mass=1.0, rotates=False)
+    return Scene("balls", [group], materials={"default": Material(restitution)}, **more)
+
+
+def energy(world: World, state: State) -> float:
+    v = state.velocity
+    turning = float(world.inertia @ v[:, 2] ** 2) if v.shape[1] == 3 else 0.0
+    kinetic = 0.5 * (float(world.mass @ (v[:, 0] ** 2 + v[:, 1] ** 2)) + turning)
+    return kinetic - float(world.mass @ (state.position @ world.gravity))
+
+
+def least_gap(position: np.ndarray, radius: float) -> float:
+    """Least gap of equal discs, by all pairs."""
+    apart = np.hypot(*(position[:, None] - position[None]).transpose(2, 0, 1))
+    return float(apart[np.triu_indices(len(position), 1)].min()) - 2.0 * radius
+
+
+# -- exact times and places ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("offset", [0.0, 0.3, 0.9])
+def test_two_balls_meet_at_the_time_and_place_of_the_closed_form(offset):
+    scene = balls([[0.0, 0.0], [3.0, offset]], [[7.0, 0.0], [0.0, 0.0]])
+    (mover, states) = run(scene, 1.0, 1)
+    touch = (3.0 - np.sqrt(1.0 - offset**2)) / 7.0
+    n = np.array([np.sqrt(1.0 - offset**2), offset])
+    kicked = 7.0 * n[0] * n  # equal masses exchange what lies along the normal
+    left = np.array([7.0, 0.0]) - kicked
+    at = np.array([7.0 * touch, 0.0])
+    assert mover.rounds == 1
+    assert np.abs(states[1].velocity - [left, kicked]).max() <= 1e-12
+    assert np.abs(states[1].position[0] - (at + (1.0 - touch) * left)).max() <= 1e-12
+    assert np.abs(states[1].position[1] - ([3.0, offset] + (1.0 - touch) * kicked)).max() <= 1e-12
+    assert np.abs(mover.impulses().point[0] - (at + 0.5 * n)).max() <= 1e-12
+
+
+def test_a_ball_keeps_its_height_over_a_hundred_bounces():
+    scene = balls([[0.0, 1.5]], boundaries=[HalfPlane()], gravity=(0.0, -10.0))
+    fall = np.sqrt(2.0 * 1.0 / 10.0)
+    mover, states = run(scene, 0.37, int(200.0 * fall / 0.37) + 1)
+    start = energy(mover.world, states[0])
+    # 100 bounces, each with the rounding of one reflection and a few parabolas of unit height.
+    assert max(abs(energy(mover.world, s) - start) for s in states) <= 1e-10 * 10.0
+    for s in states:
+        t = (s.time + fall) % (2.0 * fall) - fall  # since the last top
+        assert s.position[0, 1] == pytest.approx(1.5 - 5.0 * t * t, abs=1e-9)
+
+
+def test_a_box_lands_on_its_corner_when_an_independent_root_finder_says():
+    width, height, spin, fall, g = 2.0, 1.0, 1.7, -0.3, 9.81
+    box = Bodies(Rectangle(width, height), np.array([[0.0, 2.5]]), (0.4, fall), angle=0.3, spin=spin)
+    mover, states = run(Scene("box", [box], [HalfPlane()], gravity=(0.0, -g)), 1.0, 1)
+
+    def lowest(t):
+        a = 0.3 + spin * t
+        reach = [sx * width / 2 * np.sin(a) + sy * height / 2 * np.cos(a) for sx in (-1, 1) for sy in (-1, 1)]
+        return 2.5 + fall * t - 0.5 * g * t * t + min(reach)
+
+    t = brentq(lowest, 0.0, 0.9, xtol=1e-15, rtol=1e-14)
+    pushed = mover.impulses()
+    assert mover.rounds >= 1
+    # The point of impact is the corner, and lies on the floor where the corner is at that time.
+    assert abs(pushed.point[0, 1]) <= 1e-12
+    a, corners = 0.3 + spin * t, [(sx * width / 2, sy * height / 2) for sx in (-1, 1) for sy in (-1, 1)]
+    x = [0.4 * t + c * np.cos(a) - s * np.sin(a) for c, s in corners]
+    y = [c * np.sin(a) + s * np.cos(a) for c, s in corners]
+    assert pushed.point[0, 0] == pytest.approx(x[int(np.argmin(y))], abs=1e-12)
+    assert energy(mover.world, states[1]) == pytest.approx(energy(mover.world, states[0]), rel=1e-12)
+
+
+def test_the_trajectory_of_two_balls_in_a_drum_does_not_depend_on_the_step():
+    scene = balls([[-1.0, 0.2], [1.0, -0.1]], [[1.3, 0.4], [-0.7, 0.9]], boundaries=[Drum(3.0)])
+    ends = [run(scene, 6.0 / count, count)[1][-1] for count in (1, 7, 60, 600)]
+    for end in ends[:-1]:
+        # A few dozen reflections on round walls: each multiplies rounding errors by up to ten.
+        assert np.abs(end.position - ends[-1].position).max() <= 1e-8
+    late = run(scene, 0.01, 600, stepper="synchronous")[1][-1]
+    assert np.abs(late.position - ends[-1].position).max() > 1e-3
+
+
+def test_a_synchronous_step_converges_to_this_one():
+    scene = balls([[0.0, 0.0], [2.3, 0.37]], [[1.0, 0.0], [0.0, 0.0]])
+    exact = run(scene, 2.0, 1)[1][-1]
+    errors = []
+    for count in (50, 200, 800, 3200):
+        end = run(scene, 2.0 / count, count, stepper="synchronous")[1][-1]
+        errors.append(np.abs(end.position - exact.position).max())
+    assert errors[-1] < 0.1 * errors[0] and errors[-1] < 2e-3
+
+
+# -- several contacts at once -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("law", ["gr", "qce"])
+def test_cradle_and_bernoulli_are_struck_as_a_whole(law):
+    _, states = run(scenes.newtons_cradle(balls=3, striking=1, speed=2.0), 0.03, 40, law)
+    assert np.abs(states[-1].velocity - [[0, 0], [0, 0], [2, 0]]).max() <= 1e-12
+    mover, states = run(scenes.bernoulli(speed=2.0), 0.37, 3, law)
+    exact = 2.0 / 5.0 * np.array([[-1.0, 0.0], [3.0, np.sqrt(3.0)], [3.0, -np.sqrt(3.0)]])
+    # Two impacts within rounding of each other; one after the other would give (-0.41, 0.55), ...
+    assert np.abs(states[-1].velocity - exact).max() <= 1e-9
+
+
+def test_a_break_stays_mirror_symmetric():
+    scene = scenes.pool_break(rows=4)
+    box = scene.with_(boundaries=[Drum(12.0)])
+    mover, states = run(box, 0.05, 120)
+    x, y = states[0].position.T
+    image = np.array([np.flatnonzero((np.abs(x - a) < 1e-9) & (np.abs(y + b) < 1e-9))[0] for a, b in zip(x, y)])
+    worst = max(np.abs(s.position[image] * [1.0, -1.0] - s.position).max() for s in states)
+    assert worst <= 1e-9
+    assert np.abs(states[-1].position - states[0].position).max() > 3.0
+
+
+# -- a gas --------------------------------------------------------------------------------------------------------
+
+
+def drum_gas(count: int, speed: float, seed: int = 1) -> Scene:
+    chance = np.random.default_rng(seed)
+    side = int(np.ceil(np.sqrt(count)))
+    grid = np.stack(np.meshgrid(np.arange(side), np.arange(side)), -1).reshape(-1, 2)[:count] - 0.5 * (side - 1)
+    velocity = speed * chance.normal(size=(count, 2))
+    return balls(2.6 * grid, velocity, radius=1.0, boundaries=[Drum(2.6 * side)])
+
+
+def test_a_fast_gas_neither_overlaps_nor_loses_energy():
+    """Several radii a step: the synchronous step lets discs overlap here, or pass."""
+    scene = drum_gas(100, 2.5)
+    mover, states = run(scene, 1.0, 200)
+    start = energy(mover.world, states[0])
+    assert min(least_gap(s.position, 1.0) for s in states) >= -1e-8
+    assert max(np.hypot(*s.position.T).max() for s in states) <= 26.0 - 1.0 + 1e-8
+    assert abs(energy(mover.world, states[-1]) - start) <= 1e-11 * start
+    _, late = run(scene, 1.0, 5, stepper="synchronous")
+    assert min(least_gap(s.position, 1.0) for s in late) < -1e-2
+
+
+def test_the_grid_and_the_comparison_of_all_pairs_find_the_same_impacts(monkeypatch):
+    scene = drum_gas(120, 1.0)
+    _, grid = run(scene, 0.5, 20)
+    monkeypatch.setattr("carom.contact.sweep.FEW", 10**6)
+    _, pairs = run(scene, 0.5, 20)
+    assert np.array_equal(grid[-1].position, pairs[-1].position)
+
+
+# -- nothing passes through anything ------------------------------------------------------------------------------
+
+
+def flies_at(shape, target_bodies=(), walls=(), spin=0.0):
+    """A body that would cross 100 of its own radii in a step towards x > 0."""
+    body = Bodies(shape, np.array([[-3.0, 0.05]]), (10.0, 0.0), mass=1.0, spin=spin)
+    return Scene("shot", [body, *target_bodies], list(walls))
+
+
+@pytest.mark.parametrize("shape", [Disc(0.1), Rectangle(0.2, 0.1), Polygon([(0, 0), (0.2, 0), (0.1, 0.15)])])
+@pytest.mark.parametrize("spin", [0.0, 4.0])
+def test_fast_bodies_do_not_pass_thin_walls(shape, spin):
+    _, states = run(flies_at(shape, walls=[Segment((0.0, -1.0), (0.1, 1.0))], spin=spin), 1.0, 3)
+    assert states[1].position[0, 0] < 0.1 and states[1].velocity[0, 0] < 0.0
+    _, missed = run(flies_at(shape, walls=[Segment((0.0, 0.5), (0.1, 1.0))], spin=spin), 1.0, 1)
+    assert missed[1].position[0, 0] == pytest.approx(7.0)
+
+
+@pytest.mark.parametrize("shape", [Disc(0.1), Rectangle(0.2, 0.1)])
+@pytest.mark.parametrize("target", [Disc(0.05), Rectangle(0.001, 0.5)])
+def test_fast_bodies_do_not_pass_small_bodies(shape, target):
+    still = Bodies(target, np.array([[1.0, 0.0]]), mass=1000.0)
+    mover, states = run(flies_at(shape, [still]), 1.0, 1)
+    assert mover.rounds >= 1 and states[1].velocity[0, 0] < 0.0
+    assert states[1].position[0, 0] < 1.0
+
+
+@given(st.floats(0.0, 6.28), st.floats(-8.0, 8.0), st.floats(0.2, 30.0), st.integers(0, 3))
+def test_polygons_stay_inside_whatever_their_speed(angle, spin, speed, corners):
+    shape = Polygon([(np.cos(a), np.sin(a)) for a in 2.0 * np.pi * np.arange(corners + 3) / (corners + 3)])
+    body = Bodies(shape, np.array([[0.0, 0.0]]), (speed, 0.6 * speed), angle=angle, spin=spin)
+    mover, states = run(Scene("cage", [body], [Box((-3.0, -2.0), (3.0, 2.0))]), 0.5, 8)
+    start = energy(mover.world, states[0])
+    for s in states:
+        assert abs(energy(mover.world, s) - start) <= 1e-10 * start
+        a = s.angle[0]
+        turn = np.array([[np.cos(a), -np.sin(a)], [np.sin(a), np.cos(a)]])
+        at = s.position[0] + mover.world.shapes.vertex @ turn.T
+        assert (np.abs(at) <= [3.0 + 1e-8, 2.0 + 1e-8]).all()
+
+
+# -- what moves by itself -----------------------------------------------------------------------------------------
+
+
+def test_a_moving_wall_meets_a_ball_on_its_way():
+    wall = HalfPlane((-2.0, 0.0), (1.0, 0.0), motion=Moving((3.0, 0.0)))
+    _, states = run(balls([[0.0, 0.0]], boundaries=[wall]), 1.0, 1)
+    # Wall at -2 + 3 t meets -0.5 at t = 1/2; then the ball has twice the speed of the wall.
+    assert states[1].velocity[0, 0] == pytest.approx(6.0, abs=1e-12)
+    assert states[1].position[0, 0] == pytest.approx(3.0, abs=1e-12)
+
+
+def test_a_vibrating_floor_moves_straight_within_a_step():
+    floor = HalfPlane(motion=Vibrating(0.5, 1.0))
+    h = 0.25
+    _, states = run(balls([[0.0, 0.75]], boundaries=[floor]), h, 1)
+    speed = 0.5 / h  # the floor rises by its amplitude in a quarter of a period
+    touch = 0.25 / speed
+    assert states[1].velocity[0, 1] == pytest.approx(2.0 * speed, abs=1e-12)
+    assert states[1].position[0, 1] == pytest.approx(0.75 + (h - touch) * 2.0 * speed, abs=1e-12)
+
+
+def test_a_turning_wall_and_a_turning_body_strike_when_they_get_there():
+    for scene in (
+        balls([[1.5, 1.0]], radius=0.25, boundaries=[Segment((-2.0, 0.0), (2.0, 0.0), motion=Rotating(0.5))]),
+        Scene(
+            "bat",
+            [
+                Bodies(Disc(0.25), np.array([[1.5, 1.0]]), mass=1.0, rotates=False),
+                Bodies(Rectangle(4.0, 1e-9), np.array([[0.0, 0.0]]), motion=Rotating(0.5)),
+            ],
+        ),
+    ):
+        mover, states = run(scene, 2.0, 1)
+        far = np.hypot(1.5, 1.0)
+        at = (np.arctan2(1.0, 1.5) - np.arcsin(0.25 / far)) / 0.5  # when the blade is 0.25 away from the middle
+        arm = np.sqrt(far**2 - 0.25**2)
+        v = states[1].velocity[0, :2]
+        assert np.hypot(*v) == pytest.approx(2.0 * 0.5 * arm, rel=1e-8)
+        assert states[1].position[0] == pytest.approx(np.array([1.5, 1.0]) + (2.0 - at) * v, abs=1e-7)
+
+
+@pytest.mark.parametrize("shear", [0.0, 0.3])
+@pytest.mark.parametrize("few", [0, 10**6])
+def test_a_gas_with_periodic_sides_keeps_its_discs_apart(monkeypatch, shear, few):
+    monkeypatch.setattr("carom.contact.sweep.FEW", few)
+    chance = np.random.default_rng(3)
+    grid = np.stack(np.meshgrid(np.arange(6), np.arange(6)), -1).reshape(-1, 2) * 2.5 + 0.6
+    sides = Periodic((0.0, 15.0), (0.0, 15.0), shear_rate=shear)
+    scene = balls(grid, chance.normal(size=(36, 2)), radius=0.5, periodic=sides)
+    mover, states = run(scene, 0.25, 100)
+    hits = 0
+    for s in states:
+        offset = shear * 15.0 * s.time
+        copies = [[i * 15.0 + j * offset - np.floor(j * offset / 15.0) * 15.0, j * 15.0] for i in (-2, -1, 0, 1) for j in (-1, 0, 1)]
+        for c in copies:
+            apart = np.hypot(*(s.position[:, None] - s.position[None] - c).transpose(2, 0, 1))
+            apart[np.arange(36), np.arange(36)] = np.inf
+            assert apart.min() >= 1.0 - 1e-8
+    momentum = states[-1].velocity.sum(axis=0) - states[0].velocity.sum(axis=0)
+    if shear == 0.0:
+        assert np.abs(momentum).max() <= 1e-11
+        assert energy(mover.world, states[-1]) == pytest.approx(energy(mover.world, states[0]), rel=1e-12)
+    assert hits == 0
+
+
+def test_a_force_is_followed_between_impacts():
+    """A spring towards the origin and a wall through it: half a period from one impact to the next."""
+    scene = balls([[1.5, 0.0]], boundaries=[HalfPlane((-0.5, 0.0), (1.0, 0.0))], force=lambda t, q, v: -q * [1.0, 0.0])
+    errors = []
+    for count in (100, 200, 400):
+        mover, states = run(scene, 4.0 / count, count)
+        errors.append(abs(states[-1].position[0, 0] - 1.5 * abs(np.cos(4.0))))
+        assert min(s.position[0, 0] for s in states) >= -1e-9
+    assert errors[-1] < 1e-4 and errors[0] / errors[-1] > 8.0  # second order
+
+
+# -- what does not end by itself ----------------------------------------------------------------------------------
+
+
+def test_a_ball_comes_to_rest_and_stays():
+    scene = balls([[0.0, 1.5]], restitution=0.5, boundaries=[HalfPlane()], gravity=(0.0, -10.0))
+    mover, state = engine(scene, 0.01)
+    rounds = []
+    for _ in range(500):
+        state = mover.step(state)
+        rounds.append(mover.rounds)
+    # After 1.34 time units the hops add up to rest.
+    assert max(rounds) < 30 and rounds[-1] == 1
+    assert abs(state.position[0, 1] - 0.5) <= 1e-9 and abs(state.velocity[0, 1]) <= 1e-12
+
+
+def test_a_box_comes_to_rest_on_a_slope_that_holds_it():
+    g = 10.0 * np.array([np.sin(0.2), -np.cos(0.2)])
+    box = Bodies(Rectangle(1.0, 0.6), np.array([[0.0, 1.0]]), (0.3, 0.0), angle=0.4)
+    scene = Scene("slope", [box], [HalfPlane()], materials={"default": Material(0.3, 0.8)}, gravity=tuple(g))
+    mover, states = run(scene, 0.01, 400)
+    assert abs(states[-1].position[0, 1] - 0.3) <= 1e-6
+    assert np.abs(states[-1].velocity).max() <= 1e-9
+    assert np.abs(states[-1].position - states[-100].position).max() <= 1e-9
+
+
+def test_too_many_impacts_end_in_a_synchronous_step():
+    """A ball between closing walls has impacts without end: the step says so, and ends."""
+    walls = [HalfPlane((0.0, 0.0), (0.0, 1.0)), HalfPlane((0.0, 1.0 + 1e-4), (0.0, -1.0))]
+    mover, state = engine(balls([[0.0, 0.5 + 5e-5]], (0.0, 1.0), boundaries=walls), 1.0)
+    state = mover.step(state)
+    assert mover.rounds == mover.bound + 1
+    assert np.isfinite(state.position).all() and abs(state.velocity[0, 1]) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("law", ["none", "jacobi", "gauss_seidel", "lcp", "etm"])
+def test_every_law_ends(law):
+    scene = scenes.pool_break(rows=3, restitution=0.5 if law == "etm" else 1.0)
+    mover, states = run(scene, 0.1, 20, law)
+    assert states[-1].step == 20 and np.isfinite(states[-1].position).all()
+
+
+def test_a_row_of_sticky_balls_collapses_without_hanging():
+    x = np.cumsum(1.0 + np.array([0.0, 1.0, 0.3, 0.1, 0.02, 0.001]))
+    scene = balls(np.column_stack([x, 0.0 * x]), np.column_stack([x[::-1], 0.0 * x]), restitution=0.0)
+    mover, states = run(replace(scene), 0.5, 10)
+    assert max(np.diff(states[-1].position[:, 0])) <= 1.0 + 1e-6 and np.ptp(states[-1].velocity[:, 0]) <= 1e-9
