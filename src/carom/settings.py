@@ -29,4 +29,5 @@ class Settings:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Settings:
-        return cls(**{**data, "law_options": tuple(sorted(data["law_options"].items()))})
+        known = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
+        return cls(**{**known, "law_options": tuple(sorted(data["law_options"].items()))})

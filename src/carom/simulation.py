@@ -45,7 +45,7 @@ class Progress:
     duration: float
     contacts: int  # of the last step
     iterations: int
-    drift: float  # of the total energy since the start, relative to the largest kinetic energy so far
+    drift: float  # of the total energy, over the largest kinetic energy so far, or the weight times the smallest body
     seconds: float  # since the run (or its resumption) began
     steps_done: int  # in that time
 
@@ -210,7 +210,9 @@ class _Loop:
     ) -> None:
         self.engine, self.state, self.settings, self.recorder = engine, state, settings, recorder
         self.rows, self.used = np.zeros(BLOCK, STEP), 0
-        self.meter = _Meter(settings, progress, state.step)
+        world = engine.world
+        weight = float(world.mass[world.free].sum()) * float(np.hypot(*world.gravity))
+        self.meter = _Meter(settings, progress, state.step, weight * world.feature)
         self.saved = perf_counter()
 
     def begin(self) -> None:
@@ -262,11 +264,11 @@ class _Loop:
 class _Meter:
     """Counts for the progress bar."""
 
-    def __init__(self, settings: Settings, tell: Tell | None, first: int) -> None:
+    def __init__(self, settings: Settings, tell: Tell | None, first: int, scale: float) -> None:
         self.settings, self.told, self.first = settings, tell, first
         self.began = self.last = perf_counter()
         self.energy: float | None = None
-        self.scale = 0.0
+        self.scale = scale
 
     def tell(self, row: tuple[Any, ...]) -> None:
         if self.told is None:

@@ -28,6 +28,10 @@ def run(command: Callable[..., Any], arguments: Sequence[str] | None = None) -> 
         return end.exit_code
     except (KeyboardInterrupt, typer.Abort):
         return _say("interrupted", INTERRUPTED)
+    except SystemError as error:  # how an interrupt inside a compiled kernel arrives
+        if not isinstance(error.__cause__, KeyboardInterrupt):
+            raise
+        return _say("interrupted", INTERRUPTED)
     except BrokenPipeError:
         return _leave_quietly()
     except ProblemError as error:

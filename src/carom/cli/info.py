@@ -85,12 +85,14 @@ def _statistics(run: Trajectory) -> dict[str, Any]:
 
 
 def _energy(run: Trajectory) -> dict[str, Any]:
-    """Drift is relative to the largest kinetic energy; momentum to that of all mass at the speed of that energy."""
+    """Drift is relative to `energy_scale`; momentum to that of all mass at the speed of that energy."""
     import numpy as np
+
+    from ..analysis.runs import energy_scale
 
     steps = run.steps
     total = steps["kinetic"] + steps["potential"]
-    largest = float(steps["kinetic"].max())
+    largest = energy_scale(run)
     mass = float(run.geometry["mass"][run.geometry["free"]].sum())
     momentum = np.stack([steps["momentum_x"], steps["momentum_y"]], axis=1)
     change = float(np.hypot(*(momentum[-1] - momentum[0])))

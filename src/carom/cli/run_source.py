@@ -24,7 +24,7 @@ def load(source: str, pairs: Sequence[str]) -> Scene:
     if Path(source).suffix.lower() in FILES or "/" in source or Path(source).is_file():
         if pairs:
             raise ProblemError("--set", ", ".join(pairs), f"nothing: {source} is a file; edit it instead")
-        return _from_file(source)
+        return from_file(source)
     from ..scenes import SCENES
 
     if source not in SCENES:
@@ -33,7 +33,7 @@ def load(source: str, pairs: Sequence[str]) -> Scene:
     return entry(**typed(pairs, entry.parameters, "--set", f"parameter of scene {source!r}"))
 
 
-def _from_file(path: str) -> Scene:
+def from_file(path: str) -> Scene:
     """The scene of a file; what its reader warns about becomes one line each."""
     from ..scene.load import load_scene
 

@@ -20,11 +20,11 @@ def validate(file: Path = typer.Argument(..., metavar="FILE", help="Scene as .to
     """Check a scene file, start state included, and list what is in it."""
     from ..build import build
     from ..laws import make
-    from ..scene.load import load_scene
     from .compiling import compile_notice
+    from .run_source import from_file
 
     with compile_notice():
-        scene = load_scene(file)
+        scene = from_file(str(file))
         make(scene.law)
         world, state = build(scene)
     console = out()

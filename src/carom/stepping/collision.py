@@ -6,15 +6,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .. import friction as frictions
 from ..errors import ProblemError
+from ..friction import FrictionModel
 from ..impact.contacts import Contacts, Impulses
 from ..laws import Law
 from ..restitution import model_of
-from ..solve import resolve
+from ..solve import DEFAULT_FRICTION, resolve
 from ..solvers.islands import island_labels
 from ..solvers.rows import Floats
 from ..world import World
 
+REPEATS = 2  # of normal and friction impulses in turn, in one round of impacts
 NOISE = 1e-12  # approach below this part of the fastest body is rounding: touching bodies that move together
 
 
@@ -48,7 +51,14 @@ class Collision:
             c = contacts.restitution
             if not (c == c[0]).all():
                 contacts = replace(contacts, restitution=blended(contacts))
-        return resolve(contacts, self.law, self.restitution_model, self.friction_model)
+        return resolve(contacts, self.law, self.restitution_model, self._friction())
+
+    def _friction(self) -> str | FrictionModel | None:
+        """The friction model with few repeats: what they leave is slow, and the next step sees it."""
+        name = self.friction_model
+        if name is None and not self.law.own_friction:
+            name = DEFAULT_FRICTION
+        return name if name is None or name == frictions.OWN else replace(frictions.make(name), repeats=REPEATS)
 
 
 def blended(contacts: Contacts) -> Floats:

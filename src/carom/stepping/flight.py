@@ -109,19 +109,25 @@ def _fly_uniform(position, angle, velocity, gravity, free, h):
 
 @njit(cache=True, nogil=True)
 def totals(mass, inertia, free, gravity, position, velocity):
-    """Kinetic and potential energy, momentum and angular momentum about the origin, of the free bodies."""
-    kinetic, potential, px, py, spin = 0.0, 0.0, 0.0, 0.0, 0.0
-    d = velocity.shape[1]
-    for i in range(len(mass)):
-        if not free[i]:
-            continue
-        x, y, vx, vy = position[i, 0], position[i, 1], velocity[i, 0], velocity[i, 1]
-        kinetic += 0.5 * mass[i] * (vx * vx + vy * vy)
-        potential -= mass[i] * (gravity[0] * x + gravity[1] * y)
-        px += mass[i] * vx
-        py += mass[i] * vy
-        spin += mass[i] * (x * vy - y * vx)
-        if d == 3:
-            kinetic += 0.5 * inertia[i] * velocity[i, 2] * velocity[i, 2]
-            spin += inertia[i] * velocity[i, 2]
-    return kinetic, potential, px, py, spin
+    """Kinetic and potential energy, momentum and angular momentum about the origin, of the free bodies.
+
+    Sums of blocks of 128, then of the blocks: a plain sum over a million bodies would show its own rounding as drift.
+    """
+    n, d = velocity.shape
+    total, block = np.zeros(5), np.zeros(5)
+    for i in range(n):
+        if free[i]:
+            x, y, vx, vy = position[i, 0], position[i, 1], velocity[i, 0], velocity[i, 1]
+            block[0] += 0.5 * mass[i] * (vx * vx + vy * vy)
+            block[1] -= mass[i] * (gravity[0] * x + gravity[1] * y)
+            block[2] += mass[i] * vx
+            block[3] += mass[i] * vy
+            block[4] += mass[i] * (x * vy - y * vx)
+            if d == 3:
+                block[0] += 0.5 * inertia[i] * velocity[i, 2] * velocity[i, 2]
+                block[4] += inertia[i] * velocity[i, 2]
+        if i % 128 == 127 or i == n - 1:
+            for k in range(5):
+                total[k] += block[k]
+                block[k] = 0.0
+    return total[0], total[1], total[2], total[3], total[4]

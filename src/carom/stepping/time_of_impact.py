@@ -26,6 +26,8 @@ SUBSTEPS_EACH = 4  # ... so many for each body
 MOST = 30000  # ... but never more than this
 SAME_TIME = 1e-12  # impacts within this part of a step are at one instant
 NEAR = 1e-10  # gap to which impacts are timed, in parts of the smallest body
+REPEATS = 8  # times that the law is applied to one impact
+LEFT = 1e-9  # approach below this part of the fastest before the impact may be left
 MANY = 32  # bodies in one impact from which on all pairs are looked up again
 
 
@@ -175,11 +177,19 @@ class TimeOfImpact(Stepper):
         )
 
     def _resolve(self, state: State, found: ContactSet, bodies: Ints, time: float) -> None:
+        """The law, again while its answer leaves something approaching (friction may), then what rests."""
         impact = self._assembled(state, found, time)
-        if impact.contacts.speeds().min() < -self._quiet(state, bodies):
+        fastest = float(-impact.contacts.speeds().min())
+        quiet = max(self._quiet(state, bodies), LEFT * fastest)
+        for _ in range(REPEATS):
+            if impact.contacts.speeds().min() >= -quiet:
+                break
+            before = state.velocity
             state = self.collide(state, found, impact)
-            self.paths.velocity[bodies, : self.world.block] = state.velocity[bodies]
             impact = impact.moving(state.velocity)
+            if np.array_equal(state.velocity, before):
+                break
+        self.paths.velocity[bodies, : self.world.block] = state.velocity[bodies]
         if self.pull.any():
             self._timed("rest", self._rest, state, found, impact, bodies, time)
 
@@ -201,23 +211,35 @@ class TimeOfImpact(Stepper):
         lying = u <= max(REST * self.h * float(closing.max()), quiet)
         if not (lying & (then < -quiet)).any():
             return
-        if not lying.all():
-            found = found.take(lying)
-            impact = self._assembled(state, found, time)
-        impact = impact.moving(falling)
-        impulses = self.resting_solve(impact.contacts, found, np.zeros(found.count))
-        if impulses is None:
-            return
-        self.resting += found.count
-        self.rest_residual = max(self.rest_residual, impulses.certificate)
-        self.pushes.append((found, impulses))
-        velocity = pushed(impact, impulses, falling)
-        active = impulses.normal > 0.0
-        who = np.concatenate([found.first[active], found.second[active]])
-        who = who[(who >= 0) & self.world.free[who]]
+        while True:
+            after, who = self._held_still(state, found.take(lying), falling, time)
+            # What the held bodies now close, though it was leaving, is held as well.
+            more = ~lying & (impact.contacts.speeds(impact.whitened(after)) < -quiet)
+            if not more.any():
+                break
+            lying |= more
+        if len(who):
+            found, impulses = self._rest_pushes
+            self.resting += found.count
+            self.rest_residual = max(self.rest_residual, impulses.certificate)
+            self.pushes.append((found, impulses))
         self.held[who] = True
         self.paths.pull[who] = 0.0
-        self.paths.velocity[who, : self.world.block] = velocity[who]
+        self.paths.velocity[who, : self.world.block] = after[who]
+
+    def _held_still(self, state: State, found: ContactSet, falling: Floats, time: float) -> tuple[Floats, Ints]:
+        """Velocities at which no contact of `found` closes until the end of the step, and the bodies it takes."""
+        impact = self._assembled(state, found, time).moving(falling)
+        impulses = self.resting_solve(impact.contacts, found, np.zeros(found.count))
+        if impulses is None:
+            return state.velocity, np.empty(0, np.int64)
+        active = impulses.normal > 0.0
+        who = np.concatenate([found.first[active], found.second[active]])
+        who = np.unique(who[(who >= 0) & self.world.free[who]])
+        after = state.velocity.copy()
+        after[who] = pushed(impact, impulses, falling)[who]
+        self._rest_pushes = (found, impulses)
+        return after, who
 
     def _look_up(self, bodies: Ints) -> None:
         """The impacts to come of the bodies whose paths were bent."""
