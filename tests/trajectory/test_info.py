@@ -9,6 +9,7 @@ import typer
 from tests.trajectory import small
 
 from carom import ProblemError
+from carom.analysis.runs import energy_scale
 from carom.cli.errors import run as run_command
 from carom.cli.info import info
 from carom.trajectory import Trajectory

@@ -4,6 +4,8 @@ Then contact across a side is contact with a copy, and detection knows nothing o
 sides only, so that each crossing pair turns up once; of two copies that meet, the pair counts if along each axis at
 most one of them was shifted (else the originals meet as well).
 
+Boundaries are not copied: a wall that ends near a periodic side is not met across it.
+
 Lees-Edwards sides are periodic ones whose image slides: the copy is also shifted along the side, by
 `shear_rate * length * time`, and moves at `shear_rate * length`.
 """
@@ -108,8 +110,8 @@ def wrapped(periodic: Periodic, position: Floats, velocity: Floats, time: float)
         if not crossed.any():
             continue
         position[crossed, axis] -= times[crossed] * length
-        # Rounding can land exactly on the high side, which belongs to the low one.
-        position[crossed, axis] = np.where(position[crossed, axis] >= side[1], side[0], position[crossed, axis])
+        # Rounding can land on the high side itself: put at the low one it would cross a second time.
+        position[crossed, axis] = np.minimum(position[crossed, axis], np.nextafter(side[1], side[0]))
         if axis == sheared and periodic.shear_rate != 0.0:
             speed = periodic.shear_rate * length
             position[crossed, 1 - axis] -= times[crossed] * speed * time

@@ -22,6 +22,7 @@ from ..solvers.rows import Floats, Ints
 ROUND, CORNERED, HALF_PLANE, HOLE = 0, 1, 2, 3
 LOOKS = 80  # bounds applied in a row; after so many the pair asks for a sub-step, and goes on from there
 REST = 0.01  # a hop that is over in less than twice this part of a step is rest
+MANY_CORNERS = 31  # corners of a polygon that have names of their own
 NOISE = 1e-12  # approach below this part of the speeds of a pair is rounding
 
 
@@ -158,9 +159,19 @@ def _side(at, nx, ny, height, q, slack, rest, near, quiet):
 
 
 @njit(cache=True, nogil=True)
-def _sooner(one, two):
-    """Of two features that can both touch, the one that may touch first."""
-    return two if two[3] < one[3] or (two[3] == one[3] and two[0] < one[0]) else one
+def _sooner(one, found, feature, asleep):
+    """Of two features that can both touch, the one that may touch first; those `asleep` cannot."""
+    if (asleep >> feature) & 1:
+        return one
+    if found[3] < one[3] or (found[3] == one[3] and found[0] < one[0]):
+        return found[0], found[1], found[2], found[3], feature
+    return one
+
+
+@njit(cache=True, nogil=True)
+def _name(k):
+    """The bit of corner k; all corners beyond a number share one."""
+    return min(k, MANY_CORNERS - 1)
 
 
 @njit(cache=True, nogil=True)
@@ -174,14 +185,15 @@ def _edge(things, i, k):
 
 
 @njit(cache=True, nogil=True)
-def _disc_on_edges(things, i, at, q, radius, slack, rest, near, quiet):
+def _disc_on_edges(things, i, at, q, radius, slack, rest, near, quiet, asleep):
     """A disc with middle q and a polygon: it touches at a corner, or at a face while its middle is above it."""
-    best = (np.inf, 0.0, 0.0, np.inf)
+    best = (np.inf, 0.0, 0.0, np.inf, 0)
     c, s = np.cos(at[2]), np.sin(at[2])
     for k in range(things.ptr[i], things.ptr[i + 1]):
+        name = _name(k - things.ptr[i])
         x, y, ex, ey, length = _edge(things, i, k)
         corner = _circle(_point(at, x, y, rest), q, radius, 1.0, slack, rest, near, quiet)
-        best = _sooner(best, corner)
+        best = _sooner(best, corner, name, asleep)
         along, height = ex * x + ey * y, ey * x - ex * y
         tx, ty = c * ex - s * ey, s * ex + c * ey
         nx, ny = ty, -tx
@@ -194,78 +206,53 @@ def _disc_on_edges(things, i, at, q, radius, slack, rest, near, quiet):
         ):
             if bar[0] > 0.0 and (bar[3] > face[3] or face[0] < 0.0):
                 face = bar
-        best = _sooner(best, face)
+        best = _sooner(best, face, MANY_CORNERS + name, asleep)
     return best
 
 
 @njit(cache=True, nogil=True)
-def _axes(things, i, at, j, other, best, slack, rest, near, quiet):
+def _axes(things, i, at, j, other, best, names, slack, rest, near, quiet, asleep):
     """The face of polygon i that keeps it apart from polygon j the longest, if it beats `best`."""
     c, s = np.cos(at[2]), np.sin(at[2])
     for k in range(things.ptr[i], things.ptr[i + 1]):
         x, y, ex, ey, _ = _edge(things, i, k)
         nx, ny = c * ey + s * ex, s * ey - c * ex
-        least, worst = np.inf, (np.inf, 0.0, 0.0, np.inf)
+        least, worst = np.inf, (np.inf, 0.0, 0.0, np.inf, 0)
         for m in range(things.ptr[j], things.ptr[j + 1]):
+            name = names + _name(m - things.ptr[j])
+            if (asleep >> name) & 1:
+                continue
             q = _point(other, things.corner[m, 0], things.corner[m, 1], rest)
             found = _side(at, nx, ny, ey * x - ex * y, q, slack, rest, near, quiet)
             least = min(least, found[0])
-            worst = _sooner(worst, found)
+            worst = _sooner(worst, found, name, asleep)
         if least < -near:  # no longer apart along this axis
-            worst = (least, worst[1], worst[2], -1.0)
+            worst = (least, worst[1], worst[2], -1.0, worst[4])
         if worst[3] > best[3] or (worst[3] == best[3] and least > best[0]):
             best = worst
     return best
 
 
 @njit(cache=True, nogil=True)
-def _against_wall(things, i, at, j, wall, round_body, slack, rest, near, quiet):
+def _against_wall(things, i, at, j, wall, round_body, slack, rest, near, quiet, asleep):
     """A body and a half-plane, or the inside of a circle: all its corners, or the circle round it."""
     radius = things.bound[i] if round_body else 0.0
-    best = (np.inf, 0.0, 0.0, np.inf)
+    best = (np.inf, 0.0, 0.0, np.inf, 0)
     mark = things.corner[things.ptr[j]]
     c, s = np.cos(wall[2]), np.sin(wall[2])
     middle = _point(wall, mark[0], mark[1], rest)
-    for m in range(things.ptr[i], things.ptr[i] + 1 if round_body else things.ptr[i + 1]):
-        x, y = (0.0, 0.0) if round_body else (things.corner[m, 0], things.corner[m, 1])
+    nx, ny = c * mark[0] - s * mark[1], s * mark[0] + c * mark[1]
+    for k in range(1 if round_body else things.ptr[i + 1] - things.ptr[i]):
+        x = y = 0.0
+        if not round_body:
+            x, y = things.corner[things.ptr[i] + k, 0], things.corner[things.ptr[i] + k, 1]
         q = _point(at, x, y, rest)
         if things.kind[j] == HALF_PLANE:
-            nx, ny = c * mark[0] - s * mark[1], s * mark[0] + c * mark[1]
             found = _side(wall, nx, ny, things.radius[j] + radius, q, slack, rest, near, quiet)
         else:
             found = _circle(middle, q, things.radius[j] - radius, -1.0, slack, rest, near, quiet)
-        best = _sooner(best, found)
+        best = _sooner(best, found, _name(k), asleep)
     return best
-
-
-@njit(cache=True, nogil=True)
-def look(things, paths, pair, t, rest, slack, touch, near, quiet):
-    """Gap (to first order), its speed and acceleration, and a time during which the pair surely does not touch.
-
-    `pair` is (first, second, shift x, shift y, drift x, drift y): second stands at its place plus `shift + t drift`.
-    `slack` is added to the gap. Below `near` an approach slower than `quiet` counts as none.
-    """
-    i, j = pair[0], pair[1]
-    at, o = pose(paths, i, t), pose(paths, j, t)
-    x, y = o[0] + pair[2] + t * pair[4], o[1] + pair[3] + t * pair[5]
-    other = (x, y, o[2], o[3] + pair[4], o[4] + pair[5], o[5], o[6], o[7], o[8])
-    edges, edges_j = things.kind[i] == CORNERED, things.kind[j] == CORNERED
-    if edges or edges_j:
-        # While the circles round them are apart, turning does not matter, and the bound is nearly exact.
-        apart = _rounded(things, i, at, j, other, False, slack, rest, near, quiet)
-        if apart[0] > touch:
-            return apart
-    if not edges:
-        return _rounded(things, i, at, j, other, edges_j, slack, rest, near, quiet)
-    if edges_j:
-        best = _axes(things, i, at, j, other, (-np.inf, 0.0, 0.0, -2.0), slack, rest, near, quiet)
-        best = _axes(things, j, other, i, at, best, slack, rest, near, quiet)
-        return best[0], best[1], best[2], max(best[3], 0.0)
-    if things.kind[j] != ROUND:
-        return _against_wall(things, i, at, j, other, False, slack, rest, near, quiet)
-    x, y = _middle(things, j)
-    q = _point(other, x, y, rest)
-    return _disc_on_edges(things, i, at, q, things.radius[j], slack, rest, near, quiet)
 
 
 @njit(cache=True, nogil=True)
@@ -278,16 +265,49 @@ def _middle(things, i):
 
 
 @njit(cache=True, nogil=True)
-def _rounded(things, i, at, j, other, edges, slack, rest, near, quiet):
+def _rounded(things, i, at, j, other, edges, slack, rest, near, quiet, asleep):
     """As `look`, for the circle round the first thing, and the circle round the second unless its `edges` count."""
     if things.kind[j] >= HALF_PLANE:
-        return _against_wall(things, i, at, j, other, True, slack, rest, near, quiet)
+        return _against_wall(things, i, at, j, other, True, slack, rest, near, quiet, asleep)
     p = _point(at, 0.0, 0.0, rest)
     if edges:
-        return _disc_on_edges(things, j, other, p, things.bound[i], slack, rest, near, quiet)
+        return _disc_on_edges(things, j, other, p, things.bound[i], slack, rest, near, quiet, asleep)
     x, y = _middle(things, j)
     reach = things.bound[i] + (things.radius[j] if things.kind[j] == ROUND else things.bound[j])
-    return _circle(p, _point(other, x, y, rest), reach, 1.0, slack, rest, near, quiet)
+    found = _circle(p, _point(other, x, y, rest), reach, 1.0, slack, rest, near, quiet)
+    return _sooner((np.inf, 0.0, 0.0, np.inf, 0), found, 0, asleep)
+
+
+@njit(cache=True, nogil=True)
+def look(things, paths, pair, t, rest, slack, touch, near, quiet, asleep):
+    """Gap (to first order), its speed and acceleration, a time during which the pair surely does not touch; feature.
+
+    `pair` is (first, second, shift x, shift y, drift x, drift y): second stands at its place plus `shift + t drift`.
+    `slack` is added to the gap. Below `near` an approach slower than `quiet` counts as none. Features whose bit is
+    set in `asleep` are passed over.
+    """
+    i, j = pair[0], pair[1]
+    at, o = pose(paths, i, t), pose(paths, j, t)
+    x, y = o[0] + pair[2] + t * pair[4], o[1] + pair[3] + t * pair[5]
+    other = (x, y, o[2], o[3] + pair[4], o[4] + pair[5], o[5], o[6], o[7], o[8])
+    edges, edges_j = things.kind[i] == CORNERED, things.kind[j] == CORNERED
+    if edges or edges_j:
+        # While the circles round them are apart, turning does not matter, and the bound is nearly exact.
+        apart = _rounded(things, i, at, j, other, False, slack, rest, near, quiet, 0)
+        if apart[0] > touch:
+            return apart
+    if not edges:
+        return _rounded(things, i, at, j, other, edges_j, slack, rest, near, quiet, asleep)
+    if edges_j:
+        best = (-np.inf, 0.0, 0.0, -2.0, 0)
+        best = _axes(things, i, at, j, other, best, 0, slack, rest, near, quiet, asleep)
+        best = _axes(things, j, other, i, at, best, MANY_CORNERS, slack, rest, near, quiet, asleep)
+        return best[0], best[1], best[2], max(best[3], 0.0), best[4]
+    if things.kind[j] != ROUND:
+        return _against_wall(things, i, at, j, other, False, slack, rest, near, quiet, asleep)
+    x, y = _middle(things, j)
+    q = _point(other, x, y, rest)
+    return _disc_on_edges(things, i, at, q, things.radius[j], slack, rest, near, quiet, asleep)
 
 
 @njit(cache=True, nogil=True)
@@ -307,17 +327,22 @@ def first_touch(things, paths, pair, start, end, step, touch, near, settled):
 
     A pair that touches at the start (gap below `touch`) and approaches has its impact there; so has one that neither
     approaches nor leaves for longer than a hop of REST steps, because it rests. `settled` says that an impact has just
-    been resolved there: then such a pair is left alone. Overlap at the start is kept as it is, and not deepened.
+    been resolved there: then features that do so are left alone. Overlap is kept as it is, and not deepened.
     """
-    t, slack, quiet = start, 0.0, _quiet(things, paths, pair)
-    c, b, k, free = look(things, paths, pair, t, end - t, slack, touch, near, quiet)
-    if c <= touch:
-        lying = k < 0.0 and b <= max(quiet, -k * step * REST)
-        if b < -quiet or lying:
-            return np.inf if settled else start
-        slack = max(-c, 0.0)
-        if slack > 0.0:
-            c, b, k, free = look(things, paths, pair, t, end - t, slack, touch, near, quiet)
+    t, slack, asleep, quiet = start, 0.0, 0, _quiet(things, paths, pair)
+    c, b, k, free, feature = look(things, paths, pair, t, end - t, slack, touch, near, quiet, asleep)
+    while c <= touch:
+        slack = max(slack, -c)
+        lying = b < -quiet or (k < 0.0 and b <= max(quiet, -k * step * REST))
+        if lying and not settled:
+            return start
+        if not lying and slack == 0.0:
+            break
+        if lying:
+            asleep |= 1 << feature
+        c, b, k, free, feature = look(things, paths, pair, t, end - t, slack, touch, near, quiet, asleep)
+        if not lying:
+            break
     for _ in range(LOOKS):
         if free >= end - t:
             return np.inf
@@ -326,5 +351,5 @@ def first_touch(things, paths, pair, start, end, step, touch, near, settled):
         if c <= near and t > start and b <= quiet and k < 0.0:
             return t
         t += free
-        c, b, k, free = look(things, paths, pair, t, end - t, slack, touch, near, quiet)
+        c, b, k, free, feature = look(things, paths, pair, t, end - t, slack, touch, near, quiet, asleep)
     return t

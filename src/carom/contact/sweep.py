@@ -318,7 +318,7 @@ def together(things, paths, free, span, table, time, later):
             i, j = table.first[k], table.second[k]
             if chosen[k] != 0 or i < 0 or not (mark[i] or (j < n and mark[j])):
                 continue
-            gap = look(things, paths, row_of(table, k), time, 0.0, 0.0, span.touch, 0.0, 0.0)[0]
+            gap = look(things, paths, row_of(table, k), time, 0.0, 0.0, span.touch, 0.0, 0.0, 0)[0]
             chosen[k] = 1 if gap <= span.touch else 2
             if chosen[k] == 1 and _mark(free, mark, i, j):
                 fresh = True

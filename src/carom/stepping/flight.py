@@ -9,6 +9,7 @@ from numba import njit
 
 from ..contact.images import wrapped
 from ..errors import ProblemError
+from ..scene.boundaries import Periodic
 from ..scene.motion import Motion
 from ..solvers.rows import Floats, Ints
 from ..world import State, World
@@ -77,8 +78,23 @@ def _posed(world: World, body: Ints, motion: Motion, time: float) -> tuple[Float
 def _place_scripted(world: World, state: State) -> State:
     """Puts bodies on a motion exactly where it wants them."""
     for body, motion in world.motions:
-        state.position[body], state.angle[body] = _posed(world, body, motion, state.time)
+        place, state.angle[body] = _posed(world, body, motion, state.time)
+        state.position[body] = (
+            place if world.periodic is None else _nearest(world.periodic, place, state.position[body])
+        )
     return state
+
+
+def _nearest(periodic: Periodic, place: Floats, flown: Floats) -> Floats:
+    """The image of `place` that is nearest to where the body has flown; sheared images slide, so they keep flying."""
+    if periodic.shear_rate != 0.0:
+        return flown
+    out = place.copy()
+    for axis, side in enumerate((periodic.x, periodic.y)):
+        if side is not None:
+            length = side[1] - side[0]
+            out[:, axis] -= length * np.round((place[:, axis] - flown[:, axis]) / length)
+    return out
 
 
 def _fly_in_field(world: World, state: State, a0: Floats, h: float) -> State:

@@ -15,6 +15,7 @@ from ..contact.sweep import FEW, all_pairs, place_walls, refreshed, span_of, thi
 from ..contact.touching import moved_walls, touching
 from ..contact.walls import walls_at
 from ..impact.assemble import Assembly, assemble
+from ..impact.contacts import Impulses
 from ..solvers.rows import Floats, Ints
 from ..world import State
 from .flight import accelerations, fly, landed, prescribed
@@ -179,10 +180,13 @@ class TimeOfImpact(Stepper):
     def _resolve(self, state: State, found: ContactSet, bodies: Ints, time: float) -> None:
         """The law, again while its answer leaves something approaching (friction may), then what rests."""
         impact = self._assembled(state, found, time)
-        fastest = float(-impact.contacts.speeds().min())
-        quiet = max(self._quiet(state, bodies), LEFT * fastest)
+        falling = state.velocity + (self.h - time) * self.pull[:, : self.world.block]
+        u = impact.contacts.speeds()
+        drop = u - impact.contacts.speeds(impact.whitened(falling))  # gain of approach to the end of the step
+        quiet = max(self._quiet(state, bodies), -LEFT * float(u.min()))
+        hop = REST * self.h / max(self.h - time, SAME_TIME * self.h) * np.maximum(drop, 0.0)
         for _ in range(REPEATS):
-            if impact.contacts.speeds().min() >= -quiet:
+            if not (impact.contacts.speeds() < -np.maximum(quiet, hop)).any():
                 break
             before = state.velocity
             state = self.collide(state, found, impact)
@@ -190,8 +194,8 @@ class TimeOfImpact(Stepper):
             if np.array_equal(state.velocity, before):
                 break
         self.paths.velocity[bodies, : self.world.block] = state.velocity[bodies]
-        if self.pull.any():
-            self._timed("rest", self._rest, state, found, impact, bodies, time)
+        if hop.any():
+            self._timed("rest", self._rest, state, found, impact, hop, quiet, time)
 
     def _quiet(self, state: State, bodies: Ints) -> float:
         return NOISE * float(np.abs(state.velocity[bodies]).max(initial=0.0))
@@ -199,47 +203,46 @@ class TimeOfImpact(Stepper):
     def _assembled(self, state: State, found: ContactSet, time: float) -> Assembly:
         return self._timed("assemble", assemble, self.world, state, found, moved_walls(self.walls, time))
 
-    def _rest(self, state: State, found: ContactSet, impact: Assembly, bodies: Ints, time: float) -> None:
-        """Holds contacts that hop no longer, from here to the end of the step."""
-        left = self.h - time
-        if left <= SAME_TIME * self.h:
-            return
-        falling = state.velocity + left * self.pull[:, : self.world.block]
+    def _rest(
+        self, state: State, found: ContactSet, impact: Assembly, hop: Floats, quiet: float, time: float
+    ) -> None:
+        """Holds contacts that hop no longer, from here to the end of the step. `hop`: speed of the least hop."""
+        falling = state.velocity + (self.h - time) * self.pull[:, : self.world.block]
         u, then = impact.contacts.speeds(), impact.contacts.speeds(impact.whitened(falling))
-        closing = (u - then) / left
-        quiet = self._quiet(state, bodies)
-        lying = u <= max(REST * self.h * float(closing.max()), quiet)
-        if not (lying & (then < -quiet)).any():
+        if not ((np.abs(u) <= hop) & (then < -quiet)).any():
             return
+        lying = np.abs(u) <= max(float(hop.max()), quiet)  # what lies on a body that is held will rest with it
         while True:
-            after, who = self._held_still(state, found.take(lying), falling, time)
+            some = found.take(lying)
+            after, who, impulses = self._held_still(state, some, falling, time)
             # What the held bodies now close, though it was leaving, is held as well.
-            more = ~lying & (impact.contacts.speeds(impact.whitened(after)) < -quiet)
+            more = ~lying & (u >= 0.0) & (impact.contacts.speeds(impact.whitened(after)) < -quiet)
             if not more.any():
                 break
             lying |= more
-        if len(who):
-            found, impulses = self._rest_pushes
-            self.resting += found.count
+        if impulses is not None:
+            self.resting += some.count
             self.rest_residual = max(self.rest_residual, impulses.certificate)
-            self.pushes.append((found, impulses))
+            self.pushes.append((some, impulses))
         self.held[who] = True
         self.paths.pull[who] = 0.0
         self.paths.velocity[who, : self.world.block] = after[who]
 
-    def _held_still(self, state: State, found: ContactSet, falling: Floats, time: float) -> tuple[Floats, Ints]:
+    def _held_still(
+        self, state: State, found: ContactSet, falling: Floats, time: float
+    ) -> tuple[Floats, Ints, Impulses | None]:
         """Velocities at which no contact of `found` closes until the end of the step, and the bodies it takes."""
         impact = self._assembled(state, found, time).moving(falling)
         impulses = self.resting_solve(impact.contacts, found, np.zeros(found.count))
         if impulses is None:
-            return state.velocity, np.empty(0, np.int64)
+            return state.velocity, np.empty(0, np.int64), None
         active = impulses.normal > 0.0
         who = np.concatenate([found.first[active], found.second[active]])
-        who = np.unique(who[(who >= 0) & self.world.free[who]])
+        who = np.unique(who[who >= 0])
+        who = who[self.world.free[who]]
         after = state.velocity.copy()
         after[who] = pushed(impact, impulses, falling)[who]
-        self._rest_pushes = (found, impulses)
-        return after, who
+        return after, who, impulses
 
     def _look_up(self, bodies: Ints) -> None:
         """The impacts to come of the bodies whose paths were bent."""

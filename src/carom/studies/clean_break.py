@@ -65,11 +65,10 @@ def _findings(errors: Mapping[str, Floats], duration: float) -> tuple[str, ...]:
 
 def _draw(out: Path, runs: Mapping[str, Trajectory], errors: Mapping[str, Floats]) -> tuple[Path, ...]:
     with sheet(height=4.7) as figure:
-        top, bottom = figure.subfigures(2, 1, height_ratios=(1.2, 1.0))
+        grid = figure.add_gridspec(2, 1, height_ratios=(1.2, 1.0))
+        top, bottom = figure.add_subfigure(grid[0]), figure.add_subfigure(grid[1])
         time = runs[COMPARED[0]].time[-1]
-        top.suptitle(
-            f"after {time:g} s; rings: mirror images of the balls; lines: their ways", fontsize=8.5, color=GREY
-        )
+        top.suptitle(f"after {time:g} s; rings are the mirror images of the balls", fontsize=8.5, color=GREY)
         ends = np.concatenate([run.positions[-1] for run in runs.values()])
         for axes, (law, run) in zip(top.subplots(1, len(runs)), runs.items()):
             _picture(axes, run, ends)
@@ -99,9 +98,13 @@ def _picture(axes: Axes, run: Trajectory, ends: Floats) -> None:
 
 
 def _errors(axes: Axes, runs: Mapping[str, Trajectory], errors: Mapping[str, Floats]) -> None:
+    time = runs[COMPARED[0]].time
     for law, error in errors.items():
         style = {**law_style(law), "markevery": 20, "markerfacecolor": "white"}
-        axes.plot(runs[law].time, np.maximum(error, FLOOR), **style, label=law)
+        axes.plot(time, np.maximum(error, FLOOR), **style, label=law)
     axes.axhline(KEPT, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)))
-    axes.set(yscale="log", xlabel="time", ylabel="mirror error / radius", xlim=(0, None))
-    axes.legend(loc="center right", handlelength=3.0)
+    axes.set(yscale="log", xlabel="time", ylabel="mirror error / radius", xlim=(0, time[-1]))
+    axes.annotate(
+        f"bound {KEPT:g}", (time[-1], KEPT), (-2, -3), textcoords="offset points", ha="right", va="top", color=GREY
+    )
+    axes.legend(loc="center right", bbox_to_anchor=(1.0, 0.72), ncols=len(runs), handlelength=3.0)

@@ -96,7 +96,7 @@ def _largest(axes: Axes, runs: Mapping[str, Trajectory], time: Floats, chosen: I
         style = {**law_style(law), "markevery": (25 + 12 * k, 12 * len(runs)), "markerfacecolor": "white"}
         axes.plot(time[chosen], np.maximum(_so_far(run)[chosen], FLOOR), **style, label=law)
     axes.axhline(BOUND, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)))
-    axes.annotate("bound $10^{-9}$", (time[1], BOUND), (2, 3), textcoords="offset points", color=GREY)
+    axes.annotate(f"bound {BOUND:g}", (time[1], BOUND), (2, 3), textcoords="offset points", color=GREY)
     axes.set(xscale="log", xlabel="time", xlim=(time[1], time[-1]))
     axes.set(yscale="log", ylabel="$|E - E_0|$ / $E_0$", ylim=(0.5 * FLOOR, 1.0))
     axes.set_title("(a) largest drift so far")

@@ -21,8 +21,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import Normalize
+from matplotlib.figure import SubFigure
 
 from ..analysis.runs import sides
+from ..scene.boundaries import HalfPlane
 from ..scene.model import Scene
 from ..scene.motion import FIXED
 from ..scenes import maxwells_demon
@@ -93,11 +95,11 @@ def run(
 
 
 def at_rest(scene: Scene, kinetic: float) -> Scene:
-    """The scene with all boundaries at rest, and velocities scaled to this mean kinetic energy of a ball."""
+    """The scene with its floor at rest, and velocities scaled to this mean kinetic energy of a ball."""
     (balls,) = scene.bodies
     velocity = np.asarray(balls.velocity)
     mean = 0.5 * float((velocity**2).sum(axis=1).mean())  # the balls have unit mass
-    still = [replace(boundary, motion=FIXED) for boundary in scene.boundaries]
+    still = [replace(b, motion=FIXED) if isinstance(b, HalfPlane) else b for b in scene.boundaries]
     return scene.with_(bodies=[replace(balls, velocity=velocity * np.sqrt(kinetic / mean))], boundaries=still)
 
 
@@ -132,19 +134,22 @@ def _mean(counts: Sequence[Count], name: str) -> float:
 
 def _findings(counts: dict[str, list[Count]]) -> tuple[str, ...]:
     last = final(counts["gather"])
-    lines = [f"{(last >= GATHERED).sum()} of {len(last)} seeds gather {GATHERED:.0%} or more of the balls on one side"]
+    lines = [f"{(last >= GATHERED).sum()} of {len(last)} seeds gather {GATHERED:g} or more of the balls on one side"]
     for kind in (SHAKEN, STILL):
         if counts[kind]:
             most = max(float(count.fuller.max()) for count in counts[kind])
-            lines += [f"{kind}: never more than {most:.0%} on one side"]
+            lines += [f"{kind}: never more than {most:.2f} on one side"]
     return tuple(lines)
 
 
 def _draw(out: Path, shown: Trajectory, counts: dict[str, list[Count]]) -> tuple[Path, ...]:
-    with sheet(height=3.5) as figure:
-        left, right = figure.subfigures(1, 2, width_ratios=(1.0, 1.0))
-        _pictures(left, shown, counts["gather"][0])
-        _curves(right.subplots(), counts)
+    with sheet(height=4.4) as figure:
+        grid = figure.add_gridspec(1, 2, width_ratios=(1.05, 1.0))
+        _pictures(figure.add_subfigure(grid[0]), shown, counts["gather"][0])
+        curves = figure.add_subfigure(grid[1])
+        axes = curves.subplots()
+        _curves(axes, counts)
+        curves.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=2, handlelength=2.2)
         table = {"time": shown.time}
         for kind, runs in counts.items():
             name = {"gather": "gather", SHAKEN: "elastic_shaken", STILL: "elastic_at_rest"}[kind]
@@ -152,8 +157,9 @@ def _draw(out: Path, shown: Trajectory, counts: dict[str, list[Count]]) -> tuple
         return write(figure, out, "maxwells_demon", table)
 
 
-def _pictures(figure: Any, run: Trajectory, count: Count) -> None:
+def _pictures(figure: SubFigure, run: Trajectory, count: Count) -> None:
     """The first seed at three moments, balls coloured by speed: the fuller side is the calm one."""
+    figure.suptitle("seed 0; bright balls are fast", fontsize=8.5, color=GREY)
     panels = figure.subplots(len(MOMENTS), 1)
     speed = np.hypot(run.velocities[:, :, 0], run.velocities[:, :, 1])
     scale = Normalize(0.0, float(np.quantile(speed, 0.95)), clip=True)
@@ -177,16 +183,15 @@ def _curves(axes: Axes, counts: dict[str, list[Count]]) -> None:
     left = [count for count in counts["gather"] if count.right[-1] < 0.5]
     right = [count for count in counts["gather"] if count.right[-1] >= 0.5]
     looks: list[tuple[str, list[Count], dict[str, Any]]] = [
-        ("$c_r$ = 0.6, left side fills", left, {"color": BLUE, "linewidth": 1.1}),
-        ("$c_r$ = 0.6, right side fills", right, {"color": RED, "linewidth": 1.1, "linestyle": (0, (5, 1.2))}),
-        ("$c_r$ = 1, shaken", counts[SHAKEN], {"color": PURPLE, "linewidth": 0.7}),
+        ("left side fills", left, {"color": BLUE, "linewidth": 1.1}),
+        ("right side fills", right, {"color": RED, "linewidth": 1.1, "linestyle": (0, (5, 1.2))}),
+        ("$c_r$ = 1, shaken", counts[SHAKEN], {"color": PURPLE, "linewidth": 0.5, "alpha": 0.7}),
         ("$c_r$ = 1, floor at rest", counts[STILL], {"color": GREEN, "linewidth": 0.7}),
     ]
     for label, runs, look in looks:
         for k, count in enumerate(runs):
-            axes.plot(count.time, count.fuller, **look, label=f"{label} ({len(runs)} seeds)" if k == 0 else None)
+            axes.plot(count.time, count.fuller, **look, label=f"{label} ({len(runs)})" if k == 0 else None)
     axes.axhline(GATHERED, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)))
     end = counts["gather"][0].time[-1]
     axes.set(xlabel="time", xlim=(0, end), ylim=(0.48, 1.0))
     axes.set(title="part of the balls on the fuller side")
-    axes.legend(loc="center right", handlelength=2.4, fontsize=7.5, bbox_to_anchor=(1.0, 0.36))

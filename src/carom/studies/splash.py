@@ -16,6 +16,7 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import EllipseCollection
+from matplotlib.figure import SubFigure
 from matplotlib.patches import Circle
 
 from ..analysis.runs import energy_drift
@@ -100,14 +101,14 @@ def draw_balls(axes: Axes, place: Floats, radius: float, **look: Any) -> None:
 
 def _draw(out: Path, scene: Scene, runs: Mapping[str, Trajectory], kept: Mapping[str, Floats]) -> tuple[Path, ...]:
     with sheet(height=6.0) as figure:
-        top, bottom = figure.subfigures(2, 1, height_ratios=(2.0, 1.0))
-        _pictures(top, scene, runs, kept)
-        _curves(bottom.subplots(), scene, runs, kept)
+        grid = figure.add_gridspec(2, 1, height_ratios=(2.0, 1.0))
+        _pictures(figure.add_subfigure(grid[0]), scene, runs, kept)
+        _curves(figure.add_subfigure(grid[1]).subplots(), scene, runs, kept)
         table = {"time": runs[SHOWN[0]].time} | {f"{law}_kept": values for law, values in kept.items()}
         return write(figure, out, "splash", table)
 
 
-def _pictures(figure: Any, scene: Scene, runs: Mapping[str, Trajectory], kept: Mapping[str, Floats]) -> None:
+def _pictures(figure: SubFigure, scene: Scene, runs: Mapping[str, Trajectory], kept: Mapping[str, Floats]) -> None:
     radius, fall = drum_radius(scene), first_fall(scene)
     height = np.asarray(scene.bodies[0].position)[:, 1]
     # Each ball keeps the colour of its row in the grid: what mixes can be seen.

@@ -1,0 +1,161 @@
+"""The resting solve: no approach beyond the slack, no restitution, friction within its cone, names that warm-start."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.stepping.runs import box, disc, rough
+
+from carom.build import build
+from carom.contact.find import find_contacts
+from carom.impact.assemble import assemble
+from carom.scene import Bodies, Disc, HalfPlane, Periodic, Rectangle, Scene
+from carom.stepping.resting import Resting
+
+FALL = 0.1  # speed that everything falls at
+
+
+def prepared(scene, velocity=None, margin=1e-6):
+    world, state = build(scene)
+    found = find_contacts(world, state, state, margin)
+    if velocity is None:
+        velocity = np.zeros_like(state.velocity)
+        velocity[:, 1] = -FALL
+    contacts = assemble(world, state, found, world.walls).moving(velocity).contacts
+    return world, found, contacts
+
+
+def pile(mu, columns=4, rows=3, jitter=0.0, seed=0):
+    rng = np.random.default_rng(seed)
+    places = np.array([(1.0 * i, 0.5 + 1.0 * j) for j in range(rows) for i in range(columns)])
+    places[:, 0] += jitter * rng.uniform(-1.0, 1.0, len(places)) + 0.001 * np.arange(len(places)) % columns
+    return Scene("s", [Bodies(Rectangle(0.9, 1.0), places)], [HalfPlane()], materials=rough(mu))
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.5])
+def test_a_pile_that_falls_stops(mu):
+    """Straight columns: every body stops, and the floor takes all the momentum."""
+    world, found, contacts = prepared(pile(mu))
+    result = Resting(world)(contacts, found, np.zeros(found.count))
+    after = contacts.after(result.normal, result.tangent)
+    np.testing.assert_allclose(after, 0.0, atol=1e-6 * FALL)
+    floor = found.second < 0
+    assert result.normal[floor].sum() == pytest.approx(world.mass.sum() * FALL, rel=1e-6)
+    assert result.certificate < 1e-7
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.3, 0.8]))
+def test_signs_cones_and_slack(seed, mu):
+    """u + slack >= 0 with lam >= 0, one of the two zero; |beta| <= mu lam; the kinetic energy does not rise."""
+    rng = np.random.default_rng(seed)
+    scene = pile(mu, jitter=0.04, seed=seed)
+    world, state = build(scene)
+    velocity = rng.normal(size=state.velocity.shape) * 0.1
+    velocity[:, 1] -= FALL
+    world, found, contacts = prepared(scene, velocity, margin=0.05)
+    slack = np.where(rng.random(found.count) < 0.5, rng.random(found.count) * FALL, 0.0)
+    result = Resting(world)(contacts, found, slack)
+    x = contacts.after(result.normal, result.tangent)
+    u = contacts.speeds(x) + slack
+    top = np.abs(contacts.speeds()).max() + slack.max()
+    tolerance = (2.0 * result.certificate + 1e-7) * top
+    assert (result.normal >= 0.0).all()
+    assert u.min() >= -tolerance
+    assert np.minimum(u, contacts.rows.diag * result.normal).max() <= tolerance
+    if mu:
+        assert (np.abs(result.tangent[:, 0]) <= mu * result.normal * (1 + 1e-9)).all()
+    else:
+        assert result.tangent is None
+    before = (contacts.velocity**2).sum()
+    assert (x**2).sum() <= before * (1.0 + 1e-6)
+
+
+def test_nothing_approaches_nothing_happens():
+    world, found, contacts = prepared(pile(0.5), np.zeros((12, 3)))
+    assert Resting(world)(contacts, found, np.zeros(found.count)) is None
+    world, found, contacts = prepared(pile(0.5))
+    assert Resting(world)(contacts, found, np.full(found.count, 2.0 * FALL)) is None  # far enough apart
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.5])
+def test_second_time_costs_nothing(mu):
+    """The impulses of the last step solve the same problem at once; the contacts may come in any order."""
+    world, found, contacts = prepared(pile(mu))
+    resting = Resting(world)
+    first = resting(contacts, found, np.zeros(found.count))
+    order = np.random.default_rng(0).permutation(found.count)
+    shuffled = found.take(order)
+    world, state = build(pile(mu))
+    velocity = np.zeros_like(state.velocity)
+    velocity[:, 1] = -FALL
+    again = resting(assemble(world, state, shuffled, world.walls).moving(velocity).contacts, shuffled, np.zeros(len(order)))
+    if mu:
+        assert again.iterations == 0
+        np.testing.assert_array_equal(again.normal, first.normal[order])
+    np.testing.assert_allclose(again.normal, first.normal[order], atol=1e-6 * FALL)
+
+
+def test_names_differ_for_all_contacts():
+    """Walls, bodies and the two contacts of a face: no two share a name."""
+    world, found, _ = prepared(pile(0.5, columns=6, rows=6))
+    names = Resting(world)._names(found)
+    assert len(np.unique(names)) == found.count == 72
+
+
+def test_memory_round_trip():
+    world, found, contacts = prepared(pile(0.5))
+    one, two = Resting(world), Resting(world)
+    one(contacts, found, np.zeros(found.count))
+    two.remember(one.memory())
+    a = one(contacts, found, np.zeros(found.count))
+    b = two(contacts, found, np.zeros(found.count))
+    assert a.normal.tobytes() == b.normal.tobytes() and a.tangent.tobytes() == b.tangent.tobytes()
+
+
+def test_a_memory_that_misleads_adds_no_energy():
+    """Impulses of another problem under the same names: the answer must be the law's, not theirs."""
+    world, found, contacts = prepared(pile(0.5))
+    resting = Resting(world)
+    resting(contacts, found, np.zeros(found.count))
+    resting.remember({k: v if k == "rest_key" else 1e3 * v + 1.0 for k, v in resting.memory().items()})
+    result = resting(contacts, found, np.zeros(found.count))
+    np.testing.assert_allclose(contacts.after(result.normal, result.tangent), 0.0, atol=1e-6 * FALL)
+
+
+def test_the_same_pair_twice_in_a_narrow_box():
+    """Two discs that touch on both sides of a narrow periodic box: both contacts act, and it stops."""
+    group = Bodies(Disc(0.5), np.array([[0.5, 0.0], [1.5, 0.0]]), velocity=np.array([[0.1, 0.0], [-0.1, 0.0]]))
+    scene = Scene("s", [group], periodic=Periodic(x=(0.0, 2.0)), materials=rough(0.5))
+    world, state = build(scene)
+    world, found, contacts = prepared(scene, state.velocity)
+    assert found.count == 2
+    result = Resting(world)(contacts, found, np.zeros(2))
+    x = contacts.after(result.normal, result.tangent)
+    assert (contacts.speeds(x) >= -1e-8).all()
+
+
+def test_many_discs_by_sweeps_come_near():
+    """Above the size for exact solves: a column bed of 60 x 60 discs stops to the sweeps' own certificate."""
+    places = np.array([(1.001 * i, 0.5 + j) for j in range(6) for i in range(700)])
+    scene = Scene("s", [Bodies(Disc(0.5), places)], [HalfPlane()])
+    world, found, contacts = prepared(scene)
+    assert found.count > 3000
+    result = Resting(world)(contacts, found, np.zeros(found.count))
+    u = contacts.speeds(contacts.after(result.normal))
+    assert u.min() >= -max(1e-6, 10.0 * result.certificate) * FALL
+
+
+def test_a_box_and_a_disc_share_the_load():
+    """A plank on two discs: each carries half."""
+    bodies = [
+        disc(-1.0, 0.5, radius=0.5, rotates=False),
+        disc(1.0, 0.5, radius=0.5, rotates=False),
+        box(0.0, 1.1, 3.0, 0.2, mass=2.0),
+    ]
+    world, found, contacts = prepared(Scene("s", bodies, [HalfPlane()], materials=rough(0.4)))
+    result = Resting(world)(contacts, found, np.zeros(found.count))
+    plank = (found.first == 2) | (found.second == 2)
+    np.testing.assert_allclose(result.normal[plank], [FALL, FALL], rtol=1e-6)
