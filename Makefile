@@ -15,7 +15,7 @@ help: ## print this list
 	@echo
 	@echo "Everything is installed into $(VENV) with $(PYTHON); PYTHON=... and VENV=... change that."
 
-demo: $(VENV)/.installed $(VENV)/.kernels ## Newton's cradle under every law: a table here, a picture in out/
+demo: $(VENV)/.installed $(VENV)/.kernels ## Newton's cradle under every law, a pool break under three: tables here, pictures in out/
 	@$(BIN)/carom demo -o out
 
 test: $(VENV)/.installed-test $(VENV)/.kernels ## the test suite without its long part

@@ -30,7 +30,7 @@ def prepared(scene, velocity=None, margin=1e-6):
 def pile(mu, columns=4, rows=3, jitter=0.0, seed=0):
     rng = np.random.default_rng(seed)
     places = np.array([(1.0 * i, 0.5 + 1.0 * j) for j in range(rows) for i in range(columns)])
-    places[:, 0] += jitter * rng.uniform(-1.0, 1.0, len(places)) + 0.001 * np.arange(len(places)) % columns
+    places[:, 0] += jitter * rng.uniform(-1.0, 1.0, len(places))
     return Scene("s", [Bodies(Rectangle(0.9, 1.0), places)], [HalfPlane()], materials=rough(mu))
 
 
@@ -138,7 +138,7 @@ def test_the_same_pair_twice_in_a_narrow_box():
 
 
 def test_many_discs_by_sweeps_come_near():
-    """Above the size for exact solves: a column bed of 60 x 60 discs stops to the sweeps' own certificate."""
+    """Above the size for exact solves: 700 columns of 6 discs stop to the sweeps' own certificate."""
     places = np.array([(1.001 * i, 0.5 + j) for j in range(6) for i in range(700)])
     scene = Scene("s", [Bodies(Disc(0.5), places)], [HalfPlane()])
     world, found, contacts = prepared(scene)

@@ -46,11 +46,11 @@ def compare(
     if output.exists() and not output.is_dir():
         raise ProblemError("--output", str(output), "a folder, or a name for a new one")
     settings = {"duration": duration, "step": step, "stepper": stepper, "frame_rate": frame_rate, "threads": threads}
-    numbers, rule, paths = _run_all(scene, names, settings, output, keep, quiet)
+    numbers, rule, paths = run_all(scene, names, settings, output, keep, quiet)
     if json:
         print(as_json({"scene": scene.name, "laws": [n.as_dict() for n in numbers], "files": [str(p) for p in paths]}))
         return
-    _show(scene, numbers, rule)
+    show(scene, numbers, rule)
     for path in paths:
         remarks().print(str(path), markup=False, soft_wrap=True)
 
@@ -68,7 +68,7 @@ def _law_names(text: str) -> list[str]:
     return names
 
 
-def _run_all(
+def run_all(
     scene: Scene, laws: Sequence[str], settings: dict[str, Any], output: Path, keep: bool, quiet: bool
 ) -> tuple[list[Numbers], tuple[str, str], list[Path]]:
     from ..analysis.run_checks import energy_rule
@@ -101,7 +101,7 @@ def _check_free(paths: Sequence[Path]) -> None:
             raise ProblemError("--keep", str(path), "names that are not taken; remove it or choose another --output")
 
 
-def _show(scene: Scene, numbers: Sequence[Numbers], rule: tuple[str, str]) -> None:
+def show(scene: Scene, numbers: Sequence[Numbers], rule: tuple[str, str]) -> None:
     console = out()
     console.print(f"[bold]{scene.name}[/], {scene.count:,} {'body' if scene.count == 1 else 'bodies'}")
     console.print(_table(numbers, console.width >= WIDE))

@@ -1,4 +1,4 @@
-"""`carom demo`: Newton's cradle under every law, as a table and as a picture for a talk."""
+"""`carom demo`: Newton's cradle under every law and a pool break under three, as tables and as pictures for a talk."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..laws import Law
 
 BALLS = 5
+BREAK_LAWS = ("gr", "qce", "gauss_seidel")
 ARRIVING = (1, 2)
 
 # How near an answer must be to the exchange (as many balls leave as arrive, the rest stand) to count as what is
@@ -64,9 +65,9 @@ class Row:
 
 
 def demo(
-    output: Path = typer.Option(Path("out"), "-o", "--output", metavar="DIR", help="Where the picture goes."),
+    output: Path = typer.Option(Path("out"), "-o", "--output", metavar="DIR", help="Where the pictures go."),
 ) -> None:
-    """Newton's cradle under every law: a table in the terminal and a PNG for a talk."""
+    """Newton's cradle under every law, and a pool break under three: tables here, pictures in DIR."""
     from .compiling import compile_notice
 
     output.mkdir(parents=True, exist_ok=True)
@@ -76,7 +77,20 @@ def demo(
     from .demo_picture import draw
 
     path = draw(rows, output / "newtons_cradle.png")
-    remarks().print(f"picture: {path}")
+    remarks().print(f"picture: {path}\n")
+    break_a_rack(output)
+
+
+def break_a_rack(output: Path) -> None:
+    """Ten seconds of a break of 56 balls: symmetric under laws that have no order, scattered under one that has."""
+    from ..scenes import pool_break
+    from .compare import run_all
+    from .compare import show as show_runs
+
+    scene = pool_break(rows=10)
+    numbers, rule, paths = run_all(scene, BREAK_LAWS, {}, output, keep=False, quiet=False)
+    show_runs(scene, numbers, rule)
+    remarks().print(f"picture: {paths[0]}")
 
 
 def arriving_speeds(count: int) -> list[float]:

@@ -15,7 +15,7 @@ from .run_compare import Compared
 from .run_figures import SMALLEST, TIME, colour_bar, split
 from .run_picture import View, draw_state, limits, outside, speed_scale
 
-IN_A_ROW = 5
+IN_A_ROW = 3  # larger panels read better than fewer rows
 
 
 def draw(runs: Sequence[Compared], out: Path, name: str) -> tuple[Path, ...]:

@@ -18,7 +18,9 @@ from ..impact.assemble import Assembly, assemble
 from ..impact.contacts import Impulses
 from ..solvers.rows import Floats, Ints
 from ..world import State
+from .drift_safe import MARGIN
 from .flight import accelerations, fly, landed, prescribed
+from .push_out import SLOP, push_out
 from .resting import Resting
 from .stepper import Stepper, pushed
 
@@ -83,6 +85,8 @@ class TimeOfImpact(Stepper):
             self._impact(start, time)
         if self.rounds:
             end = self._timed("move", self._landing, start, end)
+        if self.resting and self.overlap > SLOP * self.world.feature:
+            end = self._timed("rest", self._set_apart, start, end)
         number = state.step + 1
         end = landed(self.world, end, number * self.h, number)
         self.report(end)
@@ -146,6 +150,14 @@ class TimeOfImpact(Stepper):
             angle=np.where(free, state.angle, end.angle),
             velocity=np.where(free[:, None], state.velocity, end.velocity),
         )
+
+    def _set_apart(self, start: State, end: State) -> State:
+        """Moves overlap out that lasting contact has left: bodies that are held move straight, where paths bend."""
+        found = find_contacts(self.world, end, end, MARGIN * self.world.feature)
+        if not found.count:
+            return end
+        impact = assemble(self.world, end, found, walls_at(self.world, end.time, self.h)[0])
+        return push_out(start, end, found, impact)
 
     # -- impacts --------------------------------------------------------------------------------------------------
 

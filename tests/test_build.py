@@ -1,0 +1,405 @@
+"""From a scene to a world: masses against independent formulas, and every bad scene refused by name and value."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.contact.plane_shapes import polygons
+from tests.stepping.runs import box, disc, states_of
+
+from carom.build import OVERLAP, build
+from carom.errors import ProblemError
+from carom.scene import (
+    FIXED,
+    Bodies,
+    Box,
+    Disc,
+    Drum,
+    HalfPlane,
+    Material,
+    Moving,
+    Periodic,
+    Polygon,
+    Rectangle,
+    Scene,
+    Scripted,
+    Segment,
+    Table,
+    Vibrating,
+)
+from carom.shapes import convex_polygon, polygon_moments
+from carom.simulation import simulate
+from carom.stepping.collision import Collision
+
+
+def scene(*bodies, **more) -> Scene:
+    return Scene("s", bodies or [disc(0.0, 0.0)], **more)
+
+
+# ---- mass, inertia, corners
+
+
+def by_triangles(corners):
+    """Area, centroid and polar moment about it, from triangles and the parallel-axis theorem."""
+    a = corners[0]
+    area, first = 0.0, np.zeros(2)
+    parts = []
+    for b, c in zip(corners[1:-1], corners[2:]):
+        size = 0.5 * ((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]))
+        centre = (a + b + c) / 3.0
+        sides = ((b - a) @ (b - a) + (c - b) @ (c - b) + (a - c) @ (a - c)) / 36.0
+        parts.append((size, centre, size * sides))
+        area, first = area + size, first + size * centre
+    centre = first / area
+    return area, centre, sum(i + s * ((c - centre) @ (c - centre)) for s, c, i in parts)
+
+
+@given(polygons(), st.floats(-50.0, 50.0), st.floats(-50.0, 50.0))
+def test_polygon_moments(corners, x, y):
+    """The same area, centroid and moment from another formula, far from the origin too (which costs digits)."""
+    moved = corners + [x, y]
+    area, centre, moment = polygon_moments(moved)
+    expected = by_triangles(moved)
+    assert area == pytest.approx(expected[0], rel=1e-9)
+    np.testing.assert_allclose(centre, expected[1], atol=1e-8)
+    assert moment == pytest.approx(expected[2], rel=1e-6)
+
+
+@given(polygons(), st.floats(0.1, 10.0))
+def test_mass_of_polygons(corners, density):
+    shape = Polygon(corners + [3.0, -2.0])
+    world, _ = build(scene(Bodies(shape, np.array([[0.0, 0.0]])), materials={"default": Material(density=density)}))
+    area, _, moment = by_triangles(corners)
+    assert world.mass[0] == pytest.approx(density * area, rel=1e-9)
+    assert world.inertia[0] == pytest.approx(density * moment, rel=1e-9)
+    assert world.shapes.radius[0] == pytest.approx(np.hypot(*corners.T).max(), rel=1e-9)
+    np.testing.assert_allclose(world.shapes.vertex, corners, atol=1e-9)  # moved to its centre of mass
+
+
+def test_clockwise_corners_are_turned_round():
+    square = [(0.0, 0.0), (0.0, 1.0), (1.0, 1.0), (1.0, 0.0)]
+    corners = convex_polygon(square, "vertices")
+    assert polygon_moments(corners)[0] == pytest.approx(1.0)
+
+
+def test_a_rectangle_is_the_polygon_of_its_corners():
+    corners = [(-1.0, -0.25), (1.0, -0.25), (1.0, 0.25), (-1.0, 0.25)]
+    one, _ = build(scene(box(0.0, 0.0, 2.0, 0.5)))
+    two, _ = build(scene(Bodies(Polygon(corners), np.array([[0.0, 0.0]]))))
+    assert one.mass[0] == pytest.approx(two.mass[0]) and one.inertia[0] == pytest.approx(two.inertia[0])
+    assert one.feature == pytest.approx(two.feature) == pytest.approx(0.25)
+
+
+def test_mass_of_discs_and_what_is_given_wins():
+    world, _ = build(scene(Bodies(Disc(np.array([1.0, 2.0])), np.array([[0.0, 0.0], [9.0, 0.0]]))))
+    np.testing.assert_allclose(world.mass, np.pi * np.array([1.0, 4.0]))
+    np.testing.assert_allclose(world.inertia, 0.5 * world.mass * [1.0, 4.0])
+    world, _ = build(scene(disc(0.0, 0.0, mass=3.0), disc(9.0, 0.0, mass=3.0, inertia=7.0)))
+    np.testing.assert_allclose(world.mass, 3.0)
+    np.testing.assert_allclose(world.inertia, [1.5, 7.0])
+
+
+def test_two_components_are_enough_where_nothing_turns():
+    assert build(scene())[0].block == 2
+    assert build(scene(box(0.0, 0.0)))[0].block == 3
+    assert build(scene(box(0.0, 0.0, rotates=False)))[0].block == 2
+    assert build(scene(materials={"default": Material(1.0, 0.1)}))[0].block == 3
+    assert build(scene(disc(0.0, 0.0, spin=1.0)))[0].block == 3
+
+
+def test_groups_keep_their_order():
+    world, state = build(scene(disc(0.0, 0.0, 1.0, 0.0), box(9.0, 0.0), disc(18.0, 0.0, motion=FIXED)))
+    assert list(world.group) == [0, 1, 2]
+    assert list(world.free) == [True, True, False]
+    assert not world.root[2].any()
+    np.testing.assert_array_equal(state.position[:, 0], [0.0, 9.0, 18.0])
+    assert list(np.diff(world.shapes.vertex_ptr)) == [0, 4, 0]
+
+
+def test_single_values_serve_all_and_arrays_are_copied():
+    places = np.array([[0.0, 0.0], [9.0, 0.0]])
+    _, state = build(scene(Bodies(Disc(1.0), places, velocity=(1.0, 2.0), angle=0.5)))
+    np.testing.assert_array_equal(state.velocity[:, :2], [[1.0, 2.0]] * 2)
+    np.testing.assert_array_equal(state.angle, 0.5)
+    places[:] = np.nan
+    assert np.isfinite(state.position).all()
+
+
+def test_fixed_bodies_stay():
+    """A velocity or a spin on a body that is fixed moves nothing (or is refused)."""
+    try:
+        s = scene(disc(0.0, 0.0, 1.0, 0.0, spin=2.0, motion=FIXED), disc(9.0, 0.0))
+        last = states_of(s, 20)[-1]
+    except ProblemError as refused:
+        assert "bodies[0]" in str(refused)  # noqa: PT017
+        return
+    np.testing.assert_array_equal(last.position[0], [0.0, 0.0])
+    assert last.angle[0] == 0.0
+
+
+# ---- what is refused: (scene, words that the message must have)
+
+TWO = np.array([[0.0, 0.0], [9.0, 0.0]])
+DENT = [(0.0, 0.0), (2.0, 0.0), (1.0, 0.5), (1.0, 2.0)]
+BOWTIE = [(0.0, 0.0), (1.0, 1.0), (1.0, 0.0), (0.0, 1.0)]
+LINE = [(0.0, 0.0), (1.0, 0.0), (2.0, 0.0), (1.0, 1.0)]
+
+BAD_BODIES = {
+    "nan place": (Bodies(Disc(1.0), np.array([[0.0, 0.0], [np.nan, 0.0]])), ["bodies[0].position[1]", "nan"]),
+    "inf velocity": (disc(0.0, 0.0, np.inf, 0.0), ["bodies[0].velocity", "inf"]),
+    "nan angle": (disc(0.0, 0.0, angle=np.nan), ["bodies[0].angle", "nan"]),
+    "nan spin": (disc(0.0, 0.0, spin=np.nan), ["bodies[0].spin", "nan"]),
+    "zero radius": (Bodies(Disc(np.array([1.0, 0.0])), TWO), ["bodies[0].radius[1]", "0.0", "above 0"]),
+    "negative radius": (Bodies(Disc(-1.0), TWO), ["bodies[0].radius", "-1"]),
+    "nan radius": (Bodies(Disc(np.nan), TWO), ["bodies[0].radius", "nan"]),
+    "text radius": (Bodies(Disc("big"), TWO), ["bodies[0].radius", "big"]),
+    "radii of another number": (Bodies(Disc(np.ones(3)), TWO), ["bodies[0].radius", "(2,)"]),
+    "zero mass": (disc(0.0, 0.0, mass=0.0), ["bodies[0].mass", "0.0"]),
+    "nan mass": (disc(0.0, 0.0, mass=np.nan), ["bodies[0].mass", "nan"]),
+    "masses of another number": (Bodies(Disc(1.0), TWO, mass=np.ones(3)), ["bodies[0].mass", "(2,)"]),
+    "negative inertia": (disc(0.0, 0.0, inertia=-2.0), ["bodies[0].inertia", "-2"]),
+    "places in space": (Bodies(Disc(1.0), np.zeros((2, 3))), ["bodies[0].position", "(2, 3)"]),
+    "places of text": (Bodies(Disc(1.0), "here"), ["bodies[0].position", "here"]),
+    "ragged places": (Bodies(Disc(1.0), [[0.0, 0.0], [1.0]]), ["bodies[0].position"]),
+    "no places": (Bodies(Disc(1.0), np.zeros((0, 2))), ["bodies"]),
+    "velocities of another number": (Bodies(Disc(1.0), TWO, velocity=np.zeros((3, 2))), ["bodies[0].velocity"]),
+    "zero width": (box(0.0, 0.0, 0.0, 1.0), ["bodies[0].width", "0.0"]),
+    "nan height": (box(0.0, 0.0, 1.0, np.nan), ["bodies[0].height", "nan"]),
+    "a width for each box": (Bodies(Rectangle(np.array([1.0, 2.0]), 1.0), TWO), ["bodies[0].width"]),
+    "dent": (Bodies(Polygon(DENT), TWO), ["bodies[0].vertices", "convex"]),
+    "bowtie": (Bodies(Polygon(BOWTIE), TWO), ["bodies[0].vertices", "convex"]),
+    "three in a line": (Bodies(Polygon(LINE), TWO), ["bodies[0].vertices", "straight line"]),
+    "two corners": (Bodies(Polygon(LINE[:2]), TWO), ["bodies[0].vertices", "three corners"]),
+    "corner twice": (Bodies(Polygon([*LINE[:2], LINE[3], LINE[3]]), TWO), ["bodies[0].vertices"]),
+    "nan corner": (Bodies(Polygon([*LINE[:2], (1.0, np.nan)]), TWO), ["bodies[0].vertices", "finite"]),
+    "corners of text": (Bodies(Polygon("abc"), TWO), ["bodies[0].vertices", "abc"]),
+    "ragged corners": (Bodies(Polygon([(0.0, 0.0), (1.0, 0.0), (1.0,)]), TWO), ["bodies[0].vertices"]),
+    "no shape": (Bodies("disc", TWO), ["bodies[0].shape", "str"]),
+    "unknown material": (disc(0.0, 0.0, material="stel"), ["material", "bodies[0]", "stel", "default"]),
+    "named group": (disc(0.0, 0.0, mass=-1.0, name="balls"), ["bodies[0]", "balls", "mass"]),
+    "not bodies": (3, ["bodies[0]", "int"]),
+    "motion of text": (disc(0.0, 0.0, motion="fixed"), ["bodies[0].motion", "fixed"]),
+}
+
+
+@pytest.mark.parametrize("bad", BAD_BODIES)
+def test_bad_bodies(bad):
+    bodies, words = BAD_BODIES[bad]
+    with pytest.raises(ProblemError) as refused:
+        build(scene(bodies))
+    for word in words:
+        assert word in str(refused.value)
+
+
+def test_the_second_group_is_named():
+    with pytest.raises(ProblemError, match=r"bodies\[1\]\.mass: got -1"):
+        build(scene(disc(0.0, 0.0), disc(9.0, 0.0, mass=-1.0)))
+    with pytest.raises(ProblemError, match=r"bodies"):
+        build(scene(disc(0.0, 0.0), Bodies(Disc(1.0), np.zeros((0, 2)))))
+
+
+BAD_SCENES = {
+    "gravity in space": ({"gravity": (0.0, 0.0, -1.0)}, ["gravity", "two finite numbers"]),
+    "nan gravity": ({"gravity": (0.0, np.nan)}, ["gravity", "nan"]),
+    "gravity of text": ({"gravity": ("down", 0.0)}, ["gravity", "down"]),
+    "no gravity": ({"gravity": None}, ["gravity", "None"]),
+    "zero step": ({"step": 0.0}, ["step", "0"]),
+    "nan duration": ({"duration": np.nan}, ["duration", "nan"]),
+    "negative frame rate": ({"frame_rate": -1.0}, ["frame_rate", "-1"]),
+    "step of text": ({"step": "fast"}, ["step", "fast"]),
+    "no duration": ({"duration": None}, ["duration", "None"]),
+    "mixed": ({"mixed_restitution": "guess"}, ["mixed_restitution", "guess", "blend"]),
+    "restitution above one": ({"materials": {"default": Material(1.5)}}, ["materials.default.restitution", "1.5"]),
+    "negative friction": ({"materials": {"default": Material(1.0, -0.1)}}, ["materials.default.friction", "-0.1"]),
+    "nan friction": ({"materials": {"default": Material(1.0, np.nan)}}, ["materials.default.friction", "nan"]),
+    "infinite friction": ({"materials": {"default": Material(1.0, np.inf)}}, ["materials.default.friction", "inf"]),
+    "no density": ({"materials": {"default": Material(density=0.0)}}, ["materials.default.density", "0"]),
+    "restitution of text": ({"materials": {"default": Material("hard")}}, ["materials.default.restitution", "hard"]),
+    "a number for a material": ({"materials": {"default": 0.5}}, ["materials.default", "0.5"]),
+    "pair of a stranger": ({"pairs": {("default", "ice"): {"friction": 0.0}}}, ["pairs", "ice"]),
+    "pair above one": ({"pairs": {("default", "default"): {"restitution": 2.0}}}, ["pairs", "restitution", "2.0"]),
+    "nan pair": ({"pairs": {("default", "default"): {"friction": np.nan}}}, ["pairs", "friction", "nan"]),
+    "pair of a misspelt field": ({"pairs": {("default", "default"): {"fricton": 0.1}}}, ["pairs", "fricton"]),
+    "density of a pair": ({"pairs": {("default", "default"): {"density": 2.0}}}, ["pairs", "density"]),
+    "pair of one": ({"pairs": {"default": {"friction": 0.1}}}, ["pairs", "default"]),
+    "not a boundary": ({"boundaries": ["floor"]}, ["boundaries[0]", "str"]),
+    "boundary of a strange material": ({"boundaries": [Drum(9.0, material="ice")]}, ["boundaries[0]", "ice"]),
+    "boundary without motion": ({"boundaries": [HalfPlane((0.0, -1.0), motion=None)]}, ["boundaries[0].motion"]),
+    "periodic of numbers": ({"periodic": (0.0, 1.0)}, ["periodic", "tuple"]),
+    "force of a number": ({"force": 3.0}, ["force", "3.0"]),
+}
+
+
+@pytest.mark.parametrize("bad", BAD_SCENES)
+def test_bad_scenes(bad):
+    changes, words = BAD_SCENES[bad]
+    with pytest.raises(ProblemError) as refused:
+        build(scene(**changes))
+    for word in words:
+        assert word in str(refused.value)
+
+
+BAD_PARTS = {
+    "nan plane": (lambda: HalfPlane((0.0, np.nan)), ["boundary.point", "nan"]),
+    "no normal": (lambda: HalfPlane(normal=(0.0, 0.0)), ["boundary.normal"]),
+    "plane in space": (lambda: HalfPlane((0.0, 0.0, 0.0)), ["boundary.point"]),
+    "box inside out": (lambda: Box((0.0, 0.0), (1.0, -1.0)), ["boundary.upper", "-1"]),
+    "no drum": (lambda: Drum(0.0), ["boundary.radius", "0"]),
+    "nan drum": (lambda: Drum(np.nan), ["boundary.radius", "nan"]),
+    "drum of text": (lambda: Drum("big"), ["boundary.radius", "big"]),
+    "point segment": (lambda: Segment((1.0, 1.0), (1.0, 1.0)), ["boundary.end"]),
+    "periodic upside down": (lambda: Periodic(x=(1.0, 0.0)), ["periodic.x", "(1.0, 0.0)"]),
+    "periodic of three": (lambda: Periodic(x=(0.0, 1.0, 2.0)), ["periodic.x"]),
+    "shear of one side": (lambda: Periodic(y=(0.0, 1.0), shear_rate=1.0), ["periodic.shear_rate"]),
+    "nan shear": (lambda: Periodic((0.0, 1.0), (0.0, 1.0), np.nan), ["periodic.shear_rate", "nan"]),
+    "sheared z": (lambda: Periodic((0.0, 1.0), (0.0, 1.0), 1.0, "z"), ["periodic.sheared", "z"]),
+    "nan vibration": (lambda: Vibrating(np.nan, 1.0), ["motion.amplitude", "nan"]),
+    "no direction": (lambda: Vibrating(1.0, 1.0, (0.0, 0.0)), ["motion.direction"]),
+    "nan velocity": (lambda: Moving((np.nan, 0.0)), ["motion.velocity", "nan"]),
+    "times that fall": (lambda: Table((1.0, 0.0), (0.0, 0.0), (0.0, 0.0)), ["motion.times"]),
+    "short table": (lambda: Table((0.0, 1.0), (0.0,), (0.0, 0.0)), ["motion.x", "2 values"]),
+    "script of one": (lambda: Scripted(lambda t: (t,)).pose(0.0), ["motion.function"]),
+    "script of nan": (lambda: Scripted(lambda t: (t, np.nan)).pose(0.5), ["motion.function", "nan", "0.5"]),
+}
+
+
+@pytest.mark.parametrize("bad", BAD_PARTS)
+def test_bad_parts(bad):
+    make, words = BAD_PARTS[bad]
+    with pytest.raises(ProblemError) as refused:
+        make()
+    for word in words:
+        assert word in str(refused.value)
+
+
+def test_no_bodies_and_no_scene():
+    with pytest.raises(ProblemError, match="bodies: got none"):
+        build(Scene("s", []))
+    with pytest.raises(ProblemError, match="scene: got str"):
+        build("scene.toml")
+
+
+# ---- the start
+
+
+def test_overlap_names_both():
+    group = Bodies(Disc(1.0), np.array([[0.0, 0.0], [5.0, 0.0], [6.9, 0.0]]), name="balls")
+    with pytest.raises(ProblemError) as refused:
+        build(scene(group))
+    for word in ("body 1", "body 2", "balls", "overlap of 0.1"):
+        assert word in str(refused.value)
+
+
+@pytest.mark.parametrize(("share", "fine"), [(0.9, True), (1.1, False)])
+def test_a_hair_of_overlap_is_let_through(share, fine):
+    """OVERLAP of the smaller radius: racks are often set a hair too tight."""
+    s = scene(disc(0.0, 0.0, radius=5.0), disc(6.0 - share * OVERLAP, 0.0))
+    if fine:
+        build(s)
+    else:
+        with pytest.raises(ProblemError, match="overlap"):
+            build(s)
+
+
+def test_overlap_of_boxes_and_across_periodic_sides():
+    with pytest.raises(ProblemError, match="overlap of 0.1"):
+        build(scene(box(0.0, 0.0), box(0.9, 0.2)))
+    with pytest.raises(ProblemError, match="overlap of 0.2"):
+        build(scene(disc(0.4, 0.0), disc(8.6, 0.0), periodic=Periodic(x=(0.0, 10.0))))
+
+
+def test_fixed_bodies_may_overlap_each_other():
+    build(scene(disc(0.0, 0.0, motion=FIXED), disc(0.5, 0.0, motion=FIXED), disc(9.0, 0.0)))
+
+
+OUTSIDE = {
+    "plane": HalfPlane((0.0, -0.5)),
+    "floor of a box": Box((-5.0, -0.5), (5.0, 5.0)),
+    "right of a box": Box((-5.0, -5.0), (0.5, 5.0)),
+    "drum": Drum(0.5, (0.0, 0.0)),
+    "outside of a drum": Drum(1.0, (1.5, 0.0), inside=False),
+    "segment": Segment((-1.0, 0.5), (1.0, 0.5)),
+}
+
+
+@pytest.mark.parametrize("wall", OUTSIDE)
+def test_outside_the_container(wall):
+    """Half a radius beyond: whatever the wall, whichever its number."""
+    with pytest.raises(ProblemError) as refused:
+        build(scene(boundaries=[OUTSIDE[wall]]))
+    for word in ("body 0", "0.5", "boundary"):
+        assert word in str(refused.value)
+
+
+def test_wholly_outside_is_outside_too():
+    with pytest.raises(ProblemError, match="outside"):
+        build(scene(disc(7.0, 0.0), boundaries=[Drum(3.0)]))
+    with pytest.raises(ProblemError, match="outside"):
+        build(scene(box(0.0, -7.0), boundaries=[HalfPlane()]))
+
+
+@pytest.mark.parametrize("side", [0, 1, 2, 3])
+def test_one_body_that_touches_each_wall_of_a_box_is_fine(side):
+    low, high = np.array([-5.0, -5.0]), np.array([5.0, 5.0])
+    (low if side % 2 == 0 else high)[side // 2] = -1.0 if side % 2 == 0 else 1.0
+    build(scene(boundaries=[Box(tuple(low), tuple(high))]))
+
+
+def test_outside_the_periodic_sides():
+    with pytest.raises(ProblemError, match=r"11.*periodic"):
+        build(scene(disc(11.0, 0.0), periodic=Periodic(x=(0.0, 10.0))))
+
+
+def test_wider_than_its_periodic_box():
+    """A disc that overlaps its own image."""
+    with pytest.raises(ProblemError):
+        build(scene(disc(0.5, 0.0), periodic=Periodic(x=(0.0, 1.5))))
+
+
+# ---- restitutions that differ
+
+
+def mixed(**more) -> Scene:
+    materials = {"default": Material(0.9), "soft": Material(0.2)}
+    return scene(disc(0.0, 1.5, 0.0, -1.0), disc(9.0, 1.5, 0.0, -1.0, material="soft"), boundaries=[HalfPlane()], materials=materials, **more)  # fmt: skip
+
+
+def test_mixed_restitution_is_refused_before_the_run(tmp_path):
+    path = tmp_path / "run.h5"
+    with pytest.raises(ProblemError) as refused:
+        simulate(mixed(), "gr", 1.0, path)
+    for word in ("0.2", "0.9", "blend", "gr"):
+        assert word in str(refused.value)
+    assert not path.exists()
+
+
+def test_laws_with_a_value_for_each_contact_take_them():
+    run = simulate(mixed(stepper="synchronous"), "gauss_seidel", 1.0, restitution_model="newton")
+    np.testing.assert_allclose(run.velocities[-1][:, 1], [0.9, 0.2], atol=1e-12)
+
+
+def test_blend_is_the_mean_weighted_by_energy_of_approach():
+    """One island of two hits, a body between two walls of different restitution: weights u^2 / A_ii."""
+    run = simulate(mixed(mixed_restitution="blend", stepper="synchronous"), "gr", 1.0)
+    np.testing.assert_allclose(run.velocities[-1][:, 1], [0.9, 0.2], atol=1e-12)  # islands apart: each its own
+
+
+def test_one_restitution_that_is_used_is_enough():
+    """A material that nothing is made of does not count."""
+    s = scene(materials={"default": Material(0.9), "soft": Material(0.2)})
+    from carom import laws
+
+    Collision(laws.make("gr")).check(build(s)[0])
+
+
+def test_pairs_hold_both_ways():
+    materials = {"default": Material(0.9, 0.4), "soft": Material(0.2, 0.1)}
+    world, _ = build(scene(materials=materials, pairs={("soft", "default"): {"friction": 0.7}}))
+    np.testing.assert_allclose(world.friction, [[0.4, 0.7], [0.7, 0.1]])
+    np.testing.assert_allclose(world.restitution, [[0.9, 0.2], [0.2, 0.2]])
+    world, _ = build(scene(materials=materials))
+    assert world.friction[0, 1] == pytest.approx(math.sqrt(0.04))
