@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.contact.plane_shapes import polygons
 from tests.stepping.runs import box, disc, states_of
 
+from carom import laws
 from carom.build import OVERLAP, build
 from carom.errors import ProblemError
 from carom.scene import (
@@ -365,7 +366,8 @@ def test_wider_than_its_periodic_box():
 
 def mixed(**more) -> Scene:
     materials = {"default": Material(0.9), "soft": Material(0.2)}
-    return scene(disc(0.0, 1.5, 0.0, -1.0), disc(9.0, 1.5, 0.0, -1.0, material="soft"), boundaries=[HalfPlane()], materials=materials, **more)  # fmt: skip
+    bodies = disc(0.0, 1.5, 0.0, -1.0), disc(9.0, 1.5, 0.0, -1.0, material="soft")
+    return scene(*bodies, boundaries=[HalfPlane()], materials=materials, **more)
 
 
 def test_mixed_restitution_is_refused_before_the_run(tmp_path):
@@ -383,16 +385,23 @@ def test_laws_with_a_value_for_each_contact_take_them():
 
 
 def test_blend_is_the_mean_weighted_by_energy_of_approach():
-    """One island of two hits, a body between two walls of different restitution: weights u^2 / A_ii."""
+    """Islands apart keep their own. A disc that hits a corner of two materials at (1, 2) has weights 1 and 4."""
     run = simulate(mixed(mixed_restitution="blend", stepper="synchronous"), "gr", 1.0)
-    np.testing.assert_allclose(run.velocities[-1][:, 1], [0.9, 0.2], atol=1e-12)  # islands apart: each its own
+    np.testing.assert_allclose(run.velocities[-1][:, 1], [0.9, 0.2], atol=1e-12)
+    corner = scene(
+        disc(1.005, 1.01, -1.0, -2.0),
+        boundaries=[HalfPlane(material="hard"), HalfPlane(normal=(1.0, 0.0), material="soft")],
+        materials={"default": Material(1.0), "hard": Material(0.9), "soft": Material(0.2)},
+        mixed_restitution="blend",
+        stepper="synchronous",
+    )
+    mean = (4.0 * 0.9 + 1.0 * 0.2) / 5.0
+    np.testing.assert_allclose(simulate(corner, "gr", 0.1).velocities[-1][0], [mean, 2.0 * mean], atol=1e-12)
 
 
 def test_one_restitution_that_is_used_is_enough():
     """A material that nothing is made of does not count."""
     s = scene(materials={"default": Material(0.9), "soft": Material(0.2)})
-    from carom import laws
-
     Collision(laws.make("gr")).check(build(s)[0])
 
 

@@ -47,7 +47,7 @@ class Count:
 
     time: Floats
     right: Floats  # part of the balls that is right of the wall
-    crossings: float  # changes of side from frame to frame, for each ball
+    crossings: float  # changes of side from frame to frame, for each ball; what is faster than frames goes uncounted
     kinetic: float  # energy of a ball, mean over balls and time
 
     @classmethod
@@ -183,8 +183,8 @@ def _curves(axes: Axes, counts: dict[str, list[Count]]) -> None:
     left = [count for count in counts["gather"] if count.right[-1] < 0.5]
     right = [count for count in counts["gather"] if count.right[-1] >= 0.5]
     looks: list[tuple[str, list[Count], dict[str, Any]]] = [
-        ("left side fills", left, {"color": BLUE, "linewidth": 1.1}),
-        ("right side fills", right, {"color": RED, "linewidth": 1.1, "linestyle": (0, (5, 1.2))}),
+        ("$c_r$ = 0.6, fills left", left, {"color": BLUE, "linewidth": 1.1}),
+        ("$c_r$ = 0.6, fills right", right, {"color": RED, "linewidth": 1.1, "linestyle": (0, (5, 1.2))}),
         ("$c_r$ = 1, shaken", counts[SHAKEN], {"color": PURPLE, "linewidth": 0.5, "alpha": 0.7}),
         ("$c_r$ = 1, floor at rest", counts[STILL], {"color": GREEN, "linewidth": 0.7}),
     ]
