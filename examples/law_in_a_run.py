@@ -27,7 +27,7 @@ def main() -> None:
 
 
 def check() -> None:
-    """The Newton-law LCP has no break-away: the grid lands as one lump. Reflections and contact energy scatter it."""
+    """The Newton-law LCP has no break-away: the grid bounces whole. Reflections and contact energy scatter it."""
     result = kept()
     assert result["lcp"] > 0.9
     assert result["gr"] < 0.3 and result["qce"] < 0.3

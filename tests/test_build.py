@@ -405,6 +405,28 @@ def test_one_restitution_that_is_used_is_enough():
     Collision(laws.make("gr")).check(build(s)[0])
 
 
+def test_one_ball_on_a_floor_of_another_material():
+    """There is no second ball to meet: the only pair is ball and floor."""
+    s = scene(
+        boundaries=[HalfPlane((0.0, -2.0), material="soft")],
+        materials={"default": Material(0.9), "soft": Material(0.2)},
+    )
+    Collision(laws.make("gr")).check(build(s)[0])
+
+
+def test_driven_bodies_start_where_their_motion_begins():
+    """A table that begins at x = 2: the first state has it there, and the overlap check sees it there."""
+    table = Table((0.0, 1.0), (2.0, 3.0), (0.0, 0.0))
+    try:
+        _, state = build(scene(disc(0.0, 0.0, motion=table), disc(9.0, 0.0)))
+    except ProblemError as refused:
+        assert "motion" in str(refused)  # noqa: PT017
+        return
+    np.testing.assert_array_equal(state.position[0], [2.0, 0.0])
+    with pytest.raises(ProblemError, match="overlap"):
+        build(scene(disc(0.0, 0.0, motion=table), disc(3.0, 0.0)))
+
+
 def test_pairs_hold_both_ways():
     materials = {"default": Material(0.9, 0.4), "soft": Material(0.2, 0.1)}
     world, _ = build(scene(materials=materials, pairs={("soft", "default"): {"friction": 0.7}}))

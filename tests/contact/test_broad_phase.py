@@ -27,9 +27,7 @@ def all_pairs(after, radius, free):
 
 def check(before, after, radius, kind, free, margin):
     """Pairs exactly once, none missing, none too many; up to rounding of the places themselves."""
-    first, second, normal, gap, predicted, odd_first, odd_second = neighbours(
-        before, after, radius, kind, free, margin
-    )
+    first, second, normal, gap, predicted, odd_first, odd_second = neighbours(before, after, radius, kind, free, margin)
     listed = list(zip(first, second)) + list(zip(odd_first, odd_second))
     found = set(listed)
     assert len(found) == len(listed), "a pair twice"

@@ -61,9 +61,7 @@ def by_find(world, before, after, margin):
         apart, drift = before.position[j] + found.offset[k] - before.position[i], found.drift[k]
         distance = np.hypot(*apart)
         np.testing.assert_allclose(found.normal[k] * distance, apart, atol=1e-12)
-        np.testing.assert_allclose(
-            found.gap[k], distance - world.shapes.radius[i] - world.shapes.radius[j], atol=1e-12
-        )
+        np.testing.assert_allclose(found.gap[k], distance - world.shapes.radius[i] - world.shapes.radius[j], atol=1e-12)
         if i > j:
             i, j, apart, drift = j, i, -apart, -drift
         name = (i, j, *np.round(apart, 7) + 0.0)

@@ -76,7 +76,11 @@ def test_crossing_a_segment(x0, x1, above, below):
 def test_segments_keep_fast_discs_on_their_side():
     """Five diameters a step: the centre passes the wall within the step, and the disc must turn back."""
     scene = Scene(
-        "s", [disc(0.0, 0.55, 0.0, -1.0, radius=0.1)], [Segment((-2.0, 0.0), (2.0, 0.0))], step=1.0, materials=rough(0.0, 1.0)
+        "s",
+        [disc(0.0, 0.55, 0.0, -1.0, radius=0.1)],
+        [Segment((-2.0, 0.0), (2.0, 0.0))],
+        step=1.0,
+        materials=rough(0.0, 1.0),
     )
     states = states_of(scene, 3, "synchronous")
     np.testing.assert_allclose([s.velocity[0, 1] for s in states[1:]], 1.0, rtol=1e-14)

@@ -196,7 +196,9 @@ def test_nothing_to_do():
         normals, tangents, np.array([0.3, 1.0]), np.zeros(1), np.zeros(1), np.ones(1), (np.ones(1), np.ones(1))
     )
     assert (lam[0], beta[0], residual) == (0.0, 0.0, 0.0)
-    lam, beta, *_ = solve(normals, tangents, np.zeros(2), np.zeros(1), np.zeros(1), np.ones(1), (np.ones(1), np.ones(1)))
+    lam, beta, *_ = solve(
+        normals, tangents, np.zeros(2), np.zeros(1), np.zeros(1), np.ones(1), (np.ones(1), np.ones(1))
+    )
     assert (lam[0], beta[0]) == (0.0, 0.0)
 
 
@@ -249,7 +251,7 @@ def test_stack_stops(count):
 def test_large_islands_go_by_sweeps_and_obey_the_law():
     """Above the limit: 80 boxes side by side and on top of each other, residual and law agree."""
     given = stack(80)
-    assert 160 > coulomb_active_set.LIMIT
+    assert coulomb_active_set.LIMIT < 160
     lam, beta, residual, sweeps = solve(*given, tolerance=1e-6, sweeps=200)
     assert sweeps <= 200
     assert violation(*given, lam, beta) < max(50.0 * residual, 1e-5)

@@ -131,7 +131,12 @@ def test_energy_never_rises(seed):
 def test_a_box_stuck_in_the_floor_gets_out_while_it_slides():
     """Over some steps, with friction that warms the floor: the overlap at the start is worked off."""
     scene = Scene(
-        "s", [box(0.0, 0.5 - 3e-5, velocity=(3.0, 0.0))], [HalfPlane()], gravity=GRAVITY, materials=rough(0.3), step=5e-3
+        "s",
+        [box(0.0, 0.5 - 3e-5, velocity=(3.0, 0.0))],
+        [HalfPlane()],
+        gravity=GRAVITY,
+        materials=rough(0.3),
+        step=5e-3,
     )
     states = states_of(scene, 60)
     assert states[-1].position[0, 1] == pytest.approx(0.5, abs=1.1e-5)

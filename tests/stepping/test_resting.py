@@ -91,7 +91,9 @@ def test_second_time_costs_nothing(mu):
     world, state = build(pile(mu))
     velocity = np.zeros_like(state.velocity)
     velocity[:, 1] = -FALL
-    again = resting(assemble(world, state, shuffled, world.walls).moving(velocity).contacts, shuffled, np.zeros(len(order)))
+    again = resting(
+        assemble(world, state, shuffled, world.walls).moving(velocity).contacts, shuffled, np.zeros(len(order))
+    )
     if mu:
         assert again.iterations == 0
         np.testing.assert_array_equal(again.normal, first.normal[order])

@@ -106,7 +106,8 @@ def test_disturbance_numbers(tmp_path):
 
 
 def test_the_registry_is_complete():
-    assert names() == list(STUDIES) == ["three_ball", "inelastic_collapse", "disturbance"]
+    single = ["three_ball", "inelastic_collapse", "disturbance"]
+    assert names() == list(STUDIES) == [*single, "clean_break", "splash", "energy_drum", "maxwells_demon"]
     with pytest.raises(ProblemError, match="did you mean 'three_ball'"):
         run("tree_ball")
 

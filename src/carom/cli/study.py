@@ -75,7 +75,8 @@ def _show(result: StudyResult) -> None:
     table.add_column("measured")
     table.add_column("value", justify="right", no_wrap=True)
     for label, value in result.numbers.items():
-        table.add_row(label, number(value))
+        # Exponents down to rounding: that a number is 1e-14 and not 0 is what some studies are about.
+        table.add_row(label, f"{value:.1e}" if 0.0 < abs(value) < 1e-3 else number(value))
     console.print(table)
     for finding in result.findings:
         console.print(f"- {finding}", markup=False, soft_wrap=True)

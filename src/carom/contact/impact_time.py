@@ -21,7 +21,7 @@ from ..solvers.rows import Floats, Ints
 
 ROUND, CORNERED, HALF_PLANE, HOLE = 0, 1, 2, 3
 LOOKS = 80  # bounds applied in a row; after so many the pair asks for a sub-step, and goes on from there
-REST = 0.1  # a hop that is over in less than twice this part of a step is rest
+REST = 0.5  # a hop that is over in less than twice this part of a step is rest
 MANY_CORNERS = 31  # corners of a polygon that have names of their own
 NOISE = 1e-12  # approach below this part of the speeds of a pair is rounding
 

@@ -19,7 +19,7 @@ def grid(columns: int, rows: int, spacing: float) -> np.ndarray:
 
 
 def splash(*, side: int = 15, gravity: float = 10.0, restitution: float = 1.0) -> Scene:
-    """A grid of touching balls falls into a drum. Under gr it scatters like a splash; lcp keeps it in one lump.
+    """A grid of touching balls falls into a drum. Under gr it scatters like a splash; lcp keeps it together.
 
     `side` x `side` balls of radius 1; the drum has radius 2.5 side, and the grid begins in the middle of it.
     """

@@ -16,7 +16,7 @@ STUDIES: dict[str, str] = {
     "inelastic_collapse": "pairwise reflections with restitution below 1 that never end (Smith 2012, fig. 4)",
     "disturbance": "Newton's cradle with tiny random disturbances (Zhang 2015, fig. 12)",
     "clean_break": "a pool break of 56 balls: which laws keep its mirror symmetry (Smith 2012, fig. 5)",
-    "splash": "a touching grid falls into a drum: scattered under gr, one lump under lcp (Smith 2012, fig. 6)",
+    "splash": "a touching grid falls into a drum: scattered under gr, whole under lcp (Smith 2012, fig. 6)",
     "energy_drum": "81 balls in a drum for 1,000 s: which laws keep the energy (Smith 2012, section 9)",
     "maxwells_demon": "288 shaken balls gather on one side of a wall, ten seeds (Smith 2012, fig. 11)",
 }
