@@ -40,7 +40,7 @@ def physical(impact, rows):
 
 @pytest.mark.parametrize("friction", [0.0, 0.4])
 def test_discs_as_the_constructor_makes_them(friction):
-    """A touching hexagon with different masses, on a floor: the rows of ImpactProblem.from_discs, contact by contact."""
+    """A touching hexagon of different masses on a floor: the rows of ImpactProblem.from_discs, contact by contact."""
     rng = np.random.default_rng(2)
     angle = np.pi / 3 * np.arange(6)
     places = np.concatenate([[[0.0, 0.0]], 2.0 * np.stack([np.cos(angle), np.sin(angle)], axis=1)])
@@ -48,7 +48,7 @@ def test_discs_as_the_constructor_makes_them(friction):
     floor = -1.0 - np.sqrt(3.0)
     group = Bodies(Disc(1.0), places, velocity=velocity, mass=masses)
     scene = Scene("s", [group], [HalfPlane((0.0, floor))], materials=rough(friction, 1.0))
-    world, state, found, impact = assembled(scene, 1e-6)
+    *_, impact = assembled(scene, 1e-6)
     turning = np.column_stack([velocity, np.zeros(7)]) if friction else velocity
     problem = ImpactProblem.from_discs(
         places, np.ones(7), masses, turning, friction=friction, planes=[((0.0, floor), (0.0, 1.0))]
@@ -152,7 +152,7 @@ def test_fixed_and_driven_bodies_have_no_entries():
         disc(2.0, 0.0, 0.5, 0.2),
         disc(4.0, 0.0, motion=Moving((-3.0, 1.0), spin=2.0)),
     ]
-    world, state, found, impact = assembled(Scene("s", bodies, materials=rough(0.3)))
+    _, state, found, impact = assembled(Scene("s", bodies, materials=rough(0.3)))
     assert found.count == 2
     assert set(impact.contacts.rows.body) == {1}
     left = found.first == 0
@@ -171,7 +171,7 @@ def test_images_add_their_own_velocity():
     group = Bodies(Disc(0.5), np.array([[5.0, 0.3], [5.6, 9.5]]), velocity=np.array([[0.1, 0.2], [0.3, -0.4]]))
     rate = 0.25
     scene = Scene("s", [group], periodic=Periodic((0.0, 10.0), (0.0, 10.0), rate), materials=rough(0.5))
-    world, state, found, impact = assembled(scene)
+    *_, found, impact = assembled(scene)
     assert found.count == 1
     sign = 1.0 if found.first[0] == 1 else -1.0  # seen from the upper disc, the lower one is above it
     n = found.normal[0]

@@ -129,7 +129,7 @@ def test_one_of_the_consistent_guesses(friction, seed, m):
 
 
 def test_strong_friction():
-    """Friction 1 on oblique rows, where slip presses or lifts: nearly all are solved, to one of the possible answers."""
+    """Friction 1 on oblique rows, where slip presses or lifts: nearly all are solved, to one of the answers."""
     solved = 0
     for seed in range(150):
         given = problem(seed, 1 + seed % 3, 1.0)
@@ -270,8 +270,8 @@ def test_islands_do_not_feel_each_other():
 
     both = [side_by_side(one[k], two[k]) if k < 2 else np.concatenate([one[k], two[k]]) for k in range(6)]
     lam, beta, *_ = solve(*both)
-    for given, part in ((one, slice(0, 3)), (two, slice(3, 5))):
-        alone = solve(*given)
+    for own, part in ((one, slice(0, 3)), (two, slice(3, 5))):
+        alone = solve(*own)
         np.testing.assert_array_equal(lam[part], alone[0])
         np.testing.assert_array_equal(beta[part], alone[1])
 

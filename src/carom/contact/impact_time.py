@@ -21,7 +21,6 @@ from ..solvers.rows import Floats, Ints
 
 ROUND, CORNERED, HALF_PLANE, HOLE = 0, 1, 2, 3
 LOOKS = 80  # bounds applied in a row; after so many the pair asks for a sub-step, and goes on from there
-REST = 0.5  # a hop that is over in less than twice this part of a step is rest
 MANY_CORNERS = 31  # corners of a polygon that have names of their own
 NOISE = 1e-12  # approach below this part of the speeds of a pair is rounding
 
@@ -68,6 +67,20 @@ def pose(paths, i, t):
         a[1],
         a[2],
     )
+
+
+@njit(cache=True, nogil=True)
+def advance(paths, bodies, time):
+    """Begins the paths of bodies anew at `time`."""
+    for i in bodies:
+        s = time - paths.since[i]
+        if s == 0.0:
+            continue
+        for k in range(3):
+            # The mean velocity first: where it is zero by symmetry, so is the step, without rounding.
+            paths.place[i, k] += s * (paths.velocity[i, k] + 0.5 * s * paths.pull[i, k])
+            paths.velocity[i, k] += s * paths.pull[i, k]
+        paths.since[i] = time
 
 
 @njit(cache=True, nogil=True)
@@ -322,18 +335,18 @@ def _quiet(things, paths, pair):
 
 
 @njit(cache=True, nogil=True)
-def first_touch(things, paths, pair, start, end, step, touch, near, settled):
+def first_touch(things, paths, pair, start, end, hop, touch, near, settled):
     """The time of the first impact of a pair between start and end; infinite if there is none.
 
     A pair that touches at the start (gap below `touch`) and approaches has its impact there; so has one that neither
-    approaches nor leaves for longer than a hop of REST steps, because it rests. `settled` says that an impact has just
+    approaches nor leaves for longer than twice the time `hop`, because it rests. `settled` says that an impact has just
     been resolved there: then features that do so are left alone. Overlap is kept as it is, and not deepened.
     """
     t, slack, asleep, quiet = start, 0.0, 0, _quiet(things, paths, pair)
     c, b, k, free, feature = look(things, paths, pair, t, end - t, slack, touch, near, quiet, asleep)
     while c <= touch:
         slack = max(slack, -c)
-        lying = b < -quiet or (k < 0.0 and b <= max(quiet, -k * step * REST))
+        lying = b < -quiet or (k < 0.0 and b <= max(quiet, -k * hop))
         if lying and not settled:
             return start
         if not lying and slack == 0.0:

@@ -35,6 +35,7 @@ class Span(NamedTuple):
     """What holds for a whole step."""
 
     step: float
+    hop: float  # contacts that leave for less than twice this time are at rest
     touch: float  # gaps below it are contact
     near: float  # gap to which impacts are timed
     period: Floats  # (2,) lengths of the periodic sides, 0 where there are none
@@ -74,18 +75,18 @@ def place_walls(things: Things, paths: Paths, walls: Walls) -> None:
     paths.since[n:] = 0.0
 
 
-def span_of(world: World, time: float, step: float, touch: float, near: float) -> Span:
+def span_of(world: World, time: float, step: float, hop: float, touch: float, near: float) -> Span:
     """The constants of a step that begins at `time`."""
     sides = world.periodic
     period = np.zeros(2)
     if sides is None:
-        return Span(step, touch, near, period, 1, 0.0, 0.0)
+        return Span(step, hop, touch, near, period, 1, 0.0, 0.0)
     for axis, side in enumerate((sides.x, sides.y)):
         period[axis] = 0.0 if side is None else side[1] - side[0]
     sheared = 0 if sides.sheared == "x" else 1
     slide = sides.shear_rate * float(period[sheared])
     offset = float(np.fmod(slide * time, period[1 - sheared])) if slide != 0.0 else 0.0
-    return Span(step, touch, near, period, sheared, offset, slide)
+    return Span(step, hop, touch, near, period, sheared, offset, slide)
 
 
 def all_pairs(
@@ -192,7 +193,7 @@ def _put(things, paths, met, span, table, used, pair):
     start = max(paths.since[i], paths.since[j])
     # If they touch at `start`, they took part in the impact that bent the later of the two paths there.
     settled = (met[i] and paths.since[i] == start) or (j < len(met) and met[j] and paths.since[j] == start)
-    table.when[k] = first_touch(things, paths, pair, start, span.step, span.step, span.touch, span.near, settled)
+    table.when[k] = first_touch(things, paths, pair, start, span.step, span.hop, span.touch, span.near, settled)
     return table, k + 1
 
 

@@ -36,7 +36,9 @@ def moved_walls(walls: Walls, time: float) -> Walls:
     return walls._replace(a=centre + turned(walls.a - walls.centre), b=b, centre=centre)
 
 
-def touching(world: World, paths: Paths, walls: Walls, table: Table, rows: Ints, time: float, touch: float) -> ContactSet:
+def touching(
+    world: World, paths: Paths, walls: Walls, table: Table, rows: Ints, time: float, touch: float
+) -> ContactSet:
     """The contacts of some rows of a table of pairs at `time`; `walls` are those at the start of the step."""
     n = world.count
     rows = rows[np.lexsort((table.second[rows], table.first[rows]))]
@@ -60,15 +62,17 @@ def touching(world: World, paths: Paths, walls: Walls, table: Table, rows: Ints,
         later = time + _flight(world, paths, np.concatenate([first[odd], second[odd & ~wall]]), touch)
         pairs, edges = odd & ~wall, np.unique(first[odd & wall])
         if pairs.any():
-            parts.append(_polygons(world, paths, first[pairs], second[pairs], shift[pairs], drift[pairs], time, later, touch))
+            parts.append(
+                _polygons(world, paths, first[pairs], second[pairs], shift[pairs], drift[pairs], time, later, touch)
+            )
         if len(edges):
             after = moved_walls(walls, later)
             parts.append(_polygon_walls(world, paths, edges, now, after, time, later, touch))
     columns = parts[0] if len(parts) == 1 else tuple(np.concatenate(c) for c in zip(*parts))
-    periodic = world.periodic is not None
-    return ContactSet(
-        *columns[:7], offset=columns[7] if periodic else None, drift=columns[8] if periodic else None
-    )
+    first, who, feature, normal, point, gap, predicted, shift, drift = columns
+    if world.periodic is None:
+        return ContactSet(first, who, feature, normal, point, gap, predicted)
+    return ContactSet(first, who, feature, normal, point, gap, predicted, shift, drift)
 
 
 def _flight(world: World, paths: Paths, bodies: Ints, touch: float) -> float:
@@ -84,9 +88,7 @@ def _places(paths: Paths, bodies: Ints, time: float) -> Floats:
 
 def _poses(paths: Paths, bodies: Ints, time: float, later: float) -> Poses:
     q, r = _places(paths, bodies, time), _places(paths, bodies, later)
-    return Poses(
-        bodies, np.ascontiguousarray(q[:, :2]), q[:, 2].copy(), np.ascontiguousarray(r[:, :2]), r[:, 2].copy()
-    )
+    return Poses(bodies, np.ascontiguousarray(q[:, :2]), q[:, 2].copy(), np.ascontiguousarray(r[:, :2]), r[:, 2].copy())
 
 
 def _polygons(

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from numba import njit
 
 from ..contact.contact_set import ContactSet
 from ..contact.find import find_contacts
-from ..contact.impact_time import NOISE, REST, Paths
+from ..contact.impact_time import NOISE, Paths, advance
 from ..contact.sweep import FEW, all_pairs, place_walls, refreshed, span_of, things_of, together
 from ..contact.touching import moved_walls, touching
 from ..contact.walls import walls_at
@@ -18,6 +17,7 @@ from ..impact.assemble import Assembly, assemble
 from ..impact.contacts import Impulses
 from ..solvers.rows import Floats, Ints
 from ..world import State
+from .collision import used_restitutions
 from .drift_safe import MARGIN
 from .flight import accelerations, fly, landed, prescribed
 from .push_out import SLOP, push_out
@@ -29,6 +29,8 @@ SUBSTEPS_EACH = 4  # ... so many for each body
 MOST = 30000  # ... but never more than this
 SAME_TIME = 1e-12  # impacts within this part of a step are at one instant
 NEAR = 1e-10  # gap to which impacts are timed, in parts of the smallest body
+HOP = 0.1  # a hop of less than twice this part of a step is rest, ...
+HOP_ELASTIC = 0.01  # ... or of this, where no contact loses energy
 REPEATS = 8  # times that the law is applied to one impact
 LEFT = 1e-9  # approach below this part of the fastest before the impact may be left
 MANY = 32  # bodies in one impact from which on all pairs are looked up again
@@ -41,25 +43,28 @@ class TimeOfImpact(Stepper):
     resolved with it, so a cradle or a rack is struck as a whole. Between impacts bodies fly on parabolas; a force
     function is taken as constant from one impact to the next. What moves by script moves straight within a step.
 
-    A hop of less than a fiftieth of a step is taken for rest: then the contact is held, without restitution and with
-    friction, until the end of the step or the next impact. Rest along a curved wall sinks slowly, and piles cost an
-    impact of the whole pile for every body that strikes it: `drift_safe` is the stepper for those.
+    Hops of less than a fifth of a step (a fiftieth where nothing loses energy) are taken for rest: such contacts are
+    held, without restitution and with friction, to the end of the step or the next impact of a body they hold. What
+    overlap that leaves, since held bodies move straight, is moved out at the end. It works, but `drift_safe` is the
+    stepper for piles: here every small impact on a pile is one of the whole pile.
 
     After 200 + 4 n impacts in one step the rest of it is a synchronous step, in which fast bodies may overlap;
-    `rounds`, the impacts of the step, is one above that bound then.
+    `rounds`, the number of impacts of the step, is one above the bound then.
     """
 
     name: ClassVar[str] = "time_of_impact"
     title: ClassVar[str] = "every impact at its own time (Tang 2014, s. 2)"
 
-    def __init__(self, *arguments) -> None:
+    def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         n, w = self.world.count, len(self.world.walls.kind)
         self.near = NEAR * self.world.feature
         self.bound = min(SUBSTEPS + SUBSTEPS_EACH * n, MOST)
+        elastic = bool((used_restitutions(self.world) == 1.0).all())
+        self.hop = (HOP_ELASTIC if elastic else HOP) * self.h
         self.resting_solve = Resting(self.world)
         self.things = things_of(self.world)
-        self.paths = Paths(*(np.zeros((n + w, 3)) for _ in range(3)), np.zeros(n + w))
+        self.paths = Paths(np.zeros((n + w, 3)), np.zeros((n + w, 3)), np.zeros((n + w, 3)), np.zeros(n + w))
         self.met, self.held = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
 
     def memory(self) -> dict[str, np.ndarray]:
@@ -98,13 +103,14 @@ class TimeOfImpact(Stepper):
         """All things on their paths from the start of the step."""
         n, d = start.velocity.shape
         self.walls = walls_at(self.world, start.time, self.h)[0]
-        self.span = span_of(self.world, start.time, self.h, self.touch, self.near)
+        self.span = span_of(self.world, start.time, self.h, self.hop, self.touch, self.near)
         place_walls(self.things, self.paths, self.walls)
         self.paths.place[:n, :2], self.paths.place[:n, 2] = start.position, start.angle
         self.paths.velocity[:n, :d] = start.velocity
         self.paths.since[:n] = 0.0
         self.met[:], self.held[:] = False, False
         self.pull = self._pull(start)
+        self.pulled = self.world.force is not None or bool(self.world.gravity.any())
         self.paths.pull[:n] = self.pull
         self.started = start.time
 
@@ -128,12 +134,12 @@ class TimeOfImpact(Stepper):
     def _bring(self, start: State, bodies: Ints, time: float) -> State:
         """The bodies' paths begin anew at `time`; in a field of force those of all bodies do."""
         if self.world.force is None:
-            _advance(self.paths, bodies, time)
+            advance(self.paths, bodies, time)
             return self._state(start, time)
-        n, d = start.velocity.shape
+        n = self.world.count
         p, flown = self.paths, time - self.paths.since[:n]
         before = p.pull[:n].copy()
-        _advance(self.paths, np.arange(n), time)
+        advance(self.paths, np.arange(n), time)
         pull = np.where(self.held[:, None], 0.0, self._pull(self._state(start, time)))
         p.velocity[:n] += (0.5 * flown)[:, None] * (pull - before)
         self.pull = self._pull(self._state(start, time))
@@ -174,9 +180,7 @@ class TimeOfImpact(Stepper):
         bodies = bodies[bodies < self.world.count]
         bodies = bodies[self.world.free[bodies]]
         state = self._timed("move", self._bring, start, bodies, time)
-        found = self._timed(
-            "detect", touching, self.world, self.paths, self.walls, self.table, rows, time, self.touch
-        )
+        found = self._timed("detect", touching, self.world, self.paths, self.walls, self.table, rows, time, self.touch)
         self.met[bodies], self.held[bodies] = True, False
         self.paths.pull[bodies] = self.pull[bodies]
         if found.count:
@@ -185,29 +189,38 @@ class TimeOfImpact(Stepper):
         self._timed("detect", self._look_up, bodies)
 
     def _together(self, time: float) -> Ints:
-        return together(
-            self.things, self.paths, self.world.free, self.span, self.table, time, SAME_TIME * self.h
-        )
+        return together(self.things, self.paths, self.world.free, self.span, self.table, time, SAME_TIME * self.h)
 
     def _resolve(self, state: State, found: ContactSet, bodies: Ints, time: float) -> None:
         """The law, again while its answer leaves something approaching (friction may), then what rests."""
         impact = self._assembled(state, found, time)
-        falling = state.velocity + (self.h - time) * self.pull[:, : self.world.block]
         u = impact.contacts.speeds()
-        drop = u - impact.contacts.speeds(impact.whitened(falling))  # gain of approach to the end of the step
         quiet = max(self._quiet(state, bodies), -LEFT * float(u.min()))
-        hop = REST * self.h / max(self.h - time, SAME_TIME * self.h) * np.maximum(drop, 0.0)
+        hop = self._least_hops(state, impact, u, time)
         for _ in range(REPEATS):
-            if not (impact.contacts.speeds() < -np.maximum(quiet, hop)).any():
+            if not (u < -np.maximum(quiet, hop)).any():
                 break
             before = state.velocity
             state = self.collide(state, found, impact)
             impact = impact.moving(state.velocity)
-            if np.array_equal(state.velocity, before):
+            u = impact.contacts.speeds()
+            if np.array_equal(state.velocity[bodies], before[bodies]):
                 break
         self.paths.velocity[bodies, : self.world.block] = state.velocity[bodies]
         if hop.any():
             self._timed("rest", self._rest, state, found, impact, hop, quiet, time)
+
+    def _least_hops(self, state: State, impact: Assembly, u: Floats, time: float) -> Floats:
+        """Speeds below which a contact that the pull closes does not count as leaving, or as striking."""
+        left = self.h - time
+        if not self.pulled or left <= SAME_TIME * self.h:
+            return np.zeros(len(u))
+        drop = u - impact.contacts.speeds(impact.whitened(self._falling(state, time)))
+        return np.maximum(self.hop / left * drop, 0.0)
+
+    def _falling(self, state: State, time: float) -> Floats:
+        """Velocities at the end of the step if nothing holds."""
+        return state.velocity + (self.h - time) * self.pull[:, : self.world.block]
 
     def _quiet(self, state: State, bodies: Ints) -> float:
         return NOISE * float(np.abs(state.velocity[bodies]).max(initial=0.0))
@@ -215,11 +228,9 @@ class TimeOfImpact(Stepper):
     def _assembled(self, state: State, found: ContactSet, time: float) -> Assembly:
         return self._timed("assemble", assemble, self.world, state, found, moved_walls(self.walls, time))
 
-    def _rest(
-        self, state: State, found: ContactSet, impact: Assembly, hop: Floats, quiet: float, time: float
-    ) -> None:
+    def _rest(self, state: State, found: ContactSet, impact: Assembly, hop: Floats, quiet: float, time: float) -> None:
         """Holds contacts that hop no longer, from here to the end of the step. `hop`: speed of the least hop."""
-        falling = state.velocity + (self.h - time) * self.pull[:, : self.world.block]
+        falling = self._falling(state, time)
         u, then = impact.contacts.speeds(), impact.contacts.speeds(impact.whitened(falling))
         if not ((np.abs(u) <= hop) & (then < -quiet)).any():
             return
@@ -272,7 +283,9 @@ class TimeOfImpact(Stepper):
         state = self._bring(start, everyone, time)
         s = self.h - time
         move = s * (self.paths.velocity[:n] + 0.5 * s * self.paths.pull[:n])
-        after = State(start.time + self.h, start.step, state.position + move[:, :2], state.angle + move[:, 2], state.velocity)
+        after = State(
+            start.time + self.h, start.step, state.position + move[:, :2], state.angle + move[:, 2], state.velocity
+        )
         found = self._timed("detect", find_contacts, self.world, state, after, self.touch)
         if not found.count:
             return
@@ -282,17 +295,3 @@ class TimeOfImpact(Stepper):
             state = self.collide(state, found, impact)
             free = self.world.free
             self.paths.velocity[:n, :d][free] = state.velocity[free]
-
-
-@njit(cache=True, nogil=True)
-def _advance(paths, bodies, time):
-    """Begins the paths of bodies anew at `time`."""
-    for i in bodies:
-        s = time - paths.since[i]
-        if s == 0.0:
-            continue
-        for k in range(3):
-            # The mean velocity first: where it is zero by symmetry, so is the step, without rounding.
-            paths.place[i, k] += s * (paths.velocity[i, k] + 0.5 * s * paths.pull[i, k])
-            paths.velocity[i, k] += s * paths.pull[i, k]
-        paths.since[i] = time
