@@ -1,6 +1,6 @@
 """A scene of your own, in Python: discs and boxes in a container whose floor shakes, with friction and a side wind.
 
-    python examples/shaken_box.py
+python examples/shaken_box.py
 """
 
 from __future__ import annotations
