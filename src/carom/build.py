@@ -10,9 +10,10 @@ from .contact.find import find_contacts
 from .contact.polygons import half_width
 from .errors import ProblemError
 from .scene.boundaries import KINDS as BOUNDARY_KINDS
-from .scene.boundaries import Box, Drum, HalfPlane, Segment
+from .scene.boundaries import Box, Drum, HalfPlane, Periodic, Segment
 from .scene.model import Bodies, Disc, Material, Polygon, Rectangle, Scene
 from .scene.motion import Motion
+from .scene.numbers import array, scalar
 from .shapes import convex_polygon, polygon_moments
 from .solvers.rows import Floats, Ints
 from .world import DISC, INSIDE, OUTSIDE, PLANE, POLYGON, SEGMENT, Shapes, State, Walls, World
@@ -26,7 +27,7 @@ def build(scene: Scene, check_overlap: bool = True) -> tuple[World, State]:
         raise ProblemError(
             "scene", type(scene).__name__, "a Scene, as carom.scenes, carom.load_scene or carom.Scene make"
         )
-    if not scene.bodies or scene.count == 0:
+    if not scene.bodies:
         raise ProblemError("bodies", "none", "at least one body")
     _check_settings(scene)
     names, restitution, friction = _tables(scene)
@@ -66,6 +67,8 @@ def build(scene: Scene, check_overlap: bool = True) -> tuple[World, State]:
         feature=min((g.feature for g in groups if g.free), default=min(g.feature for g in groups)),
     )
     state = State(0.0, 0, np.ascontiguousarray(position), angle, np.ascontiguousarray(velocity))
+    for body, motion in world.motions:
+        state.position[body], state.angle[body] = world.posed(body, motion, 0.0)
     if check_overlap:
         check_start(scene, world, state)
     return world, state
@@ -76,10 +79,10 @@ class _Group:
 
     def __init__(self, scene: Scene, index: int, names: list[str]) -> None:
         given = scene.bodies[index]
-        self.path = f"bodies[{index}]" + (f" ({given.name})" if given.name else "")
         if not isinstance(given, Bodies):
-            raise ProblemError(self.path, type(given).__name__, "a carom.scene.Bodies")
-        self.position = self._array(given.position, "position", (2,))
+            raise ProblemError(f"bodies[{index}]", type(given).__name__, "a carom.scene.Bodies")
+        self.path = f"bodies[{index}]" + (f" ({given.name})" if given.name else "")
+        self.position = self._places(given.position)
         n = self.count = len(self.position)
         self.velocity = self._spread(given.velocity, "velocity", (n, 2))
         self.angle, self.spin = self._spread(given.angle, "angle", (n,)), self._spread(given.spin, "spin", (n,))
@@ -87,6 +90,10 @@ class _Group:
             raise ProblemError.unknown(f"material (of {self.path})", given.material, names)
         self.material = names.index(given.material)
         self.motion, self.free = given.motion, given.motion is None
+        if given.motion is not None and not isinstance(given.motion, Motion):
+            raise ProblemError(f"{self.path}.motion", given.motion, "a Motion, or None for a free body")
+        if given.motion is not None:  # it alone says how they move
+            self.velocity, self.spin = np.zeros((n, 2)), np.zeros(n)
         self.rotates = bool(given.rotates)
         self.kind, self.radius, self.vertices, area, gyration = self._shape(given)
         density = scene.materials[given.material].density
@@ -105,7 +112,8 @@ class _Group:
             radius = self._positive(shape.radius, "radius")
             return DISC, radius, None, np.pi * radius**2, 0.5 * radius**2
         if isinstance(shape, Rectangle):
-            w, h = (float(self._positive(getattr(shape, name), name)[0]) for name in ("width", "height"))
+            sides = [(f"{self.path}.{name}", getattr(shape, name)) for name in ("width", "height")]
+            w, h = (scalar(path, value, 0.0, above=True) for path, value in sides)
             corners = 0.5 * np.array([[-w, -h], [w, -h], [w, h], [-w, h]])
             area, moment = w * h, w * h * (w * w + h * h) / 12.0
         elif isinstance(shape, Polygon):
@@ -116,17 +124,16 @@ class _Group:
         reach = float(np.hypot(*corners.T).max())
         return POLYGON, np.full(n, reach), corners, np.full(n, area), np.full(n, moment / area)
 
-    def _array(self, value: Any, name: str, tail: tuple[int, ...]) -> Floats:
+    def _places(self, value: Any) -> Floats:
+        wanted = "places (x, y), one for each body"
         try:
-            array = np.array(value, dtype=np.float64)
+            places = np.asarray(value, dtype=np.float64)
         except (TypeError, ValueError):
-            raise ProblemError(f"{self.path}.{name}", value, "numbers") from None
-        if array.ndim == len(tail):
-            array = array[None]
-        if array.ndim != 1 + len(tail) or array.shape[1:] != tail:
-            raise ProblemError(f"{self.path}.{name}", f"an array of shape {array.shape}", f"shape (n, {tail[0]})")
-        self._finite(array, name)
-        return np.ascontiguousarray(array)
+            raise ProblemError(f"{self.path}.position", value, wanted) from None
+        places = array(f"{self.path}.position", places[None] if places.ndim == 1 else places, (None, 2), wanted)
+        if not len(places):
+            raise ProblemError(f"{self.path}.position", "none", "at least one place (x, y)")
+        return np.ascontiguousarray(places)
 
     def _spread(self, value: Any, name: str, shape: tuple[int, ...]) -> Floats:
         try:
@@ -152,13 +159,13 @@ class _Group:
 
 
 def _check_settings(scene: Scene) -> None:
-    gravity = np.asarray(scene.gravity, dtype=np.float64)
-    if gravity.shape != (2,) or not np.isfinite(gravity).all():
-        raise ProblemError("gravity", scene.gravity, "two finite numbers (gx, gy)")
+    array("gravity", scene.gravity, (2,), "two finite numbers (gx, gy)")
     for name in ("step", "duration", "frame_rate"):
-        value = getattr(scene, name)
-        if not (np.isfinite(value) and value > 0.0):
-            raise ProblemError(name, value, "a finite number above 0")
+        scalar(name, getattr(scene, name), 0.0, above=True)
+    if scene.force is not None and not callable(scene.force):
+        raise ProblemError("force", scene.force, "a function of (time, position, velocity)")
+    if scene.periodic is not None and not isinstance(scene.periodic, Periodic):
+        raise ProblemError("periodic", f"a {type(scene.periodic).__name__}", "a Periodic")
     if scene.mixed_restitution not in ("refuse", "blend"):
         raise ProblemError("mixed_restitution", scene.mixed_restitution, "refuse or blend")
 
@@ -167,26 +174,27 @@ def _tables(scene: Scene) -> tuple[list[str], Floats, Floats]:
     """Names of the materials, and their pair tables of restitution and friction."""
     names = list(scene.materials)
     for name, m in scene.materials.items():
-        for field, low, high in (("restitution", 0.0, 1.0), ("friction", 0.0, np.inf), ("density", 0.0, np.inf)):
-            value = getattr(m, field)
-            if not (low <= value <= high and np.isfinite(value)) or (field == "density" and value == 0.0):
-                wanted = {"restitution": "a number from 0 to 1", "density": "a number above 0"}
-                raise ProblemError(f"materials.{name}.{field}", value, wanted.get(field, "a number from 0 up"))
+        if not isinstance(m, Material):
+            raise ProblemError(f"materials.{name}", m, "a Material")
+        scalar(f"materials.{name}.restitution", m.restitution, 0.0, 1.0)
+        scalar(f"materials.{name}.friction", m.friction, 0.0)
+        scalar(f"materials.{name}.density", m.density, 0.0, above=True)
     e = np.array([m.restitution for m in scene.materials.values()])
     mu = np.array([m.friction for m in scene.materials.values()])
     restitution, friction = np.minimum(e[:, None], e), np.sqrt(mu[:, None] * mu)
-    for (a, b), values in scene.pairs.items():
-        for name in (a, b):
+    for pair, values in scene.pairs.items():
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise ProblemError("pairs", pair, "two names of materials")
+        for name in pair:
             if name not in names:
                 raise ProblemError.unknown("material (of pairs)", name, names)
-        i, j = names.index(a), names.index(b)
-        whole = Material(**{"restitution": restitution[i, j], "friction": friction[i, j], **values})
-        if not 0.0 <= whole.restitution <= 1.0:
-            raise ProblemError(f"pairs[{a}, {b}].restitution", whole.restitution, "a number from 0 to 1")
-        if not (whole.friction >= 0.0 and np.isfinite(whole.friction)):
-            raise ProblemError(f"pairs[{a}, {b}].friction", whole.friction, "a number from 0 up")
-        restitution[i, j] = restitution[j, i] = whole.restitution
-        friction[i, j] = friction[j, i] = whole.friction
+        path, i, j = f"pairs[{pair[0]}, {pair[1]}]", names.index(pair[0]), names.index(pair[1])
+        for name in values:
+            if name not in ("restitution", "friction"):
+                raise ProblemError.unknown(f"field (of {path})", name, ("restitution", "friction"))
+        restitution[i, j] = scalar(f"{path}.restitution", values.get("restitution", restitution[i, j]), 0.0, 1.0)
+        friction[i, j] = scalar(f"{path}.friction", values.get("friction", friction[i, j]), 0.0)
+        restitution[j, i], friction[j, i] = restitution[i, j], friction[i, j]
     return names, restitution, friction
 
 
@@ -228,6 +236,8 @@ def _walls(scene: Scene, names: list[str]) -> tuple[Walls, Ints, list[Motion]]:
             raise ProblemError(f"boundaries[{index}]", type(given).__name__, "HalfPlane, Box, Drum or Segment")
         if given.material not in names:
             raise ProblemError.unknown(f"material (of boundaries[{index}])", given.material, names)
+        if not isinstance(given.motion, Motion):
+            raise ProblemError(f"boundaries[{index}].motion", given.motion, "a Motion; FIXED for one that stands")
         place = given.motion.about
         if isinstance(given, Box) and place is None:
             place = tuple(0.5 * (np.array(given.lower) + np.array(given.upper)))
@@ -258,9 +268,8 @@ def check_start(scene: Scene, world: World, state: State) -> None:
     if world.periodic is not None:
         _check_periodic(world, state)
     found = find_contacts(world, state, state, 0.0)
-    size = np.minimum(
-        _half_size(world, found.first), np.where(found.second >= 0, _half_size(world, found.second), np.inf)
-    )
+    other = np.where(found.second >= 0, _half_size(world, np.maximum(found.second, 0)), np.inf)
+    size = np.minimum(_half_size(world, found.first), other)
     deep = np.flatnonzero(found.gap < -OVERLAP * size)
     if not len(deep):
         return
@@ -287,7 +296,10 @@ def _check_periodic(world: World, state: State) -> None:
         side = getattr(world.periodic, name)
         if side is None:
             continue
-        q = state.position[:, axis]
+        q, widest = state.position[:, axis], int(np.argmax(world.shapes.radius))
+        if 2.0 * world.shapes.radius[widest] > side[1] - side[0]:
+            wide = f"a width of {2.0 * world.shapes.radius[widest]:g}"
+            raise ProblemError(_path(world, widest), wide, f"less than the periodic length {side[1] - side[0]:g}")
         bad = np.flatnonzero((q < side[0]) | (q > side[1]))
         if len(bad):
             raise ProblemError(

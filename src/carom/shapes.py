@@ -25,7 +25,10 @@ def polygon_moments(vertices: Floats) -> tuple[float, Floats, float]:
 
 def convex_polygon(vertices: Sequence[Sequence[float]], field: str) -> Floats:
     """The corners, checked, anticlockwise, about their centre of mass."""
-    corners = np.array(vertices, dtype=np.float64)
+    try:
+        corners = np.array(vertices, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ProblemError(field, vertices, "corners (x, y)") from None
     if corners.ndim != 2 or corners.shape[1:] != (2,) or len(corners) < 3 or not np.isfinite(corners).all():
         raise ProblemError(field, vertices, "at least three corners (x, y), finite")
     turns = _turns(corners)

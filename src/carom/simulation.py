@@ -13,16 +13,18 @@ from typing import TYPE_CHECKING, Any
 import numba
 import numpy as np
 
-from . import friction as frictions
 from . import laws, stepping
 from .build import build
+from .contact.walls import walls_at
 from .errors import ProblemError
 from .laws import Law
 from .restitution import model_of
 from .scene.model import Scene
 from .settings import Settings
+from .solve import friction_of
 from .solvers.threads import most_threads
 from .stepping.collision import Collision
+from .stepping.flight import accelerations, prescribed
 from .stepping.report import STEP
 from .stepping.stepper import Stepper
 from .world import State, World
@@ -83,6 +85,7 @@ def simulate(
         scene, chosen, duration, step, stepper, restitution_model, friction_model, frame_rate, impulses
     )
     engine = _engine(world, scene, chosen, settings)
+    _try_functions(world, state, settings.step, progress)
     with _threads(threads):
         path = None if output is None else fspath(output)
         recorder = Recorder.create(path, scene, world, state, settings, overwrite=overwrite)
@@ -138,8 +141,7 @@ def _settings(
     if restitution is not None and restitution_model is None and restitution not in law.restitution_models:
         restitution = None  # the scene's model belongs to the scene's law; another law brings its own
     model_of(law, restitution)
-    if friction is not None and friction != frictions.OWN:
-        frictions.make(friction)
+    friction_of(law, friction)
     if span < h:
         raise ProblemError("duration", span, f"at least one step of {h:g}")
     return Settings(
@@ -169,6 +171,14 @@ def _engine(world: World, scene: Scene, law: Law, settings: Settings) -> Stepper
     collision = Collision(law, settings.restitution_model, settings.friction_model, scene.mixed_restitution == "blend")
     collision.check(world)
     return stepping.make(settings.stepper, world, collision, settings.step)
+
+
+def _try_functions(world: World, state: State, step: float, progress: Tell | None) -> None:
+    """Calls the user's functions once, so that a wrong one is refused before any file is touched."""
+    if progress is not None and not callable(progress):
+        raise ProblemError("progress", progress, "a function of one Progress")
+    accelerations(world, prescribed(world, state, step))
+    walls_at(world, state.time, step)
 
 
 @contextmanager

@@ -35,7 +35,7 @@ def solve_impact(
         raise ProblemError("problem", type(problem).__name__, "an ImpactProblem")
     chosen = make(law)
     result = resolve(problem.contacts, chosen, restitution_model, friction_model)
-    rubbing = _friction_of(chosen, friction_model)
+    rubbing = friction_of(chosen, friction_model)
     name = (rubbing.name if rubbing else frictions.OWN) if problem.friction.any() else None
     return _solution(problem, chosen, result, name)
 
@@ -48,7 +48,7 @@ def resolve(
 ) -> Impulses:
     """The same on whitened arrays: what a time stepper calls."""
     restitution = model_of(law, restitution_model)
-    chosen = _friction_of(law, friction_model)
+    chosen = friction_of(law, friction_model)
     if chosen is None or not contacts.friction.any():
         return normal_impulses(contacts, law, restitution)
     if law.own_friction:
@@ -56,7 +56,7 @@ def resolve(
     return chosen.resolve(contacts, law, restitution)
 
 
-def _friction_of(law: Law, model: str | FrictionModel | None) -> FrictionModel | None:
+def friction_of(law: Law, model: str | FrictionModel | None) -> FrictionModel | None:
     """The friction model to add, or None where the law brings its own."""
     if model is None:
         return None if law.own_friction else frictions.make(DEFAULT_FRICTION)

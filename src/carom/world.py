@@ -90,3 +90,14 @@ class World:
     @property
     def frictionless(self) -> bool:
         return not self.friction.any()
+
+    def posed(self, body: Ints, motion: Motion, time: float) -> tuple[Floats, Floats]:
+        """Places and angles that a motion gives its bodies at a time."""
+        dx, dy, turn = motion.pose(time)
+        place = self.home[body, :2]
+        if motion.about is not None:
+            about = np.asarray(motion.about, dtype=np.float64)
+            arm = place - about
+            cos, sin = np.cos(turn), np.sin(turn)
+            place = about + np.stack([cos * arm[:, 0] - sin * arm[:, 1], sin * arm[:, 0] + cos * arm[:, 1]], axis=1)
+        return place + np.array([dx, dy]), self.home[body, 2] + turn

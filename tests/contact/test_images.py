@@ -11,7 +11,7 @@ from tests.stepping.runs import disc, engine_of, rough, states_of
 from carom.build import build
 from carom.contact.find import find_contacts
 from carom.contact.images import wrapped
-from carom.scene import Bodies, Disc, HalfPlane, Moving, Periodic, Rectangle, Scene, Segment
+from carom.scene import Bodies, Disc, HalfPlane, Moving, Periodic, Rectangle, Scene
 from carom.world import State
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -293,20 +293,6 @@ def test_pusher_crosses_a_side_and_pushes_as_before():
     plain, across = after(-2.0, None), after(8.0, Periodic(x=(0.0, 10.0)))
     np.testing.assert_allclose(across.velocity[1], plain.velocity[1], atol=1e-12)
     np.testing.assert_allclose(across.position[1], plain.position[1], atol=1e-12)
-
-
-def test_wall_beyond_a_side_stops_what_reaches_over():
-    """A disc at the left side reaches over to the right one, where a wall stands: it must touch it."""
-    scene = Scene(
-        "s",
-        [disc(1.0, 0.0, -1.0, 0.0, radius=0.5)],
-        [Segment((9.9, -3.0), (9.9, 3.0))],
-        periodic=Periodic(x=(0.0, 10.0)),
-        step=0.01,
-    )
-    turned = [s for s in states_of(scene, 100, "synchronous") if s.velocity[0, 0] > 0.0]
-    assert turned
-    assert turned[0].position[0, 0] == pytest.approx(0.4, abs=0.02)
 
 
 def test_walls_and_sides_together():

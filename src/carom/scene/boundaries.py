@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import ProblemError
 from .motion import FIXED, Motion
+from .numbers import array, scalar
 
 Vector = tuple[float, float]
 
@@ -116,10 +117,12 @@ class Periodic:
     def __post_init__(self) -> None:
         for name in ("x", "y"):
             side = getattr(self, name)
-            if side is not None and not (np.isfinite(side).all() and side[0] < side[1]):
+            if side is None:
+                continue
+            low, high = array(f"periodic.{name}", side, (2,), "(low, high)")
+            if not low < high:
                 raise ProblemError(f"periodic.{name}", side, "(low, high) with low below high")
-        if not np.isfinite(self.shear_rate):
-            raise ProblemError("periodic.shear_rate", self.shear_rate, "a finite number")
+        scalar("periodic.shear_rate", self.shear_rate)
         if self.sheared not in ("x", "y"):
             raise ProblemError("periodic.sheared", self.sheared, "x or y")
         if self.shear_rate != 0.0 and (self.x is None or self.y is None):
@@ -131,5 +134,7 @@ KINDS: dict[str, type[Boundary]] = {c.kind: c for c in (HalfPlane, Box, Drum, Se
 
 def _finite(owner: Boundary, *names: str) -> None:
     for name in names:
-        if not np.isfinite(np.asarray(getattr(owner, name), dtype=np.float64)).all():
-            raise ProblemError(f"boundary.{name}", getattr(owner, name), "finite numbers")
+        if name == "radius":
+            scalar(f"boundary.{name}", getattr(owner, name))
+        else:
+            array(f"boundary.{name}", getattr(owner, name), (2,), "two finite numbers (x, y)")

@@ -81,7 +81,12 @@ class Bodies:
 
     @property
     def count(self) -> int:
-        return len(np.atleast_2d(np.asarray(self.position, dtype=np.float64)))
+        """Number of bodies; 0 for places that are no array, which the build refuses with their path."""
+        try:
+            places = np.asarray(self.position, dtype=np.float64)
+        except (TypeError, ValueError):
+            return 0
+        return 1 if places.ndim == 1 and len(places) else len(places)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,4 +125,4 @@ class Scene:
     @property
     def count(self) -> int:
         """Number of bodies."""
-        return sum(group.count for group in self.bodies)
+        return sum(group.count for group in self.bodies if isinstance(group, Bodies))

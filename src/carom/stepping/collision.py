@@ -76,6 +76,8 @@ def blended(contacts: Contacts) -> Floats:
 
 def used_restitutions(world: World) -> Floats:
     """Restitutions of all pairs of materials that can meet."""
-    bodies = np.unique(world.material[world.free])
-    others = np.unique(np.concatenate([world.material, world.wall_material]))
-    return world.restitution[np.ix_(bodies, others)].ravel()
+    free = np.unique(world.material[world.free])
+    bodies, count = np.unique(world.material, return_counts=True)
+    pairs = [(a, b) for a in free for b, k in zip(bodies, count) if a != b or k > 1]
+    pairs += [(a, b) for a in free for b in np.unique(world.wall_material)]
+    return np.array([world.restitution[a, b] for a, b in pairs])

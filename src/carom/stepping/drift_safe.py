@@ -63,19 +63,24 @@ class DriftSafe(Stepper):
         slow = self._resting_speed(before)
         start, end, found, impact = self._impacts(before, slow)
         if impact is not None:
-            end = self._rest(before, start, end, found, impact, slow)
+            end = self._rest(start, end, found, impact, slow)
         number = state.step + 1
         end = landed(self.world, end, number * self.h, number)
         self.report(end)
         return end
 
-    def _resting_speed(self, state: State) -> float:
-        """Approach up to this speed is rest: what free fall gains in two steps."""
+    def _resting_speed(self, state: State) -> Floats:
+        """What each body gains in two steps of free fall."""
         pull = accelerations(self.world, state)
-        size = np.hypot(*self.world.gravity) if pull is None else np.hypot(pull[:, 0], pull[:, 1]).max(initial=0.0)
-        return max(2.0 * self.h * float(size), self.noise(state))
+        size = np.hypot(*self.world.gravity) if pull is None else np.hypot(pull[:, 0], pull[:, 1])
+        speed = np.maximum(2.0 * self.h * size, self.noise(state))
+        return np.broadcast_to(speed, (self.world.count,))
 
-    def _impacts(self, start: State, slow: float) -> tuple[State, State, ContactSet, Assembly | None]:
+    def _resting_speeds(self, found: ContactSet, slow: Floats) -> Floats:
+        """Approach up to this speed is rest, for each contact: the larger of its two bodies'."""
+        return np.maximum(slow[found.first], np.where(found.second >= 0, slow[np.maximum(found.second, 0)], 0.0))
+
+    def _impacts(self, start: State, slow: Floats) -> tuple[State, State, ContactSet, Assembly | None]:
         """The law on all contacts that the step would close, again while its answer closes others."""
         while True:
             end = self._timed("move", fly, self.world, start, self.h)
@@ -86,7 +91,8 @@ class DriftSafe(Stepper):
                 self.saw(found)
             impact = self.assemble(start, found)
             closing = found.predicted <= self.touch
-            if self.rounds == ROUNDS or not (closing & (impact.contacts.speeds() < -slow)).any():
+            fast = impact.contacts.speeds() < -self._resting_speeds(found, slow)
+            if self.rounds == ROUNDS or not (closing & fast).any():
                 return start, end, found, impact
             self.rounds += 1
             if closing.all():
@@ -95,10 +101,12 @@ class DriftSafe(Stepper):
                 chosen = found.take(closing)
                 start = self.collide(start, chosen, self.assemble(start, chosen))
 
-    def _rest(self, before: State, start: State, end: State, found: ContactSet, impact: Assembly, slow: float) -> State:
+    def _rest(self, start: State, end: State, found: ContactSet, impact: Assembly, slow: Floats) -> State:
         """Stops what rests, and moves; bodies that nothing holds keep their free flight."""
-        # Fast approach that does not close in this step is left to the law of the next one.
-        waiting = (impact.contacts.speeds() < -slow) & (found.predicted > self.touch)
+        # Fast approach is the law's: what does not close in this step, and what the rounds have left, waits for the
+        # next one. Stopped here it would lose its restitution; where that is zero, nothing is lost.
+        fast = impact.contacts.speeds() < -self._resting_speeds(found, slow)
+        waiting = fast & ((found.predicted > self.touch) | (impact.contacts.restitution > 0.0))
         if waiting.all():
             return end
         if waiting.any():
@@ -115,9 +123,9 @@ class DriftSafe(Stepper):
             self.rest_residual = impulses.certificate
             self.pushes.append((found, impulses))
             velocity = pushed(impact, impulses, falling)
-            steady = self._steady(start, velocity, impact, impulses, slow)
+            steady = self._steady(start, velocity, impact, impulses, self._resting_speeds(found, slow))
             end = self._moved(start, end, velocity, self._held(found, impulses), steady)
-        return self._timed("rest", push_out, before, end, found, impact)
+        return self._timed("rest", push_out, start, end, found, impact)
 
     def _moved(self, start: State, end: State, velocity: Floats, held: Mask, steady: Mask) -> State:
         """Held bodies move at their new velocity, or at the mean of old and new; the others fly."""
@@ -129,7 +137,7 @@ class DriftSafe(Stepper):
             angle = np.where(held, start.angle + self.h * mean[:, 2], end.angle)
         return replace(end, position=position, angle=angle, velocity=velocity)
 
-    def _steady(self, start: State, velocity: Floats, impact: Assembly, impulses: Impulses, slow: float) -> Mask:
+    def _steady(self, start: State, velocity: Floats, impact: Assembly, impulses: Impulses, slow: Floats) -> Mask:
         """Bodies whose whole island slides or rolls on closed contacts: the mean velocity is then of second order.
 
         The energy changes by `p . (v0 + v1) / 2` for impulses p, so contacts must be closed before and after, and

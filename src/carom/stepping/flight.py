@@ -10,8 +10,7 @@ from numba import njit
 from ..contact.images import wrapped
 from ..errors import ProblemError
 from ..scene.boundaries import Periodic
-from ..scene.motion import Motion
-from ..solvers.rows import Floats, Ints
+from ..solvers.rows import Floats
 from ..world import State, World
 
 
@@ -30,8 +29,12 @@ def accelerations(world: World, state: State) -> Floats | None:
     """Acceleration of every body, (n, d); None if it is gravity alone."""
     if world.force is None:
         return None
-    force = np.asarray(world.force(state.time, state.position, state.velocity), dtype=np.float64)
+    given = world.force(state.time, state.position, state.velocity)
     n, d = state.velocity.shape
+    try:
+        force = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ProblemError("force", given, f"forces of shape ({n}, 2) or ({n}, {d})") from None
     if force.shape not in ((n, 2), (n, d)) or not np.isfinite(force).all():
         raise ProblemError(
             "force", f"an array of shape {force.shape}", f"finite forces of shape ({n}, 2) or ({n}, {d})"
@@ -48,8 +51,8 @@ def prescribed(world: World, state: State, step: float) -> State:
         return state
     velocity = state.velocity.copy()
     for body, motion in world.motions:
-        place0, turn0 = _posed(world, body, motion, state.time)
-        place1, turn1 = _posed(world, body, motion, state.time + step)
+        place0, turn0 = world.posed(body, motion, state.time)
+        place1, turn1 = world.posed(body, motion, state.time + step)
         velocity[body, :2] = (place1 - place0) / step
         if velocity.shape[1] == 3:
             velocity[body, 2] = (turn1 - turn0) / step
@@ -64,21 +67,10 @@ def landed(world: World, state: State, time: float, number: int) -> State:
     return State(time, number, position, state.angle, velocity)
 
 
-def _posed(world: World, body: Ints, motion: Motion, time: float) -> tuple[Floats, Floats]:
-    dx, dy, turn = motion.pose(time)
-    place = world.home[body, :2]
-    if motion.about is not None:
-        about = np.asarray(motion.about, dtype=np.float64)
-        arm = place - about
-        cos, sin = np.cos(turn), np.sin(turn)
-        place = about + np.stack([cos * arm[:, 0] - sin * arm[:, 1], sin * arm[:, 0] + cos * arm[:, 1]], axis=1)
-    return place + np.array([dx, dy]), world.home[body, 2] + turn
-
-
 def _place_scripted(world: World, state: State) -> State:
     """Puts bodies on a motion exactly where it wants them."""
     for body, motion in world.motions:
-        place, state.angle[body] = _posed(world, body, motion, state.time)
+        place, state.angle[body] = world.posed(body, motion, state.time)
         state.position[body] = (
             place if world.periodic is None else _nearest(world.periodic, place, state.position[body])
         )

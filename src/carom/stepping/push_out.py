@@ -57,13 +57,14 @@ def _paid(world: World, before: State, end: State, move: Floats, island: Ints) -
     fallen = world.mass * ((end.position - before.position) @ world.gravity)
     kinetic = _kinetic(world, end.velocity)
     lost = _kinetic(world, before.velocity) + fallen - kinetic
-    price = np.bincount(island[mine], lift[mine]) - np.maximum(np.bincount(island[mine], lost[mine]), 0.0)
-    total = np.bincount(island[mine], np.maximum(lift[mine], 0.0))
-    purse = SHARE * np.bincount(island[mine], kinetic[mine])
+    height = np.maximum(np.bincount(island[mine], lift[mine]), 0.0)  # net: bodies of an island may go down as well
+    loss = np.maximum(np.bincount(island[mine], lost[mine]), 0.0)
+    energy = np.bincount(island[mine], kinetic[mine])
+    purse = loss + SHARE * energy
     with np.errstate(invalid="ignore", divide="ignore"):
-        part = np.clip(np.where(price > purse, 1.0 - (price - purse) / total, 1.0), 0.0, 1.0)
-        left = np.sqrt(np.where(price > 0.0, 1.0 - np.minimum(price, purse) * SHARE / purse, 1.0))
-    part, left = np.nan_to_num(part, nan=0.0), np.nan_to_num(left, nan=1.0)
+        part = np.where(height > purse, purse / height, 1.0)
+        price = np.maximum(part * height - loss, 0.0)
+        left = np.sqrt(np.where(price > 0.0, 1.0 - price / energy, 1.0))
     move, v = move.copy(), end.velocity.copy()
     move[mine] *= part[island[mine], None]
     v[mine] *= left[island[mine], None]

@@ -1,0 +1,42 @@
+"""Numbers of a scene, checked: what is not a finite number of the right shape is refused with its path."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import ProblemError
+from ..solvers.rows import Floats
+
+
+def array(field: str, value: Any, shape: tuple[int | None, ...], wanted: str) -> Floats:
+    """A finite array of the given shape; None stands for any length."""
+    try:
+        out = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ProblemError(field, value, wanted) from None
+    if value is None:  # which numpy takes for a nan
+        raise ProblemError(field, value, wanted)
+    if out.ndim != len(shape) or any(n is not None and n != m for n, m in zip(shape, out.shape)):
+        raise ProblemError(field, f"an array of shape {out.shape}" if out.ndim else value, wanted)
+    bad = np.argwhere(~np.isfinite(out))
+    if len(bad):
+        where = f"[{bad[0][0]}]" if out.ndim > 1 and len(out) > 1 else ""
+        raise ProblemError(field + where, out[tuple(bad[0])], "finite numbers")
+    return out
+
+
+def scalar(field: str, value: Any, low: float | None = None, high: float | None = None, above: bool = False) -> float:
+    """A finite number, from `low` (or above it) to `high`."""
+    if low is not None and above:
+        wanted = f"a finite number above {low:g}"
+    elif low is not None and high is not None:
+        wanted = f"a number from {low:g} to {high:g}"
+    else:
+        wanted = "a finite number" if low is None else f"a finite number from {low:g} up"
+    out = float(array(field, value, (), wanted))
+    low_ok = low is None or (out > low if above else out >= low)
+    if not low_ok or (high is not None and out > high):
+        raise ProblemError(field, value, wanted)
+    return out
