@@ -4,6 +4,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SHELL := /bin/sh
+# Two processes: kernels are compiled once and shared through the cache. PARALLEL= runs all in one.
+PARALLEL ?= -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-long bench lint format clean
@@ -19,10 +21,10 @@ demo: $(VENV)/.installed $(VENV)/.kernels ## Newton's cradle under every law, a 
 	@$(BIN)/carom demo -o out
 
 test: $(VENV)/.installed-test $(VENV)/.kernels ## the test suite without its long part
-	@$(BIN)/python -m pytest -m "not long" $(ARGS)
+	@$(BIN)/python -m pytest $(PARALLEL) -m "not long" $(ARGS)
 
 test-long: $(VENV)/.installed-test $(VENV)/.kernels ## the whole test suite
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 
 bench: $(VENV)/.installed-bench $(VENV)/.kernels ## the benchmarks, with the general QP solvers beside them
 	@$(BIN)/python -m benchmarks $(ARGS)
