@@ -12,7 +12,8 @@ from tests.contact.plane_shapes import polygons
 from tests.stepping.runs import box, disc, states_of
 
 from carom import laws
-from carom.build import OVERLAP, build
+from carom.build import build
+from carom.contact.start import OVERLAP
 from carom.errors import ProblemError
 from carom.scene import (
     FIXED,

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .contact.find import find_contacts
 from .contact.polygons import half_width
+from .contact.start import check_start
 from .errors import ProblemError
 from .scene.boundaries import KINDS as BOUNDARY_KINDS
 from .scene.boundaries import Box, Drum, HalfPlane, Periodic, Segment
@@ -17,8 +17,6 @@ from .scene.numbers import array, scalar
 from .shapes import convex_polygon, polygon_moments
 from .solvers.rows import Floats, Ints
 from .world import DISC, INSIDE, OUTSIDE, PLANE, POLYGON, SEGMENT, Shapes, State, Walls, World
-
-OVERLAP = 1e-4  # start overlap beyond this part of the smaller body is refused; racks are often set a hair too tight
 
 
 def build(scene: Scene, check_overlap: bool = True) -> tuple[World, State]:
@@ -261,70 +259,3 @@ def _walls(scene: Scene, names: list[str]) -> tuple[Walls, Ints, list[Motion]]:
         np.array(kind, np.int8), vectors[0], vectors[1], np.array(radius, np.float64), vectors[2], np.zeros((w, 3))
     )
     return walls, np.array(material, np.int64), motions
-
-
-def check_start(scene: Scene, world: World, state: State) -> None:
-    """Refuses bodies that overlap each other or stick out of their container at time 0."""
-    if world.periodic is not None:
-        _check_periodic(world, state)
-    found = find_contacts(world, state, state, 0.0)
-    other = np.where(found.second >= 0, _half_size(world, np.maximum(found.second, 0)), np.inf)
-    size = np.minimum(_half_size(world, found.first), other)
-    deep = np.flatnonzero(found.gap < -OVERLAP * size)
-    if not len(deep):
-        return
-    k = deep[np.argmin(found.gap[deep] / size[deep])]
-    a, b, depth = int(found.first[k]), int(found.second[k]), float(-found.gap[k])
-    more = f" (and {len(deep) - 1} more contacts)" if len(deep) > 1 else ""
-    segment = b < 0 and world.walls.kind[-1 - b] == SEGMENT
-    if b >= 0:
-        raise ProblemError(
-            f"bodies: {_who(scene, world, a)} and {_who(scene, world, b)}",
-            f"an overlap of {depth:.3g} at the start{more}",
-            f"at most {OVERLAP:g} of the smaller one's half width",
-        )
-    raise ProblemError(
-        f"bodies: {_who(scene, world, a)}",
-        f"{depth:.3g} {'across' if segment else 'outside'} boundary {-1 - b} ({_kind(world, -1 - b)}){more}",
-        "a place clear of it" if segment else "a place inside its container",
-    )
-
-
-def _check_periodic(world: World, state: State) -> None:
-    assert world.periodic is not None
-    for axis, name in enumerate("xy"):
-        side = getattr(world.periodic, name)
-        if side is None:
-            continue
-        q, widest = state.position[:, axis], int(np.argmax(world.shapes.radius))
-        if 2.0 * world.shapes.radius[widest] > side[1] - side[0]:
-            wide = f"a width of {2.0 * world.shapes.radius[widest]:g}"
-            raise ProblemError(_path(world, widest), wide, f"less than the periodic length {side[1] - side[0]:g}")
-        bad = np.flatnonzero((q < side[0]) | (q > side[1]))
-        if len(bad):
-            raise ProblemError(
-                f"position of body {bad[0]}", float(q[bad[0]]), f"{name} within the periodic sides {side}"
-            )
-
-
-def _half_size(world: World, body: Ints) -> Floats:
-    """Radius of discs; of polygons the radius of the circle round them over two: a fair scale for overlap."""
-    return np.where(world.shapes.kind[body] == DISC, 1.0, 0.5) * world.shapes.radius[body]
-
-
-def _path(world: World, body: int) -> str:
-    group = int(world.group[body])
-    return f"bodies[{group}][{body - int(np.searchsorted(world.group, group))}]"
-
-
-def _who(scene: Scene, world: World, body: int) -> str:
-    group = int(world.group[body])
-    name = scene.bodies[group].name
-    inside = body - int(np.searchsorted(world.group, group))
-    return f"body {body} (" + (f"{name!r}" if name else f"bodies[{group}]") + f", number {inside})"
-
-
-def _kind(world: World, wall: int) -> str:
-    return {PLANE: "half-plane", INSIDE: "drum", OUTSIDE: "drum, outside", SEGMENT: "segment"}[
-        int(world.walls.kind[wall])
-    ]

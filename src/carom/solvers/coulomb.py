@@ -127,7 +127,7 @@ def normal_sweeps(rows, velocity, boundary, normal, tolerance, max_sweeps):
 
 
 @njit(cache=True)
-def _product(a, i, b, j):
+def row_product(a, i, b, j):
     """Row i of a times row j of b."""
     total = 0.0
     for e in range(a.ptr[i], a.ptr[i + 1]):
@@ -143,7 +143,7 @@ def _tangent_block(tangents, i, t):
     k = np.empty((t, t))
     for s in range(t):
         for r in range(s + 1):
-            k[s, r] = _product(tangents, i * t + s, tangents, i * t + r)
+            k[s, r] = row_product(tangents, i * t + s, tangents, i * t + r)
             k[r, s] = k[s, r]
     return k
 
@@ -153,10 +153,10 @@ def _contact_block(rows, tangents, i, t):
     k = np.empty((t + 1, t + 1))
     k[0, 0] = rows.diag[i]
     for s in range(t):
-        k[s + 1, 0] = _product(tangents, i * t + s, rows, i)
+        k[s + 1, 0] = row_product(tangents, i * t + s, rows, i)
         k[0, s + 1] = k[s + 1, 0]
         for r in range(s + 1):
-            k[s + 1, r + 1] = _product(tangents, i * t + s, tangents, i * t + r)
+            k[s + 1, r + 1] = row_product(tangents, i * t + s, tangents, i * t + r)
             k[r + 1, s + 1] = k[s + 1, r + 1]
     return k
 

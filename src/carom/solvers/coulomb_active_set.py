@@ -17,6 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from .coulomb import row_product
 from .islands import islands
 from .rows import push, speed
 
@@ -88,18 +89,6 @@ def _sweeps(rows, tangents, velocity, boundary, slip, friction, normal, tangent,
 
 
 @njit(cache=True, nogil=True)
-def _product(a, i, b, j):
-    """Row i of a times row j of b."""
-    total = 0.0
-    for e in range(a.ptr[i], a.ptr[i + 1]):
-        for f in range(b.ptr[j], b.ptr[j + 1]):
-            if a.body[e] == b.body[f]:
-                for c in range(a.val.shape[1]):
-                    total += a.val[e, c] * b.val[f, c]
-    return total
-
-
-@njit(cache=True, nogil=True)
 def _delassus(rows, tangents, mine):
     """`W` over (normals, tangents) of the island, (2k, 2k)."""
     k = len(mine)
@@ -108,10 +97,10 @@ def _delassus(rows, tangents, mine):
         i = mine[p]
         for q in range(p + 1):
             j = mine[q]
-            w[p, q] = w[q, p] = _product(rows, i, rows, j)
-            w[k + p, k + q] = w[k + q, k + p] = _product(tangents, i, tangents, j)
-            w[k + p, q] = w[q, k + p] = _product(tangents, i, rows, j)
-            w[k + q, p] = w[p, k + q] = _product(tangents, j, rows, i)
+            w[p, q] = w[q, p] = row_product(rows, i, rows, j)
+            w[k + p, k + q] = w[k + q, k + p] = row_product(tangents, i, tangents, j)
+            w[k + p, q] = w[q, k + p] = row_product(tangents, i, rows, j)
+            w[k + q, p] = w[p, k + q] = row_product(tangents, j, rows, i)
     return w
 
 
