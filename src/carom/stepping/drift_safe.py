@@ -37,7 +37,7 @@ Mask = NDArray[np.bool_]
 
 MARGIN = 1e-2  # how near, in parts of the smallest body, contacts are taken into the resting solve
 STEADY = 1e-5  # speeds below this part of the resting speed count as none
-ROUNDS = 8  # impacts may lead to more impacts within a step; after so many rounds the rest is stopped
+ROUNDS = 8  # impacts may lead to more impacts within a step; after so many rounds they wait for the next one
 
 
 class DriftSafe(Stepper):
