@@ -13,6 +13,7 @@ from tests.stepping.runs import box, disc, states_of
 
 from carom import laws
 from carom.build import build
+from carom.contact.find import find_contacts
 from carom.contact.start import OVERLAP
 from carom.errors import ProblemError
 from carom.scene import (
@@ -316,7 +317,8 @@ def test_overlap_of_boxes_and_across_periodic_sides():
 
 
 def test_fixed_bodies_may_overlap_each_other():
-    build(scene(disc(0.0, 0.0, motion=FIXED), disc(0.5, 0.0, motion=FIXED), disc(9.0, 0.0)))
+    world, _ = build(scene(disc(0.0, 0.0, motion=FIXED), disc(0.5, 0.0, motion=FIXED), disc(9.0, 0.0)))
+    assert world.free.tolist() == [False, False, True]
 
 
 OUTSIDE = {
@@ -349,7 +351,9 @@ def test_wholly_outside_is_outside_too():
 def test_one_body_that_touches_each_wall_of_a_box_is_fine(side):
     low, high = np.array([-5.0, -5.0]), np.array([5.0, 5.0])
     (low if side % 2 == 0 else high)[side // 2] = -1.0 if side % 2 == 0 else 1.0
-    build(scene(boundaries=[Box(tuple(low), tuple(high))]))
+    world, state = build(scene(boundaries=[Box(tuple(low), tuple(high))]))
+    touching = find_contacts(world, state, state, 1e-9)
+    assert touching.count == 1 and abs(touching.gap[0]) <= 1e-12
 
 
 def test_outside_the_periodic_sides():

@@ -49,13 +49,7 @@ class DriftSafe(Stepper):
     def __init__(self, world: World, collision: Collision, step: float) -> None:
         super().__init__(world, collision, step)
         self.margin = MARGIN * self.world.feature
-        self.resting_solve = Resting(self.world)
-
-    def memory(self) -> dict[str, np.ndarray]:
-        return self.resting_solve.memory()
-
-    def remember(self, memory: dict[str, np.ndarray]) -> None:
-        self.resting_solve.remember(memory)
+        self.resting_solve: Resting = Resting(self.world)
 
     def step(self, state: State) -> State:
         self._clear()

@@ -19,6 +19,7 @@ from ..world import State, World
 from .collision import NOISE, Collision
 from .flight import totals
 from .report import PHASES, STATUSES, ContactImpulses
+from .resting import Resting
 
 TOUCH = 1e-9  # gaps below this part of the smallest body count as touching
 
@@ -32,6 +33,7 @@ class Stepper:
     def __init__(self, world: World, collision: Collision, step: float) -> None:
         self.world, self.collision, self.h = world, collision, step
         self.touch = TOUCH * world.feature
+        self.resting_solve: Resting | None = None  # of steppers that have one
         self.row: tuple[Any, ...] = ()
         self.pushes: list[tuple[ContactSet, Impulses]] = []
         self.contacts = self.resting = self.iterations = self.status = self.rounds = 0
@@ -44,10 +46,12 @@ class Stepper:
 
     def memory(self) -> dict[str, np.ndarray]:
         """What the next step needs besides the state: goes into checkpoints."""
-        return {}
+        return {} if self.resting_solve is None else self.resting_solve.memory()
 
     def remember(self, memory: dict[str, np.ndarray]) -> None:
         """Takes up a memory from a checkpoint."""
+        if self.resting_solve is not None:
+            self.resting_solve.remember(memory)
 
     # -- the stages that steppers are made of ---------------------------------------------------------------------
 

@@ -62,16 +62,10 @@ class TimeOfImpact(Stepper):
         self.bound = min(SUBSTEPS + SUBSTEPS_EACH * n, MOST)
         elastic = bool((used_restitutions(self.world) == 1.0).all())
         self.hop = (HOP_ELASTIC if elastic else HOP) * self.h
-        self.resting_solve = Resting(self.world)
+        self.resting_solve: Resting = Resting(self.world)
         self.things = things_of(self.world)
         self.paths = Paths(np.zeros((n + w, 3)), np.zeros((n + w, 3)), np.zeros((n + w, 3)), np.zeros(n + w))
         self.met, self.held = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
-
-    def memory(self) -> dict[str, np.ndarray]:
-        return self.resting_solve.memory()
-
-    def remember(self, memory: dict[str, np.ndarray]) -> None:
-        self.resting_solve.remember(memory)
 
     def step(self, state: State) -> State:
         self._clear()
