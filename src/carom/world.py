@@ -16,6 +16,8 @@ from .solvers.rows import Floats, Ints
 
 DISC, POLYGON = 0, 1
 PLANE, INSIDE, OUTSIDE, SEGMENT = 0, 1, 2, 3
+SPHERE, CUBOID, CAPSULE, CYLINDER, HULL, MESH = 0, 1, 2, 3, 4, 5
+FLAT, TUBE, SHELL = 0, 1, 2  # boundaries of space: plane, inside of a cylinder, inside of a sphere
 
 
 class Shapes(NamedTuple):
@@ -25,6 +27,57 @@ class Shapes(NamedTuple):
     radius: Floats  # (n,) of the disc, or of the circle round the polygon
     vertex_ptr: Ints  # (n + 1,) body i owns vertices vertex_ptr[i]:vertex_ptr[i+1]
     vertex: Floats  # (k, 2)
+
+
+class Solids(NamedTuple):
+    """Shapes of all bodies of space, for kernels.
+
+    A body owns parts, a part shows a form; equal bodies share forms. Frames: a form is given in its own frame, a part
+    places it in the body's frame, whose origin is the centre of mass and whose axes are the principal axes of inertia.
+    Sizes of forms: sphere (r, 0, 0), cuboid half edges, capsule and cylinder (r, half length, 0) along z.
+    """
+
+    # bodies
+    ball: NDArray[np.bool_]  # (n,) one sphere about the centre of mass
+    radius: Floats  # (n,) of the sphere round the body, about its centre of mass
+    inner: Floats  # (n,) half of the smallest width: tunnelling and overlap are measured in it
+    part_ptr: Ints  # (n + 1,) body i owns parts part_ptr[i]:part_ptr[i+1]
+    # parts
+    form: Ints  # (p,)
+    place: Floats  # (p, 3) origin of the form's frame, in the body's
+    turn: Floats  # (p, 3, 3) rotation matrix, from the form's frame to the body's
+    # forms
+    kind: NDArray[np.int8]  # (f,) SPHERE .. MESH
+    size: Floats  # (f, 3)
+    reach: Floats  # (f,) largest distance from the form's origin
+    vertex_ptr: Ints  # (f + 1,) corners of cuboids and hulls, sample points of meshes
+    vertex: Floats  # (k, 3)
+    vertex_normal: Floats  # (k, 3) outward, of sample points; zero for corners
+    face_ptr: Ints  # (f + 1,) flat faces of cuboids and hulls
+    face_normal: Floats  # (faces, 3) outward unit normal
+    face_offset: Floats  # (faces,) the face lies in normal . x = offset
+    loop_ptr: Ints  # (faces + 1,) corners of a face: loop[loop_ptr[j]:loop_ptr[j+1]], anticlockwise from outside
+    loop: Ints  # vertices, counted from the form's first
+    edge_ptr: Ints  # (f + 1,) edges of cuboids and hulls
+    edge: Ints  # (edges, 2) vertices, counted from the form's first
+    grid: Ints  # (f,) its signed distance grid, -1 for none
+    # signed distance grids: value[grid_ptr[g] + (i * ny + j) * nz + k] at low + spacing * (i, j, k), negative inside
+    grid_ptr: Ints  # (g + 1,)
+    grid_count: Ints  # (g, 3) nodes along each axis
+    grid_low: Floats  # (g, 3)
+    grid_spacing: Floats  # (g,)
+    grid_value: Floats  # float64
+
+
+class Barriers(NamedTuple):
+    """Boundaries of space at one instant, for kernels."""
+
+    kind: NDArray[np.int8]  # (w,) FLAT, TUBE, SHELL
+    point: Floats  # (w, 3) a point of the plane, a point of the axis, the centre
+    axis: Floats  # (w, 3) unit normal into the room of the bodies; unit direction of the axis; unused
+    radius: Floats  # (w,) of tube and shell
+    centre: Floats  # (w, 3) about which it turns
+    velocity: Floats  # (w, 6) of that centre, and spin in the frame of the world, during the step
 
 
 class Walls(NamedTuple):
