@@ -128,7 +128,7 @@ def test_single_values_serve_all_and_arrays_are_copied():
     places = np.array([[0.0, 0.0], [9.0, 0.0]])
     _, state = build(scene(Bodies(Disc(1.0), places, velocity=(1.0, 2.0), angle=0.5)))
     np.testing.assert_array_equal(state.velocity[:, :2], [[1.0, 2.0]] * 2)
-    np.testing.assert_array_equal(state.angle, 0.5)
+    np.testing.assert_array_equal(state.orientation, 0.5)
     places[:] = np.nan
     assert np.isfinite(state.position).all()
 
@@ -142,7 +142,7 @@ def test_fixed_bodies_stay():
         assert "bodies[0]" in str(refused)  # noqa: PT017
         return
     np.testing.assert_array_equal(last.position[0], [0.0, 0.0])
-    assert last.angle[0] == 0.0
+    assert last.orientation[0] == 0.0
 
 
 # ---- what is refused: (scene, words that the message must have)

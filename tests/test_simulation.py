@@ -115,7 +115,7 @@ def test_progress_is_told_and_ends_at_the_end():
 
 
 def bits(run) -> tuple[bytes, ...]:
-    return tuple(run.frame(-1).__getattribute__(name).tobytes() for name in ("position", "angle", "velocity"))
+    return tuple(run.frame(-1).__getattribute__(name).tobytes() for name in ("position", "orientation", "velocity"))
 
 
 def crowd() -> Scene:

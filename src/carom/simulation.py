@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike, fspath
@@ -25,7 +25,7 @@ from .solve import friction_of
 from .solvers.threads import most_threads
 from .stepping.collision import Collision
 from .stepping.flight import accelerations, prescribed
-from .stepping.report import STEP
+from .stepping.report import step_table
 from .stepping.stepper import Stepper
 from .world import State, World
 
@@ -219,10 +219,11 @@ class _Loop:
         self, engine: Stepper, state: State, settings: Settings, recorder: Recorder, progress: Tell | None
     ) -> None:
         self.engine, self.state, self.settings, self.recorder = engine, state, settings, recorder
-        self.rows, self.used = np.zeros(BLOCK, STEP), 0
+        self.rows, self.used = np.zeros(BLOCK, step_table(engine.world.dimension)), 0
         world = engine.world
-        weight = float(world.mass[world.free].sum()) * float(np.hypot(*world.gravity))
-        self.meter = _Meter(settings, progress, state.step, weight * world.feature)
+        weight = float(world.mass[world.free].sum()) * float(np.linalg.norm(world.gravity))
+        names = self.rows.dtype.names or ()
+        self.meter = _Meter(settings, progress, state.step, weight * world.feature, names)
         self.saved = perf_counter()
 
     def begin(self) -> None:
@@ -274,8 +275,8 @@ class _Loop:
 class _Meter:
     """Counts for the progress bar."""
 
-    def __init__(self, settings: Settings, tell: Tell | None, first: int, scale: float) -> None:
-        self.settings, self.told, self.first = settings, tell, first
+    def __init__(self, settings: Settings, tell: Tell | None, first: int, scale: float, names: Sequence[str]) -> None:
+        self.names, self.settings, self.told, self.first = names, settings, tell, first
         self.began = self.last = perf_counter()
         self.energy: float | None = None
         self.scale = scale
@@ -283,7 +284,7 @@ class _Meter:
     def tell(self, row: tuple[Any, ...]) -> None:
         if self.told is None:
             return
-        named = dict(zip(STEP.names or (), row))
+        named = dict(zip(self.names, row))
         total = named["kinetic"] + named["potential"]
         self.scale = max(self.scale, named["kinetic"])
         if self.energy is None:

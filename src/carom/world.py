@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from . import rotations
 from .scene.boundaries import Periodic
 from .scene.model import Force
 from .scene.motion import Motion
@@ -93,12 +94,16 @@ class Walls(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """All that changes. Velocities are (vx, vy) for each body, with the spin as a third component if any turns."""
+    """All that changes, in a world with D axes.
+
+    Velocities are in the frame of the world. If any body turns, its spin follows: in the plane one number, in space
+    three, about the body's own axes, which are its principal ones, so that the mass matrix stays diagonal.
+    """
 
     time: float
     step: int
-    position: Floats  # (n, 2)
-    angle: Floats  # (n,)
+    position: Floats  # (n, D) of the centres of mass
+    orientation: Floats  # (n,) angles, or (n, 4) unit quaternions (w, x, y, z) from the body's frame to the world's
     velocity: Floats  # (n, d)
 
 
@@ -108,33 +113,54 @@ class World:
 
     name: str
     mass: Floats  # (n,)
-    inertia: Floats  # (n,)
+    inertia: Floats  # (n,), in space (n, 3) about the principal axes
     free: NDArray[np.bool_]  # (n,) moved by impulses
     root: Floats  # (n, d) 1 / sqrt(mass) for each component of velocity; 0 where it cannot change
-    shapes: Shapes
+    shapes: Any  # Shapes, in space Solids
     material: Ints  # (n,)
     wall_material: Ints  # (w,)
     restitution: Floats  # (k, k) for two materials
     friction: Floats  # (k, k)
-    walls: Walls  # at time 0
+    walls: Any  # Walls at time 0, in space Barriers
     wall_motions: Sequence[Motion]
     motions: Sequence[tuple[Ints, Motion]]  # bodies that follow a motion
-    home: Floats  # (n, 3) place and angle at time 0, from which motions count
-    gravity: Floats  # (2,)
+    home: Floats  # (n, 3) place and angle at time 0, from which motions count; in space (n, 7)
+    gravity: Floats  # (D,)
     force: Force | None = None
     periodic: Periodic | None = None
     material_names: Sequence[str] = ()
     group: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # (n,) index into scene.bodies
-    feature: float = 1.0  # smallest radius, or half width of a polygon, of a free body: overlap is measured in it
+    feature: float = 1.0  # smallest radius, or half width, of a free body: overlap is measured in it
+    integrator: str = "dmv"  # of rotation in space
 
     @property
     def count(self) -> int:
         return len(self.mass)
 
     @property
+    def dimension(self) -> int:
+        return len(self.gravity)
+
+    @property
     def block(self) -> int:
-        """Components of velocity of each body: 2 if nothing turns, else 3."""
+        """Components of velocity of each body: D if nothing turns, else 3 in the plane and 6 in space."""
         return self.root.shape[1]
+
+    @property
+    def turns(self) -> bool:
+        """Whether velocities have a spin."""
+        return self.block > self.dimension
+
+    @property
+    def solids(self) -> Solids:
+        """The shapes of a world of space."""
+        assert isinstance(self.shapes, Solids)
+        return self.shapes
+
+    @property
+    def simple(self) -> NDArray[np.bool_]:
+        """(n,) discs, and spheres: the broad phase tests them on the spot."""
+        return self.shapes.ball if self.dimension == 3 else self.shapes.kind == DISC
 
     @property
     def all_discs(self) -> bool:
@@ -145,12 +171,16 @@ class World:
         return not self.friction.any()
 
     def posed(self, body: Ints, motion: Motion, time: float) -> tuple[Floats, Floats]:
-        """Places and angles that a motion gives its bodies at a time."""
-        dx, dy, turn = motion.pose(time)
-        place = self.home[body, :2]
-        if motion.about is not None:
-            about = np.asarray(motion.about, dtype=np.float64)
-            arm = place - about
-            cos, sin = np.cos(turn), np.sin(turn)
-            place = about + np.stack([cos * arm[:, 0] - sin * arm[:, 1], sin * arm[:, 0] + cos * arm[:, 1]], axis=1)
-        return place + np.array([dx, dy]), self.home[body, 2] + turn
+        """Places and orientations that a motion gives its bodies at a time."""
+        dim = self.dimension
+        pose = np.array(motion.pose(time, dim))
+        place = self.home[body, :dim]
+        about = place if motion.about is None else np.asarray(motion.about, dtype=np.float64)
+        arm = place - about
+        if dim == 2:
+            cos, sin = np.cos(pose[2]), np.sin(pose[2])
+            arm = np.stack([cos * arm[:, 0] - sin * arm[:, 1], sin * arm[:, 0] + cos * arm[:, 1]], axis=1)
+            return about + arm + pose[:2], self.home[body, 2] + pose[2]
+        turn = np.repeat(rotations.of_vector(pose[None, 3:]), len(body), axis=0)
+        arm = rotations.turned(turn, np.ascontiguousarray(arm))
+        return about + arm + pose[:3], rotations.product(turn, np.ascontiguousarray(self.home[body, 3:]))

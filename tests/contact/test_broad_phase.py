@@ -11,10 +11,10 @@ from scipy.spatial import cKDTree
 
 from carom.contact import broad_phase
 from carom.contact.broad_phase import neighbours
-from carom.world import DISC, POLYGON
 
 EPS = np.finfo(float).eps
 SEEDS = st.integers(0, 2**32 - 1)
+DIMENSIONS = st.sampled_from([2, 3])
 
 
 def all_pairs(after, radius, free):
@@ -22,12 +22,13 @@ def all_pairs(after, radius, free):
     i, j = np.triu_indices(len(radius), 1)
     kept = free[i] | free[j]
     i, j = i[kept], j[kept]
-    return i, j, np.hypot(*(after[j] - after[i]).T) - radius[i] - radius[j]
+    return i, j, np.linalg.norm(after[j] - after[i], axis=1) - radius[i] - radius[j]
 
 
-def check(before, after, radius, kind, free, margin):
+def check(before, after, radius, simple, free, margin):
     """Pairs exactly once, none missing, none too many; up to rounding of the places themselves."""
-    first, second, normal, gap, predicted, odd_first, odd_second = neighbours(before, after, radius, kind, free, margin)
+    found = neighbours(before, after, radius, simple, free, margin)
+    first, second, normal, gap, predicted, odd_first, odd_second = found
     listed = list(zip(first, second)) + list(zip(odd_first, odd_second))
     found = set(listed)
     assert len(found) == len(listed), "a pair twice"
@@ -36,33 +37,40 @@ def check(before, after, radius, kind, free, margin):
     rounding = 8.0 * EPS * (np.abs(after).max() + radius.max() + margin)
     assert {(a, b) for a, b, g in zip(i, j, apart) if g < margin - rounding} <= found
     assert found <= {(a, b) for a, b, g in zip(i, j, apart) if g <= margin + rounding}
-    assert all(kind[a] == DISC and kind[b] == DISC for a, b in zip(first, second))
-    assert all(kind[a] != DISC or kind[b] != DISC for a, b in zip(odd_first, odd_second))
-    # Geometry of the discs, from direct formulas.
+    assert all(simple[a] and simple[b] for a, b in zip(first, second))
+    assert not any(simple[a] and simple[b] for a, b in zip(odd_first, odd_second))
+    # Geometry of discs and balls, from direct formulas.
     apart0, apart1 = before[second] - before[first], after[second] - after[first]
-    distance = np.hypot(*apart0.T)
+    distance = np.linalg.norm(apart0, axis=1)
     np.testing.assert_allclose(gap, distance - radius[first] - radius[second], atol=rounding, rtol=0)
-    np.testing.assert_allclose(predicted, np.hypot(*apart1.T) - radius[first] - radius[second], atol=rounding, rtol=0)
-    np.testing.assert_allclose(np.hypot(*normal.T), 1.0, rtol=4 * EPS)
+    distance1 = np.linalg.norm(apart1, axis=1)
+    np.testing.assert_allclose(predicted, distance1 - radius[first] - radius[second], atol=rounding, rtol=0)
+    np.testing.assert_allclose(np.linalg.norm(normal, axis=1), 1.0, rtol=4 * EPS)
     clear = distance > 0.0
     np.testing.assert_allclose((distance[:, None] * normal)[clear], apart0[clear], atol=rounding, rtol=4 * EPS)
     return first, second
 
 
-def places(rng, n, layout, scale):
+def places(rng, n, layout, scale, dimension):
     """Centres in different arrangements; `scale` is the largest diameter."""
+    wide = scale * n ** (1.0 / dimension)
     if layout == "cloud":
-        return rng.uniform(-0.5, 0.5, (n, 2)) * scale * np.sqrt(n)
+        return rng.uniform(-0.5, 0.5, (n, dimension)) * wide
     if layout == "heap":  # all within one cell
-        return rng.uniform(-0.5, 0.5, (n, 2)) * scale * 0.1
+        return rng.uniform(-0.5, 0.5, (n, dimension)) * scale * 0.1
     if layout == "line":
-        return np.stack([np.arange(n) * 0.9 * scale, np.zeros(n)], axis=1)
+        return np.outer(np.arange(n) * 0.9 * scale, np.eye(dimension)[rng.integers(dimension)])
+    if layout == "sheet":  # one cell thick, far wider than there are bodies to fill it
+        out = rng.uniform(-0.5, 0.5, (n, dimension)) * 1e4 * wide
+        out[:, rng.integers(dimension)] = 0.0
+        out[: n // 2] *= 1e-4
+        return out
     if layout == "one point":
-        return np.zeros((n, 2))
+        return np.zeros((n, dimension))
     if layout == "lattice":  # neighbours exactly one cell apart
-        side = int(np.ceil(np.sqrt(n)))
-        return scale * np.stack(np.divmod(np.arange(n), side), axis=1).astype(float)
-    far = rng.uniform(-0.5, 0.5, (n, 2)) * scale * np.sqrt(n)  # "flyers"
+        side = int(np.ceil(n ** (1.0 / dimension))) + 1
+        return scale * np.stack(np.unravel_index(np.arange(n), (side,) * dimension), axis=1).astype(float)
+    far = rng.uniform(-0.5, 0.5, (n, dimension)) * wide  # "flyers"
     few = rng.integers(0, n, max(1, n // 8))
     far[few] *= 10.0 ** rng.uniform(2.0, 9.0, (len(few), 1))
     return far
@@ -71,72 +79,82 @@ def places(rng, n, layout, scale):
 @given(
     SEEDS,
     st.integers(1, 70),
+    DIMENSIONS,
     st.sampled_from([0.0, 0.3, 2.0, 4.0]),
-    st.sampled_from(["cloud", "heap", "line", "one point", "lattice", "flyers"]),
+    st.sampled_from(["cloud", "heap", "line", "sheet", "one point", "lattice", "flyers"]),
     st.sampled_from([0.0, -1e3, 1e6, -1e9]),
     st.sampled_from([0.0, 0.01, 3.0]),
 )
-def test_all_pairs_once(seed, n, decades, layout, shift, reach):
+def test_all_pairs_once(seed, n, dimension, decades, layout, shift, reach):
     """Sizes over four decades, all in a heap or strewn over a billion diameters, near the origin or far from it."""
     rng = np.random.default_rng(seed)
     radius = 10.0 ** rng.uniform(-decades, 0.0, n)
     scale = 2.0 * radius.max()
-    after = places(rng, n, layout, scale) + shift
-    before = after + rng.normal(size=(n, 2)) * 0.1 * scale
-    kind = np.where(rng.random(n) < 0.3, POLYGON, DISC).astype(np.int8)
-    check(before, after, radius, kind, rng.random(n) < 0.7, reach * radius.min())
+    after = places(rng, n, layout, scale, dimension) + shift
+    before = after + rng.normal(size=(n, dimension)) * 0.1 * scale
+    check(before, after, radius, rng.random(n) < 0.7, rng.random(n) < 0.7, reach * radius.min())
 
 
-@given(SEEDS, st.integers(2, 40))
-def test_few_giants_among_dwarfs(seed, n):
+@given(SEEDS, st.integers(2, 40), DIMENSIONS)
+def test_few_giants_among_dwarfs(seed, n, dimension):
     """A giant spans thousands of the dwarfs' cells: it must be found from all of them."""
     rng = np.random.default_rng(seed)
     radius = np.concatenate([np.full(n, 1e-3), [1.0, 0.4]])
-    angle = rng.uniform(0.0, 2.0 * np.pi, n)
-    rim = (1.0 + 1e-3 * rng.uniform(0.5, 1.5, n))[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    after = np.concatenate([rim, [[0.0, 0.0], [1.3, 0.0]]])
-    kind, free = np.zeros(n + 2, np.int8), np.ones(n + 2, bool)
-    check(after, after, radius, kind, free, 0.0)
+    way = rng.normal(size=(n, dimension))
+    rim = (1.0 + 1e-3 * rng.uniform(0.5, 1.5, n))[:, None] * way / np.linalg.norm(way, axis=1, keepdims=True)
+    after = np.concatenate([rim, [np.zeros(dimension), 1.3 * np.eye(dimension)[0]]])
+    check(after, after, radius, np.ones(n + 2, bool), np.ones(n + 2, bool), 0.0)
 
 
-def test_a_margin_larger_than_the_bodies():
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_a_margin_larger_than_the_bodies(dimension):
     rng = np.random.default_rng(3)
-    after = rng.uniform(0.0, 10.0, (50, 2))
-    check(after, after, np.full(50, 1e-3), np.zeros(50, np.int8), np.ones(50, bool), 5.0)
+    after = rng.uniform(0.0, 10.0, (50, dimension))
+    check(after, after, np.full(50, 1e-3), np.ones(50, bool), np.ones(50, bool), 5.0)
+
+
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_more_pairs_than_room_was_made_for(dimension):
+    """All of 120 bodies meet, simple or not: 7140 pairs, where lists begin with room for 360 and 64."""
+    rng = np.random.default_rng(4)
+    after = rng.uniform(0.0, 0.1, (120, dimension))
+    for share in (0.0, 0.5, 1.0):
+        check(after, after, np.ones(120), rng.random(120) < share, np.ones(120, bool), 0.0)
 
 
 def test_fixed_pairs_are_left_out():
     after = np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0]])
     free = np.array([False, False, True])
-    first, second, *_ = neighbours(after, after, np.full(3, 0.6), np.zeros(3, np.int8), free, 0.0)
+    first, second, *_ = neighbours(after, after, np.full(3, 0.6), np.ones(3, bool), free, 0.0)
     assert list(zip(first, second)) == [(1, 2)]
 
 
-def test_centres_that_coincide_still_have_a_unit_normal():
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_centres_that_coincide_still_have_a_unit_normal(dimension):
     """Mirrored for the two orders, so that the rule does not depend on who is called first."""
-    after = np.zeros((2, 2))
-    _, _, normal, gap, *_ = neighbours(after, after, np.ones(2), np.zeros(2, np.int8), np.ones(2, bool), 0.0)
-    np.testing.assert_array_equal(np.hypot(*normal.T), 1.0)
+    after = np.zeros((2, dimension))
+    _, _, normal, gap, *_ = neighbours(after, after, np.ones(2), np.ones(2, bool), np.ones(2, bool), 0.0)
+    np.testing.assert_array_equal(np.linalg.norm(normal, axis=1), 1.0)
     np.testing.assert_array_equal(gap, -2.0)
 
 
-def many(n, seed=0):
+def many(n, dimension, seed=0):
     rng = np.random.default_rng(seed)
     radius = 10.0 ** rng.uniform(-1.0, 0.0, n)
-    before = rng.uniform(0.0, 1.2 * np.sqrt(n), (n, 2))
-    after = before + rng.normal(size=(n, 2)) * 0.1
-    kind = np.where(rng.random(n) < 0.1, POLYGON, DISC).astype(np.int8)
-    return before, after, radius, kind, rng.random(n) < 0.9, 0.01
+    before = rng.uniform(0.0, 1.2 * n ** (1.0 / dimension), (n, dimension))
+    after = before + rng.normal(size=(n, dimension)) * 0.1
+    return before, after, radius, rng.random(n) < 0.9, rng.random(n) < 0.9, 0.01
 
 
-def test_bits_do_not_depend_on_threads_or_pieces(monkeypatch):
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_bits_do_not_depend_on_threads_or_pieces(dimension, monkeypatch):
     """45,000 bodies in pieces on one and on two threads, and all in one piece."""
-    world = many(45_000)
+    world = many(45_000, dimension)
     answers = []
     threads = numba.get_num_threads()
     try:
         for count, piece in ((1, broad_phase.PIECE), (2, broad_phase.PIECE), (2, 1000), (1, 10**9)):
-            numba.set_num_threads(count)
+            numba.set_num_threads(min(count, numba.config.NUMBA_NUM_THREADS))
             monkeypatch.setattr(broad_phase, "PIECE", piece)
             answers.append(neighbours(*world))
     finally:
@@ -147,12 +165,13 @@ def test_bits_do_not_depend_on_threads_or_pieces(monkeypatch):
             assert mine.tobytes() == theirs.tobytes()
 
 
+@pytest.mark.parametrize("dimension", [2, 3])
 @pytest.mark.parametrize("n", [19_999, 20_001, 60_000])
-def test_many_equal_discs_against_a_tree(n):
+def test_many_equal_bodies_against_a_tree(n, dimension):
     """Both sides of the size where the work is divided; the tree's pairs are the reference."""
     rng = np.random.default_rng(n)
-    after = rng.uniform(0.0, 1.5 * np.sqrt(n), (n, 2))
-    first, second, *_ = neighbours(after, after, np.full(n, 0.5), np.zeros(n, np.int8), np.ones(n, bool), 0.0)
+    after = rng.uniform(0.0, 1.5 * n ** (1.0 / dimension), (n, dimension))
+    first, second, *_ = neighbours(after, after, np.full(n, 0.5), np.ones(n, bool), np.ones(n, bool), 0.0)
     expected = cKDTree(after).query_pairs(1.0, output_type="ndarray")
     expected.sort(axis=1)
     assert len(first) == len(expected) > n // 2

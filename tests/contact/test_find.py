@@ -17,7 +17,7 @@ from carom.world import DISC, State
 
 def moved(state: State, move, h: float = 0.01) -> State:
     """The state after free flight by `move`."""
-    return State(state.time + h, state.step, state.position + move, state.angle, state.velocity)
+    return State(state.time + h, state.step, state.position + move, state.orientation, state.velocity)
 
 
 def test_two_discs_by_hand():
@@ -74,7 +74,7 @@ def test_what_cannot_be_pushed_has_no_contacts_among_itself():
 def corners_of(world, state, body):
     shapes = world.shapes
     own = shapes.vertex[shapes.vertex_ptr[body] : shapes.vertex_ptr[body + 1]]
-    return placed(own, *state.position[body], state.angle[body])
+    return placed(own, *state.position[body], state.orientation[body])
 
 
 @settings(max_examples=25)

@@ -281,7 +281,7 @@ def test_moving_walls_are_found_where_they_will_be():
     """A disc at rest and a floor that comes up: contact if and only if the floor reaches it in the step."""
     world, state = build(Scene("s", [disc(0.0, 1.0, radius=0.5)], [HalfPlane(motion=Moving((0.0, 10.0)))]))
     for h, hit in ((0.049, False), (0.051, True)):
-        later = type(state)(h, 0, state.position, state.angle, state.velocity)
+        later = type(state)(h, 0, state.position, state.orientation, state.velocity)
         found = find_contacts(world, state, later, 0.0)
         assert found.count == hit
         if hit:

@@ -166,7 +166,7 @@ def test_block_slides_above_it(degrees):
     last = states[-1]
     assert last.velocity[0, 0] == pytest.approx(wanted * last.time, rel=1e-6)
     assert last.position[0, 0] == pytest.approx(0.5 * wanted * last.time**2, rel=5e-3)
-    assert last.angle[0] == pytest.approx(0.0, abs=1e-9)
+    assert last.orientation[0] == pytest.approx(0.0, abs=1e-9)
 
 
 @pytest.mark.parametrize("degrees", [20.0, 50.0])
@@ -200,7 +200,7 @@ def test_small_stack_stands():
         state = engine.step(state)
     found = find_contacts(engine.world, state, state)
     assert np.abs(state.position - first.position).max() < 1e-4
-    assert np.abs(state.angle).max() < 1e-6
+    assert np.abs(state.orientation).max() < 1e-6
     assert (-found.gap).max(initial=0.0) < 2e-5
 
 

@@ -27,9 +27,7 @@ def moved_out(scene, before=None):
 
 
 def energy(world, state):
-    kinetic, potential, *_ = totals(
-        world.mass, world.inertia, world.free, world.gravity, state.position, state.velocity
-    )
+    kinetic, potential, *_ = totals(world, state)
     return kinetic + potential
 
 
@@ -87,7 +85,7 @@ def test_what_the_step_lost_pays_first():
     """The step lost more than the lift costs: it is lifted in full, and no velocity is taken."""
     scene = Scene("s", [disc(0.0, 0.95, 0.5, 0.0, mass=2.0)], [HalfPlane()], gravity=GRAVITY)
     _, state = build(scene, check_overlap=False)
-    faster = State(0.0, 0, state.position, state.angle, state.velocity + np.array([0.0, -2.0]))
+    faster = State(0.0, 0, state.position, state.orientation, state.velocity + np.array([0.0, -2.0]))
     _, state, out = moved_out(scene, faster)
     assert out.position[0, 1] - 0.95 == pytest.approx(RATE * (0.05 - SLOP), rel=1e-12)
     np.testing.assert_array_equal(out.velocity, state.velocity)

@@ -36,7 +36,7 @@ def test_parabola_is_exact(stepper, h):
 def test_rotation_is_exact(stepper):
     """A free body turns at constant spin; angles are not wrapped."""
     states = states_of(Scene("s", [box(0.0, 0.0, angle=0.3, spin=2.5)], gravity=(0.0, -1.0), step=0.01), 1000, stepper)
-    assert states[-1].angle[0] == pytest.approx(0.3 + 25.0, rel=1e-13)
+    assert states[-1].orientation[0] == pytest.approx(0.3 + 25.0, rel=1e-13)
     assert states[-1].velocity[0, 2] == 2.5
 
 
@@ -48,7 +48,7 @@ def test_bodies_on_a_motion_are_where_it_wants_them():
         t = s.time
         np.testing.assert_allclose(s.position[0], [1.0 + np.cos(0.7 * t), 1.0 + np.sin(0.7 * t)], atol=1e-14)
         np.testing.assert_allclose(s.position[1], [5.0 + 0.3 * t, 5.0 - 0.1 * t], atol=1e-14)
-        np.testing.assert_allclose(s.angle[:2], [0.7 * t, 0.2 * t], atol=1e-14)
+        np.testing.assert_allclose(s.orientation[:2], [0.7 * t, 0.2 * t], atol=1e-14)
 
 
 # ---- a force of the user
@@ -83,7 +83,7 @@ def test_force_may_bring_a_torque():
     force = lambda t, q, v: np.array([[0.0, 0.0, 0.25]])  # noqa: E731
     last = states_of(Scene("s", [disc(0.0, 0.0, mass=1.0)], force=force, step=0.01), 100, "synchronous")[-1]
     assert last.velocity[0, 2] == pytest.approx(0.5, rel=1e-12)
-    assert last.angle[0] == pytest.approx(0.25, rel=1e-12)
+    assert last.orientation[0] == pytest.approx(0.25, rel=1e-12)
 
 
 @pytest.mark.parametrize("shape", [(2,), (3, 2), (2, 4), ()])

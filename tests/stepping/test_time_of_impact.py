@@ -213,7 +213,7 @@ def test_polygons_stay_inside_whatever_their_speed(angle, spin, speed, corners):
     start = energy(mover.world, states[0])
     for s in states:
         assert abs(energy(mover.world, s) - start) <= 1e-10 * start
-        a = s.angle[0]
+        a = s.orientation[0]
         turn = np.array([[np.cos(a), -np.sin(a)], [np.sin(a), np.cos(a)]])
         at = s.position[0] + mover.world.shapes.vertex @ turn.T
         assert (np.abs(at) <= [3.0 + 1e-8, 2.0 + 1e-8]).all()

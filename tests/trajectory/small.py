@@ -42,7 +42,7 @@ class Fake:
         # Grows and shrinks, as a list of contacts does.
         self.memory = {"drift": drift, "keys": np.arange(number * 7 % 50, dtype=np.int64)}
         velocity = s.velocity + 0.01 * drift
-        self.state = State(0.01 * number, number, s.position + 0.01 * velocity[:, :2], s.angle + 0.01, velocity)
+        self.state = State(0.01 * number, number, s.position + 0.01 * velocity[:, :2], s.orientation + 0.01, velocity)
 
     def row(self) -> np.ndarray:
         row = np.zeros(1, STEP)

@@ -91,7 +91,7 @@ def test_one_frame_costs_one_frame(tmp_path, monkeypatch):
     recorder = Recorder.create(tmp_path / "run.h5", s, world, state, small.settings(30, 1, False))
     rng = np.random.default_rng(3)
     for i in range(30):
-        recorder.frame(State(0.01 * i, i, rng.normal(size=grid.shape), state.angle, state.velocity))
+        recorder.frame(State(0.01 * i, i, rng.normal(size=grid.shape), state.orientation, state.velocity))
     recorder.finish(state).close()
     counts = read_bytes(monkeypatch)
     with Trajectory(tmp_path / "run.h5") as run:

@@ -258,7 +258,7 @@ def test_the_hash_sees_every_part():
     changed = [
         replace(state, step=4),
         replace(state, position=np.full((2, 2), 1e-300)),
-        replace(state, angle=np.array([0.0, -0.0])),
+        replace(state, orientation=np.array([0.0, -0.0])),
         replace(state, velocity=np.eye(2, 3)),
     ]
     assert len({state_hash(s) for s in (state, *changed)}) == 5
@@ -290,7 +290,7 @@ def test_a_full_disk_stops_the_run_and_keeps_the_file(tmp_path, monkeypatch, roo
 def test_a_frame_that_was_interrupted_never_reaches_the_file(tmp_path):
     recorder, fake = small.start(tmp_path / "run.h5")
     with pytest.raises(ValueError, match="broadcast"):
-        recorder.frame(replace(fake.state, angle=np.zeros(3)))
+        recorder.frame(replace(fake.state, orientation=np.zeros(3)))
     with pytest.raises(RuntimeError, match="incomplete"):
         recorder.checkpoint(fake.state, {})
     recorder.abort()

@@ -54,7 +54,7 @@ def draw_frame(run: Trajectory, index: int, out: Path, stem: str) -> tuple[Path,
         _draw_state(figure, axes[0], run, index)
         _title(figure, run)
         s = run.frame(index)
-        columns = {"body": np.arange(run.count), "x": s.position[:, 0], "y": s.position[:, 1], "angle": s.angle}
+        columns = {"body": np.arange(run.count), "x": s.position[:, 0], "y": s.position[:, 1], "angle": s.orientation}
         columns |= {"vx": s.velocity[:, 0], "vy": s.velocity[:, 1]}
         if s.velocity.shape[1] == 3:
             columns["spin"] = s.velocity[:, 2]

@@ -139,7 +139,7 @@ def _draw_discs(axes: Axes, view: View, colours: Floats, look: dict[str, Any]) -
         )
     )
     if view.world.block == 3 and view.world.count <= SPOKES:
-        angle = view.state.angle[discs]
+        angle = view.state.orientation[discs]
         rim = place + radius[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
         axes.add_collection(LineCollection(list(np.stack([place, rim], axis=1)), colors="#333333", linewidths=0.5))
 
@@ -152,7 +152,7 @@ def _draw_polygons(axes: Axes, view: View, colours: Floats, look: dict[str, Any]
     corners = []
     for i in chosen:
         own = shapes.vertex[shapes.vertex_ptr[i] : shapes.vertex_ptr[i + 1]]
-        cos, sin = np.cos(state.angle[i]), np.sin(state.angle[i])
+        cos, sin = np.cos(state.orientation[i]), np.sin(state.orientation[i])
         corners.append(state.position[i] + own @ np.array([[cos, sin], [-sin, cos]]))
     # White lines between them: bodies that lie on each other at rest all have the darkest colour.
     axes.add_collection(PolyCollection(corners, facecolors=colours[chosen], **{**look, "edgecolors": "white"}))

@@ -1,12 +1,15 @@
 """Uniform grids, one for each size class: pairs of neighbours in a time that grows as the number of bodies.
 
 Bodies are sorted by cell, so that neighbours in space are neighbours in memory. A body's cell is at least as wide as
-the largest body of its size class, so partners of the same class lie in the 3 x 3 cells about it. Classes differ by a
-factor of two; a small body also looks up the 3 x 3 cells about it in the grid of every larger class. Few giants among
-many dwarfs therefore cost nothing extra. Grids wrap round: a body that flies far away lands in some cell that is not
-its own, which costs a needless test and no contact.
+the largest body of its size class, so partners of the same class lie in the 3 x 3 cells about it (3 x 3 x 3 in space).
+Classes differ by a factor of two; a small body also looks up the cells about it in the grid of every larger class. Few
+giants among many dwarfs therefore cost nothing extra. Grids wrap round: a body that flies far away lands in some cell
+that is not its own, which costs a needless test and no contact.
 
-Discs are tested on the spot, because a list of candidate pairs would cost more than the test.
+Discs and balls are tested on the spot, because a list of candidate pairs would cost more than the test.
+
+One code for plane and space: `axes` is (0, 1) or (0, 1, 2), a tuple, whose length the compiler knows. So loops over
+axes are unrolled and the layers of space cost nothing in the plane.
 """
 
 from __future__ import annotations
@@ -19,12 +22,11 @@ from numba import njit
 
 from ..solvers.rows import Floats, Ints
 from ..solvers.threads import on_threads, thread_count
-from ..world import DISC
 
 CLASSES = 48  # a factor of two each: more than any two lengths differ by
 PIECE = 20000  # bodies for each piece of work
 
-
+Axes = tuple[int, ...]
 Pairs = tuple[Ints, Ints, Floats, Floats, Floats, Ints, Ints]
 
 
@@ -34,74 +36,75 @@ class Grid(NamedTuple):
     order: Ints  # (n,) bodies, sorted by cell
     start: Ints  # (cells + 1,) cell c holds order[start[c]:start[c+1]]
     cell: Floats  # (classes,) width of a cell
-    wide: Ints  # (classes,) cells along x
-    high: Ints  # (classes,) cells along y
+    cells: Ints  # (D, classes) cells along each axis
     first: Ints  # (classes + 1,) number of the first cell
-    corner: Floats  # (2,)
+    corner: Floats  # (D,)
 
 
 class Sorted(NamedTuple):
     """What the tests read, in the order of the grid."""
 
-    before: Floats  # (n, 2)
-    after: Floats  # (n, 2)
-    radius: Floats  # (n,)
+    before: Floats  # (n, D)
+    ball: Floats  # (n, D + 1) place after, and radius
     key: Ints  # (n,) cell
     level: np.ndarray  # (n,) size class
-    simple: np.ndarray  # (n,) whether it is a disc
+    simple: np.ndarray  # (n,) whether it is a disc or a ball
     free: np.ndarray  # (n,)
 
 
 def neighbours(
-    before: Floats, after: Floats, radius: Floats, kind: np.ndarray, free: np.ndarray, margin: float
+    before: Floats, after: Floats, radius: Floats, simple: np.ndarray, free: np.ndarray, margin: float
 ) -> Pairs:
-    """All pairs of discs whose gap after is at most `margin`, and all other pairs whose circles are as close.
+    """All pairs of simple bodies whose gap after is at most `margin`, and all other pairs whose rounds are as close.
 
-    Returns (first, second, normal, gap before, gap after) of the discs with first < second, then (first, second) of
-    pairs with a polygon. Pairs of which neither is free are left out.
+    Places are (n, D), D = 2 or 3. `simple` (n,) says that a body is a disc or a ball of its `radius`; of any other
+    body the radius is that of a circle or sphere round it.
+
+    Returns (first, second, normal, gap before, gap after) of pairs of simple bodies with first < second, then
+    (first, second) of all other pairs. Pairs of which neither is free are left out.
     """
     n = len(radius)
-    if n <= PIECE:
-        return _alone(before, after, radius, kind, free, margin)
-    pieces = max(1, min(-(-n // PIECE), 8 * thread_count()))
+    axes: Axes = (0, 1) if before.shape[1] == 2 else (0, 1, 2)
+    if n <= PIECE or thread_count() == 1:
+        return _alone(axes, before, after, radius, simple, free, margin)
+    pieces = min(-(-n // PIECE), 8 * thread_count())
     edges = [(n * k // pieces, n * (k + 1) // pieces) for k in range(pieces)]
-    corner, extent, level, largest, members = _classes(after, radius)
-    cell, wide, high, first = _cell_counts(extent, largest, members, margin)
+    corner, extent, level, largest, members = _classes(axes, after, radius)
+    cell, count, first = _cell_counts(axes, extent, largest, members, margin)
     key = np.empty(n, np.int64)
-    _each(lambda low, up: _cells(after, level, cell, wide, high, first, corner, key, low, up), edges)
+    _each(lambda low, up: _cells(axes, after, level, cell, count, first, corner, key, low, up), edges)
     order, start = _counting_sort(key, first[-1])
-    grid = Grid(order, start, cell, wide, high, first, corner)
-    bodies = _room(n)
-    _each(lambda low, up: _gather(order, before, after, radius, key, level, kind, free, bodies, low, up), edges)
+    grid = Grid(order, start, cell, count, first, corner)
+    bodies = _room(axes, n)
+    _each(lambda low, up: _gather(axes, order, before, after, radius, key, level, simple, free, bodies, low, up), edges)
     found: dict[int, Pairs] = {}
 
     def search(low: int, up: int) -> None:
-        found[low] = _pairs(grid, bodies, margin, low, up)
+        found[low] = _pairs(axes, grid, bodies, margin, low, up)
 
     _each(search, edges)
     return tuple(np.concatenate([found[low][i] for low, _ in edges]) for i in range(7))  # type: ignore[return-value]
 
 
 @njit(cache=True, nogil=True)
-def _alone(before, after, radius, kind, free, margin):
+def _alone(axes, before, after, radius, simple, free, margin):
     """All of it in one kernel: few bodies, where the calls would cost more than the work."""
     n = len(radius)
-    corner, extent, level, largest, members = _classes(after, radius)
-    cell, wide, high, first = _cell_counts(extent, largest, members, margin)
+    corner, extent, level, largest, members = _classes(axes, after, radius)
+    cell, count, first = _cell_counts(axes, extent, largest, members, margin)
     key = np.empty(n, np.int64)
-    _cells(after, level, cell, wide, high, first, corner, key, 0, n)
+    _cells(axes, after, level, cell, count, first, corner, key, 0, n)
     order, start = _counting_sort(key, first[-1])
-    bodies = _room(n)
-    _gather(order, before, after, radius, key, level, kind, free, bodies, 0, n)
-    return _pairs(Grid(order, start, cell, wide, high, first, corner), bodies, margin, 0, n)
+    bodies = _room(axes, n)
+    _gather(axes, order, before, after, radius, key, level, simple, free, bodies, 0, n)
+    return _pairs(axes, Grid(order, start, cell, count, first, corner), bodies, margin, 0, n)
 
 
 @njit(cache=True, nogil=True)
-def _room(n):
+def _room(axes, n):
     return Sorted(
-        np.empty((n, 2)),
-        np.empty((n, 2)),
-        np.empty(n),
+        np.empty((n, len(axes))),
+        np.empty((n, len(axes) + 1)),
         np.empty(n, np.int64),
         np.empty(n, np.int8),
         np.empty(n, np.bool_),
@@ -120,31 +123,42 @@ def _each(work: Callable[[int, int], None], edges: list[tuple[int, int]]) -> Non
 
 
 @njit(cache=True, nogil=True)
-def _cell_counts(extent, largest, members, margin):
-    """Width of a cell, cells along both axes, and number of the first cell, for each size class."""
+def _cell_counts(axes, extent, largest, members, margin):
+    """Width of a cell, cells along all axes, and number of the first cell, for each size class."""
     classes = len(largest)
     cell = (2.0 * largest + margin) * (1.0 + 1e-9)  # a hair wider: rounding cannot put a neighbour two cells away
-    wide, high = np.empty(classes, np.int64), np.empty(classes, np.int64)
+    count = np.empty((len(axes), classes), np.int64)
     first = np.zeros(classes + 1, np.int64)
+    along = np.empty(len(axes))
     for c in range(classes):
         limit = max(4.0 * members[c], 64.0)
-        across, along = np.floor(extent[0] / cell[c]) + 2.0, np.floor(extent[1] / cell[c]) + 2.0
-        if across * along > limit:  # wrap: keep the shape, at most about `limit` cells
-            shrink = np.sqrt(limit / (across * along))
-            across, along = min(across * shrink, limit / 4.0), min(along * shrink, limit / 4.0)
-        wide[c], high[c] = max(int(across), 4), max(int(along), 4)
-        first[c + 1] = first[c] + wide[c] * high[c]
-    return cell, wide, high, first
+        most = limit / 4.0 ** (len(axes) - 1)
+        for d in range(len(axes)):
+            along[d] = np.floor(extent[d] / cell[c]) + 2.0
+        total, allowed = along.prod(), limit
+        while total > allowed:  # wrap: keep the shape, about `limit` cells, at least four along each axis
+            shrink = np.sqrt(limit / total) if len(axes) == 2 else np.cbrt(limit / total)
+            total = 1.0
+            for d in range(len(axes)):
+                along[d] = max(min(along[d] * shrink, most), 4.0)
+                total *= along[d]
+            allowed = 1.1 * limit
+        cells = 1
+        for d in range(len(axes)):
+            count[d, c] = max(int(along[d]), 4)
+            cells *= count[d, c]
+        first[c + 1] = first[c] + cells
+    return cell, count, first
 
 
 @njit(cache=True, nogil=True)
-def _classes(position, radius):
+def _classes(axes, position, radius):
     """Corner and extent of all places; size class of each body, largest radius and number in each class."""
     n = len(radius)
-    low, high = np.full(2, np.inf), np.full(2, -np.inf)
+    low, high = np.full(len(axes), np.inf), np.full(len(axes), -np.inf)
     smallest = np.inf
     for i in range(n):
-        for k in range(2):
+        for k in range(len(axes)):
             low[k] = min(low[k], position[i, k])
             high[k] = max(high[k], position[i, k])
         smallest = min(smallest, radius[i])
@@ -173,12 +187,20 @@ def _classes(position, radius):
 
 
 @njit(cache=True, nogil=True)
-def _cells(position, level, cell, wide, high, first, corner, key, begin, end):
+def _cell(axes, place, corner, width, count, c):
+    """The cell of a place in the grid of class c, counted from the first of the class."""
+    at = 0
+    for d in range(len(axes) - 1, -1, -1):
+        k = int((place[d] - corner[d]) / width)  # never negative: the corner is the lowest
+        at = at * count[d, c] + (k if k < count[d, c] else k % count[d, c])
+    return at
+
+
+@njit(cache=True, nogil=True)
+def _cells(axes, position, level, cell, count, first, corner, key, begin, end):
     for i in range(begin, end):
         c = level[i]
-        x = int((position[i, 0] - corner[0]) / cell[c]) % wide[c]  # never negative: the corner is the lowest
-        y = int((position[i, 1] - corner[1]) / cell[c]) % high[c]
-        key[i] = first[c] + y * wide[c] + x
+        key[i] = first[c] + _cell(axes, position[i], corner, cell[c], count, c)
 
 
 @njit(cache=True, nogil=True)
@@ -197,13 +219,13 @@ def _counting_sort(key, cells):
 
 
 @njit(cache=True, nogil=True)
-def _gather(order, before, after, radius, key, level, kind, free, out, begin, end):
+def _gather(axes, order, before, after, radius, key, level, simple, free, out, begin, end):
     for k in range(begin, end):
         i = order[k]
-        out.before[k, 0], out.before[k, 1] = before[i, 0], before[i, 1]
-        out.after[k, 0], out.after[k, 1] = after[i, 0], after[i, 1]
-        out.radius[k], out.key[k], out.level[k] = radius[i], key[i], level[i]
-        out.simple[k], out.free[k] = kind[i] == DISC, free[i]
+        for d in range(len(axes)):
+            out.before[k, d], out.ball[k, d] = before[i, d], after[i, d]
+        out.ball[k, len(axes)], out.key[k], out.level[k] = radius[i], key[i], level[i]
+        out.simple[k], out.free[k] = simple[i], free[i]
 
 
 @njit(cache=True, nogil=True)
@@ -214,96 +236,133 @@ def _grown(array, used):
 
 
 @njit(cache=True, nogil=True)
-def _grown_vectors(array, used):
-    bigger = np.empty((2 * len(array), 2))
-    bigger[:used] = array[:used]
-    return bigger
+def _wrapped(k, count):
+    """A number of a cell that is at most one beyond the ends."""
+    if k < 0:
+        return k + count
+    return k - count if k >= count else k
 
 
 @njit(cache=True, nogil=True)
-def _stretch(grid, c, column, row, dx0, dx1):
-    """Where the bodies of cells column+dx0 .. column+dx1 of a row stand: one stretch, or two where it wraps."""
-    wide = grid.wide[c]
-    if row < 0:
-        row += grid.high[c]
-    elif row >= grid.high[c]:
-        row -= grid.high[c]
-    line = grid.first[c] + row * wide
-    left, right = column + dx0, column + dx1
+def _lines(axes, grid, c, line, lowest, out):
+    """First cells of the rows about row `line` (counted through all layers), from row `lowest` of the 3 or 9 on."""
+    wide, high = grid.cells[0, c], grid.cells[1, c]
+    if len(axes) == 2:
+        for q in range(lowest, 3):
+            out[q] = grid.first[c] + _wrapped(line + q - 1, high) * wide
+        return
+    layer = line // high
+    row = line - layer * high
+    for q in range(lowest, 9):
+        above = _wrapped(layer + q // 3 - 1, grid.cells[2, c])
+        out[q] = grid.first[c] + (above * high + _wrapped(row + q % 3 - 1, high)) * wide
+
+
+@njit(cache=True, nogil=True)
+def _stretch(start, line, wide, left, right):
+    """Where the bodies of cells left .. right of a row stand: one stretch, or two where it wraps."""
     if left < 0:
-        return (
-            grid.start[line],
-            grid.start[line + right + 1],
-            grid.start[line + left + wide],
-            grid.start[line + wide],
-        )
+        return start[line], start[line + right + 1], start[line + left + wide], start[line + wide]
     if right >= wide:
-        return (
-            grid.start[line + left],
-            grid.start[line + wide],
-            grid.start[line],
-            grid.start[line + right - wide + 1],
-        )
-    return grid.start[line + left], grid.start[line + right + 1], 0, 0
+        return start[line + left], start[line + wide], start[line], start[line + right - wide + 1]
+    return start[line + left], start[line + right + 1], 0, 0
 
 
 @njit(cache=True, nogil=True)
-def _pairs(grid, bodies, margin, begin, end):
+def _pairs(axes, grid, bodies, margin, begin, end):
     """The pairs of bodies begin..end (sorted order) with those behind them, and with those of larger classes."""
     room = max(64, 3 * (end - begin))
     first, second = np.empty(room, np.int64), np.empty(room, np.int64)
-    normal, gap, predicted = np.empty((room, 2)), np.empty(room), np.empty(room)
     odd_first, odd_second = np.empty(64, np.int64), np.empty(64, np.int64)
-    m, odd = 0, 0
-    classes = len(grid.cell)
+    m, odd, k = 0, 0, begin
+    while True:
+        # Arrays that grow within the loops over bodies would make these three times slower.
+        k, m, odd = _search(axes, grid, bodies, margin, k, end, first, second, m, odd_first, odd_second, odd)
+        if k == end:
+            break
+        first, second = _grown(first, m), _grown(second, m)
+        odd_first, odd_second = _grown(odd_first, odd), _grown(odd_second, odd)
+    normal, gap, predicted = _measured(axes, grid.order, bodies.before, bodies.ball, first, second, m)
+    return first[:m], second[:m], normal, gap, predicted, odd_first[:odd], odd_second[:odd]
+
+
+@njit(cache=True, nogil=True)
+def _search(axes, grid, bodies, margin, begin, end, first, second, m, odd_first, odd_second, odd):
+    """Adds pairs (sorted places) of bodies begin..end while there is room; the first body not done, and the counts."""
+    start, classes, at_line = grid.start, len(grid.cell), -1
+    # In its own class a body looks right in its own row, at the row above, and at the layer above: each pair once.
+    # Rows are counted from the lowest of the lowest layer; its own is in the middle.
+    rows, own = (3, 1) if len(axes) == 2 else (9, 4)
+    lines = np.empty((2, rows), np.int64)  # in its own class, and in a larger one
     for k in range(begin, end):
-        mine = bodies.level[k]
-        x, y, r = bodies.after[k, 0], bodies.after[k, 1], bodies.radius[k]
+        had, had_odd, mine = m, odd, bodies.level[k]
+        x, y, z, r = bodies.ball[k, 0], bodies.ball[k, 1], bodies.ball[k, 2], bodies.ball[k, len(axes)]
         for c in range(mine, classes):
-            if c == mine:
-                at = bodies.key[k] - grid.first[c]
-                row = at // grid.wide[c]
-                column = at - row * grid.wide[c]
-                low = 0
+            larger = int(c > mine)
+            wide = grid.cells[0, c]
+            if larger:
+                at = _cell(axes, bodies.ball[k], grid.corner, grid.cell[c], grid.cells, c)
             else:
-                column = int((x - grid.corner[0]) / grid.cell[c]) % grid.wide[c]
-                row = int((y - grid.corner[1]) / grid.cell[c]) % grid.high[c]
-                low = -1
-            for dy in range(low, 2):
-                # In its own class a body looks right in its own row, and at the row above: each pair once.
-                behind = c == mine and dy == 0
-                a0, a1, b0, b1 = _stretch(grid, c, column, row + dy, 0 if behind else -1, 1)
+                at = bodies.key[k] - grid.first[c]
+            line = at // wide
+            column = at - line * wide
+            if larger:
+                _lines(axes, grid, c, line, 0, lines[1])
+            elif grid.first[c] + line != at_line:  # bodies of a row stand together
+                at_line = grid.first[c] + line
+                _lines(axes, grid, c, line, own, lines[0])
+            for q in range(0 if larger else own, rows):
+                behind = q == own and not larger
+                a0, a1, b0, b1 = _stretch(start, lines[larger, q], wide, column if behind else column - 1, column + 1)
                 if behind:
                     a0 = k + 1
-                for j in range(a0, a1 + b1 - b0):
-                    if j >= a1:
-                        j += b0 - a1
-                    ex, ey = bodies.after[j, 0] - x, bodies.after[j, 1] - y
-                    reach = r + bodies.radius[j] + margin
-                    square = ex * ex + ey * ey
-                    if square > reach * reach or not (bodies.free[k] or bodies.free[j]):
-                        continue
-                    a, b = grid.order[k], grid.order[j]
-                    if not (bodies.simple[k] and bodies.simple[j]):
-                        if odd == len(odd_first):
-                            odd_first, odd_second = _grown(odd_first, odd), _grown(odd_second, odd)
-                        odd_first[odd], odd_second[odd] = min(a, b), max(a, b)
-                        odd += 1
-                        continue
-                    if m == len(first):
-                        first, second = _grown(first, m), _grown(second, m)
-                        gap, predicted = _grown(gap, m), _grown(predicted, m)
-                        normal = _grown_vectors(normal, m)
-                    sx = bodies.before[j, 0] - bodies.before[k, 0]
-                    sy = bodies.before[j, 1] - bodies.before[k, 1]
-                    apart = np.sqrt(sx * sx + sy * sy)
-                    sign = 1.0 if a < b else -1.0
-                    if apart > 0.0:
-                        normal[m, 0], normal[m, 1] = sign * sx / apart, sign * sy / apart
-                    else:
-                        normal[m, 0], normal[m, 1] = sign, 0.0
-                    first[m], second[m] = min(a, b), max(a, b)
-                    gap[m] = apart - r - bodies.radius[j]
-                    predicted[m] = np.sqrt(square) - r - bodies.radius[j]
-                    m += 1
-    return first[:m], second[:m], normal[:m], gap[:m], predicted[:m], odd_first[:odd], odd_second[:odd]
+                while a0 < a1 or b0 < b1:
+                    for j in range(a0, a1):
+                        ex, ey = bodies.ball[j, 0] - x, bodies.ball[j, 1] - y
+                        square = ex * ex + ey * ey
+                        if len(axes) == 3:
+                            ez = bodies.ball[j, 2] - z
+                            square += ez * ez
+                        reach = r + bodies.ball[j, len(axes)] + margin
+                        if square > reach * reach or not (bodies.free[k] or bodies.free[j]):
+                            continue
+                        if m == len(first) or odd == len(odd_first):
+                            return k, had, had_odd
+                        if bodies.simple[k] and bodies.simple[j]:
+                            first[m], second[m] = k, j
+                            m += 1
+                        else:
+                            a, b = grid.order[k], grid.order[j]
+                            odd_first[odd], odd_second[odd] = min(a, b), max(a, b)
+                            odd += 1
+                    a0, a1, b0, b1 = b0, b1, 0, 0
+    return end, m, odd
+
+
+@njit(cache=True, nogil=True)
+def _measured(axes, order, before, ball, first, second, m):
+    """Normals and gaps of m pairs of sorted places, which become bodies, first < second.
+
+    Centres that coincide have a normal along x, mirrored for the other order.
+    """
+    normal, gap, predicted = np.empty((m, len(axes))), np.empty(m), np.empty(m)
+    for i in range(m):
+        k, j = first[i], second[i]
+        a, b = order[k], order[j]
+        sign = 1.0 if a < b else -1.0
+        square, then = 0.0, 0.0
+        for d in range(len(axes)):
+            e, f = before[j, d] - before[k, d], ball[j, d] - ball[k, d]
+            square += e * e
+            then += f * f
+        apart = np.sqrt(square)
+        if apart > 0.0:
+            for d in range(len(axes)):
+                normal[i, d] = sign * (before[j, d] - before[k, d]) / apart
+        else:
+            for d in range(len(axes)):
+                normal[i, d] = sign if d == 0 else 0.0
+        first[i], second[i] = min(a, b), max(a, b)
+        gap[i] = apart - ball[k, len(axes)] - ball[j, len(axes)]
+        predicted[i] = np.sqrt(then) - ball[k, len(axes)] - ball[j, len(axes)]
+    return normal, gap, predicted

@@ -22,12 +22,12 @@ class ContactSet:
     first: Ints
     second: Ints
     feature: Ints
-    normal: Floats  # (m, 2)
-    point: Floats  # (m, 2) midway between the surfaces, in the frame of first
+    normal: Floats  # (m, D)
+    point: Floats  # (m, D) midway between the surfaces, in the frame of first
     gap: Floats  # (m,)
     predicted: Floats  # (m,)
-    offset: Floats | None = None  # (m, 2) added to the place of second: its periodic image
-    drift: Floats | None = None  # (m, 2) velocity of that image beyond that of second
+    offset: Floats | None = None  # (m, D) added to the place of second: its periodic image
+    drift: Floats | None = None  # (m, D) velocity of that image beyond that of second
 
     @property
     def count(self) -> int:

@@ -2,53 +2,54 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..solvers.rows import Floats, Ints
-from ..world import DISC, State, Walls, World
+from ..world import State, World
+from . import find_plane
 from .broad_phase import neighbours
+from .columns import Columns, joined
 from .contact_set import ContactSet
 from .images import Images, counts_once, make_images
-from .polygons import Poses, polygon_pairs, polygon_walls
-from .walls import disc_walls, walls_at
-
-Columns = tuple[Ints, Ints, Ints, Floats, Floats, Floats, Floats]  # the first seven fields of a ContactSet
+from .walls import walls_at
 
 
 def find_contacts(world: World, before: State, after: State, margin: float = 0.0) -> ContactSet:
     """All contacts whose gap in the state `after` is at most `margin`, with their geometry in the state `before`."""
-    shapes = world.shapes
-    walls = walls_at(world, before.time, after.time - before.time)
+    step = after.time - before.time
+    walls = walls_at(world, before.time, step)
+    pairs, walled = _tests(world)
     images = None
-    p0, p1, radius, kind, free = before.position, after.position, shapes.radius, shapes.kind, world.free
+    p0, p1, radius, simple, free = before.position, after.position, world.shapes.radius, world.simple, world.free
+    owner = None
     if world.periodic is not None:
-        step = after.time - before.time
         images = make_images(world.periodic, p1, radius, margin, before.time, step)
-        p0, p1 = p0[images.owner] + images.shift, p1[images.owner] + images.shift_after
-        radius, kind, free = radius[images.owner], kind[images.owner], free[images.owner]
-    a, b, normal, gap, predicted, *odd = neighbours(p0, p1, radius, kind, free, margin)
+        owner = images.owner
+        p0, p1 = p0[owner] + images.shift, p1[owner] + images.shift_after
+        radius, simple, free = radius[owner], simple[owner], free[owner]
+    a, b, normal, gap, predicted, *odd = neighbours(p0, p1, radius, simple, free, margin)
     point = p0[a] + (radius[a] + 0.5 * gap)[:, None] * normal
-    pairs: Columns = (a, b, np.zeros(len(a), np.int64), normal, point, gap, predicted)
+    found: Columns = (a, b, np.zeros(len(a), np.int64), normal, point, gap, predicted)
     if len(odd[0]):
-        owner = np.arange(world.count) if images is None else images.owner
-        poses = Poses(owner, p0, before.angle[owner], p1, after.angle[owner])
-        pairs = _joined([pairs, _polygon_contacts(world, odd[0], odd[1], poses, margin)])
+        places = (np.arange(world.count) if owner is None else owner, p0, p1)
+        found = joined([found, *pairs(world, before, after, places, odd[0], odd[1], margin)])
     offset = drift = None
     if images is not None:
-        pairs, offset, drift = _of_owners(pairs, images)
-    parts = [pairs, *_wall_contacts(world, before, after, walls, margin)]
-    columns = _joined(parts)
-    return ContactSet(*columns, _padded(offset, len(columns[0])), _padded(drift, len(columns[0])))
+        found, offset, drift = _of_owners(found, images)
+    columns = joined([found, *walled(world, before, after, walls, margin)])
+    m = len(columns[0])
+    return ContactSet(*columns, _padded(offset, m), _padded(drift, m))
 
 
-def _joined(parts: list[Columns]) -> Columns:
-    full = [columns for columns in parts if len(columns[0])] or parts[:1]
-    return full[0] if len(full) == 1 else tuple(np.concatenate(c) for c in zip(*full))  # type: ignore[return-value]
+def _tests(world: World) -> tuple[Any, Any]:
+    """The exact tests for the pairs that are left, and for boundaries."""
+    if world.dimension == 2:
+        return find_plane.pairs, find_plane.walled
+    from . import find_space  # its kernels take a while to load, and worlds of the plane need none of them
 
-
-def _polygon_contacts(world: World, first: Ints, second: Ints, poses: Poses, margin: float) -> Columns:
-    pair, feature, normal, point, gap, predicted = polygon_pairs(first, second, world.shapes, poses, margin)
-    return first[pair], second[pair], feature, normal, point, gap, predicted
+    return find_space.pairs, find_space.walled
 
 
 def _of_owners(columns: Columns, images: Images) -> tuple[Columns, Floats, Floats]:
@@ -63,25 +64,4 @@ def _of_owners(columns: Columns, images: Images) -> tuple[Columns, Floats, Float
 def _padded(rows: Floats | None, count: int) -> Floats | None:
     if rows is None:
         return None
-    return np.concatenate([rows, np.zeros((count - len(rows), 2))])
-
-
-def _wall_contacts(
-    world: World, before: State, after: State, walls: tuple[Walls, Walls], margin: float
-) -> list[Columns]:
-    if not len(walls[0].kind):
-        return []
-    shapes = world.shapes
-    chosen = world.free & (shapes.kind == DISC)
-    body, wall, normal, gap, predicted = disc_walls(
-        before.position, after.position, shapes.radius, chosen, walls[0], walls[1], margin
-    )
-    point = before.position[body] + (shapes.radius[body] + 0.5 * gap)[:, None] * normal
-    parts: list[Columns] = [(body, -1 - wall, np.zeros(len(body), np.int64), normal, point, gap, predicted)]
-    if not world.all_discs:
-        poses = Poses(np.arange(world.count), before.position, before.angle, after.position, after.angle)
-        body, wall, feature, normal, point, gap, predicted = polygon_walls(
-            shapes, poses, world.free, walls[0], walls[1], margin
-        )
-        parts.append((body, -1 - wall, feature, normal, point, gap, predicted))
-    return parts
+    return np.concatenate([rows, np.zeros((count - len(rows), rows.shape[1]))])

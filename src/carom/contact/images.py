@@ -25,10 +25,10 @@ class Images:
     """All bodies, then the copies: what row k is a copy of, and how it was shifted."""
 
     owner: Ints  # (n + g,)
-    shift: Floats  # (n + g, 2) at the start of the step
-    shift_after: Floats  # (n + g, 2) at its end
-    drift: Floats  # (n + g, 2) velocity of the copy beyond that of its owner
-    turns: Ints  # (n + g, 2) how often it was shifted along each axis
+    shift: Floats  # (n + g, D) at the start of the step
+    shift_after: Floats  # (n + g, D) at its end
+    drift: Floats  # (n + g, D) velocity of the copy beyond that of its owner
+    turns: Ints  # (n + g, D) how often it was shifted along each axis
 
     @property
     def count(self) -> int:
@@ -37,13 +37,11 @@ class Images:
 
 def make_images(periodic: Periodic, after: Floats, radius: Floats, margin: float, time: float, step: float) -> Images:
     """Copies for a step from `time` to `time + step`, for bodies that are at `after` at its end."""
-    n = len(after)
-    images = Images(np.arange(n), np.zeros((n, 2)), np.zeros((n, 2)), np.zeros((n, 2)), np.zeros((n, 2), np.int64))
-    sides = {0: periodic.x, 1: periodic.y}
-    sheared = 0 if periodic.sheared == "x" else 1
-    # The sheared axis first: its copies slide along the other one, and are then copied along that.
-    for axis in (sheared, 1 - sheared):
-        side = sides[axis]
+    n, dimension = after.shape
+    none = np.zeros((n, dimension))
+    images = Images(np.arange(n), none, none, none, np.zeros((n, dimension), np.int64))
+    for axis in _order(periodic, dimension):
+        side = periodic.sides[axis]
         if side is None:
             continue
         length = side[1] - side[0]
@@ -53,8 +51,13 @@ def make_images(periodic: Periodic, after: Floats, radius: Floats, margin: float
         if reach >= 0.5 * length:
             reach = length  # few bodies in a narrow box: copy all, the rule on pairs sorts them out
         chosen = np.flatnonzero(place[:, axis] <= side[0] + reach)
-        images = _copied(images, chosen, axis, length, periodic, sides[1 - axis], place[chosen], time, step)
+        images = _copied(images, chosen, axis, length, periodic, place[chosen], time, step)
     return images
+
+
+def _order(periodic: Periodic, dimension: int) -> list[int]:
+    """The axes, the sheared one first: its copies slide along another one, and are then copied along that."""
+    return sorted(range(dimension), key=lambda axis: axis != periodic.sheared_axis)
 
 
 def _copied(
@@ -63,7 +66,6 @@ def _copied(
     axis: int,
     length: float,
     periodic: Periodic,
-    other: tuple[float, float] | None,
     place: Floats,
     time: float,
     step: float,
@@ -73,8 +75,9 @@ def _copied(
     shift[:, axis] += length
     after[:, axis] += length
     turns[:, axis] += 1
-    if periodic.shear_rate != 0.0 and axis == (0 if periodic.sheared == "x" else 1) and other is not None:
-        speed, along = periodic.shear_rate * length, 1 - axis
+    other = periodic.sides[periodic.slide_axis]
+    if periodic.shear_rate != 0.0 and axis == periodic.sheared_axis and other is not None:
+        speed, along = periodic.shear_rate * length, periodic.slide_axis
         width = other[1] - other[0]
         moved = place[:, along] + speed * (time + step)
         back = np.floor((moved - other[0]) / width) * width
@@ -99,9 +102,8 @@ def counts_once(images: Images, first: Ints, second: Ints) -> np.ndarray:
 def wrapped(periodic: Periodic, position: Floats, velocity: Floats, time: float) -> tuple[Floats, Floats]:
     """Places within the sides; what crosses a Lees-Edwards side takes on the velocity of the image."""
     position, velocity = position.copy(), velocity.copy()
-    sheared = 0 if periodic.sheared == "x" else 1
-    for axis in (sheared, 1 - sheared):
-        side = periodic.x if axis == 0 else periodic.y
+    for axis in _order(periodic, position.shape[1]):
+        side = periodic.sides[axis]
         if side is None:
             continue
         length = side[1] - side[0]
@@ -112,8 +114,8 @@ def wrapped(periodic: Periodic, position: Floats, velocity: Floats, time: float)
         position[crossed, axis] -= times[crossed] * length
         # Rounding can land on the high side itself: put at the low one it would cross a second time.
         position[crossed, axis] = np.minimum(position[crossed, axis], np.nextafter(side[1], side[0]))
-        if axis == sheared and periodic.shear_rate != 0.0:
-            speed = periodic.shear_rate * length
-            position[crossed, 1 - axis] -= times[crossed] * speed * time
-            velocity[crossed, 1 - axis] -= times[crossed] * speed
+        if axis == periodic.sheared_axis and periodic.shear_rate != 0.0:
+            speed, along = periodic.shear_rate * length, periodic.slide_axis
+            position[crossed, along] -= times[crossed] * speed * time
+            velocity[crossed, along] -= times[crossed] * speed
     return position, velocity

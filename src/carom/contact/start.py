@@ -7,7 +7,7 @@ import numpy as np
 from ..errors import ProblemError
 from ..scene.model import Scene
 from ..solvers.rows import Floats, Ints
-from ..world import DISC, INSIDE, OUTSIDE, PLANE, SEGMENT, State, World
+from ..world import DISC, FLAT, INSIDE, OUTSIDE, PLANE, SEGMENT, SHELL, TUBE, State, World
 from .find import find_contacts
 
 OVERLAP = 1e-4  # start overlap beyond this part of the smaller body is refused; racks are often set a hair too tight
@@ -26,7 +26,7 @@ def check_start(scene: Scene, world: World, state: State) -> None:
     k = deep[np.argmin(found.gap[deep] / size[deep])]
     a, b, depth = int(found.first[k]), int(found.second[k]), float(-found.gap[k])
     more = f" (and {len(deep) - 1} more contacts)" if len(deep) > 1 else ""
-    segment = b < 0 and world.walls.kind[-1 - b] == SEGMENT
+    segment = b < 0 and world.dimension == 2 and world.walls.kind[-1 - b] == SEGMENT
     if b >= 0:
         raise ProblemError(
             f"bodies: {_who(scene, world, a)} and {_who(scene, world, b)}",
@@ -42,7 +42,7 @@ def check_start(scene: Scene, world: World, state: State) -> None:
 
 def _check_periodic(world: World, state: State) -> None:
     assert world.periodic is not None
-    for axis, name in enumerate("xy"):
+    for axis, name in enumerate("xyz"[: world.dimension]):
         side = getattr(world.periodic, name)
         if side is None:
             continue
@@ -58,7 +58,12 @@ def _check_periodic(world: World, state: State) -> None:
 
 
 def _half_size(world: World, body: Ints) -> Floats:
-    """Radius of discs; of polygons the radius of the circle round them over two: a fair scale for overlap."""
+    """Radius of discs; of polygons the radius of the circle round them over two: a fair scale for overlap.
+
+    In space half of the smallest width.
+    """
+    if world.dimension == 3:
+        return np.asarray(world.solids.inner[body])
     return np.where(world.shapes.kind[body] == DISC, 1.0, 0.5) * world.shapes.radius[body]
 
 
@@ -75,6 +80,8 @@ def _who(scene: Scene, world: World, body: int) -> str:
 
 
 def _kind(world: World, wall: int) -> str:
+    if world.dimension == 3:
+        return {FLAT: "plane", TUBE: "tube", SHELL: "shell"}[int(world.walls.kind[wall])]
     return {PLANE: "half-plane", INSIDE: "drum", OUTSIDE: "drum, outside", SEGMENT: "segment"}[
         int(world.walls.kind[wall])
     ]

@@ -116,7 +116,7 @@ def _near(
 ) -> tuple[Ints, Ints, Floats, Floats]:
     """Pairs of bodies whose swept circles overlap, from the grid, with the shifts of their periodic images."""
     place, radius = np.ascontiguousarray(circles[:, :2]), circles[:, 2].copy()
-    round_ = np.full(len(free), DISC, np.int8)
+    round_ = np.ones(len(free), np.bool_)
     if periodic is None:
         a, b = neighbours(place, place, radius, round_, free, 0.0)[:2]
         return a, b, np.zeros((len(a), 2)), np.zeros((len(a), 2))

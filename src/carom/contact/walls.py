@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
 from ..solvers.rows import Floats
 from ..world import INSIDE, OUTSIDE, PLANE, SEGMENT, Walls, World
+from .barriers import barriers_at
 
 
-def walls_at(world: World, time: float, step: float) -> tuple[Walls, Walls]:
-    """The boundaries at `time` and at `time + step`, both with the velocities that lead from one to the other."""
+def walls_at(world: World, time: float, step: float) -> tuple[Any, Any]:
+    """The boundaries at `time` and at `time + step`, both with the velocities that lead from one to the other.
+
+    In space they are Barriers.
+    """
+    if world.dimension == 3:
+        return barriers_at(world, time, step)
     if not any(motion.kind != "fixed" for motion in world.wall_motions):
         return world.walls, world.walls
     start, pose0 = _moved(world, time)

@@ -11,9 +11,11 @@ import numpy as np
 from numba import njit
 
 from ..contact.contact_set import ContactSet
+from ..rotations import matrices
 from ..solvers.rows import Floats, Ints, make_rows
-from ..world import State, Walls, World
+from ..world import Barriers, State, Walls, World
 from .contacts import Contacts
+from .space_rows import both_tangents, space_rows, twice
 
 SPARSE = 8  # with fewer contacts than bodies by this factor, only touched bodies take part: a gas costs its contacts
 
@@ -45,32 +47,25 @@ class Assembly:
         return replace(self, contacts=self.contacts.moving(self.whitened(velocity)))
 
 
-def assemble(world: World, state: State, found: ContactSet, walls: Walls) -> Assembly:
+def assemble(world: World, state: State, found: ContactSet, walls: Walls | Barriers) -> Assembly:
     """Rows `u = n . (v_second - v_first)` at the contact points, whitened, with the coefficients of each pair.
 
     Bodies and boundaries that cannot be pushed have no entry in the rows: their speed is the boundary's.
     """
     restitution, mu = coefficients(world, found)
-    offset = np.zeros((1, 2)) if found.offset is None else found.offset
-    drift = np.zeros((1, 2)) if found.drift is None else found.drift
+    none = np.zeros((1, world.dimension))
+    offset = none if found.offset is None else found.offset
+    drift = none if found.drift is None else found.drift
     rubs = bool(mu.any())
     ptr = _row_pointers(found.first, found.second, world.free)
-    body, val, tangent, w, wt = _rows(
-        found.first,
-        found.second,
-        found.normal,
-        found.point,
-        offset,
-        drift,
-        state.position,
-        state.velocity,
-        world.free,
-        world.root,
-        walls.centre,
-        walls.velocity,
-        ptr,
-        rubs,
-    )
+    geometry = (found.first, found.second, found.normal, found.point, offset, drift, state.position, state.velocity)
+    pushed = (world.free, world.root, walls.centre, walls.velocity, ptr, rubs)
+    if world.dimension == 2:
+        body, val, tangent, w, wt = _rows(*geometry, *pushed)
+        tangent_ptr = ptr
+    else:
+        body, val, tangent, w, wt = space_rows(*geometry, matrices(state.orientation), *pushed)
+        tangent_ptr = both_tangents(ptr) if rubs else ptr
     bodies, count = None, world.count
     if SPARSE * found.count < world.count:
         bodies, body = np.unique(body, return_inverse=True)
@@ -81,10 +76,15 @@ def assemble(world: World, state: State, found: ContactSet, walls: Walls) -> Ass
         boundary=w,
         restitution=restitution,
         friction=mu if rubs else np.zeros(found.count),
-        tangents=make_rows(ptr, body, tangent, count) if rubs else None,
+        tangents=make_rows(tangent_ptr, _tangent_bodies(body, ptr, tangent_ptr), tangent, count) if rubs else None,
         tangent_boundary=wt if rubs else None,
     )
     return Assembly(world, contacts, bodies).moving(state.velocity)
+
+
+def _tangent_bodies(body: Ints, ptr: Ints, tangent_ptr: Ints) -> Ints:
+    """Bodies of the tangent rows: those of the normal rows, in space twice."""
+    return body if len(tangent_ptr) == len(ptr) else twice(body, ptr)
 
 
 def coefficients(world: World, found: ContactSet) -> tuple[Floats, Floats]:

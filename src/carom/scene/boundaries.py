@@ -103,9 +103,9 @@ class Segment(Boundary):
 class Periodic:
     """What leaves at one side comes in at the other.
 
-    x, y: (low, high) of the sides that are periodic. shear_rate makes the sides of axis `sheared` Lees-Edwards ones:
-    for "y" the image above moves at `shear_rate * (y_high - y_low)` along x, for "x" the image to the right moves
-    likewise along y. Both axes must be periodic then.
+    x, y, z: (low, high) of the sides that are periodic. shear_rate makes the sides of axis `sheared` Lees-Edwards
+    ones: for "y" the image above moves at `shear_rate * (y_high - y_low)` along x, for "z" likewise, for "x" the image
+    to the right moves along y. The sheared axis and that of the motion must be periodic then.
     """
 
     kind: ClassVar[str] = "periodic"
@@ -113,20 +113,37 @@ class Periodic:
     y: Vector | None = None
     shear_rate: float = 0.0
     sheared: str = "y"
+    z: Vector | None = None
 
     def __post_init__(self) -> None:
-        for name in ("x", "y"):
-            side = getattr(self, name)
+        for name, side in zip("xyz", self.sides):
             if side is None:
                 continue
             low, high = array(f"periodic.{name}", side, (2,), "(low, high)")
             if not low < high:
                 raise ProblemError(f"periodic.{name}", side, "(low, high) with low below high")
         scalar("periodic.shear_rate", self.shear_rate)
-        if self.sheared not in ("x", "y"):
-            raise ProblemError("periodic.sheared", self.sheared, "x or y")
-        if self.shear_rate != 0.0 and (self.x is None or self.y is None):
-            raise ProblemError("periodic.shear_rate", self.shear_rate, "0 unless both x and y are periodic")
+        if self.sheared not in ("x", "y", "z"):
+            raise ProblemError("periodic.sheared", self.sheared, "x, y or z")
+        needed = sorted({self.sheared_axis, self.slide_axis})
+        if self.shear_rate != 0.0 and any(self.sides[axis] is None for axis in needed):
+            names = " and ".join("xyz"[axis] for axis in needed)
+            raise ProblemError("periodic.shear_rate", self.shear_rate, f"0 unless both {names} are periodic")
+
+    @property
+    def sides(self) -> tuple[Vector | None, Vector | None, Vector | None]:
+        """(low, high) along x, y and z."""
+        return self.x, self.y, self.z
+
+    @property
+    def sheared_axis(self) -> int:
+        """The axis across which images slide."""
+        return "xyz".index(self.sheared)
+
+    @property
+    def slide_axis(self) -> int:
+        """The axis along which they slide."""
+        return 1 if self.sheared == "x" else 0
 
 
 KINDS: dict[str, type[Boundary]] = {c.kind: c for c in (HalfPlane, Box, Drum, Segment)}

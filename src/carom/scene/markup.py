@@ -57,11 +57,12 @@ class Node:
         return int(text)
 
     def vector(self, name: str) -> tuple[float, float]:
-        words = self.text(name).split()
-        if len(words) != 2:
-            raise self.error(name, self.attributes[name], "two numbers with a space between")
-        x, y = (self._float(name, word, "two numbers") for word in words)
+        x, y = self._floats(name, self.text(name), 2)
         return x, y
+
+    def vector3(self, name: str, default: str | None = None) -> tuple[float, float, float]:
+        x, y, z = self._floats(name, self.text(name, default), 3)
+        return x, y, z
 
     def flag(self, name: str, default: str | None = None) -> bool:
         text = self.text(name, default)
@@ -73,8 +74,20 @@ class Node:
         """Attributes that nobody asked for."""
         return [name for name in self.attributes if name not in self.used]
 
+    def no_rest(self) -> None:
+        """An attribute that nobody asked for might matter here."""
+        for name in self.rest():
+            raise self.error(name, self.attributes[name], f"no such attribute of {self.tag}")
+
     def error(self, name: str, value: Any, expected: str) -> ProblemError:
         return ProblemError(f"{self.file}, line {self.line}, {self.tag}{'.' if name else ''}{name}", value, expected)
+
+    def _floats(self, name: str, text: str, count: int) -> list[float]:
+        expected = {2: "two numbers", 3: "three numbers"}[count]
+        words = text.split()
+        if len(words) != count:
+            raise self.error(name, text, f"{expected} with a space between")
+        return [self._float(name, word, expected) for word in words]
 
     def _float(self, name: str, text: str, expected: str) -> float:
         try:

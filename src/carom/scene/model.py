@@ -12,8 +12,10 @@ from ..errors import ProblemError
 from ..solvers.rows import Floats
 from .boundaries import Boundary, Periodic, Vector
 from .motion import Motion
+from .solids import UNTURNED, Quaternion, Solid, Vector3
 
 FREE = None  # the motion of a body that moves as it is pushed
+INTEGRATORS = ("dmv", "split")
 STEPPERS = ("synchronous", "drift_safe", "time_of_impact")
 Force = Callable[[float, Floats, Floats], Floats]  # (time, position, velocity) -> force on each body
 
@@ -43,7 +45,7 @@ class Polygon:
     vertices: Sequence[Vector]
 
 
-Shape = Disc | Rectangle | Polygon
+Shape = Disc | Rectangle | Polygon | Solid
 
 
 @dataclass(frozen=True)
@@ -56,28 +58,31 @@ class Material:
 
     restitution: float = 1.0  # 0..1
     friction: float = 0.0  # not negative
-    density: float = 1.0  # mass / area, for bodies without a mass of their own
+    density: float = 1.0  # mass / area, in space mass / volume, for bodies without a mass of their own
 
 
 @dataclass(frozen=True, eq=False)
 class Bodies:
     """A group of bodies that share a shape, a material and a kind of motion.
 
-    Arrays have one row for each body; a single row or number serves all. `mass` None means density times area,
-    `inertia` None that of a homogeneous body. `motion` FREE (None) means that impulses move it.
+    Arrays have one row for each body; a single row or number serves all. `mass` None means density times area (in
+    space volume), `inertia` None that of a homogeneous body. `motion` FREE (None) means that impulses move it.
+    Bodies of the plane have an `angle`, those of space an `orientation`; the spin of the latter is in the frame of
+    the world, their inertia three moments about the principal axes.
     """
 
     shape: Shape
-    position: Floats  # (n, 2)
-    velocity: Floats | Vector = (0.0, 0.0)  # (n, 2)
+    position: Floats  # (n, D)
+    velocity: Floats | Vector | Vector3 | float = 0.0  # (n, D)
     angle: Floats | float = 0.0  # (n,) radians, anticlockwise
-    spin: Floats | float = 0.0  # (n,) radians / time
+    spin: Floats | Vector3 | float = 0.0  # (n,) or (n, 3) radians / time
     mass: Floats | float | None = None
-    inertia: Floats | float | None = None
+    inertia: Floats | float | None = None  # (n,) or (n, 3)
     material: str = "default"
     motion: Motion | None = FREE
     rotates: bool = True
     name: str = ""
+    orientation: Floats | Quaternion = UNTURNED  # (n, 4) quaternions (w, x, y, z), made of unit length
 
     @property
     def count(self) -> int:
@@ -99,12 +104,13 @@ class Scene:
     periodic: Periodic | None = None
     materials: Mapping[str, Material] = field(default_factory=lambda: {"default": Material()})
     pairs: Mapping[tuple[str, str], Mapping[str, float]] = field(default_factory=dict)  # restitution, friction
-    gravity: Vector = (0.0, 0.0)
+    gravity: Vector | Vector3 = (0.0, 0.0)  # in space three numbers
     force: Force | None = None
     step: float = 0.01
     duration: float = 10.0
     frame_rate: float = 50.0  # frames a time unit
     stepper: str = "drift_safe"
+    integrator: str = "dmv"  # of rotation in space: "dmv" (Discrete Moser-Veselov) or "split"
     law: str = "gr"
     restitution_model: str | None = None
     friction_model: str | None = None
@@ -121,6 +127,11 @@ class Scene:
         if unknown:
             raise ProblemError.unknown("scene field", sorted(unknown)[0], self.__dataclass_fields__)
         return replace(self, **changes)
+
+    @property
+    def dimension(self) -> int:
+        """3 if any body is a solid of space, else 2."""
+        return 3 if any(isinstance(getattr(group, "shape", None), Solid) for group in self.bodies) else 2
 
     @property
     def count(self) -> int:

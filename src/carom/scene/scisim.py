@@ -1,4 +1,4 @@
-"""Reads the XML scenes of SCISim, the simulator of the authors of Smith 2012: ball2d and rigidbody2d.
+"""Reads the XML scenes of SCISim, the simulator of the authors of Smith 2012: ball2d, rigidbody2d and rigidbody3d.
 
 What Carom does not use is named in a `SceneWarning`; what it cannot honour and would change the motion is a
 ProblemError with the line. A body keeps its number: the order of the file is the order of the scene.
@@ -20,10 +20,12 @@ from .model import FREE, Bodies, Disc, Material, Rectangle, Scene
 from .motion import FIXED, Motion, Moving
 from .scisim_contact import Notes, SceneWarning, read_contact
 from .scisim_portals import periodic_sides
+from .scisim_space import space_bodies, space_gravity, space_integrator, space_surroundings
 
 __all__ = ["SceneWarning", "read_scisim"]
 
-KINDS = ("ball2d_scene", "rigidbody2d_scene")
+SPACE = "rigidbody3d_scene"
+KINDS = ("ball2d_scene", "rigidbody2d_scene", SPACE)
 DURATION = 10.0  # a scene without end_time runs until it is stopped; a run of Carom needs an end
 
 # Elements that only tell how to draw.
@@ -31,15 +33,21 @@ DRAWING = (
     "global_render_settings",
     "static_plane_renderer",
     "static_drum_renderer",
+    "static_cylinder_renderer",
     "portal_renderer",
 )
 SHARED = (
-    *("camera", "integrator", "impact_operator", "sobogus_friction_solver", "staggered_projections_friction_solver"),
-    *("static_plane", "planar_portal", "lees_edwards_portal", "end_time"),
+    *("integrator", "impact_operator", "sobogus_friction_solver", "staggered_projections_friction_solver"),
+    *("static_plane", "planar_portal", "end_time"),
 )
 KNOWN = {
-    "ball2d_scene": (*SHARED, "gravity", "static_drum", "ball"),
-    "rigidbody2d_scene": (*SHARED, "near_earth_gravity", "geometry", "rigid_body"),
+    "ball2d_scene": (*SHARED, "camera", "lees_edwards_portal", "gravity", "static_drum", "ball"),
+    "rigidbody2d_scene": (*SHARED, "camera", "lees_edwards_portal", "near_earth_gravity", "geometry", "rigid_body"),
+    SPACE: (
+        *SHARED,
+        *("camera_perspective", "camera_orthographic", "grr_friction_solver", "static_cylinder"),
+        *("near_earth_gravity", "geometry", "rigid_body_with_density"),
+    ),
 }
 REFUSED = {
     "scripting": "a scene without scripting callbacks (write the motion as a Python scene instead)",
@@ -63,30 +71,30 @@ class _Body:
 
 
 def read_scisim(path: str | Path) -> Scene:
-    """The scene of a SCISim file of kind ball2d or rigidbody2d.
+    """The scene of a SCISim file of kind ball2d, rigidbody2d or rigidbody3d.
 
-    Balls of ball2d do not turn. Bodies of rigidbody2d have mass density times area. A fixed body with a velocity
-    moves at it.
+    Balls of ball2d do not turn. Rigid bodies have mass density times area or volume. A fixed body of the plane with a
+    velocity moves at it. Axes stay as they are: most scenes of space have y upwards.
     """
     root, comment = read_xml(path)
     name = Path(path).name
     if root.tag not in KINDS:
-        raise ProblemError(name, f"<{root.tag}>", f"a SCISim scene of the plane: <{KINDS[0]}> or <{KINDS[1]}>")
+        raise ProblemError(name, f"<{root.tag}>", "a SCISim scene: " + ", ".join(f"<{kind}>" for kind in KINDS))
     notes = Notes()
     _check_tags(root, notes)
-    turns = root.tag == "rigidbody2d_scene"
-    bodies = _rigid_bodies(root) if turns else _balls(root)
-    if not bodies:
-        raise ProblemError(name, "no body", "at least one " + ("rigid_body" if turns else "ball"))
-    gravity = _gravity(root)
-    step = _step(root, bool(np.any(gravity)), notes)
-    contact = read_contact(root, notes)
-    boundaries, periodic = _surroundings(root)
+    in_space = root.tag == SPACE
+    groups = space_bodies(root, Path(path).parent) if in_space else _plane_bodies(root)
+    if not groups:
+        raise ProblemError(name, "no body", f"at least one {KNOWN[root.tag][-1]}")
+    gravity = space_gravity(root) if in_space else _gravity(root)
+    step, integrator = space_integrator(root, notes) if in_space else (_step(root, bool(np.any(gravity)), notes), "dmv")
+    contact = read_contact(root, notes, in_space)
+    boundaries, periodic = space_surroundings(root) if in_space else _surroundings(root)
     frame_rate, duration = _camera(root, notes), _end_time(root, notes)
     notes.say(name)
     return Scene(
         name=Path(path).stem,
-        bodies=_groups(bodies, turns),
+        bodies=groups,
         boundaries=boundaries,
         periodic=periodic,
         materials={"default": Material(contact.restitution, contact.friction)},
@@ -95,6 +103,7 @@ def read_scisim(path: str | Path) -> Scene:
         duration=duration,
         frame_rate=frame_rate,
         stepper=contact.stepper,
+        integrator=integrator,
         law=contact.law,
         restitution_model=contact.restitution_model,
         friction_model=contact.friction_model,
@@ -113,6 +122,11 @@ def _check_tags(root: Node, notes: Notes) -> None:
             raise node.error("", f"<{node.tag}>", f"an element of a {root.tag} ({', '.join(KNOWN[root.tag])})")
 
 
+def _plane_bodies(root: Node) -> tuple[Bodies, ...]:
+    turns = root.tag == "rigidbody2d_scene"
+    return _groups(_rigid_bodies(root) if turns else _balls(root), turns)
+
+
 def _balls(root: Node) -> list[_Body]:
     out = []
     for node in root.all("ball"):
@@ -128,7 +142,7 @@ def _balls(root: Node) -> list[_Body]:
                 motion=motion,
             )
         )
-        _no_rest(node)
+        node.no_rest()
     return out
 
 
@@ -151,7 +165,7 @@ def _rigid_bodies(root: Node) -> list[_Body]:
                 spin=spin,
             )
         )
-        _no_rest(node)
+        node.no_rest()
     return out
 
 
@@ -160,13 +174,13 @@ def _geometry(node: Node) -> tuple[Disc | Rectangle, float]:
     kind = node.text("type")
     if kind == "circle":
         r = node.number("r", "a number above 0", 0.0, above=True)
-        _no_rest(node)
+        node.no_rest()
         return Disc(r), np.pi * r * r
     if kind == "box":
         a, b = node.vector("r")
         if not (a > 0.0 and b > 0.0):
             raise node.error("r", node.attributes["r"], "two half-widths above 0")
-        _no_rest(node)
+        node.no_rest()
         return Rectangle(2.0 * a, 2.0 * b), 4.0 * a * b
     raise node.error("type", kind, "circle or box")
 
@@ -204,10 +218,10 @@ def _gravity(root: Node) -> Vector:
     total = np.zeros(2)
     for node in root.all("gravity"):
         total += node.number("fx"), node.number("fy")
-        _no_rest(node)
+        node.no_rest()
     for node in root.all("near_earth_gravity"):
         total += node.vector("f")
-        _no_rest(node)
+        node.no_rest()
     return float(total[0]), float(total[1])
 
 
@@ -226,7 +240,7 @@ def _step(root: Node, weighs: bool, notes: Notes) -> float:
             "rest is behind SCISim's by half a step, g h t / 2"
         )
     step = node.number("dt", "a number above 0", 0.0, above=True)
-    _no_rest(node)
+    node.no_rest()
     return step
 
 
@@ -236,21 +250,22 @@ def _surroundings(root: Node) -> tuple[tuple[Boundary, ...], Periodic | None]:
         if not np.hypot(*node.vector("n")) > 0.0:
             raise node.error("n", node.attributes["n"], "a direction that is not zero")
         node.vector("x")
-        _no_rest(node)
+        node.no_rest()
     periodic, taken = periodic_sides(root, planes)
     walls: list[Boundary] = [
         HalfPlane(node.vector("x"), node.vector("n")) for i, node in enumerate(planes) if i not in taken
     ]
     for node in root.all("static_drum"):
         walls.append(Drum(node.number("r", "a number above 0", 0.0, above=True), (node.number("x"), node.number("y"))))
-        _no_rest(node)
+        node.no_rest()
     return tuple(walls), periodic
 
 
 def _camera(root: Node, notes: Notes) -> float:
-    node = root.only("camera")
-    if node is None:
+    found = [node for tag in ("camera", "camera_perspective", "camera_orthographic") if (node := root.only(tag))]
+    if not found:
         return 50.0
+    node = found[0]
     rate = node.number("fps", "a number above 0", 0.0, above=True)
     notes.leave(node)
     return rate
@@ -263,9 +278,3 @@ def _end_time(root: Node, notes: Notes) -> float:
     end = node.number("t", "a number above 0", 0.0, above=True)
     notes.leave(node)
     return end
-
-
-def _no_rest(node: Node) -> None:
-    """An attribute that Carom does not know might matter here."""
-    if node.rest():
-        raise node.error(node.rest()[0], node.attributes[node.rest()[0]], f"no such attribute of {node.tag}")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from .markup import Node
 
 STABILIZED = ("stabilized", "symplectic_euler", "stewart_and_trinkle")  # these keep resting bodies apart
+SOLVERS = ("sobogus_friction_solver", "staggered_projections_friction_solver", "grr_friction_solver")
 
 
 class SceneWarning(UserWarning):
@@ -46,13 +47,9 @@ class Contact:
     stepper: str = "synchronous"
 
 
-def read_contact(root: Node, notes: Notes) -> Contact:
+def read_contact(root: Node, notes: Notes, in_space: bool = False) -> Contact:
     """The law and its coefficients, from whichever operator or solver the scene has."""
-    operators = [
-        node
-        for tag in ("impact_operator", "sobogus_friction_solver", "staggered_projections_friction_solver")
-        if (node := root.only(tag)) is not None
-    ]
+    operators = [node for tag in ("impact_operator", *SOLVERS) if (node := root.only(tag)) is not None]
     if len(operators) > 1:
         raise operators[1].error("", f"<{operators[1].tag}>", f"nothing more: <{operators[0].tag}> is there already")
     if not operators:
@@ -62,20 +59,15 @@ def read_contact(root: Node, notes: Notes) -> Contact:
     restitution = node.number("CoR", "a number from 0 to 1", 0.0)
     if restitution > 1.0:
         raise node.error("CoR", restitution, "a number from 0 to 1")
-    return (_impact if node.tag == "impact_operator" else _friction)(node, restitution, notes)
+    if node.tag == "impact_operator":
+        return _impact(node, restitution, notes)
+    return _friction(node, restitution, notes, in_space)
 
 
 def _impact(node: Node, restitution: float, notes: Notes) -> Contact:
     kind = node.text("type")
     if kind == "grr":
-        elastic, inelastic = node.only("elastic_operator"), node.only("inelastic_operator")
-        if elastic is None or inelastic is None:
-            raise node.error("", "grr", "an elastic_operator and an inelastic_operator inside")
-        if inelastic.text("type") != "lcp":
-            raise inelastic.error("type", inelastic.text("type"), "lcp")
-        kind, model = elastic.text("type"), None
-        notes.leave(elastic)
-        notes.leave(inelastic)
+        kind, model = _elastic(node, notes), None
     else:
         # Coefficient 1 means the same under every model: leaving it open lets a run take another law.
         model = "newton" if kind in ("gauss_seidel", "jacobi") and restitution < 1.0 else None
@@ -91,18 +83,48 @@ def _impact(node: Node, restitution: float, notes: Notes) -> Contact:
     return Contact(kind, restitution, restitution_model=model)
 
 
-def _friction(node: Node, restitution: float, notes: Notes) -> Contact:
+def _elastic(node: Node, notes: Notes) -> str:
+    """The type of the elastic half of a generalised restitution operator."""
+    elastic, inelastic = node.only("elastic_operator"), node.only("inelastic_operator")
+    if elastic is None or inelastic is None:
+        raise node.error("", "grr", "an elastic_operator and an inelastic_operator inside")
+    if inelastic.text("type") != "lcp":
+        raise inelastic.error("type", inelastic.text("type"), "lcp")
+    kind = elastic.text("type")
+    notes.leave(elastic)
+    notes.leave(inelastic)
+    return kind
+
+
+def _friction(node: Node, restitution: float, notes: Notes, in_space: bool) -> Contact:
     mu = node.number("mu", "a number from 0 up", 0.0)
     staggering = node.text("staggering")
     if staggering not in ("geometric", *STABILIZED):
         raise node.error("staggering", staggering, f"geometric, {', '.join(STABILIZED)}")
+    law = _law_of(node, notes)
     notes.differs.append(
-        f"{node.tag}: Carom takes law lcp{' and friction model cone' if mu else ''}; SCISim solves impact and friction "
-        "as one problem"
+        f"{node.tag}: Carom takes law {law}{' and friction model cone' if mu else ''}; SCISim solves impact and "
+        "friction as one problem"
     )
-    if staggering in STABILIZED:
+    # In the plane the plain step suits what such scenes do; in space they stack bodies, which would sink into each
+    # other without a bound on the gap.
+    drift_safe = staggering in STABILIZED or in_space
+    if drift_safe:
         notes.differs.append(f"{node.tag} staggering={staggering}: Carom takes its drift-safe stepper")
     notes.leave(node)
-    notes.unused.extend(f"{node.tag} {child.tag}" for child in node.children)
-    stepper = "drift_safe" if staggering in STABILIZED else "synchronous"
-    return Contact("lcp", restitution, mu, None, "cone" if mu else None, stepper)
+    notes.unused.extend(f"{node.tag} {child.tag}" for child in node.children if child.tag != "impact_operator")
+    stepper = "drift_safe" if drift_safe else "synchronous"
+    return Contact(law, restitution, mu, None, "cone" if mu else None, stepper)
+
+
+def _law_of(node: Node, notes: Notes) -> str:
+    """The law of a friction solver: inelastic impact, but for the one with generalised restitution."""
+    if node.tag != "grr_friction_solver":
+        return "lcp"
+    operator = node.only("impact_operator")
+    if operator is None or operator.text("type") != "grr":
+        raise node.error("", node.tag, 'an <impact_operator type="grr"> inside')
+    law = _elastic(operator, notes)
+    if law not in ("gr", "gauss_seidel", "jacobi"):
+        raise operator.error("elastic_operator.type", law, "gr, gauss_seidel or jacobi")
+    return law

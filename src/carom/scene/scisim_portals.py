@@ -33,8 +33,7 @@ def periodic_sides(root: Node, planes: Sequence[Node]) -> tuple[Periodic | None,
         raise moving[1][0].error("", "a second Lees-Edwards portal", "one")
     rate = _shear_rate(*moving[0], sides) if moving else 0.0
     for node in (*root.all("planar_portal"), *root.all("lees_edwards_portal")):
-        if node.rest():
-            raise node.error(node.rest()[0], node.attributes[node.rest()[0]], f"no such attribute of {node.tag}")
+        node.no_rest()
     if not sides:
         return None, taken
     return Periodic(sides.get(0), sides.get(1), rate, "xy"[moving[0][1]] if moving else "y"), taken

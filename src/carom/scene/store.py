@@ -1,7 +1,8 @@
 """A scene as plain data and arrays, for files that keep it beside something else: `unpack(*pack(scene))`.
 
 Numbers, text and short arrays go into `meta`, which JSON can hold without loss; long arrays into `arrays`, bit for bit.
-A Python function cannot be stored. Its path is listed in `meta["not_stored"]`.
+A mesh from a file is stored with its vertices and faces, and read again without the file. A Python function cannot be
+stored. Its path is listed in `meta["not_stored"]`.
 """
 
 from __future__ import annotations
@@ -15,18 +16,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ProblemError
-from .boundaries import KINDS as BOUNDARIES
+from .barriers import KINDS as BARRIERS
+from .boundaries import KINDS as WALLS
 from .boundaries import Boundary, Periodic
-from .model import Bodies, Disc, Material, Polygon, Rectangle, Scene
+from .mesh_file import read_mesh
+from .model import Bodies, Disc, Material, Polygon, Rectangle, Scene, Shape
 from .motion import KINDS as MOTIONS
 from .motion import Motion
+from .solids import KINDS as SOLIDS
+from .solids import Compound, Hull, Mesh, Part, Solid, Sphere
 
 Arrays = dict[str, NDArray[Any]]
 
 FORMAT = 1
 INLINE = 16  # arrays of up to this many numbers stand in meta: JSON keeps the bits of a float64
-SHAPES: dict[str, type] = {c.kind: c for c in (Disc, Rectangle, Polygon)}
-NUMBERS = ("position", "velocity", "angle", "spin", "mass", "inertia")  # of Bodies: a number or an array each
+SHAPES: dict[str, type] = {c.kind: c for c in (Disc, Rectangle, Polygon)} | SOLIDS
+BOUNDARIES: dict[str, type[Boundary]] = WALLS | BARRIERS
+# Of Bodies: a number or an array each.
+NUMBERS = ("position", "velocity", "angle", "spin", "mass", "inertia", "orientation")
 APART = (
     "bodies",
     "boundaries",
@@ -136,12 +143,38 @@ class _Writer:
             "name": group.name,
         }
 
-    def shape(self, shape: Disc | Rectangle | Polygon, path: str) -> dict[str, Any]:
-        if isinstance(shape, Disc):
-            return {"kind": shape.kind, "radius": self.number(shape.radius, f"{path}.radius")}
+    def shape(self, shape: Shape, path: str) -> dict[str, Any]:
+        kind = {"kind": shape.kind}
+        if isinstance(shape, (Disc, Sphere)):
+            return {**kind, "radius": self.number(shape.radius, f"{path}.radius")}
         if isinstance(shape, Polygon):
-            return {"kind": shape.kind, "vertices": np.asarray(shape.vertices, dtype=np.float64).tolist()}
-        return {"kind": shape.kind, **self.fields(shape, path)}
+            return {**kind, "vertices": np.asarray(shape.vertices, dtype=np.float64).tolist()}
+        if isinstance(shape, Hull):
+            return {**kind, "vertices": self.number(shape.vertices, f"{path}.vertices")}
+        if isinstance(shape, Mesh):
+            return {**kind, **self.mesh(shape, path)}
+        if isinstance(shape, Compound):
+            parts = [self.part(part, f"{path}.parts[{i}]") for i, part in enumerate(shape.parts)]
+            return {**kind, "parts": parts}
+        return {**kind, **self.fields(shape, path)}
+
+    def mesh(self, mesh: Mesh, path: str) -> dict[str, Any]:
+        """Without the path: the triangles of the file count, also where there is no such file."""
+        vertices, faces = mesh.vertices, mesh.faces
+        if mesh.path is not None:
+            vertices, faces = read_mesh(f"{path}.path", mesh.path)
+        return {
+            "vertices": self.number(vertices, f"{path}.vertices"),
+            "faces": None if faces is None else self.array(np.asarray(faces, dtype=np.int64), f"{path}.faces"),
+            **{name: self.any(getattr(mesh, name), f"{path}.{name}") for name in ("scale", "spacing", "repair")},
+        }
+
+    def part(self, part: Part, path: str) -> dict[str, Any]:
+        numbers = ("position", "orientation", "density")
+        return {
+            "shape": self.shape(part.shape, f"{path}.shape"),
+            **{name: self.number(getattr(part, name), f"{path}.{name}") for name in numbers},
+        }
 
     def number(self, value: Any, path: str) -> Any:
         if value is None:
@@ -189,12 +222,23 @@ class _Reader:
         return np.array(self.arrays[path])
 
     def bodies(self, data: Mapping[str, Any], path: str) -> Bodies:
-        shape = dict(data["shape"])
-        made = SHAPES[shape.pop("kind")](**self.any(shape))
+        made = self.shape(data["shape"])
         motion = None if data["motion"] is None else self.motion(data["motion"], f"{path}.motion")
-        numbers = {name: self.any(data[name]) for name in NUMBERS}
+        present = [name for name in NUMBERS if name in data or name != "orientation"]  # older files have none
+        numbers = {name: self.any(data[name]) for name in present}
         rest = {name: data[name] for name in ("material", "rotates", "name")}
         return Bodies(shape=made, motion=motion, **numbers, **rest)
+
+    def shape(self, data: Mapping[str, Any]) -> Any:
+        fields = dict(data)
+        kind = fields.pop("kind")
+        if kind == Compound.kind:
+            return Compound(tuple(self.part(part) for part in fields["parts"]))
+        return SHAPES[kind](**self.any(fields))
+
+    def part(self, data: Mapping[str, Any]) -> Part:
+        shape: Solid = self.shape(data["shape"])
+        return Part(shape, *(self.any(data[name]) for name in ("position", "orientation", "density")))
 
     def motion(self, data: Mapping[str, Any], path: str) -> Motion:
         if "absent" in data:

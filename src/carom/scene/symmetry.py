@@ -9,56 +9,72 @@ import numpy as np
 
 from ..errors import ProblemError
 from ..solvers.rows import Floats, Ints
+from .solids import Vector3
 
 Matrix = Sequence[Sequence[float]]
 
 
 @dataclass(frozen=True)
 class Symmetry:
-    """`x -> centre + S (x - centre)` with S = `matrix` (2, 2), orthogonal: a mirror or a turn.
+    """`x -> centre + S (x - centre)` with S = `matrix`, orthogonal, (2, 2) or in space (3, 3): a mirror or a turn.
 
-    Velocities map by S alone; angles and spins by det S, which is -1 for a mirror.
+    Velocities map by S alone, angles and spins of the plane by det S, which is -1 for a mirror, and spins of space,
+    being axial vectors, by det S times S. `centre` None means the origin.
     """
 
     matrix: Matrix
-    centre: tuple[float, float] = (0.0, 0.0)
+    centre: tuple[float, ...] | None = None
     name: str = "symmetry"
 
     def __post_init__(self) -> None:
-        s = np.asarray(self.matrix, dtype=np.float64)
-        if s.shape != (2, 2) or not np.isfinite(s).all() or np.abs(s.T @ s - np.eye(2)).max() > 1e-12:
-            raise ProblemError("symmetry.matrix", self.matrix, "an orthogonal 2 x 2 matrix")
-        if np.shape(self.centre) != (2,) or not np.isfinite(np.asarray(self.centre, dtype=np.float64)).all():
-            raise ProblemError("symmetry.centre", self.centre, "two finite numbers")
+        s = _numbers("symmetry.matrix", self.matrix, "an orthogonal matrix, 2 x 2 or in space 3 x 3")
+        if s.shape not in ((2, 2), (3, 3)) or not np.abs(s.T @ s - np.eye(len(s))).max() <= 1e-12:
+            raise ProblemError("symmetry.matrix", self.matrix, "an orthogonal matrix, 2 x 2 or in space 3 x 3")
+        wanted = "two finite numbers" if len(s) == 2 else "three finite numbers"
+        centre = _numbers("symmetry.centre", np.zeros(len(s)) if self.centre is None else self.centre, wanted)
+        if centre.shape != (len(s),):
+            raise ProblemError("symmetry.centre", self.centre, wanted)
         # Tuples compare and hash; a scene read from a file brings lists.
         object.__setattr__(self, "matrix", tuple(tuple(float(v) for v in row) for row in s))
-        object.__setattr__(self, "centre", tuple(float(v) for v in self.centre))
+        object.__setattr__(self, "centre", tuple(float(v) for v in centre))
+
+    @property
+    def dimension(self) -> int:
+        """2 or 3."""
+        return len(self.matrix)
 
     @property
     def handedness(self) -> float:
         """+1 for a turn, -1 for a mirror: the sign that angles and spins take."""
-        (a, b), (c, d) = self.matrix
-        return 1.0 if a * d - b * c > 0.0 else -1.0
+        return 1.0 if np.linalg.det(np.asarray(self.matrix)) > 0.0 else -1.0
 
     def image(self, position: Floats) -> Floats:
-        """Where positions (..., 2) go."""
+        """Where positions (..., D) go."""
         centre = np.asarray(self.centre)
         return centre + (np.asarray(position, dtype=np.float64) - centre) @ np.asarray(self.matrix).T
 
     def image_of_velocity(self, velocity: Floats) -> Floats:
-        """What becomes of velocities (..., 2), or (..., 3) with the spin last."""
-        v = np.asarray(velocity, dtype=np.float64)
-        turned = v[..., :2] @ np.asarray(self.matrix).T
-        return turned if v.shape[-1] == 2 else np.concatenate([turned, self.handedness * v[..., 2:]], axis=-1)
+        """What becomes of velocities (..., D), or with the spin behind: (..., 3) in the plane, (..., 6) in space.
+
+        Spins of space are given and returned in the frame of the world.
+        """
+        v, d = np.asarray(velocity, dtype=np.float64), self.dimension
+        matrix = np.asarray(self.matrix).T
+        if v.shape[-1] == d:
+            return v @ matrix
+        spin = v[..., d:] if d == 2 else v[..., d:] @ matrix
+        return np.concatenate([v[..., :d] @ matrix, self.handedness * spin], axis=-1)
 
     def permutation(self, position: Floats, tolerance: float = 1e-6) -> Ints:
-        """`p` with image(position[i]) = position[p[i]], for positions (n, 2) at the start of a run.
+        """`p` with image(position[i]) = position[p[i]], for positions (n, D) at the start of a run.
 
         tolerance: how far an image may be from the body that it meets, in units of the scene's extent.
         """
         from scipy.spatial import cKDTree
 
         x = np.asarray(position, dtype=np.float64)
+        if x.shape[-1] != self.dimension:
+            raise ProblemError("symmetry.matrix", self.matrix, f"a matrix for positions of {x.shape[-1]} components")
         distance, found = cKDTree(x).query(self.image(x))
         extent = max(float(np.ptp(x, axis=0).max()), np.finfo(float).tiny)
         if len(x) and (distance.max() > tolerance * extent or len(np.unique(found)) < len(x)):
@@ -81,10 +97,46 @@ def mirror(direction: tuple[float, float] = (0.0, 1.0), point: tuple[float, floa
     return Symmetry(((cosine, sine), (sine, -cosine)), point, f"mirror along ({dx:g}, {dy:g})")
 
 
-def turn(parts: int, point: tuple[float, float] = (0.0, 0.0)) -> Symmetry:
-    """The turn by a whole circle over `parts`."""
+def mirror_plane(normal: Vector3 = (1.0, 0.0, 0.0), point: Vector3 = (0.0, 0.0, 0.0)) -> Symmetry:
+    """The mirror of space whose plane runs through `point` across `normal`: `S = I - 2 n n^T / n^T n`.
+
+    The entries are exact for a normal along an axis or along the diagonal of two.
+    """
+    n = _numbers("symmetry.normal", normal, "a direction (x, y, z) that is not zero")
+    square = float(n @ n) if n.shape == (3,) else 0.0
+    if not (np.isfinite(square) and square > 0.0):
+        raise ProblemError("symmetry.normal", normal, "a direction (x, y, z) that is not zero")
+    matrix = np.eye(3) - 2.0 * np.outer(n, n) / square
+    return Symmetry((matrix + 0.0).tolist(), point, f"mirror across ({n[0]:g}, {n[1]:g}, {n[2]:g})")
+
+
+def turn(parts: int, point: tuple[float, ...] | None = None, axis: Vector3 | None = None) -> Symmetry:
+    """The turn by a whole circle over `parts`; in space round `axis`, through `point`, by the right-hand rule."""
     if isinstance(parts, bool) or not isinstance(parts, int) or parts < 2:
         raise ProblemError("symmetry.parts", parts, "a whole number from 2 up")
     exact = {2: (-1.0, 0.0), 4: (0.0, 1.0)}
     cosine, sine = exact.get(parts, (float(np.cos(2.0 * np.pi / parts)), float(np.sin(2.0 * np.pi / parts))))
-    return Symmetry(((cosine, -sine), (sine, cosine)), point, f"turn by 1/{parts}")
+    if axis is None:
+        return Symmetry(((cosine, -sine), (sine, cosine)), point, f"turn by 1/{parts}")
+    a = _numbers("symmetry.axis", axis, "a direction (x, y, z) that is not zero")
+    if a.shape != (3,) or not a.any():
+        raise ProblemError("symmetry.axis", axis, "a direction (x, y, z) that is not zero")
+    x, y, z = a / np.linalg.norm(a)
+    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    along = np.outer([x, y, z], [x, y, z])
+    matrix = along + cosine * (np.eye(3) - along) + sine * cross
+    # Halves and wholes, as for a third of a circle about (1, 1, 1), must not be off by their rounding.
+    near = np.round(2.0 * matrix) / 2.0
+    matrix = np.where(np.abs(matrix - near) <= 1e-15, near, matrix) + 0.0
+    name = f"turn by 1/{parts} round ({a[0]:g}, {a[1]:g}, {a[2]:g})"
+    return Symmetry(matrix.tolist(), point, name)
+
+
+def _numbers(field: str, value: object, wanted: str) -> Floats:
+    try:
+        found = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ProblemError(field, value, wanted) from None
+    if not np.isfinite(found).all():
+        raise ProblemError(field, value, wanted)
+    return found

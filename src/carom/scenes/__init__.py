@@ -15,6 +15,18 @@ from .drum import butterfly, energy_drum, splash
 from .friction import rolling_disc, sliding_block
 from .piles import box_stack, drop, gas
 from .pool import pool_break
+from .sliding import rolling_sphere, sliding_box, spinning_box, spinning_top_free
+from .solids import (
+    box_2x2x1,
+    box_on_edge,
+    eight_cubes,
+    flat_box,
+    matryoshka,
+    trefoil_drop,
+    two_tetrahedra,
+)
+from .spheres import cradle_3d, pool_break_3d, sphere_packing
+from .structures import box_tower_3d, card_house
 from .waves import granular_wave_2d
 
 
@@ -46,6 +58,11 @@ class Entry:
             if name not in known:
                 raise ProblemError.unknown(f"parameter of scene {self.make.__name__!r}", name, known)
         return self.make(**parameters)
+
+
+def _cards(p: Mapping[str, Any]) -> int:
+    pairs = range(p["width"], p["width"] - p["storeys"], -1)
+    return sum(3 * k - 1 for k in pairs) + 2 * bool(p["balls"])
 
 
 SCENES: dict[str, Entry] = {
@@ -80,6 +97,26 @@ SCENES: dict[str, Entry] = {
     ),
     "sliding_block": Entry(sliding_block, "a block slides on a plane until friction stops it", lambda p: 1),
     "rolling_disc": Entry(rolling_disc, "a disc slides on a plane until it rolls", lambda p: 1),
+    "flat_box": Entry(flat_box, "a box falls flat on its four corners", lambda p: 1),
+    "box_on_edge": Entry(box_on_edge, "a cube lands with half of its face on a block", lambda p: 2),
+    "box_2x2x1": Entry(box_2x2x1, "a box lands flat while it moves sideways", lambda p: 1),
+    "two_tetrahedra": Entry(two_tetrahedra, "a spinning tetrahedron strikes another one", lambda p: 2),
+    "matryoshka": Entry(matryoshka, "shells in shells fall on a table", lambda p: p["shells"]),
+    "eight_cubes": Entry(eight_cubes, "eight cubes in a room, symmetric in all directions", lambda p: 8),
+    "trefoil_drop": Entry(trefoil_drop, "a trefoil knot bounces on a plane", lambda p: 1, {"detail": 16}),
+    "cradle_3d": Entry(cradle_3d, "Newton's cradle of spheres", lambda p: p["balls"]),
+    "pool_break_3d": Entry(
+        pool_break_3d, "a cue ball breaks a rack on a table", lambda p: p["rows"] * (p["rows"] + 1) // 2 + 1
+    ),
+    "sphere_packing": Entry(
+        sphere_packing, "spheres fall into a box and rest", lambda p: p["count"], {"count": 60, "side": 5.0}
+    ),
+    "box_tower_3d": Entry(box_tower_3d, "a tower of cubes that must stand", lambda p: p["boxes"], {"boxes": 4}),
+    "card_house": Entry(card_house, "a house of 24 cards, hit by two balls", _cards, {"storeys": 2, "width": 2}),
+    "rolling_sphere": Entry(rolling_sphere, "a sphere slides on a plane until it rolls", lambda p: 1),
+    "sliding_box": Entry(sliding_box, "a box slides on a plane until friction stops it", lambda p: 1),
+    "spinning_box": Entry(spinning_box, "a box turns on a plane until friction stops it", lambda p: 1),
+    "spinning_top_free": Entry(spinning_top_free, "a flat box flips over, again and again", lambda p: 1),
 }
 
 
@@ -94,19 +131,35 @@ __all__ = [
     "SCENES",
     "Entry",
     "bernoulli",
+    "box_2x2x1",
+    "box_on_edge",
     "box_stack",
+    "box_tower_3d",
     "butterfly",
+    "card_house",
+    "cradle_3d",
     "drop",
+    "eight_cubes",
     "energy_drum",
+    "flat_box",
     "gas",
     "granular_wave_2d",
     "make_scene",
+    "matryoshka",
     "maxwells_demon",
     "newtons_cradle",
     "newtons_cradle_disturbed",
     "pool_break",
+    "pool_break_3d",
     "rolling_disc",
+    "rolling_sphere",
     "sliding_block",
+    "sliding_box",
+    "sphere_packing",
+    "spinning_box",
+    "spinning_top_free",
     "splash",
     "three_ball_chain",
+    "trefoil_drop",
+    "two_tetrahedra",
 ]

@@ -41,3 +41,12 @@ def _real(name: str, value: Any, expected: str, good: Callable[[float], bool]) -
     if isinstance(value, bool) or not np.isfinite(number) or not good(number):
         raise ProblemError(name, value, expected)
     return number
+
+
+def sizes(name: str, value: Any) -> tuple[float, float, float]:
+    """Three numbers above 0."""
+    try:
+        x, y, z = value
+    except (TypeError, ValueError):
+        raise ProblemError(name, value, "three numbers above 0") from None
+    return positive(name, x), positive(name, y), positive(name, z)

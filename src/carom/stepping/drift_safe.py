@@ -28,7 +28,7 @@ from ..solvers.islands import island_labels
 from ..solvers.rows import Floats
 from ..world import State, World
 from .collision import Collision
-from .flight import accelerations, fly, landed, prescribed
+from .flight import accelerations, fly, landed, prescribed, turn_freely, turned_by
 from .push_out import push_out
 from .resting import Resting
 from .stepper import Stepper, pushed
@@ -66,7 +66,7 @@ class DriftSafe(Stepper):
     def _resting_speed(self, state: State) -> Floats:
         """What each body gains in two steps of free fall."""
         pull = accelerations(self.world, state)
-        size = np.hypot(*self.world.gravity) if pull is None else np.hypot(pull[:, 0], pull[:, 1])
+        size = np.linalg.norm(self.world.gravity if pull is None else pull[:, : self.world.dimension], axis=-1)
         speed = np.maximum(2.0 * self.h * size, self.noise(state))
         return np.broadcast_to(speed, (self.world.count,))
 
@@ -107,9 +107,9 @@ class DriftSafe(Stepper):
             found = found.take(~waiting)
             impact = self.assemble(start, found)
         # Speed of approach that closes no gap: from the true gap at the predicted place, so that turning counts.
-        mean = impact.contacts.speeds(impact.whitened(0.5 * (start.velocity + end.velocity)))
-        slack = np.maximum(found.predicted / self.h - mean, 0.0)
         falling = self._falling(start, end)
+        mean = impact.contacts.speeds(impact.whitened(0.5 * (start.velocity + falling)))
+        slack = np.maximum(found.predicted / self.h - mean, 0.0)
         impact = impact.moving(falling)
         impulses = self._timed("rest", self.resting_solve, impact.contacts, found, slack)
         if impulses is not None:
@@ -123,13 +123,26 @@ class DriftSafe(Stepper):
 
     def _moved(self, start: State, end: State, velocity: Floats, held: Mask, steady: Mask) -> State:
         """Held bodies move at their new velocity, or at the mean of old and new; the others fly."""
-        velocity = np.where(held[:, None], velocity, end.velocity)
         mean = np.where(steady[:, None], 0.5 * (start.velocity + velocity), velocity)
-        position = np.where(held[:, None], start.position + self.h * mean[:, :2], end.position)
-        angle = end.angle
-        if velocity.shape[1] == 3:
-            angle = np.where(held, start.angle + self.h * mean[:, 2], end.angle)
-        return replace(end, position=position, angle=angle, velocity=velocity)
+        flown = start.position + self.h * mean[:, : self.world.dimension]
+        turned, velocity = self._turned(start, mean, velocity)
+        mine = held[:, None]
+        return replace(
+            end,
+            position=np.where(mine, flown, end.position),
+            orientation=np.where(held if end.orientation.ndim == 1 else mine, turned, end.orientation),
+            velocity=np.where(mine, velocity, end.velocity),
+        )
+
+    def _turned(self, start: State, mean: Floats, velocity: Floats) -> tuple[Floats, Floats]:
+        """Orientations after turning at the mean spin; velocities whose spins follow the turning axes of the bodies."""
+        world = self.world
+        if world.dimension == 2 or not world.turns:
+            return turned_by(world, start.orientation, mean, self.h), velocity
+        turned, spin = turn_freely(world, start, self.h, np.ascontiguousarray(mean[:, 3:]))
+        if mean is not velocity:
+            spin = turn_freely(world, start, self.h, np.ascontiguousarray(velocity[:, 3:]))[1]
+        return turned, np.column_stack([velocity[:, :3], spin])
 
     def _steady(self, start: State, velocity: Floats, impact: Assembly, impulses: Impulses, slow: Floats) -> Mask:
         """Bodies whose whole island slides or rolls on closed contacts: the mean velocity is then of second order.
@@ -141,7 +154,8 @@ class DriftSafe(Stepper):
         u0 = contacts.speeds(x0)
         work = impulses.normal * (u0 + contacts.speeds(x1))
         if impulses.tangent is not None:
-            work += impulses.tangent[:, 0] * (contacts.tangent_speeds(x0) + contacts.tangent_speeds(x1))[:, 0]
+            slips = contacts.tangent_speeds(x0) + contacts.tangent_speeds(x1)
+            work += (impulses.tangent * slips).sum(axis=1)
         loose = (impulses.normal > 0.0) & ((np.abs(u0) > STEADY * slow) | (work > STEADY * slow * impulses.normal))
         rows = contacts.rows
         label = island_labels(rows)
@@ -155,7 +169,12 @@ class DriftSafe(Stepper):
     def _falling(self, start: State, end: State) -> Floats:
         """Velocities at the end of the step if nothing held: those of free flight, with the pull of its start."""
         pull = accelerations(self.world, start)
-        return end.velocity if pull is None else start.velocity + self.h * pull
+        if pull is not None:
+            return start.velocity + self.h * pull
+        if self.world.dimension == 2 or not self.world.turns:
+            return end.velocity
+        # In space the free turn comes after the impulses: these act on the spin that the step starts with.
+        return np.column_stack([end.velocity[:, :3], start.velocity[:, 3:]])
 
     def _held(self, found: ContactSet, impulses: Impulses) -> Mask:
         held = np.zeros(self.world.count, np.bool_)

@@ -17,6 +17,7 @@ from ..solvers.coulomb import normal_sweeps
 from ..solvers.islands import island_labels
 from ..solvers.rows import Floats, Ints, pushed
 from ..world import State, World
+from .flight import turned_by
 
 SLOP = 1e-5  # overlap up to this part of the smallest body is left alone
 RATE = 0.8  # part of an overlap that is moved out in a step
@@ -41,8 +42,12 @@ def push_out(before: State, end: State, found: ContactSet, impact: Assembly) -> 
         normal_sweeps(contacts.rows, still, target, lam, 1e-3, SWEEPS)
     move = impact.unwhitened(pushed(contacts.rows, lam, still), np.zeros_like(end.velocity))
     move, velocity = _paid(world, before, end, move, _islands(impact))
-    angle = end.angle + move[:, 2] if move.shape[1] == 3 else end.angle
-    return replace(end, position=end.position + move[:, :2], angle=angle, velocity=velocity)
+    return replace(
+        end,
+        position=end.position + move[:, : world.dimension],
+        orientation=turned_by(world, end.orientation, move, 1.0),
+        velocity=velocity,
+    )
 
 
 def _paid(world: World, before: State, end: State, move: Floats, island: Ints) -> tuple[Floats, Floats]:
@@ -53,7 +58,7 @@ def _paid(world: World, before: State, end: State, move: Floats, island: Ints) -
     if not world.gravity.any():
         return move, end.velocity
     mine = island >= 0
-    lift = -world.mass * (move[:, :2] @ world.gravity)
+    lift = -world.mass * (move[:, : world.dimension] @ world.gravity)
     fallen = world.mass * ((end.position - before.position) @ world.gravity)
     kinetic = _kinetic(world, end.velocity)
     lost = _kinetic(world, before.velocity) + fallen - kinetic
@@ -73,9 +78,10 @@ def _paid(world: World, before: State, end: State, move: Floats, island: Ints) -
 
 def _kinetic(world: World, v: Floats) -> Floats:
     """Kinetic energy of each body."""
-    out = 0.5 * world.mass * (v[:, 0] ** 2 + v[:, 1] ** 2)
-    if v.shape[1] == 3:
-        out += 0.5 * world.inertia * v[:, 2] ** 2
+    dim = world.dimension
+    out = 0.5 * world.mass * (v[:, :dim] ** 2).sum(axis=1)
+    if world.turns:
+        out += 0.5 * (world.inertia.reshape(len(v), -1) * v[:, dim:] ** 2).sum(axis=1)
     return np.asarray(out)
 
 

@@ -14,6 +14,7 @@ from ..contact.find import find_contacts
 from ..contact.walls import walls_at
 from ..impact.assemble import Assembly, assemble
 from ..impact.contacts import Impulses
+from ..impact.space_rows import along_tangents
 from ..solvers.rows import Floats
 from ..world import State, World
 from .collision import NOISE, Collision
@@ -74,7 +75,7 @@ class Stepper:
 
     def noise(self, state: State) -> float:
         """Approach speeds that are rounding."""
-        return NOISE * float(np.abs(state.velocity[:, :2]).max(initial=0.0))
+        return NOISE * float(np.abs(state.velocity[:, : self.world.dimension]).max(initial=0.0))
 
     # -- the report ------------------------------------------------------------------------------------------------
 
@@ -95,8 +96,7 @@ class Stepper:
         return out
 
     def report(self, state: State) -> None:
-        w = self.world
-        sums = totals(w.mass, w.inertia, w.free, w.gravity, state.position, state.velocity)
+        sums = totals(self.world, state)
         self.row = (
             state.step,
             state.time,
@@ -114,15 +114,16 @@ class Stepper:
 
     def impulses(self) -> ContactImpulses:
         """All impulses of the last step, those of zero left out."""
-        parts = []
+        dim, parts = self.world.dimension, []
         for found, result in self.pushes:
-            tangent = np.zeros(found.count) if result.tangent is None else result.tangent[:, 0]
-            kept = (result.normal != 0.0) | (tangent != 0.0)
-            geometry = (found.first[kept], found.second[kept], found.point[kept], found.normal[kept])
-            parts.append((*geometry, result.normal[kept], tangent[kept]))
+            tangent = np.zeros((found.count, dim - 1)) if result.tangent is None else result.tangent
+            kept = (result.normal != 0.0) | tangent.any(axis=1)
+            normal, tangent = found.normal[kept], np.ascontiguousarray(tangent[kept])
+            rubbed = tangent[:, 0] if dim == 2 else along_tangents(normal, tangent)
+            parts.append((found.first[kept], found.second[kept], found.point[kept], normal, result.normal[kept], rubbed))
         if not parts:
-            none = np.empty(0, np.int64)
-            parts = [(none, none, np.empty((0, 2)), np.empty((0, 2)), np.empty(0), np.empty(0))]
+            none, vectors = np.empty(0, np.int64), np.empty((0, dim))
+            parts = [(none, none, vectors, vectors, np.empty(0), np.empty(0) if dim == 2 else vectors)]
         return ContactImpulses(*(np.concatenate(columns) for columns in zip(*parts)))
 
 

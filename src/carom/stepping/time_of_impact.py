@@ -99,7 +99,7 @@ class TimeOfImpact(Stepper):
         self.walls = walls_at(self.world, start.time, self.h)[0]
         self.span = span_of(self.world, start.time, self.h, self.hop, self.touch, self.near)
         place_walls(self.things, self.paths, self.walls)
-        self.paths.place[:n, :2], self.paths.place[:n, 2] = start.position, start.angle
+        self.paths.place[:n, :2], self.paths.place[:n, 2] = start.position, start.orientation
         self.paths.velocity[:n, :d] = start.velocity
         self.paths.since[:n] = 0.0
         self.met[:], self.held[:] = False, False
@@ -147,7 +147,7 @@ class TimeOfImpact(Stepper):
         return replace(
             state,
             position=np.where(free[:, None], state.position, end.position),
-            angle=np.where(free, state.angle, end.angle),
+            orientation=np.where(free, state.orientation, end.orientation),
             velocity=np.where(free[:, None], state.velocity, end.velocity),
         )
 
@@ -278,7 +278,7 @@ class TimeOfImpact(Stepper):
         s = self.h - time
         move = s * (self.paths.velocity[:n] + 0.5 * s * self.paths.pull[:n])
         after = State(
-            start.time + self.h, start.step, state.position + move[:, :2], state.angle + move[:, 2], state.velocity
+            start.time + self.h, start.step, state.position + move[:, :2], state.orientation + move[:, 2], state.velocity
         )
         found = self._timed("detect", find_contacts, self.world, state, after, self.touch)
         if not found.count:

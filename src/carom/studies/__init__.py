@@ -19,6 +19,7 @@ STUDIES: dict[str, str] = {
     "splash": "a touching grid falls into a drum: scattered under gr, whole under lcp (Smith 2012, fig. 6)",
     "energy_drum": "81 balls in a drum for 1,000 s: which laws keep the energy (Smith 2012, section 9)",
     "maxwells_demon": "288 shaken balls gather on one side of a wall, ten seeds (Smith 2012, fig. 11)",
+    "tumbling": "a T-handle tumbles freely: its flips, and what two integrators keep in a million steps",
 }
 
 

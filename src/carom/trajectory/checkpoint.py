@@ -38,9 +38,15 @@ RECORD = np.dtype(
 def state_hash(state: State) -> str:
     """SHA-256 over step, positions, angles and velocities, bit for bit. Equal runs have equal hashes."""
     digest = hashlib.sha256(int(state.step).to_bytes(8, "little", signed=True))
-    for array in (state.position, state.angle, state.velocity):
+    for array in (state.position, state.orientation, state.velocity):
         digest.update(np.ascontiguousarray(array, dtype="<f8").data)
     return digest.hexdigest()
+
+
+def _arrays(state: State) -> dict[str, NDArray[Any]]:
+    """The arrays of a state by the names that they have in files."""
+    turn = "angle" if state.orientation.ndim == 1 else "orientation"
+    return {"position": state.position, turn: state.orientation, "velocity": state.velocity}
 
 
 class Checkpoints:
@@ -58,8 +64,8 @@ class Checkpoints:
         group.create_dataset("record", data=np.zeros(2, RECORD))
         for slot in ("0", "1"):
             target = group.create_group(slot)
-            for name in ("position", "angle", "velocity"):
-                _contiguous(target, name, getattr(state, name).shape, np.float64)
+            for name, array in _arrays(state).items():
+                _contiguous(target, name, array.shape, np.float64)
             _contiguous(target, "memory", (ALIGNMENT,), np.uint8)
 
     def save(self, state: State, memory: Mapping[str, NDArray[Any]], frames: int, steps: int, digest: str) -> None:
@@ -67,8 +73,8 @@ class Checkpoints:
         records = self.group["record"][()]
         slot = 1 - self._current
         target = self.group[str(slot)]
-        for name in ("position", "angle", "velocity"):
-            target[name].write_direct(np.ascontiguousarray(getattr(state, name), dtype=np.float64))
+        for name, array in _arrays(state).items():
+            target[name].write_direct(np.ascontiguousarray(array, dtype=np.float64))
         packed = pack_memory(memory)
         self._room(target, len(packed))[: len(packed)] = packed
         records[slot] = (
@@ -107,7 +113,8 @@ def load(group: h5py.Group) -> tuple[State, Memory, Any]:
     records = group["record"][()]
     slot = int(np.argmax(records["serial"]))
     record, source = records[slot], group[str(slot)]
-    arrays = [source[name][()] for name in ("position", "angle", "velocity")]
+    turn = "angle" if "angle" in source else "orientation"
+    arrays = [source[name][()] for name in ("position", turn, "velocity")]
     state = State(float(record["time"]), int(record["step"]), *arrays)
     packed = source["memory"][: int(record["memory"])]
     if state_hash(state).encode() != record["state_hash"] or zlib.crc32(packed.data) != record["memory_crc"]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..scene.model import Scene
 from ..scene.store import pack, unpack
 from ..settings import Settings
-from ..stepping.report import STEP
+from ..stepping.report import step_table
 from ..world import State, World
 from .checkpoint import Checkpoints
 from .series import Series, store_array
@@ -20,7 +20,8 @@ from .series import Series, store_array
 FORMAT = "carom trajectory"
 VERSION = 1
 HASH = "S64"
-IMPULSES = {"first": (), "second": (), "point": (2,), "normal": (2,), "normal_impulse": (), "tangent_impulse": ()}
+ORIENTATION = {2: "angle", 3: "orientation"}  # the dataset of orientations, by the number of axes
+IMPULSES = ("first", "second", "point", "normal", "normal_impulse", "tangent_impulse")
 
 
 def write_header(file: h5py.File, scene: Scene, world: World, state: State, settings: Settings) -> None:
@@ -38,9 +39,9 @@ def write_header(file: h5py.File, scene: Scene, world: World, state: State, sett
     _write_json(file, "settings", settings.as_dict())
     _write_world(file.create_group("world"), world)
     _create_frames(file.create_group("frames"), world, state, settings)
-    Series.create(file, "steps", (), STEP, settings.steps + 1)
+    Series.create(file, "steps", (), step_table(world.dimension), settings.steps + 1)
     if settings.impulses:
-        _create_impulses(file.create_group("impulses"), settings)
+        _create_impulses(file.create_group("impulses"), world, settings)
     Checkpoints.create(file.create_group("checkpoint"), state)
 
 
@@ -80,7 +81,7 @@ def _write_world(group: h5py.Group, world: World) -> None:
     group.attrs["gravity"] = world.gravity
     group.attrs["material_names"] = list(world.material_names) or [""]
     if world.periodic is not None:
-        for axis in ("x", "y"):
+        for axis in "xyz":
             side = getattr(world.periodic, axis)
             if side is not None:
                 group.attrs[f"periodic_{axis}"] = np.asarray(side, np.float64)
@@ -88,20 +89,22 @@ def _write_world(group: h5py.Group, world: World) -> None:
 
 
 def _create_frames(group: h5py.Group, world: World, state: State, settings: Settings) -> None:
-    n, d = state.velocity.shape
+    dim = world.dimension
     count = expected_frames(settings)
     Series.create(group, "step", (), np.int64, count)
     Series.create(group, "time", (), np.float64, count)
-    Series.create(group, "position", (n, 2), np.float64, count)
-    Series.create(group, "angle", (n,), np.float64, count)
-    Series.create(group, "velocity", (n, d), np.float64, count)
+    Series.create(group, "position", state.position.shape, np.float64, count)
+    Series.create(group, ORIENTATION[dim], state.orientation.shape, np.float64, count)
+    Series.create(group, "velocity", state.velocity.shape, np.float64, count)
     if moving(world):
-        Series.create(group, "wall_pose", (len(world.wall_motions), 3), np.float64, count)
+        Series.create(group, "wall_pose", (len(world.wall_motions), 3 * dim - 3), np.float64, count)
 
 
-def _create_impulses(group: h5py.Group, settings: Settings) -> None:
+def _create_impulses(group: h5py.Group, world: World, settings: Settings) -> None:
     Series.create(group, "ptr", (), np.int64, expected_frames(settings))
-    for name, row in IMPULSES.items():
+    vectors = ("point", "normal") if world.dimension == 2 else ("point", "normal", "tangent_impulse")
+    for name in IMPULSES:
+        row = (world.dimension,) if name in vectors else ()
         Series.create(group, name, row, np.int64 if name in ("first", "second") else np.float64)
 
 
@@ -111,8 +114,8 @@ def moving(world: World) -> bool:
 
 
 def wall_poses(world: World, time: float) -> NDArray[np.float64]:
-    """(w, 3) displacement and turn of each boundary, from where it was at time 0."""
-    return np.array([motion.pose(time) for motion in world.wall_motions], dtype=np.float64)
+    """(w, 3) displacement and turn of each boundary, from where it was at time 0; in space (w, 6)."""
+    return np.array([motion.pose(time, world.dimension) for motion in world.wall_motions], dtype=np.float64)
 
 
 def _write_json(group: h5py.Group, name: str, data: Any) -> None:

@@ -18,7 +18,7 @@ from ..stepping.report import ContactImpulses
 from ..world import State, World
 from . import checkpoint
 from .file_locks import in_use
-from .layout import IMPULSES, read_scene, read_settings
+from .layout import IMPULSES, ORIENTATION, read_scene, read_settings
 from .lazy import LazyArray
 from .opening import check_format, open_to_read, reading
 
@@ -113,40 +113,53 @@ class Trajectory:
         return int(self._file["frames/position"].shape[1])
 
     @property
+    def dimension(self) -> int:
+        """Number of axes: 2 or 3."""
+        return int(self._file["frames/position"].shape[2])
+
+    @property
     def positions(self) -> LazyArray:
-        """(k, n, 2)"""
+        """(k, n, D)"""
         return self._lazy("frames/position")
 
     @property
     def angles(self) -> LazyArray:
-        """(k, n), radians; not wrapped round."""
+        """(k, n), radians; not wrapped round. Bodies of space have `orientations` instead."""
+        if self.dimension == 3:
+            raise AttributeError("bodies of space have no angles: see orientations")
         return self._lazy("frames/angle")
 
     @property
+    def orientations(self) -> LazyArray:
+        """(k, n, 4), unit quaternions (w, x, y, z) from the body's principal axes to the world; in the plane angles."""
+        return self._lazy(f"frames/{ORIENTATION[self.dimension]}")
+
+    @property
     def velocities(self) -> LazyArray:
-        """(k, n, 2)"""
-        return self._lazy("frames/velocity", slice(0, 2))
+        """(k, n, D)"""
+        return self._lazy("frames/velocity", slice(0, self.dimension))
 
     @property
     def spins(self) -> LazyArray | Floats:
-        """(k, n), radians / time; zeros if nothing in the scene can turn."""
-        if self._file["frames/velocity"].shape[2] == 2:
-            return np.broadcast_to(0.0, (len(self), self.count))
-        return self._lazy("frames/velocity", 2)
+        """(k, n), radians / time; zeros if nothing in the scene can turn. In space (k, n, 3), about the body's axes."""
+        dim = self.dimension
+        if self._file["frames/velocity"].shape[2] == dim:
+            return np.broadcast_to(0.0, (len(self), self.count) if dim == 2 else (len(self), self.count, 3))
+        return self._lazy("frames/velocity", 2 if dim == 2 else slice(3, 6))
 
     @property
     def wall_poses(self) -> LazyArray | Floats:
-        """(k, w, 3): displacement and turn of each boundary since time 0, about its `wall_centre`."""
+        """(k, w, 3): displacement and turn of each boundary since time 0, about its `wall_centre`; in space (k, w, 6)."""
         if "wall_pose" in self._file["frames"]:
             return self._lazy("frames/wall_pose")
-        return np.broadcast_to(0.0, (len(self), len(self.geometry["wall_kind"]), 3))
+        return np.broadcast_to(0.0, (len(self), len(self.geometry["wall_kind"]), 3 * self.dimension - 3))
 
     def frame(self, index: int) -> State:
         """The state of one frame; negative numbers count from the end."""
         i = range(len(self))[index]
         with self._reading():
             group = self._file["frames"]
-            arrays = (group["position"][i], group["angle"][i], group["velocity"][i])
+            arrays = (group["position"][i], group[ORIENTATION[self.dimension]][i], group["velocity"][i])
         return State(float(self.time[i]), int(self.step[i]), *arrays)
 
     def frames(self) -> Iterator[State]:
@@ -185,13 +198,15 @@ class Trajectory:
 
     @cached_property
     def momentum(self) -> Floats:
-        """(k, 2)"""
-        return np.stack([self._at_frames("momentum_x"), self._at_frames("momentum_y")], axis=1)
+        """(k, D)"""
+        return np.stack([self._at_frames(f"momentum_{axis}") for axis in "xyz"[: self.dimension]], axis=1)
 
     @cached_property
     def angular_momentum(self) -> Floats:
-        """About the origin."""
-        return self._at_frames("angular_momentum")
+        """About the origin; in space (k, 3)."""
+        if self.dimension == 2:
+            return self._at_frames("angular_momentum")
+        return np.stack([self._at_frames(f"angular_momentum_{axis}") for axis in "xyz"], axis=1)
 
     @cached_property
     def steps(self) -> NDArray[Any]:

@@ -21,7 +21,7 @@ from .checkpoint import Checkpoints, Memory, load, state_hash
 from .file_locks import in_use, try_alone
 from .interrupts import uninterrupted
 from .journal import journal_of
-from .layout import HASH, IMPULSES, read_scene, read_settings, wall_poses, write_header
+from .layout import HASH, IMPULSES, ORIENTATION, read_scene, read_settings, wall_poses, write_header
 from .opening import check_bytes, open_to_write, problem, reading
 from .safe_file import SafeFile, recover
 from .series import Series
@@ -126,8 +126,9 @@ class Recorder:
 
     def frame(self, state: State, impulses: ContactImpulses | None = None) -> None:
         """Adds a frame. With impulses in the settings, `impulses` are those of the step that led here."""
-        for name in ("step", "time", "position", "angle", "velocity"):
+        for name in ("step", "time", "position", "velocity"):
             self._frames[name].append(getattr(state, name))
+        self._frames[ORIENTATION[state.position.shape[1]]].append(state.orientation)
         if "wall_pose" in self._frames:
             assert self._world is not None
             self._frames["wall_pose"].append(wall_poses(self._world, state.time))

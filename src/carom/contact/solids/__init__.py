@@ -1,0 +1,1 @@
+"""Narrow phase of space: contacts of solids with each other and with boundaries."""

@@ -1,0 +1,203 @@
+"""From all sample points in contact to a few: of each patch the corners of its outline, and the lowest points.
+
+A patch is a set of candidates connected through neighbours. Its outline says how far the contact reaches, which keeps
+a resting body from rocking; the lowest points say where it is deepest. Both follow the symmetry of the configuration:
+points are compared, never taken in turn, and ties all stay.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from ...solvers.rows import Floats, Ints
+
+_MOST = 48  # contacts of one side of a pair; the deepest stay, ties with the last of them too
+_STRAIGHT = 1e-6  # a corner that stands out by less of the patch's size is none
+
+
+class Candidates(NamedTuple):
+    """Sample points within the margin, and room to work. `count[0]` of the first eight columns are in use."""
+
+    count: Ints  # (1,)
+    index: Ints  # (k,) of the point
+    place: Floats  # (k, 3) of the point, in the world
+    normal: Floats  # (k, 3) unit, from the point's body to the other
+    gap: Floats  # (k,)
+    predicted: Floats  # (k,)
+    keep: Ints  # (k,) 1 for those chosen
+    higher: Ints  # (k,) 1 if a neighbour is lower
+    patch: Ints  # (k,) parent in the tree of the patch
+    level: Ints  # (k,) parent in the tree of a piece of equal height
+    following: Ints  # (k,) next member of the same piece
+    flat: Floats  # (k, 2) in the plane of the patch
+    row: Ints  # (points,) candidate of a point, or -1
+
+
+@njit(cache=True, nogil=True)
+def candidate_room(points):
+    """Room for forms of up to so many points."""
+    return Candidates(
+        np.zeros(1, np.int64),
+        np.empty(points, np.int64),
+        np.empty((points, 3)),
+        np.empty((points, 3)),
+        np.empty(points),
+        np.empty(points),
+        np.empty(points, np.int64),
+        np.empty(points, np.int64),
+        np.empty(points, np.int64),
+        np.empty(points, np.int64),
+        np.empty(points, np.int64),
+        np.empty((points, 2)),
+        np.full(points, -1),
+    )
+
+
+@njit(cache=True, nogil=True)
+def _root(parent, i):
+    while parent[i] != i:
+        parent[i] = parent[parent[i]]
+        i = parent[i]
+    return i
+
+
+@njit(cache=True, nogil=True)
+def _join(parent, i, j):
+    i, j = _root(parent, i), _root(parent, j)
+    if i < j:
+        parent[j] = i
+    elif j < i:
+        parent[i] = j
+
+
+@njit(cache=True, nogil=True)
+def _connect(c, edge, begin, end, tie):
+    """Patches, pieces of equal height, and who has a lower neighbour."""
+    for i in range(c.count[0]):
+        c.row[c.index[i]] = i
+        c.patch[i], c.level[i], c.higher[i], c.keep[i] = i, i, 0, 0
+    for e in range(begin, end):
+        i, j = c.row[edge[e, 0]], c.row[edge[e, 1]]
+        if i < 0 or j < 0:
+            continue
+        _join(c.patch, i, j)
+        rise = c.predicted[i] - c.predicted[j]
+        if rise > tie:
+            c.higher[i] = 1
+        elif rise < -tie:
+            c.higher[j] = 1
+        else:
+            _join(c.level, i, j)
+    for i in range(c.count[0]):
+        c.row[c.index[i]] = -1
+    for i in range(c.count[0]):
+        if c.higher[i]:
+            c.higher[_root(c.level, i)] = 1
+
+
+@njit(cache=True, nogil=True)
+def _flatten(c, head):
+    """Members of a list, projected along their mean normal about their middle. Returns (size, the farthest member)."""
+    nx, ny, nz, mx, my, mz, count = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0
+    i = head
+    while i >= 0:
+        nx, ny, nz = nx + c.normal[i, 0], ny + c.normal[i, 1], nz + c.normal[i, 2]
+        mx, my, mz = mx + c.place[i, 0], my + c.place[i, 1], mz + c.place[i, 2]
+        count += 1
+        i = c.following[i]
+    mx, my, mz = mx / count, my / count, mz / count
+    length = np.sqrt(nx * nx + ny * ny + nz * nz)
+    if length < 1e-9 * count:
+        nx, ny, nz, length = 0.0, 0.0, 1.0, 1.0
+    nx, ny, nz = nx / length, ny / length, nz / length
+    # Two directions across, from the axis that the normal is least along.
+    if abs(nx) <= abs(ny) and abs(nx) <= abs(nz):
+        ux, uy, uz = 0.0, nz, -ny
+    elif abs(ny) <= abs(nz):
+        ux, uy, uz = -nz, 0.0, nx
+    else:
+        ux, uy, uz = ny, -nx, 0.0
+    length = np.sqrt(ux * ux + uy * uy + uz * uz)
+    ux, uy, uz = ux / length, uy / length, uz / length
+    vx, vy, vz = ny * uz - nz * uy, nz * ux - nx * uz, nx * uy - ny * ux
+    size, farthest = -1.0, head
+    i = head
+    while i >= 0:
+        px, py, pz = c.place[i, 0] - mx, c.place[i, 1] - my, c.place[i, 2] - mz
+        a, b = ux * px + uy * py + uz * pz, vx * px + vy * py + vz * pz
+        c.flat[i, 0], c.flat[i, 1] = a, b
+        if a * a + b * b > size:
+            size, farthest = a * a + b * b, i
+        i = c.following[i]
+    return np.sqrt(size), farthest
+
+
+@njit(cache=True, nogil=True)
+def _keep_outline(c, head):
+    """Marks the corners of the convex outline of a list, going round it from its farthest member."""
+    if c.following[head] < 0:
+        c.keep[head] = 1
+        return
+    size, start = _flatten(c, head)
+    if size == 0.0:
+        c.keep[head] = 1
+        return
+    now = start
+    while True:
+        c.keep[now] = 1
+        chosen, cx, cy, far = -1, 0.0, 0.0, 0.0
+        i = head
+        while i >= 0:
+            dx, dy = c.flat[i, 0] - c.flat[now, 0], c.flat[i, 1] - c.flat[now, 1]
+            length = np.sqrt(dx * dx + dy * dy)
+            if length > _STRAIGHT * size:
+                cross = (cx * dy - cy * dx) / far if chosen >= 0 else -np.inf
+                # Farther out than the best so far, or as far out and more distant.
+                if cross < -_STRAIGHT * size or (cross < _STRAIGHT * size and length > far):
+                    chosen, cx, cy, far = i, dx, dy, length
+            i = c.following[i]
+        if chosen < 0 or c.keep[chosen] == 2 or chosen == start:
+            break
+        if c.keep[chosen]:  # back on the way already gone: rounding closed the outline early
+            break
+        now = chosen
+
+
+@njit(cache=True, nogil=True)
+def _keep_outlines(c, parent, only_lowest):
+    """The outlines of all patches, or of all pieces of equal height without a lower neighbour."""
+    for i in range(c.count[0]):
+        c.following[i] = -1
+    for i in range(c.count[0] - 1, -1, -1):  # a root is the lowest of its numbers, so it heads its list in the end
+        root = _root(parent, i)
+        if root != i:
+            c.following[i], c.following[root] = c.following[root], i
+    for i in range(c.count[0]):
+        if parent[i] == i and not (only_lowest and c.higher[i]):
+            _keep_outline(c, i)
+
+
+@njit(cache=True, nogil=True)
+def reduce(c, edge, begin, end, tie, outline):
+    """Marks in `c.keep` the contacts that stay. `tie` is the height that counts as none."""
+    if c.count[0] == 0:
+        return
+    _connect(c, edge, begin, end, tie)
+    if outline:
+        _keep_outlines(c, c.patch, False)
+    first = c.keep[: c.count[0]].copy()
+    c.keep[: c.count[0]] = 0
+    _keep_outlines(c, c.level, True)
+    chosen = 0
+    for i in range(c.count[0]):
+        c.keep[i] |= first[i]
+        chosen += c.keep[i]
+    if chosen <= _MOST:
+        return
+    heights = np.sort(c.predicted[: c.count[0]][c.keep[: c.count[0]] == 1])
+    for i in range(c.count[0]):
+        if c.predicted[i] > heights[_MOST - 1] + tie:
+            c.keep[i] = 0

@@ -1,0 +1,138 @@
+"""Light: a lamp of some width and a bright sky, with the shadows that bodies throw.
+
+A lamp or a patch of sky is a direction with a depth buffer seen from there (a shadow map): what lies deeper than the
+map says is in the dark. Several directions close together make soft edges, many over the sky fill corners with shade.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ..solvers.rows import Floats
+from ..world import Solids
+from .camera import Rays
+from .raster import Parts, depths
+
+LAMP, SKY, BOUNCE = 0.55, 0.52, 0.24  # strengths; a level floor in the open gets about 1 from lamp and sky
+LAMPS, LAMP_WIDTH, LAMP_MAP = 7, 0.055, 640  # directions, radians from the middle, pixels of a map
+SKIES, SKY_MAP = 64, 160
+GOLDEN = np.pi * (3.0 - np.sqrt(5.0))
+
+
+class Maps(NamedTuple):
+    """Shadow maps of one size, each with the direction to its light."""
+
+    toward: Floats  # (k, 3) unit vectors to the light
+    right: Floats  # (k, 3) axes of the maps
+    up: Floats
+    depth: NDArray[np.float32]  # (k, size, size)
+    centre: Floats  # (3,) of the sphere that the maps cover
+    radius: float
+
+
+class Lights(NamedTuple):
+    lamp: Maps
+    sky: Maps
+    up: Floats
+    level: float  # what a level floor in the open gets
+
+
+def lights(parts: Parts, solids: Solids, right: Floats, forward: Floats, up: Floats) -> Lights:
+    """A lamp behind the left shoulder of who looks `forward`, and the sky."""
+    reach = solids.reach[parts.form]
+    low, high = (parts.place - reach[:, None]).min(axis=0), (parts.place + reach[:, None]).max(axis=0)
+    centre = 0.5 * (low + high)
+    radius = float((np.linalg.norm(parts.place - centre, axis=1) + reach).max())
+    level = forward - (forward @ up) * up
+    size = float(np.linalg.norm(level))
+    back = -level / size if size > 1e-6 else np.cross(up, right)
+    toward = up + 0.42 * back - 0.5 * right
+    toward /= np.linalg.norm(toward)
+    lamp = _maps(_spread(toward, LAMPS, LAMP_WIDTH), LAMP_MAP, centre, radius, parts, solids)
+    sky = _maps(_dome(up, SKIES), SKY_MAP, centre, radius, parts, solids)
+    return Lights(lamp, sky, up, LAMP * float(toward @ up) + SKY)
+
+
+def _spread(toward: Floats, count: int, width: float) -> Floats:
+    """Directions that fill a cone evenly."""
+    u, v = _axes(toward)
+    k = np.arange(count)
+    r, angle = width * np.sqrt((k + 0.5) / count), GOLDEN * k
+    out = toward + (r * np.cos(angle))[:, None] * u + (r * np.sin(angle))[:, None] * v
+    return out / np.linalg.norm(out, axis=1, keepdims=True)
+
+
+def _dome(up: Floats, count: int) -> Floats:
+    """Directions that fill the half space above evenly."""
+    u, v = _axes(up)
+    height = (np.arange(count) + 0.5) / count
+    r, angle = np.sqrt(1.0 - height**2), GOLDEN * np.arange(count)
+    return height[:, None] * up + (r * np.cos(angle))[:, None] * u + (r * np.sin(angle))[:, None] * v
+
+
+def _axes(normal: Floats) -> tuple[Floats, Floats]:
+    u = np.cross(normal, np.eye(3)[int(np.argmin(np.abs(normal)))])
+    u /= np.linalg.norm(u)
+    return u, np.cross(normal, u)
+
+
+def _maps(toward: Floats, size: int, centre: Floats, radius: float, parts: Parts, solids: Solids) -> Maps:
+    right, up = (np.array(v) for v in zip(*(_axes(d) for d in toward)))
+    depth = np.empty((len(toward), size, size), np.float32)
+    for k, d in enumerate(toward):
+        eye = centre + 2.0 * radius * d
+        depth[k] = depths(Rays(eye, right[k], up[k], -d, 0.5 * size / radius, size, size, True), parts, solids)
+    return Maps(toward, right, up, depth, centre, radius)
+
+
+@njit(cache=True, nogil=True)
+def lit(maps: Maps, k: int, x: float, y: float, z: float) -> float:
+    """How much of light k reaches a point, from 0 to 1: the four nearest pixels of its map are asked and blended."""
+    size = maps.depth.shape[1]
+    ax, ay, az = x - maps.centre[0], y - maps.centre[1], z - maps.centre[2]
+    scale = 0.5 * size / maps.radius
+    u, v, d = maps.right[k], maps.up[k], maps.toward[k]
+    column = (ax * u[0] + ay * u[1] + az * u[2]) * scale + 0.5 * size - 0.5
+    row = 0.5 * size - 0.5 - (ax * v[0] + ay * v[1] + az * v[2]) * scale
+    depth = 2.0 * maps.radius - (ax * d[0] + ay * d[1] + az * d[2])
+    i, j = int(np.floor(row)), int(np.floor(column))
+    if i < 0 or j < 0 or i >= size - 1 or j >= size - 1:
+        return 1.0
+    s, t = row - i, column - j
+    total, m = 0.0, maps.depth[k]
+    if depth <= m[i, j]:
+        total += (1.0 - s) * (1.0 - t)
+    if depth <= m[i, j + 1]:
+        total += (1.0 - s) * t
+    if depth <= m[i + 1, j]:
+        total += s * (1.0 - t)
+    if depth <= m[i + 1, j + 1]:
+        total += s * t
+    return total
+
+
+@njit(cache=True, nogil=True)
+def shine(lights: Lights, x: float, y: float, z: float, nx: float, ny: float, nz: float) -> float:
+    """Light on a surface at a point with unit normal n; 1 on a level floor in the open."""
+    total = 0.0
+    maps = lights.lamp
+    for part in range(2):
+        if part == 1:
+            maps = lights.sky
+        count = len(maps.toward)
+        # A surface would shade itself where a map is coarser than its slope: ask a little above it.
+        off = 2.0 * maps.radius / maps.depth.shape[1] * 1.6
+        px, py, pz = x + off * nx, y + off * ny, z + off * nz
+        amount = 0.0
+        for k in range(count):
+            d = maps.toward[k]
+            cosine = d[0] * nx + d[1] * ny + d[2] * nz
+            if cosine > 0.0:
+                amount += cosine * lit(maps, k, px, py, pz)
+        total += amount * ((LAMP if part == 0 else 2.0 * SKY) / count)
+    facing = lights.up[0] * nx + lights.up[1] * ny + lights.up[2] * nz
+    return (total + BOUNCE * 0.5 * (1.0 - facing)) / lights.level

@@ -1,0 +1,217 @@
+"""Single impacts of boxes, tetrahedra and shells in space, and two scenes whose symmetry must last."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from ..errors import ProblemError
+from ..scene.barriers import Container, Plane
+from ..scene.model import Bodies, Material, Scene
+from ..scene.motion import FIXED
+from ..scene.solids import Compound, Cuboid, Hull, Mesh, Part
+from ..scene.symmetry import Symmetry
+from ..solids.knots import trefoil
+from ..solvers.rows import Floats
+from . import checks
+
+
+def flat_box(
+    *, size: tuple[float, float, float] = (2.0, 1.5, 1.0), height: float = 1.0, restitution: float = 1.0
+) -> Scene:
+    """A box falls flat on a plane: four corners at once. By symmetry it must come back straight up, without spin."""
+    size, height = checks.sizes("size", size), checks.positive("height", height)
+    box = Bodies(Cuboid(size), np.array([[0.0, 0.0, 0.5 * size[2] + height]]), name="box")
+    return _elastic(
+        "flat_box",
+        [box],
+        restitution,
+        boundaries=[Plane()],
+        gravity=(0.0, 0.0, -10.0),
+        duration=5.0,
+        description="A box falls flat on a plane, on its four corners.",
+        symmetries=[_mirror(0), _mirror(1)],
+        parameters={"size": size, "height": height, "restitution": restitution},
+    )
+
+
+def box_on_edge(*, speed: float = 10.0, cover: float = 0.5) -> Scene:
+    """A unit cube lands flat on a fixed block that covers the part `cover` of its lower face (Tang 2014, s. 7.2).
+
+    The block is on the side of low x. All contact points lie there, so the cube must turn: with speed 10 and half of
+    the face covered, qce leaves at 50/7 upwards with a spin of 120/7 about y.
+    """
+    speed, cover = checks.positive("speed", speed), checks.between("cover", cover, 0.05, 0.95)
+    cube = Bodies(Cuboid((1.0, 1.0, 1.0)), np.array([[0.0, 0.0, 0.51]]), (0.0, 0.0, -speed), name="cube")
+    block = Bodies(Cuboid((1.0, 2.0, 0.5)), np.array([[cover - 1.0, 0.0, -0.25]]), motion=FIXED, name="block")
+    return _elastic(
+        "box_on_edge",
+        [cube, block],
+        1.0,
+        step=0.002,
+        duration=0.1,
+        description=f"A unit cube lands with {cover:g} of its face on a fixed block.",
+        symmetries=[_mirror(1)],
+        parameters={"speed": speed, "cover": cover},
+    )
+
+
+def box_2x2x1(*, restitution: float = 1.0) -> Scene:
+    """A 2 x 2 x 1 box with velocity (1, 1, -10) lands flat on the ground, without gravity (Tang 2014, s. 7.3).
+
+    Without friction its upward velocity must be reversed, and nothing else must change.
+    """
+    box = Bodies(Cuboid((2.0, 2.0, 1.0)), np.array([[0.0, 0.0, 0.6]]), (1.0, 1.0, -10.0), name="box")
+    return _elastic(
+        "box_2x2x1",
+        [box],
+        restitution,
+        boundaries=[Plane()],
+        step=1.0 / 600.0,
+        duration=0.1,
+        description="A 2 x 2 x 1 box lands flat while it moves sideways.",
+        parameters={"restitution": restitution},
+    )
+
+
+def two_tetrahedra(*, speed: float = 100.0, size: float = 1.0) -> Scene:
+    """A tetrahedron strikes the face of another one with a corner, with spin (5, 10, 3) (Tang 2014, s. 7.1).
+
+    size: edge length of both. One contact, elastic and without friction: energy must be kept to the last digits.
+    """
+    speed, size = checks.positive("speed", speed), checks.positive("size", size)
+    corners = size * np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]]) / np.sqrt(8.0)
+    # The face opposite to the last corner lies up, the corner of the other points down, a little off its middle.
+    up = _turn_to(-corners[3], np.array([0.0, 0.0, 1.0]))
+    depth = float(np.linalg.norm(corners[0]))
+    a = Bodies(
+        Hull(corners @ up),
+        np.array([[0.1 * size, 0.07 * size, (depth / 3.0) + depth + 0.1 * size]]),
+        (0.0, 0.0, -speed),
+        spin=(5.0, 10.0, 3.0),
+        name="a",
+    )
+    b = Bodies(Hull(corners @ up), np.zeros((1, 3)), name="b")
+    return _elastic(
+        "two_tetrahedra",
+        [a, b],
+        1.0,
+        step=1e-4 * size / speed * 100.0,
+        duration=0.01 * size / speed * 100.0,
+        description="A spinning tetrahedron strikes the face of another one with a corner.",
+        parameters={"speed": speed, "size": size},
+    )
+
+
+def matryoshka(*, shells: int = 4, restitution: float = 0.8, height: float = 1.0) -> Scene:
+    """Shells in shells, each standing on the floor of the next larger one, fall on a table (Smith 2012, fig. 2).
+
+    Under lcp they bounce as one body. With break-away the inner ones leave their shells.
+    """
+    shells, height = checks.whole("shells", shells, 1), checks.positive("height", height)
+    wall, bodies, floor = 0.08, [], height
+    for k in range(shells):
+        side = 2.0 * 0.72**k
+        bodies.append(Bodies(_hollow(side, wall), np.array([[0.0, 0.0, floor + 0.5 * side]]), mass=side**2, name=f"{k}"))
+        floor += wall
+    return _elastic(
+        "matryoshka",
+        bodies,
+        restitution,
+        boundaries=[Plane()],
+        gravity=(0.0, 0.0, -10.0),
+        step=0.005,
+        duration=1.0,
+        description=f"{shells} shells, one in the other, fall on a table.",
+        symmetries=[_mirror(0), _mirror(1)],
+        parameters={"shells": shells, "restitution": restitution, "height": height},
+    )
+
+
+def eight_cubes(*, room: float = 10.0, speed: float = 1.0, spin: float = 0.5) -> Scene:
+    """Eight unit cubes, touching, fly apart in a cubic room without gravity, each the mirror image of its neighbours.
+
+    Their velocities are `speed (1, 0.8, 0.6)` and spins `spin (0.3, -0.7, 1)` in the first octant, mirrored in the
+    others (Smith 2012, fig. 8).
+    """
+    room, speed = checks.at_least("room", room, 4.0), checks.positive("speed", speed)
+    spin = checks.finite("spin", spin)
+    octants = np.array(list(itertools.product((1.0, -1.0), repeat=3)))
+    axial = octants * octants.prod(axis=1)[:, None]  # spins are axial vectors: a mirror turns them the other way
+    cubes = Bodies(
+        Cuboid((1.0, 1.0, 1.0)),
+        0.5 * octants,
+        speed * np.array([1.0, 0.8, 0.6]) * octants,
+        spin=spin * np.array([0.3, -0.7, 1.0]) * axial,
+        mass=1.0,
+        name="cubes",
+    )
+    half = 0.5 * room
+    return _elastic(
+        "eight_cubes",
+        [cubes],
+        1.0,
+        boundaries=[Container((-half, -half, -half), (half, half, half))],
+        duration=100.0,
+        description="Eight cubes fly apart in a room, symmetric in all three directions.",
+        symmetries=[_mirror(axis) for axis in range(3)],
+        parameters={"room": room, "speed": speed, "spin": spin},
+    )
+
+
+def trefoil_drop(*, height: float = 3.0, tube: float = 0.4, detail: int = 48) -> Scene:
+    """A trefoil knot, whole turns of 1/3 its symmetry, falls flat on a plane (Smith 2012, fig. 8).
+
+    tube: radius of the rope; the knot is about 6 wide. detail: points along each third of the rope.
+    """
+    height, tube = checks.positive("height", height), checks.between("tube", tube, 0.05, 0.45)
+    detail = checks.whole("detail", detail, 8)
+    vertices, faces = trefoil(3.0, tube, 12, 3 * detail)
+    low = float(vertices[:, 2].min())
+    knot = Bodies(Mesh(vertices=vertices, faces=faces), np.array([[0.0, 0.0, height - low]]), name="knot")
+    cos, sin = -0.5, float(np.sqrt(0.75))
+    turn = Symmetry(((cos, -sin, 0.0), (sin, cos, 0.0), (0.0, 0.0, 1.0)), (0.0, 0.0, 0.0), "turn by 1/3")
+    return _elastic(
+        "trefoil_drop",
+        [knot],
+        1.0,
+        boundaries=[Plane()],
+        gravity=(0.0, 0.0, -10.0),
+        duration=100.0,
+        description="A trefoil knot falls flat on a plane.",
+        symmetries=[turn],
+        parameters={"height": height, "tube": tube, "detail": detail},
+    )
+
+
+def _elastic(name: str, bodies: list[Bodies], restitution: float, **fields: object) -> Scene:
+    material = Material(checks.between("restitution", restitution, 0.0, 1.0))
+    given = {"step": 0.01, "stepper": "synchronous", "materials": {"default": material}, **fields}
+    return Scene(name=name, bodies=bodies, **given)  # type: ignore[arg-type]
+
+
+def _mirror(axis: int) -> Symmetry:
+    matrix = np.diag([-1.0 if k == axis else 1.0 for k in range(3)])
+    return Symmetry(matrix.tolist(), (0.0, 0.0, 0.0), f"mirror {'xyz'[axis]}")
+
+
+def _hollow(side: float, wall: float) -> Compound:
+    """A closed cubic box of six plates."""
+    if not 2.5 * wall < side:
+        raise ProblemError("shells", side, f"fewer: the innermost would be narrower than its walls ({wall:g})")
+    inner, at = side - 2.0 * wall, 0.5 * (side - wall)
+    parts = []
+    for sign in (-1.0, 1.0):
+        parts.append(Part(Cuboid((side, side, wall)), (0.0, 0.0, sign * at)))
+        parts.append(Part(Cuboid((wall, side, inner)), (sign * at, 0.0, 0.0)))
+        parts.append(Part(Cuboid((inner, wall, inner)), (0.0, sign * at, 0.0)))
+    return Compound(parts)
+
+
+def _turn_to(start: Floats, end: Floats) -> Floats:
+    """A rotation matrix Q with `start @ Q` along `end`."""
+    a, b = start / np.linalg.norm(start), end / np.linalg.norm(end)
+    v, c = np.cross(a, b), float(a @ b)
+    cross = np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
+    return (np.eye(3) + cross + cross @ cross / (1.0 + c)).T

@@ -1,0 +1,76 @@
+"""Coulomb's law in space: small islands by Newton steps, large ones by sweeps.
+
+    0 <= lam perp u_n >= 0,   |beta| <= mu lam,   beta against the slip u_t where |beta| = mu lam
+
+with lam (m,), beta (m, 2). Bodies that keep resting keep their impulses, so a pile at rest costs one residual a step.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from .contact_blocks import blocks_of
+from .coulomb import coupled_coulomb
+from .coulomb_newton import solve_blocks
+from .coulomb_sweeps import WIDTH, sweeps
+from .islands import islands
+
+LIMIT = 100  # bodies of an island up to which it is solved by Newton steps: the systems are dense
+
+
+def coulomb_space(rows, tangents, velocity, boundary, slip, friction, normal, tangent, tolerance, max_sweeps):
+    """Solves in place of `normal` (m,) and `tangent` (m, 2), from their values; returns (residual, systems).
+
+    Tangent rows, two for each contact, must touch the bodies of their normal rows. The residual is the largest distance
+    to the projected step, in units of speed, over the fastest speed. Islands of more than LIMIT bodies get at most
+    `max_sweeps` sweeps.
+    """
+    m, n = len(normal), len(rows.touch_ptr) - 1
+    given = (rows, tangents, velocity, boundary, slip, friction, normal, tangent)
+    if velocity.shape[1] > WIDTH or np.diff(rows.ptr).max(initial=0) > 2:  # not bodies of space: any whitened matrix
+        return coupled_coulomb(*given, tolerance, max_sweeps)
+    label = np.empty(n, np.int64)
+    order, ptr = islands(rows, np.arange(m), np.empty(n, np.int64), label)
+    label[:] = -1
+    worst, systems, large = _small(*given, order, ptr, label, tolerance)
+    for s in large:
+        residual, count = sweeps(*given, order[ptr[s] : ptr[s + 1]], tolerance, max_sweeps)
+        worst, systems = max(worst, residual), systems + count
+    return worst, systems
+
+
+@njit(cache=True, nogil=True)
+def _small(rows, tangents, velocity, boundary, slip, friction, normal, tangent, order, ptr, label, tolerance):
+    """All islands up to LIMIT bodies; returns the worst residual, systems, and the islands that are left."""
+    worst, systems = 0.0, 0
+    large, count = np.empty(len(ptr), np.int64), 0
+    for s in range(len(ptr) - 1):
+        mine = order[ptr[s] : ptr[s + 1]]
+        if _bodies(rows, mine, label) > LIMIT:
+            large[count] = s
+            count += 1
+            continue
+        blocks = blocks_of(rows, tangents, velocity, boundary, slip, friction, mine, label)
+        z = np.empty((len(mine), 3))
+        for p in range(len(mine)):
+            z[p, 0], z[p, 1], z[p, 2] = normal[mine[p]], tangent[mine[p], 0], tangent[mine[p], 1]
+        residual, solved = solve_blocks(blocks, z, tolerance)
+        for p in range(len(mine)):
+            normal[mine[p]], tangent[mine[p], 0], tangent[mine[p], 1] = z[p, 0], z[p, 1], z[p, 2]
+        worst, systems = max(worst, residual), systems + solved
+    return worst, systems, large[:count]
+
+
+@njit(cache=True, nogil=True)
+def _bodies(rows, mine, label):
+    """How many bodies the contacts touch. `label` is -1 for each of them before and after."""
+    count = 0
+    for i in mine:
+        for e in range(rows.ptr[i], rows.ptr[i + 1]):
+            count -= label[rows.body[e]]
+            label[rows.body[e]] = 0
+    for i in mine:
+        for e in range(rows.ptr[i], rows.ptr[i + 1]):
+            label[rows.body[e]] = -1
+    return count
