@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numba
 import numpy as np
 
-from . import cone_data, detection, overhead, qce_scaling, small_islands, threads, worlds
+from . import bullet, cone_data, detection, overhead, qce_scaling, rotation, small_islands, threads, worlds
 from .report import Row, table
 
 BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
@@ -23,6 +23,9 @@ BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
     "drop_100k": worlds.run_drop_100k,
     "gas": worlds.run_gas,
     "drop_1m": worlds.run_drop_1m,
+    "rotation": rotation.run,
+    "bullet_spheres": bullet.run_spheres,
+    "bullet_boxes": bullet.run_boxes,
 }
 
 

@@ -29,6 +29,13 @@ def test_a_new_scene_is_valid(carom, tmp_path):
         assert word in shown.out, shown.out
 
 
+def test_a_new_scene_of_space(carom, tmp_path):
+    path = tmp_path / "pile.toml"
+    assert carom("new", path, "--space").code == 0
+    scene = load_scene(path)
+    assert (scene.name, scene.dimension, scene.count) == ("pile", 3, 104)
+
+
 def test_new_does_not_overwrite_unasked(carom, tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text("precious")

@@ -234,7 +234,7 @@ def test_geometry_that_carom_does_not_have(read):
 def test_other_files_get_one_message(tmp_path, read):
     with pytest.raises(ProblemError, match=r"nowhere\.xml.*No such file"):
         read_scisim(tmp_path / "nowhere.xml")
-    with pytest.raises(ProblemError, match="strand_scene.*rigidbody3d_scene"):
+    with pytest.raises(ProblemError, match=r"strand_scene.*rigidbody3d_scene"):
         read("", "strand_scene")
     broken = tmp_path / "broken.xml"
     for text, word in (("<ball2d_scene>\n<ball", "line 2"), ("step = 0.1", "line 1"), ("", "line 1")):

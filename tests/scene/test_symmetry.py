@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from carom.errors import ProblemError
-from carom.scene.symmetry import Symmetry, mirror, turn
+from carom.scene.symmetry import Symmetry, mirror, mirror_plane, turn
 
 
 def test_mirrors_along_the_axes_are_exact():
@@ -48,3 +48,62 @@ def test_only_orthogonal_maps(matrix):
 
 def test_lists_and_tuples_are_one():
     assert Symmetry([[1, 0], [0, -1]], [0, 0]) == Symmetry(((1.0, 0.0), (0.0, -1.0)), (0.0, 0.0))
+
+
+# -- space -----------------------------------------------------------------------------------------------------
+
+
+def test_maps_of_space_are_exact_where_they_can_be():
+    assert mirror_plane((0.0, 0.0, 2.0)).matrix == ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, -1.0))
+    assert mirror_plane((1.0, -1.0, 0.0)).matrix == ((0.0, 1.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0))
+    assert turn(4, axis=(0.0, 0.0, 3.0)).matrix == ((0.0, -1.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0))
+    assert turn(3, axis=(1.0, 1.0, 1.0)).matrix == ((0.0, 0.0, 1.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0))
+
+
+def test_handedness_of_space():
+    assert mirror_plane().handedness == -1.0 and turn(5, axis=(1.0, 2.0, 3.0)).handedness == 1.0
+    assert Symmetry(-np.eye(3)).handedness == -1.0  # the point reflection turns right hands into left ones
+
+
+@pytest.mark.parametrize(
+    "s",
+    [mirror_plane((1.0, 2.0, -0.5), (1.0, 0.0, 3.0)), turn(5, (1.0, 1.0, 0.0), (0.3, -1.0, 2.0)), Symmetry(-np.eye(3))],
+)
+def test_spins_are_axial_vectors(s):
+    """The velocity of a point of the image is the image of the velocity of the point: v + w x r in both."""
+    random = np.random.default_rng(4)
+    r, v, w = random.normal(size=(3, 3))
+    image = s.image_of_velocity(np.concatenate([v, w]))
+    point = s.image_of_velocity(v + np.cross(w, r))
+    arm = s.image(r) - s.image(np.zeros(3))
+    np.testing.assert_allclose(image[:3] + np.cross(image[3:], arm), point, atol=1e-14)
+
+
+def test_partners_in_a_cube():
+    corners = np.array(np.meshgrid([2.0, 4.0], [-1.0, 1.0], [-1.0, 1.0])).reshape(3, -1).T
+    for s in (mirror_plane(point=(3.0, 0.0, 0.0)), turn(3, (3.0, 0.0, 0.0), (1.0, 1.0, 1.0))):
+        p = s.permutation(corners)
+        np.testing.assert_array_equal(s.image(corners), corners[p])
+        assert sorted(p) == list(range(8))
+    with pytest.raises(ProblemError, match="no partner"):
+        mirror_plane().permutation(corners)
+    with pytest.raises(ProblemError, match="3 components"):
+        mirror().permutation(corners)
+
+
+@pytest.mark.parametrize(
+    ("make", "word"),
+    [
+        (lambda: Symmetry(np.diag([1.0, 1.0, 2.0])), "orthogonal"),
+        (lambda: Symmetry(np.eye(4)), "orthogonal"),
+        (lambda: Symmetry("mirror"), "orthogonal"),
+        (lambda: Symmetry(np.eye(3), (0.0, 0.0)), "three finite numbers"),
+        (lambda: mirror_plane((0.0, 0.0, 0.0)), "not zero"),
+        (lambda: mirror_plane((0.0, 1.0)), "not zero"),
+        (lambda: turn(3, axis=(0.0, 0.0, 0.0)), "not zero"),
+        (lambda: turn(1, axis=(0.0, 0.0, 1.0)), "whole number"),
+    ],
+)
+def test_what_is_no_map_of_space(make, word):
+    with pytest.raises(ProblemError, match=word):
+        make()

@@ -96,6 +96,19 @@ def test_a_million_steps_keep_energy_momentum_and_length(step):
     assert np.abs(np.linalg.norm(q, axis=-1) - 1).max() <= 1e-15
 
 
+def test_a_step_solves_the_equation_of_moser_and_veselov():
+    """`F J - J F^T = hat(s P)` and `P+ = F^T P`, with s = sin(x) / x h, x = 2 h E / |P| for the step."""
+    _, w, inertia = bodies([1.0, 0.7, -0.4])
+    h, momentum = 0.2, ASYMMETRIC * w[0]
+    q, after = step_once(np.array([[1.0, 0.0, 0.0, 0.0]]), w, inertia, h)
+    turn, j = rotations.matrices(q)[0], np.diag(ASYMMETRIC.sum() / 2 - ASYMMETRIC)
+    skew = turn @ j - j @ turn.T
+    x = 2 * h * energies(w[0], ASYMMETRIC) / np.linalg.norm(momentum)
+    axial = np.array([skew[2, 1], skew[0, 2], skew[1, 0]])
+    assert axial == pytest.approx(np.sin(x) / x * h * momentum, abs=1e-15)
+    assert ASYMMETRIC * after[0] == pytest.approx(turn.T @ momentum, abs=1e-15)
+
+
 def test_the_split_scheme_keeps_momentum_and_its_energy_error_is_bounded_and_of_second_order():
     q, w, inertia = bodies([1.0, 0.7, -0.4])
     errors = []

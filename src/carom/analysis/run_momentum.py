@@ -16,6 +16,8 @@ from ..scene.motion import Motion
 from ..solvers.rows import Floats
 from ..trajectory import Trajectory
 from ..world import INSIDE, OUTSIDE, PLANE, World
+from . import space_momentum
+from .runs import lengths
 
 PARALLEL = 1e-12
 
@@ -36,34 +38,33 @@ def momentum_scale(run: Trajectory) -> float:
 
 
 def momentum_drift(run: Trajectory) -> Drift:
-    """Of the linear momentum, or of the component that is conserved; what gravity gives it is taken off."""
+    """Of the linear momentum, or of the components that are conserved; what gravity gives it is taken off."""
     steps, world = run.steps, run.world
-    momentum = np.stack([steps["momentum_x"], steps["momentum_y"]], axis=1)
+    momentum = _columns(run, "momentum")
     pull = float(world.mass[world.free].sum()) * world.gravity
     change = momentum - momentum[0] - steps["time"][:, None] * pull
     along, why = _linear(run)
     if along is None:
-        return Drift(np.hypot(*change.T) / momentum_scale(run), False, why)
+        return Drift(lengths(change) / momentum_scale(run), False, why)
     if world.gravity.any():
         why += ", without what gravity gives"
-    size = np.hypot(*change.T) if along.shape == (2, 2) else np.abs(change @ along[0])
-    return Drift(size / momentum_scale(run), True, why)
+    return Drift(_size(change, along) / momentum_scale(run), True, why)
 
 
 def angular_momentum_drift(run: Trajectory) -> Drift:
-    """Of the angular momentum about the origin, or about the centre of a drum.
+    """Of the angular momentum about the origin, or about the centre of a drum; in space of what is conserved of it.
 
     The scale is that of the momentum times the root mean square distance from there, at the start or the end,
     whichever is larger.
     """
-    steps = run.steps
-    about, why = _angular(run)
-    centre = np.zeros(2) if about is None else about
-    total = steps["angular_momentum"] - centre[0] * steps["momentum_y"] + centre[1] * steps["momentum_x"]
+    about, axes, why = _angular(run)
+    centre = np.zeros(run.dimension) if about is None else about
     free = run.geometry["free"]
     arms = [float(np.sqrt(((run.frame(k).position[free] - centre) ** 2).sum(axis=1).mean())) for k in (0, -1)]
     scale = momentum_scale(run) * (max(arms) or 1.0)
-    return Drift(np.abs(total - total[0]) / scale, about is not None, why)
+    change = _about(run, centre)
+    change = change - change[0]
+    return Drift(_size(change, axes) / scale, about is not None, why)
 
 
 def has_force(run: Trajectory) -> bool:
@@ -72,8 +73,28 @@ def has_force(run: Trajectory) -> bool:
     return run.scene.force is not None or "force" in meta["not_stored"]
 
 
+def _columns(run: Trajectory, name: str) -> Floats:
+    """A vector of the table of steps: (steps, D)."""
+    return np.stack([run.steps[f"{name}_{axis}"] for axis in "xyz"[: run.dimension]], axis=1)
+
+
+def _about(run: Trajectory, centre: Floats) -> Floats:
+    """Angular momentum about a point, at every step: (steps, 1), in space (steps, 3)."""
+    p = _columns(run, "momentum")
+    if run.dimension == 3:
+        return _columns(run, "angular_momentum") - np.cross(centre, p)
+    return (run.steps["angular_momentum"] - centre[0] * p[:, 1] + centre[1] * p[:, 0])[:, None]
+
+
+def _size(change: Floats, along: Floats) -> Floats:
+    """Lengths of vectors (k, D) within the space that the rows of `along` (m, D), which are orthonormal, span."""
+    if along.shape[0] == 1:
+        return np.abs(change @ along[0])
+    return lengths(change if along.shape[0] == along.shape[1] else change @ along.T)
+
+
 def _linear(run: Trajectory) -> tuple[Floats | None, str]:
-    """Directions in which momentum is conserved, or None; and why."""
+    """Directions (m, D) in which momentum is conserved, or None; and why."""
     world = run.world
     outside = _pushed_from_outside(run)
     if outside:
@@ -82,22 +103,44 @@ def _linear(run: Trajectory) -> tuple[Floats | None, str]:
         return None, "sheared sides push"
     kinds = world.walls.kind
     if not len(kinds):
-        return np.eye(2), "nothing pushes from outside"
-    normal = world.walls.b[0]
-    planes = (kinds == PLANE).all() and not any(_turns(m) for m in world.wall_motions)
-    if not planes or (np.abs(world.walls.b @ (-normal[1], normal[0])) > PARALLEL).any():
+        return np.eye(world.dimension), "nothing pushes from outside"
+    along = _along_walls(world) if world.dimension == 2 else space_momentum.along_walls(world)
+    if along is None:
         return None, "boundaries push in every direction"
     if _rough_walls(world):
         return None, "boundaries with friction push"
-    return np.array([[-normal[1], normal[0]]]), "along the boundaries, which are without friction"
+    return along, "along the boundaries, which are without friction"
 
 
-def _angular(run: Trajectory) -> tuple[Floats | None, str]:
-    """The point about which angular momentum is conserved, or None; and why."""
+def _along_walls(world: World) -> Floats | None:
+    normal = world.walls.b[0]
+    planes = (world.walls.kind == PLANE).all() and not any(_turns(m) for m in world.wall_motions)
+    if not planes or (np.abs(world.walls.b @ (-normal[1], normal[0])) > PARALLEL).any():
+        return None
+    return np.array([[-normal[1], normal[0]]])
+
+
+def _angular(run: Trajectory) -> tuple[Floats | None, Floats, str]:
+    """The point about which angular momentum is conserved, or None; the axes along which; and why."""
     world = run.world
+    everything = np.eye(1 if world.dimension == 2 else 3)
     outside = _pushed_from_outside(run)
     if outside:
-        return None, outside
+        return None, everything, outside
+    if len(world.walls.kind) and _rough_walls(world):
+        rough = "boundaries with friction push"
+    else:
+        rough = ""
+    if world.dimension == 3:
+        return (None, everything, rough) if rough else space_momentum.conserved_axes(world)
+    centre, why = _plane_centre(world)
+    if centre is not None and rough:
+        centre, why = None, rough
+    return centre, everything, why
+
+
+def _plane_centre(world: World) -> tuple[Floats | None, str]:
+    """The point of the plane about which nothing turns the bodies, friction apart; and why."""
     if world.gravity.any():
         return None, "gravity acts"
     if world.periodic is not None:
@@ -108,8 +151,6 @@ def _angular(run: Trajectory) -> tuple[Floats | None, str]:
     round_ = np.isin(walls.kind, (INSIDE, OUTSIDE)).all()
     if not round_ or (walls.a != walls.a[0]).any() or any(m.kind != "fixed" for m in world.wall_motions):
         return None, "boundaries push"
-    if _rough_walls(world):
-        return None, "boundaries with friction push"
     return walls.a[0], "about the centre of the drum, which is without friction"
 
 

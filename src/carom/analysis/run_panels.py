@@ -110,7 +110,7 @@ def _momentum(run: Trajectory) -> Panel:
         curves = tuple(_of_steps(run, name, drift.value, largest=True) for name, drift in kept.items())
         title = "Momentum" if len(kept) > 1 else f"{next(iter(kept)).capitalize()} momentum"
         return Panel("momentum", title, "relative drift", curves, True, BOUNDS["momentum"])
-    curves = tuple(_of_steps(run, f"{a} component", run.steps[f"momentum_{a}"]) for a in "xy")
+    curves = tuple(_of_steps(run, f"{a} component", run.steps[f"momentum_{a}"]) for a in "xyz"[: run.dimension])
     return Panel("momentum", "Momentum (not conserved here)", "mass · length / time", curves)
 
 

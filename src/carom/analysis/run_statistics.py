@@ -42,6 +42,7 @@ def run_summary(run: Trajectory, wall: float | None = None, after: int = 0) -> d
         "scene": run.name,
         "law": run.law,
         "settings": run.settings.as_dict(),
+        "integrator": run.scene.integrator if run.dimension == 3 else None,
         "bodies": run.count,
         "boundaries": len(world.walls.kind),
         "finished": run.finished,

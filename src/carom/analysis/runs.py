@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .. import rotations
 from ..contact.find import find_contacts
 from ..errors import ProblemError
 from ..scene.boundaries import Periodic, Segment
@@ -27,6 +28,12 @@ def blocks(run: Trajectory, row: int) -> Iterator[slice]:
     return (slice(start, min(start + size, len(run))) for start in range(0, len(run), size))
 
 
+def lengths(vectors: Floats) -> Floats:
+    """|v| of vectors (..., 2) or (..., 3)."""
+    flat: Floats = np.hypot(vectors[..., 0], vectors[..., 1])
+    return flat if vectors.shape[-1] == 2 else np.hypot(flat, vectors[..., 2])
+
+
 # ---- energy
 
 
@@ -37,7 +44,7 @@ def energy_scale(run: Trajectory) -> float:
     `feature`): else a tower that stands would be measured in its own rounding.
     """
     w = run.world
-    fall = float(w.mass[w.free].sum()) * float(np.hypot(*w.gravity)) * w.feature
+    fall = float(w.mass[w.free].sum()) * float(lengths(w.gravity)) * w.feature
     return max(float(run.steps["kinetic"].max(initial=0.0)), fall) or 1.0
 
 
@@ -60,20 +67,22 @@ def symmetry_error(run: Trajectory, symmetry: Symmetry | None = None) -> Floats:
     """Largest distance between a body and the image of its partner, at every frame, in units of the smallest radius.
 
     `symmetry` None means those that the scene is registered with; of several the largest error counts. Partners are
-    found in the first frame. What turns is held to it as well: the difference of the angles turned, times the radius.
+    found in the first frame. What turns is held to it as well: the difference of the turns since the first frame, in
+    radians, times the radius.
     """
     chosen = list(run.scene.symmetries) if symmetry is None else [symmetry]
     if not chosen:
         raise ProblemError("symmetry", "none", f"a symmetry: scene {run.name!r} is not registered with any")
     partners = [s.permutation(run.frame(0).position) for s in chosen]
     out = np.zeros(len(run))
-    for part in blocks(run, 2 * run.count):
+    for part in blocks(run, run.dimension * run.count):
         position = run.positions[part]
         for s, partner in zip(chosen, partners):
             apart = _nearest(s.image(position) - position[:, partner], run.world.periodic)
-            out[part] = np.maximum(out[part], np.hypot(apart[..., 0], apart[..., 1]).max(axis=1))
-    if run.world.block == 3:
-        out = np.maximum(out, _turning_error(run, chosen, partners))
+            out[part] = np.maximum(out[part], lengths(apart).max(axis=1))
+    if run.world.turns:
+        error = _turning_error if run.dimension == 2 else _turning_error_in_space
+        out = np.maximum(out, error(run, chosen, partners))
     return out / run.world.feature
 
 
@@ -88,11 +97,28 @@ def _turning_error(run: Trajectory, symmetries: list[Symmetry], partners: list[I
     return out
 
 
+def _turning_error_in_space(run: Trajectory, symmetries: list[Symmetry], partners: list[Ints]) -> Floats:
+    """A body has turned by R(t) R(0)^T since the start; its partner must have by S R(t) R(0)^T S^T."""
+    first = rotations.matrices(run.orientations[0]).transpose(0, 2, 1)
+    radius = run.world.shapes.radius
+    out = np.zeros(len(run))
+    for part in blocks(run, 9 * run.count):
+        q = run.orientations[part]
+        turned = rotations.matrices(q.reshape(-1, 4)).reshape(len(q), run.count, 3, 3) @ first
+        for s, partner in zip(symmetries, partners):
+            matrix = np.asarray(s.matrix)
+            apart = matrix @ turned @ matrix.T - turned[:, partner]
+            # Rotations that differ by an angle a have |R - R'| = sqrt(8) sin(a / 2).
+            half = np.sqrt((apart**2).sum(axis=(2, 3)) / 8.0).clip(max=1.0)
+            out[part] = np.maximum(out[part], (2.0 * np.arcsin(half) * radius).max(axis=1))
+    return out
+
+
 def _nearest(apart: Floats, periodic: Periodic | None) -> Floats:
     """Differences of places to the nearest image; under shear the images move, and are left alone."""
     if periodic is None or periodic.shear_rate:
         return apart
-    for axis, side in enumerate((periodic.x, periodic.y)):
+    for axis, side in enumerate(getattr(periodic, name, None) for name in "xyz"[: apart.shape[-1]]):
         if side is not None:
             length = side[1] - side[0]
             apart[..., axis] -= length * np.round(apart[..., axis] / length)
@@ -115,9 +141,8 @@ def overlap(run: Trajectory) -> Floats:
 def fastest(run: Trajectory) -> Floats:
     """Speed of the fastest body, at every frame; a length over a time."""
     out = np.zeros(len(run))
-    for part in blocks(run, 2 * run.count):
-        v = run.velocities[part]
-        out[part] = np.hypot(v[..., 0], v[..., 1]).max(axis=1)
+    for part in blocks(run, run.dimension * run.count):
+        out[part] = lengths(run.velocities[part]).max(axis=1)
     return out
 
 
@@ -126,7 +151,7 @@ def fastest(run: Trajectory) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Sides:
-    """How many free bodies are left and right of a vertical line, at every frame; on the line counts as right."""
+    """How many free bodies are left and right of a line (in space, a plane) of constant x; on it counts as right."""
 
     x: float
     left: Ints
@@ -169,7 +194,7 @@ def spread(run: Trajectory, group: str | int | None = None) -> Floats:
     """
     chosen = _chosen(run, group)
     out = np.zeros(len(run))
-    for part in blocks(run, 2 * run.count):
+    for part in blocks(run, run.dimension * run.count):
         x = run.positions[part][:, chosen]
         out[part] = np.sqrt(((x - x.mean(axis=1, keepdims=True)) ** 2).sum(axis=2).mean(axis=1))
     return out

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from ..trajectory import Trajectory
 
 BAR = 24  # columns of the longest bar
+SOLIDS = ("spheres", "cuboids", "capsules", "cylinders", "hulls", "meshes", "compounds")  # in the order of their codes
+SHAPES = ("discs", "polygons", *SOLIDS)
 
 
 def info(
@@ -54,19 +56,34 @@ def summary(run: Trajectory) -> dict[str, Any]:
     }
 
 
-def _bodies(run: Trajectory) -> dict[str, int]:
-    import numpy as np
+def _bodies(run: Trajectory) -> dict[str, Any]:
+    free = run.geometry["free"]
+    return {
+        "bodies": len(free),
+        **(_plane_shapes(run) if run.dimension == 2 else _solids(run)),
+        "held": int((~free).sum()),
+        "boundaries": len(run.geometry["wall_kind"]),
+        **({} if run.dimension == 2 else {"integrator": run.scene.integrator}),
+    }
 
+
+def _plane_shapes(run: Trajectory) -> dict[str, int]:
     from ..world import DISC
 
-    kind, free = run.geometry["kind"], run.geometry["free"]
-    return {
-        "bodies": len(kind),
-        "discs": int(np.count_nonzero(kind == DISC)),
-        "polygons": int(np.count_nonzero(kind != DISC)),
-        "held": int(np.count_nonzero(~free)),
-        "boundaries": len(run.geometry["wall_kind"]),
-    }
+    round_ = run.geometry["kind"] == DISC
+    return {"discs": int(round_.sum()), "polygons": int((~round_).sum())}
+
+
+def _solids(run: Trajectory) -> dict[str, int]:
+    """Bodies of one part by its kind, and bodies of several."""
+    import numpy as np
+
+    geometry = run.geometry
+    ptr = geometry["part_ptr"]
+    single = np.diff(ptr) == 1
+    kind = geometry["kind"][geometry["form"][ptr[:-1][single]]]
+    counts = np.bincount(kind, minlength=len(SOLIDS) - 1)
+    return dict(zip(SOLIDS, [*(int(c) for c in counts), int((~single).sum())]))
 
 
 def _statistics(run: Trajectory) -> dict[str, Any]:
@@ -88,14 +105,15 @@ def _energy(run: Trajectory) -> dict[str, Any]:
     """Drift is relative to `energy_scale`; momentum to that of all mass at the speed of that energy."""
     import numpy as np
 
-    from ..analysis.runs import energy_scale
+    from ..analysis.runs import energy_scale, lengths
 
     steps = run.steps
     total = steps["kinetic"] + steps["potential"]
     largest = energy_scale(run)
     mass = float(run.geometry["mass"][run.geometry["free"]].sum())
-    momentum = np.stack([steps["momentum_x"], steps["momentum_y"]], axis=1)
-    change = float(np.hypot(*(momentum[-1] - momentum[0])))
+    axes = "xyz"[: run.dimension]
+    momentum = np.stack([steps[f"momentum_{axis}"] for axis in axes], axis=1)
+    change = float(lengths(momentum[-1] - momentum[0]))
     scale = float(np.sqrt(2.0 * mass * largest))
     return {
         "first": float(total[0]),
@@ -105,9 +123,16 @@ def _energy(run: Trajectory) -> dict[str, Any]:
         "momentum_first": momentum[0].tolist(),
         "momentum_last": momentum[-1].tolist(),
         "momentum_drift": change / scale if scale else 0.0,
-        "angular_momentum_first": float(steps["angular_momentum"][0]),
-        "angular_momentum_last": float(steps["angular_momentum"][-1]),
+        "angular_momentum_first": _angular_momentum(run, 0),
+        "angular_momentum_last": _angular_momentum(run, -1),
     }
+
+
+def _angular_momentum(run: Trajectory, row: int) -> float | list[float]:
+    """About the origin; in space a vector."""
+    if run.dimension == 2:
+        return float(run.steps["angular_momentum"][row])
+    return [float(run.steps[f"angular_momentum_{axis}"][row]) for axis in "xyz"]
 
 
 def _seconds(run: Trajectory) -> dict[str, float]:
@@ -144,14 +169,16 @@ def _run_table(facts: dict[str, Any]) -> Table:
     table.add_row("run", _state(facts))
     table.add_row("scene", f"[cyan]{escape(facts['scene']['name'])}[/]: {_contents(facts['scene'])}")
     table.add_row("law", _law(s))
-    table.add_row("stepper", f"{s['stepper']}, step {s['step']:g}")
+    turning = f", rotations by {facts['scene']['integrator']}" if "integrator" in facts["scene"] else ""
+    table.add_row("stepper", f"{s['stepper']}, step {s['step']:g}{turning}")
     table.add_row("time", _reached(facts))
     every = "every step" if s["frame_every"] == 1 else f"one every {s['frame_every']} steps"
     table.add_row("frames", f"{facts['frames']:,}, {every}" + (", with impulses" if s["impulses"] else ""))
     table.add_row("impacts", _outcomes(facts["statistics"]["statuses"]))
     table.add_row("energy", f"{_wide(energy['first'])} → {_wide(energy['last'])}  [dim]{_drift(energy)}[/]")
-    first, last = (", ".join(_wide(v) for v in energy[f"momentum_{end}"]) for end in ("first", "last"))
-    table.add_row("momentum", f"({first}) → ({last})  [dim]change {energy['momentum_drift']:.1e}[/]")
+    table.add_row("momentum", f"{_vectors(energy, 'momentum')}  [dim]change {energy['momentum_drift']:.1e}[/]")
+    if isinstance(energy["angular_momentum_first"], list):
+        table.add_row("angular", f"{_vectors(energy, 'angular_momentum')}  [dim]momentum about the origin[/]")
     table.add_row("state hash", f"[dim]{facts['state_hash']}[/]")
     return table
 
@@ -194,12 +221,21 @@ def _seconds_table(facts: dict[str, Any]) -> Table:
 
 
 def _contents(scene: dict[str, Any]) -> str:
-    kinds = [
-        f"{scene[name]:,} {name[:-1] if scene[name] == 1 else name}" for name in ("discs", "polygons") if scene[name]
-    ]
+    kinds = [f"{scene[name]:,} {_one(name) if scene[name] == 1 else name}" for name in SHAPES if scene.get(name)]
     held = f" ({scene['held']:,} held)" if scene["held"] else ""
     walls = scene["boundaries"]
-    return " and ".join(kinds) + held + (f", {walls} {'boundary' if walls == 1 else 'boundaries'}" if walls else "")
+    listed = ", ".join(kinds[:-1]) + " and " + kinds[-1] if len(kinds) > 1 else "".join(kinds)
+    return listed + held + (f", {walls} {'boundary' if walls == 1 else 'boundaries'}" if walls else "")
+
+
+def _one(name: str) -> str:
+    return "mesh" if name == "meshes" else name[:-1]
+
+
+def _vectors(energy: dict[str, Any], name: str) -> str:
+    """At the start and at the end."""
+    first, last = (", ".join(_wide(v) for v in energy[f"{name}_{end}"]) for end in ("first", "last"))
+    return f"({first}) → ({last})"
 
 
 def _law(settings: dict[str, Any]) -> str:

@@ -13,6 +13,7 @@ from .console import remarks, write_text
 def new(
     file: Path | None = typer.Argument(None, metavar="FILE.toml", help="Where the scene goes."),
     schema: bool = typer.Option(False, "--schema", help="Print the JSON schema of scene files instead."),
+    space: bool = typer.Option(False, "--space", help="A scene of space instead of the plane."),
     force: bool = typer.Option(False, "--force", help="Write over a file that exists."),
 ) -> None:
     """Write a commented scene file to start from."""
@@ -35,5 +36,5 @@ def new(
         raise ProblemError("FILE", f"{file}, a folder", "a file name")
     from ..scene.starter import starter_text
 
-    write_text(file, starter_text(file.stem, file.name).rstrip("\n"))
+    write_text(file, starter_text(file.stem, file.name, 3 if space else 2).rstrip("\n"))
     remarks().print(f"wrote {file}; next: carom validate {file}, carom run {file}", soft_wrap=True, markup=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -14,7 +14,10 @@ from .run_arguments import RUN, number_option
 if TYPE_CHECKING:
     from ..trajectory import Trajectory
 
-WHAT = ("overview", "state", "energy", "momentum", "symmetry", "overlap", "contacts", "sides", "spread", "phases")
+WHAT = (
+    *("overview", "state", "moments", "energy", "momentum", "symmetry"),
+    *("overlap", "contacts", "sides", "spread", "phases"),
+)
 
 
 def plot(
@@ -25,6 +28,11 @@ def plot(
     line: float | None = number_option(
         "--line", "X", "What divides the sides; default: the scene's upright wall, or 0."
     ),
+    azimuth: float | None = number_option(
+        "--azimuth", "DEGREES", "Of the camera about the upward axis, from x to y; state of bodies of space."
+    ),
+    elevation: float | None = number_option("--elevation", "DEGREES", "Of the camera; likewise."),
+    colours: str = typer.Option("speed", "--colours", metavar="NAME", help="speed or group; likewise."),
 ) -> None:
     """Draw a run: an overview, or single quantities with --what. Writes PNG, SVG and CSV."""
     from ..trajectory import Trajectory
@@ -35,8 +43,9 @@ def plot(
     with Trajectory(file) as run:
         names = _possible(run, names, what == "all")
         index = _frame(run, time)
+        look = _look(run, azimuth, elevation, colours)
         output.mkdir(parents=True, exist_ok=True)
-        for path in _draw(run, names, index, line, output):
+        for path in _draw(run, names, index, line, look, output):
             out().print(str(path), markup=False, soft_wrap=True)
 
 
@@ -72,9 +81,26 @@ def _frame(run: Trajectory, time: float | None) -> int:
     return int(np.argmin(np.abs(run.time - time)))
 
 
-def _draw(run: Trajectory, names: list[str], index: int, line: float | None, output: Path) -> list[Path]:
+def _look(run: Trajectory, azimuth: float | None, elevation: float | None, colours: str) -> dict[str, Any]:
+    """How a state is looked at, as arguments of `draw_frame`. The plane is looked at from above, always."""
+    given = {"--azimuth": azimuth, "--elevation": elevation, "--colours": None if colours == "speed" else colours}
+    for name, value in given.items():
+        if run.dimension == 2 and value is not None:
+            raise ProblemError(name, value, "nothing: it is for bodies of space")
+    if colours not in ("speed", "group"):
+        raise ProblemError("--colours", colours, "speed or group")
+    if elevation is not None and not -90.0 <= elevation <= 90.0:
+        raise ProblemError("--elevation", elevation, "degrees from -90 to 90")
+    if azimuth is not None and not abs(azimuth) <= 360.0:
+        raise ProblemError("--azimuth", azimuth, "degrees from -360 to 360")
+    return {"azimuth": azimuth, "elevation": elevation, "by_group": colours == "group"}
+
+
+def _draw(
+    run: Trajectory, names: list[str], index: int, line: float | None, look: dict[str, Any], output: Path
+) -> list[Path]:
     from .compiling import compile_notice
-    from .run_figures import draw_frame, draw_one, draw_overview
+    from .run_figures import draw_frame, draw_moments, draw_one, draw_overview
 
     stem = run.path.stem if run.path is not None else run.name
     paths: list[Path] = []
@@ -83,7 +109,9 @@ def _draw(run: Trajectory, names: list[str], index: int, line: float | None, out
             if name == "overview":
                 paths += draw_overview(run, output, stem)
             elif name == "state":
-                paths += draw_frame(run, index, output, stem)
+                paths += draw_frame(run, index, output, stem, **look)
+            elif name == "moments":
+                paths += draw_moments(run, output, stem)
             else:
                 paths += draw_one(run, name, output, stem, line)
     return paths

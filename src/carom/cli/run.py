@@ -12,9 +12,10 @@ import typer
 
 from ..errors import ProblemError
 from .console import as_json, out, remarks
-from .run_arguments import DURATION, FRAME_RATE, SET, STEP, STEPPER, THREADS
+from .run_arguments import DURATION, FRAME_RATE, INTEGRATOR, SET, STEP, STEPPER, THREADS
 
 if TYPE_CHECKING:
+    from ..scene.model import Scene
     from ..trajectory import Trajectory
     from .compiling import Compilation
 
@@ -29,6 +30,7 @@ def run(
     duration: float | None = DURATION,
     step: float | None = STEP,
     stepper: str | None = STEPPER,
+    integrator: str | None = INTEGRATOR,
     frame_rate: float | None = FRAME_RATE,
     impulses: bool = typer.Option(False, "--impulses", help="Record the impulses of each frame's step."),
     restitution_model: str | None = typer.Option(
@@ -62,6 +64,7 @@ def run(
             "--law": law,
             "--law-option": law_option,
             "--set": parameter,
+            "--integrator": integrator,
             "--output": output,
         }
         given |= {f"--{name.replace('_', '-')}": value for name, value in settings.items()} | {"--overwrite": overwrite}
@@ -69,14 +72,16 @@ def run(
         return
     if source is None:
         raise ProblemError("SCENE|FILE", "nothing", "a scene (`carom scenes` lists them), a file, or --resume RUN.h5")
-    _start(source, law, law_option, parameter, settings, output, overwrite, threads, quiet, json)
+    from .run_source import load, with_integrator
+
+    scene = with_integrator(load(source, parameter), integrator)
+    _start(scene, law, law_option, settings, output, overwrite, threads, quiet, json)
 
 
 def _start(
-    source: str,
+    scene: Scene,
     law: str | None,
     law_options: list[str],
-    parameters: list[str],
     settings: dict[str, Any],
     output: Path | None,
     overwrite: bool,
@@ -85,9 +90,8 @@ def _start(
     json: bool,
 ) -> None:
     from ..simulation import simulate
-    from .run_source import default_output, law_of, load
+    from .run_source import default_output, law_of
 
-    scene = load(source, parameters)
     chosen = law_of(law, law_options, scene)
     path = default_output(scene.name, chosen.name, overwrite) if output is None else output
     if path.suffix not in (".h5", ".hdf5"):

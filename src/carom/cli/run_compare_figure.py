@@ -13,7 +13,7 @@ from ..analysis.run_panels import thinned
 from ..studies.plotting import GREY, WIDE, law_style, sheet, write, write_table
 from .run_compare import Compared
 from .run_figures import SMALLEST, TIME, colour_bar, split
-from .run_picture import View, draw_state, limits, outside, speed_scale
+from .run_picture import View, draw_state, frame_of, outside, speed_scale, tallness
 
 IN_A_ROW = 3  # larger panels read better than fewer rows
 
@@ -21,21 +21,21 @@ IN_A_ROW = 3  # larger panels read better than fewer rows
 def draw(runs: Sequence[Compared], out: Path, name: str) -> tuple[Path, ...]:
     """NAME.png, NAME.svg, NAME.csv (the table) and NAME-energy.csv (the curves)."""
     views = [View.of(c.run) for c in runs]
-    scale, box = speed_scale(views), limits(views)
+    scale, box = speed_scale(views), frame_of(views)
     rows = -(-len(runs) // IN_A_ROW)
     columns = -(-len(runs) // rows)
-    tall = np.clip((box[3] - box[2]) / (box[1] - box[0]), 0.35, 1.6)
+    tall = np.clip(tallness(box), 0.35, 1.6)
     height = rows * (0.35 + WIDE / columns * tall)
     with sheet(WIDE, height + 0.7 + 2.2) as figure:
         above, below = split(figure, 2, 1, height_ratios=[height + 0.7, 2.2])
         panels = list(above.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).flat)
         for axes, c, view in zip(panels, runs, views):
-            draw_state(axes, view, scale, box)
+            draw_state(axes, view, scale, box, 1440 // columns)
             gone = outside(view, box)
             axes.set_title(c.numbers.law + (f" ({gone:,} not shown)" if gone else ""), fontsize=8)
         for axes in panels[len(runs) :]:
             axes.set_axis_off()
-        colour_bar(above, panels, scale, aspect=70)
+        colour_bar(above, panels, scale, box, aspect=70)
         _draw_energies(below.subplots(), runs)
         first = runs[0].run
         text = f"{first.name}: {first.count:,} bodies at time {first.time[-1]:g} under {len(runs)} laws (length units)"

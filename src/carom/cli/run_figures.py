@@ -13,10 +13,12 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure, FigureBase, SubFigure
 
 from ..analysis.run_panels import Panel, overview, panel
+from ..pictures import Camera
 from ..stepping.report import PHASES
 from ..studies.plotting import CYCLE, GREY, WIDE, sheet, styled, write
 from ..trajectory import Trajectory
-from .run_picture import COLOURS, View, draw_state, limits, speed_scale
+from .run_picture import Frame, View, colour_map, draw_state, frame_of, speed_scale, tallness
+from .space_picture import camera_of
 
 SMALLEST = 1e-17  # where logarithmic axes end: below all rounding; zeros are left out
 MANY = 200  # contacts from which their axis is logarithmic, so that iterations are seen beside them
@@ -24,17 +26,71 @@ TIME = "time (time units)"
 
 
 def draw_overview(run: Trajectory, out: Path, stem: str) -> tuple[Path, ...]:
-    """The last frame, the curves that tell most about this run, and where the time went, on one sheet."""
+    """The last frame, the curves that tell most about this run, and where the time went, on one sheet.
+
+    Of space there are three moments above the curves: in the plane one picture holds all, in space bodies hide bodies.
+    """
     panels = overview(run)
+    if run.dimension == 3:
+        return _draw_space_overview(run, panels, out, stem)
     with sheet(WIDE, 4.6) as figure:
         above, below = split(figure, 2, 1, height_ratios=[1, 0.13])
         left, right = split(above, 1, 2, width_ratios=[1.0, 1.45])
-        _draw_state(left, left.subplots(), run, -1)
+        view = View.of(run)
+        _draw_state(left, left.subplots(), view, frame_of([view]))
         for axes, p in zip(right.subplots(2, 2).flat, panels):
             draw_panel(axes, p)
         _draw_shares(below.subplots(), run)
         _title(figure, run)
         return write(figure, out, f"{stem}-overview", long_table(panels))
+
+
+def _draw_space_overview(run: Trajectory, panels: list[Panel], out: Path, stem: str) -> tuple[Path, ...]:
+    views = [View.of(run, k) for k in moments_of(run, 3)]
+    frame = frame_of(views)
+    height = WIDE / len(views) * tallness(frame) + 0.95
+    with sheet(WIDE, height + 3.7) as figure:
+        above, below, shares = split(figure, 3, 1, height_ratios=[height, 3.2, 0.5])
+        _draw_moments(above, views, frame, 500)
+        for axes, p in zip(below.subplots(2, 2).flat, panels):
+            draw_panel(axes, p)
+        _draw_shares(shares.subplots(), run)
+        _title(figure, run)
+        return write(figure, out, f"{stem}-overview", long_table(panels))
+
+
+def draw_moments(run: Trajectory, out: Path, stem: str, count: int = 4) -> tuple[Path, ...]:
+    """Several frames side by side, evenly from the start to the end; the CSV has the bodies of each."""
+    chosen = moments_of(run, count)
+    views = [View.of(run, k) for k in chosen]
+    frame = frame_of(views)
+    columns = 2 if len(views) > 1 and tallness(frame) < 0.8 else len(views)
+    rows = -(-len(views) // columns)
+    with sheet(WIDE, rows * (WIDE / columns * float(np.clip(tallness(frame), 0.2, 2.0)) + 0.35) + 0.9) as figure:
+        _draw_moments(figure, views, frame, 1440 // columns, rows)
+        _title(figure, run)
+        tables = [{"time": np.full(run.count, view.state.time), **_columns(run, view)} for view in views]
+        joined = {name: np.concatenate([t[name] for t in tables]) for name in tables[0]}
+        return write(figure, out, f"{stem}-moments", joined)
+
+
+def moments_of(run: Trajectory, count: int) -> list[int]:
+    """Numbers of frames, evenly from the first to the last; fewer if there are not as many."""
+    return sorted({round(k) for k in np.linspace(0, len(run) - 1, count)})
+
+
+def _draw_moments(figure: FigureBase, views: Sequence[View], frame: Frame, width: int, rows: int = 1) -> None:
+    # One scale for all, that of the fastest moment: a start from rest would have no colours of its own.
+    scale = max((speed_scale([view]) for view in views), key=lambda s: float(s.vmax or 0.0))
+    panels = list(figure.subplots(rows, -(-len(views) // rows), squeeze=False, sharex=True, sharey=True).flat)
+    for axes, view in zip(panels, views):
+        draw_state(axes, view, scale, frame, width)
+        axes.set_title(f"time {view.state.time:.4g}", fontsize=8.5)
+        if axes is not panels[0] and isinstance(frame, Camera):
+            axes.set_xlabel("")  # the same squares for all
+    for axes in panels[len(views) :]:
+        axes.set_axis_off()
+    colour_bar(figure, panels, scale, frame, aspect=70)
 
 
 def draw_one(run: Trajectory, name: str, out: Path, stem: str, x: float | None = None) -> tuple[Path, ...]:
@@ -48,17 +104,39 @@ def draw_one(run: Trajectory, name: str, out: Path, stem: str, x: float | None =
         return write(figure, out, f"{stem}-{name}", long_table(panels))
 
 
-def draw_frame(run: Trajectory, index: int, out: Path, stem: str) -> tuple[Path, ...]:
-    """The bodies of one frame; the CSV has a row for each."""
-    with styled(1, width=5.0, height=5.0) as (figure, axes):
-        _draw_state(figure, axes[0], run, index)
+def draw_frame(
+    run: Trajectory,
+    index: int,
+    out: Path,
+    stem: str,
+    by_group: bool = False,
+    azimuth: float | None = None,
+    elevation: float | None = None,
+) -> tuple[Path, ...]:
+    """The bodies of one frame; the CSV has a row for each. Groups as colours, and angles in degrees, for space."""
+    view = View.of(run, index)
+    frame = frame_of([view]) if run.dimension == 2 else camera_of([view], azimuth, elevation)
+    tall = 5.0 if run.dimension == 2 else 5.0 * tallness(frame) + (0.7 if by_group else 1.1)
+    with styled(1, width=5.0, height=tall) as (figure, axes):
+        _draw_state(figure, axes[0], view, frame, by_group)
         _title(figure, run)
-        s = run.frame(index)
-        columns = {"body": np.arange(run.count), "x": s.position[:, 0], "y": s.position[:, 1], "angle": s.orientation}
-        columns |= {"vx": s.velocity[:, 0], "vy": s.velocity[:, 1]}
-        if s.velocity.shape[1] == 3:
-            columns["spin"] = s.velocity[:, 2]
-        return write(figure, out, f"{stem}-state", {**columns, "radius": run.geometry["radius"]})
+        return write(figure, out, f"{stem}-state", _columns(run, view))
+
+
+def _columns(run: Trajectory, view: View) -> dict[str, Any]:
+    """A row for each body: place, orientation, velocity, spin (in space about the body's own axes), radius."""
+    s, dim = view.state, run.dimension
+    axes = "xyz"[:dim]
+    columns = {"body": np.arange(run.count)} | {axis: s.position[:, k] for k, axis in enumerate(axes)}
+    if dim == 2:
+        columns["angle"] = s.orientation
+    else:
+        columns |= {f"q{part}": s.orientation[:, k] for k, part in enumerate("wxyz")}
+    columns |= {f"v{axis}": s.velocity[:, k] for k, axis in enumerate(axes)}
+    if view.world.turns:
+        names = ["spin"] if dim == 2 else [f"spin_{axis}" for axis in "xyz"]
+        columns |= {name: s.velocity[:, dim + k] for k, name in enumerate(names)}
+    return {**columns, "radius": run.geometry["radius"]}
 
 
 def split(figure: FigureBase, rows: int, columns: int, **ratios: Any) -> list[SubFigure]:
@@ -66,19 +144,20 @@ def split(figure: FigureBase, rows: int, columns: int, **ratios: Any) -> list[Su
     return list(np.asarray(figure.subfigures(rows, columns, **ratios), dtype=object).ravel())
 
 
-def _draw_state(figure: FigureBase, axes: Axes, run: Trajectory, index: int) -> None:
-    view = View.of(run, index)
+def _draw_state(figure: FigureBase, axes: Axes, view: View, frame: Frame, by_group: bool = False) -> None:
     scale = speed_scale([view])
-    draw_state(axes, view, scale, limits([view]))
+    draw_state(axes, view, scale, frame, 1000, by_group)
     axes.set_title(f"Bodies at time {view.state.time:g}", fontsize=8.5)
-    axes.set_xlabel("length units", fontsize=7.5)
-    colour_bar(figure, [axes], scale)
+    if isinstance(frame, tuple):
+        axes.set_xlabel("length units", fontsize=7.5)
+    if not by_group:
+        colour_bar(figure, [axes], scale, frame)
 
 
-def colour_bar(figure: FigureBase, axes: Sequence[Axes], scale: Normalize, aspect: float = 40) -> None:
+def colour_bar(figure: FigureBase, axes: Sequence[Axes], scale: Normalize, frame: Frame, aspect: float = 40) -> None:
     """The speeds that the colours mean, below the bodies."""
     bar = figure.colorbar(
-        ScalarMappable(scale, COLOURS),
+        ScalarMappable(scale, colour_map(frame)),
         ax=list(axes),
         location="bottom",
         shrink=0.7,

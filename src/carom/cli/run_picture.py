@@ -10,16 +10,20 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import EllipseCollection, LineCollection, PolyCollection
-from matplotlib.colors import Normalize
+from matplotlib.colors import Colormap, Normalize
 from matplotlib.patches import Circle
 
+from ..analysis.runs import lengths
 from ..contact.walls import walls_at
+from ..pictures import Camera
 from ..solvers.rows import Floats
 from ..studies.plotting import GREY, PALE
 from ..trajectory import Trajectory
 from ..world import DISC, INSIDE, PLANE, SEGMENT, State, Walls, World
+from .space_picture import camera_of, colours, container_tops, draw_space, unseen
 
 Box = tuple[float, float, float, float]  # left, right, bottom, top
+Frame = Box | Camera  # what a picture shows, in the plane and in space
 COLOURS = "viridis"
 OUTLIER = 2.5  # a run so many times larger than the middle one of several is cut off
 RASTER = 2_000  # bodies from which an SVG holds them as an image
@@ -34,16 +38,18 @@ class View:
 
     world: World
     state: State
-    walls: Walls
+    walls: Any  # Walls, in space Barriers
+    tops: Floats | None = None  # (k, 3) corners of open containers of space
 
     @classmethod
     def of(cls, run: Trajectory, index: int = -1) -> View:
         state = run.frame(index)
-        return cls(run.world, state, walls_at(run.world, state.time, 1e-6)[0])
+        tops = container_tops(run.scene, state.time) if run.dimension == 3 else None
+        return cls(run.world, state, walls_at(run.world, state.time, 1e-6)[0], tops)
 
     @property
     def speed(self) -> Floats:
-        return np.hypot(self.state.velocity[:, 0], self.state.velocity[:, 1])
+        return lengths(self.state.velocity[:, : self.world.dimension])
 
 
 def speed_scale(views: Sequence[View]) -> Normalize:
@@ -54,8 +60,25 @@ def speed_scale(views: Sequence[View]) -> Normalize:
     tops = [float(np.quantile(v.speed[v.world.free], 0.99)) for v in views if v.world.free.any()]
     top = float(np.median(tops)) if tops else 0.0
     world = views[0].world
-    rest = 1e-3 * float(np.sqrt(2.0 * np.hypot(*world.gravity) * world.feature))
+    rest = 1e-3 * float(np.sqrt(2.0 * lengths(world.gravity) * world.feature))
     return Normalize(0.0, max(top, rest) or 1.0, clip=True)
+
+
+def frame_of(views: Sequence[View]) -> Frame:
+    """What a picture of these views shows, all of them alike."""
+    return limits(views) if views[0].world.dimension == 2 else camera_of(views)
+
+
+def tallness(frame: Frame) -> float:
+    """Height over width of what a picture shows."""
+    if isinstance(frame, Camera):
+        return 1.0 / frame.aspect
+    return (frame[3] - frame[2]) / (frame[1] - frame[0])
+
+
+def colour_map(frame: Frame) -> str | Colormap:
+    """The colours of speeds."""
+    return colours() if isinstance(frame, Camera) else COLOURS
 
 
 def limits(views: Sequence[View], margin: float = 0.04) -> Box:
@@ -71,8 +94,10 @@ def limits(views: Sequence[View], margin: float = 0.04) -> Box:
     return float(low[0] - edge), float(high[0] + edge), float(low[1] - edge), float(high[1] + edge)
 
 
-def outside(view: View, box: Box) -> int:
+def outside(view: View, box: Frame) -> int:
     """How many bodies have their centre outside the picture."""
+    if isinstance(box, Camera):
+        return unseen(view, box)
     x, y = view.state.position.T
     return int(((x < box[0]) | (x > box[1]) | (y < box[2]) | (y > box[3])).sum())
 
@@ -100,8 +125,14 @@ def _wall_points(walls: Walls, middle: Floats, size: float) -> list[Floats]:
     return [p[None] for p in points]
 
 
-def draw_state(axes: Axes, view: View, scale: Normalize, box: Box) -> None:
-    """Draws the frame into `axes`, within `box` = (left, right, bottom, top), with equal axes."""
+def draw_state(axes: Axes, view: View, scale: Normalize, box: Frame, width: int = 900, by_group: bool = False) -> None:
+    """Draws the frame into `axes`, within `box` = (left, right, bottom, top), with equal axes.
+
+    In space `box` is a camera, the picture `width` pixels wide, and colours may tell groups instead of speeds.
+    """
+    if isinstance(box, Camera):
+        draw_space(axes, view, scale, box, width, by_group)
+        return
     axes.set(xlim=box[:2], ylim=box[2:], aspect="equal")
     axes.grid(False)
     axes.tick_params(labelsize=7)

@@ -33,6 +33,19 @@ def load(source: str, pairs: Sequence[str]) -> Scene:
     return entry(**typed(pairs, entry.parameters, "--set", f"parameter of scene {source!r}"))
 
 
+def with_integrator(scene: Scene, name: str | None) -> Scene:
+    """The scene with another integrator of rotations; only bodies of space have one."""
+    if name is None:
+        return scene
+    from ..scene.model import INTEGRATORS
+
+    if name not in INTEGRATORS:
+        raise ProblemError.unknown("integrator", name, INTEGRATORS)
+    if scene.dimension == 2:
+        raise ProblemError("--integrator", name, f"nothing: {scene.name} is a scene of the plane")
+    return scene.with_(integrator=name)
+
+
 def from_file(path: str) -> Scene:
     """The scene of a file; what its reader warns about becomes one line each."""
     from ..scene.load import load_scene

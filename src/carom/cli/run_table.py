@@ -30,7 +30,7 @@ def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     rows = [
         ("scene", f"[cyan]{escape(facts['scene'])}[/]: {contents}"),
         ("law", law_text(s)),
-        ("time", f"{facts['time']:g} in {facts['step']:,} steps of {s['step']:g}, {s['stepper']}"),
+        ("time", f"{facts['time']:g} in {facts['step']:,} steps of {s['step']:g}, {s['stepper']}{_turning(facts)}"),
         ("took", took_text(facts)),
         ("contacts", _counted(facts, "contacts") + _resting(facts)),
         ("iterations", _counted(facts, "iterations") + _certificate(facts)),
@@ -105,6 +105,10 @@ def size_text(count: int) -> str:
 def _counted(facts: dict[str, Any], name: str) -> str:
     found = facts[name]
     return "no step" if found is None else f"{found['mean']:,.2f} a step, at most {found['max']:,}"
+
+
+def _turning(facts: dict[str, Any]) -> str:
+    return f", rotations by {facts['integrator']}" if facts.get("integrator") else ""
 
 
 def _resting(facts: dict[str, Any]) -> str:

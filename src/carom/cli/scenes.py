@@ -47,8 +47,13 @@ def _list(console: Console, known: dict[str, Entry]) -> None:
     table.add_column("scene", style="bold cyan", no_wrap=True)
     table.add_column("what happens")
     table.add_column("bodies", justify="right", no_wrap=True)
-    for name, entry in known.items():
-        table.add_row(name, entry.line, f"{entry.size:,}")
+    for dimension, title in ((2, "in the plane"), (3, "in space")):
+        group = {name: entry for name, entry in known.items() if entry(**entry.small).dimension == dimension}
+        if group:
+            table.add_section()
+            table.add_row(f"[not bold dim]{title}[/]", "", "")
+        for name, entry in group.items():
+            table.add_row(name, entry.line, f"{entry.size:,}")
     console.print(table)
     console.print("[bold]carom scenes NAME[/] shows its parameters, [bold]carom run NAME[/] runs it")
 
@@ -69,8 +74,9 @@ def _describe(console: Console, name: str, entry: Entry) -> None:
         table.add_row(key, str(value), str(entry.small.get(key, "")))
     console.print(table)
     facts = run_facts(entry)
-    console.print(f"{facts['bodies']:,} {'body' if facts['bodies'] == 1 else 'bodies'}, law {facts['law']},", end=" ")
-    console.print(f"{facts['duration']:g} time units in steps of {facts['step']:g}, {facts['stepper']}")
+    text = f"{facts['bodies']:,} {'body' if facts['bodies'] == 1 else 'bodies'}, law {facts['law']}, "
+    text += f"{facts['duration']:g} time units in steps of {facts['step']:g}, {facts['stepper']}"
+    console.print(text + (f", rotations by {facts['integrator']}" if "integrator" in facts else ""))
     first = next(iter(entry.parameters.items()), None)
     example = "" if first is None else f" --set {first[0]}={first[1]}"
     console.print(f"[bold]carom run {name}{example}[/]", soft_wrap=True)
@@ -86,7 +92,8 @@ def run_facts(entry: Entry) -> dict[str, Any]:
     """How the scene wants to be run."""
     scene = entry()
     names = ("law", "stepper", "step", "duration", "frame_rate")
-    return {"bodies": scene.count, **{key: getattr(scene, key) for key in names}}
+    facts = {"bodies": scene.count, "dimension": scene.dimension, **{key: getattr(scene, key) for key in names}}
+    return facts if scene.dimension == 2 else {**facts, "integrator": scene.integrator}
 
 
 def _plain(entry: Entry) -> dict[str, Any]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ..scene.model import Bodies, Scene
+    from ..scene.solids import Solid
     from ..world import State, World
 
 
@@ -84,23 +85,46 @@ def _size(group: Bodies) -> str:
     import numpy as np
 
     from ..scene.model import Disc, Rectangle
+    from ..scene.solids import Solid, Sphere
 
-    if isinstance(group.shape, Disc):
-        return f"r {_range(np.asarray(group.shape.radius))}"
-    if isinstance(group.shape, Rectangle):
-        return f"{_short(group.shape.width)} x {_short(group.shape.height)}"
-    return f"{len(group.shape.vertices)} corners"
+    shape = group.shape
+    if isinstance(shape, (Disc, Sphere)):
+        return f"r {_range(np.asarray(shape.radius))}"
+    if isinstance(shape, Rectangle):
+        return f"{_short(shape.width)} x {_short(shape.height)}"
+    return _solid_size(shape) if isinstance(shape, Solid) else f"{len(shape.vertices)} corners"
+
+
+def _solid_size(shape: Solid) -> str:
+    from ..scene.solids import Capsule, Compound, Cuboid, Cylinder, Hull, Mesh
+
+    if isinstance(shape, Cuboid):
+        return " x ".join(_short(v) for v in shape.size)
+    if isinstance(shape, (Capsule, Cylinder)):
+        return f"r {_short(shape.radius)}, length {_short(shape.length)}"
+    if isinstance(shape, Hull):
+        return f"{len(shape.vertices):,} points"
+    if isinstance(shape, Compound):
+        return f"{len(shape.parts)} parts"
+    if isinstance(shape, Mesh):
+        return (
+            _safe(Path(shape.path).name)
+            if shape.path
+            else f"{len(shape.faces) if shape.faces is not None else 0:,} faces"
+        )
+    return ""
 
 
 def _walls(scene: Scene) -> Table:
     table = _table("boundaries", "where", "material", "motion")
     for boundary in scene.boundaries:
-        fields = {k: v for k, v in vars(boundary).items() if k not in ("material", "motion", "inside")}
+        fields = {k: v for k, v in vars(boundary).items() if k not in ("material", "motion", "inside", "open_top")}
         where = ", ".join(f"{key} {_value(value)}" for key, value in fields.items())
         where += ", bodies outside" if not getattr(boundary, "inside", True) else ""
+        where += ", open at the top" if getattr(boundary, "open_top", False) else ""
         table.add_row(boundary.kind, where, _safe(boundary.material), boundary.motion.kind)
     if scene.periodic is not None:
-        sides = {"x": scene.periodic.x, "y": scene.periodic.y}
+        sides = {axis: getattr(scene.periodic, axis, None) for axis in "xyz"}
         where = ", ".join(f"{axis} {_value(side)}" for axis, side in sides.items() if side is not None)
         shear = f", shear rate {_short(scene.periodic.shear_rate)}" if scene.periodic.shear_rate else ""
         table.add_row("periodic", where + shear, "", "")
@@ -121,22 +145,22 @@ def _materials(scene: Scene) -> Table:
 
 
 def _settings(scene: Scene, world: World, state: State) -> Table:
-    import numpy as np
+    from ..analysis.runs import lengths
 
     table = _table("settings", "")
     low = (state.position - world.shapes.radius[:, None]).min(axis=0)
     high = (state.position + world.shapes.radius[:, None]).max(axis=0)
     table.add_row("extent of bodies", f"{_value(low)} to {_value(high)}")
-    speed = float(np.hypot(state.velocity[:, 0], state.velocity[:, 1]).max())
+    speed = float(lengths(state.velocity[:, : world.dimension]).max())
     table.add_row(
         "fastest body", f"{_short(speed)}, {_short(speed * scene.step / world.feature)} of a radius in a step"
     )
-    table.add_row("gravity", _value(scene.gravity))
+    table.add_row("gravity", _value(world.gravity))
     models = ", ".join(m for m in (scene.restitution_model, scene.friction_model) if m is not None)
     table.add_row("law", scene.law + (f" ({models})" if models else ""))
     steps = round(scene.duration / scene.step)
     times = f"{scene.stepper}, {steps:,} steps of {_short(scene.step)} to time {_short(scene.duration)}"
-    table.add_row("stepping", times)
+    table.add_row("stepping", times + (f", rotations by {scene.integrator}" if world.dimension == 3 else ""))
     table.add_row("frames", f"{_short(scene.frame_rate)} a time unit")
     return table
 

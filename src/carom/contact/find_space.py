@@ -8,7 +8,8 @@ from ..rotations import matrices
 from ..solvers.rows import Ints
 from ..world import MESH, Barriers, State, World
 from .columns import Columns, Places
-from .solids.mesh import mesh_barriers, mesh_pairs
+from .solids.mesh import mesh_pairs
+from .solids.mesh_barriers import mesh_barriers
 from .solids.pairs import solid_pairs
 from .solids.poses import Poses
 from .solids.walls import solid_barriers

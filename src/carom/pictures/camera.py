@@ -63,7 +63,7 @@ def upward(gravity: Floats) -> Floats:
     """The axis that is up: z, or the one that gravity is nearest to pulling against."""
     if not np.any(gravity):
         return np.array([0.0, 0.0, 1.0])
-    k = int(np.argmax(np.abs(gravity) + (0.0, 0.0, 1e-12)))
+    k = int(np.argmax(np.abs(gravity)))
     return -np.sign(gravity[k]) * np.eye(3)[k]
 
 
@@ -74,15 +74,15 @@ def looking_at(
     azimuth: float | None = None,
     elevation: float | None = None,
     aspect: float | None = None,
-    margin: float = 0.04,
+    margin: float = 0.05,
 ) -> Camera:
     """The nearest camera that sees all spheres (k, 3), (k,), with a margin round them.
 
     Degrees: `elevation` above the horizon, `azimuth` of the place of the camera about the upward axis; for z it is 0
     on the positive x axis and 90 on the positive y axis. None chooses: what is long is seen from its side. `aspect`
-    None makes the picture as wide as the scene looks, from 0.7 to 2 times its height.
+    None makes the picture as wide as the scene looks, from 0.7 to 3 times its height.
     """
-    across, ahead, top = _level(np.asarray(up, dtype=np.float64))
+    across, ahead, top = level_axes(np.asarray(up, dtype=np.float64))
     if azimuth is None:
         azimuth = _azimuth(centres @ across, centres @ ahead, radius)
     angle = np.radians(scalar("azimuth", azimuth))
@@ -98,7 +98,7 @@ def looking_at(
     if aspect is None:
         wide = float((x + radius).max() - (x - radius).min())
         tall = float((y + radius).max() - (y - radius).min())
-        aspect = float(np.clip(wide / tall, 0.7, 2.0))
+        aspect = float(np.clip(wide / tall, 0.7, 3.0))
     shrunk = FIELD * (1.0 - 2.0 * margin)
     x_eye, z_one = _fit(x, z, radius, shrunk * aspect)
     y_eye, z_two = _fit(y, z, radius, shrunk)
@@ -106,7 +106,7 @@ def looking_at(
     return Camera(eye, right, upright, forward, FIELD, aspect)
 
 
-def _level(up: Floats) -> tuple[Floats, Floats, Floats]:
+def level_axes(up: Floats) -> tuple[Floats, Floats, Floats]:
     """Two horizontal axes and the upward one, right-handed: x, y, z for z, and likewise in turn for others."""
     top = up / np.linalg.norm(up)
     k = int(np.argmax(np.abs(top)))

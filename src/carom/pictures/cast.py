@@ -184,7 +184,7 @@ def mesh(
             t = middle
         else:
             last = middle
-    x, y, z, e = ox + t * dx, oy + t * dy, oz + t * dz, 0.5 * spacing
+    x, y, z, e = ox + t * dx, oy + t * dy, oz + t * dz, spacing  # a whole cell: the facets of the grid stay hidden
     nx = distance(x + e, y, z, low, spacing, count, value, at) - distance(x - e, y, z, low, spacing, count, value, at)
     ny = distance(x, y + e, z, low, spacing, count, value, at) - distance(x, y - e, z, low, spacing, count, value, at)
     nz = distance(x, y, z + e, low, spacing, count, value, at) - distance(x, y, z - e, low, spacing, count, value, at)

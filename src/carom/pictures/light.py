@@ -18,7 +18,7 @@ from .camera import Rays
 from .raster import Parts, depths
 
 LAMP, SKY, BOUNCE = 0.55, 0.52, 0.24  # strengths; a level floor in the open gets about 1 from lamp and sky
-LAMPS, LAMP_WIDTH, LAMP_MAP = 7, 0.055, 640  # directions, radians from the middle, pixels of a map
+LAMPS, LAMP_WIDTH, LAMP_MAP = 14, 0.06, 640  # directions, radians from the middle, pixels of a map at most
 SKIES, SKY_MAP = 64, 160
 GOLDEN = np.pi * (3.0 - np.sqrt(5.0))
 
@@ -41,18 +41,19 @@ class Lights(NamedTuple):
     level: float  # what a level floor in the open gets
 
 
-def lights(parts: Parts, solids: Solids, right: Floats, forward: Floats, up: Floats) -> Lights:
-    """A lamp behind the left shoulder of who looks `forward`, and the sky."""
+def lights(parts: Parts, solids: Solids, right: Floats, forward: Floats, up: Floats, rows: int) -> Lights:
+    """A lamp behind the left shoulder of who looks `forward`, and the sky; for a picture of so many rows."""
     reach = solids.reach[parts.form]
     low, high = (parts.place - reach[:, None]).min(axis=0), (parts.place + reach[:, None]).max(axis=0)
     centre = 0.5 * (low + high)
     radius = float((np.linalg.norm(parts.place - centre, axis=1) + reach).max())
     level = forward - (forward @ up) * up
-    size = float(np.linalg.norm(level))
-    back = -level / size if size > 1e-6 else np.cross(up, right)
+    slant = float(np.linalg.norm(level))
+    back = -level / slant if slant > 1e-6 else np.cross(up, right)
     toward = up + 0.42 * back - 0.5 * right
     toward /= np.linalg.norm(toward)
-    lamp = _maps(_spread(toward, LAMPS, LAMP_WIDTH), LAMP_MAP, centre, radius, parts, solids)
+    size = max(200, min(LAMP_MAP, rows))
+    lamp = _maps(_spread(toward, LAMPS, LAMP_WIDTH), size, centre, radius, parts, solids)
     sky = _maps(_dome(up, SKIES), SKY_MAP, centre, radius, parts, solids)
     return Lights(lamp, sky, up, LAMP * float(toward @ up) + SKY)
 
@@ -125,7 +126,7 @@ def shine(lights: Lights, x: float, y: float, z: float, nx: float, ny: float, nz
             maps = lights.sky
         count = len(maps.toward)
         # A surface would shade itself where a map is coarser than its slope: ask a little above it.
-        off = 2.0 * maps.radius / maps.depth.shape[1] * 1.6
+        off = 4.4 * maps.radius / maps.depth.shape[1]
         px, py, pz = x + off * nx, y + off * ny, z + off * nz
         amount = 0.0
         for k in range(count):

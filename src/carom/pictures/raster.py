@@ -58,7 +58,14 @@ def depths(rays: Rays, parts: Parts, solids: Solids) -> NDArray[np.float32]:
     """The depth at every pixel alone: a shadow map, if the rays come from a lamp."""
     depth = np.full((rays.rows, rays.columns), np.inf, np.float32)
     none = np.zeros((1, 1), np.int32)
-    _fill(rays, _nearest_first(rays, parts, solids), parts, solids, Buffers(depth, none, none, np.zeros((1, 1, 3), np.float32)), False)
+    _fill(
+        rays,
+        _nearest_first(rays, parts, solids),
+        parts,
+        solids,
+        Buffers(depth, none, none, np.zeros((1, 1, 3), np.float32)),
+        False,
+    )
     return depth
 
 

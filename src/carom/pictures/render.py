@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,11 +12,13 @@ from ..contact.barriers import barriers_at
 from ..solvers.rows import Floats
 from ..world import FLAT, SHELL, TUBE, Barriers, State, World
 from . import room, shade
-from .camera import Camera, _level, looking_at, upward
+from .camera import Camera, level_axes, looking_at, upward
+from .glass import chosen_parts, enclosing
 from .light import lights
 from .raster import Parts, placed_parts, seen
 
 SMOOTH = 2  # rays along each side of a pixel
+STRAY = 4.0  # bodies farther out than so many times the usual distance may be left out of the picture
 NEAR = 3.0  # boundaries within so many radii of the bodies are shown whole
 
 
@@ -35,42 +38,63 @@ class Picture:
     pixels: NDArray[np.uint8]  # (rows, columns, 3), sRGB
     camera: Camera
     spacing: float | None  # of the grid on the floor, a length; None without a floor
-    body: NDArray[np.int64] = field(repr=False)  # (rows, columns) the body in the middle of each pixel, -1 for none
+    body: NDArray[np.int64] = field(
+        repr=False
+    )  # (rows, columns) the body in the middle of each pixel, -1 for none; glass does not count
 
 
 def extent(world: World, state: State, barriers: Barriers, tops: Floats | None = None) -> tuple[Floats, Floats]:
-    """Spheres, (k, 3) and (k,), that a picture must hold: the bodies, and the boundaries that are near them."""
-    radius = world.solids.radius
-    centres, sizes = [state.position], [radius]
-    low, high = (state.position - radius[:, None]).min(axis=0), (state.position + radius[:, None]).max(axis=0)
-    middle, size = 0.5 * (low + high), 0.5 * float(np.linalg.norm(high - low))
-    corners = _room_corners(barriers, middle, size, tops)
+    """Spheres, (k, 3) and (k,), that a picture must hold: the bodies, and the boundaries that are near them.
+
+    Up to a tenth of the bodies may be left out, if they are far away from all others: else one that flies off would
+    make the rest too small to see.
+    """
+    kept = _together(state.position)
+    place, radius = state.position[kept], world.solids.radius[kept]
+    centres, sizes = [place], [radius]
+    low, high = (place - radius[:, None]).min(axis=0), (place + radius[:, None]).max(axis=0)
+    up = upward(world.gravity)
+    corners = np.concatenate([_room_corners(barriers, low, high, up, tops), _below(barriers, low, high, up)])
     if len(corners):
         centres.append(corners)
         sizes.append(np.zeros(len(corners)))
+    near = (barriers.kind == SHELL) & (barriers.radius <= NEAR * 0.5 * float(np.linalg.norm(high - low)))
+    if near.any():
+        centres.append(barriers.point[near])
+        sizes.append(barriers.radius[near])
     return np.concatenate(centres), np.concatenate(sizes)
 
 
-def _room_corners(barriers: Barriers, middle: Floats, size: float, tops: Floats | None) -> Floats:
-    """Points on the room's boundaries, if they are near."""
-    limit = NEAR * size
-    found = [line for line in room.edges(barriers, middle - 1e3 * size, middle + 1e3 * size)]
-    for k in np.flatnonzero(barriers.kind == SHELL):
-        r = float(barriers.radius[k])
-        found += [barriers.point[k] + r * np.concatenate([np.eye(3), -np.eye(3)])]
+def _together(position: Floats) -> NDArray[np.bool_]:
+    """Bodies that are not strays: within four times the distance that nine of ten have from the middle."""
+    far = np.linalg.norm(position - np.median(position, axis=0), axis=1)
+    return far <= STRAY * float(np.quantile(far, 0.9, method="higher"))
+
+
+def _below(barriers: Barriers, low: Floats, high: Floats, up: Floats) -> Floats:
+    """Where the corners of the box round the bodies fall on floors that are near: shadows are there."""
+    corners = np.array([[v[k] for k, v in zip(range(3), pick)] for pick in itertools.product((low, high), repeat=3)])
+    found = [np.zeros((0, 3))]
+    for k in np.flatnonzero((barriers.kind == FLAT) & (barriers.axis @ up > 0.5)):
+        apart = (corners - barriers.point[k]) @ barriers.axis[k] / float(barriers.axis[k] @ up)
+        if apart.max() >= 0.0 and apart.min() <= 0.6 * float(np.linalg.norm(high - low)):
+            found.append(corners - apart[:, None] * up)
+    return np.concatenate(found)
+
+
+def _room_corners(barriers: Barriers, low: Floats, high: Floats, up: Floats, tops: Floats | None) -> Floats:
+    """Points on the room's boundaries, if they are near the box from low to high."""
+    middle, size = 0.5 * (low + high), 0.5 * float(np.linalg.norm(high - low))
+    found = room.edges(barriers, middle - 1e3 * size, middle + 1e3 * size, up)
     for k in np.flatnonzero(barriers.kind == TUBE):
         axis, r = barriers.axis[k], float(barriers.radius[k])
         at = barriers.point[k] + ((middle - barriers.point[k]) @ axis) * axis
-        across, ahead, _ = _level(axis)
+        across, ahead, _ = level_axes(axis)
         found += [at + r * np.array([across, -across, ahead, -ahead])]
-    for k in np.flatnonzero(barriers.kind == FLAT):
-        apart = float((middle - barriers.point[k]) @ barriers.axis[k])
-        if 0.0 <= apart <= 2.0 * size:
-            found += [(middle - apart * barriers.axis[k])[None]]
     if tops is not None:
         found += [tops]
     points = np.concatenate([np.zeros((0, 3)), *found])
-    return points[np.linalg.norm(points - middle, axis=1) <= limit]
+    return points[np.linalg.norm(points - middle, axis=1) <= NEAR * size]
 
 
 def automatic_camera(
@@ -94,31 +118,42 @@ def render(
     camera: Camera | None = None,
     look: Look | None = None,
     barriers: Barriers | None = None,
+    tops: Floats | None = None,
 ) -> Picture:
     """Draws a state of a world of space. `colours` (n, 3): sRGB from 0 to 1, one for each body.
 
-    `barriers` None means where the boundaries are at the time of the state.
+    `barriers` None means where the boundaries are at the time of the state. `tops` (k, 3) are points up to which walls
+    without end are drawn.
     """
     look = Look() if look is None else look
     walls = barriers_at(world, state.time, 1e-6)[0] if barriers is None else barriers
     camera = automatic_camera(world, state, walls) if camera is None else camera
-    rows, columns = look.rows * look.smooth, round(look.rows * camera.aspect) * look.smooth
-    rays, solids = camera.rays(rows, columns), world.solids
-    parts = placed_parts(solids, state)
+    rays = camera.rays(look.rows * look.smooth, round(look.rows * camera.aspect) * look.smooth)
+    solids, up, rgb = world.solids, upward(world.gravity), linear(colours)
+    everything = placed_parts(solids, state)
+    hollow = enclosing(solids, state, everything)
+    parts = chosen_parts(everything, ~np.isin(np.arange(world.count), hollow))
     buffers, back = seen(rays, parts, solids), room.backdrop(rays, walls)
-    up = upward(world.gravity)
-    lamps = lights(parts, solids, camera.right, camera.forward, up)
-    ground, low, high = _ground(world, state, walls, up)
-    image = np.ones((rows, columns, 3), np.float32)
-    shade.bodies(rays, look.smooth, buffers, parts.body, linear(colours), lamps, image)
-    weight = shade.weights(parts, solids.radius, rays, state.position)
-    shade.outlines(buffers, parts.body, weight, image)
+    lamps = lights(parts, solids, camera.right, camera.forward, up, look.rows)
+    ground, low, high = _ground(world, state, walls, up, tops)
+    image = np.ones((rays.rows, rays.columns, 3), np.float32)
+    weight = shade.weights(solids.radius, rays, state.position)
+    shade.bodies(rays, look.smooth, buffers, parts.body, rgb, lamps, image)
+    shade.outlines(buffers, parts.body, solids.radius, weight, image)
     shade.walls(rays, look.smooth, back, buffers, walls, ground, lamps, image)
+    for body in hollow:
+        shell = chosen_parts(everything, np.arange(world.count) == body)
+        before = seen(rays, shell, solids)
+        layer = np.ones_like(image)
+        shade.bodies(rays, look.smooth, before, shell.body, rgb, lamps, layer)
+        shade.outlines(before, shell.body, solids.radius, weight, layer)
+        shade.glass(before, buffers, layer, image)
     if look.lines:
-        for points in _lines(walls, camera.eye, low, high):
+        for points in _lines(walls, camera.eye, low, high, up):
             shade.line(image, buffers.depth, rays, points, 0.28, look.smooth)
     floor = bool(((walls.kind == FLAT) & (walls.axis @ up > 0.5)).any())
-    return Picture(_averaged(image, look.smooth), camera, ground.spacing if floor else None, _bodies(parts, buffers.part, look))
+    spacing = ground.spacing if floor else None
+    return Picture(_averaged(image, look.smooth), camera, spacing, _bodies(parts, buffers.part, look))
 
 
 def linear(colour: Floats) -> Floats:
@@ -127,23 +162,29 @@ def linear(colour: Floats) -> Floats:
     return np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
 
 
-def _lines(walls: Barriers, eye: Floats, low: Floats, high: Floats) -> list[Floats]:
+def _lines(walls: Barriers, eye: Floats, low: Floats, high: Floats, up: Floats) -> list[Floats]:
     return [
-        *room.edges(walls, low, high),
+        *room.edges(walls, low, high, up),
         *room.tube_outlines(walls, eye, low, high),
         *room.shell_outlines(walls, eye),
     ]
 
 
-def _ground(world: World, state: State, walls: Barriers, up: Floats) -> tuple[shade.Ground, Floats, Floats]:
+def _ground(
+    world: World, state: State, walls: Barriers, up: Floats, tops: Floats | None
+) -> tuple[shade.Ground, Floats, Floats]:
     """The look of floors, and the box that the lines of the room are drawn in."""
-    centres, radius = extent(world, state, walls)
+    centres, radius = extent(world, state, walls, tops)
     low, high = (centres - radius[:, None]).min(axis=0), (centres + radius[:, None]).max(axis=0)
     middle, size = 0.5 * (low + high), 0.5 * float(np.linalg.norm(high - low))
-    across, ahead, _ = _level(up)
+    across, ahead, _ = level_axes(up)
     free = world.free if world.free.any() else np.ones(world.count, bool)
-    spacing = _round_number(max(2.0 * float(np.median(world.solids.radius[free])), size / 12.0))
-    return shade.Ground(up, across, ahead, spacing, middle, 2.2 * size, 0.5 * float(np.abs(up) @ (high - low)) * 1.001), low, high
+    spacing = _round_number(max(float(np.median(world.solids.radius[free])), size / 12.0))
+    return (
+        shade.Ground(up, across, ahead, spacing, middle, 2.2 * size, 0.5 * float(np.abs(up) @ (high - low)) * 1.001),
+        low,
+        high,
+    )
 
 
 def _round_number(value: float) -> float:

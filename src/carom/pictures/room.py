@@ -80,7 +80,7 @@ def _leave(
                 depth[i, j], wall[i, j] = leave, by
 
 
-def edges(walls: Barriers, low: Floats, high: Floats) -> list[Floats]:
+def edges(walls: Barriers, low: Floats, high: Floats, up: Floats) -> list[Floats]:
     """Lines (k, 3) along which walls meet each other, within the box from `low` to `high`, which cuts endless ones.
 
     Where a tube or a wall runs out of that box, the line of the cut is there too: the rim of an open box.
@@ -90,7 +90,7 @@ def edges(walls: Barriers, low: Floats, high: Floats) -> list[Floats]:
     out = []
     for i in range(len(cuts)):
         for j in range(i + 1, len(cuts)):
-            if i < len(flat) and (j < len(flat) or _upright(cuts[i], cuts[j])):
+            if i < len(flat) and (j < len(flat) or _rim(cuts[i], cuts[j], up)):
                 out += _meeting(i, j, cuts, walls)
     for k in np.flatnonzero(walls.kind == TUBE):
         out += _rings(walls, int(k), cuts, len(flat))
@@ -138,9 +138,9 @@ def _planes(walls: Barriers, low: Floats, high: Floats) -> list[tuple[Floats, fl
     return out
 
 
-def _upright(wall: tuple[Floats, float], cut: tuple[Floats, float]) -> bool:
-    """A side of the box that cuts a wall across: the rim at the top of walls, not the far end of a floor."""
-    return bool(cut[0][2] == -1.0 and abs(wall[0][2]) < 0.5)
+def _rim(wall: tuple[Floats, float], cut: tuple[Floats, float], up: Floats) -> bool:
+    """Whether a side of the box cuts a wall at its top; the far ends of a floor get no line."""
+    return bool(cut[0] @ up == -1.0 and abs(wall[0] @ up) < 0.5)
 
 
 def _meeting(i: int, j: int, cuts: list[tuple[Floats, float]], walls: Barriers) -> list[Floats]:
@@ -173,7 +173,9 @@ def _clipped(
             enter = max(enter, apart / speed)
         else:
             leave = min(leave, apart / speed)
-    for k in [] if walls is None else np.flatnonzero(walls.kind != FLAT):
+    if walls is None:
+        return [np.stack([start + enter * along, start + leave * along])] if enter < leave else []
+    for k in np.flatnonzero(walls.kind != FLAT).tolist():
         arm, way = start - walls.point[k], along
         if walls.kind[k] == TUBE:
             arm, way = arm - (arm @ walls.axis[k]) * walls.axis[k], way - (way @ walls.axis[k]) * walls.axis[k]

@@ -12,7 +12,7 @@ from ..solvers.rows import Floats
 from ..world import FLAT, TUBE, Barriers
 from .camera import Rays
 from .light import Lights, shine
-from .raster import Buffers, Parts
+from .raster import Buffers
 from .room import Backdrop
 
 Image = NDArray[np.float32]
@@ -20,6 +20,7 @@ FLOOR = 0.80  # brightness of the floor, linear
 GRID = 0.86  # of grid lines on it, as a factor
 WALL = 0.42  # how much of side walls is seen
 SMOOTH = 0.98  # cosine: faces that turn by less than 11 degrees have no line between them
+GLASS = 0.26  # how much of a body that encloses others is seen
 OUTLINE, CREASE = 0.22, 0.5  # brightness of lines round bodies and between their faces, as factors
 
 
@@ -69,8 +70,11 @@ def bodies(
 
 
 @njit(cache=True, nogil=True)
-def outlines(seen: Buffers, body: NDArray[np.int64], weight: Floats, image: Image) -> None:
-    """Darkens the nearer side of every border: strongly between bodies, lightly between faces of one."""
+def outlines(seen: Buffers, body: NDArray[np.int64], radius: Floats, weight: Floats, image: Image) -> None:
+    """Darkens the nearer side of every border: strongly between bodies, lightly between faces of one.
+
+    A body that hides a part of itself has a border there, too: a step in depth by a fifth of its radius.
+    """
     rows, columns = seen.part.shape
     for i in range(rows):
         for j in range(columns):
@@ -87,6 +91,8 @@ def outlines(seen: Buffers, body: NDArray[np.int64], weight: Floats, image: Imag
                 if q < 0 or body[q] != body[p]:
                     if q < 0 or seen.depth[i, j] <= seen.depth[r, c]:
                         factor = min(factor, OUTLINE)
+                elif seen.depth[r, c] - seen.depth[i, j] > 0.2 * radius[body[p]]:
+                    factor = min(factor, OUTLINE)
                 elif (q != p or seen.face[i, j] != seen.face[r, c]) and (side == 0 or side == 2):
                     n, m = seen.normal[i, j], seen.normal[r, c]
                     if n[0] * m[0] + n[1] * m[1] + n[2] * m[2] < SMOOTH:
@@ -95,6 +101,25 @@ def outlines(seen: Buffers, body: NDArray[np.int64], weight: Floats, image: Imag
                 w = weight[body[p]]
                 for k in range(3):
                     image[i, j, k] *= 1.0 - w * (1.0 - factor)
+
+
+@njit(cache=True, nogil=True)
+def glass(before: Buffers, behind: Buffers, layer: Image, image: Image) -> None:
+    """Lays a picture of glass bodies over the image: their faces faintly, their lines (which are dark) more."""
+    rows, columns = before.part.shape
+    for i in range(rows):
+        for j in range(columns):
+            if before.part[i, j] < 0 or before.depth[i, j] >= behind.depth[i, j]:
+                continue
+            edge = 0.0
+            for r, c in ((i - 1, j), (i + 1, j), (i, j - 1), (i, j + 1)):
+                if 0 <= r < rows and 0 <= c < columns:
+                    n, m = before.normal[i, j], before.normal[r, c]
+                    if before.part[r, c] < 0 or n[0] * m[0] + n[1] * m[1] + n[2] * m[2] < SMOOTH:
+                        edge = 0.5
+            alpha = GLASS + edge
+            for k in range(3):
+                image[i, j, k] = (1.0 - alpha) * image[i, j, k] + alpha * layer[i, j, k]
 
 
 @njit(cache=True, nogil=True)
@@ -161,7 +186,7 @@ def _grid(ground: Ground, x: float, y: float, z: float, pixel: float) -> float:
         g = ground.across if k == 0 else ground.ahead
         u = (x * g[0] + y * g[1] + z * g[2]) / ground.spacing
         off = abs(u - np.floor(u + 0.5)) * ground.spacing
-        if off < max(0.009 * ground.spacing, 0.6 * pixel):
+        if off < max(0.004 * ground.spacing, 0.7 * pixel):
             factor = GRID
     return factor
 
@@ -208,7 +233,7 @@ def _line(image: Image, depth: NDArray[np.float32], points: Floats, dark: float,
                         image[i, j, k] = min(image[i, j, k], dark)
 
 
-def weights(parts: Parts, radius: Floats, rays: Rays, place: Floats) -> Floats:
+def weights(radius: Floats, rays: Rays, place: Floats) -> Floats:
     """How strong the lines round each body are: bodies of a few pixels have none, or they would be all line."""
     z = np.maximum((place - rays.eye) @ rays.forward, 1e-9)
     return np.clip((radius / z * rays.scale - 4.0) / 16.0, 0.0, 1.0)

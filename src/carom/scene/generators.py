@@ -1,4 +1,4 @@
-"""Where bodies go: grid, hexagonal grid, chain, rack, ring. Each returns places, (n, 2).
+"""Where bodies go: grid, hexagonal grid, chain, rack, ring. Each returns places, (n, D).
 
 Random places are in `pour.py`. Scene files call these functions; Python scenes may too.
 """
@@ -6,6 +6,7 @@ Random places are in `pour.py`. Scene files call these functions; Python scenes 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -13,11 +14,32 @@ from ..solvers.rows import Floats
 from .boundaries import Vector
 
 ROW = np.sqrt(0.75)  # distance of neighbouring rows of a hexagonal packing, in spacings
+LAYER = np.sqrt(2.0 / 3.0)  # of neighbouring layers of a close packing
+Place = tuple[float, ...]
+
+
+class Reach(Protocol):
+    """How far bodies reach from their centres of mass: needed for bodies that are to touch."""
+
+    @property
+    def radius(self) -> Floats:
+        """(n,) of the disc or sphere, or of the one round the body."""
+
+    def reach(self, direction: Floats) -> Floats:
+        """Distance from the centre to the furthest point along the unit vector `direction`, (n,)."""
+
+    @property
+    def extent(self) -> Place:
+        """Width of the largest along each axis."""
+
+    @property
+    def diameter(self) -> float:
+        """Of the largest circle or sphere round a body."""
 
 
 @dataclass(frozen=True)
 class Outline:
-    """How far bodies reach from their centres of mass: needed for bodies that are to touch."""
+    """Reach of discs and polygons."""
 
     radius: Floats  # (n,) of the disc, or of the circle round the polygon
     corners: Floats | None = None  # (k, 2) of a polygon, about its centre, turned as the bodies are; all alike
@@ -43,27 +65,51 @@ class Outline:
 
 
 def grid(
-    rows: int, columns: int, spacing: Vector, center: Vector | None = None, corner: Vector | None = None
+    rows: int,
+    columns: int,
+    spacing: Place,
+    center: Place | None = None,
+    corner: Place | None = None,
+    layers: int | None = None,
 ) -> Floats:
-    """Row by row from the lower left. `corner` is the place of the first body, `center` that of the middle."""
-    x = np.arange(columns) * spacing[0]
-    y = np.arange(rows) * spacing[1]
-    points = np.stack(np.broadcast_arrays(x, y[:, None]), axis=-1).reshape(-1, 2)
-    return _placed(points, (x[-1], y[-1]), center, corner)
+    """Row by row from the lower left, in space layer by layer from below: `layers` and three spacings.
+
+    `corner` is the place of the first body, `center` that of the middle.
+    """
+    counts = (columns, rows) if layers is None else (columns, rows, layers)
+    along = [np.arange(count) * spacing[k] for k, count in enumerate(counts)]
+    points = np.stack(np.meshgrid(*along[::-1], indexing="ij")[::-1], axis=-1).reshape(-1, len(counts))
+    return _placed(points, tuple(float(steps[-1]) for steps in along), center, corner)
 
 
 def hex_grid(
-    rows: int, columns: int, spacing: float, center: Vector | None = None, corner: Vector | None = None
+    rows: int,
+    columns: int,
+    spacing: float,
+    center: Place | None = None,
+    corner: Place | None = None,
+    layers: int | None = None,
 ) -> Floats:
-    """Rows `sqrt(3)/2 spacing` apart; every other row is moved by half a spacing to the right."""
-    points = grid(rows, columns, (spacing, ROW * spacing), corner=(0.0, 0.0))
-    points[:, 0] += 0.5 * spacing * (np.repeat(np.arange(rows), columns) % 2)
-    return _placed(points, (float(points[:, 0].max()), float(points[-1, 1])), center, corner)
+    """Rows `sqrt(3)/2 spacing` apart; every other row is moved by half a spacing to the right.
+
+    With `layers`, hexagonal close packing: layers `sqrt(2/3) spacing` apart, every other one moved into the hollows of
+    the one below, by half a spacing along x and a third of a row along y.
+    """
+    if layers is None:
+        points = grid(rows, columns, (spacing, ROW * spacing), corner=(0.0, 0.0))
+        points[:, 0] += 0.5 * spacing * (np.repeat(np.arange(rows), columns) % 2)
+        return _placed(points, (float(points[:, 0].max()), float(points[-1, 1])), center, corner)
+    points = grid(rows, columns, (spacing, ROW * spacing, LAYER * spacing), corner=(0.0, 0.0, 0.0), layers=layers)
+    number = np.arange(len(points)) // columns
+    row, layer = number % rows, number // rows
+    points[:, 0] += 0.5 * spacing * ((row + layer) % 2)
+    points[:, 1] += ROW / 3.0 * spacing * (layer % 2)
+    return _placed(points, tuple(float(v) for v in points.max(axis=0)), center, corner)
 
 
-def chain(outline: Outline, start: Vector, direction: Vector, gap: float) -> Floats:
+def chain(outline: Reach, start: Place, direction: Place, gap: float) -> Floats:
     """Along a line from `start`; surfaces of neighbours are `gap` apart."""
-    along = np.array(direction) / np.hypot(*direction)
+    along = np.array(direction) / np.hypot.reduce(direction)
     front, back = outline.reach(along), outline.reach(-along)
     distance = np.concatenate([[0.0], np.cumsum(front[:-1] + gap + back[1:])])
     return np.array(start) + distance[:, None] * along
@@ -99,25 +145,45 @@ def rings(count: int, center: Vector, spacing: float, start_angle: float = 0.0) 
 def jittered(points: Floats, reach: float, random: np.random.Generator) -> Floats:
     """Each point moved to any place within `reach`, all places alike: points `2 reach` further apart than needed are
     still far enough apart."""
-    angle = 2.0 * np.pi * random.random(len(points))
-    distance = reach * np.sqrt(random.random(len(points)))
-    return points + distance[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    count, d = points.shape
+    if d == 2:
+        angle = 2.0 * np.pi * random.random(count)
+        distance = reach * np.sqrt(random.random(count))
+        return points + distance[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    return points + reach * np.cbrt(random.random(count))[:, None] * _directions(count, random)
 
 
-def random_velocities(count: int, kind: str, speed: float, no_drift: bool, random: np.random.Generator) -> Floats:
+def random_velocities(
+    count: int, kind: str, speed: float, no_drift: bool, random: np.random.Generator, dimension: int = 2
+) -> Floats:
     """normal: standard deviation `speed` in each component; uniform: within +-speed; direction: of length `speed`."""
     if kind == "normal":
-        velocity = random.normal(scale=abs(speed), size=(count, 2))
+        velocity = random.normal(scale=abs(speed), size=(count, dimension))
     elif kind == "uniform":
-        velocity = random.uniform(-speed, speed, size=(count, 2))
-    else:
+        velocity = random.uniform(-speed, speed, size=(count, dimension))
+    elif dimension == 2:
         angle = 2.0 * np.pi * random.random(count)
         velocity = speed * np.column_stack([np.cos(angle), np.sin(angle)])
+    else:
+        velocity = speed * _directions(count, random)
     return velocity - velocity.mean(axis=0) if no_drift else velocity
 
 
-def _placed(points: Floats, size: Vector, center: Vector | None, corner: Vector | None) -> Floats:
+def random_orientations(count: int, random: np.random.Generator) -> Floats:
+    """Unit quaternions (count, 4), all orientations alike: directions of a normal distribution of four components."""
+    q = random.normal(size=(count, 4))
+    return q / np.linalg.norm(q, axis=1, keepdims=True)
+
+
+def _directions(count: int, random: np.random.Generator) -> Floats:
+    """Unit vectors of space, all alike: heights are even (Archimedes)."""
+    height, angle = random.uniform(-1.0, 1.0, count), 2.0 * np.pi * random.random(count)
+    across = np.sqrt(1.0 - height * height)
+    return np.column_stack([across * np.cos(angle), across * np.sin(angle), height])
+
+
+def _placed(points: Floats, size: Place, center: Place | None, corner: Place | None) -> Floats:
     if corner is not None:
         return points + np.array(corner)
-    middle = (0.0, 0.0) if center is None else center
-    return points + (np.array(middle) - 0.5 * np.array(size))
+    middle = np.zeros(points.shape[1]) if center is None else np.array(center)
+    return points + (middle - 0.5 * np.array(size))

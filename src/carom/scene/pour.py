@@ -1,237 +1,275 @@
-"""Random places without overlap in a box or a circle.
+"""Random places without overlap: in a box or a circle, in space in a box or a ball.
 
-Darts are thrown as long as they find room, the largest body first. Darts alone jam at 0.55 of the area, and get
-slow before; bodies that found no place by then are put anywhere, and all are pushed apart until none overlap.
+Darts are thrown as long as they find room, the largest body first. Darts alone jam at 0.55 of the area (0.38 of the
+volume), and get slow before; bodies that found no place by then are put anywhere, and all are pushed apart until none
+overlap. The plane is treated as a space without depth: all z are 0 there.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from ..errors import ProblemError
 from ..solvers.rows import Floats, Ints
-from .boundaries import Vector
 
 TRIES = 40  # darts for each body, on average, before pushing begins
 SWEEPS = 4000
-FULL = 0.8  # of the area: above it no random arrangement is looked for
+FULL = {2: 0.8, 3: 0.58}  # of the area or volume: above it no random arrangement is looked for
 AIM = 1e-3  # bodies are pushed this part of a radius further than they need to be, so that pushing ends
 
 
 @dataclass(frozen=True)
 class Region:
-    """A box from `lower` to `upper`, or a circle if `radius` is above 0; `lower` is its centre then."""
+    """A box from `lower` to `upper`, or a circle or ball if `radius` is above 0; `lower` is its centre then."""
 
-    lower: Vector
-    upper: Vector = (0.0, 0.0)
+    lower: tuple[float, ...]
+    upper: tuple[float, ...] = ()
     radius: float = 0.0
 
     @property
-    def area(self) -> float:
+    def dimension(self) -> int:
+        return len(self.lower)
+
+    @property
+    def size(self) -> float:
+        """Area or volume."""
         if self.radius > 0.0:
-            return np.pi * self.radius**2
-        return (self.upper[0] - self.lower[0]) * (self.upper[1] - self.lower[1])
+            return np.pi * self.radius**2 if self.dimension == 2 else 4.0 / 3.0 * np.pi * self.radius**3
+        return float(np.prod([high - low for low, high in zip(self.lower, self.upper)]))
 
     @property
     def half_width(self) -> float:
-        return self.radius or 0.5 * min(self.upper[0] - self.lower[0], self.upper[1] - self.lower[1])
+        return self.radius or 0.5 * min(high - low for low, high in zip(self.lower, self.upper))
 
     def kernel_form(self) -> Floats:
-        """(low x, low y, width, height, radius) for the kernels."""
+        """(lower x, y, z, width, depth, height, radius) for the kernels; a height of 0 means the plane."""
+        box = np.zeros(7)
+        d = self.dimension
         if self.radius > 0.0:
-            x, y = self.lower
-            return np.array([x - self.radius, y - self.radius, 2.0 * self.radius, 2.0 * self.radius, self.radius])
-        (x, y), (x1, y1) = self.lower, self.upper
-        return np.array([x, y, x1 - x, y1 - y, 0.0])
+            box[:d] = np.array(self.lower) - self.radius
+            box[3 : 3 + d] = 2.0 * self.radius
+            box[6] = self.radius
+        else:
+            box[:d] = self.lower
+            box[3 : 3 + d] = np.array(self.upper) - np.array(self.lower)
+        return box
+
+
+class Cells(NamedTuple):
+    """Which bodies lie in which cell of a grid over the region: lists, as `head` of a cell and `after` of a body."""
+
+    box: Floats  # (7,) as Region.kernel_form
+    shape: Ints  # (3,) number of cells along each axis
+    head: Ints
+    after: Ints
 
 
 def random_pour(radius: Floats, region: Region, gap: float, random: np.random.Generator, field: str) -> Floats:
-    """Places of discs of the given radii, (n, 2): inside the region, at least `gap` apart."""
+    """Places of discs or spheres of the given radii, (n, D): inside the region, at least `gap` apart."""
     if not radius.max() <= region.half_width:
         raise ProblemError(
             f"{field}.radius", float(radius.max()), f"bodies that fit the region: at most {region.half_width:g}"
         )
     reach = np.ascontiguousarray(radius + 0.5 * gap)
-    covered = np.pi * float(reach @ reach) / region.area
-    if covered > FULL:
-        raise _too_many(field, radius, covered)
+    d = region.dimension
+    own = np.pi * float(reach @ reach) if d == 2 else 4.0 / 3.0 * np.pi * float((reach**3).sum())
+    filled = own / region.size
+    if filled > FULL[d]:
+        raise _too_many(field, radius, filled, d)
     order = np.argsort(-radius, kind="stable")
-    box, sizes = region.kernel_form(), np.ascontiguousarray(radius[order])
-    placed = _throw(sizes, reach[order], box, random)
+    sizes = np.ascontiguousarray(radius[order])
+    placed = _throw(sizes, reach[order], region, random)
     if placed is None:
-        raise _too_many(field, radius, covered)
-    out = np.empty_like(placed)
-    out[order] = placed
+        raise _too_many(field, radius, filled, d)
+    out = np.empty((len(radius), d))
+    out[order] = placed[:, :d]
     return out
 
 
-def _too_many(field: str, radius: Floats, covered: float) -> ProblemError:
+def _too_many(field: str, radius: Floats, filled: float, dimension: int) -> ProblemError:
+    word = "cover" if dimension == 2 else "fill"
     return ProblemError(
         f"{field}.count",
         len(radius),
-        f"fewer or smaller bodies, or a larger region: they would cover {covered:.0%} of it",
+        f"fewer or smaller bodies, or a larger region: they would {word} {filled:.0%} of it",
     )
 
 
-def _throw(radius: Floats, reach: Floats, box: Floats, random: np.random.Generator) -> Floats | None:
+def _throw(radius: Floats, reach: Floats, region: Region, random: np.random.Generator) -> Floats | None:
     """Darts first, pushing if they were not enough; None if that fails too."""
-    n = len(radius)
-    place = np.zeros((n, 2))
-    cell = max(2.0 * reach[0], np.sqrt(box[2] * box[3] / (4.0 * n)))
-    shape = np.clip(np.array([box[2] / cell, box[3] / cell]), 1, 4 * n).astype(np.int64)
-    head, after = np.full(shape[0] * shape[1], -1, np.int64), np.full(n, -1, np.int64)
+    n, d = len(radius), region.dimension
+    box = region.kernel_form()
+    sides = box[3 : 3 + d]
+    cell = max(2.0 * reach[0], float(np.prod(sides) / (4.0 * n)) ** (1.0 / d))
+    shape = np.ones(3, np.int64)
+    shape[:d] = np.clip(sides / cell, 1, 4 * n)
+    cells = Cells(box, shape, np.full(int(np.prod(shape)), -1, np.int64), np.full(n, -1, np.int64))
+    place = np.zeros((n, 3))
     done, thrown = 0, 0
     while done < n and thrown < TRIES * n:
-        darts = random.random((max(2 * (n - done), 1024), 2))
-        done = _darts(done, darts, radius, reach, box, shape, place, head, after)
+        darts = random.random((max(2 * (n - done), 1024), d))
+        done = _darts(done, darts, radius, reach, place, cells)
         thrown += len(darts)
     if done == n:
         return place
-    _anywhere(done, random.random((n - done, 2)), radius, box, place)
+    _anywhere(done, random.random((n - done, d)), radius, place, box)
     aim = reach * (1.0 + AIM)
     for _ in range(SWEEPS):
-        _fill(place, box, shape, head, after)
-        if not _overlap_found(place, reach, box, shape, head, after):
+        _fill(place, cells)
+        if not _overlap_found(place, reach, cells):
             return place
-        _push(place, radius, aim, box, shape, head, after)
+        _push(place, radius, aim, cells)
     return None
 
 
 @njit(cache=True, nogil=True)
-def _cell(x: float, y: float, box: Floats, shape: Ints) -> tuple[int, int]:
-    i = min(max(int((x - box[0]) / box[2] * shape[0]), 0), shape[0] - 1)
-    j = min(max(int((y - box[1]) / box[3] * shape[1]), 0), shape[1] - 1)
-    return i, j
+def _cell(x: float, axis: int, box: Floats, shape: Ints) -> int:
+    """Number of the cell along one axis."""
+    if box[3 + axis] == 0.0:
+        return 0
+    return min(max(int((x - box[axis]) / box[3 + axis] * shape[axis]), 0), shape[axis] - 1)
 
 
 @njit(cache=True, nogil=True)
-def _spot(u: float, v: float, r: float, box: Floats) -> tuple[float, float]:
-    """A place for a body of radius r that is all inside, from two numbers of [0, 1)."""
-    if box[4] > 0.0:
-        rho, angle = (box[4] - r) * np.sqrt(u), 2.0 * np.pi * v
-        return box[0] + box[4] + rho * np.cos(angle), box[1] + box[4] + rho * np.sin(angle)
-    return box[0] + r + u * (box[2] - 2.0 * r), box[1] + r + v * (box[3] - 2.0 * r)
+def _spot(dart: Floats, r: float, box: Floats) -> tuple[float, float, float]:
+    """A place for a body of radius r that is all inside, from two or three numbers of [0, 1)."""
+    flat = box[5] == 0.0
+    if box[6] > 0.0:
+        radius = box[6]
+        angle = 2.0 * np.pi * dart[1]
+        if flat:
+            rho, z = (radius - r) * np.sqrt(dart[0]), 0.0
+        else:
+            far, height = (radius - r) * np.cbrt(dart[0]), 2.0 * dart[2] - 1.0
+            rho, z = far * np.sqrt(1.0 - height * height), box[2] + radius + far * height
+        return box[0] + radius + rho * np.cos(angle), box[1] + radius + rho * np.sin(angle), z
+    z = 0.0 if flat else box[2] + r + dart[2] * (box[5] - 2.0 * r)
+    return box[0] + r + dart[0] * (box[3] - 2.0 * r), box[1] + r + dart[1] * (box[4] - 2.0 * r), z
 
 
 @njit(cache=True, nogil=True)
-def _darts(
-    done: int,
-    darts: Floats,
-    radius: Floats,
-    reach: Floats,
-    box: Floats,
-    shape: Ints,
-    place: Floats,
-    head: Ints,
-    after: Ints,
-) -> int:
+def _place_in(number: int, place: Floats, cells: Cells) -> None:
+    """Enters a body in the list of its cell."""
+    shape = cells.shape
+    i, j = _cell(place[number, 0], 0, cells.box, shape), _cell(place[number, 1], 1, cells.box, shape)
+    k = (i * shape[1] + j) * shape[2] + _cell(place[number, 2], 2, cells.box, shape)
+    cells.after[number] = cells.head[k]
+    cells.head[k] = number
+
+
+@njit(cache=True, nogil=True)
+def _darts(done: int, darts: Floats, radius: Floats, reach: Floats, place: Floats, cells: Cells) -> int:
     """Places bodies from number `done` on, one dart after the other; returns how many have a place."""
     for k in range(len(darts)):
         if done == len(radius):
             break
-        x, y = _spot(darts[k, 0], darts[k, 1], radius[done], box)
-        i, j = _cell(x, y, box, shape)
-        if _is_free(x, y, reach[done], i, j, reach, shape, place, head, after):
-            place[done, 0], place[done, 1] = x, y
-            after[done] = head[i * shape[1] + j]
-            head[i * shape[1] + j] = done
+        place[done] = _spot(darts[k], radius[done], cells.box)
+        if not _meets(done, 0, reach, place, cells):
+            _place_in(done, place, cells)
             done += 1
     return done
 
 
 @njit(cache=True, nogil=True)
-def _is_free(
-    x: float, y: float, r: float, i: int, j: int, reach: Floats, shape: Ints, place: Floats, head: Ints, after: Ints
-) -> bool:
+def _meets(number: int, first: int, reach: Floats, place: Floats, cells: Cells) -> bool:
+    """Whether a body overlaps one of the bodies from number `first` on that the lists hold."""
+    shape, head = cells.shape, cells.head
+    x, y, z, r = place[number, 0], place[number, 1], place[number, 2], reach[number]
+    i, j, k = _cell(x, 0, cells.box, shape), _cell(y, 1, cells.box, shape), _cell(z, 2, cells.box, shape)
     for a in range(max(i - 1, 0), min(i + 2, shape[0])):
         for b in range(max(j - 1, 0), min(j + 2, shape[1])):
-            other = head[a * shape[1] + b]
-            while other >= 0:
-                dx, dy, least = x - place[other, 0], y - place[other, 1], r + reach[other]
-                if dx * dx + dy * dy < least * least:
-                    return False
-                other = after[other]
-    return True
+            for c in range(max(k - 1, 0), min(k + 2, shape[2])):
+                other = head[(a * shape[1] + b) * shape[2] + c]
+                while other >= 0:
+                    if other >= first and other != number:
+                        dx, dy, dz = x - place[other, 0], y - place[other, 1], z - place[other, 2]
+                        least = r + reach[other]
+                        if dx * dx + dy * dy + dz * dz < least * least:
+                            return True
+                    other = cells.after[other]
+    return False
 
 
 @njit(cache=True, nogil=True)
-def _anywhere(start: int, spots: Floats, radius: Floats, box: Floats, place: Floats) -> None:
+def _anywhere(start: int, spots: Floats, radius: Floats, place: Floats, box: Floats) -> None:
     for k in range(len(spots)):
-        place[start + k] = _spot(spots[k, 0], spots[k, 1], radius[start + k], box)
+        place[start + k] = _spot(spots[k], radius[start + k], box)
 
 
 @njit(cache=True, nogil=True)
-def _fill(place: Floats, box: Floats, shape: Ints, head: Ints, after: Ints) -> None:
-    head[:] = -1
+def _fill(place: Floats, cells: Cells) -> None:
+    cells.head[:] = -1
     for k in range(len(place) - 1, -1, -1):
-        i, j = _cell(place[k, 0], place[k, 1], box, shape)
-        after[k] = head[i * shape[1] + j]
-        head[i * shape[1] + j] = k
+        _place_in(k, place, cells)
 
 
 @njit(cache=True, nogil=True)
-def _push(place: Floats, radius: Floats, aim: Floats, box: Floats, shape: Ints, head: Ints, after: Ints) -> None:
+def _overlap_found(place: Floats, reach: Floats, cells: Cells) -> bool:
+    number = 0
+    while number < len(place) and not _meets(number, number + 1, reach, place, cells):
+        number += 1
+    return number < len(place)
+
+
+@njit(cache=True, nogil=True)
+def _push(place: Floats, radius: Floats, aim: Floats, cells: Cells) -> None:
     """One sweep: each pair closer than its `aim` is moved apart, half of the way each, and back into the region."""
-    for k in range(len(place)):
-        i, j = _cell(place[k, 0], place[k, 1], box, shape)
+    shape, box, head = cells.shape, cells.box, cells.head
+    for number in range(len(place)):
+        i, j = _cell(place[number, 0], 0, box, shape), _cell(place[number, 1], 1, box, shape)
+        k = _cell(place[number, 2], 2, box, shape)
         for a in range(max(i - 1, 0), min(i + 2, shape[0])):
             for b in range(max(j - 1, 0), min(j + 2, shape[1])):
-                other = head[a * shape[1] + b]
-                while other >= 0:
-                    if other > k:
-                        _part(place, k, other, aim[k] + aim[other])
-                    other = after[other]
-        place[k] = _inside(place[k, 0], place[k, 1], radius[k], box)
-    for k in range(len(place)):  # whoever was moved after its turn
-        place[k] = _inside(place[k, 0], place[k, 1], radius[k], box)
+                for c in range(max(k - 1, 0), min(k + 2, shape[2])):
+                    other = head[(a * shape[1] + b) * shape[2] + c]
+                    while other >= 0:
+                        if other > number:
+                            _part(place, number, other, aim[number] + aim[other])
+                        other = cells.after[other]
+        _bring_in(place, number, radius[number], box)
+    for number in range(len(place)):  # whoever was moved after its turn
+        _bring_in(place, number, radius[number], box)
 
 
 @njit(cache=True, nogil=True)
-def _part(place: Floats, k: int, other: int, least: float) -> None:
-    dx, dy = place[other, 0] - place[k, 0], place[other, 1] - place[k, 1]
-    distance = np.sqrt(dx * dx + dy * dy)
+def _part(place: Floats, number: int, other: int, least: float) -> None:
+    dx, dy = place[other, 0] - place[number, 0], place[other, 1] - place[number, 1]
+    dz = place[other, 2] - place[number, 2]
+    distance = np.sqrt(dx * dx + dy * dy + dz * dz)
     if distance >= least:
         return
     if distance == 0.0:
-        dx, dy, distance = 1.0, 0.0, 1.0
-        half = 0.5 * least
+        dx, half = 1.0, 0.5 * least
     else:
         half = 0.5 * (least - distance) / distance
-    place[k, 0] -= half * dx
-    place[k, 1] -= half * dy
+    place[number, 0] -= half * dx
+    place[number, 1] -= half * dy
+    place[number, 2] -= half * dz
     place[other, 0] += half * dx
     place[other, 1] += half * dy
+    place[other, 2] += half * dz
 
 
 @njit(cache=True, nogil=True)
-def _inside(x: float, y: float, r: float, box: Floats) -> tuple[float, float]:
-    """The nearest place at which a body of radius r is all inside."""
-    if box[4] > 0.0:
-        cx, cy, most = box[0] + box[4], box[1] + box[4], box[4] - r
-        distance = np.sqrt((x - cx) ** 2 + (y - cy) ** 2)
-        if distance <= most:
-            return x, y
-        # A hair less than the full way: the rounded point must not lie outside.
-        shrink = most / distance * (1.0 - 1e-15)
-        return cx + (x - cx) * shrink, cy + (y - cy) * shrink
-    return min(max(x, box[0] + r), box[0] + box[2] - r), min(max(y, box[1] + r), box[1] + box[3] - r)
-
-
-@njit(cache=True, nogil=True)
-def _overlap_found(place: Floats, reach: Floats, box: Floats, shape: Ints, head: Ints, after: Ints) -> bool:
-    for k in range(len(place)):
-        i, j = _cell(place[k, 0], place[k, 1], box, shape)
-        for a in range(max(i - 1, 0), min(i + 2, shape[0])):
-            for b in range(max(j - 1, 0), min(j + 2, shape[1])):
-                other = head[a * shape[1] + b]
-                while other >= 0:
-                    if other > k:
-                        dx, dy = place[other, 0] - place[k, 0], place[other, 1] - place[k, 1]
-                        least = reach[k] + reach[other]
-                        if dx * dx + dy * dy < least * least:
-                            return True
-                    other = after[other]
-    return False
+def _bring_in(place: Floats, number: int, r: float, box: Floats) -> None:
+    """To the nearest place at which a body of radius r is all inside."""
+    axes = 2 if box[5] == 0.0 else 3
+    if box[6] > 0.0:
+        square = 0.0
+        for axis in range(axes):
+            square += (place[number, axis] - (box[axis] + box[6])) ** 2
+        distance, most = np.sqrt(square), box[6] - r
+        if distance > most:
+            # A hair less than the full way: the rounded point must not lie outside.
+            shrink = most / distance * (1.0 - 1e-15)
+            for axis in range(axes):
+                centre = box[axis] + box[6]
+                place[number, axis] = centre + (place[number, axis] - centre) * shrink
+        return
+    for axis in range(axes):
+        low, high = box[axis] + r, box[axis] + box[3 + axis] - r
+        place[number, axis] = min(max(place[number, axis], low), high)

@@ -1,4 +1,4 @@
-"""The scene file that `carom new` writes: it runs as it is, and says what else there is."""
+"""The scene files that `carom new` writes: they run as they are, and say what else there is."""
 
 from __future__ import annotations
 
@@ -96,7 +96,105 @@ material = "cushion"
 """
 
 
-def starter_text(name: str, file: str) -> str:
-    """The starter scene under a name of its own."""
+SPACE_STARTER = """\
+# A scene of space for Carom.   carom validate {file}   checks it,   carom run {file}   runs it.
+# Units are yours, as long as they agree: lengths, times and masses. z points up.
+# A line that starts with # does nothing; take the # away to use what it shows. Carom's docs/scenes.md has every key.
+
+[scene]
+name = "{name}"
+description = "A hundred balls fall onto a stack of boxes."
+dimension = 3                 # not needed where a shape says so
+gravity = [0.0, 0.0, -9.81]
+step = 0.005                  # time step
+duration = 3.0
+frame_rate = 50.0             # recorded frames a time unit
+law = "gr"                    # impact law; `carom laws` lists them
+stepper = "drift_safe"        # or "synchronous", "time_of_impact"
+# integrator = "split"        # of rotation; "dmv" if not given
+# restitution_model = "energetic"
+# friction_model = "cone"
+
+# -- Materials. `density` (mass / volume) counts for bodies without a mass of their own.
+
+[materials.default]
+restitution = 0.3             # 0 to 1
+friction = 0.5
+density = 1.0
+
+# -- Bodies, one by one. shape = "sphere" with radius, "cuboid" with size, "capsule" or "cylinder" with radius and
+#    length, "hull" with vertices, "mesh" with path, "compound" with parts.
+
+[[bodies]]
+name = "top"
+shape = "cylinder"            # its axis is z, before it is turned
+radius = 0.4
+length = 0.3
+position = [0.0, 0.0, 1.65]   # or a list of places
+# velocity = [0.0, 0.0, -1.0]
+# spin = [0.0, 0.0, 5.0]      # about the axes of the world
+# rotation = {{ axis = [0.0, 0.0, 1.0], degrees = 45.0 }}
+# mass = 3.0
+# rotates = true
+# motion = "fixed"            # or {{ kind = "rotating", speed = 2.0, axis = [0.0, 0.0, 1.0] }}
+
+# [[bodies]]
+# name = "dumbbell"
+# shape = "compound"
+# position = [-1.3, 1.3, 0.2]
+# [[bodies.parts]]
+# shape = "capsule"
+# radius = 0.1
+# length = 0.5
+# rotation = {{ axis = [0.0, 1.0, 0.0], degrees = 90.0 }}
+# [[bodies.parts]]
+# shape = "sphere"
+# radius = 0.2
+# position = [0.25, 0.0, 0.0]
+# [[bodies.parts]]
+# shape = "sphere"
+# radius = 0.2
+# position = [-0.25, 0.0, 0.0]
+
+# -- Bodies by the dozen, or by the million.
+
+[[generators]]
+kind = "chain"                # or grid, hex_grid, random_pour, copies
+name = "stack"
+shape = "cuboid"
+size = [1.0, 1.0, 0.5]
+count = 3
+start = [0.0, 0.0, 0.25]
+direction = [0.0, 0.0, 1.0]
+
+[[generators]]
+kind = "random_pour"
+name = "balls"
+shape = "sphere"
+radius = {{ kind = "uniform", low = 0.08, high = 0.15 }}
+count = 100
+lower = [-1.5, -1.5, 2.2]
+upper = [1.5, 1.5, 4.0]
+seed = 1
+# random_velocity = {{ kind = "normal", speed = 1.0 }}
+
+# -- Boundaries: plane, container, tube, shell. They push and are not pushed; they may move.
+
+[[boundaries]]
+kind = "container"
+lower = [-2.0, -2.0, 0.0]
+upper = [2.0, 2.0, 6.0]
+open_top = true
+# motion = {{ kind = "vibrating", amplitude = 0.02, frequency = 5.0 }}
+
+# Or no walls: what leaves at one side comes in at the other.
+# [periodic]
+# x = [-3.0, 3.0]
+# y = [-3.0, 3.0]
+"""
+
+
+def starter_text(name: str, file: str, dimension: int = 2) -> str:
+    """The starter scene of the plane or of space, under a name of its own."""
     safe = name.replace("\\", "\\\\").replace('"', '\\"')
-    return STARTER.format(name=safe, file=file)
+    return (SPACE_STARTER if dimension == 3 else STARTER).format(name=safe, file=file)

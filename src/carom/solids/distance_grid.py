@@ -18,6 +18,7 @@ from .grid_kernels import crossings_of_lines, node_distances
 VERSION = 1  # of the values: a new one makes old files stale
 PAD = 2  # cells round the mesh, so that contact within a margin finds a gradient
 _LEAF = 6  # triangles in a leaf of the tree
+_MANY = 16  # grids in memory
 _made: dict[str, tuple[Grid, Floats | None]] = {}
 
 
@@ -33,6 +34,8 @@ def distance_grid(vertices: Floats, faces: Ints, spacing: float) -> tuple[Grid, 
             _made[key] = _computed(vertices, faces, spacing, low, count)
             if _made[key][1] is None:
                 keep(key, _made[key][0].value)
+        if len(_made) > _MANY:
+            del _made[next(iter(_made))]
     return _made[key]
 
 

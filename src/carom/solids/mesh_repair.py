@@ -10,15 +10,18 @@ from ..errors import ProblemError
 from ..solvers.rows import Floats, Ints
 from .polyhedra import signed_volume, winding_number
 
+_PROBES = 12  # points of a piece that are looked at
 _HINT = "; repair = true would mend it"
 
 
-def closed_surface(path: str, name: str, vertices: Floats, faces: Ints, repair: bool) -> tuple[Floats, Ints]:
+def closed_surface(
+    path: str, name: str, vertices: Floats, faces: Ints, merge: bool, repair: bool
+) -> tuple[Floats, Ints]:
     """Vertices and faces of a closed surface, anticlockwise from outside, or a ProblemError. `name` is the file."""
-    if repair:
+    if merge:
         vertices, faces = _merged(vertices, faces)
     _check_triangles(path, name, vertices, faces)
-    _check_closed(path, name, vertices, faces, repair)
+    _check_closed(path, name, vertices, faces)
     turned = _consistent(path, name, faces)
     if not repair and (turned != faces).any():
         count = int((turned != faces).any(axis=1).sum())
@@ -28,7 +31,7 @@ def closed_surface(path: str, name: str, vertices: Floats, faces: Ints, repair: 
     faces = turned
     volume = signed_volume(vertices, faces)
     extent = float(np.ptp(vertices, axis=0).max())
-    outward = _outward(vertices, faces)
+    outward = _outward(path, name, vertices, faces)
     if abs(signed_volume(vertices, outward)) <= 1e-12 * extent**3:
         raise ProblemError(path, f"{name}a mesh of volume {abs(volume):.3g}", "a mesh that encloses a volume")
     if not repair and (outward != faces).any():
@@ -73,7 +76,7 @@ def _edges(faces: Ints) -> tuple[Ints, np.ndarray]:
     return np.sort(directed, axis=1), directed[:, 0] < directed[:, 1]
 
 
-def _check_closed(path: str, name: str, vertices: Floats, faces: Ints, repair: bool) -> None:
+def _check_closed(path: str, name: str, vertices: Floats, faces: Ints) -> None:
     edges, count = np.unique(_edges(faces)[0], axis=0, return_counts=True)
     open_edges = edges[count % 2 == 1]
     if not len(open_edges):
@@ -81,7 +84,7 @@ def _check_closed(path: str, name: str, vertices: Floats, faces: Ints, repair: b
     a, b = (tuple(float(f"{x:.4g}") for x in vertices[k]) for k in open_edges[0])
     value = f"{name}an open mesh: {len(open_edges)} edges belong to an odd number of triangles, such as {a} - {b}"
     equal = len(np.unique(vertices, axis=0)) < len(vertices)
-    hint = "; some vertices are equal, and repair = true merges them" if equal and not repair else ""
+    hint = "; some vertices are equal, and repair = true merges them" if equal else ""
     raise ProblemError(path, value, f"a closed (watertight) mesh{hint}")
 
 
@@ -126,7 +129,7 @@ def _flips(count: int, one: Ints, two: Ints, against: np.ndarray) -> np.ndarray:
     return flip
 
 
-def _outward(vertices: Floats, faces: Ints) -> Ints:
+def _outward(path: str, name: str, vertices: Floats, faces: Ints) -> Ints:
     """Pieces turned out, or in where they bound a hollow: where an odd number of other pieces lies round them."""
     _, which = np.unique(_edges(faces)[0], axis=0, return_inverse=True)
     owner = np.arange(3 * len(faces)) // 3
@@ -139,8 +142,11 @@ def _outward(vertices: Floats, faces: Ints) -> Ints:
             out[mine] = out[mine][:, ::-1]
     outer = [out[mine] for mine in members]
     for k, mine in enumerate(members if pieces > 1 else []):
-        probe = vertices[faces[mine[0]]].mean(axis=0)
-        depth = sum(round(winding_number(vertices, outer[j], probe)) for j in range(pieces) if j != k)
-        if depth % 2:
+        probes = vertices[faces[mine[:: max(len(mine) // _PROBES, 1)]]].mean(axis=1)
+        others = [outer[j] for j in range(pieces) if j != k]
+        inside = {sum(round(winding_number(vertices, other, p)) for other in others) % 2 for p in probes}
+        if len(inside) > 1:
+            raise ProblemError(path, f"{name}a mesh whose pieces cross each other", "pieces within each other or apart")
+        if inside == {1}:
             out[mine] = out[mine][:, ::-1]
     return out

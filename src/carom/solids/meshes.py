@@ -15,7 +15,7 @@ from ..scene.solids import Mesh
 from ..solvers.rows import Floats, Ints
 from ..world import MESH
 from .distance_grid import distance_grid
-from .form import Form, Grid
+from .form import Form
 from .mesh_repair import closed_surface
 from .polyhedra import mass_properties
 from .sample_points import sample_points
@@ -26,6 +26,8 @@ _SAMPLE_CELLS = 2.0  # between sample points
 _THIN_CELLS = 4  # at least, along the shortest
 _MOST_NODES = 20_000_000
 _MOST_SAMPLES = 1 << 18
+_MANY = 16  # forms in memory
+_made: dict[str, Form] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,21 +48,31 @@ def load_mesh(path: str, shape: Mesh) -> Surface:
         if shape.vertices is not None or shape.faces is not None:
             raise ProblemError(f"{path}.path", shape.path, "either a file, or vertices and faces")
         where, (points, triangles) = f"{path}.path", _from_file(f"{path}.path", shape.path)
-        name = f"{shape.path}: "
+        name = f"{Path(shape.path).name}: "
     else:
         where, (points, triangles) = path, _from_arrays(path, shape)
         name = ""
     if not np.isfinite(points).all():
         k = int(np.argmin(np.isfinite(points).all(axis=1)))
         raise ProblemError(where, f"{name}vertex {k} at {tuple(map(float, points[k]))}", "finite coordinates")
-    vertices, faces = closed_surface(where, name, points * scale, triangles, shape.repair)
+    # Files name a corner once for each face that has another normal or texture there: merging is part of reading.
+    merge = shape.repair or shape.path is not None
+    vertices, faces = closed_surface(where, name, points * scale, triangles, merge, shape.repair)
     spacing, sample_spacing = _spacings(f"{path}.spacing", shape.spacing, np.ptp(vertices, axis=0))
     key = hashlib.sha256(vertices.tobytes() + faces.tobytes() + np.array([spacing, sample_spacing]).tobytes())
     return Surface(vertices, faces, spacing, sample_spacing, key.hexdigest())
 
 
 def mesh_form(path: str, surface: Surface) -> Form:
-    """Mass properties, distance grid and sample points of a surface, about its centre of mass."""
+    """Mass properties, distance grid and sample points of a surface, about its centre of mass. Kept in memory."""
+    if surface.key not in _made:
+        _made[surface.key] = _computed(path, surface)
+        if len(_made) > _MANY:
+            del _made[next(iter(_made))]
+    return _made[surface.key]
+
+
+def _computed(path: str, surface: Surface) -> Form:
     volume, centre, inertia = mass_properties(surface.vertices, surface.faces)
     vertices = surface.vertices - centre
     grid, overlap = distance_grid(vertices, surface.faces, surface.spacing)
@@ -69,9 +81,7 @@ def mesh_form(path: str, surface: Surface) -> Form:
         raise ProblemError(path, f"a surface that crosses itself near {at}", "a mesh whose inside is counted once")
     depth = -float(grid.value.min())
     if depth < 0.5 * surface.spacing:
-        raise ProblemError(
-            f"{path}.spacing", surface.spacing, f"less than half of the mesh's thickness, about {2.0 * depth:.3g}"
-        )
+        raise ProblemError(f"{path}.spacing", surface.spacing, "at most half of the thickness of the mesh")
     points, normals, neighbours = sample_points(vertices, surface.faces, surface.sample_spacing)
     if len(points) > _MOST_SAMPLES:
         raise ProblemError(
@@ -88,7 +98,7 @@ def mesh_form(path: str, surface: Surface) -> Form:
         vertices=points,
         vertex_normals=normals,
         edges=neighbours,
-        grid=Grid(grid.low, grid.spacing, grid.value),
+        grid=grid,
     )
 
 
@@ -102,13 +112,15 @@ def _from_file(path: str, name: str) -> tuple[Floats, Ints]:
 
     try:
         # process=False: trimesh would drop vertices and faces that are not finite or repeated without a word.
-        loaded = trimesh.load(str(file), force="mesh", process=False)
+        loaded: Any = trimesh.load(str(file), force="mesh", process=False)
         points, faces = np.array(loaded.vertices, dtype=np.float64), np.array(loaded.faces, dtype=np.int64)
+    except ImportError:  # of the package that would guess the encoding
+        raise ProblemError(path, f"{file.name}, which is not text", "a readable mesh file") from None
     except Exception as error:  # every format has its own
-        raise ProblemError(path, f"{name} ({type(error).__name__}: {error})", "a readable mesh file") from None
+        raise ProblemError(path, f"{file.name} ({error})", "a readable mesh file") from None
     if faces.ndim != 2 or not len(faces):
-        raise ProblemError(path, f"{name}, which has no triangles", "a file of triangles")
-    _in_range(path, f"{name}: ", faces, len(points))
+        raise ProblemError(path, f"{file.name}, which has no triangles", "a file of triangles")
+    _in_range(path, f"{file.name}: ", faces, len(points))
     return points, faces
 
 

@@ -1,7 +1,7 @@
 """Sample points of a mesh: its vertices, and points on edges and faces that are longer than the spacing.
 
-Along sharp edges they are twice as dense. No chance is involved: equal edges and faces get equal points. Neighbours are the pairs between which a contact patch
-is connected.
+Along sharp edges they are twice as dense. No chance is involved: equal edges and faces get equal points. Neighbours
+are the pairs between which a contact patch is connected.
 """
 
 from __future__ import annotations

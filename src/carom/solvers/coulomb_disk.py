@@ -10,21 +10,24 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from .contact_blocks import blocks_of
+from .block_lu import multiplications, pattern_of
+from .contact_blocks import WIDTH, blocks_of
 from .coulomb import coupled_coulomb
 from .coulomb_newton import solve_blocks
-from .coulomb_sweeps import WIDTH, sweeps
+from .coulomb_sweeps import sweeps
 from .islands import islands
 
-LIMIT = 100  # bodies of an island up to which it is solved by Newton steps: the systems are dense
+LIMIT = 1000  # bodies of an island up to which Newton steps are considered
+SYSTEM = 2e7  # multiplications of one system up to which they are taken
+SYSTEMS, WORK = 1000, 1e9  # systems for an island, and their multiplications: what is left then is small
 
 
 def coulomb_space(rows, tangents, velocity, boundary, slip, friction, normal, tangent, tolerance, max_sweeps):
     """Solves in place of `normal` (m,) and `tangent` (m, 2), from their values; returns (residual, systems).
 
     Tangent rows, two for each contact, must touch the bodies of their normal rows. The residual is the largest distance
-    to the projected step, in units of speed, over the fastest speed. Islands of more than LIMIT bodies get at most
-    `max_sweeps` sweeps.
+    to the projected step, in units of speed, over the fastest speed. Islands that Newton
+    steps cost too much get at most `max_sweeps` sweeps.
     """
     m, n = len(normal), len(rows.touch_ptr) - 1
     given = (rows, tangents, velocity, boundary, slip, friction, normal, tangent)
@@ -52,10 +55,16 @@ def _small(rows, tangents, velocity, boundary, slip, friction, normal, tangent, 
             count += 1
             continue
         blocks = blocks_of(rows, tangents, velocity, boundary, slip, friction, mine, label)
+        pattern = pattern_of(blocks.body, len(blocks.velocity))
+        cost = multiplications(pattern)
+        if cost > SYSTEM:
+            large[count] = s
+            count += 1
+            continue
         z = np.empty((len(mine), 3))
         for p in range(len(mine)):
             z[p, 0], z[p, 1], z[p, 2] = normal[mine[p]], tangent[mine[p], 0], tangent[mine[p], 1]
-        residual, solved = solve_blocks(blocks, z, tolerance)
+        residual, solved = solve_blocks(blocks, pattern, z, tolerance, min(SYSTEMS, WORK / cost))
         for p in range(len(mine)):
             normal[mine[p]], tangent[mine[p], 0], tangent[mine[p], 1] = z[p, 0], z[p, 1], z[p, 2]
         worst, systems = max(worst, residual), systems + solved

@@ -2,10 +2,12 @@
 
 One visit gives a contact the normal impulse that stops its approach, then the friction impulse that stops its slip,
 within the disk of radius mu times the normal one. Where normal and tangent motion do not couple (spheres), that is the
-exact answer for one contact.
+exact answer for one contact. Between sweeps impulses and velocities go on in the direction of their last change, by
+Nesterov's rule with a bound, and without where that led back: in piles this halves the error of 20 sweeps. Sweeps to
+and fro were tried, and are worse than sweeps in one direction; the order of contacts makes no difference.
 
-A contact has three rows of twelve numbers: bodies have six components here (shorter rows are filled up with zeros),
-and the world is one more body whose rows are zero.
+Sweeps end early, and then impulses might do work. They are made smaller, all of an island by one factor, until they do
+not; at convergence the factor is one.
 """
 
 from __future__ import annotations
@@ -13,59 +15,134 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-WIDTH = 6  # components of a body
+from .contact_blocks import WIDTH
+from .slabs import slabs
+from .threads import on_threads
+
 SPEED, NORMAL, TANGENT, MIXED, FRICTION, PACKED = 36, 39, 40, 41, 43, 44  # places in a contact's record
-LOOSE = {"reassoc", "contract", "nsz"}  # sums in any order: three times faster, and the same in every run
+LOOSE = {"reassoc", "contract", "nsz"}  # sums in any order: faster, and the same in every run
+BOLD = 0.7  # bound on how far to go on
+MANY = 6000  # contacts from which threads pay
+SLABS = 8
 
 
 def sweeps(rows, tangents, velocity, boundary, slip, friction, normal, tangent, mine, tolerance, max_sweeps):
-    """At most `max_sweeps` sweeps over the contacts `mine`, in place of the impulses; returns (residual, sweeps)."""
-    pair, record, z = _packed(rows, tangents, boundary, slip, friction, normal, tangent, mine, len(velocity))
-    x = np.zeros((len(velocity) + 1, WIDTH))
-    x[:-1, : velocity.shape[1]] = velocity
+    """At most `max_sweeps` sweeps over the contacts `mine`, in place of the impulses; returns (residual, sweeps).
+
+    They end when a sweep changes no speed by more than `tolerance` times the fastest before.
+    """
+    n = len(velocity)
+    order, cuts = slabs(_pairs(rows, mine, np.array([0, len(mine)]), n), n, SLABS if len(mine) >= MANY else 1)
+    mine = mine[order]
+    pair = _pairs(rows, mine, cuts, n)
+    record, z = _packed(rows, tangents, boundary, slip, friction, normal, tangent, mine)
+    x = np.zeros((n + 2 * SLABS, WIDTH))
+    x[:n, : velocity.shape[1]] = velocity
+    before = x.copy()
     top = _fastest(pair, record, x)
     if top == 0.0:
         normal[mine], tangent[mine] = 0.0, 0.0
         return 0.0, 0
     _push(pair, record, z, x)
-    count = 0
+    pieces = [(pair, record, z, x, int(a), int(b)) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+    count, pace = 0, 1.0
+    last_z, last_x, tried = z.copy(), x.copy(), z.copy()
     while count < max_sweeps:
-        change = _sweep(pair, record, z, x, 0, len(z))
+        pace = _go_on(z, last_z, tried, x, last_x, pace)
+        change = on_threads(_sweep, pieces[::2])
+        if len(pieces) > 1:
+            change = max(change, on_threads(_sweep, pieces[1::2]))
         count += 1
         if change <= tolerance * top:
             break
+    _no_work(pair, record, z, x, before)
     normal[mine], tangent[mine] = z[:, 0], z[:, 1:]
     return _distance(pair, record, z, x) / top, count
 
 
 @njit(cache=True, nogil=True)
-def _packed(rows, tangents, boundary, slip, friction, normal, tangent, mine, world):
-    """Bodies (k, 2), records (k, PACKED): rows of normal and tangents, speeds, inverse diagonals; impulses (k, 3)."""
+def _pairs(rows, mine, cuts, n):
+    """Bodies (k, 2) of the contacts. The world is `n`, then every other number: threads do not share its memory."""
+    pair = np.empty((len(mine), 2), np.int32)
+    for s in range(len(cuts) - 1):
+        for p in range(cuts[s], cuts[s + 1]):
+            start = rows.ptr[mine[p]]
+            pair[p, 0] = rows.body[start]
+            pair[p, 1] = rows.body[start + 1] if rows.ptr[mine[p] + 1] > start + 1 else n + 2 * s
+    return pair
+
+
+@njit(cache=True, nogil=True)
+def _packed(rows, tangents, boundary, slip, friction, normal, tangent, mine):
+    """Records (k, PACKED): three rows, speeds, inverse diagonals, coupling, friction; and impulses (k, 3)."""
     k, d = len(mine), rows.val.shape[1]
-    pair, record, z = np.full((k, 2), world, np.int32), np.zeros((k, PACKED)), np.empty((k, 3))
+    record, z = np.zeros((k, PACKED)), np.empty((k, 3))
     for p in range(k):
-        i = mine[p]
-        e, r = rows.ptr[i], record[p]
+        i, r = mine[p], record[p]
+        e, one, two = rows.ptr[i], tangents.ptr[2 * i], tangents.ptr[2 * i + 1]
         for side in range(rows.ptr[i + 1] - e):
-            pair[p, side] = rows.body[e + side]
             for c in range(d):
                 r[WIDTH * side + c] = rows.val[e + side, c]
-                r[12 + WIDTH * side + c] = tangents.val[tangents.ptr[2 * i] + side, c]
-                r[24 + WIDTH * side + c] = tangents.val[tangents.ptr[2 * i + 1] + side, c]
-        r[SPEED], r[SPEED + 1], r[SPEED + 2] = boundary[i], slip[2 * i], slip[2 * i + 1]
+                r[12 + WIDTH * side + c] = tangents.val[one + side, c]
+                r[24 + WIDTH * side + c] = tangents.val[two + side, c]
+        off = 0.0
         for c in range(12):
             r[MIXED] += r[c] * r[12 + c]
             r[MIXED + 1] += r[c] * r[24 + c]
-        r[NORMAL] = 1.0 / rows.diag[i]
-        # The larger eigenvalue of the tangent block bounds the step; the sum of both never is too small.
-        a, b, off = tangents.diag[2 * i], tangents.diag[2 * i + 1], 0.0
-        for c in range(12):
             off += r[12 + c] * r[24 + c]
+        r[SPEED], r[SPEED + 1], r[SPEED + 2] = boundary[i], slip[2 * i], slip[2 * i + 1]
+        r[NORMAL] = 1.0 / rows.diag[i]
+        # A step by the larger eigenvalue of the tangent block never overshoots.
+        a, b = tangents.diag[2 * i], tangents.diag[2 * i + 1]
         stiff = 0.5 * (a + b) + np.sqrt(0.25 * (a - b) ** 2 + off * off)
         if stiff > 0.0:
             r[TANGENT], r[FRICTION] = 1.0 / stiff, friction[i]
         z[p, 0], z[p, 1], z[p, 2] = normal[i], tangent[i, 0], tangent[i, 1]
-    return pair, record, z
+    return record, z
+
+
+@njit(cache=True, nogil=True)
+def _go_on(z, last_z, tried, x, last_x, pace):
+    """Moves z and x on by part of their change in the last sweep, which began at `tried`; returns the next pace."""
+    back = 0.0
+    for p in range(len(z)):
+        for s in range(3):
+            back += (tried[p, s] - z[p, s]) * (z[p, s] - last_z[p, s])
+    pace = 1.0 if back > 0.0 else pace
+    following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * pace * pace))
+    bold = min((pace - 1.0) / following, BOLD)
+    for p in range(len(z)):
+        for s in range(3):
+            now = z[p, s]
+            z[p, s] += bold * (now - last_z[p, s])
+            last_z[p, s], tried[p, s] = now, z[p, s]
+    for b in range(len(x)):
+        for c in range(WIDTH):
+            now = x[b, c]
+            x[b, c] += bold * (now - last_x[b, c])
+            last_x[b, c] = now
+    return following
+
+
+@njit(cache=True, nogil=True)
+def _no_work(pair, record, z, x, before):
+    """Makes all impulses smaller by one factor if they do work, `z . u > 0`; u is linear in the factor."""
+    work = size = 0.0
+    for p in range(len(z)):
+        for row in range(3):
+            work += z[p, row] * _row_speed(pair, record, x, p, row)
+    for b in range(len(x)):
+        for c in range(WIDTH):
+            size += (x[b, c] - before[b, c]) ** 2
+    if work <= 0.0 or size == 0.0:
+        return
+    factor = max(1.0 - work / size, 0.0)
+    for p in range(len(z)):
+        for row in range(3):
+            z[p, row] *= factor
+    for b in range(len(x)):
+        for c in range(WIDTH):
+            x[b, c] = before[b, c] + factor * (x[b, c] - before[b, c])
 
 
 @njit(cache=True, nogil=True, fastmath=LOOSE)

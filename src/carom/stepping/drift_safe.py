@@ -123,7 +123,9 @@ class DriftSafe(Stepper):
 
     def _moved(self, start: State, end: State, velocity: Floats, held: Mask, steady: Mask) -> State:
         """Held bodies move at their new velocity, or at the mean of old and new; the others fly."""
-        mean = np.where(steady[:, None], 0.5 * (start.velocity + velocity), velocity)
+        mean = velocity
+        if steady.any():
+            mean = np.where(steady[:, None], 0.5 * (start.velocity + velocity), velocity)
         flown = start.position + self.h * mean[:, : self.world.dimension]
         turned, velocity = self._turned(start, mean, velocity)
         mine = held[:, None]

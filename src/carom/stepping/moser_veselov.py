@@ -23,7 +23,7 @@ from numba import njit
 from ..solvers.rows import Floats
 from .turning import nudged, quaternion_change, sum3
 
-# Radians a sub-step. At this bound Newton's method settles in three steps for all bodies (|k| <= 1); from 0.9 on the
+# Radians a sub-step. At this bound Newton's method takes at most four steps for all bodies (|k| <= 1); near 1 the
 # equation has no solution for some.
 LARGEST_TURN = 0.5
 MOST_SUBSTEPS = 10_000  # 5,000 radians a step. Faster bodies turn by that much: their phase means nothing

@@ -8,24 +8,30 @@ import numpy as np
 
 from ..contact.contact_set import ContactSet
 from ..impact.contacts import Contacts, Impulses
+from ..impact.space_rows import along_tangents
 from ..solvers.box import solve_cone
 from ..solvers.coulomb import normal_sweeps
 from ..solvers.coulomb_active_set import coulomb
+from ..solvers.coulomb_disk import coulomb_space
 from ..solvers.rows import Floats, Ints
 from ..world import World
 
 TOLERANCE = 1e-8  # speeds, relative to the fastest at any contact
 MANY = 3000  # frictionless contacts above which sweeps replace the exact solve
 SWEEPS = 200
+SPACE_SWEEPS = 30  # of islands too large for exact solves in space: the next step goes on from where they end
 
 
 class Resting:
-    """Remembers the impulses of the last step by the lasting names of their contacts."""
+    """Remembers the impulses of the last step by the lasting names of their contacts.
+
+    In space friction is kept as a vector of the world: the tangents of a contact may jump from one step to the next.
+    """
 
     def __init__(self, world: World) -> None:
         self.world = world
         self._key = np.empty(0, np.int64)
-        self._normal, self._tangent = np.empty(0), np.empty(0)
+        self._normal, self._tangent = np.empty(0), np.empty(self._sized(0))
 
     def memory(self) -> dict[str, np.ndarray]:
         return {"rest_key": self._key, "rest_normal": self._normal, "rest_tangent": self._tangent}
@@ -43,17 +49,18 @@ class Resting:
             self._key = np.empty(0, np.int64)
             return None
         key = self._names(found)
-        normal, tangent = self._start(key)
+        normal, tangent = self._start(key, found.normal)
         result = self._solve(wanted, normal, tangent)
         if _gains(wanted, result):
             result = self._solve(wanted, np.zeros_like(normal), np.zeros_like(tangent))
-        self._keep(key, result)
+        self._keep(key, found.normal, result)
         return result
 
     def _solve(self, contacts: Contacts, normal: Floats, tangent: Floats) -> Impulses:
         if contacts.tangents is None:
             return self._frictionless(contacts, normal)
-        residual, systems = coulomb(
+        solve, sweeps = (coulomb, SWEEPS) if tangent.ndim == 1 else (coulomb_space, SPACE_SWEEPS)
+        residual, systems = solve(
             contacts.rows,
             contacts.tangents,
             contacts.velocity,
@@ -63,9 +70,9 @@ class Resting:
             normal,
             tangent,
             TOLERANCE,
-            SWEEPS,
+            sweeps,
         )
-        return Impulses(normal, tangent[:, None], systems, certificate=residual)
+        return Impulses(normal, tangent.reshape(len(normal), -1), systems, certificate=residual)
 
     def _frictionless(self, contacts: Contacts, normal: Floats) -> Impulses:
         if contacts.count <= MANY:
@@ -79,18 +86,37 @@ class Resting:
         n, w = self.world.count, len(self.world.walls.kind)
         return ((found.first * (n + w) + found.second + w) << 20) ^ (found.feature & 0xFFFFF)
 
-    def _start(self, key: Ints) -> tuple[Floats, Floats]:
-        normal, tangent = np.zeros(len(key)), np.zeros(len(key))
+    def _sized(self, m: int) -> tuple[int, ...]:
+        """Shape of the remembered friction of m contacts: a number each, in space a vector."""
+        return (m,) if self.world.dimension == 2 else (m, 3)
+
+    def _start(self, key: Ints, direction: Floats) -> tuple[Floats, Floats]:
+        normal, tangent = np.zeros(len(key)), np.zeros(self._sized(len(key)))
         if len(self._key):
             at = np.minimum(np.searchsorted(self._key, key), len(self._key) - 1)
             same = self._key[at] == key
             normal[same], tangent[same] = self._normal[at[same]], self._tangent[at[same]]
-        return normal, tangent
+        return normal, tangent if tangent.ndim == 1 else _components(direction, tangent)
 
-    def _keep(self, key: Ints, result: Impulses) -> None:
+    def _keep(self, key: Ints, direction: Floats, result: Impulses) -> None:
         order = np.argsort(key, kind="stable")
         self._key, self._normal = key[order], result.normal[order]
-        self._tangent = np.zeros(len(key)) if result.tangent is None else result.tangent[order, 0]
+        if result.tangent is None:
+            self._tangent = np.zeros(self._sized(len(key)))
+        elif self.world.dimension == 2:
+            self._tangent = result.tangent[order, 0]
+        else:
+            self._tangent = along_tangents(direction, result.tangent)[order]
+
+
+def _components(normal: Floats, vector: Floats) -> Floats:
+    """Components (m, 2) of vectors along the tangents of their contacts."""
+    out = np.empty((len(normal), 2))
+    for s in range(2):
+        one = np.zeros_like(out)
+        one[:, s] = 1.0
+        out[:, s] = np.einsum("ij,ij->i", along_tangents(normal, one), vector)
+    return out
 
 
 def _gains(contacts: Contacts, result: Impulses) -> bool:
@@ -98,6 +124,8 @@ def _gains(contacts: Contacts, result: Impulses) -> bool:
     x = contacts.after(result.normal, result.tangent)
     work = float(result.normal @ contacts.speeds(x))
     if result.tangent is not None:
-        work += float(result.tangent[:, 0] @ contacts.tangent_speeds(x)[:, 0])
+        slip = contacts.tangent_speeds(x)
+        for s in range(slip.shape[1]):
+            work += float(result.tangent[:, s] @ slip[:, s])
     before = float((contacts.velocity**2).sum())
     return work > 1e-9 * before

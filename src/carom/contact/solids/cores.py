@@ -26,7 +26,7 @@ class Cores(NamedTuple):
     loop_ptr: Ints  # (faces + 1,)
     loop: Ints
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def cores_of(solids):
     return Cores(
         solids.kind,
@@ -41,14 +41,14 @@ def cores_of(solids):
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def roundness(cores, form):
     """Radius round the core."""
     kind = cores.kind[form]
     return cores.size[form, 0] if kind == SPHERE or kind == CAPSULE else 0.0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def farthest_corner(vertex, low, high, x, y, z):
     """The row of the corner farthest along a direction; the first of equals."""
     best, top = -np.inf, low
@@ -59,7 +59,7 @@ def farthest_corner(vertex, low, high, x, y, z):
     return top
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def support(cores, form, pose, k, dx, dy, dz):
     """A point of the core farthest along d, in the world."""
     x, y, z = to_local(pose, k, dx, dy, dz)
@@ -82,7 +82,7 @@ def support(cores, form, pose, k, dx, dy, dz):
     return point_world(pose, k, x, y, z)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def difference(cores, fa, fb, pose, ka, kb, dx, dy, dz):
     """The point of the difference b - a of two cores that is farthest along d."""
     bx, by, bz = support(cores, fb, pose, kb, dx, dy, dz)

@@ -35,7 +35,7 @@ class Polytope(NamedTuple):
     edge: Ints  # (3 FACES, 2) rim of the hole that a new corner makes
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def polytope():
     return Polytope(
         np.empty((CORNERS, 3)),
@@ -47,12 +47,13 @@ def polytope():
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _add_face(p, n, i, j, k, inside):
     """Adds a face with its normal away from the point `inside`; a face of no area counts as done, and far."""
-    a, b, c = p.corner[i], p.corner[j], p.corner[k]
-    bx, by, bz = b[0] - a[0], b[1] - a[1], b[2] - a[2]
-    cx, cy, cz = c[0] - a[0], c[1] - a[1], c[2] - a[2]
+    c = p.corner
+    ax, ay, az = c[i, 0], c[i, 1], c[i, 2]
+    bx, by, bz = c[j, 0] - ax, c[j, 1] - ay, c[j, 2] - az
+    cx, cy, cz = c[k, 0] - ax, c[k, 1] - ay, c[k, 2] - az
     x, y, z = by * cz - bz * cy, bz * cx - bx * cz, bx * cy - by * cx
     length = np.sqrt(x * x + y * y + z * z)
     p.face[n, 0], p.face[n, 1], p.face[n, 2] = i, j, k
@@ -62,28 +63,28 @@ def _add_face(p, n, i, j, k, inside):
         p.offset[n], p.done[n] = np.inf, True
         return
     x, y, z = x / length, y / length, z / length
-    if x * (inside[0] - a[0]) + y * (inside[1] - a[1]) + z * (inside[2] - a[2]) > 0.0:
+    if x * (inside[0] - ax) + y * (inside[1] - ay) + z * (inside[2] - az) > 0.0:
         x, y, z = -x, -y, -z
         p.face[n, 1], p.face[n, 2] = k, j
     p.normal[n, 0], p.normal[n, 1], p.normal[n, 2] = x, y, z
-    p.offset[n] = x * a[0] + y * a[1] + z * a[2]
+    p.offset[n] = x * ax + y * ay + z * az
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _farther(cores, fa, fb, pose, ka, kb, x, y, z, corner, row):
     """Of the support points along d and -d the one farther from corner 0 along it; returns by how much."""
-    ax, ay, az = difference(cores, fa, fb, pose, ka, kb, x, y, z)
-    bx, by, bz = difference(cores, fa, fb, pose, ka, kb, -x, -y, -z)
-    o = x * corner[0, 0] + y * corner[0, 1] + z * corner[0, 2]
-    up, down = x * ax + y * ay + z * az - o, o - (x * bx + y * by + z * bz)
-    if up >= down:
-        corner[row, 0], corner[row, 1], corner[row, 2] = ax, ay, az
-        return up
-    corner[row, 0], corner[row, 1], corner[row, 2] = bx, by, bz
-    return down
+    best = -np.inf
+    for _ in range(2):
+        wx, wy, wz = difference(cores, fa, fb, pose, ka, kb, x, y, z)
+        ahead = x * (wx - corner[0, 0]) + y * (wy - corner[0, 1]) + z * (wz - corner[0, 2])
+        if ahead > best:
+            best = ahead
+            corner[row, 0], corner[row, 1], corner[row, 2] = wx, wy, wz
+        x, y, z = -x, -y, -z
+    return best
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _start(cores, fa, fb, pose, ka, kb, p, inside):
     """A tetrahedron within the difference; False if the difference is flat."""
     x, y, z = pose[kb, 0] - pose[ka, 0], pose[kb, 1] - pose[ka, 1], pose[kb, 2] - pose[ka, 2]
@@ -107,14 +108,12 @@ def _start(cores, fa, fb, pose, ka, kb, p, inside):
         return False
     for axis in range(3):
         inside[axis] = 0.25 * (c[0, axis] + c[1, axis] + c[2, axis] + c[3, axis])
-    _add_face(p, 0, 0, 1, 2, inside)
-    _add_face(p, 1, 0, 1, 3, inside)
-    _add_face(p, 2, 0, 2, 3, inside)
-    _add_face(p, 3, 1, 2, 3, inside)
+    for m in range(4):
+        _add_face(p, m, 1 if m == 0 else 0, 2 if m < 2 else 1, 3 if m < 3 else 2, inside)
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _remove(p, n, i):
     """Fills the place of face i with the last one."""
     for axis in range(3):
@@ -124,7 +123,7 @@ def _remove(p, n, i):
     return n - 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _open_up(p, n, x, y, z, tolerance):
     """Removes the faces that a new corner sees; lists the rim of the hole. Returns numbers of faces and of edges."""
     edges, i = 0, 0
@@ -149,7 +148,7 @@ def _open_up(p, n, x, y, z, tolerance):
     return n, edges
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _grow(cores, fa, fb, pose, ka, kb, window, tolerance, p, inside):
     """Expands until every face within `window` of the nearest is done; returns the number of faces."""
     faces, corners = 4, 4
@@ -178,7 +177,7 @@ def _grow(cores, fa, fb, pose, ka, kb, window, tolerance, p, inside):
         corners += 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _score(cores, fa, fb, after, ka, kb, p, i, preview):
     """How good face i is as a separating direction: its separation now, and a little of that after the step."""
     if not preview:
@@ -188,7 +187,7 @@ def _score(cores, fa, fb, after, ka, kb, p, i, preview):
     return -p.offset[i] - PREVIEW * (x * wx + y * wy + z * wz)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def overlap(cores, fa, fb, pose, ka, kb, after, preview, move, scale, p):
     """Signed separation of two cores that overlap or touch, and the unit vector from the first to the second.
 

@@ -4,99 +4,136 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
-from ...world import FLAT, MESH, TUBE
+from ...solvers.rows import Floats, Ints
+from ...world import FLAT, MESH, TUBE, Barriers, Solids
 from .patches import candidate_room, reduce
-from .poses import placed_parts, to_world
+from .poses import Poses, placed_parts
 
-_AWAY = 0.5
-_NAMES = 1 << 20
+_AWAY = 0.5  # cosine: points that look away from a boundary by more lie on the far side of their body
+_TIE = 1e-9  # of the reach: lower than this is no lower
+_NAMES, _PRIME = 1 << 20, 7919  # names of several parts are spread over their range
 
 
 @njit(cache=True, nogil=True)
-def _wall(barriers, w, x, y, z):
+def _wall(kind, wall, x, y, z):
     """Distance of a point from a boundary, positive in the room of the bodies, and the unit direction to it."""
-    p, n = barriers.point[w], barriers.axis[w]
-    x, y, z = x - p[0], y - p[1], z - p[2]
-    along = x * n[0] + y * n[1] + z * n[2]
-    if barriers.kind[w] == FLAT:
-        return along, -n[0], -n[1], -n[2]
-    if barriers.kind[w] == TUBE:
-        x, y, z = x - along * n[0], y - along * n[1], z - along * n[2]
+    x, y, z = x - wall[0], y - wall[1], z - wall[2]
+    along = x * wall[3] + y * wall[4] + z * wall[5]
+    if kind == FLAT:
+        return along, -wall[3], -wall[4], -wall[5]
+    if kind == TUBE:
+        x, y, z = x - along * wall[3], y - along * wall[4], z - along * wall[5]
     length = np.sqrt(x * x + y * y + z * z)
     if length == 0.0:  # the middle: no direction is better
-        return barriers.radius[w], 0.0, 0.0, 1.0
-    return barriers.radius[w] - length, x / length, y / length, z / length
+        return wall[6], 0.0, 0.0, 1.0
+    return wall[6] - length, x / length, y / length, z / length
 
 
 @njit(cache=True, nogil=True)
-def _gather(solids, pose0, pose1, k, form, barriers0, barriers1, w, margin, c):
-    """Candidates among the sample points of part k."""
-    begin, end = solids.vertex_ptr[form], solids.vertex_ptr[form + 1]
+def _put_wall(barriers, w, out):
+    """Point, axis and radius in one row: the loop over points reads single numbers from it."""
+    for axis in range(3):
+        out[axis], out[3 + axis] = barriers.point[w, axis], barriers.axis[w, axis]
+    out[6] = barriers.radius[w]
+
+
+@njit(cache=True, nogil=True)
+def _placed(p, x, y, z):
+    """A point in the world, from a row of poses."""
+    return (
+        p[0] + (p[3] * x + p[4] * y + p[5] * z),
+        p[1] + (p[6] * x + p[7] * y + p[8] * z),
+        p[2] + (p[9] * x + p[10] * y + p[11] * z),
+    )
+
+
+@njit(cache=True, nogil=True)
+def _gather(point, outward, begin, end, before, after, kind, walls, margin, c):
+    """Candidates among the sample points begin:end, for poses before and after and the boundary at those times."""
+    wall0, wall1 = walls[0], walls[1]
     n = 0
     for s in range(begin, end):
-        x, y, z = solids.vertex[s]
-        px, py, pz = to_world(pose1, k, x, y, z)
-        later = _wall(barriers1, w, pose1[k, 0] + px, pose1[k, 1] + py, pose1[k, 2] + pz)[0]
+        x, y, z = _placed(after, point[s, 0], point[s, 1], point[s, 2])
+        later = _wall(kind, wall1, x, y, z)[0]
         if later > margin:
             continue
-        px, py, pz = to_world(pose0, k, x, y, z)
-        px, py, pz = pose0[k, 0] + px, pose0[k, 1] + py, pose0[k, 2] + pz
-        gap, nx, ny, nz = _wall(barriers0, w, px, py, pz)
-        ox, oy, oz = solids.vertex_normal[s]
-        ox, oy, oz = to_world(pose0, k, ox, oy, oz)
+        x, y, z = _placed(before, point[s, 0], point[s, 1], point[s, 2])
+        gap, nx, ny, nz = _wall(kind, wall0, x, y, z)
+        ox, oy, oz = _placed(before, outward[s, 0], outward[s, 1], outward[s, 2])
+        ox, oy, oz = ox - before[0], oy - before[1], oz - before[2]
         if ox * nx + oy * ny + oz * nz < -_AWAY:
             continue
-        c.index[n], c.gap[n], c.predicted[n] = s - begin, gap, later
+        c.point[n], c.gap[n], c.predicted[n] = s - begin, gap, later
         c.normal[n, 0], c.normal[n, 1], c.normal[n, 2] = nx, ny, nz
-        c.place[n, 0], c.place[n, 1], c.place[n, 2] = px, py, pz
+        c.place[n, 0], c.place[n, 1], c.place[n, 2] = x, y, z
         n += 1
-    c.count[0] = n
+    c.used[0] = n
 
 
 @njit(cache=True, nogil=True)
-def mesh_barriers(solids, poses, chosen, barriers0, barriers1, margin):
-    """Contacts of mesh parts of the chosen rows with boundaries: (body, wall, feature, normal, point, gap, predicted).
+def _emit(c, row, wall, name, numbers, names, n):
+    """Writes the chosen candidates. Returns the rows in use."""
+    for i in range(c.used[0]):
+        if not c.keep[i]:
+            continue
+        for axis in range(3):
+            numbers[n, axis] = c.normal[i, axis]
+            numbers[n, 3 + axis] = c.place[i, axis] + 0.5 * c.gap[i] * c.normal[i, axis]
+        numbers[n, 6], numbers[n, 7] = c.gap[i], c.predicted[i]
+        names[n, 0], names[n, 1], names[n, 2] = row, wall, (name + c.point[i]) % _NAMES
+        n += 1
+    return n
 
-    `body` is a row of `poses`. Normals point from the body to the boundary. Other parts are passed over.
-    """
-    placed = placed_parts(solids, poses, chosen)
-    most = 1
-    for f in range(len(solids.kind)):
-        if solids.kind[f] == MESH:
-            most = max(most, solids.vertex_ptr[f + 1] - solids.vertex_ptr[f])
-    c = candidate_room(most)
+
+@njit(cache=True, nogil=True)
+def _contacts(solids, placed, rows, barriers0, barriers1, margin, c):
+    """Numbers (normal, point, gap, predicted) and names (row, wall, feature) of the contacts."""
     numbers, names, n = np.empty((64, 8)), np.empty((64, 3), np.int64), 0
-    for r in range(len(poses.owner)):
+    walls = np.empty((2, 7))
+    for r in range(rows):
         for k in range(placed.ptr[r], placed.ptr[r + 1]):
             form = solids.form[placed.part[k]]
             if solids.kind[form] != MESH:
                 continue
-            reach, p = solids.reach[form] + margin, placed.pose1[k]
+            begin, end = solids.vertex_ptr[form], solids.vertex_ptr[form + 1]
+            before, after = placed.pose0[k], placed.pose1[k]
             for w in range(len(barriers1.kind)):
-                if _wall(barriers1, w, p[0], p[1], p[2])[0] > reach:
+                _put_wall(barriers0, w, walls[0])
+                _put_wall(barriers1, w, walls[1])
+                kind, reach = barriers1.kind[w], solids.reach[form]
+                if _wall(kind, walls[1], after[0], after[1], after[2])[0] > reach + margin:
                     continue
-                _gather(solids, placed.pose0, placed.pose1, k, form, barriers0, barriers1, w, margin, c)
-                reduce(c, solids.edge, solids.edge_ptr[form], solids.edge_ptr[form + 1], 1e-9 * reach, True)
-                for i in range(c.count[0]):
-                    if not c.keep[i]:
-                        continue
-                    if n == len(numbers):
-                        numbers = np.concatenate((numbers, np.empty_like(numbers)))
-                        names = np.concatenate((names, np.empty_like(names)))
-                    for axis in range(3):
-                        numbers[n, axis] = c.normal[i, axis]
-                        numbers[n, 3 + axis] = c.place[i, axis] + 0.5 * c.gap[i] * c.normal[i, axis]
-                    numbers[n, 6], numbers[n, 7] = c.gap[i], c.predicted[i]
-                    names[n, 0], names[n, 1] = r, w
-                    names[n, 2] = (7919 * (k - placed.ptr[r]) + c.index[i]) % _NAMES
-                    n += 1
+                _gather(solids.vertex, solids.vertex_normal, begin, end, before, after, kind, walls, margin, c)
+                kept = reduce(c, solids.edge, solids.edge_ptr[form], solids.edge_ptr[form + 1], _TIE * reach, True)
+                if n + kept > len(numbers):
+                    more, called = np.empty((2 * (n + kept), 8)), np.empty((2 * (n + kept), 3), np.int64)
+                    more[:n], called[:n] = numbers[:n], names[:n]
+                    numbers, names = more, called
+                n = _emit(c, r, w, _PRIME * (k - placed.ptr[r]), numbers, names, n)
+    return numbers[:n], names[:n]
+
+
+def mesh_barriers(
+    solids: Solids, poses: Poses, chosen: NDArray[np.bool_], barriers0: Barriers, barriers1: Barriers, margin: float
+) -> tuple[Ints, Ints, Ints, Floats, Floats, Floats, Floats]:
+    """Contacts of mesh parts of the chosen rows with boundaries: (body, wall, feature, normal, point, gap, predicted).
+
+    `body` is a row of `poses`. Normals are unit vectors from the body to the boundary at the start of the step, points
+    lie midway between the surfaces, predicted gaps are at most `margin`. `feature` names the sample point. Parts that
+    are no meshes are passed over.
+    """
+    placed = placed_parts(solids, poses, chosen)
+    meshes = solids.kind == MESH
+    room = candidate_room(int(np.diff(solids.vertex_ptr)[meshes].max(initial=1)))
+    numbers, names = _contacts(solids, placed, len(poses.owner), barriers0, barriers1, margin, room)
     return (
-        names[:n, 0].copy(),
-        names[:n, 1].copy(),
-        names[:n, 2].copy(),
-        numbers[:n, 0:3].copy(),
-        numbers[:n, 3:6].copy(),
-        numbers[:n, 6].copy(),
-        numbers[:n, 7].copy(),
+        names[:, 0].copy(),
+        names[:, 1].copy(),
+        names[:, 2].copy(),
+        numbers[:, 0:3].copy(),
+        numbers[:, 3:6].copy(),
+        numbers[:, 6].copy(),
+        numbers[:, 7].copy(),
     )

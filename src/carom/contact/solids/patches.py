@@ -19,15 +19,15 @@ _STRAIGHT = 1e-6  # a corner that stands out by less of the patch's size is none
 
 
 class Candidates(NamedTuple):
-    """Sample points within the margin, and room to work. `count[0]` of the first eight columns are in use."""
+    """Sample points within the margin, and room to work. `used[0]` of all but the last column are in use."""
 
-    count: Ints  # (1,)
-    index: Ints  # (k,) of the point
+    used: Ints  # (1,)
+    point: Ints  # (k,) number of the point
     place: Floats  # (k, 3) of the point, in the world
     normal: Floats  # (k, 3) unit, from the point's body to the other
     gap: Floats  # (k,)
     predicted: Floats  # (k,)
-    keep: Ints  # (k,) 1 for those chosen
+    keep: Ints  # (k,) not 0 for those chosen
     higher: Ints  # (k,) 1 if a neighbour is lower
     patch: Ints  # (k,) parent in the tree of the patch
     level: Ints  # (k,) parent in the tree of a piece of equal height
@@ -76,8 +76,8 @@ def _join(parent, i, j):
 @njit(cache=True, nogil=True)
 def _connect(c, edge, begin, end, tie):
     """Patches, pieces of equal height, and who has a lower neighbour."""
-    for i in range(c.count[0]):
-        c.row[c.index[i]] = i
+    for i in range(c.used[0]):
+        c.row[c.point[i]] = i
         c.patch[i], c.level[i], c.higher[i], c.keep[i] = i, i, 0, 0
     for e in range(begin, end):
         i, j = c.row[edge[e, 0]], c.row[edge[e, 1]]
@@ -91,9 +91,9 @@ def _connect(c, edge, begin, end, tie):
             c.higher[j] = 1
         else:
             _join(c.level, i, j)
-    for i in range(c.count[0]):
-        c.row[c.index[i]] = -1
-    for i in range(c.count[0]):
+    for i in range(c.used[0]):
+        c.row[c.point[i]] = -1
+    for i in range(c.used[0]):
         if c.higher[i]:
             c.higher[_root(c.level, i)] = 1
 
@@ -136,18 +136,21 @@ def _flatten(c, head):
 
 
 @njit(cache=True, nogil=True)
-def _keep_outline(c, head):
-    """Marks the corners of the convex outline of a list, going round it from its farthest member."""
+def _keep_outline(c, head, mark):
+    """Marks the corners of the convex outline of a list, going round it from its farthest member.
+
+    `mark` is this outline's own: where rounding leads back to a corner other than the first, the round ends too.
+    """
     if c.following[head] < 0:
-        c.keep[head] = 1
+        c.keep[head] = mark
         return
     size, start = _flatten(c, head)
     if size == 0.0:
-        c.keep[head] = 1
+        c.keep[head] = mark
         return
     now = start
     while True:
-        c.keep[now] = 1
+        c.keep[now] = mark
         chosen, cx, cy, far = -1, 0.0, 0.0, 0.0
         i = head
         while i >= 0:
@@ -159,9 +162,7 @@ def _keep_outline(c, head):
                 if cross < -_STRAIGHT * size or (cross < _STRAIGHT * size and length > far):
                     chosen, cx, cy, far = i, dx, dy, length
             i = c.following[i]
-        if chosen < 0 or c.keep[chosen] == 2 or chosen == start:
-            break
-        if c.keep[chosen]:  # back on the way already gone: rounding closed the outline early
+        if chosen < 0 or c.keep[chosen] == mark:
             break
         now = chosen
 
@@ -169,35 +170,50 @@ def _keep_outline(c, head):
 @njit(cache=True, nogil=True)
 def _keep_outlines(c, parent, only_lowest):
     """The outlines of all patches, or of all pieces of equal height without a lower neighbour."""
-    for i in range(c.count[0]):
+    for i in range(c.used[0]):
         c.following[i] = -1
-    for i in range(c.count[0] - 1, -1, -1):  # a root is the lowest of its numbers, so it heads its list in the end
+    for i in range(c.used[0] - 1, -1, -1):  # a root is the lowest of its numbers, so it heads its list in the end
         root = _root(parent, i)
         if root != i:
             c.following[i], c.following[root] = c.following[root], i
-    for i in range(c.count[0]):
+    for i in range(c.used[0]):
         if parent[i] == i and not (only_lowest and c.higher[i]):
-            _keep_outline(c, i)
+            _keep_outline(c, i, 2 * i + (2 if only_lowest else 1))
+
+
+@njit(cache=True, nogil=True)
+def _cut(c, tie):
+    """Drops the highest beyond _MOST. Returns how many stay."""
+    n = 0
+    heights = np.empty(c.used[0])
+    for i in range(c.used[0]):
+        if c.keep[i]:
+            heights[n] = c.predicted[i]
+            n += 1
+    if n <= _MOST:
+        return n
+    limit = np.inf
+    for i in range(n):  # sorting kernels compile for seconds, and this is rare
+        below = 0
+        for j in range(n):
+            below += heights[j] <= heights[i]
+        if below >= _MOST:
+            limit = min(limit, heights[i] + tie)
+    n = 0
+    for i in range(c.used[0]):
+        if c.predicted[i] > limit:
+            c.keep[i] = 0
+        elif c.keep[i]:
+            n += 1
+    return n
 
 
 @njit(cache=True, nogil=True)
 def reduce(c, edge, begin, end, tie, outline):
-    """Marks in `c.keep` the contacts that stay. `tie` is the height that counts as none."""
-    if c.count[0] == 0:
-        return
+    """Marks in `c.keep` the contacts that stay, and returns their number. `tie` is the height that counts as none."""
+    if c.used[0] == 0:
+        return 0
     _connect(c, edge, begin, end, tie)
-    if outline:
-        _keep_outlines(c, c.patch, False)
-    first = c.keep[: c.count[0]].copy()
-    c.keep[: c.count[0]] = 0
-    _keep_outlines(c, c.level, True)
-    chosen = 0
-    for i in range(c.count[0]):
-        c.keep[i] |= first[i]
-        chosen += c.keep[i]
-    if chosen <= _MOST:
-        return
-    heights = np.sort(c.predicted[: c.count[0]][c.keep[: c.count[0]] == 1])
-    for i in range(c.count[0]):
-        if c.predicted[i] > heights[_MOST - 1] + tie:
-            c.keep[i] = 0
+    for pass_ in range(0 if outline else 1, 2):
+        _keep_outlines(c, c.level if pass_ else c.patch, pass_ == 1)
+    return _cut(c, tie)

@@ -49,10 +49,16 @@ def _cylinder(radius, half, x, y, z):
 
 
 @njit(cache=True, nogil=True)
+def _height(normal, offset, f, x, y, z):
+    """Of a point over the plane of a face. Single numbers: a view of the table's row would cost more than the sum."""
+    return normal[f, 0] * x + normal[f, 1] * y + normal[f, 2] * z - offset[f]
+
+
+@njit(cache=True, nogil=True)
 def _over_face(solids, form, face, x, y, z):
     """Does a point lie over a face, within the planes through its edges?"""
     first = solids.vertex_ptr[form]
-    nx, ny, nz = solids.face_normal[face]
+    nx, ny, nz = solids.face_normal[face, 0], solids.face_normal[face, 1], solids.face_normal[face, 2]
     begin, end = solids.loop_ptr[face], solids.loop_ptr[face + 1]
     for s in range(begin, end):
         a = first + solids.loop[s]
@@ -72,14 +78,12 @@ def _hull(solids, form, x, y, z, most):
     """Inside: the nearest face. Outside: the face that the point lies over, or else the nearest edge."""
     highest, best = -_FAR, 0
     for f in range(solids.face_ptr[form], solids.face_ptr[form + 1]):
-        n = solids.face_normal[f]
-        height = n[0] * x + n[1] * y + n[2] * z - solids.face_offset[f]
+        height = _height(solids.face_normal, solids.face_offset, f, x, y, z)
         if height > highest:
             highest, best = height, f
-    n = solids.face_normal[best]
     # The planes bound the distance from below: what is too far by them needs no more.
     if highest <= 0.0 or highest > most or _over_face(solids, form, best, x, y, z):
-        return highest, n[0], n[1], n[2]
+        return highest, solids.face_normal[best, 0], solids.face_normal[best, 1], solids.face_normal[best, 2]
     first = solids.vertex_ptr[form]
     least, rx, ry, rz = _FAR, 0.0, 0.0, 1.0
     for e in range(solids.edge_ptr[form], solids.edge_ptr[form + 1]):
@@ -95,10 +99,14 @@ def _hull(solids, form, x, y, z, most):
         if square < least:
             least, rx, ry, rz = square, px, py, pz
     for f in range(solids.face_ptr[form], solids.face_ptr[form + 1]):
-        m = solids.face_normal[f]
-        height = m[0] * x + m[1] * y + m[2] * z - solids.face_offset[f]
+        height = _height(solids.face_normal, solids.face_offset, f, x, y, z)
         if height > 0.0 and height * height < least and _over_face(solids, form, f, x, y, z):
-            least, rx, ry, rz = height * height, height * m[0], height * m[1], height * m[2]
+            rx, ry, rz = (
+                height * solids.face_normal[f, 0],
+                height * solids.face_normal[f, 1],
+                height * solids.face_normal[f, 2],
+            )
+            least = height * height
     return _from(rx, ry, rz, 0.0)
 
 
@@ -106,7 +114,7 @@ def _hull(solids, form, x, y, z, most):
 def distance(solids, form, x, y, z, most):
     """Signed distance of a point and the outward unit normal there. Beyond `most` a lower bound is good enough."""
     kind = solids.kind[form]
-    a, b, c = solids.size[form]
+    a, b, c = solids.size[form, 0], solids.size[form, 1], solids.size[form, 2]
     if kind == SPHERE:
         return _from(x, y, z, a)
     if kind == CAPSULE:

@@ -38,7 +38,7 @@ class Placed(NamedTuple):
     chord: Floats  # (rows,) 2 sin(angle / 2) of its turn in the step: farthest move of a point at distance 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _put_pose(position, turn, place, part_turn, out):
     """Pose of a part in the world, from that of the body."""
     for i in range(3):
@@ -49,7 +49,7 @@ def _put_pose(position, turn, place, part_turn, out):
             )
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _put_motion(p, turn_from, q, turn_to, out):
     """The motion from one pose of a body to another: D = turn_to turn_from^T."""
     for i in range(3):
@@ -61,7 +61,7 @@ def _put_motion(p, turn_from, q, turn_to, out):
             )
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def placed_parts(solids, poses, needed):
     """The table of parts. `needed` (rows,) says which rows any pair needs."""
     rows = len(poses.owner)
@@ -97,7 +97,7 @@ def placed_parts(solids, poses, needed):
     return placed
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def needed_rows(rows, first, second):
     """Which rows occur in a list of pairs."""
     out = np.zeros(rows, np.bool_)
@@ -107,7 +107,7 @@ def needed_rows(rows, first, second):
     return out
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _between(turn0, turn1, time, out):
     """A rotation between two: the mean of the matrices with its columns made orthonormal."""
     for i in range(3):
@@ -126,7 +126,7 @@ def _between(turn0, turn1, time, out):
         out[i, 2] = out[m, 0] * out[n, 1] - out[n, 0] * out[m, 1]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def midway(solids, poses, placed, row, k, side, time):
     """Puts part k of `row` where it is at `time` (0 to 1) of the step into the spare rows of side 0 or 1.
 
@@ -145,58 +145,54 @@ def midway(solids, poses, placed, row, k, side, time):
     return pose, on, back
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def moved(motion, row, x, y, z):
     """A point carried by a motion."""
-    m = motion[row]
-    x, y, z = x - m[0], y - m[1], z - m[2]
+    x, y, z = x - motion[row, 0], y - motion[row, 1], z - motion[row, 2]
     return (
-        m[12] + (m[3] * x + m[4] * y + m[5] * z),
-        m[13] + (m[6] * x + m[7] * y + m[8] * z),
-        m[14] + (m[9] * x + m[10] * y + m[11] * z),
+        motion[row, 12] + (motion[row, 3] * x + motion[row, 4] * y + motion[row, 5] * z),
+        motion[row, 13] + (motion[row, 6] * x + motion[row, 7] * y + motion[row, 8] * z),
+        motion[row, 14] + (motion[row, 9] * x + motion[row, 10] * y + motion[row, 11] * z),
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def swung(motion, row, x, y, z):
     """A direction carried by a motion."""
-    m = motion[row]
     return (
-        m[3] * x + m[4] * y + m[5] * z,
-        m[6] * x + m[7] * y + m[8] * z,
-        m[9] * x + m[10] * y + m[11] * z,
+        motion[row, 3] * x + motion[row, 4] * y + motion[row, 5] * z,
+        motion[row, 6] * x + motion[row, 7] * y + motion[row, 8] * z,
+        motion[row, 9] * x + motion[row, 10] * y + motion[row, 11] * z,
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def to_local(pose, k, x, y, z):
     """A direction of the world in the frame of pose k."""
-    p = pose[k]
     return (
-        p[3] * x + p[6] * y + p[9] * z,
-        p[4] * x + p[7] * y + p[10] * z,
-        p[5] * x + p[8] * y + p[11] * z,
+        pose[k, 3] * x + pose[k, 6] * y + pose[k, 9] * z,
+        pose[k, 4] * x + pose[k, 7] * y + pose[k, 10] * z,
+        pose[k, 5] * x + pose[k, 8] * y + pose[k, 11] * z,
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def to_world(pose, k, x, y, z):
     """A direction of the frame of pose k in the world."""
-    p = pose[k]
     return (
-        p[3] * x + p[4] * y + p[5] * z,
-        p[6] * x + p[7] * y + p[8] * z,
-        p[9] * x + p[10] * y + p[11] * z,
+        pose[k, 3] * x + pose[k, 4] * y + pose[k, 5] * z,
+        pose[k, 6] * x + pose[k, 7] * y + pose[k, 8] * z,
+        pose[k, 9] * x + pose[k, 10] * y + pose[k, 11] * z,
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def point_local(pose, k, x, y, z):
     """A point of the world in the frame of pose k."""
     return to_local(pose, k, x - pose[k, 0], y - pose[k, 1], z - pose[k, 2])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def point_world(pose, k, x, y, z):
     """A point of the frame of pose k in the world."""
     x, y, z = to_world(pose, k, x, y, z)

@@ -1,28 +1,15 @@
-"""Bodies in a scene file: shape, place and what else they have; radii by chance."""
+"""Bodies in a scene file: place, motion and what else they have; radii by chance."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-import numpy as np
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import Discriminator, Field, Tag, ValidationInfo, model_validator
 
+from .shapes import ShapeFields, TurnFields
 from .tables import FileTable, MotionTable
-from .values import (
-    GIVEN,
-    MISSING,
-    Corners,
-    Flag,
-    NotNegative,
-    Numbers,
-    Points,
-    Positive,
-    Positives,
-    ShapeName,
-    Size,
-    Text,
-    wrong,
-)
+from .values import Flag, NotNegative, Numbers, Positive, Positives, Text, wrong
+from .vectors import Inertias, Points, Spins, axes
 
 
 class UniformRadius(FileTable):
@@ -85,37 +72,29 @@ RadiusTable = Annotated[
     | Annotated[ChoiceRadius, Tag("choice")],
     Discriminator(_radius_kind),
 ]
-SHAPE_FIELD = {"disc": "radius", "box": "size", "polygon": "vertices"}
-SHAPE_NEEDS = {"disc": "a number above 0", "box": "[width, height]", "polygon": "at least three corners [x, y]"}
 
 
-class BodyFields(FileTable):
+class BodyFields(ShapeFields, TurnFields):
     """What explicit bodies and generated ones have in common. Lists have one entry for each body."""
 
+    plane_keys: ClassVar[tuple[str, ...]] = (*ShapeFields.plane_keys, "angle")
+    space_keys: ClassVar[tuple[str, ...]] = (*ShapeFields.space_keys, *TurnFields.space_keys)
+
     name: Text = ""
-    shape: ShapeName = "disc"
-    radius: RadiusTable | None = Field(None, description="of discs")
-    size: Size | None = Field(None, description="[width, height] of boxes")
-    vertices: Corners | None = Field(None, description="corners of a convex polygon, in order")
-    velocity: Points = Field(default_factory=lambda: np.zeros(2))
-    angle: Numbers = Field(0.0, description="radians, anticlockwise")
-    spin: Numbers = Field(0.0, description="radians a time unit")
-    mass: Positives | None = Field(None, description="density times area if not given")
-    inertia: Positives | None = Field(None, description="of a homogeneous body if not given")
+    radius: RadiusTable | None = Field(None, description="of discs, spheres, capsules and cylinders")
+    velocity: Points | None = None
+    angle: Numbers = Field(0.0, description="radians, anticlockwise; of the plane alone")
+    spin: Spins = Field(0.0, description="radians a time unit; in space [x, y, z] along the axes of the world")
+    mass: Positives | None = Field(None, description="density times area or volume if not given")
+    inertia: Inertias | None = Field(None, description="of a homogeneous body if not given; in space three moments")
     material: Text = "default"
     rotates: Flag = True
     motion: MotionTable = Field("free", description='"free", "fixed" or a table {kind = ...}')
     template: Flag = Field(False, description="not part of the scene itself, only of its copies")
 
     @model_validator(mode="after")
-    def _one_shape(self) -> BodyFields:
-        shape = str(self.shape)
-        for kind, field in SHAPE_FIELD.items():
-            value = getattr(self, field)
-            if kind == shape and value is None:
-                raise wrong(f"{SHAPE_NEEDS[kind]}, because shape is {kind!r}", MISSING, (field,))
-            if kind != shape and value is not None:
-                raise wrong(f"nothing: that belongs to shape {kind!r}, and shape is {shape!r}", GIVEN, (field,))
+    def _its_shape(self, info: ValidationInfo) -> BodyFields:
+        self.check_shape(axes(info))
         return self
 
 
@@ -123,4 +102,4 @@ class BodiesTable(BodyFields):
     """[[bodies]]: one body, or one for each point in `position`."""
 
     position: Points
-    radius: Positives | None = Field(None, description="of discs")
+    radius: Positives | None = Field(None, description="of discs, spheres, capsules and cylinders")

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ...errors import ProblemError
+from ...rotations import matrices, product
 from ...solvers.rows import Floats
 from ..generators import grid
 from ..model import Bodies, Disc
+from ..solids import UNTURNED, Sphere
 from .bodies import BodiesTable
 from .document import SceneFile
 from .generators import Copies, PlacedTable
-from .groups import affordable, explicit, generated
+from .groups import Place, affordable, explicit, generated
 
 Source = BodiesTable | PlacedTable | Copies
 
@@ -23,7 +25,8 @@ Source = BodiesTable | PlacedTable | Copies
 class Groups:
     """All groups of a file. Each table is worked out once, when it or a copy of it is asked for."""
 
-    def __init__(self, file: SceneFile) -> None:
+    def __init__(self, file: SceneFile, where: Place) -> None:
+        self.where = where
         self.tables: dict[str, Source] = {}
         for kind, tables in (("bodies", file.bodies), ("generators", file.generators)):
             self.tables.update({f"{kind}[{i}]": table for i, table in enumerate(tables)})
@@ -45,11 +48,11 @@ class Groups:
         if path not in self.done:
             table = self.tables[path]
             if isinstance(table, BodiesTable):
-                self.done[path] = [explicit(table, path)]
+                self.done[path] = [explicit(table, path, self.where)]
             elif isinstance(table, Copies):
                 self.done[path] = self._copies(table, path, (*asked_by, path))
             else:
-                self.done[path] = [generated(table, path)]
+                self.done[path] = [generated(table, path, self.where)]
         return self.done[path]
 
     def _copies(self, table: Copies, path: str, chain: tuple[str, ...]) -> list[Bodies]:
@@ -59,7 +62,7 @@ class Groups:
             raise ProblemError(
                 f"{path}.of", repr(table.of), f"a group that does not lead back to itself: {' -> '.join(names)}"
             )
-        return _copied(self.of(source, chain), table, path)
+        return _copied(self.of(source, chain), table, path, self.where.dimension)
 
     def _named(self, name: str, path: str) -> str:
         found = [p for p, table in self.tables.items() if table.name and table.name == name]
@@ -74,50 +77,96 @@ class Groups:
         raise ProblemError(f"{path}.of", repr(name), f"one of {', '.join(names)}", f"{path}.of: {message}")
 
 
-def _copied(groups: Sequence[Bodies], table: Copies, path: str) -> list[Bodies]:
-    copies = table.rows * table.columns if table.offsets is None else len(np.atleast_2d(table.offsets))
-    affordable(copies * sum(group.count for group in groups), path)
-    offsets = _offsets(table)
-    count = len(offsets)
-    for field, value, single in (("turn", table.turn, 0), ("velocity", table.velocity, 1)):
-        if np.ndim(value) > single and len(np.asarray(value)) != count:
+def _copied(groups: Sequence[Bodies], table: Copies, path: str, dimension: int) -> list[Bodies]:
+    count = table.count
+    affordable(count * sum(group.count for group in groups), path)
+    turned = table.quaternions()
+    name = "orientation" if table.rotation is None else "rotation.degrees"
+    for field, value, single in (("turn", table.turn, 0), ("velocity", table.velocity, 1), (name, turned, 1)):
+        if value is not None and np.ndim(value) > single and len(np.asarray(value)) != count:
             raise ProblemError(f"{path}.{field}", f"{len(np.asarray(value))} entries", f"one, or {count}: one a copy")
-    turn = np.broadcast_to(np.asarray(table.turn, dtype=np.float64), (count,))
-    velocity = np.broadcast_to(table.velocity, (count, 2))
+    turn: Floats
+    if dimension == 2:
+        turn = np.array(np.broadcast_to(np.asarray(table.turn, dtype=np.float64), (count,)))
+    else:
+        turn = np.array(np.broadcast_to(np.array(UNTURNED) if turned is None else turned, (count, 4)))
+    is_turned = bool(turn.any()) if dimension == 2 else turned is not None
+    velocity = np.broadcast_to(0.0 if table.velocity is None else table.velocity, (count, dimension))
     middle = np.concatenate([np.atleast_2d(g.position) for g in groups]).mean(axis=0)
     for group in groups:
         moves = group.motion is not None and group.motion.kind != "fixed"
-        if moves and group.motion is not None and (turn.any() or group.motion.about is not None):
+        if moves and group.motion is not None and (is_turned or group.motion.about is not None):
             raise ProblemError(f"{path}.of", repr(table.of), "bodies that are free or fixed, or moved but not turned")
-    return [_copy(group, offsets, turn, velocity, middle, table.name) for group in groups]
+    made = _Copier(_offsets(table, dimension), turn, velocity, middle, table.name)
+    return [made.copy(group) for group in groups]
 
 
-def _offsets(table: Copies) -> Floats:
+def _offsets(table: Copies, dimension: int) -> Floats:
     if table.offsets is not None:
         return np.atleast_2d(table.offsets)
     assert table.spacing is not None
-    return grid(table.rows, table.columns, table.spacing, corner=table.start)
+    start = table.start or (0.0,) * dimension
+    layers = table.layers if dimension == 3 else None
+    return grid(table.rows, table.columns, table.spacing, corner=start, layers=layers)
 
 
-def _copy(group: Bodies, offsets: Floats, turn: Floats, velocity: Floats, middle: Floats, name: str) -> Bodies:
-    """All copies of one group as one group: copy after copy, each in the order of the original."""
-    k, n = len(offsets), group.count
-    rotation = np.stack([np.cos(turn), -np.sin(turn), np.sin(turn), np.cos(turn)], axis=-1).reshape(k, 1, 2, 2)
-    about = (np.atleast_2d(group.position) - middle)[None, :, :, None]
-    place = (rotation @ about)[..., 0] + middle + offsets[:, None, :]
-    own = np.broadcast_to(group.velocity, (n, 2))[None, :, :, None]
-    speed = (rotation @ own)[..., 0] + velocity[:, None, :]
-    angle = np.broadcast_to(group.angle, (n,)) + turn[:, None]
-    shape = group.shape
-    if isinstance(shape, Disc) and np.ndim(shape.radius):
-        shape = Disc(np.tile(shape.radius, k))
-    lists: dict[str, Any] = {f: np.tile(v, k) for f in ("spin", "mass", "inertia") if np.ndim(v := getattr(group, f))}
-    return replace(
-        group,
-        shape=shape,
-        position=np.ascontiguousarray(place.reshape(-1, 2)),
-        velocity=np.ascontiguousarray(speed.reshape(-1, 2)),
-        angle=np.ascontiguousarray(angle.reshape(-1)),
-        name=name,
-        **lists,
-    )
+@dataclass(frozen=True, eq=False)
+class _Copier:
+    """Where k copies go: turned about `middle`, moved, pushed."""
+
+    offsets: Floats  # (k, D)
+    turn: Floats  # (k,) radians, or in space (k, 4) quaternions
+    velocity: Floats  # (k, D)
+    middle: Floats  # (D,)
+    name: str
+
+    def copy(self, group: Bodies) -> Bodies:
+        """All copies of one group as one group: copy after copy, each in the order of the original."""
+        (k, d), n = self.offsets.shape, group.count
+        place = self._turned(np.atleast_2d(group.position) - self.middle) + self.middle + self.offsets[:, None, :]
+        own = np.array(np.broadcast_to(group.velocity, (n, d)))
+        speed = self._turned(own) + self.velocity[:, None, :]
+        changes = self._turns_of_plane(group) if d == 2 else self._turns_of_space(group)
+        if np.ndim(mass := np.asarray(group.mass)) == 1:
+            changes["mass"] = np.tile(mass, k)
+        return replace(
+            group,
+            shape=self._shape(group),
+            position=np.ascontiguousarray(place.reshape(-1, d)),
+            velocity=np.ascontiguousarray(speed.reshape(-1, d)),
+            name=self.name,
+            **changes,
+        )
+
+    def _turned(self, vectors: Floats) -> Floats:
+        """(n, D) -> (k, n, D)"""
+        if self.turn.ndim == 1:
+            c, s = np.cos(self.turn), np.sin(self.turn)
+            rotation = np.stack([c, -s, s, c], axis=-1).reshape(-1, 1, 2, 2)
+        else:
+            rotation = matrices(self.turn)[:, None]
+        return np.asarray((rotation @ vectors[None, :, :, None])[..., 0])
+
+    def _shape(self, group: Bodies) -> Any:
+        shape = group.shape
+        if isinstance(shape, (Disc, Sphere)) and np.ndim(shape.radius):
+            return type(shape)(np.tile(shape.radius, len(self.offsets)))
+        return shape
+
+    def _turns_of_plane(self, group: Bodies) -> dict[str, Any]:
+        k = len(self.offsets)
+        angle = np.broadcast_to(group.angle, (group.count,)) + self.turn[:, None]
+        lists = {f: np.tile(v, k) for f in ("spin", "inertia") if np.ndim(v := getattr(group, f))}
+        return {"angle": np.ascontiguousarray(angle.reshape(-1)), **lists}
+
+    def _turns_of_space(self, group: Bodies) -> dict[str, Any]:
+        k, n = len(self.offsets), group.count
+        own = np.tile(np.broadcast_to(np.asarray(group.orientation, dtype=np.float64), (n, 4)), (k, 1))
+        out: dict[str, Any] = {"orientation": product(np.repeat(self.turn, n, axis=0), own)}
+        if np.any(group.spin):  # a vector of the world, turned with the rest
+            spin = np.array(np.broadcast_to(np.asarray(group.spin, dtype=np.float64), (n, 3)))
+            out["spin"] = np.ascontiguousarray(self._turned(spin).reshape(-1, 3))
+        inertia = np.asarray(group.inertia)
+        if inertia.ndim == 2:
+            out["inertia"] = np.tile(inertia, (k, 1))
+        return out

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
-import numpy as np
 from pydantic import Field, model_validator
 
 from .bodies import BodyFields
+from .shapes import TurnFields
 from .tables import FileTable
 from .values import (
+    GIVEN,
     MISSING,
     Count,
-    Direction,
     Flag,
     NotNegative,
     Number,
     Numbers,
-    Point,
-    Points,
     Positive,
     Seed,
-    Spacing,
     Text,
     VelocityName,
     wrong,
 )
+from .vectors import Direction, Point, Points, Spacing
 
 
 class RandomVelocity(FileTable):
@@ -40,84 +38,91 @@ class RandomVelocity(FileTable):
 class GeneratorFields(BodyFields):
     """What all generators have besides the fields of bodies."""
 
+    plane_keys: ClassVar[tuple[str, ...]] = (*BodyFields.plane_keys, "random_angle")
+    space_keys: ClassVar[tuple[str, ...]] = (*BodyFields.space_keys, "random_orientation")
+
     jitter: NotNegative = Field(0.0, description="each body is moved by up to this far, in any direction")
     random_velocity: RandomVelocity | None = None
-    random_angle: Flag = Field(False, description="each body is turned by any angle")
+    random_angle: Flag = Field(False, description="each body is turned by any angle; in the plane")
+    random_orientation: Flag = Field(False, description="each body is turned any way round; in space")
     seed: Seed = 0
 
 
-class Grid(GeneratorFields):
-    """Rows and columns. The spacing is that of bodies which touch, unless it is given."""
+class GridFields(GeneratorFields):
+    """Rows and columns, in space in layers."""
+
+    space_keys: ClassVar[tuple[str, ...]] = (*GeneratorFields.space_keys, "layers")
+
+    rows: Count = Field(description="along y")
+    columns: Count = Field(description="along x")
+    layers: Count = Field(1, description="along z; in space alone")
+    center: Point | None = Field(None, description="of the whole; the origin if neither this nor corner is given")
+    corner: Point | None = Field(None, description="place of the first body: lowest x, y and z")
+
+    @model_validator(mode="after")
+    def _one_place(self) -> GridFields:
+        if self.center is not None and self.corner is not None:
+            raise wrong("either center or corner, not both", list(self.corner), ("corner",))
+        return self
+
+    @property
+    def count(self) -> int:
+        return self.rows * self.columns * self.layers
+
+
+class Grid(GridFields):
+    """A rectangular grid. The spacing is that of bodies which touch, unless it is given."""
 
     kind: Literal["grid"]
-    rows: Count
-    columns: Count
     spacing: Spacing | None = None
-    center: Point | None = Field(None, description="of the whole; [0, 0] if neither this nor corner is given")
-    corner: Point | None = Field(None, description="place of the lower left body")
-
-    @model_validator(mode="after")
-    def _one_place(self) -> Grid:
-        if self.center is not None and self.corner is not None:
-            raise wrong("either center or corner, not both", list(self.corner), ("corner",))
-        return self
-
-    @property
-    def count(self) -> int:
-        return self.rows * self.columns
 
 
-class HexGrid(GeneratorFields):
-    """Rows in which every other one is moved by half a spacing, as close as circles can lie."""
+class HexGrid(GridFields):
+    """As close as circles can lie: every other row is moved by half a spacing. In space hexagonal close packing."""
 
     kind: Literal["hex_grid"]
-    rows: Count
-    columns: Count
     spacing: Positive | None = None
-    center: Point | None = Field(None, description="of the whole; [0, 0] if neither this nor corner is given")
-    corner: Point | None = Field(None, description="place of the lower left body")
-
-    @model_validator(mode="after")
-    def _one_place(self) -> HexGrid:
-        if self.center is not None and self.corner is not None:
-            raise wrong("either center or corner, not both", list(self.corner), ("corner",))
-        return self
-
-    @property
-    def count(self) -> int:
-        return self.rows * self.columns
 
 
-class Circle(FileTable):
-    """A circular region."""
+class Round(FileTable):
+    """A circular region, in space a ball."""
 
     radius: Positive
-    center: Point = (0.0, 0.0)
+    center: Point | None = Field(None, description="the origin if not given")
 
 
 class RandomPour(GeneratorFields):
-    """Anywhere in a region, without overlap: a box from `lower` to `upper`, or a `circle`."""
+    """Anywhere in a region, without overlap: a box from `lower` to `upper`, or a `circle`, in space a `ball`."""
+
+    plane_keys: ClassVar[tuple[str, ...]] = (*GeneratorFields.plane_keys, "circle")
+    space_keys: ClassVar[tuple[str, ...]] = (*GeneratorFields.space_keys, "ball")
 
     kind: Literal["random_pour"]
     count: Count
     lower: Point | None = None
     upper: Point | None = None
-    circle: Circle | None = None
+    circle: Round | None = None
+    ball: Round | None = None
     gap: NotNegative = Field(0.0, description="least distance between two bodies")
+
+    @property
+    def circle_or_ball(self) -> Round | None:
+        return self.circle or self.ball
 
     @model_validator(mode="after")
     def _one_region(self) -> RandomPour:
-        if self.circle is not None:
+        if self.circle_or_ball is not None:
             if self.lower is not None or self.upper is not None:
-                raise wrong("either lower and upper, or circle, not both", MISSING, ("circle",))
+                name = "circle" if self.circle else "ball"
+                raise wrong(f"either lower and upper, or {name}, not both", GIVEN, (name,))
             return self
         for field in ("lower", "upper"):
             if getattr(self, field) is None:
-                raise wrong("a corner [x, y] of the region; or give circle = {center, radius}", MISSING, (field,))
+                raise wrong("a corner of the region; or give circle, in space ball", MISSING, (field,))
         assert self.lower is not None
         assert self.upper is not None
-        if not (self.lower[0] < self.upper[0] and self.lower[1] < self.upper[1]):
-            raise wrong(f"both components above lower = {list(self.lower)}", list(self.upper), ("upper",))
+        if not all(low < high for low, high in zip(self.lower, self.upper)):
+            raise wrong(f"all components above lower = {list(self.lower)}", list(self.upper), ("upper",))
         return self
 
 
@@ -126,13 +131,16 @@ class Chain(GeneratorFields):
 
     kind: Literal["chain"]
     count: Count
-    start: Point = Field((0.0, 0.0), description="place of the first body")
-    direction: Direction = (1.0, 0.0)
+    start: Point | None = Field(None, description="place of the first body; the origin if not given")
+    direction: Direction | None = Field(None, description="along x if not given")
     gap: NotNegative = 0.0
 
 
 class Rack(GeneratorFields):
     """A triangle of bodies, 1 in the first row, `rows` in the last, which lies furthest along `direction`."""
+
+    only_axes = 2
+    instead = "grid, hex_grid, random_pour, chain, copies"
 
     kind: Literal["rack"]
     rows: Count
@@ -147,6 +155,9 @@ class Rack(GeneratorFields):
 
 class Ring(GeneratorFields):
     """`number` bodies on a circle; or `rings` full circles of 6, 12, 18 ... round one in the middle."""
+
+    only_axes = 2
+    instead = "grid, hex_grid, random_pour, chain, copies"
 
     kind: Literal["ring"]
     number: Count | None = None
@@ -172,8 +183,11 @@ class Ring(GeneratorFields):
         return 1 + 3 * self.rings * (self.rings + 1)
 
 
-class Copies(FileTable):
-    """Copies of another group, moved: by a list of `offsets`, or on a grid of rows and columns."""
+class Copies(TurnFields):
+    """Copies of another group, moved: by a list of `offsets`, or on a grid of rows and columns, in space of layers."""
+
+    plane_keys: ClassVar[tuple[str, ...]] = ("turn",)
+    space_keys: ClassVar[tuple[str, ...]] = (*TurnFields.space_keys, "layers")
 
     kind: Literal["copies"]
     of: Text = Field(description="name of a group in [[bodies]] or [[generators]]")
@@ -181,21 +195,26 @@ class Copies(FileTable):
     offsets: Points | None = None
     rows: Count = 1
     columns: Count = 1
+    layers: Count = 1
     spacing: Spacing | None = None
-    start: Point = Field((0.0, 0.0), description="offset of the first copy of a grid")
+    start: Point | None = Field(None, description="offset of the first copy of a grid; none if not given")
     turn: Numbers = Field(0.0, description="radians, about the mean place of the group; one, or one for each copy")
-    velocity: Points = Field(
-        default_factory=lambda: np.zeros(2), description="added to that of the group; one, or one for each copy"
-    )
+    velocity: Points | None = Field(None, description="added to that of the group; one, or one for each copy")
     template: Flag = False
+
+    @property
+    def count(self) -> int:
+        if self.offsets is None:
+            return self.rows * self.columns * self.layers
+        return 1 if self.offsets.ndim == 1 else len(self.offsets)
 
     @model_validator(mode="after")
     def _one_layout(self) -> Copies:
-        grid = self.rows * self.columns > 1 or self.spacing is not None
+        grid = self.rows * self.columns * self.layers > 1 or self.spacing is not None
         if self.offsets is not None and grid:
             raise wrong("either offsets, or rows, columns and spacing", MISSING, ("offsets",))
         if self.offsets is None and self.spacing is None:
-            raise wrong("offsets = [[x, y], ...], or spacing with rows and columns", MISSING, ("offsets",))
+            raise wrong("a list of offsets, or spacing with rows and columns", MISSING, ("offsets",))
         return self
 
 

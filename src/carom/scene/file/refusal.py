@@ -9,20 +9,24 @@ from typing import Any
 from pydantic import ValidationError
 
 from ...errors import ProblemError
+from ..barriers import KINDS as BARRIERS
+from ..boundaries import KINDS as WALLS
 from ..motion import KINDS as MOTIONS
-from .document import BOUNDARY
 from .generators import GENERATORS
 from .text import line_of
 from .values import MISSING, suggestion
 
 TABLES = ("pairs", "bodies", "generators", "boundaries", "symmetries")
-KINDS = {"generators": GENERATORS, "boundaries": list(BOUNDARY)}
+KINDS = {
+    2: {"generators": GENERATORS, "boundaries": list(WALLS)},
+    3: {"generators": [name for name in GENERATORS if name not in ("rack", "ring")], "boundaries": list(BARRIERS)},
+}
 
 
-def refused(document: Mapping[str, Any], found: ValidationError) -> ProblemError:
+def refused(document: Mapping[str, Any], found: ValidationError, dimension: int = 2) -> ProblemError:
     """The first error, with the number of others."""
     errors = found.errors(include_url=False)
-    made = [_one(document, error) for error in errors]
+    made = [_one(document, error, dimension) for error in errors]
     first = made[0]
     if len(made) > 1:
         first.args = (f"{first} (and {len(made) - 1} more)",)
@@ -49,7 +53,7 @@ def shown(value: Any) -> Any:
     return repr(value) if isinstance(value, str) else value
 
 
-def _one(document: Mapping[str, Any], error: Any) -> ProblemError:
+def _one(document: Mapping[str, Any], error: Any, dimension: int) -> ProblemError:
     kind, context = error["type"], error.get("ctx", {})
     steps = [*_steps(document, error["loc"], kind == "missing"), *context.get("within", ())]
     path = field_path(steps)
@@ -62,7 +66,7 @@ def _one(document: Mapping[str, Any], error: Any) -> ProblemError:
     if kind == "missing":
         return ProblemError(path, MISSING, "this field, which is needed here")
     if kind in ("union_tag_invalid", "union_tag_not_found"):
-        return _tag(path, error, context)
+        return _tag(path, error, context, dimension)
     if kind == "list_type":
         expected = f"an array of tables: write [[{path}]]" if path in TABLES else "a list"
         return ProblemError(path, shown(error["input"]), expected)
@@ -75,7 +79,7 @@ def _one(document: Mapping[str, Any], error: Any) -> ProblemError:
     return ProblemError(path, shown(error["input"]), message[:1].lower() + message[1:])
 
 
-def _tag(path: str, error: Any, context: Mapping[str, Any]) -> ProblemError:
+def _tag(path: str, error: Any, context: Mapping[str, Any], dimension: int) -> ProblemError:
     """An unknown `kind`, or a word in the place of a table."""
     value = error["input"]
     names = [
@@ -83,14 +87,15 @@ def _tag(path: str, error: Any, context: Mapping[str, Any]) -> ProblemError:
     ]
     if isinstance(value, Mapping):
         got = value.get("kind", MISSING)
-        names = names or _kinds(path)  # pydantic lists none where kind is missing
+        names = _kinds(path, dimension) or names
         return ProblemError(f"{path}.kind", shown(got), f"one of {', '.join(names)}{suggestion(got, names)}")
     expected = '"free", "fixed", or a table with kind = ' + ", ".join(names)
     return ProblemError(path, shown(value), expected + suggestion(value, ["free", "fixed"]))
 
 
-def _kinds(path: str) -> list[str]:
-    return list(MOTIONS) if path.endswith("motion") else KINDS[path.split("[")[0]]
+def _kinds(path: str, dimension: int) -> list[str]:
+    """The kinds that a table may be of; pydantic lists those of all dimensions, and none where kind is missing."""
+    return list(MOTIONS) if path.endswith("motion") else KINDS[dimension].get(path.split("[")[0], [])
 
 
 def _steps(document: Mapping[str, Any], location: Sequence[str | int], is_missing: bool) -> list[str | int]:

@@ -68,7 +68,7 @@ class VibratingTable(FileTable):
 class RotatingTable(FileTable):
     """Turns at `speed` radians a time unit, about `about` or about its own place; in space round `axis`."""
 
-    space_keys = ("axis",)
+    space_keys: ClassVar[tuple[str, ...]] = ("axis",)
     kind: Literal["rotating"]
     speed: Number
     about: Point | None = None
@@ -81,7 +81,7 @@ class RotatingTable(FileTable):
 class MovingTable(FileTable):
     """Moves at a constant velocity and turns at a constant rate; in space round `axis`."""
 
-    space_keys = ("axis",)
+    space_keys: ClassVar[tuple[str, ...]] = ("axis",)
     kind: Literal["moving"]
     velocity: Point
     spin: Number = 0.0
@@ -94,7 +94,7 @@ class MovingTable(FileTable):
 class TableTable(FileTable):
     """Straight lines between displacements at given times; in space it turns round `axis`."""
 
-    space_keys = ("axis", "z")
+    space_keys: ClassVar[tuple[str, ...]] = ("axis", "z")
     kind: Literal["table"]
     times: list[Number]
     x: list[Number]
@@ -104,8 +104,8 @@ class TableTable(FileTable):
     axis: Axis = UP
 
     def motion(self) -> Motion:
-        columns = (self.times, self.x, self.y, self.turn, self.z)
-        return Table(*(tuple(column) for column in columns), axis=self.axis)
+        times, x, y, turn, z = (tuple(column) for column in (self.times, self.x, self.y, self.turn, self.z))
+        return Table(times, x, y, turn, z, self.axis)
 
 
 def _motion_kind(value: Any) -> Any:

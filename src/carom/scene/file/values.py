@@ -99,6 +99,12 @@ def one_of(*names: str) -> Callable[[Any], str]:
     return check
 
 
+def _dimension(value: Any) -> int:
+    if type(value) is not int or value not in (2, 3):
+        raise wrong("2 or 3", value)
+    return value
+
+
 def numbers(expected: str, fits: Callable[[float], bool]) -> Callable[[Any], float | Floats]:
     """A number, or a list with one for each body."""
 
@@ -140,6 +146,7 @@ Share = Annotated[
 Count = Annotated[int, PlainValidator(_whole(1)), WithJsonSchema({"type": "integer", "minimum": 1})]
 Seed = Annotated[int, PlainValidator(_whole(0)), WithJsonSchema({"type": "integer", "minimum": 0})]
 Flag = Annotated[bool, PlainValidator(_of_type(bool, "true or false")), WithJsonSchema({"type": "boolean"})]
+Dimension = Annotated[int, PlainValidator(_dimension), WithJsonSchema({"enum": [2, 3]})]
 Text = Annotated[str, PlainValidator(_of_type(str, "text in quotes")), WithJsonSchema({"type": "string"})]
 Numbers = Annotated[
     float | Floats,

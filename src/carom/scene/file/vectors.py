@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import PlainValidator, ValidationInfo, WithJsonSchema
 
 from ...solvers.rows import Floats, Ints
-from .values import ABOVE, NUMBER, is_number, is_positive, numbers, one_of, or_list, suggestion, wrong
+from .values import ABOVE, NUMBER, SMALLEST, is_number, is_positive, numbers, one_of, or_list, suggestion, wrong
 
 NAMES = {2: "[x, y]", 3: "[x, y, z]"}
 COUNT = {2: "two", 3: "three"}
@@ -121,7 +121,7 @@ def _inertia(value: Any, info: ValidationInfo) -> float | Floats:
     if axes(info) == 2 or not isinstance(value, list):
         return above(value)
     found = _rows(value, 3, "three moments of inertia, about the principal axes", "them")
-    bad = np.argwhere(~(np.atleast_1d(found) >= 0.0) | (found == 0.0))
+    bad = np.argwhere(found < SMALLEST)
     if len(bad):
         raise wrong("a number above 0", float(found[tuple(bad[0])]), tuple(int(k) for k in bad[0]))
     return found

@@ -1,0 +1,110 @@
+"""Bodies of space in one frame, drawn by `carom.pictures` and coloured by speed or by group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import Colormap, LinearSegmentedColormap, Normalize, to_rgb
+
+from ..pictures import Camera, Look, looking_at, render
+from ..pictures.camera import upward
+from ..pictures.render import extent
+from ..scene.barriers import Container
+from ..scene.model import Scene
+from ..solvers.rows import Floats
+from ..studies.plotting import BLACK, BLUE, GREEN, GREY, ORANGE, PALE, PURPLE, RED, SKY
+
+if TYPE_CHECKING:
+    from .run_picture import View
+
+OUTLIER = 2.5  # as in the plane: a run so many times larger than the middle one of several is cut off
+GROUPS = (SKY, ORANGE, GREEN, PURPLE, RED, BLUE, "#F0E442", BLACK)  # soft ones first: they are shaded
+AXES = (RED, GREEN, BLUE)  # of the small cross of axes
+WHITER = 0.16  # of the colours: in the shade the dark end would be black
+
+
+def colours() -> Colormap:
+    """Of speeds: viridis without its darkest tenth, and a little paler, because shade darkens it."""
+    rgb = matplotlib.colormaps["viridis"](np.linspace(0.1, 1.0, 256))[:, :3]
+    return LinearSegmentedColormap.from_list("carom", rgb + WHITER * (1.0 - rgb), 256)
+
+
+def group_colours(view: View) -> Floats:
+    """(n, 3) one colour for each group of the scene, in order."""
+    palette = np.array([to_rgb(c) for c in GROUPS])
+    return palette[view.world.group % len(palette)]
+
+
+def camera_of(
+    views: Sequence[View],
+    azimuth: float | None = None,
+    elevation: float | None = None,
+    aspect: float | None = None,
+) -> Camera:
+    """One camera for all views; those much larger than the middle one do not count."""
+    spheres = [extent(v.world, v.state, v.walls, v.tops) for v in views]
+    sizes = np.array([float(np.ptp(centres, axis=0).max() + 2.0 * radius.max()) for centres, radius in spheres])
+    chosen = [s for s, size in zip(spheres, sizes) if size <= OUTLIER * np.median(sizes)]
+    centres, radius = (np.concatenate(arrays) for arrays in zip(*chosen))
+    return looking_at(centres, radius, upward(views[0].world.gravity), azimuth, elevation, aspect)
+
+
+def unseen(view: View, camera: Camera) -> int:
+    """How many bodies have their centre outside the picture."""
+    x, y, depth = camera.project(view.state.position).T
+    return int(((x < 0.0) | (x > 1.0) | (y < 0.0) | (y > 1.0) | (depth <= 0.0)).sum())
+
+
+def draw_space(
+    axes: Axes, view: View, scale: Normalize, camera: Camera, width: int = 900, by_group: bool = False
+) -> None:
+    """Draws the frame into `axes`, `width` pixels wide, with a cross of axes and the size of the floor's grid."""
+    rgb = group_colours(view) if by_group else colours()(scale(view.speed))[:, :3]
+    rgb[~view.world.free] = to_rgb(PALE)
+    look = Look(rows=max(2, round(width / camera.aspect)))
+    picture = render(view.world, view.state, rgb, camera, look, view.walls, view.tops)
+    axes.imshow(picture.pixels, extent=(0.0, camera.aspect, 0.0, 1.0), interpolation="antialiased")
+    axes.set(xlim=(0.0, camera.aspect), ylim=(0.0, 1.0), xticks=[], yticks=[])
+    axes.grid(False)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    axes.set_xlabel(size_text(view, camera, picture.spacing), fontsize=7.5, color=GREY)
+    _draw_cross(axes, camera)
+
+
+def size_text(view: View, camera: Camera, spacing: float | None) -> str:
+    """How large things are, and how many are out of sight."""
+    if spacing is not None:
+        text = f"squares of {spacing:g}, length units"
+    else:
+        depth = float(np.median((view.state.position - camera.eye) @ camera.forward))
+        text = f"about {2.0 * camera.field * camera.aspect * depth:.2g} length units across"
+    gone = unseen(view, camera)
+    return text + (f"; {gone:,} {'body' if gone == 1 else 'bodies'} not shown" if gone else "")
+
+
+def _draw_cross(axes: Axes, camera: Camera, size: float = 0.075) -> None:
+    """The directions of x, y and z, in the lower left corner."""
+    corner = np.array([1.5 * size, 1.5 * size])
+    order = sorted(range(3), key=lambda k: -camera.forward[k])  # what points at the viewer is drawn last
+    for k in order:
+        tip = size * np.array([camera.right[k], camera.up[k]])
+        axes.plot(*np.stack([corner, corner + tip]).T, color=AXES[k], linewidth=1.3, solid_capstyle="round")
+        if np.hypot(*tip) > 0.2 * size:
+            place = corner + tip * (1.0 + 0.32 * size / np.hypot(*tip))
+            axes.text(float(place[0]), float(place[1]), "xyz"[k], color=AXES[k], fontsize=7, ha="center", va="center")
+
+
+def container_tops(scene: Scene, time: float) -> Floats:
+    """Corners (k, 3) at the top of open containers: their walls are planes without end, and do not tell."""
+    out = []
+    for b in scene.boundaries:
+        if isinstance(b, Container) and b.open_top:
+            shift = np.array(b.motion.pose(time, 3)[:3])
+            (x0, y0, _), (x1, y1, top) = b.lower, b.upper
+            out += [np.array([x, y, top]) + shift for x in (x0, x1) for y in (y0, y1)]
+    return np.array(out, dtype=np.float64).reshape(-1, 3)

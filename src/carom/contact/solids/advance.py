@@ -1,0 +1,299 @@
+"""When two solids first touch within a step: conservative advancement.
+
+Within a step a solid moves straight from its place before to that after free flight, and turns steadily about a fixed
+axis, by less than half a turn. Let n separate two convex parts by `gap`. Points of a part are at most `reach` from the
+centre of their body, so along n the parts approach in the time t of the step by no more than
+
+    t (n . (w_first - w_second) + |s_first x n| reach_first + |s_second x n| reach_second)
+
+(w: way of the centre, s: rotation vector of the step). They cannot touch before that is `gap`, nor at all if it is not
+positive. Steps of that length never pass a touch; without turning they end at it as Newton's method does.
+
+Meshes are not convex: their distance is that of sample points of either side from the other, no direction separates
+them, and the bound is on the speed of any point. It is as fine as the cells of the distance grid.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from ...solvers.rows import Floats, Ints
+from ...world import CAPSULE, CYLINDER, MESH, SPHERE, Solids
+from .cores import cores_of, difference, roundness
+from .epa import overlap, polytope
+from .gjk import separation
+from .point_distance import distance
+from .poses import point_local, point_world
+
+NEVER = 2.0  # the time of a touch that does not happen; a step is from 0 to 1
+LOOKS = 120  # steps of the advancement; after so many the pair counts as touching where it is
+
+
+class Moves(NamedTuple):
+    """How rows (bodies, or periodic images of them) move in a step."""
+
+    owner: Ints  # (rows,) the body whose shape a row has
+    position: Floats  # (rows, 3) at the start of the step
+    way: Floats  # (rows, 3) from there to the end of the step
+    turn: Floats  # (rows, 3, 3) rotation matrix at the start
+    spin: Floats  # (rows, 3) rotation vector of the step, in radians, in the frame of the world
+
+
+@njit(cache=True, nogil=True)
+def rotation_vectors(before, after):
+    """The shortest turns (n, 3), in the frame of the world, that lead from quaternions (n, 4) to others."""
+    out = np.empty((len(before), 3))
+    for i in range(len(before)):
+        a, b, c, d = before[i, 0], before[i, 1], before[i, 2], before[i, 3]
+        w, x, y, z = after[i, 0], after[i, 1], after[i, 2], after[i, 3]
+        # after * conjugate(before)
+        real = w * a + x * b + y * c + z * d
+        i1 = x * a - w * b - y * d + z * c
+        i2 = y * a - w * c - z * b + x * d
+        i3 = z * a - w * d - x * c + y * b
+        if real < 0.0:
+            real, i1, i2, i3 = -real, -i1, -i2, -i3
+        sine = np.sqrt(i1 * i1 + i2 * i2 + i3 * i3)
+        factor = 2.0 * np.arctan2(sine, real) / sine if sine > 0.0 else 0.0
+        out[i, 0], out[i, 1], out[i, 2] = factor * i1, factor * i2, factor * i3
+    return out
+
+
+@njit(cache=True, nogil=True)
+def turned_at(moves, row, time, out):
+    """The rotation matrix of a row at a time of the step. Writes `out` (3, 3)."""
+    x, y, z = moves.spin[row, 0], moves.spin[row, 1], moves.spin[row, 2]
+    size = np.sqrt(x * x + y * y + z * z)
+    turn = moves.turn[row]
+    if size == 0.0 or time == 0.0:
+        for i in range(3):
+            for j in range(3):
+                out[i, j] = turn[i, j]
+        return
+    x, y, z = x / size, y / size, z / size
+    c, s = np.cos(time * size), np.sin(time * size)
+    for j in range(3):
+        a, b, d = turn[0, j], turn[1, j], turn[2, j]
+        along = (1.0 - c) * (x * a + y * b + z * d)
+        out[0, j] = c * a + s * (y * d - z * b) + along * x
+        out[1, j] = c * b + s * (z * a - x * d) + along * y
+        out[2, j] = c * d + s * (x * b - y * a) + along * z
+
+
+@njit(cache=True, nogil=True)
+def put_part(solids, moves, row, part, time, turn, pose, k):
+    """Pose of a part of a row at a time of the step, into row k of `pose` (12 numbers each). turn (3, 3) is scratch."""
+    turned_at(moves, row, time, turn)
+    place, own = solids.place[part], solids.turn[part]
+    for i in range(3):
+        centre = moves.position[row, i] + time * moves.way[row, i]
+        pose[k, i] = centre + (turn[i, 0] * place[0] + turn[i, 1] * place[1] + turn[i, 2] * place[2])
+        for j in range(3):
+            pose[k, 3 + 3 * i + j] = turn[i, 0] * own[0, j] + turn[i, 1] * own[1, j] + turn[i, 2] * own[2, j]
+
+
+@njit(cache=True, nogil=True)
+def round_touch(x, y, z, vx, vy, vz, reach):
+    """When a point that is at (x, y, z) and moves by v within the step first comes as near as `reach` to the origin.
+
+    NEVER if it does not. If it starts within reach: at once if it comes nearer, else never.
+    """
+    inward, fast = x * vx + y * vy + z * vz, vx * vx + vy * vy + vz * vz
+    apart = np.sqrt(x * x + y * y + z * z)
+    c = (apart - reach) * (apart + reach)
+    if inward >= 0.0:
+        return NEVER
+    if c <= 0.0:
+        return 0.0
+    square = inward * inward - fast * c
+    if square < 0.0:
+        return NEVER
+    time = c / (np.sqrt(square) - inward)
+    return time if time <= 1.0 else NEVER
+
+
+@njit(cache=True, nogil=True)
+def part_reach(solids, part):
+    """Largest distance of a point of a part from the centre of its body."""
+    p = solids.place[part]
+    return np.sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2]) + solids.reach[solids.form[part]]
+
+
+@njit(cache=True, nogil=True)
+def _cross_length(v, x, y, z):
+    a, b, c = v[1] * z - v[2] * y, v[2] * x - v[0] * z, v[0] * y - v[1] * x
+    return np.sqrt(a * a + b * b + c * c)
+
+
+@njit(cache=True, nogil=True)
+def convex_gap(cores, fa, fb, pose, scale, simplex, hull):
+    """Signed gap of two convex parts at rows 0 and 1 of `pose`, and the unit vector from the first to the second."""
+    gap, x, y, z = separation(cores, fa, fb, pose, 0, 1, np.inf, scale, simplex)
+    if gap == 0.0:
+        gap, x, y, z = overlap(cores, fa, fb, pose, 0, 1, pose, False, 0.0, scale, hull)
+    return gap - roundness(cores, fa) - roundness(cores, fb), x, y, z
+
+
+@njit(cache=True, nogil=True)
+def _convex_touch(solids, cores, moves, i, pa, j, pb, tolerance, until, pose, turn, simplex, hull):
+    """When part pa of row i and part pb of row j, both convex, first touch; NEVER if not before `until`."""
+    fa, fb = solids.form[pa], solids.form[pb]
+    ra, rb = part_reach(solids, pa), part_reach(solids, pb)
+    scale, rounds = solids.reach[fa] + solids.reach[fb], roundness(cores, fa) + roundness(cores, fb)
+    vx, vy, vz = (
+        moves.way[j, 0] - moves.way[i, 0],
+        moves.way[j, 1] - moves.way[i, 1],
+        moves.way[j, 2] - moves.way[i, 2],
+    )
+    t = 0.0
+    for _ in range(LOOKS):
+        put_part(solids, moves, i, pa, t, turn, pose, 0)
+        put_part(solids, moves, j, pb, t, turn, pose, 1)
+        gap, x, y, z = convex_gap(cores, fa, fb, pose, scale, simplex, hull)
+        turning = _cross_length(moves.spin[i], x, y, z) * ra + _cross_length(moves.spin[j], x, y, z) * rb
+        bound = turning - (vx * x + vy * y + vz * z)
+        if bound <= 0.0 or gap > bound * (until - t):
+            return NEVER
+        if gap > tolerance:
+            t += gap / bound
+            continue
+        # In touch. Along n, do they come nearer? A look ahead tells corners that go down from those that rise.
+        ahead = tolerance / bound
+        put_part(solids, moves, i, pa, t + ahead, turn, pose, 0)
+        put_part(solids, moves, j, pb, t + ahead, turn, pose, 1)
+        px, py, pz = difference(cores, fa, fb, pose, 0, 1, -x, -y, -z)
+        if px * x + py * y + pz * z - rounds < gap - 1e-9 * tolerance:
+            return t
+        t += ahead
+        if t > until:
+            return NEVER
+    return t
+
+
+@njit(cache=True, nogil=True)
+def _samples(solids, form):
+    """How many points stand for a form against a mesh: sample points, corners, or a few on axis and rims."""
+    kind = solids.kind[form]
+    if kind == SPHERE:
+        return 1
+    if kind == CAPSULE:
+        return 9
+    if kind == CYLINDER:
+        return 17
+    return solids.vertex_ptr[form + 1] - solids.vertex_ptr[form]
+
+
+@njit(cache=True, nogil=True)
+def _sample(solids, form, k):
+    """Sample k of a form, in its own frame, and the radius round it."""
+    kind = solids.kind[form]
+    a, b = solids.size[form, 0], solids.size[form, 1]
+    if kind == SPHERE:
+        return 0.0, 0.0, 0.0, a
+    if kind == CAPSULE:
+        return 0.0, 0.0, b * (0.25 * k - 1.0), a
+    if kind == CYLINDER:
+        if k == 16:
+            return 0.0, 0.0, 0.0, 0.0
+        angle = 0.25 * np.pi * (k % 8)
+        return a * np.cos(angle), a * np.sin(angle), (b if k < 8 else -b), 0.0
+    v = solids.vertex[solids.vertex_ptr[form] + k]
+    return v[0], v[1], v[2], 0.0
+
+
+@njit(cache=True, nogil=True)
+def _sampled_gap(solids, fa, fb, pose, ka, kb):
+    """Least distance of samples of form fa (pose ka) from form fb (pose kb), which may be a mesh."""
+    least = np.inf
+    for k in range(_samples(solids, fa)):
+        x, y, z, r = _sample(solids, fa, k)
+        x, y, z = point_world(pose, ka, x, y, z)
+        x, y, z = point_local(pose, kb, x, y, z)
+        if np.sqrt(x * x + y * y + z * z) - solids.reach[fb] - r >= least:
+            continue
+        least = min(least, distance(solids, fb, x, y, z, least + r)[0] - r)
+    return least
+
+
+@njit(cache=True, nogil=True)
+def _mesh_touch(solids, moves, i, pa, j, pb, tolerance, until, pose, turn):
+    """As _convex_touch, where one part is a mesh; touches count up to a cell of its grid."""
+    fa, fb = solids.form[pa], solids.form[pb]
+    fine = 0.0
+    for form in (fa, fb):
+        if solids.kind[form] == MESH:
+            fine = max(fine, solids.grid_spacing[solids.grid[form]])
+    square = 0.0
+    for axis in range(3):
+        square += (moves.way[j, axis] - moves.way[i, axis]) ** 2
+    bound = np.sqrt(square)
+    for row, part in ((i, pa), (j, pb)):
+        s = moves.spin[row]
+        bound += np.sqrt(s[0] * s[0] + s[1] * s[1] + s[2] * s[2]) * part_reach(solids, part)
+    touch = max(tolerance, 0.5 * fine)
+    t, last = 0.0, np.inf
+    for _ in range(4 * LOOKS):
+        put_part(solids, moves, i, pa, t, turn, pose, 0)
+        put_part(solids, moves, j, pb, t, turn, pose, 1)
+        gap = min(_sampled_gap(solids, fa, fb, pose, 0, 1), _sampled_gap(solids, fb, fa, pose, 1, 0))
+        if gap <= touch and gap < last and t > 0.0:
+            return t
+        if gap > bound * (until - t):
+            return NEVER
+        last = gap
+        t += max(gap - 0.5 * touch, 0.25 * touch) / bound
+        if t > until:
+            return NEVER
+    return t
+
+
+def touch_times(solids: Solids, moves: Moves, first: Ints, second: Ints, tolerance: Floats) -> Floats:
+    """Times (m,) of the first touch of pairs of rows, in parts of the step; NEVER for pairs that do not touch.
+
+    `tolerance` (m,) is the gap that counts as touching. A pair that touches at the start has its touch there if it
+    comes nearer, else it is looked for later on. Two balls are timed exactly.
+    """
+    balls = solids.ball[moves.owner[first]] & solids.ball[moves.owner[second]]
+    time = np.full(len(first), NEVER)
+    if balls.any():
+        time[balls] = _ball_times(solids.radius, moves, first[balls], second[balls])
+    if not balls.all():  # kernels that take a while to compile
+        time[~balls] = _solid_times(solids, moves, first[~balls], second[~balls], tolerance[~balls])
+    return time
+
+
+@njit(cache=True, nogil=True)
+def _ball_times(radius, moves, first, second):
+    time = np.empty(len(first))
+    for k in range(len(first)):
+        i, j = first[k], second[k]
+        p, q, v, w = moves.position[i], moves.position[j], moves.way[i], moves.way[j]
+        reach = radius[moves.owner[i]] + radius[moves.owner[j]]
+        time[k] = round_touch(q[0] - p[0], q[1] - p[1], q[2] - p[2], w[0] - v[0], w[1] - v[1], w[2] - v[2], reach)
+    return time
+
+
+@njit(cache=True, nogil=True)
+def _solid_times(solids, moves, first, second, tolerance):
+    """The earliest touch of any two parts."""
+    m = len(first)
+    time = np.full(m, NEVER)
+    cores, hull, simplex = cores_of(solids), polytope(), np.empty((8, 3))
+    pose, turn = np.empty((2, 12)), np.empty((3, 3))
+    for k in range(m):
+        i, j, until = first[k], second[k], 1.0
+        a, b = moves.owner[i], moves.owner[j]
+        for pa in range(solids.part_ptr[a], solids.part_ptr[a + 1]):
+            for pb in range(solids.part_ptr[b], solids.part_ptr[b + 1]):
+                if solids.kind[solids.form[pa]] == MESH or solids.kind[solids.form[pb]] == MESH:
+                    found = _mesh_touch(solids, moves, i, pa, j, pb, tolerance[k], until, pose, turn)
+                else:
+                    found = _convex_touch(
+                        solids, cores, moves, i, pa, j, pb, tolerance[k], until, pose, turn, simplex, hull
+                    )
+                if found <= until:
+                    time[k] = until = found
+    return time

@@ -1,0 +1,58 @@
+"""Contacts of spheres with any convex form, in closed form: one for each pair."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from ...world import SPHERE
+from .cores import roundness
+from .found import name, put
+from .nearest import feature_distance, nearest
+from .poses import point_local, to_world
+
+FAR = 0.1  # gaps above this part of the radius are closed in one step only by a fast sphere
+CLOSE = 1e-3  # and this is close to touching
+ROUNDS = 32
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sphere_form(cores, fa, fb, pose0, pose1, ka, kb, margin, base, found, n):
+    """Contact of two parts of which one is a sphere, if predicted; returns the next free row.
+
+    The sphere's centre is followed in the frame of the other form, so neither its own turning nor a common motion of
+    both counts.
+    """
+    second = cores.kind[fb] == SPHERE
+    form, ball = (fa, fb) if second else (fb, fa)
+    kf, kb = (ka, kb) if second else (kb, ka)
+    r = cores.size[ball, 0]
+    reach = r + roundness(cores, form)
+    p = point_local(pose0, kf, pose0[kb, 0], pose0[kb, 1], pose0[kb, 2])
+    q = point_local(pose1, kf, pose1[kb, 0], pose1[kb, 1], pose1[kb, 2])
+    dx, dy, dz = q[0] - p[0], q[1] - p[1], q[2] - p[2]
+    length = np.sqrt(dx * dx + dy * dy + dz * dz)
+    # The end of the step first, which says whether there is a contact; then its start; then, if the sphere is fast,
+    # on to where it touches.
+    x, y, z = q
+    time, normal, code, i, j = 1.0, (0.0, 0.0, 1.0), 0, 0, 0
+    for look in range(ROUNDS):
+        distance, normal, code, i, j = nearest(cores, form, x, y, z)
+        gap = distance - reach
+        if look == 0:
+            if gap > margin:
+                return n
+            time = 0.0
+        elif gap <= (FAR if look == 1 else CLOSE) * r or time == 1.0:
+            break
+        else:
+            time = min(time + gap / length, 1.0) if length > gap else 1.0
+        x, y, z = p[0] + time * dx, p[1] + time * dy, p[2] + time * dz
+    gap = feature_distance(cores, form, code, i, j, p[0], p[1], p[2], normal) - reach
+    predicted = feature_distance(cores, form, code, i, j, q[0], q[1], q[2], normal) - reach
+    nx, ny, nz = to_world(pose0, kf, normal[0], normal[1], normal[2])
+    h = r + 0.5 * gap
+    x, y, z = pose0[kb, 0] - h * nx, pose0[kb, 1] - h * ny, pose0[kb, 2] - h * nz
+    side = 1.0 if second else -1.0
+    put(found, n, name(base, 0, 0, 0), side * nx, side * ny, side * nz, x, y, z, gap, predicted)
+    return n + 1

@@ -1,0 +1,160 @@
+"""Contacts of convex solids with boundaries of space: planes, tubes and shells from inside.
+
+All these boundaries are hollow, so what touches first is a corner, an end of a capsule, or a point of a cylinder's rim.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from ...world import CAPSULE, CYLINDER, MESH, SPHERE
+from .features import RIM
+from .found import NAMES, put, room, roomier
+from .poses import placed_parts, point_world, to_world
+from .wall_gaps import LEVEL, point_gap, rim_wave, summit, summits
+
+LYING = 0.1  # a rim whose gap varies by more (relative to its radius) touches at its foremost point alone
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _round_contact(barriers0, barriers1, w, p, q, radius, margin, label, found, n):
+    """Contact of a ball whose centre goes from p to q, if predicted; a radius of zero is a corner."""
+    predicted, mx, my, mz = point_gap(barriers1, w, q[0], q[1], q[2])
+    predicted -= radius
+    if predicted > margin:
+        return n
+    gap, nx, ny, nz = point_gap(barriers0, w, p[0], p[1], p[2])
+    gap -= radius
+    if nx == 0.0 and ny == 0.0 and nz == 0.0:  # from the very axis to the wall in one step: the way it goes
+        nx, ny, nz = mx, my, mz
+    h = radius + 0.5 * gap
+    put(found, n, label & NAMES, nx, ny, nz, p[0] + h * nx, p[1] + h * ny, p[2] + h * nz, gap, predicted)
+    return n + 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _rim_point(pose, k, radius, height, t):
+    return point_world(pose, k, radius * np.cos(t), radius * np.sin(t), height)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _cylinder(radius, half, pose0, pose1, k, barriers0, barriers1, w, margin, label, angles, found, n):
+    """Contacts of a cylinder: foremost points of both rims, and points fixed to a rim that lies flat to the boundary.
+
+    The foremost point is found anew after the motion, so rolling opens no gap.
+    """
+    for cap in range(2):
+        height = half if cap == 0 else -half
+        wave0, wave1 = (
+            rim_wave(barriers0, w, pose0, k, radius, height),
+            rim_wave(barriers1, w, pose1, k, radius, height),
+        )
+        swing = (abs(wave0[0]) + abs(wave0[1]) + abs(wave0[2]) + abs(wave0[3])) / radius
+        fixed = RIM if swing < LYING else 0
+        moving = summits(wave0, angles) if swing > LEVEL else 0
+        for i in range(fixed + moving):
+            t = 2.0 * np.pi * i / RIM if i < fixed else angles[i - fixed]
+            t_after = t
+            if i >= fixed:
+                ex, ey, ez = to_world(pose0, k, np.cos(t), np.sin(t), 0.0)
+                x = ex * pose1[k, 3] + ey * pose1[k, 6] + ez * pose1[k, 9]
+                y = ex * pose1[k, 4] + ey * pose1[k, 7] + ez * pose1[k, 10]
+                t_after = summit(wave1, np.arctan2(y, x))
+            p = _rim_point(pose0, k, radius, height, t)
+            q = _rim_point(pose1, k, radius, height, t_after)
+            code = 16 * (cap + 1) + (i if i < fixed else RIM + i - fixed)
+            n = _round_contact(barriers0, barriers1, w, p, q, 0.0, margin, label + code, found, n)
+    return n
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _part(solids, form, pose0, pose1, k, barriers0, barriers1, w, margin, label, angles, found, n):
+    """Contacts of one convex part with boundary w, from row n of `found` on; returns the next free row."""
+    kind = solids.kind[form]
+    if kind == CYLINDER:
+        radius, half = solids.size[form, 0], solids.size[form, 1]
+        return _cylinder(
+            radius, half, pose0, pose1, k, barriers0, barriers1, w, margin, label, angles, found, n
+        )
+    # Centre of a sphere, ends of a capsule, corners of cuboids and hulls.
+    round_one = kind == SPHERE or kind == CAPSULE
+    radius = solids.size[form, 0] if round_one else 0.0
+    low = solids.vertex_ptr[form]
+    count = (1 if kind == SPHERE else 2) if round_one else solids.vertex_ptr[form + 1] - low
+    x = y = z = 0.0
+    for i in range(count):
+        if kind == CAPSULE:
+            z = solids.size[form, 1] if i == 0 else -solids.size[form, 1]
+        elif not round_one:
+            x, y, z = solids.vertex[low + i, 0], solids.vertex[low + i, 1], solids.vertex[low + i, 2]
+        p, q = point_world(pose0, k, x, y, z), point_world(pose1, k, x, y, z)
+        n = _round_contact(barriers0, barriers1, w, p, q, radius, margin, label + i, found, n)
+    return n
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def solid_barriers(solids, poses, chosen, barriers0, barriers1, margin):
+    """Contacts of rows of `poses` with boundaries: (row, wall, feature, normal, point, gap, predicted).
+
+    `chosen` (bodies,) says which bodies take part. barriers0 and barriers1 are the boundaries at the start and at the
+    end of the step. Normals point from the body to the boundary, at the start. Contacts are all corners, ends and rim
+    points whose predicted gap is at most `margin`. `feature` is 4096 times the part, plus the number of the corner.
+    """
+    rows = len(poses.owner)
+    needed = np.zeros(rows, np.bool_)
+    for r in range(rows):
+        needed[r] = chosen[poses.owner[r]] and not solids.ball[poses.owner[r]]
+    placed = placed_parts(solids, poses, needed)
+    most = 2 * (RIM + 2)
+    for f in range(len(solids.kind)):
+        if solids.kind[f] != MESH:
+            most = max(most, solids.vertex_ptr[f + 1] - solids.vertex_ptr[f])
+    found = room(rows + most)
+    row, wall = np.empty(len(found.gap), np.int64), np.empty(len(found.gap), np.int64)
+    angles = np.empty(2)
+    n = 0
+    for w in range(len(barriers0.kind)):
+        for r in range(rows):
+            body = poses.owner[r]
+            p1 = poses.position1
+            if not chosen[body]:
+                continue
+            if point_gap(barriers1, w, p1[r, 0], p1[r, 1], p1[r, 2])[0] - solids.radius[body] > margin:
+                continue
+            begin = n
+            found = roomier(found, n, most)
+            if solids.ball[body]:
+                p0 = poses.position0
+                p, q = (p0[r, 0], p0[r, 1], p0[r, 2]), (p1[r, 0], p1[r, 1], p1[r, 2])
+                n = _round_contact(barriers0, barriers1, w, p, q, solids.radius[body], margin, 0, found, n)
+            for k in range(placed.ptr[r], placed.ptr[r + 1]):
+                form = solids.form[placed.part[k]]
+                if solids.kind[form] == MESH:
+                    continue
+                found = roomier(found, n, most)
+                label = 4096 * (k - placed.ptr[r])
+                n = _part(
+                    solids, form, placed.pose0, placed.pose1, k, barriers0, barriers1, w, margin, label, angles, found, n
+                )
+            if len(row) < len(found.gap):
+                row, wall = _longer(row, begin, len(found.gap)), _longer(wall, begin, len(found.gap))
+            for i in range(begin, n):
+                row[i], wall[i] = r, w
+    return (
+        row[:n].copy(),
+        wall[:n].copy(),
+        found.feature[:n].copy(),
+        found.normal[:n].copy(),
+        found.point[:n].copy(),
+        found.gap[:n].copy(),
+        found.predicted[:n].copy(),
+    )
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _longer(values, n, count):
+    out = np.empty(count, np.int64)
+    for i in range(n):
+        out[i] = values[i]
+    return out
