@@ -39,10 +39,11 @@ ALLOWED = {
     "restitution": _LAWS | {"clamped"},
     "friction": _LAWS | {"clamped", "restitution"},
     "solve": _MODELS,
+    "pictures": _GEOMETRY,
     "analysis": _STUDY,
     "testing": _STUDY,
     "studies": _STUDY,
-    "cli": _STUDY | {"studies", "testing", ""},
+    "cli": _STUDY | {"studies", "testing", "pictures", ""},
     "__main__": {"cli"},
     "": _STUDY | {"testing"},  # the package itself: it names the public objects, never the command line
 }

@@ -178,7 +178,7 @@ def _run_table(facts: dict[str, Any]) -> Table:
     table.add_row("energy", f"{_wide(energy['first'])} → {_wide(energy['last'])}  [dim]{_drift(energy)}[/]")
     table.add_row("momentum", f"{_vectors(energy, 'momentum')}  [dim]change {energy['momentum_drift']:.1e}[/]")
     if isinstance(energy["angular_momentum_first"], list):
-        table.add_row("angular", f"{_vectors(energy, 'angular_momentum')}  [dim]momentum about the origin[/]")
+        table.add_row("angular", f"{_vectors(energy, 'angular_momentum')}  [dim]about the origin[/]")
     table.add_row("state hash", f"[dim]{facts['state_hash']}[/]")
     return table
 

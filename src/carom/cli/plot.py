@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -13,6 +13,7 @@ from .run_arguments import RUN, number_option
 
 if TYPE_CHECKING:
     from ..trajectory import Trajectory
+    from .run_picture import Angle
 
 WHAT = (
     *("overview", "state", "moments", "energy", "momentum", "symmetry"),
@@ -29,7 +30,7 @@ def plot(
         "--line", "X", "What divides the sides; default: the scene's upright wall, or 0."
     ),
     azimuth: float | None = number_option(
-        "--azimuth", "DEGREES", "Of the camera about the upward axis, from x to y; state of bodies of space."
+        "--azimuth", "DEGREES", "Of the camera about the upward axis, from x to y; for bodies of space."
     ),
     elevation: float | None = number_option("--elevation", "DEGREES", "Of the camera; likewise."),
     colours: str = typer.Option("speed", "--colours", metavar="NAME", help="speed or group; likewise."),
@@ -43,9 +44,9 @@ def plot(
     with Trajectory(file) as run:
         names = _possible(run, names, what == "all")
         index = _frame(run, time)
-        look = _look(run, azimuth, elevation, colours)
+        angle = _angle(run, azimuth, elevation, colours)
         output.mkdir(parents=True, exist_ok=True)
-        for path in _draw(run, names, index, line, look, output):
+        for path in _draw(run, names, index, line, angle, output):
             out().print(str(path), markup=False, soft_wrap=True)
 
 
@@ -81,8 +82,8 @@ def _frame(run: Trajectory, time: float | None) -> int:
     return int(np.argmin(np.abs(run.time - time)))
 
 
-def _look(run: Trajectory, azimuth: float | None, elevation: float | None, colours: str) -> dict[str, Any]:
-    """How a state is looked at, as arguments of `draw_frame`. The plane is looked at from above, always."""
+def _angle(run: Trajectory, azimuth: float | None, elevation: float | None, colours: str) -> Angle:
+    """How bodies are looked at. The plane is looked at from above, always."""
     given = {"--azimuth": azimuth, "--elevation": elevation, "--colours": None if colours == "speed" else colours}
     for name, value in given.items():
         if run.dimension == 2 and value is not None:
@@ -93,12 +94,12 @@ def _look(run: Trajectory, azimuth: float | None, elevation: float | None, colou
         raise ProblemError("--elevation", elevation, "degrees from -90 to 90")
     if azimuth is not None and not abs(azimuth) <= 360.0:
         raise ProblemError("--azimuth", azimuth, "degrees from -360 to 360")
-    return {"azimuth": azimuth, "elevation": elevation, "by_group": colours == "group"}
+    from .run_picture import Angle
+
+    return Angle(azimuth, elevation, colours == "group")
 
 
-def _draw(
-    run: Trajectory, names: list[str], index: int, line: float | None, look: dict[str, Any], output: Path
-) -> list[Path]:
+def _draw(run: Trajectory, names: list[str], index: int, line: float | None, angle: Angle, output: Path) -> list[Path]:
     from .compiling import compile_notice
     from .run_figures import draw_frame, draw_moments, draw_one, draw_overview
 
@@ -107,11 +108,11 @@ def _draw(
     with compile_notice():
         for name in names:
             if name == "overview":
-                paths += draw_overview(run, output, stem)
+                paths += draw_overview(run, output, stem, angle)
             elif name == "state":
-                paths += draw_frame(run, index, output, stem, **look)
+                paths += draw_frame(run, index, output, stem, angle)
             elif name == "moments":
-                paths += draw_moments(run, output, stem)
+                paths += draw_moments(run, output, stem, angle)
             else:
                 paths += draw_one(run, name, output, stem, line)
     return paths

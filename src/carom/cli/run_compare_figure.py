@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 
 from ..analysis.run_checks import BOUNDS, energy_rule
 from ..analysis.run_panels import thinned
+from ..pictures import Camera
 from ..studies.plotting import GREY, WIDE, law_style, sheet, write, write_table
 from .run_compare import Compared
 from .run_figures import SMALLEST, TIME, colour_bar, split
@@ -31,6 +32,8 @@ def draw(runs: Sequence[Compared], out: Path, name: str) -> tuple[Path, ...]:
         panels = list(above.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).flat)
         for axes, c, view in zip(panels, runs, views):
             draw_state(axes, view, scale, box, 1440 // columns)
+            if axes is not panels[0] and isinstance(box, Camera):
+                axes.set_xlabel("")  # the same squares for all
             gone = outside(view, box)
             axes.set_title(c.numbers.law + (f" ({gone:,} not shown)" if gone else ""), fontsize=8)
         for axes in panels[len(runs) :]:

@@ -17,22 +17,22 @@ from ..pictures import Camera
 from ..stepping.report import PHASES
 from ..studies.plotting import CYCLE, GREY, WIDE, sheet, styled, write
 from ..trajectory import Trajectory
-from .run_picture import Frame, View, colour_map, draw_state, frame_of, speed_scale, tallness
-from .space_picture import camera_of
+from .run_picture import Angle, Frame, View, colour_map, draw_state, frame_of, speed_scale, tallness
 
 SMALLEST = 1e-17  # where logarithmic axes end: below all rounding; zeros are left out
 MANY = 200  # contacts from which their axis is logarithmic, so that iterations are seen beside them
 TIME = "time (time units)"
+PLAIN = Angle()
 
 
-def draw_overview(run: Trajectory, out: Path, stem: str) -> tuple[Path, ...]:
+def draw_overview(run: Trajectory, out: Path, stem: str, angle: Angle = PLAIN) -> tuple[Path, ...]:
     """The last frame, the curves that tell most about this run, and where the time went, on one sheet.
 
     Of space there are three moments above the curves: in the plane one picture holds all, in space bodies hide bodies.
     """
     panels = overview(run)
     if run.dimension == 3:
-        return _draw_space_overview(run, panels, out, stem)
+        return _draw_space_overview(run, panels, out, stem, angle)
     with sheet(WIDE, 4.6) as figure:
         above, below = split(figure, 2, 1, height_ratios=[1, 0.13])
         left, right = split(above, 1, 2, width_ratios=[1.0, 1.45])
@@ -45,13 +45,13 @@ def draw_overview(run: Trajectory, out: Path, stem: str) -> tuple[Path, ...]:
         return write(figure, out, f"{stem}-overview", long_table(panels))
 
 
-def _draw_space_overview(run: Trajectory, panels: list[Panel], out: Path, stem: str) -> tuple[Path, ...]:
+def _draw_space_overview(run: Trajectory, panels: list[Panel], out: Path, stem: str, angle: Angle) -> tuple[Path, ...]:
     views = [View.of(run, k) for k in moments_of(run, 3)]
-    frame = frame_of(views)
+    frame = frame_of(views, angle)
     height = WIDE / len(views) * tallness(frame) + 0.95
     with sheet(WIDE, height + 3.7) as figure:
         above, below, shares = split(figure, 3, 1, height_ratios=[height, 3.2, 0.5])
-        _draw_moments(above, views, frame, 500)
+        _draw_moments(above, views, frame, 500, by_group=angle.by_group)
         for axes, p in zip(below.subplots(2, 2).flat, panels):
             draw_panel(axes, p)
         _draw_shares(shares.subplots(), run)
@@ -59,15 +59,15 @@ def _draw_space_overview(run: Trajectory, panels: list[Panel], out: Path, stem: 
         return write(figure, out, f"{stem}-overview", long_table(panels))
 
 
-def draw_moments(run: Trajectory, out: Path, stem: str, count: int = 4) -> tuple[Path, ...]:
+def draw_moments(run: Trajectory, out: Path, stem: str, angle: Angle = PLAIN, count: int = 4) -> tuple[Path, ...]:
     """Several frames side by side, evenly from the start to the end; the CSV has the bodies of each."""
     chosen = moments_of(run, count)
     views = [View.of(run, k) for k in chosen]
-    frame = frame_of(views)
+    frame = frame_of(views, angle)
     columns = 2 if len(views) > 1 and tallness(frame) < 0.8 else len(views)
     rows = -(-len(views) // columns)
     with sheet(WIDE, rows * (WIDE / columns * float(np.clip(tallness(frame), 0.2, 2.0)) + 0.35) + 0.9) as figure:
-        _draw_moments(figure, views, frame, 1440 // columns, rows)
+        _draw_moments(figure, views, frame, 1440 // columns, rows, angle.by_group)
         _title(figure, run)
         tables = [{"time": np.full(run.count, view.state.time), **_columns(run, view)} for view in views]
         joined = {name: np.concatenate([t[name] for t in tables]) for name in tables[0]}
@@ -79,18 +79,21 @@ def moments_of(run: Trajectory, count: int) -> list[int]:
     return sorted({round(k) for k in np.linspace(0, len(run) - 1, count)})
 
 
-def _draw_moments(figure: FigureBase, views: Sequence[View], frame: Frame, width: int, rows: int = 1) -> None:
+def _draw_moments(
+    figure: FigureBase, views: Sequence[View], frame: Frame, width: int, rows: int = 1, by_group: bool = False
+) -> None:
     # One scale for all, that of the fastest moment: a start from rest would have no colours of its own.
     scale = max((speed_scale([view]) for view in views), key=lambda s: float(s.vmax or 0.0))
     panels = list(figure.subplots(rows, -(-len(views) // rows), squeeze=False, sharex=True, sharey=True).flat)
     for axes, view in zip(panels, views):
-        draw_state(axes, view, scale, frame, width)
+        draw_state(axes, view, scale, frame, width, by_group)
         axes.set_title(f"time {view.state.time:.4g}", fontsize=8.5)
         if axes is not panels[0] and isinstance(frame, Camera):
             axes.set_xlabel("")  # the same squares for all
     for axes in panels[len(views) :]:
         axes.set_axis_off()
-    colour_bar(figure, panels, scale, frame, aspect=70)
+    if not by_group:
+        colour_bar(figure, panels, scale, frame, aspect=70)
 
 
 def draw_one(run: Trajectory, name: str, out: Path, stem: str, x: float | None = None) -> tuple[Path, ...]:
@@ -104,21 +107,13 @@ def draw_one(run: Trajectory, name: str, out: Path, stem: str, x: float | None =
         return write(figure, out, f"{stem}-{name}", long_table(panels))
 
 
-def draw_frame(
-    run: Trajectory,
-    index: int,
-    out: Path,
-    stem: str,
-    by_group: bool = False,
-    azimuth: float | None = None,
-    elevation: float | None = None,
-) -> tuple[Path, ...]:
-    """The bodies of one frame; the CSV has a row for each. Groups as colours, and angles in degrees, for space."""
+def draw_frame(run: Trajectory, index: int, out: Path, stem: str, angle: Angle = PLAIN) -> tuple[Path, ...]:
+    """The bodies of one frame; the CSV has a row for each."""
     view = View.of(run, index)
-    frame = frame_of([view]) if run.dimension == 2 else camera_of([view], azimuth, elevation)
-    tall = 5.0 if run.dimension == 2 else 5.0 * tallness(frame) + (0.7 if by_group else 1.1)
+    frame = frame_of([view], angle)
+    tall = 5.0 if run.dimension == 2 else 5.0 * tallness(frame) + (0.7 if angle.by_group else 1.1)
     with styled(1, width=5.0, height=tall) as (figure, axes):
-        _draw_state(figure, axes[0], view, frame, by_group)
+        _draw_state(figure, axes[0], view, frame, angle.by_group)
         _title(figure, run)
         return write(figure, out, f"{stem}-state", _columns(run, view))
 

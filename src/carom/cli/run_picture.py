@@ -64,9 +64,20 @@ def speed_scale(views: Sequence[View]) -> Normalize:
     return Normalize(0.0, max(top, rest) or 1.0, clip=True)
 
 
-def frame_of(views: Sequence[View]) -> Frame:
+@dataclass(frozen=True)
+class Angle:
+    """How bodies of space are looked at: degrees of the camera, None chooses, and what colours tell."""
+
+    azimuth: float | None = None
+    elevation: float | None = None
+    by_group: bool = False
+
+
+def frame_of(views: Sequence[View], angle: Angle | None = None) -> Frame:
     """What a picture of these views shows, all of them alike."""
-    return limits(views) if views[0].world.dimension == 2 else camera_of(views)
+    if views[0].world.dimension == 2:
+        return limits(views)
+    return camera_of(views) if angle is None else camera_of(views, angle.azimuth, angle.elevation)
 
 
 def tallness(frame: Frame) -> float:

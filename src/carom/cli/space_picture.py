@@ -12,7 +12,7 @@ from matplotlib.colors import Colormap, LinearSegmentedColormap, Normalize, to_r
 
 from ..pictures import Camera, Look, looking_at, render
 from ..pictures.camera import upward
-from ..pictures.render import extent
+from ..pictures.picture import extent
 from ..scene.barriers import Container
 from ..scene.model import Scene
 from ..solvers.rows import Floats
@@ -87,9 +87,9 @@ def size_text(view: View, camera: Camera, spacing: float | None) -> str:
     return text + (f"; {gone:,} {'body' if gone == 1 else 'bodies'} not shown" if gone else "")
 
 
-def _draw_cross(axes: Axes, camera: Camera, size: float = 0.075) -> None:
-    """The directions of x, y and z, in the lower left corner."""
-    corner = np.array([1.5 * size, 1.5 * size])
+def _draw_cross(axes: Axes, camera: Camera, size: float = 0.06) -> None:
+    """The directions of x, y and z, in the upper left corner."""
+    corner = np.array([1.2 * size, 1.0 - 1.7 * size])
     order = sorted(range(3), key=lambda k: -camera.forward[k])  # what points at the viewer is drawn last
     for k in order:
         tip = size * np.array([camera.right[k], camera.up[k]])

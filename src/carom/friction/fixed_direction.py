@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from ..impact.contacts import Contacts
 from ..laws.law import SMITH_2012
 from ..solvers.box import solve_bounds
+from ..solvers.directed import directed
 from ..solvers.rows import Floats, Ints, Rows, make_rows
+from .coarse import relaxed, slow_speed
 from .model import FrictionModel
 
 Mask = NDArray[np.bool_]
@@ -46,26 +48,21 @@ class FixedDirection(FrictionModel):
         x = contacts.after(normal)
         speed = (contacts.tangent_speeds(x)[used] * direction).sum(axis=1)
         first = np.clip((start[used] * direction).sum(axis=1), 0.0, bound[used])
-        z, certificate = solve_bounds(rows, speed, np.zeros(len(used)), bound[used], first)
+        slow = slow_speed(contacts, self)
+        if slow > 0.0:
+            z, certificate = relaxed(rows, speed, bound[used], first, slow)
+        else:
+            z, certificate = solve_bounds(rows, speed, np.zeros(len(used)), bound[used], first)
         tangent[used] = z[:, None] * direction
         return tangent, certificate
 
 
 def _along(tangents: Rows, used: Ints, direction: Floats) -> tuple[Rows, Mask]:
     """The rows of the given contacts combined along one direction each, and which of them move anything."""
-    t = direction.shape[1]
-    first = used * t
-    width = tangents.ptr[first + 1] - tangents.ptr[first]
-    same = all(np.array_equal(tangents.ptr[first + s + 1] - tangents.ptr[first + s], width) for s in range(t))
-    entry = np.repeat(tangents.ptr[first], width) + _counting(width)
-    body = tangents.body[entry]
-    shift = [np.repeat(tangents.ptr[first + s] - tangents.ptr[first], width) for s in range(t)]
-    if not same or any(not np.array_equal(tangents.body[entry + s], body) for s in shift):
+    same, ptr, body, val = directed(tangents.ptr, tangents.body, tangents.val, used, direction)
+    if not same:
         return _along_general(tangents, used, direction)
-    share = np.repeat(direction, width, axis=0)
-    val = sum(share[:, s, None] * tangents.val[entry + shift[s]] for s in range(t))
-    ptr = np.concatenate([[0], np.cumsum(width)])
-    return without_zero_rows(ptr, body, np.asarray(val), len(tangents.touch_ptr) - 1)
+    return without_zero_rows(ptr, body, val, len(tangents.touch_ptr) - 1)
 
 
 def _along_general(tangents: Rows, used: Ints, direction: Floats) -> tuple[Rows, Mask]:
@@ -95,9 +92,3 @@ def without_zero_rows(ptr: Ints, body: Ints, val: Floats, n: int) -> tuple[Rows,
     entry = np.repeat(moving, np.diff(ptr))
     ptr = np.concatenate([[0], np.cumsum(np.diff(ptr)[moving])])
     return make_rows(ptr, body[entry], val[entry], n), moving
-
-
-def _counting(width: Ints) -> Ints:
-    """0, 1, .. for each run of the given widths."""
-    ends = np.cumsum(width)
-    return np.arange(ends[-1]) - np.repeat(ends - width, width)

@@ -19,7 +19,8 @@ class FrictionModel:
     """Base of the friction models.
 
     repeats: how often normal and friction impulses alternate before what still approaches is stopped
-    inelastically.
+    inelastically. coarse: with very many contacts, speeds below this part of the fastest approach count as none
+    (`coarse.py`); 0 for exact answers.
     """
 
     name: ClassVar[str]
@@ -27,11 +28,14 @@ class FrictionModel:
     paper: ClassVar[Paper]
 
     repeats: int = 20
+    coarse: float = 0.0
 
     def __post_init__(self) -> None:
         checks.options(self)
         if isinstance(self.repeats, bool) or not isinstance(self.repeats, int | np.integer) or self.repeats < 1:
             raise ProblemError("repeats", self.repeats, "a whole number from 1 up")
+        if isinstance(self.coarse, bool) or not isinstance(self.coarse, int | float) or not 0.0 <= self.coarse < 1.0:
+            raise ProblemError("coarse", self.coarse, "a number from 0 to below 1")
 
     def impulses(self, contacts: Contacts, normal: Floats, start: Floats) -> tuple[Floats, float]:
         """Friction impulses (m, t) that minimise kinetic energy within the bounds of `normal`; certificate.

@@ -9,6 +9,7 @@ from ..laws.inelastic import inelastic
 from ..laws.law import Law
 from ..laws.pairwise import threshold
 from ..restitution import normal_impulses
+from .coarse import coarse_impulses, slow_speed, stopped
 from .model import FrictionModel
 
 
@@ -17,10 +18,12 @@ def staggered(contacts: Contacts, law: Law, restitution_model: str, friction: Fr
 
     Normal impulses only ever grow, so friction impulses of one round are within the bounds of the next, and
     kinetic energy falls in every friction stage. After the last round whatever still approaches is stopped
-    inelastically, which loses energy too. Speeds below 1e-10 of the fastest approach count as none.
+    inelastically, which loses energy too. Speeds below 1e-10 of the fastest approach count as none, or more in
+    large problems if the friction model is coarse.
     """
-    tol = threshold(contacts, 1e-10)
-    stage = normal_impulses(contacts, law, restitution_model)
+    slow = slow_speed(contacts, friction)
+    tol = max(threshold(contacts, 1e-10), slow)
+    stage = _normal(contacts, law, restitution_model, slow)
     normal, status, certificate = stage.normal.copy(), stage.status, stage.certificate
     iterations, messages = stage.iterations, stage.messages
     t = contacts.tangent_speeds().shape[1]
@@ -35,7 +38,10 @@ def staggered(contacts: Contacts, law: Law, restitution_model: str, friction: Fr
             break
         moving = contacts.moving(x)
         last = turn == friction.repeats
-        stage = inelastic(moving) if last else normal_impulses(moving, law, restitution_model)
+        if last:
+            stage = stopped(moving, slow) if slow > 0.0 else inelastic(moving)
+        else:
+            stage = _normal(moving, law, restitution_model, slow)
         normal += stage.normal
         status, certificate = worse(status, stage.status), max(certificate, stage.certificate)
         iterations += stage.iterations
@@ -43,3 +49,9 @@ def staggered(contacts: Contacts, law: Law, restitution_model: str, friction: Fr
         if last:
             messages = (*messages, f"friction and impact still disagreed after {friction.repeats} repeats")
     return Impulses(normal, tangent, iterations, status, certificate, messages)
+
+
+def _normal(contacts: Contacts, law: Law, restitution_model: str, slow: float) -> Impulses:
+    if slow > 0.0:
+        return coarse_impulses(contacts, law, restitution_model, slow)
+    return normal_impulses(contacts, law, restitution_model)

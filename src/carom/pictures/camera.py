@@ -36,12 +36,17 @@ class Rays(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Camera:
-    """Eye and directions. `field` is the tangent of half the vertical angle of view, `aspect` width over height."""
+    """Eye and directions. `field` is the tangent of half the vertical angle of view, `aspect` width over height.
+
+    `low` and `high` are corners of the box that it was made to see: floors fade out beyond it, walls end there.
+    """
 
     eye: Floats
     right: Floats
     up: Floats
     forward: Floats
+    low: Floats
+    high: Floats
     field: float = FIELD
     aspect: float = 1.4
 
@@ -103,7 +108,8 @@ def looking_at(
     x_eye, z_one = _fit(x, z, radius, shrunk * aspect)
     y_eye, z_two = _fit(y, z, radius, shrunk)
     eye = x_eye * right + y_eye * upright + min(z_one, z_two) * forward
-    return Camera(eye, right, upright, forward, FIELD, aspect)
+    low, high = (centres - radius[:, None]).min(axis=0), (centres + radius[:, None]).max(axis=0)
+    return Camera(eye, right, upright, forward, low, high, FIELD, aspect)
 
 
 def level_axes(up: Floats) -> tuple[Floats, Floats, Floats]:

@@ -166,7 +166,7 @@ def mesh(
         if not t < np.inf:
             return MISS
     size = np.sqrt(dx * dx + dy * dy + dz * dz)
-    last, least = t, 0.02 * spacing
+    last, least = t, 0.1 * spacing
     for step in range(STEPS):
         x, y, z = mx + t * dx, my + t * dy, mz + t * dz
         if step > 0 and (abs(x) > hx or abs(y) > hy or abs(z) > hz):

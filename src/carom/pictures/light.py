@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..solvers.rows import Floats
 from ..world import Solids
-from .camera import Rays
+from .camera import Camera, Rays
 from .raster import Parts, depths
 
 LAMP, SKY, BOUNCE = 0.55, 0.52, 0.24  # strengths; a level floor in the open gets about 1 from lamp and sky
@@ -41,12 +41,13 @@ class Lights(NamedTuple):
     level: float  # what a level floor in the open gets
 
 
-def lights(parts: Parts, solids: Solids, right: Floats, forward: Floats, up: Floats, rows: int) -> Lights:
-    """A lamp behind the left shoulder of who looks `forward`, and the sky; for a picture of so many rows."""
+def lights(parts: Parts, solids: Solids, camera: Camera, up: Floats, rows: int) -> Lights:
+    """A lamp behind the left shoulder of who looks through the camera, and the sky; for a picture of so many rows."""
+    centre, radius = 0.5 * (camera.low + camera.high), 0.5 * float(np.linalg.norm(camera.high - camera.low))
     reach = solids.reach[parts.form]
-    low, high = (parts.place - reach[:, None]).min(axis=0), (parts.place + reach[:, None]).max(axis=0)
-    centre = 0.5 * (low + high)
-    radius = float((np.linalg.norm(parts.place - centre, axis=1) + reach).max())
+    far = float((np.linalg.norm(parts.place - centre, axis=1) + reach).max())
+    radius = min(radius, far)
+    right, forward = camera.right, camera.forward
     level = forward - (forward @ up) * up
     slant = float(np.linalg.norm(level))
     back = -level / slant if slant > 1e-6 else np.cross(up, right)

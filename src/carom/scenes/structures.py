@@ -84,12 +84,12 @@ def card_house(*, storeys: int = 3, width: int = 4, friction: float = 0.8, balls
 
 def _balls(rest: float, half: float) -> Bodies:
     """Two balls that roll towards the house from both sides and reach it, `half` from its middle, at the time `rest`."""
-    radius, speed = 0.15, 2.0
+    radius, speed = 0.15, 4.0
     away = half + radius + speed * checks.positive("rest", rest)
     start = np.array([[-away, -0.1, radius], [away, 0.1, radius]])
     velocity = np.array([[speed, 0.0, 0.0], [-speed, 0.0, 0.0]])
     spin = np.array([[0.0, speed / radius, 0.0], [0.0, -speed / radius, 0.0]])
-    return Bodies(Sphere(radius), start, velocity, spin=spin, mass=0.05, name="balls")
+    return Bodies(Sphere(radius), start, velocity, spin=spin, mass=0.3, name="balls")
 
 
 def _material(restitution: float, friction: float) -> Material:

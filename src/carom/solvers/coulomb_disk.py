@@ -17,17 +17,19 @@ from .coulomb_newton import solve_blocks
 from .coulomb_sweeps import sweeps
 from .islands import islands
 
-LIMIT = 1000  # bodies of an island up to which Newton steps are considered
-SYSTEM = 2e7  # multiplications of one system up to which they are taken
-SYSTEMS, WORK = 1000, 1e9  # systems for an island, and their multiplications: what is left then is small
+LIMIT = 500  # bodies of an island up to which Newton steps are considered
+SYSTEM = 5e6  # multiplications of one system up to which they are taken: some milliseconds
+SYSTEMS, WORK = 1000, 2e8  # systems for an island, and their multiplications
+SMALL = 24  # contacts of an island that is solved to a thousandth of the tolerance: it costs nothing
+ROUGH = 1e-3  # a residual after which sweeps go on from where Newton steps ended
 
 
 def coulomb_space(rows, tangents, velocity, boundary, slip, friction, normal, tangent, tolerance, max_sweeps):
     """Solves in place of `normal` (m,) and `tangent` (m, 2), from their values; returns (residual, systems).
 
     Tangent rows, two for each contact, must touch the bodies of their normal rows. The residual is the largest distance
-    to the projected step, in units of speed, over the fastest speed. Islands that Newton
-    steps cost too much get at most `max_sweeps` sweeps.
+    to the projected step, in units of speed, over the fastest speed. Islands for which Newton steps would cost too much
+    get at most `max_sweeps` sweeps.
     """
     m, n = len(normal), len(rows.touch_ptr) - 1
     given = (rows, tangents, velocity, boundary, slip, friction, normal, tangent)
@@ -45,7 +47,7 @@ def coulomb_space(rows, tangents, velocity, boundary, slip, friction, normal, ta
 
 @njit(cache=True, nogil=True)
 def _small(rows, tangents, velocity, boundary, slip, friction, normal, tangent, order, ptr, label, tolerance):
-    """All islands up to LIMIT bodies; returns the worst residual, systems, and the islands that are left."""
+    """Newton steps for all islands that are small enough; returns their residual, systems, and who needs sweeps."""
     worst, systems = 0.0, 0
     large, count = np.empty(len(ptr), np.int64), 0
     for s in range(len(ptr) - 1):
@@ -64,10 +66,16 @@ def _small(rows, tangents, velocity, boundary, slip, friction, normal, tangent, 
         z = np.empty((len(mine), 3))
         for p in range(len(mine)):
             z[p, 0], z[p, 1], z[p, 2] = normal[mine[p]], tangent[mine[p], 0], tangent[mine[p], 1]
-        residual, solved = solve_blocks(blocks, pattern, z, tolerance, min(SYSTEMS, WORK / cost))
+        enough = 1e-3 * tolerance if len(mine) <= SMALL else tolerance
+        residual, solved = solve_blocks(blocks, pattern, z, enough, min(SYSTEMS, WORK / cost))
         for p in range(len(mine)):
             normal[mine[p]], tangent[mine[p], 0], tangent[mine[p], 1] = z[p, 0], z[p, 1], z[p, 2]
-        worst, systems = max(worst, residual), systems + solved
+        systems += solved
+        if residual > ROUGH:
+            large[count] = s
+            count += 1
+        else:
+            worst = max(worst, residual)
     return worst, systems, large[:count]
 
 

@@ -17,7 +17,7 @@ from numba import njit
 
 from .contact_blocks import WIDTH
 from .slabs import slabs
-from .threads import on_threads
+from .threads import on_threads, thread_count
 
 SPEED, NORMAL, TANGENT, MIXED, FRICTION, PACKED = 36, 39, 40, 41, 43, 44  # places in a contact's record
 LOOSE = {"reassoc", "contract", "nsz"}  # sums in any order: faster, and the same in every run
@@ -44,20 +44,24 @@ def sweeps(rows, tangents, velocity, boundary, slip, friction, normal, tangent, 
         normal[mine], tangent[mine] = 0.0, 0.0
         return 0.0, 0
     _push(pair, record, z, x)
-    pieces = [(pair, record, z, x, int(a), int(b)) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+    phases = [[(pair, record, z, x, cuts, hand) for hand in hands] for hands in _dealt(len(cuts) - 1)]
     count, pace = 0, 1.0
     last_z, last_x, tried = z.copy(), x.copy(), z.copy()
     while count < max_sweeps:
         pace = _go_on(z, last_z, tried, x, last_x, pace)
-        change = on_threads(_sweep, pieces[::2])
-        if len(pieces) > 1:
-            change = max(change, on_threads(_sweep, pieces[1::2]))
+        change = max(on_threads(_sweep, pieces) for pieces in phases)
         count += 1
         if change <= tolerance * top:
             break
     _no_work(pair, record, z, x, before)
     normal[mine], tangent[mine] = z[:, 0], z[:, 1:]
     return _distance(pair, record, z, x) / top, count
+
+
+def _dealt(count):
+    """Even slabs, then odd ones, dealt out to the threads."""
+    phases = [np.arange(parity, count, 2) for parity in range(min(count, 2))]
+    return [[part for part in np.array_split(phase, thread_count()) if len(part)] for phase in phases]
 
 
 @njit(cache=True, nogil=True)
@@ -146,8 +150,16 @@ def _no_work(pair, record, z, x, before):
 
 
 @njit(cache=True, nogil=True, fastmath=LOOSE)
-def _sweep(pair, record, z, x, first, last):
-    """Contacts first..last-1 one after the other; returns the largest change of a speed."""
+def _sweep(pair, record, z, x, cuts, hand):
+    """Contacts of the given slabs one after the other; returns the largest change of a speed."""
+    worst = 0.0
+    for slab in hand:
+        worst = max(worst, _slab(pair, record, z, x, cuts[slab], cuts[slab + 1]))
+    return worst
+
+
+@njit(cache=True, nogil=True, fastmath=LOOSE)
+def _slab(pair, record, z, x, first, last):
     worst = 0.0
     for p in range(first, last):
         a, b = pair[p, 0], pair[p, 1]

@@ -25,7 +25,7 @@ from ..contact.contact_set import ContactSet
 from ..impact.assemble import Assembly
 from ..impact.contacts import Impulses
 from ..solvers.islands import island_labels
-from ..solvers.rows import Floats
+from ..solvers.rows import Floats, Ints
 from ..world import State, World
 from .collision import Collision
 from .flight import accelerations, fly, landed, prescribed, turn_freely, turned_by
@@ -75,10 +75,15 @@ class DriftSafe(Stepper):
         return np.maximum(slow[found.first], np.where(found.second >= 0, slow[np.maximum(found.second, 0)], 0.0))
 
     def _impacts(self, start: State, slow: Floats) -> tuple[State, State, ContactSet, Assembly | None]:
-        """The law on all contacts that the step would close, again while its answer closes others."""
+        """The law on all contacts that touch or that the step would close, again while its answer closes others.
+
+        A contact that took part stays in: left out, two neighbours would push a body to and fro between them.
+        """
+        taken = np.empty(0, np.int64)
+        travel = self._travel(start)
         while True:
             end = self._timed("move", fly, self.world, start, self.h)
-            found = self.find(start, end, self.margin)
+            found, taken_part = self._near(start, end, travel, taken)
             if not found.count:
                 return start, end, found, None
             if self.rounds == 0:
@@ -89,18 +94,41 @@ class DriftSafe(Stepper):
             if self.rounds == ROUNDS or not (closing & fast).any():
                 return start, end, found, impact
             self.rounds += 1
+            closing |= (found.gap <= self.touch) | taken_part
+            taken = np.union1d(taken, self.resting_solve.names(found)[closing])
             if closing.all():
                 start = self.collide(start, found, impact)
             else:
                 chosen = found.take(closing)
                 start = self.collide(start, chosen, self.assemble(start, chosen))
 
+    def _near(self, start: State, end: State, travel: Floats, taken: Ints) -> tuple[ContactSet, Mask]:
+        """Contacts that close in free flight, or could if impulses turned their bodies round; which of them took part.
+
+        Those would open otherwise, but the impulses of others may close them.
+        """
+        found = self.find(start, end, self.margin + min(2.0 * float(travel.max()), self.world.feature))
+        second = np.where(found.second >= 0, travel[np.maximum(found.second, 0)], 0.0)
+        reach = self.margin + np.maximum(travel[found.first], second)
+        took_part = np.isin(self.resting_solve.names(found), taken)
+        near = (found.gap <= reach) | (found.predicted <= self.margin) | took_part
+        return (found, took_part) if near.all() else (found.take(near), took_part[near])
+
+    def _travel(self, state: State) -> Floats:
+        """A bound on the move of any point of each body in the step."""
+        world, v, dim = self.world, state.velocity, self.world.dimension
+        speed = np.sqrt((v[:, :dim] ** 2).sum(axis=1))
+        if world.turns:
+            spin = np.sqrt((v[:, dim:] ** 2).sum(axis=1))
+            speed = speed + np.where(world.simple, 0.0, spin * world.shapes.radius)
+        return np.asarray(self.h * speed)
+
     def _rest(self, start: State, end: State, found: ContactSet, impact: Assembly, slow: Floats) -> State:
         """Stops what rests, and moves; bodies that nothing holds keep their free flight."""
         # Fast approach is the law's: what does not close in this step, and what the rounds have left, waits for the
         # next one. Stopped here it would lose its restitution; where that is zero, nothing is lost.
         fast = impact.contacts.speeds() < -self._resting_speeds(found, slow)
-        waiting = fast & ((found.predicted > self.touch) | (impact.contacts.restitution > 0.0))
+        waiting = fast & (impact.contacts.restitution > 0.0)
         if waiting.all():
             return end
         if waiting.any():

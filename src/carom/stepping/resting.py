@@ -19,7 +19,7 @@ from ..world import World
 TOLERANCE = 1e-8  # speeds, relative to the fastest at any contact
 MANY = 3000  # frictionless contacts above which sweeps replace the exact solve
 SWEEPS = 200
-SPACE_SWEEPS = 30  # of islands too large for exact solves in space: the next step goes on from where they end
+SPACE_SWEEPS = 20  # of islands too large for exact solves in space: the next step goes on from where they end
 
 
 class Resting:
@@ -48,7 +48,7 @@ class Resting:
         if wanted.speeds().min() >= 0.0:
             self._key = np.empty(0, np.int64)
             return None
-        key = self._names(found)
+        key = self.names(found)
         normal, tangent = self._start(key, found.normal)
         result = self._solve(wanted, normal, tangent)
         if _gains(wanted, result):
@@ -82,7 +82,8 @@ class Resting:
         residual, sweeps = normal_sweeps(contacts.rows, x, w, normal, TOLERANCE, SWEEPS)
         return Impulses(normal, None, int(sweeps), certificate=float(residual))
 
-    def _names(self, found: ContactSet) -> Ints:
+    def names(self, found: ContactSet) -> Ints:
+        """One number for each contact that lasts from step to step."""
         n, w = self.world.count, len(self.world.walls.kind)
         return ((found.first * (n + w) + found.second + w) << 20) ^ (found.feature & 0xFFFFF)
 
@@ -125,7 +126,9 @@ def _gains(contacts: Contacts, result: Impulses) -> bool:
     work = float(result.normal @ contacts.speeds(x))
     if result.tangent is not None:
         slip = contacts.tangent_speeds(x)
-        for s in range(slip.shape[1]):
-            work += float(result.tangent[:, s] @ slip[:, s])
+        if slip.shape[1] == 1:
+            work += float(result.tangent[:, 0] @ slip[:, 0])
+        else:
+            work += float((result.tangent * slip).sum())
     before = float((contacts.velocity**2).sum())
     return work > 1e-9 * before

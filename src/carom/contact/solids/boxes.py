@@ -7,12 +7,8 @@ longer counts, and axes that are equal in that too share the normal.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
-
-from ...solvers.rows import Floats
 
 EQUAL = 1e-10  # axes this close to the best one (relative to size) count as equally good
 PREVIEW = 0.01  # weight of the predicted separation among axes that are equally good when the boxes touch
@@ -20,90 +16,87 @@ PARALLEL = 1e-6  # squared sine below which two edges have no common normal
 FLAT = 0.99995  # an edge axis this close to a face normal (cosine, 0.01 rad) leaves the contact to the face
 
 
-class Axes(NamedTuple):
-    """Scratch: the axes are 3 face normals of a, 3 of b, then edge i of a with edge j of b at 6 + 3 i + j."""
-
-    centre: Floats  # (2, 15) distance of the centres along each axis, before and after
-    reach: Floats  # (2, 15) half widths of both boxes along it
-    score: Floats  # (15,)
-    r: Floats  # (3, 3) axes of b in the frame of a
-    s: Floats  # (3, 3) their absolute values
-    t: Floats  # (3,) centre of b in the frame of a
+# Rows of the table of axes, which has 15 columns: 3 face normals of a, 3 of b, then edge i of a with edge j of b at
+# 6 + 3 i + j. CENTRE: distance of the centres along each axis; REACH: half widths of both boxes along it; before the
+# step, and one row later after it. SCORE; TURN: axes of b in the frame of a, then the centre of b; SIZES of them.
+CENTRE, REACH, SCORE, TURN, SIZES, ROWS = 0, 2, 4, 5, 6, 7
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def new_axes():
-    return Axes(
-        np.empty((2, 15)), np.empty((2, 15)), np.empty(15), np.empty((3, 3)), np.empty((3, 3)), np.empty(3)
-    )
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _measure(size, fa, fb, pose, ka, kb, limit, axes, when):
+def _measure(shape, fa, fb, pose, ka, kb, limit, axes, when):
     """Fills row `when`; returns the largest separation. Above `limit` the rest is left out."""
-    p, q, r, s, t = pose[ka], pose[kb], axes.r, axes.s, axes.t
-    centre, reach = axes.centre[when], axes.reach[when]
-    x, y, z = q[0] - p[0], q[1] - p[1], q[2] - p[2]
+    c, w, r, s = CENTRE + when, REACH + when, TURN, SIZES
+    x, y, z = pose[kb, 0] - pose[ka, 0], pose[kb, 1] - pose[ka, 1], pose[kb, 2] - pose[ka, 2]
     top = -np.inf
     for i in range(3):
-        t[i] = p[3 + i] * x + p[6 + i] * y + p[9 + i] * z
-        wide = size[fa, i]
+        ax, ay, az = pose[ka, 3 + i], pose[ka, 6 + i], pose[ka, 9 + i]
+        wide, t = shape[fa, 1 + i], ax * x + ay * y + az * z
         for j in range(3):
-            r[i, j] = p[3 + i] * q[3 + j] + p[6 + i] * q[6 + j] + p[9 + i] * q[9 + j]
-            s[i, j] = abs(r[i, j])
-            wide += size[fb, j] * s[i, j]
-        centre[i], reach[i] = t[i], wide
-        top = max(top, abs(t[i]) - wide)
+            cosine = ax * pose[kb, 3 + j] + ay * pose[kb, 6 + j] + az * pose[kb, 9 + j]
+            axes[r, 3 * i + j], axes[s, 3 * i + j] = cosine, abs(cosine)
+            wide += shape[fb, 1 + j] * abs(cosine)
+        axes[c, i], axes[w, i], axes[r, 9 + i] = t, wide, t
+        top = max(top, abs(t) - wide)
     if top > limit:
         return top
+    a0, a1, a2 = shape[fa, 1], shape[fa, 2], shape[fa, 3]
     for j in range(3):
-        centre[3 + j] = q[3 + j] * x + q[6 + j] * y + q[9 + j] * z
-        reach[3 + j] = size[fb, j] + size[fa, 0] * s[0, j] + size[fa, 1] * s[1, j] + size[fa, 2] * s[2, j]
-        top = max(top, abs(centre[3 + j]) - reach[3 + j])
+        t = pose[kb, 3 + j] * x + pose[kb, 6 + j] * y + pose[kb, 9 + j] * z
+        wide = shape[fb, 1 + j] + a0 * axes[s, j] + a1 * axes[s, 3 + j] + a2 * axes[s, 6 + j]
+        axes[c, 3 + j], axes[w, 3 + j] = t, wide
+        top = max(top, abs(t) - wide)
     if top > limit:
         return top
     for i in range(3):
         i1, i2 = (i + 1) % 3, (i + 2) % 3
+        h1, h2, t1, t2 = shape[fa, 1 + i1], shape[fa, 1 + i2], axes[r, 9 + i1], axes[r, 9 + i2]
         for j in range(3):
             j1, j2 = (j + 1) % 3, (j + 2) % 3
             k = 6 + 3 * i + j
-            square = 1.0 - r[i, j] * r[i, j]
+            square = 1.0 - axes[r, 3 * i + j] ** 2
             if square < PARALLEL:
-                centre[k], reach[k] = 0.0, np.inf
+                axes[c, k], axes[w, k] = 0.0, np.inf
                 continue
             scale = 1.0 / np.sqrt(square)
-            centre[k] = scale * (t[i2] * r[i1, j] - t[i1] * r[i2, j])
-            reach[k] = scale * (
-                size[fa, i1] * s[i2, j] + size[fa, i2] * s[i1, j] + size[fb, j1] * s[i, j2] + size[fb, j2] * s[i, j1]
-            )
-            top = max(top, abs(centre[k]) - reach[k])
+            t = scale * (t2 * axes[r, 3 * i1 + j] - t1 * axes[r, 3 * i2 + j])
+            wide = h1 * axes[s, 3 * i2 + j] + h2 * axes[s, 3 * i1 + j]
+            wide += shape[fb, 1 + j1] * axes[s, 3 * i + j2] + shape[fb, 1 + j2] * axes[s, 3 * i + j1]
+            wide *= scale
+            axes[c, k], axes[w, k] = t, wide
+            top = max(top, abs(t) - wide)
     return top
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def box_scores(size, fa, fb, pose0, pose1, ka, kb, margin, axes):
+def _ends(axes, k):
+    """Separation along axis k before and after the step, towards the side on which b is before."""
+    t0, t1 = axes[CENTRE, k], axes[CENTRE + 1, k]
+    return abs(t0) - axes[REACH, k], (t1 if t0 >= 0.0 else -t1) - axes[REACH + 1, k]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def box_scores(shape, fa, fb, pose, ka, kb, after, margin, axes):
     """Separations after and before, and when the boxes touch (0 to 1), with the score of each axis at that time.
 
-    If the separation after is above `margin` nothing else is computed.
+    Rows of `pose` after the step are `after` farther down. If the separation then is above `margin` nothing else is
+    computed.
     """
-    after = _measure(size, fa, fb, pose1, ka, kb, margin, axes, 1)
-    if after > margin:
-        return after, 0.0, 0.0
-    before = _measure(size, fa, fb, pose0, ka, kb, np.inf, axes, 0)
+    last = _measure(shape, fa, fb, pose, ka + after, kb + after, margin, axes, 1)
+    if last > margin:
+        return last, 0.0, 0.0
+    first = _measure(shape, fa, fb, pose, ka, kb, np.inf, axes, 0)
     time = 0.0
     for k in range(15):
-        start = abs(axes.centre[0, k]) - axes.reach[0, k]
+        start, end = _ends(axes, k)
         if start > 0.0:
-            end = (axes.centre[1, k] if axes.centre[0, k] >= 0.0 else -axes.centre[1, k]) - axes.reach[1, k]
             time = max(time, 1.0 if end >= 0.0 else start / (start - end))
     for k in range(15):
-        start = abs(axes.centre[0, k]) - axes.reach[0, k]
-        end = (axes.centre[1, k] if axes.centre[0, k] >= 0.0 else -axes.centre[1, k]) - axes.reach[1, k]
+        start, end = _ends(axes, k)
         if start == -np.inf or end == -np.inf:
-            axes.score[k] = -np.inf
+            axes[SCORE, k] = -np.inf
         else:
-            axes.score[k] = start + time * (end - start) + PREVIEW * end
-    return after, before, time
+            axes[SCORE, k] = start + time * (end - start) + PREVIEW * end
+    return last, first, time
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -134,29 +127,29 @@ def _near_face(pose, ka, kb, x, y, z):
 @njit(cache=True, nogil=True, error_model="numpy")
 def box_normal(axes, pose, ka, kb, size):
     """Unit normal from a to b: the best axis by score, with the frames of rows ka and kb of `pose`."""
-    score, centre, bias = axes.score, axes.centre[0], EQUAL * size
+    bias = EQUAL * size
     best, top = -np.inf, 0
     for k in range(6):
-        if score[k] > best:
-            best, top = score[k], k
+        if axes[SCORE, k] > best:
+            best, top = axes[SCORE, k], k
     low, high = 0, 6
     edge_best = best + bias
     for k in range(6, 15):
-        if score[k] > edge_best:
+        if axes[SCORE, k] > edge_best:
             x, y, z = _axis(pose, ka, kb, k, 1.0)
             if not _near_face(pose, ka, kb, x, y, z):
-                edge_best, top, low, high = score[k], k, 6, 15
+                edge_best, top, low, high = axes[SCORE, k], k, 6, 15
     if low == 6:
         best = edge_best
     x = y = z = 0.0
     for k in range(low, high):
-        weight = 1.0 - (best - score[k]) / bias
+        weight = 1.0 - (best - axes[SCORE, k]) / bias
         if weight > 0.0:
-            ax, ay, az = _axis(pose, ka, kb, k, 1.0 if centre[k] >= 0.0 else -1.0)
+            ax, ay, az = _axis(pose, ka, kb, k, 1.0 if axes[CENTRE, k] >= 0.0 else -1.0)
             if low == 6 and _near_face(pose, ka, kb, ax, ay, az):
                 continue
             x, y, z = x + weight * ax, y + weight * ay, z + weight * az
     length = np.sqrt(x * x + y * y + z * z)
     if length < 1e-4:  # equal axes that cancel: every way out is as good
-        return _axis(pose, ka, kb, top, 1.0 if centre[top] >= 0.0 else -1.0)
+        return _axis(pose, ka, kb, top, 1.0 if axes[CENTRE, top] >= 0.0 else -1.0)
     return x / length, y / length, z / length

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from .features import AXIS, CODE, FACE, OUT, RHO, RIMMED, ROUND
 from .found import name, put
+from .meeting import A0, A1, A_ALONG, B0, B1, B_ALONG
 from .poses import moved, swung
 
 # What the normal of a contact follows when the bodies move.
@@ -15,30 +17,34 @@ STEEP = 0.3  # a face that the normal meets at a smaller cosine has no say
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _turned_normal(motion, a, b, n, round_a, round_b):
+def _turned_normal(pose, ka, ma, kb, mb, n, round_a, round_b):
     """The normal after the motion, if nothing else tells: it turns with the bodies, but not with a round one."""
     if round_a and round_b:
         return n
-    ax, ay, az = swung(motion, b if round_a else a, n[0], n[1], n[2])
-    bx, by, bz = swung(motion, a if round_b else b, n[0], n[1], n[2])
+    if round_a:
+        ka, ma = kb, mb
+    elif round_b:
+        kb, mb = ka, ma
+    ax, ay, az = swung(pose, ka, ma, n[0], n[1], n[2])
+    bx, by, bz = swung(pose, kb, mb, n[0], n[1], n[2])
     x, y, z = ax + bx, ay + by, az + bz
     scale = 1.0 / np.sqrt(x * x + y * y + z * z)
     return scale * x, scale * y, scale * z
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _gap_after(motion, ma, mb, mode, n, e, g, ca, cb, a, b, rim_a, rim_b):
-    """Gap of a contact after motions (rows ma and mb) of the two bodies.
+def _gap_after(pose, ka, ma, kb, mb, mode, n, e, g, ca, cb, data, rim_a, rim_b):
+    """Gap of a contact after the bodies have moved from poses ka and kb to ma and mb.
 
     ca and cb are points of the two cores: round parts are carried by their cores, so rolling opens no gap. e and g are
     the normals of the faces (PLANE_A: e, PLANE_B: g) or the directions of the edges (CROSS: both, LINE_A: e, LINE_B: g)
     that meet.
     """
-    ax, ay, az = moved(motion, ma, ca[0], ca[1], ca[2])
-    bx, by, bz = moved(motion, mb, cb[0], cb[1], cb[2])
+    ax, ay, az = moved(pose, ka, ma, ca[0], ca[1], ca[2])
+    bx, by, bz = moved(pose, kb, mb, cb[0], cb[1], cb[2])
     dx, dy, dz = bx - ax, by - ay, bz - az
-    ex, ey, ez = swung(motion, ma, e[0], e[1], e[2])
-    gx, gy, gz = swung(motion, mb, g[0], g[1], g[2])
+    ex, ey, ez = swung(pose, ka, ma, e[0], e[1], e[2])
+    gx, gy, gz = swung(pose, kb, mb, g[0], g[1], g[2])
     scale = 1.0
     if mode == PLANE_A:
         nx, ny, nz = ex, ey, ez
@@ -47,7 +53,8 @@ def _gap_after(motion, ma, mb, mode, n, e, g, ca, cb, a, b, rim_a, rim_b):
         nx, ny, nz = -gx, -gy, -gz
         scale = -(g[0] * n[0] + g[1] * n[1] + g[2] * n[2])
     else:
-        nx, ny, nz = _turned_normal(motion, ma, mb, n, rim_a or a.number[0] > 0.0, rim_b or b.number[0] > 0.0)
+        round_a, round_b = rim_a or data[0, ROUND] > 0.0, rim_b or data[1, ROUND] > 0.0
+        nx, ny, nz = _turned_normal(pose, ka, ma, kb, mb, n, round_a, round_b)
         x, y, z = nx, ny, nz
         if mode == CROSS:
             x, y, z = ey * gz - ez * gy, ez * gx - ex * gz, ex * gy - ey * gx
@@ -63,42 +70,45 @@ def _gap_after(motion, ma, mb, mode, n, e, g, ca, cb, a, b, rim_a, rim_b):
             if x * nx + y * ny + z * nz < 0.0:
                 length = -length
             nx, ny, nz = x / length, y / length, z / length
-    gap = (nx * dx + ny * dy + nz * dz) / scale - a.number[0] - b.number[0]
-    if rim_a:
-        ux, uy, uz = swung(motion, ma, a.axis[0], a.axis[1], a.axis[2])
-        c = nx * ux + ny * uy + nz * uz
-        gap -= a.number[1] * np.sqrt(max(0.0, 1.0 - c * c))
-    if rim_b:
-        ux, uy, uz = swung(motion, mb, b.axis[0], b.axis[1], b.axis[2])
-        c = nx * ux + ny * uy + nz * uz
-        gap -= b.number[1] * np.sqrt(max(0.0, 1.0 - c * c))
+    gap = (nx * dx + ny * dy + nz * dz) / scale - data[0, ROUND] - data[1, ROUND]
+    for w in range(2):
+        if rim_b if w else rim_a:
+            k, m = (kb, mb) if w else (ka, ma)
+            ux, uy, uz = swung(pose, k, m, data[w, AXIS], data[w, AXIS + 1], data[w, AXIS + 2])
+            c = nx * ux + ny * uy + nz * uz
+            gap -= data[w, RHO] * np.sqrt(max(0.0, 1.0 - c * c))
     return gap
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _on_edge(f, i, j, t):
-    """A point of the edge from i to j, and the direction of the edge."""
-    x, y, z = f.at[i, 0], f.at[i, 1], f.at[i, 2]
-    ex, ey, ez = f.at[j, 0] - x, f.at[j, 1] - y, f.at[j, 2] - z
+def _on_edge(p, w, i, j, t):
+    """A point of the edge from i to j of feature w, and the direction of the edge."""
+    x, y, z = p[w, i, 0], p[w, i, 1], p[w, i, 2]
+    ex, ey, ez = p[w, j, 0] - x, p[w, j, 1] - y, p[w, j, 2] - z
     return (x + t * ex, y + t * ey, z + t * ez), (ex, ey, ez)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _onto(f, n, p):
-    """The point of the plane of a face that lies along n from p, and whether the plane is not too steep for that."""
-    fx, fy, fz = f.face[0], f.face[1], f.face[2]
-    cosine = fx * n[0] + fy * n[1] + fz * n[2]
-    t = fx * (f.at[0, 0] - p[0]) + fy * (f.at[0, 1] - p[1]) + fz * (f.at[0, 2] - p[2])
+def _cosine(data, w, n):
+    """Of the angle between the normal of face w and n."""
+    return data[w, FACE] * n[0] + data[w, FACE + 1] * n[1] + data[w, FACE + 2] * n[2]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _onto(f, w, n, p):
+    """The point of the plane of face w that lies along n from p, and whether the plane is not too steep for that."""
+    x, y, z = f.data[w, FACE], f.data[w, FACE + 1], f.data[w, FACE + 2]
+    cosine = x * n[0] + y * n[1] + z * n[2]
+    t = x * (f.point[w, 0, 0] - p[0]) + y * (f.point[w, 0, 1] - p[1]) + z * (f.point[w, 0, 2] - p[2])
     if abs(cosine) > STEEP:
         t /= cosine
     return (p[0] + t * n[0], p[1] + t * n[1], p[2] + t * n[2]), abs(cosine) > STEEP
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _follows(a, na, b, nb, n, corner_a, corner_b):
+def _follows(data, na, nb, n, corner_a, corner_b):
     """What the normal follows where corners or edges of both meet."""
-    of_a = na >= 3 and a.face[0] * n[0] + a.face[1] * n[1] + a.face[2] * n[2] > ALIGNED
-    of_b = nb >= 3 and -(b.face[0] * n[0] + b.face[1] * n[1] + b.face[2] * n[2]) > ALIGNED
+    of_a, of_b = na >= 3 and _cosine(data, 0, n) > ALIGNED, nb >= 3 and -_cosine(data, 1, n) > ALIGNED
     if of_a or of_b:
         return MEAN if of_a and of_b else (PLANE_A if of_a else PLANE_B)
     if not corner_a and not corner_b:
@@ -111,101 +121,111 @@ def _follows(a, na, b, nb, n, corner_a, corner_b):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _is_round(n, mode, e, g, ca, cb, radii):
-    """Whether the distance of cores (points, or a point and a line) is that of the contact: then it can be measured.
+def _is_measured(n, mode, e, g, ca, cb, radii):
+    """Whether the normal is that of two edges, or the distance of round cores that of the contact.
 
-    Cores of sharp features are measured along the normal instead, and so are the middles of rims.
+    Only then can they be measured as such after the motion. Cores of sharp features are measured along the normal
+    instead, and so are the middles of rims.
     """
+    if mode == CROSS:
+        x, y, z = e[1] * g[2] - e[2] * g[1], e[2] * g[0] - e[0] * g[2], e[0] * g[1] - e[1] * g[0]
+        return abs(n[0] * x + n[1] * y + n[2] * z) > ALIGNED * np.sqrt(x * x + y * y + z * z)
     x, y, z = cb[0] - ca[0], cb[1] - ca[1], cb[2] - ca[2]
     if mode != POINT:
         ex, ey, ez = e if mode == LINE_A else g
         along = (ex * x + ey * y + ez * z) / (ex * ex + ey * ey + ez * ez)
         x, y, z = x - along * ex, y - along * ey, z - along * ez
     ahead = n[0] * x + n[1] * y + n[2] * z
-    return radii > 0.0 and ahead > 0.25 * radii and ahead > (1.0 - 1e-6) * np.sqrt(x * x + y * y + z * z)
+    return radii > 0.0 and ahead > 0.25 * radii and ahead > ALIGNED * np.sqrt(x * x + y * y + z * z)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _core(f, p, rim):
-    """The point that moves with the body, for a point of a feature: a rim's lies on the axis."""
-    rho = f.number[1] if rim else 0.0
-    return p[0] - rho * f.out[0], p[1] - rho * f.out[1], p[2] - rho * f.out[2]
+def _core(data, w, p, rho):
+    """The point that moves with the body, for a point of feature w: a rim's lies on the axis."""
+    return p[0] - rho * data[w, OUT], p[1] - rho * data[w, OUT + 1], p[2] - rho * data[w, OUT + 2]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _name(a, b, index, k, base):
+def _name(p, i, i2, j, j2, base):
     """A contact is named after the corner that it has, of a rather than of b, else after both edges."""
-    i, i2, j, j2 = index[k, 0], index[k, 1], index[k, 2], index[k, 3]
     if i >= 0 and i == i2:
-        return name(base, 0, a.code[i], 0)
+        return name(base, 0, int(p[0, i, CODE]), 0)
     if j >= 0 and j == j2:
-        return name(base, 1, b.code[j], 0)
-    p, q, r, s = a.code[i], a.code[i2], b.code[j], b.code[j2]
-    return name(base, 2, min(p, q) * 4096 + max(p, q), min(r, s) * 4096 + max(r, s))
+        return name(base, 1, int(p[1, j, CODE]), 0)
+    a, a2, b, b2 = int(p[0, i, CODE]), int(p[0, i2, CODE]), int(p[1, j, CODE]), int(p[1, j2, CODE])
+    return name(base, 2, min(a, a2) * 4096 + max(a, a2), min(b, b2) * 4096 + max(b, b2))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _half_way(motion, ma, mb, p, h, n):
+def _half_way(pose, ka, ma, kb, mb, p, h, n):
     """Middle of the two surface points p - h n and p + h n after motions of the two bodies."""
-    ax, ay, az = moved(motion, ma, p[0] - h * n[0], p[1] - h * n[1], p[2] - h * n[2])
-    bx, by, bz = moved(motion, mb, p[0] + h * n[0], p[1] + h * n[1], p[2] + h * n[2])
+    ax, ay, az = moved(pose, ka, ma, p[0] - h * n[0], p[1] - h * n[1], p[2] - h * n[2])
+    bx, by, bz = moved(pose, kb, mb, p[0] + h * n[0], p[1] + h * n[1], p[2] + h * n[2])
     return 0.5 * (ax + bx), 0.5 * (ay + by), 0.5 * (az + bz)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def put_contacts(a, na, b, nb, n, places, count, motion, rows, margin, base, found, at):
+def put_contacts(f, na, nb, n, places, count, pose, rows, after, margin, base, found, at):
     """Writes the contacts with a predicted gap up to `margin` from row `at` on.
 
-    rows: the motions of both bodies to the end of the step, and those back to its start, -1 if this is it. Returns the
-    next free row, and the least predicted gap.
+    rows: of the poses in which the features are, and of those at the start of the step; the poses at its end are
+    `after` rows farther down than these. Returns the next free row, and the least predicted gap.
     """
-    least = np.inf
+    least, data = np.inf, f.data
+    ka, kb, start_a, start_b = rows
     for k in range(count):
-        i, i2, j, j2 = places.index[k, 0], places.index[k, 1], places.index[k, 2], places.index[k, 3]
-        pa, e = _on_edge(a, max(i, 0), max(i2, 0), places.along[k, 0])
-        pb, g = _on_edge(b, max(j, 0), max(j2, 0), places.along[k, 1])
-        rim_a, rim_b = i >= 0 and (i == i2 or na == 2) and a.rim[i], j >= 0 and (j == j2 or nb == 2) and b.rim[j]
+        i, i2, j, j2 = int(places[k, A0]), int(places[k, A1]), int(places[k, B0]), int(places[k, B1])
+        pa, e = _on_edge(f.point, 0, max(i, 0), max(i2, 0), places[k, A_ALONG])
+        pb, g = _on_edge(f.point, 1, max(j, 0), max(j2, 0), places[k, B_ALONG])
+        rim_a = i >= 0 and (i == i2 or na == 2) and f.point[0, i, RIMMED] > 0.0
+        rim_b = j >= 0 and (j == j2 or nb == 2) and f.point[1, j, RIMMED] > 0.0
         good = True
         if i < 0:
-            pa, good = _onto(a, n, pb)
+            pa, good = _onto(f, 0, n, pb)
             mode = PLANE_A
         elif j < 0:
-            pb, good = _onto(b, n, pa)
+            pb, good = _onto(f, 1, n, pa)
             mode = PLANE_B
         else:
-            mode = _follows(a, na, b, nb, n, i == i2, j == j2)
-        if not good:
+            mode = _follows(data, na, nb, n, i == i2, j == j2)
+        square = abs(_cosine(data, 0 if mode == PLANE_A else 1, n)) > ALIGNED
+        if not good or (mode <= PLANE_B and (rim_a or rim_b) and not square):
             mode = MEAN
         if mode == PLANE_A:
-            e = a.face[0], a.face[1], a.face[2]
+            e = data[0, FACE], data[0, FACE + 1], data[0, FACE + 2]
         elif mode == PLANE_B:
-            g = b.face[0], b.face[1], b.face[2]
-        ra, rb = a.number[0], b.number[0]
-        ca, cb = _core(a, pa, rim_a), _core(b, pb, rim_b)
-        radii = ra + rb + (a.number[1] if rim_a else 0.0) + (b.number[1] if rim_b else 0.0)
-        if mode >= LINE_A and not _is_round(n, mode, e, g, ca, cb, radii):
+            g = data[1, FACE], data[1, FACE + 1], data[1, FACE + 2]
+        ra, rb, rho_a, rho_b = data[0, ROUND], data[1, ROUND], data[0, RHO] * rim_a, data[1, RHO] * rim_b
+        ca, cb = _core(data, 0, pa, rho_a), _core(data, 1, pb, rho_b)
+        if mode >= CROSS and not _is_measured(n, mode, e, g, ca, cb, ra + rb + rho_a + rho_b):
             mode = MEAN
         gap = n[0] * (pb[0] - pa[0]) + n[1] * (pb[1] - pa[1]) + n[2] * (pb[2] - pa[2]) - ra - rb
+        # At the end of the step; then where the features are, if that measure and the gap may differ by rounding; then
+        # at the start of the step, if that is elsewhere.
+        predicted = there = gap
+        for look in range(3):
+            ma, mb = (ka, kb) if look == 1 else (start_a, start_b)
+            if (look == 1 and mode < CROSS and not rim_a and not rim_b) or (look == 2 and ma == ka):
+                continue
+            if look == 0:
+                ma, mb = start_a + after, start_b + after
+            there = _gap_after(pose, ka, ma, kb, mb, mode, n, e, g, ca, cb, data, rim_a, rim_b)
+            if look == 0:
+                predicted = there
+            elif look == 1:
+                predicted += gap - there
+        least = min(least, predicted)
+        if predicted > margin:
+            continue
         lift = 0.5 * (ra - rb)
-        point = (
+        x, y, z = (
             0.5 * (pa[0] + pb[0]) + lift * n[0],
             0.5 * (pa[1] + pb[1]) + lift * n[1],
             0.5 * (pa[2] + pb[2]) + lift * n[2],
         )
-        here, predicted = gap, gap
-        for back in range(2 if rows[2] >= 0 else 1):
-            ma, mb = (rows[2], rows[3]) if back == 1 else (rows[0], rows[1])
-            moved_gap = _gap_after(motion, ma, mb, mode, n, e, g, ca, cb, a, b, rim_a, rim_b)
-            if back == 0:
-                predicted = moved_gap
-                least = min(least, predicted)
-                if predicted > margin:
-                    break
-            else:
-                point = _half_way(motion, ma, mb, point, 0.5 * here, n)
-                gap = moved_gap
-        if predicted <= margin:
-            put(found, at, _name(a, b, places.index, k, base), n[0], n[1], n[2], point[0], point[1], point[2], gap,
-                predicted)  # fmt: skip
-            at += 1
+        if ka != start_a:
+            x, y, z = _half_way(pose, ka, start_a, kb, start_b, (x, y, z), 0.5 * gap, n)
+            gap = there
+        put(found, at, _name(f.point, i, i2, j, j2, base), n[0], n[1], n[2], x, y, z, gap, predicted)
+        at += 1
     return at, least

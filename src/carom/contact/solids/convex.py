@@ -13,22 +13,25 @@ import numpy as np
 from numba import njit
 
 from ...solvers.rows import Floats
-from ...world import CAPSULE, CUBOID
-from .boxes import Axes, box_normal, box_scores, new_axes
+from ...world import CAPSULE, CUBOID, CYLINDER
+from .boxes import ROWS, box_normal, box_scores
 from .contacts import put_contacts
-from .cores import roundness
+from .cores import KIND, REACH, difference, roundness
 from .epa import Polytope, overlap, polytope
-from .features import Feature, facing, new_feature
-from .gjk import separation
-from .meeting import PARALLEL, Places, meet, new_places
+from .features import FACE, Features, facing, new_features
+from .gjk import shifted_separation
+from .meeting import PARALLEL, PLACE, meet
 from .poses import midway
 from .segments import segments
 
 FAR = 0.1  # gaps above this part of the smaller body's half width are closed in one step only by fast bodies
 CLOSE = 0.02  # and this is close to touching, in the same unit
 BAND = 0.2  # widest band of corners that count as one feature, in the same unit
-SQUARE = 1.0 - 5e-9  # cosine above which a normal is that of a face, up to rounding (1e-4 rad)
+SQUARE = 1.0 - 5e-5  # cosine above which a normal may be that of a face, inexactly (0.01 rad)
+WORSE = 1e-9  # separation, relative to the size of the pair, that the exact normal may cost
 ROUNDS = 32
+APART = 5  # looks at cores moved apart
+SETTLED = 1e-12  # one minus the cosine between directions that count as the same (1e-6 rad, as good as a distance gives)
 
 
 class Work(NamedTuple):
@@ -36,44 +39,75 @@ class Work(NamedTuple):
 
     simplex: Floats  # (8, 3)
     polytope: Polytope
-    axes: Axes
-    a: Feature
-    b: Feature
-    places: Places
+    axes: Floats  # (ROWS, 15)
+    features: Features
+    places: Floats  # (m, PLACE)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def new_work(most):
-    return Work(
-        np.empty((8, 3)), polytope(), new_axes(), new_feature(most), new_feature(most), new_places(4 * most)
-    )
+    """Scratch for forms whose features have up to `most` points."""
+    return Work(np.empty((8, 3)), polytope(), np.empty((ROWS, 15)), new_features(most), np.empty((4 * most, PLACE)))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def core_separation(cores, fa, fb, pose, ka, kb, limit, after, preview, move, scale, work):
-    """Signed separation of the cores, and the unit vector along which they separate best, from a to b."""
-    if cores.kind[fa] == CAPSULE and cores.kind[fb] == CAPSULE:
-        return segments(cores.size, fa, fb, pose, ka, kb)
-    d, x, y, z = separation(cores, fa, fb, pose, ka, kb, limit, scale, work.simplex)
-    if d > 0.0:
-        return d, x, y, z
-    return overlap(cores, fa, fb, pose, ka, kb, after, preview, move, scale, work.polytope)
+def _comes_after(pose, ka, kb):
+    """Whether pose ka is behind pose kb in an order of places."""
+    for i in range(12):
+        if pose[ka, i] != pose[kb, i]:
+            return pose[ka, i] > pose[kb, i]
+    return False
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _snapped(a, na, b, nb, n):
+def core_separation(cores, fa, fb, pose, ka, kb, limit, after, preview, move, scale, simplex, hull):
+    """Signed separation of the cores, and the unit vector along which they separate best, from a to b.
+
+    The direction that an expanding polytope gives for cylinders is coarse. Moved apart along it, the cores have a
+    shortest distance, whose direction is better; where both are the same nothing separates the cores better nearby.
+    """
+    if cores.shape[fa, KIND] == CAPSULE and cores.shape[fb, KIND] == CAPSULE:
+        return segments(cores, fa, fb, pose, ka, kb)
+    # Which one is the first decides about rounding. That must not depend on the numbers of the bodies.
+    sign = 1.0
+    if _comes_after(pose, ka, kb):
+        fa, fb, ka, kb, sign = fb, fa, kb, ka, -1.0
+    best, sx, sy, sz = 0.0, 0.0, 0.0, 0.0
+    shift = (0.0, 0.0, 0.0)
+    for look in range(APART):
+        d, x, y, z = shifted_separation(cores, fa, fb, pose, ka, kb, shift, limit, scale, simplex)
+        if look == 0:
+            if d > 0.0:
+                return d, sign * x, sign * y, sign * z
+            best, sx, sy, sz = overlap(cores, fa, fb, pose, ka, kb, after, preview, move, scale, hull)
+            if cores.shape[fa, KIND] != CYLINDER and cores.shape[fb, KIND] != CYLINDER:
+                break
+            limit = np.inf
+        elif d > 0.0:
+            wx, wy, wz = difference(cores, fa, fb, pose, ka, kb, -x, -y, -z)
+            found, turn = x * wx + y * wy + z * wz, x * sx + y * sy + z * sz
+            if found > best or look == 1:
+                best, sx, sy, sz = found, x, y, z
+            if turn > 1.0 - SETTLED:
+                break
+        lift = 1e-3 * scale - best
+        shift = (lift * sx, lift * sy, lift * sz)
+    return best, sign * sx, sign * sy, sign * sz
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _snapped(f, na, nb, n):
     """The exact normal of the features that meet, if the one that the search found is it up to rounding."""
-    ax, ay, az, bx, by, bz = a.face[0], a.face[1], a.face[2], -b.face[0], -b.face[1], -b.face[2]
-    of_a = na >= 3 and ax * n[0] + ay * n[1] + az * n[2] > SQUARE
-    of_b = nb >= 3 and bx * n[0] + by * n[1] + bz * n[2] > SQUARE
+    d, p = f.data, f.point
     x = y = z = 0.0
-    if of_a:
-        x, y, z = ax, ay, az
-    if of_b:
-        x, y, z = x + bx, y + by, z + bz
+    for w in range(2):
+        sign = -1.0 if w else 1.0
+        ax, ay, az = sign * d[w, FACE], sign * d[w, FACE + 1], sign * d[w, FACE + 2]
+        if (nb if w else na) >= 3 and ax * n[0] + ay * n[1] + az * n[2] > SQUARE:
+            x, y, z = x + ax, y + ay, z + az
     if na == 2 and nb == 2:
-        ax, ay, az = a.at[1, 0] - a.at[0, 0], a.at[1, 1] - a.at[0, 1], a.at[1, 2] - a.at[0, 2]
-        bx, by, bz = b.at[1, 0] - b.at[0, 0], b.at[1, 1] - b.at[0, 1], b.at[1, 2] - b.at[0, 2]
+        ax, ay, az = p[0, 1, 0] - p[0, 0, 0], p[0, 1, 1] - p[0, 0, 1], p[0, 1, 2] - p[0, 0, 2]
+        bx, by, bz = p[1, 1, 0] - p[1, 0, 0], p[1, 1, 1] - p[1, 0, 1], p[1, 1, 2] - p[1, 0, 2]
         x, y, z = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
         along = x * n[0] + y * n[1] + z * n[2]
         cross = x * x + y * y + z * z
@@ -87,85 +121,81 @@ def _snapped(a, na, b, nb, n):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _features(cores, forms, pose, ka, kb, n, exact, band, work):
-    """The features that face each other, the numbers of their points, and the normal, made exact if it is not."""
+def _facing_features(cores, fa, fb, pose, ka, kb, n, least, exact, band, f):
+    """The numbers of points of the features that face each other, and the normal, made exact if it is not.
+
+    A face or a pair of edges gives it if it separates the cores as well, by `least`.
+    """
     na = nb = 0
     for again in range(2):
-        for side in range(2):
-            sign, f = (1.0, work.a) if side == 0 else (-1.0, work.b)
-            k, form = (ka, forms[0]) if side == 0 else (kb, forms[1])
-            count = facing(cores, form, pose, k, sign * n[0], sign * n[1], sign * n[2], band, f)
-            if side == 0:
+        for w in range(2):
+            sign = -1.0 if w else 1.0
+            k, form = (kb, fb) if w else (ka, fa)
+            count = facing(cores, form, pose, k, sign * n[0], sign * n[1], sign * n[2], band, f, w)
+            if w == 0:
                 na = count
             else:
                 nb = count
         if exact or again == 1:
             break
-        m = _snapped(work.a, na, work.b, nb, n)
+        m = _snapped(f, na, nb, n)
         if m[0] == n[0] and m[1] == n[1] and m[2] == n[2]:
+            break
+        x, y, z = difference(cores, fa, fb, pose, ka, kb, -m[0], -m[1], -m[2])
+        if m[0] * x + m[1] * y + m[2] * z < least:
             break
         n = m
     return na, nb, n
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _placed_at(solids, poses, placed, pair, time):
-    """Rows of the poses of both parts at a time of the step, and of the motions from there: on, on, back, back."""
-    if time == 0.0:
-        return pair[2], pair[3], (pair[0], pair[1], -1, -1)
-    row = on = back = other = on_other = back_other = 0
-    for side in range(2):
-        row, on, back = midway(solids, poses, placed, pair[side], pair[2 + side], side, time)
-        if side == 0:
-            other, on_other, back_other = row, on, back
-    return other, row, (on_other, on, back_other, back)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def convex_pair(solids, poses, placed, cores, pair, forms, move, inner, margin, base, work, found, n):
+def convex_pair(cores, fa, fb, pose, after, pose1, ka, kb, move, inner, margin, base, work, found, n):
     """Contacts of two convex forms, from row n of `found` on; returns the next free row.
 
-    pair: rows of the bodies in `poses`, and of the parts in `placed`. `move` bounds the relative motion of the bodies,
-    `inner` is the smaller one's half width.
+    Their poses are rows ka and kb of `pose`, and `after` rows farther down those at the end of the step, which are also
+    the rows of pose1. `move` bounds the relative motion of the bodies, `inner` is the smaller one's half width.
     """
-    fa, fb = forms
-    reach_a, reach_b = solids.reach[fa], solids.reach[fb]
+    reach_a, reach_b = cores.shape[fa, REACH], cores.shape[fb, REACH]
     size, scale = min(reach_a, reach_b), reach_a + reach_b
-    boxes = cores.kind[fa] == CUBOID and cores.kind[fb] == CUBOID
+    boxes = cores.shape[fa, KIND] == CUBOID and cores.shape[fb, KIND] == CUBOID
     radii = roundness(cores, fa) + roundness(cores, fb)
-    band, limit = min(margin + move, BAND * inner), margin
-    time, gap, rounds = 0.0, 0.0, 0
+    limit, time, rounds, d = margin, 0.0, 0, 0.0
     if boxes:
-        after, gap, time = box_scores(
-            cores.size, fa, fb, placed.pose0, placed.pose1, pair[2], pair[3], margin, work.axes
-        )
-        if after > margin:
+        last, gap, time = box_scores(cores.shape, fa, fb, pose, ka, kb, after, margin, work.axes)
+        if last > margin:
             return n
         if gap <= FAR * inner:
             time = 0.0
     ended = False  # the features of the end of the step were asked
     while True:
-        pa, pb, rows = _placed_at(solids, poses, placed, pair, time)
+        pa, pb = ka, kb
+        if time > 0.0:
+            pa, pb = 2 * after, 2 * after + 1
+            midway(pose, ka, ka + after, time, pa)
+            midway(pose, kb, kb + after, time, pb)
         if boxes:
-            normal = box_normal(work.axes, placed.pose0, pa, pb, size)
+            normal = box_normal(work.axes, pose, pa, pb, size)
         else:
             rest = margin + (1.0 - time) * move
             d, x, y, z = core_separation(
-                cores, fa, fb, placed.pose0, pa, pb, rest + radii, placed.pose1, time == 0.0, move, scale, work
+                cores, fa, fb, pose, pa, pb, rest + radii, pose1, time == 0.0, move, scale, work.simplex, work.polytope
             )
             gap, normal = d - radii, (x, y, z)
             if gap > rest:
                 return n
             # Fast bodies: steps that cannot miss the first touch.
-            if gap > (FAR if time == 0.0 else CLOSE) * inner and time < 1.0 and rounds < ROUNDS:
-                if time > 0.0 or gap > FAR * inner + margin:
-                    time = min(time + gap / move, 1.0)
-                    rounds += 1
-                    continue
-        na, nb, normal = _features(cores, forms, placed.pose0, pa, pb, normal, boxes, band, work)
-        count = meet(work.a, na, work.b, nb, normal, size, work.places)
+            if gap > (CLOSE * inner if time > 0.0 else FAR * inner + margin) and time < 1.0 and rounds < ROUNDS:
+                time = min(time + gap / move, 1.0)
+                rounds += 1
+                continue
+        band = min(margin + move, BAND * inner)
+        na, nb, normal = _facing_features(
+            cores, fa, fb, pose, pa, pb, normal, d - WORSE * scale, boxes, band, work.features
+        )
+        count = meet(work.features, na, nb, normal, size, work.places)
+        rows = (pa, pb, ka, kb)
         to, least = put_contacts(
-            work.a, na, work.b, nb, normal, work.places, count, placed.motion, rows, limit, base, found, n
+            work.features, na, nb, normal, work.places, count, pose, rows, after, limit, base, found, n
         )
         if to > n or ended:
             return to

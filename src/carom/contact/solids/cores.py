@@ -6,46 +6,48 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from ...solvers.rows import Floats, Ints
 from ...world import CAPSULE, CUBOID, CYLINDER, SPHERE
 from .poses import point_world, to_local
 
 
-class Cores(NamedTuple):
-    """What convex pairs read of Solids: few arrays, since they are handed from kernel to kernel."""
+# Columns of Cores.shape.
+KIND, SIZE, LOW, HIGH, FACES, FACES_END, REACH = 0, 1, 4, 5, 6, 7, 8
 
-    kind: NDArray[np.int8]  # (f,)
-    size: Floats  # (f, 3)
-    vertex_ptr: Ints  # (f + 1,)
+
+class Cores(NamedTuple):
+    """What convex pairs read of Solids, in as few arrays as possible, since they are handed from kernel to kernel."""
+
+    shape: Floats  # (f, 9) kind, three sizes, first and last corner, first and last face, reach
     vertex: Floats  # (k, 3)
-    face_ptr: Ints  # (f + 1,)
-    face_normal: Floats  # (faces, 3)
-    face_offset: Floats  # (faces,)
+    face: Floats  # (faces, 4) outward normal, offset
     loop_ptr: Ints  # (faces + 1,)
     loop: Ints
 
+
 @njit(cache=True, nogil=True, error_model="numpy")
 def cores_of(solids):
-    return Cores(
-        solids.kind,
-        solids.size,
-        solids.vertex_ptr,
-        solids.vertex,
-        solids.face_ptr,
-        solids.face_normal,
-        solids.face_offset,
-        solids.loop_ptr,
-        solids.loop,
-    )
+    shape = np.empty((len(solids.kind), 9))
+    for f in range(len(solids.kind)):
+        shape[f, KIND], shape[f, REACH] = solids.kind[f], solids.reach[f]
+        shape[f, LOW], shape[f, HIGH] = solids.vertex_ptr[f], solids.vertex_ptr[f + 1]
+        shape[f, FACES], shape[f, FACES_END] = solids.face_ptr[f], solids.face_ptr[f + 1]
+        for i in range(3):
+            shape[f, SIZE + i] = solids.size[f, i]
+    face = np.empty((len(solids.face_offset), 4))
+    for j in range(len(face)):
+        face[j, 3] = solids.face_offset[j]
+        for i in range(3):
+            face[j, i] = solids.face_normal[j, i]
+    return Cores(shape, solids.vertex, face, solids.loop_ptr, solids.loop)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def roundness(cores, form):
     """Radius round the core."""
-    kind = cores.kind[form]
-    return cores.size[form, 0] if kind == SPHERE or kind == CAPSULE else 0.0
+    kind = cores.shape[form, KIND]
+    return cores.shape[form, SIZE] if kind == SPHERE or kind == CAPSULE else 0.0
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -63,8 +65,8 @@ def farthest_corner(vertex, low, high, x, y, z):
 def support(cores, form, pose, k, dx, dy, dz):
     """A point of the core farthest along d, in the world."""
     x, y, z = to_local(pose, k, dx, dy, dz)
-    kind = cores.kind[form]
-    a, b, c = cores.size[form, 0], cores.size[form, 1], cores.size[form, 2]
+    shape = cores.shape
+    kind, a, b, c = shape[form, 0], shape[form, 1], shape[form, 2], shape[form, 3]
     if kind == SPHERE:
         x, y, z = 0.0, 0.0, 0.0
     elif kind == CUBOID:
@@ -77,7 +79,7 @@ def support(cores, form, pose, k, dx, dy, dz):
             x, y = a * x / across, a * y / across
         z = b if z >= 0.0 else -b
     else:
-        i = farthest_corner(cores.vertex, cores.vertex_ptr[form], cores.vertex_ptr[form + 1], x, y, z)
+        i = farthest_corner(cores.vertex, int(shape[form, LOW]), int(shape[form, HIGH]), x, y, z)
         x, y, z = cores.vertex[i, 0], cores.vertex[i, 1], cores.vertex[i, 2]
     return point_world(pose, k, x, y, z)
 

@@ -124,36 +124,41 @@ def _nearest(s, n):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def separation(cores, fa, fb, pose, ka, kb, limit, scale, s):
-    """Distance of two cores and the unit vector from the first to the second.
+def shifted_separation(cores, fa, fb, pose, ka, kb, shift, limit, scale, s):
+    """Distance of two cores, the second moved by `shift`, and the unit vector from the first to the second.
 
     Zero if they touch or overlap (the vector then means nothing). Above `limit` the search may end early: the
     distance is then a lower bound, and the vector separates the cores by it. s (8, 3) is scratch.
     """
-    x, y, z = pose[kb, 0] - pose[ka, 0], pose[kb, 1] - pose[ka, 1], pose[kb, 2] - pose[ka, 2]
+    ox, oy, oz = shift
+    x, y, z = pose[kb, 0] - pose[ka, 0] + ox, pose[kb, 1] - pose[ka, 1] + oy, pose[kb, 2] - pose[ka, 2] + oz
     if x * x + y * y + z * z == 0.0:
         x = 1.0
-    x, y, z = difference(cores, fa, fb, pose, ka, kb, -x, -y, -z)
-    s[0, 0], s[0, 1], s[0, 2] = x, y, z
-    n, square = 1, x * x + y * y + z * z
+    n, square = 0, np.inf
     touch = (TOUCH * scale) ** 2
     for _ in range(ROUNDS):
-        if square <= touch:
-            return 0.0, 0.0, 0.0, 0.0
         wx, wy, wz = difference(cores, fa, fb, pose, ka, kb, -x, -y, -z)
-        ahead = x * wx + y * wy + z * wz
-        if ahead > 0.0 and ahead * ahead > limit * limit * square:
-            length = np.sqrt(square)
-            return ahead / length, x / length, y / length, z / length
-        if square - ahead <= NEAR * square:
-            break
+        wx, wy, wz = wx + ox, wy + oy, wz + oz
+        if n > 0:
+            ahead = x * wx + y * wy + z * wz
+            if ahead > 0.0 and ahead * ahead > limit * limit * square:
+                length = np.sqrt(square)
+                return ahead / length, x / length, y / length, z / length
+            if square - ahead <= NEAR * square:
+                break
         s[n, 0], s[n, 1], s[n, 2] = wx, wy, wz
         nx, ny, nz, n = _nearest(s, n + 1)
-        if n == 0:
-            return 0.0, 0.0, 0.0, 0.0
         shorter = nx * nx + ny * ny + nz * nz
+        if n == 0 or shorter <= touch:
+            return 0.0, 0.0, 0.0, 0.0
         if shorter >= square:  # rounding: no simplex gets nearer
             break
         x, y, z, square = nx, ny, nz, shorter
     length = np.sqrt(square)
     return length, x / length, y / length, z / length
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def separation(cores, fa, fb, pose, ka, kb, limit, scale, s):
+    """The same without a shift."""
+    return shifted_separation(cores, fa, fb, pose, ka, kb, (0.0, 0.0, 0.0), limit, scale, s)

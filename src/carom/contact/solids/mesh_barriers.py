@@ -78,20 +78,23 @@ def _emit(c, row, wall, name, numbers, names, n):
     for i in range(c.used[0]):
         if not c.keep[i]:
             continue
-        for axis in range(3):
-            numbers[n, axis] = c.normal[i, axis]
-            numbers[n, 3 + axis] = c.place[i, axis] + 0.5 * c.gap[i] * c.normal[i, axis]
-        numbers[n, 6], numbers[n, 7] = c.gap[i], c.predicted[i]
-        names[n, 0], names[n, 1], names[n, 2] = row, wall, (name + c.point[i]) % _NAMES
+        if n < len(numbers):
+            for axis in range(3):
+                numbers[n, axis] = c.normal[i, axis]
+                numbers[n, 3 + axis] = c.place[i, axis] + 0.5 * c.gap[i] * c.normal[i, axis]
+            numbers[n, 6], numbers[n, 7] = c.gap[i], c.predicted[i]
+            names[n, 0], names[n, 1], names[n, 2] = row, wall, (name + c.point[i]) % _NAMES
         n += 1
     return n
 
 
 @njit(cache=True, nogil=True)
-def _contacts(solids, placed, rows, barriers0, barriers1, margin, c):
-    """Numbers (normal, point, gap, predicted) and names (row, wall, feature) of the contacts."""
-    numbers, names, n = np.empty((64, 8)), np.empty((64, 3), np.int64), 0
-    walls = np.empty((2, 7))
+def _contacts(solids, placed, rows, barriers0, barriers1, margin, c, numbers, names):
+    """Writes the contacts: numbers (normal, point, gap, predicted), names (row, wall, feature).
+
+    Returns how many there are. If there is no room for so many, those beyond it are not written.
+    """
+    n, walls = 0, np.empty((2, 7))
     for r in range(rows):
         for k in range(placed.ptr[r], placed.ptr[r + 1]):
             form = solids.form[placed.part[k]]
@@ -106,13 +109,9 @@ def _contacts(solids, placed, rows, barriers0, barriers1, margin, c):
                 if _wall(kind, walls[1], after[0], after[1], after[2])[0] > reach + margin:
                     continue
                 _gather(solids.vertex, solids.vertex_normal, begin, end, before, after, kind, walls, margin, c)
-                kept = reduce(c, solids.edge, solids.edge_ptr[form], solids.edge_ptr[form + 1], _TIE * reach, True)
-                if n + kept > len(numbers):
-                    more, called = np.empty((2 * (n + kept), 8)), np.empty((2 * (n + kept), 3), np.int64)
-                    more[:n], called[:n] = numbers[:n], names[:n]
-                    numbers, names = more, called
+                reduce(c, solids.edge, solids.edge_ptr[form], solids.edge_ptr[form + 1], _TIE * reach, True)
                 n = _emit(c, r, w, _PRIME * (k - placed.ptr[r]), numbers, names, n)
-    return numbers[:n], names[:n]
+    return n
 
 
 def mesh_barriers(
@@ -126,8 +125,13 @@ def mesh_barriers(
     """
     placed = placed_parts(solids, poses, chosen)
     meshes = solids.kind == MESH
-    room = candidate_room(int(np.diff(solids.vertex_ptr)[meshes].max(initial=1)))
-    numbers, names = _contacts(solids, placed, len(poses.owner), barriers0, barriers1, margin, room)
+    work = candidate_room(int(np.diff(solids.vertex_ptr)[meshes].max(initial=1)))
+    n, room = 1, 0
+    while n > room:
+        room = n + 64
+        numbers, names = np.empty((room, 8)), np.empty((room, 3), np.int64)
+        n = _contacts(solids, placed, len(poses.owner), barriers0, barriers1, margin, work, numbers, names)
+    numbers, names = numbers[:n], names[:n]
     return (
         names[:, 0].copy(),
         names[:, 1].copy(),

@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from ...world import CAPSULE, CUBOID, CYLINDER, SPHERE
+from .cores import FACES, FACES_END, LOW
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -98,7 +99,7 @@ def _cylinder_feature(r, half, code, x, y, z, n):
 def _on_face(cores, low, face, x, y, z):
     """Squared distance of a point above a face from it, and the feature: (1, face), (2, i, j) edge, (3, i) corner."""
     start, end = cores.loop_ptr[face], cores.loop_ptr[face + 1]
-    nx, ny, nz = cores.face_normal[face, 0], cores.face_normal[face, 1], cores.face_normal[face, 2]
+    nx, ny, nz = cores.face[face, 0], cores.face[face, 1], cores.face[face, 2]
     best, code, bi, bj = np.inf, 1, face, 0
     outside = False
     for m in range(start, end):
@@ -121,7 +122,7 @@ def _on_face(cores, low, face, x, y, z):
         if square < best:
             best, code, bi, bj = square, kind, (j if kind == 3 and t == 1.0 else i), j
     if not outside:
-        height = nx * x + ny * y + nz * z - cores.face_offset[face]
+        height = nx * x + ny * y + nz * z - cores.face[face, 3]
         return height * height, 1, face, 0
     return best, code, bi, bj
 
@@ -137,11 +138,11 @@ def _from_edge(vertex, i, j, x, y, z):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _hull(cores, form, x, y, z):
-    low, f0, f1 = cores.vertex_ptr[form], cores.face_ptr[form], cores.face_ptr[form + 1]
-    normal, offset = cores.face_normal, cores.face_offset
+    low, f0, f1 = int(cores.shape[form, LOW]), int(cores.shape[form, FACES]), int(cores.shape[form, FACES_END])
+    plane = cores.face
     top, face = -np.inf, f0
     for j in range(f0, f1):
-        height = normal[j, 0] * x + normal[j, 1] * y + normal[j, 2] * z - offset[j]
+        height = plane[j, 0] * x + plane[j, 1] * y + plane[j, 2] * z - plane[j, 3]
         if height > top:
             top, face = height, j
     square, code, i, j = top * top, 1, face, 0
@@ -149,14 +150,14 @@ def _hull(cores, form, x, y, z):
         square, code, i, j = _on_face(cores, low, face, x, y, z)
         if code != 1:  # beside the highest face: the nearest of all faces that the point is above
             for m in range(f0, f1):
-                height = normal[m, 0] * x + normal[m, 1] * y + normal[m, 2] * z - offset[m]
+                height = plane[m, 0] * x + plane[m, 1] * y + plane[m, 2] * z - plane[m, 3]
                 if m != face and height > 0.0 and height * height < square:
                     found, kind, p, q = _on_face(cores, low, m, x, y, z)
                     if found < square:
                         square, code, i, j = found, kind, p, q
-    fx, fy, fz = normal[face, 0], normal[face, 1], normal[face, 2]
+    fx, fy, fz = plane[face, 0], plane[face, 1], plane[face, 2]
     if code == 1:
-        return (top if top <= 0.0 else np.sqrt(square)), (normal[i, 0], normal[i, 1], normal[i, 2]), code, i, j
+        return (top if top <= 0.0 else np.sqrt(square)), (plane[i, 0], plane[i, 1], plane[i, 2]), code, i, j
     if code == 2:
         px, py, pz = _from_edge(cores.vertex, i, j, x, y, z)
     else:
@@ -167,8 +168,7 @@ def _hull(cores, form, x, y, z):
 @njit(cache=True, nogil=True, error_model="numpy")
 def _hull_feature(cores, code, i, j, x, y, z, n):
     if code == 1:
-        normal = cores.face_normal
-        return normal[i, 0] * x + normal[i, 1] * y + normal[i, 2] * z - cores.face_offset[i]
+        return cores.face[i, 0] * x + cores.face[i, 1] * y + cores.face[i, 2] * z - cores.face[i, 3]
     if code == 2:
         px, py, pz = _from_edge(cores.vertex, i, j, x, y, z)
         return _point(px, py, pz, n)
@@ -181,7 +181,8 @@ def nearest(cores, form, x, y, z):
 
     The feature is three numbers that `feature_distance` understands. A sphere's or capsule's radius is not taken off.
     """
-    kind, a, b, c = cores.kind[form], cores.size[form, 0], cores.size[form, 1], cores.size[form, 2]
+    shape = cores.shape
+    kind, a, b, c = shape[form, 0], shape[form, 1], shape[form, 2], shape[form, 3]
     if kind == SPHERE:
         n = _unit(x, y, z, 0.0, 0.0, 1.0)
         return np.sqrt(x * x + y * y + z * z), n, 0, 0, 0
@@ -197,7 +198,8 @@ def nearest(cores, form, x, y, z):
 @njit(cache=True, nogil=True, error_model="numpy")
 def feature_distance(cores, form, code, i, j, x, y, z, n):
     """Signed distance of a point from a feature that `nearest` named, where the gradient was n."""
-    kind, a, b, c = cores.kind[form], cores.size[form, 0], cores.size[form, 1], cores.size[form, 2]
+    shape = cores.shape
+    kind, a, b, c = shape[form, 0], shape[form, 1], shape[form, 2], shape[form, 3]
     if kind == SPHERE:
         return _point(x, y, z, n)
     if kind == CUBOID:

@@ -46,7 +46,7 @@ def solid_pairs(first, second, solids, poses, margin):
     work = new_work(most // 4)
     found = room(4 * len(first) + most)
     end = np.empty(len(first), np.int64)  # of the contacts of each pair
-    n = 0
+    n, after = 0, len(placed.part)
     for k in range(len(first)):
         a, b = first[k], second[k]
         end[k] = n
@@ -68,11 +68,10 @@ def solid_pairs(first, second, solids, poses, margin):
                 found = roomier(found, n, most)
                 base = (ka - placed.ptr[a]) * 4099 + kb - placed.ptr[b]
                 if kind_a == SPHERE or kind_b == SPHERE:
-                    n = sphere_form(cores, fa, fb, placed.pose0, placed.pose1, ka, kb, margin, base, found, n)
+                    n = sphere_form(cores, fa, fb, placed.pose, after, ka, kb, margin, base, found, n)
                 else:
-                    pair = (a, b, ka, kb)
                     n = convex_pair(
-                        solids, poses, placed, cores, pair, (fa, fb), move, inner, margin, base, work, found, n
+                        cores, fa, fb, placed.pose, after, placed.pose1, ka, kb, move, inner, margin, base, work, found, n
                     )
         end[k] = n
     pair_of = np.empty(n, np.int64)

@@ -1,7 +1,7 @@
 """Where solids are in a step, as tables that the kernels of the narrow phase read.
 
-A pose is a row of 12 numbers, the place of a frame's origin and its rotation matrix row by row; a motion is a row of
-15 numbers (p, D, q) that carries x to q + D (x - p). One array instead of many keeps the calls of kernels cheap.
+A pose is a row of 12 numbers, the place of a frame's origin and its rotation matrix row by row. One array of poses
+instead of many keeps the calls of kernels cheap: Numba counts references for every array that it hands on.
 """
 
 from __future__ import annotations
@@ -25,39 +25,28 @@ class Poses(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """Parts of all rows of `Poses` in the world. Rows that no pair needs are left empty.
+    """Parts of all rows of `Poses` in the world. Rows that no pair needs have none.
 
-    The last two rows of `pose0`, and the last four of `motion`, are free for a moment between 0 and 1: see `midway`.
+    All poses are in one array: rows 0 to k - 1 at the start of the step, k to 2 k - 1 after free flight, and two more
+    for a moment between them, see `midway`.
     """
 
     ptr: Ints  # (rows + 1,) row r owns parts ptr[r]:ptr[r+1]
     part: Ints  # (k,) index into the parts of Solids
-    pose0: Floats  # (k + 2, 12) at the start of the step
-    pose1: Floats  # (k, 12) after free flight
-    motion: Floats  # (rows + 4, 15) from the start to the end of the step
+    pose: Floats  # (2 k + 2, 12)
+    pose0: Floats  # (k, 12) the first rows of `pose`
+    pose1: Floats  # (k, 12) and the next
     chord: Floats  # (rows,) 2 sin(angle / 2) of its turn in the step: farthest move of a point at distance 1
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _put_pose(position, turn, place, part_turn, out):
+def put_pose(position, turn, place, part_turn, out):
     """Pose of a part in the world, from that of the body."""
     for i in range(3):
         out[i] = position[i] + (turn[i, 0] * place[0] + turn[i, 1] * place[1] + turn[i, 2] * place[2])
         for j in range(3):
             out[3 + 3 * i + j] = (
                 turn[i, 0] * part_turn[0, j] + turn[i, 1] * part_turn[1, j] + turn[i, 2] * part_turn[2, j]
-            )
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _put_motion(p, turn_from, q, turn_to, out):
-    """The motion from one pose of a body to another: D = turn_to turn_from^T."""
-    for i in range(3):
-        out[i] = p[i]
-        out[12 + i] = q[i]
-        for j in range(3):
-            out[3 + 3 * i + j] = (
-                turn_to[i, 0] * turn_from[j, 0] + turn_to[i, 1] * turn_from[j, 1] + turn_to[i, 2] * turn_from[j, 2]
             )
 
 
@@ -70,20 +59,13 @@ def placed_parts(solids, poses, needed):
         body = poses.owner[r]
         ptr[r + 1] = ptr[r] + (solids.part_ptr[body + 1] - solids.part_ptr[body] if needed[r] else 0)
     total = ptr[rows]
-    placed = Placed(
-        ptr,
-        np.empty(total, np.int64),
-        np.empty((total + 2, 12)),
-        np.empty((total, 12)),
-        np.empty((rows + 4, 15)),
-        np.zeros(rows),
-    )
+    pose = np.empty((2 * total + 2, 12))
+    placed = Placed(ptr, np.empty(total, np.int64), pose, pose[:total], pose[total : 2 * total], np.zeros(rows))
     for r in range(rows):
         if not needed[r]:
             continue
         body = poses.owner[r]
         p0, t0, p1, t1 = poses.position0[r], poses.turn0[r], poses.position1[r], poses.turn1[r]
-        _put_motion(p0, t0, p1, t1, placed.motion[r])
         square = 0.0
         for i in range(3):
             for j in range(3):
@@ -92,8 +74,8 @@ def placed_parts(solids, poses, needed):
         for k in range(ptr[r], ptr[r + 1]):
             part = solids.part_ptr[body] + k - ptr[r]
             placed.part[k] = part
-            _put_pose(p0, t0, solids.place[part], solids.turn[part], placed.pose0[k])
-            _put_pose(p1, t1, solids.place[part], solids.turn[part], placed.pose1[k])
+            put_pose(p0, t0, solids.place[part], solids.turn[part], placed.pose0[k])
+            put_pose(p1, t1, solids.place[part], solids.turn[part], placed.pose1[k])
     return placed
 
 
@@ -108,62 +90,24 @@ def needed_rows(rows, first, second):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _between(turn0, turn1, time, out):
-    """A rotation between two: the mean of the matrices with its columns made orthonormal."""
-    for i in range(3):
-        for j in range(3):
-            out[i, j] = (1.0 - time) * turn0[i, j] + time * turn1[i, j]
-    for j in range(2):
-        if j == 1:
-            along = out[0, 0] * out[0, 1] + out[1, 0] * out[1, 1] + out[2, 0] * out[2, 1]
-            for i in range(3):
-                out[i, 1] -= along * out[i, 0]
-        length = np.sqrt(out[0, j] ** 2 + out[1, j] ** 2 + out[2, j] ** 2)
-        for i in range(3):
-            out[i, j] /= length
-    for i in range(3):
-        m, n = (i + 1) % 3, (i + 2) % 3
-        out[i, 2] = out[m, 0] * out[n, 1] - out[n, 0] * out[m, 1]
+def midway(pose, before, after, time, out):
+    """Writes row `out` of `pose`: where a part is at a time (0 to 1) between rows `before` and `after`.
 
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def midway(solids, poses, placed, row, k, side, time):
-    """Puts part k of `row` where it is at `time` (0 to 1) of the step into the spare rows of side 0 or 1.
-
-    Returns the rows: of the pose, of the motion to the end of the step, of the motion back to its start.
+    Its place moves straight, its frame is the mean of both with columns made orthonormal.
     """
-    rows = len(poses.owner)
-    turn, position = np.empty((3, 3)), np.empty(3)
-    _between(poses.turn0[row], poses.turn1[row], time, turn)
-    for i in range(3):
-        position[i] = poses.position0[row, i] + time * (poses.position1[row, i] - poses.position0[row, i])
-    pose, on, back = len(placed.part) + side, rows + side, rows + 2 + side
-    part = placed.part[k]
-    _put_pose(position, turn, solids.place[part], solids.turn[part], placed.pose0[pose])
-    _put_motion(position, turn, poses.position1[row], poses.turn1[row], placed.motion[on])
-    _put_motion(position, turn, poses.position0[row], poses.turn0[row], placed.motion[back])
-    return pose, on, back
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def moved(motion, row, x, y, z):
-    """A point carried by a motion."""
-    x, y, z = x - motion[row, 0], y - motion[row, 1], z - motion[row, 2]
-    return (
-        motion[row, 12] + (motion[row, 3] * x + motion[row, 4] * y + motion[row, 5] * z),
-        motion[row, 13] + (motion[row, 6] * x + motion[row, 7] * y + motion[row, 8] * z),
-        motion[row, 14] + (motion[row, 9] * x + motion[row, 10] * y + motion[row, 11] * z),
-    )
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def swung(motion, row, x, y, z):
-    """A direction carried by a motion."""
-    return (
-        motion[row, 3] * x + motion[row, 4] * y + motion[row, 5] * z,
-        motion[row, 6] * x + motion[row, 7] * y + motion[row, 8] * z,
-        motion[row, 9] * x + motion[row, 10] * y + motion[row, 11] * z,
-    )
+    for i in range(12):
+        pose[out, i] = (1.0 - time) * pose[before, i] + time * pose[after, i]
+    ax, ay, az = pose[out, 3], pose[out, 6], pose[out, 9]
+    scale = 1.0 / np.sqrt(ax * ax + ay * ay + az * az)
+    ax, ay, az = scale * ax, scale * ay, scale * az
+    bx, by, bz = pose[out, 4], pose[out, 7], pose[out, 10]
+    along = ax * bx + ay * by + az * bz
+    bx, by, bz = bx - along * ax, by - along * ay, bz - along * az
+    scale = 1.0 / np.sqrt(bx * bx + by * by + bz * bz)
+    bx, by, bz = scale * bx, scale * by, scale * bz
+    pose[out, 3], pose[out, 4], pose[out, 5] = ax, bx, ay * bz - az * by
+    pose[out, 6], pose[out, 7], pose[out, 8] = ay, by, az * bx - ax * bz
+    pose[out, 9], pose[out, 10], pose[out, 11] = az, bz, ax * by - ay * bx
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -197,3 +141,17 @@ def point_world(pose, k, x, y, z):
     """A point of the frame of pose k in the world."""
     x, y, z = to_world(pose, k, x, y, z)
     return pose[k, 0] + x, pose[k, 1] + y, pose[k, 2] + z
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def moved(pose, k, m, x, y, z):
+    """A point of the world that moves with a part, from pose k to pose m."""
+    x, y, z = point_local(pose, k, x, y, z)
+    return point_world(pose, m, x, y, z)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def swung(pose, k, m, x, y, z):
+    """A direction that turns with a part, from pose k to pose m."""
+    x, y, z = to_local(pose, k, x, y, z)
+    return to_world(pose, m, x, y, z)

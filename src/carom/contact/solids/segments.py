@@ -24,17 +24,17 @@ def _nearest(ha, hb, c, p, q):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def segments(size, fa, fb, pose, ka, kb):
+def segments(cores, fa, fb, pose, ka, kb):
     """Distance of the segments, and the unit vector from the first to the second."""
     ux, uy, uz = pose[ka, 5], pose[ka, 8], pose[ka, 11]
     vx, vy, vz = pose[kb, 5], pose[kb, 8], pose[kb, 11]
     dx, dy, dz = pose[kb, 0] - pose[ka, 0], pose[kb, 1] - pose[ka, 1], pose[kb, 2] - pose[ka, 2]
     c = ux * vx + uy * vy + uz * vz
     p, q = ux * dx + uy * dy + uz * dz, -(vx * dx + vy * dy + vz * dz)
-    s, t = _nearest(size[fa, 1], size[fb, 1], c, p, q)
+    s, t = _nearest(cores.shape[fa, 2], cores.shape[fb, 2], c, p, q)
     x, y, z = dx + t * vx - s * ux, dy + t * vy - s * uy, dz + t * vz - s * uz
     distance = np.sqrt(x * x + y * y + z * z)
-    if distance > 1e-12 * (size[fa, 0] + size[fb, 0]):
+    if distance > 1e-12 * (cores.shape[fa, 1] + cores.shape[fb, 1]):
         return distance, x / distance, y / distance, z / distance
     # The segments cross: across both, on the side of the centres.
     x, y, z = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx

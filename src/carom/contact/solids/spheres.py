@@ -17,19 +17,19 @@ ROUNDS = 32
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def sphere_form(cores, fa, fb, pose0, pose1, ka, kb, margin, base, found, n):
+def sphere_form(cores, fa, fb, pose, after, ka, kb, margin, base, found, n):
     """Contact of two parts of which one is a sphere, if predicted; returns the next free row.
 
-    The sphere's centre is followed in the frame of the other form, so neither its own turning nor a common motion of
-    both counts.
+    Rows of `pose` after the step are `after` farther down. The sphere's centre is followed in the frame of the other
+    form, so neither its own turning nor a common motion of both counts.
     """
-    second = cores.kind[fb] == SPHERE
+    second = cores.shape[fb, 0] == SPHERE
     form, ball = (fa, fb) if second else (fb, fa)
     kf, kb = (ka, kb) if second else (kb, ka)
-    r = cores.size[ball, 0]
+    r = cores.shape[ball, 1]
     reach = r + roundness(cores, form)
-    p = point_local(pose0, kf, pose0[kb, 0], pose0[kb, 1], pose0[kb, 2])
-    q = point_local(pose1, kf, pose1[kb, 0], pose1[kb, 1], pose1[kb, 2])
+    p = point_local(pose, kf, pose[kb, 0], pose[kb, 1], pose[kb, 2])
+    q = point_local(pose, kf + after, pose[kb + after, 0], pose[kb + after, 1], pose[kb + after, 2])
     dx, dy, dz = q[0] - p[0], q[1] - p[1], q[2] - p[2]
     length = np.sqrt(dx * dx + dy * dy + dz * dz)
     # The end of the step first, which says whether there is a contact; then its start; then, if the sphere is fast,
@@ -50,9 +50,9 @@ def sphere_form(cores, fa, fb, pose0, pose1, ka, kb, margin, base, found, n):
         x, y, z = p[0] + time * dx, p[1] + time * dy, p[2] + time * dz
     gap = feature_distance(cores, form, code, i, j, p[0], p[1], p[2], normal) - reach
     predicted = feature_distance(cores, form, code, i, j, q[0], q[1], q[2], normal) - reach
-    nx, ny, nz = to_world(pose0, kf, normal[0], normal[1], normal[2])
+    nx, ny, nz = to_world(pose, kf, normal[0], normal[1], normal[2])
     h = r + 0.5 * gap
-    x, y, z = pose0[kb, 0] - h * nx, pose0[kb, 1] - h * ny, pose0[kb, 2] - h * nz
+    x, y, z = pose[kb, 0] - h * nx, pose[kb, 1] - h * ny, pose[kb, 2] - h * nz
     side = 1.0 if second else -1.0
     put(found, n, name(base, 0, 0, 0), side * nx, side * ny, side * nz, x, y, z, gap, predicted)
     return n + 1

@@ -16,6 +16,8 @@ from .wall_gaps import LEVEL, point_gap, rim_wave, summit, summits
 
 LYING = 0.1  # a rim whose gap varies by more (relative to its radius) touches at its foremost point alone
 
+ONE = 1.0 - 1e-12  # cosine above which a fixed point is the foremost one
+
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _round_contact(barriers0, barriers1, w, p, q, radius, margin, label, found, n):
@@ -55,6 +57,8 @@ def _cylinder(radius, half, pose0, pose1, k, barriers0, barriers1, w, margin, la
         moving = summits(wave0, angles) if swing > LEVEL else 0
         for i in range(fixed + moving):
             t = 2.0 * np.pi * i / RIM if i < fixed else angles[i - fixed]
+            if i < fixed and moving > 0 and np.cos(t - angles[0]) > ONE:
+                continue
             t_after = t
             if i >= fixed:
                 ex, ey, ez = to_world(pose0, k, np.cos(t), np.sin(t), 0.0)

@@ -97,20 +97,6 @@ def _room_corners(barriers: Barriers, low: Floats, high: Floats, up: Floats, top
     return points[np.linalg.norm(points - middle, axis=1) <= NEAR * size]
 
 
-def automatic_camera(
-    world: World,
-    state: State,
-    barriers: Barriers | None = None,
-    azimuth: float | None = None,
-    elevation: float | None = None,
-    aspect: float | None = None,
-) -> Camera:
-    """A camera that sees the whole scene."""
-    walls = barriers_at(world, state.time, 1e-6)[0] if barriers is None else barriers
-    centres, radius = extent(world, state, walls)
-    return looking_at(centres, radius, upward(world.gravity), azimuth, elevation, aspect)
-
-
 def render(
     world: World,
     state: State,
@@ -122,20 +108,21 @@ def render(
 ) -> Picture:
     """Draws a state of a world of space. `colours` (n, 3): sRGB from 0 to 1, one for each body.
 
-    `barriers` None means where the boundaries are at the time of the state. `tops` (k, 3) are points up to which walls
-    without end are drawn.
+    `barriers` None means where the boundaries are at the time of the state. Without a camera all is seen, `tops`
+    (k, 3) included: points up to which walls without end are drawn.
     """
     look = Look() if look is None else look
     walls = barriers_at(world, state.time, 1e-6)[0] if barriers is None else barriers
-    camera = automatic_camera(world, state, walls) if camera is None else camera
+    if camera is None:
+        camera = looking_at(*extent(world, state, walls, tops), upward(world.gravity))
     rays = camera.rays(look.rows * look.smooth, round(look.rows * camera.aspect) * look.smooth)
     solids, up, rgb = world.solids, upward(world.gravity), linear(colours)
     everything = placed_parts(solids, state)
     hollow = enclosing(solids, state, everything)
     parts = chosen_parts(everything, ~np.isin(np.arange(world.count), hollow))
     buffers, back = seen(rays, parts, solids), room.backdrop(rays, walls)
-    lamps = lights(parts, solids, camera.right, camera.forward, up, look.rows)
-    ground, low, high = _ground(world, state, walls, up, tops)
+    lamps = lights(parts, solids, camera, up, look.rows)
+    ground = _ground(world, camera, up)
     image = np.ones((rays.rows, rays.columns, 3), np.float32)
     weight = shade.weights(solids.radius, rays, state.position)
     shade.bodies(rays, look.smooth, buffers, parts.body, rgb, lamps, image)
@@ -149,7 +136,7 @@ def render(
         shade.outlines(before, shell.body, solids.radius, weight, layer)
         shade.glass(before, buffers, layer, image)
     if look.lines:
-        for points in _lines(walls, camera.eye, low, high, up):
+        for points in _lines(walls, camera, up):
             shade.line(image, buffers.depth, rays, points, 0.28, look.smooth)
     floor = bool(((walls.kind == FLAT) & (walls.axis @ up > 0.5)).any())
     spacing = ground.spacing if floor else None
@@ -162,29 +149,22 @@ def linear(colour: Floats) -> Floats:
     return np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
 
 
-def _lines(walls: Barriers, eye: Floats, low: Floats, high: Floats, up: Floats) -> list[Floats]:
+def _lines(walls: Barriers, camera: Camera, up: Floats) -> list[Floats]:
     return [
-        *room.edges(walls, low, high, up),
-        *room.tube_outlines(walls, eye, low, high),
-        *room.shell_outlines(walls, eye),
+        *room.edges(walls, camera.low, camera.high, up),
+        *room.tube_outlines(walls, camera.eye, camera.low, camera.high),
+        *room.shell_outlines(walls, camera.eye),
     ]
 
 
-def _ground(
-    world: World, state: State, walls: Barriers, up: Floats, tops: Floats | None
-) -> tuple[shade.Ground, Floats, Floats]:
-    """The look of floors, and the box that the lines of the room are drawn in."""
-    centres, radius = extent(world, state, walls, tops)
-    low, high = (centres - radius[:, None]).min(axis=0), (centres + radius[:, None]).max(axis=0)
-    middle, size = 0.5 * (low + high), 0.5 * float(np.linalg.norm(high - low))
+def _ground(world: World, camera: Camera, up: Floats) -> shade.Ground:
+    """The look of floors."""
+    middle, size = 0.5 * (camera.low + camera.high), 0.5 * float(np.linalg.norm(camera.high - camera.low))
     across, ahead, _ = level_axes(up)
     free = world.free if world.free.any() else np.ones(world.count, bool)
     spacing = _round_number(max(float(np.median(world.solids.radius[free])), size / 12.0))
-    return (
-        shade.Ground(up, across, ahead, spacing, middle, 2.2 * size, 0.5 * float(np.abs(up) @ (high - low)) * 1.001),
-        low,
-        high,
-    )
+    height = 0.5005 * float(np.abs(up) @ (camera.high - camera.low))
+    return shade.Ground(up, across, ahead, spacing, middle, 2.2 * size, height)
 
 
 def _round_number(value: float) -> float:

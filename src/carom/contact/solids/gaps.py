@@ -1,0 +1,80 @@
+"""Signed distances of single bodies, for stepping to the time of impact."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from ...world import CAPSULE, CYLINDER, MESH, SPHERE
+from .convex import core_separation
+from .cores import cores_of, roundness
+from .epa import polytope
+from .nearest import nearest
+from .poses import point_local, point_world, put_pose
+from .wall_gaps import point_gap, rim_wave, summits
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _parts_gap(cores, fa, fb, pose, scale, simplex, hull):
+    """Signed distance of two convex forms in the poses of rows 0 and 1."""
+    radii = roundness(cores, fa) + roundness(cores, fb)
+    ball = cores.shape[fb, 0] == SPHERE
+    if ball or cores.shape[fa, 0] == SPHERE:
+        form, k, c = (fa, 0, 1) if ball else (fb, 1, 0)
+        x, y, z = point_local(pose, k, pose[c, 0], pose[c, 1], pose[c, 2])
+        return nearest(cores, form, x, y, z)[0] - radii
+    return core_separation(cores, fa, fb, pose, 0, 1, np.inf, pose, False, 0.0, scale, simplex, hull)[0] - radii
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def solid_gap(solids, a, position_a, turn_a, b, position_b, turn_b):
+    """Signed distance of two bodies in given places: the least over pairs of convex parts, negative for the depth.
+
+    Meshes are passed over; without any other pair of parts it is infinite.
+    """
+    cores, simplex, hull, pose = cores_of(solids), np.empty((8, 3)), polytope(), np.empty((2, 12))
+    gap = np.inf
+    for i in range(solids.part_ptr[a], solids.part_ptr[a + 1]):
+        fa = solids.form[i]
+        for j in range(solids.part_ptr[b], solids.part_ptr[b + 1]):
+            fb = solids.form[j]
+            if solids.kind[fa] != MESH and solids.kind[fb] != MESH:
+                put_pose(position_a, turn_a, solids.place[i], solids.turn[i], pose[0])
+                put_pose(position_b, turn_b, solids.place[j], solids.turn[j], pose[1])
+                scale = solids.reach[fa] + solids.reach[fb]
+                gap = min(gap, _parts_gap(cores, fa, fb, pose, scale, simplex, hull))
+    return gap
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def barrier_gap(solids, a, position, turn, barriers, w):
+    """Signed distance of a body in a given place from boundary w; meshes are passed over."""
+    pose, angles, gap = np.empty((1, 12)), np.empty(2), np.inf
+    for part in range(solids.part_ptr[a], solids.part_ptr[a + 1]):
+        form = solids.form[part]
+        kind, low = solids.kind[form], solids.vertex_ptr[form]
+        if kind == MESH:
+            continue
+        put_pose(position, turn, solids.place[part], solids.turn[part], pose[0])
+        radius, half = solids.size[form, 0], solids.size[form, 1]
+        if kind == CYLINDER:
+            for cap in range(2):
+                height = half if cap == 0 else -half
+                wave = rim_wave(barriers, w, pose, 0, radius, height)
+                level = wave[0] == 0.0 and wave[1] == 0.0 and wave[2] == 0.0 and wave[3] == 0.0
+                angles[0] = 0.0
+                for i in range(1 if level else summits(wave, angles)):
+                    x, y, z = point_world(pose, 0, radius * np.cos(angles[i]), radius * np.sin(angles[i]), height)
+                    gap = min(gap, point_gap(barriers, w, x, y, z)[0])
+            continue
+        round_one = kind == SPHERE or kind == CAPSULE
+        count = (1 if kind == SPHERE else 2) if round_one else solids.vertex_ptr[form + 1] - low
+        x = y = z = 0.0
+        for i in range(count):
+            if kind == CAPSULE:
+                z = half if i == 0 else -half
+            elif not round_one:
+                x, y, z = solids.vertex[low + i, 0], solids.vertex[low + i, 1], solids.vertex[low + i, 2]
+            px, py, pz = point_world(pose, 0, x, y, z)
+            gap = min(gap, point_gap(barriers, w, px, py, pz)[0] - (radius if round_one else 0.0))
+    return gap

@@ -1,0 +1,96 @@
+"""Points that stand for a solid against a mesh, and the maps between the frames of two solids."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from ...solvers.rows import Floats, Ints
+from ...world import CAPSULE, CUBOID, CYLINDER, MESH, SPHERE
+
+SPOTS = 65  # most points of a capsule's core
+RIM = 16  # points on each rim of a cylinder
+
+
+class Spots(NamedTuple):
+    """Points of a form that has no table of them: core of a capsule or sphere, rims of a cylinder."""
+
+    place: Floats  # (k, 3)
+    normal: Floats  # (k, 3) zero
+    link: Ints  # (k, 2) neighbours
+
+
+@njit(cache=True, nogil=True)
+def put_spots(solids, form, spacing, spots):
+    """Fills the points and neighbours of a round form. Returns (points, links, radius)."""
+    kind = solids.kind[form]
+    if kind == SPHERE:
+        spots.place[0] = 0.0
+        return 1, 0, solids.size[form, 0]
+    if kind == CAPSULE:
+        half = solids.size[form, 1]
+        count = min(int(np.ceil(2.0 * half / spacing)) + 1, SPOTS)
+        for k in range(count):
+            spots.place[k, 0], spots.place[k, 1] = 0.0, 0.0
+            spots.place[k, 2] = half * ((2 * k - (count - 1)) / (count - 1))
+            if k:
+                spots.link[k - 1, 0], spots.link[k - 1, 1] = k - 1, k
+        return count, count - 1, solids.size[form, 0]
+    for k in range(2 * RIM):
+        angle = 2.0 * np.pi * (k % RIM) / RIM
+        spots.place[k, 0] = solids.size[form, 0] * np.cos(angle)
+        spots.place[k, 1] = solids.size[form, 0] * np.sin(angle)
+        spots.place[k, 2] = solids.size[form, 1] if k < RIM else -solids.size[form, 1]
+        spots.link[k, 0], spots.link[k, 1] = k, k + 1 if (k + 1) % RIM else k + 1 - RIM
+    return 2 * RIM, 2 * RIM, 0.0
+
+
+@njit(cache=True, nogil=True)
+def relative(pose, k, other, out):
+    """The map from the frame of pose k to that of pose `other`: out[:9] a matrix, out[9:] a shift."""
+    p, q = pose[k], pose[other]
+    dx, dy, dz = p[0] - q[0], p[1] - q[1], p[2] - q[2]
+    for i in range(3):
+        for j in range(3):
+            out[3 * i + j] = q[3 + i] * p[3 + j] + q[6 + i] * p[6 + j] + q[9 + i] * p[9 + j]
+        out[9 + i] = q[3 + i] * dx + q[6 + i] * dy + q[9 + i] * dz
+
+
+@njit(cache=True, nogil=True)
+def mapped(m, x, y, z):
+    return (
+        m[0] * x + m[1] * y + m[2] * z + m[9],
+        m[3] * x + m[4] * y + m[5] * z + m[10],
+        m[6] * x + m[7] * y + m[8] * z + m[11],
+    )
+
+
+@njit(cache=True, nogil=True)
+def outward_of(point, outward, s, m):
+    """A point's own outward direction in the frame that m leads to: away from the middle, for corners."""
+    x, y, z = outward[s, 0], outward[s, 1], outward[s, 2]
+    if x == 0.0 and y == 0.0 and z == 0.0:
+        x, y, z = point[s, 0], point[s, 1], point[s, 2]
+        length = np.sqrt(x * x + y * y + z * z)
+        x, y, z = x / length, y / length, z / length
+    x, y, z = mapped(m, x, y, z)
+    return x - m[9], y - m[10], z - m[11]
+
+
+@njit(cache=True, nogil=True)
+def put_box(solids, form, more, out):
+    """The box round a form in its own frame, and `more` on all sides: low corner, high corner."""
+    kind, g = solids.kind[form], solids.grid[form]
+    for axis in range(3):
+        low, high = -solids.reach[form], solids.reach[form]
+        if kind == CUBOID:
+            low, high = -solids.size[form, axis], solids.size[form, axis]
+        elif kind == CYLINDER:
+            high = solids.size[form, 1 if axis == 2 else 0]
+            low = -high
+        elif kind == MESH:
+            low = solids.grid_low[g, axis]
+            high = low + solids.grid_spacing[g] * (solids.grid_count[g, axis] - 1)
+        out[axis], out[3 + axis] = low - more, high + more
