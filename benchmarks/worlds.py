@@ -29,11 +29,11 @@ class WithPiqp(Collision):
 
     seconds: tuple[list[float], list[float]] = ((), ())  # type: ignore[assignment]
 
-    def resolve(self, contacts: Contacts) -> Impulses:
+    def resolve(self, contacts: Contacts, slow: float = 0.0) -> Impulses:
         other = reflect_with_piqp(contacts, TOLERANCE)
         self.seconds[0].append(other.total)
         self.seconds[1].append(other.inside)
-        return super().resolve(contacts)
+        return super().resolve(contacts, slow)
 
 
 def march(scene: Scene, steps: int, collision: Collision) -> Iterator[tuple]:

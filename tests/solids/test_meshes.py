@@ -11,7 +11,7 @@ from carom.solids import make_solids
 from carom.solids.hulls import cuboid
 from carom.solids.knots import trefoil
 from carom.solids.polyhedra import mass_properties, signed_volume
-from carom.solids.sample_points import sample_points
+from carom.solids.sample_points import RUN, sample_points
 from carom.solids.surfaces import icosphere, torus
 
 BOX = cuboid(np.array([1.0, 1.0, 1.0]))
@@ -176,11 +176,14 @@ def test_a_knot_that_runs_through_itself_is_refused():
 
 def test_sample_points_are_dense_even_and_outward():
     spacing = 0.1
-    points, normals, neighbours = sample_points(VERTICES, FACES, spacing)
+    points, normals, neighbours, reach = sample_points(VERTICES, FACES, spacing)
     assert len(np.unique(points.round(12), axis=0)) == len(points)
     assert np.linalg.norm(normals, axis=1) == pytest.approx(np.ones(len(points)))
     assert (np.einsum("ij,ij->i", points, normals) > 0.0).all()
-    assert (points[:8] == VERTICES).all()
+    assert {tuple(p) for p in VERTICES} <= {tuple(p) for p in points}
+    for begin in range(0, len(points), RUN):
+        assert np.linalg.norm(points[begin : begin + RUN] - points[begin], axis=1).max() <= reach
+    assert reach < 5.0 * spacing
     # Every place of the surface has a point nearby, and the points are connected.
     random = np.random.default_rng(0)
     weights = random.dirichlet(np.ones(3), size=(12, 50))
@@ -197,9 +200,9 @@ def test_sample_points_are_dense_even_and_outward():
 
 def test_fine_meshes_get_no_more_points():
     vertices, faces = icosphere(1.0, 3)
-    points, normals, _ = sample_points(vertices, faces, 0.5)
+    points, normals, *_ = sample_points(vertices, faces, 0.5)
     assert len(points) == len(vertices)
-    assert np.abs(normals - vertices).max() < 0.01
+    assert np.abs(normals - points).max() < 0.01
 
 
 def test_trefoil_is_closed_and_three_fold_symmetric():

@@ -103,7 +103,7 @@ def test_second_time_costs_nothing(mu):
 def test_names_differ_for_all_contacts():
     """Walls, bodies and the two contacts of a face: no two share a name."""
     world, found, _ = prepared(pile(0.5, columns=6, rows=6))
-    names = Resting(world)._names(found)
+    names = Resting(world).names(found)
     assert len(np.unique(names)) == found.count == 72
 
 

@@ -11,13 +11,18 @@ from scipy.spatial import cKDTree
 
 from ..solvers.rows import Floats, Ints
 
+RUN = 16  # points that are looked at together
 _NEAR = 1.6  # spacings within which two points of a face are neighbours: rows and columns differ by at most 1.12
-_SHARP = 2.0 * np.cos(np.pi / 12.0)  # length of the sum of two unit normals at 30 degrees
+_SHARP = 2.0 * np.cos(np.pi / 8.0)  # length of the sum of two unit normals at 45 degrees
 _LEAST = 1e-9  # an edge longer than a whole number of spacings by rounding alone is not cut once more
 
 
-def sample_points(vertices: Floats, faces: Ints, spacing: float) -> tuple[Floats, Floats, Ints]:
-    """Points (s, 3), outward unit normals (s, 3), neighbours (e, 2). The first points are the vertices."""
+def sample_points(vertices: Floats, faces: Ints, spacing: float) -> tuple[Floats, Floats, Ints, float]:
+    """Points (s, 3), outward unit normals (s, 3), neighbours (e, 2), and the reach of a run.
+
+    Points come in runs of RUN that lie together: none is farther from the first of its run than the reach. Where the
+    first point of a run is far from something, all others are.
+    """
     normals, corner_normals = face_and_vertex_normals(vertices, faces)
     pairs = np.sort(faces[:, [[0, 1], [1, 2], [2, 0]]], axis=2).reshape(-1, 2)
     edges, which = np.unique(pairs, axis=0, return_inverse=True)
@@ -43,10 +48,34 @@ def sample_points(vertices: Floats, faces: Ints, spacing: float) -> tuple[Floats
         points.append(inside)
         out.append(np.tile(normals[f], (len(inside), 1)))
         count += len(inside)
-    joined = np.unique(np.sort(np.concatenate(links), axis=1), axis=0).astype(np.int64)
-    outward = np.concatenate(out)
+    place, outward, neighbours = np.concatenate(points), np.concatenate(out), np.concatenate(links)
     length = np.linalg.norm(outward, axis=1, keepdims=True)
-    return np.concatenate(points), outward / np.where(length > 0.0, length, 1.0), joined
+    order, reach = in_runs(place)
+    number = np.empty(len(place), dtype=np.int64)
+    number[order] = np.arange(len(place))
+    neighbours = np.unique(np.sort(number[neighbours], axis=1), axis=0).astype(np.int64)
+    return place[order], (outward / np.where(length > 0.0, length, 1.0))[order], neighbours, reach
+
+
+def in_runs(points: Floats) -> tuple[Ints, float]:
+    """An order in which each RUN of points lies together, the most central one first, and how far a run reaches."""
+    order = np.arange(len(points))
+    todo = [(0, len(points))]
+    reach = 0.0
+    while todo:
+        begin, end = todo.pop()
+        piece = order[begin:end]
+        if end - begin > RUN:
+            axis = int(np.argmax(np.ptp(points[piece], axis=0)))
+            order[begin:end] = piece[np.argsort(points[piece, axis], kind="stable")]
+            half = begin + (end - begin + RUN) // (2 * RUN) * RUN  # all runs but the last are full
+            todo += [(begin, half), (half, end)]
+            continue
+        distance = np.linalg.norm(points[piece, None] - points[None, piece], axis=2).max(axis=1)
+        first = int(np.argmin(distance))
+        order[begin], order[begin + first] = piece[first], piece[0]
+        reach = max(reach, float(distance[first]))
+    return order, reach
 
 
 def face_and_vertex_normals(vertices: Floats, faces: Ints) -> tuple[Floats, Floats]:

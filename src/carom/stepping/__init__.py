@@ -17,4 +17,8 @@ def make(name: str, world: World, collision: Collision, step: float) -> Stepper:
     """A stepper from its name."""
     if name not in STEPPERS:
         raise ProblemError.unknown("stepper", name, STEPPERS)
+    if name == TimeOfImpact.name and world.dimension == 3:
+        from .time_of_impact_space import TimeOfImpactSpace
+
+        return TimeOfImpactSpace(world, collision, step)
     return STEPPERS[name](world, collision, step)

@@ -46,19 +46,24 @@ class Collision:
                 "or a law with a value for each contact (etm, lzb with stronge, gauss_seidel, sqm with newton)",
             )
 
-    def resolve(self, contacts: Contacts) -> Impulses:
+    def resolve(self, contacts: Contacts, slow: float = 0.0) -> Impulses:
+        """The law's impulses. In large impacts speeds below `slow` may count as none: the stepper stops such contact."""
         if self.blend and self.needs_one_value and len(contacts.restitution):
             c = contacts.restitution
             if not (c == c[0]).all():
                 contacts = replace(contacts, restitution=blended(contacts))
-        return resolve(contacts, self.law, self.restitution_model, self._friction())
+        return resolve(contacts, self.law, self.restitution_model, self._friction(contacts, slow))
 
-    def _friction(self) -> str | FrictionModel | None:
+    def _friction(self, contacts: Contacts, slow: float) -> str | FrictionModel | None:
         """The friction model with few repeats: what they leave is slow, and the next step sees it."""
         name = self.friction_model
         if name is None and not self.law.own_friction:
             name = DEFAULT_FRICTION
-        return name if name is None or name == frictions.OWN else replace(frictions.make(name), repeats=REPEATS)
+        if name is None or name == frictions.OWN:
+            return name
+        approach = -float(contacts.speeds().min(initial=0.0))
+        coarse = min(slow / approach, 0.9) if approach > 0.0 else 0.0
+        return replace(frictions.make(name), repeats=REPEATS, coarse=coarse)
 
 
 def blended(contacts: Contacts) -> Floats:

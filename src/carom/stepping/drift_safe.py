@@ -37,6 +37,7 @@ Mask = NDArray[np.bool_]
 
 MARGIN = 1e-2  # how near, in parts of the smallest body, contacts are taken into the resting solve
 STEADY = 1e-5  # speeds below this part of the resting speed count as none
+LOOKS = 4  # times that the resting solve takes in contacts which its own answer would close
 ROUNDS = 8  # impacts may lead to more impacts within a step; after so many rounds they wait for the next one
 
 
@@ -97,10 +98,10 @@ class DriftSafe(Stepper):
             closing |= (found.gap <= self.touch) | taken_part
             taken = np.union1d(taken, self.resting_solve.names(found)[closing])
             if closing.all():
-                start = self.collide(start, found, impact)
+                start = self.collide(start, found, impact, float(slow.max()))
             else:
                 chosen = found.take(closing)
-                start = self.collide(start, chosen, self.assemble(start, chosen))
+                start = self.collide(start, chosen, self.assemble(start, chosen), float(slow.max()))
 
     def _near(self, start: State, end: State, travel: Floats, taken: Ints) -> tuple[ContactSet, Mask]:
         """Contacts that close in free flight, or could if impulses turned their bodies round; which of them took part.
@@ -138,16 +139,41 @@ class DriftSafe(Stepper):
         falling = self._falling(start, end)
         mean = impact.contacts.speeds(impact.whitened(0.5 * (start.velocity + falling)))
         slack = np.maximum(found.predicted / self.h - mean, 0.0)
-        impact = impact.moving(falling)
-        impulses = self._timed("rest", self.resting_solve, impact.contacts, found, slack)
-        if impulses is not None:
-            self.resting = found.count
-            self.rest_residual = impulses.certificate
-            self.pushes.append((found, impulses))
-            velocity = pushed(impact, impulses, falling)
-            steady = self._steady(start, velocity, impact, impulses, self._resting_speeds(found, slow))
-            end = self._moved(start, end, velocity, self._held(found, impulses), steady)
+        held = self._hold(start, found, impact, slack, falling)
+        if held is None:
+            return self._timed("rest", push_out, start, end, found, impact)
+        few, part, impulses, velocity = held
+        self.resting = few.count
+        self.rest_residual = impulses.certificate
+        self.pushes.append((few, impulses))
+        steady = self._steady(start, velocity, part, impulses, self._resting_speeds(few, slow))
+        end = self._moved(start, end, velocity, self._held(few, impulses), steady)
         return self._timed("rest", push_out, start, end, found, impact)
+
+    def _hold(
+        self, start: State, found: ContactSet, impact: Assembly, slack: Floats, falling: Floats
+    ) -> tuple[ContactSet, Assembly, Impulses, Floats] | None:
+        """The resting solve on the contacts that the fall would close, and then on those that its answer would."""
+        chosen = found.predicted <= self.margin
+        answer = None
+        for _ in range(LOOKS):
+            if not chosen.any():
+                break
+            few, part, room = found, impact, slack
+            if not chosen.all():
+                few, room = found.take(chosen), slack[chosen]
+                part = self.assemble(start, few)
+            part = part.moving(falling)
+            impulses = self._timed("rest", self.resting_solve, part.contacts, few, room)
+            velocity = falling
+            if impulses is not None:
+                velocity = pushed(part, impulses, falling)
+                answer = (few, part, impulses, velocity)
+            closed = ~chosen & (impact.contacts.speeds(impact.whitened(velocity)) + slack < -self.touch / self.h)
+            if not closed.any():
+                break
+            chosen |= closed
+        return answer
 
     def _moved(self, start: State, end: State, velocity: Floats, held: Mask, steady: Mask) -> State:
         """Held bodies move at their new velocity, or at the mean of old and new; the others fly."""

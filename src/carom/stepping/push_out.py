@@ -13,8 +13,8 @@ import numpy as np
 from ..contact.contact_set import ContactSet
 from ..impact.assemble import Assembly
 from ..solvers.box import solve_cone
-from ..solvers.coulomb import normal_sweeps
 from ..solvers.islands import island_labels
+from ..solvers.relax import relax
 from ..solvers.rows import Floats, Ints, pushed
 from ..world import State, World
 from .flight import turned_by
@@ -22,8 +22,8 @@ from .flight import turned_by
 SLOP = 1e-5  # overlap up to this part of the smallest body is left alone
 RATE = 0.8  # part of an overlap that is moved out in a step
 SHARE = 0.5  # part of an island's kinetic energy that a step may spend on lifting
-FEW = 200  # contacts up to which the exact solve is used; beyond, some sweeps do, since the next step goes on
-SWEEPS = 30
+FEW = 200  # contacts up to which the exact solve is used; beyond, a coarse one does, since the next step goes on
+VISITS = 30  # of each contact, on average, in the coarse one
 
 
 def push_out(before: State, end: State, found: ContactSet, impact: Assembly) -> State:
@@ -38,8 +38,8 @@ def push_out(before: State, end: State, found: ContactSet, impact: Assembly) -> 
     if contacts.count <= FEW:
         lam, _ = solve_cone(contacts.rows, target)
     else:
-        lam = np.zeros(contacts.count)
-        normal_sweeps(contacts.rows, still, target, lam, 1e-3, SWEEPS)
+        lam, none = np.zeros(contacts.count), np.zeros(contacts.count)
+        relax(contacts.rows, target, none, np.full(contacts.count, np.inf), lam, slop, VISITS)
     move = impact.unwhitened(pushed(contacts.rows, lam, still), np.zeros_like(end.velocity))
     move, velocity = _paid(world, before, end, move, _islands(impact))
     return replace(

@@ -57,15 +57,23 @@ class Stepper:
     # -- the stages that steppers are made of ---------------------------------------------------------------------
 
     def find(self, before: State, after: State, margin: float) -> ContactSet:
-        return self._timed("detect", find_contacts, self.world, before, after, margin)
+        return self._timed("detect", self._found, before, after, margin)
+
+    def _found(self, before: State, after: State, margin: float) -> ContactSet:
+        found = find_contacts(self.world, before, after, margin)
+        if self.world.dimension == 2:
+            return found
+        from ..contact.solids.swept import with_swept
+
+        return with_swept(self.world, before, after, found)
 
     def assemble(self, state: State, found: ContactSet) -> Assembly:
         walls = walls_at(self.world, state.time, self.h)[0]
         return self._timed("assemble", assemble, self.world, state, found, walls)
 
-    def collide(self, state: State, found: ContactSet, impact: Assembly) -> State:
-        """The state with the velocities after impact under the law."""
-        result = self._timed("impact", self.collision.resolve, impact.contacts)
+    def collide(self, state: State, found: ContactSet, impact: Assembly, slow: float = 0.0) -> State:
+        """The state with the velocities after impact under the law; `slow` approach may be left in large impacts."""
+        result = self._timed("impact", self.collision.resolve, impact.contacts, slow)
         self.contacts += found.count
         self.iterations += result.iterations
         self.certificate = max(self.certificate, result.certificate)

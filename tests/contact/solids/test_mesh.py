@@ -256,6 +256,50 @@ def test_a_ball_in_a_groove_touches_both_sides():
         assert (normal @ np.array([0.0, side, 1.0]) / np.sqrt(2.0)).max() > 0.99
 
 
+@pytest.mark.parametrize("radius", [0.02, 0.1, 0.5, 2.0])
+def test_spheres_of_all_sizes_are_as_far_as_they_are(radius):
+    """Small ones have their centre in the mesh's grid, large ones far outside. The mesh is 2e-3 off the torus."""
+    solids = solids_of(mesh(torus(0.5, 0.2, 32, 64)), Sphere(radius))
+    random = np.random.default_rng(4)
+    seen = 0
+    while seen < 30:
+        centre = random.uniform(-1.0, 1.0, 3) * (0.7 + radius)
+        ring = np.hypot(centre[0], centre[1])
+        exact = np.hypot(ring - 0.5, centre[2]) - 0.2 - radius
+        if not -0.5 * radius < exact < 0.05 or ring < 0.1:
+            continue
+        seen += 1
+        _, _, normal, _, gap, _ = contacts(solids, poses([(0.0, 0.0, 0.0), centre]), 0.06)
+        assert len(gap)
+        assert gap.min() == pytest.approx(exact, abs=4e-3)
+        out = np.array([centre[0] / ring, centre[1] / ring, 0.0])
+        across = centre - 0.5 * out
+        assert normal[np.argmin(gap)] @ across / np.linalg.norm(across) > 0.98
+
+
+def test_a_sphere_on_the_hole_of_a_torus_is_held_all_round():
+    """Centre on the axis: the whole inner circle is equally near. A push down must be met without a turn."""
+    solids = solids_of(mesh(torus(0.5, 0.2, 32, 64)), Sphere(0.5))
+    height = np.sqrt(0.7**2 - 0.5**2)
+    _, _, normal, point, gap, _ = contacts(solids, poses([(0.0, 0.0, 0.0), (0.0, 0.0, height - 0.003)]), 0.0)
+    assert len(gap) >= 3
+    assert gap == pytest.approx(np.full(len(gap), -0.003 * height / 0.7), abs=3e-3)
+    assert normal[:, 2] == pytest.approx(np.full(len(gap), height / 0.7), abs=0.03)
+    angle = np.sort(np.arctan2(point[:, 1], point[:, 0]))
+    assert np.diff(angle, append=angle[0] + 2.0 * np.pi).max() < np.pi  # the axis lies within the contacts
+
+
+def test_a_capsule_lies_on_a_box_with_its_ends():
+    """Its core is far outside the box's grid."""
+    solids = solids_of(mesh(box_surface(2.0, 2.0, 0.5)), Capsule(0.4, 1.0))
+    lying = np.array([np.eye(3), Rotation.from_euler("xz", [90.0, 30.0], degrees=True).as_matrix()])
+    _, _, normal, point, gap, _ = contacts(solids, poses([(0.0, 0.0, 0.0), (0.1, 0.0, 0.65 - 1e-3)], lying), 0.0)
+    assert np.abs(normal - [0.0, 0.0, 1.0]).max() < 1e-6
+    assert gap == pytest.approx(np.full(len(gap), -1e-3), abs=1e-6)
+    along = (point - [0.1, 0.0, 0.0]) @ lying[1][:, 2]
+    assert along.min() == pytest.approx(-0.5, abs=1e-6) and along.max() == pytest.approx(0.5, abs=1e-6)
+
+
 def test_a_thin_plate_is_pushed_out_at_the_side_it_came_from():
     """A ball's mesh 0.006 deep in a plate 0.01 thick: beyond its middle the nearest side is the wrong one."""
     plate = Mesh(vertices=(surface := box_surface(1.0, 1.0, 0.01))[0], faces=surface[1])

@@ -8,7 +8,7 @@ from numba import njit
 from .features import AXIS, CODE, FACE, OUT, RHO, RIMMED, ROUND
 from .found import name, put
 from .meeting import A0, A1, A_ALONG, B0, B1, B_ALONG
-from .poses import moved, swung
+from .poses import moved, put_motion, swung
 
 # What the normal of a contact follows when the bodies move.
 MEAN, PLANE_A, PLANE_B, CROSS, LINE_A, LINE_B, POINT = 0, 1, 2, 3, 4, 5, 6
@@ -17,65 +17,110 @@ STEEP = 0.3  # a face that the normal meets at a smaller cosine has no say
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _turned_normal(pose, ka, ma, kb, mb, n, round_a, round_b):
+def _turn(motion, i, w):
+    """The turn of a motion as a vector: the axis times the angle."""
+    x = 0.5 * (motion[i, w, 10] - motion[i, w, 8])
+    y = 0.5 * (motion[i, w, 5] - motion[i, w, 9])
+    z = 0.5 * (motion[i, w, 6] - motion[i, w, 4])
+    sine = np.sqrt(x * x + y * y + z * z)
+    trace = motion[i, w, 3] + motion[i, w, 7] + motion[i, w, 11]
+    scale = np.arctan2(sine, 0.5 * (trace - 1.0)) / sine if sine > 0.0 else 0.0
+    return scale * x, scale * y, scale * z
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _rolled_normal(motion, i, n, data):
+    """The normal after the motion of two bodies that are round about an axis each.
+
+    It turns with both, less what each may have rolled about its axis: `turn_a - s_a u_a = turn_b - s_b u_b`, as well as
+    that can be, with the least s_a and s_b.
+    """
+    ax, ay, az = _turn(motion, i, 0)
+    bx, by, bz = _turn(motion, i, 1)
+    ux, uy, uz = data[0, AXIS], data[0, AXIS + 1], data[0, AXIS + 2]
+    vx, vy, vz = data[1, AXIS], data[1, AXIS + 1], data[1, AXIS + 2]
+    qx, qy, qz = bx - ax, by - ay, bz - az
+    c, qu, qv = ux * vx + uy * vy + uz * vz, ux * qx + uy * qy + uz * qz, vx * qx + vy * qy + vz * qz
+    wide = 1.0 + 1e-9  # of parallel axes both take half
+    share = 0.5 / (wide * wide - c * c)
+    s_a, s_b = share * (c * qv - wide * qu), share * (wide * qv - c * qu)
+    x = 0.5 * (ax + bx) - s_a * ux - s_b * vx
+    y = 0.5 * (ay + by) - s_a * uy - s_b * vy
+    z = 0.5 * (az + bz) - s_a * uz - s_b * vz
+    angle = np.sqrt(x * x + y * y + z * z)
+    if angle == 0.0:
+        return n
+    x, y, z = x / angle, y / angle, z / angle
+    cosine, sine = np.cos(angle), np.sin(angle)
+    along = (1.0 - cosine) * (x * n[0] + y * n[1] + z * n[2])
+    return (
+        cosine * n[0] + sine * (y * n[2] - z * n[1]) + along * x,
+        cosine * n[1] + sine * (z * n[0] - x * n[2]) + along * y,
+        cosine * n[2] + sine * (x * n[1] - y * n[0]) + along * z,
+    )
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _turned_normal(motion, i, n, round_a, round_b, data):
     """The normal after the motion, if nothing else tells: it turns with the bodies, but not with a round one."""
     if round_a and round_b:
-        return n
-    if round_a:
-        ka, ma = kb, mb
-    elif round_b:
-        kb, mb = ka, ma
-    ax, ay, az = swung(pose, ka, ma, n[0], n[1], n[2])
-    bx, by, bz = swung(pose, kb, mb, n[0], n[1], n[2])
+        return _rolled_normal(motion, i, n, data)
+    ax, ay, az = swung(motion, i, 1 if round_a else 0, n[0], n[1], n[2])
+    bx, by, bz = swung(motion, i, 0 if round_b else 1, n[0], n[1], n[2])
     x, y, z = ax + bx, ay + by, az + bz
     scale = 1.0 / np.sqrt(x * x + y * y + z * z)
     return scale * x, scale * y, scale * z
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _gap_after(pose, ka, ma, kb, mb, mode, n, e, g, ca, cb, data, rim_a, rim_b):
-    """Gap of a contact after the bodies have moved from poses ka and kb to ma and mb.
+def _edge_normal(motion, i, mode, e, g, d, n):
+    """The normal after the motion between edges and points: across two edges, from a line, from a point."""
+    ex, ey, ez = swung(motion, i, 0, e[0], e[1], e[2])
+    gx, gy, gz = swung(motion, i, 1, g[0], g[1], g[2])
+    if mode == CROSS:
+        x, y, z = ey * gz - ez * gy, ez * gx - ex * gz, ex * gy - ey * gx
+    else:
+        x, y, z = d
+        if mode == LINE_B:
+            ex, ey, ez = gx, gy, gz
+        if mode != POINT:
+            along = (ex * x + ey * y + ez * z) / (ex * ex + ey * ey + ez * ez)
+            x, y, z = x - along * ex, y - along * ey, z - along * ez
+    length = np.sqrt(x * x + y * y + z * z)
+    if length == 0.0:
+        return n
+    if x * n[0] + y * n[1] + z * n[2] < 0.0:
+        length = -length
+    return x / length, y / length, z / length
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _gap_after(motion, i, mode, n, e, g, ca, cb, data, rim_a, rim_b):
+    """Gap of a contact after motion i of both bodies.
 
     ca and cb are points of the two cores: round parts are carried by their cores, so rolling opens no gap. e and g are
     the normals of the faces (PLANE_A: e, PLANE_B: g) or the directions of the edges (CROSS: both, LINE_A: e, LINE_B: g)
     that meet.
     """
-    ax, ay, az = moved(pose, ka, ma, ca[0], ca[1], ca[2])
-    bx, by, bz = moved(pose, kb, mb, cb[0], cb[1], cb[2])
+    ax, ay, az = moved(motion, i, 0, ca[0], ca[1], ca[2])
+    bx, by, bz = moved(motion, i, 1, cb[0], cb[1], cb[2])
     dx, dy, dz = bx - ax, by - ay, bz - az
-    ex, ey, ez = swung(pose, ka, ma, e[0], e[1], e[2])
-    gx, gy, gz = swung(pose, kb, mb, g[0], g[1], g[2])
     scale = 1.0
     if mode == PLANE_A:
-        nx, ny, nz = ex, ey, ez
+        x, y, z = swung(motion, i, 0, e[0], e[1], e[2])
         scale = e[0] * n[0] + e[1] * n[1] + e[2] * n[2]
     elif mode == PLANE_B:
-        nx, ny, nz = -gx, -gy, -gz
+        x, y, z = swung(motion, i, 1, -g[0], -g[1], -g[2])
         scale = -(g[0] * n[0] + g[1] * n[1] + g[2] * n[2])
     else:
-        round_a, round_b = rim_a or data[0, ROUND] > 0.0, rim_b or data[1, ROUND] > 0.0
-        nx, ny, nz = _turned_normal(pose, ka, ma, kb, mb, n, round_a, round_b)
-        x, y, z = nx, ny, nz
-        if mode == CROSS:
-            x, y, z = ey * gz - ez * gy, ez * gx - ex * gz, ex * gy - ey * gx
-        elif mode != MEAN:
-            x, y, z = dx, dy, dz
-            if mode != POINT:
-                if mode == LINE_B:
-                    ex, ey, ez = gx, gy, gz
-                along = (ex * x + ey * y + ez * z) / (ex * ex + ey * ey + ez * ez)
-                x, y, z = x - along * ex, y - along * ey, z - along * ez
-        length = np.sqrt(x * x + y * y + z * z)
-        if length > 0.0:
-            if x * nx + y * ny + z * nz < 0.0:
-                length = -length
-            nx, ny, nz = x / length, y / length, z / length
-    gap = (nx * dx + ny * dy + nz * dz) / scale - data[0, ROUND] - data[1, ROUND]
+        x, y, z = _turned_normal(motion, i, n, rim_a or data[0, ROUND] > 0.0, rim_b or data[1, ROUND] > 0.0, data)
+        if mode != MEAN:
+            x, y, z = _edge_normal(motion, i, mode, e, g, (dx, dy, dz), (x, y, z))
+    gap = (x * dx + y * dy + z * dz) / scale - data[0, ROUND] - data[1, ROUND]
     for w in range(2):
         if rim_b if w else rim_a:
-            k, m = (kb, mb) if w else (ka, ma)
-            ux, uy, uz = swung(pose, k, m, data[w, AXIS], data[w, AXIS + 1], data[w, AXIS + 2])
-            c = nx * ux + ny * uy + nz * uz
+            ux, uy, uz = swung(motion, i, w, data[w, AXIS], data[w, AXIS + 1], data[w, AXIS + 2])
+            c = x * ux + y * uy + z * uz
             gap -= data[w, RHO] * np.sqrt(max(0.0, 1.0 - c * c))
     return gap
 
@@ -157,22 +202,31 @@ def _name(p, i, i2, j, j2, base):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _half_way(pose, ka, ma, kb, mb, p, h, n):
-    """Middle of the two surface points p - h n and p + h n after motions of the two bodies."""
-    ax, ay, az = moved(pose, ka, ma, p[0] - h * n[0], p[1] - h * n[1], p[2] - h * n[2])
-    bx, by, bz = moved(pose, kb, mb, p[0] + h * n[0], p[1] + h * n[1], p[2] + h * n[2])
+def _half_way(motion, i, p, h, n):
+    """Middle of the two surface points p - h n and p + h n after motion i of the two bodies."""
+    ax, ay, az = moved(motion, i, 0, p[0] - h * n[0], p[1] - h * n[1], p[2] - h * n[2])
+    bx, by, bz = moved(motion, i, 1, p[0] + h * n[0], p[1] + h * n[1], p[2] + h * n[2])
     return 0.5 * (ax + bx), 0.5 * (ay + by), 0.5 * (az + bz)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def put_contacts(f, na, nb, n, places, count, pose, rows, after, margin, base, found, at):
+def _put_motions(pose, rows, after, motion):
+    """The motions from where the features are: to the end of the step, to here, and to its start."""
+    for i in range(3):
+        if i != 2 or rows[0] != rows[2]:
+            for w in range(2):
+                put_motion(pose, rows[w], rows[w] if i == 1 else rows[2 + w] + (after if i == 0 else 0), motion, i, w)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def put_contacts(f, na, nb, n, places, count, pose, rows, after, motion, margin, base, found, at):
     """Writes the contacts with a predicted gap up to `margin` from row `at` on.
 
     rows: of the poses in which the features are, and of those at the start of the step; the poses at its end are
-    `after` rows farther down than these. Returns the next free row, and the least predicted gap.
+    `after` rows farther down than these. Returns the next free row, and the least predicted gap. `motion` is scratch.
     """
-    least, data = np.inf, f.data
-    ka, kb, start_a, start_b = rows
+    least, data, later = np.inf, f.data, rows[0] != rows[2]
+    _put_motions(pose, rows, after, motion)
     for k in range(count):
         i, i2, j, j2 = int(places[k, A0]), int(places[k, A1]), int(places[k, B0]), int(places[k, B1])
         pa, e = _on_edge(f.point, 0, max(i, 0), max(i2, 0), places[k, A_ALONG])
@@ -200,16 +254,12 @@ def put_contacts(f, na, nb, n, places, count, pose, rows, after, margin, base, f
         if mode >= CROSS and not _is_measured(n, mode, e, g, ca, cb, ra + rb + rho_a + rho_b):
             mode = MEAN
         gap = n[0] * (pb[0] - pa[0]) + n[1] * (pb[1] - pa[1]) + n[2] * (pb[2] - pa[2]) - ra - rb
-        # At the end of the step; then where the features are, if that measure and the gap may differ by rounding; then
-        # at the start of the step, if that is elsewhere.
+        # At the end of the step; then here, if this measure and the gap may differ by rounding; then at the start.
         predicted = there = gap
         for look in range(3):
-            ma, mb = (ka, kb) if look == 1 else (start_a, start_b)
-            if (look == 1 and mode < CROSS and not rim_a and not rim_b) or (look == 2 and ma == ka):
+            if (look == 1 and mode < CROSS and not rim_a and not rim_b) or (look == 2 and not later):
                 continue
-            if look == 0:
-                ma, mb = start_a + after, start_b + after
-            there = _gap_after(pose, ka, ma, kb, mb, mode, n, e, g, ca, cb, data, rim_a, rim_b)
+            there = _gap_after(motion, look, mode, n, e, g, ca, cb, data, rim_a, rim_b)
             if look == 0:
                 predicted = there
             elif look == 1:
@@ -223,8 +273,8 @@ def put_contacts(f, na, nb, n, places, count, pose, rows, after, margin, base, f
             0.5 * (pa[1] + pb[1]) + lift * n[1],
             0.5 * (pa[2] + pb[2]) + lift * n[2],
         )
-        if ka != start_a:
-            x, y, z = _half_way(pose, ka, start_a, kb, start_b, (x, y, z), 0.5 * gap, n)
+        if later:
+            x, y, z = _half_way(motion, 2, (x, y, z), 0.5 * gap, n)
             gap = there
         put(found, at, _name(f.point, i, i2, j, j2, base), n[0], n[1], n[2], x, y, z, gap, predicted)
         at += 1

@@ -14,7 +14,7 @@ from numba import njit
 
 from ...solvers.rows import Floats
 from ...world import CAPSULE, CUBOID, CYLINDER
-from .boxes import ROWS, box_normal, box_scores
+from .boxes import ROWS, box_normal
 from .contacts import put_contacts
 from .cores import KIND, REACH, difference, roundness
 from .epa import Polytope, overlap, polytope
@@ -42,12 +42,14 @@ class Work(NamedTuple):
     axes: Floats  # (ROWS, 15)
     features: Features
     places: Floats  # (m, PLACE)
+    motion: Floats  # (3, 2, 12)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def new_work(most):
     """Scratch for forms whose features have up to `most` points."""
-    return Work(np.empty((8, 3)), polytope(), np.empty((ROWS, 15)), new_features(most), np.empty((4 * most, PLACE)))
+    places, motion = np.empty((4 * most, PLACE)), np.empty((3, 2, 12))
+    return Work(np.empty((8, 3)), polytope(), np.empty((ROWS, 15)), new_features(most), places, motion)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -149,23 +151,18 @@ def _facing_features(cores, fa, fb, pose, ka, kb, n, least, exact, band, f):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def convex_pair(cores, fa, fb, pose, after, pose1, ka, kb, move, inner, margin, base, work, found, n):
+def convex_pair(cores, fa, fb, pose, after, pose1, ka, kb, time, move, inner, margin, base, work, found, n):
     """Contacts of two convex forms, from row n of `found` on; returns the next free row.
 
     Their poses are rows ka and kb of `pose`, and `after` rows farther down those at the end of the step, which are also
-    the rows of pose1. `move` bounds the relative motion of the bodies, `inner` is the smaller one's half width.
+    the rows of pose1. `time` is when two boxes touch, and their axes are already in `work`. `move` bounds the relative
+    motion of the bodies, `inner` is the smaller one's half width.
     """
     reach_a, reach_b = cores.shape[fa, REACH], cores.shape[fb, REACH]
     size, scale = min(reach_a, reach_b), reach_a + reach_b
     boxes = cores.shape[fa, KIND] == CUBOID and cores.shape[fb, KIND] == CUBOID
     radii = roundness(cores, fa) + roundness(cores, fb)
-    limit, time, rounds, d = margin, 0.0, 0, 0.0
-    if boxes:
-        last, gap, time = box_scores(cores.shape, fa, fb, pose, ka, kb, after, margin, work.axes)
-        if last > margin:
-            return n
-        if gap <= FAR * inner:
-            time = 0.0
+    limit, rounds, d = margin, 0, 0.0
     ended = False  # the features of the end of the step were asked
     while True:
         pa, pb = ka, kb
@@ -195,7 +192,7 @@ def convex_pair(cores, fa, fb, pose, after, pose1, ka, kb, move, inner, margin, 
         count = meet(work.features, na, nb, normal, size, work.places)
         rows = (pa, pb, ka, kb)
         to, least = put_contacts(
-            work.features, na, nb, normal, work.places, count, pose, rows, after, limit, base, found, n
+            work.features, na, nb, normal, work.places, count, pose, rows, after, work.motion, limit, base, found, n
         )
         if to > n or ended:
             return to

@@ -26,7 +26,7 @@ UPRIGHT = 1e-4  # sine of the tilt below which a cap has no foremost point
 
 # Columns of Features.point: place, place across the normal, lasting name, rim point or not, in use or not.
 FLAT_U, FLAT_V, CODE, RIMMED, TAKEN, COLUMNS = 3, 4, 5, 6, 7, 8
-# Entries of Features.data: outward normal of a face (if there are three points or more), axis of a cylinder, `out`,
+# Entries of Features.data: outward normal of a face (if there are three points or more), axis of a cylinder or capsule, `out`,
 # radius round the core, rho.
 FACE, AXIS, OUT, ROUND, RHO, ENTRIES = 0, 3, 6, 9, 10, 11
 
@@ -168,6 +168,7 @@ def facing(cores, form, pose, k, nx, ny, nz, band, f, w):
     if kind == CYLINDER:
         return _cylinder(shape, form, pose, k, x, y, z, band, f, w)
     f.data[w, ROUND] = shape[form, 1]
+    _put_vector(f, w, AXIS, pose, k, 0.0, 0.0, 1.0)
     half = shape[form, 2] if kind == CAPSULE else 0.0
     count = 2 if kind == CAPSULE and 2.0 * half * abs(z) <= band else 1
     for n in range(count):

@@ -2,55 +2,51 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
-
-from ...solvers.rows import Floats, Ints
 
 NAMES = 0xFFFFF
 
 
-class Found(NamedTuple):
-    """Room for contacts; kernels fill it from the front and return how many rows are in use."""
-
-    feature: Ints
-    normal: Floats  # (m, 3)
-    point: Floats  # (m, 3)
-    gap: Floats
-    predicted: Floats
+# Columns of the table of contacts: normal, point, then these. One table, because Numba counts references for every
+# array that it hands on.
+POINT, GAP, PREDICTED, FEATURE, COLUMNS = 3, 6, 7, 8, 9
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def room(count):
-    """Empty buffers for up to `count` contacts."""
-    return Found(
-        np.empty(count, np.int64), np.empty((count, 3)), np.empty((count, 3)), np.empty(count), np.empty(count)
-    )
+    """A table for up to `count` contacts; kernels fill it from the front and return how many rows are in use."""
+    return np.empty((count, COLUMNS))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def put(found, n, feature, nx, ny, nz, x, y, z, gap, predicted):
     """Writes contact n."""
-    found.feature[n] = feature
-    found.normal[n, 0], found.normal[n, 1], found.normal[n, 2] = nx, ny, nz
-    found.point[n, 0], found.point[n, 1], found.point[n, 2] = x, y, z
-    found.gap[n] = gap
-    found.predicted[n] = predicted
+    found[n, 0], found[n, 1], found[n, 2] = nx, ny, nz
+    found[n, 3], found[n, 4], found[n, 5] = x, y, z
+    found[n, GAP], found[n, PREDICTED], found[n, FEATURE] = gap, predicted, feature
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def roomier(found, n, count):
-    """The buffers, or larger ones with the same first n contacts, with room for `count` more."""
-    if n + count <= len(found.gap):
-        return found
-    more = room(2 * (n + count))
+def roomier(table, n, count):
+    """A table with the same first n rows, and room for `count` more."""
+    more = np.empty((2 * (n + count), table.shape[1]))
     for i in range(n):
-        p, q = found.normal, found.point
-        put(more, i, found.feature[i], p[i, 0], p[i, 1], p[i, 2], q[i, 0], q[i, 1], q[i, 2], found.gap[i],
-            found.predicted[i])  # fmt: skip
+        for j in range(table.shape[1]):
+            more[i, j] = table[i, j]
     return more
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def columns(found, n):
+    """(feature, normal, point, gap, predicted) of the first n contacts."""
+    feature, normal, point = np.empty(n, np.int64), np.empty((n, 3)), np.empty((n, 3))
+    gap, predicted = np.empty(n), np.empty(n)
+    for i in range(n):
+        feature[i], gap[i], predicted[i] = int(found[i, FEATURE]), found[i, GAP], found[i, PREDICTED]
+        for j in range(3):
+            normal[i, j], point[i, j] = found[i, j], found[i, POINT + j]
+    return feature, normal, point, gap, predicted
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -33,29 +33,33 @@ def solid_gap(solids, a, position_a, turn_a, b, position_b, turn_b):
     Meshes are passed over; without any other pair of parts it is infinite.
     """
     cores, simplex, hull, pose = cores_of(solids), np.empty((8, 3)), polytope(), np.empty((2, 12))
+    position, turn = np.empty((2, 3)), np.empty((2, 3, 3))
+    position[0], position[1], turn[0], turn[1] = position_a, position_b, turn_a, turn_b
     gap = np.inf
     for i in range(solids.part_ptr[a], solids.part_ptr[a + 1]):
         fa = solids.form[i]
         for j in range(solids.part_ptr[b], solids.part_ptr[b + 1]):
             fb = solids.form[j]
             if solids.kind[fa] != MESH and solids.kind[fb] != MESH:
-                put_pose(position_a, turn_a, solids.place[i], solids.turn[i], pose[0])
-                put_pose(position_b, turn_b, solids.place[j], solids.turn[j], pose[1])
+                put_pose(position, turn, 0, solids.place, solids.turn, i, pose, 0)
+                put_pose(position, turn, 1, solids.place, solids.turn, j, pose, 1)
                 scale = solids.reach[fa] + solids.reach[fb]
                 gap = min(gap, _parts_gap(cores, fa, fb, pose, scale, simplex, hull))
     return gap
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def barrier_gap(solids, a, position, turn, barriers, w):
+def barrier_gap(solids, a, position_a, turn_a, barriers, w):
     """Signed distance of a body in a given place from boundary w; meshes are passed over."""
     pose, angles, gap = np.empty((1, 12)), np.empty(2), np.inf
+    position, turn = np.empty((1, 3)), np.empty((1, 3, 3))
+    position[0], turn[0] = position_a, turn_a
     for part in range(solids.part_ptr[a], solids.part_ptr[a + 1]):
         form = solids.form[part]
         kind, low = solids.kind[form], solids.vertex_ptr[form]
         if kind == MESH:
             continue
-        put_pose(position, turn, solids.place[part], solids.turn[part], pose[0])
+        put_pose(position, turn, 0, solids.place, solids.turn, part, pose, 0)
         radius, half = solids.size[form, 0], solids.size[form, 1]
         if kind == CYLINDER:
             for cap in range(2):

@@ -6,6 +6,8 @@ import numpy as np
 from numba import njit
 
 _SMOOTH = 0.99  # length of a mean of unit slopes that differ by less than about 10 degrees
+_STEPS = 16  # of a walk over the surface
+_LOOK = 1.5  # cells that a step of it looks ahead, which is within the grid
 _PAD = 2.0  # cells between the mesh and the sides of its grid
 
 
@@ -108,3 +110,68 @@ def grid_normal(solids, g, x, y, z):
     if length == 0.0:  # a ridge between two sides of the mesh: no direction is better
         return 0.0, 0.0, 1.0
     return gx / length, gy / length, gz / length
+
+
+@njit(cache=True, nogil=True)
+def grid_side(solids, g, x, y, z):
+    """(Outside the grid?, the nearest point of the grid)."""
+    h = solids.grid_spacing[g]
+    a = _beyond((x - solids.grid_low[g, 0]) / h, solids.grid_count[g, 0], 0.0)
+    b = _beyond((y - solids.grid_low[g, 1]) / h, solids.grid_count[g, 1], 0.0)
+    c = _beyond((z - solids.grid_low[g, 2]) / h, solids.grid_count[g, 2], 0.0)
+    return a != 0.0 or b != 0.0 or c != 0.0, x - h * a, y - h * b, z - h * c
+
+
+@njit(cache=True, nogil=True)
+def _pulled(solids, g, x, y, z):
+    """A point near the surface, moved onto it."""
+    d = grid_value(solids, g, x, y, z)
+    nx, ny, nz = grid_normal(solids, g, x, y, z)
+    return x - d * nx, y - d * ny, z - d * nz
+
+
+@njit(cache=True, nogil=True)
+def walk(solids, g, x, y, z, fx, fy, fz):
+    """The point of the surface that is nearest to a far point, near a first guess f on the surface.
+
+    A step looks from the foot a little towards the point and pulls that onto the surface; it stays where it is if the
+    point stands straight above. Barzilai and Borwein's rule lengthens the steps.
+    """
+    h = solids.grid_spacing[g]
+    rate, px, py, pz = 1.0, 0.0, 0.0, 0.0
+    for step in range(_STEPS):
+        dx, dy, dz = x - fx, y - fy, z - fz
+        far = np.sqrt(dx * dx + dy * dy + dz * dz)
+        if far <= _LOOK * h:
+            break
+        t = _LOOK * h / far
+        rx, ry, rz = _pulled(solids, g, fx + t * dx, fy + t * dy, fz + t * dz)
+        rx, ry, rz = rx - fx, ry - fy, rz - fz
+        if rx * rx + ry * ry + rz * rz < (1e-4 * h) ** 2:
+            break
+        if step:
+            change = px * (px - rx) + py * (py - ry) + pz * (pz - rz)
+            if change > 0.0:
+                rate *= (px * px + py * py + pz * pz) / change
+            rate = min(max(rate, 1.0), 1.0 / t)  # 1 / t is right on flat ground, less on round
+        fx, fy, fz = _pulled(solids, g, fx + rate * rx, fy + rate * ry, fz + rate * rz)
+        px, py, pz = rx, ry, rz
+    return fx, fy, fz
+
+
+@njit(cache=True, nogil=True)
+def grid_near(solids, g, x, y, z, exact):
+    """Distance of a point and the direction from the surface, also outside the grid.
+
+    There the foot of the nearest point of the grid serves; if `exact` it is moved on until it is that of the point.
+    """
+    outside, sx, sy, sz = grid_side(solids, g, x, y, z)
+    if not outside:
+        nx, ny, nz = grid_normal(solids, g, x, y, z)
+        return grid_value(solids, g, x, y, z), nx, ny, nz
+    fx, fy, fz = _pulled(solids, g, sx, sy, sz)
+    if exact:
+        fx, fy, fz = walk(solids, g, x, y, z, fx, fy, fz)
+    dx, dy, dz = x - fx, y - fy, z - fz
+    far = np.sqrt(dx * dx + dy * dy + dz * dz)
+    return far, dx / far, dy / far, dz / far

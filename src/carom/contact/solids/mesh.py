@@ -12,8 +12,9 @@ from numba import njit
 
 from ...solvers.rows import Floats, Ints
 from ...world import CAPSULE, CYLINDER, MESH, SPHERE, Solids
+from .grid_distance import grid_near, walk
 from .mesh_barriers import mesh_barriers
-from .mesh_points import SPOTS, Spots, mapped, outward_of, put_box, put_spots, relative
+from .mesh_points import RUN, SPOTS, Spots, mapped, outward_of, put_box, put_spots, relative
 from .patches import candidate_room, reduce
 from .point_distance import distance
 from .poses import Poses, needed_rows, placed_parts, to_world
@@ -28,68 +29,82 @@ _SAME_SIDE = 0.85  # cosine of about 32 degrees: contacts with a round body coun
 
 
 @njit(cache=True, nogil=True)
-def _facing(solids, form, m, x, y, z, ox, oy, oz):
-    """Distance and outward normal of a form at a point, mapped by m, of a body whose outward direction there is o.
+def _look(solids, form, x, y, z, exact):
+    """Distance and outward normal of a form at a point, not the bound that `distance` is outside a grid."""
+    if solids.kind[form] == MESH:
+        return grid_near(solids, solids.grid[form], x, y, z, exact)
+    return distance(solids, form, x, y, z, np.inf)
+
+
+@njit(cache=True, nogil=True)
+def _facing(solids, form, x, y, z, ox, oy, oz):
+    """(Unsure?, distance, outward normal) of a form at a point of a body whose outward direction there is o.
 
     At an edge of the form its normal jumps, and beyond the middle of a thin one it turns round. Seen from a little
     further back, in the point's own body, it is the one of the side that the point came from. The distance is then
-    that from the plane of this side.
+    that from the plane of this side: unsure.
     """
-    x, y, z = mapped(m, x, y, z)
-    gap, nx, ny, nz = distance(solids, form, x, y, z, np.inf)
+    gap, nx, ny, nz = _look(solids, form, x, y, z, False)
     if ox * nx + oy * ny + oz * nz > -_UNSURE:
         g = solids.grid[form]
         back = 1.5 * solids.grid_spacing[g] if g >= 0 else 0.03 * solids.reach[form]
-        behind, ux, uy, uz = distance(solids, form, x - back * ox, y - back * oy, z - back * oz, np.inf)
+        behind, ux, uy, uz = _look(solids, form, x - back * ox, y - back * oy, z - back * oz, False)
         if ux * nx + uy * ny + uz * nz < _UNSURE:
-            return behind + back * (ox * ux + oy * uy + oz * uz), ux, uy, uz
-    return gap, nx, ny, nz
+            return True, behind + back * (ox * ux + oy * uy + oz * uz), ux, uy, uz
+    return False, gap, nx, ny, nz
 
 
 @njit(cache=True, nogil=True)
 def _has_foot(solids, form, x, y, z, d, nx, ny, nz):
     """Whether a mesh has its surface where distance and normal of a point say."""
-    if solids.kind[form] != MESH:
-        return True
     foot = distance(solids, form, x - d * nx, y - d * ny, z - d * nz, np.inf)[0]
     return abs(foot) < 0.5 * solids.grid_spacing[solids.grid[form]]
 
 
 @njit(cache=True, nogil=True)
-def _gather(solids, placed, point, outward, begin, end, radius, k, other, margin, strict, maps, c):
+def _gather(solids, placed, point, outward, begin, end, radius, run, k, other, margin, strict, maps, c):
     """Candidates among the points begin:end of part k against part `other`.
 
     Strict: core points between two sides of a mesh do not count. Between them the grid's distance has a ridge that it
-    rounds off, and a normal that is none of the sides'; points of the mesh show both sides.
+    rounds off, and a normal that is none of the sides'; points of the mesh show both sides. `run` is the reach of a
+    run of points, 0 if they do not come in runs.
     """
     form = solids.form[placed.part[other]]
     before, after, box = maps[0], maps[1], maps[2]
     relative(placed.pose0, k, other, before)
     relative(placed.pose1, k, other, after)
     put_box(solids, form, radius + margin, box)
-    n = 0
-    for s in range(begin, end):
+    n, s = 0, begin - 1
+    while s + 1 < end:
+        s += 1
         x, y, z = point[s, 0], point[s, 1], point[s, 2]
         ax, ay, az = mapped(after, x, y, z)
+        if run > 0.0 and (s - begin) % RUN == 0 and distance(solids, form, ax, ay, az, margin + run)[0] > margin + run:
+            s += RUN - 1
+            continue
         if ax < box[0] or ay < box[1] or az < box[2] or ax > box[3] or ay > box[4] or az > box[5]:
             continue
         later = distance(solids, form, ax, ay, az, margin + radius)[0]
-        if later - radius > margin:
+        if later - radius > margin:  # a bound from below, which is all that most points need
             continue
+        if solids.kind[form] == MESH:
+            later = _look(solids, form, ax, ay, az, radius > 0.0)[0]
+        ax, ay, az = mapped(before, x, y, z)
         if radius == 0.0:
-            ox, oy, oz = outward_of(point, outward, s, after)
-            later, nx, ny, nz = _facing(solids, form, after, x, y, z, ox, oy, oz)
-            if later > margin:
-                continue
             ox, oy, oz = outward_of(point, outward, s, before)
-            gap, nx, ny, nz = _facing(solids, form, before, x, y, z, ox, oy, oz)
+            unsure, gap, nx, ny, nz = _facing(solids, form, ax, ay, az, ox, oy, oz)
             if ox * nx + oy * ny + oz * nz > _AWAY:
                 continue
+            if unsure:
+                ox, oy, oz = outward_of(point, outward, s, after)
+                ax, ay, az = mapped(after, x, y, z)
+                later = _facing(solids, form, ax, ay, az, ox, oy, oz)[1]
         else:
-            ax, ay, az = mapped(before, x, y, z)
-            gap, nx, ny, nz = distance(solids, form, ax, ay, az, np.inf)
+            gap, nx, ny, nz = _look(solids, form, ax, ay, az, True)
             if strict and not _has_foot(solids, form, ax, ay, az, gap, nx, ny, nz):
                 continue
+        if later - radius > margin:
+            continue
         c.point[n], c.gap[n], c.predicted[n] = s - begin, gap - radius, later - radius
         nx, ny, nz = to_world(placed.pose0, other, nx, ny, nz)
         x, y, z = to_world(placed.pose0, k, x, y, z)
@@ -102,25 +117,73 @@ def _gather(solids, placed, point, outward, begin, end, radius, k, other, margin
 
 
 @njit(cache=True, nogil=True)
+def _foot(solids, form, m, half, s):
+    """Point of a mesh nearest to the core of a round part, from sample point s on, and the vector from it to the core.
+
+    m maps the mesh's frame to that of the round part, whose core lies along z up to +-half.
+    """
+    x, y, z = solids.vertex[s, 0], solids.vertex[s, 1], solids.vertex[s, 2]
+    core = min(max(mapped(m, x, y, z)[2], -half), half) - m[11]
+    cx = m[6] * core - m[0] * m[9] - m[3] * m[10]
+    cy = m[7] * core - m[1] * m[9] - m[4] * m[10]
+    cz = m[8] * core - m[2] * m[9] - m[5] * m[10]
+    x, y, z = walk(solids, solids.grid[form], cx, cy, cz, x, y, z)
+    return x, y, z, cx - x, cy - y, cz - z
+
+
+@njit(cache=True, nogil=True)
+def _refine(solids, placed, k, other, maps, c):
+    """Moves the chosen points of mesh part k over its surface to where the round part `other` is nearest."""
+    form, target = solids.form[placed.part[k]], solids.form[placed.part[other]]
+    radius, half = solids.size[target, 0], solids.size[target, 1]
+    for i in range(c.used[0]):
+        if not c.keep[i]:
+            continue
+        s = solids.vertex_ptr[form] + c.point[i]
+        for moment in range(2):
+            x, y, z, dx, dy, dz = _foot(solids, form, maps[1 - moment], half, s)
+            far = np.sqrt(dx * dx + dy * dy + dz * dz)
+            n = solids.vertex_normal[s]
+            if far == 0.0:
+                break
+            if n[0] * dx + n[1] * dy + n[2] * dz < 0.0:  # the core lies within the mesh
+                far = -far
+            if moment == 0:
+                c.predicted[i] = far - radius
+                continue
+            c.gap[i] = far - radius
+            nx, ny, nz = to_world(placed.pose0, k, dx / far, dy / far, dz / far)
+            x, y, z = to_world(placed.pose0, k, x, y, z)
+            p = placed.pose0[k]
+            c.normal[i, 0], c.normal[i, 1], c.normal[i, 2] = nx, ny, nz
+            c.place[i, 0], c.place[i, 1], c.place[i, 2] = p[0] + x, p[1] + y, p[2] + z
+
+
+@njit(cache=True, nogil=True)
 def _choose(solids, placed, k, other, margin, strict, maps, spots, c):
     """Leaves in `c` the candidates of the points of part k against part `other`, and marks those that stay."""
     form, target = solids.form[placed.part[k]], solids.form[placed.part[other]]
     kind, hit = solids.kind[form], solids.kind[target]
     point, outward, edge = solids.vertex, solids.vertex_normal, solids.edge
     begin, end, radius = solids.vertex_ptr[form], solids.vertex_ptr[form + 1], 0.0
+    run = solids.size[form, 1] if kind == MESH else 0.0
     first, last = solids.edge_ptr[form], solids.edge_ptr[form + 1]
     if kind in (SPHERE, CAPSULE, CYLINDER):
         point, outward, edge = spots.place, spots.normal, spots.link
         end, last, radius = put_spots(solids, form, solids.size[target, 0], spots)
         begin, first = 0, 0
-    _gather(solids, placed, point, outward, begin, end, radius, k, other, margin, strict, maps, c)
+    _gather(solids, placed, point, outward, begin, end, radius, run, k, other, margin, strict, maps, c)
     tie = 1e-2 * solids.grid_spacing[solids.grid[target]] if hit == MESH else 1e-9 * solids.reach[target]
-    return reduce(c, edge, first, last, tie, hit not in (SPHERE, CAPSULE))
+    is_round = hit in (SPHERE, CAPSULE)
+    reduce(c, edge, first, last, tie, not is_round)
+    if is_round:
+        _refine(solids, placed, k, other, maps, c)
 
 
 @njit(cache=True, nogil=True)
-def _emit(c, pair, name, side, seen_from, numbers, names, n):
-    """Writes the chosen candidates, but not those along a contact from row `seen_from` on. Returns the rows in use.
+def _emit(c, pair, name, side, seen_from, slack, numbers, names, n):
+    """Writes the chosen candidates and returns the rows in use. Some that a round body has seen before are left out:
+    those along a contact from row `seen_from` on that is no higher, and those at one place, within `slack`.
 
     A candidate lies on the surface of its own body, half of the gap short of the point midway.
     """
@@ -129,18 +192,20 @@ def _emit(c, pair, name, side, seen_from, numbers, names, n):
     for i in range(c.used[0]):
         if not c.keep[i]:
             continue
-        seen = False
-        for m in range(seen_from, min(known, len(numbers))):
-            along = sign * (
-                c.normal[i, 0] * numbers[m, 0] + c.normal[i, 1] * numbers[m, 1] + c.normal[i, 2] * numbers[m, 2]
-            )
-            seen = seen or along > _SAME_SIDE
+        half, seen = 0.5 * c.gap[i], False
+        for m in range(seen_from, min(n, len(numbers))):
+            along, apart = 0.0, 0.0
+            for axis in range(3):
+                along += sign * c.normal[i, axis] * numbers[m, axis]
+                apart += (c.place[i, axis] + half * c.normal[i, axis] - numbers[m, 3 + axis]) ** 2
+            same = along > _SAME_SIDE and m < known and numbers[m, 6] <= c.gap[i] + slack
+            seen = seen or same or apart < slack * slack
         if seen:
             continue
         if n < len(numbers):
             for axis in range(3):
                 numbers[n, axis] = sign * c.normal[i, axis]
-                numbers[n, 3 + axis] = c.place[i, axis] + 0.5 * c.gap[i] * c.normal[i, axis]
+                numbers[n, 3 + axis] = c.place[i, axis] + half * c.normal[i, axis]
             numbers[n, 6], numbers[n, 7] = c.gap[i], c.predicted[i]
             names[n, 0], names[n, 1] = pair, (name + 2 * c.point[i] + side) % _NAMES
         n += 1
@@ -191,7 +256,10 @@ def _contacts(parts, solids, placed, first, second, margin, maps, spots, c, numb
             if way == 2 and (n > start or kind == MESH):
                 break
             _choose(solids, placed, k, other, margin, way < 2, maps, spots, c)
-            n = _emit(c, pair, name, side, start if hit in (SPHERE, CAPSULE) else n, numbers, names, n)
+            seen_from, slack = n, 0.0
+            if hit in (SPHERE, CAPSULE):
+                seen_from, slack = start, 0.1 * solids.size[solids.form[placed.part[k]], 0]
+            n = _emit(c, pair, name, side, seen_from, slack, numbers, names, n)
     return n
 
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from ...solvers.rows import Floats, Ints
 from ...world import FLAT, MESH, TUBE, Barriers, Solids
+from .mesh_points import RUN
 from .patches import candidate_room, reduce
 from .poses import Poses, placed_parts
 
@@ -50,14 +51,17 @@ def _placed(p, x, y, z):
 
 
 @njit(cache=True, nogil=True)
-def _gather(point, outward, begin, end, before, after, kind, walls, margin, c):
+def _gather(point, outward, begin, end, run, before, after, kind, walls, margin, c):
     """Candidates among the sample points begin:end, for poses before and after and the boundary at those times."""
     wall0, wall1 = walls[0], walls[1]
-    n = 0
-    for s in range(begin, end):
+    n, s = 0, begin - 1
+    while s + 1 < end:
+        s += 1
         x, y, z = _placed(after, point[s, 0], point[s, 1], point[s, 2])
         later = _wall(kind, wall1, x, y, z)[0]
         if later > margin:
+            if (s - begin) % RUN == 0 and later > margin + run:  # then the whole run is too far
+                s += RUN - 1
             continue
         x, y, z = _placed(before, point[s, 0], point[s, 1], point[s, 2])
         gap, nx, ny, nz = _wall(kind, wall0, x, y, z)
@@ -108,7 +112,8 @@ def _contacts(solids, placed, rows, barriers0, barriers1, margin, c, numbers, na
                 kind, reach = barriers1.kind[w], solids.reach[form]
                 if _wall(kind, walls[1], after[0], after[1], after[2])[0] > reach + margin:
                     continue
-                _gather(solids.vertex, solids.vertex_normal, begin, end, before, after, kind, walls, margin, c)
+                run = solids.size[form, 1]
+                _gather(solids.vertex, solids.vertex_normal, begin, end, run, before, after, kind, walls, margin, c)
                 reduce(c, solids.edge, solids.edge_ptr[form], solids.edge_ptr[form + 1], _TIE * reach, True)
                 n = _emit(c, r, w, _PRIME * (k - placed.ptr[r]), numbers, names, n)
     return n

@@ -10,6 +10,7 @@ from numba import njit
 from ...solvers.rows import Floats, Ints
 from ...world import CAPSULE, CUBOID, CYLINDER, MESH, SPHERE
 
+RUN = 16  # sample points of a mesh come in runs of so many that lie together (see carom.solids.sample_points)
 SPOTS = 65  # most points of a capsule's core
 RIM = 16  # points on each rim of a cylinder
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ...world import MESH, SPHERE
-from .convex import convex_pair, new_work
+from ...world import CUBOID, MESH, SPHERE
+from .boxes import box_scores
+from .convex import FAR, convex_pair, new_work
 from .cores import cores_of
 from .features import most_points
-from .found import room, roomier
+from .found import columns, room, roomier
 from .poses import needed_rows, placed_parts
 from .spheres import sphere_form
 
@@ -46,7 +47,7 @@ def solid_pairs(first, second, solids, poses, margin):
     work = new_work(most // 4)
     found = room(4 * len(first) + most)
     end = np.empty(len(first), np.int64)  # of the contacts of each pair
-    n, after = 0, len(placed.part)
+    n, after, pose = 0, len(placed.part), placed.pose
     for k in range(len(first)):
         a, b = first[k], second[k]
         end[k] = n
@@ -63,27 +64,29 @@ def solid_pairs(first, second, solids, poses, margin):
                 kind_a, kind_b = solids.kind[fa], solids.kind[fb]
                 if kind_a == MESH or kind_b == MESH:
                     continue
-                if _apart(placed.pose1, ka, kb, solids.reach[fa] + solids.reach[fb] + margin):
+                if _apart(pose, ka + after, kb + after, solids.reach[fa] + solids.reach[fb] + margin):
                     continue
-                found = roomier(found, n, most)
+                if n + most > len(found):
+                    found = roomier(found, n, most)
                 base = (ka - placed.ptr[a]) * 4099 + kb - placed.ptr[b]
                 if kind_a == SPHERE or kind_b == SPHERE:
-                    n = sphere_form(cores, fa, fb, placed.pose, after, ka, kb, margin, base, found, n)
-                else:
-                    n = convex_pair(
-                        cores, fa, fb, placed.pose, after, placed.pose1, ka, kb, move, inner, margin, base, work, found, n
-                    )
+                    n = sphere_form(cores, fa, fb, pose, after, ka, kb, margin, base, found, n)
+                    continue
+                time = 0.0
+                if kind_a == CUBOID and kind_b == CUBOID:
+                    last, gap, time = box_scores(cores.shape, fa, fb, pose, ka, kb, after, margin, work.axes)
+                    if last > margin:
+                        continue
+                    if gap <= FAR * inner:
+                        time = 0.0
+                n = convex_pair(
+                    cores, fa, fb, pose, after, placed.pose1, ka, kb, time, move, inner, margin, base, work, found, n
+                )
         end[k] = n
     pair_of = np.empty(n, np.int64)
     begin = 0
     for k in range(len(first)):
         pair_of[begin : end[k]] = k
         begin = end[k]
-    return (
-        pair_of,
-        found.feature[:n].copy(),
-        found.normal[:n].copy(),
-        found.point[:n].copy(),
-        found.gap[:n].copy(),
-        found.predicted[:n].copy(),
-    )
+    feature, normal, point, gap, predicted = columns(found, n)
+    return pair_of, feature, normal, point, gap, predicted

@@ -40,14 +40,14 @@ class Placed(NamedTuple):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def put_pose(position, turn, place, part_turn, out):
-    """Pose of a part in the world, from that of the body."""
+def put_pose(position, turn, r, place, part_turn, part, out, k):
+    """Writes row k of `out`: the pose of a part in the world, from that of the body in row r."""
+    x, y, z = place[part, 0], place[part, 1], place[part, 2]
     for i in range(3):
-        out[i] = position[i] + (turn[i, 0] * place[0] + turn[i, 1] * place[1] + turn[i, 2] * place[2])
+        a, b, c = turn[r, i, 0], turn[r, i, 1], turn[r, i, 2]
+        out[k, i] = position[r, i] + (a * x + b * y + c * z)
         for j in range(3):
-            out[3 + 3 * i + j] = (
-                turn[i, 0] * part_turn[0, j] + turn[i, 1] * part_turn[1, j] + turn[i, 2] * part_turn[2, j]
-            )
+            out[k, 3 + 3 * i + j] = a * part_turn[part, 0, j] + b * part_turn[part, 1, j] + c * part_turn[part, 2, j]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -64,18 +64,16 @@ def placed_parts(solids, poses, needed):
     for r in range(rows):
         if not needed[r]:
             continue
-        body = poses.owner[r]
-        p0, t0, p1, t1 = poses.position0[r], poses.turn0[r], poses.position1[r], poses.turn1[r]
         square = 0.0
         for i in range(3):
             for j in range(3):
-                square += (t1[i, j] - t0[i, j]) ** 2
+                square += (poses.turn1[r, i, j] - poses.turn0[r, i, j]) ** 2
         placed.chord[r] = np.sqrt(0.5 * square)
         for k in range(ptr[r], ptr[r + 1]):
-            part = solids.part_ptr[body] + k - ptr[r]
+            part = solids.part_ptr[poses.owner[r]] + k - ptr[r]
             placed.part[k] = part
-            put_pose(p0, t0, solids.place[part], solids.turn[part], placed.pose0[k])
-            put_pose(p1, t1, solids.place[part], solids.turn[part], placed.pose1[k])
+            put_pose(poses.position0, poses.turn0, r, solids.place, solids.turn, part, pose, k)
+            put_pose(poses.position1, poses.turn1, r, solids.place, solids.turn, part, pose, total + k)
     return placed
 
 
@@ -144,14 +142,34 @@ def point_world(pose, k, x, y, z):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def moved(pose, k, m, x, y, z):
-    """A point of the world that moves with a part, from pose k to pose m."""
-    x, y, z = point_local(pose, k, x, y, z)
-    return point_world(pose, m, x, y, z)
+def put_motion(pose, k, m, motion, i, w):
+    """Writes motion (i, w), 12 numbers: what carries a part from pose k to pose m, x to `D x + o`."""
+    for row in range(3):
+        shift = pose[m, row]
+        for column in range(3):
+            d = 0.0
+            for j in range(3):
+                d += pose[m, 3 + 3 * row + j] * pose[k, 3 + 3 * column + j]
+            motion[i, w, 3 + 3 * row + column] = d
+            shift -= d * pose[k, column]
+        motion[i, w, row] = shift
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def swung(pose, k, m, x, y, z):
-    """A direction that turns with a part, from pose k to pose m."""
-    x, y, z = to_local(pose, k, x, y, z)
-    return to_world(pose, m, x, y, z)
+def moved(motion, i, w, x, y, z):
+    """A point carried by a motion."""
+    return (
+        motion[i, w, 0] + (motion[i, w, 3] * x + motion[i, w, 4] * y + motion[i, w, 5] * z),
+        motion[i, w, 1] + (motion[i, w, 6] * x + motion[i, w, 7] * y + motion[i, w, 8] * z),
+        motion[i, w, 2] + (motion[i, w, 9] * x + motion[i, w, 10] * y + motion[i, w, 11] * z),
+    )
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def swung(motion, i, w, x, y, z):
+    """A direction carried by a motion."""
+    return (
+        motion[i, w, 3] * x + motion[i, w, 4] * y + motion[i, w, 5] * z,
+        motion[i, w, 6] * x + motion[i, w, 7] * y + motion[i, w, 8] * z,
+        motion[i, w, 9] * x + motion[i, w, 10] * y + motion[i, w, 11] * z,
+    )

@@ -10,7 +10,7 @@ from numba import njit
 
 from ...world import CAPSULE, CYLINDER, MESH, SPHERE
 from .features import RIM
-from .found import NAMES, put, room, roomier
+from .found import NAMES, columns, put, room, roomier
 from .poses import placed_parts, point_world, to_world
 from .wall_gaps import LEVEL, point_gap, rim_wave, summit, summits
 
@@ -115,7 +115,7 @@ def solid_barriers(solids, poses, chosen, barriers0, barriers1, margin):
         if solids.kind[f] != MESH:
             most = max(most, solids.vertex_ptr[f + 1] - solids.vertex_ptr[f])
     found = room(rows + most)
-    row, wall = np.empty(len(found.gap), np.int64), np.empty(len(found.gap), np.int64)
+    owners = np.empty((len(found), 2))  # row and wall of each contact
     angles = np.empty(2)
     n = 0
     for w in range(len(barriers0.kind)):
@@ -127,7 +127,8 @@ def solid_barriers(solids, poses, chosen, barriers0, barriers1, margin):
             if point_gap(barriers1, w, p1[r, 0], p1[r, 1], p1[r, 2])[0] - solids.radius[body] > margin:
                 continue
             begin = n
-            found = roomier(found, n, most)
+            if n + most > len(found):
+                found = roomier(found, n, most)
             if solids.ball[body]:
                 p0 = poses.position0
                 p, q = (p0[r, 0], p0[r, 1], p0[r, 2]), (p1[r, 0], p1[r, 1], p1[r, 2])
@@ -136,29 +137,18 @@ def solid_barriers(solids, poses, chosen, barriers0, barriers1, margin):
                 form = solids.form[placed.part[k]]
                 if solids.kind[form] == MESH:
                     continue
-                found = roomier(found, n, most)
+                if n + most > len(found):
+                    found = roomier(found, n, most)
                 label = 4096 * (k - placed.ptr[r])
                 n = _part(
                     solids, form, placed.pose0, placed.pose1, k, barriers0, barriers1, w, margin, label, angles, found, n
                 )
-            if len(row) < len(found.gap):
-                row, wall = _longer(row, begin, len(found.gap)), _longer(wall, begin, len(found.gap))
+            if len(owners) < len(found):
+                owners = roomier(owners, begin, len(found))
             for i in range(begin, n):
-                row[i], wall[i] = r, w
-    return (
-        row[:n].copy(),
-        wall[:n].copy(),
-        found.feature[:n].copy(),
-        found.normal[:n].copy(),
-        found.point[:n].copy(),
-        found.gap[:n].copy(),
-        found.predicted[:n].copy(),
-    )
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _longer(values, n, count):
-    out = np.empty(count, np.int64)
+                owners[i, 0], owners[i, 1] = r, w
+    row, wall = np.empty(n, np.int64), np.empty(n, np.int64)
     for i in range(n):
-        out[i] = values[i]
-    return out
+        row[i], wall[i] = int(owners[i, 0]), int(owners[i, 1])
+    feature, normal, point, gap, predicted = columns(found, n)
+    return row, wall, feature, normal, point, gap, predicted
