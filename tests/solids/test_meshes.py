@@ -176,12 +176,13 @@ def test_a_knot_that_runs_through_itself_is_refused():
 
 def test_sample_points_are_dense_even_and_outward():
     spacing = 0.1
-    points, normals, neighbours, reach = sample_points(VERTICES, FACES, spacing)
+    points, normals, neighbours, (reach, in_runs) = sample_points(VERTICES, FACES, spacing)
     assert len(np.unique(points.round(12), axis=0)) == len(points)
     assert np.linalg.norm(normals, axis=1) == pytest.approx(np.ones(len(points)))
     assert (np.einsum("ij,ij->i", points, normals) > 0.0).all()
     assert {tuple(p) for p in VERTICES} <= {tuple(p) for p in points}
-    for begin in range(0, len(points), RUN):
+    assert in_runs % RUN == 0 and 0.9 * len(points) < in_runs <= len(points)
+    for begin in range(0, in_runs, RUN):
         assert np.linalg.norm(points[begin : begin + RUN] - points[begin], axis=1).max() <= reach
     assert reach < 5.0 * spacing
     # Every place of the surface has a point nearby, and the points are connected.

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..solvers.rows import Floats, Ints
+from ..errors import ProblemError
+from ..solvers.rows import Floats
 from ..world import State, World
 from . import find_plane
 from .broad_phase import neighbours
@@ -16,9 +17,13 @@ from .images import Images, counts_once, make_images
 from .walls import walls_at
 
 
+FAR = 1e12
+
+
 def find_contacts(world: World, before: State, after: State, margin: float = 0.0) -> ContactSet:
     """All contacts whose gap in the state `after` is at most `margin`, with their geometry in the state `before`."""
     step = after.time - before.time
+    _check(world, after)
     walls = walls_at(world, before.time, step)
     pairs, walled = _tests(world)
     images = None
@@ -41,6 +46,14 @@ def find_contacts(world: World, before: State, after: State, margin: float = 0.0
     columns = joined([found, *walled(world, before, after, walls, margin)])
     m = len(columns[0])
     return ContactSet(*columns, _padded(offset, m), _padded(drift, m))
+
+
+def _check(world: World, state: State) -> None:
+    """Ends a run that has blown up: beyond this, the numbers of grid cells would overflow."""
+    far = float(np.abs(state.position).max(initial=0.0))
+    if not far < FAR * float(world.shapes.radius.max(initial=0.0)):
+        wanted = f"less than {FAR:g} radii from the origin: the law has blown up, or the step is far too long"
+        raise ProblemError(f"positions at time {state.time:g}", far, wanted)
 
 
 def _tests(world: World) -> tuple[Any, Any]:

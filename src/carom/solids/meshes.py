@@ -82,14 +82,14 @@ def _computed(path: str, surface: Surface) -> Form:
     depth = -float(grid.value.min())
     if depth < 0.5 * surface.spacing:
         raise ProblemError(f"{path}.spacing", surface.spacing, "at most half of the thickness of the mesh")
-    points, normals, neighbours, reach = sample_points(vertices, surface.faces, surface.sample_spacing)
+    points, normals, neighbours, (reach, in_runs) = sample_points(vertices, surface.faces, surface.sample_spacing)
     if len(points) > _MOST_SAMPLES:
         raise ProblemError(
             f"{path}.spacing", surface.spacing, f"larger: {len(points)} sample points are over {_MOST_SAMPLES}"
         )
     return Form(
         kind=MESH,
-        size=(surface.sample_spacing, reach, 0.0),
+        size=(surface.sample_spacing, reach, float(in_runs)),
         reach=float(np.linalg.norm(vertices, axis=1).max()),
         inner=depth,
         volume=volume,

@@ -17,11 +17,11 @@ _SHARP = 2.0 * np.cos(np.pi / 8.0)  # length of the sum of two unit normals at 4
 _LEAST = 1e-9  # an edge longer than a whole number of spacings by rounding alone is not cut once more
 
 
-def sample_points(vertices: Floats, faces: Ints, spacing: float) -> tuple[Floats, Floats, Ints, float]:
-    """Points (s, 3), outward unit normals (s, 3), neighbours (e, 2), and the reach of a run.
+def sample_points(vertices: Floats, faces: Ints, spacing: float) -> tuple[Floats, Floats, Ints, tuple[float, int]]:
+    """Points (s, 3), outward unit normals (s, 3), neighbours (e, 2), and (reach of a run, points in runs).
 
     Points come in runs of RUN that lie together: none is farther from the first of its run than the reach. Where the
-    first point of a run is far from something, all others are.
+    first point of a run is far from something, all others are. A few odd points follow after the runs.
     """
     normals, corner_normals = face_and_vertex_normals(vertices, faces)
     pairs = np.sort(faces[:, [[0, 1], [1, 2], [2, 0]]], axis=2).reshape(-1, 2)
@@ -50,32 +50,50 @@ def sample_points(vertices: Floats, faces: Ints, spacing: float) -> tuple[Floats
         count += len(inside)
     place, outward, neighbours = np.concatenate(points), np.concatenate(out), np.concatenate(links)
     length = np.linalg.norm(outward, axis=1, keepdims=True)
-    order, reach = in_runs(place)
+    order, runs = in_runs(place)
     number = np.empty(len(place), dtype=np.int64)
     number[order] = np.arange(len(place))
     neighbours = np.unique(np.sort(number[neighbours], axis=1), axis=0).astype(np.int64)
-    return place[order], (outward / np.where(length > 0.0, length, 1.0))[order], neighbours, reach
+    return place[order], (outward / np.where(length > 0.0, length, 1.0))[order], neighbours, runs
 
 
-def in_runs(points: Floats) -> tuple[Ints, float]:
-    """An order in which each RUN of points lies together, the most central one first, and how far a run reaches."""
-    order = np.arange(len(points))
-    todo = [(0, len(points))]
+def in_runs(points: Floats) -> tuple[Ints, tuple[float, int]]:
+    """An order in which each RUN of points lies together, the most central one first; (reach of a run, points in runs).
+
+    Halving along the longest side leaves some runs that stretch between two sides of the mesh. They are taken apart
+    and put together anew, a few times; what then is left is not in runs.
+    """
+    left, done = np.arange(len(points)), []
     reach = 0.0
+    for _ in range(4):
+        runs = _halved(points, left).reshape(-1, RUN)
+        odd = np.setdiff1d(left, runs)
+        if not len(runs):
+            break
+        apart = np.linalg.norm(points[runs][:, :, None] - points[runs][:, None], axis=3).max(axis=2)
+        first, size = np.argmin(apart, axis=1), apart.min(axis=1)
+        limit = reach or 1.5 * float(np.median(size))
+        good = size <= limit
+        for run, k in zip(runs[good], first[good]):
+            done.append(np.concatenate([run[k : k + 1], np.delete(run, k)]))
+        reach = limit
+        left = np.concatenate([runs[~good].reshape(-1), odd])
+    return np.concatenate([*done, left]).astype(np.int64), (reach, RUN * len(done))
+
+
+def _halved(points: Floats, chosen: Ints) -> Ints:
+    """Some of the points, all but less than RUN, so ordered that each RUN of them lies together."""
+    order = chosen.copy()
+    todo = [(0, len(order))]
     while todo:
         begin, end = todo.pop()
-        piece = order[begin:end]
         if end - begin > RUN:
+            piece = order[begin:end]
             axis = int(np.argmax(np.ptp(points[piece], axis=0)))
             order[begin:end] = piece[np.argsort(points[piece, axis], kind="stable")]
             half = begin + (end - begin + RUN) // (2 * RUN) * RUN  # all runs but the last are full
             todo += [(begin, half), (half, end)]
-            continue
-        distance = np.linalg.norm(points[piece, None] - points[None, piece], axis=2).max(axis=1)
-        first = int(np.argmin(distance))
-        order[begin], order[begin + first] = piece[first], piece[0]
-        reach = max(reach, float(distance[first]))
-    return order, reach
+    return order[: len(order) // RUN * RUN]
 
 
 def face_and_vertex_normals(vertices: Floats, faces: Ints) -> tuple[Floats, Floats]:

@@ -28,7 +28,7 @@ GUESSES = 6  # systems for one proximal term
 OUTER = 20  # proximal terms
 IDLE = 6  # of them without progress end it
 SWEEPS = 30
-ROUGH = 5e-3  # a residual that calls for the last resort
+ROUGH = 1e-3  # a residual that calls for the last resort
 SMALL = 24  # contacts of an island that is solved to a thousandth of the tolerance: it costs nothing
 WORK = 1e8  # multiplications for an island: what is left then is small, and the next step goes on
 

@@ -95,7 +95,7 @@ class DriftSafe(Stepper):
             if self.rounds == ROUNDS or not (closing & fast).any():
                 return start, end, found, impact
             self.rounds += 1
-            closing |= (found.gap <= self.touch) | taken_part
+            closing |= taken_part
             taken = np.union1d(taken, self.resting_solve.names(found)[closing])
             if closing.all():
                 start = self.collide(start, found, impact, float(slow.max()))

@@ -44,20 +44,22 @@ def separation_along(a, b, direction):
     return direction @ apart - towards
 
 
+def best_direction(a, b, seed):
+    def lost(d):
+        return -separation_along(a, b, d / np.linalg.norm(d))
+
+    start = min(np.random.default_rng(seed).normal(size=(2000, 3)), key=lost)
+    options = {"xatol": 1e-10, "fatol": 1e-14, "maxiter": 4000}
+    return minimize(lost, start, method="Nelder-Mead", options=options)
+
+
 @pytest.mark.parametrize(("one", "two"), PAIRS)
 def test_distance_is_the_best_separation_over_all_directions(one, two):
     """The distance is the maximum of the separation over directions; a search over the sphere must not beat it."""
     for seed in range(4):
         a, b = pair_at(one, two, 0.05 * (seed + 1), seed)
         gap = gap_of(a, b)
-        rng = np.random.default_rng(seed)
-        tries = rng.normal(size=(2000, 3))
-        tries /= np.linalg.norm(tries, axis=1)[:, None]
-        start = max(tries, key=lambda d: separation_along(a, b, d))
-        found = minimize(
-            lambda d: -separation_along(a, b, d / np.linalg.norm(d)), start, method="Nelder-Mead",
-            options={"xatol": 1e-10, "fatol": 1e-14, "maxiter": 4000},
-        )  # fmt: skip
+        found = best_direction(a, b, seed)
         assert -found.fun <= gap + 1e-12
         # The search stops within about 1e-5 of the best direction, where the separation may have a kink.
         assert gap == pytest.approx(-found.fun, abs=2e-5)
@@ -91,7 +93,7 @@ def test_distance_against_another_library(seed, pair, gap):
     theirs = coal.distance(*placed, request, result)
     if "cylinder" in pair and gap <= 0.0:
         return  # its expanding polytope gives up on some cylinders
-    assert gap_of(a, b) == pytest.approx(theirs, abs=1e-7)
+    assert gap_of(a, b) == pytest.approx(theirs, abs=2e-6)  # theirs is good to that near touch
 
 
 def _coal_shape(coal, name):
@@ -169,4 +171,4 @@ def _surface(name):
     ball = np.stack([np.outer(np.sin(s), np.cos(t)), np.outer(np.sin(s), np.sin(t)), np.outer(np.cos(s), np.ones(400))])
     ball = shape.radius * ball.reshape(3, -1).T
     half = 0.5 * shape.length if name == "capsule" else 0.0
-    return np.concatenate([ball + (0.0, 0.0, z) for z in {-half, half}])
+    return np.concatenate([ball - np.array([0.0, 0.0, half]), ball + np.array([0.0, 0.0, half])])

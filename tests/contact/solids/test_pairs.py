@@ -119,7 +119,7 @@ def test_aligned_boxes_touch_at_four_corners():
 
 def test_small_box_on_a_large_one_touches_at_its_own_corners():
     found = contacts_of(body(UNIT, 2, (0, 0, 0)), body(UNIT, 1, (0.2, 0.3, 1.0)), 0.01, UNIT)
-    assert touching(found) == pytest.approx(np.array(sorted(SQUARE)) + (0.2, 0.3))
+    assert touching(found) == pytest.approx(np.array(sorted(SQUARE)) + np.array([0.2, 0.3]))
 
 
 def test_overhang_ends_at_the_edge():
@@ -130,7 +130,9 @@ def test_overhang_ends_at_the_edge():
 def test_box_turned_by_45_degrees_touches_at_an_octagon():
     found = contacts_of(body(UNIT, 0, (0, 0, 0)), body(UNIT, 1, (0, 0, 1.0), rotation((0, 0, np.pi / 4))), 0.01, UNIT)
     a = np.sqrt(0.5) - 0.5
-    octagon = [(s * 0.5, t * a) for s in (-1, 1) for t in (-1, 1)] + [(s * a, t * 0.5) for s in (-1, 1) for t in (-1, 1)]
+    octagon = [(s * 0.5, t * a) for s in (-1, 1) for t in (-1, 1)] + [
+        (s * a, t * 0.5) for s in (-1, 1) for t in (-1, 1)
+    ]
     assert touching(found) == pytest.approx(np.array(sorted(octagon)), abs=1e-6)
 
 

@@ -94,9 +94,10 @@ def test_what_overlaps_after_the_step_has_contacts(seed, pair):
     """However far apart bodies start, and however they turn on the way."""
     a, b = pair_at(*pair, -0.05, seed)
     rng = np.random.default_rng(seed)
-    # The same places as ends of long flights.
-    starts = [x._replace(position=x.position - s * 1.5 * rng.random(3), turn=rotation(0.3 * rng.normal(size=3)) @ x.turn)
-              for x, s in ((a, 1.0), (b, -1.0))]  # fmt: skip
+    starts = []
+    for x, side in ((a, 1.0), (b, -1.0)):  # the same places as ends of long flights
+        turn = rotation(0.3 * rng.normal(size=3)) @ x.turn
+        starts.append(x._replace(position=x.position - side * 1.5 * rng.random(3), turn=turn))
     found = contacts_of(*starts, 0.01)
     assert len(found.gap)
     assert (found.predicted <= 0.011).all()

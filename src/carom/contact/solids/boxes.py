@@ -143,7 +143,8 @@ def box_normal(axes, pose, ka, kb, size):
         best = edge_best
     x = y = z = 0.0
     for k in range(low, high):
-        weight = 1.0 - (best - axes[SCORE, k]) / bias
+        # A flat top: axes that are equal but for rounding must have equal weights.
+        weight = min(1.0, 2.0 - 2.0 * (best - axes[SCORE, k]) / bias)
         if weight > 0.0:
             ax, ay, az = _axis(pose, ka, kb, k, 1.0 if axes[CENTRE, k] >= 0.0 else -1.0)
             if low == 6 and _near_face(pose, ka, kb, ax, ay, az):

@@ -31,7 +31,9 @@ SQUARE = 1.0 - 5e-5  # cosine above which a normal may be that of a face, inexac
 WORSE = 1e-9  # separation, relative to the size of the pair, that the exact normal may cost
 ROUNDS = 32
 APART = 5  # looks at cores moved apart
-SETTLED = 1e-12  # one minus the cosine between directions that count as the same (1e-6 rad, as good as a distance gives)
+SETTLED = (
+    1e-12  # one minus the cosine between directions that count as the same (1e-6 rad, as good as a distance gives)
+)
 
 
 class Work(NamedTuple):

@@ -11,7 +11,6 @@ from ...solvers.rows import Floats, Ints
 from ...world import CAPSULE, CUBOID, CYLINDER, SPHERE
 from .poses import point_world, to_local
 
-
 # Columns of Cores.shape.
 KIND, SIZE, LOW, HIGH, FACES, FACES_END, REACH = 0, 1, 4, 5, 6, 7, 8
 
@@ -47,7 +46,7 @@ def cores_of(solids):
 def roundness(cores, form):
     """Radius round the core."""
     kind = cores.shape[form, KIND]
-    return cores.shape[form, SIZE] if kind == SPHERE or kind == CAPSULE else 0.0
+    return cores.shape[form, SIZE] if kind in (SPHERE, CAPSULE) else 0.0
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -26,8 +26,8 @@ UPRIGHT = 1e-4  # sine of the tilt below which a cap has no foremost point
 
 # Columns of Features.point: place, place across the normal, lasting name, rim point or not, in use or not.
 FLAT_U, FLAT_V, CODE, RIMMED, TAKEN, COLUMNS = 3, 4, 5, 6, 7, 8
-# Entries of Features.data: outward normal of a face (if there are three points or more), axis of a cylinder or capsule, `out`,
-# radius round the core, rho.
+# Entries of Features.data: outward normal of a face (if there are three points or more), axis of a cylinder or capsule,
+# `out`, radius round the core, rho.
 FACE, AXIS, OUT, ROUND, RHO, ENTRIES = 0, 3, 6, 9, 10, 11
 
 

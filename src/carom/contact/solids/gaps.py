@@ -71,7 +71,7 @@ def barrier_gap(solids, a, position_a, turn_a, barriers, w):
                     x, y, z = point_world(pose, 0, radius * np.cos(angles[i]), radius * np.sin(angles[i]), height)
                     gap = min(gap, point_gap(barriers, w, x, y, z)[0])
             continue
-        round_one = kind == SPHERE or kind == CAPSULE
+        round_one = kind in (SPHERE, CAPSULE)
         count = (1 if kind == SPHERE else 2) if round_one else solids.vertex_ptr[form + 1] - low
         x = y = z = 0.0
         for i in range(count):

@@ -11,7 +11,7 @@ _LOOK = 1.5  # cells that a step of it looks ahead, which is within the grid
 _PAD = 2.0  # cells between the mesh and the sides of its grid
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _cell(s, count):
     """Cell of a coordinate in units of the spacing, and how far into it (0 to 1); kept within the grid."""
     s = min(max(s, 0.0), count - 1.0)
@@ -19,13 +19,13 @@ def _cell(s, count):
     return i, s - i
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _beyond(s, count, inset):
     """How far a coordinate, in units of the spacing, lies beyond the grid less `inset` cells at each side."""
     return s - min(max(s, inset), count - 1.0 - inset)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _interpolated(value, n, nz, layer, u, v, w):
     """Trilinear value in the cell whose first node is n; `layer` nodes lie between neighbours along x."""
     m = n + layer
@@ -36,7 +36,7 @@ def _interpolated(value, n, nz, layer, u, v, w):
     return near * (1.0 - u) + far * u
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def grid_value(solids, g, x, y, z):
     """Signed distance of a point of the form's frame. Outside the grid a lower bound, continuous at its sides."""
     h = solids.grid_spacing[g]
@@ -56,7 +56,7 @@ def grid_value(solids, g, x, y, z):
     return d
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _cell_slope(value, n, nz, layer, u, v, w):
     """Gradient of the trilinear interpolant within a cell, times the spacing."""
     gx, gy, gz = 0.0, 0.0, 0.0
@@ -70,7 +70,7 @@ def _cell_slope(value, n, nz, layer, u, v, w):
     return gx, gy, gz
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _node_slope(value, n, stride, index, count):
     """Difference quotient at a node, times the spacing: central, one-sided at the sides of the grid."""
     low = 0 if index == 0 else 1
@@ -78,7 +78,7 @@ def _node_slope(value, n, stride, index, count):
     return (value[n + high * stride] - value[n - low * stride]) / (low + high)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def grid_normal(solids, g, x, y, z):
     """Unit direction in which the distance grows fastest: slopes at the eight nodes, interpolated.
 
@@ -112,7 +112,7 @@ def grid_normal(solids, g, x, y, z):
     return gx / length, gy / length, gz / length
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def grid_side(solids, g, x, y, z):
     """(Outside the grid?, the nearest point of the grid)."""
     h = solids.grid_spacing[g]
@@ -122,7 +122,7 @@ def grid_side(solids, g, x, y, z):
     return a != 0.0 or b != 0.0 or c != 0.0, x - h * a, y - h * b, z - h * c
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _pulled(solids, g, x, y, z):
     """A point near the surface, moved onto it."""
     d = grid_value(solids, g, x, y, z)
@@ -130,7 +130,7 @@ def _pulled(solids, g, x, y, z):
     return x - d * nx, y - d * ny, z - d * nz
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def walk(solids, g, x, y, z, fx, fy, fz):
     """The point of the surface that is nearest to a far point, near a first guess f on the surface.
 
@@ -159,7 +159,7 @@ def walk(solids, g, x, y, z, fx, fy, fz):
     return fx, fy, fz
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def grid_near(solids, g, x, y, z, exact):
     """Distance of a point and the direction from the surface, also outside the grid.
 

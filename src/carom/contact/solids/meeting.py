@@ -98,10 +98,10 @@ def _within(p, side, w, i, m, tolerance):
         u -= p[o, 0, U] + t * (p[o, 1, U] - p[o, 0, U])
         v -= p[o, 0, V] + t * (p[o, 1, V] - p[o, 0, V])
         return u * u + v * v <= tolerance * tolerance
+    outside = False
     for j in range(m):
-        if side[w, i, j] < -tolerance:
-            return False
-    return True
+        outside |= side[w, i, j] < -tolerance
+    return not outside
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -171,11 +171,23 @@ def _parallel(p, u, v, same, tolerance, places):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _edge_or_end(p, w, s, tolerance):
+    """The edge of feature w at fraction s of its length, or the corner at which that is."""
+    length = np.sqrt((p[w, 1, U] - p[w, 0, U]) ** 2 + (p[w, 1, V] - p[w, 0, V]) ** 2)
+    if s * length <= tolerance:
+        return 0, 0, 0.0
+    if (1.0 - s) * length <= tolerance:
+        return 1, 1, 0.0
+    return 0, 1, s
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def _crossing(p, na, nb, tolerance, places):
     """Edges and corners only: where two edges cross, the ends of their common stretch if they are parallel."""
     s = t = 0.0
     if na == 2 and nb == 2:
-        au, av, bu, bv = p[0, 1, U] - p[0, 0, U], p[0, 1, V] - p[0, 0, V], p[1, 1, U] - p[1, 0, U], p[1, 1, V] - p[1, 0, V]
+        au, av = p[0, 1, U] - p[0, 0, U], p[0, 1, V] - p[0, 0, V]
+        bu, bv = p[1, 1, U] - p[1, 0, U], p[1, 1, V] - p[1, 0, V]
         la, lb, turn = np.sqrt(au * au + av * av), np.sqrt(bu * bu + bv * bv), au * bv - av * bu
         if abs(turn) <= PARALLEL * la * lb:
             same = 1.0 if au * bu + av * bv >= 0.0 else -1.0
@@ -187,25 +199,56 @@ def _crossing(p, na, nb, tolerance, places):
         s = _nearest_on(p, 0, p[1, 0, U], p[1, 0, V])
     elif nb == 2:
         t = _nearest_on(p, 1, p[0, 0, U], p[0, 0, V])
-    i, i2 = (0, 1) if 0.0 < s < 1.0 else (int(s), int(s))
-    j, j2 = (0, 1) if 0.0 < t < 1.0 else (int(t), int(t))
-    return _put(places, 0, i, i2, s if i != i2 else 0.0, j, j2, t if j != j2 else 0.0)
+    i, i2, s = _edge_or_end(p, 0, s, tolerance) if na == 2 else (0, 0, 0.0)
+    j, j2, t = _edge_or_end(p, 1, t, tolerance) if nb == 2 else (0, 0, 0.0)
+    return _put(places, 0, i, i2, s, j, j2, t)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _on_side(p, w, i, o, j, j2, tolerance):
+    """Distance of point i of feature w from the edge (j, j2) of feature o across the normal, and where it is nearest."""
+    u, v = p[w, i, U] - p[o, j, U], p[w, i, V] - p[o, j, V]
+    eu, ev = p[o, j2, U] - p[o, j, U], p[o, j2, V] - p[o, j, V]
+    length = np.sqrt(eu * eu + ev * ev)
+    along = min(max((u * eu + v * ev) / length, 0.0), length) if length > 0.0 else 0.0
+    t = along / length if length > 0.0 else 0.0
+    u, v = u - t * eu, v - t * ev
+    if along <= tolerance:
+        j2, t = j, 0.0
+    elif length - along <= tolerance:
+        j, t = j2, 0.0
+    return np.sqrt(u * u + v * v), j, j2, t
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _beside(p, na, nb, tolerance, places):
-    """Features that do not overlap, seen along the normal: the nearest corners of both, and all as near."""
+    """Features that do not overlap, seen along the normal: the nearest points of both, and all as near."""
     best, n = np.inf, 0
     for search in range(2):
-        for i in range(na):
-            for j in range(nb):
-                u, v = p[0, i, U] - p[1, j, U], p[0, i, V] - p[1, j, V]
-                distance = np.sqrt(u * u + v * v)
-                if search == 0:
-                    best = min(best, distance)
-                elif distance <= best + tolerance:
-                    n = _put(places, n, i, i, 0.0, j, j, 0.0)
+        for w in range(2):
+            count, m, o = (nb, na, 0) if w else (na, nb, 1)
+            for i in range(count):
+                for k in range(m if m > 2 else 1):
+                    distance, j, j2, t = _on_side(p, w, i, o, k, k + 1 if k + 1 < m else 0, tolerance)
+                    if search == 0:
+                        best = min(best, distance)
+                    elif distance <= best + tolerance:
+                        n = _put(places, n, j, j2, t, i, i, 0.0) if w else _put(places, n, i, i, 0.0, j, j2, t)
+                        for other in range(n - 1):  # corner to corner turns up from both sides
+                            if _same_place(places, other, n - 1):
+                                n -= 1
+                                break
     return n
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _same_place(places, k, m):
+    return (
+        places[k, A0] == places[m, A0]
+        and places[k, A1] == places[m, A1]
+        and places[k, B0] == places[m, B0]
+        and places[k, B1] == places[m, B1]
+    )
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

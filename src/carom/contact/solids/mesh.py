@@ -11,12 +11,12 @@ import numpy as np
 from numba import njit
 
 from ...solvers.rows import Floats, Ints
-from ...world import CAPSULE, CYLINDER, MESH, SPHERE, Solids
-from .grid_distance import grid_near, walk
+from ...world import CAPSULE, CYLINDER, HULL, MESH, SPHERE, Solids
+from .grid_distance import grid_near, grid_side, grid_value, walk
 from .mesh_barriers import mesh_barriers
 from .mesh_points import RUN, SPOTS, Spots, mapped, outward_of, put_box, put_spots, relative
 from .patches import candidate_room, reduce
-from .point_distance import distance
+from .point_distance import distance, simple
 from .poses import Poses, needed_rows, placed_parts, to_world
 
 __all__ = ["mesh_barriers", "mesh_pairs"]
@@ -28,7 +28,7 @@ _UNSURE = 0.98  # cosine: normals further apart than about 11 degrees are those 
 _SAME_SIDE = 0.85  # cosine of about 32 degrees: contacts with a round body count as one within it
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _look(solids, form, x, y, z, exact):
     """Distance and outward normal of a form at a point, not the bound that `distance` is outside a grid."""
     if solids.kind[form] == MESH:
@@ -36,7 +36,7 @@ def _look(solids, form, x, y, z, exact):
     return distance(solids, form, x, y, z, np.inf)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _facing(solids, form, x, y, z, ox, oy, oz):
     """(Unsure?, distance, outward normal) of a form at a point of a body whose outward direction there is o.
 
@@ -54,41 +54,51 @@ def _facing(solids, form, x, y, z, ox, oy, oz):
     return False, gap, nx, ny, nz
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _has_foot(solids, form, x, y, z, d, nx, ny, nz):
     """Whether a mesh has its surface where distance and normal of a point say."""
     foot = distance(solids, form, x - d * nx, y - d * ny, z - d * nz, np.inf)[0]
     return abs(foot) < 0.5 * solids.grid_spacing[solids.grid[form]]
 
 
-@njit(cache=True, nogil=True)
-def _gather(solids, placed, point, outward, begin, end, radius, run, k, other, margin, strict, maps, c):
+@njit(cache=True, nogil=True, error_model="numpy")
+def _gather(solids, placed, point, outward, begin, end, radius, run, runs, k, other, margin, strict, maps, c):
     """Candidates among the points begin:end of part k against part `other`.
 
     Strict: core points between two sides of a mesh do not count. Between them the grid's distance has a ridge that it
     rounds off, and a normal that is none of the sides'; points of the mesh show both sides. `run` is the reach of a
-    run of points, 0 if they do not come in runs.
+    run of points, `runs` where runs end.
     """
     form = solids.form[placed.part[other]]
     before, after, box = maps[0], maps[1], maps[2]
     relative(placed.pose0, k, other, before)
     relative(placed.pose1, k, other, after)
     put_box(solids, form, radius + margin, box)
+    g, kind = solids.grid[form], solids.kind[form]
+    sa, sb, sc = solids.size[form, 0], solids.size[form, 1], solids.size[form, 2]
     n, s = 0, begin - 1
     while s + 1 < end:
         s += 1
         x, y, z = point[s, 0], point[s, 1], point[s, 2]
         ax, ay, az = mapped(after, x, y, z)
-        if run > 0.0 and (s - begin) % RUN == 0 and distance(solids, form, ax, ay, az, margin + run)[0] > margin + run:
+        leads = s < runs and (s - begin) % RUN == 0
+        out = ax < box[0] or ay < box[1] or az < box[2] or ax > box[3] or ay > box[4] or az > box[5]
+        if out and not leads:
+            continue
+        # At first a bound from below, which is all that most points need.
+        if g >= 0:
+            later = grid_value(solids, g, ax, ay, az)
+        elif kind != HULL:
+            later = simple(kind, sa, sb, sc, ax, ay, az)[0]
+        else:
+            later = distance(solids, form, ax, ay, az, margin + run + radius)[0]
+        if leads and later > margin + run:
             s += RUN - 1
             continue
-        if ax < box[0] or ay < box[1] or az < box[2] or ax > box[3] or ay > box[4] or az > box[5]:
+        if later - radius > margin:
             continue
-        later = distance(solids, form, ax, ay, az, margin + radius)[0]
-        if later - radius > margin:  # a bound from below, which is all that most points need
-            continue
-        if solids.kind[form] == MESH:
-            later = _look(solids, form, ax, ay, az, radius > 0.0)[0]
+        if g >= 0 and grid_side(solids, g, ax, ay, az)[0]:
+            later = grid_near(solids, g, ax, ay, az, radius > 0.0)[0]
         ax, ay, az = mapped(before, x, y, z)
         if radius == 0.0:
             ox, oy, oz = outward_of(point, outward, s, before)
@@ -116,7 +126,7 @@ def _gather(solids, placed, point, outward, begin, end, radius, run, k, other, m
     c.used[0] = n
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _foot(solids, form, m, half, s):
     """Point of a mesh nearest to the core of a round part, from sample point s on, and the vector from it to the core.
 
@@ -131,7 +141,7 @@ def _foot(solids, form, m, half, s):
     return x, y, z, cx - x, cy - y, cz - z
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _refine(solids, placed, k, other, maps, c):
     """Moves the chosen points of mesh part k over its surface to where the round part `other` is nearest."""
     form, target = solids.form[placed.part[k]], solids.form[placed.part[other]]
@@ -159,20 +169,20 @@ def _refine(solids, placed, k, other, maps, c):
             c.place[i, 0], c.place[i, 1], c.place[i, 2] = p[0] + x, p[1] + y, p[2] + z
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _choose(solids, placed, k, other, margin, strict, maps, spots, c):
     """Leaves in `c` the candidates of the points of part k against part `other`, and marks those that stay."""
     form, target = solids.form[placed.part[k]], solids.form[placed.part[other]]
     kind, hit = solids.kind[form], solids.kind[target]
     point, outward, edge = solids.vertex, solids.vertex_normal, solids.edge
     begin, end, radius = solids.vertex_ptr[form], solids.vertex_ptr[form + 1], 0.0
-    run = solids.size[form, 1] if kind == MESH else 0.0
+    run, runs = solids.size[form, 1], begin + int(solids.size[form, 2]) if kind == MESH else 0
     first, last = solids.edge_ptr[form], solids.edge_ptr[form + 1]
     if kind in (SPHERE, CAPSULE, CYLINDER):
         point, outward, edge = spots.place, spots.normal, spots.link
         end, last, radius = put_spots(solids, form, solids.size[target, 0], spots)
         begin, first = 0, 0
-    _gather(solids, placed, point, outward, begin, end, radius, run, k, other, margin, strict, maps, c)
+    _gather(solids, placed, point, outward, begin, end, radius, run, runs, k, other, margin, strict, maps, c)
     tie = 1e-2 * solids.grid_spacing[solids.grid[target]] if hit == MESH else 1e-9 * solids.reach[target]
     is_round = hit in (SPHERE, CAPSULE)
     reduce(c, edge, first, last, tie, not is_round)
@@ -180,7 +190,7 @@ def _choose(solids, placed, k, other, margin, strict, maps, spots, c):
         _refine(solids, placed, k, other, maps, c)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _emit(c, pair, name, side, seen_from, slack, numbers, names, n):
     """Writes the chosen candidates and returns the rows in use. Some that a round body has seen before are left out:
     those along a contact from row `seen_from` on that is no higher, and those at one place, within `slack`.
@@ -212,7 +222,7 @@ def _emit(c, pair, name, side, seen_from, slack, numbers, names, n):
     return n
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _part_pairs(solids, placed, first, second, margin):
     """Rows (pair, i, j): parts in reach of each other of which one at least is a mesh."""
     out, n = np.empty((len(first) + 8, 3), np.int64), 0
@@ -236,7 +246,7 @@ def _part_pairs(solids, placed, first, second, margin):
     return out[:n].copy()
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _contacts(parts, solids, placed, first, second, margin, maps, spots, c, numbers, names):
     """Writes the contacts of pairs of parts: numbers (normal, point, gap, predicted), names (pair, feature).
 

@@ -17,7 +17,7 @@ _TIE = 1e-9  # of the reach: lower than this is no lower
 _NAMES, _PRIME = 1 << 20, 7919  # names of several parts are spread over their range
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _wall(kind, wall, x, y, z):
     """Distance of a point from a boundary, positive in the room of the bodies, and the unit direction to it."""
     x, y, z = x - wall[0], y - wall[1], z - wall[2]
@@ -32,7 +32,7 @@ def _wall(kind, wall, x, y, z):
     return wall[6] - length, x / length, y / length, z / length
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _put_wall(barriers, w, out):
     """Point, axis and radius in one row: the loop over points reads single numbers from it."""
     for axis in range(3):
@@ -40,7 +40,7 @@ def _put_wall(barriers, w, out):
     out[6] = barriers.radius[w]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _placed(p, x, y, z):
     """A point in the world, from a row of poses."""
     return (
@@ -50,8 +50,8 @@ def _placed(p, x, y, z):
     )
 
 
-@njit(cache=True, nogil=True)
-def _gather(point, outward, begin, end, run, before, after, kind, walls, margin, c):
+@njit(cache=True, nogil=True, error_model="numpy")
+def _gather(point, outward, begin, end, run, runs, before, after, kind, walls, margin, c):
     """Candidates among the sample points begin:end, for poses before and after and the boundary at those times."""
     wall0, wall1 = walls[0], walls[1]
     n, s = 0, begin - 1
@@ -60,7 +60,7 @@ def _gather(point, outward, begin, end, run, before, after, kind, walls, margin,
         x, y, z = _placed(after, point[s, 0], point[s, 1], point[s, 2])
         later = _wall(kind, wall1, x, y, z)[0]
         if later > margin:
-            if (s - begin) % RUN == 0 and later > margin + run:  # then the whole run is too far
+            if s < runs and (s - begin) % RUN == 0 and later > margin + run:  # then the whole run is too far
                 s += RUN - 1
             continue
         x, y, z = _placed(before, point[s, 0], point[s, 1], point[s, 2])
@@ -76,7 +76,7 @@ def _gather(point, outward, begin, end, run, before, after, kind, walls, margin,
     c.used[0] = n
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _emit(c, row, wall, name, numbers, names, n):
     """Writes the chosen candidates. Returns the rows in use."""
     for i in range(c.used[0]):
@@ -92,7 +92,7 @@ def _emit(c, row, wall, name, numbers, names, n):
     return n
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _contacts(solids, placed, rows, barriers0, barriers1, margin, c, numbers, names):
     """Writes the contacts: numbers (normal, point, gap, predicted), names (row, wall, feature).
 
@@ -112,8 +112,21 @@ def _contacts(solids, placed, rows, barriers0, barriers1, margin, c, numbers, na
                 kind, reach = barriers1.kind[w], solids.reach[form]
                 if _wall(kind, walls[1], after[0], after[1], after[2])[0] > reach + margin:
                     continue
-                run = solids.size[form, 1]
-                _gather(solids.vertex, solids.vertex_normal, begin, end, run, before, after, kind, walls, margin, c)
+                run, runs = solids.size[form, 1], begin + int(solids.size[form, 2])
+                _gather(
+                    solids.vertex,
+                    solids.vertex_normal,
+                    begin,
+                    end,
+                    run,
+                    runs,
+                    before,
+                    after,
+                    kind,
+                    walls,
+                    margin,
+                    c,
+                )
                 reduce(c, solids.edge, solids.edge_ptr[form], solids.edge_ptr[form + 1], _TIE * reach, True)
                 n = _emit(c, r, w, _PRIME * (k - placed.ptr[r]), numbers, names, n)
     return n

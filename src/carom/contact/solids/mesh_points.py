@@ -23,7 +23,7 @@ class Spots(NamedTuple):
     link: Ints  # (k, 2) neighbours
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def put_spots(solids, form, spacing, spots):
     """Fills the points and neighbours of a round form. Returns (points, links, radius)."""
     kind = solids.kind[form]
@@ -48,7 +48,7 @@ def put_spots(solids, form, spacing, spots):
     return 2 * RIM, 2 * RIM, 0.0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def relative(pose, k, other, out):
     """The map from the frame of pose k to that of pose `other`: out[:9] a matrix, out[9:] a shift."""
     p, q = pose[k], pose[other]
@@ -59,7 +59,7 @@ def relative(pose, k, other, out):
         out[9 + i] = q[3 + i] * dx + q[6 + i] * dy + q[9 + i] * dz
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def mapped(m, x, y, z):
     return (
         m[0] * x + m[1] * y + m[2] * z + m[9],
@@ -68,7 +68,7 @@ def mapped(m, x, y, z):
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def outward_of(point, outward, s, m):
     """A point's own outward direction in the frame that m leads to: away from the middle, for corners."""
     x, y, z = outward[s, 0], outward[s, 1], outward[s, 2]
@@ -80,7 +80,7 @@ def outward_of(point, outward, s, m):
     return x - m[9], y - m[10], z - m[11]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def put_box(solids, form, more, out):
     """The box round a form in its own frame, and `more` on all sides: low corner, high corner."""
     kind, g = solids.kind[form], solids.grid[form]

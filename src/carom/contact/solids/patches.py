@@ -36,7 +36,7 @@ class Candidates(NamedTuple):
     row: Ints  # (points,) candidate of a point, or -1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def candidate_room(points):
     """Room for forms of up to so many points."""
     return Candidates(
@@ -56,7 +56,7 @@ def candidate_room(points):
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _root(parent, i):
     while parent[i] != i:
         parent[i] = parent[parent[i]]
@@ -64,7 +64,7 @@ def _root(parent, i):
     return i
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _join(parent, i, j):
     i, j = _root(parent, i), _root(parent, j)
     if i < j:
@@ -73,7 +73,7 @@ def _join(parent, i, j):
         parent[i] = j
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _connect(c, edge, begin, end, tie):
     """Patches, pieces of equal height, and who has a lower neighbour."""
     for i in range(c.used[0]):
@@ -98,7 +98,7 @@ def _connect(c, edge, begin, end, tie):
             c.higher[_root(c.level, i)] = 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _flatten(c, head):
     """Members of a list, projected along their mean normal about their middle. Returns (size, the farthest member)."""
     nx, ny, nz, mx, my, mz, count = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0
@@ -129,13 +129,17 @@ def _flatten(c, head):
         px, py, pz = c.place[i, 0] - mx, c.place[i, 1] - my, c.place[i, 2] - mz
         a, b = ux * px + uy * py + uz * pz, vx * px + vy * py + vz * pz
         c.flat[i, 0], c.flat[i, 1] = a, b
-        if a * a + b * b > size:
-            size, farthest = a * a + b * b, i
+        far = a * a + b * b
+        # Of points above each other the lowest.
+        if far > size * (1.0 + _STRAIGHT) or (
+            far > size * (1.0 - _STRAIGHT) and c.predicted[i] < c.predicted[farthest]
+        ):
+            size, farthest = far, i
         i = c.following[i]
     return np.sqrt(size), farthest
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _keep_outline(c, head, mark):
     """Marks the corners of the convex outline of a list, going round it from its farthest member.
 
@@ -158,8 +162,11 @@ def _keep_outline(c, head, mark):
             length = np.sqrt(dx * dx + dy * dy)
             if length > _STRAIGHT * size:
                 cross = (cx * dy - cy * dx) / far if chosen >= 0 else -np.inf
-                # Farther out than the best so far, or as far out and more distant.
-                if cross < -_STRAIGHT * size or (cross < _STRAIGHT * size and length > far):
+                # Farther out than the best so far, or as far out and more distant, or at its place and lower.
+                further = length > far + _STRAIGHT * size
+                if chosen >= 0 and not further and length > far - _STRAIGHT * size:
+                    further = c.predicted[i] < c.predicted[chosen]
+                if cross < -_STRAIGHT * size or (cross < _STRAIGHT * size and further):
                     chosen, cx, cy, far = i, dx, dy, length
             i = c.following[i]
         if chosen < 0 or c.keep[chosen] == mark:
@@ -167,7 +174,7 @@ def _keep_outline(c, head, mark):
         now = chosen
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _keep_outlines(c, parent, only_lowest):
     """The outlines of all patches, or of all pieces of equal height without a lower neighbour."""
     for i in range(c.used[0]):
@@ -181,7 +188,7 @@ def _keep_outlines(c, parent, only_lowest):
             _keep_outline(c, i, 2 * i + (2 if only_lowest else 1))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _cut(c, tie):
     """Drops the highest beyond _MOST. Returns how many stay."""
     n = 0
@@ -208,7 +215,7 @@ def _cut(c, tie):
     return n
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def reduce(c, edge, begin, end, tie, outline):
     """Marks in `c.keep` the contacts that stay, and returns their number. `tie` is the height that counts as none."""
     if c.used[0] == 0:

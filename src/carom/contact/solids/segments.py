@@ -8,7 +8,7 @@ from numba import njit
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _nearest(ha, hb, c, p, q):
-    """Places along two axes (half lengths ha, hb, cosine c) that are nearest; p, q: centre of b along a, of a along b."""
+    """Nearest places on two axes of half lengths ha, hb and cosine c; p, q: centre of b along a, of a along b."""
     sine = 1.0 - c * c
     s = 0.0
     if sine > 1e-12:

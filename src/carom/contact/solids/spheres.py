@@ -33,9 +33,9 @@ def sphere_form(cores, fa, fb, pose, after, ka, kb, margin, base, found, n):
     dx, dy, dz = q[0] - p[0], q[1] - p[1], q[2] - p[2]
     length = np.sqrt(dx * dx + dy * dy + dz * dz)
     # The end of the step first, which says whether there is a contact; then its start; then, if the sphere is fast,
-    # on to where it touches.
+    # on to where it touches; then the end again, if it only grazes there.
     x, y, z = q
-    time, normal, code, i, j = 1.0, (0.0, 0.0, 1.0), 0, 0, 0
+    time, predicted, normal, code, i, j = 1.0, 0.0, (0.0, 0.0, 1.0), 0, 0, 0
     for look in range(ROUNDS):
         distance, normal, code, i, j = nearest(cores, form, x, y, z)
         gap = distance - reach
@@ -43,13 +43,15 @@ def sphere_form(cores, fa, fb, pose, after, ka, kb, margin, base, found, n):
             if gap > margin:
                 return n
             time = 0.0
-        elif gap <= (FAR if look == 1 else CLOSE) * r or time == 1.0:
-            break
-        else:
+        elif gap > (FAR if look == 1 else CLOSE) * r and time < 1.0 and look < ROUNDS - 2:
             time = min(time + gap / length, 1.0) if length > gap else 1.0
+        else:
+            predicted = feature_distance(cores, form, code, i, j, q[0], q[1], q[2], normal) - reach
+            if predicted <= margin or time == 1.0:
+                break
+            time = 1.0
         x, y, z = p[0] + time * dx, p[1] + time * dy, p[2] + time * dz
     gap = feature_distance(cores, form, code, i, j, p[0], p[1], p[2], normal) - reach
-    predicted = feature_distance(cores, form, code, i, j, q[0], q[1], q[2], normal) - reach
     nx, ny, nz = to_world(pose, kf, normal[0], normal[1], normal[2])
     h = r + 0.5 * gap
     x, y, z = pose[kb, 0] - h * nx, pose[kb, 1] - h * ny, pose[kb, 2] - h * nz

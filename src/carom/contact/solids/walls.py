@@ -78,11 +78,9 @@ def _part(solids, form, pose0, pose1, k, barriers0, barriers1, w, margin, label,
     kind = solids.kind[form]
     if kind == CYLINDER:
         radius, half = solids.size[form, 0], solids.size[form, 1]
-        return _cylinder(
-            radius, half, pose0, pose1, k, barriers0, barriers1, w, margin, label, angles, found, n
-        )
+        return _cylinder(radius, half, pose0, pose1, k, barriers0, barriers1, w, margin, label, angles, found, n)
     # Centre of a sphere, ends of a capsule, corners of cuboids and hulls.
-    round_one = kind == SPHERE or kind == CAPSULE
+    round_one = kind in (SPHERE, CAPSULE)
     radius = solids.size[form, 0] if round_one else 0.0
     low = solids.vertex_ptr[form]
     count = (1 if kind == SPHERE else 2) if round_one else solids.vertex_ptr[form + 1] - low
@@ -141,7 +139,19 @@ def solid_barriers(solids, poses, chosen, barriers0, barriers1, margin):
                     found = roomier(found, n, most)
                 label = 4096 * (k - placed.ptr[r])
                 n = _part(
-                    solids, form, placed.pose0, placed.pose1, k, barriers0, barriers1, w, margin, label, angles, found, n
+                    solids,
+                    form,
+                    placed.pose0,
+                    placed.pose1,
+                    k,
+                    barriers0,
+                    barriers1,
+                    w,
+                    margin,
+                    label,
+                    angles,
+                    found,
+                    n,
                 )
             if len(owners) < len(found):
                 owners = roomier(owners, begin, len(found))
