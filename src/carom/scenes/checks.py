@@ -50,3 +50,12 @@ def sizes(name: str, value: Any) -> tuple[float, float, float]:
     except (TypeError, ValueError):
         raise ProblemError(name, value, "three numbers above 0") from None
     return positive(name, x), positive(name, y), positive(name, z)
+
+
+def three(name: str, value: Any) -> tuple[float, float, float]:
+    """Three finite numbers: a vector."""
+    try:
+        x, y, z = value
+    except (TypeError, ValueError):
+        raise ProblemError(name, value, "three finite numbers") from None
+    return finite(name, x), finite(name, y), finite(name, z)

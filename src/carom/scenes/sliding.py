@@ -28,7 +28,7 @@ def rolling_sphere(
     """
     along, up, _ = _plane(angle)
     mu, speed = checks.at_least("mu", mu, 0.0), checks.finite("speed", speed)
-    turning = tuple(checks.finite("spin", s) for s in spin)
+    turning = checks.three("spin", spin)
     ball = Bodies(Sphere(0.5), 0.5 * up[None], speed * along[None], spin=np.array([turning]), name="ball")
     return _on_plane("rolling_sphere", ball, mu, up, step).with_(
         description=f"A sphere slides and rolls on a plane of {angle:g} degrees with friction {mu:g}.",

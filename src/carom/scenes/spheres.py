@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..errors import ProblemError
 from ..scene.barriers import Container, Plane
 from ..scene.model import Bodies, Material, Scene
 from ..scene.solids import Sphere
@@ -14,7 +15,8 @@ from . import checks
 def cradle_3d(*, balls: int = 5, striking: int = 1, speed: float = 1.0, restitution: float = 1.0) -> Scene:
     """Newton's cradle of spheres along x: `striking` balls come in, as many must leave."""
     balls, striking = checks.whole("balls", balls, 2), checks.whole("striking", striking, 1)
-    striking = checks.whole("striking", min(striking, balls), 1)
+    if striking >= balls:
+        raise ProblemError("striking", striking, f"fewer than balls = {balls}")
     speed = checks.positive("speed", speed)
     place, velocity = np.zeros((balls, 3)), np.zeros((balls, 3))
     place[:, 0] = np.arange(balls)

@@ -17,10 +17,13 @@ from .coulomb_newton import solve_blocks
 from .coulomb_sweeps import sweeps
 from .islands import islands
 
-LIMIT = 500  # bodies of an island up to which Newton steps are considered
+LIMIT = 500  # bodies of an island up to which Newton steps are considered, ...
+CONTACTS = 600  # ... and contacts
 SYSTEM = 5e6  # multiplications of one system up to which they are taken: some milliseconds
 SYSTEMS, WORK = 1000, 2e8  # systems for an island, and their multiplications
 SMALL = 24  # contacts of an island that is solved to a thousandth of the tolerance: it costs nothing
+MEDIUM = 100  # contacts from which on an island is part of a pile that moves: it goes on from there in the next step
+MEDIUM_TOLERANCE, MEDIUM_SYSTEMS = 1e-5, 40.0
 ROUGH = 1e-3  # a residual after which sweeps go on from where Newton steps ended
 
 
@@ -52,7 +55,7 @@ def _small(rows, tangents, velocity, boundary, slip, friction, normal, tangent, 
     large, count = np.empty(len(ptr), np.int64), 0
     for s in range(len(ptr) - 1):
         mine = order[ptr[s] : ptr[s + 1]]
-        if _bodies(rows, mine, label) > LIMIT:
+        if len(mine) > CONTACTS or _bodies(rows, mine, label) > LIMIT:
             large[count] = s
             count += 1
             continue
@@ -66,8 +69,10 @@ def _small(rows, tangents, velocity, boundary, slip, friction, normal, tangent, 
         z = np.empty((len(mine), 3))
         for p in range(len(mine)):
             z[p, 0], z[p, 1], z[p, 2] = normal[mine[p]], tangent[mine[p], 0], tangent[mine[p], 1]
-        enough = 1e-3 * tolerance if len(mine) <= SMALL else tolerance
-        residual, solved = solve_blocks(blocks, pattern, z, enough, min(SYSTEMS, WORK / cost))
+        enough, most = 1e-3 * tolerance if len(mine) <= SMALL else tolerance, min(SYSTEMS, WORK / cost)
+        if len(mine) > MEDIUM:
+            enough, most = max(enough, MEDIUM_TOLERANCE), min(most, MEDIUM_SYSTEMS)
+        residual, solved = solve_blocks(blocks, pattern, z, enough, most)
         for p in range(len(mine)):
             normal[mine[p]], tangent[mine[p], 0], tangent[mine[p], 1] = z[p, 0], z[p, 1], z[p, 2]
         systems += solved

@@ -25,7 +25,7 @@ from ..contact.contact_set import ContactSet
 from ..impact.assemble import Assembly
 from ..impact.contacts import Impulses
 from ..solvers.islands import island_labels
-from ..solvers.rows import Floats, Ints
+from ..solvers.rows import Floats
 from ..world import State, World
 from .collision import Collision
 from .flight import accelerations, fly, landed, prescribed, turn_freely, turned_by
@@ -38,6 +38,9 @@ Mask = NDArray[np.bool_]
 MARGIN = 1e-2  # how near, in parts of the smallest body, contacts are taken into the resting solve
 STEADY = 1e-5  # speeds below this part of the resting speed count as none
 LOOKS = 4  # times that the resting solve takes in contacts which its own answer would close
+REACH = 0.5  # how far, in parts of the smallest body, contacts are looked for that impulses on others may close
+MANY = 2000  # contacts of a step from which on it has ...
+FEW_ROUNDS = 3  # ... fewer rounds
 ROUNDS = 8  # impacts may lead to more impacts within a step; after so many rounds they wait for the next one
 
 
@@ -76,44 +79,49 @@ class DriftSafe(Stepper):
         return np.maximum(slow[found.first], np.where(found.second >= 0, slow[np.maximum(found.second, 0)], 0.0))
 
     def _impacts(self, start: State, slow: Floats) -> tuple[State, State, ContactSet, Assembly | None]:
-        """The law on all contacts that touch or that the step would close, again while its answer closes others.
+        """The law on all contacts that the step would close, again while its answer closes others.
 
-        A contact that took part stays in: left out, two neighbours would push a body to and fro between them.
+        Places stay through all rounds, so contacts are found once; what the rounds change in velocities changes the
+        gaps at the end of the step in proportion. A contact that took part stays in: left out, two neighbours would
+        push a body to and fro between them.
         """
-        taken = np.empty(0, np.int64)
         travel = self._travel(start)
-        while True:
-            end = self._timed("move", fly, self.world, start, self.h)
-            found, taken_part = self._near(start, end, travel, taken)
-            if not found.count:
-                return start, end, found, None
-            if self.rounds == 0:
-                self.saw(found)
-            impact = self.assemble(start, found)
-            closing = found.predicted <= self.touch
-            fast = impact.contacts.speeds() < -self._resting_speeds(found, slow)
-            if self.rounds == ROUNDS or not (closing & fast).any():
-                return start, end, found, impact
+        end, found, impact = self._ahead(start, travel)
+        self.saw(found)
+        if impact is None:
+            return start, end, found, None
+        before, limit = impact.contacts.speeds(), self._resting_speeds(found, slow)
+        chosen = np.zeros(found.count, np.bool_)
+        most = ROUNDS if found.count <= MANY else FEW_ROUNDS
+        while self.rounds < most:
+            speed = before if self.rounds == 0 else impact.contacts.speeds(impact.whitened(start.velocity))
+            closing = found.predicted + self.h * (speed - before) <= self.touch
+            if not (closing & (speed < -limit)).any():
+                break
             self.rounds += 1
-            closing |= taken_part
-            taken = np.union1d(taken, self.resting_solve.names(found)[closing])
-            if closing.all():
-                start = self.collide(start, found, impact, float(slow.max()))
+            chosen |= closing
+            if chosen.all():
+                start = self.collide(start, found, impact.moving(start.velocity), float(slow.max()))
             else:
-                chosen = found.take(closing)
-                start = self.collide(start, chosen, self.assemble(start, chosen), float(slow.max()))
+                some = found.take(chosen)
+                start = self.collide(start, some, self.assemble(start, some), float(slow.max()))
+        if self.rounds:
+            end, found, impact = self._ahead(start, np.maximum(travel, self._travel(start)))
+        return start, end, found, impact
 
-    def _near(self, start: State, end: State, travel: Floats, taken: Ints) -> tuple[ContactSet, Mask]:
-        """Contacts that close in free flight, or could if impulses turned their bodies round; which of them took part.
+    def _ahead(self, start: State, travel: Floats) -> tuple[State, ContactSet, Assembly | None]:
+        """Free flight, and the contacts that it closes, or that it could if impulses turned their bodies round.
 
-        Those would open otherwise, but the impulses of others may close them.
+        The latter would open, but impulses on others may close them.
         """
-        found = self.find(start, end, self.margin + min(2.0 * float(travel.max()), self.world.feature))
+        end = self._timed("move", fly, self.world, start, self.h)
+        reach = self.margin + min(2.0 * float(travel.max()), REACH * self.world.feature)
+        found = self.find(start, end, reach)
         second = np.where(found.second >= 0, travel[np.maximum(found.second, 0)], 0.0)
-        reach = self.margin + np.maximum(travel[found.first], second)
-        took_part = np.isin(self.resting_solve.names(found), taken)
-        near = (found.gap <= reach) | (found.predicted <= self.margin) | took_part
-        return (found, took_part) if near.all() else (found.take(near), took_part[near])
+        near = (found.gap <= self.margin + np.maximum(travel[found.first], second)) | (found.predicted <= self.margin)
+        if not near.all():
+            found = found.take(near)
+        return end, found, self.assemble(start, found) if found.count else None
 
     def _travel(self, state: State) -> Floats:
         """A bound on the move of any point of each body in the step."""

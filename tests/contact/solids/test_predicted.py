@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from carom.scene.solids import Capsule, Cuboid, Cylinder, Sphere
@@ -14,27 +14,26 @@ from .convex_cases import PAIRS, contacts_of, gap_of, moving, pair_at, rotation,
 from .test_pairs import body
 
 SEEDS = st.integers(0, 2**32 - 1)
+MOTION = 1e-3
 
 
-@given(SEEDS, st.sampled_from(PAIRS), st.floats(0.001, 0.01))
-def test_predicted_gap_is_that_of_the_moved_bodies(seed, pair, gap):
-    """For small motions the least predicted gap is the true one, up to terms of second order.
+@pytest.mark.parametrize("pair", PAIRS)
+def test_predicted_gap_is_that_of_the_moved_bodies(pair):
+    """The least predicted gap is the true one, up to the square of the motion over a radius of curvature.
 
-    Halving the motion must then make the error four times smaller; where corners meet (a kink of the distance) only the
-    bound is asked for, which is one sided: the features that face each other reach no farther than the bodies.
+    For the features that meet it is exact; what is left are rims that meet edges, and other features taking over.
     """
-    a, b = pair_at(*pair, gap, seed)
-    rng = np.random.default_rng(seed)
-    ways = rng.normal(size=(4, 3))
-    errors = []
-    for size in (2e-3, 1e-3):
-        c, d = moving(a, size * ways[0], size * ways[1]), moving(b, size * ways[2], size * ways[3])
-        found = contacts_of(c, d, 0.05)
-        assume(len(found.gap))
-        true = gap_of(still(c.number, c.position_after, c.turn_after), still(d.number, d.position_after, d.turn_after))
-        errors.append(abs(found.predicted.min() - true))
-    # Distances bend by the square of the motion over the smallest gap of corners, here 1e-3; motions are up to 1e-2.
-    assert errors[1] <= 0.05 * 1e-3 + 0.35 * errors[0] or errors[1] < 2e-3
+    worst, exact = 0.0, 0
+    for seed in range(40):
+        a, b = pair_at(*pair, 0.005, seed)
+        ways = np.random.default_rng(seed).normal(size=(4, 3))
+        ways *= MOTION / np.linalg.norm(ways, axis=1)[:, None]
+        c, d = moving(a, ways[0], ways[1]), moving(b, ways[2], ways[3])
+        ends = (still(x.number, x.position_after, x.turn_after) for x in (c, d))
+        error = abs(contacts_of(c, d, 0.05).predicted.min() - gap_of(*ends))
+        worst, exact = max(worst, error), exact + (error < 1e-10)
+    assert worst <= 60.0 * MOTION**2  # places differ by up to 4 motions, radii of curvature are 0.3 and more
+    assert exact >= (8 if "cylinder" in pair else 36)
 
 
 BALLS, _ = make_solids([

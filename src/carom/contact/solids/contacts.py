@@ -158,8 +158,6 @@ def _follows(data, na, nb, n, corner_a, corner_b):
         return MEAN if of_a and of_b else (PLANE_A if of_a else PLANE_B)
     if not corner_a and not corner_b:
         return CROSS
-    if na >= 3 or nb >= 3:
-        return MEAN
     if corner_a and corner_b:
         return POINT
     return LINE_B if corner_a else LINE_A

@@ -30,7 +30,8 @@ BAND = 0.2  # widest band of corners that count as one feature, in the same unit
 SQUARE = 1.0 - 5e-5  # cosine above which a normal may be that of a face, inexactly (0.01 rad)
 WORSE = 1e-9  # separation, relative to the size of the pair, that the exact normal may cost
 ROUNDS = 32
-APART = 5  # looks at cores moved apart
+APART = 6  # looks at cores moved apart
+LIFT = 1e-5  # by this much, relative to the size of the pair: little, so that looks settle fast where edges are sharp
 SETTLED = (
     1e-12  # one minus the cosine between directions that count as the same (1e-6 rad, as good as a distance gives)
 )
@@ -94,7 +95,7 @@ def core_separation(cores, fa, fb, pose, ka, kb, limit, after, preview, move, sc
                 best, sx, sy, sz = found, x, y, z
             if turn > 1.0 - SETTLED:
                 break
-        lift = 1e-3 * scale - best
+        lift = LIFT * scale - best
         shift = (lift * sx, lift * sy, lift * sz)
     return best, sign * sx, sign * sy, sign * sz
 

@@ -92,6 +92,8 @@ def _nearest_on(p, w, u, v):
 @njit(cache=True, nogil=True, error_model="numpy")
 def _within(p, side, w, i, m, tolerance):
     """Whether point i of feature w lies within the other one of m points, seen along the normal."""
+    if m == 1:
+        return False
     if m == 2:
         o, u, v = 1 - w, p[w, i, U], p[w, i, V]
         t = _nearest_on(p, o, u, v)
@@ -102,6 +104,22 @@ def _within(p, side, w, i, m, tolerance):
     for j in range(m):
         outside |= side[w, i, j] < -tolerance
     return not outside
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _on_side(p, w, i, o, j, j2, tolerance):
+    """Distance of point i of feature w from edge (j, j2) of feature o across the normal, and where it is nearest."""
+    u, v = p[w, i, U] - p[o, j, U], p[w, i, V] - p[o, j, V]
+    eu, ev = p[o, j2, U] - p[o, j, U], p[o, j2, V] - p[o, j, V]
+    length = np.sqrt(eu * eu + ev * ev)
+    along = min(max((u * eu + v * ev) / length, 0.0), length) if length > 0.0 else 0.0
+    t = along / length if length > 0.0 else 0.0
+    u, v = u - t * eu, v - t * ev
+    if along <= tolerance:
+        j2, t = j, 0.0
+    elif length - along <= tolerance:
+        j, t = j2, 0.0
+    return np.sqrt(u * u + v * v), j, j2, t
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -119,8 +137,11 @@ def _corners(p, side, na, nb, tolerance, places):
                 if abs(p[w, i, U] - p[o, k, U]) <= tolerance and abs(p[w, i, V] - p[o, k, V]) <= tolerance:
                     j = j2 = k
                     p[o, k, TAKEN] = 1.0
-            if j < 0 and m == 2:
-                j, j2, t = 0, 1, _nearest_on(p, o, p[w, i, U], p[w, i, V])
+            for k in range(m if m > 2 else m - 1):
+                # On the border the other's edge counts, not its face: if the normal is not that of the face, the two
+                # part ways as the bodies move.
+                if j < 0 and abs(side[w, i, k]) <= tolerance:
+                    _, j, j2, t = _on_side(p, w, i, o, k, k + 1 if k + 1 < m else 0, tolerance)
             if w == 0:
                 n = _put(places, n, i, i, 0.0, j, j2, t)
             else:
@@ -205,22 +226,6 @@ def _crossing(p, na, nb, tolerance, places):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _on_side(p, w, i, o, j, j2, tolerance):
-    """Distance of point i of feature w from the edge (j, j2) of feature o across the normal, and where it is nearest."""
-    u, v = p[w, i, U] - p[o, j, U], p[w, i, V] - p[o, j, V]
-    eu, ev = p[o, j2, U] - p[o, j, U], p[o, j2, V] - p[o, j, V]
-    length = np.sqrt(eu * eu + ev * ev)
-    along = min(max((u * eu + v * ev) / length, 0.0), length) if length > 0.0 else 0.0
-    t = along / length if length > 0.0 else 0.0
-    u, v = u - t * eu, v - t * ev
-    if along <= tolerance:
-        j2, t = j, 0.0
-    elif length - along <= tolerance:
-        j, t = j2, 0.0
-    return np.sqrt(u * u + v * v), j, j2, t
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
 def _beside(p, na, nb, tolerance, places):
     """Features that do not overlap, seen along the normal: the nearest points of both, and all as near."""
     best, n = np.inf, 0
@@ -258,9 +263,5 @@ def meet(features, na, nb, normal, size, places):
     _flatten(p, na, nb, normal)
     if na <= 2 and nb <= 2:
         return _crossing(p, na, nb, tolerance, places)
-    if na == 1:
-        return _put(places, 0, 0, 0, 0.0, -1, -1, 0.0)
-    if nb == 1:
-        return _put(places, 0, -1, -1, 0.0, 0, 0, 0.0)
     n = _polygons(p, features.side, na, nb, tolerance, places)
     return n if n > 0 else _beside(p, na, nb, tolerance, places)

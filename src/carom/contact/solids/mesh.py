@@ -12,8 +12,9 @@ from numba import njit
 
 from ...solvers.rows import Floats, Ints
 from ...world import CAPSULE, CYLINDER, HULL, MESH, SPHERE, Solids
-from .grid_distance import grid_near, grid_side, grid_value, walk
+from .grid_distance import grid_near, grid_side, grid_value
 from .mesh_barriers import mesh_barriers
+from .mesh_feet import refine
 from .mesh_points import RUN, SPOTS, Spots, mapped, outward_of, put_box, put_spots, relative
 from .patches import candidate_room, reduce
 from .point_distance import distance, simple
@@ -29,36 +30,38 @@ _SAME_SIDE = 0.85  # cosine of about 32 degrees: contacts with a round body coun
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _look(solids, form, x, y, z, exact):
-    """Distance and outward normal of a form at a point, not the bound that `distance` is outside a grid."""
-    if solids.kind[form] == MESH:
-        return grid_near(solids, solids.grid[form], x, y, z, exact)
-    return distance(solids, form, x, y, z, np.inf)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _facing(solids, form, x, y, z, ox, oy, oz):
-    """(Unsure?, distance, outward normal) of a form at a point of a body whose outward direction there is o.
+def _facing(solids, form, m, x, y, z, ox, oy, oz, core):
+    """(Unsure?, distance, outward normal) of a form at a point, mapped by m, of a body with outward direction o there.
 
     At an edge of the form its normal jumps, and beyond the middle of a thin one it turns round. Seen from a little
     further back, in the point's own body, it is the one of the side that the point came from. The distance is then
-    that from the plane of this side: unsure.
+    that from the plane of this side: unsure. A core point has no outward direction, and its foot on a mesh is sought.
     """
-    gap, nx, ny, nz = _look(solids, form, x, y, z, False)
-    if ox * nx + oy * ny + oz * nz > -_UNSURE:
-        g = solids.grid[form]
-        back = 1.5 * solids.grid_spacing[g] if g >= 0 else 0.03 * solids.reach[form]
-        behind, ux, uy, uz = _look(solids, form, x - back * ox, y - back * oy, z - back * oz, False)
-        if ux * nx + uy * ny + uz * nz < _UNSURE:
-            return True, behind + back * (ox * ux + oy * uy + oz * uz), ux, uy, uz
+    g = solids.grid[form]
+    back = 1.5 * solids.grid_spacing[g] if g >= 0 else 0.03 * solids.reach[form]
+    x, y, z = mapped(m, x, y, z)
+    gap, nx, ny, nz = 0.0, 0.0, 0.0, 0.0
+    for look in range(2):
+        if g >= 0:
+            d, ux, uy, uz = grid_near(solids, g, x, y, z, core)
+        else:
+            d, ux, uy, uz = distance(solids, form, x, y, z, np.inf)
+        if look == 0:
+            gap, nx, ny, nz = d, ux, uy, uz
+            if core or ox * nx + oy * ny + oz * nz < -_UNSURE:
+                break
+            x, y, z = x - back * ox, y - back * oy, z - back * oz
+        elif ux * nx + uy * ny + uz * nz < _UNSURE:
+            return True, d + back * (ox * ux + oy * uy + oz * uz), ux, uy, uz
     return False, gap, nx, ny, nz
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _has_foot(solids, form, x, y, z, d, nx, ny, nz):
-    """Whether a mesh has its surface where distance and normal of a point say."""
-    foot = distance(solids, form, x - d * nx, y - d * ny, z - d * nz, np.inf)[0]
-    return abs(foot) < 0.5 * solids.grid_spacing[solids.grid[form]]
+def _has_foot(solids, g, m, x, y, z, d, nx, ny, nz):
+    """Whether a mesh has its surface where distance and normal of a point, mapped by m, say."""
+    x, y, z = mapped(m, x, y, z)
+    foot = grid_value(solids, g, x - d * nx, y - d * ny, z - d * nz)
+    return abs(foot) < 0.5 * solids.grid_spacing[g]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -97,22 +100,25 @@ def _gather(solids, placed, point, outward, begin, end, radius, run, runs, k, ot
             continue
         if later - radius > margin:
             continue
-        if g >= 0 and grid_side(solids, g, ax, ay, az)[0]:
-            later = grid_near(solids, g, ax, ay, az, radius > 0.0)[0]
-        ax, ay, az = mapped(before, x, y, z)
-        if radius == 0.0:
-            ox, oy, oz = outward_of(point, outward, s, before)
-            unsure, gap, nx, ny, nz = _facing(solids, form, ax, ay, az, ox, oy, oz)
-            if ox * nx + oy * ny + oz * nz > _AWAY:
-                continue
-            if unsure:
-                ox, oy, oz = outward_of(point, outward, s, after)
-                ax, ay, az = mapped(after, x, y, z)
-                later = _facing(solids, form, ax, ay, az, ox, oy, oz)[1]
-        else:
-            gap, nx, ny, nz = _look(solids, form, ax, ay, az, True)
-            if strict and not _has_foot(solids, form, ax, ay, az, gap, nx, ny, nz):
-                continue
+        core, away = radius > 0.0, False
+        exact = g < 0 or not grid_side(solids, g, ax, ay, az)[0]
+        gap, nx, ny, nz, ox, oy, oz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        for moment in range(2):  # before the step; and after it, if that is still open
+            m = before if moment == 0 else after
+            if not core:
+                ox, oy, oz = outward_of(point, outward, s, m)
+            unsure, d, ux, uy, uz = _facing(solids, form, m, x, y, z, ox, oy, oz, core)
+            if moment == 1:
+                later = d
+                break
+            gap, nx, ny, nz = d, ux, uy, uz
+            away = not core and ox * nx + oy * ny + oz * nz > _AWAY
+            if away or (exact and not unsure):
+                break
+        if away:
+            continue
+        if core and strict and not _has_foot(solids, g, before, x, y, z, gap, nx, ny, nz):
+            continue
         if later - radius > margin:
             continue
         c.point[n], c.gap[n], c.predicted[n] = s - begin, gap - radius, later - radius
@@ -124,49 +130,6 @@ def _gather(solids, placed, point, outward, begin, end, radius, run, runs, k, ot
         c.place[n, 2] = placed.pose0[k, 2] + z - radius * nz
         n += 1
     c.used[0] = n
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _foot(solids, form, m, half, s):
-    """Point of a mesh nearest to the core of a round part, from sample point s on, and the vector from it to the core.
-
-    m maps the mesh's frame to that of the round part, whose core lies along z up to +-half.
-    """
-    x, y, z = solids.vertex[s, 0], solids.vertex[s, 1], solids.vertex[s, 2]
-    core = min(max(mapped(m, x, y, z)[2], -half), half) - m[11]
-    cx = m[6] * core - m[0] * m[9] - m[3] * m[10]
-    cy = m[7] * core - m[1] * m[9] - m[4] * m[10]
-    cz = m[8] * core - m[2] * m[9] - m[5] * m[10]
-    x, y, z = walk(solids, solids.grid[form], cx, cy, cz, x, y, z)
-    return x, y, z, cx - x, cy - y, cz - z
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _refine(solids, placed, k, other, maps, c):
-    """Moves the chosen points of mesh part k over its surface to where the round part `other` is nearest."""
-    form, target = solids.form[placed.part[k]], solids.form[placed.part[other]]
-    radius, half = solids.size[target, 0], solids.size[target, 1]
-    for i in range(c.used[0]):
-        if not c.keep[i]:
-            continue
-        s = solids.vertex_ptr[form] + c.point[i]
-        for moment in range(2):
-            x, y, z, dx, dy, dz = _foot(solids, form, maps[1 - moment], half, s)
-            far = np.sqrt(dx * dx + dy * dy + dz * dz)
-            n = solids.vertex_normal[s]
-            if far == 0.0:
-                break
-            if n[0] * dx + n[1] * dy + n[2] * dz < 0.0:  # the core lies within the mesh
-                far = -far
-            if moment == 0:
-                c.predicted[i] = far - radius
-                continue
-            c.gap[i] = far - radius
-            nx, ny, nz = to_world(placed.pose0, k, dx / far, dy / far, dz / far)
-            x, y, z = to_world(placed.pose0, k, x, y, z)
-            p = placed.pose0[k]
-            c.normal[i, 0], c.normal[i, 1], c.normal[i, 2] = nx, ny, nz
-            c.place[i, 0], c.place[i, 1], c.place[i, 2] = p[0] + x, p[1] + y, p[2] + z
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -187,7 +150,7 @@ def _choose(solids, placed, k, other, margin, strict, maps, spots, c):
     is_round = hit in (SPHERE, CAPSULE)
     reduce(c, edge, first, last, tie, not is_round)
     if is_round:
-        _refine(solids, placed, k, other, maps, c)
+        refine(solids, placed, k, other, maps, c)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
