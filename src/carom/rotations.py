@@ -72,3 +72,22 @@ def turned_back(orientation, vector):
         for r in range(3):
             out[i, r] = m[0, r] * vector[i, 0] + m[1, r] * vector[i, 1] + m[2, r] * vector[i, 2]
     return out
+
+
+@njit(cache=True, nogil=True)
+def vector_between(before, after):
+    """Axis times angle (n, 3), in the frame of the world, of the shorter turn from one orientation (n, 4) to another."""
+    out = np.empty((len(before), 3))
+    for i in range(len(before)):
+        a, b, c, d = after[i, 0], after[i, 1], after[i, 2], after[i, 3]
+        w, x, y, z = before[i, 0], -before[i, 1], -before[i, 2], -before[i, 3]
+        r = a * w - b * x - c * y - d * z
+        u = a * x + b * w + c * z - d * y
+        v = a * y - b * z + c * w + d * x
+        t = a * z + b * y - c * x + d * w
+        if r < 0.0:
+            r, u, v, t = -r, -u, -v, -t
+        sine = np.sqrt(u * u + v * v + t * t)
+        scale = 2.0 * np.arctan2(sine, r) / sine if sine > 1e-9 else 2.0 / r
+        out[i, 0], out[i, 1], out[i, 2] = scale * u, scale * v, scale * t
+    return out

@@ -13,9 +13,12 @@ def barriers_at(world: World, time: float, step: float) -> tuple[Barriers, Barri
     """The boundaries at `time` and at `time + step`, both with the velocities that lead from one to the other."""
     if not any(motion.kind != "fixed" for motion in world.wall_motions):
         return world.walls, world.walls
-    start, pose0 = _moved(world, time)
-    end, pose1 = _moved(world, time + step)
-    velocity = (pose1 - pose0) / step if step > 0.0 else np.zeros_like(pose0)
+    start, turn0 = _moved(world, time)
+    end, turn1 = _moved(world, time + step)
+    velocity = np.zeros((len(turn0), 6))
+    if step > 0.0:
+        velocity[:, :3] = (end.centre - start.centre) / step
+        velocity[:, 3:] = rotations.vector_between(turn0, turn1) / step
     return start._replace(velocity=velocity), end._replace(velocity=velocity)
 
 
@@ -25,4 +28,4 @@ def _moved(world: World, time: float) -> tuple[Barriers, Floats]:
     turn = rotations.of_vector(np.ascontiguousarray(pose[:, 3:]))
     centre = home.centre + pose[:, :3]
     point = centre + rotations.turned(turn, home.point - home.centre)
-    return Barriers(home.kind, point, rotations.turned(turn, home.axis), home.radius, centre, home.velocity), pose
+    return Barriers(home.kind, point, rotations.turned(turn, home.axis), home.radius, centre, home.velocity), turn

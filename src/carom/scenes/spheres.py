@@ -76,7 +76,7 @@ def sphere_packing(
     pitch = side / across
     place = np.stack([k % across, k // across % across, k // across**2], axis=1) * np.array([pitch, pitch, 1.2])
     place += np.array([0.5 * pitch - 0.5 * side, 0.5 * pitch - 0.5 * side, 1.0])
-    chance = np.random.default_rng(seed)
+    chance = np.random.default_rng(checks.whole("seed", seed, 0))
     velocity = chance.uniform(-1.0, 1.0, (count, 3))
     top = float(place[:, 2].max()) + side
     friction = checks.at_least("friction", friction, 0.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..errors import ProblemError
 from ..scene.barriers import Plane
 from ..scene.model import Bodies, Material, Scene
 from ..scene.solids import Cuboid, Sphere
@@ -40,7 +41,10 @@ def card_house(*, storeys: int = 3, width: int = 4, friction: float = 0.8, balls
     """
     storeys, width = checks.whole("storeys", storeys, 1), checks.whole("width", width, 1)
     if width < storeys:
-        width = checks.whole("width", width, storeys)
+        raise ProblemError("width", width, f"at least storeys = {storeys}")
+    if not isinstance(balls, bool):
+        raise ProblemError("balls", balls, "true or false")
+    rest = checks.positive("rest", rest)
     length, depth, thick = 1.0, 0.7, 0.02
     tilt = np.radians(70.0)
     cos, sin = float(np.cos(tilt)), float(np.sin(tilt))
@@ -85,7 +89,7 @@ def card_house(*, storeys: int = 3, width: int = 4, friction: float = 0.8, balls
 def _balls(rest: float, half: float) -> Bodies:
     """Two balls that roll towards the house from both sides and reach it, `half` from its middle, at the time `rest`."""
     radius, speed = 0.15, 4.0
-    away = half + radius + speed * checks.positive("rest", rest)
+    away = half + radius + speed * rest
     start = np.array([[-away, -0.1, radius], [away, 0.1, radius]])
     velocity = np.array([[speed, 0.0, 0.0], [-speed, 0.0, 0.0]])
     spin = np.array([[0.0, speed / radius, 0.0], [0.0, -speed / radius, 0.0]])

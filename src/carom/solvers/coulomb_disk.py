@@ -21,9 +21,10 @@ LIMIT = 500  # bodies of an island up to which Newton steps are considered, ...
 CONTACTS = 600  # ... and contacts
 SYSTEM = 5e6  # multiplications of one system up to which they are taken: some milliseconds
 SYSTEMS, WORK = 1000, 2e8  # systems for an island, and their multiplications
+# Multiplications for all islands, shared evenly, and the least number of systems that is worth a start. With less to
+# go round an island gets sweeps: a pile of many goes on from there in the next step.
+ALL, LEAST = 5e6, 8.0
 SMALL = 24  # contacts of an island that is solved to a thousandth of the tolerance: it costs nothing
-MEDIUM = 100  # contacts from which on an island is part of a pile that moves: it goes on from there in the next step
-MEDIUM_TOLERANCE, MEDIUM_SYSTEMS = 1e-5, 40.0
 ROUGH = 1e-3  # a residual after which sweeps go on from where Newton steps ended
 
 
@@ -42,8 +43,9 @@ def coulomb_space(rows, tangents, velocity, boundary, slip, friction, normal, ta
     order, ptr = islands(rows, np.arange(m), np.empty(n, np.int64), label)
     label[:] = -1
     worst, systems, large = _small(*given, order, ptr, label, tolerance)
-    for s in large:
-        residual, count = sweeps(*given, order[ptr[s] : ptr[s + 1]], tolerance, max_sweeps)
+    if len(large):  # all at once: a sweep over many islands costs its contacts, a call for each much more
+        rest = np.concatenate([order[ptr[s] : ptr[s + 1]] for s in large])
+        residual, count = sweeps(*given, rest, tolerance, max_sweeps)
         worst, systems = max(worst, residual), systems + count
     return worst, systems
 
@@ -62,7 +64,8 @@ def _small(rows, tangents, velocity, boundary, slip, friction, normal, tangent, 
         blocks = blocks_of(rows, tangents, velocity, boundary, slip, friction, mine, label)
         pattern = pattern_of(blocks.body, len(blocks.velocity))
         cost = multiplications(pattern)
-        if cost > SYSTEM:
+        share = ALL / (cost * (len(ptr) - 1))
+        if cost > SYSTEM or (share < LEAST and len(mine) > SMALL):
             large[count] = s
             count += 1
             continue
@@ -70,9 +73,7 @@ def _small(rows, tangents, velocity, boundary, slip, friction, normal, tangent, 
         for p in range(len(mine)):
             z[p, 0], z[p, 1], z[p, 2] = normal[mine[p]], tangent[mine[p], 0], tangent[mine[p], 1]
         enough, most = 1e-3 * tolerance if len(mine) <= SMALL else tolerance, min(SYSTEMS, WORK / cost)
-        if len(mine) > MEDIUM:
-            enough, most = max(enough, MEDIUM_TOLERANCE), min(most, MEDIUM_SYSTEMS)
-        residual, solved = solve_blocks(blocks, pattern, z, enough, most)
+        residual, solved = solve_blocks(blocks, pattern, z, enough, min(most, max(LEAST, share)))
         for p in range(len(mine)):
             normal[mine[p]], tangent[mine[p], 0], tangent[mine[p], 1] = z[p, 0], z[p, 1], z[p, 2]
         systems += solved

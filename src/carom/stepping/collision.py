@@ -18,6 +18,7 @@ from ..solvers.rows import Floats
 from ..world import World
 
 REPEATS = 2  # of normal and friction impulses in turn, in one round of impacts
+MANY = 2000  # contacts of an impact from which on one repeat is enough
 NOISE = 1e-12  # approach below this part of the fastest body is rounding: touching bodies that move together
 
 
@@ -63,7 +64,7 @@ class Collision:
             return name
         approach = -float(contacts.speeds().min(initial=0.0))
         coarse = min(slow / approach, 0.9) if approach > 0.0 else 0.0
-        return replace(frictions.make(name), repeats=REPEATS, coarse=coarse)
+        return replace(frictions.make(name), repeats=REPEATS if contacts.count <= MANY else 1, coarse=coarse)
 
 
 def blended(contacts: Contacts) -> Floats:

@@ -65,9 +65,7 @@ def prescribed(world: World, state: State, step: float) -> State:
         if world.turns and dim == 2:
             velocity[body, 2] = (turn1 - turn0) / step
         elif world.turns:
-            pose0, pose1 = motion.pose(state.time, 3), motion.pose(state.time + step, 3)
-            spin = np.broadcast_to((np.array(pose1[3:]) - np.array(pose0[3:])) / step, (len(body), 3))
-            velocity[body, 3:] = rotations.turned_back(turn0, np.ascontiguousarray(spin))
+            velocity[body, 3:] = rotations.turned_back(turn0, rotations.vector_between(turn0, turn1) / step)
     return replace(state, velocity=velocity)
 
 

@@ -9,15 +9,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..contact.contact_set import ContactSet
 from ..impact.assemble import Assembly
 from ..solvers.box import solve_cone
 from ..solvers.islands import island_labels
 from ..solvers.relax import relax
-from ..solvers.rows import Floats, Ints, pushed
+from ..solvers.rows import Floats, Ints, Rows, pushed
 from ..world import State, World
 from .flight import turned_by
+
+Mask = NDArray[np.bool_]
 
 SLOP = 1e-5  # overlap up to this part of the smallest body is left alone
 RATE = 0.8  # part of an overlap that is moved out in a step
@@ -31,6 +34,8 @@ def push_out(before: State, end: State, found: ContactSet, impact: Assembly) -> 
     world, contacts = impact.world, impact.contacts
     slop = SLOP * world.feature
     deep = found.gap < -slop
+    if deep.any():
+        deep &= _anchored(contacts.rows)
     if not deep.any():
         return end
     target = np.where(deep, RATE * (found.gap + slop), np.maximum(found.gap, 0.0))
@@ -48,6 +53,17 @@ def push_out(before: State, end: State, found: ContactSet, impact: Assembly) -> 
         orientation=turned_by(world, end.orientation, move, 1.0),
         velocity=velocity,
     )
+
+
+def _anchored(rows: Rows) -> Mask:
+    """Contacts of islands that touch something fixed.
+
+    The others are left to impulses: moving bodies that pass each other would change their angular momentum.
+    """
+    label = island_labels(rows)
+    fixed = np.zeros(len(label), np.bool_)
+    fixed[label[np.diff(rows.ptr) < 2]] = True
+    return fixed[label]
 
 
 def _paid(world: World, before: State, end: State, move: Floats, island: Ints) -> tuple[Floats, Floats]:

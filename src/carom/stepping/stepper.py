@@ -57,9 +57,9 @@ class Stepper:
     # -- the stages that steppers are made of ---------------------------------------------------------------------
 
     def find(self, before: State, after: State, margin: float) -> ContactSet:
-        return self._timed("detect", self._found, before, after, margin)
+        return self._timed("detect", self._detected, before, after, margin)
 
-    def _found(self, before: State, after: State, margin: float) -> ContactSet:
+    def _detected(self, before: State, after: State, margin: float) -> ContactSet:
         found = find_contacts(self.world, before, after, margin)
         if self.world.dimension == 2:
             return found

@@ -88,8 +88,8 @@ def box_scores(shape, fa, fb, pose, ka, kb, after, margin, axes):
     time = 0.0
     for k in range(15):
         start, end = _ends(axes, k)
-        if start > 0.0:
-            time = max(time, 1.0 if end >= 0.0 else start / (start - end))
+        if start > margin:  # and end is not: what is within the margin counts as closed, so nothing hangs on rounding
+            time = max(time, min((start - margin) / (start - end), 1.0) if start > end else 1.0)
     for k in range(15):
         start, end = _ends(axes, k)
         if start == -np.inf or end == -np.inf:

@@ -195,6 +195,9 @@ def _name(p, i, i2, j, j2, base):
         return name(base, 0, int(p[0, i, CODE]), 0)
     if j >= 0 and j == j2:
         return name(base, 1, int(p[1, j, CODE]), 0)
+    if i < 0 or j < 0:  # an edge and the rim of a cap
+        w, k, k2 = (1, j, j2) if i < 0 else (0, i, i2)
+        return name(base, 3, int(p[w, k, CODE]) * 4096 + int(p[w, k2, CODE]), w)
     a, a2, b, b2 = int(p[0, i, CODE]), int(p[0, i2, CODE]), int(p[1, j, CODE]), int(p[1, j2, CODE])
     return name(base, 2, min(a, a2) * 4096 + max(a, a2), min(b, b2) * 4096 + max(b, b2))
 

@@ -31,7 +31,7 @@ SQUARE = 1.0 - 5e-5  # cosine above which a normal may be that of a face, inexac
 WORSE = 1e-9  # separation, relative to the size of the pair, that the exact normal may cost
 ROUNDS = 32
 APART = 6  # looks at cores moved apart
-LIFT = 1e-5  # by this much, relative to the size of the pair: little, so that looks settle fast where edges are sharp
+LIFT = 1e-4  # by this much, relative to the size of the pair: more than a coarse overlap is wrong, else little
 SETTLED = (
     1e-12  # one minus the cosine between directions that count as the same (1e-6 rad, as good as a distance gives)
 )
@@ -201,10 +201,9 @@ def convex_pair(cores, fa, fb, pose, after, pose1, ka, kb, time, move, inner, ma
             return to
         # What the features foretell is good to second order in the motion. Where that leaves open whether the bodies
         # will touch, the end of the step decides; of boxes it is known that they will.
-        if boxes:
-            limit = least + 1e-9 * size
-        elif time == 1.0 or least > margin + move * min(1.0, move / inner):
+        if not boxes and (time == 1.0 or least > margin + move * min(1.0, move / inner)):
             return n
-        else:
-            time = 1.0
-        ended = True
+        ended = time == 1.0 or not boxes
+        if time == 1.0:
+            limit = least + 1e-9 * size
+        time = 1.0

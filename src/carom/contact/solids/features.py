@@ -27,8 +27,8 @@ UPRIGHT = 1e-4  # sine of the tilt below which a cap has no foremost point
 # Columns of Features.point: place, place across the normal, lasting name, rim point or not, in use or not.
 FLAT_U, FLAT_V, CODE, RIMMED, TAKEN, COLUMNS = 3, 4, 5, 6, 7, 8
 # Entries of Features.data: outward normal of a face (if there are three points or more), axis of a cylinder or capsule,
-# `out`, radius round the core, rho.
-FACE, AXIS, OUT, ROUND, RHO, ENTRIES = 0, 3, 6, 9, 10, 11
+# `out`, radius round the core, rho, centre of a cap, its radius (0 if it is none).
+FACE, AXIS, OUT, ROUND, RHO, CENTRE, CAP, ENTRIES = 0, 3, 6, 9, 10, 11, 14, 15
 
 
 class Features(NamedTuple):
@@ -139,6 +139,9 @@ def _cylinder(shape, form, pose, k, x, y, z, band, f, w):
             _put(f, w, n, pose, k, px, py, side * half, 1 if side > 0.0 else 2, True)
         return count
     _put_vector(f, w, FACE, pose, k, 0.0, 0.0, up)
+    f.data[w, CAP] = radius
+    for i in range(3):
+        f.data[w, CENTRE + i] = pose[k, i] + half * f.data[w, FACE + i]
     code, n, step = 16 if up > 0.0 else 32, 0, 2.0 * np.pi / RIM
     angle = np.arctan2(y, x) if tilted else -1.0
     if tilted and angle < -1e-6:
@@ -160,7 +163,7 @@ def facing(cores, form, pose, k, nx, ny, nz, band, f, w):
     x, y, z = to_local(pose, k, nx, ny, nz)
     shape = cores.shape
     kind = shape[form, KIND]
-    f.data[w, ROUND], f.data[w, RHO] = 0.0, 0.0
+    f.data[w, ROUND], f.data[w, RHO], f.data[w, CAP] = 0.0, 0.0, 0.0
     if kind == CUBOID:
         return _cuboid(shape, form, pose, k, x, y, z, band, f, w)
     if kind == HULL:

@@ -10,16 +10,17 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from .features import CAP, CENTRE, FACE, TAKEN
 from .features import FLAT_U as U
 from .features import FLAT_V as V
-from .features import TAKEN
 
 SAME = 1e-6  # points closer than this (relative to size) across the normal are one
+BESIDE = 1e-3  # a crossing this close (relative to its radius) to a point of a rim is that point
 PARALLEL = 0.02  # sine below which two edges lie along each other
 
 
 # Columns of the table of places: two points of a and how far along the edge between them (0 to 1), the same of b. Twice
-# the same point is a corner; -1 is the face as a whole, above or below the corner of the other.
+# the same point is a corner; -1 is the face as a whole, above or below the corner of the other, or the rim of a cap.
 A0, A1, A_ALONG, B0, B1, B_ALONG, PLACE = 0, 1, 2, 3, 4, 5, 6
 
 
@@ -90,10 +91,23 @@ def _nearest_on(p, w, u, v):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _within(p, side, w, i, m, tolerance):
+def _over_cap(p, data, w, i, normal):
+    """Where the line along the normal through point i of feature w meets the cap of the other, from its centre."""
+    o = 1 - w
+    fx, fy, fz = data[o, FACE], data[o, FACE + 1], data[o, FACE + 2]
+    x, y, z = p[w, i, 0] - data[o, CENTRE], p[w, i, 1] - data[o, CENTRE + 1], p[w, i, 2] - data[o, CENTRE + 2]
+    t = (fx * x + fy * y + fz * z) / (fx * normal[0] + fy * normal[1] + fz * normal[2])
+    return x - t * normal[0], y - t * normal[1], z - t * normal[2]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _within(p, side, data, w, i, m, normal, tolerance):
     """Whether point i of feature w lies within the other one of m points, seen along the normal."""
     if m == 1:
         return False
+    if data[1 - w, CAP] > 0.0:
+        x, y, z = _over_cap(p, data, w, i, normal)
+        return x * x + y * y + z * z <= (data[1 - w, CAP] + tolerance) ** 2
     if m == 2:
         o, u, v = 1 - w, p[w, i, U], p[w, i, V]
         t = _nearest_on(p, o, u, v)
@@ -123,13 +137,13 @@ def _on_side(p, w, i, o, j, j2, tolerance):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _corners(p, side, na, nb, tolerance, places):
+def _corners(p, side, data, na, nb, normal, tolerance, places):
     """Corners of either feature that lie within the other."""
     n = 0
     for w in range(2):
         count, m, o = (nb, na, 0) if w else (na, nb, 1)
         for i in range(count):
-            if p[w, i, TAKEN] > 0.0 or not _within(p, side, w, i, m, tolerance):
+            if p[w, i, TAKEN] > 0.0 or not _within(p, side, data, w, i, m, normal, tolerance):
                 continue
             j = j2 = -1
             t = 0.0
@@ -140,7 +154,7 @@ def _corners(p, side, na, nb, tolerance, places):
             for k in range(m if m > 2 else m - 1):
                 # On the border the other's edge counts, not its face: if the normal is not that of the face, the two
                 # part ways as the bodies move.
-                if j < 0 and abs(side[w, i, k]) <= tolerance:
+                if j < 0 and abs(side[w, i, k]) <= tolerance and data[o, CAP] == 0.0:
                     _, j, j2, t = _on_side(p, w, i, o, k, k + 1 if k + 1 < m else 0, tolerance)
             if w == 0:
                 n = _put(places, n, i, i, 0.0, j, j2, t)
@@ -150,10 +164,53 @@ def _corners(p, side, na, nb, tolerance, places):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _polygons(p, side, na, nb, tolerance, places):
+def _at_rim_point(p, data, w, hit, places, n):
+    """Whether a point on the rim of the cap of feature w is one of its points that are among the places already."""
+    near = (BESIDE * data[w, CAP]) ** 2
+    for k in range(n):
+        i = int(places[k, B0 if w else A0])
+        if i >= 0 and places[k, B0 if w else A0] == places[k, B1 if w else A1]:
+            x = p[w, i, 0] - data[w, CENTRE] - hit[0]
+            y = p[w, i, 1] - data[w, CENTRE + 1] - hit[1]
+            z = p[w, i, 2] - data[w, CENTRE + 2] - hit[2]
+            if x * x + y * y + z * z < near:
+                return True
+    return False
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _round_crossings(p, data, w, m, normal, tolerance, places, n):
+    """Where the edges of feature w, of m points, cross the rim of the other's cap.
+
+    The edge is named from outside to inside, which tells its two crossings apart.
+    """
+    for i in range(m if m > 2 else m - 1):
+        i2 = i + 1 if i + 1 < m else 0
+        x, y, z = _over_cap(p, data, w, i, normal)
+        ex, ey, ez = _over_cap(p, data, w, i2, normal)
+        ex, ey, ez = ex - x, ey - y, ez - z
+        a, b = ex * ex + ey * ey + ez * ez, x * ex + y * ey + z * ez
+        c = x * x + y * y + z * z - data[1 - w, CAP] ** 2
+        root = b * b - a * c
+        if root <= 0.0 or a == 0.0:
+            continue
+        for k in range(2):
+            t = (-b - np.sqrt(root)) / a if k == 0 else (-b + np.sqrt(root)) / a
+            hit = (x + t * ex, y + t * ey, z + t * ez)
+            if min(t, 1.0 - t) * np.sqrt(a) > tolerance and not _at_rim_point(p, data, 1 - w, hit, places, n):
+                j, j2, s = (i, i2, t) if k == 0 else (i2, i, 1.0 - t)
+                n = _put(places, n, -1, -1, 0.0, j, j2, s) if w else _put(places, n, j, j2, s, -1, -1, 0.0)
+    return n
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _polygons(p, side, data, na, nb, normal, tolerance, places):
     """Two features of which at least one is a face: all corners of what they have in common."""
     _sides(p, side, na, nb)
-    n = _corners(p, side, na, nb, tolerance, places)
+    n = _corners(p, side, data, na, nb, normal, tolerance, places)
+    if (data[0, CAP] > 0.0) != (data[1, CAP] > 0.0):
+        w = 1 if data[0, CAP] > 0.0 else 0
+        return _round_crossings(p, data, w, nb if w else na, normal, tolerance, places, n)
     for i in range(na if na > 2 else 1):
         i2 = i + 1 if i + 1 < na else 0
         for j in range(nb if nb > 2 else 1):
@@ -263,5 +320,5 @@ def meet(features, na, nb, normal, size, places):
     _flatten(p, na, nb, normal)
     if na <= 2 and nb <= 2:
         return _crossing(p, na, nb, tolerance, places)
-    n = _polygons(p, features.side, na, nb, tolerance, places)
+    n = _polygons(p, features.side, features.data, na, nb, normal, tolerance, places)
     return n if n > 0 else _beside(p, na, nb, tolerance, places)
