@@ -26,7 +26,7 @@ test: $(VENV)/.installed-test $(VENV)/.kernels ## the test suite without its lon
 test-long: $(VENV)/.installed-test $(VENV)/.kernels ## the whole test suite
 	@$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 
-bench: $(VENV)/.installed-bench $(VENV)/.kernels ## the benchmarks, with the general QP solvers beside them
+bench: $(VENV)/.installed-bench $(VENV)/.bullet $(VENV)/.kernels ## the benchmarks, with other solvers and PyBullet beside them
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 lint: $(VENV)/.installed-dev ## ruff and mypy
@@ -55,6 +55,11 @@ $(VENV)/.created:
 # Numba's cache does not notice an edit in a kernel that another kernel calls, so after any edit all are dropped.
 $(VENV)/.kernels: $(VENV)/.created $(shell find src -name '*.py')
 	@find src -name '*.nb[ic]' -delete
+	@touch $@
+
+# PyBullet has wheels for some versions of Python only; without one its benchmarks are skipped.
+$(VENV)/.bullet: $(VENV)/.created
+	@$(PIP) --only-binary :all: "pybullet>=3.2,<4" || echo "no wheel of PyBullet for this Python: its benchmarks are skipped"
 	@touch $@
 
 $(VENV)/.installed: pyproject.toml $(VENV)/.created

@@ -67,9 +67,7 @@ class Bullet:
         if isinstance(group.shape, Sphere):
             shape = pybullet.createCollisionShape(pybullet.GEOM_SPHERE, radius=group.shape.radius)
         else:
-            shape = pybullet.createCollisionShape(
-                pybullet.GEOM_BOX, halfExtents=[0.5 * s for s in group.shape.size]
-            )
+            shape = pybullet.createCollisionShape(pybullet.GEOM_BOX, halfExtents=[0.5 * s for s in group.shape.size])
         self.bodies = [self._add(1.0, shape, place) for place in group.position]
 
     def _add(self, mass: float, shape: int, place: object) -> int:

@@ -76,7 +76,7 @@ def turned_back(orientation, vector):
 
 @njit(cache=True, nogil=True)
 def vector_between(before, after):
-    """Axis times angle (n, 3), in the frame of the world, of the shorter turn from one orientation (n, 4) to another."""
+    """Axis times angle (n, 3), in the frame of the world, of the shorter turn between orientations (n, 4)."""
     out = np.empty((len(before), 3))
     for i in range(len(before)):
         a, b, c, d = after[i, 0], after[i, 1], after[i, 2], after[i, 3]

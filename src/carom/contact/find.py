@@ -16,7 +16,6 @@ from .contact_set import ContactSet
 from .images import Images, counts_once, make_images
 from .walls import walls_at
 
-
 FAR = 1e12
 
 

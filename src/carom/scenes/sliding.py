@@ -48,9 +48,7 @@ def sliding_box(
     mu, speed = checks.at_least("mu", mu, 0.0), checks.at_least("speed", speed, 0.0)
     course = np.radians(checks.finite("heading", heading))
     velocity = speed * (np.cos(course) * along + np.sin(course) * np.array([0.0, 1.0, 0.0]))
-    box = Bodies(
-        Cuboid((1.6, 1.6, 0.1)), 0.05 * up[None], velocity[None], orientation=np.array([turn]), name="box"
-    )
+    box = Bodies(Cuboid((1.6, 1.6, 0.1)), 0.05 * up[None], velocity[None], orientation=np.array([turn]), name="box")
     return _on_plane("sliding_box", box, mu, up, step).with_(
         description=f"A box slides on a plane of {angle:g} degrees with friction {mu:g}.",
         parameters={"mu": mu, "angle": angle, "speed": speed, "heading": heading, "step": step},

@@ -117,7 +117,9 @@ def matryoshka(*, shells: int = 4, restitution: float = 0.8, height: float = 1.0
     wall, bodies, floor = 0.08, [], height
     for k in range(shells):
         side = 2.0 * 0.72**k
-        bodies.append(Bodies(_hollow(side, wall), np.array([[0.0, 0.0, floor + 0.5 * side]]), mass=side**2, name=f"{k}"))
+        bodies.append(
+            Bodies(_hollow(side, wall), np.array([[0.0, 0.0, floor + 0.5 * side]]), mass=side**2, name=f"{k}")
+        )
         floor += wall
     return _elastic(
         "matryoshka",
@@ -134,9 +136,7 @@ def matryoshka(*, shells: int = 4, restitution: float = 0.8, height: float = 1.0
     )
 
 
-def eight_cubes(
-    *, room: float = 10.0, speed: float = 1.0, spin: tuple[float, float, float] = (0.0, 0.0, 0.5)
-) -> Scene:
+def eight_cubes(*, room: float = 10.0, speed: float = 1.0, spin: tuple[float, float, float] = (0.0, 0.0, 0.5)) -> Scene:
     """Eight unit cubes, touching, fly apart in a cubic room without gravity, each the mirror image of its neighbours.
 
     Their velocities are `speed (1, 0.8, 0.6)` and their spins `spin` in the first octant, mirrored in the others

@@ -34,7 +34,9 @@ def box_tower_3d(*, boxes: int = 10, friction: float = 0.5, restitution: float =
     )
 
 
-def card_house(*, storeys: int = 3, width: int = 4, friction: float = 0.8, balls: bool = True, rest: float = 10.0) -> Scene:
+def card_house(
+    *, storeys: int = 3, width: int = 4, friction: float = 0.8, balls: bool = True, rest: float = 10.0
+) -> Scene:
     """A house of cards: 24 plates in three storeys of 4, 3 and 2 pairs. Two balls hit it at the time `rest`.
 
     Plates are 1 x 0.7 x 0.02 and lean at 70 degrees; flat ones lie across the ridges (Zhang 2015, Card House).
@@ -63,9 +65,7 @@ def card_house(*, storeys: int = 3, width: int = 4, friction: float = 0.8, balls
             place.append((x, 0.0, floor + 0.5 * thick))
             turn.append((1.0, 0.0, 0.0, 0.0))
         floor += thick
-    cards = Bodies(
-        Cuboid((length, depth, thick)), np.array(place), orientation=np.array(turn), name="cards"
-    )
+    cards = Bodies(Cuboid((length, depth, thick)), np.array(place), orientation=np.array(turn), name="cards")
     bodies = [cards]
     if balls:
         bodies.append(_balls(rest, 0.5 * pitch * (width - 1) + 2.0 * reach))
@@ -87,7 +87,7 @@ def card_house(*, storeys: int = 3, width: int = 4, friction: float = 0.8, balls
 
 
 def _balls(rest: float, half: float) -> Bodies:
-    """Two balls that roll towards the house from both sides and reach it, `half` from its middle, at the time `rest`."""
+    """Two balls that roll to the house from both sides and reach it, `half` from its middle, at the time `rest`."""
     radius, speed = 0.15, 4.0
     away = half + radius + speed * rest
     start = np.array([[-away, -0.1, radius], [away, 0.1, radius]])

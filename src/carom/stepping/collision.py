@@ -48,7 +48,7 @@ class Collision:
             )
 
     def resolve(self, contacts: Contacts, slow: float = 0.0) -> Impulses:
-        """The law's impulses. In large impacts speeds below `slow` may count as none: the stepper stops such contact."""
+        """The law's impulses. In large impacts speeds below `slow` may count as none: the stepper stops them."""
         if self.blend and self.needs_one_value and len(contacts.restitution):
             c = contacts.restitution
             if not (c == c[0]).all():

@@ -21,6 +21,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import rotations
 from ..contact.contact_set import ContactSet
 from ..impact.assemble import Assembly
 from ..impact.contacts import Impulses
@@ -205,7 +206,11 @@ class DriftSafe(Stepper):
             return turned_by(world, start.orientation, mean, self.h), velocity
         turned, spin = turn_freely(world, start, self.h, np.ascontiguousarray(mean[:, 3:]))
         if mean is not velocity:
-            spin = turn_freely(world, start, self.h, np.ascontiguousarray(velocity[:, 3:]))[1]
+            later, spin = turn_freely(world, start, self.h, np.ascontiguousarray(velocity[:, 3:]))
+            # Turned at the mean spin: what the world sees of the new one must not turn with the difference. For equal
+            # moments that leaves the energy alone.
+            even = (world.inertia == world.inertia[:, :1]).all(axis=1)
+            spin[even] = rotations.turned_back(turned[even], rotations.turned(later[even], spin[even]))
         return turned, np.column_stack([velocity[:, :3], spin])
 
     def _steady(self, start: State, velocity: Floats, impact: Assembly, impulses: Impulses, slow: Floats) -> Mask:

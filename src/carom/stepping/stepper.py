@@ -128,7 +128,9 @@ class Stepper:
             kept = (result.normal != 0.0) | tangent.any(axis=1)
             normal, tangent = found.normal[kept], np.ascontiguousarray(tangent[kept])
             rubbed = tangent[:, 0] if dim == 2 else along_tangents(normal, tangent)
-            parts.append((found.first[kept], found.second[kept], found.point[kept], normal, result.normal[kept], rubbed))
+            parts.append(
+                (found.first[kept], found.second[kept], found.point[kept], normal, result.normal[kept], rubbed)
+            )
         if not parts:
             none, vectors = np.empty(0, np.int64), np.empty((0, dim))
             parts = [(none, none, vectors, vectors, np.empty(0), np.empty(0) if dim == 2 else vectors)]

@@ -278,7 +278,11 @@ class TimeOfImpact(Stepper):
         s = self.h - time
         move = s * (self.paths.velocity[:n] + 0.5 * s * self.paths.pull[:n])
         after = State(
-            start.time + self.h, start.step, state.position + move[:, :2], state.orientation + move[:, 2], state.velocity
+            start.time + self.h,
+            start.step,
+            state.position + move[:, :2],
+            state.orientation + move[:, 2],
+            state.velocity,
         )
         found = self._timed("detect", find_contacts, self.world, state, after, self.touch)
         if not found.count:

@@ -8,9 +8,10 @@ momentum to rounding; the splitting by axes keeps angular momentum, and its ener
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from matplotlib.axes import Axes
 from matplotlib.figure import SubFigure
 from numba import njit
@@ -166,7 +167,7 @@ def _draw(
         left, right = figure.add_subfigure(grid[2]).subplots(1, 2)
         _drifts(left, chosen, drifts)
         _orders(right, sizes, errors)
-        table = {"steps": chosen}
+        table: dict[str, NDArray[Any]] = {"steps": chosen}
         for name, (energy, momentum) in drifts.items():
             table |= {f"{name}_energy": energy, f"{name}_momentum": momentum}
         files = write(figure, out, "tumbling", table)

@@ -149,7 +149,7 @@ class Trajectory:
 
     @property
     def wall_poses(self) -> LazyArray | Floats:
-        """(k, w, 3): displacement and turn of each boundary since time 0, about its `wall_centre`; in space (k, w, 6)."""
+        """(k, w, 3): displacement and turn of each boundary since time 0, about `wall_centre`; in space (k, w, 6)."""
         if "wall_pose" in self._file["frames"]:
             return self._lazy("frames/wall_pose")
         return np.broadcast_to(0.0, (len(self), len(self.geometry["wall_kind"]), 3 * self.dimension - 3))
