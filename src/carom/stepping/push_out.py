@@ -26,7 +26,7 @@ SLOP = 1e-5  # overlap up to this part of the smallest body is left alone
 RATE = 0.8  # part of an overlap that is moved out in a step
 SHARE = 0.5  # part of an island's kinetic energy that a step may spend on lifting
 FEW = 200  # contacts up to which the exact solve is used; beyond, a coarse one does, since the next step goes on
-VISITS = 30  # of each contact, on average, in the coarse one
+VISITS = 5  # of each contact, on average, in the coarse one
 
 
 def push_out(before: State, end: State, found: ContactSet, impact: Assembly) -> State:

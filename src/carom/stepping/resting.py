@@ -19,7 +19,7 @@ from ..world import World
 TOLERANCE = 1e-8  # speeds, relative to the fastest at any contact
 MANY = 3000  # frictionless contacts above which sweeps replace the exact solve
 SWEEPS = 200
-SPACE_SWEEPS = 20  # of islands too large for exact solves in space: the next step goes on from where they end
+SPACE_SWEEPS = 12  # of islands too large for exact solves in space: the next step goes on from where they end
 
 
 class Resting:

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from matplotlib.axes import Axes
 from matplotlib.figure import SubFigure
 from numba import njit
+from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 from scipy.special import ellipj, ellipk, ellipkinc
 
