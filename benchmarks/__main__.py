@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numba
 import numpy as np
 
-from . import bullet, cone_data, detection, overhead, qce_scaling, rotation, small_islands, threads, worlds
+from . import bullet, cone_data, detection, overhead, qce_scaling, rotation, small_islands, solids, threads, worlds
 from .report import Row, table
 
 BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
@@ -24,6 +24,7 @@ BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
     "gas": worlds.run_gas,
     "drop_1m": worlds.run_drop_1m,
     "rotation": rotation.run,
+    "solids": solids.run,
     "bullet_spheres": bullet.run_spheres,
     "bullet_boxes": bullet.run_boxes,
 }

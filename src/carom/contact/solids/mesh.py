@@ -15,7 +15,7 @@ from ...world import CAPSULE, CYLINDER, HULL, MESH, SPHERE, Solids
 from .grid_distance import grid_near, grid_side, grid_value
 from .mesh_barriers import mesh_barriers
 from .mesh_feet import refine
-from .mesh_points import RUN, SPOTS, Spots, mapped, outward_of, put_box, put_spots, relative
+from .mesh_points import RUN, SPOTS, Spots, mapped, outward_of, put_box, put_front, put_spots, relative
 from .patches import candidate_room, reduce
 from .point_distance import distance, simple
 from .poses import Poses, needed_rows, placed_parts, to_world
@@ -26,6 +26,8 @@ _NAMES = 1 << 20
 _PRIME, _MANY_PARTS = 7919, 61  # spread the names of several parts over their range
 _AWAY = -0.1  # cosine: points that do not face the other body are not what touches it
 _UNSURE = 0.98  # cosine: normals further apart than about 11 degrees are those of two sides
+_ACROSS = 0.5  # cosine with a cylinder's axis: contacts of its side
+_BAND = 5e-3  # of the smaller reach: what lies no higher than this above the lowest point carries the body with it
 _SAME_SIDE = 0.85  # cosine of about 32 degrees: contacts with a round body count as one within it
 
 
@@ -65,8 +67,8 @@ def _has_foot(solids, g, m, x, y, z, d, nx, ny, nz):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _gather(solids, placed, point, outward, begin, end, radius, run, runs, k, other, margin, strict, maps, c):
-    """Candidates among the points begin:end of part k against part `other`.
+def _gather(solids, placed, point, ahead, outward, begin, end, radius, run, runs, k, other, margin, strict, maps, c):
+    """Candidates among the points begin:end of part k, `ahead` at the end of the step, against part `other`.
 
     Strict: core points between two sides of a mesh do not count. Between them the grid's distance has a ridge that it
     rounds off, and a normal that is none of the sides'; points of the mesh show both sides. `run` is the reach of a
@@ -74,8 +76,6 @@ def _gather(solids, placed, point, outward, begin, end, radius, run, runs, k, ot
     """
     form = solids.form[placed.part[other]]
     before, after, box = maps[0], maps[1], maps[2]
-    relative(placed.pose0, k, other, before)
-    relative(placed.pose1, k, other, after)
     put_box(solids, form, radius + margin, box)
     g, kind = solids.grid[form], solids.kind[form]
     sa, sb, sc = solids.size[form, 0], solids.size[form, 1], solids.size[form, 2]
@@ -83,7 +83,7 @@ def _gather(solids, placed, point, outward, begin, end, radius, run, runs, k, ot
     while s + 1 < end:
         s += 1
         x, y, z = point[s, 0], point[s, 1], point[s, 2]
-        ax, ay, az = mapped(after, x, y, z)
+        ax, ay, az = mapped(after, ahead[s, 0], ahead[s, 1], ahead[s, 2])
         leads = s < runs and (s - begin) % RUN == 0
         out = ax < box[0] or ay < box[1] or az < box[2] or ax > box[3] or ay > box[4] or az > box[5]
         if out and not leads:
@@ -104,10 +104,10 @@ def _gather(solids, placed, point, outward, begin, end, radius, run, runs, k, ot
         exact = g < 0 or not grid_side(solids, g, ax, ay, az)[0]
         gap, nx, ny, nz, ox, oy, oz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
         for moment in range(2):  # before the step; and after it, if that is still open
-            m = before if moment == 0 else after
+            m, at = (before, point) if moment == 0 else (after, ahead)
             if not core:
-                ox, oy, oz = outward_of(point, outward, s, m)
-            unsure, d, ux, uy, uz = _facing(solids, form, m, x, y, z, ox, oy, oz, core)
+                ox, oy, oz = outward_of(at, outward, s, m)
+            unsure, d, ux, uy, uz = _facing(solids, form, m, at[s, 0], at[s, 1], at[s, 2], ox, oy, oz, core)
             if moment == 1:
                 later = d
                 break
@@ -137,26 +137,33 @@ def _choose(solids, placed, k, other, margin, strict, maps, spots, c):
     """Leaves in `c` the candidates of the points of part k against part `other`, and marks those that stay."""
     form, target = solids.form[placed.part[k]], solids.form[placed.part[other]]
     kind, hit = solids.kind[form], solids.kind[target]
-    point, outward, edge = solids.vertex, solids.vertex_normal, solids.edge
+    relative(placed.pose0, k, other, maps[0])
+    relative(placed.pose1, k, other, maps[1])
+    point, ahead, outward, edge = solids.vertex, solids.vertex, solids.vertex_normal, solids.edge
     begin, end, radius = solids.vertex_ptr[form], solids.vertex_ptr[form + 1], 0.0
     run, runs = solids.size[form, 1], begin + int(solids.size[form, 2]) if kind == MESH else 0
     first, last = solids.edge_ptr[form], solids.edge_ptr[form + 1]
     if kind in (SPHERE, CAPSULE, CYLINDER):
-        point, outward, edge = spots.place, spots.normal, spots.link
+        point, ahead, outward, edge = spots.place, spots.place, spots.normal, spots.link
         end, last, radius = put_spots(solids, form, solids.size[target, 0], spots)
         begin, first = 0, 0
-    _gather(solids, placed, point, outward, begin, end, radius, run, runs, k, other, margin, strict, maps, c)
+    if kind == CYLINDER:
+        ahead, g = spots.later, solids.grid[target]
+        put_front(solids, form, end, g, maps[1], margin, ahead, ahead, spots.normal)
+        put_front(solids, form, end, g, maps[0], margin, ahead, point, spots.normal)
+    _gather(solids, placed, point, ahead, outward, begin, end, radius, run, runs, k, other, margin, strict, maps, c)
     tie = 1e-2 * solids.grid_spacing[solids.grid[target]] if hit == MESH else 1e-9 * solids.reach[target]
     is_round = hit in (SPHERE, CAPSULE)
-    reduce(c, edge, first, last, tie, not is_round)
+    reduce(c, edge, first, last, tie, 0.0 if is_round else _BAND * min(solids.reach[form], solids.reach[target]))
     if is_round:
         refine(solids, placed, k, other, maps, c)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _emit(c, pair, name, side, seen_from, slack, numbers, names, n):
+def _emit(c, pair, name, side, axis_of, seen_from, slack, numbers, names, n):
     """Writes the chosen candidates and returns the rows in use. Some that a round body has seen before are left out:
-    those along a contact from row `seen_from` on that is no higher, and those at one place, within `slack`.
+    those along a contact from row `seen_from` on that is no higher, and those at one place, within `slack`. A
+    cylinder with axis `axis_of` is round only across it.
 
     A candidate lies on the surface of its own body, half of the gap short of the point midway.
     """
@@ -166,13 +173,14 @@ def _emit(c, pair, name, side, seen_from, slack, numbers, names, n):
         if not c.keep[i]:
             continue
         half, seen = 0.5 * c.gap[i], False
+        tilt = c.normal[i, 0] * axis_of[0] + c.normal[i, 1] * axis_of[1] + c.normal[i, 2] * axis_of[2]
         for m in range(seen_from, min(n, len(numbers))):
             along, apart = 0.0, 0.0
             for axis in range(3):
                 along += sign * c.normal[i, axis] * numbers[m, axis]
                 apart += (c.place[i, axis] + half * c.normal[i, axis] - numbers[m, 3 + axis]) ** 2
             same = along > _SAME_SIDE and m < known and numbers[m, 6] <= c.gap[i] + slack
-            seen = seen or same or apart < slack * slack
+            seen = seen or (abs(tilt) < _ACROSS and (same or apart < slack * slack))
         if seen:
             continue
         if n < len(numbers):
@@ -215,7 +223,7 @@ def _contacts(parts, solids, placed, first, second, margin, maps, spots, c, numb
 
     Returns how many there are. If there is no room for so many, those beyond it are not written.
     """
-    n = 0
+    n, axis_of = 0, np.zeros(3)
     for row in range(len(parts)):
         pair, i, j = parts[row, 0], parts[row, 1], parts[row, 2]
         one, two = solids.kind[solids.form[placed.part[i]]], solids.kind[solids.form[placed.part[j]]]
@@ -230,9 +238,11 @@ def _contacts(parts, solids, placed, first, second, margin, maps, spots, c, numb
                 break
             _choose(solids, placed, k, other, margin, way < 2, maps, spots, c)
             seen_from, slack = n, 0.0
-            if hit in (SPHERE, CAPSULE):
+            for axis in range(3):
+                axis_of[axis] = placed.pose0[other, 5 + 3 * axis] if hit == CYLINDER else 0.0
+            if hit in (SPHERE, CAPSULE, CYLINDER):
                 seen_from, slack = start, 0.1 * solids.size[solids.form[placed.part[k]], 0]
-            n = _emit(c, pair, name, side, seen_from, slack, numbers, names, n)
+            n = _emit(c, pair, name, side, axis_of, seen_from, slack, numbers, names, n)
     return n
 
 
@@ -247,9 +257,11 @@ def mesh_pairs(
     """
     placed = placed_parts(solids, poses, needed_rows(len(poses.owner), first, second))
     parts = _part_pairs(solids, placed, first, second, margin)
-    most = int(np.diff(solids.vertex_ptr).max(initial=SPOTS)) if len(parts) else 0
-    spots = Spots(np.zeros((SPOTS, 3)), np.zeros((SPOTS, 3)), np.zeros((SPOTS, 2), np.int64))
-    maps, work = np.empty((3, 12)), candidate_room(most)
+    points, edges = (
+        int(np.diff(ptr).max(initial=SPOTS)) if len(parts) else 0 for ptr in (solids.vertex_ptr, solids.edge_ptr)
+    )
+    spots = Spots(np.zeros((SPOTS, 3)), np.zeros((SPOTS, 3)), np.zeros((SPOTS, 3)), np.zeros((SPOTS, 2), np.int64))
+    maps, work = np.empty((3, 12)), candidate_room(points, edges)
     n, room = 1, 0
     while n > room:  # kernels that grow their arrays compile for seconds
         room = n + 64 * len(parts)

@@ -14,6 +14,7 @@ from .poses import Poses, placed_parts
 
 _AWAY = 0.5  # cosine: points that look away from a boundary by more lie on the far side of their body
 _TIE = 1e-9  # of the reach: lower than this is no lower
+_BAND = 5e-3  # of the reach: what lies no higher than this above the lowest point carries the body with it
 _NAMES, _PRIME = 1 << 20, 7919  # names of several parts are spread over their range
 
 
@@ -127,7 +128,8 @@ def _contacts(solids, placed, rows, barriers0, barriers1, margin, c, numbers, na
                     margin,
                     c,
                 )
-                reduce(c, solids.edge, solids.edge_ptr[form], solids.edge_ptr[form + 1], _TIE * reach, True)
+                first, last = solids.edge_ptr[form], solids.edge_ptr[form + 1]
+                reduce(c, solids.edge, first, last, _TIE * reach, _BAND * reach)
                 n = _emit(c, r, w, _PRIME * (k - placed.ptr[r]), numbers, names, n)
     return n
 
@@ -143,7 +145,8 @@ def mesh_barriers(
     """
     placed = placed_parts(solids, poses, chosen)
     meshes = solids.kind == MESH
-    work = candidate_room(int(np.diff(solids.vertex_ptr)[meshes].max(initial=1)))
+    points, edges = (int(np.diff(ptr)[meshes].max(initial=1)) for ptr in (solids.vertex_ptr, solids.edge_ptr))
+    work = candidate_room(points, edges)
     n, room = 1, 0
     while n > room:
         room = n + 64

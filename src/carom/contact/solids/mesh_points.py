@@ -9,17 +9,25 @@ from numba import njit
 
 from ...solvers.rows import Floats, Ints
 from ...world import CAPSULE, CUBOID, CYLINDER, MESH, SPHERE
+from .grid_distance import grid_near
 
 RUN = 16  # sample points of a mesh come in runs of so many that lie together (see carom.solids.sample_points)
-SPOTS = 65  # most points of a capsule's core
+SPOTS = 65  # most points of a capsule's core, or of a cylinder
 RIM = 16  # points on each rim of a cylinder
+_UPRIGHT = 1e-4  # sine of the tilt below which a rim has no foremost point
+_TURNS = 3  # looks at the other's normal, each from the foremost point of the one before
+_NOWHERE = 1e100  # place of points that do not count
 
 
 class Spots(NamedTuple):
-    """Points of a form that has no table of them: core of a capsule or sphere, rims of a cylinder."""
+    """Points of a form that has no table of them: core of a capsule or sphere, rims and side of a cylinder.
 
-    place: Floats  # (k, 3)
-    normal: Floats  # (k, 3) zero
+    Points on the side of a cylinder are no material points: while it rolls, they stay where it is nearest.
+    """
+
+    place: Floats  # (k, 3) at the start of the step
+    later: Floats  # (k, 3) at its end
+    normal: Floats  # (k, 3) outward
     link: Ints  # (k, 2) neighbours
 
 
@@ -39,13 +47,54 @@ def put_spots(solids, form, spacing, spots):
             if k:
                 spots.link[k - 1, 0], spots.link[k - 1, 1] = k - 1, k
         return count, count - 1, solids.size[form, 0]
+    radius, half = solids.size[form, 0], solids.size[form, 1]
     for k in range(2 * RIM):
         angle = 2.0 * np.pi * (k % RIM) / RIM
-        spots.place[k, 0] = solids.size[form, 0] * np.cos(angle)
-        spots.place[k, 1] = solids.size[form, 0] * np.sin(angle)
-        spots.place[k, 2] = solids.size[form, 1] if k < RIM else -solids.size[form, 1]
+        _put_rim(spots.place, spots.normal, k, radius, half if k < RIM else -half, np.cos(angle), np.sin(angle), half)
+        spots.later[k] = spots.place[k]
         spots.link[k, 0], spots.link[k, 1] = k, k + 1 if (k + 1) % RIM else k + 1 - RIM
-    return 2 * RIM, 2 * RIM, 0.0
+    count = min(int(np.ceil(2.0 * half / spacing)) + 1, SPOTS - 2 * RIM)
+    for k in range(count - 1):
+        spots.link[2 * RIM + k, 0], spots.link[2 * RIM + k, 1] = 2 * RIM + k, 2 * RIM + k + 1
+    return 2 * RIM + count, 2 * RIM + count - 1, 0.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _put_rim(place, normal, k, radius, z, ux, uy, half):
+    """A point of a cylinder's surface in the direction u. At a rim its outward direction is midway between both."""
+    place[k, 0], place[k, 1], place[k, 2] = radius * ux, radius * uy, z
+    up = 1.0 if z >= half else (-1.0 if z <= -half else 0.0)
+    length = np.sqrt(1.0 + up * up)
+    normal[k, 0], normal[k, 1], normal[k, 2] = ux / length, uy / length, up / length
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def put_front(solids, form, count, g, m, margin, fixed, place, normal):
+    """Sets the points from 2 RIM on where circles about a cylinder's axis are nearest to the mesh with grid g.
+
+    m maps the cylinder's frame to the mesh's. A rim that lies flat has no such point. One that does not has no use for
+    the `fixed` points round it: they come down as the cylinder rolls, but never lower than its side.
+    """
+    radius, half = solids.size[form, 0], solids.size[form, 1]
+    for k in range(2 * RIM, count):
+        z = half * ((2 * (k - 2 * RIM) - (count - 2 * RIM - 1)) / (count - 2 * RIM - 1))
+        ux, uy, across = 0.0, 0.0, 0.0
+        for _ in range(_TURNS):
+            x, y, w = mapped(m, radius * ux, radius * uy, z)
+            _, nx, ny, nz = grid_near(solids, g, x, y, w, False)
+            x, y = m[0] * nx + m[3] * ny + m[6] * nz, m[1] * nx + m[4] * ny + m[7] * nz
+            across = np.sqrt(x * x + y * y)
+            if across < _UPRIGHT:
+                break
+            ux, uy = -x / across, -y / across
+        _put_rim(place, normal, k, radius if across >= _UPRIGHT else _NOWHERE, z, ux, uy, half)
+        if across < _UPRIGHT:
+            place[k, 2] = _NOWHERE
+        if 2.0 * radius * across > margin and (k == 2 * RIM or k == count - 1):
+            first = RIM if k == 2 * RIM else 0
+            for i in range(first, first + RIM):
+                if place[i, 0] * ux + place[i, 1] * uy > 0.5 * radius:
+                    fixed[i, 2] = _NOWHERE
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -1,8 +1,10 @@
 """From all sample points in contact to a few: of each patch the corners of its outline, and the lowest points.
 
 A patch is a set of candidates connected through neighbours. Its outline says how far the contact reaches, which keeps
-a resting body from rocking; the lowest points say where it is deepest. Both follow the symmetry of the configuration:
-points are compared, never taken in turn, and ties all stay.
+a resting body from rocking. Pieces are connected through neighbours of about the same height; a piece whose bottom has
+no lower neighbour shows the outline of that bottom. A wide tie for heights gives both ends of an edge that a body lies
+on, a narrow one all local minima. All follow the symmetry of the configuration: points are compared, never taken in
+turn, and ties all stay.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from ...solvers.rows import Floats, Ints
 
 _MOST = 48  # contacts of one side of a pair; the deepest stay, ties with the last of them too
 _STRAIGHT = 1e-6  # a corner that stands out by less of the patch's size is none
+_FINE = 1e-3  # of the tie: of a bottom that the tie makes wide, the very lowest points stay too
 
 
 class Candidates(NamedTuple):
@@ -28,17 +31,18 @@ class Candidates(NamedTuple):
     gap: Floats  # (k,)
     predicted: Floats  # (k,)
     keep: Ints  # (k,) not 0 for those chosen
-    higher: Ints  # (k,) 1 if a neighbour is lower
-    patch: Ints  # (k,) parent in the tree of the patch
-    level: Ints  # (k,) parent in the tree of a piece of equal height
-    following: Ints  # (k,) next member of the same piece
+    piece: Ints  # (k,) parent in the tree of a piece
+    lowest: Floats  # (k,) at the root of a piece, its least predicted gap
+    head: Ints  # (k,) at the root of a piece, the first member of its bottom, -1 if it has a lower neighbour
+    following: Ints  # (k,) next member of the same bottom
     flat: Floats  # (k, 2) in the plane of the patch
     row: Ints  # (points,) candidate of a point, or -1
+    link: Ints  # (edges, 2) neighbours that are both candidates
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def candidate_room(points):
-    """Room for forms of up to so many points."""
+def candidate_room(points, edges):
+    """Room for forms of up to so many points and pairs of neighbours."""
     return Candidates(
         np.zeros(1, np.int64),
         np.empty(points, np.int64),
@@ -48,11 +52,12 @@ def candidate_room(points):
         np.empty(points),
         np.empty(points, np.int64),
         np.empty(points, np.int64),
-        np.empty(points, np.int64),
+        np.empty(points),
         np.empty(points, np.int64),
         np.empty(points, np.int64),
         np.empty((points, 2)),
         np.full(points, -1),
+        np.empty((edges, 2), np.int64),
     )
 
 
@@ -74,28 +79,48 @@ def _join(parent, i, j):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _connect(c, edge, begin, end, tie):
-    """Patches, pieces of equal height, and who has a lower neighbour."""
+def _link(c, edge, begin, end):
+    """Writes the neighbours among the candidates to `c.link` and returns how many there are."""
     for i in range(c.used[0]):
-        c.row[c.point[i]] = i
-        c.patch[i], c.level[i], c.higher[i], c.keep[i] = i, i, 0, 0
+        c.row[c.point[i]], c.keep[i] = i, 0
+    n = 0
     for e in range(begin, end):
         i, j = c.row[edge[e, 0]], c.row[edge[e, 1]]
-        if i < 0 or j < 0:
-            continue
-        _join(c.patch, i, j)
-        rise = c.predicted[i] - c.predicted[j]
-        if rise > tie:
-            c.higher[i] = 1
-        elif rise < -tie:
-            c.higher[j] = 1
-        else:
-            _join(c.level, i, j)
+        if i >= 0 and j >= 0:
+            c.link[n, 0], c.link[n, 1] = i, j
+            n += 1
     for i in range(c.used[0]):
         c.row[c.point[i]] = -1
+    return n
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _connect(c, links, tie, bottom):
+    """Pieces, joined where neighbours differ by no more than the tie, and lists of their bottoms.
+
+    A bottom is what lies within `bottom` of the lowest member. Along a slope a piece may descend far, tie by tie: only
+    lower neighbours of its bottom tell that it goes on downwards.
+    """
     for i in range(c.used[0]):
-        if c.higher[i]:
-            c.higher[_root(c.level, i)] = 1
+        c.piece[i], c.lowest[i], c.head[i] = i, c.predicted[i], -1
+    for e in range(links):
+        i, j = c.link[e, 0], c.link[e, 1]
+        if abs(c.predicted[i] - c.predicted[j]) <= tie:
+            _join(c.piece, i, j)
+    for i in range(c.used[0]):
+        root = _root(c.piece, i)
+        c.lowest[root] = min(c.lowest[root], c.predicted[i])
+    for i in range(c.used[0] - 1, -1, -1):
+        root = c.piece[i] = _root(c.piece, i)
+        if c.predicted[i] <= c.lowest[root] + bottom:
+            c.following[i], c.head[root] = c.head[root], i
+    for e in range(links):
+        i, j = c.link[e, 0], c.link[e, 1]
+        if c.predicted[i] < c.predicted[j]:
+            i, j = j, i
+        root = c.piece[i]
+        if c.predicted[i] - c.predicted[j] > tie and c.predicted[i] <= c.lowest[root] + bottom:
+            c.head[root] = -1
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -175,20 +200,6 @@ def _keep_outline(c, head, mark):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _keep_outlines(c, parent, only_lowest):
-    """The outlines of all patches, or of all pieces of equal height without a lower neighbour."""
-    for i in range(c.used[0]):
-        c.following[i] = -1
-    for i in range(c.used[0] - 1, -1, -1):  # a root is the lowest of its numbers, so it heads its list in the end
-        root = _root(parent, i)
-        if root != i:
-            c.following[i], c.following[root] = c.following[root], i
-    for i in range(c.used[0]):
-        if parent[i] == i and not (only_lowest and c.higher[i]):
-            _keep_outline(c, i, 2 * i + (2 if only_lowest else 1))
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
 def _cut(c, tie):
     """Drops the highest beyond _MOST. Returns how many stay."""
     n = 0
@@ -216,11 +227,25 @@ def _cut(c, tie):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def reduce(c, edge, begin, end, tie, outline):
-    """Marks in `c.keep` the contacts that stay, and returns their number. `tie` is the height that counts as none."""
+def reduce(c, edge, begin, end, tie, band):
+    """Marks in `c.keep` the contacts that stay, and returns their number. `tie` is the height that counts as none.
+
+    With a `band` the outlines of whole patches stay, and of their bottoms within this height; without (0) only the
+    local minima, for bodies that are round.
+    """
     if c.used[0] == 0:
         return 0
-    _connect(c, edge, begin, end, tie)
-    for pass_ in range(0 if outline else 1, 2):
-        _keep_outlines(c, c.level if pass_ else c.patch, pass_ == 1)
+    links = _link(c, edge, begin, end)
+    for pass_ in range(4 if band > 0.0 else 1):
+        joined, bottom = tie, tie
+        if pass_ == 1:
+            bottom = _FINE * tie
+        elif pass_ == 2:
+            joined, bottom = max(tie, band), max(tie, band)
+        elif pass_ == 3:
+            joined, bottom = np.inf, np.inf
+        _connect(c, links, joined, bottom)
+        for i in range(c.used[0]):
+            if c.head[i] >= 0:
+                _keep_outline(c, c.head[i], 1 + pass_ * c.used[0] + i)
     return _cut(c, tie)
