@@ -278,7 +278,7 @@ def test_trefoil_under_gauss_seidel_and_jacobi():
 
 
 def test_a_tilted_trefoil_is_not_symmetric():
-    """So that the measure of symmetry is seen to fail. It starts 0.1 radians off: its lobes then land in different steps
+    """So that the measure of symmetry is seen to fail. It starts 0.1 radians off: its lobes land in different steps
     (at 0.01 they may all land in one, and gr reverses them all)."""
     scene = scenes.trefoil_drop(detail=16)
     (knot,) = scene.bodies
@@ -323,7 +323,7 @@ def test_break_in_space_under_gauss_seidel_does_not():
 
 
 def flip_time(spin, moments):
-    """Time between flips of a free body: half the period of its middle spin, 2 K(k) / p (Landau and Lifshitz, s. 37)."""
+    """Time between flips of a free body: half the period of its middle spin, 2 K(k) / p (Landau, Lifshitz, s. 37)."""
     from scipy.special import ellipk
 
     a, b, c = sorted(moments)

@@ -29,9 +29,7 @@ def pairs(
     return out
 
 
-def walled(
-    world: World, before: State, after: State, walls: tuple[Barriers, Barriers], margin: float
-) -> list[Columns]:
+def walled(world: World, before: State, after: State, walls: tuple[Barriers, Barriers], margin: float) -> list[Columns]:
     """Contacts of bodies with boundaries."""
     if not len(walls[0].kind):
         return []

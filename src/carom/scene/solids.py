@@ -108,4 +108,5 @@ KINDS: dict[str, type[Solid]] = {c.kind: c for c in (Sphere, Cuboid, Capsule, Cy
 def unit(quaternion: Floats) -> Floats:
     """Quaternions (..., 4) made of unit length."""
     q = np.asarray(quaternion, dtype=np.float64)
+    q = q / np.abs(q).max(axis=-1, keepdims=True)  # squares of tiny numbers would vanish
     return q / np.sqrt((q * q).sum(axis=-1, keepdims=True))

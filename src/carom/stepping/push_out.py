@@ -84,8 +84,8 @@ def _paid(world: World, before: State, end: State, move: Floats, island: Ints) -
     purse = loss + SHARE * energy
     with np.errstate(invalid="ignore", divide="ignore"):
         part = np.where(height > purse, purse / height, 1.0)
-        price = np.maximum(part * height - loss, 0.0)
-        left = np.sqrt(np.where(price > 0.0, 1.0 - price / energy, 1.0))
+        price = np.clip(part * height - loss, 0.0, SHARE * energy)
+        left = np.sqrt(np.where(price > 0.0, np.maximum(1.0 - price / energy, 0.0), 1.0))
     move, v = move.copy(), end.velocity.copy()
     move[mine] *= part[island[mine], None]
     v[mine] *= left[island[mine], None]

@@ -7,6 +7,8 @@ from numba import njit
 
 _SMOOTH = 0.99  # length of a mean of unit slopes that differ by less than about 10 degrees
 _STEPS = 16  # of a walk over the surface
+_TRIES = 4  # of a step of it, each shorter
+_OFF = 0.25  # cells off the surface within which a foot is on it
 _LOOK = 1.5  # cells that a step of it looks ahead, which is within the grid
 _PAD = 2.0  # cells between the mesh and the sides of its grid
 
@@ -135,7 +137,9 @@ def walk(solids, g, x, y, z, fx, fy, fz):
     """The point of the surface that is nearest to a far point, near a first guess f on the surface.
 
     A step looks from the foot a little towards the point and pulls that onto the surface; it stays where it is if the
-    point stands straight above. Barzilai and Borwein's rule lengthens the steps.
+    point stands straight above. Barzilai and Borwein's rule lengthens the steps. None leads away from the point or off
+    the surface: over sharp edges a step may go wrong, and is tried shorter. So the first guess stays
+    where nothing nearer is found.
     """
     h = solids.grid_spacing[g]
     rate, px, py, pz = 1.0, 0.0, 0.0, 0.0
@@ -154,7 +158,16 @@ def walk(solids, g, x, y, z, fx, fy, fz):
             if change > 0.0:
                 rate *= (px * px + py * py + pz * pz) / change
             rate = min(max(rate, 1.0), 1.0 / t)  # 1 / t is right on flat ground, less on round
-        fx, fy, fz = _pulled(solids, g, fx + rate * rx, fy + rate * ry, fz + rate * rz)
+        for _ in range(_TRIES):
+            ux, uy, uz = _pulled(solids, g, fx + rate * rx, fy + rate * ry, fz + rate * rz)
+            nearer = (x - ux) ** 2 + (y - uy) ** 2 + (z - uz) ** 2 < far * far
+            nearer = nearer and abs(grid_value(solids, g, ux, uy, uz)) < _OFF * h
+            if nearer:
+                break
+            rate *= 0.25
+        if not nearer:
+            break
+        fx, fy, fz = ux, uy, uz
         px, py, pz = rx, ry, rz
     return fx, fy, fz
 

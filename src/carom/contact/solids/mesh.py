@@ -59,9 +59,14 @@ def _facing(solids, form, m, x, y, z, ox, oy, oz, core):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _has_foot(solids, g, m, x, y, z, d, nx, ny, nz):
-    """Whether a mesh has its surface where distance and normal of a point, mapped by m, say."""
+def _has_foot(solids, g, m, x, y, z, d, nx, ny, nz, strict):
+    """Whether a mesh has its surface where distance and normal of a point, mapped by m, say.
+
+    If not strict, that is asked only outside the grid, where the distance is no more than that of a foot.
+    """
     x, y, z = mapped(m, x, y, z)
+    if not strict and not grid_side(solids, g, x, y, z)[0]:
+        return True
     foot = grid_value(solids, g, x - d * nx, y - d * ny, z - d * nz)
     return abs(foot) < 0.5 * solids.grid_spacing[g]
 
@@ -117,7 +122,7 @@ def _gather(solids, placed, point, ahead, outward, begin, end, radius, run, runs
                 break
         if away:
             continue
-        if core and strict and not _has_foot(solids, g, before, x, y, z, gap, nx, ny, nz):
+        if core and not _has_foot(solids, g, before, x, y, z, gap, nx, ny, nz, strict):
             continue
         if later - radius > margin:
             continue
