@@ -148,7 +148,7 @@ def check_throw(throw: Throw, stepper: str, steps: int) -> int:
 @pytest.mark.parametrize("free", [True, False], ids=["free", "dropped"])
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 def test_momentum_and_energy(pair, free, stepper):
-    assert sum(check_throw(Throw(pair, seed, free), stepper, 45) for seed in range(2)) > 0
+    assert sum(check_throw(Throw(pair, seed, free), stepper, 45) for seed in range(3)) > 0
 
 
 @pytest.mark.long
@@ -174,14 +174,13 @@ def touching(throw: Throw) -> tuple[World, State, State]:
     pytest.skip("they miss each other")
 
 
-def swapped(throw: Throw, before: State, after: State) -> tuple[World, State, State]:
+def swapped(throw: Throw, *states: State) -> tuple[World, State, State]:
+    """World and states with the two bodies in the other order."""
     scene = throw.scene()
     world, _ = build(replace(scene, bodies=scene.bodies[::-1]))
-    turned = [
-        replace(s, **{n: getattr(s, n)[::-1].copy() for n in ("position", "orientation", "velocity")})
-        for s in (before, after)
-    ]
-    return world, turned[0], turned[1]
+    names = ("position", "orientation", "velocity")
+    before, after = (replace(s, **{n: getattr(s, n)[::-1].copy() for n in names}) for s in states)
+    return world, before, after
 
 
 def in_order(rows: np.ndarray) -> np.ndarray:
@@ -226,7 +225,7 @@ def support(world: World, state: State, body: int, direction: np.ndarray) -> flo
 def test_normals_are_unit_vectors_from_first_to_second(pair):
     """Along its normal the second body moves away; and of convex bodies no point is nearer than the gap says."""
     for seed in range(4):
-        world, before, after = touching(Throw(pair, seed, True))
+        world, _, after = touching(Throw(pair, seed, True))
         found = find_contacts(world, after, after, 0.2 * world.feature)
         assert found.count
         np.testing.assert_allclose(np.linalg.norm(found.normal, axis=1), 1.0, rtol=0.0, atol=1e-12)
@@ -234,7 +233,8 @@ def test_normals_are_unit_vectors_from_first_to_second(pair):
         n, shift = found.normal[k], 0.05 * world.feature
         moved = replace(after, position=after.position + np.array([[0.0, 0.0, 0.0], shift * n]))
         again = find_contacts(world, moved, moved, world.feature)
-        assert again.gap.min() == pytest.approx(found.gap[k] + shift, abs=0.2 * shift)
+        assert again.gap.min() > found.gap[k]
         if set(pair) <= set(CONVEX):
+            assert again.gap.min() == pytest.approx(found.gap[k] + shift, abs=0.2 * shift)
             apart = -support(world, after, 1, -n) - support(world, after, 0, n)
             assert found.gap[k] == pytest.approx(apart, abs=1e-6 * world.feature)
