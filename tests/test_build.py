@@ -260,7 +260,7 @@ BAD_PARTS = {
     "periodic of three": (lambda: Periodic(x=(0.0, 1.0, 2.0)), ["periodic.x"]),
     "shear of one side": (lambda: Periodic(y=(0.0, 1.0), shear_rate=1.0), ["periodic.shear_rate"]),
     "nan shear": (lambda: Periodic((0.0, 1.0), (0.0, 1.0), np.nan), ["periodic.shear_rate", "nan"]),
-    "sheared z": (lambda: Periodic((0.0, 1.0), (0.0, 1.0), 1.0, "z"), ["periodic.sheared", "z"]),
+    "sheared z": (lambda: Periodic((0.0, 1.0), (0.0, 1.0), 1.0, "z"), ["periodic.shear_rate", "z"]),
     "nan vibration": (lambda: Vibrating(np.nan, 1.0), ["motion.amplitude", "nan"]),
     "no direction": (lambda: Vibrating(1.0, 1.0, (0.0, 0.0)), ["motion.direction"]),
     "nan velocity": (lambda: Moving((np.nan, 0.0)), ["motion.velocity", "nan"]),

@@ -107,7 +107,7 @@ def test_disturbance_numbers(tmp_path):
 
 def test_the_registry_is_complete():
     single = ["three_ball", "inelastic_collapse", "disturbance"]
-    assert names() == list(STUDIES) == [*single, "clean_break", "splash", "energy_drum", "maxwells_demon"]
+    assert names() == list(STUDIES) == [*single, "clean_break", "splash", "energy_drum", "maxwells_demon", "tumbling"]
     with pytest.raises(ProblemError, match="did you mean 'three_ball'"):
         run("tree_ball")
 

@@ -17,13 +17,12 @@ from .coulomb_newton import solve_blocks
 from .coulomb_sweeps import sweeps
 from .islands import islands
 
-LIMIT = 500  # bodies of an island up to which Newton steps are considered, ...
-CONTACTS = 600  # ... and contacts
+LIMIT = 500  # bodies of an island up to which Newton steps are considered
 SYSTEM = 5e6  # multiplications of one system up to which they are taken: some milliseconds
 SYSTEMS, WORK = 1000, 2e8  # systems for an island, and their multiplications
-# Multiplications for all islands, shared evenly, and the least number of systems that is worth a start. With less to
-# go round an island gets sweeps: a pile of many goes on from there in the next step.
-ALL, LEAST = 5e6, 8.0
+# Multiplications for all islands, shared evenly where there are more than CROWD of them, and the least number of
+# systems that is worth a start. With less to go round an island gets sweeps, and goes on in the next step.
+CROWD, ALL, LEAST = 8, 5e6, 8.0
 SMALL = 24  # contacts of an island that is solved to a thousandth of the tolerance: it costs nothing
 ROUGH = 1e-3  # a residual after which sweeps go on from where Newton steps ended
 
@@ -57,14 +56,14 @@ def _small(rows, tangents, velocity, boundary, slip, friction, normal, tangent, 
     large, count = np.empty(len(ptr), np.int64), 0
     for s in range(len(ptr) - 1):
         mine = order[ptr[s] : ptr[s + 1]]
-        if len(mine) > CONTACTS or _bodies(rows, mine, label) > LIMIT:
+        if _bodies(rows, mine, label) > LIMIT:
             large[count] = s
             count += 1
             continue
         blocks = blocks_of(rows, tangents, velocity, boundary, slip, friction, mine, label)
         pattern = pattern_of(blocks.body, len(blocks.velocity))
         cost = multiplications(pattern)
-        share = ALL / (cost * (len(ptr) - 1))
+        share = ALL / (cost * (len(ptr) - 1)) if len(ptr) - 1 > CROWD else np.inf
         if cost > SYSTEM or (share < LEAST and len(mine) > SMALL):
             large[count] = s
             count += 1

@@ -94,19 +94,21 @@ class DriftSafe(Stepper):
         before, limit = impact.contacts.speeds(), self._resting_speeds(found, slow)
         chosen = np.zeros(found.count, np.bool_)
         most = ROUNDS if found.count <= MANY else FEW_ROUNDS
-        while self.rounds < most:
-            speed = before if self.rounds == 0 else impact.contacts.speeds(impact.whitened(start.velocity))
+        changed = False
+        for _ in range(most):
+            speed = impact.contacts.speeds(impact.whitened(start.velocity)) if changed else before
             closing = found.predicted + self.h * (speed - before) <= self.touch
             if not (closing & (speed < -limit)).any():
                 break
             self.rounds += 1
+            changed = True
             chosen |= closing
             if chosen.all():
                 start = self.collide(start, found, impact.moving(start.velocity), float(slow.max()))
             else:
                 some = found.take(chosen)
                 start = self.collide(start, some, self.assemble(start, some), float(slow.max()))
-        if self.rounds:
+        if changed:
             end, found, impact = self._ahead(start, np.maximum(travel, self._travel(start)))
         return start, end, found, impact
 

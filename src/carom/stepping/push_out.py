@@ -34,7 +34,7 @@ def push_out(before: State, end: State, found: ContactSet, impact: Assembly) -> 
     world, contacts = impact.world, impact.contacts
     slop = SLOP * world.feature
     deep = found.gap < -slop
-    if deep.any():
+    if world.dimension == 3 and deep.any():
         deep &= _anchored(contacts.rows)
     if not deep.any():
         return end
