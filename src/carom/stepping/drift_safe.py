@@ -140,7 +140,9 @@ class DriftSafe(Stepper):
         # Fast approach is the law's: what does not close in this step, and what the rounds have left, waits for the
         # next one. Stopped here it would lose its restitution; where that is zero, nothing is lost.
         fast = impact.contacts.speeds() < -self._resting_speeds(found, slow)
-        waiting = fast & (impact.contacts.restitution > 0.0)
+        # Nor may it wait if it would sink in too deep to be pushed back.
+        shallow = found.predicted > -REACH * self.world.feature
+        waiting = fast & (impact.contacts.restitution > 0.0) & shallow
         if waiting.all():
             return end
         if waiting.any():

@@ -8,10 +8,9 @@ oblique the pass. The normal of the nearest points at the start would prevent it
 head-on one. Turning bodies obey to first order: what is left is seen in the next round or step.
 
 To have the right arms, the second body stands in these contacts where it will be, relative to the first, at the touch:
-`offset` in the ContactSet is the way to there, as if it were a periodic image. What of it is across the normal is left
-out, so that both impulses act on one line and the pair keeps its angular momentum. Where a ball takes part it stays in:
-an impulse along its normal must not spin a ball, and the pair's angular momentum then changes by the impulse times that
-part of the way. `time_of_impact` has neither fault.
+`offset` in the ContactSet is the way to there, as if it were a periodic image. That holds where a ball takes part: an
+impulse along its normal must not spin a ball, and the pair's angular momentum changes by the impulse times the way. All
+other pairs get their impulses at one place, midway, and keep their angular momentum. `time_of_impact` has neither fault.
 """
 
 from __future__ import annotations
@@ -59,21 +58,20 @@ def contacts_at_touch(world: World, before: State, crossings: Crossings) -> Cont
     rate, t = (speed * normal).sum(axis=1), t[:, 0]
     here = before.position[own[i]]
     place, offset = here + arm_i, here + arm_i - arm_j - before.position[own[j]]
-    # Off the line of the impulse the two arms must agree, or the pair's angular momentum would change. Balls alone keep
-    # their own: an impulse along the normal of a ball does not spin it.
+    # Impulses that act at two places would change the pair's angular momentum: they act midway. Balls alone keep their
+    # own arms: an impulse along the normal of a ball does not spin it.
     image = c.moves.position[j] - before.position[own[j]] - (c.moves.position[i] - here)
-    across = offset - image
-    across -= (across * normal).sum(axis=1)[:, None] * normal
-    across[world.solids.ball[own[i]] | world.solids.ball[own[j]]] = 0.0
+    apart = offset - image
+    apart[world.solids.ball[own[i]] | world.solids.ball[own[j]]] = 0.0
     return ContactSet(
         own[i],
         own[j],
         feature,
         normal,
-        place - 0.5 * across,
+        place - 0.5 * apart,
         gap - t * rate,
         np.minimum(gap, 0.0) + (1.0 - t) * rate,
-        offset - across,
+        offset - apart,
         c.drift[pair],
     )
 
