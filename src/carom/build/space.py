@@ -84,7 +84,7 @@ class _Group(Group):
             raise ProblemError(f"{self.path}.angle", given.angle, "0: bodies of space have an orientation")
         self.shape = given.shape
         if np.ndim(given.spin) == 0 and np.any(np.asarray(given.spin) != 0.0):
-            raise ProblemError(f"{self.path}.spin", given.spin, "three numbers: the spin of bodies of space is a vector")
+            raise ProblemError(f"{self.path}.spin", given.spin, "three numbers: in space a spin is a vector")
         if np.shape(given.orientation)[-1:] != (4,):
             raise ProblemError(f"{self.path}.orientation", given.orientation, "quaternions (w, x, y, z)")
         orientation = self._spread(given.orientation, "orientation", (n, 4))

@@ -10,7 +10,7 @@ head-on one. Turning bodies obey to first order: what is left is seen in the nex
 To have the right arms, the second body stands in these contacts where it will be, relative to the first, at the touch:
 `offset` in the ContactSet is the way to there, as if it were a periodic image. That holds where a ball takes part: an
 impulse along its normal must not spin a ball, and the pair's angular momentum changes by the impulse times the way. All
-other pairs get their impulses at one place, midway, and keep their angular momentum. `time_of_impact` has neither fault.
+other pairs get theirs at one place, midway, and keep their angular momentum. `time_of_impact` has neither fault.
 """
 
 from __future__ import annotations
