@@ -1,0 +1,334 @@
+"""Tower: bricks on the ground (y = 0), and the questions that one asks of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import ProblemError
+from ..scene.numbers import scalar
+from ..solvers.rows import Floats
+from .bricks import Brick, Pin, brick_of, check_mass_model
+from .touching import GROUND, TOUCH, Touches, collect, near_pairs
+
+if TYPE_CHECKING:
+    from ..trajectory import Trajectory
+    from .initial import InitialCollapse
+    from .margin import Margin
+    from .resting_shape import RestingShape
+    from .stability import Stability
+
+MOST_NAMED = 3  # bricks that an error message names
+
+
+@dataclass(frozen=True, eq=False)
+class Tower:
+    """Bricks without friction, at rest. (x, y) is a brick's centre, the ground is y = 0, gravity pulls down.
+
+    `mass_model` "uniform" is the homogeneous brick, "corners" has its mass in the corners. A tower is checked when it
+    is made: bricks that overlap are refused, and so are free bricks that nothing connects with the ground, unless
+    `floating` allows them.
+    """
+
+    bricks: tuple[Brick, ...]
+    pins: tuple[Pin, ...] = ()
+    mass_model: str = "uniform"
+    gravity: float = 9.81
+    floating: bool = False
+    name: str = "tower"
+    parameters: Mapping[str, Any] = field(default_factory=dict)  # what made it, for the record
+
+    def __post_init__(self) -> None:
+        if not self.bricks:
+            raise ProblemError("bricks", (), "at least one brick")
+        check_mass_model(self.mass_model)
+        object.__setattr__(self, "gravity", scalar("gravity", self.gravity, 0.0))
+        for k, pin in enumerate(self.pins):
+            _check_pin(k, pin, len(self.bricks))
+        self._check_overlap()
+        if not self.floating:
+            self._check_floating()
+
+    # ---- making towers
+
+    @classmethod
+    def from_bricks(
+        cls,
+        bricks: Iterable[Any],
+        *,
+        pins: Iterable[Any] = (),
+        mass_model: str = "uniform",
+        gravity: float = 9.81,
+        floating: bool = False,
+        name: str = "tower",
+    ) -> Tower:
+        """Bricks as (x, y, width, height) or (x, y, width, height, angle), as mappings, or as `Brick`s.
+
+        Pins are (first, second, (x, y)).
+        """
+        try:
+            given = list(bricks)
+        except TypeError:
+            raise ProblemError("bricks", bricks, "a list of bricks") from None
+        made = tuple(brick_of(value, f"bricks[{i}]") for i, value in enumerate(given))
+        return cls(made, tuple(_pin_of(k, p) for k, p in enumerate(pins)), mass_model, gravity, bool(floating), name)
+
+    @classmethod
+    def wall(cls, rows: int, columns: int, brick: Sequence[Any] = (3, 1), gap: Any = 0, **options: Any) -> Tower:
+        """See `carom.towers.makers.wall`."""
+        from . import makers
+
+        return makers.wall(rows, columns, brick, gap, **options)
+
+    @classmethod
+    def stack(cls, offsets: Sequence[Any], brick: Sequence[Any] = (1, "1/4"), **options: Any) -> Tower:
+        """See `carom.towers.makers.stack`."""
+        from . import makers
+
+        return makers.stack(offsets, brick, **options)
+
+    @classmethod
+    def harmonic(cls, n: int, brick: Sequence[Any] = (1, "1/4"), **options: Any) -> Tower:
+        """See `carom.towers.makers.harmonic`."""
+        from . import makers
+
+        return makers.harmonic(n, brick, **options)
+
+    @classmethod
+    def diamond(cls, n: int, brick: Sequence[Any] = (3, 1), **options: Any) -> Tower:
+        """See `carom.towers.makers.diamond`."""
+        from . import makers
+
+        return makers.diamond(n, brick, **options)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Tower:
+        """Reads a TOML file."""
+        from .files import load_tower
+
+        return load_tower(path)
+
+    def save(self, path: str | PathLike[str], overwrite: bool = False) -> None:
+        """Writes a TOML file that `load` reads back exactly."""
+        from .files import save_tower
+
+        save_tower(self, path, overwrite=overwrite)
+
+    def with_(self, **changes: Any) -> Tower:
+        """The same tower with some fields changed, checked anew."""
+        unknown = set(changes) - set(self.__dataclass_fields__)
+        if unknown:
+            raise ProblemError.unknown("tower field", sorted(unknown)[0], self.__dataclass_fields__)
+        return replace(self, **changes)
+
+    def moved(self, brick: int, dx: Any, dy: Any = 0) -> Tower:
+        """The tower with one brick moved (negative numbers count from the end)."""
+        bricks = list(self.bricks)
+        i = self.brick_number(brick)
+        bricks[i] = bricks[i].moved(dx, dy)
+        return self.with_(bricks=tuple(bricks))
+
+    # ---- what it is made of
+
+    @cached_property
+    def corners(self) -> list[Floats]:
+        """(k, 2) corners of each brick."""
+        return [brick.corners for brick in self.bricks]
+
+    @cached_property
+    def free(self) -> Any:
+        """(n,) True for bricks that can move."""
+        return np.array([not brick.fixed for brick in self.bricks])
+
+    @cached_property
+    def _properties(self) -> tuple[Floats, Floats, Floats]:
+        made = [brick.properties(self.mass_model) for brick in self.bricks]
+        mass = np.array([float(p.mass) for p in made])
+        centre = np.array([(float(p.centre[0]), float(p.centre[1])) for p in made])
+        return mass, centre, np.array([float(p.inertia) for p in made])
+
+    @property
+    def mass(self) -> Floats:
+        """(n,) masses."""
+        return self._properties[0]
+
+    @property
+    def centre(self) -> Floats:
+        """(n, 2) centres of mass."""
+        return self._properties[1]
+
+    @property
+    def inertia(self) -> Floats:
+        """(n,) moments of inertia about the centres of mass."""
+        return self._properties[2]
+
+    @property
+    def count(self) -> int:
+        """Number of bricks, fixed ones included."""
+        return len(self.bricks)
+
+    @cached_property
+    def size(self) -> float:
+        """Shortest side of any brick: the scale for what counts as touching."""
+        return min(float(np.hypot(*(np.roll(c, -1, axis=0) - c).T).min()) for c in self.corners)
+
+    @cached_property
+    def contacts(self) -> Touches:
+        """Where it touches: free bricks with each other, with fixed ones and with the ground."""
+        return self._touches[0]
+
+    @cached_property
+    def _touches(self) -> tuple[Touches, float]:
+        pinned = {tuple(sorted((p.first, p.second))) for p in self.pins}
+        fixed = ~self.free
+        tolerance = TOUCH * self.size
+        pairs = [
+            (i, j)
+            for i, j in near_pairs(self.corners, 2.0 * tolerance)
+            if (i, j) not in pinned and not (fixed[i] and fixed[j])
+        ]
+        found, deepest = collect(self.corners, pairs, tolerance)
+        still = fixed[found.on] & ((found.under == GROUND) | fixed[found.under])
+        held = np.array([tuple(sorted((int(i), GROUND))) in pinned for i in found.on], dtype=bool)
+        keep = ~still & ~(held & (found.under == GROUND))
+        return Touches(*(part[keep] for part in found)), deepest
+
+    # ---- questions
+
+    def stability(self, exact: bool = False) -> Stability:
+        """Whether it stands: with contact forces that hold it, or with a motion that releases energy."""
+        from .stability import stability
+
+        return stability(self, exact=exact)
+
+    def margin(self, **options: Any) -> Margin:
+        """How far a load or a shift may go before it falls: see `carom.towers.margin.margin`."""
+        from .margin import margin
+
+        return margin(self, **options)
+
+    def initial_collapse(self, exact: bool = False, **options: Any) -> InitialCollapse:
+        """Accelerations in the first instant, by Gauss' principle of least constraint."""
+        from .initial import initial_collapse
+
+        return initial_collapse(self, exact=exact, **options)
+
+    def collapse(self, steps: int = 1000, step: float = 0.01, method: str = "position", **options: Any) -> Trajectory:
+        """How it comes down: see `carom.towers.collapse.collapse`."""
+        from .collapse import collapse
+
+        return collapse(self, steps=steps, step=step, method=method, **options)
+
+    def resting_shape(self) -> RestingShape:
+        """Heights of least potential energy, for bricks that cannot slide."""
+        from .resting_shape import resting_shape
+
+        return resting_shape(self)
+
+    def overhang(self) -> float:
+        """How far the free bricks reach beyond what they stand on, to the right.
+
+        That is the right end of the fixed bricks, or, if there are none, of the bricks that stand on the ground.
+        """
+        free = [c for c, moves in zip(self.corners, self.free) if moves]
+        if not free:
+            return 0.0
+        support = [c for c, moves in zip(self.corners, self.free) if not moves]
+        if not support:
+            support = [self.corners[i] for i in sorted(set(self.contacts.on[self.contacts.under == GROUND].tolist()))]
+        if not support:
+            raise ProblemError("overhang", self.name, "a tower with a fixed brick or a brick on the ground")
+        return max(float(c[:, 0].max()) for c in free) - max(float(c[:, 0].max()) for c in support)
+
+    def draw(self, path: str | PathLike[str], **options: Any) -> None:
+        """A picture: see `carom.towers.drawing.draw`."""
+        from .drawing import draw
+
+        draw(self, path, **options)
+
+    def brick_number(self, brick: Any) -> int:
+        """The number of a brick, given as a number (from the end if negative) or as its name."""
+        if isinstance(brick, str):
+            names = [b.name for b in self.bricks]
+            if brick not in names:
+                raise ProblemError.unknown("brick", brick, [n for n in names if n])
+            return names.index(brick)
+        if isinstance(brick, bool) or not isinstance(brick, int | np.integer) or not -self.count <= brick < self.count:
+            raise ProblemError("brick", brick, f"a whole number from 0 to {self.count - 1}, or the name of a brick")
+        return int(brick) % self.count
+
+    # ---- checks
+
+    def _check_overlap(self) -> None:
+        limit = TOUCH * self.size
+        for i, corners in enumerate(self.corners):
+            low = float(corners[:, 1].min())
+            if low < -limit and self.free[i]:
+                raise ProblemError(f"bricks[{i}]", f"a lowest corner at y = {low:g}", "a brick above the ground, y = 0")
+        if self._touches[1] <= limit:
+            return
+        from .touching import pair_touches
+
+        pinned = {tuple(sorted((p.first, p.second))) for p in self.pins}
+        for i, j in near_pairs(self.corners, 2.0 * limit):
+            if (i, j) in pinned or not (self.free[i] or self.free[j]):
+                continue
+            deep = -pair_touches(self.corners[i], self.corners[j], limit).separation
+            if deep > limit:
+                raise ProblemError(
+                    f"bricks[{j}]",
+                    f"an overlap of {deep:g} with bricks[{i}]",
+                    f"bricks that overlap by at most {limit:g}",
+                )
+
+    def _check_floating(self) -> None:
+        lost = sorted(set(np.flatnonzero(self.free).tolist()) - self._grounded())
+        if lost:
+            names = ", ".join(f"bricks[{i}]" for i in lost[:MOST_NAMED]) + (" ..." if len(lost) > MOST_NAMED else "")
+            raise ProblemError(
+                names, "free in the air", "bricks that touch the ground, or others that do (or floating=True)"
+            )
+
+    def _grounded(self) -> set[int]:
+        """Bricks connected with the ground or a fixed brick, through contacts and pins."""
+        links: dict[int, set[int]] = {}
+        found = self.contacts
+        joints = [(p.first, p.second) for p in self.pins]
+        for a, b in (*zip(found.on.tolist(), found.under.tolist()), *joints):
+            links.setdefault(a, set()).add(b)
+            links.setdefault(b, set()).add(a)
+        reached = {GROUND, *np.flatnonzero(~self.free).tolist()}
+        ahead = list(reached)
+        while ahead:
+            for other in links.get(ahead.pop(), set()) - reached:
+                reached.add(other)
+                ahead.append(other)
+        return reached - {GROUND}
+
+
+def _pin_of(k: int, value: Any) -> Pin:
+    if isinstance(value, Pin):
+        return value
+    try:
+        first, second, (x, y) = value
+        return Pin(int(first), int(second), (float(x), float(y)))
+    except (TypeError, ValueError):
+        raise ProblemError(f"pins[{k}]", value, "(first brick, second brick or -1, (x, y))") from None
+
+
+def _check_pin(k: int, pin: Pin, count: int) -> None:
+    for name, number, lowest in (("first", pin.first, 0), ("second", pin.second, GROUND)):
+        if not lowest <= number < count:
+            raise ProblemError(f"pins[{k}].{name}", number, f"the number of a brick, {lowest} to {count - 1}")
+    if pin.first == pin.second:
+        raise ProblemError(f"pins[{k}]", (pin.first, pin.second), "two different bricks")
+    if not np.isfinite(pin.at).all():
+        raise ProblemError(f"pins[{k}].at", pin.at, "a finite point (x, y)")
+
+
+Maker = Callable[..., Tower]
