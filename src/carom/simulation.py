@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike, fspath
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numba
 import numpy as np
@@ -25,7 +25,7 @@ from .solve import friction_of
 from .solvers.threads import most_threads
 from .stepping.collision import Collision
 from .stepping.flight import accelerations, prescribed
-from .stepping.report import step_table
+from .stepping.report import ContactImpulses, step_table
 from .stepping.stepper import Stepper
 from .world import State, World
 
@@ -89,7 +89,7 @@ def simulate(
     with _threads(threads):
         path = None if output is None else fspath(output)
         recorder = Recorder.create(path, scene, world, state, settings, overwrite=overwrite)
-        return _run(engine, state, settings, recorder, progress, first=True)
+        return run_engine(engine, state, settings, recorder, progress, first=True)
 
 
 def resume(
@@ -108,6 +108,8 @@ def resume(
     resumed = Recorder.resume(fspath(path), scene)
     settings = resumed.settings
     try:
+        if settings.stepper not in stepping.STEPPERS:
+            raise ProblemError(str(path), settings.stepper, "a run of `simulate`; run others, such as towers, anew")
         world, _ = build(resumed.scene, check_overlap=False)
         law = laws.make(settings.law, **dict(settings.law_options))
         engine = _engine(world, resumed.scene, law, settings)
@@ -116,7 +118,7 @@ def resume(
         resumed.recorder.abort()
         raise
     with _threads(threads):
-        return _run(engine, resumed.state, settings, resumed.recorder, progress, first=False)
+        return run_engine(engine, resumed.state, settings, resumed.recorder, progress, first=False)
 
 
 def _settings(
@@ -197,8 +199,20 @@ def _threads(count: int | None) -> Iterator[None]:
         numba.set_num_threads(before)
 
 
-def _run(
-    engine: Stepper, state: State, settings: Settings, recorder: Recorder, progress: Tell | None, first: bool
+class Engine(Protocol):
+    """What takes a state to the next and tells about it: a stepper, or the loop of a collapsing tower."""
+
+    world: World
+    row: tuple[Any, ...]
+
+    def step(self, state: State) -> State: ...
+    def report(self, state: State) -> None: ...
+    def impulses(self) -> ContactImpulses: ...
+    def memory(self) -> dict[str, np.ndarray]: ...
+
+
+def run_engine(
+    engine: Engine, state: State, settings: Settings, recorder: Recorder, progress: Tell | None, first: bool = True
 ) -> Trajectory:
     """The loop. Whatever ends it, the file keeps all steps up to here."""
     loop = _Loop(engine, state, settings, recorder, progress)
@@ -216,7 +230,7 @@ class _Loop:
     """The state of a run between its steps."""
 
     def __init__(
-        self, engine: Stepper, state: State, settings: Settings, recorder: Recorder, progress: Tell | None
+        self, engine: Engine, state: State, settings: Settings, recorder: Recorder, progress: Tell | None
     ) -> None:
         self.engine, self.state, self.settings, self.recorder = engine, state, settings, recorder
         self.rows, self.used = np.zeros(BLOCK, step_table(engine.world.dimension)), 0

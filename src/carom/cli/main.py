@@ -22,6 +22,7 @@ from .resolve import resolve
 from .run import run
 from .scenes import scenes
 from .study import study
+from .tower import tower
 from .validate import validate
 
 app = typer.Typer(
@@ -50,7 +51,7 @@ def _top(
         typer.echo(context.get_help())
 
 
-_IMPACT, _WORLDS, _MORE = "One impact", "Whole runs", "More"
+_IMPACT, _WORLDS, _TOWERS, _MORE = "One impact", "Whole runs", "Towers", "More"
 for panel, commands in (
     (_WORLDS, (scenes, run, info, check, plot, compare, new, validate)),
     (_IMPACT, (laws, resolve, audit)),
@@ -58,6 +59,7 @@ for panel, commands in (
 ):
     for command in commands:
         app.command(rich_help_panel=panel)(command)
+app.add_typer(tower, rich_help_panel=_TOWERS)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

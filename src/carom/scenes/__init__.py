@@ -9,6 +9,7 @@ from typing import Any
 
 from ..errors import ProblemError
 from ..scene.model import Scene
+from .bricks import from_tower
 from .cradle import bernoulli, newtons_cradle, newtons_cradle_disturbed, three_ball_chain
 from .demon import maxwells_demon
 from .drum import butterfly, energy_drum, splash

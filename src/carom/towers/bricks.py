@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -51,7 +51,7 @@ class Brick:
         cx, cy = exact_number(f"{where}.x", x), exact_number(f"{where}.y", y)
         w, h = (positive_number(f"{where}.{key}", value) for key, value in (("width", width), ("height", height)))
         turn = float(exact_number(f"{where}.angle", angle))
-        half = ((-w / 2, -h / 2), (w / 2, -h / 2), (w / 2, h / 2), (-w / 2, h / 2))
+        half: tuple[ExactPoint, ...] = ((-w / 2, -h / 2), (w / 2, -h / 2), (w / 2, h / 2), (-w / 2, h / 2))
         if turn:
             c, s = Fraction(math.cos(turn)), Fraction(math.sin(turn))
             half = tuple((c * a - s * b, s * a + c * b) for a, b in half)
@@ -134,7 +134,8 @@ def _from_mapping(value: Mapping[str, Any], where: str) -> Brick:
     known = {None: None, "rectangle": False, "polygon": True}
     if shape not in known:
         raise ProblemError.unknown(f"shape of {where}", shape, ("rectangle", "polygon"))
-    maker, names = Brick.rectangle, {"x", "y", "width", "height", "angle"}
+    maker: Callable[..., Brick] = Brick.rectangle
+    names = {"x", "y", "width", "height", "angle"}
     if known[shape] or (shape is None and "corners" in rest):
         maker, names = Brick.polygon, {"corners"}
     for name in rest:

@@ -77,9 +77,12 @@ def _triangles(corners: Sequence[Point], density: Fraction) -> PointMasses:
     """Corners, centroid of the whole, centroid of each triangle of the fan about it."""
     parts = _fan(corners)
     whole = sum(area for area, _ in parts)
-    centre = tuple(sum(area * c[k] for area, c in parts) / whole for k in (0, 1))
+    centre = (
+        Fraction(sum(area * c[0] for area, c in parts) / whole),
+        Fraction(sum(area * c[1] for area, c in parts) / whole),
+    )
     k = len(corners)
-    masses, middles = [Fraction(0)] * (k + 1), []
+    masses, middles = [Fraction(0)] * (k + 1), list[Point]()
     for i in range(k):
         j = (i + 1) % k
         (ax, ay), (bx, by), (ox, oy) = corners[i], corners[j], centre
@@ -88,7 +91,7 @@ def _triangles(corners: Sequence[Point], density: Fraction) -> PointMasses:
             masses[corner] += mass / 12
         middles.append(((ax + bx + ox) / 3, (ay + by + oy) / 3))
         masses.append(3 * mass / 4)
-    return PointMasses((*corners, (centre[0], centre[1]), *middles), tuple(masses))
+    return PointMasses((*corners, centre, *middles), tuple(masses))
 
 
 def _fan(corners: Sequence[Point]) -> list[tuple[Fraction, Point]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
@@ -330,5 +330,3 @@ def _check_pin(k: int, pin: Pin, count: int) -> None:
     if not np.isfinite(pin.at).all():
         raise ProblemError(f"pins[{k}].at", pin.at, "a finite point (x, y)")
 
-
-Maker = Callable[..., Tower]

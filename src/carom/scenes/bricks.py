@@ -1,0 +1,109 @@
+"""The bricks of a tower as a scene of the plane, with friction and restitution."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..errors import ProblemError
+from ..scene.boundaries import HalfPlane
+from ..scene.model import Bodies, Material, Polygon, Rectangle, Scene
+from ..scene.motion import FIXED
+from ..solvers.rows import Floats
+
+
+class Bricks(Protocol):
+    """What a `carom.towers.Tower` has that a scene needs."""
+
+    bricks: Any
+    pins: Any
+    gravity: float
+    name: str
+
+    @property
+    def mass(self) -> Floats: ...
+    @property
+    def centre(self) -> Floats: ...
+    @property
+    def inertia(self) -> Floats: ...
+
+
+def from_tower(
+    tower: Bricks,
+    friction: float = 0.5,
+    restitution: float = 0.0,
+    *,
+    step: float = 0.01,
+    duration: float = 10.0,
+    law: str = "gr",
+) -> Scene:
+    """The tower in the engine of the plane: bricks in their order, ground y = 0, `drift_safe` steps.
+
+    The masses are those of the tower's mass model. The engine has no pins: a tower with pins is refused.
+    """
+    if len(tower.pins):
+        raise ProblemError("tower.pins", f"{len(tower.pins)} pins", "a tower without pins: the engine has no joints")
+    scene = bricks_scene(tower, friction, restitution)
+    for i, brick in enumerate(tower.bricks):
+        if brick.rectangle_size is None and np.abs(_centroid(brick.corners) - tower.centre[i]).max() > 1e-9:
+            raise ProblemError(f"tower.bricks[{i}]", "mass_model 'corners'", "mass_model 'uniform' for such a polygon")
+    return scene.with_(step=step, duration=duration, law=law)
+
+
+def bricks_scene(tower: Bricks, friction: float = 0.0, restitution: float = 0.0) -> Scene:
+    """Bodies, ground and gravity of a tower; pins are left out."""
+    groups, first = [], 0
+    for last in range(1, len(tower.bricks) + 1):
+        if last == len(tower.bricks) or _form(tower.bricks[last]) != _form(tower.bricks[first]):
+            groups.append(_group(tower, first, last))
+            first = last
+    return Scene(
+        name=tower.name,
+        bodies=groups,
+        boundaries=(HalfPlane(),),
+        materials={"default": Material(restitution=restitution, friction=friction)},
+        gravity=(0.0, -tower.gravity),
+        stepper="drift_safe",
+        description=f"{len(tower.bricks)} bricks",
+    )
+
+
+def _form(brick: Any) -> tuple[Any, ...]:
+    """Bricks with equal forms make a group."""
+    if brick.rectangle_size is not None:
+        return (*brick.rectangle_size[:2], brick.fixed)
+    return (id(brick),)
+
+
+def _group(tower: Bricks, first: int, last: int) -> Bodies:
+    brick, which = tower.bricks[first], slice(first, last)
+    centre = tower.centre[which]
+    angle = np.zeros(last - first)
+    shape: Rectangle | Polygon
+    if brick.rectangle_size is not None:
+        shape = Rectangle(*brick.rectangle_size[:2])
+        angle = np.array([b.rectangle_size[2] for b in tower.bricks[which]])
+    else:
+        shape = Polygon(_pairs(brick.corners))
+        centre = _centroid(brick.corners)[None, :]
+    return Bodies(
+        shape=shape,
+        position=centre,
+        angle=angle,
+        mass=tower.mass[which],
+        inertia=tower.inertia[which],
+        motion=FIXED if brick.fixed else None,
+        name=brick.name,
+    )
+
+
+def _pairs(corners: Floats) -> Sequence[tuple[float, float]]:
+    return [(float(x), float(y)) for x, y in corners]
+
+
+def _centroid(corners: Floats) -> Floats:
+    from ..shapes import polygon_moments
+
+    return polygon_moments(corners)[1]

@@ -1,0 +1,311 @@
+"""Pictures of a tower, as one would print them: contact forces, the onset of collapse, the resting shape.
+
+One arrow a contact, the force on the brick above it (on the right one, where neither is above); its length is in
+proportion to the force. It stands a little inside the brick that it acts on, because two bricks often share a corner
+point. At the onset of collapse an arrow from each centre of mass shows its acceleration, and so the direction in which
+it sets out; dashed outlines show where the bricks go, and rings the contacts that open.
+"""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import ProblemError
+from ..scene.numbers import scalar
+from ..solvers.rows import Floats, Ints
+from .touching import GROUND
+
+if TYPE_CHECKING:
+    from .sheet import Sheet
+    from .tower import Tower
+
+WHAT = ("forces", "velocities", "plain", "certificate", "resting")
+SUFFIXES = (".png", ".svg", ".pdf")
+GREY = "#6B7280"
+COLUMN = 3.5  # inches: one column of a paper
+SHIFT = 0.45  # of a brick's thickness: how far the dashed outlines are moved at most
+LEAST = 1e-6  # of the largest: forces and motions below are left out
+
+
+def draw(
+    tower: Tower,
+    path: str | PathLike[str],
+    what: str = "forces",
+    *,
+    numbers: bool = False,
+    caption: bool | str = False,
+    width: float = COLUMN,
+    overwrite: bool = True,
+) -> Path:
+    """Writes a picture as .png, .svg or .pdf and returns its path.
+
+    what: "forces" (those that hold the tower, or if it falls those of the first instant), "velocities" (the onset of
+    collapse), "certificate" (the motion that proves it unstable), "resting" (the shape of least energy for bricks that
+    cannot slide) or "plain". `numbers` writes each brick's number into it, `caption` a line below: True for the
+    verdict, or a text. `width` is in inches.
+    """
+    target = picture_path(path, overwrite)
+    if what not in WHAT:
+        raise ProblemError.unknown("picture", what, WHAT)
+    inches = scalar("width", width, 1.0, 30.0)
+    found = _PARTS[what](tower)
+    from .sheet import Sheet
+
+    with Sheet.of(tower, inches, found.shown, found.legend_rows + bool(caption)) as page:
+        found.on(page)
+        if numbers:
+            page.numbers()
+        if caption:
+            page.caption(found.caption if caption is True else str(caption))
+        page.save(target)
+    return target
+
+
+def picture_path(path: str | PathLike[str], overwrite: bool = True) -> Path:
+    """The file name, checked before any work."""
+    target = Path(path)
+    if target.suffix.lower() not in SUFFIXES:
+        raise ProblemError(str(target), repr(target.suffix), f"a name that ends in {', '.join(SUFFIXES)}")
+    if target.is_dir():
+        raise ProblemError(str(target), "a folder", "a file name")
+    if not target.absolute().parent.is_dir():
+        raise ProblemError(str(target), "no such folder", "a folder that exists")
+    if target.exists() and not overwrite:
+        raise ProblemError(str(target), "a file that exists", "a new name, or overwrite=True")
+    return target
+
+
+class Plain:
+    """The bricks alone."""
+
+    def __init__(self, tower: Tower) -> None:
+        self.tower = tower
+
+    @property
+    def legend_rows(self) -> int:
+        """Lines below the picture, besides the caption."""
+        return 0
+
+    @property
+    def shown(self) -> list[Floats]:
+        """Polygons that the picture has to hold besides the tower."""
+        return []
+
+    @property
+    def caption(self) -> str:
+        t = self.tower
+        return f"{t.name}: {t.count} bricks, {len(t.contacts.on)} contacts"
+
+    def on(self, page: Sheet) -> None:
+        page.bricks()
+
+
+class Forces(Plain):
+    """Contact forces, and those of pins: of the equilibrium, or of the first instant if there is none."""
+
+    def __init__(self, tower: Tower) -> None:
+        super().__init__(tower)
+        verdict = tower.stability()
+        self.stable = bool(verdict.stable)
+        found: Any = verdict if self.stable else tower.initial_collapse()
+        forces = np.asarray(found.forces, dtype=np.float64)
+        self.at, self.vectors, self.inward = acting(tower, forces, found.pin_forces)
+        self.touching = len(forces)  # contacts come first, then pins
+
+    @property
+    def legend_rows(self) -> int:
+        return int(bool(np.any(self.vectors)))
+
+    @property
+    def shown(self) -> list[Floats]:
+        """Where the arrows end, about."""
+        size = float(np.hypot(*self.vectors.T).max(initial=0.0))
+        longest = max(thickness(self.tower), 0.2 * float(np.ptp(np.concatenate(self.tower.corners)[:, 0])) / COLUMN)
+        return [self.at + longest / size * self.vectors] if size else []
+
+    @property
+    def caption(self) -> str:
+        state = "stable" if self.stable else "falls; forces of the first instant"
+        return f"{super().caption}; {state}"
+
+    def on(self, page: Sheet) -> None:
+        page.bricks()
+        self.arrows(page)
+
+    def arrows(self, page: Sheet) -> None:
+        """Forces with their points and their scale."""
+        size = np.hypot(self.vectors[:, 0], self.vectors[:, 1])
+        keep = size > LEAST * size.max(initial=0.0)
+        page.dots(self.at[: self.touching][keep[: self.touching]])
+        weight = self._weight()
+        at = self.at[keep] + page.inside * self.inward[keep]
+        unit = page.arrows(at, self.vectors[keep], "forces", weight or 1.0)
+        times = "1 brick weight" if unit.value == 1.0 else f"{unit.value:g} brick weights"
+        page.scale(unit, f"{times} = {unit.value * weight:.4g}" if weight else f"force {unit.value:g}")
+
+    def _weight(self) -> float:
+        """The weight of a brick, where all weigh the same; else 0."""
+        weight = self.tower.gravity * self.tower.mass[self.tower.free]
+        return float(weight[0]) if len(weight) and np.ptp(weight) <= 1e-9 * weight[0] else 0.0
+
+
+class Onset(Plain):
+    """Accelerations of the first instant."""
+
+    def __init__(self, tower: Tower) -> None:
+        super().__init__(tower)
+        self.motion, self.opens = self._first()
+        self.moved = displaced(tower, self.motion)
+
+    def _first(self) -> tuple[Floats, Any]:
+        found = self.tower.initial_collapse()
+        return np.asarray(found.acceleration, dtype=np.float64), np.asarray(found.opens, dtype=bool)
+
+    @property
+    def legend_rows(self) -> int:
+        return int(bool(np.any(self.motion))) + int(len(self.opens) > 0)
+
+    @property
+    def shown(self) -> list[Floats]:
+        return self.moved
+
+    @property
+    def caption(self) -> str:
+        t = self.tower
+        if not np.any(self.motion):
+            return f"{t.name}: {t.count} bricks, stays at rest"
+        return f"{t.name}: {t.count} bricks, {self.opens.sum()} of {len(self.opens)} contacts open"
+
+    def on(self, page: Sheet) -> None:
+        t = self.tower
+        speed = np.hypot(self.motion[:, 0], self.motion[:, 1])
+        shift = np.array([float(np.abs(new - old).max()) for new, old in zip(self.moved, t.corners)])
+        moves = shift > LEAST * shift.max()
+        page.bricks(moves)
+        page.ghosts([new for new, moved in zip(self.moved, moves) if moved])
+        page.dots(t.contacts.point[~self.opens])
+        page.rings(t.contacts.point[self.opens])
+        keep = moves & (speed > LEAST * speed.max(initial=0.0))
+        unit = page.arrows(t.centre[keep], self.motion[keep, :2], "motion", self._unit())
+        page.scale(unit, self._unit_text(unit.value))
+        page.marks_legend(self.opens.any(), bool((~self.opens).any()))
+
+    def _unit(self) -> float:
+        return self.tower.gravity or 1.0
+
+    def _unit_text(self, value: float) -> str:
+        g = self.tower.gravity
+        return f"acceleration {value:g} g = {value * g:.4g}" if g else f"acceleration {value:g}"
+
+
+class Certificate(Onset):
+    """The motion that proves a tower unstable: contacts open or stay, pins hold, and energy falls."""
+
+    def _first(self) -> tuple[Floats, Any]:
+        verdict = self.tower.stability()
+        if verdict.stable:
+            raise ProblemError("what", "certificate", "forces: a stable tower has no motion that proves it unstable")
+        from .motion import contact_rows
+
+        motion = np.asarray(verdict.motion, dtype=np.float64)
+        rate = contact_rows(self.tower) @ motion.ravel()
+        return motion, rate > LEAST * float(np.abs(rate).max(initial=0.0))
+
+    def _unit(self) -> float:
+        return 1.0
+
+    def _unit_text(self, value: float) -> str:
+        return f"velocity {value:g}, where the fastest corner has 1"
+
+
+class Resting(Forces):
+    """Where the bricks end if they sink but cannot slide, with the forces that hold them there."""
+
+    def __init__(self, tower: Tower) -> None:
+        Plain.__init__(self, tower)
+        self.shape = found = tower.resting_shape()
+        self.moved = found.polygons
+        left, right = found.left[found.upper], found.right[found.upper]
+        share = (found.at - left) / (right - left)
+        low, high = found.heights[found.upper].T
+        self.at = np.stack([found.at, low + share * (high - low)], axis=1)
+        self.vectors = np.stack([np.zeros_like(found.force), found.force], axis=1)
+        self.inward = np.stack([np.sign(0.5 - share), np.zeros_like(share)], axis=1)
+        self.touching = len(share)
+
+    @property
+    def shown(self) -> list[Floats]:
+        return [*super().shown, *self.moved]
+
+    @property
+    def caption(self) -> str:
+        return f"{self.tower.name}: bricks that cannot slide, energy lower by {self.shape.drop:.4g}"
+
+    def on(self, page: Sheet) -> None:
+        moved = [np.abs(new - old).max() > 1e-9 * self.tower.size for new, old in zip(self.moved, self.tower.corners)]
+        page.bricks(moved, self.moved)
+        page.ghosts([old for old, is_moved in zip(self.tower.corners, moved) if is_moved], GREY)
+        self.arrows(page)
+
+
+def thickness(tower: Tower) -> float:
+    """The middle one of the free bricks' areas over their longest sides: the height of a brick that lies."""
+    sizes = []
+    for brick in [b for b in tower.bricks if not b.fixed] or tower.bricks:
+        sides = np.roll(brick.corners, -1, axis=0) - brick.corners
+        sizes.append(float(brick.area) / float(np.hypot(*sides.T).max()))
+    return float(np.median(sizes))
+
+
+def displaced(tower: Tower, motion: Floats) -> list[Floats]:
+    """Corners after a short motion (dx, dy, turn) of each brick, scaled so that the picture shows it."""
+    arms = [c - tower.centre[i] for i, c in enumerate(tower.corners)]
+    reach = max(
+        (float(np.hypot(*(d[:2, None] + d[2] * np.array([-a[:, 1], a[:, 0]]))).max()) for d, a in zip(motion, arms)),
+        default=0.0,
+    )
+    if reach == 0.0:
+        return [c.copy() for c in tower.corners]
+    scale = SHIFT * thickness(tower) / reach
+    out = []
+    for centre, arm, (dx, dy, turn) in zip(tower.centre, arms, scale * motion):
+        c, s = np.cos(turn), np.sin(turn)
+        out.append(centre + [dx, dy] + arm @ np.array([[c, s], [-s, c]]))
+    return out
+
+
+def carried(tower: Tower) -> tuple[Floats, Ints, Ints]:
+    """Each contact seen from the brick above it: sign of the normal, that brick, and the one that pushes it up.
+
+    Where neither is above, from the brick on the right.
+    """
+    found = tower.contacts
+    level = np.abs(found.normal[:, 1]) <= 1e-9
+    up = np.where(level, found.normal[:, 0] > 0.0, found.normal[:, 1] > 0.0) | (found.under == GROUND)
+    return np.where(up, 1.0, -1.0), np.where(up, found.on, found.under), np.where(up, found.under, found.on)
+
+
+def acting(tower: Tower, forces: Floats, pin_forces: Any) -> tuple[Floats, Floats, Floats]:
+    """Points, forces and unit vectors along the contact into the brick acted on: contacts first, then pins."""
+    found, (sign, brick, _) = tower.contacts, carried(tower)
+    vectors = (sign * forces)[:, None] * found.normal
+    along = np.stack([-found.normal[:, 1], found.normal[:, 0]], axis=1)
+    side = np.sign(((tower.centre[brick] - found.point) * along).sum(axis=1))
+    held = np.zeros((0, 2)) if pin_forces is None else np.asarray(pin_forces, dtype=np.float64).reshape(-1, 2)
+    held = np.where(held[:, 1:] < 0.0, -held, held)
+    pins = np.array([pin.at for pin in tower.pins], dtype=np.float64).reshape(-1, 2)[: len(held)]
+    inward = np.concatenate([side[:, None] * along, np.zeros_like(pins)])
+    return np.concatenate([found.point, pins]), np.concatenate([vectors, held]), inward
+
+
+_PARTS: dict[str, Any] = {
+    "plain": Plain,
+    "forces": Forces,
+    "velocities": Onset,
+    "certificate": Certificate,
+    "resting": Resting,
+}

@@ -1,0 +1,263 @@
+"""Answers for small towers, verified in fractions: forces that hold, a motion that falls, the first accelerations.
+
+The floating answer says which contacts push or stay closed; the equations that follow from that are solved anew in
+fractions, from the bricks' exact corners, and every inequality is checked. A contact row uses the edge turned by a
+right angle in place of its unit normal, so no square root occurs; forces are turned back at the end. The contacts are
+those of `Tower.contacts`: a gap that counts as closed there is taken as closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..solvers.rows import Floats
+from .rational import dot, solve_near
+from .touching import GROUND
+
+if TYPE_CHECKING:
+    from .tower import Tower
+
+MOST_CONTACTS = 200  # above, fractions take seconds and nobody reads them
+PUSHES = 1e-9  # of the largest force: contacts above push
+OPENS = 1e-9  # of the largest motion: contacts below stay closed
+MOST_TRIES = 8
+
+Vector = tuple[Fraction, Fraction, Fraction]
+ExactRow = dict[int, Fraction]
+
+
+@dataclass(frozen=True, eq=False)
+class ExactForces:
+    """Forces that hold the tower, or why they could not be verified."""
+
+    exact: bool
+    reason: str
+    forces: Floats  # (m,) along unit normals
+    pin_forces: Floats  # (p, 2)
+
+
+@dataclass(frozen=True, eq=False)
+class ExactMotion:
+    """A motion along which no contact closes and gravity does work, or why it could not be verified."""
+
+    exact: bool
+    reason: str
+    motion: tuple[Vector, ...] = ()
+
+    @property
+    def floats(self) -> Floats:
+        """(n, 3)"""
+        return np.array([[float(value) for value in row] for row in self.motion]).reshape(-1, 3)
+
+
+@dataclass(frozen=True, eq=False)
+class ExactInitial:
+    """Accelerations in the first instant as fractions, with the forces, or why they could not be verified."""
+
+    exact: bool
+    reason: str
+    acceleration: tuple[Vector, ...] = ()  # ax, ay, alpha of each brick
+    forces: Floats | None = None  # (m,) along unit normals
+    pin_forces: Floats | None = None  # (p, 2)
+
+
+class ExactRows:
+    """Contact and pin rows, masses and gravity of a tower as fractions; motions are numbered as in `motion.py`."""
+
+    def __init__(self, tower: Tower) -> None:
+        self.size = 3 * tower.count
+        self.free = [i for i in range(tower.count) if tower.free[i]]
+        self.columns = [3 * i + k for i in self.free for k in range(3)]
+        made = [brick.properties(tower.mass_model) for brick in tower.bricks]
+        self.mass = [p.mass for p in made]
+        self.inertia = [p.inertia for p in made]
+        self._centre = [p.centre for p in made]
+        # Gravity is one factor of everything: its decimal form serves as well as its binary one, and reads better.
+        self.gravity = Fraction(repr(float(tower.gravity)))
+        self.lengths: list[float] = []  # of the normals in use
+        self.contacts = [self._contact(tower, k) for k in range(len(tower.contacts.on))]
+        self.pins = [row for pin in tower.pins for row in self._pin(tower, pin.first, pin.second, pin.at)]
+
+    def weight(self, brick: int) -> Fraction:
+        return self.mass[brick] * self.gravity
+
+    def _contact(self, tower: Tower, k: int) -> ExactRow:
+        found = tower.contacts
+        on, under, edge = int(found.on[k]), int(found.under[k]), int(found.edge[k])
+        point = tower.bricks[on].exact[int(found.vertex[k])]
+        normal = (Fraction(0), Fraction(1))
+        if under != GROUND:
+            corners = tower.bricks[under].exact
+            (ax, ay), (bx, by) = corners[edge], corners[(edge + 1) % len(corners)]
+            normal = (by - ay, ax - bx)
+            longest = max(abs(normal[0]), abs(normal[1]))
+            normal = (normal[0] / longest, normal[1] / longest)  # a unit vector if the edge follows an axis
+        self.lengths.append(float(np.hypot(float(normal[0]), float(normal[1]))))
+        return self._row(tower, ((on, 1), (under, -1)), point, normal)
+
+    def _pin(self, tower: Tower, first: int, second: int, at: Sequence[float]) -> list[ExactRow]:
+        point = (Fraction(at[0]), Fraction(at[1]))
+        axes = ((Fraction(1), Fraction(0)), (Fraction(0), Fraction(1)))
+        return [self._row(tower, ((first, 1), (second, -1)), point, axis) for axis in axes]
+
+    def _row(
+        self,
+        tower: Tower,
+        sides: Sequence[tuple[int, int]],
+        point: tuple[Fraction, Fraction],
+        normal: tuple[Fraction, Fraction],
+    ) -> ExactRow:
+        row: ExactRow = {}
+        for brick, sign in sides:
+            if brick == GROUND or not tower.free[brick]:
+                continue
+            ax, ay = (point[k] - self._centre[brick][k] for k in (0, 1))
+            for k, value in enumerate((normal[0], normal[1], ax * normal[1] - ay * normal[0])):
+                if value:
+                    row[3 * brick + k] = sign * value
+        return row
+
+
+def exact_forces(tower: Tower, forces: Floats, pin_forces: Floats) -> ExactForces:
+    """Solves J^T f + P^T q + weights = 0 for the contacts that push in `forces` (m,), and verifies f >= 0.
+
+    Where the equations leave forces open, they keep their floating value; the rest follows exactly.
+    """
+    nothing = ExactForces(False, _too_large(tower), forces, pin_forces)
+    if nothing.reason:
+        return nothing
+    rows = ExactRows(tower)
+    floats = np.asarray(forces) / np.array(rows.lengths).reshape(-1)
+    largest = float(floats.max(initial=0.0))
+    reason = "the contacts that push cannot balance the weights exactly: it stands at the very limit"
+    for least in (PUSHES, 1e-6, 1e-12):
+        push = [k for k in range(len(floats)) if floats[k] > least * largest]
+        unknown = [rows.contacts[k] for k in push] + rows.pins
+        near = [*(float(floats[k]) for k in push), *np.asarray(pin_forces).ravel().tolist()]
+        found = solve_near(*_balance(rows, unknown), near)
+        if found is None:
+            continue
+        pushed = found[: len(push)]
+        if any(f < 0 for f in pushed):
+            reason = "a force of the exact balance is negative"
+            continue
+        if not _balances(rows, unknown, found):
+            raise RuntimeError("an exact solution does not solve its equations")
+        whole = np.zeros(len(floats))
+        whole[push] = [float(f) * rows.lengths[k] for f, k in zip(pushed, push)]
+        return ExactForces(True, "", whole, np.array([float(q) for q in found[len(push) :]]).reshape(-1, 2))
+    return ExactForces(False, reason, forces, pin_forces)
+
+
+def exact_motion(tower: Tower, motion: Floats) -> ExactMotion:
+    """Solves J d = 0 for the contacts that stay closed in `motion` (n, 3), P d = 0, and verifies J d >= 0 and work."""
+    if reason := _too_large(tower):
+        return ExactMotion(False, reason)
+    rows = ExactRows(tower)
+    near = np.asarray(motion).ravel()
+    rates = _rates(rows, near)
+    largest = float(np.abs(near).max(initial=0.0))
+    reason = "no exact motion near the floating one"
+    for least in (OPENS, 1e-12, 1e-6):
+        closed = [row for row, rate in zip(rows.contacts, rates) if rate <= least * largest]
+        fixed = [{c: Fraction(1)} for c in sorted(set(range(rows.size)) - set(rows.columns))]
+        equations = [*closed, *rows.pins, *fixed]
+        found = solve_near(equations, [Fraction(0)] * len(equations), near.tolist())
+        if found is None:
+            continue
+        work = -sum((rows.weight(i) * found[3 * i + 1] for i in rows.free), Fraction(0))
+        if any(dot(row, found) < 0 for row in rows.contacts) or any(dot(row, found) for row in rows.pins):
+            reason = "a contact of the exact motion closes"
+        elif work <= 0:
+            reason = "gravity does no work along the exact motion: it stands at the very limit"
+        else:
+            return ExactMotion(True, "", _vectors(found))
+    return ExactMotion(False, reason)
+
+
+def exact_initial(tower: Tower, forces: Floats, acceleration: Floats) -> ExactInitial:
+    """Verifies min 1/2 (a - g)^T M (a - g) with J a >= 0, P a = 0 in fractions.
+
+    The contacts that push in `forces` (m,) give M (a - g) = J^T f + P^T q with J a = 0 for them. It is the answer if
+    f >= 0 and J a >= 0 everywhere. A contact on the wrong side changes side, a few times.
+    """
+    if reason := _too_large(tower):
+        return ExactInitial(False, reason)
+    rows = ExactRows(tower)
+    floats = np.asarray(forces, dtype=float) / np.array(rows.lengths).reshape(-1)
+    push = set(np.flatnonzero(floats > PUSHES * floats.max(initial=0.0)).tolist())
+    near = np.asarray(acceleration, dtype=float).ravel()
+    for _ in range(MOST_TRIES):
+        order = sorted(push)
+        found = _gauss(rows, order, near, floats)
+        if found is None:
+            return ExactInitial(False, "the equations of the contacts that push have no exact solution")
+        motion, pushed, pins = found
+        pulls = {k for k, f in zip(order, pushed) if f < 0}
+        closes = {k for k, row in enumerate(rows.contacts) if k not in push and dot(row, motion) < 0}
+        if not pulls and not closes:
+            whole = np.zeros(len(floats))
+            whole[order] = [float(f) * rows.lengths[k] for k, f in zip(order, pushed)]
+            held = np.array([float(q) for q in pins]).reshape(-1, 2)
+            return ExactInitial(True, "", _vectors(motion), whole, held)
+        push = (push - pulls) | closes
+    return ExactInitial(False, "no set of pushing contacts near the floating one is right in fractions")
+
+
+def _gauss(
+    rows: ExactRows, push: list[int], near: Floats, floats: Floats
+) -> tuple[list[Fraction], list[Fraction], list[Fraction]] | None:
+    """a, f and q with M (a - g) = J^T f + P^T q, J a = 0 for the pushing contacts, P a = 0."""
+    pressing = [rows.contacts[k] for k in push] + rows.pins
+    equations: list[ExactRow] = [{} for _ in range(rows.size)]
+    right = [Fraction(0)] * rows.size
+    for c in range(rows.size):
+        brick, k = divmod(c, 3)
+        equations[c][c] = Fraction(1) if brick not in rows.free else (rows.mass, rows.mass, rows.inertia)[k][brick]
+        if k == 1 and brick in rows.free:
+            right[c] = -rows.weight(brick)
+    for k, row in enumerate(pressing):
+        for c, value in row.items():
+            equations[c][rows.size + k] = -value
+    equations += pressing
+    right += [Fraction(0)] * len(pressing)
+    guess = [*near.tolist(), *(float(floats[k]) for k in push), *([0.0] * len(rows.pins))]
+    found = solve_near(equations, right, guess)
+    if found is None:
+        return None
+    if any(dot(row, found) != value for row, value in zip(equations, right)):
+        raise RuntimeError("an exact solution does not solve its equations")
+    middle = rows.size + len(push)
+    return found[: rows.size], found[rows.size : middle], found[middle:]
+
+
+def _balance(rows: ExactRows, unknown: list[ExactRow]) -> tuple[list[ExactRow], list[Fraction]]:
+    """One equation for each motion of a free brick: the forces along it add up to the weight."""
+    equations: dict[int, ExactRow] = {c: {} for c in rows.columns}
+    for k, row in enumerate(unknown):
+        for c, value in row.items():
+            equations[c][k] = value
+    right = [rows.weight(c // 3) if c % 3 == 1 else Fraction(0) for c in rows.columns]
+    return [equations[c] for c in rows.columns], right
+
+
+def _balances(rows: ExactRows, unknown: list[ExactRow], found: list[Fraction]) -> bool:
+    return all(dot(row, found) == value for row, value in zip(*_balance(rows, unknown)))
+
+
+def _rates(rows: ExactRows, motion: Floats) -> list[float]:
+    return [sum(float(value) * motion[c] for c, value in row.items()) for row in rows.contacts]
+
+
+def _vectors(values: Sequence[Fraction]) -> tuple[Vector, ...]:
+    return tuple((values[i], values[i + 1], values[i + 2]) for i in range(0, len(values), 3))
+
+
+def _too_large(tower: Tower) -> str:
+    count = len(tower.contacts.on)
+    return "" if count <= MOST_CONTACTS else f"{count} contacts; fractions are for {MOST_CONTACTS} at most"

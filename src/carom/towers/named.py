@@ -1,0 +1,147 @@
+"""Towers that the command line knows by name: forms with numbers in them, and a few that show something."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import pairwise
+from typing import NamedTuple
+
+from ..errors import ProblemError
+from .bricks import Brick, Pin
+from .makers import diamond, harmonic, stack, wall
+from .tower import Tower
+
+BLOCKS = 4  # of the round arch, on each side of its keystone
+
+
+class NamedTower(NamedTuple):
+    """A tower with a name, and what it shows in one line."""
+
+    make: Callable[..., Tower]
+    line: str
+
+
+class Form(NamedTuple):
+    """A name with numbers in it: how it is written, the pattern, the maker, and a line."""
+
+    written: str
+    pattern: str
+    make: Callable[..., Tower]
+    line: str
+
+
+def arch() -> Tower:
+    """A flat arch: its joints point to one centre, so each wedge weighs as much as its two faces can carry.
+
+    Between joints of slopes t1 and t2 (x = t y) and the heights h1, h2 above the centre a wedge has the area
+    (t2 - t1) (h2^2 - h1^2) / 2. A force of constant horizontal part H square to each joint gains H (t2 - t1) upward.
+    Both are in proportion for every wedge: no friction is needed.
+    """
+    low, high = Fraction(3), Fraction(9, 2)  # above the centre
+    sunk = Fraction(3, 2)  # the centre, below the ground
+
+    def at(slope: Fraction, height: Fraction) -> tuple[Fraction, Fraction]:
+        return slope * height, height - sunk
+
+    slopes = [Fraction(k, 10) for k in range(-7, 8, 2)]
+    bricks = [Brick.polygon([at(a, low), at(b, low), at(b, high), at(a, high)]) for a, b in pairwise(slopes)]
+    for side, end in ((-1, slopes[0]), (1, slopes[-1])):
+        reach = Fraction(19, 4) * side
+        foot, top = at(end, low), at(end, high)
+        bricks.append(Brick.polygon([foot, top, (reach, top[1]), (reach, 0), (foot[0], 0)], fixed=True, name="pier"))
+    return Tower.from_bricks(bricks, name="flat arch")
+
+
+def round_arch() -> Tower:
+    """Equal wedges of a half circle on two fixed blocks: the lower ones are too light to be held by smooth joints."""
+    inner, outer, base, count = 2.0, 3.0, 1, 2 * BLOCKS + 1
+    turns = [math.pi * k / count for k in range(count + 1)]
+    rays = [(math.cos(t), math.sin(t)) for t in turns]
+    rays[0], rays[-1] = (1.0, 0.0), (-1.0, 0.0)
+    bricks = [
+        Brick.polygon([(r * c, base + r * s) for (c, s), r in ((a, inner), (a, outer), (b, outer), (b, inner))])
+        for a, b in pairwise(rays)
+    ]
+    for side in (-1, 1):
+        bricks.append(Brick.rectangle(side * Fraction(5, 2), Fraction(base, 2), 2, base, fixed=True, name="pier"))
+    return Tower.from_bricks(bricks, name="round arch")
+
+
+def truss() -> Tower:
+    """Two rafters and a tie, pinned to each other in three points: the tie takes the thrust."""
+    rise, half, thick, low = 2.0, 3.0, 0.3, 0.75
+    angle, length = math.atan2(rise, half), math.hypot(rise, half) + thick
+    rafters = [Brick.rectangle(s * half / 2, low + rise / 2, length, thick, -s * angle) for s in (-1, 1)]
+    tie = Brick.rectangle(0, low, 2 * half + 1, 0.5)
+    posts = [Brick.rectangle(s * half, 0.25, 0.75, 0.5, fixed=True, name="post") for s in (-1, 1)]
+    pins = [(0, 1, (0.0, low + rise)), (0, 2, (-half, low)), (1, 2, (half, low))]
+    return Tower.from_bricks([*rafters, tie, *posts], pins=pins, name="truss")
+
+
+def chain() -> Tower:
+    """Five bricks in a row, pinned end to end and to two posts: nothing holds the middle, so it sags."""
+    high, links, thick = 4, 5, Fraction(2, 5)
+    bricks = [Brick.rectangle(2 * k - links + 1, high, 2 + thick / 2, thick) for k in range(links)]
+    top = high + thick / 2
+    bricks += [Brick.rectangle(s * (links + thick), top / 2, 1, top, fixed=True, name="post") for s in (-1, 1)]
+    pins = [Pin(k, k + 1, (2.0 * k - links + 2, high)) for k in range(links - 1)]
+    pins += [Pin(0, links, (-float(links), high)), Pin(links - 1, links + 1, (float(links), high))]
+    return Tower.from_bricks(bricks, pins=pins, name="pinned chain")
+
+
+def leaning() -> Tower:
+    """Six bricks, each 1/5 further out than the one below; up to 1/6 they would stand."""
+    return stack([Fraction(k, 5) for k in range(6)], name="leaning stack")
+
+
+def counterweight() -> Tower:
+    """One brick held down by another reaches a whole brick beyond the table, the most that three can do."""
+    table = Brick.rectangle(-2, Fraction(1, 2), 4, 1, fixed=True, name="table")
+    places = ((0, "9/8"), ("-1/2", "11/8"), ("1/2", "11/8"))
+    bricks = [Brick.rectangle(x, y, 1, Fraction(1, 4)) for x, y in places]
+    return Tower.from_bricks([table, *bricks], name="counterweight")
+
+
+NAMED = {
+    "arch": NamedTower(arch, "a flat arch of seven wedges between fixed piers; stands without friction"),
+    "round-arch": NamedTower(round_arch, "nine equal wedges of a half circle; its feet slide out"),
+    "truss": NamedTower(truss, "two rafters and a tie with three pins, on posts; stands"),
+    "chain": NamedTower(chain, "five bricks pinned end to end between two posts; sags"),
+    "leaning": NamedTower(leaning, "six bricks, each 1/5 further out than the one below; tips over"),
+    "counterweight": NamedTower(counterweight, "three bricks that reach a whole brick beyond the table; balanced"),
+}
+FORMS = (
+    Form("wall-RxC", r"wall-(\d+)x(\d+)", wall, "R rows of C and C - 1 bricks in turn, without gaps"),
+    Form("diamond-N", r"diamond-(\d+)", diamond, "rows of 1, 2, ..., N, ..., 2, 1 bricks; stands up to N = 4"),
+    Form("harmonic-N", r"harmonic-(\d+)", harmonic, "N bricks at the edge of a table, overhang (1 + ... + 1/N) / 2"),
+    Form("stack-N", r"stack-(\d+)", lambda n: stack([0] * n), "N bricks straight on top of each other"),
+)
+MOST = 10_000  # bricks of a form
+
+
+def named_tower(name: str) -> Tower:
+    """The tower that a name means: an entry of NAMED, or a form such as `wall-5x5`, `diamond-5`, `harmonic-8`."""
+    if name in NAMED:
+        return NAMED[name].make()
+    for form in FORMS:
+        found = re.fullmatch(form.pattern, name)
+        if found:
+            numbers = [int(digits) if len(digits) < 6 else MOST + 1 for digits in found.groups()]
+            bricks = math.prod(numbers) if form.make is not diamond else numbers[0] ** 2
+            if bricks > MOST:
+                raise ProblemError(name, "a tower of very many bricks", f"at most {MOST:,} bricks")
+            return form.make(*numbers)
+    raise unknown_tower(name)
+
+
+def unknown_tower(name: str) -> ProblemError:
+    """With the nearest name; of a form the nearest example."""
+    examples = {"wall-5x5": "wall-RxC", "diamond-5": "diamond-N", "harmonic-8": "harmonic-N", "stack-3": "stack-N"}
+    error = ProblemError.unknown("tower", name, [*NAMED, *examples])
+    text = str(error)
+    for example, form in examples.items():
+        text = text.replace(f", {example}", f", {form}").replace(f"known: {example}", f"known: {form}")
+    return ProblemError(error.field, name, error.expected, text.removesuffix(")") + "; or a file that ends in .toml)")

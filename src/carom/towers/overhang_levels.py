@@ -1,0 +1,130 @@
+"""Stacks of bricks in levels: positions and forces that balance, as one smooth problem.
+
+All lengths are in bricks, all forces in weights of a brick. A brick is [x, x + 1]; bricks of a level do not overlap.
+A pair (upper brick j, lower brick i) of neighbouring levels carries the force F >= 0 with moment M about x = 0. It
+acts within the overlap of the two, wherever that is:
+
+    F x_i <= M <= F (x_i + 1),     F x_j <= M <= F (x_j + 1),
+
+which also says that bricks without overlap carry nothing. The table, x <= 0, asks for M <= 0 instead of the first.
+Each brick is in balance: sum F below - sum F above = 1, sum M below - sum M above = x + 1/2. Only the products F x are
+not linear, and neither who lies on whom nor who is further left has to be chosen beforehand. The goal is the last
+brick of level `goal`; its x + 1 is to become large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from ..solvers.rows import Floats
+
+TABLE = -1
+
+
+@dataclass(frozen=True)
+class Structure:
+    """How many bricks in each level from the table up, and the level whose last brick reaches out."""
+
+    counts: tuple[int, ...]
+    goal: int
+
+    @property
+    def bricks(self) -> int:
+        return sum(self.counts)
+
+    @cached_property
+    def levels(self) -> list[range]:
+        """Numbers of the bricks in each level, from left to right."""
+        ends = np.cumsum((0, *self.counts)).tolist()
+        return [range(a, b) for a, b in pairwise(ends)]
+
+    def pairs(self, x: Floats, reach: float) -> list[tuple[int, int]]:
+        """(upper, lower) bricks that overlap at positions x, or would with `reach` less between them."""
+        found = [(j, TABLE) for j in self.levels[0]]
+        for low, high in zip(self.levels, self.levels[1:]):
+            found += [(j, i) for j in high for i in low if abs(x[j] - x[i]) < 1.0 + reach]
+        return found
+
+    @property
+    def goal_brick(self) -> int:
+        return self.levels[self.goal][-1]
+
+
+class Balance:
+    """The equations and inequalities of a structure over z = (x of each brick, F of each pair, M of each pair).
+
+    `balance @ z == load`, `apart @ z >= 1`, and `within(z) >= 0`: sign (M - F (x_k + end)), one row for each end of
+    each of the two bricks of a pair. Pairs that are left out carry nothing.
+    """
+
+    def __init__(self, structure: Structure, pairs: Sequence[tuple[int, int]]) -> None:
+        self.structure, self.who = structure, tuple(pairs)
+        self.bricks, self.pairs = structure.bricks, len(self.who)
+        self.size = self.bricks + 2 * self.pairs
+        self.goal = structure.goal_brick
+        self.balance, self.load = self._balance()
+        self.apart = self._apart()
+        rows = [row for p, pair in enumerate(self.who) for row in _ends(p, *pair)]
+        self.pair, self.brick = (np.array([row[k] for row in rows], dtype=np.int64) for k in (0, 1))
+        self.end, self.sign = (np.array([row[k] for row in rows], dtype=float) for k in (2, 3))
+        self.rows = len(rows)
+        self._moves = np.flatnonzero(self.brick != TABLE)  # rows whose place is a brick's, not the table's
+
+    def within(self, z: Floats) -> Floats:
+        force, moment = self.split(z)[1:]
+        return self.sign * (moment[self.pair] - force[self.pair] * self._places(z))
+
+    def jacobian(self, z: Floats) -> Floats:
+        """(rows, size) derivative of `within`. Dense: these problems are too small for sparse matrices to pay."""
+        out, rows, n = np.zeros((self.rows, self.size)), np.arange(self.rows), self.bricks
+        force = self.split(z)[1][self.pair]
+        out[rows, n + self.pairs + self.pair] = self.sign
+        out[rows, n + self.pair] = -self.sign * self._places(z)
+        out[self._moves, self.brick[self._moves]] = -(self.sign * force)[self._moves]
+        return out
+
+    def split(self, z: Floats) -> tuple[Floats, Floats, Floats]:
+        """x, F, M."""
+        n, m = self.bricks, self.pairs
+        return z[:n], z[n : n + m], z[n + m :]
+
+    def broken(self, z: Floats) -> float:
+        """The largest amount by which any equation or inequality fails."""
+        worst = [np.abs(self.balance @ z - self.load).max(), -self.within(z).min(), -self.split(z)[1].min(), 0.0]
+        if len(self.apart):
+            worst.append(1.0 - (self.apart @ z).min())
+        return float(max(worst))
+
+    def _places(self, z: Floats) -> Floats:
+        return np.where(self.brick == TABLE, 0.0, z[self.brick]) + self.end
+
+    def _balance(self) -> tuple[Floats, Floats]:
+        n, m = self.bricks, self.pairs
+        out = np.zeros((2 * n, self.size))
+        for p, (upper, lower) in enumerate(self.who):
+            for brick, sign in ((upper, 1.0), (lower, -1.0)):
+                if brick != TABLE:
+                    out[brick, n + p] = out[n + brick, n + m + p] = sign
+        for brick in range(n):
+            out[n + brick, brick] = -1.0
+        return out, np.repeat([1.0, 0.5], n)
+
+    def _apart(self) -> Floats:
+        neighbours = [(a, b) for level in self.structure.levels for a, b in pairwise(level)]
+        out = np.zeros((len(neighbours), self.size))
+        for row, (a, b) in enumerate(neighbours):
+            out[row, a], out[row, b] = -1.0, 1.0
+        return out
+
+
+def _ends(pair: int, upper: int, lower: int) -> list[tuple[int, int, float, float]]:
+    """(pair, brick, end, sign) of the inequalities of a pair: the table has a right end alone."""
+    above = [(pair, upper, 0.0, 1.0), (pair, upper, 1.0, -1.0)]
+    if lower == TABLE:
+        return [*above, (pair, TABLE, 0.0, -1.0)]
+    return [*above, (pair, lower, 0.0, 1.0), (pair, lower, 1.0, -1.0)]

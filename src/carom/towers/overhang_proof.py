@@ -1,0 +1,141 @@
+"""The proof that a stack in levels stands, in fractions. Lengths are in bricks, forces in weights of a brick."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import ClassVar
+
+import numpy as np
+from scipy.optimize import linprog
+
+from ..solvers.rows import Floats
+from .overhang_levels import TABLE
+from .rational import solve_near
+
+ExactRows = list[list[Fraction]]  # left ends of the bricks of each level
+Place = tuple[int, int, Fraction]  # upper brick, lower brick, x
+HALF = Fraction(1, 2)
+LEAST_PUSHES = (1e-9, 1e-7, 1e-12)  # forces above push; what is right shows in the exact balance
+TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}  # of HiGHS, the least it takes
+ENOUGH = 1e-3  # weights of a brick: a place that carries this much needs no more
+
+
+@dataclass(frozen=True)
+class Push:
+    """The upper brick stands on the lower one (-1: the table) at x with this force. Bricks are numbered from 0."""
+
+    upper: int
+    lower: int
+    x: Fraction
+    force: Fraction
+
+
+@dataclass(frozen=True, eq=False)
+class StackProof:
+    """Forces >= 0 within the overlaps that balance every brick, all in fractions: the stack stands.
+
+    `rows` has the left ends of the bricks of each level, from the table up and from left to right, in brick lengths;
+    the bricks are numbered in this order.
+    """
+
+    rows: tuple[tuple[Fraction, ...], ...]
+    pushes: tuple[Push, ...]
+
+    exact: ClassVar[bool] = True
+    certificate: ClassVar[float] = 0.0  # what is left over of any balance
+
+    @property
+    def holds(self) -> bool:
+        """Checks it all anew: bricks apart, forces up and within overlaps, every brick in balance."""
+        x = [value for row in self.rows for value in row]
+        level = [h for h, row in enumerate(self.rows) for _ in row]
+        apart = all(b - a >= 1 for row in self.rows for a, b in pairwise(row))
+        force, moment = [Fraction(-1)] * len(x), [-v - HALF for v in x]
+        for push in self.pushes:
+            if push.force < 0 or level[push.upper] != (0 if push.lower == TABLE else level[push.lower] + 1):
+                return False
+            left, right = _overlap(x[push.upper], None if push.lower == TABLE else x[push.lower])
+            if not left <= push.x <= right:
+                return False
+            for brick, sign in ((push.upper, 1), (push.lower, -1)):
+                if brick != TABLE:
+                    force[brick] += sign * push.force
+                    moment[brick] += sign * push.force * push.x
+        return apart and not any(force) and not any(moment)
+
+
+def balance(rows: ExactRows) -> StackProof | None:
+    """The proof that this stack stands, or None if none was found.
+
+    The floating forces say which ends of overlaps push, as many as possible; the rest is exact.
+    """
+    x = [value for row in rows for value in row]
+    places = _places(rows)
+    near = _forces(x, places)
+    if near is None:
+        return None
+    for least in LEAST_PUSHES:
+        pushing = [k for k in range(len(places)) if near[k] > least]
+        forces = solve_near(*_equations(x, [places[k] for k in pushing]), [float(near[k]) for k in pushing])
+        if forces is None or any(f < 0 for f in forces):
+            continue
+        pushes = tuple(Push(*places[k], force) for k, force in zip(pushing, forces))
+        proof = StackProof(tuple(tuple(row) for row in rows), pushes)
+        if proof.holds:
+            return proof
+    return None
+
+
+def _overlap(upper: Fraction, lower: Fraction | None) -> tuple[Fraction, Fraction]:
+    """Ends of what two bricks share; lower None is the table, x <= 0."""
+    if lower is None:
+        return upper, min(upper + 1, Fraction(0))
+    return max(upper, lower), min(upper, lower) + 1
+
+
+def _places(rows: ExactRows) -> list[Place]:
+    """(upper, lower, x) at both ends of every overlap."""
+    starts = np.cumsum([0, *(len(row) for row in rows)]).tolist()
+    found = []
+    for h, row in enumerate(rows):
+        below = [(TABLE, None)] if h == 0 else [(starts[h - 1] + k, v) for k, v in enumerate(rows[h - 1])]
+        for k, upper in enumerate(row):
+            for lower, value in below:
+                left, right = _overlap(upper, value)
+                if left < right:
+                    found += [(starts[h] + k, lower, left), (starts[h] + k, lower, right)]
+    return found
+
+
+def _equations(x: Sequence[Fraction], places: Sequence[Place]) -> tuple[list[dict[int, Fraction]], list[Fraction]]:
+    """Forces and moments about the brick's own middle of each brick: columns are the places."""
+    n = len(x)
+    equations: list[dict[int, Fraction]] = [{} for _ in range(2 * n)]
+    for k, (upper, lower, place) in enumerate(places):
+        for brick, sign in ((upper, 1), (lower, -1)):
+            if brick != TABLE:
+                equations[brick][k] = Fraction(sign)
+                equations[n + brick][k] = sign * (place - x[brick] - HALF)
+    return equations, [Fraction(1)] * n + [Fraction(0)] * n
+
+
+def _forces(x: Sequence[Fraction], places: Sequence[Place]) -> Floats | None:
+    """Forces at the places that balance, as many above 0 as possible: f = g + h, 0 <= g <= ENOUGH, most sum of g."""
+    m = len(places)
+    equations, right = _equations(x, places)
+    matrix = np.zeros((len(right), m))
+    for row, equation in enumerate(equations):
+        for k, value in equation.items():
+            matrix[row, k] = float(value)
+    found = linprog(
+        np.repeat([-1.0, 0.0], m),
+        A_eq=np.hstack([matrix, matrix]),
+        b_eq=[float(value) for value in right],
+        bounds=[(0.0, ENOUGH)] * m + [(0.0, None)] * m,
+        method="highs",
+        options=TIGHT,
+    )
+    return None if found.x is None else found.x[:m] + found.x[m:]

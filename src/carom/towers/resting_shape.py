@@ -1,0 +1,213 @@
+"""Where a tower comes to rest if bricks cannot slide: the heights of least potential energy, by one LP.
+
+The last section of the collapse paper. Each brick keeps its interval along x and may sink and tilt a little: its
+underside is a straight line through two heights, those of its left and its right end, and its top lies one thickness
+above. Of two bricks above each other the upper one's underside stays above the lower one's top over their common
+interval, which is so if it is at both ends of that interval. The ground is at y = 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import linprog
+
+from ..errors import ProblemError
+from ..solvers.rows import Floats, Ints
+from .balance import TIGHT, System, decide, imbalance, make_system
+from .motion import masses, weights
+from .stability import reach
+from .touching import GROUND, TOUCH
+
+if TYPE_CHECKING:
+    from .tower import Tower
+
+CARRIES = 1e-9  # of the total weight: forces above are listed
+CLOSED = 1e-8  # of the height: gaps below are contacts
+SPARE = 1e-12  # of the mean change of height: what the second LP may lose of the first
+
+
+@dataclass(frozen=True, eq=False)
+class RestingShape:
+    """Heights of least potential energy, and the forces that hold the bricks there."""
+
+    heights: Floats  # (n, 2) underside of each brick, at its left and its right end
+    left: Floats  # (n,) x of the left end
+    right: Floats  # (n,) x of the right end
+    thickness: Floats  # (n,)
+    energy_before: float  # of the free bricks, over the ground
+    energy: float
+    upper: Ints  # (k,) bricks of the contacts that carry
+    lower: Ints  # (k,) GROUND or a brick
+    at: Floats  # (k,) their x
+    force: Floats  # (k,) upwards on the upper brick
+    certificate: float  # imbalance of forces, or overlap, relative
+
+    @property
+    def drop(self) -> float:
+        """Energy that the tower gives away, >= 0; 0 if it rests as it stands."""
+        return self.energy_before - self.energy
+
+    @property
+    def polygons(self) -> list[Floats]:
+        """(4, 2) corners of each brick, anticlockwise; a tilted brick is drawn sheared, its ends upright."""
+        out = []
+        for (low, high), x, u, t in zip(self.heights, self.left, self.right, self.thickness):
+            out.append(np.array([(x, low), (u, high), (u, high + t), (x, low + t)]))
+        return out
+
+    def summary(self) -> str:
+        """A few lines for people."""
+        tilt = np.abs(self.heights[:, 1] - self.heights[:, 0]) > 1e-9 * self.thickness
+        return (
+            f"potential energy {self.energy_before:.6g} -> {self.energy:.6g}, {self.drop:.6g} less\n"
+            f"{int(tilt.sum())} of {len(tilt)} bricks tilt, {len(self.force)} contacts carry"
+        )
+
+
+def resting_shape(tower: Tower) -> RestingShape:
+    """min sum of weight times height, with the bricks above each other as they are. Rectangles along the axes only.
+
+    Where bricks may tilt without a change of energy, the answer is the one that moves the ends least in sum. Its
+    proof are forces in the contacts that are closed then: they balance all weights.
+    """
+    box = _boxes(tower)
+    if tower.pins:
+        raise ProblemError("pins", f"{len(tower.pins)} pins", "a tower without pins: its bricks sink and tilt alone")
+    above = _above(tower, box)
+    heights = _lowest(tower, box, above)
+    gaps = above.rows @ heights.ravel() - above.least
+    size = float(np.max(box.top))
+    closed = np.flatnonzero(gaps <= CLOSED * size)
+    system = _vertical_system(tower, above.upper[closed], above.lower[closed], above.at[closed])
+    held = decide(system, weights(tower))
+    balance = imbalance(system, system.reduced(weights(tower)), held.forces, held.pin_forces)
+    carry = held.forces > CARRIES * float(np.abs(weights(tower)).sum())
+    energy = tower.gravity * tower.mass * tower.free
+    half = 0.5 * box.thickness
+    return RestingShape(
+        heights,
+        box.left,
+        box.right,
+        box.thickness,
+        float(energy @ (box.bottom + half)),
+        float(energy @ (heights.mean(axis=1) + half)),
+        above.upper[closed][carry],
+        above.lower[closed][carry],
+        above.at[closed][carry],
+        held.forces[carry],
+        max(balance, -float(gaps.min(initial=0.0)) / size),
+    )
+
+
+class _Boxes(NamedTuple):
+    left: Floats
+    right: Floats
+    bottom: Floats
+    top: Floats
+
+    @property
+    def thickness(self) -> Floats:
+        return self.top - self.bottom
+
+
+class _Above(NamedTuple):
+    """rows . heights >= least: the underside of `upper` at x = `at` lies on or above the top of `lower`."""
+
+    rows: sparse.csr_array  # (k, 2n)
+    least: Floats
+    upper: Ints
+    lower: Ints
+    at: Floats
+
+
+def _boxes(tower: Tower) -> _Boxes:
+    low = np.array([c.min(axis=0) for c in tower.corners])
+    high = np.array([c.max(axis=0) for c in tower.corners])
+    for i, corners in enumerate(tower.corners):
+        off = np.minimum(np.abs(corners - low[i]), np.abs(corners - high[i])).max()
+        if len(corners) != 4 or off > TOUCH * tower.size:
+            raise ProblemError(f"bricks[{i}]", "another shape", "a rectangle along the axes: a resting shape needs one")
+    return _Boxes(low[:, 0], high[:, 0], low[:, 1], high[:, 1])
+
+
+def _above(tower: Tower, box: _Boxes) -> _Above:
+    """Both ends of the common interval of each two bricks above each other, and of each brick with the ground."""
+    close = TOUCH * tower.size
+    found: list[tuple[int, int, float]] = []
+    for i in np.flatnonzero(tower.free).tolist():
+        found += [(i, GROUND, float(box.left[i])), (i, GROUND, float(box.right[i]))]
+    for i in range(tower.count):
+        start, end = np.maximum(box.left, box.left[i]), np.minimum(box.right, box.right[i])
+        below = (end - start > 10.0 * close) & (box.top <= box.bottom[i] + close) & (tower.free | tower.free[i])
+        for j in np.flatnonzero(below).tolist():
+            found += [(i, j, float(start[j])), (i, j, float(end[j]))]
+    upper = np.array([f[0] for f in found], dtype=np.int64)
+    lower = np.array([f[1] for f in found], dtype=np.int64)
+    at = np.array([f[2] for f in found])
+    on = lower != GROUND
+    k = np.arange(len(found))
+    rows = _height_at(box, k, upper, at, len(found)) - _height_at(box, k[on], lower[on], at[on], len(found))
+    return _Above(rows, np.where(on, box.thickness[lower], 0.0), upper, lower, at)
+
+
+def _height_at(box: _Boxes, rows: Ints, bricks: Ints, at: Floats, count: int) -> sparse.csr_array:
+    """Rows that read the underside of `bricks` at x = `at` off the heights of all ends."""
+    share = (at - box.left[bricks]) / (box.right[bricks] - box.left[bricks])
+    values = np.concatenate([1.0 - share, share])
+    columns = np.concatenate([2 * bricks, 2 * bricks + 1])
+    return sparse.csr_array((values, (np.tile(rows, 2), columns)), shape=(count, 2 * len(box.left)))
+
+
+def _lowest(tower: Tower, box: _Boxes, above: _Above) -> Floats:
+    """(n, 2) heights of least energy; among those, the least sum of changes."""
+    before = np.repeat(box.bottom, 2)
+    size = float(np.max(box.top))
+    share = tower.mass * tower.free
+    cost = np.repeat(share / max(float(share.sum()), 1e-300), 2) / 2.0
+    ends = np.repeat(tower.free, 2)
+    # Unknowns are changes of height, at most the whole height of the tower: bricks sink from where they are.
+    rows, least = above.rows, (above.least - above.rows @ before) / size
+    limits = np.stack([np.where(ends, -2.0, 0.0), np.where(ends, 2.0, 0.0)], axis=1)
+    lowest = linprog(cost, A_ub=-rows, b_ub=-least, bounds=limits, method="highs", options=TIGHT)
+    if lowest.x is None:
+        raise RuntimeError(f"HiGHS found no answer: {lowest.message}")
+    n = len(before)
+    one = sparse.eye_array(n)
+    both = sparse.vstack(
+        [
+            sparse.hstack([-rows, sparse.csr_array(rows.shape)]),
+            sparse.hstack([one, -one]),
+            sparse.hstack([-one, -one]),
+            sparse.csr_array(np.append(cost, np.zeros(n))[None, :]),
+        ],
+        format="csr",
+    )
+    right = np.concatenate([-least, np.zeros(2 * n), [float(lowest.fun) + SPARE]])
+    wide = np.concatenate([limits, np.tile([0.0, 4.0], (n, 1))])
+    least_moved = linprog(
+        np.append(np.zeros(n), np.ones(n)), A_ub=both, b_ub=right, bounds=wide, method="highs", options=TIGHT
+    )
+    change = lowest.x if least_moved.x is None else least_moved.x[:n]
+    return (before + size * change).reshape(-1, 2)
+
+
+def _vertical_system(tower: Tower, upper: Ints, lower: Ints, at: Floats) -> System:
+    """Contacts that push straight up at x = `at`, as rows over rigid motions."""
+    rows, columns, values = [], [], []
+    for k, (i, j, x) in enumerate(zip(upper.tolist(), lower.tolist(), at.tolist())):
+        for brick, sign in ((i, 1.0), (j, -1.0)):
+            if brick != GROUND and tower.free[brick]:
+                rows += [k, k]
+                columns += [3 * brick + 1, 3 * brick + 2]
+                values += [sign, sign * (x - tower.centre[brick][0])]
+    shape = (len(upper), 3 * tower.count)
+    return make_system(
+        sparse.csr_array((values, (rows, columns)), shape=shape),
+        sparse.csr_array((0, shape[1])),
+        masses(tower),
+        reach(tower),
+    )

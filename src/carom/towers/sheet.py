@@ -1,0 +1,259 @@
+"""The sheet that a tower is drawn on: bricks, ground, arrows with their scale, marks. Lengths are the tower's own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from ..solvers.rows import Floats
+from ..studies.plotting import BLACK, BLUE, GREY, PALE, RED, sheet
+from .drawing import thickness
+
+if TYPE_CHECKING:
+    from .tower import Tower
+
+SAND, TINT = "#F1E9DA", "#FBDCC6"  # bricks that stay, bricks that move
+INK = "#374151"
+DOTS = 300  # an inch, of PNG files
+TALLEST = 8.5  # inches
+THICKEST = 0.45  # inches of a brick: few bricks do not fill a page
+ROW = 0.19  # inches of a line of text below the picture
+LINE = 0.8  # points of an outline, for a picture of few bricks
+COLOURS = {"forces": BLUE, "motion": RED}
+
+
+class Unit(NamedTuple):
+    """A round value and the length of its arrow."""
+
+    value: float
+    length: float
+    colour: str
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """A figure: the tower above, lines of text below. `box` is (left, right, bottom, top) in the tower's lengths."""
+
+    tower: Tower
+    figure: Figure
+    axes: Axes
+    text: Axes  # the strip below, in inches
+    box: tuple[float, float, float, float]
+    inch: float  # length that an inch shows
+
+    @classmethod
+    @contextmanager
+    def of(cls, tower: Tower, width: float, more: list[Floats], rows: int) -> Iterator[Sheet]:
+        """A sheet for the tower and `more` polygons, `width` inches wide, with `rows` lines of text below."""
+        box = _box(tower, more)
+        across, up = box[1] - box[0], box[3] - box[2]
+        inch = max(across / width, up / TALLEST, thickness(tower) / THICKEST)
+        high, below = up / inch, ROW * rows
+        wide = across / inch
+        page = max(wide, min(width, 2.6))  # a narrow tower still needs room for its legend
+        with sheet(page, high + below) as figure:
+            figure.set_layout_engine("none")
+            axes = figure.add_axes(
+                ((page - wide) / 2 / page, below / (high + below), wide / page, high / (high + below))
+            )
+            axes.set(xlim=box[:2], ylim=box[2:])
+            axes.axis("off")
+            strip = figure.add_axes((0, 0, 1, max(below, 1e-3) / (high + below)))
+            strip.set(xlim=(0, page), ylim=(0, max(below, 1e-3)))
+            strip.axis("off")
+            yield cls(tower, figure, axes, strip, box, inch)
+
+    # ---- what stands there
+
+    def bricks(self, tinted: Any = None, corners: list[Floats] | None = None) -> None:
+        """All bricks; fixed ones are hatched, `tinted` ones (n,) stand out. The ground below them."""
+        self._ground()
+        t = self.tower
+        shapes = t.corners if corners is None else corners
+        fixed = [c for c, free in zip(shapes, t.free) if not free]
+        free = [c for c, moves in zip(shapes, t.free) if moves]
+        if fixed:
+            look: dict[str, Any] = {
+                "facecolors": "#EEF0F3",
+                "edgecolors": "#9CA3AF",
+                "hatch": "////",
+                "linewidths": 0.0,
+            }
+            self._add(PolyCollection(fixed, **look, zorder=1), "fixed")
+            self._add(
+                PolyCollection(fixed, facecolors="none", edgecolors=INK, linewidths=self.line, zorder=2),
+                "fixed-outline",
+            )
+        faces = [SAND] * t.count if tinted is None else [TINT if move else SAND for move in tinted]
+        colours = [face for face, moves in zip(faces, t.free) if moves]
+        self._add(PolyCollection(free, facecolors=colours, edgecolors=INK, linewidths=self.line, zorder=2), "bricks")
+        for pin in t.pins:
+            self.axes.plot(*pin.at, marker="o", markersize=4 * self.fine + 1, mfc="white", mec=INK, mew=1.0, zorder=6)
+
+    def ghosts(self, shapes: list[Floats], colour: str = RED) -> None:
+        """Dashed outlines."""
+        look: dict[str, Any] = {
+            "facecolors": "none",
+            "edgecolors": colour,
+            "linewidths": self.line,
+            "linestyles": [(0, (3, 2))],
+        }
+        self._add(PolyCollection(shapes, **look, zorder=3), "ghosts")
+
+    def dots(self, points: Floats) -> None:
+        """Contacts that hold."""
+        self._marks(points, "contacts", color=BLACK, s=(3.2 * self.fine) ** 2, linewidths=0.0)
+
+    def rings(self, points: Floats) -> None:
+        """Contacts that open."""
+        self._marks(points, "opening", facecolors="white", edgecolors=RED, s=(4.5 * self.fine) ** 2, linewidths=0.9)
+
+    def arrows(self, at: Floats, vectors: Floats, name: str, unit: float = 1.0) -> Unit:
+        """Arrows in proportion to `vectors`, the longest about as long as a brick is high. Returns a round number of
+        units and how long it is drawn."""
+        colour = COLOURS[name]
+        size = np.hypot(vectors[:, 0], vectors[:, 1])
+        largest = float(size.max(initial=0.0))
+        if largest == 0.0:
+            return Unit(0.0, 0.0, colour)
+        longest = self._longest
+        made = self.axes.quiver(
+            *at.T, *vectors.T, color=colour, angles="xy", scale_units="xy", scale=largest / longest, **self._shaft()
+        )
+        made.set_gid(name)
+        value = _round(largest / unit)
+        return Unit(value, value * unit / largest * longest, colour)
+
+    def numbers(self) -> None:
+        """The number of each brick, in its middle."""
+        low, high = (self.box[0], 0.0), (self.box[1], self.box[3])
+        for i, brick in enumerate(self.tower.corners):
+            corners = np.clip(brick, low, high)
+            x, y = self.tower.centre[i] if np.array_equal(corners, brick) else corners.mean(axis=0)
+            tall = min(np.ptp(corners[:, 1]), 0.8 * np.ptp(corners[:, 0])) / self.inch * 72.0
+            look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": float(np.clip(0.5 * tall, 3.0, 8.0))}
+            self.axes.text(x, y, str(i), color=INK, zorder=7, **look)
+
+    # ---- the lines below
+
+    def scale(self, unit: Unit, text: str) -> None:
+        """An arrow of a round value with its text, in the first line."""
+        if unit.value == 0.0:
+            return
+        length = unit.length / self.inch
+        y = self.text.get_ylim()[1] - 0.55 * ROW
+        self.text.quiver(
+            0.1, y, length, 0.0, color=unit.colour, angles="xy", scale_units="xy", scale=1.0, **self._shaft()
+        ).set_gid("scale")
+        self.text.text(0.1 + length + 0.08, y, text, va="center", fontsize=7)
+
+    def marks_legend(self, opens: bool, holds: bool) -> None:
+        """What dots and rings mean, in the next line."""
+        y, x = self.text.get_ylim()[1] - (1.55 if self.text.collections else 0.55) * ROW, 0.14
+        for is_there, text, look in (
+            (holds, "contact stays", {"mfc": BLACK, "mec": BLACK, "markersize": 3}),
+            (opens, "contact opens", {"mfc": "white", "mec": RED, "markersize": 4.5}),
+        ):
+            if is_there:
+                self.text.plot(x, y, marker="o", clip_on=False, **look)  # type: ignore[arg-type]
+                self.text.text(x + 0.09, y, text, va="center", fontsize=7)
+                x += 1.05
+
+    def caption(self, text: str) -> None:
+        self.text.text(0.08, 0.45 * ROW, text, va="center", fontsize=7, color=GREY)
+
+    def save(self, target: Path) -> None:
+        """Writes the whole file or nothing; the same picture gives the same bytes."""
+        ending = target.suffix.lower().lstrip(".")
+        undated: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
+        part = target.with_name(target.name + ".part")
+        try:
+            self.figure.savefig(part, format=ending, dpi=DOTS, metadata=undated[ending])
+            os.replace(part, target)
+        finally:
+            part.unlink(missing_ok=True)
+
+    # ---- sizes
+
+    @property
+    def fine(self) -> float:
+        """1 for pictures in which a brick is easily seen, less where it is small."""
+        return float(np.clip(self._height / self.inch / 0.2, 0.35, 1.0))
+
+    @property
+    def line(self) -> float:
+        return LINE * self.fine
+
+    @property
+    def inside(self) -> float:
+        """How far an arrow stands off the corner point at which it acts."""
+        return min(0.03 * self.inch, 0.12 * self._height)
+
+    @property
+    def _longest(self) -> float:
+        """Length of the longest arrow: most of a brick's height, but enough to be seen."""
+        return max(0.95 * self._height, 0.2 * self.inch)
+
+    @property
+    def _height(self) -> float:
+        return thickness(self.tower)
+
+    def _shaft(self) -> dict[str, Any]:
+        return {
+            "units": "inches",
+            "width": 0.016 * self.fine,
+            "headwidth": 3.6,
+            "headlength": 4.2,
+            "headaxislength": 3.8,
+            "zorder": 5,
+        }
+
+    def _ground(self) -> None:
+        left, right, bottom, _ = self.box
+        if bottom < 0.0:
+            depth = 0.07 * self.inch
+            strip = Rectangle(
+                (left, -depth), right - left, depth, facecolor="none", edgecolor=PALE, hatch="//////", linewidth=0
+            )
+            self.axes.add_patch(strip)
+            self.axes.plot([left, right], [0.0, 0.0], color=GREY, linewidth=1.2, zorder=1.5, gid="ground")
+
+    def _marks(self, points: Floats, name: str, **look: Any) -> None:
+        if len(points):
+            self.axes.scatter(*points.T, zorder=6, **look).set_gid(name)
+
+    def _add(self, collection: PolyCollection, name: str) -> None:
+        collection.set_gid(name)
+        self.axes.add_collection(collection, autolim=False)
+
+
+def _box(tower: Tower, more: list[Floats]) -> tuple[float, float, float, float]:
+    """What the picture shows: free bricks and room for arrows; of long tables only the part beside them."""
+    free = [c for c, moves in zip(tower.corners, tower.free) if moves] or tower.corners
+    seen = np.concatenate([*free, *more])
+    everything = np.concatenate([seen, *tower.corners])
+    edge = 0.4 * thickness(tower)
+    wide = float(np.median([np.ptp(c[:, 0]) for c in free]))
+    beside = max(wide, 0.12 * float(np.ptp(seen[:, 0])))
+    left = max(float(everything[:, 0].min()) - edge, float(seen[:, 0].min()) - beside)
+    right = min(float(everything[:, 0].max()) + edge, float(seen[:, 0].max()) + beside)
+    low = min(float(everything[:, 1].min()), 0.0)
+    top = float(everything[:, 1].max()) + edge
+    below = 0.03 * max(right - left, top - low)  # the hatched strip under the ground
+    return left, right, low - below, top
+
+
+def _round(value: float) -> float:
+    """The largest of 1, 2, 5 times a power of ten that is not above `value`."""
+    power = 10.0 ** np.floor(np.log10(value))
+    return float(max(k * power for k in (1.0, 2.0, 5.0) if k * power <= value * (1.0 + 1e-9)))

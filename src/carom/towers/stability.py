@@ -1,0 +1,141 @@
+"""Does the tower stand? Contact forces that hold it, or a motion that sets energy free: the proof either way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..solvers.rows import Floats
+from .balance import System, Verdict, closing, decide, imbalance, make_system
+from .motion import contact_rows, masses, pin_rows, weights
+
+if TYPE_CHECKING:
+    from .tower import Tower
+
+BOUND = 1e-9  # largest certificate that counts as proof
+
+
+@dataclass(frozen=True, eq=False)
+class Stability:
+    """Whether a tower stands, with the proof. True in a condition if it does.
+
+    Stable: `forces` (m,) >= 0 along the contact normals and `pin_forces` (p, 2) on each pin's first brick, with
+    J^T f + P^T q + weights = 0. Where forces are not unique they are those of equally stiff springs in all contacts.
+    Unstable: `motion` (n, 3), dx, dy and turn of each brick, along which no contact closes and gravity does work. Its
+    fastest corner moves by 1.
+    """
+
+    stable: bool
+    forces: Floats | None
+    pin_forces: Floats | None
+    motion: Floats | None
+    power: float  # work of gravity along the motion; 0 if stable
+    residual: float  # stable: largest force or torque over arm left on a brick; unstable: largest closing rate
+    certificate: float  # stable: the residual over the forces on that brick; unstable: over the fastest brick's rate
+    exact: bool = False  # verified in fractions
+    messages: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self.stable
+
+    @property
+    def proven(self) -> bool:
+        """Whether the check after the solve found what it should."""
+        return self.certificate <= BOUND and (self.stable or self.power > 0.0)
+
+    def summary(self) -> str:
+        """A few lines for people."""
+        kind = "verified in fractions" if self.exact else f"certificate {self.certificate:.1e}"
+        if self.stable:
+            carrying = 0 if self.forces is None else int(np.count_nonzero(self.forces))
+            total = 0 if self.forces is None else len(self.forces)
+            largest = 0.0 if self.forces is None else float(self.forces.max(initial=0.0))
+            lines = [f"stable, {kind}", f"{carrying} of {total} contacts carry, the largest force is {largest:.6g}"]
+        else:
+            moving = 0 if self.motion is None else int(np.count_nonzero(np.abs(self.motion).max(axis=1) > 1e-9))
+            lines = [
+                f"unstable, {kind}",
+                f"{moving} bricks move; gravity does work {self.power:.6g} when the fastest corner moves by 1",
+            ]
+        return "\n".join((*lines, *self.messages))
+
+
+def stability(tower: Tower, exact: bool = False) -> Stability:
+    """max weights . d with J d >= 0, P d = 0 and |d| <= 1: zero for a tower that stands.
+
+    `exact` verifies the answer in fractions, for towers of up to `exact.MOST_CONTACTS` contacts.
+    """
+    system = tower_system(tower)
+    found = examined(tower, system, decide(system, weights(tower)))
+    if not exact:
+        return found
+    return _in_fractions(tower, system, found)
+
+
+def tower_system(tower: Tower) -> System:
+    """The tower's rows, scaled."""
+    return make_system(contact_rows(tower), pin_rows(tower), masses(tower), reach(tower))
+
+
+def reach(tower: Tower) -> Floats:
+    """(n,) distance of the farthest corner from the centre of mass, 0 for fixed bricks."""
+    far = [np.hypot(*(corners - centre).T).max() for corners, centre in zip(tower.corners, tower.centre)]
+    return np.array(far) * tower.free
+
+
+def examined(tower: Tower, system: System, verdict: Verdict, load: Floats | None = None) -> Stability:
+    """The verdict with its check: balance, or rates and work, are computed anew. `load` is the weights if not given."""
+    load = weights(tower) if load is None else load
+    if verdict.held:
+        return _standing(tower, system, load, verdict.forces, verdict.pin_forces)
+    return _falling(tower, system, load, verdict.motion)
+
+
+def fastest_corner(tower: Tower, motion: Floats) -> float:
+    """Largest distance that any corner moves, for a motion (n, 3)."""
+    fastest = 0.0
+    for corners, centre, (dx, dy, turn) in zip(tower.corners, tower.centre, motion):
+        arm = corners - centre
+        fastest = max(fastest, float(np.hypot(dx - turn * arm[:, 1], dy + turn * arm[:, 0]).max()))
+    return fastest
+
+
+def _standing(tower: Tower, system: System, load: Floats, forces: Floats, pin_forces: Floats) -> Stability:
+    scaled = system.reduced(load)
+    left = system.contacts.T @ forces + system.pins.T @ pin_forces + scaled
+    certificate = imbalance(system, scaled, forces, pin_forces)
+    notes = () if certificate <= BOUND else (f"forces found, but they balance only to {certificate:.1e}",)
+    residual = float(np.abs(left).max(initial=0.0))
+    return Stability(True, forces, pin_forces.reshape(-1, 2), None, 0.0, residual, certificate, False, notes)
+
+
+def _falling(tower: Tower, system: System, load: Floats, motion: Floats) -> Stability:
+    moved = motion.reshape(-1, 3)
+    fastest = fastest_corner(tower, moved)
+    moved = moved / fastest if fastest > 0.0 else moved
+    x = moved.ravel()[system.columns] / system.scale
+    certificate = closing(system, x)
+    power = float(load @ moved.ravel())
+    notes = []
+    if certificate > BOUND or power <= 0.0:
+        notes.append(f"motion found, but contacts close at up to {certificate:.1e} of it and gravity does {power:.3g}")
+    residual = certificate * float(np.abs(x).max(initial=0.0))
+    return Stability(False, None, None, moved, power, residual, certificate, False, tuple(notes))
+
+
+def _in_fractions(tower: Tower, system: System, found: Stability) -> Stability:
+    from .exact import exact_forces, exact_motion
+
+    load = weights(tower)
+    if found.forces is not None and found.pin_forces is not None:
+        held = exact_forces(tower, found.forces, found.pin_forces)
+        if held.exact:
+            return replace(_standing(tower, system, load, held.forces, held.pin_forces.ravel()), exact=True)
+        return replace(found, messages=(*found.messages, f"not verified in fractions: {held.reason}"))
+    assert found.motion is not None
+    moving = exact_motion(tower, found.motion)
+    if moving.exact:
+        return replace(_falling(tower, system, load, moving.floats.ravel()), exact=True)
+    return replace(found, messages=(*found.messages, f"not verified in fractions: {moving.reason}"))
