@@ -20,10 +20,10 @@ help: ## print this list
 demo: $(VENV)/.installed $(VENV)/.kernels ## Newton's cradle under every law, a pool break under three: tables here, pictures in out/
 	@$(BIN)/carom demo -o out
 
-test: $(VENV)/.installed-test $(VENV)/.kernels ## the test suite without its long part
+test: $(VENV)/.installed-test $(VENV)/.browser $(VENV)/.kernels ## the test suite without its long part
 	@$(BIN)/python -m pytest $(PARALLEL) -m "not long" $(ARGS)
 
-test-long: $(VENV)/.installed-test $(VENV)/.kernels ## the whole test suite
+test-long: $(VENV)/.installed-test $(VENV)/.browser $(VENV)/.kernels ## the whole test suite
 	@$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 
 bench: $(VENV)/.installed-bench $(VENV)/.bullet $(VENV)/.kernels ## the benchmarks, with other solvers and PyBullet beside them
@@ -61,6 +61,16 @@ $(VENV)/.kernels: $(VENV)/.created $(shell find src -name '*.py')
 $(VENV)/.bullet: $(VENV)/.created
 	@$(PIP) --only-binary :all: "pybullet>=3.2,<4" || echo "no wheel of PyBullet for this Python: its benchmarks are skipped"
 	@touch $@
+
+# The pages are tested in a real browser. Root on Debian or Ubuntu gets one; others are told, and those tests skipped.
+FIND_CHROMIUM := command -v chromium || command -v chromium-browser || command -v google-chrome
+$(VENV)/.browser: $(VENV)/.created
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && ! { $(FIND_CHROMIUM); } >/dev/null; then \
+		echo "installing chromium ..."; \
+		apt-get update -qq >/dev/null && DEBIAN_FRONTEND=noninteractive \
+		apt-get install -y -qq --no-install-recommends chromium >/dev/null 2>&1 || true; \
+	fi
+	@if { $(FIND_CHROMIUM); } >/dev/null; then touch $@; else echo "no chromium: the tests of the pages are skipped"; fi
 
 $(VENV)/.installed: pyproject.toml $(VENV)/.created
 	@echo "installing carom and what it needs ..."

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numba
 import numpy as np
 
-from . import bullet, cone_data, detection, overhead, qce_scaling, rotation, small_islands, solids, threads, worlds
+from . import bullet, cone_data, detection, overhead, qce_scaling, rotation, small_islands, solids, threads, towers, worlds
 from .report import Row, table
 
 BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
@@ -25,6 +25,7 @@ BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
     "drop_1m": worlds.run_drop_1m,
     "rotation": rotation.run,
     "solids": solids.run,
+    "towers": towers.run,
     "bullet_spheres": bullet.run_spheres,
     "bullet_boxes": bullet.run_boxes,
 }

@@ -6,14 +6,17 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from math import sqrt
+from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carom import ProblemError
 from carom.towers import Tower
+from carom.towers.blas_threads import _switches, one_blas_thread
 from carom.towers.overhang import Overhang, largest_overhang
 from carom.towers.overhang_ascent import polish, with_forces
 from carom.towers.overhang_levels import TABLE, Balance, Structure
@@ -23,7 +26,7 @@ from carom.towers.overhang_rounding import HAIRS
 # Paterson and Zwick; 5 and 6 bricks as printed, to five and four decimals.
 OPTIMA = {1: 0.5, 2: 0.75, 3: 1.0, 4: (15.0 - 4.0 * sqrt(2.0)) / 8.0, 5: 1.30455, 6: 1.4367}
 PRINTED = {5: 5e-6, 6: 5e-5}
-GIVEN_AWAY = 2e-8  # the least hair that a stack at its limit is pulled in by is 1e-8
+GIVEN_AWAY = 2.0 * HAIRS[1]  # a stack at its limit is pulled in by the least hair, and rounded
 
 
 @cache
@@ -98,7 +101,7 @@ def test_a_thousandth_further_falls(n):
     """Whether the whole stack is moved or the furthest brick alone: no stack of n bricks reaches that far."""
     tower, more = stack(n).tower, stack(n).overhang / 1000
     whole = tower
-    for i in range(1, n + 1):
+    for i in range(n, 0, -1):  # the right neighbour goes first
         whole = whole.moved(i, more)
     for moved in (whole, tower.moved(furthest(tower), more)):
         verdict = moved.stability(exact=True)
@@ -191,7 +194,7 @@ def test_history_grows_with_the_bricks():
     sizes, reaches = zip(*stack(6).history)
     assert sizes == (5, 6)
     assert reaches[1] > reaches[0]
-    assert reaches[-1] - float(stack(6).overhang) <= 2.0 * HAIRS[1]
+    assert reaches[-1] - float(stack(6).overhang) <= GIVEN_AWAY
 
 
 def test_progress_goes_up_to_the_end():
@@ -234,10 +237,21 @@ def test_bad_input(arguments, field):
     assert refused.value.field == field
 
 
+def test_blas_keeps_to_one_thread_only_meanwhile():
+    """Where the wheels bring an OpenBLAS; elsewhere there is nothing to switch."""
+    libraries = [Path(m.__file__).parent.parent / f"{m.__name__}.libs" for m in (scipy, np)]
+    switches = [switch for folder in libraries for switch in _switches(folder)]
+    before = [get() for get, _ in switches]
+    with one_blas_thread():
+        assert all(get() == 1 for get, _ in switches)
+    assert [get() for get, _ in switches] == before
+
+
 @pytest.mark.long
-def test_ten_bricks_reach_further_than_nine():
-    nine, ten = largest_overhang(9), largest_overhang(10)
-    harmonic = sum(Fraction(1, 2 * k) for k in range(1, 11))
+def test_ten_bricks_reach_further_than_nine_and_the_harmonic_stack():
+    """A brick under the stack of nine gives 1 / 20; the proof may cost a hair of that."""
+    ten = largest_overhang(10)
+    nine = dict(ten.history)[9]
     assert ten.proof.holds and ten.tower.stability(exact=True).stable
-    assert ten.overhang > nine.overhang + Fraction(1, 20) - Fraction(1, 10**6)  # a brick under the nine gives 1 / 20
-    assert ten.overhang > harmonic + Fraction(3, 10)
+    assert float(ten.overhang) > nine + 0.05 - GIVEN_AWAY
+    assert ten.overhang > sum(Fraction(1, 2 * k) for k in range(1, 11)) + Fraction(3, 10)

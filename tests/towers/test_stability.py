@@ -249,9 +249,9 @@ def test_pins_hold_what_hangs_straight_below():
 
 def test_wedge_forces_follow_from_the_slopes():
     """A square on edge in a right-angled groove: each side carries weight / sqrt 2."""
-    left = Brick.polygon([(-3, 0), (0, 0), (-3, 3)], fixed=True)
-    right = Brick.polygon([(0, 0), (3, 0), (3, 3)], fixed=True)
-    square = Brick.polygon([(0, 0), (1, 1), (0, 2), (-1, 1)])
+    left = Brick.polygon([(-3, 0), (0, 0), (0, 1), (-3, 4)], fixed=True)
+    right = Brick.polygon([(0, 0), (3, 0), (3, 4), (0, 1)], fixed=True)
+    square = Brick.polygon([(0, 1), (1, 2), (0, 3), (-1, 2)])
     tower = Tower((left, right, square), gravity=1.0)
     assert check(tower)
     forces, side = tower.stability().forces, tower.contacts.normal[:, 0]

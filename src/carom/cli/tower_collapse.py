@@ -15,7 +15,6 @@ from .tower_source import MASS_MODEL, SOURCE, facts_of, headline, tower_from
 
 if TYPE_CHECKING:
     from ..towers import Tower
-    from ..trajectory import Trajectory
 
 STEPS, STEP = 1000, 0.01
 
@@ -34,6 +33,9 @@ def collapse(
         None, "--coordinates", metavar="NAME", help="reduced (three a brick) or framework (bars and joints)."
     ),
     mass_model: str | None = MASS_MODEL,
+    frame_every: int | None = typer.Option(
+        None, "--frame-every", parser=whole_number, metavar="N", help="Record every N-th step; default: every one."
+    ),
     output: Path | None = typer.Option(
         None, "-o", "--output", metavar="RUN.h5", help="Default: TOWER-collapse.h5, with a number if that is taken."
     ),
@@ -48,7 +50,7 @@ def collapse(
     path = default_output(tower.name, "collapse", overwrite) if output is None else output
     if path.suffix not in (".h5", ".hdf5"):
         raise ProblemError("--output", str(path), "a name that ends in .h5")
-    options: dict[str, Any] = {"lengths": lengths, "coordinates": coordinates}
+    options: dict[str, Any] = {"lengths": lengths, "coordinates": coordinates, "frame_every": frame_every}
     options = {name: value for name, value in options.items() if value is not None}
     options |= {"steps": STEPS if steps is None else steps, "step": STEP if step is None else step, "method": method}
     _carry_out(tower, options, path, overwrite, quiet, json)
@@ -60,18 +62,70 @@ def _carry_out(tower: Tower, options: dict[str, Any], path: Path, overwrite: boo
     from .run import compile_notice_beside_bar, interrupts_as_such
     from .run_progress import telling
 
-    began = time.perf_counter()
+    began, existed = time.perf_counter(), path.exists()
     title = f"{tower.name}, {options['method']}"
-    with interrupts_as_such(), telling(title, quiet) as tell, compile_notice_beside_bar() as compiled:
-        done: Trajectory = tower.collapse(output=path, progress=tell, overwrite=overwrite, **options)
+    try:
+        with interrupts_as_such(), telling(title, quiet) as tell, compile_notice_beside_bar() as compiled:
+            done = tower.collapse(output=path, progress=tell, overwrite=overwrite, **options)
+    except KeyboardInterrupt:
+        _say_what_is_kept(path, existed)
+        raise
     with done as trajectory:
         facts = run_summary(trajectory, time.perf_counter() - began)
     facts |= {"compile_seconds": compiled.seconds, "tower": facts_of(tower)}
     if json:
         print(as_json(facts))
     elif not quiet:
-        from .run_table import show
-
-        out().print(headline(facts["tower"]))
-        show(out(), facts)
+        _show(facts)
         remarks().print(f"next: carom plot {path}, carom info {path}", markup=False, soft_wrap=True)
+
+
+def _show(facts: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    console = out()
+    console.print(headline(facts["tower"]))
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, text in _rows(facts):
+        table.add_row(name, text)
+    console.print(table)
+
+
+def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    from rich.markup import escape
+
+    from .run_table import size_text, took_text
+
+    s, o = facts["settings"], facts["settings"]["law_options"]
+    near, push, solved = facts["contacts"], facts["resting"], facts["iterations"]
+    method = s["stepper"].removeprefix("tower_")
+    size = f"{size_text(facts['bytes'])}, {facts['frames']:,} frames"
+    return [
+        ("method", f"{method}, lengths {o['lengths']}, coordinates {o['coordinates']}"),
+        ("time", f"{facts['time']:g} in {facts['step']:,} steps of {s['step']:g}"),
+        ("took", took_text(facts)),
+        ("contacts", f"{near['mean']:,.1f} near a step, at most {near['max']:,}; {push['mean']:,.1f} push"),
+        ("programmes", f"{solved['mean']:,.2f} a step; worst certificate {facts['certificate']['max']:.1e}"),
+        ("energy", f"{-facts['energy_change']:.2g} lost  [dim]of the largest kinetic energy: impacts are inelastic[/]"),
+        ("overlap", f"{facts['overlap_in_features']:.1e}  [dim]of the smallest half width[/]"),
+        ("file", f"{escape(facts['file'])}  [dim]{size}[/]"),
+        ("state hash", f"[dim]{facts['state_hash']}[/]"),
+    ]
+
+
+def _say_what_is_kept(path: Path, older: bool) -> None:
+    """After Ctrl-C: what the file holds. `older` says that one was there before, which may still be that one."""
+    from ..trajectory import Trajectory
+
+    if not path.exists():
+        remarks().print("stopped before the first step: there is no file")
+        return
+    with Trajectory(path) as run:
+        last, steps, finished = run.last, run.settings.steps, run.finished
+    if finished:
+        remarks().print(f"{path}: {'still the file from before' if older else 'the run is finished'}", markup=False)
+    else:
+        text = f"stopped at step {last.step:,} of {steps:,}; {path} keeps what is done"
+        remarks().print(text, markup=False, soft_wrap=True)

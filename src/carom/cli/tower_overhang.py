@@ -87,11 +87,8 @@ def _show(found: Any, facts: dict[str, Any]) -> None:
     console = out()
     console.print(headline(facts))
     how = "verified in fractions" if facts["proof"] == "exact" else f"certificate {facts['certificate']:.1e}"
-    console.print(
-        f"overhang [bold]{facts['overhang']:.6f}[/] brick lengths, [bold green]stable[/], {how}; "
-        f"the harmonic stack reaches {facts['harmonic']:.6f}",
-        soft_wrap=True,
-    )
+    console.print(f"overhang [bold]{facts['overhang']:.6f}[/] brick lengths, [bold green]stable[/], {how}")
+    console.print(f"[dim]the harmonic stack reaches {facts['harmonic']:.6f}[/]")
     console.print(f"[dim]{facts['evaluations']:,} towers examined in {facts['seconds']:.1f} s[/]")
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for title in ("brick", "left end", "right end", "bottom"):

@@ -17,13 +17,19 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from .box import solve_bounds
 from .factor import analyse, combine, factorise, gradient, solve_factored
-from .rows import Floats, Rows
+from .rows import Floats, Rows, speeds
 
-EPS, SMALLEST_EPS = 1e-8, 1e-12  # for rows of unit length; smaller where redundant rows contradict each other a little
+# eps, for rows of unit length. A large one needs more rounds, a small one makes many rows start and stop on the way:
+# cold starts come down from the first number, warm ones begin at the second. Smaller ones are for redundant rows that
+# contradict each other a little.
+COLD_EPS, WARM_EPS, SMALLEST_EPS = 1e-2, 1e-5, 1e-12
+SHRINK = 0.1
+SLOW = 0.2  # a round that leaves more than this of the violation asks for a smaller eps
 TARGET = 1e-15  # of the largest violation at the start
 GOOD = 1e-12  # what a warm start must reach; else a cold one is tried as well
-OUTER, INNER = 20, 60
+ROUNDS, NEWTON_STEPS = 40, 25
 
 
 class Nearest:
@@ -44,20 +50,23 @@ class Nearest:
         self.factorisations = 0
 
     def solve(
-        self, free: Floats, bound: Floats, start: Floats | None = None, floor: float = 0.0
+        self, free: Floats, bound: Floats, start: Floats | None = None, floor: float = 0.0, scale: float = 0.0
     ) -> tuple[Floats, Floats, float]:
         """x, multipliers y >= 0 (any sign for the last `equations` rows) with x = free + G^T y, and the certificate.
 
-        The certificate is the largest violation of min(A_ii y_i, G_i x - b_i) = 0 over the largest |G free - b|.
-        Violations up to `floor`, the rounding of b, are as good as none.
+        The certificate is the largest violation of min(A_ii y_i, G_i x - b_i) = 0 over the largest |G free - b|, or
+        over `scale` if that is larger. Violations up to `floor`, the rounding of b, are as good as none.
         """
         bound = np.ascontiguousarray(bound)
-        best = np.inf, np.zeros(0), np.zeros(0)
-        for y in ([] if start is None else [start.copy()]) + [np.zeros(len(bound))]:
+        best, size = (np.inf, np.zeros(0), np.zeros(0)), 0.0
+        for attempt in ("warm", "box", "nothing"):
+            if attempt == "warm" and start is None:
+                continue
+            y = start.copy() if attempt == "warm" and start is not None else self._guess(free, bound, attempt)
             change = np.zeros((self.island.bodies, free.shape[1]))
             error, size, count = _solve(
-                self.island, self.scale, free[self.number], bound, self.equations, floor, y, change,
-                self.diagonal, self.blocks, self.weight,
+                self.island, self.scale, free[self.number], bound, self.equations, floor,
+                COLD_EPS if attempt == "nothing" else WARM_EPS, y, change, self.diagonal, self.blocks, self.weight,
             )  # fmt: skip
             self.factorisations += count
             if error < best[0]:
@@ -66,11 +75,20 @@ class Nearest:
                 break
         x = free.copy()
         x[self.number] += best[1]
-        return x, best[2], float(best[0] / size) if size else 0.0
+        return x, best[2], float(best[0] / max(size, scale)) if size else 0.0
+
+
+    def _guess(self, free: Floats, bound: Floats, attempt: str) -> Floats:
+        """Multipliers to start from where there are none, or bad ones: the answer of the box problem's own solvers."""
+        if attempt == "nothing":
+            return np.zeros(len(bound))
+        low = np.zeros(len(bound))
+        low[len(bound) - self.equations :] = -np.inf
+        return solve_bounds(self.rows, speeds(self.rows, free, -bound), low, np.full(len(bound), np.inf))[0]
 
 
 @njit(cache=True)
-def _solve(island, scale, free, bound, equations, floor, y, change, diagonal, blocks, weight):
+def _solve(island, scale, free, bound, equations, floor, eps, y, change, diagonal, blocks, weight):
     """y and the change of x in place; returns the largest violation and the largest at the start, in units of b."""
     m = len(bound)
     need, size, largest = np.empty(m), 0.0, 0.0
@@ -88,28 +106,28 @@ def _solve(island, scale, free, bound, equations, floor, y, change, diagonal, bl
         y[i] /= scale[i] * size
         if i < m - equations:
             y[i] = max(y[i], 0.0)
-    best, count, eps = np.inf, 0, EPS
+    best, count = np.inf, 0
     trial, short = y.copy(), np.empty(m)
-    for _ in range(OUTER):
+    for round_ in range(ROUNDS):
         gradient(island, combine(island, trial), -need, short)
         error = 0.0
         for i in range(m):
             wrong = abs(short[i]) if i >= m - equations else abs(min(trial[i], short[i]))
             error = max(error, wrong * size / scale[i])
             short[i] = -short[i]
-        slow = error > 0.1 * best
+        slow = error > SLOW * best
         if error < best:
             best = error
             y[:] = trial
         if best <= max(floor, TARGET * largest) or (slow and eps <= SMALLEST_EPS):
             break
-        if slow:
+        if round_ > 0 and (slow or eps > 0.1 * COLD_EPS):
             # Redundant rows that contradict each other by d: each round moves their multipliers by d / eps only.
-            eps *= 0.01
-            weight[:] = -1.0
-        count += _subproblem(island, short, equations, trial, eps, diagonal, blocks, weight)
-    if eps != EPS:
-        weight[:] = -1.0
+            eps *= SHRINK
+        used, settled = _subproblem(island, short, equations, trial, eps, diagonal, blocks, weight)
+        count += used
+        if not settled and eps <= WARM_EPS:
+            break  # a bad start: another one will do better
     x = combine(island, y)
     for b in range(x.shape[0]):
         for t in range(x.shape[1]):
@@ -121,22 +139,26 @@ def _solve(island, scale, free, bound, equations, floor, y, change, diagonal, bl
 
 @njit(cache=True)
 def _subproblem(island, short, equations, y, eps, diagonal, blocks, weight):
-    """One round of the method of multipliers: y is replaced. Returns how often it factored.
+    """One round of the method of multipliers: y is replaced. Returns how often it factored and if it settled.
 
     `short` is what each row lacks at x = G^T y. The unknown is the change of x, so that all sums are of the size of
     what is still wrong, and so is their rounding: in terms of x itself, 1e-16 / eps would be left in y.
     """
-    m, count = len(short), 0
+    m, count, fewest, settled = len(short), 0, len(short) + 1, False
     change, push = np.zeros((island.bodies, island.val.shape[1])), np.empty(m)
     lack, rate, nothing = short.copy(), np.empty(m), np.zeros(m)
-    for _ in range(INNER):
+    for number in range(NEWTON_STEPS):
+        # The first guess of the active rows is that of complementarity, in units of x: with eps in its place what y
+        # knows would be lost to small gaps. It may go uphill; from then on the set is that of the function itself.
+        trust = 1.0 if number == 0 else eps
         changed = False
         for i in range(m):
-            active = i >= m - equations or eps * y[i] + lack[i] > 0.0
+            active = i >= m - equations or trust * y[i] + lack[i] > 0.0
             push[i] = lack[i] / eps if active else -y[i]
-            if (weight[i] > 0.0) != active or weight[i] < 0.0:
+            wanted = 1.0 / eps if active else 0.0
+            if weight[i] != wanted:
                 changed = True
-                weight[i] = 1.0 / eps if active else 0.0
+                weight[i] = wanted
         if changed:
             factorise(island, weight, diagonal, blocks)
             count += 1
@@ -146,21 +168,32 @@ def _subproblem(island, short, equations, y, eps, diagonal, blocks, weight):
                 dx[b, t] -= change[b, t]
         solve_factored(island, diagonal, blocks, dx)
         gradient(island, dx, nothing, rate)
-        step = _line_search(y, lack, rate, change, dx, eps, m - equations)
-        last = step == 1.0
+        flips = _flips(y, lack, rate, weight, eps, m - equations)
+        if number == 0 or flips < fewest:
+            step, fewest = 1.0, min(fewest, flips)
+        else:
+            step = _line_search(y, lack, rate, change, dx, eps, m - equations)
         for i in range(m):
-            before = i >= m - equations or eps * y[i] + lack[i] > 0.0
             lack[i] -= step * rate[i]
-            last = last and before == (i >= m - equations or eps * y[i] + lack[i] > 0.0)
         for b in range(dx.shape[0]):
             for t in range(dx.shape[1]):
                 change[b, t] += step * dx[b, t]
-        if last:
+        if step == 1.0 and flips == 0:
+            settled = True
             break
     for i in range(m):
         y[i] = y[i] + lack[i] / eps
         if i < m - equations:
             y[i] = max(y[i], 0.0)
+    return count, settled
+
+
+@njit(cache=True)
+def _flips(y, lack, rate, weight, eps, inequalities):
+    """How many rows a full step starts or stops. As long as that falls, no search along the step is needed."""
+    count = 0
+    for i in range(inequalities):
+        count += (weight[i] > 0.0) != (eps * y[i] + lack[i] - rate[i] > 0.0)
     return count
 
 

@@ -30,9 +30,10 @@ from .reduced import Reduced
 if TYPE_CHECKING:
     from .tower import Tower
 
-CONVERGED = 1e-11  # of the smallest brick: lengths and gaps at the end of a step
+CONVERGED = 1e-9  # of the smallest brick: lengths and gaps at the end of a step
 TOUCHING = 1e-4  # of the smallest brick: gaps that the plain acceleration loop takes for contact
 ROUNDING = 4e-16  # of the tower's extent: gaps are not known better
+FIRST_PASS, NEXT_PASS = 1e-10, 1e-2  # violations that a pass may leave to the next
 SLACK = 0.05  # of the smallest brick: reach beyond what a brick would move without contacts
 
 
@@ -73,14 +74,18 @@ class Loop:
     def __init__(self, tower: Tower, options: LoopOptions, velocity: Floats | None = None) -> None:
         start = np.zeros((tower.count, 3)) if velocity is None else velocity
         self.tower, self.options = tower, options
+        # Figures 6 and 7 go one step with the velocity of the start, so that all is half a step early: first order.
+        # Coming from p - h v + g h^2 / 2 makes free flight exact and smooth motion second order.
+        early = 0.5 * tower.gravity * options.step**2 if options.passes > 1 else 0.0
         if options.coordinates == "reduced":
-            self.place: Reduced | Pointwise = Reduced(tower, start, options.step)
+            self.place: Reduced | Pointwise = Reduced(tower, start, options.step, early)
         else:
             penalty = options.penalty if options.lengths == "penalty" else 0.0
-            self.place = Pointwise(tower, start, options.step, options.bracing, penalty)
+            self.place = Pointwise(tower, start, options.step, options.bracing, penalty, early)
         self.ptr = np.concatenate([[0], np.cumsum([len(c) for c in tower.corners])]).astype(np.int64)
         pins = sorted({tuple(sorted((p.first, p.second))) for p in tower.pins})
         self.apart = np.array(pins, dtype=np.int64).reshape(-1, 2)
+        self.held = tower.held_corners
         self.fall = np.array([0.0, -tower.gravity * options.step**2])
         self.extent = float(np.abs(np.concatenate(tower.corners)).max())
         self.near = np.zeros((0, 5), np.int64)
@@ -107,6 +112,7 @@ class Loop:
     def _position(self) -> None:
         o, place = self.options, self.place
         free = place.free_motion(self.fall)
+        self.scale = float(np.abs(free).max(initial=0.0))
         exact = o.passes > 1
         stretch = place.stretch("original" if o.lengths == "penalty" else o.lengths)
         if exact:
@@ -117,10 +123,11 @@ class Loop:
         x_free = _over(free, root)
         wanted = self._first_sides(exact, stretch)
         start = self._warm(place.equations)
+        loose = FIRST_PASS * self.tower.size if exact else 0.0
         for number in range(1, o.passes + 1):
             base = fixed_gaps(self.near, self.normal, self.along, place.moved(np.zeros_like(free), stretch))
             bound = np.concatenate([wanted - base, place.equation_bounds(stretch)])
-            x, y = self._solve(programme, x_free, bound, start)
+            x, y = self._solve(programme, x_free, bound, start, loose)
             motion = self._even(x * root)
             self.report.passes = number
             if not exact:
@@ -129,6 +136,7 @@ class Loop:
             start = y
             if error <= CONVERGED * self.tower.size:
                 break
+            loose = NEXT_PASS * error  # what a later pass will move anyway need not be exact
         self._keep(motion, y)
         place.advance(motion, stretch, exact)
 
@@ -159,6 +167,7 @@ class Loop:
     def _acceleration(self) -> None:
         o, place, step = self.options, self.place, self.options.step
         free = place.free_motion(self.fall)
+        self.scale = float(np.abs(free).max(initial=0.0))
         self._look(place.moved(free, place.stretch("previous")))
         corners, speed = place.corners(), place.corner_velocity(step)
         if not o.feedback:
@@ -214,7 +223,7 @@ class Loop:
         before, y = self.near, self.y
         paper = self.options.edges == "paper"
         free = self.tower.free
-        near = near_contacts(corners, ahead, self.ptr, free, reach, self.apart, self.tower.size, paper)
+        near = near_contacts(corners, ahead, self.ptr, free, reach, self.apart, self.held, self.tower.size, paper)
         self.near = np.ascontiguousarray(near)
         self.normal, self.along, self.gap = edge_geometry(self.near, corners)
         self.point = corners[self.near[:, 1]]
@@ -239,13 +248,14 @@ class Loop:
         return made
 
     def _solve(
-        self, programme: Nearest, free: Floats, bound: Floats, start: Floats | None
+        self, programme: Nearest, free: Floats, bound: Floats, start: Floats | None, loose: float = 0.0
     ) -> tuple[Floats, Floats]:
         began = perf_counter()
-        floor = ROUNDING * self.extent * (1.0 if self.options.method == "position" else self.options.step**-2)
-        x, y, certificate = programme.solve(free, bound, start, floor)
+        unit = 1.0 if self.options.method == "position" else self.options.step**-2
+        floor = max(ROUNDING * self.extent * unit, loose)
+        x, y, certificate = programme.solve(free, bound, start, floor, self.scale * unit)
         self.report.solve += perf_counter() - began
-        self.report.certificate = max(self.report.certificate, certificate)
+        self.report.certificate = certificate
         self.y = y[: len(self.near)]
         return x, y
 

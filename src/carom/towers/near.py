@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from ..solvers.rows import Floats, Ints
+from ..solvers.rows import Ints
 
 END = 1e-9  # of an edge's length: how far beyond its end a corner still counts as above it
 TIE = 1e-9  # of the smallest brick: separations this close are equal
@@ -34,11 +34,11 @@ class Near(NamedTuple):
 
 
 @njit(cache=True)
-def near_contacts(corners, ahead, ptr, movable, reach, apart, size, paper):
+def near_contacts(corners, ahead, ptr, movable, reach, apart, held, size, paper):
     """Contacts of all pairs whose gap is below the sum of their reaches; (m, 5) columns as in `Near`.
 
     `corners` (c, 2) now, `ahead` (c, 2) where they would be without contact, to settle ties. `ptr` gives each brick's
-    corners, `apart` (k, 2) pairs that never touch, sorted. With `paper` the edge is chosen as in section 8.5.
+    corners, `apart` (k, 2) pairs that never touch, `held` (c,) corners that a pin holds to the ground. With `paper` the edge is chosen as in section 8.5.
     """
     n = len(ptr) - 1
     low, high = np.empty((n, 2)), np.empty((n, 2))
@@ -55,7 +55,7 @@ def near_contacts(corners, ahead, ptr, movable, reach, apart, size, paper):
     for b in range(n):
         if movable[b]:
             for k in range(ptr[b], ptr[b + 1]):
-                if corners[k, 1] <= 2.0 * reach[b]:
+                if corners[k, 1] <= 2.0 * reach[b] and not held[k]:
                     out, count = _emit(out, count, b, k, -1, -1, -1)
     order = np.argsort(low[:, 0], kind="mergesort")
     for p in range(n):
@@ -139,10 +139,31 @@ def _pair(corners, ahead, ptr, a, b, reach, size, paper, out, count):
         for k in range(ptr[other], ptr[other + 1]):
             out, count = _emit(out, count, other, k, brick, edge, after)
         return out, count
-    first = gap_a > gap_b + TIE * size or (gap_a >= gap_b - TIE * size and then_a >= then_b)
+    if abs(gap_a - gap_b) > TIE * size:
+        first, second = gap_a > gap_b, gap_a < gap_b
+    else:  # two equally good edges, of which neither may be preferred: mirror images must be treated alike
+        first, second = then_a >= then_b - TIE * size, then_b >= then_a - TIE * size
+    begin = count
     if first:
-        return _faces(corners, ptr, a, b, edge_a, gap_a, reach, size, out, count)
-    return _faces(corners, ptr, b, a, edge_b, gap_b, reach, size, out, count)
+        out, count = _faces(corners, ptr, a, b, edge_a, gap_a, reach, size, out, count)
+    if second:
+        out, count = _faces(corners, ptr, b, a, edge_b, gap_b, reach, size, out, count)
+    if first and second:
+        count = _without_repeats(out, begin, count)
+    return out, count
+
+
+@njit(cache=True)
+def _without_repeats(out, begin, count):
+    kept = begin
+    for p in range(begin, count):
+        new = True
+        for q in range(begin, kept):
+            new = new and not (out[p, 1] == out[q, 1] and out[p, 3] == out[q, 3])
+        if new:
+            out[kept] = out[p]
+            kept += 1
+    return kept
 
 
 @njit(cache=True)
@@ -195,13 +216,9 @@ def _above(corners, start, end, k):
     return (dx * ex + dy * ey) / (length * length), (dx * ey - dy * ex) / length
 
 
-def deepest_overlap(corners: Floats, ptr: Ints, movable: Ints, apart: Ints) -> float:
-    """The largest depth by which two bricks, or a brick and the ground, overlap; 0 if none do."""
-    return float(_deepest(corners, ptr, movable, apart))
-
-
 @njit(cache=True)
-def _deepest(corners, ptr, movable, apart):
+def deepest_overlap(corners, ptr, movable, apart):
+    """The largest depth by which two bricks, or a brick and the ground, overlap; 0 if none do."""
     n = len(ptr) - 1
     worst = 0.0
     for b in range(n):

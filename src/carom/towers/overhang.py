@@ -14,6 +14,7 @@ from typing import Any
 
 from ..errors import ProblemError
 from ..scene.numbers import scalar
+from .blas_threads import one_blas_thread
 from .bricks import Brick
 from .makers import count, size_of
 from .overhang_proof import HALF, ExactRows, StackProof, balance
@@ -62,7 +63,8 @@ def largest_overhang(
     best = _harmonic(n)
     evaluations, history = 0, dict[int, float]()
     for search in _passes(n, limit, int(seed), progress):
-        best = _furthest(search.run(), best)
+        with one_blas_thread():
+            best = _furthest(search.run(), best)
         evaluations += search.evaluations
         history |= {size: max(reach, history.get(size, 0.0)) for size, reach in search.history}
     if progress is not None:

@@ -53,15 +53,15 @@ def with_forces(problem: Balance, x: Floats) -> Floats:
 
 def climb(problem: Balance, z: Floats, most: int, reach: float = FIRST_REACH) -> Ascent:
     """At most `most` linear programmes, each with bricks moved by at most `reach`, which adapts."""
-    merit, solved = _merit(problem, z), 0
+    height, solved = merit(problem, z), 0
     while solved < most and reach > LAST_REACH:
         step, promise = _linear_step(problem, z, reach)
         solved += 1
         if step is None or promise < GAIN:
             break
-        gain = _merit(problem, z + step) - merit
+        gain = merit(problem, z + step) - height
         if gain > 0.0:
-            z, merit = z + step, merit + gain
+            z, height = z + step, height + gain
         if gain < 0.25 * promise:
             reach *= 0.25 if gain < 0.0 else 0.5
         elif gain > 0.75 * promise:
@@ -79,7 +79,7 @@ def polish(problem: Balance, z: Floats) -> Ascent:
         {"type": "ineq", "fun": problem.within, "jac": problem.jacobian},
     ]
     if len(apart):
-        rules.append({"type": "ineq", "fun": lambda v: apart @ v - 1.0, "jac": lambda v: apart})
+        rules.append({"type": "ineq", "fun": lambda v: apart @ v - problem.spaces, "jac": lambda v: apart})
     n, m = problem.bricks, problem.pairs
     bounds = [(None, None)] * n + [(0.0, None)] * m + [(None, None)] * m
     options = {"maxiter": MOST_STEPS, "ftol": 1e-11}
@@ -89,7 +89,8 @@ def polish(problem: Balance, z: Floats) -> Ascent:
     return Ascent(found.x, float(found.x[problem.goal] + 1.0), problem.broken(found.x), int(found.nit))
 
 
-def _merit(problem: Balance, z: Floats) -> float:
+def merit(problem: Balance, z: Floats) -> float:
+    """Left end of the goal less the price of all broken inequalities."""
     return float(z[problem.goal] - PENALTY * np.maximum(0.0, -problem.within(z)).sum())
 
 
@@ -105,7 +106,7 @@ def _linear_step(problem: Balance, z: Floats, reach: float) -> tuple[Floats | No
     found = linprog(
         cost,
         A_ub=np.vstack([ends, apart]),
-        b_ub=np.concatenate([problem.within(z), problem.apart @ z - 1.0]),
+        b_ub=np.concatenate([problem.within(z), problem.apart @ z - problem.spaces]),
         A_eq=np.hstack([problem.balance, np.zeros((2 * n, rows))]),
         b_eq=problem.load - problem.balance @ z,
         bounds=np.column_stack([low, high]),

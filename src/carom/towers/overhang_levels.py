@@ -58,17 +58,17 @@ class Structure:
 class Balance:
     """The equations and inequalities of a structure over z = (x of each brick, F of each pair, M of each pair).
 
-    `balance @ z == load`, `apart @ z >= 1`, and `within(z) >= 0`: sign (M - F (x_k + end)), one row for each end of
-    each of the two bricks of a pair. Pairs that are left out carry nothing.
+    `balance @ z == load`, `apart @ z >= spaces`, and `within(z) >= 0`: sign (M - F (x_k + end)), one row for each end
+    of each of the two bricks of a pair. Pairs that are left out carry nothing. With a `grip` all pairs overlap by it.
     """
 
-    def __init__(self, structure: Structure, pairs: Sequence[tuple[int, int]]) -> None:
+    def __init__(self, structure: Structure, pairs: Sequence[tuple[int, int]], grip: float = 0.0) -> None:
         self.structure, self.who = structure, tuple(pairs)
         self.bricks, self.pairs = structure.bricks, len(self.who)
         self.size = self.bricks + 2 * self.pairs
         self.goal = structure.goal_brick
         self.balance, self.load = self._balance()
-        self.apart = self._apart()
+        self.apart, self.spaces = self._apart(grip)
         rows = [row for p, pair in enumerate(self.who) for row in _ends(p, *pair)]
         self.pair, self.brick = (np.array([row[k] for row in rows], dtype=np.int64) for k in (0, 1))
         self.end, self.sign = (np.array([row[k] for row in rows], dtype=float) for k in (2, 3))
@@ -97,7 +97,7 @@ class Balance:
         """The largest amount by which any equation or inequality fails."""
         worst = [np.abs(self.balance @ z - self.load).max(), -self.within(z).min(), -self.split(z)[1].min(), 0.0]
         if len(self.apart):
-            worst.append(1.0 - (self.apart @ z).min())
+            worst.append((self.spaces - self.apart @ z).max())
         return float(max(worst))
 
     def _places(self, z: Floats) -> Floats:
@@ -114,12 +114,15 @@ class Balance:
             out[n + brick, brick] = -1.0
         return out, np.repeat([1.0, 0.5], n)
 
-    def _apart(self) -> Floats:
-        neighbours = [(a, b) for level in self.structure.levels for a, b in pairwise(level)]
-        out = np.zeros((len(neighbours), self.size))
-        for row, (a, b) in enumerate(neighbours):
+    def _apart(self, grip: float) -> tuple[Floats, Floats]:
+        """x_b - x_a >= space: 1 for neighbours in a level, grip - 1 both ways for a pair that overlaps by the grip."""
+        rules = [(a, b, 1.0) for level in self.structure.levels for a, b in pairwise(level)]
+        if grip > 0.0:
+            rules += [(a, b, grip - 1.0) for pair in self.who if TABLE not in pair for a, b in (pair, pair[::-1])]
+        out = np.zeros((len(rules), self.size))
+        for row, (a, b, _) in enumerate(rules):
             out[row, a], out[row, b] = -1.0, 1.0
-        return out
+        return out, np.array([space for _, _, space in rules])
 
 
 def _ends(pair: int, upper: int, lower: int) -> list[tuple[int, int, float, float]]:

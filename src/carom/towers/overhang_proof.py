@@ -18,6 +18,7 @@ from .rational import solve_near
 ExactRows = list[list[Fraction]]  # left ends of the bricks of each level
 Place = tuple[int, int, Fraction]  # upper brick, lower brick, x
 HALF = Fraction(1, 2)
+GRIP = Fraction(1, 50_000)  # overlaps below hold nothing, here as in `touching.py`: corner on corner is no support
 LEAST_PUSHES = (1e-9, 1e-7, 1e-12)  # forces above push; what is right shows in the exact balance
 TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}  # of HiGHS, the least it takes
 ENOUGH = 1e-3  # weights of a brick: a place that carries this much needs no more
@@ -74,7 +75,7 @@ def balance(rows: ExactRows) -> StackProof | None:
     """
     x = [value for row in rows for value in row]
     places = _places(rows)
-    near = _forces(x, places)
+    near = _forces(x, places) if places else None
     if near is None:
         return None
     for least in LEAST_PUSHES:
@@ -97,7 +98,7 @@ def _overlap(upper: Fraction, lower: Fraction | None) -> tuple[Fraction, Fractio
 
 
 def _places(rows: ExactRows) -> list[Place]:
-    """(upper, lower, x) at both ends of every overlap."""
+    """(upper, lower, x) at both ends of every overlap that holds."""
     starts = np.cumsum([0, *(len(row) for row in rows)]).tolist()
     found = []
     for h, row in enumerate(rows):
@@ -105,7 +106,7 @@ def _places(rows: ExactRows) -> list[Place]:
         for k, upper in enumerate(row):
             for lower, value in below:
                 left, right = _overlap(upper, value)
-                if left < right:
+                if right - left >= GRIP:
                     found += [(starts[h] + k, lower, left), (starts[h] + k, lower, right)]
     return found
 

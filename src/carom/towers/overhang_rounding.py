@@ -14,31 +14,44 @@ import numpy as np
 from scipy.optimize import linprog
 
 from ..solvers.rows import Floats
-from .overhang_ascent import with_forces
-from .overhang_levels import Balance, Structure
-from .overhang_proof import HALF, TIGHT, ExactRows, StackProof, balance
+from .overhang_ascent import FEASIBLE, polish, with_forces
+from .overhang_levels import TABLE, Balance, Structure
+from .overhang_proof import GRIP, HALF, TIGHT, ExactRows, StackProof, balance
 
-HAIRS = (0.0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)  # brick lengths of overhang given away
+HAIRS = (0.0, 1e-6, 1e-5, 1e-4, 1e-3)  # brick lengths of overhang given away; checks in floats would miss less
 ROOM = 100.0  # hairs that a brick may move on the way in
 PULLS = 3  # linear programmes; each leaves an error of the square of the step before
 GRAIN = 1e-3  # of a hair: the decimals to round to
 SHORT, CLOSE = 1000, 1e-10  # denominators of simple fractions, and how close a float must be to count as one
+CARRIES = 1e-7  # weights of a brick: a pair with less can do without
+GRIPPED = 1.01 * float(GRIP)  # rounding takes none of the grip away
 TOGETHER = 1e-8  # brick lengths: differences this close to 1/2 or 1 are meant to be exactly that
 
 
 def proved(structure: Structure, x: Floats) -> StackProof | None:
-    """The first hair at which the stack can be proved, or None."""
+    """The proof at the first hair at which there is one, or None."""
+    problem, x = _gripping(structure, x)
     for hair in HAIRS:
-        pulled = _pulled_in(structure, x, hair) if hair else x
+        pulled = _pulled_in(problem, x, hair) if hair else x
         proof = balance(_rounded(structure, pulled, hair))
         if proof is not None:
             return proof
     return None
 
 
-def _pulled_in(structure: Structure, x: Floats, hair: float) -> Floats:
+def _gripping(structure: Structure, x: Floats) -> tuple[Balance, Floats]:
+    """The furthest stack in which all that carries overlaps by a GRIP; the best ones often hang on a corner."""
+    problem = Balance(structure, structure.pairs(x, TOGETHER))
+    force = problem.split(with_forces(problem, x))[1]
+    overlap = [1.0 if i == TABLE else 1.0 - abs(x[j] - x[i]) for j, i in problem.who]
+    pairs = [p for p, f, o in zip(problem.who, force, overlap) if f > CARRIES or o > GRIPPED]
+    problem = Balance(structure, pairs, GRIPPED)
+    end = polish(problem, with_forces(problem, x))
+    return problem, end.z[: structure.bricks] if end.broken < FEASIBLE else x
+
+
+def _pulled_in(problem: Balance, x: Floats, hair: float) -> Floats:
     """Positions with the overhang less by `hair` and, for that, all the room that the forces can get (each a hair)."""
-    problem = Balance(structure, structure.pairs(x, 0.0))
     n, m = problem.bricks, problem.pairs
     z = with_forces(problem, x)
     lowest = np.concatenate([x - ROOM * hair, np.zeros(m), np.full(m, -np.inf)])
@@ -60,7 +73,7 @@ def _step_inside(problem: Balance, z: Floats, low: Floats, high: Floats, hair: f
     found = linprog(
         np.repeat([0.0, -1.0], [size, rows]),
         A_ub=np.vstack([ends, apart]),
-        b_ub=np.concatenate([problem.within(z), problem.apart @ z - 1.0]),
+        b_ub=np.concatenate([problem.within(z), problem.apart @ z - problem.spaces]),
         A_eq=np.hstack([problem.balance, np.zeros((len(problem.load), rows))]),
         b_eq=problem.load - problem.balance @ z,
         bounds=np.column_stack([np.append(low, np.zeros(rows)), np.append(high, np.full(rows, hair))]),

@@ -9,14 +9,16 @@ where the stack stands on one brick, so a larger stack reaches further than the 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from time import monotonic
+from typing import NamedTuple
 
 import numpy as np
 
 from ..solvers.rows import Floats
-from .overhang_ascent import FEASIBLE, climb, polish, with_forces
+from .overhang_ascent import FEASIBLE, climb, merit, polish, with_forces
 from .overhang_levels import Balance, Structure
 
 ALL_UP_TO = 5
@@ -24,7 +26,9 @@ STARTS = 4  # random starts for each structure, as long as all structures are tr
 CLIMBS = 8  # linear programmes before SLSQP, if SLSQP alone fails
 NEAR = 0.15  # pairs further apart than this carry nothing for the length of an ascent
 SAME = 1e-6  # overhangs closer than this are alike: the counterweights only lie elsewhere
-ALIKE = 2  # stacks of one overhang that are grown further
+TRIED = 0.75  # of the grown stacks: those that stand best as they are (with 0.5, 20 bricks reach less far)
+WORK = 2.5  # power of the size with which the time for a size grows
+ALIKE = 3  # stacks of one overhang that are grown further
 
 Rows = list[list[float]]  # left ends of the bricks of each level
 Start = tuple[Structure, Floats]
@@ -44,6 +48,15 @@ class Found:
         return [[float(self.x[b]) for b in level] for level in self.structure.levels]
 
 
+class Attempt(NamedTuple):
+    """A stack to start from, with the forces that suit it best."""
+
+    structure: Structure
+    problem: Balance
+    z: Floats
+    merit: float
+
+
 @dataclass
 class Search:
     """One pass from few bricks to all of them, with the best `width` stacks of each size."""
@@ -51,7 +64,7 @@ class Search:
     bricks: int
     width: int
     seed: int = 0
-    deadline: float = float("inf")  # of time.monotonic; a late search only pushes bricks in at the bottom
+    deadline: float = float("inf")  # of time.monotonic, shared among the sizes; without time left a brick goes below
     progress: Progress | None = None
     evaluations: int = 0
     history: list[tuple[int, float]] = field(default_factory=list)  # size, best overhang of it
@@ -63,26 +76,46 @@ class Search:
         self.history.append((size, found[0].overhang))
         while size < self.bricks:
             size += 1
-            found = self._best(size, [start for stack in found for start in grown(stack)]) or [bottomed(found[0])]
+            larger = self._best(size, [start for stack in found for start in grown(stack)])
+            found = _choice([*larger, bottomed(found[0])], self.width)
             self.history.append((size, found[0].overhang))
         return found
 
     def _best(self, size: int, starts: list[Start]) -> list[Found]:
+        attempts = [self._attempt(*start) for start in starts]
+        if size > ALL_UP_TO:
+            attempts.sort(key=lambda attempt: -attempt.merit)
+            attempts = attempts[: math.ceil(TRIED * len(attempts))]
+            if self.deadline < float("inf"):  # what the time is too short for should be a fair sample
+                attempts = [attempts[k] for k in np.random.default_rng(self.seed).permutation(len(attempts))]
         best: dict[Structure, Found] = {}
-        for k, (structure, x) in enumerate(starts):
-            if size > ALL_UP_TO and monotonic() > self.deadline:
-                return []
-            self._tell(size, k / len(starts))
-            stack = self._ascend(structure, x)
-            if stack is not None and (structure not in best or stack.overhang > best[structure].overhang):
-                best[structure] = stack
+        until = self._until(size)
+        for k, attempt in enumerate(attempts):
+            if monotonic() > until:
+                break
+            self._tell(size, k / len(attempts))
+            stack = self._ascend(attempt)
+            known = best.get(attempt.structure)
+            if stack is not None and (known is None or stack.overhang > known.overhang):
+                best[attempt.structure] = stack
         return _choice(best.values(), self.width)
 
-    def _ascend(self, structure: Structure, x: Floats) -> Found | None:
-        """The furthest stack of this structure from these positions."""
-        self.evaluations += 1
+    def _until(self, size: int) -> float:
+        """The share of this size in the time that is left; the first size gets all the time that it needs."""
+        if size <= ALL_UP_TO or self.deadline == float("inf"):
+            return float("inf")
+        ahead = sum(k**WORK for k in range(size, self.bricks + 1))
+        return monotonic() + max(0.0, self.deadline - monotonic()) * size**WORK / ahead
+
+    def _attempt(self, structure: Structure, x: Floats) -> Attempt:
         problem = Balance(structure, structure.pairs(x, NEAR))
         z = with_forces(problem, x)
+        return Attempt(structure, problem, z, merit(problem, z))
+
+    def _ascend(self, attempt: Attempt) -> Found | None:
+        """The furthest stack of this structure from these positions."""
+        self.evaluations += 1
+        structure, problem, z, _ = attempt
         end = polish(problem, z)
         if end.broken > FEASIBLE and structure.bricks <= ALL_UP_TO:
             # Poor starts need it; for grown stacks it costs as much as two more stacks and finds less.
@@ -91,16 +124,17 @@ class Search:
 
     def _tell(self, size: int, part: float) -> None:
         if self.progress is not None:
-            done = ((size - 1 + part) / self.bricks) ** 3  # so does the work grow, roughly
+            done = ((size - 1 + part) / self.bricks) ** (WORK + 1)
             self.progress(done, self.history[-1][1] if self.history else 0.0)
 
 
 def _choice(stacks: Iterable[Found], width: int) -> list[Found]:
-    """The furthest ones, at most ALIKE of the same overhang."""
+    """The furthest ones, at most ALIKE of the same overhang, and not more than half of all."""
     chosen: list[Found] = []
+    most = min(ALIKE, max(1, width // 2))
     for stack in sorted(stacks, key=lambda s: -s.overhang):
         alike = sum(abs(other.overhang - stack.overhang) < SAME for other in chosen)
-        if alike < ALIKE and len(chosen) < width:
+        if alike < most and len(chosen) < width:
             chosen.append(stack)
     return chosen
 

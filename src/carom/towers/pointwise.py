@@ -26,7 +26,13 @@ class Pointwise:
     block = 2
 
     def __init__(
-        self, tower: Tower, velocity: Floats, step: float, bracing: str = "braced", penalty: float = NO_PENALTY
+        self,
+        tower: Tower,
+        velocity: Floats,
+        step: float,
+        bracing: str = "braced",
+        penalty: float = NO_PENALTY,
+        early: float = 0.0,
     ) -> None:
         frame = framework(tower, bracing)
         self.frame, self.bar, self.length, self.penalty = frame, frame.bar, frame.length, penalty
@@ -39,7 +45,7 @@ class Pointwise:
         spin = np.exp(-1j * step * velocity[self.owner, 2])
         about = tower.centre[self.owner]
         arm = (self.point - about) @ np.array([1.0, 1j]) * spin
-        back = about + np.stack([arm.real, arm.imag], axis=1) - step * velocity[self.owner, :2]
+        back = about + np.stack([arm.real, arm.imag - early], axis=1) - step * velocity[self.owner, :2]
         self.last = np.where(self.free[:, None], back, self.point)
         self._pins(tower)
         self.equations = 2 * len(tower.pins) + len(self.bar)

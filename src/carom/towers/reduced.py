@@ -27,15 +27,15 @@ class Reduced:
 
     block = 3
 
-    def __init__(self, tower: Tower, velocity: Floats, step: float) -> None:
+    def __init__(self, tower: Tower, velocity: Floats, step: float, early: float = 0.0) -> None:
         ptr = np.concatenate([[0], np.cumsum([len(c) for c in tower.corners])])
         self.brick = np.repeat(np.arange(tower.count), np.diff(ptr))
         self.mass, self.inertia, self.free = tower.mass, tower.inertia, tower.free
         self.centre = _complex(tower.centre)
         self.arm = _complex(np.concatenate(tower.corners)) - self.centre[self.brick]
         self.turn = np.ones(tower.count, dtype=np.complex128)
-        # One step earlier: where Fig. 7 wants the bricks to come from.
-        self.last_centre = self.centre - step * _complex(velocity[:, :2]) * self.free
+        # One step earlier: where Fig. 7 wants the bricks to come from, `early` lower than velocity alone tells.
+        self.last_centre = self.centre - (step * _complex(velocity[:, :2]) + 1j * early) * self.free
         self.last_turn = self.turn * np.exp(-1j * step * velocity[:, 2] * self.free)
         self.pin_bricks = np.array([(p.first, p.second) for p in tower.pins], dtype=np.int64).reshape(-1, 2)
         self.pin_place = np.array([complex(*p.at) for p in tower.pins])

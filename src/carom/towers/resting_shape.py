@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
+from scipy.sparse.linalg import splu
 
 from ..errors import ProblemError
 from ..solvers.rows import Floats, Ints
@@ -61,7 +62,7 @@ class RestingShape:
 
     def summary(self) -> str:
         """A few lines for people."""
-        tilt = np.abs(self.heights[:, 1] - self.heights[:, 0]) > 1e-9 * self.thickness
+        tilt = np.abs(self.heights[:, 1] - self.heights[:, 0]) > 1e-7 * self.thickness
         return (
             f"potential energy {self.energy_before:.6g} -> {self.energy:.6g}, {self.drop:.6g} less\n"
             f"{int(tilt.sum())} of {len(tilt)} bricks tilt, {len(self.force)} contacts carry"
@@ -78,10 +79,11 @@ def resting_shape(tower: Tower) -> RestingShape:
     if tower.pins:
         raise ProblemError("pins", f"{len(tower.pins)} pins", "a tower without pins: its bricks sink and tilt alone")
     above = _above(tower, box)
-    heights = _lowest(tower, box, above)
-    gaps = above.rows @ heights.ravel() - above.least
     size = float(np.max(box.top))
-    closed = np.flatnonzero(gaps <= CLOSED * size)
+    lowest = _lowest(tower, box, above)
+    closed = np.flatnonzero(above.rows @ lowest - above.least <= CLOSED * size)
+    heights = _snapped(tower, above.rows[closed], above.least[closed], lowest).reshape(-1, 2)
+    gaps = above.rows @ heights.ravel() - above.least
     system = _vertical_system(tower, above.upper[closed], above.lower[closed], above.at[closed])
     held = decide(system, weights(tower))
     balance = imbalance(system, system.reduced(weights(tower)), held.forces, held.pin_forces)
@@ -163,7 +165,7 @@ def _height_at(box: _Boxes, rows: Ints, bricks: Ints, at: Floats, count: int) ->
 
 
 def _lowest(tower: Tower, box: _Boxes, above: _Above) -> Floats:
-    """(n, 2) heights of least energy; among those, the least sum of changes."""
+    """(2n,) heights of least energy; among those, the least sum of changes."""
     before = np.repeat(box.bottom, 2)
     size = float(np.max(box.top))
     share = tower.mass * tower.free
@@ -192,7 +194,20 @@ def _lowest(tower: Tower, box: _Boxes, above: _Above) -> Floats:
         np.append(np.zeros(n), np.ones(n)), A_ub=both, b_ub=right, bounds=wide, method="highs", options=TIGHT
     )
     change = lowest.x if least_moved.x is None else least_moved.x[:n]
-    return (before + size * change).reshape(-1, 2)
+    return before + size * change
+
+
+def _snapped(tower: Tower, closed: sparse.csr_array, least: Floats, heights: Floats) -> Floats:
+    """The heights with closed contacts closed to rounding, not only to the tolerance of the LP."""
+    free = np.flatnonzero(np.repeat(tower.free, 2))
+    if not len(free):
+        return heights
+    rows = closed[:, free]
+    factor = splu(sparse.csc_array(rows.T @ rows + 1e-9 * sparse.eye_array(len(free))))
+    out = heights.copy()
+    for _ in range(4):
+        out[free] -= factor.solve(rows.T @ (closed @ out - least))
+    return out
 
 
 def _vertical_system(tower: Tower, upper: Ints, lower: Ints, at: Floats) -> System:

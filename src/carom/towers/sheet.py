@@ -202,7 +202,7 @@ class Sheet:
     @property
     def _longest(self) -> float:
         """Length of the longest arrow: most of a brick's height, but enough to be seen."""
-        return max(0.95 * self._height, 0.2 * self.inch)
+        return max(0.95 * self._height, 0.2 * self.fine * self.inch)
 
     @property
     def _height(self) -> float:

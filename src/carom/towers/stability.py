@@ -85,12 +85,11 @@ def reach(tower: Tower) -> Floats:
     return np.array(far) * tower.free
 
 
-def examined(tower: Tower, system: System, verdict: Verdict, load: Floats | None = None) -> Stability:
-    """The verdict with its check: balance, or rates and work, are computed anew. `load` is the weights if not given."""
-    load = weights(tower) if load is None else load
+def examined(tower: Tower, system: System, verdict: Verdict) -> Stability:
+    """The verdict with its check: balance, or rates and work, are computed anew."""
     if verdict.held:
-        return _standing(tower, system, load, verdict.forces, verdict.pin_forces)
-    return _falling(tower, system, load, verdict.motion)
+        return _standing(system, weights(tower), verdict.forces, verdict.pin_forces)
+    return _falling(tower, system, weights(tower), verdict.motion)
 
 
 def fastest_corner(tower: Tower, motion: Floats) -> float:
@@ -102,7 +101,7 @@ def fastest_corner(tower: Tower, motion: Floats) -> float:
     return fastest
 
 
-def _standing(tower: Tower, system: System, load: Floats, forces: Floats, pin_forces: Floats) -> Stability:
+def _standing(system: System, load: Floats, forces: Floats, pin_forces: Floats) -> Stability:
     scaled = system.reduced(load)
     left = system.contacts.T @ forces + system.pins.T @ pin_forces + scaled
     certificate = imbalance(system, scaled, forces, pin_forces)
@@ -132,7 +131,7 @@ def _in_fractions(tower: Tower, system: System, found: Stability) -> Stability:
     if found.forces is not None and found.pin_forces is not None:
         held = exact_forces(tower, found.forces, found.pin_forces)
         if held.exact:
-            return replace(_standing(tower, system, load, held.forces, held.pin_forces.ravel()), exact=True)
+            return replace(_standing(system, load, held.forces, held.pin_forces.ravel()), exact=True)
         return replace(found, messages=(*found.messages, f"not verified in fractions: {held.reason}"))
     assert found.motion is not None
     moving = exact_motion(tower, found.motion)

@@ -9,6 +9,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import ProblemError
 from ..scene.numbers import scalar
@@ -141,7 +142,7 @@ class Tower:
         return [brick.corners for brick in self.bricks]
 
     @cached_property
-    def free(self) -> Any:
+    def free(self) -> NDArray[np.bool_]:
         """(n,) True for bricks that can move."""
         return np.array([not brick.fixed for brick in self.bricks])
 
@@ -178,6 +179,19 @@ class Tower:
         return min(float(np.hypot(*(np.roll(c, -1, axis=0) - c).T).min()) for c in self.corners)
 
     @cached_property
+    def held_corners(self) -> NDArray[np.bool_]:
+        """Which of all corners a pin holds to the ground: those need no contact."""
+        at = [(brick, pin.at) for pin in self.pins for brick, other in _both(pin) if other == GROUND]
+        return np.array(
+            [
+                any(i == brick and np.abs(corner - point).max() <= 2.0 * TOUCH * self.size for brick, point in at)
+                for i, corners in enumerate(self.corners)
+                for corner in corners
+            ],
+            dtype=bool,
+        )
+
+    @cached_property
     def contacts(self) -> Touches:
         """Where it touches: free bricks with each other, with fixed ones and with the ground."""
         return self._touches[0]
@@ -194,8 +208,8 @@ class Tower:
         ]
         found, deepest = collect(self.corners, pairs, tolerance)
         still = fixed[found.on] & ((found.under == GROUND) | fixed[found.under])
-        held = np.array([tuple(sorted((int(i), GROUND))) in pinned for i in found.on], dtype=bool)
-        keep = ~still & ~(held & (found.under == GROUND))
+        first = np.concatenate([[0], np.cumsum([len(c) for c in self.corners])])
+        keep = ~still & ~((found.under == GROUND) & self.held_corners[first[found.on] + found.vertex])
         return Touches(*(part[keep] for part in found)), deepest
 
     # ---- questions
@@ -319,6 +333,10 @@ def _pin_of(k: int, value: Any) -> Pin:
         return Pin(int(first), int(second), (float(x), float(y)))
     except (TypeError, ValueError):
         raise ProblemError(f"pins[{k}]", value, "(first brick, second brick or -1, (x, y))") from None
+
+
+def _both(pin: Pin) -> tuple[tuple[int, int], tuple[int, int]]:
+    return (pin.first, pin.second), (pin.second, pin.first)
 
 
 def _check_pin(k: int, pin: Pin, count: int) -> None:

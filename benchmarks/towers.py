@@ -1,0 +1,135 @@
+"""Towers: the 5 x 5 diamond of the paper, against Clarabel on the same programmes; frameworks against three coordinates
+a brick; and how the time of a step grows with the tower."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+import scipy.sparse as sp
+
+from carom.solvers.nearest import Nearest
+from carom.solvers.rows import Floats, Rows
+from carom.towers import Tower
+from carom.towers import loop as tower_loop
+from carom.towers.loop import Loop, LoopOptions
+
+from .report import Row
+
+STEPS, STEP = 1000, 0.01
+
+
+@dataclass
+class Log:
+    """Every programme of a run, and the seconds that it took to set up and solve."""
+
+    programmes: list[tuple[Rows, int, Floats, Floats]] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+def run() -> list[Row]:
+    rows, answers = [], {}
+    for coordinates, every in (("reduced", 1), ("framework", 8)):
+        whole, log = _recorded(coordinates)
+        sample = log.programmes[::every]
+        peer = sum(_clarabel(*p) for p in sample) * len(log.programmes) / len(sample)
+        ratio = peer / log.seconds
+        answers[coordinates] = whole
+        print(
+            f"   {coordinates}: {len(log.programmes)} programmes, {1e3 * log.seconds / len(log.programmes):.2f} ms each,"
+            f" Clarabel cold {1e3 * peer / len(log.programmes):.2f} ms ({ratio:.1f} times); whole run {whole:.2f} s"
+        )
+        name = f"5 x 5 diamond, 1,000 steps, {coordinates}, against Clarabel"
+        rows.append(Row(name, ">= 10 times", f"{ratio:.1f} times", ratio >= 10.0))
+    rows.append(Row("5 x 5 diamond, 1,000 steps", "< 10 s", f"{answers['reduced']:.2f} s", answers["reduced"] < 10.0))
+    faster = answers["framework"] / answers["reduced"]
+    rows.append(Row("reduced coordinates against frameworks (open question)", "-", f"{faster:.1f} times faster", True))
+    return rows + _growth()
+
+
+def _recorded(coordinates: str) -> tuple[float, Log]:
+    """Seconds of a plain run, and a log of a second one."""
+    tower, options = Tower.diamond(5), LoopOptions(STEP, coordinates=coordinates)
+    _go(tower, options, 50)  # compile, warm up
+    whole = _go(tower, options, STEPS)
+    log = Log()
+
+    class Recording(Nearest):
+        def __init__(self, rows: Rows, equations: int) -> None:
+            start = time.perf_counter()
+            super().__init__(rows, equations)
+            log.seconds += time.perf_counter() - start
+
+        def solve(self, free, bound, start=None, floor=0.0, scale=0.0):  # type: ignore[no-untyped-def]
+            begin = time.perf_counter()
+            found = super().solve(free, bound, start, floor, scale)
+            log.seconds += time.perf_counter() - begin
+            log.programmes.append((self.rows, self.equations, free, bound))
+            return found
+
+    tower_loop.Nearest = Recording  # type: ignore[misc]
+    try:
+        _go(tower, options, STEPS)
+    finally:
+        tower_loop.Nearest = Nearest  # type: ignore[misc]
+    return whole, log
+
+
+def _go(tower: Tower, options: LoopOptions, steps: int) -> float:
+    loop = Loop(tower, options)
+    start = time.perf_counter()
+    for _ in range(steps):
+        loop.advance()
+    return time.perf_counter() - start
+
+
+def _clarabel(rows: Rows, equations: int, free: Floats, bound: Floats) -> float:
+    """Seconds of Clarabel's own setup and solve, with its default tolerances; the matrices are made beforehand."""
+    import clarabel
+
+    d = rows.val.shape[1]
+    columns = (rows.body[:, None] * d + np.arange(d)).ravel()
+    g = sp.csr_matrix((rows.val.ravel(), columns, rows.ptr * d), shape=(len(bound), free.size))
+    inequalities = len(bound) - equations
+    order = np.r_[inequalities : len(bound), 0:inequalities]
+    a, b = (-g[order]).tocsc(), -bound[order]
+    cones = ([clarabel.ZeroConeT(equations)] if equations else []) + [clarabel.NonnegativeConeT(inequalities)]
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    p, q = sp.identity(free.size, format="csc"), -free.ravel()
+    start = time.perf_counter()
+    clarabel.DefaultSolver(p, q, a, b, cones, settings).solve()
+    return time.perf_counter() - start
+
+
+def _growth() -> list[Row]:
+    """Time of a step over the first second of the collapse, for diamonds of 5 x 5 to 20 x 20 bricks."""
+    sizes, contacts, seconds = (5, 10, 20), [], []
+    for n in sizes:
+        loop = Loop(Tower.diamond(n), LoopOptions(STEP))
+        loop.advance()
+        near, spent = 0, time.perf_counter()
+        for _ in range(100):
+            loop.advance()
+            near += loop.report.near
+        seconds.append((time.perf_counter() - spent) / 100)
+        contacts.append(near / 100)
+        print(f"   diamond {n}: {contacts[-1]:.0f} contacts, {1e3 * seconds[-1]:.2f} ms a step")
+    exponent = float(np.log(seconds[-1] / seconds[0]) / np.log(contacts[-1] / contacts[0]))
+    complete = _completes()
+    return [
+        Row("time of a step, 5 x 5 to 20 x 20", "contacts^1.3", f"contacts^{exponent:.2f}", exponent <= 1.3),
+        complete,
+    ]
+
+
+def _completes() -> Row:
+    loop = Loop(Tower.diamond(20), LoopOptions(STEP))
+    start, worst, overlap = time.perf_counter(), 0.0, 0.0
+    for _ in range(STEPS):
+        loop.advance()
+        worst, overlap = max(worst, loop.report.certificate), max(overlap, loop.report.overlap)
+    spent = time.perf_counter() - start
+    text = f"{spent:.0f} s, overlap {overlap:.0e}, certificate {worst:.0e}"
+    return Row("20 x 20 diamond, 1,000 steps", "completes, overlap < 1e-3", text, overlap < 1e-3)

@@ -1,0 +1,122 @@
+"""Runs in the background, one at a time: their progress can be asked for, and they can be stopped."""
+
+from __future__ import annotations
+
+import itertools
+import queue
+import threading
+import time
+import traceback
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import ProblemError
+
+KEPT = 6  # finished jobs whose results can still be asked for
+WAITING = 4  # jobs that may wait for the one that runs
+LIMIT = 180.0  # seconds of one job, the first compilation of kernels included
+
+Work = Callable[[Callable[[str, float], None]], dict[str, Any]]
+
+
+class Stopped(Exception):
+    """Raised inside a run that was stopped."""
+
+
+@dataclass
+class Job:
+    """One run. `state`: waiting, running, done, failed or stopped."""
+
+    number: int
+    work: Work
+    state: str = "waiting"
+    text: str = "waiting for another run"
+    share: float = 0.0
+    result: dict[str, Any] | None = None
+    error: str = ""
+    asked_to_stop: threading.Event = field(default_factory=threading.Event)
+    deadline: float = 0.0
+
+    @property
+    def over(self) -> bool:
+        return self.state in ("done", "failed", "stopped")
+
+    def to_dict(self) -> dict[str, Any]:
+        told = {"id": self.number, "state": self.state, "text": self.text, "share": self.share}
+        return {**told, "error": self.error} if self.error else told
+
+    def tell(self, text: str, share: float) -> None:
+        """Progress from inside the work: also the place where it ends if it was stopped or takes too long."""
+        self.text, self.share = text, share
+        if self.asked_to_stop.is_set():
+            raise Stopped
+        if time.monotonic() > self.deadline:
+            expected = "fewer bodies, a shorter duration or a larger step"
+            raise ProblemError("run", f"{LIMIT:.0f} seconds of computing", expected, _too_long(expected))
+
+    def carry_out(self) -> None:
+        if self.asked_to_stop.is_set():
+            self.state, self.text = "stopped", "stopped before it began"
+            return
+        self.state, self.deadline = "running", time.monotonic() + LIMIT
+        try:
+            self.result = self.work(self.tell)
+            self.text, self.share, self.state = "done", 1.0, "done"
+        except Stopped:
+            self.text, self.state = "stopped", "stopped"
+        except ProblemError as refusal:
+            self.error, self.text, self.state = str(refusal), "refused", "failed"
+        except Exception as fault:
+            traceback.print_exc()
+            self.error, self.text, self.state = f"{type(fault).__name__}: {fault}", "an error in Carom", "failed"
+
+
+def _too_long(expected: str) -> str:
+    return f"the run took more than {LIMIT:.0f} seconds and was stopped: try {expected}"
+
+
+class Jobs:
+    """The queue and the one thread that works on it. A daemon: it never keeps the process alive."""
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count(1)
+        self._jobs: OrderedDict[int, Job] = OrderedDict()
+        self._queue: queue.Queue[Job] = queue.Queue()
+        self._lock = threading.Lock()
+        self._thread = threading.Thread(target=self._work, name="carom play runs", daemon=True)
+        self._thread.start()
+
+    def add(self, work: Work) -> Job:
+        with self._lock:
+            if sum(not job.over for job in self._jobs.values()) > WAITING:
+                raise ProblemError("run", "too many at once", f"at most {WAITING} that wait; stop one of them")
+            job = Job(next(self._numbers), work)
+            self._jobs[job.number] = job
+            old = [number for number, j in self._jobs.items() if j.over]
+            for number in old[: max(0, len(old) - KEPT)]:
+                del self._jobs[number]
+        self._queue.put(job)
+        return job
+
+    def job(self, number: int) -> Job:
+        with self._lock:
+            if number not in self._jobs:
+                raise ProblemError("run", number, "the number of a run that this server still keeps")
+            return self._jobs[number]
+
+    def stop(self, number: int) -> Job:
+        """Asks it to stop, which it does after its current step."""
+        job = self.job(number)
+        job.asked_to_stop.set()
+        return job
+
+    def close(self) -> None:
+        with self._lock:
+            for job in self._jobs.values():
+                job.asked_to_stop.set()
+
+    def _work(self) -> None:
+        while True:
+            self._queue.get().carry_out()

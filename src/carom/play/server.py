@@ -1,0 +1,203 @@
+"""The server of the play page: files of the page and the few requests of `Api`, on the standard library alone."""
+
+from __future__ import annotations
+
+import errno
+import json
+import socket
+import sys
+import traceback
+from collections.abc import Callable
+from functools import partial
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.resources import files
+from typing import Any
+
+from ..errors import ProblemError
+from .api import Api
+
+LOOPBACK = "127.0.0.1"
+PORT = 8090
+TRIES = 50  # ports that are tried, from the wanted one on
+LARGEST = 16_384  # bytes of a request
+EVERYWHERE = ("0.0.0.0", "::", "")
+HERE = {"localhost", "127.0.0.1", "::1"}
+
+PAGE = {  # the only files that are ever served
+    "/": ("index.html", "text/html; charset=utf-8"),
+    "/play.css": ("play.css", "text/css; charset=utf-8"),
+    "/play.js": ("play.js", "text/javascript; charset=utf-8"),
+    "/controls.js": ("controls.js", "text/javascript; charset=utf-8"),
+    "/results.js": ("results.js", "text/javascript; charset=utf-8"),
+    "/plane.js": ("plane.js", "text/javascript; charset=utf-8"),
+    "/space.js": ("space.js", "text/javascript; charset=utf-8"),
+    "/icon.svg": ("icon.svg", "image/svg+xml"),
+}
+
+
+class PlayServer(ThreadingHTTPServer):
+    """Listens as soon as it is made; `serve_forever` answers, `close` stops all runs and frees the port."""
+
+    daemon_threads = True
+    # Elsewhere it only lets a port be taken again at once; on Windows it would let two servers share one.
+    allow_reuse_address = sys.platform != "win32"
+
+    def __init__(self, host: str, port: int) -> None:
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        super().__init__((host, port), Handler)
+        self.host, self.api = host, Api()
+
+    @property
+    def address(self) -> str:
+        """Where a browser on this machine finds the page."""
+        name = "localhost" if self.host in EVERYWHERE else f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{name}:{self.server_address[1]}"
+
+    def knows(self, host: str) -> bool:
+        """Whether a request names this server. On loopback a page of another site may not pose as ours."""
+        if self.host not in HERE:
+            return True
+        name = host.rsplit(":", 1)[0] if host.rpartition(":")[2].isdigit() else host
+        return name.strip("[]").lower() in HERE
+
+    def close(self) -> None:
+        self.api.close()
+        self.server_close()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A browser that hangs up in the middle of an answer is nothing to report."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
+
+def open_server(host: str = LOOPBACK, port: int = PORT) -> PlayServer:
+    """A server on `port`, or the next free one; 0 lets the system choose."""
+    if not 0 <= port <= 65535:
+        raise ProblemError("--port", port, "a whole number from 0 to 65535")
+    for wanted in range(port, min(port + TRIES, 65536)):
+        try:
+            return PlayServer(host, wanted)
+        except socket.gaierror:
+            raise ProblemError("--host", host, "an address or name of this machine") from None
+        except OSError as error:
+            if error.errno == errno.EACCES:
+                raise ProblemError("--port", port, "1024 or above, as lower ones belong to the system") from None
+            if error.errno != errno.EADDRINUSE:
+                raise ProblemError("--host", host, f"an address of this machine ({error.strerror})") from None
+    raise ProblemError("--port", port, f"a port with a free one among the {TRIES} from it on")
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One request."""
+
+    server: PlayServer
+    server_version = "carom-play"
+    sys_version = ""
+    protocol_version = "HTTP/1.1"
+    timeout = 60  # seconds that an idle connection keeps its thread
+
+    def do_GET(self) -> None:
+        path = self.path.partition("?")[0]
+        if path in PAGE:
+            name, kind = PAGE[path]
+            self._send(HTTPStatus.OK, (files(__package__) / "page" / name).read_bytes(), kind)
+        elif path == "/api/start":
+            self._answer(self.server.api.start)
+        elif (asked := _run_number(path, "")) is not None:
+            self._answer(partial(_progress, self.server.api, asked))
+        elif (done := _run_number(path, "/result")) is not None:
+            self._answer(partial(_result, self.server.api, done))
+        else:
+            self._error(HTTPStatus.NOT_FOUND, f"there is nothing at {path}")
+
+    def do_POST(self) -> None:
+        path = self.path
+        api = self.server.api
+        if path == "/api/impact":
+            self._with_body(api.impact)
+        elif path == "/api/runs":
+            self._with_body(api.run)
+        elif (number := _run_number(path, "/stop")) is not None:
+            self._with_body(lambda _: api.jobs.stop(number).to_dict())
+        else:
+            self.close_connection = True
+            self._error(HTTPStatus.NOT_FOUND, f"there is nothing at {path}")
+
+    def _with_body(self, act: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+        """Reads the JSON of a request. Asking for its type keeps forms of other pages out, too."""
+        length = self.headers.get("Content-Length", "")
+        if self.headers.get_content_type() != "application/json":
+            return self._refuse("Content-Type must be application/json")
+        if not length.isdigit() or int(length) > LARGEST:
+            return self._refuse(f"a request has at most {LARGEST} bytes, and says how many")
+        try:
+            body = json.loads(self.rfile.read(int(length)))
+        except (ValueError, RecursionError):
+            return self._refuse("the request is not JSON")
+        if not isinstance(body, dict):
+            return self._refuse("the request must be an object")
+        return self._answer(lambda: act(body))
+
+    def _answer(self, act: Callable[[], dict[str, Any]]) -> None:
+        if not self.server.knows(self.headers.get("Host", "")):
+            return self._refuse("this server answers to its own address only")
+        try:
+            text = json.dumps(_finite(act()), allow_nan=False)
+        except ProblemError as refusal:
+            self._error(HTTPStatus.BAD_REQUEST, str(refusal), refusal.field)
+        except Exception as fault:
+            traceback.print_exc()
+            self._error(HTTPStatus.INTERNAL_SERVER_ERROR, f"an error in Carom: {type(fault).__name__}: {fault}")
+        else:
+            self._send(HTTPStatus.OK, text.encode(), "application/json")
+
+    def _refuse(self, message: str) -> None:
+        self.close_connection = True  # its body may not have been read
+        self._error(HTTPStatus.BAD_REQUEST, message)
+
+    def _error(self, status: HTTPStatus, message: str, field: str = "") -> None:
+        self._send(status, json.dumps({"error": message, "field": field}).encode(), "application/json")
+
+    def _send(self, status: HTTPStatus, body: bytes, kind: str) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("Content-Security-Policy", "default-src 'self'")
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Silent: the terminal belongs to the address."""
+
+
+def _run_number(path: str, ending: str) -> int | None:
+    """7 for `/api/runs/7` and the ending; None for everything else."""
+    if not (path.startswith("/api/runs/") and path.endswith(ending)):
+        return None
+    text = path[len("/api/runs/") : len(path) - len(ending)]
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
+def _progress(api: Api, number: int) -> dict[str, Any]:
+    return api.jobs.job(number).to_dict()
+
+
+def _result(api: Api, number: int) -> dict[str, Any]:
+    job = api.jobs.job(number)
+    if job.result is None:
+        raise ProblemError("run", f"{number}, which is {job.state}", "a run that is done")
+    return job.result
+
+
+def _finite(data: Any) -> Any:
+    """Strict JSON: what is not finite becomes null."""
+    if isinstance(data, dict):
+        return {key: _finite(value) for key, value in data.items()}
+    if isinstance(data, (list, tuple)):
+        return [_finite(value) for value in data]
+    return None if isinstance(data, float) and (data != data or abs(data) == float("inf")) else data

@@ -1,0 +1,150 @@
+"""The desiderata of one answer as ticks: passed, failed or not asked here, each with a short measured text."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from .. import laws
+from ..analysis.desiderata import (
+    BREAK_AWAY_SPEED,
+    IMPULSE_BOUND,
+    SYMMETRY_BOUND,
+    Finding,
+    approach_left,
+    energy_violation,
+    momentum_error,
+    order_error,
+    pull,
+    wave,
+)
+from ..analysis.symmetry import image_error, top_speed
+from ..impact.solution import ENERGY_BOUND, MOMENTUM_BOUND, SPEED_BOUND, ImpactSolution
+from ..laws import Law
+
+# What each desideratum asks, in words for the last row of a lecture hall.
+MEANINGS = {
+    "BRK": ("break-away", "touching bodies can come apart"),
+    "SYM": ("symmetry", "a symmetric impact has a symmetric answer"),
+    "KIN": ("energy", "kept if elastic, never raised"),
+    "MOM": ("momentum", "linear and angular, kept"),
+    "ONE": ("one-sidedness", "impulses push and never pull"),
+    "WAV": ("wave", "three balls pass a shock on"),
+    "FEA": ("feasibility", "nothing still approaches"),
+}
+
+
+@dataclass(frozen=True)
+class Tick:
+    """One desideratum of one law. `passed` None: this impact does not ask for it."""
+
+    name: str
+    passed: bool | None
+    short: str  # a word or a number under the mark
+    text: str  # the whole sentence
+    claimed: bool | None = None  # whether the law promises it for all problems
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def ticks_of(solution: ImpactSolution, law: Law) -> list[Tick]:
+    """All seven, in their usual order: six measured on this answer, the wave on three balls."""
+    measured = (
+        _break_away(solution),
+        _symmetry(solution, law),
+        _energy(solution),
+        _momentum(solution),
+        _one_sided(solution),
+        _wave(law.name),
+        _feasible(solution),
+    )
+    return [Tick(t.name, t.passed, t.short, t.text, t.name in law.claims) for t in measured]
+
+
+def percent(share: float) -> str:
+    """`+33 %`; what is below a thousandth of a percent is given as a power of ten."""
+    if share != 0.0 and abs(share) < 5e-4:
+        return f"{share:+.0e}"
+    return f"{100.0 * share:+.1f} %"
+
+
+def _break_away(s: ImpactSolution) -> Tick:
+    """Contacts at rest before: does one of them open? An elastic shock has to open one; a softer one need not."""
+    before = s.problem.separation_speed()
+    scale = top_speed(s.problem, s.velocity)
+    resting = np.abs(before) <= 1e-12 * scale
+    if not resting.any():
+        return Tick("BRK", None, "not asked", "no contact was at rest before this impact")
+    fastest = float(s.separation_speed[resting].max())
+    if fastest > BREAK_AWAY_SPEED * scale:
+        return Tick("BRK", True, "opens", f"a contact that was at rest opens with speed {fastest:.3g}")
+    if (s.problem.restitution == 1.0).all():
+        return Tick("BRK", False, "stuck", "all contacts that were at rest stay shut: what touched sticks together")
+    return Tick("BRK", None, "stay shut", "all contacts stay shut, which an inelastic impact may do")
+
+
+def _symmetry(s: ImpactSolution, law: Law) -> Tick:
+    image, name = image_error(s.problem, s.velocity)
+    order = order_error(s.problem, law, s)
+    worst = max(image, order)
+    if worst <= SYMMETRY_BOUND:
+        what = "mirror images move alike, and " if s.problem.symmetries else ""
+        return Tick("SYM", True, "kept", f"{what}the order of the contacts does not matter")
+    why = f"off the mirror image ({name})" if image >= order else "another order of the contacts gives another answer"
+    return Tick("SYM", False, f"off by {100.0 * worst:.2g} %", f"{why}: by {100.0 * worst:.3g} % of the top speed")
+
+
+def _energy(s: ImpactSolution) -> Tick:
+    before = s.problem.kinetic_energy
+    share = s.contact_work / before if before else 0.0
+    passed = energy_violation(s) <= ENERGY_BOUND
+    elastic = bool((s.problem.restitution == 1.0).all()) and not s.problem.friction.any()
+    if passed and (elastic or abs(share) <= ENERGY_BOUND):
+        return Tick("KIN", True, "kept", "the kinetic energy is the same as before")
+    if passed:
+        return Tick("KIN", True, percent(share), f"the kinetic energy changes by {percent(share)}: it does not rise")
+    verb = "rises" if share > 0.0 else "falls, although the impact is elastic,"
+    return Tick("KIN", False, percent(share), f"the kinetic energy {verb} by {percent(abs(share))[1:]}")
+
+
+def _momentum(s: ImpactSolution) -> Tick:
+    error = momentum_error(s)
+    if error <= MOMENTUM_BOUND:
+        return Tick("MOM", True, "kept", "linear and angular momentum are the same as before")
+    return Tick("MOM", False, f"off {error:.0e}", f"momentum changes by {error:.2g}, relative")
+
+
+def _one_sided(s: ImpactSolution) -> Tick:
+    strongest = pull(s)
+    if strongest <= IMPULSE_BOUND:
+        return Tick("ONE", True, "all push", "no impulse pulls")
+    text = f"a contact pulls with {100.0 * strongest:.2g} % of the largest impulse, as if there were glue"
+    return Tick("ONE", False, "pulls", text)
+
+
+def _feasible(s: ImpactSolution) -> Tick:
+    left = approach_left(s)
+    if left <= SPEED_BOUND:
+        return Tick("FEA", True, "apart", "no two bodies still approach")
+    text = f"bodies still approach with {100.0 * left:.3g} % of the speed before"
+    return Tick("FEA", False, "approach", text)
+
+
+@cache
+def _sweep(law: str) -> Finding:
+    return wave(laws.make(law))
+
+
+def _wave(name: str) -> Tick:
+    """A property of the law rather than of this impact: measured once, on three balls of equal mass."""
+    if name not in laws.names():
+        return Tick("WAV", None, "not asked", "measured for registered laws only")
+    found = _sweep(name)
+    jump = found.where.startswith("jump")
+    what = "the answer jumps" if jump else "three balls miss the exchange of velocities"
+    text = f"{what} by up to {100.0 * found.worst:.1f} %; at most {100.0 * found.bound:.0f} % pass (three equal balls)"
+    return Tick("WAV", found.passed, f"{'jump' if jump else 'off'} {100.0 * found.worst:.0f} %", text)

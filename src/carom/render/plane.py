@@ -1,0 +1,154 @@
+"""Bodies and boundaries of the plane, as layers of a page."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..colouring import Bytes, Floats
+from ..scene.boundaries import Periodic
+from ..solvers.rows import Ints
+from ..world import DISC, INSIDE, OUTSIDE, PLANE, SEGMENT, State, Walls, World
+from .layers import RGB, Discs, Hole, Layer, Lines, Page, Polygons, Rings, clipped, repeated
+from .window import Window, walls_of
+
+GROUND: RGB = (240, 242, 245)  # what boundaries are made of
+WALL: RGB = (107, 114, 128)
+RIM: RGB = (45, 52, 64)
+EDGE = 1.3  # width of lines round bodies, in pixels of a page 1080 high
+SPOKES = 2_000  # bodies up to which discs that turn show a radius
+SMALL = 5.0  # pixels of radius below which bodies have no line round them
+
+
+def add_world(page: Page, world: World, state: State, colours: Bytes, window: Window) -> None:
+    """Boundaries, bodies in their colours (n, 3), and again the lines of the boundaries."""
+    walls = walls_of(world, state.time)
+    unit = page.height / 1080.0
+    page.add(*solid_ground(walls, window, page), *periodic_sides(world, window, page, unit))
+    page.add(*body_layers(world, state, colours, window, unit))
+    page.add(*wall_lines(walls, window, page, unit))
+
+
+def solid_ground(walls: Walls, window: Window, page: Page) -> list[Layer]:
+    """What lies behind half-planes, outside drums and inside round obstacles."""
+    out: list[Layer] = []
+    for k, kind in enumerate(walls.kind):
+        if kind == PLANE:
+            sheet = np.array([[0.0, 0.0], [page.width, 0.0], [page.width, page.height], [0.0, page.height]])
+            normal = walls.b[k] * (1.0, -1.0)  # pixels count downward
+            part = clipped(sheet, window.pixels(walls.a[k]), -normal)
+            if len(part) >= 3:
+                out.append(Polygons(np.array([0, len(part)]), part, repeated(GROUND, 1)))
+        elif kind == INSIDE:
+            out.append(Hole(window.pixels(walls.a[k]), float(walls.radius[k] * window.scale), GROUND))
+        elif kind == OUTSIDE:
+            out.append(
+                Discs(window.pixels(walls.a[k])[None], walls.radius[k : k + 1] * window.scale, repeated(GROUND, 1))
+            )
+    return out
+
+
+def wall_lines(walls: Walls, window: Window, page: Page, unit: float) -> list[Layer]:
+    """Where bodies meet the boundaries."""
+    width = max(1.0, 2.0 * unit)
+    starts, ends, centres, radii = [], [], [], []
+    for k, kind in enumerate(walls.kind):
+        if kind == PLANE:
+            along = np.array([walls.b[k, 1], walls.b[k, 0]])  # the normal turned, with y downward
+            middle = np.array([0.5 * page.width, 0.5 * page.height])
+            point = window.pixels(walls.a[k])
+            foot = point + ((middle - point) @ along) * along
+            # The line is all outside the room of the bodies, so that it does not cover them.
+            foot = foot - 0.5 * width * walls.b[k] * (1.0, -1.0)
+            reach = float(page.width + page.height)
+            starts.append(foot - reach * along)
+            ends.append(foot + reach * along)
+        elif kind == SEGMENT:
+            starts.append(window.pixels(walls.a[k]))
+            ends.append(window.pixels(walls.b[k]))
+        else:
+            centres.append(window.pixels(walls.a[k]))
+            radii.append(walls.radius[k] * window.scale + (0.5 if kind == INSIDE else -0.5) * width)
+    out: list[Layer] = []
+    if starts:
+        out.append(Lines(np.array(starts), np.array(ends), repeated(WALL, len(starts)), width))
+    if centres:
+        out.append(Rings(np.array(centres), np.array(radii), WALL, width))
+    return out
+
+
+def periodic_sides(world: World, window: Window, page: Page, unit: float) -> list[Layer]:
+    """Dashed lines where what leaves comes in at the other side."""
+    starts, ends = [], []
+    for axis, side in enumerate(world.periodic.sides[:2] if world.periodic is not None else ()):
+        for value in side or ():
+            at = window.pixels(np.full(2, value))[axis]
+            dash = np.arange(0.0, page.height if axis == 0 else page.width, 16.0 * unit)
+            for ends_of, shift in ((starts, 0.0), (ends, 8.0 * unit)):
+                line = np.full((len(dash), 2), at)
+                line[:, 1 - axis] = dash + shift
+                ends_of.append(line)
+    if not starts:
+        return []
+    start, end = np.concatenate(starts), np.concatenate(ends)
+    return [Lines(start, end, repeated(WALL, len(start)), max(1.0, 1.2 * unit))]
+
+
+def body_layers(world: World, state: State, colours: Bytes, window: Window, unit: float) -> list[Layer]:
+    """Discs and polygons; discs that turn have a line from their centre to their rim."""
+    place, angle, owner = _with_images(world, state)
+    place = window.pixels(place)
+    radius, kind = world.shapes.radius[owner] * window.scale, world.shapes.kind[owner]
+    usual = float(np.median(radius))
+    edge = max(0.8, EDGE * unit) * min(1.0, usual / (2.0 * SMALL * unit)) if usual >= SMALL * unit else 0.0
+    out: list[Layer] = []
+    discs = kind == DISC
+    if discs.any():
+        out.append(Discs(place[discs], radius[discs], colours[owner[discs]], RIM, edge))
+    if discs.any() and world.turns and world.count <= SPOKES and usual >= SMALL * unit:
+        arm = radius[discs, None] * np.stack([np.cos(angle[discs]), -np.sin(angle[discs])], axis=1)
+        out.append(Lines(place[discs], place[discs] + arm, repeated(RIM, int(discs.sum())), edge))
+    if not discs.all():
+        out.append(_polygons(world, place[~discs], angle[~discs], owner[~discs], colours, window.scale, edge))
+    return out
+
+
+def _with_images(world: World, state: State) -> tuple[Floats, Floats, Ints]:
+    """Places, angles and numbers of all bodies; those that cross a periodic side are there a second time beyond it."""
+    place, angle, owner = state.position, state.orientation, np.arange(world.count)
+    periodic = world.periodic
+    for axis, side in enumerate(periodic.sides[:2] if periodic is not None else ()):
+        if side is None or periodic is None:
+            continue
+        length, radius = side[1] - side[0], world.shapes.radius[owner]
+        shift = np.zeros(2)
+        shift[axis] = length
+        if periodic.shear_rate and axis == periodic.sheared_axis:
+            shift[periodic.slide_axis] = periodic.shear_rate * length * state.time
+        low, high = place[:, axis] < side[0] + radius, place[:, axis] > side[1] - radius
+        copies = np.concatenate([place[low] + shift, place[high] - shift])
+        if periodic.shear_rate and axis == periodic.sheared_axis:
+            copies = _back(copies, periodic)
+        place = np.concatenate([place, copies])
+        angle, owner = (np.concatenate([v, v[low], v[high]]) for v in (angle, owner))
+    return place, angle, owner
+
+
+def _back(places: Floats, periodic: Periodic) -> Floats:
+    """Images that slid along, back between the sides there."""
+    low, high = periodic.sides[periodic.slide_axis] or (-np.inf, np.inf)
+    out = places.copy()
+    out[:, periodic.slide_axis] = low + np.mod(places[:, periodic.slide_axis] - low, high - low)
+    return out
+
+
+def _polygons(
+    world: World, place: Floats, angle: Floats, body: Ints, colours: Bytes, scale: float, edge: float
+) -> Polygons:
+    shapes = world.shapes
+    count = np.diff(shapes.vertex_ptr)[body]
+    ptr = np.concatenate([[0], np.cumsum(count)])
+    corner = np.arange(ptr[-1]) + np.repeat(shapes.vertex_ptr[body] - ptr[:-1], count)
+    own = shapes.vertex[corner] * scale
+    cos, sin = np.repeat(np.cos(angle), count), np.repeat(np.sin(angle), count)
+    turned = np.stack([cos * own[:, 0] - sin * own[:, 1], -(sin * own[:, 0] + cos * own[:, 1])], axis=1)
+    return Polygons(ptr, np.repeat(place, count, axis=0) + turned, colours[body], RIM, edge)

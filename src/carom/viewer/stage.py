@@ -1,0 +1,88 @@
+"""One run on the page: its bodies, boundaries, contacts and name, at one time and in one kind of colours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..colouring import QUANTITIES, Colouring
+from ..errors import ProblemError
+from .bodies import Bodies
+from .contact_marks import ContactMarks
+from .flat_walls import flat_walls
+from .frames import Frames
+from .framing import Layout, container_tops
+from .room_walls import barriers_of, room_walls
+from .wall import Wall, Walls
+
+
+class Stage:
+    """The nodes of run `number`. Only one thread may show things."""
+
+    def __init__(self, server: Any, frames: Frames, layout: Layout, number: int, title: str | None) -> None:
+        self.frames = frames
+        self.shown = -1  # the frame that is on the page
+        name, run = f"/run{number}", frames.run
+        self._bodies = Bodies(server, name, run, layout, number)
+        self._walls = Walls(server, name, walls_of(frames, layout), layout, number)
+        self._marks = ContactMarks(server, name, run, layout, number)
+        self.colouring = Colouring.of(run, "body")
+        self.dots = self.arrows = False
+        self._dotted = False
+        if title is not None:
+            _add_title(server, f"{name}/title", title, layout, number)
+
+    def paint_by(self, quantity: str, limits: tuple[float, float] | None) -> None:
+        """Chooses what colours tell; `limits` None means the run's own."""
+        self.colouring = Colouring(self.frames.run, QUANTITIES[quantity], limits=limits)
+        self.shown = -1
+
+    def show(self, time: float) -> bool:
+        """Brings the page to a time; whether that changed anything."""
+        index = self.frames.index_at(time)
+        if index == self.shown:
+            return False
+        frame = self.frames.at(index)
+        if self.colouring.run is not self.frames.run:  # the file has grown, and was opened again
+            self.colouring = Colouring(self.frames.run, self.colouring.quantity, limits=self.colouring.range)
+        self._bodies.show(frame, self._colours(frame.index))
+        self._walls.show(frame.walls)
+        self._show_marks(frame.index)
+        self.shown = index
+        return True
+
+    def _colours(self, index: int) -> Any:
+        try:
+            return self.colouring.rgb(index)
+        except ProblemError:  # velocities of this frame cannot be read
+            return Colouring.of(self.frames.run, "body").rgb(0)
+
+    def _show_marks(self, index: int) -> None:
+        run = self.frames.run
+        self._bodies.faint(run.dimension == 3 and (self.dots or self.arrows))
+        if self.dots or self._dotted:
+            self._marks.show_dots(run, index if self.dots else None)
+            self._dotted = self.dots
+        self._marks.show_arrows(run, index if self.arrows else None)
+
+
+def walls_of(frames: Frames, layout: Layout) -> list[Wall]:
+    """The boundaries of a run, where they are at time 0."""
+    run = frames.run
+    moving = not isinstance(run.wall_poses, np.ndarray)
+    if run.dimension == 2:
+        try:
+            periodic = run.world.periodic
+        except ProblemError:  # the scene holds a Python function, which no file keeps
+            periodic = None
+        return flat_walls(run.geometry, layout.box, moving, periodic)
+    return room_walls(barriers_of(run.geometry), layout.box, container_tops(run.scene, 0.0), moving)
+
+
+def _add_title(server: Any, name: str, title: str, layout: Layout, number: int) -> None:
+    """The name of a run above it."""
+    box = layout.box
+    top = box.middle + 0.5 * abs(float(box.size @ box.up)) * box.up
+    place = layout.placed(top[None], number)[0] + 0.06 * box.up
+    server.scene.add_label(name, title, position=place, anchor="bottom-center", font_screen_scale=1.25)

@@ -1,0 +1,44 @@
+"""Colours as the page's renderer wants them, so that what is seen is the colour that was meant.
+
+three.js takes instance colours as linear light and sends the result through the ACES film curve (S. Hill's fit, with
+an exposure of 1/0.6). Given as they are, colours come out pale and bright. Here that is undone: under light of GAIN
+times white a surface shows its colour, to a few of 255 steps; the most saturated ones, which the curve cannot give,
+come out a little paler, and `shown` tells how.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Bytes = NDArray[np.uint8]
+
+GAIN = 2.0  # light on a surface that faces it, where 1 shows white as white would be without the curve
+_EXPOSURE = 0.6
+_IN = np.array([[0.59719, 0.35458, 0.04823], [0.07600, 0.90834, 0.01566], [0.02840, 0.13383, 0.83777]])
+_OUT = np.array([[1.60475, -0.53108, -0.07367], [-0.10208, 1.10813, -0.00605], [-0.00327, -0.07276, 1.07602]])
+_OUT_BACK, _IN_BACK = np.linalg.inv(_OUT), np.linalg.inv(_IN)
+_BYTES = np.arange(256) / 255.0
+_LINEAR = np.where(_BYTES <= 0.04045, _BYTES / 12.92, ((_BYTES + 0.055) / 1.055) ** 2.4)
+
+
+def lit(colours: Bytes) -> Bytes:
+    """sRGB bytes (n, 3) as bytes for instances: linear, before the curve, divided by GAIN."""
+    wanted = (_LINEAR[colours] @ _OUT_BACK.T).clip(0.0, 0.995)
+    # The curve is y = (v (v + a) - b) / (v (c v + d) + e) for each channel: a quadratic in v.
+    one, two = 1.0 - 0.983729 * wanted, 0.0245786 - 0.4329510 * wanted
+    three = -0.000090537 - 0.238081 * wanted
+    light = (np.sqrt(two * two - 4.0 * one * three) - two) / (2.0 * one)
+    scene = _EXPOSURE * (light @ _IN_BACK.T)
+    return (scene * (255.0 / GAIN)).clip(0.0, 255.0).round().astype(np.uint8)
+
+
+def shown(colours: Bytes) -> Bytes:
+    """What the page makes of sRGB bytes (n, 3): the same, where it can."""
+    scene = lit(colours) * (GAIN / 255.0)
+    light = (scene / _EXPOSURE) @ _IN.T
+    curved = (light * (light + 0.0245786) - 0.000090537) / (light * (0.983729 * light + 0.4329510) + 0.238081)
+    linear = (curved @ _OUT.T).clip(0.0, 1.0)
+    out = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1.0 / 2.4) - 0.055)
+    return (255.0 * out).round().astype(np.uint8)
