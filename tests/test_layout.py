@@ -16,9 +16,10 @@ _LAWS = _CORE | {"laws"}
 _MODELS = _LAWS | {"clamped", "restitution", "friction"}
 _SOLVE = _MODELS | {"solve"}
 _RUN = _SOLVE | {"build", "settings", "stepping", "trajectory", "scenes", "simulation"}
-_STUDY = _RUN | {"catalogue", "analysis"}
+_STUDY = _RUN | {"catalogue", "analysis", "plotting"}
 ALLOWED = {
     "errors": set(),
+    "plotting": set(),  # the style of all figures
     "rotations": set(),
     "solvers": set(),
     "shapes": {"errors", "solvers"},
@@ -43,7 +44,12 @@ ALLOWED = {
     "analysis": _STUDY,
     "testing": _STUDY,
     "studies": _STUDY,
-    "cli": _STUDY | {"studies", "testing", "pictures", ""},
+    "towers": _RUN | {"plotting"},
+    "colouring": _STUDY,  # quantities of a run as colours, for all that draws
+    "render": _STUDY | {"colouring", "pictures"},
+    "viewer": _STUDY | {"colouring", "pictures"},
+    "play": _STUDY | {"colouring", "pictures", "testing", ""},  # the version
+    "cli": _STUDY | {"studies", "testing", "pictures", "towers", "render", "viewer", "play", "colouring", ""},
     "__main__": {"cli"},
     "": _STUDY | {"testing"},  # the package itself: it names the public objects, never the command line
 }

@@ -17,13 +17,16 @@ from .errors import run as run_app
 from .info import info
 from .laws import laws
 from .new import new
+from .play import play
 from .plot import plot
+from .render import render
 from .resolve import resolve
 from .run import run
 from .scenes import scenes
 from .study import study
 from .tower import tower
 from .validate import validate
+from .view import view
 
 app = typer.Typer(
     name="carom",
@@ -53,9 +56,9 @@ def _top(
 
 _IMPACT, _WORLDS, _TOWERS, _MORE = "One impact", "Whole runs", "Towers", "More"
 for panel, commands in (
-    (_WORLDS, (scenes, run, info, check, plot, compare, new, validate)),
+    (_WORLDS, (scenes, run, info, check, plot, view, render, compare, new, validate)),
     (_IMPACT, (laws, resolve, audit)),
-    (_MORE, (study, demo, doctor)),
+    (_MORE, (play, study, demo, doctor)),
 ):
     for command in commands:
         app.command(rich_help_panel=panel)(command)

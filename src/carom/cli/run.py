@@ -45,6 +45,7 @@ def run(
     overwrite: bool = typer.Option(False, "--overwrite", help="Write over a file that exists."),
     resume: Path | None = typer.Option(None, "--resume", metavar="RUN.h5", help="Go on with a run that was stopped."),
     threads: int | None = THREADS,
+    view: bool = typer.Option(False, "--view", help="Show the run in the browser while it goes on."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress, no table."),
     json: bool = typer.Option(False, "--json", help="Print the summary as JSON."),
 ) -> None:
@@ -68,14 +69,14 @@ def run(
             "--output": output,
         }
         given |= {f"--{name.replace('_', '-')}": value for name, value in settings.items()} | {"--overwrite": overwrite}
-        _go_on(resume, [name for name, value in given.items() if value], threads, quiet, json)
+        _go_on(resume, [name for name, value in given.items() if value], threads, view, quiet, json)
         return
     if source is None:
         raise ProblemError("SCENE|FILE", "nothing", "a scene (`carom scenes` lists them), a file, or --resume RUN.h5")
     from .run_source import load, with_integrator
 
     scene = with_integrator(load(source, parameter), integrator)
-    _start(scene, law, law_option, settings, output, overwrite, threads, quiet, json)
+    _start(scene, law, law_option, settings, output, overwrite, threads, view, quiet, json)
 
 
 def _start(
@@ -86,6 +87,7 @@ def _start(
     output: Path | None,
     overwrite: bool,
     threads: int | None,
+    view: bool,
     quiet: bool,
     json: bool,
 ) -> None:
@@ -100,10 +102,10 @@ def _start(
     def work(tell: Any) -> Trajectory:
         return simulate(scene, chosen, output=path, threads=threads, overwrite=overwrite, progress=tell, **settings)
 
-    _carry_out(work, f"{scene.name}, {chosen.name}", path, quiet, json)
+    _carry_out(work, f"{scene.name}, {chosen.name}", path, view, quiet, json)
 
 
-def _go_on(path: Path, given: list[str], threads: int | None, quiet: bool, json: bool) -> None:
+def _go_on(path: Path, given: list[str], threads: int | None, view: bool, quiet: bool, json: bool) -> None:
     if given:
         raise ProblemError("--resume", f"{', '.join(given)} as well", "the file alone: its settings cannot change")
     from ..simulation import resume
@@ -115,29 +117,38 @@ def _go_on(path: Path, given: list[str], threads: int | None, quiet: bool, json:
     def work(tell: Any) -> Trajectory:
         return resume(path, threads=threads, progress=tell)
 
-    _carry_out(work, title, path, quiet, json, after)
+    _carry_out(work, title, path, view, quiet, json, after)
 
 
 def _carry_out(
-    work: Callable[[Any], Trajectory], title: str, path: Path, quiet: bool, json: bool, after: int = 0
+    work: Callable[[Any], Trajectory], title: str, path: Path, view: bool, quiet: bool, json: bool, after: int = 0
 ) -> None:
-    """The run with its progress, and the table or what to do after Ctrl-C."""
+    """The run with its progress and perhaps its viewer, and the table or what to do after Ctrl-C."""
     from ..analysis.run_statistics import run_summary
     from .run_progress import telling
+    from .run_view import live_view
+
+    with live_view(path, view) as viewer:
+        began, existed = time.perf_counter(), path.exists()
+        try:
+            with interrupts_as_such(), telling(title, quiet) as tell, compile_notice_beside_bar() as compiled:
+                done = work(tell if viewer is None else viewer.beside(tell))
+        except KeyboardInterrupt:
+            _say_how_to_go_on(path, existed and not after)
+            raise
+        with done as trajectory:
+            facts = run_summary(trajectory, time.perf_counter() - began, after)
+        facts["compile_seconds"] = compiled.seconds
+        _tell_result(facts, path, quiet, json)
+        if viewer is not None:
+            viewer.wait()
+
+
+def _tell_result(facts: dict[str, Any], path: Path, quiet: bool, json: bool) -> None:
     from .run_table import show
 
-    began, existed = time.perf_counter(), path.exists()
-    try:
-        with interrupts_as_such(), telling(title, quiet) as tell, compile_notice_beside_bar() as compiled:
-            done = work(tell)
-    except KeyboardInterrupt:
-        _say_how_to_go_on(path, existed and not after)
-        raise
-    with done as trajectory:
-        facts = run_summary(trajectory, time.perf_counter() - began, after)
-    facts["compile_seconds"] = compiled.seconds
     if json:
-        print(as_json(facts))
+        print(as_json(facts), flush=True)
     elif not quiet:
         show(out(), facts)
         remarks().print(f"next: carom check {path}, carom plot {path}", markup=False, soft_wrap=True)

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from ..analysis.run_checks import BOUNDS, energy_rule
 from ..analysis.run_panels import thinned
 from ..pictures import Camera
-from ..studies.plotting import GREY, WIDE, law_style, sheet, write, write_table
+from ..plotting import GREY, WIDE, law_style, sheet, write, write_table
 from .run_compare import Compared
 from .run_figures import SMALLEST, TIME, colour_bar, split
 from .run_picture import View, draw_state, frame_of, outside, speed_scale, tallness

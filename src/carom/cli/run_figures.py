@@ -14,8 +14,8 @@ from matplotlib.figure import Figure, FigureBase, SubFigure
 
 from ..analysis.run_panels import Panel, overview, panel
 from ..pictures import Camera
+from ..plotting import CYCLE, GREY, WIDE, sheet, styled, write
 from ..stepping.report import PHASES
-from ..studies.plotting import CYCLE, GREY, WIDE, sheet, styled, write
 from ..trajectory import Trajectory
 from .run_picture import Angle, Frame, View, colour_map, draw_state, frame_of, speed_scale, tallness
 

@@ -16,8 +16,8 @@ from matplotlib.patches import Circle
 from ..analysis.runs import lengths
 from ..contact.walls import walls_at
 from ..pictures import Camera
+from ..plotting import GREY, PALE
 from ..solvers.rows import Floats
-from ..studies.plotting import GREY, PALE
 from ..trajectory import Trajectory
 from ..world import DISC, INSIDE, PLANE, SEGMENT, State, Walls, World
 from .space_picture import camera_of, colours, container_tops, draw_space, unseen

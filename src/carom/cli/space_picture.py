@@ -13,10 +13,10 @@ from matplotlib.colors import Colormap, LinearSegmentedColormap, Normalize, to_r
 from ..pictures import Camera, Look, looking_at, render
 from ..pictures.camera import upward
 from ..pictures.picture import extent
+from ..plotting import BLACK, BLUE, GREEN, GREY, ORANGE, PALE, PURPLE, RED, SKY
 from ..scene.barriers import Container
 from ..scene.model import Scene
 from ..solvers.rows import Floats
-from ..studies.plotting import BLACK, BLUE, GREEN, GREY, ORANGE, PALE, PURPLE, RED, SKY
 
 if TYPE_CHECKING:
     from .run_picture import View

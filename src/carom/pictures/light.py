@@ -94,47 +94,53 @@ def _maps(toward: Floats, size: int, centre: Floats, radius: float, parts: Parts
 @njit(cache=True, nogil=True)
 def lit(maps: Maps, k: int, x: float, y: float, z: float) -> float:
     """How much of light k reaches a point, from 0 to 1: the four nearest pixels of its map are asked and blended."""
+    # Numbers are taken out of the arrays one by one: a row of an array, as an object of its own, costs more than all.
     size = maps.depth.shape[1]
     ax, ay, az = x - maps.centre[0], y - maps.centre[1], z - maps.centre[2]
     scale = 0.5 * size / maps.radius
-    u, v, d = maps.right[k], maps.up[k], maps.toward[k]
-    column = (ax * u[0] + ay * u[1] + az * u[2]) * scale + 0.5 * size - 0.5
-    row = 0.5 * size - 0.5 - (ax * v[0] + ay * v[1] + az * v[2]) * scale
-    depth = 2.0 * maps.radius - (ax * d[0] + ay * d[1] + az * d[2])
-    i, j = int(np.floor(row)), int(np.floor(column))
-    if i < 0 or j < 0 or i >= size - 1 or j >= size - 1:
+    across = ax * maps.right[k, 0] + ay * maps.right[k, 1] + az * maps.right[k, 2]
+    along = ax * maps.up[k, 0] + ay * maps.up[k, 1] + az * maps.up[k, 2]
+    toward = ax * maps.toward[k, 0] + ay * maps.toward[k, 1] + az * maps.toward[k, 2]
+    column, row = across * scale + 0.5 * size - 0.5, 0.5 * size - 0.5 - along * scale
+    depth = 2.0 * maps.radius - toward
+    if not (row >= 0.0 and column >= 0.0 and row < size - 1 and column < size - 1):
         return 1.0
+    i, j = int(row), int(column)
     s, t = row - i, column - j
-    total, m = 0.0, maps.depth[k]
-    if depth <= m[i, j]:
+    total = 0.0
+    if depth <= maps.depth[k, i, j]:
         total += (1.0 - s) * (1.0 - t)
-    if depth <= m[i, j + 1]:
+    if depth <= maps.depth[k, i, j + 1]:
         total += (1.0 - s) * t
-    if depth <= m[i + 1, j]:
+    if depth <= maps.depth[k, i + 1, j]:
         total += s * (1.0 - t)
-    if depth <= m[i + 1, j + 1]:
+    if depth <= maps.depth[k, i + 1, j + 1]:
         total += s * t
     return total
 
 
 @njit(cache=True, nogil=True)
-def shine(lights: Lights, x: float, y: float, z: float, nx: float, ny: float, nz: float) -> float:
-    """Light on a surface at a point with unit normal n; 1 on a level floor in the open."""
-    total = 0.0
-    maps = lights.lamp
-    for part in range(2):
-        if part == 1:
-            maps = lights.sky
-        count = len(maps.toward)
-        # A surface would shade itself where a map is coarser than its slope: ask a little above it.
-        off = 4.4 * maps.radius / maps.depth.shape[1]
-        px, py, pz = x + off * nx, y + off * ny, z + off * nz
-        amount = 0.0
-        for k in range(count):
-            d = maps.toward[k]
-            cosine = d[0] * nx + d[1] * ny + d[2] * nz
-            if cosine > 0.0:
-                amount += cosine * lit(maps, k, px, py, pz)
-        total += amount * ((LAMP if part == 0 else 2.0 * SKY) / count)
+def above(maps: Maps) -> float:
+    """How far above a surface its light is asked for: where a map is coarser than its slope it would shade itself."""
+    return 4.4 * maps.radius / maps.depth.shape[1]
+
+
+@njit(cache=True, nogil=True)
+def gathered(maps: Maps, x: float, y: float, z: float, nx: float, ny: float, nz: float) -> float:
+    """The mean over the lights of these maps of cosine times what arrives at a point with unit normal n."""
+    count = len(maps.toward)
+    off = above(maps)
+    px, py, pz = x + off * nx, y + off * ny, z + off * nz
+    amount = 0.0
+    for k in range(count):
+        cosine = maps.toward[k, 0] * nx + maps.toward[k, 1] * ny + maps.toward[k, 2] * nz
+        if cosine > 0.0:
+            amount += cosine * lit(maps, k, px, py, pz)
+    return amount / count
+
+
+@njit(cache=True, nogil=True)
+def summed(lights: Lights, lamp: float, sky: float, nx: float, ny: float, nz: float) -> float:
+    """Light on a surface with unit normal n, from what it gathers of lamp and sky; 1 on a level floor in the open."""
     facing = lights.up[0] * nx + lights.up[1] * ny + lights.up[2] * nz
-    return (total + BOUNCE * 0.5 * (1.0 - facing)) / lights.level
+    return (LAMP * lamp + 2.0 * SKY * sky + BOUNCE * 0.5 * (1.0 - facing)) / lights.level

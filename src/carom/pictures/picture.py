@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from ..contact.barriers import barriers_at
 from ..solvers.rows import Floats
 from ..world import FLAT, SHELL, TUBE, Barriers, State, World
 from . import room, shade
+from . import walls as sides
 from .camera import Camera, level_axes, looking_at, upward
 from .glass import chosen_parts, enclosing
 from .light import lights
@@ -38,9 +40,9 @@ class Picture:
     pixels: NDArray[np.uint8]  # (rows, columns, 3), sRGB
     camera: Camera
     spacing: float | None  # of the grid on the floor, a length; None without a floor
-    body: NDArray[np.int64] = field(
-        repr=False
-    )  # (rows, columns) the body in the middle of each pixel, -1 for none; glass does not count
+    # (rows, columns) the body in the middle of each pixel, -1 for none; glass does not count
+    body: NDArray[np.int64] = field(repr=False)
+    depth: NDArray[np.float32] = field(repr=False)  # (rows, columns) of that body along the view, infinite for none
 
 
 def extent(world: World, state: State, barriers: Barriers, tops: Floats | None = None) -> tuple[Floats, Floats]:
@@ -127,7 +129,7 @@ def render(
     weight = shade.weights(solids.radius, rays, state.position)
     shade.bodies(rays, look.smooth, buffers, parts.body, rgb, lamps, image)
     shade.outlines(buffers, parts.body, solids.radius, weight, image)
-    shade.walls(rays, look.smooth, back, buffers, walls, ground, lamps, image)
+    sides.paint(rays, look.smooth, back, buffers, walls, ground, lamps, image)
     for body in hollow:
         shell = chosen_parts(everything, np.arange(world.count) == body)
         before = seen(rays, shell, solids)
@@ -140,7 +142,13 @@ def render(
             shade.line(image, buffers.depth, rays, points, 0.28, look.smooth)
     floor = bool(((walls.kind == FLAT) & (walls.axis @ up > 0.5)).any())
     spacing = ground.spacing if floor else None
-    return Picture(_averaged(image, look.smooth), camera, spacing, _bodies(parts, buffers.part, look))
+    return Picture(
+        shade.averaged(image, look.smooth),
+        camera,
+        spacing,
+        _bodies(parts, buffers.part, look),
+        _middle(buffers.depth, look),
+    )
 
 
 def linear(colour: Floats) -> Floats:
@@ -157,14 +165,14 @@ def _lines(walls: Barriers, camera: Camera, up: Floats) -> list[Floats]:
     ]
 
 
-def _ground(world: World, camera: Camera, up: Floats) -> shade.Ground:
+def _ground(world: World, camera: Camera, up: Floats) -> sides.Ground:
     """The look of floors."""
     middle, size = 0.5 * (camera.low + camera.high), 0.5 * float(np.linalg.norm(camera.high - camera.low))
     across, ahead, _ = level_axes(up)
     free = world.free if world.free.any() else np.ones(world.count, bool)
     spacing = _round_number(max(float(np.median(world.solids.radius[free])), size / 12.0))
     height = 0.5005 * float(np.abs(up) @ (camera.high - camera.low))
-    return shade.Ground(up, across, ahead, spacing, middle, 2.2 * size, height)
+    return sides.Ground(up, across, ahead, spacing, middle, 2.2 * size, height)
 
 
 def _round_number(value: float) -> float:
@@ -173,14 +181,12 @@ def _round_number(value: float) -> float:
     return float(next(m * power for m in (1.0, 2.0, 5.0, 10.0) if m * power >= 0.999 * value))
 
 
-def _averaged(image: shade.Image, smooth: int) -> NDArray[np.uint8]:
-    rows, columns = image.shape[0] // smooth, image.shape[1] // smooth
-    light = image.reshape(rows, smooth, columns, smooth, 3).mean(axis=(1, 3)).clip(0.0, 1.0)
-    value = np.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1.0 / 2.4) - 0.055)
-    return np.asarray(np.round(255.0 * value), dtype=np.uint8)
-
-
 def _bodies(parts: Parts, part: NDArray[np.int32], look: Look) -> NDArray[np.int64]:
-    half = look.smooth // 2
-    chosen = part[half :: look.smooth, half :: look.smooth]
+    chosen = _middle(part, look)
     return np.where(chosen >= 0, parts.body[chosen], -1)
+
+
+def _middle(buffer: NDArray[Any], look: Look) -> NDArray[Any]:
+    """What the ray next to the middle of each pixel saw."""
+    half = look.smooth // 2
+    return buffer[half :: look.smooth, half :: look.smooth]

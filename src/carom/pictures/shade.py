@@ -2,38 +2,21 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from ..solvers.rows import Floats
-from ..world import FLAT, TUBE, Barriers
 from .camera import Rays
-from .light import Lights, shine
+from .lattice import Lattice, empty, light, measure, note, point
+from .light import Lights
 from .raster import Buffers
-from .room import Backdrop
 
 Image = NDArray[np.float32]
-FLOOR = 0.80  # brightness of the floor, linear
-GRID = 0.86  # of grid lines on it, as a factor
-WALL = 0.42  # how much of side walls is seen
 SMOOTH = 0.98  # cosine: faces that turn by less than 11 degrees have no line between them
 GLASS = 0.26  # how much of a body that encloses others is seen
+FACES = 1 << 20  # more than any part has: part and face make one number
 OUTLINE, CREASE = 0.22, 0.5  # brightness of lines round bodies and between their faces, as factors
-
-
-class Ground(NamedTuple):
-    """How floors look."""
-
-    up: Floats  # (3,)
-    across: Floats  # (3,) horizontal axes of the grid
-    ahead: Floats
-    spacing: float  # of the grid
-    centre: Floats  # (3,) beyond `fade` from it the floor is gone
-    fade: float
-    height: float  # walls end so far above and below the centre
 
 
 @njit(cache=True, nogil=True)
@@ -41,32 +24,45 @@ def bodies(
     rays: Rays, smooth: int, seen: Buffers, body: NDArray[np.int64], colour: Floats, lights: Lights, image: Image
 ) -> None:
     """Paints the bodies. Colours (n, 3). Rays of one pixel, of `smooth` x `smooth`, share light on the same face."""
+    lattice = _measured(rays, smooth, seen, lights)
     known = np.empty((rays.rows, rays.columns), np.float32)
     for i in range(rays.rows):
-        b = (0.5 * rays.rows - i - 0.5) / rays.scale
         for j in range(rays.columns):
             p = seen.part[i, j]
             if p < 0:
                 continue
             # Light changes slowly: the first ray of the pixel that hit this face has asked for it already.
             r, c = i - i % smooth, j - j % smooth
-            light = -1.0
+            amount = -1.0
             for q in range((i - r) * smooth + j - c):
                 u, v = r + q // smooth, c + q % smooth
                 if seen.part[u, v] == p and seen.face[u, v] == seen.face[i, j]:
-                    light = known[u, v]
+                    amount = known[u, v]
                     break
-            if light < 0.0:
-                t = seen.depth[i, j]
-                a = (j + 0.5 - 0.5 * rays.columns) / rays.scale
-                x = rays.eye[0] + t * (rays.forward[0] + a * rays.right[0] + b * rays.up[0])
-                y = rays.eye[1] + t * (rays.forward[1] + a * rays.right[1] + b * rays.up[1])
-                z = rays.eye[2] + t * (rays.forward[2] + a * rays.right[2] + b * rays.up[2])
-                n = seen.normal[i, j]
-                light = shine(lights, x, y, z, n[0], n[1], n[2])
-            known[i, j] = light
+            if amount < 0.0:
+                x, y, z = point(rays, i, j, seen.depth[i, j])
+                n = (seen.normal[i, j, 0], seen.normal[i, j, 1], seen.normal[i, j, 2])
+                amount = light(lattice, i, j, p * FACES + seen.face[i, j], lights, x, y, z, n)
+            known[i, j] = amount
             for k in range(3):
-                image[i, j, k] = colour[body[p], k] * light
+                image[i, j, k] = colour[body[p], k] * amount
+
+
+@njit(cache=True, nogil=True)
+def _measured(rays: Rays, smooth: int, seen: Buffers, lights: Lights) -> Lattice:
+    """Light on the faces of bodies."""
+    lattice = empty(rays, smooth)
+    for r in range(lattice.surface.shape[0]):
+        i = min(r * lattice.step, rays.rows - 1)
+        for c in range(lattice.surface.shape[1]):
+            j = min(c * lattice.step, rays.columns - 1)
+            p = seen.part[i, j]
+            if p >= 0:
+                x, y, z = point(rays, i, j, seen.depth[i, j])
+                n = (seen.normal[i, j, 0], seen.normal[i, j, 1], seen.normal[i, j, 2])
+                note(lattice, r, c, p * FACES + seen.face[i, j], x, y, z, n)
+    measure(lattice, lights)
+    return lattice
 
 
 @njit(cache=True, nogil=True)
@@ -122,87 +118,6 @@ def glass(before: Buffers, behind: Buffers, layer: Image, image: Image) -> None:
                 image[i, j, k] = (1.0 - alpha) * image[i, j, k] + alpha * layer[i, j, k]
 
 
-@njit(cache=True, nogil=True)
-def walls(
-    rays: Rays,
-    smooth: int,
-    back: Backdrop,
-    seen: Buffers,
-    barriers: Barriers,
-    ground: Ground,
-    lights: Lights,
-    image: Image,
-) -> None:
-    """Paints floors, with their grid and shadows, and the inner sides of other boundaries, paler. White is behind."""
-    known = np.full((rays.rows // smooth + 1, rays.columns // smooth + 1), -1.0, np.float32)
-    of = np.full(known.shape, -1, np.int32)
-    for i in range(rays.rows):
-        b = (0.5 * rays.rows - i - 0.5) / rays.scale
-        for j in range(rays.columns):
-            k = back.wall[i, j]
-            if k < 0 or (seen.part[i, j] >= 0 and seen.depth[i, j] < back.depth[i, j]):
-                continue
-            t = back.depth[i, j]
-            a = (j + 0.5 - 0.5 * rays.columns) / rays.scale
-            dx = rays.forward[0] + a * rays.right[0] + b * rays.up[0]
-            dy = rays.forward[1] + a * rays.right[1] + b * rays.up[1]
-            dz = rays.forward[2] + a * rays.right[2] + b * rays.up[2]
-            x, y, z = rays.eye[0] + t * dx, rays.eye[1] + t * dy, rays.eye[2] + t * dz
-            nx, ny, nz = _inward(barriers, k, x, y, z)
-            floor = barriers.kind[k] == FLAT and ground.up[0] * nx + ground.up[1] * ny + ground.up[2] * nz > 0.5
-            if not floor and seen.part[i, j] >= 0:  # what has left the room stays in sight
-                continue
-            alpha = _alpha(ground, x, y, z, floor)
-            if alpha <= 0.0:
-                continue
-            r, c = i // smooth, j // smooth
-            if of[r, c] != k:
-                of[r, c], known[r, c] = k, shine(lights, x, y, z, nx, ny, nz)
-            value = FLOOR * min(1.0, known[r, c])
-            if floor:
-                value *= _grid(ground, x, y, z, t / rays.scale)
-            for q in range(3):
-                image[i, j, q] = 1.0 - alpha * (1.0 - value * (1.0 if q == 2 else 0.985))
-
-
-@njit(cache=True, nogil=True)
-def _inward(barriers: Barriers, k: int, x: float, y: float, z: float) -> tuple[float, float, float]:
-    axis = barriers.axis[k]
-    if barriers.kind[k] == FLAT:
-        return axis[0], axis[1], axis[2]
-    ax, ay, az = barriers.point[k, 0] - x, barriers.point[k, 1] - y, barriers.point[k, 2] - z
-    if barriers.kind[k] == TUBE:
-        along = ax * axis[0] + ay * axis[1] + az * axis[2]
-        ax, ay, az = ax - along * axis[0], ay - along * axis[1], az - along * axis[2]
-    r = barriers.radius[k]
-    return ax / r, ay / r, az / r
-
-
-@njit(cache=True, nogil=True)
-def _grid(ground: Ground, x: float, y: float, z: float, pixel: float) -> float:
-    """A factor: GRID on the lines of the grid, which are at least a pixel wide."""
-    factor = 1.0
-    for k in range(2):
-        g = ground.across if k == 0 else ground.ahead
-        u = (x * g[0] + y * g[1] + z * g[2]) / ground.spacing
-        off = abs(u - np.floor(u + 0.5)) * ground.spacing
-        if off < max(0.004 * ground.spacing, 0.7 * pixel):
-            factor = GRID
-    return factor
-
-
-@njit(cache=True, nogil=True)
-def _alpha(ground: Ground, x: float, y: float, z: float, floor: bool) -> float:
-    """How much of a wall is seen: floors fade out far away, others are pale and end where the scene ends."""
-    ax, ay, az = x - ground.centre[0], y - ground.centre[1], z - ground.centre[2]
-    h = ax * ground.up[0] + ay * ground.up[1] + az * ground.up[2]
-    if not floor and abs(h) > ground.height:
-        return 0.0
-    far = np.sqrt(max(ax * ax + ay * ay + az * az - h * h, 0.0)) / ground.fade
-    s = min(max((1.0 - far) / 0.5, 0.0), 1.0)
-    return s * s * (3.0 - 2.0 * s) * (1.0 if floor else WALL)
-
-
 def line(image: Image, depth: NDArray[np.float32], rays: Rays, points: Floats, dark: float, width: int) -> None:
     """Draws a line (k, 3) where nothing is before it."""
     arm = points - rays.eye
@@ -237,3 +152,32 @@ def weights(radius: Floats, rays: Rays, place: Floats) -> Floats:
     """How strong the lines round each body are: bodies of a few pixels have none, or they would be all line."""
     z = np.maximum((place - rays.eye) @ rays.forward, 1e-9)
     return np.clip((radius / z * rays.scale - 4.0) / 16.0, 0.0, 1.0)
+
+
+LEVELS = 4096
+_LIGHT = np.arange(LEVELS + 1) / LEVELS
+_SRGB = np.round(
+    255.0 * np.where(_LIGHT <= 0.0031308, 12.92 * _LIGHT, 1.055 * _LIGHT ** (1.0 / 2.4) - 0.055)
+).astype(np.uint8)
+
+
+def averaged(image: Image, smooth: int) -> NDArray[np.uint8]:
+    """Pixels (rows, columns, 3) in sRGB: means of the light of their rays."""
+    return np.asarray(_averaged(image, smooth, _SRGB))
+
+
+@njit(cache=True, nogil=True)
+def _averaged(image: Image, smooth: int, srgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    rows, columns = image.shape[0] // smooth, image.shape[1] // smooth
+    out = np.empty((rows, columns, 3), np.uint8)
+    share = 1.0 / (smooth * smooth)
+    for i in range(rows):
+        for j in range(columns):
+            for k in range(3):
+                total = 0.0
+                for u in range(smooth):
+                    for v in range(smooth):
+                        total += image[i * smooth + u, j * smooth + v, k]
+                light = min(max(total * share, 0.0), 1.0)
+                out[i, j, k] = srgb[int(LEVELS * light + 0.5)]
+    return out

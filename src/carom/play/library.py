@@ -36,7 +36,7 @@ _GENERAL = {
         RESTITUTION,
         FRICTION,
         Slider("mu", "friction", 0.0, 1.0, 0.1),
-        Slider("va", "speed of the left ball", 0.0, 1.0, 0.5),
+        Slider("va", "speed, left ball", 0.0, 1.0, 0.5),
         Slider("speed", "speed", 0.5, 10.0, 1.0, 0.1),
         Slider("gravity", "gravity", 1.0, 20.0, 10.0, 0.5),
         Slider("angle", "slope in degrees", 0.0, 60.0, 0.0, 1.0),
@@ -44,11 +44,11 @@ _GENERAL = {
         Slider("gap", "gap in radii", 0.0, 0.5, 0.0, 0.01),
         Slider("offset", "off the line, in radii", 0.0, 0.1, 0.001, 0.001),
         Slider("spacing", "spacing in radii", 2.0, 4.0, 3.0, 0.1),
-        Slider("amplitude", "amplitude of the floor", 0.5, 4.0, 2.0, 0.1),
-        Slider("frequency", "frequency of the floor", 1.0, 8.0, 4.0, 0.1),
-        Slider("lift", "lift of the floor", 0.5, 4.0, 2.0, 0.1),
+        Slider("amplitude", "floor, amplitude", 0.5, 4.0, 2.0, 0.1),
+        Slider("frequency", "floor, frequency", 1.0, 8.0, 4.0, 0.1),
+        Slider("lift", "floor, lift", 0.5, 4.0, 2.0, 0.1),
         Slider("height", "height", 0.5, 3.0, 1.0, 0.1),
-        whole("seed", "chance", 0, 20, 0),
+        whole("seed", "random start", 0, 20, 0),
     )
 }
 # Where a scene means something else by a name, or needs other limits.
@@ -59,9 +59,10 @@ _OWN: dict[str, dict[str, Slider | None]] = {
     "granular_wave_2d": {"rows": whole("rows", "layers", 2, 12, 5)},
     "card_house": {
         "storeys": None,
-        "width": whole("width", "pairs of cards below", 2, 4, 2),
-        "rest": Slider("rest", "time before the balls come", 0.2, 3.0, 1.0, 0.1),
+        "width": whole("width", "pairs of cards", 2, 4, 2),
+        "rest": Slider("rest", "balls come after", 0.2, 3.0, 1.0, 0.1),
     },
+    "maxwells_demon": {"side": whole("side", "balls on a side", 2, 6, 6)},
     "sphere_packing": {"side": None},
     "two_tetrahedra": {"speed": Slider("speed", "speed", 50.0, 200.0, 100.0, 5.0)},
     "spinning_top_free": {"spin": Slider("spin", "spin", 1.0, 10.0, 5.0, 0.5)},
@@ -120,7 +121,7 @@ def _play(name: str) -> Play:
     scene = entry(**{**_fixed(name), **{s.name: s.value for s in sliders}})
     sliders += _material_sliders(scene, {s.name for s in sliders})
     if name in _WITH_STRIKER:
-        sliders.append(mass("first_mass", "mass of the first ball"))
+        sliders.append(mass("first_mass", "mass, first ball"))
     sliders += _time_sliders(scene)
     return Play(name, _title(name), entry.line, scene.dimension, scene.law, tuple(sliders))
 

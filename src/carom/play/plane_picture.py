@@ -12,8 +12,8 @@ from ..trajectory import Trajectory
 from ..world import DISC, INSIDE, OUTSIDE, PLANE, SEGMENT, Walls, World
 
 MARGIN = 0.05
-SPREAD = 0.03  # share of places on each side that may lie outside: bodies that fly off do not shrink the others
-STRAY = 3.0  # ... but where all stays within so many times the middle part, all is shown
+SPREAD = 0.06  # share of places on each side that may lie outside: bodies that fly off do not shrink the others
+STRAY = 1.5  # ... but where all stays within so many times the middle part, all is shown
 KINDS = {PLANE: "plane", INSIDE: "drum", OUTSIDE: "post", SEGMENT: "segment"}
 
 

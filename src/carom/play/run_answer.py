@@ -31,11 +31,11 @@ Tell = Callable[[str, float], None]  # what happens now, and the share that is d
 # The checks of a run, with what they ask for.
 MEANINGS = {
     "energy": ("KIN", "energy", "kept if elastic, never raised"),
-    "momentum": ("MOM", "momentum", "kept where nothing pushes from outside"),
-    "angular momentum": ("MOM", "angular momentum", "kept where nothing turns from outside"),
-    "overlap": ("", "no overlap", "bodies stay out of each other"),
-    "symmetry": ("SYM", "symmetry", "a symmetric start stays symmetric"),
-    "impacts": ("FEA", "feasibility", "no impact leaves bodies approaching"),
+    "momentum": ("MOM", "momentum", "kept if nothing pushes"),
+    "angular momentum": ("", "angular momentum", "kept if nothing turns"),
+    "overlap": ("", "overlap", "none, or less than a step"),
+    "symmetry": ("SYM", "symmetry", "mirror images stay so"),
+    "impacts": ("FEA", "feasibility", "nothing still approaches"),
 }
 
 
@@ -73,7 +73,7 @@ class RunRequest:
 
     def _run(self, law: str, number: int, tell: Tell) -> Trajectory | str:
         """The run under one law, or why that law does not take it."""
-        tell(f"{law}: starting", number / len(self.laws))
+        tell(f"{law}: starting (the first time, kernels are compiled)", number / len(self.laws))
 
         def told(p: Progress) -> None:
             tell(f"{law}: step {p.step:,} of {p.steps:,}", (number + p.step / p.steps) / len(self.laws))
@@ -152,7 +152,9 @@ def _short(check: Check) -> str:
     if check.passed is None:
         return "not asked"
     if check.name == "impacts":
-        return "none" if check.passed else f"{check.value:.0f} steps"
-    if check.value is None or check.value <= 1e-12:
-        return "exact"
-    return f"{check.value:.0e}" if check.value < 1e-3 else f"{100.0 * check.value:.2g} %"
+        return "none" if check.passed else f"in {check.value:.0f} steps" if check.value != 1.0 else "in one step"
+    if check.value is None or check.value <= 1e-9:
+        return "none" if check.name == "overlap" else "exact"
+    if check.name in ("overlap", "symmetry"):
+        return f"{check.value:.1g} radii" if check.value < 0.1 else f"{check.value:.1f} radii"
+    return f"{check.value:.0e}" if check.value < 1e-3 else f"{100.0 * check.value:.3g} %"

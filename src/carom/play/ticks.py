@@ -27,11 +27,11 @@ from ..laws import Law
 
 # What each desideratum asks, in words for the last row of a lecture hall.
 MEANINGS = {
-    "BRK": ("break-away", "touching bodies can come apart"),
-    "SYM": ("symmetry", "a symmetric impact has a symmetric answer"),
+    "BRK": ("break-away", "touching bodies may part"),
+    "SYM": ("symmetry", "mirror images stay so"),
     "KIN": ("energy", "kept if elastic, never raised"),
     "MOM": ("momentum", "linear and angular, kept"),
-    "ONE": ("one-sidedness", "impulses push and never pull"),
+    "ONE": ("one-sidedness", "impulses never pull"),
     "WAV": ("wave", "three balls pass a shock on"),
     "FEA": ("feasibility", "nothing still approaches"),
 }
@@ -95,7 +95,7 @@ def _symmetry(s: ImpactSolution, law: Law) -> Tick:
         what = "mirror images move alike, and " if s.problem.symmetries else ""
         return Tick("SYM", True, "kept", f"{what}the order of the contacts does not matter")
     why = f"off the mirror image ({name})" if image >= order else "another order of the contacts gives another answer"
-    return Tick("SYM", False, f"off by {100.0 * worst:.2g} %", f"{why}: by {100.0 * worst:.3g} % of the top speed")
+    return Tick("SYM", False, f"off {100.0 * worst:.2g} %", f"{why}: by {100.0 * worst:.3g} % of the top speed")
 
 
 def _energy(s: ImpactSolution) -> Tick:

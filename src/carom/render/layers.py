@@ -83,7 +83,15 @@ class Text:
     bold: bool = False
 
 
-Layer = Discs | Polygons | Lines | Rings | Hole | Text
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """Pixels, painted as they are, from the left edge and row `top` on."""
+
+    pixels: Bytes  # (rows, columns, 3)
+    top: int = 0
+
+
+Layer = Discs | Polygons | Lines | Rings | Hole | Text | Picture
 
 
 @dataclass

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..colouring import Bytes, Floats
 from ..errors import ProblemError
+from ..stepping.report import ContactImpulses
 from ..trajectory import Trajectory
 from .layers import RGB, Discs, Layer, Lines, Polygons, repeated
 from .timeline import Timeline
@@ -21,22 +23,23 @@ LEAST = 0.01  # of that: smaller ones are left out
 LINGER = 0.16  # seconds that an arrow stays on the screen
 
 
+Tracks = tuple[Floats, Floats]  # times (k,) and places (k, n, D), with gaps that are not numbers
+
+
 def trails(
-    timeline: Timeline, start: float, stop: float, colours: Bytes, project: Project, width: float, most: int = POINTS
+    tracks: Tracks | None, free: NDArray[np.bool_], colours: Bytes, project: Project, width: float
 ) -> list[Layer]:
-    """The ways of all free bodies, in their colours, fading out toward `start`."""
-    if not stop > start:
+    """The ways of all free bodies, in their colours, fading out toward the past."""
+    if tracks is None:
         return []
-    times, places = timeline.tracks(start, stop, most)
-    free = timeline.run.world.free
+    times, places = tracks
     pixels = project(places[:, free])  # (k, n, 2)
     begin, end = pixels[:-1].reshape(-1, 2), pixels[1:].reshape(-1, 2)
-    age = (times[:-1] - start) / (stop - start)
-    alpha = np.repeat(0.08 + 0.62 * np.clip(age, 0.0, 1.0), int(free.sum()))
+    age = (times[:-1] - times[0]) / (times[-1] - times[0])
+    alpha = np.repeat(0.1 + 0.7 * age, int(free.sum()))
     colour = np.tile(colours[free], (len(pixels) - 1, 1))
     # Ways shorter than a hair are left out: a pile of bodies at rest has a hundred thousand of them.
-    keep = np.isfinite(begin).all(axis=1) & np.isfinite(end).all(axis=1)
-    keep &= np.abs(end - begin).max(axis=1, initial=0.0) > 0.02
+    keep = np.abs(end - begin).max(axis=1, initial=0.0) > 0.02  # false for what is not a number
     return [Lines(begin[keep], end[keep], colour[keep], width, alpha[keep])]
 
 
@@ -57,17 +60,19 @@ class Impulses:
         sizes = sizes[sizes > 1e-9 * sizes.max()]
         return float(np.quantile(sizes, 0.98)) if len(sizes) else 1.0
 
-    def arrows(self, frames: list[tuple[int, float]], project: Project, height: int) -> list[Layer]:
-        """Of several frames with the strength, 0 to 1, in which they are drawn: where bodies push each other apart.
+    def read(self, frames: list[tuple[int, float]]) -> list[tuple[ContactImpulses, float]]:
+        """The impulses of frames, each with the strength from 0 to 1 in which it is drawn."""
+        found = ((self.run.impulses(frame), strength) for frame, strength in frames)
+        return [(f, strength) for f, strength in found if f is not None and len(f.first)]
 
-        Each contact has a dot and one arrow: the impulse on `second`, along its direction.
+    def arrows(self, pushes: list[tuple[ContactImpulses, float]], project: Project, height: int) -> list[Layer]:
+        """Each contact has a dot and one arrow: the impulse on `second`, along its direction.
+
+        Lengths go with the root of the impulses: they differ by so much that the small ones would not be seen.
         """
         out: list[Layer] = []
         unit = height / 1080.0
-        for frame, strength in frames:
-            found = self.run.impulses(frame)
-            if found is None or not len(found.first):
-                continue
+        for found, strength in pushes:
             vector = found.normal_impulse[:, None] * found.normal + _tangent(found.normal, found.tangent_impulse)
             size = np.linalg.norm(vector, axis=1)
             keep = size > LEAST * self.largest

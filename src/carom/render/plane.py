@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ..colouring import Bytes, Floats
@@ -19,11 +21,13 @@ SPOKES = 2_000  # bodies up to which discs that turn show a radius
 SMALL = 5.0  # pixels of radius below which bodies have no line round them
 
 
-def add_world(page: Page, world: World, state: State, colours: Bytes, window: Window) -> None:
-    """Boundaries, bodies in their colours (n, 3), and again the lines of the boundaries."""
+def add_world(
+    page: Page, world: World, state: State, colours: Bytes, window: Window, trails: Sequence[Layer] = ()
+) -> None:
+    """Boundaries, trails, bodies in their colours (n, 3), and the lines of the boundaries."""
     walls = walls_of(world, state.time)
     unit = page.height / 1080.0
-    page.add(*solid_ground(walls, window, page), *periodic_sides(world, window, page, unit))
+    page.add(*solid_ground(walls, window, page), *periodic_sides(world, window, page, unit), *trails)
     page.add(*body_layers(world, state, colours, window, unit))
     page.add(*wall_lines(walls, window, page, unit))
 

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from ..colouring import Bytes
 from . import coverage
-from .layers import RGB, Discs, Hole, Layer, Lines, Page, Polygons, Rings, Text, thick
+from .layers import RGB, Discs, Hole, Layer, Lines, Page, Picture, Polygons, Rings, Text, thick
 
 
-def painted(page: Page, background: Bytes | None = None) -> Bytes:
-    """(height, width, 3) sRGB bytes. `background` is painted on, and changed; None means white."""
-    image = np.full((page.height, page.width, 3), 255, np.uint8) if background is None else background
+def painted(page: Page) -> Bytes:
+    """(height, width, 3) sRGB bytes, on white."""
+    image = np.full((page.height, page.width, 3), 255, np.uint8)
     for layer in page.layers:
         _paint(image, layer)
     return image
@@ -35,6 +35,9 @@ def _paint(image: Bytes, layer: Layer) -> None:
         coverage.rings(image, _floats(layer.centre), _floats(layer.radius), _rgb(layer.colour), layer.width)
     elif isinstance(layer, Hole):
         coverage.hole(image, float(layer.centre[0]), float(layer.centre[1]), layer.radius, _rgb(layer.fill))
+    elif isinstance(layer, Picture):
+        rows, columns = layer.pixels.shape[:2]
+        image[layer.top : layer.top + rows, :columns] = layer.pixels[: image.shape[0] - layer.top, : image.shape[1]]
     else:
         _write(image, layer)
 

@@ -16,6 +16,8 @@ def array(field: str, value: Any, shape: tuple[int | None, ...], wanted: str) ->
         out = np.array(value, dtype=np.float64)
     except (TypeError, ValueError):
         raise ProblemError(field, value, wanted) from None
+    except OverflowError:  # a whole number that no double holds; it may have more digits than can be written
+        raise ProblemError(field, "a number beyond 1.8e308", wanted) from None
     if value is None:  # which numpy takes for a nan
         raise ProblemError(field, value, wanted)
     if out.ndim != len(shape) or any(n is not None and n != m for n, m in zip(shape, out.shape)):

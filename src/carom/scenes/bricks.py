@@ -17,11 +17,14 @@ from ..solvers.rows import Floats
 class Bricks(Protocol):
     """What a `carom.towers.Tower` has that a scene needs."""
 
-    bricks: Any
-    pins: Any
-    gravity: float
-    name: str
-
+    @property
+    def bricks(self) -> Any: ...
+    @property
+    def pins(self) -> Any: ...
+    @property
+    def gravity(self) -> float: ...
+    @property
+    def name(self) -> str: ...
     @property
     def mass(self) -> Floats: ...
     @property

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from .box import solve_bounds
+from .box import solve_cone
 from .factor import analyse, combine, factorise, gradient, solve_factored
 from .rows import Floats, Rows, speeds
 
@@ -60,7 +60,8 @@ class Nearest:
         bound = np.ascontiguousarray(bound)
         best, size = (np.inf, np.zeros(0), np.zeros(0)), 0.0
         for attempt in ("warm", "box", "nothing"):
-            if attempt == "warm" and start is None:
+            # With equations the box problem has rows without bounds, which its own solvers take badly.
+            if (attempt == "warm" and start is None) or (attempt == "box" and self.equations):
                 continue
             y = start.copy() if attempt == "warm" and start is not None else self._guess(free, bound, attempt)
             change = np.zeros((self.island.bodies, free.shape[1]))
@@ -77,14 +78,12 @@ class Nearest:
         x[self.number] += best[1]
         return x, best[2], float(best[0] / max(size, scale)) if size else 0.0
 
-
     def _guess(self, free: Floats, bound: Floats, attempt: str) -> Floats:
         """Multipliers to start from where there are none, or bad ones: the answer of the box problem's own solvers."""
         if attempt == "nothing":
             return np.zeros(len(bound))
-        low = np.zeros(len(bound))
-        low[len(bound) - self.equations :] = -np.inf
-        return solve_bounds(self.rows, speeds(self.rows, free, -bound), low, np.full(len(bound), np.inf))[0]
+        y = solve_cone(self.rows, speeds(self.rows, free, -bound))[0]
+        return np.where(np.isfinite(y), y, 0.0)
 
 
 @njit(cache=True)

@@ -15,12 +15,12 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
 from ..analysis.runs import energy_drift, symmetry_error
+from ..plotting import BLACK, GREY, PALE, law_style, sheet, write, write_table
 from ..scenes import pool_break
 from ..scenes.pool import RADIUS
 from ..simulation import simulate
 from ..solvers.rows import Floats
 from ..trajectory import Trajectory
-from .plotting import BLACK, GREY, PALE, law_style, sheet, write, write_table
 from .result import Progress, StudyResult, silent
 from .splash import draw_balls
 

@@ -19,9 +19,9 @@ from matplotlib.axes import Axes
 
 from ..impact.problem import ImpactProblem
 from ..laws import Law, every
+from ..plotting import GREY, law_style, styled, write, write_table
 from ..solve import solve_impact
 from ..solvers.rows import Floats
-from .plotting import GREY, law_style, styled, write, write_table
 from .result import Progress, StudyResult, silent
 
 BALLS = 5

@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 
+from ..plotting import GREY, law_style, styled, write
 from ..scenes import energy_drum
 from ..simulation import Progress as RunProgress
 from ..simulation import simulate
 from ..solvers.rows import Floats, Ints
 from ..trajectory import Trajectory
-from .plotting import GREY, law_style, styled, write
 from .result import Progress, StudyResult, silent
 
 COMPARED = ("gr", "qce", "gauss_seidel", "lcp", "jacobi")

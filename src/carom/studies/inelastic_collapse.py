@@ -19,9 +19,9 @@ from numba import njit
 
 from ..impact.problem import ImpactProblem
 from ..laws import make
+from ..plotting import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, styled, write, write_table
 from ..solve import solve_impact
 from ..solvers.rows import Floats, Ints
-from .plotting import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, styled, write, write_table
 from .result import Progress, StudyResult, silent
 
 TOLERANCES = (1e-6, 1e-9, 1e-12)  # of the law: where the answer is an infinite sequence, they alone end it

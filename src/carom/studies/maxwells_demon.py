@@ -24,6 +24,7 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import SubFigure
 
 from ..analysis.runs import sides
+from ..plotting import BLUE, GREEN, GREY, PURPLE, RED, sheet, write
 from ..scene.boundaries import HalfPlane
 from ..scene.model import Scene
 from ..scene.motion import FIXED
@@ -31,7 +32,6 @@ from ..scenes import maxwells_demon
 from ..simulation import simulate
 from ..solvers.rows import Floats
 from ..trajectory import Trajectory
-from .plotting import BLUE, GREEN, GREY, PURPLE, RED, sheet, write
 from .result import Progress, StudyResult, silent
 from .splash import draw_balls
 

@@ -21,13 +21,13 @@ from matplotlib.patches import Circle
 
 from ..analysis.runs import energy_drift
 from ..analysis.scatter import neighbours_kept
+from ..plotting import GREY, law_style, sheet, write
 from ..scene.boundaries import Drum
 from ..scene.model import Scene
 from ..scenes import splash
 from ..simulation import simulate
 from ..solvers.rows import Floats
 from ..trajectory import Trajectory
-from .plotting import GREY, law_style, sheet, write
 from .result import Progress, StudyResult, silent
 
 SHOWN = ("gr", "lcp")  # rows of pictures

@@ -10,8 +10,8 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgb
 
 from .. import rotations
+from ..plotting import BLUE, ORANGE, PALE
 from ..solvers.rows import Floats
-from .plotting import BLUE, ORANGE, PALE
 
 HALF = np.array([[1.0, 0.16, 0.16], [0.16, 0.5, 0.16]])  # half edges of bar and stem, unit density
 CENTRE = np.array([[0.0, 0.0, 0.0], [0.0, -0.66, 0.0]])  # before the centre of mass is taken off

@@ -13,10 +13,10 @@ from matplotlib.axes import Axes
 
 from ..impact.problem import ImpactProblem
 from ..laws import Law, every
+from ..plotting import BLACK, GREY, PALE, law_style, styled, write
 from ..solve import solve_impact
 from ..solvers.rows import Floats
 from .hertz import hertz_chain
-from .plotting import BLACK, GREY, PALE, law_style, styled, write
 from .result import Progress, StudyResult, silent
 
 NUDGE = 1e-6  # va just above 0: a law whose answer jumps there is not continuous

@@ -19,9 +19,9 @@ from scipy.integrate import solve_ivp
 from scipy.special import ellipj, ellipk, ellipkinc
 
 from .. import rotations
+from ..plotting import BLACK, BLUE, GREY, RED, sheet, write, write_table
 from ..solvers.rows import Floats, Ints
 from ..stepping.rotation import MOSER_VESELOV, SPLIT, turn_free
-from .plotting import BLACK, BLUE, GREY, RED, sheet, write, write_table
 from .result import Progress, StudyResult, silent
 from .t_handle import draw, moments
 

@@ -14,6 +14,7 @@ import numpy as np
 from ..errors import ProblemError
 from ..shapes import convex_polygon
 from ..solvers.rows import Floats
+from .checks import choice, exact_number, flag, positive_number, shown, text
 from .mass_models import MASS_MODELS, MassProperties, exact_properties
 
 ExactPoint = tuple[Fraction, Fraction]
@@ -57,7 +58,7 @@ class Brick:
             half = tuple((c * a - s * b, s * a + c * b) for a, b in half)
         corners = tuple((cx + a, cy + b) for a, b in half)
         size = (float(w), float(h), turn)
-        return cls(corners, positive_number(f"{where}.density", density), _flag(where, fixed), str(name), size)
+        return cls(corners, *_common(where, density, fixed, name), size)
 
     @classmethod
     def polygon(
@@ -75,11 +76,11 @@ class Brick:
         except (TypeError, ValueError) as error:
             if isinstance(error, ProblemError):
                 raise
-            raise ProblemError(f"{where}.corners", corners, "at least three corners (x, y)") from None
+            raise ProblemError(f"{where}.corners", shown(corners), "at least three corners (x, y)") from None
         convex_polygon([(float(x), float(y)) for x, y in exact], f"{where}.corners")
         if _twice_area(exact) < 0:
             exact.reverse()
-        return cls(tuple(exact), positive_number(f"{where}.density", density), _flag(where, fixed), str(name))
+        return cls(tuple(exact), *_common(where, density, fixed, name))
 
     @cached_property
     def corners(self) -> Floats:
@@ -98,7 +99,7 @@ class Brick:
 
     def properties(self, mass_model: str) -> MassProperties:
         """Mass, centre and moment of inertia, as fractions."""
-        return exact_properties(self.exact, self.density, mass_model)
+        return exact_properties(self.exact, self.density, check_mass_model(mass_model))
 
 
 @dataclass(frozen=True)
@@ -124,19 +125,18 @@ def brick_of(value: Any, where: str) -> Brick:
     except TypeError:
         numbers = ()
     if isinstance(value, str) or len(numbers) not in (4, 5):
-        raise ProblemError(where, value, "(x, y, width, height) or (x, y, width, height, angle), or a Brick")
+        raise ProblemError(where, shown(value), "(x, y, width, height) or (x, y, width, height, angle), or a Brick")
     return Brick.rectangle(*numbers, where=where)
 
 
 def _from_mapping(value: Mapping[str, Any], where: str) -> Brick:
     rest = dict(value)
     shape = rest.pop("shape", None)
-    known = {None: None, "rectangle": False, "polygon": True}
-    if shape not in known:
-        raise ProblemError.unknown(f"shape of {where}", shape, ("rectangle", "polygon"))
+    if shape is not None:
+        choice(f"shape of {where}", shape, ("rectangle", "polygon"))
     maker: Callable[..., Brick] = Brick.rectangle
     names = {"x", "y", "width", "height", "angle"}
-    if known[shape] or (shape is None and "corners" in rest):
+    if shape == "polygon" or (shape is None and "corners" in rest):
         maker, names = Brick.polygon, {"corners"}
     for name in rest:
         if name not in names | {"density", "fixed", "name"}:
@@ -146,33 +146,13 @@ def _from_mapping(value: Mapping[str, Any], where: str) -> Brick:
     return maker(**rest, where=where)
 
 
-def exact_number(field: str, value: Any) -> Fraction:
-    """A finite number as a fraction: int, float, Fraction, or text like "1/6"."""
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        return Fraction(value if isinstance(value, int | str | Fraction) else float(value))
-    except (TypeError, ValueError, OverflowError, ZeroDivisionError):
-        raise ProblemError(field, value, 'a finite number (1, 0.5, Fraction(1, 6) or "1/6")') from None
-
-
-def positive_number(field: str, value: Any) -> Fraction:
-    number = exact_number(field, value)
-    if number <= 0:
-        raise ProblemError(field, value, "a number above 0")
-    return number
-
-
 def check_mass_model(value: Any) -> str:
-    if value not in MASS_MODELS:
-        raise ProblemError.unknown("mass_model", value, MASS_MODELS)
-    return str(value)
+    return choice("mass_model", value, MASS_MODELS)
 
 
-def _flag(where: str, value: Any) -> bool:
-    if not isinstance(value, bool | np.bool_):
-        raise ProblemError(f"{where}.fixed", value, "true or false")
-    return bool(value)
+def _common(where: str, density: Any, fixed: Any, name: Any) -> tuple[Fraction, bool, str]:
+    """What every brick has, checked."""
+    return positive_number(f"{where}.density", density), flag(f"{where}.fixed", fixed), text(f"{where}.name", name)
 
 
 def _twice_area(corners: Sequence[ExactPoint]) -> Fraction:

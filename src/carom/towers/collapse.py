@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from os import PathLike, fspath
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..build import build
 from ..errors import ProblemError
-from ..scene.numbers import array, scalar
+from ..scene.numbers import array
 from ..scenes.bricks import bricks_scene
 from ..settings import Settings
 from ..simulation import Progress, Tell, run_engine
+from .checks import choice, count, file_path, flag, positive_number, shown
 from .engine import TowerEngine
 from .frameworks import BRACINGS
 from .initial import COORDINATES
 from .loop import LoopOptions
-from .makers import count
 
 if TYPE_CHECKING:
     from ..trajectory import Trajectory
@@ -32,6 +33,9 @@ CHOICES = {
     "bracing": BRACINGS,
     "edges": ("separating", "paper"),
 }
+SUFFIXES = (".h5", ".hdf5")
+MOST_STEPS, MOST_PASSES = 10**9, 1000
+LEAST_MOTION, MOST_MOTION = 1e-15, 1e6  # of a brick in a step, in shortest sides: below it is lost to rounding
 
 
 def collapse(
@@ -69,14 +73,16 @@ def collapse(
     options = loop_options(
         step, method, lengths, sides, passes, coordinates, bracing, penalty, edges, feedback, keep_symmetry
     )
-    number = count("steps", steps)
+    number = count("steps", steps, MOST_STEPS)
     every = count("frame_every", frame_every)
     start = np.zeros((tower.count, 3))
     if velocity is not None:
         start = array("velocity", velocity, (tower.count, 3), f"{tower.count} rows (vx, vy, spin)")
+    _check_motion(tower, options.step, start)
     if progress is not None and not callable(progress):
-        raise ProblemError("progress", progress, "a function of one Progress")
-    return _run(tower, options, start, number, every, bool(impulses), output, progress, overwrite)
+        raise ProblemError("progress", shown(progress), "a function of one Progress")
+    target = _target(output, flag("overwrite", overwrite))
+    return _run(tower, options, start, number, every, flag("impulses", impulses), target, progress, overwrite)
 
 
 def loop_options(
@@ -93,7 +99,8 @@ def loop_options(
     keep_symmetry: bool,
 ) -> LoopOptions:
     """The options, checked."""
-    h = scalar("step", step, 0.0, above=True)
+    h = float(positive_number("step", step))
+    choice("lengths", lengths, CHOICES["lengths"])
     if coordinates is None:
         coordinates = "framework" if lengths == "penalty" else "reduced"
     chosen = {
@@ -105,16 +112,47 @@ def loop_options(
         "edges": edges,
     }
     for name, value in chosen.items():
-        if value not in CHOICES[name]:
-            raise ProblemError.unknown(name, value, CHOICES[name])
+        choice(name, value, CHOICES[name])
     exact = method == "position" and lengths == "original" and sides == "plain"
-    many = (8 if exact else 1) if passes is None else count("passes", passes)
+    many = (8 if exact else 1) if passes is None else count("passes", passes, MOST_PASSES)
     if many > 1 and not exact:
         raise ProblemError("passes", passes, "1, or method='position', lengths='original', sides='plain'")
     if lengths == "penalty" and (coordinates != "framework" or method != "position"):
-        raise ProblemError("lengths", lengths, "coordinates='framework' and method='position': reduced bricks have no bars")
-    weight = scalar("penalty", penalty, 0.0, above=True)
-    return LoopOptions(h, **chosen, passes=many, penalty=weight, feedback=feedback, keep_symmetry=keep_symmetry)
+        wanted = "coordinates='framework' and method='position': reduced bricks have no bars"
+        raise ProblemError("lengths", lengths, wanted)
+    weight = float(positive_number("penalty", penalty))
+    corrects, mirrors = flag("feedback", feedback), flag("keep_symmetry", keep_symmetry)
+    return LoopOptions(h, **chosen, passes=many, penalty=weight, feedback=corrects, keep_symmetry=mirrors)
+
+
+def _check_motion(tower: Tower, step: float, start: Any) -> None:
+    """A step must move bricks by lengths that doubles can hold beside the tower's own."""
+    size, gravity = tower.size, tower.gravity
+    if gravity > 0.0:
+        low, high = ((share * size / gravity) ** 0.5 for share in (LEAST_MOTION, MOST_MOTION))
+        if not low <= step <= high:
+            why = f"free fall in a step is then {LEAST_MOTION:g} to {MOST_MOTION:g} of the shortest side"
+            raise ProblemError("step", step, f"a number from {low:.3g} to {high:.3g}: {why}")
+    speed = float(np.abs(start * [1.0, 1.0, size]).max())
+    if speed > MOST_MOTION * size / step:
+        wanted = f"speeds up to {MOST_MOTION * size / step:.3g}: {MOST_MOTION:g} shortest sides in a step"
+        raise ProblemError("velocity", f"a speed of {speed:g}", wanted)
+    if gravity == 0.0 and 0.0 < speed < LEAST_MOTION * size / step:
+        least = LEAST_MOTION * size / speed
+        raise ProblemError("step", step, f"a number from {least:.3g} up: the motion in a step is lost to rounding")
+
+
+def _target(output: Any, overwrite: bool) -> Path | None:
+    """The file that the run will be, checked before any work."""
+    from ..trajectory.recorder import check_target
+
+    if output is None:
+        return None
+    path = file_path("output", output)
+    if path.suffix not in SUFFIXES:
+        raise ProblemError("output", str(path), "a name that ends in .h5")
+    check_target(path, overwrite)
+    return path
 
 
 def _run(
@@ -124,7 +162,7 @@ def _run(
     steps: int,
     every: int,
     impulses: bool,
-    output: str | PathLike[str] | None,
+    output: Path | None,
     progress: Tell | None,
     overwrite: bool,
 ) -> Trajectory:
@@ -147,5 +185,5 @@ def _run(
         impulses=impulses,
     )
     state = engine.first()
-    recorder = Recorder.create(None if output is None else fspath(output), scene, world, state, settings, overwrite)
+    recorder = Recorder.create(output, scene, world, state, settings, overwrite)
     return run_engine(engine, state, settings, recorder, progress)

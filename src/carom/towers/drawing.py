@@ -17,6 +17,7 @@ import numpy as np
 from ..errors import ProblemError
 from ..scene.numbers import scalar
 from ..solvers.rows import Floats, Ints
+from .checks import choice, file_path, flag, shown
 from .touching import GROUND
 
 if TYPE_CHECKING:
@@ -49,8 +50,10 @@ def draw(
     verdict, or a text. `width` is in inches.
     """
     target = picture_path(path, overwrite)
-    if what not in WHAT:
-        raise ProblemError.unknown("picture", what, WHAT)
+    choice("picture", what, WHAT)
+    flag("numbers", numbers)
+    if not isinstance(caption, bool | str):
+        raise ProblemError("caption", shown(caption), "true, false, or text")
     inches = scalar("width", width, 1.0, 30.0)
     found = _PARTS[what](tower)
     from .sheet import Sheet
@@ -67,7 +70,8 @@ def draw(
 
 def picture_path(path: str | PathLike[str], overwrite: bool = True) -> Path:
     """The file name, checked before any work."""
-    target = Path(path)
+    target = file_path("path", path)
+    flag("overwrite", overwrite)
     if target.suffix.lower() not in SUFFIXES:
         raise ProblemError(str(target), repr(target.suffix), f"a name that ends in {', '.join(SUFFIXES)}")
     if target.is_dir():

@@ -16,6 +16,7 @@ from ..stepping.flight import plane_totals
 from ..stepping.report import ContactImpulses
 from ..world import State, World
 from .loop import Loop, LoopOptions, StepReport
+from .reduced import Complexes
 
 if TYPE_CHECKING:
     from .tower import Tower
@@ -30,7 +31,7 @@ class TowerEngine:
         centroid = np.array([polygon_moments(c)[1] for c in tower.corners])
         self.offset = (centroid - tower.centre) @ np.array([1.0, 1j])  # from the centre of mass
         self.start = velocity * tower.free[:, None]
-        self.ahead: tuple[Floats, Floats, StepReport, ContactImpulses] | None = None
+        self.ahead: tuple[Complexes, Complexes, StepReport, ContactImpulses] | None = None
         self.last = self._pose()
         self.now = self.last
         self.tilt = np.array([0.0 if b.rectangle_size is None else b.rectangle_size[2] for b in tower.bricks])
@@ -85,7 +86,7 @@ class TowerEngine:
 
     # ---- from the loop
 
-    def _pose(self) -> tuple[Floats, Floats]:
+    def _pose(self) -> tuple[Complexes, Complexes]:
         return self.loop.place.pose()
 
     def _state(self, number: int) -> State:

@@ -16,19 +16,20 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from math import cos, sin
 from os import PathLike
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import tomli_w
 
 from ..errors import ProblemError
 from ..scene.file.text import line_of
 from ..scene.file.text import parse as parse_text
-from .bricks import Brick, Pin, brick_of, exact_number
+from .bricks import Brick, Pin, brick_of
+from .checks import exact_number, file_path, flag
 from .makers import MAKERS
 from .touching import GROUND
 from .tower import Tower
@@ -38,12 +39,11 @@ LISTS = ("brick", "offsets")  # arguments of makers that are lists
 RECTANGLE, POLYGON = ("x", "y", "width", "height", "angle"), ("corners",)
 PIN = ("bricks", "at")
 EXACT_INTEGER = 2**53
-KINDS = cast("Mapping[str, Callable[..., Tower]]", MAKERS)
 
 
 def load_tower(path: str | PathLike[str]) -> Tower:
     """The tower of a .toml file. A tower without a name gets that of the file."""
-    path = Path(path)
+    path = file_path("path", path)
     if path.suffix.lower() != ".toml":
         raise ProblemError(str(path), repr(path.suffix), "a tower file: .toml")
     return parse(_read(path), path.name, path.stem)
@@ -60,7 +60,8 @@ def parse(text: str, name: str = "tower", default_name: str = "tower") -> Tower:
 
 def save_tower(tower: Tower, path: str | PathLike[str], overwrite: bool = False) -> None:
     """Writes the whole file or nothing. A tower that a maker made is written as that maker."""
-    path = Path(path)
+    path = file_path("path", path)
+    flag("overwrite", overwrite)
     if path.suffix.lower() != ".toml":
         raise ProblemError(str(path), repr(path.suffix), "a file name that ends in .toml")
     if path.is_dir():
@@ -70,8 +71,12 @@ def save_tower(tower: Tower, path: str | PathLike[str], overwrite: bool = False)
     if not path.absolute().parent.is_dir():
         raise ProblemError(str(path), "no such folder", "a folder that exists")
     part = path.with_name(path.name + ".part")
-    part.write_text(tower_to_toml(tower), encoding="utf-8")
-    os.replace(part, path)
+    content = tower_to_toml(tower).encode("utf-8")
+    try:
+        part.write_bytes(content)
+        os.replace(part, path)
+    except OSError as wrong:
+        raise ProblemError(str(path), wrong.strerror, "a file in a folder that can be written") from None
 
 
 # ---- reading
@@ -110,9 +115,9 @@ def _options(head: Mapping[str, Any], default_name: str) -> dict[str, Any]:
 
 def _made(head: Mapping[str, Any], options: dict[str, Any], pins: Iterable[Pin]) -> Tower:
     kind = head["kind"]
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise _named(ProblemError.unknown("kind of tower", kind, KINDS), "tower.kind")
-    signature = inspect.signature(KINDS[kind]).parameters.values()
+    if not isinstance(kind, str) or kind not in MAKERS:
+        raise _named(ProblemError.unknown("kind of tower", kind, MAKERS), "tower.kind")
+    signature = inspect.signature(MAKERS[kind]).parameters.values()
     own = [p for p in signature if p.kind is not inspect.Parameter.VAR_KEYWORD]
     _known(head, ("kind", *(p.name for p in own), *COMMON), "tower")
     arguments = {p.name: head[p.name] for p in own if p.name in head}
@@ -122,7 +127,7 @@ def _made(head: Mapping[str, Any], options: dict[str, Any], pins: Iterable[Pin])
         if p.name in LISTS and p.name in arguments and not isinstance(arguments[p.name], list):
             raise ProblemError(f"tower.{p.name}", arguments[p.name], "a list of numbers")
     try:
-        return KINDS[kind](**arguments, **options, pins=tuple(pins))
+        return MAKERS[kind](**arguments, **options, pins=tuple(pins))
     except ProblemError as error:
         raise _named(error, f"tower.{error.field}") from None
 
@@ -236,7 +241,7 @@ def tower_to_toml(tower: Tower) -> str:
 def _is_as_made(tower: Tower) -> bool:
     """Whether the maker that the tower names still gives these bricks: one may have been moved since."""
     arguments = dict(tower.parameters)
-    maker = KINDS.get(str(arguments.pop("kind", "")))
+    maker = MAKERS.get(str(arguments.pop("kind", "")))
     if maker is None:
         return False
     try:

@@ -98,7 +98,13 @@ def touching_rows(tower: Tower) -> Ints:
     under = np.where(ground, 0, found.under)
     start = ptr[under] + found.edge
     end = ptr[under] + (found.edge + 1) % count[under]
-    columns = (found.on, ptr[found.on] + found.vertex, found.under, np.where(ground, -1, start), np.where(ground, -1, end))
+    columns = (
+        found.on,
+        ptr[found.on] + found.vertex,
+        found.under,
+        np.where(ground, -1, start),
+        np.where(ground, -1, end),
+    )
     return np.ascontiguousarray(np.stack(columns, axis=1).astype(np.int64))
 
 
@@ -119,9 +125,7 @@ def _result(tower: Tower, acceleration: Floats, y: Floats, certificate: float, e
     rows = contact_rows(tower)
     size = np.array([1.0, 1.0, tower.size])
     lengths = acceleration * size
-    acceleration = np.where(
-        (np.abs(lengths).max(axis=1) <= STILL * tower.gravity)[:, None], 0.0, acceleration
-    )
+    acceleration = np.where((np.abs(lengths).max(axis=1) <= STILL * tower.gravity)[:, None], 0.0, acceleration)
     opening = np.asarray(rows @ acceleration.ravel())
     m, pins = len(opening), 2 * len(tower.pins)
     made = InitialCollapse(

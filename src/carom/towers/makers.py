@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
 from ..errors import ProblemError
-from .bricks import Brick, exact_number, positive_number
+from .bricks import Brick
+from .checks import bricks_in_all, choice, count, exact_number, positive_number, shown
 from .tower import Tower
 
 BONDS = ("running", "stacked", "shifted")
+MOST_HARMONIC = 10_000  # bricks; their places are fractions with as many digits
 
 
 def wall(
@@ -24,12 +26,10 @@ def wall(
     bricks, odd rows half a brick and half a gap further right.
     """
     r, c = count("rows", rows), count("columns", columns)
+    bricks_in_all("rows" if r > c else "columns", max(r, c), r * c)
     width, height = size_of(brick)
-    space = exact_number("gap", gap)
-    if space < 0:
-        raise ProblemError("gap", gap, "0 or more")
-    if bond not in BONDS:
-        raise ProblemError.unknown("bond", bond, BONDS)
+    space = _gap(gap)
+    choice("bond", bond, BONDS)
     if bond == "running" and c < 2 and r > 1:
         raise ProblemError("columns", columns, "at least 2 with bond='running': every second row has one brick less")
     pitch = width + space
@@ -51,9 +51,10 @@ def stack(offsets: Sequence[Any], brick: Sequence[Any] = (1, "1/4"), **options: 
     try:
         places = [exact_number(f"offsets[{i}]", x) for i, x in enumerate(offsets)]
     except TypeError:
-        raise ProblemError("offsets", offsets, "a list of numbers") from None
+        raise ProblemError("offsets", shown(offsets), "a list of numbers") from None
     if not places:
         raise ProblemError("offsets", offsets, "at least one number")
+    bricks_in_all("offsets", f"{len(places):,} numbers", len(places))
     bricks = [Brick.rectangle(x, height * (i + Fraction(1, 2)), width, height) for i, x in enumerate(places)]
     made = {"kind": "stack", "offsets": places, "brick": [width, height]}
     return _tower(bricks, f"stack of {len(places)}", made, options)
@@ -65,7 +66,7 @@ def harmonic(n: int, brick: Sequence[Any] = (1, "1/4"), *, table: Any = None, **
     The table is the first brick, fixed, `table` high (default: one brick length). The k-th brick from the top reaches
     1 / 2k of a brick beyond the one below it; each part above lies with its centre of mass right on the edge below.
     """
-    n = count("n", n)
+    n = count("n", n, MOST_HARMONIC)
     width, height = size_of(brick)
     high = width if table is None else positive_number("table", table)
     bricks = [Brick.rectangle(-2 * width, high / 2, 4 * width, high, fixed=True, name="table")]
@@ -82,11 +83,10 @@ def diamond(n: int, brick: Sequence[Any] = (3, 1), gap: Any = 0, **options: Any)
 
     Stable up to n = 4 (Paterson and Zwick, Overhang, 2006); diamond(5) is the tower of 5 x 5 bricks of the paper.
     """
-    n = count("n", n)
-    width, height = size_of(brick)
-    space = exact_number("gap", gap)
-    if space < 0:
-        raise ProblemError("gap", gap, "0 or more")
+    number = count("n", n)
+    bricks_in_all("n", n, number**2)
+    n, (width, height) = number, size_of(brick)
+    space = _gap(gap)
     bricks = []
     for i in range(2 * n - 1):
         wide = n - abs(n - 1 - i)
@@ -97,22 +97,22 @@ def diamond(n: int, brick: Sequence[Any] = (3, 1), gap: Any = 0, **options: Any)
     return _tower(bricks, f"diamond {n}", made, options)
 
 
-MAKERS = {"wall": wall, "stack": stack, "harmonic": harmonic, "diamond": diamond}
-
-
-def count(field: str, value: Any) -> int:
-    """A whole number from 1 up."""
-    if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) < 1:
-        raise ProblemError(field, value, "a whole number from 1 up")
-    return int(value)
+MAKERS: dict[str, Callable[..., Tower]] = {"wall": wall, "stack": stack, "harmonic": harmonic, "diamond": diamond}
 
 
 def size_of(brick: Any) -> tuple[Fraction, Fraction]:
     try:
         width, height = brick
     except (TypeError, ValueError):
-        raise ProblemError("brick", brick, "(width, height)") from None
+        raise ProblemError("brick", shown(brick), "(width, height)") from None
     return positive_number("brick width", width), positive_number("brick height", height)
+
+
+def _gap(value: Any) -> Fraction:
+    gap = exact_number("gap", value)
+    if gap < 0:
+        raise ProblemError("gap", shown(value), "0 or more")
+    return gap
 
 
 def _tower(bricks: list[Brick], name: str, made: dict[str, Any], options: dict[str, Any]) -> Tower:
@@ -121,6 +121,4 @@ def _tower(bricks: list[Brick], name: str, made: dict[str, Any], options: dict[s
         if key not in known:
             raise ProblemError.unknown("option", key, known)
     options.setdefault("name", name)
-    if "pins" in options:
-        options["pins"] = tuple(options["pins"])
     return Tower(tuple(bricks), parameters=made, **options)

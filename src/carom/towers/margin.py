@@ -14,6 +14,7 @@ from scipy.optimize import linprog
 from ..errors import ProblemError
 from ..solvers.rows import Floats
 from .balance import TIGHT, System, decide, most_work
+from .checks import exact_number, shown
 from .motion import weights
 from .stability import fastest_corner, stability, tower_system
 
@@ -53,10 +54,15 @@ class Margin:
         if self.kind == "weakest" and not self.bricks:
             line = "no weight on a single brick makes it fall"
         elif self.kind == "shift":
-            end = {"falls": "then it falls", "none": "without end"}.get(self.limit, f"then it meets {_met(self.hit)}")
-            line = f"{bricks} may move {self.value:.9g} along {self.direction[0]:.4g}, {self.direction[1]:.4g}, {end}"
+            way = f"along {self.direction[0]:.4g}, {self.direction[1]:.4g}"
+            end = "it falls" if self.limit == "falls" else f"it meets {_met(self.hit)}"
+            line = f"{bricks} may move {self.value:.9g} {way}, then {end}"
+            if self.limit == "none":
+                line = f"{bricks} may move without end {way}"
         elif self.kind == "weakest":
             line = f"weakest spot: {bricks}{where} carries {self.value:.9g} times its own weight more"
+        elif self.limit == "none":
+            line = f"the load on {bricks}{where} may grow without end"
         else:
             line = f"the load on {bricks}{where} may grow to {self.value:.9g} times what is given"
         return "\n".join((line, *self.messages))
@@ -175,7 +181,7 @@ def _read_load(tower: Tower, load: Sequence[Any]) -> tuple[int, tuple[float, flo
     except (TypeError, ValueError):
         given = 2
     if given > 1:
-        raise ProblemError("load", load, "(brick, (fx, fy)) or (brick, (fx, fy), (x, y))")
+        raise ProblemError("load", shown(load), "(brick, (fx, fy)) or (brick, (fx, fy), (x, y))")
     number = tower.brick_number(brick)
     pushed = vector("load force", force)
     if pushed == (0.0, 0.0):
@@ -187,11 +193,9 @@ def _read_load(tower: Tower, load: Sequence[Any]) -> tuple[int, tuple[float, flo
 def vector(field: str, value: Any) -> tuple[float, float]:
     """Two finite numbers."""
     try:
-        x, y = (float(part) for part in value)
+        x, y = (float(exact_number(field, part)) for part in value)
     except (TypeError, ValueError):
-        raise ProblemError(field, value, "two numbers (x, y)") from None
-    if not (math.isfinite(x) and math.isfinite(y)):
-        raise ProblemError(field, value, "two finite numbers (x, y)")
+        raise ProblemError(field, shown(value), "two finite numbers (x, y), at most 1e50 in size") from None
     return x, y
 
 

@@ -51,7 +51,7 @@ def exact_properties(corners: Sequence[Point], density: Fraction, mass_model: st
     cx = sum(m * x for m, (x, _) in zip(masses, points)) / mass
     cy = sum(m * y for m, (_, y) in zip(masses, points)) / mass
     inertia = sum(m * ((x - cx) ** 2 + (y - cy) ** 2) for m, (x, y) in zip(masses, points))
-    return MassProperties(Fraction(mass), (cx, cy), Fraction(inertia))
+    return MassProperties(Fraction(mass), (Fraction(cx), Fraction(cy)), Fraction(inertia))
 
 
 def _is_parallelogram(corners: Sequence[Point]) -> bool:

@@ -1,9 +1,9 @@
 """Towers that are their own mirror image.
 
-The programme of a step has one solution, so a symmetric tower moves symmetrically; only rounding does otherwise. But a
-tower that comes down is unstable, and in ten seconds 1e-16 may grow to a brick width. The part of a step's motion that
-is not symmetric is therefore dropped, as long as it is rounding: more than ROUNDING of the motion is left alone, to be
-seen.
+The programme of a step has one solution, so a symmetric tower moves symmetrically; only rounding and the tolerance of
+the solver do otherwise. But a tower that comes down is unstable, and in ten seconds 1e-16 may grow to a brick width.
+The part of a step's motion that is not symmetric is therefore dropped, as long as it is small: more than ROUNDING of
+the motion (seen: up to 4e-10) is left alone, to be seen.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def mirrored_points(points: Floats, owner: Ints, partner: Ints) -> Ints:
 
 
 def symmetric_part(motion: Floats, partner: Ints, signs: Floats) -> Floats:
-    """The motion without its antisymmetric part, if that is rounding; `signs` says what a mirror does to a component."""
+    """The motion without its antisymmetric part, if that is rounding; `signs`: what a mirror does to each component."""
     even = 0.5 * (motion + motion[partner] * signs)
     size = float(np.abs(motion).max(initial=0.0))
     return even if float(np.abs(motion - even).max(initial=0.0)) <= ROUNDING * size else motion

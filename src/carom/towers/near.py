@@ -38,7 +38,8 @@ def near_contacts(corners, ahead, ptr, movable, reach, apart, held, size, paper)
     """Contacts of all pairs whose gap is below the sum of their reaches; (m, 5) columns as in `Near`.
 
     `corners` (c, 2) now, `ahead` (c, 2) where they would be without contact, to settle ties. `ptr` gives each brick's
-    corners, `apart` (k, 2) pairs that never touch, `held` (c,) corners that a pin holds to the ground. With `paper` the edge is chosen as in section 8.5.
+    corners, `apart` (k, 2) pairs that never touch, `held` (c,) corners that a pin holds to the ground. With `paper`
+    the edge is chosen as in section 8.5.
     """
     n = len(ptr) - 1
     low, high = np.empty((n, 2)), np.empty((n, 2))
@@ -74,7 +75,7 @@ def near_contacts(corners, ahead, ptr, movable, reach, apart, held, size, paper)
 
 @njit(cache=True)
 def _is_apart(apart, a, b):
-    for k in range(len(apart)):
+    for k in range(len(apart)):  # noqa: SIM110 (Numba compiles no generators)
         if apart[k, 0] == a and apart[k, 1] == b:
             return True
     return False

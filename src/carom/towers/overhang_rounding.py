@@ -18,7 +18,7 @@ from .overhang_ascent import FEASIBLE, polish, with_forces
 from .overhang_levels import TABLE, Balance, Structure
 from .overhang_proof import GRIP, HALF, TIGHT, ExactRows, StackProof, balance
 
-HAIRS = (0.0, 1e-6, 1e-5, 1e-4, 1e-3)  # brick lengths of overhang given away; checks in floats would miss less
+HAIRS = (0.0, 1e-6, 1e-5, 1e-4, 1e-3)  # brick lengths of overhang given away; floats could not check less than 1e-6
 ROOM = 100.0  # hairs that a brick may move on the way in
 PULLS = 3  # linear programmes; each leaves an error of the square of the step before
 GRAIN = 1e-3  # of a hair: the decimals to round to

@@ -9,6 +9,7 @@ from numba import njit
 
 from ..solvers.rows import Floats, Ints, Rows, make_rows
 from .frameworks import framework
+from .reduced import Complexes
 
 if TYPE_CHECKING:
     from .tower import Tower
@@ -74,7 +75,7 @@ class Pointwise:
     def last_corners(self) -> Floats:
         return np.asarray(self.last[self.corner])
 
-    def pose(self) -> tuple[Floats, Floats]:
+    def pose(self) -> tuple[Complexes, Complexes]:
         """Centres of mass and turns of the bricks, complex: the similarity that fits their points best."""
         n, weight = len(self.brick_mass), self.mass
         place = self.point @ np.array([1.0, 1j])
@@ -129,6 +130,14 @@ class Pointwise:
     def advance(self, motion: Floats, stretch: Floats, rigid: bool) -> None:
         self.last = self.point
         self.point = self.point + motion[: len(self.point)]
+
+    def halve(self, fall: Floats) -> None:
+        """The last step as one of half the length; `fall` = g step^2 of the whole one."""
+        self.last = self.point - (0.5 * (self.point - self.last) + fall / 8.0) * self.free[:, None]
+
+    def double(self, fall: Floats) -> None:
+        """Undoes `halve`."""
+        self.last = self.point - (2.0 * (self.point - self.last) - fall / 4.0) * self.free[:, None]
 
     def come_from(self, motion: Floats) -> None:
         """Changes the velocities: the last step becomes this motion."""
@@ -189,7 +198,7 @@ class Pointwise:
         return float(np.abs(np.hypot(*self._bars(self.point).T) / self.length - 1.0).max())
 
 
-def _sums(owner: Ints, values: Floats, n: int) -> Floats:
+def _sums(owner: Ints, values: Complexes, n: int) -> Complexes:
     return np.asarray(np.bincount(owner, values.real, n) + 1j * np.bincount(owner, values.imag, n))
 
 

@@ -15,11 +15,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from ..solvers.rows import Floats, Ints, Rows, make_rows
 
 if TYPE_CHECKING:
     from .tower import Tower
+
+Complexes = NDArray[np.complex128]
 
 
 class Reduced:
@@ -33,7 +36,7 @@ class Reduced:
         self.mass, self.inertia, self.free = tower.mass, tower.inertia, tower.free
         self.centre = _complex(tower.centre)
         self.arm = _complex(np.concatenate(tower.corners)) - self.centre[self.brick]
-        self.turn = np.ones(tower.count, dtype=np.complex128)
+        self.turn: Complexes = np.ones(tower.count, dtype=np.complex128)
         # One step earlier: where Fig. 7 wants the bricks to come from, `early` lower than velocity alone tells.
         self.last_centre = self.centre - (step * _complex(velocity[:, :2]) + 1j * early) * self.free
         self.last_turn = self.turn * np.exp(-1j * step * velocity[:, 2] * self.free)
@@ -49,7 +52,7 @@ class Reduced:
     def last_corners(self) -> Floats:
         return _pairs(self.last_centre[self.brick] + self.last_turn[self.brick] * self.arm)
 
-    def pose(self) -> tuple[Floats, Floats]:
+    def pose(self) -> tuple[Complexes, Complexes]:
         """Centres of mass and turns, complex."""
         return self.centre, self.turn
 
@@ -86,7 +89,7 @@ class Reduced:
         centre, turn = self._after(motion, rho)
         return _pairs(centre[self.brick] + turn[self.brick] * self.arm)
 
-    def _after(self, motion: Floats, rho: Floats) -> tuple[Floats, Floats]:
+    def _after(self, motion: Floats, rho: Floats) -> tuple[Complexes, Complexes]:
         change = np.where(self.free, rho + 1j * motion[:, 2], 1.0)
         return self.centre + motion[:, 0] + 1j * motion[:, 1], self.turn * change
 
@@ -96,6 +99,18 @@ class Reduced:
         self.centre, self.turn = self._after(motion, rho)
         if rigid:
             self.turn = self.turn / np.abs(self.turn)
+
+    def halve(self, fall: Floats) -> None:
+        """The last step as one of half the length; `fall` = g step^2 of the whole one. Exact for free flight."""
+        along = 0.5 * (self.centre - self.last_centre) + complex(*fall) / 8.0
+        self.last_centre = self.centre - along * self.free
+        self.last_turn = self.turn * np.exp(0.5j * np.angle(self.last_turn / self.turn))
+
+    def double(self, fall: Floats) -> None:
+        """Undoes `halve`."""
+        along = 2.0 * (self.centre - self.last_centre) - complex(*fall) / 4.0
+        self.last_centre = self.centre - along * self.free
+        self.last_turn = self.turn * np.exp(2.0j * np.angle(self.last_turn / self.turn))
 
     def come_from(self, motion: Floats) -> None:
         """Changes the velocities: the last step becomes this motion, without stretch."""
@@ -130,7 +145,7 @@ class Reduced:
 
     # ---- accelerations (Fig. 6)
 
-    def velocity(self, step: float) -> tuple[Floats, Floats]:
+    def velocity(self, step: float) -> tuple[Complexes, Complexes]:
         """Velocity of the centres and of z, both complex, over the last step."""
         return (self.centre - self.last_centre) / step, (self.turn - self.last_turn) / step
 
@@ -209,9 +224,9 @@ def _entry(body, val, count, b, nx, ny, arm, root):
     return count + 1
 
 
-def _complex(pairs: Floats) -> Floats:
+def _complex(pairs: Floats) -> Complexes:
     return np.asarray(pairs[:, 0] + 1j * pairs[:, 1])
 
 
-def _pairs(numbers: Floats) -> Floats:
+def _pairs(numbers: Complexes) -> Floats:
     return np.stack([numbers.real, numbers.imag], axis=-1)

@@ -15,8 +15,8 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from ..plotting import BLACK, BLUE, GREY, PALE, RED, sheet
 from ..solvers.rows import Floats
-from ..studies.plotting import BLACK, BLUE, GREY, PALE, RED, sheet
 from .drawing import thickness
 
 if TYPE_CHECKING:

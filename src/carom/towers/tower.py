@@ -6,15 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ProblemError
-from ..scene.numbers import scalar
 from ..solvers.rows import Floats
 from .bricks import Brick, Pin, brick_of, check_mass_model
+from .checks import bricks_in_all, choice, exact_number, flag, shown, text, whole
 from .touching import GROUND, TOUCH, Touches, collect, near_pairs
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .stability import Stability
 
 MOST_NAMED = 3  # bricks that an error message names
+FARTHEST = 1e8  # in shortest sides, from the origin: beyond, rounding comes near TOUCH
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,12 +46,25 @@ class Tower:
     parameters: Mapping[str, Any] = field(default_factory=dict)  # what made it, for the record
 
     def __post_init__(self) -> None:
-        if not self.bricks:
+        given = _listed("bricks", self.bricks, "a list of bricks")
+        if not given:
             raise ProblemError("bricks", (), "at least one brick")
-        check_mass_model(self.mass_model)
-        object.__setattr__(self, "gravity", scalar("gravity", self.gravity, 0.0))
-        for k, pin in enumerate(self.pins):
-            _check_pin(k, pin, len(self.bricks))
+        bricks_in_all("bricks", f"{len(given):,} bricks", len(given))
+        bricks = tuple(brick_of(value, f"bricks[{i}]") for i, value in enumerate(given))
+        pins = _listed("pins", self.pins, "a list of pins (first brick, second brick or -1, (x, y))")
+        checked = {
+            "bricks": bricks,
+            "pins": tuple(_pin_of(k, pin, len(bricks)) for k, pin in enumerate(pins)),
+            "mass_model": check_mass_model(self.mass_model),
+            "gravity": _gravity(self.gravity),
+            "floating": flag("floating", self.floating),
+            "name": text("name", self.name),
+        }
+        if not isinstance(self.parameters, Mapping):
+            raise ProblemError("parameters", shown(self.parameters), "a mapping from names to values")
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+        self._check_far()
         self._check_overlap()
         if not self.floating:
             self._check_floating()
@@ -72,12 +86,8 @@ class Tower:
 
         Pins are (first, second, (x, y)).
         """
-        try:
-            given = list(bricks)
-        except TypeError:
-            raise ProblemError("bricks", bricks, "a list of bricks") from None
-        made = tuple(brick_of(value, f"bricks[{i}]") for i, value in enumerate(given))
-        return cls(made, tuple(_pin_of(k, p) for k, p in enumerate(pins)), mass_model, gravity, bool(floating), name)
+        made = cast("tuple[Brick, ...]", bricks)  # what they are not yet they become when checked
+        return cls(made, cast("tuple[Pin, ...]", pins), mass_model, gravity, floating, name)
 
     @classmethod
     def wall(cls, rows: int, columns: int, brick: Sequence[Any] = (3, 1), gap: Any = 0, **options: Any) -> Tower:
@@ -218,7 +228,7 @@ class Tower:
         """Whether it stands: with contact forces that hold it, or with a motion that releases energy."""
         from .stability import stability
 
-        return stability(self, exact=exact)
+        return stability(self, exact=flag("exact", exact))
 
     def margin(self, **options: Any) -> Margin:
         """How far a load or a shift may go before it falls: see `carom.towers.margin.margin`."""
@@ -228,9 +238,13 @@ class Tower:
 
     def initial_collapse(self, exact: bool = False, **options: Any) -> InitialCollapse:
         """Accelerations in the first instant, by Gauss' principle of least constraint."""
-        from .initial import initial_collapse
+        from .frameworks import BRACINGS
+        from .initial import COORDINATES, initial_collapse
 
-        return initial_collapse(self, exact=exact, **options)
+        for name, known in (("coordinates", COORDINATES), ("bracing", BRACINGS)):
+            if name in options:
+                choice(name, options[name], known)
+        return initial_collapse(self, exact=flag("exact", exact), **options)
 
     def collapse(self, steps: int = 1000, step: float = 0.01, method: str = "position", **options: Any) -> Trajectory:
         """How it comes down: see `carom.towers.collapse.collapse`."""
@@ -272,11 +286,23 @@ class Tower:
             if brick not in names:
                 raise ProblemError.unknown("brick", brick, [n for n in names if n])
             return names.index(brick)
-        if isinstance(brick, bool) or not isinstance(brick, int | np.integer) or not -self.count <= brick < self.count:
-            raise ProblemError("brick", brick, f"a whole number from 0 to {self.count - 1}, or the name of a brick")
-        return int(brick) % self.count
+        number = whole(brick)
+        if number is None or not -self.count <= number < self.count:
+            wanted = f"a whole number from 0 to {self.count - 1}, or the name of a brick"
+            raise ProblemError("brick", shown(brick), wanted)
+        return number % self.count
 
     # ---- checks
+
+    def _check_far(self) -> None:
+        """Doubles must tell a touch from a gap at every corner."""
+        if self.size > 0.0 and max(float(np.abs(c).max()) for c in self.corners) <= FARTHEST * self.size:
+            return
+        for i, corners in enumerate(self.corners):
+            x, y = corners[np.argmax(np.abs(corners).max(axis=1))].tolist()
+            if not max(abs(x), abs(y)) <= FARTHEST * self.size:
+                wanted = f"bricks within {FARTHEST:g} times the shortest side ({self.size:g}) of the origin"
+                raise ProblemError(f"bricks[{i}]", f"a corner at ({x:g}, {y:g})", wanted)
 
     def _check_overlap(self) -> None:
         limit = TOUCH * self.size
@@ -325,26 +351,38 @@ class Tower:
         return reached - {GROUND}
 
 
-def _pin_of(k: int, value: Any) -> Pin:
-    if isinstance(value, Pin):
-        return value
+def _listed(field: str, value: Any, wanted: str) -> list[Any]:
     try:
-        first, second, (x, y) = value
-        return Pin(int(first), int(second), (float(x), float(y)))
+        return list(value)
+    except TypeError:
+        raise ProblemError(field, shown(value), wanted) from None
+
+
+def _gravity(value: Any) -> float:
+    limits = "a number from 0 to 1e50"
+    number = exact_number("gravity", value, limits)
+    if number < 0:
+        raise ProblemError("gravity", shown(value), limits)
+    return float(number)
+
+
+def _pin_of(k: int, value: Any, count: int) -> Pin:
+    try:
+        first, second, (x, y) = (value.first, value.second, value.at) if isinstance(value, Pin) else value
     except (TypeError, ValueError):
-        raise ProblemError(f"pins[{k}]", value, "(first brick, second brick or -1, (x, y))") from None
+        wanted = "(first brick, second brick or -1, (x, y))"
+        raise ProblemError(f"pins[{k}]", shown(value), wanted) from None
+    ends = []
+    for name, given, lowest in (("first", first, 0), ("second", second, GROUND)):
+        number = whole(given)
+        if number is None or not lowest <= number < count:
+            raise ProblemError(f"pins[{k}].{name}", shown(given), f"the number of a brick, {lowest} to {count - 1}")
+        ends.append(number)
+    if ends[0] == ends[1]:
+        raise ProblemError(f"pins[{k}]", tuple(ends), "two different bricks")
+    at = (float(exact_number(f"pins[{k}].at", x)), float(exact_number(f"pins[{k}].at", y)))
+    return Pin(ends[0], ends[1], at)
 
 
 def _both(pin: Pin) -> tuple[tuple[int, int], tuple[int, int]]:
     return (pin.first, pin.second), (pin.second, pin.first)
-
-
-def _check_pin(k: int, pin: Pin, count: int) -> None:
-    for name, number, lowest in (("first", pin.first, 0), ("second", pin.second, GROUND)):
-        if not lowest <= number < count:
-            raise ProblemError(f"pins[{k}].{name}", number, f"the number of a brick, {lowest} to {count - 1}")
-    if pin.first == pin.second:
-        raise ProblemError(f"pins[{k}]", (pin.first, pin.second), "two different bricks")
-    if not np.isfinite(pin.at).all():
-        raise ProblemError(f"pins[{k}].at", pin.at, "a finite point (x, y)")
-

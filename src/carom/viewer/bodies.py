@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,14 +20,19 @@ from ..world import CAPSULE, CUBOID, CYLINDER, DISC, HULL, MESH, SPHERE, Solids
 from . import shape_meshes, tone
 from .frames import Frame
 from .framing import Layout
+from .look import lamp_of
 from .shape_meshes import Mesh
 
-POINTS = 20_000  # round bodies from which they are drawn as points: no mesh, no shadow, a third of the bytes
+Bytes = NDArray[np.uint8]
+
+POINTS = 4_000  # round bodies from which they are drawn as points: smooth without a graphics processor, too
+LAYERED = {2: 40_000, 3: 100_000}  # of these, how many have a dark edge: points behind the points
+EDGE, INNER, LIFT = 0.55, 0.80, 0.30  # shade of that edge; size of the bright part, and its distance towards the lamp
 PIECE = 40_000  # instances of one node; above 50,000 the page keeps a tree of them, and rebuilds it every frame
 MARKED = 3_000  # bodies up to which their turning is drawn
 SHADOWS = 4_000  # bodies up to which they throw shadows
 CLASSES = 12  # sizes of points
-BELT = (96, 102, 112)
+BELT = np.array([[96, 102, 112]], np.uint8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,12 +47,14 @@ class Batch:
     turns: bool = True  # whether its orientation shows
     glass: bool = False
     belt: bool = False  # drawn in one dark colour
+    shade: float = 1.0  # of points: a factor of their colours
+    lift: float = 0.0  # and how far they stand towards the lamp, in their radius
 
     def pieces(self) -> Iterator[Batch]:
         for start in range(0, len(self.body), PIECE):
             cut = slice(start, start + PIECE)
-            columns = [None if c is None else c[cut] for c in (self.scale, self.place, self.turn)]
-            yield Batch(self.mesh, self.body[cut], *columns, self.turns, self.glass, self.belt)
+            scale, place, turn = (None if c is None else c[cut] for c in (self.scale, self.place, self.turn))
+            yield replace(self, body=self.body[cut], scale=scale, place=place, turn=turn)
 
 
 # ---- what there is to draw
@@ -65,7 +72,7 @@ def _flat_shapes(run: Trajectory) -> Iterator[Batch]:
     turns = run.count <= MARKED and _turns(run)
     discs = np.flatnonzero(kind == DISC)
     if len(discs) > POINTS:
-        yield from _points(discs, radius[discs])
+        yield from _points(discs, radius[discs], 2)
     elif len(discs):
         segments = 72 if len(discs) <= 500 else 40 if len(discs) <= 4_000 else 20
         yield Batch(shape_meshes.disc(segments, turns), discs, radius[discs], turns=turns)
@@ -82,15 +89,17 @@ def _turns(run: Trajectory) -> bool:
     return bool(np.ndim(run.spins) and not isinstance(run.spins, np.ndarray))
 
 
-def _points(bodies: Ints, radius: Floats) -> Iterator[Batch]:
-    """Round bodies as points, in classes of about equal radius."""
+def _points(bodies: Ints, radius: Floats, dimension: int) -> Iterator[Batch]:
+    """Round bodies as points, in classes of about equal radius: a dark one, and a smaller bright one before it."""
     sizes = np.unique(radius)
     if len(sizes) > CLASSES:
         sizes = np.quantile(radius, (np.arange(CLASSES) + 0.5) / CLASSES)
     nearest = np.abs(radius[:, None] - sizes).argmin(axis=1)
+    layers = ((1.0, EDGE, 0.0), (INNER, 1.0, LIFT)) if len(bodies) <= LAYERED[dimension] else ((1.0, 1.0, 0.0),)
     for k, size in enumerate(sizes):
         chosen = bodies[nearest == k]
-        yield Batch(None, chosen, np.full(len(chosen), size), turns=False)
+        for part, shade, lift in layers:
+            yield Batch(None, chosen, np.full(len(chosen), part * size), turns=False, shade=shade, lift=lift)
 
 
 def _solids(run: Trajectory) -> Iterator[Batch]:
@@ -116,7 +125,7 @@ def _balls(run: Trajectory, solids: Solids, body: Ints, part: Ints, glass: bool)
     radius = solids.size[solids.form[part], 0]
     place, turn = _within(solids, part)
     if len(part) > POINTS and place is None:
-        yield from _points(body[part], radius)
+        yield from _points(body[part], radius, 3)
         return
     level = 4 if len(part) <= 60 else 3 if len(part) <= 800 else 2 if len(part) <= 6_000 else 1
     yield Batch(shape_meshes.sphere(level), body[part], radius, place, turn, False, glass)
@@ -182,34 +191,56 @@ class Bodies:
 
     def __init__(self, server: Any, name: str, run: Trajectory, layout: Layout, number: int) -> None:
         self._server, self._layout, self._number = server, layout, number
-        self._flat = run.dimension == 2
+        self._lamp = lamp_of(layout)
         self._batches = batches_of(run)
-        self._shadow = not self._flat and run.count <= SHADOWS
+        self._shadow = run.dimension == 3 and run.count <= SHADOWS
         self._names = [f"{name}/bodies{k}" for k in range(len(self._batches))]
         self._handles: list[Any] = []
         self._faint = False
 
-    def show(self, frame: Frame, colours: NDArray[np.uint8]) -> None:
+    def show(self, frame: Frame, colours: Bytes) -> None:
         """Moves and paints everything. `colours` (n, 3): sRGB, one for each body."""
-        position = self._layout.placed(frame.position, self._number).astype(np.float32)
-        turn = _quaternions(frame.orientation)
-        paint = tone.lit(colours)
+        position = self._layout.placed(frame.position, self._number)
         if not self._handles:
-            self._handles = [
-                self._add(name, b, *_posed(b, position, turn, self._layout.scale), paint, colours)
-                for name, b in zip(self._names, self._batches)
-            ]
-            return
-        for batch, handle in zip(self._batches, self._handles):
-            place, own = _posed(batch, position, turn, self._layout.scale)
+            self._handles = [None] * len(self._batches)
+        for k, batch in enumerate(self._batches):
             if batch.mesh is None:
-                handle.points, handle.colors = place, colours[batch.body]
-                continue
-            handle.batched_positions = place
-            if batch.turns:
-                handle.batched_wxyzs = own
-            if not batch.belt:
-                handle.batched_colors = paint[batch.body]
+                self._show_points(k, batch, position, colours)
+            else:
+                self._show_meshes(k, batch, position, frame.orientation, colours)
+
+    def _show_points(self, k: int, batch: Batch, position: Floats, colours: Bytes) -> None:
+        assert batch.scale is not None
+        size = float(self._layout.scale * batch.scale[0])
+        place = (position[batch.body] + batch.lift * size * self._lamp).astype(np.float32)
+        paint = colours[batch.body]
+        if batch.shade != 1.0:
+            paint = (batch.shade * paint).astype(np.uint8)
+        if self._handles[k] is not None:
+            self._handles[k].points, self._handles[k].colors = place, paint
+            return
+        self._handles[k] = self._server.scene.add_point_cloud(
+            self._names[k],
+            place,
+            paint,
+            point_size=size,
+            point_shape="circle",
+            point_shading="flat",
+            precision="float32",
+        )
+
+    def _show_meshes(self, k: int, batch: Batch, position: Floats, orientation: Floats, colours: Bytes) -> None:
+        place, turn = _posed(batch, position, orientation, self._layout.scale)
+        paint = tone.lit(BELT if batch.belt else colours[batch.body])
+        handle = self._handles[k]
+        if handle is None:
+            self._handles[k] = self._added(self._names[k], batch, place, turn, paint)
+            return
+        handle.batched_positions = place
+        if turn is not None:
+            handle.batched_wxyzs = turn
+        if not batch.belt:
+            handle.batched_colors = paint
 
     def faint(self, yes: bool) -> None:
         """Lets one see through all bodies: what lies between them shows."""
@@ -219,35 +250,35 @@ class Bodies:
                 if batch.mesh is not None:
                     handle.opacity = 0.35 if yes else 0.3 if batch.glass else None
 
-    def _add(
-        self, name: str, batch: Batch, place: Floats, turn: Floats, paint: NDArray[np.uint8], raw: NDArray[np.uint8]
-    ) -> Any:
-        scene = self._server.scene
-        if batch.mesh is None:
-            assert batch.scale is not None
-            return scene.add_point_cloud(
-                name,
-                place,
-                raw[batch.body],
-                point_size=float(self._layout.scale * batch.scale[0]),
-                point_shape="circle",
-                point_shading="flat" if self._flat else "gradient",
-                precision="float32",
-            )
-        scales = np.ones(len(batch.body)) if batch.scale is None else batch.scale
-        belt = tone.lit(np.array([BELT], np.uint8))[0]
-        return scene.add_batched_meshes_simple(
+    def _added(self, name: str, batch: Batch, place: Floats, turn: Floats | None, paint: Bytes) -> Any:
+        assert batch.mesh is not None
+        count = len(batch.body)
+        scales = np.ones(count) if batch.scale is None else batch.scale
+        return self._server.scene.add_batched_meshes_simple(
             name,
             *batch.mesh,
-            turn if batch.turns else np.tile(np.array([1.0, 0.0, 0.0, 0.0]), (len(batch.body), 1)),
+            np.tile(np.array([1.0, 0.0, 0.0, 0.0]), (count, 1)) if turn is None else turn,
             place,
             batched_scales=(self._layout.scale * scales).astype(np.float32),
-            batched_colors=belt if batch.belt else paint[batch.body],
+            batched_colors=paint[0] if batch.belt else paint,
             lod="off",
             opacity=0.3 if batch.glass else None,
             cast_shadow=self._shadow and not batch.belt and not batch.glass,
             receive_shadow=self._shadow,
         )
+
+
+def _posed(batch: Batch, position: Floats, orientation: Floats, scale: float) -> tuple[Floats, Floats | None]:
+    """Places and turns of a batch's instances on the page; None if they do not turn to the eye."""
+    place = position[batch.body]
+    if batch.place is None and not batch.turns:
+        return place.astype(np.float32), None
+    turn = np.ascontiguousarray(_quaternions(orientation[batch.body]))
+    if batch.place is not None:
+        place = place + scale * rotations.turned(turn, np.ascontiguousarray(batch.place))
+    if batch.turn is not None:
+        turn = rotations.product(turn, np.ascontiguousarray(batch.turn))
+    return place.astype(np.float32), turn.astype(np.float32)
 
 
 def _quaternions(orientation: Floats) -> Floats:
@@ -257,16 +288,3 @@ def _quaternions(orientation: Floats) -> Floats:
     half = 0.5 * orientation
     zero = np.zeros_like(half)
     return np.stack([np.cos(half), zero, zero, np.sin(half)], axis=1)
-
-
-def _posed(batch: Batch, position: Floats, turn: Floats, scale: float) -> tuple[Floats, Floats]:
-    """Places and turns of a batch's instances on the page."""
-    place = position[batch.body]
-    if batch.place is None and not batch.turns:
-        return place, turn[:0]
-    own = np.ascontiguousarray(turn[batch.body])
-    if batch.place is not None:
-        place = place + scale * rotations.turned(own, np.ascontiguousarray(batch.place))
-    if batch.turn is not None:
-        own = rotations.product(own, np.ascontiguousarray(batch.turn))
-    return place.astype(np.float32), own.astype(np.float32)

@@ -10,13 +10,15 @@ from ..colouring import TOUCHING
 from ..solvers.rows import Floats
 from ..stepping.report import ContactImpulses
 from ..trajectory import Trajectory
-from .framing import Layout
+from . import tone
+from .framing import SIZE, Layout
 
 MOST = 3_000  # dots or arrows at once; the largest impulses are kept
-DOT, ARROW = (20, 24, 32), (200, 40, 40)
+DOT, ARROW = (20, 24, 32), np.array([[196, 44, 44]], np.uint8)
 SAMPLES = 40  # frames from which the scale of arrows is taken
-USUAL = 2.2  # length of an arrow of the usual impulse, in the usual radius
-LONGEST = 3.0  # in that length
+USUAL = 1.8  # length of an arrow of the usual impulse, in the usual radius; lengths grow with the root of impulses
+LONGEST = 2.5  # in that length
+LARGEST = 0.05 * SIZE  # of the radius in which all of them are measured, so that large bodies stay in sight
 
 
 def contact_points(run: Trajectory, index: int) -> Floats:
@@ -56,7 +58,7 @@ class ContactMarks:
 
     def __init__(self, server: Any, name: str, run: Trajectory, layout: Layout, number: int) -> None:
         self._server, self._name, self._layout, self._number = server, name, layout, number
-        self._radius = layout.scale * float(np.median(run.geometry["radius"]))
+        self._radius = min(layout.scale * float(np.median(run.geometry["radius"])), LARGEST)
         self._usual: float | None = None
         self._dots: Any = None
         self._arrows: Any = None
@@ -66,7 +68,8 @@ class ContactMarks:
         points = np.zeros((0, run.dimension)) if index is None else contact_points(run, index)[:MOST]
         place = self._layout.placed(points, self._number, self._lift(run)).astype(np.float32)
         if not len(place):
-            self._dots = _removed(self._dots)
+            _remove(self._dots)
+            self._dots = None
         elif self._dots is None:
             self._dots = self._server.scene.add_point_cloud(
                 f"{self._name}/contacts",
@@ -85,13 +88,14 @@ class ContactMarks:
         found = None if index is None else run.impulses(index)
         lines = self._lines(run, found) if found is not None else np.zeros((0, 2, 3))
         if not len(lines):
-            self._arrows = _removed(self._arrows)
+            _remove(self._arrows)
+            self._arrows = None
         elif self._arrows is None:
             thick = 0.07 * self._radius
             self._arrows = self._server.scene.add_arrows(
                 f"{self._name}/impulses",
                 lines,
-                ARROW,
+                tone.lit(ARROW)[0],
                 shaft_radius=thick,
                 head_radius=2.6 * thick,
                 head_length=5.5 * thick,
@@ -107,7 +111,7 @@ class ContactMarks:
         size = np.linalg.norm(push, axis=1)
         shown = np.flatnonzero(size > 1e-3 * (self._usual or 1.0))
         shown = shown[np.argsort(-size[shown], kind="stable")][:MOST]
-        length = USUAL * self._radius * np.minimum(size[shown] / (self._usual or 1.0), LONGEST)
+        length = USUAL * self._radius * np.minimum(np.sqrt(size[shown] / (self._usual or 1.0)), LONGEST)
         tail = self._layout.placed(found.point[shown], self._number, self._lift(run))
         way = push[shown] / size[shown, None]
         if way.shape[1] == 2:
@@ -119,6 +123,6 @@ class ContactMarks:
         return 0.6 * self._radius if run.dimension == 2 else 0.0
 
 
-def _removed(handle: Any) -> None:
+def _remove(handle: Any) -> None:
     if handle is not None:
         handle.remove()

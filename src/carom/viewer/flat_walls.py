@@ -83,8 +83,9 @@ def _circle(k: int, inside: bool, at: Floats, r: float, centre: Floats, size: fl
     if moving:
         marks = []
         for turn in 2.0 * np.pi * np.arange(SPOKES) / SPOKES:
-            out_, side = np.array([np.cos(turn), np.sin(turn)]), 0.5 * LINE * size * np.array([-np.sin(turn), np.cos(turn)])
-            one, two = shift + r * out_, shift + (r + BAND * size) * out_
+            away = np.array([np.cos(turn), np.sin(turn)])
+            side = 0.5 * LINE * size * np.array([-away[1], away[0]])
+            one, two = shift + r * away, shift + (r + BAND * size) * away
             marks.append(_quad(np.array([one - side, two - side, two + side, one + side]), 0.0))
         out.append(Wall(k, joined(marks), DARK, _high(centre)))
     return out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from pathlib import Path
 from typing import NamedTuple
@@ -11,7 +10,8 @@ import numpy as np
 
 from ..errors import ProblemError
 from ..solvers.rows import Floats
-from ..trajectory import Trajectory
+from ..trajectory.file_locks import in_use
+from .snapshots import committed, open_run
 
 KEPT = 256 << 20  # bytes of frames in memory
 
@@ -19,7 +19,7 @@ KEPT = 256 << 20  # bytes of frames in memory
 class Frame(NamedTuple):
     """Where everything is in one frame."""
 
-    index: int
+    number: int
     time: float
     position: Floats  # (n, D)
     orientation: Floats  # (n,) angles, or (n, 4)
@@ -29,12 +29,17 @@ class Frame(NamedTuple):
 class Frames:
     """Reads a run's frames. One thread at a time."""
 
-    def __init__(self, run: Trajectory) -> None:
-        self.run = run
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._stamp = committed(path)
+        self.run = open_run(path)
         self.problem: str | None = None  # the last frame that could not be read, in words
         self._kept: OrderedDict[int, Frame] = OrderedDict()
-        self._lock = threading.Lock()
-        self._stamp = self._stamp_now()
+
+    @property
+    def running(self) -> bool:
+        """Whether the run still goes on."""
+        return not self.run.finished and in_use(self.path)
 
     @property
     def times(self) -> Floats:
@@ -47,58 +52,44 @@ class Frames:
 
     def at(self, index: int) -> Frame:
         """A frame. If its bytes are damaged, the nearest earlier one that can be read; `problem` says so."""
-        with self._lock:
-            for i in range(min(index, len(self.times) - 1), -1, -1):
-                if i in self._kept:
-                    self._kept.move_to_end(i)
-                    return self._kept[i]
-                try:
-                    return self._keep(self._read(i))
-                except ProblemError as error:
-                    self.problem = f"frame {i:,} cannot be read; an earlier one is shown"
-                    if i == 0:
-                        raise error
-            raise ProblemError("frame", index, "a run with at least one frame")
+        for i in range(min(index, len(self.times) - 1), -1, -1):
+            if i in self._kept:
+                self._kept.move_to_end(i)
+                return self._kept[i]
+            try:
+                return self._keep(self._read(i))
+            except ProblemError:
+                self.problem = f"frame {i:,} cannot be read; an earlier one is shown"
+                if i == 0:
+                    raise
+        raise ProblemError("frame", index, "a run with at least one frame")
 
     def _read(self, i: int) -> Frame:
         run = self.run
         return Frame(i, float(run.time[i]), run.positions[i], run.orientations[i], np.asarray(run.wall_poses[i]))
 
     def _keep(self, frame: Frame) -> Frame:
-        self._kept[frame.index] = frame
+        self._kept[frame.number] = frame
         size = frame.position.nbytes + frame.orientation.nbytes + frame.walls.nbytes
         while len(self._kept) * size > KEPT and len(self._kept) > 1:
             self._kept.popitem(last=False)
         return frame
 
-    # ---- runs that go on
-
-    def refresh(self) -> bool:
-        """Opens the file again if it has changed; whether there is anything new. Frames never change once written."""
-        path, stamp = self.run.path, self._stamp_now()
-        if path is None or stamp == self._stamp:
-            return False
+    def refresh(self) -> None:
+        """Opens the file again if there was a checkpoint since. Frames that were recorded stay as they are."""
+        stamp = committed(self.path)
+        if stamp is None or (stamp == self._stamp and self.running):
+            return
         try:
-            newer = Trajectory(path)
-            frames, done = len(newer.time), newer.finished
-        except (ProblemError, OSError):  # in the middle of a checkpoint: next time
-            return False
-        if frames < len(self.run.time):  # another run has taken its place: stay with what is open
+            newer = open_run(self.path)
+            shorter = len(newer.time) < len(self.run.time)
+        except (ProblemError, OSError):  # next time
+            return
+        if shorter:  # another run has taken its place: stay with what is open
             newer.close()
-            return False
-        grown = frames > len(self.run.time) or done != self.run.finished
-        with self._lock:
-            for name in ("scene", "world"):  # costly to make again
-                if name in vars(self.run):
-                    setattr(newer, name, vars(self.run)[name])
-            older, self.run, self._stamp = self.run, newer, stamp
-            older.close()
-        return grown
-
-    def _stamp_now(self) -> tuple[int, int] | None:
-        path = self.run.path
-        try:
-            status = None if path is None else Path(path).stat()
-        except OSError:
-            status = None
-        return None if status is None else (status.st_mtime_ns, status.st_size)
+            return
+        for name in ("scene", "world"):  # costly to make again
+            if name in vars(self.run):
+                setattr(newer, name, vars(self.run)[name])
+        older, self.run, self._stamp = self.run, newer, stamp
+        older.close()

@@ -72,6 +72,12 @@ def united(boxes: list[Box]) -> Box:
     return Box(boxes[0].dimension, low, high, centres, radii, boxes[0].up)
 
 
+def outgrown(box: Box, by: Box) -> bool:
+    """Whether another box reaches well beyond this one."""
+    slack = 0.15 * float(box.size.max())
+    return bool((by.low < box.low - slack).any() or (by.high > box.high + slack).any())
+
+
 # ---- the plane
 
 
@@ -170,14 +176,24 @@ class Layout:
             out[:, 2] += lift
         return out
 
+    def title(self, run: int) -> Floats:
+        """Where the name of a run stands: above it."""
+        up = self.box.up
+        top = self.box.middle + 0.5 * abs(float(self.box.size @ up)) * up
+        return np.asarray(self.placed(top[None], run)[0] + 0.03 * SIZE * up)
+
     def view(self, aspect: float | None = None) -> View:
         """A camera that sees all of it, in a window of that width over its height."""
         wide = ASPECT if aspect is None or not 0.05 < aspect < 20.0 else aspect
         runs = range(len(self.shifts))
         centres = np.concatenate([self.placed(self.box.centres, k) for k in runs])
+        if len(runs) > 1:  # room for the titles
+            titles = np.array([self.title(k) + 0.12 * SIZE * self.box.up for k in runs])
+            centres = np.concatenate([centres, titles])
         if self.box.dimension == 2:
             return _front_view(centres, wide)
-        radii = self.scale * np.tile(self.box.radii, len(runs))
+        radii = np.zeros(len(centres))
+        radii[: len(runs) * len(self.box.radii)] = self.scale * np.tile(self.box.radii, len(runs))
         camera = looking_at(centres, radii, self.box.up, aspect=wide, azimuth=_azimuth(self.box))
         distance = float((centres.mean(axis=0) - camera.eye) @ camera.forward)
         target = camera.eye + distance * camera.forward
@@ -208,4 +224,4 @@ def _front_view(points: Floats, aspect: float) -> View:
     middle, half = 0.5 * (low + high), 0.5 * (high - low)
     distance = MARGIN * max(float(half[1]), float(half[0]) / aspect, 1e-6) / FLAT_FIELD
     up = np.array([0.0, 1.0, 0.0])
-    return View(middle + [0.0, 0.0, distance], middle, up, 2.0 * float(np.arctan(FLAT_FIELD)))
+    return View(middle + distance * np.array([0.0, 0.0, 1.0]), middle, up, 2.0 * float(np.arctan(FLAT_FIELD)))

@@ -2,38 +2,58 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
 
 from ..solvers.rows import Floats
 from . import tone
-from .framing import Layout, View
+from .framing import Layout
 
 BRAND = (38, 92, 150)
 WIDTH = 372  # pixels of the panel
 
 
-def set_up_page(server: Any, layout: Layout, shadows: bool) -> None:
-    """Panel, colours and lamps."""
+def set_up_panel(server: Any) -> None:
+    """The panel at the right, without what does not belong to Carom."""
     server.gui.configure_theme(show_logo=False, show_share_button=False, brand_color=BRAND)
     server.gui.main_panel.dock_right()
     server.gui.main_panel.set_width(WIDTH)
+
+
+def set_up_page(server: Any, layout: Layout, shadows: bool) -> None:
+    """Background and lamps."""
     scene = server.scene
     scene.configure_default_lights(False)
     scene.configure_environment_map(None)
     scene.world_axes.visible = False
     scene.set_up_direction(tuple(layout.box.up))
+    lamp = 10.0 * lamp_of(layout)
     if layout.box.dimension == 2:
-        _lamps(server, 0.34, (("front", 0.66, np.array([0.0, 0.0, 10.0]), False),))
+        _lamps(server, 0.34, (("front", 0.66, lamp, False),))
         return
+    right, ahead = _level(layout)
+    fill = 2.0 * layout.box.up + 6.0 * right - 5.0 * ahead
+    _lamps(server, 0.30, (("key", 0.78, lamp, shadows), ("fill", 0.22, fill, False)))
+
+
+def lamp_of(layout: Layout) -> Floats:
+    """The unit vector to the lamp: before the plane; in space above the viewer's left shoulder."""
+    if layout.box.dimension == 2:
+        return np.array([0.0, 0.0, 1.0])
+    right, ahead = _level(layout)
+    lamp = 9.0 * layout.box.up - 4.0 * right - 2.5 * ahead
+    return np.asarray(lamp / np.linalg.norm(lamp))
+
+
+def _level(layout: Layout) -> tuple[Floats, Floats]:
+    """What is to the right and ahead in the first view, along the horizon."""
     view = layout.view()
     ahead = view.target - view.eye
     ahead = ahead - (ahead @ view.up) * view.up
-    ahead /= np.linalg.norm(ahead)
-    right = np.cross(ahead, view.up)
-    key, fill = 9.0 * view.up - 4.0 * right - 2.5 * ahead, 2.0 * view.up + 6.0 * right - 5.0 * ahead
-    _lamps(server, 0.30, (("key", 0.78, key, shadows), ("fill", 0.22, fill, False)))
+    ahead = ahead / np.linalg.norm(ahead)
+    return np.cross(ahead, view.up), ahead
 
 
 def _lamps(server: Any, ambient: float, lamps: tuple[tuple[str, float, Floats, bool], ...]) -> None:
@@ -46,34 +66,51 @@ def _lamps(server: Any, ambient: float, lamps: tuple[tuple[str, float, Floats, b
         )
 
 
-def point_cameras(server: Any, layout: Layout) -> None:
-    """Every window, now or later, starts with a view of everything; it fits the window until the user moves it."""
-    _initial(server, layout.view())
+class Cameras:
+    """The cameras of all windows: each sees everything, in its own width, until its user moves it."""
 
-    @server.on_client_connect  # type: ignore[untyped-decorator]
-    def _(client: Any) -> None:
-        point_camera(client, layout)
-        fitted = [float(client.camera.aspect), layout.view(float(client.camera.aspect)).eye]
+    def __init__(self, server: Any, layout: Layout) -> None:
+        self._server, self._layout = server, layout
+        self._fitted: dict[int, tuple[float, Floats]] = {}  # aspect and eye of windows, as last set here
+        self._lock = threading.Lock()
+        self._start()
+        server.on_client_connect(self._met)
+        server.on_client_disconnect(lambda client: self._fitted.pop(client.client_id, None))
 
-        @client.camera.on_update  # type: ignore[untyped-decorator]
-        def _(camera: Any) -> None:
-            aspect, eye = fitted
-            unmoved = np.linalg.norm(camera.position - eye) < 1e-3 * np.linalg.norm(eye)
-            if unmoved and abs(float(camera.aspect) - aspect) > 1e-3:
-                point_camera(client, layout)
-                fitted[:] = [float(camera.aspect), layout.view(float(camera.aspect)).eye]
+    def use(self, layout: Layout) -> None:
+        """The scene has another size now."""
+        unmoved = [client for client in self._server.get_clients().values() if self._unmoved(client)]
+        self._layout = layout
+        self._start()
+        for client in unmoved:
+            self.fit(client)
 
+    def fit(self, client: Any) -> None:
+        """Lets one window see everything."""
+        camera = client.camera
+        aspect = float(camera.aspect)
+        view = self._layout.view(aspect)
+        with self._lock, client.atomic():
+            self._fitted[client.client_id] = (aspect, view.eye)
+            camera.fov = view.angle
+            camera.position = view.eye
+            camera.look_at = view.target
 
-def point_camera(client: Any, layout: Layout) -> None:
-    """Lets one window see everything."""
-    camera = client.camera
-    view = layout.view(float(camera.aspect))
-    with client.atomic():
-        camera.fov = view.angle
-        camera.position = view.eye
-        camera.look_at = view.target
+    def _start(self) -> None:
+        view, start = self._layout.view(), self._server.initial_camera
+        start.position, start.look_at, start.fov = view.eye, view.target, view.angle
 
+    def _met(self, client: Any) -> None:
+        self.fit(client)
+        client.camera.on_update(lambda camera: self._resized(client))
 
-def _initial(server: Any, view: View) -> None:
-    start = server.initial_camera
-    start.position, start.look_at, start.fov = view.eye, view.target, view.angle
+    def _resized(self, client: Any) -> None:
+        fitted = self._fitted.get(client.client_id)
+        if fitted is not None and abs(float(client.camera.aspect) - fitted[0]) > 1e-3 and self._unmoved(client):
+            self.fit(client)
+
+    def _unmoved(self, client: Any) -> bool:
+        fitted = self._fitted.get(client.client_id)
+        if fitted is None:
+            return True
+        return bool(np.linalg.norm(client.camera.position - fitted[1]) < 1e-3 * np.linalg.norm(fitted[1]))

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import ProblemError
-from ..trajectory import Trajectory
 from .frames import Frames
 
 MOST = 2  # runs on one page
@@ -41,7 +40,7 @@ def open_runs(paths: Sequence[str | Path]) -> Opened:
     if not out.runs:
         raise problems[0]
     if len({frames.run.dimension for frames in out.runs}) > 1:
-        names = " and ".join(str(frames.run.path) for frames in out.runs)
+        names = " and ".join(str(frames.path) for frames in out.runs)
         out.close()
         raise ProblemError("RUN.h5", names, "two runs of the plane, or two of space")
     out.remarks = [f"{error}; the other run is shown alone" for error in problems] + out.remarks
@@ -53,13 +52,13 @@ def _opened(path: Path) -> Frames:
     if not path.exists() and part.exists():
         text = f"{path}: the run has not reached its first checkpoint; wait for it, or run the scene again"
         raise ProblemError("RUN.h5", str(path), "a file with a checkpoint", text)
-    run = Trajectory(path)
+    frames = Frames(path)
+    run = frames.run
     try:
         if not len(run.time) or not run.count:
             what = "frames" if not len(run.time) else "bodies"
             text = f"{path}: the file has no {what}; there is nothing to show"
             raise ProblemError("RUN.h5", str(path), f"a run with {what}", text)
-        frames = Frames(run)
         frames.at(0)
     except BaseException:
         run.close()
@@ -69,10 +68,10 @@ def _opened(path: Path) -> Frames:
 
 def _remarks(frames: Frames) -> list[str]:
     run, out = frames.run, []
-    if not run.finished and not run.running:
+    if not run.finished and not frames.running:
         span = f"time {run.time[-1]:g} of {run.settings.duration:g}"
-        out.append(f"{run.path}: the run was stopped; it is shown up to its last checkpoint, {span}")
+        out.append(f"{frames.path}: the run was stopped; it is shown up to its last checkpoint, {span}")
     last = len(run.time) - 1
-    if frames.at(last).index != last:
-        out.append(f"{run.path}: {frames.problem}")
+    if frames.at(last).number != last:
+        out.append(f"{frames.path}: {frames.problem}")
     return out

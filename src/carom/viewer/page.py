@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..colouring import QUANTITIES, Legend, limits
+from ..colouring import QUANTITIES, limits
+from ..errors import ProblemError
 from .bodies import SHADOWS
 from .frames import Frames
-from .framing import Layout, box_of, united
-from .look import point_camera, point_cameras, set_up_page
+from .framing import Layout, box_of, outgrown, united
+from .look import Cameras, set_up_page, set_up_panel
 from .panel import Panel
 from .player import Player
 from .plots import energy_plot, momentum_plot
@@ -21,6 +22,7 @@ TICK = 1.0 / 30.0
 MANY = 20_000  # bodies from which half as many pictures a second are sent
 LOOK = 0.5  # seconds between looks at a file that still grows
 PLOTS = 0.1  # seconds between drawings of the plots
+GROWN = 1.5  # more frames than when it was last measured, as a factor, after which a run is measured again
 
 
 class Page:
@@ -28,27 +30,20 @@ class Page:
 
     def __init__(self, server: Any, runs: Sequence[Frames], remarks: Sequence[str] = (), play: bool = True) -> None:
         self._server, self._runs, self._remarks = server, list(runs), list(remarks)
-        self._layout = Layout.of(united([box_of(frames) for frames in runs]), len(runs))
-        set_up_page(server, self._layout, shadows=sum(f.run.count for f in runs) <= SHADOWS)
-        self._stages = [
-            Stage(server, frames, self._layout, k, self._title(frames) if len(runs) > 1 else None)
-            for k, frames in enumerate(runs)
-        ]
-        self.live = any(frames.run.running for frames in runs)
-        span = max(frames.run.settings.duration if self.live else float(frames.times[-1]) for frames in runs)
-        longest = max(runs, key=lambda frames: float(frames.times[-1]))
-        self.player = Player(longest.times, span if self.live else None)
-        self._span = max(span, self.player.end)
-        self._wake = threading.Event()
-        self._ended = threading.Event()
-        self.panel = Panel(server, self.player, [f.run for f in runs], self._span, self._wake.set)
-        self.panel.reset_view = lambda client: point_camera(client, self._layout)
-        self._quantity = ""
-        self._marks = (False, False)
+        self._wake, self._ended = threading.Event(), threading.Event()
+        self.live = any(frames.running for frames in runs)
+        self._count = sum(frames.run.count for frames in runs)
+        self._plotted = 0.0
         self.frame_seconds: list[float] = []  # what the last changes of the page took, newest last
-        self._count = sum(f.run.count for f in runs)
+        self._build(self._measured_layout())
+        self._cameras = Cameras(server, self.layout)
+        self.player = Player(self._longest.times, self._duration)
+        set_up_panel(server)
+        self.panel = Panel(server, self.player, [f.run for f in runs], self._duration, self._wake.set)
+        self.panel.reset_view = self._cameras.fit
+        self._quantity = self._painted = ""
+        self._marks = (False, False)
         self._draw_plots()
-        point_cameras(server, self._layout)
         self._update()
         if play or self.live:
             self.player.play()
@@ -60,47 +55,95 @@ class Page:
         self._wake.set()
         self._thread.join(timeout=5.0)
 
+    # ---- what is on it
+
+    @property
+    def _longest(self) -> Frames:
+        return max(self._runs, key=lambda frames: float(frames.times[-1]))
+
+    @property
+    def _duration(self) -> float:
+        """What the slider of time spans: of a run that goes on, all that it is going to be."""
+        if self.live:
+            return max(float(frames.run.settings.duration) for frames in self._runs)
+        return float(self._longest.times[-1])
+
+    def _measured_layout(self) -> Layout:
+        self._measured = len(self._longest.times)
+        return Layout.of(united([box_of(frames) for frames in self._runs]), len(self._runs))
+
+    def _build(self, layout: Layout) -> None:
+        self.layout = layout
+        set_up_page(self._server, layout, shadows=self._count <= SHADOWS)
+        titles = self._titles() if len(self._runs) > 1 else [None]
+        self._stages = [
+            Stage(self._server, frames, layout, k, title) for k, (frames, title) in enumerate(zip(self._runs, titles))
+        ]
+
+    def _titles(self) -> list[str | None]:
+        same = len({frames.run.name for frames in self._runs}) == 1
+        return [f.run.law if same else f"{f.run.name}, {f.run.law}" for f in self._runs]
+
     # ---- the thread
 
     def _keep_going(self) -> None:
         tick = TICK if self._count <= MANY else 2.0 * TICK
         before = looked = time.perf_counter()
+        pause = LOOK
         while not self._ended.is_set():
             self._wake.wait(tick if self.player.playing else LOOK)
             self._wake.clear()
             now = time.perf_counter()
             self.player.advance(min(now - before, 0.25), wait_at_end=self.live)
             before = now
-            if self.live and now - looked >= LOOK:
-                looked = now
-                self._look()
-            self._update()
+            if self.live and now - looked >= pause:
+                began = time.perf_counter()
+                self._safely(self._look)
+                looked = time.perf_counter()
+                pause = max(LOOK, 10.0 * (looked - began))  # large files are copied less often
+            if not self._ended.is_set():
+                self._safely(self._update)
+
+    def _safely(self, act: Callable[[], None]) -> None:
+        """What cannot be read is said on the page, and tried again at the next turn."""
+        try:
+            act()
+        except (ProblemError, OSError) as error:
+            self.panel.show_state([*self._state(), str(error)])
 
     def _look(self) -> None:
         """Takes in what a run that goes on has recorded since."""
-        grown = [frames.refresh() for frames in self._runs]
-        if any(grown):
-            longest = max(self._runs, key=lambda frames: float(frames.times[-1]))
-            caught_up = self.player.time >= self.player.end
-            self.player.extend(longest.times)
-            if caught_up and self.player.playing:
-                # What came in is shown until the next comes.
-                self.player.speed = max(self.player.speed, (self.player.end - self.player.time) / 2.0)
-            self._draw_plots()
-        if not any(frames.run.running for frames in self._runs):
-            for frames in self._runs:
-                frames.refresh()
-            self.live = False
-            self.player.extend(max(self._runs, key=lambda f: float(f.times[-1])).times)
-            self._draw_plots()
+        over = not any(frames.running for frames in self._runs)  # before the last look, which then sees all
+        for frames in self._runs:
+            frames.refresh()
+        if float(self._longest.times[-1]) <= self.player.end and not over:
+            return
+        waiting = self.player.time >= self.player.end
+        self.player.extend(self._longest.times)
+        if waiting and self.player.playing:  # what came in lasts until more comes
+            self.player.speed = max(self.player.speed, (self.player.end - self.player.time) / 2.0)
+        if over or len(self._longest.times) > GROWN * self._measured:
+            self._measure_again()
+        self.live = not over
+        self.panel.show_heading([frames.run for frames in self._runs])
+        self._draw_plots()
+
+    def _measure_again(self) -> None:
+        """Colours and the part of the world that is shown, from all frames that there are now."""
+        layout = self._measured_layout()
+        if outgrown(self.layout.box, layout.box):
+            self._server.scene.reset()
+            self._build(layout)
+            self._cameras.use(layout)
+            self._marks = (False, False)
+        self._quantity = ""
 
     def _update(self) -> None:
         """Brings the page to what panel and clock say."""
         began = time.perf_counter()
         panel, player = self.panel, self.player
         if panel.quantity != self._quantity:
-            self._quantity = panel.quantity
-            self._repaint()
+            self._repaint(panel.quantity)
         if (panel.dots, panel.arrows) != self._marks:
             self._marks = (panel.dots, panel.arrows)
             for stage in self._stages:
@@ -112,35 +155,32 @@ class Page:
             if began - self._plotted >= PLOTS or not player.playing:
                 self._plotted = began
                 panel.show_plots(self._plots, now)
-        panel.show_state(self._state())
+            panel.show_state(self._state())
         if any(changed):
             self.frame_seconds = [*self.frame_seconds[-99:], time.perf_counter() - began]
 
-    def _repaint(self) -> None:
+    def _repaint(self, name: str) -> None:
         """New colours, on one scale for all runs."""
-        quantity = QUANTITIES[self._quantity]
-        self.panel.show_legend(None)
+        quantity = QUANTITIES[name]
+        if name != self._painted:
+            self._painted = name
+            self.panel.show_legend(None)
         scale = None
         if not quantity.category:
             own = [limits(frames.run, quantity) for frames in self._runs]
             scale = (min(low for low, _ in own), max(high for _, high in own))
         for stage in self._stages:
-            stage.paint_by(self._quantity, scale)
-        legend: Legend = self._stages[0].colouring.legend
-        self.panel.show_legend(legend)
+            stage.paint_by(name, scale)
+        self.panel.show_legend(self._stages[0].colouring.legend)
+        self._quantity = name
 
     def _draw_plots(self) -> None:
         runs = [frames.run for frames in self._runs]
-        self._plots = [energy_plot(runs, self._span), momentum_plot(runs, self._span)]
+        self._plots = [energy_plot(runs, self._duration), momentum_plot(runs, self._duration)]
         self._plotted = 0.0
 
     def _state(self) -> list[str]:
-        out = list(self._remarks)
-        out += [frames.problem for frames in self._runs if frames.problem]
+        out = [*self._remarks, *(frames.problem for frames in self._runs if frames.problem)]
         if self.live:
-            out.append(f"still running: time {self.player.end:g} of {self._span:g} so far")
+            out.append(f"still running: time {self.player.end:g} of {self._duration:g} so far")
         return out
-
-    def _title(self, frames: Frames) -> str:
-        names = {f.run.name for f in self._runs}
-        return frames.run.law if len(names) == 1 else f"{frames.run.name}, {frames.run.law}"

@@ -23,7 +23,9 @@ HOW = "drag to turn · right-drag to move · wheel to zoom · K plays, J and L s
 class Panel:
     """The controls of a page. They change the player and call `changed`; they show nothing by themselves."""
 
-    def __init__(self, server: Any, player: Player, runs: Sequence[Trajectory], span: float, changed: Callable[[], None]) -> None:
+    def __init__(
+        self, server: Any, player: Player, runs: Sequence[Trajectory], span: float, changed: Callable[[], None]
+    ) -> None:
         self._gui, self._player, self._changed = server.gui, player, changed
         self.reset_view: Callable[[Any], None] = lambda client: None
         self.quantity = usual_quantity(runs)
@@ -53,6 +55,9 @@ class Panel:
     def show_legend(self, legend: Legend | None) -> None:
         self._legend.content = _small("measuring the run …") if legend is None else legend_html(legend)
 
+    def show_heading(self, runs: Sequence[Trajectory]) -> None:
+        self._heading.content = heading(runs)
+
     def show_state(self, lines: Sequence[str]) -> None:
         self._state.content = "".join(_small(line) for line in lines)
 
@@ -62,24 +67,26 @@ class Panel:
         gui, player = self._gui, self._player
         start = player.start
         width = max(span - start, 1e-9)
-        self._time = gui.add_slider("Time", min=start, max=start + width, step=_rounded(width / 1000), initial_value=start)
+        self._time = gui.add_slider(
+            "Time", min=start, max=start + width, step=_rounded(width / 1000), initial_value=start
+        )
         self._time.precision = _digits(width)
         self._play = gui.add_button(PLAY, color="blue")
         steps = gui.add_button_group("Step", (FIRST, BACK, ON, LAST))
 
-        @self._time.on_update  # type: ignore[untyped-decorator]
+        @self._time.on_update
         def _(event: Any) -> None:
             if event.client is not None:  # the page itself moves the slider too
                 player.pause()
                 player.seek(float(event.target.value))
                 self._changed()
 
-        @self._play.on_click  # type: ignore[untyped-decorator]
+        @self._play.on_click
         def _(event: Any) -> None:
             player.toggle()
             self._changed()
 
-        @steps.on_click  # type: ignore[untyped-decorator]
+        @steps.on_click
         def _(event: Any) -> None:
             self._step(event.target.value)
 
@@ -100,11 +107,11 @@ class Panel:
         )
         repeat = self._gui.add_checkbox("Repeat", player.repeat)
 
-        @speed.on_update  # type: ignore[untyped-decorator]
+        @speed.on_update
         def _(event: Any) -> None:
             player.speed = choice[event.target.value]
 
-        @repeat.on_update  # type: ignore[untyped-decorator]
+        @repeat.on_update
         def _(event: Any) -> None:
             player.repeat = bool(event.target.value)
 
@@ -113,7 +120,7 @@ class Panel:
         colour = self._gui.add_dropdown("Colour", tuple(titles), initial_value=QUANTITIES[self.quantity].title)
         self._legend = self._gui.add_html("")
 
-        @colour.on_update  # type: ignore[untyped-decorator]
+        @colour.on_update
         def _(event: Any) -> None:
             self.quantity = titles[event.target.value]
             self._changed()
@@ -125,17 +132,17 @@ class Panel:
         arrows = self._gui.add_checkbox("Impulses", False, disabled=not recorded, hint=hint)
         view = self._gui.add_button("Show all", color="gray", hint="the view that everything fits")
 
-        @dots.on_update  # type: ignore[untyped-decorator]
+        @dots.on_update
         def _(event: Any) -> None:
             self.dots = bool(event.target.value)
             self._changed()
 
-        @arrows.on_update  # type: ignore[untyped-decorator]
+        @arrows.on_update
         def _(event: Any) -> None:
             self.arrows = bool(event.target.value)
             self._changed()
 
-        @view.on_click  # type: ignore[untyped-decorator]
+        @view.on_click
         def _(event: Any) -> None:
             if event.client is not None:
                 self.reset_view(event.client)
@@ -151,7 +158,7 @@ class Panel:
     def _add_key(self, label: str, key: str, act: Callable[[], None]) -> None:
         command = self._gui.add_command(label, hotkey=key)
 
-        @command.on_trigger  # type: ignore[untyped-decorator]
+        @command.on_trigger
         def _(event: Any) -> None:
             act()
             self._changed()
@@ -167,17 +174,17 @@ def usual_quantity(runs: Sequence[Trajectory]) -> str:
 
 
 def heading(runs: Sequence[Trajectory]) -> str:
-    """Scene, law, stepper and number of bodies of each run."""
-    parts = []
+    """Scene, law, stepper and number of bodies of each run; what two runs have in common is said once."""
+    parts, told = [], ""
     for run in runs:
         s = run.settings
         facts = [f"law <b>{escape(s.law)}</b>", escape(s.stepper.replace("_", " "))]
         facts += [f"{run.count:,} {'body' if run.count == 1 else 'bodies'}", f"{len(run):,} frames"]
         name = escape(run.name.replace("_", " "))
-        parts.append(
-            f'<div style="font-size:16px;font-weight:650;line-height:1.3">{name}</div>'
-            f'<div style="font-size:12px;margin-bottom:3px">{" · ".join(facts)}</div>'
-        )
+        if name != told:
+            parts.append(f'<div style="font-size:16px;font-weight:650;line-height:1.3">{name}</div>')
+        parts.append(f'<div style="font-size:12px;margin-bottom:3px">{" · ".join(facts)}</div>')
+        told = name
     return f'<div style="font-family:system-ui,sans-serif;color:{INK};padding:8px 12px 0">{"".join(parts)}</div>'
 
 

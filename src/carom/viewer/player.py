@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -35,7 +35,7 @@ def speeds(usual: float) -> list[float]:
 class Player:
     """Time between 0 and the end, in the run's own unit. Safe to use from several threads."""
 
-    def __init__(self, times: Sequence[float], duration: float | None = None) -> None:
+    def __init__(self, times: Iterable[float], duration: float | None = None) -> None:
         self._times = [float(t) for t in times]  # of frames, in rising order: single steps go from one to the next
         if not self._times:
             raise ProblemError("run", "no frames", "at least one frame")
@@ -55,7 +55,7 @@ class Player:
         """The last time that can be shown now."""
         return self._times[-1]
 
-    def extend(self, times: Sequence[float]) -> None:
+    def extend(self, times: Iterable[float]) -> None:
         """The run has more frames."""
         with self._lock:
             self._times = [float(t) for t in times]

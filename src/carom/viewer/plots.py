@@ -46,7 +46,9 @@ class Plot:
         marks = [f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}" stroke="{INK}" stroke-width="1"/>']
         for line in self._lines:
             value = float(np.interp(time, line.time, line.value))
-            marks.append(f'<circle cx="{x:.1f}" cy="{self._y(value):.1f}" r="2.8" fill="{line.colour}" stroke="white"/>')
+            marks.append(
+                f'<circle cx="{x:.1f}" cy="{self._y(value):.1f}" r="2.8" fill="{line.colour}" stroke="white"/>'
+            )
         return (
             f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="100%" xmlns="http://www.w3.org/2000/svg" '
             f'font-family="system-ui, sans-serif" font-size="10.5">{self._frame}{"".join(marks)}</svg>'
@@ -61,12 +63,12 @@ class Plot:
 
     def _axes(self, title: str) -> str:
         out = [f'<text x="2" y="12" fill="{INK}" font-weight="600">{escape(title)}</text>']
-        at = WIDTH - RIGHT
+        at = float(WIDTH - RIGHT)
         for line in reversed(self._lines):
             at -= 6.1 * len(line.label)
-            dash = ' stroke-dasharray="4 2.5"' if line.dashed else ""
+            look = f'stroke="{line.colour}" stroke-width="2"' + (' stroke-dasharray="4 2.5"' if line.dashed else "")
             out.append(f'<text x="{at:.0f}" y="12" fill="{INK}">{escape(line.label)}</text>')
-            out.append(f'<line x1="{at - 17:.0f}" x2="{at - 4:.0f}" y1="8.5" y2="8.5" stroke="{line.colour}" stroke-width="2"{dash}/>')
+            out.append(f'<line x1="{at - 17:.0f}" x2="{at - 4:.0f}" y1="8.5" y2="8.5" {look}/>')
             at -= 25
         for value in ticks(self._low, self._high, 3):
             y = self._y(value)

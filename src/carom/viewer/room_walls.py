@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -27,9 +28,8 @@ ROUND = 96
 
 def barriers_of(geometry: Mapping[str, Any]) -> Barriers:
     """The boundaries of a run of space at time 0."""
-    names = ("kind", "point", "axis", "radius", "centre")
-    columns = [geometry[f"wall_{name}"] for name in names]
-    return Barriers(*columns, np.zeros((len(columns[0]), 6)))
+    kind, point, axis, radius, centre = (geometry[f"wall_{name}"] for name in Barriers._fields[:-1])
+    return Barriers(kind, point, axis, radius, centre, np.zeros((len(kind), 6)))
 
 
 def room_walls(barriers: Barriers, box: Box, tops: Floats, moving: bool) -> list[Wall]:
@@ -86,7 +86,7 @@ def _ground(k: int, barriers: Barriers, middle: Floats, across: Floats, ahead: F
     i, j = np.arange(ROUND), (np.arange(ROUND) + 1) % ROUND
     faces = np.concatenate([np.stack([i, i + ROUND, j + ROUND], 1), np.stack([i, j + ROUND, j], 1)])
     out = []
-    for number, (inner, outer) in enumerate(zip(reach[:-1], reach[1:])):
+    for number, (inner, outer) in enumerate(pairwise(reach)):
         mesh = joined([(np.concatenate([start + inner * ring, start + outer * ring]), faces)])
         fade = 0.5 * (1.0 + np.cos(np.pi * number / (RINGS - 1)))
         out.append(Wall(k, mesh, FLOOR, barriers.centre[k], None if number == 0 else float(fade), shaded=True))
@@ -168,9 +168,7 @@ def _edges(barriers: Barriers, box: Box, size: float, tops: Floats) -> list[Wall
     owner = int(np.argmax(barriers.kind == FLAT)) if (barriers.kind == FLAT).any() else -1
     for line in edges(barriers, box.low - 0.05 * size, high, box.up):
         shift = barriers.centre[owner] if owner >= 0 else np.zeros(3)
-        bars.setdefault(owner, []).extend(
-            _bar(one - shift, two - shift, LINE * size) for one, two in zip(line[:-1], line[1:])
-        )
+        bars.setdefault(owner, []).extend(_bar(one - shift, two - shift, LINE * size) for one, two in pairwise(line))
     return [
         Wall(number, joined(pieces), EDGE, barriers.centre[number] if number >= 0 else np.zeros(3))
         for number, pieces in bars.items()

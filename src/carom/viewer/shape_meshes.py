@@ -89,7 +89,7 @@ def _band(upper: Floats, lower: Floats) -> tuple[Floats, Ints]:
     c, d = np.roll(lower, -1, axis=0), lower
     vertices = np.stack([a, d, c, b], axis=1).reshape(-1, 3)
     k = 4 * np.arange(len(upper))[:, None]
-    return vertices, np.concatenate([k + [0, 1, 2], k + [0, 2, 3]])
+    return vertices, np.concatenate([k + np.array([0, 1, 2]), k + np.array([0, 2, 3])])
 
 
 # ---- space
@@ -107,7 +107,7 @@ def belt() -> Mesh:
     ring = np.stack([np.cos(angle), np.sin(angle), np.zeros(64)], axis=1)
     pieces = []
     for axes in ([0, 1, 2], [2, 0, 1]):
-        low, high = (ring + [0.0, 0.0, z] for z in (-0.045, 0.045))
+        low, high = (ring + np.array([0.0, 0.0, z]) for z in (-0.045, 0.045))
         points = [1.004 * p / np.linalg.norm(p, axis=1, keepdims=True) for p in (high, low)]
         k, after = np.arange(64), (np.arange(64) + 1) % 64
         faces = np.concatenate([np.stack([k, k + 64, after + 64], 1), np.stack([k, after + 64, after], 1)])

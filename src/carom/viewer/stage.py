@@ -31,7 +31,9 @@ class Stage:
         self.dots = self.arrows = False
         self._dotted = False
         if title is not None:
-            _add_title(server, f"{name}/title", title, layout, number)
+            server.scene.add_label(
+                f"{name}/title", title, position=layout.title(number), anchor="bottom-center", font_screen_scale=1.25
+            )
 
     def paint_by(self, quantity: str, limits: tuple[float, float] | None) -> None:
         """Chooses what colours tell; `limits` None means the run's own."""
@@ -44,19 +46,17 @@ class Stage:
         if index == self.shown:
             return False
         frame = self.frames.at(index)
-        if self.colouring.run is not self.frames.run:  # the file has grown, and was opened again
-            self.colouring = Colouring(self.frames.run, self.colouring.quantity, limits=self.colouring.range)
-        self._bodies.show(frame, self._colours(frame.index))
+        self._bodies.show(frame, self._colours(frame.number))
         self._walls.show(frame.walls)
-        self._show_marks(frame.index)
+        self._show_marks(frame.number)
         self.shown = index
         return True
 
     def _colours(self, index: int) -> Any:
-        try:
-            return self.colouring.rgb(index)
-        except ProblemError:  # velocities of this frame cannot be read
-            return Colouring.of(self.frames.run, "body").rgb(0)
+        if self.colouring.run is not self.frames.run:  # the file has grown, and was opened again
+            old = self.colouring
+            self.colouring = Colouring(self.frames.run, old.quantity, old.map, old.limits)
+        return self.colouring.rgb(index)
 
     def _show_marks(self, index: int) -> None:
         run = self.frames.run
@@ -78,11 +78,3 @@ def walls_of(frames: Frames, layout: Layout) -> list[Wall]:
             periodic = None
         return flat_walls(run.geometry, layout.box, moving, periodic)
     return room_walls(barriers_of(run.geometry), layout.box, container_tops(run.scene, 0.0), moving)
-
-
-def _add_title(server: Any, name: str, title: str, layout: Layout, number: int) -> None:
-    """The name of a run above it."""
-    box = layout.box
-    top = box.middle + 0.5 * abs(float(box.size @ box.up)) * box.up
-    place = layout.placed(top[None], number)[0] + 0.06 * box.up
-    server.scene.add_label(name, title, position=place, anchor="bottom-center", font_screen_scale=1.25)

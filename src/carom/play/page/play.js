@@ -1,0 +1,284 @@
+// The page: asks the server, keeps the time of the film, and hands everything to its parts.
+
+import { Controls } from "/controls.js";
+import { ImpactPainter, RunPainter, impactBox } from "/plane.js";
+import { chartColumn, short, tickCard, velocityCard } from "/results.js";
+import { SpacePainter } from "/space.js";
+
+const byId = (id) => document.getElementById(id);
+const WAIT = 140; // milliseconds after the last move of a slider
+
+async function ask(path, body = null) {
+  const options = body === null ? {} : { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
+  let answer;
+  try {
+    answer = await fetch(path, options);
+  } catch {
+    throw new Error("The server does not answer. Was carom play ended?");
+  }
+  const data = await answer.json();
+  if (!answer.ok) throw new Error(data.error);
+  return data;
+}
+
+class Page {
+  constructor(start) {
+    this.start = start;
+    this.asked = 0; // answers to older questions are dropped
+    this.data = null;
+    this.painters = [];
+    this.time = 0;
+    this.playing = false;
+    this.controls = new Controls(start, (what) => this.changed(what));
+    byId("run").addEventListener("click", () => (this.job ? this.stop() : this.run(true)));
+    byId("play").addEventListener("click", () => this.setPlaying(!this.playing));
+    byId("scrub").addEventListener("input", (event) => { this.setPlaying(false); this.seek(Number(event.target.value)); });
+    byId("theme").addEventListener("click", () => setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark", this));
+    document.addEventListener("keydown", (event) => this.key(event));
+    new ResizeObserver(() => this.arrange()).observe(byId("stage"));
+    window.addEventListener("hashchange", () => { if (location.hash.slice(1) !== this.controls.bookmark) this.controls.read(location.hash.slice(1)); });
+    this.controls.read(location.hash.slice(1));
+  }
+
+  // ---- what is asked
+
+  changed(what) {
+    history.replaceState(null, "", `#${this.controls.bookmark}`);
+    this.say("");
+    clearTimeout(this.timer);
+    if (this.controls.scene.kind === "impact") {
+      this.stop();
+      this.timer = setTimeout(() => this.run(false), what === "values" ? WAIT : 0);
+    } else if (what === "scene") {
+      this.stop();
+      this.show(null);
+    } else {
+      byId("results").classList.add("old");
+    }
+  }
+
+  // One impact is answered at once; a run is followed until it is done.
+  async run(play) {
+    const number = ++this.asked;
+    clearTimeout(this.timer);
+    this.say("");
+    const slow = setTimeout(() => this.progress(null, "computing; the first time, kernels are compiled, which may take a minute"), 700);
+    try {
+      const request = this.controls.request;
+      const impact = this.controls.scene.kind === "impact";
+      const data = impact ? await ask("/api/impact", request) : await this.follow(await ask("/api/runs", request), number);
+      if (number === this.asked && data) this.show(data, play);
+    } catch (error) {
+      if (number === this.asked) this.say(error.message);
+    } finally {
+      clearTimeout(slow);
+      if (number === this.asked) { this.job = null; this.progress(); }
+    }
+  }
+
+  async follow(job, number) {
+    this.job = job.id;
+    while (job.state === "waiting" || job.state === "running") {
+      if (number !== this.asked) return null;
+      this.progress(job.share, job.text);
+      await new Promise((done) => setTimeout(done, 150));
+      job = await ask(`/api/runs/${job.id}`);
+    }
+    if (job.state === "failed") throw new Error(job.error);
+    return job.state === "done" ? unpacked(await ask(`/api/runs/${job.id}/result`)) : null;
+  }
+
+  stop() {
+    if (!this.job) return;
+    ask(`/api/runs/${this.job}/stop`, {}).catch(() => {});
+    if (this.controls.scene.kind === "impact") { this.asked++; this.job = null; this.progress(); }
+  }
+
+  progress(share = undefined, text = "") {
+    byId("progress").hidden = share === undefined;
+    byId("run").textContent = this.job ? "Stop" : "Run";
+    byId("run").classList.toggle("stop", Boolean(this.job));
+    const bar = byId("progress").firstElementChild;
+    if (share === null) bar.removeAttribute("value"); else bar.value = share ?? 0;
+    byId("progress").lastElementChild.textContent = text;
+  }
+
+  say(text) {
+    byId("message").textContent = text;
+    byId("message").hidden = !text;
+  }
+
+  // ---- what is shown
+
+  show(data, play = false) {
+    const same = data && this.data && data.scene === this.data.scene && data.kind === this.data.kind;
+    this.data = data;
+    this.painters = [];
+    byId("results").classList.remove("old");
+    byId("transport").hidden = !data;
+    byId("stage").classList.toggle("empty", !data);
+    byId("stage").classList.toggle("tall", data?.kind === "run");
+    byId("results").classList.toggle("three", data?.results.length === 3);
+    byId("transport").querySelector(".legend")?.remove();
+    if (!data) {
+      this.setPlaying(false);
+      byId("stage").replaceChildren("Press Run");
+      byId("results").replaceChildren();
+      return;
+    }
+    this.from = data.kind === "impact" ? data.film.start : 0;
+    this.to = data.kind === "impact" ? data.film.end : Math.max(...data.results.map((r) => (r.refusal ? 0 : r.time[r.time.length - 1])));
+    [byId("scrub").min, byId("scrub").max] = [this.from, this.to];
+    byId("stage").replaceChildren(...data.results.map((result, k) => this.lane(result, k)));
+    if (data.kind === "impact") {
+      byId("results").replaceChildren(velocityCard(data), tickCard(data, this.start.desiderata));
+    } else {
+      this.legend(data.colours);
+      byId("results").replaceChildren(chartColumn(data), tickCard(data, this.start.checks));
+    }
+    this.arrange();
+    if (play || !same) this.seek(this.from);
+    else this.seek(Math.min(this.to, Math.max(this.from, this.time)));
+    if (play) this.setPlaying(true);
+    else if (!same) this.setPlaying(false);
+  }
+
+  lane(result, k) {
+    const lane = document.createElement("div");
+    lane.className = "lane";
+    lane.innerHTML = '<canvas></canvas><div class="name"></div><div class="remark"></div>';
+    const name = lane.querySelector(".name");
+    const full = document.createElement("small");
+    full.textContent = result.title;
+    name.append(result.law, full);
+    name.classList.add(`law${k}`);
+    lane.dataset.law = result.law;
+    if (result.refusal) {
+      const why = document.createElement("div");
+      why.className = "refusal";
+      why.textContent = `This law does not take the problem: ${result.refusal}`;
+      lane.append(why);
+      return lane;
+    }
+    const canvas = lane.querySelector("canvas");
+    const Painter = this.data.kind === "impact" ? ImpactPainter : this.data.dimension === 3 ? SpacePainter : RunPainter;
+    const painter = new Painter(canvas, this.data, k, () => this.draw());
+    this.painters.push({ painter, remark: lane.querySelector(".remark"), result });
+    return lane;
+  }
+
+  legend(colours) {
+    const legend = document.createElement("div");
+    legend.className = "legend";
+    legend.innerHTML = "<span></span><i></i><span></span>";
+    legend.firstChild.textContent = `${colours.title} 0`;
+    legend.lastChild.textContent = short(Number(colours.high.toPrecision(2)));
+    const stops = colours.map.filter((_, i) => i % 15 === 0).map((rgb) => `rgb(${rgb.join(",")})`);
+    legend.querySelector("i").style.background = `linear-gradient(to right, ${stops.join(",")})`;
+    byId("clock").after(legend);
+  }
+
+  // Lanes above each other or beside each other, whichever draws the bodies larger.
+  arrange() {
+    if (!this.data) return;
+    const count = this.data.results.length;
+    const box = this.data.kind === "impact" ? impactBox(this.data) : this.data.picture.box ?? [0, this.data.picture.camera.aspect, 0, 1];
+    const stage = byId("stage");
+    const scale = (columns, rows) => Math.min((stage.clientWidth / columns - 24) / (box[1] - box[0]), (stage.clientHeight / rows - 44) / (box[3] - box[2]));
+    const row = this.data.kind === "impact" && this.data.components.length === 1;
+    const beside = !row && scale(count, 1) > scale(1, count);
+    stage.style.minHeight = row ? `${6.4 * count}rem` : "";
+    stage.style.gridTemplateColumns = `repeat(${beside ? count : 1}, minmax(0, 1fr))`;
+    stage.style.gridTemplateRows = `repeat(${beside ? 1 : count}, minmax(0, 1fr))`;
+    this.draw();
+  }
+
+  // ---- time
+
+  get rate() {
+    // An impact plays in its own time; a run takes five to ten seconds, however long it is.
+    const span = this.to - this.from;
+    return this.data.kind === "impact" ? 1 : span / Math.min(10, Math.max(5, span));
+  }
+
+  setPlaying(on) {
+    if (on && this.time >= this.to - 1e-9) this.seek(this.from);
+    this.playing = on && Boolean(this.data);
+    byId("play").textContent = this.playing ? "❚❚" : "▶";
+    byId("play").setAttribute("aria-label", this.playing ? "Pause" : "Play");
+    cancelAnimationFrame(this.frame);
+    if (!this.playing) return;
+    let last = performance.now();
+    const tick = (now) => {
+      const gone = Math.min(0.1, (now - last) / 1000);
+      last = now;
+      const time = this.time + gone * this.rate * Number(byId("pace").value);
+      this.seek(Math.min(time, this.to));
+      if (time >= this.to) this.setPlaying(false);
+      else this.frame = requestAnimationFrame(tick);
+    };
+    this.frame = requestAnimationFrame(tick);
+  }
+
+  seek(time) {
+    this.time = time;
+    byId("scrub").value = time;
+    this.draw();
+  }
+
+  draw() {
+    if (!this.data) return;
+    const impact = this.data.kind === "impact";
+    for (const { painter, remark, result } of this.painters) {
+      remark.textContent = impact ? painter.draw(this.time) : painter.draw(...frameAt(result.time, this.time));
+    }
+    for (const chart of document.querySelectorAll(".chart")) chart.moveCursor(this.time);
+    byId("clock").textContent = impact ? impactClock(this.time) : `time ${this.time.toFixed(this.to < 1 ? 4 : 2)}`;
+  }
+
+  key(event) {
+    if (event.target.matches("input[type=number], select, button, input[type=range]")) return;
+    const step = (this.to - this.from) / 120;
+    if (event.key === " ") this.setPlaying(!this.playing);
+    else if (event.key === "ArrowRight") this.seek(Math.min(this.to, this.time + step));
+    else if (event.key === "ArrowLeft") this.seek(Math.max(this.from, this.time - step));
+    else return;
+    event.preventDefault();
+  }
+}
+
+const impactClock = (t) => (Math.abs(t) < 5e-3 ? "the impact" : t < 0 ? `${(-t).toFixed(2)} before impact` : `${t.toFixed(2)} after impact`);
+
+// The frame at or before a time, and how far it is to the next.
+function frameAt(times, time) {
+  let [low, high] = [0, times.length - 1];
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (times[middle] <= time) low = middle; else high = middle - 1;
+  }
+  const span = (times[low + 1] ?? times[low]) - times[low];
+  return [low, span > 0 ? Math.min(1, Math.max(0, (time - times[low]) / span)) : 0];
+}
+
+// Arrays come as base64 of little-endian numbers.
+function unpacked(data) {
+  const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+  for (const result of data.results) {
+    if (result.refusal) continue;
+    for (const name of ["position", "turn", "walls"]) result[name] = new Float32Array(bytes(result[name]).buffer);
+    result.colour = bytes(result.colour);
+  }
+  return data;
+}
+
+function setTheme(name, page = null) {
+  document.documentElement.dataset.theme = name;
+  try { localStorage.setItem("carom-theme", name); } catch { /* a browser without storage: the choice is not kept */ }
+  page?.draw();
+}
+
+try { setTheme(localStorage.getItem("carom-theme") ?? "light"); } catch { setTheme("light"); }
+ask("/api/start").then((start) => { window.carom = new Page(start); }, (error) => {
+  byId("message").textContent = error.message;
+  byId("message").hidden = false;
+});

@@ -1,0 +1,157 @@
+"""Pictures of space: the camera of a film, bodies with light and shadow, and lines over them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..colouring import Bytes, Floats
+from ..contact.barriers import barriers_at
+from ..pictures import Camera, Look, looking_at, render
+from ..pictures.camera import FIELD, level_axes, upward
+from ..pictures.picture import extent
+from ..scene.barriers import Container
+from ..scene.model import Scene
+from ..world import State, World
+from .camera import SpaceCamera
+from .layers import Page, Picture
+from .timeline import Timeline
+from .window import STRAY, Area
+
+SAMPLES = 24  # frames that the camera is made for
+MARGIN = 0.04
+
+
+@dataclass(frozen=True, eq=False)
+class Shot:
+    """The camera of a film: at rest, or turning about the upward axis."""
+
+    camera: Camera
+    target: Floats
+    up: Floats
+    turn: float  # radians a time unit
+    start: float
+
+    def at(self, time: float) -> Camera:
+        if not self.turn:
+            return self.camera
+        angle = self.turn * (time - self.start)
+        return _turned(self.camera, self.target, self.up, angle)
+
+
+def shot(timeline: Timeline, asked: SpaceCamera, aspect: float, start: float, stop: float, speed: float) -> Shot:
+    """A camera that sees nearly all that happens from start to stop."""
+    world = timeline.run.world
+    up = upward(world.gravity)
+    centres, radius = _seen(timeline, start, stop)
+    if asked.distance is None and asked.target is None:
+        camera = looking_at(centres, radius, up, asked.azimuth, asked.elevation, aspect, MARGIN)
+    else:
+        camera = _placed(asked, centres, radius, up, aspect)
+    target = 0.5 * (camera.low + camera.high) if asked.target is None else np.array(asked.target)
+    if asked.turn and asked.distance is None:
+        camera = _wide_enough(camera, target, centres, radius, up)
+    return Shot(camera, target, up, np.radians(asked.turn) / speed, start)
+
+
+def _placed(asked: SpaceCamera, centres: Floats, radius: Floats, up: Floats, aspect: float) -> Camera:
+    """A camera at a distance from a target, or at the least distance from which all is seen."""
+    base = looking_at(centres, radius, up, asked.azimuth, asked.elevation, aspect, MARGIN)
+    target = 0.5 * (base.low + base.high) if asked.target is None else np.array(asked.target)
+    distance = asked.distance
+    if distance is None:
+        arm = centres - target
+        across = np.hypot(arm @ base.right / aspect, arm @ base.up) + radius
+        distance = float((across / FIELD - arm @ base.forward).max())
+    return replace(base, eye=target - distance * base.forward)
+
+
+def _wide_enough(camera: Camera, target: Floats, centres: Floats, radius: Floats, up: Floats) -> Camera:
+    """Farther away, so that all is seen from every side."""
+    arm = centres - target
+    height = arm @ up
+    level = np.linalg.norm(arm - height[:, None] * up, axis=1) + radius
+    tilt = abs(float(camera.forward @ up))
+    tall = np.abs(height) * np.sqrt(1.0 - tilt * tilt) + level * tilt + radius
+    far = max(float((level / (FIELD * camera.aspect)).max()), float((tall / FIELD).max())) + float(level.max())
+    return replace(camera, eye=target - far * camera.forward)
+
+
+def _turned(camera: Camera, target: Floats, up: Floats, angle: float) -> Camera:
+    across, ahead, top = level_axes(up)
+    basis = np.stack([across, ahead, top])
+    cos, sin = np.cos(angle), np.sin(angle)
+    turn = basis.T @ np.array([[cos, -sin, 0.0], [sin, cos, 0.0], [0.0, 0.0, 1.0]]) @ basis
+    eye = target + turn @ (camera.eye - target)
+    return replace(
+        camera, eye=eye, right=turn @ camera.right, up=turn @ camera.up, forward=turn @ camera.forward
+    )
+
+
+def _seen(timeline: Timeline, start: float, stop: float) -> tuple[Floats, Floats]:
+    """Spheres (k, 3), (k,) that the film must show; those that flew far away are left out."""
+    world = timeline.run.world
+    times = np.linspace(start, stop, SAMPLES if stop > start else 1)
+    centres, radii = [], []
+    for k in np.unique([timeline.nearest(t) for t in times]).tolist():
+        state = timeline.frame(k)
+        walls = barriers_at(world, state.time, 1e-6)[0]
+        place, radius = extent(world, state, walls, container_tops(timeline.run.scene, state.time))
+        centres.append(place)
+        radii.append(radius)
+    place, radius = np.concatenate(centres), np.concatenate(radii)
+    far = np.linalg.norm(place - np.median(place, axis=0), axis=1)
+    kept = far <= STRAY * float(np.quantile(far, 0.9, method="higher"))
+    return place[kept], radius[kept]
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A picture of space on a page, and where on the page a place of space is seen."""
+
+    picture: Picture
+    depth: NDArray[np.float32]  # (rows, columns)
+    camera: Camera
+
+    @classmethod
+    def of(
+        cls, world: World, scene: Scene, state: State, colours: Bytes, camera: Camera, page: Page, area: Area
+    ) -> View:
+        top = round(area.top)
+        tops = container_tops(scene, state.time)
+        made = render(world, state, colours / 255.0, camera, Look(rows=page.height - top), None, tops)
+        return cls(Picture(made.pixels, top), made.depth, camera)
+
+    def project(self, places: Floats) -> Floats:
+        """Places (..., 3) to pixels (..., 2) of the page; what is behind the camera is not a number."""
+        return self._seen(places)[0].reshape(*places.shape[:-1], 2)
+
+    def project_seen(self, places: Floats) -> Floats:
+        """The same; what is hidden by bodies is not a number either."""
+        out, depth = self._seen(places)
+        rows, columns = self.depth.shape
+        finite = np.nan_to_num(out, nan=-1.0)
+        j = np.clip(finite[:, 0].astype(int), 0, columns - 1)
+        i = np.clip((finite[:, 1] - self.picture.top).astype(int), 0, rows - 1)
+        out[depth > 1.002 * self.depth[i, j]] = np.nan
+        return out.reshape(*places.shape[:-1], 2)
+
+    def _seen(self, places: Floats) -> tuple[Floats, Floats]:
+        rows, columns = self.depth.shape
+        x, y, depth = self.camera.project(places.reshape(-1, 3)).T
+        out = np.stack([columns * x, self.picture.top + rows * y], axis=1)
+        out[~(depth > 0.0)] = np.nan
+        return out, depth
+
+
+def container_tops(scene: Scene, time: float) -> Floats:
+    """Corners (k, 3) at the top of open containers: their walls are planes without end, and do not tell."""
+    out = []
+    for b in scene.boundaries:
+        if isinstance(b, Container) and b.open_top:
+            shift = np.array(b.motion.pose(time, 3)[:3])
+            (x0, y0, _), (x1, y1, top) = b.lower, b.upper
+            out += [np.array([x, y, top]) + shift for x in (x0, x1) for y in (y0, y1)]
+    return np.array(out, dtype=np.float64).reshape(-1, 3)

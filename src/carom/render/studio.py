@@ -1,0 +1,138 @@
+"""One place that knows a run and how it is to look, and makes the picture of any instant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+from ..colouring import Bytes, Colouring
+from ..errors import ProblemError
+from ..trajectory import Trajectory
+from . import marks, plane, space
+from .camera import plane_camera, space_camera
+from .caption import caption_of, picture_area
+from .layers import Page
+from .raster import painted
+from .timeline import Timeline
+from .window import Following, Window, fitted, following, window_on
+
+SMALLEST, LARGEST = 64, 7680
+TAIL = 1.5  # seconds of a film that a trail lasts
+
+
+@dataclass(frozen=True)
+class Look:
+    """How pictures look; what none of these says is the same for all."""
+
+    size: tuple[int, int] = (1920, 1080)
+    colour: str = "speed"
+    map: str = "soft"
+    camera: str = "fit"
+    trails: bool = False
+    impulses: bool = False
+    caption: bool = True
+    title: str | None = None  # None: the scene's name
+
+    def __post_init__(self) -> None:
+        wide, tall = self.size
+        if not (SMALLEST <= wide <= LARGEST and SMALLEST <= tall <= LARGEST):
+            raise ProblemError("--size", f"{wide}x{tall}", f"WIDTHxHEIGHT, from {SMALLEST} to {LARGEST} pixels each")
+
+
+@dataclass(frozen=True)
+class Span:
+    """The part of a run that is shown, and how fast: `speed` time units a second."""
+
+    start: float
+    stop: float
+    speed: float = 1.0
+    fps: float = 30.0
+
+    @property
+    def still(self) -> bool:
+        return not self.stop > self.start
+
+
+class Studio:
+    """Makes pictures of a run. `sketch(time)` reads the file, and belongs to one thread; what it returns makes the page,
+    takes most of the time, and may be called in any thread."""
+
+    def __init__(self, run: Trajectory, look: Look, span: Span) -> None:
+        self.run, self.look, self.span = run, look, span
+        self.colouring = Colouring.of(run, look.colour, look.map)
+        self.timeline = Timeline(run)
+        sheet = Page(*look.size)
+        self._area = picture_area(sheet, look.caption)
+        self._window = self._plane_window() if run.dimension == 2 else self._space_shot()
+        frames = range(self.timeline.nearest(span.start), self.timeline.nearest(span.stop) + 1)
+        self._impulses = marks.Impulses(run, frames) if look.impulses else None
+        self._caption = caption_of(run, self.colouring, look.title) if look.caption else None
+        _ = self.colouring.range  # samples the whole run, here and not in a thread
+        self._free = run.world.free
+        self._colours: tuple[int, Bytes] | None = None
+
+    def _plane_window(self) -> Window | Following:
+        asked = plane_camera(self.look.camera, self.run.count)
+        if asked.follow:
+            return following(self.timeline, self._area, asked.body)
+        if asked.centre is not None:
+            tall = asked.width * self._area.height / self._area.width
+            return window_on(self._area, asked.centre, asked.width, tall)
+        return fitted(self.timeline, self._area, self.span.start, self.span.stop)
+
+    def _space_shot(self) -> space.Shot:
+        asked, span = space_camera(self.look.camera), self.span
+        aspect = self.look.size[0] / round(self._area.height)
+        return space.shot(self.timeline, asked, aspect, span.start, span.stop, span.speed)
+
+    def picture(self, time: float) -> Bytes:
+        """(height, width, 3)"""
+        return painted(self.sketch(time)())
+
+    def sketch(self, time: float) -> Callable[[], Page]:
+        """Reads everything about an instant; what it returns makes the page."""
+        moment = self.timeline.at(time)
+        colours, page = self._rgb(moment.frame), Page(*self.look.size)
+        words = [] if self._caption is None else self._caption.layers(page, time)
+        tail = self._tail(time)
+        tracks = self.timeline.tracks(tail, time, self._points()) if self.look.trails and time > tail else None
+        pushes = [] if self._impulses is None else self._impulses.read(self._pushing(time))
+
+        def make() -> Page:
+            width = max(1.0, 2.2 * page.height / 1080.0)
+            if isinstance(self._window, space.Shot):
+                camera = self._window.at(time)
+                view = space.View.of(self.run.world, self.run.scene, moment.state, colours, camera, page, self._area)
+                page.add(view.picture, *marks.trails(tracks, self._free, colours, view.project_seen, width))
+                project = view.project
+            else:
+                window = self._window.at(time) if isinstance(self._window, Following) else self._window
+                project = window.pixels
+                trails = marks.trails(tracks, self._free, colours, project, width)
+                plane.add_world(page, self.run.world, moment.state, colours, window, trails)
+            if self._impulses is not None:
+                page.add(*self._impulses.arrows(pushes, project, page.height))
+            page.add(*words)
+            return page
+
+        return make
+
+    def _rgb(self, frame: int) -> Bytes:
+        """Colours of a frame; the last ones are kept, because a slow film shows each frame several times."""
+        if self._colours is None or self._colours[0] != frame:
+            self._colours = frame, self.colouring.rgb(frame)
+        return self._colours[1]
+
+    def _tail(self, time: float) -> float:
+        """When trails start: in a film some time ago, in a still at the start of the run."""
+        return self.timeline.start if self.span.still else max(self.span.start, time - TAIL * self.span.speed)
+
+    def _points(self) -> int:
+        return marks.LONG_POINTS if self.span.still else marks.POINTS
+
+    def _pushing(self, time: float) -> list[tuple[int, float]]:
+        if self.span.still:
+            return [(self.timeline.nearest(time), 1.0)]
+        before = time - self.span.speed / self.span.fps
+        return marks.lingering(self.timeline, time, before, marks.LINGER, self.span.speed)

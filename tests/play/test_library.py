@@ -1,0 +1,63 @@
+"""Every scene of the library is on the page, or stands in the list of those that are left out with a reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from carom.build import build
+from carom.play.library import BODIES, LEFT_OUT, STEPS, library, play_of
+from carom.play.run_answer import BODY_FRAMES, FRAMES, RunRequest, frame_rate
+from carom.scenes import SCENES
+
+
+def test_scenes_are_on_the_page_or_left_out_for_a_reason():
+    assert set(library()) | set(LEFT_OUT) == set(SCENES)
+    assert not set(library()) & set(LEFT_OUT)
+
+
+def ends(play):
+    """Defaults, and each slider by itself at both of its ends."""
+    yield {}
+    for slider in play.sliders:
+        for value in (slider.low, slider.high):
+            if slider.below is None:
+                yield {slider.name: value}
+
+
+@pytest.mark.parametrize("name", list(library()))
+def test_each_slider_can_be_moved_to_both_ends(name):
+    play = play_of(name)
+    for values in ends(play):
+        scene, timing = play.make(values)
+        assert 1 <= scene.count <= BODIES and timing["duration"] / timing["step"] <= STEPS
+        if "step" not in values and "duration" not in values:
+            world, _ = build(scene)
+            assert world.count == scene.count
+
+
+def test_sliders_reach_the_scene():
+    scene, timing = play_of("pool_break").make({"rows": 3, "restitution": 0.4, "first_mass": 2.5, "step": 0.005})
+    assert scene.count == 7 and timing["step"] == 0.005
+    world, _ = build(scene)
+    assert world.mass.tolist() == [2.5] + [1.0] * 6 and world.restitution[0, 0] == 0.4
+    drum, _ = play_of("energy_drum").make({"restitution": 0.7})  # a scene without a parameter for it
+    assert build(drum)[0].restitution[0, 0] == 0.7
+    block = {slider.name for slider in play_of("sliding_block").sliders}
+    assert "mu" in block and "restitution" not in block  # it slides, and never bounces
+
+
+def test_films_are_bounded():
+    for play in library().values():
+        scene, timing = play.make({})
+        frames = frame_rate(scene, timing) * timing["duration"]
+        assert frames <= FRAMES + 1e-9 and frames * scene.count <= BODY_FRAMES + 1e-9
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", list(library()))
+def test_every_scene_runs(name):
+    play = play_of(name)
+    duration = next(s for s in play.sliders if s.name == "duration")
+    request = RunRequest({"scene": name, "laws": [play.law], "parameters": {"duration": duration.low}})
+    (result,) = request.answer(lambda text, share: None)["results"]
+    assert len(result["time"]) > 1 and len(result["ticks"]) == 6
