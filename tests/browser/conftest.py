@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -52,15 +53,28 @@ def browser() -> Iterator[Any]:
         running.close()
 
 
+@contextmanager
+def window(browser: Any, width: int, height: int) -> Iterator[Any]:
+    """An empty page. Whatever it loads must come from this machine: pages work without a network."""
+    page = browser.new_page(viewport={"width": width, "height": height})
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    yield page
+    page.close()
+    parts = [urlsplit(url) for url in asked]
+    strangers = [p.geturl() for p in parts if p.scheme in ("http", "https") and p.hostname not in HERE]
+    assert not strangers, f"the page asks other machines for {strangers}"
+
+
 @pytest.fixture
 def page(browser) -> Iterator[Any]:
-    """An empty page. Whatever it loads must come from this machine: pages work without a network."""
-    window = browser.new_page(viewport={"width": 1000, "height": 640})
-    asked: list[str] = []
-    window.on("request", lambda request: asked.append(request.url))
-    yield window
-    window.close()
-    strangers = [
-        url for url in asked if urlsplit(url).scheme in ("http", "https") and urlsplit(url).hostname not in HERE
-    ]
-    assert not strangers, f"the page asks other machines for {strangers}"
+    """A page of one test."""
+    with window(browser, 1000, 640) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def shared_page(browser) -> Iterator[Any]:
+    """A small page that the tests of a file share: to load one takes seconds."""
+    with window(browser, 880, 540) as opened:
+        yield opened

@@ -10,7 +10,7 @@ import pytest
 import carom
 from carom.play import open_server
 
-WAIT = 60_000  # milliseconds: the first impact may compile kernels
+WAIT = 240_000  # milliseconds: the first impact may compile kernels
 
 
 def until(page, expression):

@@ -23,7 +23,7 @@ def api():
     made.close()
 
 
-def finished(api, number, seconds=60.0):
+def finished(api, number, seconds=240.0):
     end = time.monotonic() + seconds
     while not api.jobs.job(number).over:
         assert time.monotonic() < end, api.jobs.job(number).to_dict()
@@ -95,7 +95,7 @@ def test_a_run_gives_the_frames_of_simulate(api):
 def test_a_run_in_space_has_shapes_and_a_camera(api):
     parameters = {"boxes": 2, "duration": 1.0}
     job = api.run({"scene": "box_tower_3d", "laws": ["gr"], "parameters": parameters})
-    picture = finished(api, job["id"], 100.0).result["picture"]
+    picture = finished(api, job["id"]).result["picture"]
     (box,) = picture["meshes"]
     assert len(box["triangles"]) == 12 * 9  # six faces of two triangles
     corners = np.reshape(box["triangles"], (-1, 3, 3))

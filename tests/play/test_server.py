@@ -34,7 +34,7 @@ def ask(server, path, body=None, headers=None):
     data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
     request = urllib.request.Request(server.address + path, data, given)
     try:
-        with urllib.request.urlopen(request, timeout=60) as answer:
+        with urllib.request.urlopen(request, timeout=240) as answer:
             status, kind, content = answer.status, answer.headers["Content-Type"], answer.read()
     except urllib.error.HTTPError as error:
         status, kind, content = error.code, error.headers["Content-Type"], error.read()

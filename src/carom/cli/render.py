@@ -32,13 +32,16 @@ def render(
     fps: float | None = number_option("--fps", "RATE", "Pictures a second; default: 30, for a GIF 25."),
     speed: float | None = number_option("--speed", "FACTOR", "Time units a second of the film; default: 1."),
     size: str | None = typer.Option(
-        None, "--size", metavar="WxH", help="Pixels; default: 1920x1080, for films of space 1280x720, for a GIF 800x450."
+        None,
+        "--size",
+        metavar="WxH",
+        help="Pixels; default: 1920x1080, for films of space 1280x720, for a GIF 800x450.",
     ),
     camera: str = typer.Option(
         "fit",
         "--camera",
         metavar="WHAT",
-        help="In the plane: fit, follow, follow:BODY or x,y,width. In space: fit, or any of "
+        help="In the plane: fit, all, zoom, follow, follow:BODY or x,y,width. In space: fit, all, or any of "
         "azimuth=,elevation=,distance=,target=x:y:z,turn= with commas between them.",
     ),
     trails: bool = typer.Option(False, "--trails", help="Draw the ways of the bodies."),

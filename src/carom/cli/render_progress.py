@@ -74,7 +74,9 @@ def _lines(title: str) -> Tell:
         now = time.perf_counter()
         if now - last >= EVERY and done < count:
             last = now
-            text = f"{title}: {100 * done // count} %, {done:,} of {count:,} pictures, {rate:.1f}/s · {clock(left)} left"
+            text = (
+                f"{title}: {100 * done // count} %, {done:,} of {count:,} pictures, {rate:.1f}/s · {clock(left)} left"
+            )
             remarks().print(text, markup=False, soft_wrap=True)
 
     return tell

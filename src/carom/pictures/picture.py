@@ -45,13 +45,19 @@ class Picture:
     depth: NDArray[np.float32] = field(repr=False)  # (rows, columns) of that body along the view, infinite for none
 
 
-def extent(world: World, state: State, barriers: Barriers, tops: Floats | None = None) -> tuple[Floats, Floats]:
+def extent(
+    world: World,
+    state: State,
+    barriers: Barriers,
+    tops: Floats | None = None,
+    kept: NDArray[np.bool_] | None = None,
+) -> tuple[Floats, Floats]:
     """Spheres, (k, 3) and (k,), that a picture must hold: the bodies, and the boundaries that are near them.
 
-    Up to a tenth of the bodies may be left out, if they are far away from all others: else one that flies off would
-    make the rest too small to see.
+    `kept` (n,) says which bodies count. None leaves out up to a tenth of them, if they are far away from all others:
+    else one that flies off would make the rest too small to see.
     """
-    kept = _together(state.position)
+    kept = _together(state.position) if kept is None else kept
     place, radius = state.position[kept], world.solids.radius[kept]
     centres, sizes = [place], [radius]
     low, high = (place - radius[:, None]).min(axis=0), (place + radius[:, None]).max(axis=0)

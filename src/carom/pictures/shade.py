@@ -156,9 +156,9 @@ def weights(radius: Floats, rays: Rays, place: Floats) -> Floats:
 
 LEVELS = 4096
 _LIGHT = np.arange(LEVELS + 1) / LEVELS
-_SRGB = np.round(
-    255.0 * np.where(_LIGHT <= 0.0031308, 12.92 * _LIGHT, 1.055 * _LIGHT ** (1.0 / 2.4) - 0.055)
-).astype(np.uint8)
+_SRGB = np.round(255.0 * np.where(_LIGHT <= 0.0031308, 12.92 * _LIGHT, 1.055 * _LIGHT ** (1.0 / 2.4) - 0.055)).astype(
+    np.uint8
+)
 
 
 def averaged(image: Image, smooth: int) -> NDArray[np.uint8]:

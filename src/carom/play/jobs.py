@@ -16,7 +16,7 @@ from ..errors import ProblemError
 
 KEPT = 6  # finished jobs whose results can still be asked for
 WAITING = 4  # jobs that may wait for the one that runs
-LIMIT = 180.0  # seconds of one job, the first compilation of kernels included
+LIMIT = 300.0  # seconds of one job, the first compilation of kernels included
 
 Work = Callable[[Callable[[str, float], None]], dict[str, Any]]
 
@@ -83,7 +83,7 @@ class Jobs:
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
         self._jobs: OrderedDict[int, Job] = OrderedDict()
-        self._queue: queue.Queue[Job] = queue.Queue()
+        self._queue: queue.Queue[Job | None] = queue.Queue()  # None ends the thread
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._work, name="carom play runs", daemon=True)
         self._thread.start()
@@ -113,10 +113,12 @@ class Jobs:
         return job
 
     def close(self) -> None:
+        """Asks all to stop, and does not wait for it."""
         with self._lock:
             for job in self._jobs.values():
                 job.asked_to_stop.set()
+        self._queue.put(None)
 
     def _work(self) -> None:
-        while True:
-            self._queue.get().carry_out()
+        while (job := self._queue.get()) is not None:
+            job.carry_out()

@@ -8,14 +8,18 @@ import numpy as np
 
 from ..errors import ProblemError
 
-PLANE = "fit, follow, follow:BODY, or x,y,width"
-SPACE = "fit, or any of azimuth=, elevation= (degrees), distance=, target=x:y:z, turn= (degrees a second), with commas"
+PLANE = "fit, all, zoom, follow, follow:BODY, or x,y,width"
+SPACE = (
+    "fit, all, or any of azimuth=, elevation= (degrees), distance=, target=x:y:z, turn= (degrees a second), with commas"
+)
 
 
 @dataclass(frozen=True)
 class PlaneCamera:
-    """Of the plane: all that happens, or what moves, or a place and a width."""
+    """Of the plane: what happens, all of it, drawing back, following something, or a place and a width."""
 
+    everything: bool = False
+    zoom: bool = False
     follow: bool = False
     body: int | None = None
     centre: tuple[float, float] | None = None
@@ -30,16 +34,15 @@ class SpaceCamera:
     elevation: float | None = None
     distance: float | None = None
     target: tuple[float, float, float] | None = None
+    everything: bool = False
     turn: float = 0.0  # degrees in a second of the film
 
 
 def plane_camera(text: str, count: int) -> PlaneCamera:
     """For a run of so many bodies."""
     word = text.strip().lower()
-    if word == "fit":
-        return PlaneCamera()
-    if word == "follow":
-        return PlaneCamera(follow=True)
+    if word in ("fit", "all", "zoom", "follow"):
+        return PlaneCamera(everything=word == "all", zoom=word == "zoom", follow=word == "follow")
     if word.startswith("follow:"):
         number = word.removeprefix("follow:")
         if not number.isdigit() or int(number) >= count:
@@ -53,8 +56,8 @@ def plane_camera(text: str, count: int) -> PlaneCamera:
 
 def space_camera(text: str) -> SpaceCamera:
     word = text.strip().lower()
-    if word == "fit":
-        return SpaceCamera()
+    if word in ("fit", "all"):
+        return SpaceCamera(everything=word == "all")
     given: dict[str, object] = {}
     for part in word.split(","):
         key, equals, value = part.partition("=")

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
+from ..colouring import Bytes, Floats
+
+Row = NDArray[np.float32]
 LINES = 8  # through each pixel
 
 
 @njit(cache=True, nogil=True)
-def _span(row, offset, first, last, amount):
+def _span(row: Row, offset: int, first: float, last: float, amount: float) -> None:
     """Adds `amount` times the covered part of each pixel between x = first and x = last; row[0] is pixel `offset`."""
     first, last = max(first - offset, 0.0), min(last - offset, float(len(row)))
     if first >= last:
@@ -30,7 +34,9 @@ def _span(row, offset, first, last, amount):
 
 
 @njit(cache=True, nogil=True)
-def _blend(image, i, x0, x1, outer, inner, edge, fill, alpha):
+def _blend(
+    image: Bytes, i: int, x0: int, x1: int, outer: Row, inner: Row, edge: Bytes, fill: Bytes, alpha: float
+) -> None:
     """Row i, pixels x0..x1-1: `outer` is what the shape covers, `inner` what lies within its rim."""
     for j in range(x0, x1):
         whole = min(outer[j - x0], 1.0)
@@ -44,7 +50,7 @@ def _blend(image, i, x0, x1, outer, inner, edge, fill, alpha):
 
 
 @njit(cache=True, nogil=True)
-def _chord(cx, cy, r, y):
+def _chord(cx: float, cy: float, r: float, y: float) -> tuple[float, float]:
     """Where the line at height y enters and leaves a circle."""
     square = r * r - (y - cy) * (y - cy)
     if r <= 0.0 or square <= 0.0:
@@ -54,7 +60,10 @@ def _chord(cx, cy, r, y):
 
 
 @njit(cache=True, nogil=True)
-def discs(image, centre, radius, fill, edge, edge_width, alpha):
+def discs(
+    image: Bytes, centre: Floats, radius: Floats, fill: Bytes, edge: Bytes, edge_width: float, alpha: float
+) -> None:
+    """Circles (n, 2), (n,) with colours (n, 3) and a rim inside."""
     rows, columns = image.shape[:2]
     outer, inner = np.empty(columns, np.float32), np.empty(columns, np.float32)
     for p in range(len(radius)):
@@ -76,7 +85,8 @@ def discs(image, centre, radius, fill, edge, edge_width, alpha):
 
 
 @njit(cache=True, nogil=True)
-def rings(image, centre, radius, colour, width):
+def rings(image: Bytes, centre: Floats, radius: Floats, colour: Bytes, width: float) -> None:
+    """Circles as lines of a width."""
     rows, columns = image.shape[:2]
     outer, inner = np.empty(columns, np.float32), np.zeros(columns, np.float32)
     for p in range(len(radius)):
@@ -96,7 +106,7 @@ def rings(image, centre, radius, colour, width):
 
 
 @njit(cache=True, nogil=True)
-def hole(image, cx, cy, r, colour):
+def hole(image: Bytes, cx: float, cy: float, r: float, colour: Bytes) -> None:
     """Everything outside a circle."""
     rows, columns = image.shape[:2]
     outer, inner = np.empty(columns, np.float32), np.zeros(columns, np.float32)
@@ -109,7 +119,7 @@ def hole(image, cx, cy, r, colour):
 
 
 @njit(cache=True, nogil=True)
-def _across(nx, ny, c, count, inset, at):
+def _across(nx: Floats, ny: Floats, c: Floats, count: int, inset: float, at: float) -> tuple[float, float]:
     """Where the line at height `at` enters and leaves the polygon n . x <= c - inset."""
     first, last = -1e30, 1e30
     for e in range(count):
@@ -124,7 +134,7 @@ def _across(nx, ny, c, count, inset, at):
 
 
 @njit(cache=True, nogil=True)
-def _sides(corner, nx, ny, c):
+def _sides(corner: Floats, nx: Floats, ny: Floats, c: Floats) -> int:
     """Outward unit normals of a convex polygon's sides, either way round, and their offsets. Returns how many."""
     n = len(corner)
     area = 0.0
@@ -145,7 +155,16 @@ def _sides(corner, nx, ny, c):
 
 
 @njit(cache=True, nogil=True)
-def polygons(image, ptr, corner, fill, edge, edge_width, alpha):
+def polygons(
+    image: Bytes,
+    ptr: NDArray[np.int64],
+    corner: Floats,
+    fill: Bytes,
+    edge: Bytes,
+    edge_width: float,
+    alpha: Floats,
+) -> None:
+    """Convex polygons with colours (n, 3), a rim inside, and alpha (n,)."""
     rows, columns = image.shape[:2]
     outer, inner = np.empty(columns, np.float32), np.empty(columns, np.float32)
     most = 0

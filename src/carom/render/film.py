@@ -14,6 +14,7 @@ import numpy as np
 from ..colouring import Bytes
 from ..trajectory import Trajectory
 from . import encode, vector
+from .layers import Page
 from .output import FILMS, whole_file
 from .raster import painted
 from .studio import Look, Span, Studio
@@ -67,6 +68,10 @@ def write_film(
     return Made(path, look.size, len(times), len(times) / span.fps)
 
 
+def _painted(make: Callable[[], Page]) -> Bytes:
+    return painted(make())
+
+
 def is_film(path: Path) -> bool:
     return path.suffix.lower() in FILMS
 
@@ -78,8 +83,7 @@ def _pictures(studio: Studio, times: list[float]) -> Iterator[Bytes]:
     with ThreadPoolExecutor(workers) as pool:
         try:
             for time in times:
-                make = studio.sketch(time)
-                waiting.append(pool.submit(lambda make=make: painted(make())))
+                waiting.append(pool.submit(_painted, studio.sketch(time)))
                 if len(waiting) > workers + 1:
                     yield waiting.popleft().result()
             while waiting:

@@ -52,7 +52,7 @@ def _counted(samples: list[Bytes]) -> tuple[Bytes, np.ndarray]:
     pixels = np.concatenate([s.reshape(-1, 3) for s in samples])
     coarse = pixels >> COARSE
     key = (coarse[:, 0].astype(np.int64) << 16) | (coarse[:, 1].astype(np.int64) << 8) | coarse[:, 2]
-    _, first, inverse, count = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
+    _, inverse, count = np.unique(key, return_inverse=True, return_counts=True)
     mean = np.stack([np.bincount(inverse, pixels[:, k]) / count for k in range(3)], axis=1)
     return np.round(mean).astype(np.uint8), count
 

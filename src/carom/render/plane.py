@@ -82,7 +82,8 @@ def wall_lines(walls: Walls, window: Window, page: Page, unit: float) -> list[La
 
 def periodic_sides(world: World, window: Window, page: Page, unit: float) -> list[Layer]:
     """Dashed lines where what leaves comes in at the other side."""
-    starts, ends = [], []
+    starts: list[Floats] = []
+    ends: list[Floats] = []
     for axis, side in enumerate(world.periodic.sides[:2] if world.periodic is not None else ()):
         for value in side or ():
             at = window.pixels(np.full(2, value))[axis]

@@ -18,7 +18,7 @@ from ..world import State, World
 from .camera import SpaceCamera
 from .layers import Page, Picture
 from .timeline import Timeline
-from .window import STRAY, Area
+from .window import Area, together
 
 SAMPLES = 24  # frames that the camera is made for
 MARGIN = 0.04
@@ -45,7 +45,7 @@ def shot(timeline: Timeline, asked: SpaceCamera, aspect: float, start: float, st
     """A camera that sees nearly all that happens from start to stop."""
     world = timeline.run.world
     up = upward(world.gravity)
-    centres, radius = _seen(timeline, start, stop)
+    centres, radius = _seen(timeline, start, stop, asked.everything)
     if asked.distance is None and asked.target is None:
         camera = looking_at(centres, radius, up, asked.azimuth, asked.elevation, aspect, MARGIN)
     else:
@@ -85,26 +85,26 @@ def _turned(camera: Camera, target: Floats, up: Floats, angle: float) -> Camera:
     cos, sin = np.cos(angle), np.sin(angle)
     turn = basis.T @ np.array([[cos, -sin, 0.0], [sin, cos, 0.0], [0.0, 0.0, 1.0]]) @ basis
     eye = target + turn @ (camera.eye - target)
-    return replace(
-        camera, eye=eye, right=turn @ camera.right, up=turn @ camera.up, forward=turn @ camera.forward
-    )
+    return replace(camera, eye=eye, right=turn @ camera.right, up=turn @ camera.up, forward=turn @ camera.forward)
 
 
-def _seen(timeline: Timeline, start: float, stop: float) -> tuple[Floats, Floats]:
-    """Spheres (k, 3), (k,) that the film must show; those that flew far away are left out."""
-    world = timeline.run.world
+def _seen(timeline: Timeline, start: float, stop: float, everything: bool) -> tuple[Floats, Floats]:
+    """Spheres (k, 3), (k,) that the film must show; unless `everything`, not those that are far away."""
+    world, scene = timeline.run.world, timeline.run.scene
     times = np.linspace(start, stop, SAMPLES if stop > start else 1)
-    centres, radii = [], []
-    for k in np.unique([timeline.nearest(t) for t in times]).tolist():
-        state = timeline.frame(k)
+    states = [timeline.frame(k) for k in np.unique([timeline.nearest(t) for t in times]).tolist()]
+    free = world.free if world.free.any() else np.ones(world.count, bool)
+    kept = np.ones((len(states), world.count), bool)
+    if not everything:
+        near = together(np.concatenate([s.position[free] for s in states]), int(free.sum()))
+        kept[:, free] = near.reshape(len(states), -1)
+    kept[~kept.any(axis=1)] = True  # a frame from which all have gone
+    found = []
+    for state, mask in zip(states, kept):
         walls = barriers_at(world, state.time, 1e-6)[0]
-        place, radius = extent(world, state, walls, container_tops(timeline.run.scene, state.time))
-        centres.append(place)
-        radii.append(radius)
-    place, radius = np.concatenate(centres), np.concatenate(radii)
-    far = np.linalg.norm(place - np.median(place, axis=0), axis=1)
-    kept = far <= STRAY * float(np.quantile(far, 0.9, method="higher"))
-    return place[kept], radius[kept]
+        found.append(extent(world, state, walls, container_tops(scene, state.time), mask))
+    place, radius = zip(*found)
+    return np.concatenate(place), np.concatenate(radius)
 
 
 @dataclass(frozen=True, eq=False)

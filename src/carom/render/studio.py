@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-
 from ..colouring import Bytes, Colouring
 from ..errors import ProblemError
 from ..trajectory import Trajectory
@@ -15,7 +14,7 @@ from .caption import caption_of, picture_area
 from .layers import Page
 from .raster import painted
 from .timeline import Timeline
-from .window import Following, Window, fitted, following, window_on
+from .window import Moving, Window, fitted, following, window_on, zooming
 
 SMALLEST, LARGEST = 64, 7680
 TAIL = 1.5  # seconds of a film that a trail lasts
@@ -72,14 +71,17 @@ class Studio:
         self._free = run.world.free
         self._colours: tuple[int, Bytes] | None = None
 
-    def _plane_window(self) -> Window | Following:
+    def _plane_window(self) -> Window | Moving:
         asked = plane_camera(self.look.camera, self.run.count)
         if asked.follow:
             return following(self.timeline, self._area, asked.body)
         if asked.centre is not None:
             tall = asked.width * self._area.height / self._area.width
             return window_on(self._area, asked.centre, asked.width, tall)
-        return fitted(self.timeline, self._area, self.span.start, self.span.stop)
+        start, stop = self.span.start, self.span.stop
+        if asked.zoom:
+            return zooming(self.timeline, self._area, start, stop)
+        return fitted(self.timeline, self._area, start, stop, asked.everything)
 
     def _space_shot(self) -> space.Shot:
         asked, span = space_camera(self.look.camera), self.span
@@ -107,7 +109,7 @@ class Studio:
                 page.add(view.picture, *marks.trails(tracks, self._free, colours, view.project_seen, width))
                 project = view.project
             else:
-                window = self._window.at(time) if isinstance(self._window, Following) else self._window
+                window = self._window.at(time) if isinstance(self._window, Moving) else self._window
                 project = window.pixels
                 trails = marks.trails(tracks, self._free, colours, project, width)
                 plane.add_world(page, self.run.world, moment.state, colours, window, trails)

@@ -120,6 +120,6 @@ def _between(a: Floats, b: Floats, share: float) -> Floats:
 
 
 def film_times(start: float, stop: float, fps: float, speed: float) -> Floats:
-    """The instants of a film: `fps` pictures a second, `speed` time units a second; the last one is `stop` or before."""
+    """The instants of a film: `fps` pictures a second, `speed` time units a second; none comes after `stop`."""
     count = int(np.floor((stop - start) / speed * fps + 1e-6)) + 1
-    return start + np.arange(count) * (speed / fps)
+    return np.asarray(start + np.arange(count) * (speed / fps), dtype=np.float64)

@@ -13,10 +13,13 @@ from ..world import INSIDE, OUTSIDE, PLANE, SEGMENT, Walls, World
 from .timeline import Timeline
 
 SAMPLES = 80  # frames that are looked at
-STRAY = 2.5  # what is farther out than so many times the distance of nine of ten is left out: it flew away
+STRAY, FEW_STRAY = 1.6, 6.0  # if anything is farther out than so many times the distance of nine of ten,
+KEPT = 1.3  # only what is within so many times that distance is kept in the picture
+MANY = 10  # bodies: with fewer each one counts, and FEW_STRAY holds
 MARGIN = 0.05
+BELOW = 0.16  # of the picture's height: what is shown below the ground where there is room to spare
 NEAR = 1.0  # planes within so many sizes of the bodies are shown
-SMOOTH = 0.08  # of the run's length: how slowly a camera that follows changes its way
+SMOOTH = 0.05  # of the run's length, to both sides: how slowly a camera that moves changes its way
 
 
 @dataclass(frozen=True)
@@ -57,35 +60,62 @@ def window_on(area: Area, centre: tuple[float, float], wide: float, tall: float)
     return Window(centre, (area.left + 0.5 * area.width, area.top + 0.5 * area.height), scale)
 
 
-def fitted(timeline: Timeline, area: Area, start: float, stop: float) -> Window:
-    """What holds all that happens from start to stop; bodies that fly far away may leave the picture."""
+def fitted(timeline: Timeline, area: Area, start: float, stop: float, everything: bool = False) -> Window:
+    """What holds all that happens from start to stop; unless `everything`, bodies that fly away leave the picture."""
     world = timeline.run.world
     places, radius = _samples(timeline, start, stop)
     flat, reach = places.reshape(-1, 2), np.tile(radius, len(places))
-    kept = together(flat)
+    kept = np.ones(len(flat), bool) if everything else together(flat, len(radius), area.width / area.height)
     low = (flat - reach[:, None])[kept].min(axis=0)
     high = (flat + reach[:, None])[kept].max(axis=0)
+    floor = None
     for time in np.linspace(start, stop, 5):
-        for point in _wall_points(walls_at(world, float(time), 1e-6)[0], low, high):
+        walls = walls_of(world, float(time))
+        for point in _wall_points(walls, low, high):
             low, high = np.minimum(low, point), np.maximum(high, point)
+        floor = _floor(world, walls, low, high)
     if world.periodic is not None:
         for axis, side in enumerate(world.periodic.sides[:2]):
             if side is not None:
                 low[axis], high[axis] = min(low[axis], side[0]), max(high[axis], side[1])
-    return _framing(area, low, high)
+    return _framing(area, low, high, floor)
 
 
-def _framing(area: Area, low: Floats, high: Floats) -> Window:
+def _framing(area: Area, low: Floats, high: Floats, floor: float | None) -> Window:
     edge = MARGIN * float((high - low).max())
     wide, tall = (high - low + 2.0 * edge).tolist()
-    centre = 0.5 * (low + high)
-    return window_on(area, (float(centre[0]), float(centre[1])), wide or 1.0, tall or 1.0)
+    x, y = (0.5 * (low + high)).tolist()
+    window = window_on(area, (x, y), wide or 1.0, tall or 1.0)
+    shown = area.height / window.scale
+    if floor is not None and shown > tall:  # room to spare goes above the ground, not below
+        y = max(y, floor + (0.5 - BELOW) * shown)
+    return Window((x, y), window.middle, window.scale)
 
 
-def together(places: Floats) -> NDArray[np.bool_]:
-    """Which places (k, D) are not strays."""
-    far = np.linalg.norm(places - np.median(places, axis=0), axis=1)
-    return far <= STRAY * float(np.quantile(far, 0.9, method="higher"))
+def _floor(world: World, walls: Walls, low: Floats, high: Floats) -> float | None:
+    """The height of a level plane on which gravity pulls the bodies, if it is in the picture."""
+    if not world.gravity[1] < 0.0:
+        return None
+    level = (walls.kind == PLANE) & (walls.b[:, 1] > 0.99)
+    heights = walls.a[level, 1]
+    heights = heights[(heights >= low[1] - 1e-9) & (heights <= high[1])]
+    return float(heights.max()) if len(heights) else None
+
+
+def together(places: Floats, bodies: int, aspect: float = 1.0) -> NDArray[np.bool_]:
+    """Which places (k, D), of so many bodies at several times, belong in the picture.
+
+    All, unless the farthest are much farther out than nine of ten: what flew away would make the rest too small to
+    see. With few bodies each one counts, and may go farther.
+    """
+    arms = np.abs(places - np.median(places, axis=0))
+    if arms.shape[1] == 2:
+        arms[:, 0] /= aspect
+    far = arms.max(axis=1)
+    usual = float(np.quantile(far, 0.9, method="higher"))
+    if far.max() <= (STRAY if bodies >= MANY else FEW_STRAY) * usual:
+        return np.ones(len(places), bool)
+    return far <= KEPT * usual
 
 
 def _samples(timeline: Timeline, start: float, stop: float) -> tuple[Floats, Floats]:
@@ -117,40 +147,50 @@ def _wall_points(walls: Walls, low: Floats, high: Floats) -> list[Floats]:
 
 
 @dataclass(frozen=True, eq=False)
-class Following:
-    """A window that moves: smoothed places (k, 2) of what it follows, at times (k,)."""
+class Moving:
+    """A window that moves: its centres (k, 2) and sizes (k, 2) at times (k,)."""
 
     times: Floats
-    way: Floats
-    size: tuple[float, float]
+    centre: Floats
+    size: Floats
     area: Area
 
     def at(self, time: float) -> Window:
-        x, y = (float(np.interp(time, self.times, self.way[:, axis])) for axis in range(2))
-        return window_on(self.area, (x, y), *self.size)
+        x, y, wide, tall = (float(np.interp(time, self.times, column)) for column in (*self.centre.T, *self.size.T))
+        return window_on(self.area, (x, y), wide, tall)
 
 
-def following(timeline: Timeline, area: Area, body: int | None) -> Following:
+def following(timeline: Timeline, area: Area, body: int | None) -> Moving:
     """A window of one size that follows a body, or the middle of all free bodies."""
     world, times = timeline.run.world, timeline.times
     free = world.free if world.free.any() else np.ones(world.count, bool)
     states = [timeline.frame(k).position for k in range(len(times))]
     way = np.stack([p[body] if body is not None else np.median(p[free], axis=0) for p in states])
-    if body is None:
-        way = _smoothed(way, times)
     chosen = np.unique(np.linspace(0, len(times) - 1, SAMPLES).round().astype(int))
-    arms = np.concatenate([states[k][free] - way[k] for k in chosen])
     if body is not None:
-        size = max(24.0 * float(world.shapes.radius[body]), 2.0 * float(np.quantile(np.abs(arms), 0.25)))
-        return Following(times, way, (size, size), area)
-    kept = np.abs(arms[together(arms)]).max(axis=0) + float(world.shapes.radius[free].max())
-    wide, tall = ((2.0 + 4.0 * MARGIN) * kept).tolist()
-    return Following(times, way, (wide, tall), area)
+        arms = np.concatenate([states[k][free] - way[k] for k in chosen])
+        usual = max(24.0 * float(world.shapes.radius[body]), 2.0 * float(np.quantile(np.abs(arms), 0.25)))
+        return Moving(times, way, np.full((len(times), 2), usual), area)
+    way = _smoothed(way)
+    arms = np.concatenate([states[k][free] - way[k] for k in chosen])
+    kept = together(arms, int(free.sum()), area.width / area.height)
+    reach = np.abs(arms[kept]).max(axis=0) + float(world.shapes.radius[free].max())
+    return Moving(times, way, np.tile((2.0 + 4.0 * MARGIN) * reach, (len(times), 1)), area)
 
 
-def _smoothed(way: Floats, times: Floats) -> Floats:
-    """Each point the mean of those within SMOOTH of the run's length, evenly to both sides."""
-    count = max(1, int(SMOOTH * len(times)) // 2)
+def zooming(timeline: Timeline, area: Area, start: float, stop: float) -> Moving:
+    """A window that shows what holds the bodies at each time, and draws back as they spread; it never comes nearer."""
+    times = np.linspace(start, stop, SAMPLES if stop > start else 1)
+    windows = [fitted(timeline, area, float(t), float(t), everything=True) for t in times]
+    scale = np.minimum.accumulate([w.scale for w in windows])
+    centre = _smoothed(np.array([w.centre for w in windows]))
+    size = np.array([area.width, area.height]) / _smoothed(scale[:, None])
+    return Moving(times, centre, size, area)
+
+
+def _smoothed(way: Floats) -> Floats:
+    """Each row the mean of those within SMOOTH of the whole length, evenly to both sides."""
+    count = max(1, int(SMOOTH * len(way)))
     out = np.empty_like(way)
     for k in range(len(way)):
         reach = min(count, k, len(way) - 1 - k)

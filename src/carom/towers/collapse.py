@@ -11,6 +11,7 @@ import numpy as np
 from ..build import build
 from ..errors import ProblemError
 from ..scene.numbers import array
+from ..scene.symmetry import mirror
 from ..scenes.bricks import bricks_scene
 from ..settings import Settings
 from ..simulation import Progress, Tell, run_engine
@@ -19,6 +20,7 @@ from .engine import TowerEngine
 from .frameworks import BRACINGS
 from .initial import COORDINATES
 from .loop import LoopOptions
+from .mirror import mirror_of
 
 if TYPE_CHECKING:
     from ..trajectory import Trajectory
@@ -168,8 +170,13 @@ def _run(
 ) -> Trajectory:
     from ..trajectory import Recorder
 
+    xs = np.concatenate(tower.corners)[:, 0]
+    axis = 0.5 * float(xs.min() + xs.max())
     scene = bricks_scene(tower).with_(
-        step=options.step, duration=steps * options.step, parameters={"mass_model": tower.mass_model}
+        step=options.step,
+        duration=steps * options.step,
+        parameters={"mass_model": tower.mass_model},
+        symmetries=() if mirror_of(tower) is None or start.any() else (mirror((0.0, 1.0), (axis, 0.0)),),
     )
     world, _ = build(scene, check_overlap=False)
     engine = TowerEngine(tower, world, options, start)

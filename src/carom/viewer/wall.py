@@ -34,6 +34,7 @@ class Walls:
 
     def __init__(self, server: Any, name: str, walls: Sequence[Wall], layout: Layout, number: int) -> None:
         self._layout, self._number, self._walls = layout, number, list(walls)
+        self._poses: Floats | float = 0.0
         # One instance each: instances take colours that can be told exactly.
         self._handles = [
             server.scene.add_batched_meshes_simple(
@@ -53,8 +54,9 @@ class Walls:
 
     def show(self, poses: Floats) -> None:
         """Moves the boundaries by their poses (w, 3), in space (w, 6)."""
-        if not poses.any():
+        if np.array_equal(poses, np.broadcast_to(self._poses, poses.shape)):
             return
+        self._poses = poses
         shift, turn = _displacements(poses)
         for wall, handle in zip(self._walls, self._handles):
             if wall.number >= 0:

@@ -145,7 +145,7 @@ class Page {
 
   lane(result, k) {
     const lane = document.createElement("div");
-    lane.className = "lane";
+    lane.className = this.data.components?.length === 1 ? "lane row" : "lane";
     lane.innerHTML = '<canvas></canvas><div class="name"></div><div class="remark"></div>';
     const name = lane.querySelector(".name");
     const full = document.createElement("small");
