@@ -174,9 +174,9 @@ def depth_at_rest(run: Trajectory, frame: int) -> Floats:
 
 
 def _resting_frame(run: Trajectory) -> int:
-    early = run.steps[:2]
-    met = int((early["contacts"] + early["resting"]).max(initial=0))
-    return 0 if 2 * met >= int(_fixed(run).free.sum()) else len(run) - 1
+    free = _fixed(run).free
+    touching = int((contact_count(run, 0)[free] > 0).sum())
+    return 0 if 2 * touching >= int(free.sum()) else len(run) - 1
 
 
 def _upward(run: Trajectory) -> Floats:
@@ -312,6 +312,7 @@ def ticks(low: float, high: float, count: int = 4, whole: bool = False) -> list[
         return [low]
     power = 10.0 ** np.floor(np.log10(width / count))
     step = next(m * power for m in (1.0, 2.0, 5.0, 10.0) if width / (m * power) <= count + 1e-9)
+    step = 0.5 * step if width < 2.0 * step - 1e-9 else step  # two ticks alone tell little
     step = max(1.0, round(step)) if whole else step
     first, last = int(np.ceil(low / step - 1e-9)), int(np.floor(high / step + 1e-9))
     return [float(k * step) for k in range(first, last + 1)]
@@ -323,5 +324,5 @@ def _tick_label(value: float, ticks: list[float]) -> str:
     if largest and not 1e-3 <= largest < 1e5:
         return f"{value:.2g}"
     step = ticks[1] - ticks[0] if len(ticks) > 1 else largest or 1.0
-    digits = max(0, -int(np.floor(np.log10(step) + 1e-9)))
+    digits = next((d for d in range(6) if abs(step * 10.0**d - round(step * 10.0**d)) < 1e-6), 6)
     return f"{value:,.{digits}f}"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +44,17 @@ _STYLE: dict[Any, Any] = {
     "lines.markersize": 4,
     "svg.hashsalt": "carom",  # the same picture gives the same file
     "svg.fonttype": "none",
+    "pdf.fonttype": 42,  # journals refuse the other kind
 }
-WIDE = 7.2  # inches: two columns of a paper
+COLUMN, WIDE = 3.5, 7.2  # inches: one column of a paper, and two
+FORMATS = ("png", "svg", "pdf")
+DOTS = 300  # an inch, of PNG files
+_UNDATED: dict[str, dict[str, None]] = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
+
+# Scenes have no units of their own: what is a length there is a length here.
+TIME, X, Y = "time (time units)", "x (length units)", "y (length units)"
+
+_formats: ContextVar[tuple[str, ...]] = ContextVar("formats", default=FORMATS)
 
 
 def law_style(name: str) -> dict[str, Any]:
@@ -72,21 +83,48 @@ def sheet(width: float = WIDE, height: float = 2.9) -> Iterator[Figure]:
         yield Figure(figsize=(width, height), layout="constrained")
 
 
+@contextmanager
+def written_as(formats: Sequence[str]) -> Iterator[None]:
+    """Inside the block `write` gives figures in these of FORMATS only; the CSV is always written."""
+    before = _formats.set(tuple(formats))
+    try:
+        yield
+    finally:
+        _formats.reset(before)
+
+
 def write(figure: Figure, out: Path, name: str, columns: Mapping[str, Any]) -> tuple[Path, ...]:
-    """Writes NAME.png (200 dots an inch), NAME.svg and NAME.csv with the plotted numbers. Returns the paths."""
-    paths = tuple(out / f"{name}.{ending}" for ending in ("png", "svg", "csv"))
-    figure.savefig(paths[0], dpi=200)
-    figure.savefig(paths[1], metadata={"Date": None})
-    write_table(paths[2], columns)
-    return paths
+    """Writes NAME.png, NAME.svg and NAME.pdf, or those that `written_as` asks for, and NAME.csv with the plotted
+    numbers. Names of columns hold the unit, as in `x (length units)`; without one they are pure numbers. Returns the
+    paths, the table last."""
+    figures = [save(figure, out / f"{name}.{ending}") for ending in _formats.get()]
+    return (*figures, write_table(out / f"{name}.csv", columns))
+
+
+def save(figure: Figure, path: Path, dots: float = DOTS) -> Path:
+    """Writes a figure in the format that its ending names, whole or not at all; the same picture gives the same bytes.
+    `dots` an inch, of a PNG and of what an SVG or PDF holds as an image."""
+    ending = path.suffix.lower().lstrip(".")
+    part = path.with_name(path.name + ".part")
+    try:
+        figure.savefig(part, format=ending, dpi=dots, metadata=_UNDATED[ending])
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+    return path
 
 
 def write_table(path: Path, columns: Mapping[str, Any]) -> Path:
-    """Writes columns of equal length as CSV, with their names in the first line."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(columns)
-        rows.writerows([_cell(v) for v in row] for row in zip(*columns.values(), strict=True))
+    """Writes columns of equal length as CSV, with their names in the first line; whole or not at all."""
+    part = path.with_name(path.name + ".part")
+    try:
+        with part.open("w", newline="", encoding="utf-8") as file:
+            rows = csv.writer(file, lineterminator="\n")
+            rows.writerow(columns)
+            rows.writerows([_cell(v) for v in row] for row in zip(*columns.values(), strict=True))
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
     return path
 
 

@@ -301,10 +301,10 @@ def table_of(path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_the_overview_is_three_files(carom, made, tmp_path):
+def test_the_overview_is_four_files(carom, made, tmp_path):
     ended = carom("plot", made, "-o", "figures")
     assert ended.code == 0
-    names = [f"made-overview.{ending}" for ending in ("png", "svg", "csv")]
+    names = [f"made-overview.{ending}" for ending in ("png", "svg", "pdf", "csv")]
     assert sorted(p.name for p in (tmp_path / "figures").iterdir()) == sorted(names)
     assert [Path(line).name for line in ended.out.splitlines()] == names
     assert (tmp_path / "figures" / names[0]).read_bytes().startswith(b"\x89PNG")
@@ -317,12 +317,12 @@ def test_plotted_numbers_are_those_of_the_analysis(carom, made):
         assert [float(r["value"]) for r in rows] == pytest.approx(runs.symmetry_error(run), rel=1e-9)
         kinetic = [float(r["value"]) for r in table_of("made-energy.csv") if r["curve"] == "kinetic"]
         assert kinetic == pytest.approx(run.steps["kinetic"])
-        x = [float(r["x"]) for r in table_of("made-state.csv")]
+        x = [float(r["x (length units)"]) for r in table_of("made-state.csv")]
         assert x == pytest.approx(run.positions[-1][:, 0])
     assert carom("plot", made, "--what", "state", "--time", "0.5").code == 0
     with package.Trajectory(made) as run:
         middle = run.positions[int(np.argmin(np.abs(run.time - 0.5)))][:, 0]
-    assert [float(r["x"]) for r in table_of("made-state.csv")] == pytest.approx(middle)
+    assert [float(r["x (length units)"]) for r in table_of("made-state.csv")] == pytest.approx(middle)
 
 
 def test_all_plots_of_a_run_with_polygons_and_friction(carom, tmp_path):
@@ -349,7 +349,7 @@ def test_compare_is_a_table_and_a_figure(carom, tmp_path):
     ended = carom("compare", *SMALL, "--laws", "gr,gauss_seidel,jacobi", "-o", "out", "-q", columns=80)
     assert ended.code == 0 and all(len(line) <= 80 for line in ended.out.splitlines())
     assert sorted(p.name for p in tmp_path.iterdir()) == ["out"]  # the runs themselves are not kept
-    names = ["pool_break-compare-energy.csv", *(f"pool_break-compare.{e}" for e in ("csv", "png", "svg"))]
+    names = ["pool_break-compare-energy.csv", *(f"pool_break-compare.{e}" for e in ("csv", "pdf", "png", "svg"))]
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == names
     rows = {row["law"]: row for row in table_of("out/pool_break-compare.csv")}
     for law in ("gr", "gauss_seidel", "jacobi"):

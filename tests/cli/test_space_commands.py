@@ -100,11 +100,11 @@ def test_plots(carom, made, tmp_path):
     rows = table_of("figures/made-state.csv")
     with package.Trajectory(made) as run:
         last = run.frame(-1)
-        assert [float(r["z"]) for r in rows] == pytest.approx(last.position[:, 2])
+        assert [float(r["z (length units)"]) for r in rows] == pytest.approx(last.position[:, 2])
         assert [float(r["qw"]) for r in rows] == pytest.approx(last.orientation[:, 0])
-        assert [float(r["spin_y"]) for r in rows] == pytest.approx(last.velocity[:, 4])
+        assert [float(r["spin_y (radians / time)"]) for r in rows] == pytest.approx(last.velocity[:, 4])
         moments = table_of("figures/made-moments.csv")
-        assert len(moments) == 4 * run.count and float(moments[-1]["time"]) == pytest.approx(run.time[-1])
+        assert len(moments) == 4 * run.count and float(moments[-1]["time (time units)"]) == pytest.approx(run.time[-1])
 
 
 def test_the_picture_follows_camera_and_colours(carom, made):

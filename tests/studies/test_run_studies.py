@@ -23,7 +23,8 @@ def table(path):
 
 
 def check_files(result):
-    assert [path.name for path in result.files[:3]] == [f"{result.name}.{end}" for end in ("png", "svg", "csv")]
+    endings = ("png", "svg", "pdf", "csv")
+    assert [path.name for path in result.files[:4]] == [f"{result.name}.{end}" for end in endings]
     for path in result.files:
         assert path.stat().st_size > 100
     assert result.files[0].read_bytes().startswith(b"\x89PNG")
@@ -48,7 +49,7 @@ def test_clean_break(tmp_path):
     assert "gauss_seidel" in result.findings[1]
     assert told == sorted(told) and told[-1] == 1.0
     assert len(table(tmp_path / "clean_break_positions.csv")) == 3 * 16
-    assert float(table(tmp_path / "clean_break.csv")[-1]["time"]) == pytest.approx(3.0)
+    assert float(table(tmp_path / "clean_break.csv")[-1]["time (time units)"]) == pytest.approx(3.0)
 
 
 def test_splash(tmp_path):

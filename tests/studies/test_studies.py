@@ -20,7 +20,7 @@ def table(path):
 
 def check_files(result):
     endings = {path.suffix for path in result.files}
-    assert endings == {".png", ".svg", ".csv"}
+    assert endings == {".png", ".svg", ".pdf", ".csv"}
     for path in result.files:
         assert path.stat().st_size > 100
     assert next(p for p in result.files if p.suffix == ".png").read_bytes().startswith(b"\x89PNG")

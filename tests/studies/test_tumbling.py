@@ -41,8 +41,10 @@ def test_tumbling(tmp_path):
     assert [path.name for path in result.files] == [
         "tumbling.png",
         "tumbling.svg",
+        "tumbling.pdf",
         "tumbling.csv",
         "tumbling_flip.csv",
+        "tumbling_orders.csv",
     ]
     assert result.files[0].read_bytes().startswith(b"\x89PNG")
     n = result.numbers

@@ -117,20 +117,20 @@ def _momentum(run: Trajectory) -> Panel:
 def _symmetry(run: Trajectory) -> Panel:
     names = ", ".join(str(s.name) for s in run.scene.symmetries)
     curve = Curve(names, run.time, symmetry_error(run))
-    return Panel("symmetry", "Symmetry error", "smallest radii", (curve,), True, BOUNDS["symmetry"])
+    return Panel("symmetry", "Symmetry error", "in smallest radii", (curve,), True, BOUNDS["symmetry"])
 
 
 def _overlap(run: Trajectory) -> Panel:
     reported = _of_steps(run, "at steps", np.maximum(run.steps["overlap"], 0.0) / run.world.feature, largest=True)
     bound = BOUNDS["overlap"] if run.settings.stepper == "drift_safe" else None
     curves = (reported, Curve("in frames", run.time, overlap(run)))
-    return Panel("overlap", "Deepest overlap", "smallest radii\nor half widths", curves, True, bound, "dots")
+    return Panel("overlap", "Deepest overlap", "in smallest radii\nor half widths", curves, True, bound, "dots")
 
 
 def _contacts(run: Trajectory) -> Panel:
     names = [name for name in ("contacts", "resting", "iterations") if name != "resting" or run.steps["resting"].any()]
     curves = tuple(_jumping(run, name, run.steps[name]) for name in names)
-    return Panel("contacts", "Contacts and iterations", "in one step", curves)
+    return Panel("contacts", "Contacts and iterations", "number in one step", curves)
 
 
 def _sides(run: Trajectory, x: float | None = None) -> Panel:
@@ -141,7 +141,7 @@ def _sides(run: Trajectory, x: float | None = None) -> Panel:
 
 
 def _spread(run: Trajectory) -> Panel:
-    return Panel("spread", "Spread", "rms distance from\ncentroid (length)", (Curve("spread", run.time, spread(run)),))
+    return Panel("spread", "Spread", "rms distance from\ncentroid (length units)", (Curve("spread", run.time, spread(run)),))
 
 
 def _phases(run: Trajectory) -> Panel:

@@ -11,6 +11,7 @@ import typer
 
 from ..errors import ProblemError
 from .console import WIDE, as_json, out, remarks
+from .figure_formats import ALL, Formats, check_folder, formats_of
 from .run_arguments import DURATION, FRAME_RATE, SET, STEP, STEPPER, THREADS
 
 if TYPE_CHECKING:
@@ -37,16 +38,20 @@ def compare(
     threads: int | None = THREADS,
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress."),
     json: bool = typer.Option(False, "--json", help="Print JSON instead of a table."),
+    formats: Formats = ALL,
 ) -> None:
-    """Run a scene under several laws: a table side by side, and one figure as PNG, SVG and CSV."""
+    """Run a scene under several laws: a table side by side, and one figure with its numbers as CSV."""
     from .run_source import load
 
     names = _law_names(laws)
     scene = load(source, parameter)
-    if output.exists() and not output.is_dir():
-        raise ProblemError("--output", str(output), "a folder, or a name for a new one")
+    check_folder(output)
+    endings = formats_of(formats)
     settings = {"duration": duration, "step": step, "stepper": stepper, "frame_rate": frame_rate, "threads": threads}
-    numbers, rule, paths = run_all(scene, names, settings, output, keep, quiet)
+    from ..plotting import written_as
+
+    with written_as(endings):
+        numbers, rule, paths = run_all(scene, names, settings, output, keep, quiet)
     if json:
         print(as_json({"scene": scene.name, "laws": [n.as_dict() for n in numbers], "files": [str(p) for p in paths]}))
         return

@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch
 
 from ..laws import DESIDERATA
+from ..plotting import save, sheet
 from .demo import ARRIVING, BALLS, Outcome, Row, arriving_speeds
 
 # Okabe and Ito's palette, told apart by all common kinds of colour vision; shape or sign repeats each meaning.
@@ -26,8 +25,8 @@ MOMENT = 1.1  # ball diameters that a ball of speed 1 has moved when the picture
 
 def draw(rows: list[Row], path: Path) -> Path:
     """Writes the PNG and returns its path."""
-    with matplotlib.rc_context({"font.family": ["DejaVu Sans"], "font.size": 13}):
-        figure = Figure(figsize=(WIDTH, HEIGHT), facecolor=PAPER)
+    with sheet(WIDTH, HEIGHT) as figure:
+        figure.set_layout_engine("none")
         axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
         axes.set(xlim=(0, WIDTH), ylim=(HEIGHT, 0))  # inches from the upper left corner
         axes.set_axis_off()
@@ -36,8 +35,7 @@ def draw(rows: list[Row], path: Path) -> Path:
         for k, row in enumerate(rows):
             _row(axes, row, TOP + (k + 0.5) * pitch, pitch)
         _foot(axes)
-        figure.savefig(path, dpi=144)
-    return path
+        return save(figure, path, dots=144)
 
 
 def _columns() -> list[float]:

@@ -1,14 +1,15 @@
-"""`carom plot run.h5`: figures of a run, as PNG, SVG and CSV."""
+"""`carom plot run.h5`: figures of a run as PNG, SVG and PDF, and their numbers as CSV."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
 from ..errors import ProblemError
 from .console import out
+from .figure_formats import ALL, Formats, formats_of, names_a_figure
 from .run_arguments import RUN, number_option
 
 if TYPE_CHECKING:
@@ -23,7 +24,9 @@ WHAT = (
 
 def plot(
     file: Path = RUN,
-    output: Path = typer.Option(Path("."), "-o", "--output", metavar="DIR", help="Where the files go."),
+    output: Path = typer.Option(
+        Path("."), "-o", "--output", metavar="DIR|FILE", help="Where the files go; NAME.pdf and the like: one figure."
+    ),
     what: str = typer.Option("overview", "--what", metavar="NAMES", help=f"Any of {', '.join(WHAT)}; or all."),
     time: float | None = number_option("--time", "TIME", "Of the state; default: the last frame."),
     line: float | None = number_option(
@@ -34,20 +37,40 @@ def plot(
     ),
     elevation: float | None = number_option("--elevation", "DEGREES", "Of the camera; likewise."),
     colours: str = typer.Option("speed", "--colours", metavar="NAME", help="speed or group; likewise."),
+    formats: Formats = ALL,
 ) -> None:
-    """Draw a run: an overview, or single quantities with --what. Writes PNG, SVG and CSV."""
+    """Draw a run: an overview, or single quantities with --what. The plotted numbers stand beside, as CSV."""
     from ..trajectory import Trajectory
 
     names = _names(what)
-    if output.exists() and not output.is_dir():
-        raise ProblemError("--output", str(output), "a folder, or a name for a new one")
+    target = _target(output, formats, names)
     with Trajectory(file) as run:
         names = _possible(run, names, what == "all")
         index = _frame(run, time)
         angle = _angle(run, azimuth, elevation, colours)
-        output.mkdir(parents=True, exist_ok=True)
-        for path in _draw(run, names, index, line, angle, output):
+        target.folder.mkdir(parents=True, exist_ok=True)
+        for path in _draw(run, names, index, line, angle, target):
             out().print(str(path), markup=False, soft_wrap=True)
+
+
+class Target(NamedTuple):
+    """Where figures go, in which formats, and what they are called; None: after the run and what they show."""
+
+    folder: Path
+    formats: tuple[str, ...]
+    name: str | None = None
+
+
+def _target(output: Path, formats: str, names: list[str]) -> Target:
+    if not names_a_figure(output):
+        if output.exists() and not output.is_dir():
+            raise ProblemError("--output", str(output), "a folder, or a name for a new one, or one in .png, .svg, .pdf")
+        return Target(output, formats_of(formats))
+    if formats != ALL:
+        raise ProblemError("--format", formats, f"nothing beside a file name: {output.name} tells it")
+    if len(names) > 1:
+        raise ProblemError("--output", str(output), f"a folder for {len(names)} plots, or one name in --what")
+    return Target(output.parent, formats_of(output.suffix), output.stem)
 
 
 def _names(what: str) -> list[str]:
@@ -99,20 +122,22 @@ def _angle(run: Trajectory, azimuth: float | None, elevation: float | None, colo
     return Angle(azimuth, elevation, colours == "group")
 
 
-def _draw(run: Trajectory, names: list[str], index: int, line: float | None, angle: Angle, output: Path) -> list[Path]:
+def _draw(run: Trajectory, names: list[str], index: int, line: float | None, angle: Angle, to: Target) -> list[Path]:
+    from ..plotting import written_as
     from .compiling import compile_notice
     from .run_figures import draw_frame, draw_moments, draw_one, draw_overview
 
     stem = run.path.stem if run.path is not None else run.name
     paths: list[Path] = []
-    with compile_notice():
+    with compile_notice(), written_as(to.formats):
         for name in names:
+            called = to.name or f"{stem}-{name}"
             if name == "overview":
-                paths += draw_overview(run, output, stem, angle)
+                paths += draw_overview(run, to.folder, called, angle)
             elif name == "state":
-                paths += draw_frame(run, index, output, stem, angle)
+                paths += draw_frame(run, index, to.folder, called, angle)
             elif name == "moments":
-                paths += draw_moments(run, output, stem, angle)
+                paths += draw_moments(run, to.folder, called, angle)
             else:
-                paths += draw_one(run, name, output, stem, line)
+                paths += draw_one(run, name, to.folder, called, line)
     return paths

@@ -14,11 +14,13 @@ Tell = Callable[[int, int], None]
 
 
 class Rate:
-    """Pictures a second of late, and the seconds that are left."""
+    """Pictures a second of late, and the seconds that are left.
+
+    It counts from the first picture on: before that, kernels may be compiled and colours counted.
+    """
 
     def __init__(self) -> None:
-        self.began = time.perf_counter()
-        self._past: deque[tuple[float, int]] = deque([(self.began, 0)])
+        self._past: deque[tuple[float, int]] = deque()
 
     def update(self, done: int, count: int) -> tuple[float, float]:
         now = time.perf_counter()
@@ -66,7 +68,7 @@ def _bar(title: str) -> Iterator[Tell]:
 
 def _lines(title: str) -> Tell:
     pace = Rate()
-    last = pace.began
+    last = time.perf_counter()
 
     def tell(done: int, count: int) -> None:
         nonlocal last

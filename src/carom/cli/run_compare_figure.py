@@ -11,16 +11,17 @@ from matplotlib.axes import Axes
 from ..analysis.run_checks import BOUNDS, energy_rule
 from ..analysis.run_panels import thinned
 from ..pictures import Camera
-from ..plotting import GREY, WIDE, law_style, sheet, write, write_table
+from ..plotting import GREY, TIME, WIDE, law_style, sheet, write, write_table
+from ..solvers.rows import Floats
 from .run_compare import Compared
-from .run_figures import SMALLEST, TIME, colour_bar, split
+from .run_figures import SMALLEST, colour_bar, name_axes, split
 from .run_picture import View, draw_state, frame_of, outside, speed_scale, tallness
 
 IN_A_ROW = 3  # larger panels read better than fewer rows
 
 
 def draw(runs: Sequence[Compared], out: Path, name: str) -> tuple[Path, ...]:
-    """NAME.png, NAME.svg, NAME.csv (the table) and NAME-energy.csv (the curves)."""
+    """NAME.png, .svg, .pdf, NAME.csv (the table) and NAME-energy.csv (the curves)."""
     views = [View.of(c.run) for c in runs]
     scale, box = speed_scale(views), frame_of(views)
     rows = -(-len(runs) // IN_A_ROW)
@@ -32,25 +33,33 @@ def draw(runs: Sequence[Compared], out: Path, name: str) -> tuple[Path, ...]:
         panels = list(above.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).flat)
         for axes, c, view in zip(panels, runs, views):
             draw_state(axes, view, scale, box, 1440 // columns)
-            if axes is not panels[0] and isinstance(box, Camera):
-                axes.set_xlabel("")  # the same squares for all
+            name_axes(axes, box)
+            if isinstance(box, Camera):  # the same squares for all: said once, with room to the right
+                axes.set_xlabel(axes.get_xlabel() if axes is panels[0] else "", loc="left")
             gone = outside(view, box)
             axes.set_title(c.numbers.law + (f" ({gone:,} not shown)" if gone else ""), fontsize=8)
         for axes in panels[len(runs) :]:
             axes.set_axis_off()
         colour_bar(above, panels, scale, box, aspect=70)
-        _draw_energies(below.subplots(), runs)
+        kept = energy_rule(runs[0].run)[0] == "kept"
+        curves = [_curve(c, kept) for c in runs]
+        _draw_energies(below.subplots(), runs, curves, kept)
         first = runs[0].run
-        text = f"{first.name}: {first.count:,} bodies at time {first.time[-1]:g} under {len(runs)} laws (length units)"
+        text = f"{first.name}: {first.count:,} bodies at time {first.time[-1]:g} under {len(runs)} laws"
         figure.suptitle(text, fontsize=9.5, x=0.01, ha="left")
         paths = write(figure, out, name, table(runs))
-    thin = [thinned(c.run.steps["time"], c.energy) for c in runs]
-    curves = {
-        "law": [c.numbers.law for c, (time, _) in zip(runs, thin) for _ in time],
-        "time": np.concatenate([time for time, _ in thin]),
-        "energy_change": np.concatenate([energy for _, energy in thin]),
+    columns = {
+        "law": [c.numbers.law for c, (time, _) in zip(runs, curves) for _ in time],
+        TIME: np.concatenate([time for time, _ in curves]),
+        "energy_drift" if kept else "energy_change": np.concatenate([energy for _, energy in curves]),
     }
-    return (*paths, write_table(out / f"{name}-energy.csv", curves))
+    return (*paths, write_table(out / f"{name}-energy.csv", columns))
+
+
+def _curve(c: Compared, kept: bool) -> tuple[Floats, Floats]:
+    """Times, and the energy's largest drifts if it must be kept, else its change; parts of the kinetic energy."""
+    time = c.run.steps["time"]
+    return thinned(time, np.abs(c.energy), largest=True) if kept else thinned(time, c.energy)
 
 
 def table(runs: Sequence[Compared]) -> dict[str, list[object]]:
@@ -59,16 +68,13 @@ def table(runs: Sequence[Compared]) -> dict[str, list[object]]:
     return {key: ["" if row[key] is None else row[key] for row in rows] for key in rows[0]}
 
 
-def _draw_energies(axes: Axes, runs: Sequence[Compared]) -> None:
+def _draw_energies(
+    axes: Axes, runs: Sequence[Compared], curves: Sequence[tuple[Floats, Floats]], kept: bool
+) -> None:
     """Drift of the energy where it must be kept, on a logarithmic axis; elsewhere the change of energy itself."""
-    kept = energy_rule(runs[0].run)[0] == "kept"
-    for c in runs:
+    for c, (time, energy) in zip(runs, curves):
         look = {**law_style(c.numbers.law), "marker": ""}
-        if kept:
-            time, value = thinned(c.run.steps["time"], np.abs(c.energy), largest=True)
-            value = np.where(value > 0.0, value, np.nan)
-        else:
-            time, value = thinned(c.run.steps["time"], c.energy)
+        value = np.where(energy > 0.0, energy, np.nan) if kept else energy
         axes.plot(time, value, label=c.numbers.law, linewidth=1.3, **look)
     if kept:
         axes.set_yscale("log")

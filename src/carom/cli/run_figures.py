@@ -1,4 +1,4 @@
-"""Figures of a run: an overview, or one quantity each. PNG, SVG, and the plotted numbers as CSV."""
+"""Figures of a run: an overview, or one quantity each. PNG, SVG, PDF, and the plotted numbers as CSV."""
 
 from __future__ import annotations
 
@@ -14,52 +14,57 @@ from matplotlib.figure import Figure, FigureBase, SubFigure
 
 from ..analysis.run_panels import Panel, overview, panel
 from ..pictures import Camera
-from ..plotting import CYCLE, GREY, WIDE, sheet, styled, write
+from ..plotting import COLUMN, CYCLE, DASHES, GREY, TIME, WIDE, X, Y, sheet, styled, write
 from ..stepping.report import PHASES
 from ..trajectory import Trajectory
 from .run_picture import Angle, Frame, View, colour_map, draw_state, frame_of, speed_scale, tallness
 
 SMALLEST = 1e-17  # where logarithmic axes end: below all rounding; zeros are left out
 MANY = 200  # contacts from which their axis is logarithmic, so that iterations are seen beside them
-TIME = "time (time units)"
+FLAT = 0.5  # height over width of a picture below which it goes above the curves, not beside them
 PLAIN = Angle()
 
 
-def draw_overview(run: Trajectory, out: Path, stem: str, angle: Angle = PLAIN) -> tuple[Path, ...]:
+def draw_overview(run: Trajectory, out: Path, called: str, angle: Angle = PLAIN) -> tuple[Path, ...]:
     """The last frame, the curves that tell most about this run, and where the time went, on one sheet.
 
     Of space there are three moments above the curves: in the plane one picture holds all, in space bodies hide bodies.
     """
-    panels = overview(run)
+    panels, view = overview(run), View.of(run)
     if run.dimension == 3:
-        return _draw_space_overview(run, panels, out, stem, angle)
+        return _draw_tall_overview(run, [View.of(run, k) for k in moments_of(run, 3)], panels, out, called, angle)
+    frame = frame_of([view])
+    if tallness(frame) < FLAT:
+        return _draw_tall_overview(run, [view], panels, out, called, angle)
     with sheet(WIDE, 4.6) as figure:
         above, below = split(figure, 2, 1, height_ratios=[1, 0.13])
         left, right = split(above, 1, 2, width_ratios=[1.0, 1.45])
-        view = View.of(run)
-        _draw_state(left, left.subplots(), view, frame_of([view]))
+        _draw_state(left, left.subplots(), view, frame)
         for axes, p in zip(right.subplots(2, 2).flat, panels):
             draw_panel(axes, p)
         _draw_shares(below.subplots(), run)
         _title(figure, run)
-        return write(figure, out, f"{stem}-overview", long_table(panels))
+        return write(figure, out, called, overview_table(run, panels))
 
 
-def _draw_space_overview(run: Trajectory, panels: list[Panel], out: Path, stem: str, angle: Angle) -> tuple[Path, ...]:
-    views = [View.of(run, k) for k in moments_of(run, 3)]
+def _draw_tall_overview(
+    run: Trajectory, views: Sequence[View], panels: list[Panel], out: Path, called: str, angle: Angle
+) -> tuple[Path, ...]:
+    """Pictures across the sheet, and the curves below them."""
     frame = frame_of(views, angle)
-    height = WIDE / len(views) * tallness(frame) + 0.95
+    height = WIDE / len(views) * max(tallness(frame), 0.12) + 0.95
     with sheet(WIDE, height + 3.7) as figure:
         above, below, shares = split(figure, 3, 1, height_ratios=[height, 3.2, 0.5])
+        above.suptitle(" ", fontsize=2)  # room below the title of the sheet
         _draw_moments(above, views, frame, 500, by_group=angle.by_group)
         for axes, p in zip(below.subplots(2, 2).flat, panels):
             draw_panel(axes, p)
         _draw_shares(shares.subplots(), run)
         _title(figure, run)
-        return write(figure, out, f"{stem}-overview", long_table(panels))
+        return write(figure, out, called, overview_table(run, panels))
 
 
-def draw_moments(run: Trajectory, out: Path, stem: str, angle: Angle = PLAIN, count: int = 4) -> tuple[Path, ...]:
+def draw_moments(run: Trajectory, out: Path, called: str, angle: Angle = PLAIN, count: int = 4) -> tuple[Path, ...]:
     """Several frames side by side, evenly from the start to the end; the CSV has the bodies of each."""
     chosen = moments_of(run, count)
     views = [View.of(run, k) for k in chosen]
@@ -69,9 +74,9 @@ def draw_moments(run: Trajectory, out: Path, stem: str, angle: Angle = PLAIN, co
     with sheet(WIDE, rows * (WIDE / columns * float(np.clip(tallness(frame), 0.2, 2.0)) + 0.35) + 0.9) as figure:
         _draw_moments(figure, views, frame, 1440 // columns, rows, angle.by_group)
         _title(figure, run)
-        tables = [{"time": np.full(run.count, view.state.time), **_columns(run, view)} for view in views]
+        tables = [{TIME: np.full(run.count, view.state.time), **_columns(run, view)} for view in views]
         joined = {name: np.concatenate([t[name] for t in tables]) for name in tables[0]}
-        return write(figure, out, f"{stem}-moments", joined)
+        return write(figure, out, called, joined)
 
 
 def moments_of(run: Trajectory, count: int) -> list[int]:
@@ -88,50 +93,52 @@ def _draw_moments(
     for axes, view in zip(panels, views):
         draw_state(axes, view, scale, frame, width, by_group)
         axes.set_title(f"time {view.state.time:.4g}", fontsize=8.5)
-        if axes is not panels[0] and isinstance(frame, Camera):
-            axes.set_xlabel("")  # the same squares for all
+        name_axes(axes, frame)
+        if isinstance(frame, Camera):  # the same squares for all: said once, with room to the right
+            axes.set_xlabel(axes.get_xlabel() if axes is panels[0] else "", loc="left")
     for axes in panels[len(views) :]:
         axes.set_axis_off()
     if not by_group:
         colour_bar(figure, panels, scale, frame, aspect=70)
 
 
-def draw_one(run: Trajectory, name: str, out: Path, stem: str, x: float | None = None) -> tuple[Path, ...]:
+def draw_one(run: Trajectory, name: str, out: Path, called: str, x: float | None = None) -> tuple[Path, ...]:
     """One quantity. `energy` has its drift beside it."""
     names = ["energy", "drift"] if name == "energy" else [name]
     panels = [panel(run, n, x) for n in names]
-    with styled(len(panels), width=WIDE if len(panels) > 1 else 4.6) as (figure, axes):
+    with styled(len(panels), width=WIDE if len(panels) > 1 else COLUMN, height=2.6) as (figure, axes):
         for a, p in zip(axes, panels):
             draw_panel(a, p)
         _title(figure, run)
-        return write(figure, out, f"{stem}-{name}", long_table(panels))
+        return write(figure, out, called, long_table(panels))
 
 
-def draw_frame(run: Trajectory, index: int, out: Path, stem: str, angle: Angle = PLAIN) -> tuple[Path, ...]:
+def draw_frame(run: Trajectory, index: int, out: Path, called: str, angle: Angle = PLAIN) -> tuple[Path, ...]:
     """The bodies of one frame; the CSV has a row for each."""
     view = View.of(run, index)
     frame = frame_of([view], angle)
-    tall = 5.0 if run.dimension == 2 else 5.0 * tallness(frame) + (0.7 if angle.by_group else 1.1)
-    with styled(1, width=5.0, height=tall) as (figure, axes):
+    tall = COLUMN * float(np.clip(tallness(frame), 0.2, 1.6)) + (0.8 if angle.by_group else 1.25)
+    with styled(1, width=COLUMN, height=tall) as (figure, axes):
         _draw_state(figure, axes[0], view, frame, angle.by_group)
         _title(figure, run)
-        return write(figure, out, f"{stem}-state", _columns(run, view))
+        return write(figure, out, called, _columns(run, view))
 
 
 def _columns(run: Trajectory, view: View) -> dict[str, Any]:
     """A row for each body: place, orientation, velocity, spin (in space about the body's own axes), radius."""
     s, dim = view.state, run.dimension
     axes = "xyz"[:dim]
-    columns = {"body": np.arange(run.count)} | {axis: s.position[:, k] for k, axis in enumerate(axes)}
+    columns = {"body": np.arange(run.count)}
+    columns |= {f"{axis} (length units)": s.position[:, k] for k, axis in enumerate(axes)}
     if dim == 2:
-        columns["angle"] = s.orientation
+        columns["angle (radians)"] = s.orientation
     else:
         columns |= {f"q{part}": s.orientation[:, k] for k, part in enumerate("wxyz")}
-    columns |= {f"v{axis}": s.velocity[:, k] for k, axis in enumerate(axes)}
+    columns |= {f"v{axis} (length / time)": s.velocity[:, k] for k, axis in enumerate(axes)}
     if view.world.turns:
         names = ["spin"] if dim == 2 else [f"spin_{axis}" for axis in "xyz"]
-        columns |= {name: s.velocity[:, dim + k] for k, name in enumerate(names)}
-    return {**columns, "radius": run.geometry["radius"]}
+        columns |= {f"{name} (radians / time)": s.velocity[:, dim + k] for k, name in enumerate(names)}
+    return {**columns, "radius (length units)": run.geometry["radius"]}
 
 
 def split(figure: FigureBase, rows: int, columns: int, **ratios: Any) -> list[SubFigure]:
@@ -143,16 +150,23 @@ def _draw_state(figure: FigureBase, axes: Axes, view: View, frame: Frame, by_gro
     scale = speed_scale([view])
     draw_state(axes, view, scale, frame, 1000, by_group)
     axes.set_title(f"Bodies at time {view.state.time:g}", fontsize=8.5)
-    if isinstance(frame, tuple):
-        axes.set_xlabel("length units", fontsize=7.5)
+    name_axes(axes, frame)
     if not by_group:
         colour_bar(figure, [axes], scale, frame)
+
+
+def name_axes(axes: Axes, frame: Frame) -> None:
+    """Of pictures of the plane, at the edge of the figure only; those of space tell their size themselves."""
+    if isinstance(frame, tuple):
+        axes.set_xlabel(X, fontsize=7.5)
+        axes.set_ylabel(Y, fontsize=7.5)
+        axes.label_outer()
 
 
 def colour_bar(figure: FigureBase, axes: Sequence[Axes], scale: Normalize, frame: Frame, aspect: float = 40) -> None:
     """The speeds that the colours mean, below the bodies."""
     bar = figure.colorbar(
-        ScalarMappable(scale, colour_map(frame)),
+        ScalarMappable(scale, colour_map()),
         ax=list(axes),
         location="bottom",
         shrink=0.7,
@@ -160,37 +174,45 @@ def colour_bar(figure: FigureBase, axes: Sequence[Axes], scale: Normalize, frame
         aspect=aspect,
         pad=0.03,
     )
-    bar.set_label("speed (length / time)", fontsize=7.5)
+    bar.set_label("speed (length / time units)", fontsize=7.5)
     bar.ax.tick_params(labelsize=7)
     bar.outline.set_visible(False)
 
 
 def _draw_shares(axes: Axes, run: Trajectory) -> None:
     """One bar: what part of the computing time each phase took."""
-    seconds = {phase: float(run.steps[f"seconds_{phase}"].sum()) for phase in PHASES}
+    seconds = seconds_of(run)
     total, left = sum(seconds.values()) or 1.0, 0.0
     for k, (phase, value) in enumerate(seconds.items()):
         share = value / total
         axes.barh(0, share, left=left, color=CYCLE[k], height=0.8, edgecolor="white", linewidth=0.8)
-        if share > 0.08:
+        texts = [f"{phase} {100 * share:.0f} %", phase]
+        fitting = [text for text in texts if share * WIDE > 0.07 * len(text)]  # inches that a letter takes
+        if fitting:
             look: dict[str, Any] = {
                 "ha": "center",
                 "va": "center",
                 "fontsize": 7,
                 "color": "white" if k < 3 else "black",
             }
-            axes.text(left + share / 2, 0, f"{phase} {100 * share:.0f} %", **look)
+            axes.text(left + share / 2, 0, fitting[0], **look)
         left += share
     axes.set(xlim=(0, 1), ylim=(-0.45, 0.45))
     axes.set_title(f"Where {total:.3g} s of computing went", fontsize=8.5)
     axes.set_axis_off()
 
 
+def seconds_of(run: Trajectory) -> dict[str, float]:
+    """Computing time of each phase."""
+    return {phase: float(run.steps[f"seconds_{phase}"].sum()) for phase in PHASES}
+
+
 def _title(figure: Figure, run: Trajectory) -> None:
     s = run.settings
     bodies = f"{run.count:,} {'body' if run.count == 1 else 'bodies'}"
-    text = f"{run.name}, law {run.law}, {bodies}, {s.stepper} steps of {s.step:g}"
-    figure.suptitle(text, fontsize=9.5, x=0.01, ha="left")
+    narrow = figure.get_figwidth() < WIDE
+    text = f"{run.name}, law {run.law}" + ("\n" if narrow else ", ") + f"{bodies}, {s.stepper} steps of {s.step:g}"
+    figure.suptitle(text, fontsize=8.5 if narrow else 9.5, x=0.01, ha="left")
 
 
 def draw_panel(axes: Axes, p: Panel) -> None:
@@ -202,7 +224,7 @@ def draw_panel(axes: Axes, p: Panel) -> None:
     else:
         for k, c in enumerate(p.curves):
             value = np.where(c.value > 0.0, c.value, np.nan) if p.log else c.value
-            axes.plot(c.time, value, color=CYCLE[k], label=c.name, linewidth=1.2)
+            axes.plot(c.time, value, color=CYCLE[k], linestyle=DASHES[k % len(DASHES)], label=c.name, linewidth=1.2)
             if c.high is not None and (c.high > c.value).any():
                 axes.fill_between(c.time, c.value, c.high, color=CYCLE[k], alpha=0.22, linewidth=0)
     _set_range(axes, p)
@@ -216,7 +238,8 @@ def draw_panel(axes: Axes, p: Panel) -> None:
         }
         axes.annotate(f"bound {p.bound:g}", (1.0, p.bound), **place, **look)
     if len(p.curves) > 1:
-        axes.legend(fontsize=7, handlelength=1.8, loc="best", labelspacing=0.3)
+        box: dict[str, Any] = {"frameon": True, "framealpha": 0.85, "edgecolor": "none", "borderpad": 0.2}
+        axes.legend(fontsize=7, handlelength=1.8, loc="best", labelspacing=0.3, **box)
     axes.set_title(p.title, fontsize=8.5)
     axes.set_xlabel(TIME, fontsize=7.5)
     axes.set_ylabel(p.unit, fontsize=7.5)
@@ -228,9 +251,9 @@ def _draw_dots(axes: Axes, p: Panel) -> None:
     """Only what is above zero: most steps have no overlap, and lines down to zero would hide the rest."""
     for k, c in enumerate(p.curves):
         there = c.value > 0.0
-        look: dict[str, Any] = {"marker": "." if k == 0 else "o", "markersize": 3 if k == 0 else 2.6, "linestyle": ""}
+        look: dict[str, Any] = {"marker": "." if k == 0 else "o", "markersize": 3 if k == 0 else 2.8, "linestyle": ""}
         face = CYCLE[k] if k == 0 else "none"
-        axes.plot(c.time[there], c.value[there], color=CYCLE[k], label=c.name, markerfacecolor=face, **look)
+        axes.plot(c.time[there], c.value[there], color=CYCLE[k], label=c.name, markerfacecolor=face, markeredgewidth=0.6, zorder=3 - 0.1 * k, **look)
 
 
 def _set_range(axes: Axes, p: Panel) -> None:
@@ -239,8 +262,9 @@ def _set_range(axes: Axes, p: Panel) -> None:
         axes.set_yscale("log")
         axes.set_ylim(SMALLEST, max(10.0 * top, 10.0 * (p.bound or 0.0), 1e-14))
         axes.minorticks_off()
-        if not any((c.value > 0.0).any() for c in p.curves):
-            axes.text(0.5, 0.5, "exactly 0", transform=axes.transAxes, ha="center", color=GREY, fontsize=8)
+        if top < 10.0 * SMALLEST:
+            said = "exactly 0" if top == 0.0 else f"below {10.0 * SMALLEST:g}"
+            axes.text(0.5, 0.5, said, transform=axes.transAxes, ha="center", color=GREY, fontsize=8)
     elif p.name == "sides":
         axes.set_ylim(0.0, 1.0)
     elif p.name == "contacts" and top > MANY:
@@ -259,12 +283,19 @@ def _span(p: Panel) -> tuple[float, float]:
 
 def long_table(panels: Sequence[Panel]) -> dict[str, list[object]]:
     """One row for each plotted number; `largest` where `value` is the mean of a stretch."""
-    out: dict[str, list[object]] = {"panel": [], "curve": [], "time": [], "value": [], "largest": []}
+    out: dict[str, list[object]] = {"panel": [], "curve": [], TIME: [], "value": [], "largest": [], "unit": []}
     for p in panels:
         for c in p.curves:
             out["panel"] += [p.name] * len(c.time)
             out["curve"] += [c.name] * len(c.time)
-            out["time"] += c.time.tolist()
+            out[TIME] += c.time.tolist()
             out["value"] += c.value.tolist()
             out["largest"] += ["" if c.high is None else v for v in (c.value if c.high is None else c.high).tolist()]
+            out["unit"] += [p.unit.replace("\n", " ")] * len(c.time)
     return out
+
+
+def overview_table(run: Trajectory, panels: Sequence[Panel]) -> dict[str, list[object]]:
+    """The curves, and the computing time of the phases, which has no time of the run."""
+    rows = [["computing", phase, "", value, "", "seconds"] for phase, value in seconds_of(run).items()]
+    return {name: [*cells, *more] for (name, cells), more in zip(long_table(panels).items(), zip(*rows))}

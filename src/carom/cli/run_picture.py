@@ -6,25 +6,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import EllipseCollection, LineCollection, PolyCollection
-from matplotlib.colors import Colormap, Normalize
+from matplotlib.colors import Colormap, ListedColormap, Normalize, to_rgb
 from matplotlib.patches import Circle
 
 from ..analysis.runs import lengths
+from ..colouring import DEFAULT_MAP, MAPS
 from ..contact.walls import walls_at
 from ..pictures import Camera
 from ..plotting import GREY, PALE
 from ..solvers.rows import Floats
 from ..trajectory import Trajectory
 from ..world import DISC, INSIDE, PLANE, SEGMENT, State, Walls, World
-from .space_picture import camera_of, colours, container_tops, draw_space, unseen
+from .space_picture import camera_of, container_tops, draw_space, speed_colours, unseen
 
 Box = tuple[float, float, float, float]  # left, right, bottom, top
 Frame = Box | Camera  # what a picture shows, in the plane and in space
-COLOURS = "viridis"
 OUTLIER = 2.5  # a run so many times larger than the middle one of several is cut off
 RASTER = 2_000  # bodies from which an SVG holds them as an image
 PIXELS = 50_000  # bodies from which they are drawn as cells of mean speed
@@ -87,9 +86,9 @@ def tallness(frame: Frame) -> float:
     return (frame[3] - frame[2]) / (frame[1] - frame[0])
 
 
-def colour_map(frame: Frame) -> str | Colormap:
-    """The colours of speeds."""
-    return colours() if isinstance(frame, Camera) else COLOURS
+def colour_map() -> Colormap:
+    """The colours of speeds, as in films."""
+    return ListedColormap(MAPS[DEFAULT_MAP] / 255.0)
 
 
 def limits(views: Sequence[View], margin: float = 0.04) -> Box:
@@ -151,8 +150,8 @@ def draw_state(axes: Axes, view: View, scale: Normalize, box: Frame, width: int 
     if view.world.count > PIXELS:
         _draw_cells(axes, view, scale, box)
         return
-    colours = matplotlib.colormaps[COLOURS](scale(view.speed))
-    colours[~view.world.free] = matplotlib.colors.to_rgba(PALE)
+    colours = speed_colours(scale(view.speed))
+    colours[~view.world.free] = to_rgb(PALE)
     edge = 0.4 if view.world.count <= 500 else 0.0
     look: dict[str, Any] = {
         "edgecolors": "#333333" if edge else "none",
@@ -209,7 +208,9 @@ def _draw_cells(axes: Axes, view: View, scale: Normalize, box: Box) -> None:
     count = np.histogram2d(x, y, cells, ranges)[0]
     total = np.histogram2d(x, y, cells, ranges, weights=view.speed)[0]
     mean = np.ma.masked_array(total / np.maximum(count, 1), mask=count == 0)
-    axes.imshow(mean.T, origin="lower", extent=box, cmap=COLOURS, norm=scale, interpolation="nearest", aspect="equal")
+    axes.imshow(
+        mean.T, origin="lower", extent=box, cmap=colour_map(), norm=scale, interpolation="nearest", aspect="equal"
+    )
 
 
 def _draw_walls(axes: Axes, walls: Walls, world: World) -> None:

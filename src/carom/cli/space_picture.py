@@ -5,32 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import Colormap, LinearSegmentedColormap, Normalize, to_rgb
+from matplotlib.colors import Normalize, to_rgb
 
+from ..colouring import colours
 from ..pictures import Camera, Look, looking_at, render
 from ..pictures.camera import upward
 from ..pictures.picture import extent
 from ..plotting import BLACK, BLUE, GREEN, GREY, ORANGE, PALE, PURPLE, RED, SKY
-from ..scene.barriers import Container
-from ..scene.model import Scene
+from ..render.space import container_tops
 from ..solvers.rows import Floats
 
 if TYPE_CHECKING:
     from .run_picture import View
 
 OUTLIER = 2.5  # as in the plane: a run so many times larger than the middle one of several is cut off
+__all__ = ["camera_of", "container_tops", "draw_space", "group_colours", "speed_colours", "unseen"]
 GROUPS = (SKY, ORANGE, GREEN, PURPLE, RED, BLUE, "#F0E442", BLACK)  # soft ones first: they are shaded
 AXES = (RED, GREEN, BLUE)  # of the small cross of axes
-WHITER = 0.16  # of the colours: in the shade the dark end would be black
 
 
-def colours() -> Colormap:
-    """Of speeds: viridis without its darkest tenth, and a little paler, because shade darkens it."""
-    rgb = matplotlib.colormaps["viridis"](np.linspace(0.1, 1.0, 256))[:, :3]
-    return LinearSegmentedColormap.from_list("carom", rgb + WHITER * (1.0 - rgb), 256)
+def speed_colours(shares: Floats) -> Floats:
+    """(n, 3) sRGB from 0 to 1, of speeds as parts of the scale: as in films."""
+    return colours(shares, 0.0, 1.0) / 255.0
 
 
 def group_colours(view: View) -> Floats:
@@ -63,7 +61,7 @@ def draw_space(
     axes: Axes, view: View, scale: Normalize, camera: Camera, width: int = 900, by_group: bool = False
 ) -> None:
     """Draws the frame into `axes`, `width` pixels wide, with a cross of axes and the size of the floor's grid."""
-    rgb = group_colours(view) if by_group else colours()(scale(view.speed))[:, :3]
+    rgb = group_colours(view) if by_group else speed_colours(scale(view.speed))
     rgb[~view.world.free] = to_rgb(PALE)
     look = Look(rows=max(2, round(width / camera.aspect)))
     picture = render(view.world, view.state, rgb, camera, look, view.walls, view.tops)
@@ -97,14 +95,3 @@ def _draw_cross(axes: Axes, camera: Camera, size: float = 0.06) -> None:
         if np.hypot(*tip) > 0.2 * size:
             place = corner + tip * (1.0 + 0.32 * size / np.hypot(*tip))
             axes.text(float(place[0]), float(place[1]), "xyz"[k], color=AXES[k], fontsize=7, ha="center", va="center")
-
-
-def container_tops(scene: Scene, time: float) -> Floats:
-    """Corners (k, 3) at the top of open containers: their walls are planes without end, and do not tell."""
-    out = []
-    for b in scene.boundaries:
-        if isinstance(b, Container) and b.open_top:
-            shift = np.array(b.motion.pose(time, 3)[:3])
-            (x0, y0, _), (x1, y1, top) = b.lower, b.upper
-            out += [np.array([x, y, top]) + shift for x in (x0, x1) for y in (y0, y1)]
-    return np.array(out, dtype=np.float64).reshape(-1, 3)

@@ -1,4 +1,4 @@
-"""`carom study NAME`: computes a figure of the literature anew and writes it as PNG, SVG and CSV."""
+"""`carom study NAME`: computes a figure of the literature anew and writes it, with its numbers as CSV."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from .console import number, out, remarks
+from .figure_formats import ALL, Formats, check_folder, formats_of
 
 if TYPE_CHECKING:
     from ..studies import StudyResult
@@ -18,8 +19,9 @@ LIST = "list"
 def study(
     name: str = typer.Argument(LIST, help="A study, or `list` for all of them.", show_default=True),
     output: Path = typer.Option(Path("."), "-o", "--output", metavar="DIR", help="Where its files go."),
+    formats: Formats = ALL,
 ) -> None:
-    """Reproduce a figure of the literature: writes PNG, SVG and CSV, and prints the numbers to quote."""
+    """Reproduce a figure of the literature: writes it, with its numbers as CSV, and prints the numbers to quote."""
     from ..errors import ProblemError
     from ..studies import STUDIES
 
@@ -28,9 +30,13 @@ def study(
         return
     if name not in STUDIES:
         raise ProblemError.unknown("study", name, [*STUDIES, LIST])
-    if output.exists() and not output.is_dir():
-        raise ProblemError("--output", str(output), "a folder, or a name for a new one")
-    _show(_run(name, output))
+    check_folder(output)
+    endings = formats_of(formats)
+    from ..plotting import written_as
+
+    with written_as(endings):
+        result = _run(name, output)
+    _show(result)
 
 
 def _list(studies: dict[str, str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 
 import typer
@@ -24,8 +25,11 @@ def view(
 ) -> None:
     """Show runs in the browser: play, colours, contacts, energy. Ctrl-C ends it."""
     from ..viewer import viewing
+    from .compiling import compile_notice
 
-    with viewing(runs, host, port) as viewer:
+    with ExitStack() as stack:
+        with compile_notice(remarks()):
+            viewer = stack.enter_context(viewing(runs, host, port))
         for remark in viewer.remarks:
             remarks().print(remark, markup=False, soft_wrap=True)
         print(viewer.address, flush=True)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..colouring import Colouring, Legend
 from ..trajectory import Trajectory
-from .layers import RGB, Discs, Layer, Page, Text, quads, repeated
+from .layers import RGB, WHITE, Discs, Layer, Page, Text, quads, repeated
 from .raster import text_width
 from .window import Area
 
@@ -18,6 +18,9 @@ LARGE, MIDDLE, FINE = 31.0, 22.0, 19.0  # sizes of text, in pixels of a page 108
 MARGIN, STRIP = 40.0, 118.0  # likewise
 BAR = (250.0, 12.0)
 PIECES = 64  # of the bar
+PLATE = 0.84  # how much of a body is hidden when it passes behind the caption
+WORDS = {"newtons": "Newton's", "maxwells": "Maxwell's", "2d": "2D", "3d": "3D"}
+TOWER_LAWS = {"gauss": "Gauss' principle of least constraint"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +56,15 @@ def unit_of(page: Page) -> float:
     return min(page.height / 1080.0, page.width / 1400.0)
 
 
+def plate(page: Page, highest: float) -> list[Layer]:
+    """A pale strip behind the caption, if anything reaches up to it; `highest` is the top of all bodies in pixels."""
+    bottom = STRIP * unit_of(page)
+    if not highest < bottom:
+        return []
+    corners = np.array([[[0.0, 0.0], [page.width, 0.0], [page.width, bottom], [0.0, bottom]]])
+    return [quads(corners, repeated(WHITE, 1), PLATE)]
+
+
 def picture_area(page: Page, caption: bool) -> Area:
     """Where the picture goes."""
     top = STRIP * unit_of(page) if caption else 0.0
@@ -61,10 +73,15 @@ def picture_area(page: Page, caption: bool) -> Area:
 
 def caption_of(run: Trajectory, colouring: Colouring | None, title: str | None = None) -> Caption:
     """`colouring` None means that colours are not explained."""
-    name = title if title is not None else run.name.replace("_", " ").strip()
+    name = title if title is not None else spoken(run.name)
     longest = float(run.time[-1])
     digits = 1 if longest >= 100.0 else 2 if longest >= 0.5 else 4
     return Caption(name[:1].upper() + name[1:], law_text(run), digits, longest, _worth(colouring))
+
+
+def spoken(name: str) -> str:
+    """A scene's name as one would say it: `newtons_cradle` is Newton's cradle."""
+    return " ".join(WORDS.get(word, word) for word in name.replace("_", " ").split())
 
 
 def _worth(colouring: Colouring | None) -> Legend | None:
@@ -83,9 +100,6 @@ def law_text(run: Trajectory) -> str:
     text = f"{known[name].title} ({name})" if name in known else TOWER_LAWS.get(name, name)
     bodies = f"{run.count:,} {'body' if run.count == 1 else 'bodies'}"
     return f"{text[:1].upper() + text[1:]}  ·  {bodies}"
-
-
-TOWER_LAWS = {"gauss": "Gauss' principle of least constraint"}
 
 
 def _cut(text: str, size: float, bold: bool, room: float) -> str:

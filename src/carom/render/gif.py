@@ -58,9 +58,9 @@ def _counted(samples: list[Bytes]) -> tuple[Bytes, np.ndarray]:
 
 
 def _palette(colours: Bytes, count: np.ndarray) -> Any:
-    """By the square root of the counts: a white page must not take the colours from small bodies."""
+    """By a root of the counts: a white page must not take the colours from small bodies."""
     from PIL import Image
 
-    times = np.maximum(1, np.round(np.sqrt(count))).astype(int)
+    times = np.maximum(1, np.round(count**0.6)).astype(int)
     pixels = np.repeat(colours, times, axis=0)
     return Image.fromarray(pixels[None]).quantize(COLOURS, method=Image.Quantize.MEDIANCUT)

@@ -43,6 +43,12 @@ def trails(
     return [Lines(begin[keep], end[keep], colour[keep], width, alpha[keep])]
 
 
+def trail_width(radius: float, height: int) -> float:
+    """For bodies of a radius, on a page of a height; all in pixels."""
+    unit = height / 1080.0
+    return float(np.clip(0.3 * radius, min(1.2, 1.6 * unit), 7.0 * unit))
+
+
 class Impulses:
     """Impulses of a run as arrows. A length unit of the page means the same in all pictures of a film."""
 

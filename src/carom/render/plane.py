@@ -57,15 +57,10 @@ def wall_lines(walls: Walls, window: Window, page: Page, unit: float) -> list[La
     starts, ends, centres, radii = [], [], [], []
     for k, kind in enumerate(walls.kind):
         if kind == PLANE:
-            along = np.array([walls.b[k, 1], walls.b[k, 0]])  # the normal turned, with y downward
-            middle = np.array([0.5 * page.width, 0.5 * page.height])
-            point = window.pixels(walls.a[k])
-            foot = point + ((middle - point) @ along) * along
-            # The line is all outside the room of the bodies, so that it does not cover them.
-            foot = foot - 0.5 * width * walls.b[k] * (1.0, -1.0)
-            reach = float(page.width + page.height)
-            starts.append(foot - reach * along)
-            ends.append(foot + reach * along)
+            line = _plane_line(walls, k, window, page, width)
+            if line is not None:
+                starts.append(line[0])
+                ends.append(line[1])
         elif kind == SEGMENT:
             starts.append(window.pixels(walls.a[k]))
             ends.append(window.pixels(walls.b[k]))
@@ -78,6 +73,28 @@ def wall_lines(walls: Walls, window: Window, page: Page, unit: float) -> list[La
     if centres:
         out.append(Rings(np.array(centres), np.array(radii), WALL, width))
     return out
+
+
+def _plane_line(walls: Walls, k: int, window: Window, page: Page, width: float) -> tuple[Floats, Floats] | None:
+    """The line along plane k across the page, as far as no other plane is in its way."""
+    outward = walls.b[k] * (1.0, -1.0)  # pixels count downward
+    along = np.array([-outward[1], outward[0]])
+    middle = np.array([0.5 * page.width, 0.5 * page.height])
+    point = window.pixels(walls.a[k])
+    # The line is all outside the room of the bodies, so that it does not cover them.
+    foot = point + ((middle - point) @ along) * along - 0.5 * width * outward
+    low, high = -float(page.width + page.height), float(page.width + page.height)
+    for m in np.flatnonzero(walls.kind == PLANE):
+        normal = walls.b[m] * (1.0, -1.0)
+        rate = float(normal @ along)
+        apart = float((foot - window.pixels(walls.a[m])) @ normal) + width
+        if m == k or abs(rate) < 1e-9:
+            continue
+        if rate > 0.0:
+            low = max(low, -apart / rate)
+        else:
+            high = min(high, -apart / rate)
+    return (foot + low * along, foot + high * along) if low < high else None
 
 
 def periodic_sides(world: World, window: Window, page: Page, unit: float) -> list[Layer]:

@@ -124,6 +124,11 @@ class View:
         made = render(world, state, colours / 255.0, camera, Look(rows=page.height - top), None, tops)
         return cls(Picture(made.pixels, top), made.depth, camera)
 
+    def scale_at(self, place: Floats) -> float:
+        """Pixels for a length unit across the view, at the depth of a place."""
+        depth = float((place - self.camera.eye) @ self.camera.forward)
+        return self.depth.shape[0] / (2.0 * self.camera.field * depth) if depth > 0.0 else 0.0
+
     def project(self, places: Floats) -> Floats:
         """Places (..., 3) to pixels (..., 2) of the page; what is behind the camera is not a number."""
         return self._seen(places)[0].reshape(*places.shape[:-1], 2)

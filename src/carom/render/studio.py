@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from ..colouring import Bytes, Colouring
 from ..errors import ProblemError
 from ..trajectory import Trajectory
+from ..world import State
 from . import marks, plane, space
 from .camera import plane_camera, space_camera
-from .caption import caption_of, picture_area
+from .caption import caption_of, picture_area, plate
 from .layers import Page
 from .raster import painted
 from .timeline import Timeline
@@ -54,8 +57,11 @@ class Span:
 
 
 class Studio:
-    """Makes pictures of a run. `sketch(time)` reads the file, and belongs to one thread; what it returns makes the page,
-    takes most of the time, and may be called in any thread."""
+    """Makes pictures of a run.
+
+    `sketch(time)` reads the file, and belongs to one thread; what it returns makes the page, takes most of the time, and
+    may be called in any thread.
+    """
 
     def __init__(self, run: Trajectory, look: Look, span: Span) -> None:
         self.run, self.look, self.span = run, look, span
@@ -68,7 +74,7 @@ class Studio:
         self._impulses = marks.Impulses(run, frames) if look.impulses else None
         self._caption = caption_of(run, self.colouring, look.title) if look.caption else None
         _ = self.colouring.range  # samples the whole run, here and not in a thread
-        self._free = run.world.free
+        self._free, self._radius = run.world.free, float(np.median(run.world.shapes.radius))
         self._colours: tuple[int, Bytes] | None = None
 
     def _plane_window(self) -> Window | Moving:
@@ -102,23 +108,31 @@ class Studio:
         pushes = [] if self._impulses is None else self._impulses.read(self._pushing(time))
 
         def make() -> Page:
-            width = max(1.0, 2.2 * page.height / 1080.0)
             if isinstance(self._window, space.Shot):
                 camera = self._window.at(time)
                 view = space.View.of(self.run.world, self.run.scene, moment.state, colours, camera, page, self._area)
+                width = marks.trail_width(self._radius * view.scale_at(self._window.target), page.height)
                 page.add(view.picture, *marks.trails(tracks, self._free, colours, view.project_seen, width))
                 project = view.project
             else:
                 window = self._window.at(time) if isinstance(self._window, Moving) else self._window
-                project = window.pixels
+                project, width = window.pixels, marks.trail_width(self._radius * window.scale, page.height)
                 trails = marks.trails(tracks, self._free, colours, project, width)
                 plane.add_world(page, self.run.world, moment.state, colours, window, trails)
             if self._impulses is not None:
                 page.add(*self._impulses.arrows(pushes, project, page.height))
-            page.add(*words)
+            if words:
+                page.add(*plate(page, self._highest(moment.state, project)), *words)
             return page
 
         return make
+
+    def _highest(self, state: State, project: marks.Project) -> float:
+        """The top of all bodies of the plane, in pixels; space is drawn below the caption."""
+        if self.run.dimension == 3:
+            return np.inf
+        top = state.position + np.stack([np.zeros(self.run.count), self.run.world.shapes.radius], axis=1)
+        return float(project(top)[:, 1].min())
 
     def _rgb(self, frame: int) -> Bytes:
         """Colours of a frame; the last ones are kept, because a slow film shows each frame several times."""

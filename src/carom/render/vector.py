@@ -113,8 +113,9 @@ def _hole(axes: Any, hole: Hole, page: Page) -> None:
     w, h = float(page.width), float(page.height)
     sheet = Outline(np.array([[0.0, 0.0], [w, 0.0], [w, h], [0.0, h], [0.0, 0.0]]), closed=True)
     circle = Outline.circle((float(hole.centre[0]), float(hole.centre[1])), hole.radius)
-    # The circle runs the other way round: then it is cut out, by every rule of filling.
-    away = Outline(np.asarray(circle.vertices)[::-1], circle.codes)
+    # The circle runs the other way round: then it is cut out, by every rule of filling. Its last row only closes it.
+    round_ = np.asarray(circle.vertices)
+    away = Outline(np.concatenate([round_[-2::-1], round_[-1:]]), circle.codes)
     outline = Outline.make_compound_path(sheet, away)
     axes.add_patch(PathPatch(outline, facecolor=_unit(hole.fill), linewidth=0.0))
 

@@ -1,4 +1,4 @@
-"""Studies: each computes one figure of the literature anew and writes it as PNG, SVG and CSV.
+"""Studies: each computes one figure of the literature anew and writes it as PNG, SVG, PDF and CSV.
 `carom.studies.run("three_ball", out="figures")`, or `carom study three_ball -o figures` in a terminal.
 """
 

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
 from ..analysis.runs import energy_drift, symmetry_error
-from ..plotting import BLACK, GREY, PALE, law_style, sheet, write, write_table
+from ..plotting import BLACK, GREY, PALE, TIME, X, Y, law_style, sheet, write, write_table
 from ..scenes import pool_break
 from ..scenes.pool import RADIUS
 from ..simulation import simulate
@@ -30,7 +30,7 @@ FLOOR = 1e-17  # radii: where an error of exactly 0 is drawn
 
 
 def run(out: Path, progress: Progress | None = None, rows: int = 10, duration: float = 10.0) -> StudyResult:
-    """Breaks a rack of `rows` rows under each law and writes clean_break.png, .svg and two .csv."""
+    """Breaks a rack of `rows` rows under each law and writes clean_break.png, .svg, .pdf and two .csv."""
     tell = progress or silent
     scene = pool_break(rows=rows)
     runs: dict[str, Trajectory] = {}
@@ -68,17 +68,17 @@ def _draw(out: Path, runs: Mapping[str, Trajectory], errors: Mapping[str, Floats
         grid = figure.add_gridspec(2, 1, height_ratios=(1.2, 1.0))
         top, bottom = figure.add_subfigure(grid[0]), figure.add_subfigure(grid[1])
         time = runs[COMPARED[0]].time[-1]
-        top.suptitle(f"after {time:g} s; rings are the mirror images of the balls", fontsize=8.5, color=GREY)
+        top.suptitle(f"at time {time:g}; rings are the mirror images of the balls", fontsize=8.5, color=GREY)
         ends = np.concatenate([run.positions[-1] for run in runs.values()])
         for axes, (law, run) in zip(top.subplots(1, len(runs)), runs.items()):
             _picture(axes, run, ends)
             error = errors[law][-1]
             axes.set_title(f"{law}: off by {error:.1f} radii" if error > 0.1 else f"{law}: off by {error:.0e} radii")
         _errors(bottom.subplots(), runs, errors)
-        table = {"time": runs[COMPARED[0]].time} | {f"{law}_mirror_error": error for law, error in errors.items()}
+        table = {TIME: runs[COMPARED[0]].time} | {f"{law}_mirror_error (radii)": error for law, error in errors.items()}
         files = write(figure, out, "clean_break", table)
     rows = [(law, k, *place) for law, run in runs.items() for k, place in enumerate(run.positions[-1])]
-    columns = dict(zip(("law", "ball", "x", "y"), zip(*rows)))
+    columns = dict(zip(("law", "ball", X, Y), zip(*rows)))
     return (*files, write_table(out / "clean_break_positions.csv", columns))
 
 
@@ -103,7 +103,7 @@ def _errors(axes: Axes, runs: Mapping[str, Trajectory], errors: Mapping[str, Flo
         style = {**law_style(law), "markevery": 20, "markerfacecolor": "white"}
         axes.plot(time, np.maximum(error, FLOOR), **style, label=law)
     axes.axhline(KEPT, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)))
-    axes.set(yscale="log", xlabel="time", ylabel="mirror error / radius", xlim=(0, time[-1]))
+    axes.set(yscale="log", xlabel=TIME, ylabel="mirror error / radius", xlim=(0, time[-1]))
     axes.annotate(
         f"bound {KEPT:g}", (time[-1], KEPT), (-2, -3), textcoords="offset points", ha="right", va="top", color=GREY
     )

@@ -31,7 +31,7 @@ SHOWN = 1e-6  # the size whose answers panel (b) shows
 
 
 def run(out: Path, progress: Progress | None = None, seeds: int = 200, sizes: int = 15) -> StudyResult:
-    """`seeds` random disturbances at each of `sizes` sizes from 1e-8 to 1e-1; writes .png, .svg, two .csv."""
+    """`seeds` random disturbances at each of `sizes` sizes from 1e-8 to 1e-1; writes figures and two .csv."""
     tell = progress or silent
     size = np.logspace(-8, -1, sizes)
     laws = {name: law for name, law in every() if name in COMPARED}

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 
-from ..plotting import GREY, law_style, styled, write
+from ..plotting import GREY, TIME, law_style, styled, write
 from ..scenes import energy_drum
 from ..simulation import Progress as RunProgress
 from ..simulation import simulate
@@ -28,7 +28,7 @@ POINTS = 400  # of a curve
 
 
 def run(out: Path, progress: Progress | None = None, duration: float = 1000.0, side: int = 9) -> StudyResult:
-    """Runs the gas of side x side balls under each law and writes energy_drum.png, .svg and .csv."""
+    """Runs the gas of side x side balls under each law and writes energy_drum.png, .svg, .pdf and .csv."""
     tell = progress or silent
     scene = energy_drum(side=side)
     runs: dict[str, Trajectory] = {}
@@ -80,9 +80,10 @@ def _draw(out: Path, runs: Mapping[str, Trajectory]) -> tuple[Path, ...]:
         _energies(right, runs, time, even)
         handles, labels = left.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=len(runs), handlelength=3.0)
-        table = {"time": time[spread]}
+        both = np.union1d(spread, even)
+        table = {TIME: time[both]}
         for law, run in runs.items():
-            table |= {f"{law}_drift": drift(run)[spread], f"{law}_largest_so_far": _so_far(run)[spread]}
+            table |= {f"{law}_drift": drift(run)[both], f"{law}_largest_so_far": _so_far(run)[both]}
         return write(figure, out, "energy_drum", table)
 
 
@@ -97,7 +98,7 @@ def _largest(axes: Axes, runs: Mapping[str, Trajectory], time: Floats, chosen: I
         axes.plot(time[chosen], np.maximum(_so_far(run)[chosen], FLOOR), **style, label=law)
     axes.axhline(BOUND, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)))
     axes.annotate(f"bound {BOUND:g}", (time[1], BOUND), (2, 3), textcoords="offset points", color=GREY)
-    axes.set(xscale="log", xlabel="time", xlim=(time[1], time[-1]))
+    axes.set(xscale="log", xlabel=TIME, xlim=(time[1], time[-1]))
     axes.set(yscale="log", ylabel="$|E - E_0|$ / $E_0$", ylim=(0.5 * FLOOR, 1.0))
     axes.set_title("(a) largest drift so far")
 
@@ -106,5 +107,7 @@ def _energies(axes: Axes, runs: Mapping[str, Trajectory], time: Floats, chosen: 
     for k, (law, run) in enumerate(runs.items()):
         style = {**law_style(law), "markevery": (15 * k, 15 * len(runs)), "markerfacecolor": "white"}
         axes.plot(time[chosen], 1.0 + drift(run)[chosen], **style)
-    axes.set(xlabel="time", xlim=(0, time[-1]), ylabel="$E$ / $E_0$")
+    axes.set(xlabel=TIME, xlim=(0, time[-1]), ylabel="$E$ / $E_0$")
+    low, high = axes.get_ylim()
+    axes.set_ylim(min(low, 0.99), max(high, 1.01))  # roundings are for panel (a)
     axes.set_title("(b) energy")

@@ -35,7 +35,7 @@ def threshold(balls: float, wall: bool = False) -> float:
 
 
 def run(out: Path, progress: Progress | None = None, points: int = 241, largest: int = 16) -> StudyResult:
-    """Writes inelastic_collapse.png and .svg, and one .csv for each panel's numbers."""
+    """Writes inelastic_collapse.png, .svg and .pdf, and one .csv for each panel's numbers."""
     tell = progress or silent
     c = np.linspace(0.0, 0.24, points)
     velocity, counts = np.empty((points, 3)), {}

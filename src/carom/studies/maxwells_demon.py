@@ -24,7 +24,7 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import SubFigure
 
 from ..analysis.runs import sides
-from ..plotting import BLUE, GREEN, GREY, PURPLE, RED, sheet, write
+from ..plotting import BLUE, GREEN, GREY, PURPLE, RED, TIME, sheet, write
 from ..scene.boundaries import HalfPlane
 from ..scene.model import Scene
 from ..scene.motion import FIXED
@@ -70,7 +70,7 @@ def run(
     duration: float | None = None,
     **box: Any,
 ) -> StudyResult:
-    """Runs `seeds` seeds, and both controls for the first `controls` of them; writes .png, .svg and .csv.
+    """Runs `seeds` seeds, and both controls for the first `controls` of them; writes .png, .svg, .pdf and .csv.
 
     `box` are parameters of the scene; `duration` None means the scene's.
     """
@@ -150,7 +150,7 @@ def _draw(out: Path, shown: Trajectory, counts: dict[str, list[Count]]) -> tuple
         axes = curves.subplots()
         _curves(axes, counts)
         curves.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=2, handlelength=2.2)
-        table = {"time": shown.time}
+        table = {TIME: shown.time}
         for kind, runs in counts.items():
             name = {"gather": "gather", SHAKEN: "elastic_shaken", STILL: "elastic_at_rest"}[kind]
             table |= {f"{name}_right_{seed}": count.right for seed, count in enumerate(runs)}
@@ -193,5 +193,5 @@ def _curves(axes: Axes, counts: dict[str, list[Count]]) -> None:
             axes.plot(count.time, count.fuller, **look, label=f"{label} ({len(runs)})" if k == 0 else None)
     axes.axhline(GATHERED, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)))
     end = counts["gather"][0].time[-1]
-    axes.set(xlabel="time", xlim=(0, end), ylim=(0.48, 1.0))
-    axes.set(title="part of the balls on the fuller side")
+    axes.set(xlabel=TIME, xlim=(0, end), ylim=(0.48, 1.0))
+    axes.set(title="the fuller side", ylabel="part of all balls")

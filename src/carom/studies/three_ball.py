@@ -24,7 +24,7 @@ SAME = 5e-3  # curves closer than this are one line in the figure, with all name
 
 
 def run(out: Path, progress: Progress | None = None, points: int = 101) -> StudyResult:
-    """Sweeps va over `points` values from 0 to 1 and writes three_ball.png, .svg and .csv."""
+    """Sweeps va over `points` values from 0 to 1 and writes three_ball.png, .svg, .pdf and .csv."""
     tell = progress or silent
     va = np.concatenate([[0.0, NUDGE], np.linspace(0.0, 1.0, points)[1:]])
     laws = [(name, law) for name, law in every() if name != "none"]

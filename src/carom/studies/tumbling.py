@@ -84,7 +84,7 @@ def start() -> tuple[Floats, Floats, Floats]:
 
 
 def run(out: Path, progress: Progress | None = None, steps: int = 1_000_000) -> StudyResult:
-    """Runs the handle and writes tumbling.png, .svg and .csv, and tumbling_flip.csv."""
+    """Runs the handle and writes tumbling.png, .svg, .pdf and .csv, tumbling_flip.csv and tumbling_orders.csv."""
     tell = progress or silent
     q, w, inertia = start()
     exact = flip_of(w[0], inertia[0])
@@ -171,8 +171,10 @@ def _draw(
         for name, (energy, momentum) in drifts.items():
             table |= {f"{name}_energy": energy, f"{name}_momentum": momentum}
         files = write(figure, out, "tumbling", table)
-    columns = {"time": time, "middle_spin": path[1][:, 1], "closed_form": exact.middle(time)}
-    return (*files, write_table(out / "tumbling_flip.csv", columns))
+    columns = {"time (s)": time, "middle_spin (rad/s)": path[1][:, 1], "closed_form (rad/s)": exact.middle(time)}
+    orders = {"step (s)": sizes} | {f"{name}_error (rad)": off for name, off in errors.items()}
+    flip = write_table(out / "tumbling_flip.csv", columns)
+    return (*files, flip, write_table(out / "tumbling_orders.csv", orders))
 
 
 def _pictures(figure: SubFigure, exact: Flip, time: Floats, q: Floats) -> Floats:
@@ -191,7 +193,7 @@ def _middle(axes: Axes, exact: Flip, time: Floats, w: Floats, shown: Floats) -> 
     axes.plot(time, exact.middle(time) / SPIN, color=BLACK, linewidth=1.0, label="elliptic functions")
     some = slice(None, None, 12)
     axes.plot(time[some], w[some, 1] / SPIN, "o", color=BLUE, markersize=2.6, label=f"Moser-Veselov, h = {STEP:g}")
-    axes.set(xlabel="time, seconds", xlim=(0, time[-1]), ylabel="turns a second", ylim=(-1.15, 1.15))
+    axes.set(xlabel="time (s)", xlim=(0, time[-1]), ylabel="spin (turns / s)", ylim=(-1.15, 1.15))
     axes.set_title("(a) spin about the stem (shaded: the pictures)")
     axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, borderaxespad=0.0)
 
@@ -215,6 +217,6 @@ def _orders(axes: Axes, sizes: Floats, errors: dict[str, Floats]) -> None:
         axes.plot(sizes, errors[name], color=COLOURS[name], marker=marker, markerfacecolor="white", label=name)
     guide = 0.4 * errors["Moser-Veselov"][-1] * (sizes / sizes[-1]) ** 2
     axes.plot(sizes, guide, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), label="second order")
-    axes.set(xscale="log", xlabel="step, seconds", yscale="log", ylabel="orientation off, radians")
+    axes.set(xscale="log", xlabel="step (s)", yscale="log", ylabel="orientation off (rad)")
     axes.set_title("(c) error after 4 s")
     axes.legend(loc="upper left")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from ..plotting import BLACK, BLUE, GREY, PALE, RED, sheet
+from ..plotting import BLACK, BLUE, GREY, PALE, RED, save, sheet
 from ..solvers.rows import Floats
 from .drawing import thickness
 
@@ -174,14 +173,7 @@ class Sheet:
 
     def save(self, target: Path) -> None:
         """Writes the whole file or nothing; the same picture gives the same bytes."""
-        ending = target.suffix.lower().lstrip(".")
-        undated: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
-        part = target.with_name(target.name + ".part")
-        try:
-            self.figure.savefig(part, format=ending, dpi=DOTS, metadata=undated[ending])
-            os.replace(part, target)
-        finally:
-            part.unlink(missing_ok=True)
+        save(self.figure, target, DOTS)
 
     # ---- sizes
 

@@ -32,6 +32,7 @@ PIECE = 40_000  # instances of one node; above 50,000 the page keeps a tree of t
 MARKED = 3_000  # bodies up to which their turning is drawn
 SHADOWS = 4_000  # bodies up to which they throw shadows
 CLASSES = 12  # sizes of points
+BELTED = 120  # balls up to which they wear rings
 BELT = np.array([[96, 102, 112]], np.uint8)
 
 
@@ -129,7 +130,7 @@ def _balls(run: Trajectory, solids: Solids, body: Ints, part: Ints, glass: bool)
         return
     level = 4 if len(part) <= 60 else 3 if len(part) <= 800 else 2 if len(part) <= 6_000 else 1
     yield Batch(shape_meshes.sphere(level), body[part], radius, place, turn, False, glass)
-    if len(part) <= MARKED and place is None and not glass and run.world.turns:
+    if len(part) <= BELTED and place is None and not glass and run.world.turns:
         yield Batch(shape_meshes.belt(), body[part], radius, turns=True, belt=True)
 
 
@@ -264,7 +265,7 @@ class Bodies:
             lod="off",
             opacity=0.3 if batch.glass else None,
             cast_shadow=self._shadow and not batch.belt and not batch.glass,
-            receive_shadow=self._shadow,
+            receive_shadow=False,  # soft shadows leave spots on what throws them
         )
 
 

@@ -12,6 +12,7 @@ from . import tone
 from .framing import Layout
 
 BRAND = (38, 92, 150)
+SPOT = 0.75  # half the angle of the lamp that throws shadows, radians: it reaches the whole floor
 WIDTH = 372  # pixels of the panel
 
 
@@ -35,7 +36,7 @@ def set_up_page(server: Any, layout: Layout, shadows: bool) -> None:
         return
     right, ahead = _level(layout)
     fill = 2.0 * layout.box.up + 6.0 * right - 5.0 * ahead
-    _lamps(server, 0.30, (("key", 0.78, lamp, shadows), ("fill", 0.22, fill, False)))
+    _lamps(server, 0.24, (("key", 0.88, lamp, shadows), ("fill", 0.18, fill, False)))
 
 
 def lamp_of(layout: Layout) -> Floats:
@@ -61,8 +62,18 @@ def _lamps(server: Any, ambient: float, lamps: tuple[tuple[str, float, Floats, b
     whole = np.pi * tone.GAIN
     server.scene.add_light_ambient("/light/ambient", intensity=ambient * whole)
     for name, part, place, shadows in lamps:
-        server.scene.add_light_directional(
-            f"/light/{name}", intensity=part * whole, position=place, cast_shadow=shadows
+        if not shadows:
+            server.scene.add_light_directional(f"/light/{name}", intensity=part * whole, position=tuple(place))
+            continue
+        # A spot without decay. The page's own shadows of distant lamps fade in and out with the camera's distance.
+        server.scene.add_light_spot(
+            f"/light/{name}",
+            intensity=part * whole,
+            decay=0.0,
+            angle=SPOT,
+            position=tuple(place),
+            direction=tuple(-place),
+            cast_shadow=True,
         )
 
 
@@ -71,27 +82,29 @@ class Cameras:
 
     def __init__(self, server: Any, layout: Layout) -> None:
         self._server, self._layout = server, layout
-        self._fitted: dict[int, tuple[float, Floats]] = {}  # aspect and eye of windows, as last set here
-        self._lock = threading.Lock()
+        self._given: dict[int, list[Floats]] = {}  # places that cameras of windows were ever sent to
+        self._aspect: dict[int, float] = {}
+        self._lock = threading.RLock()
         self._start()
         server.on_client_connect(self._met)
-        server.on_client_disconnect(lambda client: self._fitted.pop(client.client_id, None))
+        server.on_client_disconnect(self._left)
 
     def use(self, layout: Layout) -> None:
         """The scene has another size now."""
-        unmoved = [client for client in self._server.get_clients().values() if self._unmoved(client)]
-        self._layout = layout
-        self._start()
-        for client in unmoved:
-            self.fit(client)
+        with self._lock:
+            unmoved = [client for client in self._server.get_clients().values() if self._unmoved(client)]
+            self._layout = layout
+            self._start()
+            for client in unmoved:
+                self.fit(client)
 
     def fit(self, client: Any) -> None:
         """Lets one window see everything."""
-        camera = client.camera
-        aspect = float(camera.aspect)
-        view = self._layout.view(aspect)
+        camera, number = client.camera, client.client_id
         with self._lock, client.atomic():
-            self._fitted[client.client_id] = (aspect, view.eye)
+            self._aspect[number] = float(camera.aspect)
+            view = self._layout.view(self._aspect[number])
+            self._given.setdefault(number, [self._layout.view().eye]).append(view.eye)
             camera.fov = view.angle
             camera.position = view.eye
             camera.look_at = view.target
@@ -103,14 +116,21 @@ class Cameras:
     def _met(self, client: Any) -> None:
         self.fit(client)
         client.camera.on_update(lambda camera: self._resized(client))
+        self._resized(client)  # what was told in between
+
+    def _left(self, client: Any) -> None:
+        with self._lock:
+            self._given.pop(client.client_id, None)
+            self._aspect.pop(client.client_id, None)
 
     def _resized(self, client: Any) -> None:
-        fitted = self._fitted.get(client.client_id)
-        if fitted is not None and abs(float(client.camera.aspect) - fitted[0]) > 1e-3 and self._unmoved(client):
-            self.fit(client)
+        with self._lock:
+            before = self._aspect.get(client.client_id)
+            if before is not None and abs(float(client.camera.aspect) - before) > 1e-3 and self._unmoved(client):
+                self.fit(client)
 
     def _unmoved(self, client: Any) -> bool:
-        fitted = self._fitted.get(client.client_id)
-        if fitted is None:
-            return True
-        return bool(np.linalg.norm(client.camera.position - fitted[1]) < 1e-3 * np.linalg.norm(fitted[1]))
+        """Whether the camera is where it was once sent; news of the last time may still be on their way."""
+        place = client.camera.position
+        given = self._given.get(client.client_id, [])
+        return any(np.linalg.norm(place - eye) < 1e-3 * np.linalg.norm(eye) for eye in given)

@@ -29,6 +29,7 @@ class Panel:
         self._gui, self._player, self._changed = server.gui, player, changed
         self.reset_view: Callable[[Any], None] = lambda client: None
         self.quantity = usual_quantity(runs)
+        self._told = player.start  # the time that the slider was last set to
         self.dots = self.arrows = False
         self._heading = self._gui.add_html(heading(runs))
         self._state = self._gui.add_html("")
@@ -43,10 +44,12 @@ class Panel:
     # ---- what the page tells the panel
 
     def show_time(self, time: float, playing: bool) -> None:
-        self._time.value = min(max(time, self._time.min), self._time.max)
-        wanted = PAUSE if playing else PLAY
-        if self._play.label != wanted:
-            self._play.label = wanted
+        wanted = min(max(time, self._time.min), self._time.max)
+        if wanted != self._told:  # a user may be moving it just now
+            self._told = self._time.value = wanted
+        label = PAUSE if playing else PLAY
+        if self._play.label != label:
+            self._play.label = label
 
     def show_plots(self, plots: Sequence[Plot], time: float) -> None:
         for handle, plot in zip(self._plots, plots):
@@ -75,7 +78,9 @@ class Panel:
         steps = gui.add_button_group("Step", (FIRST, BACK, ON, LAST))
 
         @self._time.on_update
-        def _(event: Any) -> None:
+        async def _(
+            event: Any,
+        ) -> None:  # at once, in the server's own thread: a moment later the page may have moved it
             if event.client is not None:  # the page itself moves the slider too
                 player.pause()
                 player.seek(float(event.target.value))
@@ -165,12 +170,18 @@ class Panel:
 
 
 def usual_quantity(runs: Sequence[Trajectory]) -> str:
-    """What colours tell at first: layers where things lie on each other under gravity, speeds elsewhere."""
+    """What colours tell at first: layers where bodies lie on each other under gravity, speeds elsewhere."""
+    return "depth" if any(map(_layered, runs)) else "speed"
+
+
+def _layered(run: Trajectory) -> bool:
     try:
-        heavy = any(run.count > 1 and np.any(run.world.gravity) for run in runs)
+        if not np.any(run.world.gravity):
+            return False
+        depth = QUANTITIES["depth"].values(run, 0)[run.geometry["free"]]
     except ProblemError:  # the scene holds a Python function, which no file keeps
-        heavy = False
-    return "depth" if heavy else "speed"
+        return False
+    return bool(len(depth) and np.ptp(depth) > float(run.world.feature))
 
 
 def heading(runs: Sequence[Trajectory]) -> str:

@@ -17,7 +17,8 @@ from .framing import Box
 from .shape_meshes import Mesh, joined
 from .wall import Wall
 
-FLOOR, SIDE, EDGE = (244, 245, 247), (232, 235, 240), (120, 127, 138)
+FLOOR, SIDE, EDGE = (234, 236, 240), (226, 229, 235), (120, 127, 138)
+VEIL = 0.45  # opacity of walls
 GROUND = 5.0  # how far a floor without walls goes, in the size of the picture
 FADING = 1.5  # where it begins to fade
 RINGS = 14
@@ -49,7 +50,8 @@ def room_walls(barriers: Barriers, box: Box, tops: Floats, moving: bool) -> list
 
 
 def _wall(k: int, mesh: Mesh, colour: tuple[int, int, int], barriers: Barriers) -> Wall:
-    return Wall(k, mesh, colour, barriers.centre[k], shaded=True)
+    see_through = None if colour == FLOOR else VEIL
+    return Wall(k, mesh, colour, barriers.centre[k], see_through, shaded=True)
 
 
 def _plane(k: int, barriers: Barriers, box: Box, size: float, tops: Floats) -> list[Wall]:
