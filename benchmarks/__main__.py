@@ -9,7 +9,19 @@ from collections.abc import Callable
 import numba
 import numpy as np
 
-from . import bullet, cone_data, detection, overhead, qce_scaling, rotation, small_islands, solids, threads, towers, worlds
+from . import (
+    bullet,
+    cone_data,
+    detection,
+    overhead,
+    qce_scaling,
+    rotation,
+    small_islands,
+    solids,
+    threads,
+    towers,
+    worlds,
+)
 from .report import Row, table
 
 BENCHMARKS: dict[str, Callable[[], list[Row]]] = {

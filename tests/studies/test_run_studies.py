@@ -111,7 +111,7 @@ def test_demon_gathers_and_the_controls_do_not(demon):
 
 
 def test_demon_table_has_every_run(demon):
-    (first, *_, last) = table(demon.files[2])
+    (first, *_, last) = table(demon.files[3])
     runs = ["gather_right_0", "gather_right_1", "elastic_shaken_right_0", "elastic_at_rest_right_0"]
     assert list(first) == ["time", *runs]
     assert all(float(first[name]) == 0.5 for name in runs)

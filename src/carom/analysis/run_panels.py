@@ -141,7 +141,8 @@ def _sides(run: Trajectory, x: float | None = None) -> Panel:
 
 
 def _spread(run: Trajectory) -> Panel:
-    return Panel("spread", "Spread", "rms distance from\ncentroid (length units)", (Curve("spread", run.time, spread(run)),))
+    curve = Curve("spread", run.time, spread(run))
+    return Panel("spread", "Spread", "rms distance from\ncentroid (length units)", (curve,))
 
 
 def _phases(run: Trajectory) -> Panel:

@@ -42,7 +42,7 @@ def render(
         "--camera",
         metavar="WHAT",
         help="In the plane: fit, all, zoom, follow, follow:BODY or x,y,width. In space: fit, all, or any of "
-        "azimuth=,elevation=,distance=,target=x:y:z,turn= with commas between them.",
+        "azimuth=, elevation=, distance=, target=x:y:z, turn= with commas between them.",
     ),
     trails: bool = typer.Option(False, "--trails", help="Draw the ways of the bodies."),
     colour: str = typer.Option(

@@ -48,12 +48,12 @@ def draw(runs: Sequence[Compared], out: Path, name: str) -> tuple[Path, ...]:
         text = f"{first.name}: {first.count:,} bodies at time {first.time[-1]:g} under {len(runs)} laws"
         figure.suptitle(text, fontsize=9.5, x=0.01, ha="left")
         paths = write(figure, out, name, table(runs))
-    columns = {
+    table_of_curves = {
         "law": [c.numbers.law for c, (time, _) in zip(runs, curves) for _ in time],
         TIME: np.concatenate([time for time, _ in curves]),
         "energy_drift" if kept else "energy_change": np.concatenate([energy for _, energy in curves]),
     }
-    return (*paths, write_table(out / f"{name}-energy.csv", columns))
+    return (*paths, write_table(out / f"{name}-energy.csv", table_of_curves))
 
 
 def _curve(c: Compared, kept: bool) -> tuple[Floats, Floats]:
@@ -68,9 +68,7 @@ def table(runs: Sequence[Compared]) -> dict[str, list[object]]:
     return {key: ["" if row[key] is None else row[key] for row in rows] for key in rows[0]}
 
 
-def _draw_energies(
-    axes: Axes, runs: Sequence[Compared], curves: Sequence[tuple[Floats, Floats]], kept: bool
-) -> None:
+def _draw_energies(axes: Axes, runs: Sequence[Compared], curves: Sequence[tuple[Floats, Floats]], kept: bool) -> None:
     """Drift of the energy where it must be kept, on a logarithmic axis; elsewhere the change of energy itself."""
     for c, (time, energy) in zip(runs, curves):
         look = {**law_style(c.numbers.law), "marker": ""}

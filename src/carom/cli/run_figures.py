@@ -128,7 +128,7 @@ def _columns(run: Trajectory, view: View) -> dict[str, Any]:
     """A row for each body: place, orientation, velocity, spin (in space about the body's own axes), radius."""
     s, dim = view.state, run.dimension
     axes = "xyz"[:dim]
-    columns = {"body": np.arange(run.count)}
+    columns: dict[str, Any] = {"body": np.arange(run.count)}
     columns |= {f"{axis} (length units)": s.position[:, k] for k, axis in enumerate(axes)}
     if dim == 2:
         columns["angle (radians)"] = s.orientation
@@ -252,8 +252,8 @@ def _draw_dots(axes: Axes, p: Panel) -> None:
     for k, c in enumerate(p.curves):
         there = c.value > 0.0
         look: dict[str, Any] = {"marker": "." if k == 0 else "o", "markersize": 3 if k == 0 else 2.8, "linestyle": ""}
-        face = CYCLE[k] if k == 0 else "none"
-        axes.plot(c.time[there], c.value[there], color=CYCLE[k], label=c.name, markerfacecolor=face, markeredgewidth=0.6, zorder=3 - 0.1 * k, **look)
+        look |= {"markerfacecolor": CYCLE[k] if k == 0 else "none", "markeredgewidth": 0.6, "zorder": 3 - 0.1 * k}
+        axes.plot(c.time[there], c.value[there], color=CYCLE[k], label=c.name, **look)
 
 
 def _set_range(axes: Axes, p: Panel) -> None:

@@ -127,10 +127,14 @@ def _bar(legend: Legend, right: float, base: float, unit: float) -> tuple[list[L
     corners[:, :, 1] = (top, top, top + tall, top + tall)
     fill = legend.colours[np.linspace(0, 255, PIECES).round().astype(int)]
     out: list[Layer] = [quads(corners, fill), Text(left, top - 10.0 * unit, legend.title, FINE * unit, QUIET)]
+    free = left  # where the next label may begin
     for place, label in zip(legend.places or (), legend.labels):
-        at = left + place * wide
+        at, size = left + place * wide, text_width(label, FINE * unit)
         anchor = "left" if place < 0.02 else "right" if place > 0.98 else "centre"
-        out.append(Text(at, top + tall + 22.0 * unit, label, FINE * unit, QUIET, anchor))
+        begin = at - {"left": 0.0, "centre": 0.5, "right": 1.0}[anchor] * size
+        if begin >= free - 1e-6:
+            out.append(Text(at, top + tall + 22.0 * unit, label, FINE * unit, QUIET, anchor))
+            free = begin + size + 14.0 * unit
     return out, max(wide, text_width(legend.title, FINE * unit))
 
 

@@ -144,5 +144,6 @@ def _curves(axes: Axes, scene: Scene, runs: Mapping[str, Trajectory], kept: Mapp
         fontsize=7.5,
     )
     axes.set(xlabel=TIME, xlim=(0, LONGER * scene.duration), ylim=(0, 1.04))
-    axes.set(ylabel="part of the pairs kept", title="pairs that touched and are still within 1.1 diameters (above: in %)")
+    axes.set_ylabel("part of the pairs kept")
+    axes.set(title="pairs that touched and are still within 1.1 diameters (above: in %)")
     axes.legend(loc="center left", handlelength=3.0)

@@ -84,6 +84,7 @@ class Loop:
         self.motion: Floats | None = None
         self.still = (start == 0.0).all(axis=1)  # bricks that did not move in the last step
         self.scale = 0.0  # largest free motion of the step
+        self.first_error = 0.0  # what the first pass of the last step left to the second
         self.report = StepReport()
         self.equation_y = np.zeros(0)
         self._partner = mirror_of(tower) if options.keep_symmetry else None

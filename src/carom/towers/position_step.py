@@ -87,7 +87,7 @@ def _passes(loop: Loop, free: Floats, stretch: Floats) -> Attempt:
     exact = o.passes > 1
     programme, root = loop.programme(), place.root()
     x_free, wanted = loop.whitened(free, root), _first_sides(loop, exact, stretch)
-    start, loose, error = loop.warm(place.equations), 0.0, 0.0
+    start, loose, error = loop.warm(place.equations), NEXT_PASS * loop.first_error, 0.0
     for number in range(1, o.passes + 1):
         base = fixed_gaps(loop.near, loop.normal, loop.along, place.moved(np.zeros_like(free), stretch))
         bound = np.concatenate([wanted - base, place.equation_bounds(stretch)])
@@ -98,6 +98,8 @@ def _passes(loop: Loop, free: Floats, stretch: Floats) -> Attempt:
             break
         stretch, wanted, error = _correct(loop, motion, stretch)
         start = y
+        if number == 1:
+            loop.first_error = error  # about what the first pass of the next step will leave, too; 0 at rest
         if error <= CONVERGED * loop.tower.size:
             break
         loose = NEXT_PASS * error  # what a later pass will move anyway need not be exact

@@ -129,9 +129,11 @@ def _box_of_space(frames: Frames, chosen: list[int]) -> Box:
         state = run.frame(i)
         barriers = barriers_at(world, state.time, 1e-6)[0]
         found.append(extent(world, state, barriers, container_tops(run.scene, state.time)))
-    sizes = [float(np.ptp(centres, axis=0).max() + 2.0 * radii.max()) for centres, radii in found]
-    kept = [f for f, size in zip(found, sizes) if size <= (1.0 + GROWTH) * sizes[0]] or found[:1]
-    centres, radii = np.concatenate([c for c, _ in kept]), np.concatenate([r for _, r in kept])
+    first = np.concatenate([found[0][0] - found[0][1][:, None], found[0][0] + found[0][1][:, None]])
+    grown = GROWTH * float(np.ptp(first, axis=0).max())
+    least, most = first.min(axis=0) - grown, first.max(axis=0) + grown
+    centres = np.concatenate([c.clip(least, most) for c, _ in found])
+    radii = np.concatenate([r for _, r in found])
     low, high = (centres - radii[:, None]).min(axis=0), (centres + radii[:, None]).max(axis=0)
     return Box(3, low, high, centres, radii, upward(world.gravity))
 
@@ -175,6 +177,11 @@ class Layout:
         if lift:
             out[:, 2] += lift
         return out
+
+    @property
+    def ground(self) -> Floats:
+        """The middle of all runs, as the first one sees it, in its own lengths."""
+        return np.asarray(self.box.middle + (self.shifts.mean(axis=0) - self.shifts[0]) / self.scale)
 
     def title(self, run: int) -> Floats:
         """Where the name of a run stands: above it."""

@@ -93,17 +93,19 @@ class Plot:
 
 
 def energy_plot(runs: Sequence[Trajectory], end: float) -> Plot:
-    """Kinetic, potential and total energy of one run; the totals and kinetic energies of two."""
-    lines = []
-    for k, run in enumerate(runs):
-        kinetic, potential = run.kinetic, run.potential
-        dashed = k > 0
-        who = f"{_law(run, runs)} " if len(runs) > 1 else ""
-        if len(runs) == 1 and np.ptp(potential) > 0.0:
-            lines.append(Line("potential", COLOURS[2], run.time, potential))
-        if np.ptp(potential) > 0.0:
-            lines.append(Line(f"{who}total", COLOURS[0], run.time, kinetic + potential, dashed))
-        lines.append(Line(f"{who}kinetic", COLOURS[1], run.time, kinetic, dashed))
+    """Kinetic, potential and total energy of one run; of two, their totals."""
+    heavy = any(np.ptp(run.potential) > 0.0 for run in runs)
+    if len(runs) > 1:
+        lines = [
+            Line(_law(run, runs), COLOURS[k], run.time, run.kinetic + run.potential, k > 0)
+            for k, run in enumerate(runs)
+        ]
+        return Plot("Energy, total" if heavy else "Energy, kinetic", lines, end)
+    run = runs[0]
+    lines = [Line("kinetic", COLOURS[1], run.time, run.kinetic)]
+    if heavy:
+        total = Line("total", COLOURS[0], run.time, run.kinetic + run.potential)
+        lines = [Line("potential", COLOURS[2], run.time, run.potential), total, *lines]
     return Plot("Energy", lines, end)
 
 
@@ -116,7 +118,7 @@ def momentum_plot(runs: Sequence[Trajectory], end: float) -> Plot:
             lines += [Line(f"{'xyz'[i]}", COLOURS[i], run.time, p[:, i]) for i in range(p.shape[1])]
         else:
             lines.append(Line(_law(run, runs), COLOURS[k], run.time, np.linalg.norm(p, axis=1), k > 0))
-    return Plot("Momentum", lines, end)
+    return Plot("Momentum" if len(runs) == 1 else "Momentum, size", lines, end)
 
 
 def _law(run: Trajectory, runs: Sequence[Trajectory]) -> str:

@@ -33,13 +33,16 @@ def barriers_of(geometry: Mapping[str, Any]) -> Barriers:
     return Barriers(kind, point, axis, radius, centre, np.zeros((len(kind), 6)))
 
 
-def room_walls(barriers: Barriers, box: Box, tops: Floats, moving: bool) -> list[Wall]:
-    """All boundaries of a run of space, in its own lengths, each about the point that it turns about."""
+def room_walls(barriers: Barriers, box: Box, tops: Floats, moving: bool, ground: Floats | None = None) -> list[Wall]:
+    """All boundaries of a run of space, in its own lengths, each about the point that it turns about.
+
+    `ground` is the middle of a floor without walls, None for none: runs side by side share one.
+    """
     size = 0.5 * float(np.linalg.norm(box.size))
     out: list[Wall] = []
     for k, kind in enumerate(barriers.kind):
         if kind == FLAT:
-            out += _plane(k, barriers, box, size, tops)
+            out += _plane(k, barriers, box, size, tops, ground)
         elif kind == TUBE:
             out += _tube(k, barriers, box, size, moving)
         elif kind == SHELL:
@@ -54,14 +57,17 @@ def _wall(k: int, mesh: Mesh, colour: tuple[int, int, int], barriers: Barriers) 
     return Wall(k, mesh, colour, barriers.centre[k], see_through, shaded=True)
 
 
-def _plane(k: int, barriers: Barriers, box: Box, size: float, tops: Floats) -> list[Wall]:
+def _plane(k: int, barriers: Barriers, box: Box, size: float, tops: Floats, ground: Floats | None) -> list[Wall]:
     """The part of a plane that the other planes leave, within the picture; a floor goes on beyond it."""
     normal, point = barriers.axis[k], barriers.point[k]
     floor = bool(normal @ box.up > 0.5)
     middle = box.middle - float((box.middle - point) @ normal) * normal
     across, ahead, _ = level_axes(normal)
     if floor and (barriers.kind == FLAT).sum() == 1:
-        return _ground(k, barriers, middle - 2e-4 * size * normal, across, ahead, size)
+        if ground is None:
+            return []
+        foot = ground - float((ground - point) @ normal + 2e-4 * size) * normal
+        return _ground(k, barriers, foot, across, ahead, size)
     reach = (GROUND if floor else 1.6) * size
     corners = np.array([middle + reach * (x * across + y * ahead) for x, y in ((-1, -1), (1, -1), (1, 1), (-1, 1))])
     cuts = [(barriers.axis[j], barriers.point[j]) for j in np.flatnonzero(barriers.kind == FLAT) if j != k]

@@ -25,7 +25,7 @@ class Stage:
         self.shown = -1  # the frame that is on the page
         name, run = f"/run{number}", frames.run
         self._bodies = Bodies(server, name, run, layout, number)
-        self._walls = Walls(server, name, walls_of(frames, layout), layout, number)
+        self._walls = Walls(server, name, walls_of(frames, layout, number), layout, number)
         self._marks = ContactMarks(server, name, run, layout, number)
         self.colouring = Colouring.of(run, "body")
         self.dots = self.arrows = False
@@ -67,8 +67,8 @@ class Stage:
         self._marks.show_arrows(run, index if self.arrows else None)
 
 
-def walls_of(frames: Frames, layout: Layout) -> list[Wall]:
-    """The boundaries of a run, where they are at time 0."""
+def walls_of(frames: Frames, layout: Layout, number: int) -> list[Wall]:
+    """The boundaries of a run, where they are at time 0. A floor without walls is drawn once for all runs."""
     run = frames.run
     moving = not isinstance(run.wall_poses, np.ndarray)
     if run.dimension == 2:
@@ -77,4 +77,5 @@ def walls_of(frames: Frames, layout: Layout) -> list[Wall]:
         except ProblemError:  # the scene holds a Python function, which no file keeps
             periodic = None
         return flat_walls(run.geometry, layout.box, moving, periodic)
-    return room_walls(barriers_of(run.geometry), layout.box, container_tops(run.scene, 0.0), moving)
+    ground = layout.ground if number == 0 else None
+    return room_walls(barriers_of(run.geometry), layout.box, container_tops(run.scene, 0.0), moving, ground)
