@@ -113,7 +113,7 @@ def test_demon_gathers_and_the_controls_do_not(demon):
 def test_demon_table_has_every_run(demon):
     (first, *_, last) = table(demon.files[3])
     runs = ["gather_right_0", "gather_right_1", "elastic_shaken_right_0", "elastic_at_rest_right_0"]
-    assert list(first) == ["time", *runs]
+    assert list(first) == ["time (time units)", *runs]
     assert all(float(first[name]) == 0.5 for name in runs)
     ends = [max(float(last[name]), 1.0 - float(last[name])) for name in runs[:2]]
     assert max(ends) == pytest.approx(demon.numbers["largest final part on the fuller side"])

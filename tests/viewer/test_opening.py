@@ -132,7 +132,7 @@ def test_a_port_that_is_taken_leads_to_the_next():
     ("host", "port"), [("no.such.host.invalid", 8080), ("127.0.0.1", 65536), ("203.0.113.7", 8080)]
 )
 def test_a_wrong_address_is_refused(host, port):
-    with pytest.raises(ProblemError, match="--host|--port"):
+    with pytest.raises(ProblemError, match=r"--host|--port"):
         free_port(host, port)
 
 

@@ -84,6 +84,7 @@ class Loop:
         self.motion: Floats | None = None
         self.still = (start == 0.0).all(axis=1)  # bricks that did not move in the last step
         self.scale = 0.0  # largest free motion of the step
+        self.diagonal = np.zeros(0)  # A_ii of the contacts: force times step^2 into length
         self.first_error = 0.0  # what the first pass of the last step left to the second
         self.report = StepReport()
         self.equation_y = np.zeros(0)
@@ -138,6 +139,7 @@ class Loop:
     def programme(self) -> Nearest:
         began = perf_counter()
         made = Nearest(self.place.rows(self.near, self.normal, self.along), self.place.equations)
+        self.diagonal = made.rows.diag
         self.report.assemble += perf_counter() - began
         return made
 

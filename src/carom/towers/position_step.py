@@ -124,8 +124,9 @@ def _correct(loop: Loop, motion: Floats, stretch: Floats) -> tuple[Floats, Float
     off, moved = place.moved(motion, stretch), place.moved(motion, better)
     gaps = true_gaps(loop.near, moved)
     wanted = fixed_gaps(loop.near, loop.normal, loop.along, moved) - gaps
-    pushing = loop.y[: len(gaps)] > 0.0
-    error = max(float(np.abs(gaps[pushing]).max(initial=0.0)), -float(gaps.min(initial=0.0)))
+    # A contact is either closed or does not push: what is left of both, as lengths.
+    both = np.minimum(gaps, loop.y[: len(gaps)] * loop.diagonal[: len(gaps)])
+    error = float(np.abs(both).max(initial=0.0))
     if isinstance(place, Pointwise):
         error = max(error, float(np.abs(better - stretch).max(initial=0.0)) / loop.tower.size)
     return better, wanted, max(error, float(np.abs(moved - off).max(initial=0.0)))
