@@ -17,7 +17,7 @@ PORT = typer.Option(8080, "--port", metavar="N", min=0, max=65535, help="If it i
 
 
 def view(
-    runs: list[Path] = typer.Argument(..., metavar="RUN.h5 [OTHER.h5]", help="One run, or two to see side by side."),
+    runs: list[Path] = typer.Argument(..., metavar="RUN.h5", help="One run, or two to see side by side."),
     host: str = HOST,
     port: int = PORT,
     browser: bool = typer.Option(True, "--browser/--no-browser", help="Open the page in a browser."),

@@ -59,8 +59,8 @@ class Span:
 class Studio:
     """Makes pictures of a run.
 
-    `sketch(time)` reads the file, and belongs to one thread; what it returns makes the page, takes most of the time, and
-    may be called in any thread.
+    `sketch(time)` reads the file, and belongs to one thread; what it returns makes the page, takes most of the time,
+    and may be called in any thread.
     """
 
     def __init__(self, run: Trajectory, look: Look, span: Span) -> None:

@@ -143,6 +143,7 @@ __all__ = [
     "eight_cubes",
     "energy_drum",
     "flat_box",
+    "from_tower",
     "gas",
     "granular_wave_2d",
     "make_scene",

@@ -26,7 +26,7 @@ from .shape_meshes import Mesh
 Bytes = NDArray[np.uint8]
 
 POINTS = 4_000  # round bodies from which they are drawn as points: smooth without a graphics processor, too
-LAYERED = {2: 40_000, 3: 100_000}  # of these, how many have a dark edge: points behind the points
+LAYERED = 40_000  # of these, how many have a dark edge: points behind the points
 EDGE = {2: 0.80, 3: 0.55}  # its shade; in the plane a dark one would flicker where discs are a few pixels wide
 INNER, LIFT = 0.80, 0.30  # size of the bright part, and its distance towards the lamp, in the radius
 PIECE = 40_000  # instances of one node; above 50,000 the page keeps a tree of them, and rebuilds it every frame
@@ -97,9 +97,9 @@ def _points(bodies: Ints, radius: Floats, dimension: int) -> Iterator[Batch]:
     if len(sizes) > CLASSES:
         sizes = np.quantile(radius, (np.arange(CLASSES) + 0.5) / CLASSES)
     nearest = np.abs(radius[:, None] - sizes).argmin(axis=1)
-    layers = (
-        ((1.0, EDGE[dimension], 0.0), (INNER, 1.0, LIFT)) if len(bodies) <= LAYERED[dimension] else ((1.0, 1.0, 0.0),)
-    )
+    layers: tuple[tuple[float, float, float], ...] = ((1.0, EDGE[dimension], 0.0), (INNER, 1.0, LIFT))
+    if len(bodies) > LAYERED:
+        layers = ((1.0, 1.0, 0.0),)
     for k, size in enumerate(sizes):
         chosen = bodies[nearest == k]
         for part, shade, lift in layers:
@@ -229,7 +229,7 @@ class Bodies:
             paint,
             point_size=size,
             point_shape="circle",
-            point_shading="flat",
+            point_shading="flat" if batch.lift or self._layout.box.dimension == 2 else "gradient",
             precision="float32",
         )
 

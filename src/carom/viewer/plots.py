@@ -12,7 +12,7 @@ from ..colouring import ticks
 from ..solvers.rows import Floats
 from ..trajectory import Trajectory
 
-WIDTH, HEIGHT = 340, 150
+WIDTH, HEIGHT = 340, 136
 LEFT, RIGHT, TOP, BOTTOM = 50, 12, 26, 24
 POINTS = 300  # of a line
 # Okabe and Ito's blue, vermilion, green and orange: told apart by all eyes, and by their lightness.
