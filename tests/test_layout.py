@@ -20,6 +20,7 @@ _STUDY = _RUN | {"catalogue", "analysis", "plotting"}
 ALLOWED = {
     "errors": set(),
     "plotting": set(),  # the style of all figures
+    "ports": {"errors"},
     "rotations": set(),
     "solvers": set(),
     "shapes": {"errors", "solvers"},
@@ -47,8 +48,8 @@ ALLOWED = {
     "towers": _RUN | {"plotting"},
     "colouring": _STUDY,  # quantities of a run as colours, for all that draws
     "render": _STUDY | {"colouring", "pictures"},
-    "viewer": _STUDY | {"colouring", "pictures"},
-    "play": _STUDY | {"colouring", "pictures", "testing", ""},  # the version
+    "viewer": _STUDY | {"colouring", "pictures", "ports"},
+    "play": _STUDY | {"colouring", "pictures", "testing", "ports", ""},  # the version
     "cli": _STUDY | {"studies", "testing", "pictures", "towers", "render", "viewer", "play", "colouring", ""},
     "__main__": {"cli"},
     "": _STUDY | {"testing"},  # the package itself: it names the public objects, never the command line

@@ -17,11 +17,10 @@ FRAMES = 30
 STEP = 0.1
 
 
-def plane_scene() -> Scene:
+def plane_scene(fastest: float = 1.0) -> Scene:
     """Three discs and two boxes that fly apart in a drum, above a floor that goes up and down."""
-    discs = Bodies(
-        Disc(0.5), np.array([[-3.0, 0.0], [0.0, 0.0], [3.0, 0.0]]), velocity=[[-0.5, 0.0], [0.0, 0.0], [1.0, 0.0]]
-    )
+    velocity = [[-0.5, 0.0], [0.0, 0.0], [fastest, 0.0]]
+    discs = Bodies(Disc(0.5), np.array([[-3.0, 0.0], [0.0, 0.0], [3.0, 0.0]]), velocity=velocity)
     boxes = Bodies(Rectangle(1.4, 0.7), np.array([[-1.0, 2.0], [1.0, 2.0]]), velocity=(0.0, 0.5), spin=0.5)
     floor = HalfPlane((0.0, -2.0), motion=Vibrating(0.3, 0.25))
     return Scene("flying", [discs, boxes], [floor, Drum(7.0)])
@@ -56,7 +55,7 @@ def record(
 
 def _moved(state: State, dimension: int, number: int) -> State:
     turn = state.orientation
-    if dimension == 2:
+    if dimension == 2 and state.velocity.shape[1] == 3:
         turn = turn + STEP * state.velocity[:, 2]
     return State(STEP * number, number, state.position + STEP * state.velocity[:, :dimension], turn, state.velocity)
 

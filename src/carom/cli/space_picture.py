@@ -12,9 +12,9 @@ from matplotlib.colors import Normalize, to_rgb
 from ..colouring import colours
 from ..pictures import Camera, Look, looking_at, render
 from ..pictures.camera import upward
+from ..pictures.containers import container_tops
 from ..pictures.picture import extent
 from ..plotting import BLACK, BLUE, GREEN, GREY, ORANGE, PALE, PURPLE, RED, SKY
-from ..render.space import container_tops
 from ..solvers.rows import Floats
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import socket
 import sys
@@ -15,13 +14,11 @@ from importlib.resources import files
 from typing import Any
 
 from ..errors import ProblemError
+from ..ports import LOOPBACK, address, on_free_port
 from .api import Api
 
-LOOPBACK = "127.0.0.1"
 PORT = 8090
-TRIES = 50  # ports that are tried, from the wanted one on
 LARGEST = 16_384  # bytes of a request
-EVERYWHERE = ("0.0.0.0", "::", "")
 HERE = {"localhost", "127.0.0.1", "::1"}
 
 PAGE = {  # the only files that are ever served
@@ -51,8 +48,7 @@ class PlayServer(ThreadingHTTPServer):
     @property
     def address(self) -> str:
         """Where a browser on this machine finds the page."""
-        name = "localhost" if self.host in EVERYWHERE else f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{name}:{self.server_address[1]}"
+        return address(self.host, int(self.server_address[1]))
 
     def knows(self, host: str) -> bool:
         """Whether a request names this server. On loopback a page of another site may not pose as ours."""
@@ -73,19 +69,7 @@ class PlayServer(ThreadingHTTPServer):
 
 def open_server(host: str = LOOPBACK, port: int = PORT) -> PlayServer:
     """A server on `port`, or the next free one; 0 lets the system choose."""
-    if not 0 <= port <= 65535:
-        raise ProblemError("--port", port, "a whole number from 0 to 65535")
-    for wanted in range(port, min(port + TRIES, 65536)):
-        try:
-            return PlayServer(host, wanted)
-        except socket.gaierror:
-            raise ProblemError("--host", host, "an address or name of this machine") from None
-        except OSError as error:
-            if error.errno == errno.EACCES:
-                raise ProblemError("--port", port, "1024 or above, as lower ones belong to the system") from None
-            if error.errno != errno.EADDRINUSE:
-                raise ProblemError("--host", host, f"an address of this machine ({error.strerror})") from None
-    raise ProblemError("--port", port, f"a port with a free one among the {TRIES} from it on")
+    return on_free_port(PlayServer, host, port)
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -11,8 +11,8 @@ from ..colouring import Bytes, Floats
 from ..contact.barriers import barriers_at
 from ..pictures import Camera, Look, looking_at, render
 from ..pictures.camera import FIELD, level_axes, upward
+from ..pictures.containers import container_tops
 from ..pictures.picture import extent
-from ..scene.barriers import Container
 from ..scene.model import Scene
 from ..world import State, World
 from .camera import SpaceCamera
@@ -149,14 +149,3 @@ class View:
         out = np.stack([columns * x, self.picture.top + rows * y], axis=1)
         out[~(depth > 0.0)] = np.nan
         return out, depth
-
-
-def container_tops(scene: Scene, time: float) -> Floats:
-    """Corners (k, 3) at the top of open containers: their walls are planes without end, and do not tell."""
-    out = []
-    for b in scene.boundaries:
-        if isinstance(b, Container) and b.open_top:
-            shift = np.array(b.motion.pose(time, 3)[:3])
-            (x0, y0, _), (x1, y1, top) = b.lower, b.upper
-            out += [np.array([x, y, top]) + shift for x in (x0, x1) for y in (y0, y1)]
-    return np.array(out, dtype=np.float64).reshape(-1, 3)

@@ -12,9 +12,8 @@ import numpy as np
 
 from ..contact.barriers import barriers_at
 from ..pictures.camera import FIELD, level_axes, looking_at, upward
+from ..pictures.containers import container_tops
 from ..pictures.picture import extent
-from ..scene.barriers import Container
-from ..scene.model import Scene
 from ..solvers.rows import Floats
 from ..world import INSIDE, PLANE, SEGMENT
 from .frames import Frames
@@ -136,17 +135,6 @@ def _box_of_space(frames: Frames, chosen: list[int]) -> Box:
     radii = np.concatenate([r for _, r in found])
     low, high = (centres - radii[:, None]).min(axis=0), (centres + radii[:, None]).max(axis=0)
     return Box(3, low, high, centres, radii, upward(world.gravity))
-
-
-def container_tops(scene: Scene, time: float) -> Floats:
-    """Corners (k, 3) at the top of open containers: their walls are planes without end, and do not tell."""
-    out = []
-    for b in scene.boundaries:
-        if isinstance(b, Container) and b.open_top:
-            shift = np.array(b.motion.pose(time, 3)[:3])
-            (x0, y0, _), (x1, y1, top) = b.lower, b.upper
-            out += [np.array([x, y, top]) + shift for x in (x0, x1) for y in (y0, y1)]
-    return np.array(out, dtype=np.float64).reshape(-1, 3)
 
 
 # ---- from the run to the page

@@ -7,8 +7,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..colouring import QUANTITIES, limits
+from ..colouring import QUANTITIES, Quantity, limits
 from ..errors import ProblemError
+from ..trajectory import Trajectory
 from .bodies import SHADOWS
 from .frames import Frames
 from .framing import Layout, box_of, outgrown, united
@@ -41,7 +42,8 @@ class Page:
         set_up_panel(server)
         self.panel = Panel(server, self.player, [f.run for f in runs], self._duration, self._wake.set)
         self.panel.reset_view = self._cameras.fit
-        self._quantity = self._painted = ""
+        self._quantity = self._painted = ""  # what the panel asked for, and what the colours tell
+        self._lacking: str | None = None  # why they differ
         self._marks = (False, False)
         self._draw_plots()
         self._update()
@@ -160,19 +162,20 @@ class Page:
             self.frame_seconds = [*self.frame_seconds[-99:], time.perf_counter() - began]
 
     def _repaint(self, name: str) -> None:
-        """New colours, on one scale for all runs."""
-        quantity = QUANTITIES[name]
+        """New colours, on one scale for all runs. What cannot be measured is said, and the colours stay."""
         if name != self._painted:
-            self._painted = name
             self.panel.show_legend(None)
-        scale = None
-        if not quantity.category:
-            own = [limits(frames.run, quantity) for frames in self._runs]
-            scale = (min(low for low, _ in own), max(high for _, high in own))
-        for stage in self._stages:
-            stage.paint_by(name, scale)
-        self.panel.show_legend(self._stages[0].colouring.legend)
-        self._quantity = name
+        self._quantity, self._lacking = name, None
+        try:
+            quantity = QUANTITIES[name]
+            scale = None if quantity.category else common_scale([frames.run for frames in self._runs], quantity)
+            for stage in self._stages:
+                stage.paint_by(name, scale)
+            self.panel.show_legend(self._stages[0].colouring.legend)
+            self._painted = name
+        except ProblemError as error:
+            self._lacking = f"no colours by {QUANTITIES[name].title}: {error}"
+            self.panel.show_legend(self._stages[0].colouring.legend)  # as before; at first, by body
 
     def _draw_plots(self) -> None:
         runs = [frames.run for frames in self._runs]
@@ -181,6 +184,22 @@ class Page:
 
     def _state(self) -> list[str]:
         out = [*self._remarks, *(frames.problem for frames in self._runs if frames.problem)]
+        if self._lacking:
+            out.append(self._lacking)
         if self.live:
             out.append(f"still running: time {self.player.end:g} of {self._duration:g} so far")
         return out
+
+
+def common_scale(runs: Sequence[Trajectory], quantity: Quantity) -> tuple[float, float]:
+    """The ends of one scale of colours for all runs."""
+    own = [_own_scale(run, quantity) for run in runs]
+    return min(low for low, _ in own), max(high for _, high in own)
+
+
+def _own_scale(run: Trajectory, quantity: Quantity) -> tuple[float, float]:
+    try:
+        return limits(run, quantity)
+    except ProblemError:  # the scene holds a Python function, which no file keeps: the frames alone must do
+        chosen = range(0, len(run), max(1, len(run) // 20))
+        return 0.0, max(float(quantity.values(run, i).max(initial=0.0)) for i in chosen) or 1.0

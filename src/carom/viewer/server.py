@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import io
 import socket
 from collections.abc import Iterator
@@ -10,11 +9,9 @@ from contextlib import contextmanager, redirect_stdout
 from typing import Any
 
 from ..errors import ProblemError
+from ..ports import address, on_free_port
 
-LOOPBACK = "127.0.0.1"
 PORT = 8080
-TRIES = 100  # ports that are tried, from the wanted one on
-EVERYWHERE = ("0.0.0.0", "::", "")
 
 
 def need_viser() -> Any:
@@ -31,28 +28,16 @@ def need_viser() -> Any:
 
 def free_port(host: str, port: int) -> int:
     """The first port from `port` on that nobody listens to; 0 lets the system choose."""
-    if not 0 <= port <= 65535:
-        raise ProblemError("--port", port, "a whole number from 0 to 65535")
-    for wanted in range(port, min(port + TRIES, 65536)):
-        try:
-            return _bound(host, wanted)
-        except socket.gaierror:
-            raise ProblemError("--host", host, "an address or name of this machine") from None
-        except OSError as error:
-            if error.errno == errno.EACCES:
-                raise ProblemError("--port", port, "1024 or above, as lower ones belong to the system") from None
-            if error.errno != errno.EADDRINUSE:
-                raise ProblemError("--host", host, f"an address of this machine ({error.strerror})") from None
-    raise ProblemError("--port", port, f"a port with a free one among the {TRIES} from it on")
+    return on_free_port(_bound, host, port)
 
 
 def _bound(host: str, port: int) -> int:
     """Takes the port for an instant on every address of the host, and gives it back."""
     found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    for family, kind, protocol, _, address in found:
+    for family, kind, protocol, _, place in found:
         with socket.socket(family, kind, protocol) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the server itself does
-            probe.bind((address[0], port, *address[2:]))
+            probe.bind((place[0], port, *place[2:]))
             port = int(probe.getsockname()[1])
     return port
 
@@ -73,9 +58,7 @@ def close_server(server: Any) -> None:
 
 def address_of(server: Any) -> str:
     """Where a browser on this machine finds the page."""
-    host = server.get_host()
-    name = "localhost" if host in EVERYWHERE else f"[{host}]" if ":" in host else host
-    return f"http://{name}:{server.get_port()}"
+    return address(server.get_host(), server.get_port())
 
 
 @contextmanager

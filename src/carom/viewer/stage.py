@@ -8,11 +8,12 @@ import numpy as np
 
 from ..colouring import QUANTITIES, Colouring
 from ..errors import ProblemError
+from ..pictures.containers import container_tops
 from .bodies import Bodies
 from .contact_marks import ContactMarks
 from .flat_walls import flat_walls
 from .frames import Frames
-from .framing import Layout, container_tops
+from .framing import Layout
 from .room_walls import barriers_of, room_walls
 from .wall import Wall, Walls
 
