@@ -77,7 +77,8 @@ def _carry_out(tower: Tower, options: dict[str, Any], path: Path, overwrite: boo
         print(as_json(facts))
     elif not quiet:
         _show(facts)
-        remarks().print(f"next: carom view {path}, carom render {path} -o film.mp4, carom plot {path}", markup=False, soft_wrap=True)
+        hint = f"next: carom view {path}, carom render {path} -o film.mp4, carom plot {path}"
+        remarks().print(hint, markup=False, soft_wrap=True)
 
 
 def _show(facts: dict[str, Any]) -> None:
