@@ -10,12 +10,17 @@ if TYPE_CHECKING:
 
 def show(console: Console, facts: dict[str, Any]) -> None:
     """Prints what `analysis.run_statistics.run_summary` found."""
+    show_pairs(console, _rows(facts))
+
+
+def show_pairs(console: Console, rows: list[tuple[str, str]]) -> None:
+    """A name and what it is, line by line."""
     from rich.table import Table
 
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    for name, text in _rows(facts):
+    for name, text in rows:
         table.add_row(name, text)
     console.print(table)
 

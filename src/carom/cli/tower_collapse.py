@@ -82,16 +82,11 @@ def _carry_out(tower: Tower, options: dict[str, Any], path: Path, overwrite: boo
 
 
 def _show(facts: dict[str, Any]) -> None:
-    from rich.table import Table
+    from .run_table import show_pairs
 
     console = out()
     console.print(headline(facts["tower"]))
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, text in _rows(facts):
-        table.add_row(name, text)
-    console.print(table)
+    show_pairs(console, _rows(facts))
 
 
 def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:

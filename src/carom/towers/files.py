@@ -20,13 +20,12 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from math import cos, sin
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import tomli_w
 
 from ..errors import ProblemError
-from ..scene.file.text import line_of
+from ..scene.file.text import line_of, read
 from ..scene.file.text import parse as parse_text
 from .bricks import Brick, Pin, brick_of
 from .checks import exact_number, file_path, flag
@@ -46,7 +45,7 @@ def load_tower(path: str | PathLike[str]) -> Tower:
     path = file_path("path", path)
     if path.suffix.lower() != ".toml":
         raise ProblemError(str(path), repr(path.suffix), "a tower file: .toml")
-    return parse(_read(path), path.name, path.stem)
+    return parse(read(path, "tower"), path.name, path.stem)
 
 
 def parse(text: str, name: str = "tower", default_name: str = "tower") -> Tower:
@@ -204,19 +203,6 @@ def _in_file(error: ProblemError, text: str, name: str) -> ProblemError:
     line = line_of(text, field.split(",")[0])
     where = f"{name}, line {line}" if line is not None else name
     return ProblemError(field, error.value, error.expected, f"{message} [{where}]")
-
-
-def _read(path: Path) -> str:
-    if not path.exists():
-        raise ProblemError(str(path), "nothing", "a tower file that exists")
-    if path.is_dir():
-        raise ProblemError(str(path), "a folder", "a tower file")
-    try:
-        return path.read_bytes().decode("utf-8").replace("\r\n", "\n")
-    except UnicodeDecodeError as wrong:
-        raise ProblemError(str(path), f"byte {wrong.start} that is not UTF-8", "a text file in UTF-8") from None
-    except OSError as wrong:
-        raise ProblemError(str(path), wrong.strerror, "a file that can be read") from None
 
 
 # ---- writing

@@ -142,25 +142,6 @@ export function chartColumn(data) {
   return column;
 }
 
-function chartCards(data) {
-  const done = data.results.map((result, k) => ({ ...result, k })).filter((result) => !result.refusal);
-  const single = done.length === 1;
-  const energy = [];
-  for (const r of done) {
-    if (single && r.potential) {
-      energy.push({ y: r.kinetic, k: 0, name: "kinetic", dash: "dash" }, { y: r.potential, k: 0, name: "potential", dash: "dots" });
-    }
-    energy.push({ y: r.energy, k: r.k, name: single ? (r.potential ? "total" : "kinetic") : r.law, dash: "" });
-  }
-  const momentum = done.flatMap((r) => r.momentum.map((y, c) => ({ y, k: r.k, name: r === done[0] ? `along ${AXES[c]}` : "", dash: STYLES[c] })));
-  const time = done[0].time;
-  const title = done.some((r) => r.potential) ? "Energy" : "Kinetic energy";
-  return [
-    chartCard(title, single ? "" : done.some((r) => r.potential) ? "kinetic and potential together" : "", time, energy, true),
-    chartCard("Momentum", `by components${single ? "" : "; under each law"}`, time, momentum, false),
-  ];
-}
-
 function chartCard(title, remark, time, lines, fromZero) {
   const box = card(title, remark);
   box.classList.add("chart");

@@ -27,12 +27,12 @@ def parse(text: str, name: str) -> dict[str, Any]:
         raise ProblemError(name, str(wrong), "TOML", f"{name}: not valid TOML: {wrong}") from None
 
 
-def read(path: Path) -> str:
-    """The text of a file, or a ProblemError that says why there is none."""
+def read(path: Path, kind: str = "scene") -> str:
+    """The text of a file, or a ProblemError that says why there is none; `kind` is what it should hold."""
     if not path.exists():
-        raise ProblemError(str(path), "nothing", "a scene file that exists")
+        raise ProblemError(str(path), "nothing", f"a {kind} file that exists")
     if path.is_dir():
-        raise ProblemError(str(path), "a folder", "a scene file")
+        raise ProblemError(str(path), "a folder", f"a {kind} file")
     try:
         return path.read_bytes().decode("utf-8").replace("\r\n", "\n")
     except UnicodeDecodeError as wrong:
