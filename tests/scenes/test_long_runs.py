@@ -79,6 +79,7 @@ def test_splash_scatters_under_gr_and_not_under_lcp(side):
     assert kept("lcp") > 0.95
 
 
+@pytest.mark.long  # the study's own tests keep the demon in `make test`
 def test_demon_in_a_small_box():
     """A quarter of the balls in a quarter of the width, for a third of the time; chance decides, so three seeds."""
     box = {"side": 6, "width": 15.0}
