@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from .kernels import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def matrix_of(q, out):
     """The rotation matrix (3, 3) of one quaternion: column k is the body's axis k in the world. Writes `out`."""
     w, x, y, z = q[0], q[1], q[2], q[3]
@@ -16,7 +17,7 @@ def matrix_of(q, out):
     out[2, 0], out[2, 1], out[2, 2] = s * (x * z - w * y), s * (y * z + w * x), 1.0 - s * (x * x + y * y)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def matrices(orientation):
     """The rotation matrices (n, 3, 3) of quaternions (n, 4)."""
     out = np.empty((len(orientation), 3, 3))
@@ -25,7 +26,7 @@ def matrices(orientation):
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def product(p, q):
     """`p q`: first the turn q, then the turn p, for arrays (n, 4)."""
     out = np.empty_like(q)
@@ -39,7 +40,7 @@ def product(p, q):
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def of_vector(vector):
     """The turns (n, 4) by |vector| radians about `vector` (n, 3)."""
     out = np.empty((len(vector), 4))
@@ -52,7 +53,7 @@ def of_vector(vector):
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def turned(orientation, vector):
     """Vectors (n, 3) of body frames in the frame of the world."""
     out, m = np.empty_like(vector), np.empty((3, 3))
@@ -63,7 +64,7 @@ def turned(orientation, vector):
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def turned_back(orientation, vector):
     """Vectors (n, 3) of the world in the frames of bodies."""
     out, m = np.empty_like(vector), np.empty((3, 3))
@@ -74,7 +75,7 @@ def turned_back(orientation, vector):
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def vector_between(before, after):
     """Axis times angle (n, 3), in the frame of the world, of the shorter turn between orientations (n, 4)."""
     out = np.empty((len(before), 3))

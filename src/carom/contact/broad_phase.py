@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numba import njit
 
+from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 from ..solvers.threads import on_threads, thread_count
 from .cells import Grid, cell_counts, cell_of, counting_sort, gather, put_cells, size_classes, sorted_room
@@ -62,7 +62,7 @@ def neighbours(
     return tuple(np.concatenate([found[low][i] for low, _ in edges]) for i in range(7))  # type: ignore[return-value]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _alone(axes, before, after, radius, simple, free, margin):
     """All of it in one kernel: few bodies, where the calls would cost more than the work."""
     n = len(radius)
@@ -86,14 +86,14 @@ def _each(work: Callable[[int, int], None], edges: list[tuple[int, int]]) -> Non
     on_threads(one, edges)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _grown(array, used):
     bigger = np.empty(2 * len(array), array.dtype)
     bigger[:used] = array[:used]
     return bigger
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _wrapped(k, count):
     """A number of a cell that is at most one beyond the ends."""
     if k < 0:
@@ -101,7 +101,7 @@ def _wrapped(k, count):
     return k - count if k >= count else k
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _lines(axes, grid, c, line, lowest, out):
     """First cells of the rows about row `line` (counted through all layers), from row `lowest` of the 3 or 9 on."""
     wide, high = grid.cells[0, c], grid.cells[1, c]
@@ -116,7 +116,7 @@ def _lines(axes, grid, c, line, lowest, out):
         out[q] = grid.first[c] + (above * high + _wrapped(row + q % 3 - 1, high)) * wide
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _stretch(start, line, wide, left, right):
     """Where the bodies of cells left .. right of a row stand: one stretch, or two where it wraps."""
     if left < 0:
@@ -126,7 +126,7 @@ def _stretch(start, line, wide, left, right):
     return start[line + left], start[line + right + 1], 0, 0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _pairs(axes, grid, bodies, margin, begin, end):
     """The pairs of bodies begin..end (sorted order) with those behind them, and with those of larger classes."""
     room = max(64, 3 * (end - begin))
@@ -144,7 +144,7 @@ def _pairs(axes, grid, bodies, margin, begin, end):
     return first[:m], second[:m], normal, gap, predicted, odd_first[:odd], odd_second[:odd]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _search(axes, grid, bodies, margin, begin, end, first, second, m, odd_first, odd_second, odd):
     """Adds pairs (sorted places) of bodies begin..end while there is room; the first body not done, and the counts."""
     start, classes, at_line = grid.start, len(grid.cell), -1
@@ -197,7 +197,7 @@ def _search(axes, grid, bodies, margin, begin, end, first, second, m, odd_first,
     return end, m, odd
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _measured(axes, order, before, ball, first, second, m):
     """Normals and gaps of m pairs of sorted places, which become bodies, first < second.
 

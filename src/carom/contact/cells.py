@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 
 CLASSES = 48  # a factor of two each: more than any two lengths differ by
@@ -37,7 +37,7 @@ class Sorted(NamedTuple):
     free: np.ndarray  # (n,)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sorted_room(axes, n):
     return Sorted(
         np.empty((n, len(axes))),
@@ -49,7 +49,7 @@ def sorted_room(axes, n):
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def cell_counts(axes, extent, largest, members, margin):
     """Width of a cell, cells along all axes, and number of the first cell, for each size class."""
     classes = len(largest)
@@ -78,7 +78,7 @@ def cell_counts(axes, extent, largest, members, margin):
     return cell, count, first
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def size_classes(axes, position, radius):
     """Corner and extent of all places; size class of each body, largest radius and number in each class."""
     n = len(radius)
@@ -113,7 +113,7 @@ def size_classes(axes, position, radius):
     return low, high - low, level, largest[:used].copy(), members[:used].copy()
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def cell_of(axes, place, corner, width, count, c):
     """The cell of a place in the grid of class c, counted from the first of the class."""
     at = 0
@@ -123,14 +123,14 @@ def cell_of(axes, place, corner, width, count, c):
     return at
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def put_cells(axes, position, level, cell, count, first, corner, key, begin, end):
     for i in range(begin, end):
         c = level[i]
         key[i] = first[c] + cell_of(axes, position[i], corner, cell[c], count, c)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def counting_sort(key, cells):
     start = np.zeros(cells + 1, np.int64)
     for k in key:
@@ -145,7 +145,7 @@ def counting_sort(key, cells):
     return order, start
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def gather(axes, order, before, after, radius, key, level, simple, free, out, begin, end):
     for k in range(begin, end):
         i = order[k]

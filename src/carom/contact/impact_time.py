@@ -15,8 +15,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 
 ROUND, CORNERED, HALF_PLANE, HOLE = 0, 1, 2, 3
@@ -51,7 +51,7 @@ class Paths(NamedTuple):
     since: Floats  # (N,)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def pose(paths, i, t):
     """Place, velocity and acceleration (x, y, angle each) of a thing at a time."""
     s = t - paths.since[i]
@@ -69,7 +69,7 @@ def pose(paths, i, t):
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def advance(paths, bodies, time):
     """Begins the paths of bodies anew at `time`."""
     for i in bodies:
@@ -83,7 +83,7 @@ def advance(paths, bodies, time):
         paths.since[i] = time
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _point(at, rx, ry, rest):
     """Place, velocity, acceleration of a point of a thing, and a bound on its jerk over the time `rest`."""
     x, y, angle, vx, vy, w, ax, ay, alpha = at
@@ -96,7 +96,7 @@ def _point(at, rx, ry, rest):
     return x + ex, y + ey, vx - w * ey, vy + w * ex, ax - w * w * ex - alpha * ey, ay - w * w * ey + alpha * ex, jerk
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _root(c, b, k):
     """The first s >= 0 with `c + b s + k s^2 / 2 <= 0`, for c not below 0; infinite if there is none."""
     square = b * b - 2.0 * k * c
@@ -107,7 +107,7 @@ def _root(c, b, k):
     return (b + np.sqrt(square)) / -k if k < 0.0 else np.inf
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _free_time(c, b, k, j0, j1, rest, near, quiet):
     """How long `c + b s + k s^2 / 2 - (j0 + j1 d) s^3 / 6` (for s up to d) stays above 0, at most `rest`.
 
@@ -128,7 +128,7 @@ def _free_time(c, b, k, j0, j1, rest, near, quiet):
     return best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _circle(p, q, reach, sign, slack, rest, near, quiet):
     """Separation `sign (|q - p|^2 - reach^2) / (2 reach)`: its value, speed, acceleration, and the time it lasts."""
     x, y, vx, vy, ax, ay = q[0] - p[0], q[1] - p[1], q[2] - p[2], q[3] - p[3], q[4] - p[4], q[5] - p[5]
@@ -149,7 +149,7 @@ def _circle(p, q, reach, sign, slack, rest, near, quiet):
     return c, b, k, _free_time(c, b, k, j0, j1, rest, near, quiet)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _side(at, nx, ny, height, q, slack, rest, near, quiet):
     """Separation `n . (q - place) - height` of a point from a line that turns with a thing; as _circle."""
     x, y, vx, vy = q[0] - at[0], q[1] - at[1], q[2] - at[3], q[3] - at[4]
@@ -171,7 +171,7 @@ def _side(at, nx, ny, height, q, slack, rest, near, quiet):
     return c, b, k, _free_time(c, b, k, j0, j1, rest, near, quiet)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sooner(one, found, feature, asleep):
     """Of two features that can both touch, the one that may touch first; those `asleep` cannot."""
     if (asleep >> feature) & 1:
@@ -181,13 +181,13 @@ def _sooner(one, found, feature, asleep):
     return one
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _name(k):
     """The bit of corner k; all corners beyond a number share one."""
     return min(k, MANY_CORNERS - 1)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _edge(things, i, k):
     """Corner k, the next one, the unit vector along and the length of the edge between, in the frame of the thing."""
     after = k + 1 if k + 1 < things.ptr[i + 1] else things.ptr[i]
@@ -197,7 +197,7 @@ def _edge(things, i, k):
     return x, y, ex / length, ey / length, length
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _disc_on_edges(things, i, at, q, radius, slack, rest, near, quiet, asleep):
     """A disc with middle q and a polygon: it touches at a corner, or at a face while its middle is above it."""
     best = (np.inf, 0.0, 0.0, np.inf, 0)
@@ -223,7 +223,7 @@ def _disc_on_edges(things, i, at, q, radius, slack, rest, near, quiet, asleep):
     return best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _axes(things, i, at, j, other, best, names, slack, rest, near, quiet, asleep):
     """The face of polygon i that keeps it apart from polygon j the longest, if it beats `best`."""
     c, s = np.cos(at[2]), np.sin(at[2])
@@ -246,7 +246,7 @@ def _axes(things, i, at, j, other, best, names, slack, rest, near, quiet, asleep
     return best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _against_wall(things, i, at, j, wall, round_body, slack, rest, near, quiet, asleep):
     """A body and a half-plane, or the inside of a circle: all its corners, or the circle round it."""
     radius = things.bound[i] if round_body else 0.0
@@ -268,7 +268,7 @@ def _against_wall(things, i, at, j, wall, round_body, slack, rest, near, quiet, 
     return best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _middle(things, i):
     """Middle of a round thing, in its own frame."""
     k = things.ptr[i]
@@ -277,7 +277,7 @@ def _middle(things, i):
     return 0.0, 0.0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _rounded(things, i, at, j, other, edges, slack, rest, near, quiet, asleep):
     """As `look`, for the circle round the first thing, and the circle round the second unless its `edges` count."""
     if things.kind[j] >= HALF_PLANE:
@@ -291,7 +291,7 @@ def _rounded(things, i, at, j, other, edges, slack, rest, near, quiet, asleep):
     return _sooner((np.inf, 0.0, 0.0, np.inf, 0), found, 0, asleep)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def look(things, paths, pair, t, rest, slack, touch, near, quiet, asleep):
     """Gap (to first order), its speed and acceleration, a time during which the pair surely does not touch; feature.
 
@@ -323,7 +323,7 @@ def look(things, paths, pair, t, rest, slack, touch, near, quiet, asleep):
     return _disc_on_edges(things, i, at, q, things.radius[j], slack, rest, near, quiet, asleep)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _quiet(things, paths, pair):
     total = abs(pair[4]) + abs(pair[5])
     for i in (pair[0], pair[1]):
@@ -334,7 +334,7 @@ def _quiet(things, paths, pair):
     return NOISE * total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def first_touch(things, paths, pair, start, end, hop, touch, near, settled):
     """The time of the first impact of a pair between start and end; infinite if there is none.
 

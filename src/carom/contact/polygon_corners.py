@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 from ..world import SEGMENT
 
@@ -35,7 +35,7 @@ class Found(NamedTuple):
     predicted: Floats
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def room(count):
     """Empty buffers for up to `count` contacts."""
     return Found(
@@ -43,7 +43,7 @@ def room(count):
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def most_corners(corners):
     """The largest number of corners of one polygon."""
     most = 0
@@ -52,7 +52,7 @@ def most_corners(corners):
     return most
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def placed_corners(shapes, poses, extra):
     """Corners of all rows of `poses`, followed by `extra` rows of two corners each that the caller fills."""
     rows = len(poses.owner)
@@ -74,7 +74,7 @@ def placed_corners(shapes, poses, extra):
     return corners
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _place(vertex, start, lo, hi, position, angle, at):
     """Turns the corners of one body by `angle` and moves its centre of mass to `position`."""
     c, s = np.cos(angle), np.sin(angle)
@@ -84,7 +84,7 @@ def _place(vertex, start, lo, hi, position, angle, at):
         at[k, 1] = position[1] + (s * x + c * y)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def set_normals(at, normal, lo, hi):
     """Outward unit normals of the edges of corners lo:hi. For two corners, those of both sides of a segment."""
     for k in range(lo, hi):
@@ -95,7 +95,7 @@ def set_normals(at, normal, lo, hi):
         normal[k, 1] = -x / length
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def place_segments(corners, rows, walls0, walls1):
     """Writes the ends of all SEGMENT walls into the extra rows, which begin at `rows`."""
     r = rows

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ..kernels import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def nearest(at, normal, lo, hi, x, y):
     """Signed distance of a point from the polygon with corners lo:hi, negative inside, and what is nearest.
 
@@ -35,7 +36,7 @@ def nearest(at, normal, lo, hi, x, y):
     return distance, 2 * (corner - lo) + 1, dx / distance, dy / distance
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def polygon_disc(corners, row, centre0, centre1, radius, sign, margin, found, n):
     """Contact of polygon `row` with a disc, written to `found` at n; returns the new n.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ..kernels import kernel
 from ..world import DISC, INSIDE, OUTSIDE, PLANE
 from .walls import disc_gap
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _face_gap(vertex, position, angle, other, other_position, other_angle):
     """Largest separation of `other` from the faces of a polygon, and least distance of its corners from the edges.
 
@@ -37,7 +37,7 @@ def _face_gap(vertex, position, angle, other, other_position, other_angle):
     return top, np.sqrt(nearest)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _two_polygons(vertex, position, angle, other, other_position, other_angle):
     top_a, near_a = _face_gap(vertex, position, angle, other, other_position, other_angle)
     top_b, near_b = _face_gap(other, other_position, other_angle, vertex, position, angle)
@@ -45,19 +45,19 @@ def _two_polygons(vertex, position, angle, other, other_position, other_angle):
     return min(near_a, near_b) if top > 0.0 else top
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _polygon_point(vertex, position, angle, point):
     """Signed distance of a point from a polygon, exact on both sides."""
     top, near = _face_gap(vertex, position, angle, np.zeros((1, 2)), point, 0.0)
     return near if top > 0.0 else top
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _corners_of(shapes, body):
     return shapes.vertex[shapes.vertex_ptr[body] : shapes.vertex_ptr[body + 1]]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def polygon_gap(shapes, first, position, angle, second, other_position, other_angle):
     """Signed distance of two bodies, discs or polygons, at the given poses.
 
@@ -76,7 +76,7 @@ def polygon_gap(shapes, first, position, angle, second, other_position, other_an
     return _two_polygons(vertex, position, angle, _corners_of(shapes, second), other_position, other_angle)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def wall_gap(shapes, body, position, angle, kind, a, b, wall_radius):
     """Signed distance of one body, disc or polygon, and one wall, negative for overlap.
 
@@ -100,7 +100,7 @@ def wall_gap(shapes, body, position, angle, kind, a, b, wall_radius):
     return _two_polygons(vertex, position, angle, ends, (0.0, 0.0), 0.0)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def half_width(vertices):
     """Half the least width of a convex polygon, corners anticlockwise. The narrowest strip lies along an edge."""
     width = np.inf

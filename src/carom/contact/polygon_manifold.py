@@ -9,7 +9,8 @@ a rounding error makes the better axis. (Reference and incident face, the usual 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ..kernels import kernel
 
 BIAS = 1e-10  # axes this close to the best one (relative to size) count as equally good, and share the normal
 PREVIEW = 0.01  # weight of the predicted separation among axes that are equally good when the polygons touch
@@ -18,7 +19,7 @@ ALIGNED = 1e-6  # corners closer than this (relative to size) along the stretch:
 CODES = 65536  # more than the corners of any polygon
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _faces_of(at, normal, lo, hi, other_lo, other_hi, limit, out, start):
     """Separation along each edge normal of one polygon, to `out`. Stops at the first one above `limit`."""
     top = -np.inf
@@ -34,7 +35,7 @@ def _faces_of(at, normal, lo, hi, other_lo, other_hi, limit, out, start):
     return top
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _separations(at, normal, span, limit, out):
     """Separations along the edge normals of both polygons, and the largest. Above `limit` the rest is left out."""
     a, a_end, b, b_end = span
@@ -44,7 +45,7 @@ def _separations(at, normal, span, limit, out):
     return max(top, _faces_of(at, normal, b, b_end, a, a_end, limit, out, a_end - a))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _touch_time(before, after, count):
     """When the polygons first touch, as a fraction of the step: when their last separating axis closes."""
     time = 0.0
@@ -54,7 +55,7 @@ def _touch_time(before, after, count):
     return time
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _axis_sum(normal, lo, hi, score, start, best, bias):
     """Sum of the normals of one polygon whose score is within `bias` of the best, weighted by how near they are."""
     x = y = 0.0
@@ -66,7 +67,7 @@ def _axis_sum(normal, lo, hi, score, start, best, bias):
     return x, y
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _contact_normal(normal, span, before, after, time, bias):
     """Unit normal from first to second: the axis of largest separation when the polygons touch.
 
@@ -95,7 +96,7 @@ def _contact_normal(normal, span, before, after, time, bias):
     return -normal[k, 0], -normal[k, 1]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _facing(at, normal, lo, hi, nx, ny):
     """The edge (its two corners) that faces along n best, or twice the corner if its two edges do so equally.
 
@@ -120,7 +121,7 @@ def _facing(at, normal, lo, hi, nx, ny):
     return top, top
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _along(corners, k, tx, ty, time):
     """Coordinate of corner k along t at that time of the step."""
     x0, y0 = corners.at0[k, 0], corners.at0[k, 1]
@@ -130,13 +131,13 @@ def _along(corners, k, tx, ty, time):
     return start + time * (tx * (corners.at1[k, 0] - x0) + ty * (corners.at1[k, 1] - y0))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _height(at, normal, corner, edge):
     """Signed distance of a corner from the line of an edge of the other polygon, positive outside."""
     return normal[edge, 0] * (at[corner, 0] - at[edge, 0]) + normal[edge, 1] * (at[corner, 1] - at[edge, 1])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _corner_edge(corners, corner, edge, nx, ny, side, found, n):
     """Contact of a corner with an edge of the other polygon. `side` is 1 if the corner is that of first, else -1.
 
@@ -151,7 +152,7 @@ def _corner_edge(corners, corner, edge, nx, ny, side, found, n):
     found.point[n, 1] = corners.at0[corner, 1] + 0.5 * side * gap * ny
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _corner_corner(corners, a, b, nx, ny, found, n):
     """Contact of corner a of first with corner b of second."""
     at0, at1 = corners.at0, corners.at1
@@ -161,7 +162,7 @@ def _corner_corner(corners, a, b, nx, ny, found, n):
     found.point[n, 0], found.point[n, 1] = 0.5 * (at0[a, 0] + at0[b, 0]), 0.5 * (at0[a, 1] + at0[b, 1])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _end(corners, edges, origins, a, b, lead, nx, ny, size, found, n):
     """One end of the stretch, where corner a of first and corner b of second compete; a is farther in by `lead`.
 
@@ -176,7 +177,7 @@ def _end(corners, edges, origins, a, b, lead, nx, ny, size, found, n):
     found.feature[n] = _name(edges, origins, a, b, lead >= -ALIGNED * size)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _stretch(corners, edges, origins, nx, ny, time, size, found, n):
     """Writes the contacts at the ends of the common stretch of two edges, one or two; returns how many.
 
@@ -205,7 +206,7 @@ def _stretch(corners, edges, origins, nx, ny, time, size, found, n):
     return 2
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _name(edges, origins, a, b, of_first):
     """Corner a of first against an edge of second (even), or an edge of first against corner b of second (odd)."""
     if of_first:
@@ -213,7 +214,7 @@ def _name(edges, origins, a, b, of_first):
     return ((edges[0] - origins[0]) * CODES + (b - origins[1])) * 2 + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _copy(found, source, target):
     found.feature[target] = found.feature[source]
     for k in range(2):
@@ -223,7 +224,7 @@ def _copy(found, source, target):
     found.predicted[target] = found.predicted[source]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def polygon_polygon(corners, first, second, size, margin, passed, before, after, found, n):
     """Contacts of rows `first` and `second` of `corners`, written to `found` from n on; returns the new n.
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ..kernels import kernel
 from ..world import INSIDE, OUTSIDE, PLANE, POLYGON, SEGMENT
 from .polygon_corners import most_corners, place_segments, placed_corners, room
 from .polygon_disc import polygon_disc
@@ -12,7 +12,7 @@ from .polygon_manifold import SAME, polygon_polygon
 from .walls import crosses, disc_gap
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _near(shapes, poses, free, walls0, walls1, margin, row, wall, through):
     """Counts the free polygons whose circle reaches a wall at the predicted state, and lists those that find room.
 
@@ -35,7 +35,7 @@ def _near(shapes, poses, free, walls0, walls1, margin, row, wall, through):
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _put(corners, k, corner, gap, predicted, nx, ny, found, n):
     found.feature[n] = corner
     found.normal[n, 0], found.normal[n, 1] = nx, ny
@@ -46,7 +46,7 @@ def _put(corners, k, corner, gap, predicted, nx, ny, found, n):
     return n + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _corner_plane(corners, lo, k, walls0, walls1, w, margin, found, n):
     """Contact of corner k with plane w, if predicted."""
     predicted = _height(corners.at1, k, walls1, w)
@@ -56,12 +56,12 @@ def _corner_plane(corners, lo, k, walls0, walls1, w, margin, found, n):
     return _put(corners, k, k - lo, gap, predicted, -walls0.b[w, 0], -walls0.b[w, 1], found, n)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _height(at, k, walls, w):
     return (at[k, 0] - walls.a[w, 0]) * walls.b[w, 0] + (at[k, 1] - walls.a[w, 1]) * walls.b[w, 1]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _plane(corners, row, walls0, walls1, w, size, margin, found, n):
     """The deepest corner at the predicted state, and the deeper one of its two neighbours."""
     lo, hi = corners.ptr[row], corners.ptr[row + 1]
@@ -80,7 +80,7 @@ def _plane(corners, row, walls0, walls1, w, size, margin, found, n):
     return n
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _inside(corners, row, walls0, walls1, w, margin, found, n):
     """All corners that are outside the circle at the predicted state."""
     lo, hi = corners.ptr[row], corners.ptr[row + 1]
@@ -98,7 +98,7 @@ def _inside(corners, row, walls0, walls1, w, margin, found, n):
     return n
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def polygon_walls(shapes, poses, free, walls0, walls1, margin):
     """Contacts of free polygons with walls: (row, wall, feature, normal, point, gap, predicted).
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 from ..world import DISC
 from .polygon_corners import most_corners, placed_corners, room
@@ -33,14 +33,14 @@ class Poses(NamedTuple):
     angle1: Floats  # (rows,)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _apart(poses, a, b, reach):
     x = poses.position1[b, 0] - poses.position1[a, 0]
     y = poses.position1[b, 1] - poses.position1[a, 1]
     return reach < 0.0 or x * x + y * y > reach * reach
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def polygon_pairs(first, second, shapes, poses, margin):
     """Contacts of candidate pairs of rows of `poses`: (pair, feature, normal, point, gap, predicted).
 

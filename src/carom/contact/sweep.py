@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from ..kernels import kernel
 from ..scene.boundaries import Periodic
 from ..solvers.rows import Floats, Ints
 from ..world import DISC, INSIDE, PLANE, SEGMENT, Walls, World
@@ -136,7 +136,7 @@ def _near(
     return np.where(swap, b, a), np.where(swap, a, b), sign * shift, sign * drift
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sweep(things, paths, bodies, span, circles):
     """Circles round the paths of the bodies from now to the end of the step: chord, bulge and size."""
     for i in bodies:
@@ -151,7 +151,7 @@ def sweep(things, paths, bodies, span, circles):
         circles[i, 2] = things.bound[i] + 0.5 * np.sqrt(reach) + 0.125 * s * s * np.sqrt(bulge) + span.touch
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _row(table, used):
     """A row that is free, from `used` on, and a table that has one."""
     while used < len(table.first) and table.first[used] >= 0:
@@ -171,7 +171,7 @@ def _row(table, used):
     return bigger, m
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def row_of(table, k):
     return (
         table.first[k],
@@ -183,7 +183,7 @@ def row_of(table, k):
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _put(things, paths, met, span, table, used, pair):
     """Adds a pair with the time of its impact."""
     table, k = _row(table, used)
@@ -197,7 +197,7 @@ def _put(things, paths, met, span, table, used, pair):
     return table, k + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _added(things, paths, met, span, table, first, second, shift, drift):
     used = 0
     for m in range(len(first)):
@@ -206,7 +206,7 @@ def _added(things, paths, met, span, table, first, second, shift, drift):
     return table
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _copies(low, length):
     """First and last number of periods that bring a distance between -low[1] and low[1], from low[0]."""
     if length == 0.0:
@@ -214,7 +214,7 @@ def _copies(low, length):
     return int(np.ceil((-low[1] - low[0]) / length)), int(np.floor((low[1] - low[0]) / length))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _pairs_of(things, paths, met, span, table, used, circles, i, j):
     """Adds the pair of bodies i < j, once for each periodic image of j whose circle overlaps that of i."""
     axis = span.sheared
@@ -242,7 +242,7 @@ def _pairs_of(things, paths, met, span, table, used, circles, i, j):
     return table, used
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _wall_in_reach(things, paths, span, circle, i, wall):
     """Whether the swept circle of body i reaches a boundary, which may move and turn meanwhile."""
     s = span.step - paths.since[i]
@@ -269,7 +269,7 @@ def _wall_in_reach(things, paths, span, circle, i, wall):
     return apart - things.radius[wall] <= reach
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def refreshed(things, paths, free, met, span, table, circles, changed, with_bodies):
     """The table with the pairs of the bodies `changed` looked up anew; their pairs with bodies only if asked."""
     n = len(free)
@@ -299,7 +299,7 @@ def refreshed(things, paths, free, met, span, table, circles, changed, with_bodi
     return table
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def together(things, paths, free, span, table, time, later):
     """The rows that have their impact at `time` (or up to `later` after it), and all that touch them then.
 
@@ -326,7 +326,7 @@ def together(things, paths, free, span, table, time, later):
     return np.flatnonzero(chosen == 1)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _mark(free, mark, i, j):
     fresh = False
     for body in (i, j):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 from ..world import DISC, PLANE, SEGMENT, Walls, World
 from .contact_set import ContactSet
@@ -123,7 +123,7 @@ def _polygon_walls(
     return bodies[row], -1 - wall, feature, normal, point, gap, predicted, none, none
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _round_contacts(paths, radius, walls, first, second, shift, n, time):
     """Normal, point and gap of discs with discs and with boundaries."""
     m = len(first)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from ..kernels import kernel
 from ..solvers.rows import Floats
 from ..world import INSIDE, OUTSIDE, PLANE, SEGMENT, Walls, World
 from .barriers import barriers_at
@@ -43,7 +43,7 @@ def _moved(world: World, time: float) -> tuple[Walls, Floats]:
     return Walls(home.kind, a, b, home.radius, centre, home.velocity), pose
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def disc_gap(kind, a, b, big, x, y, r):
     """Signed gap of a disc to one boundary, and the unit normal from the disc to the boundary."""
     if kind == PLANE:
@@ -72,7 +72,7 @@ def disc_gap(kind, a, b, big, x, y, r):
     return apart - r, nx, ny
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def crosses(a0, b0, a1, b1, x0, y0, x1, y1):
     """Whether a point that moves from (x0, y0) to (x1, y1) passes through a segment that moves from a0 b0 to a1 b1."""
     side0 = (b0[0] - a0[0]) * (y0 - a0[1]) - (b0[1] - a0[1]) * (x0 - a0[0])
@@ -88,7 +88,7 @@ def crosses(a0, b0, a1, b1, x0, y0, x1, y1):
     return 0.0 <= along <= 1.0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def disc_walls(before, after, radius, chosen, walls0, walls1, margin):
     """Contacts of the discs marked in `chosen`: (body, wall, normal to the wall, gap before, gap after)."""
     n, w = len(radius), len(walls0.kind)
@@ -129,7 +129,7 @@ def disc_walls(before, after, radius, chosen, walls0, walls1, margin):
     return body[:m], wall[:m], normal[:m], gap[:m], predicted[:m]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _longer(array, used):
     bigger = np.empty(2 * len(array), array.dtype)
     bigger[:used] = array[:used]

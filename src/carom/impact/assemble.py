@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numba import njit
 
 from ..contact.contact_set import ContactSet
+from ..kernels import kernel
 from ..rotations import matrices
 from ..solvers.rows import Floats, Ints, make_rows
 from ..world import Barriers, State, Walls, World
@@ -100,7 +100,7 @@ def coefficients(world: World, found: ContactSet) -> tuple[Floats, Floats]:
     return world.restitution[a, b], world.friction[a, b]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _whiten(velocity, root):
     out = np.zeros_like(velocity)
     for i in range(len(out)):
@@ -110,7 +110,7 @@ def _whiten(velocity, root):
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _unwhiten(x, root, velocity):
     out = velocity.copy()
     for i in range(len(out)):
@@ -120,7 +120,7 @@ def _unwhiten(x, root, velocity):
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _row_pointers(first, second, free):
     ptr = np.zeros(len(first) + 1, np.int64)
     for i in range(len(first)):
@@ -128,7 +128,7 @@ def _row_pointers(first, second, free):
     return ptr
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _rows(
     first, second, normal, point, offset, drift, position, velocity, free, root, centre, wall_velocity, ptr, rubs
 ):

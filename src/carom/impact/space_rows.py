@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ..kernels import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def tangents_of(nx, ny, nz):
     """Two unit vectors across a unit normal, a right-handed frame with it (Duff and others 2017)."""
     sign = 1.0 if nz >= 0.0 else -1.0
@@ -15,7 +16,7 @@ def tangents_of(nx, ny, nz):
     return 1.0 + sign * nx * nx * a, sign * b, -sign * nx, b, sign + ny * ny * a, -ny
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def along_tangents(normal, tangent):
     """Vectors (m, 3) with the given components (m, 2) along the two tangents of each normal."""
     out = np.empty((len(normal), 3))
@@ -26,7 +27,7 @@ def along_tangents(normal, tangent):
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def both_tangents(ptr):
     """Row pointers of two tangent rows for each contact."""
     m = len(ptr) - 1
@@ -39,7 +40,7 @@ def both_tangents(ptr):
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def twice(body, ptr):
     """The bodies of each contact, once for each of its two tangent rows."""
     out = np.empty(2 * len(body), body.dtype)
@@ -50,7 +51,7 @@ def twice(body, ptr):
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _entry(val, e, sign, ex, ey, ez, rx, ry, rz, turn, root):
     """One body's entry in the row of direction (ex, ey, ez) at the arm (rx, ry, rz)."""
     val[e, 0], val[e, 1], val[e, 2] = sign * ex * root[0], sign * ey * root[1], sign * ez * root[2]
@@ -60,7 +61,7 @@ def _entry(val, e, sign, ex, ey, ez, rx, ry, rz, turn, root):
             val[e, 3 + k] = sign * (turn[0, k] * cx + turn[1, k] * cy + turn[2, k] * cz) * root[3 + k]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _spin_in_world(velocity, turn):
     if len(velocity) < 6:
         return 0.0, 0.0, 0.0
@@ -72,7 +73,7 @@ def _spin_in_world(velocity, turn):
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def space_rows(
     first, second, normal, point, offset, drift, position, velocity, turn, free, root, centre, wall_velocity, ptr, rubs
 ):

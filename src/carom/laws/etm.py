@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
 from ..errors import ProblemError
 from ..impact.contacts import FINISHED_INELASTICALLY, Contacts, Impulses
+from ..kernels import kernel
 from ..solvers.islands import island_labels
 from .finish import finish_inelastically
 from .law import TANG_2014, Law
@@ -98,7 +98,7 @@ class ETM(Law):
         return result
 
 
-@njit(cache=True)
+@kernel
 def _track(points, island, velocity, restitution, steps, tol, repeats, bound):
     """The repeats. Returns impulses (m, 3), velocity, impulse count, repeats, how it ended."""
     m = len(points.boundary)
@@ -126,7 +126,7 @@ def _track(points, island, velocity, restitution, steps, tol, repeats, bound):
         store[:] = 0.0
 
 
-@njit(cache=True)
+@kernel
 def _compress(points, step, rest, bound, x, low, total, total_low, store, count):
     """Stage 1: raises the worst approach step by step until none is below -rest. Returns the impulse count."""
     keys, items, size, queued = worst_first(points, x, rest)
@@ -143,7 +143,7 @@ def _compress(points, step, rest, bound, x, low, total, total_low, store, count)
     return count
 
 
-@njit(cache=True)
+@kernel
 def _release(points, step, bound, x, low, total, total_low, store, count):
     """Stage 3: sweeps in the order of contacts until every store is empty. Returns the impulse count."""
     full = np.flatnonzero(store > 0.0)
@@ -163,7 +163,7 @@ def _release(points, step, bound, x, low, total, total_low, store, count):
     return count
 
 
-@njit(cache=True)
+@kernel
 def _increment(points, i, u, x, du, store, release):
     """One impulse at contact i, (pn, p1, p2), that raises u by du, and what its store is afterwards.
 
@@ -180,7 +180,7 @@ def _increment(points, i, u, x, du, store, release):
     return _sliding(k, mu, u, s1, s2, du, store, release)
 
 
-@njit(cache=True)
+@kernel
 def _sliding(k, mu, u, s1, s2, du, store, release):
     """The sliding impulse of an increment and the store after it (eqs. 54, 55, and the cap of eq. 49)."""
     while True:
@@ -198,14 +198,14 @@ def _sliding(k, mu, u, s1, s2, du, store, release):
         du = response * pn
 
 
-@njit(cache=True)
+@kernel
 def _using_up(u, response, store):
     """The impulse p > 0 whose work `u p + response p^2 / 2` is the whole store, without cancellation."""
     root = np.sqrt(u * u + 2.0 * response * store)
     return 2.0 * store / (u + root) if u > 0.0 else (root - u) / response
 
 
-@njit(cache=True)
+@kernel
 def _sticking(k, mu, u, s1, s2, du, store, release):
     """The sticking impulse of an increment and the store after it; a negative store if it must not stick.
 

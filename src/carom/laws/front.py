@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ..kernels import kernel
 from ..solvers.rows import push, speed
 
 
-@njit(cache=True)
+@kernel
 def initial_front(rows, x, boundary, tol):
     """Contacts with u < -tol, ascending, and their speeds."""
     m = len(boundary)
@@ -22,7 +22,7 @@ def initial_front(rows, x, boundary, tol):
     return front[:k], u[:k]
 
 
-@njit(cache=True)
+@kernel
 def next_front(rows, x, boundary, tol, moved, stamp, visited, generation, settled):
     """Violators among the contacts of all bodies that the contacts `moved` touch.
 
@@ -52,7 +52,7 @@ def next_front(rows, x, boundary, tol, moved, stamp, visited, generation, settle
     return front[:k], u[:k]
 
 
-@njit(cache=True)
+@kernel
 def apply_impulses(rows, front, y, lam, x):
     """Adds the impulses y of the front's contacts to lam and to the velocity, in place."""
     for j in range(len(front)):

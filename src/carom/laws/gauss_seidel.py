@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
 from ..errors import ProblemError
 from ..impact.contacts import Contacts, Impulses
+from ..kernels import kernel
 from ..solvers.heap import heap_pop, heap_push
 from ..solvers.rows import push, speed
 from .law import SMITH_2012, Law
@@ -66,7 +66,7 @@ def _sweep_keys(m: int, order: str, seed: int) -> np.ndarray:
     return np.arange(m, dtype=np.float64)
 
 
-@njit(cache=True)
+@kernel
 def _reflect(rows, velocity, boundary, restitution, keys, worst, shuffle, tol, bound):
     """Reflections in the asked order. Returns impulses, velocity, their number, and violators left."""
     m = len(boundary)
@@ -129,7 +129,7 @@ def _reflect(rows, velocity, boundary, restitution, keys, worst, shuffle, tol, b
     return lam, x, count, left
 
 
-@njit(cache=True)
+@kernel
 def _permuted(keys):
     """A fixed-arithmetic shuffle: the same on every machine and for every number of threads."""
     out = keys.copy()

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
 from ..impact.contacts import INFEASIBLE, Contacts, Impulses
+from ..kernels import kernel
 from ..solvers.box import Work, solve_box, solve_small_box
 from ..solvers.rows import Floats, Rows
 from .finish import finish_inelastically
@@ -89,7 +89,7 @@ def reflections(
     return lam, x, count, len(front), worst
 
 
-@njit(cache=True)
+@kernel
 def _start(rows, velocity, boundary, tol, bound):
     """Everything up to the first large island: all there is to do in most small problems."""
     m, n = len(boundary), len(rows.touch_ptr) - 1
@@ -103,7 +103,7 @@ def _start(rows, velocity, boundary, tol, bound):
     return lam, x, front, u, count, worst, stamp, visited
 
 
-@njit(cache=True)
+@kernel
 def _small_steps(rows, x, lam, boundary, tol, bound, front, u, count, stamp, visited, parent, label, scratch):
     """Steps until nothing approaches, the bound is reached, or an island is too large for the dense method.
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
 from ..impact.contacts import Contacts, Impulses
+from ..kernels import kernel
 from ..solvers.rows import push
 from .front import initial_front, next_front
 from .law import SMITH_2012, Law
@@ -46,7 +46,7 @@ class Jacobi(Law):
         return outcome(contacts, lam, x, count, left, tol, self.name)
 
 
-@njit(cache=True)
+@kernel
 def _reflect_all(rows, velocity, boundary, restitution, tol, bound, growth):
     m = len(boundary)
     x = velocity.copy()

@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from ..impact.contacts import Contacts, as_matrix
+from ..kernels import kernel
 from ..solvers.heap import heap_pop, heap_push
 from ..solvers.rows import Floats, Rows, speed
 
@@ -94,13 +94,13 @@ def _plain(rows: Rows) -> Rows:
     return Rows(*(writable(part) for part in rows))
 
 
-@njit(cache=True)
+@kernel
 def normal_speed(points, i, x):
     """Separation speed of contact i."""
     return speed(points.rows, i, x) + points.boundary[i]
 
 
-@njit(cache=True)
+@kernel
 def slip(points, i, x):
     """Slip speeds (s1, s2) of contact i along its tangents; zero for those that it does not have."""
     s1, s2 = 0.0, 0.0
@@ -112,7 +112,7 @@ def slip(points, i, x):
     return s1, s2
 
 
-@njit(cache=True)
+@kernel
 def apply(points, i, pn, p1, p2, x, low, total, total_low):
     """Adds the impulse (pn, p1, p2) of contact i to the velocity x and to the totals (m, 3), in place.
 
@@ -129,7 +129,7 @@ def apply(points, i, pn, p1, p2, x, low, total, total_low):
         _push(points.tangents, i * points.t + 1, p2, x, low)
 
 
-@njit(cache=True, inline="always")
+@kernel(inline="always")
 def _add(high, low, row, column, value):
     value += low[row, column]
     old = high[row, column]
@@ -137,14 +137,14 @@ def _add(high, low, row, column, value):
     low[row, column] = value - (high[row, column] - old)
 
 
-@njit(cache=True)
+@kernel
 def _push(rows, i, impulse, x, low):
     for e in range(rows.ptr[i], rows.ptr[i + 1]):
         for k in range(rows.val.shape[1]):
             _add(x, low, rows.body[e], k, rows.val[e, k] * impulse)
 
 
-@njit(cache=True)
+@kernel
 def requeue(points, rows, row, x, rest, keys, items, size, queued):
     """Queues the violators among the contacts of the bodies that `row` of `rows` has just pushed.
 
@@ -162,7 +162,7 @@ def requeue(points, rows, row, x, rest, keys, items, size, queued):
     return keys, items, size
 
 
-@njit(cache=True)
+@kernel
 def worst_first(points, x, rest):
     """The heap of all violators, u < -rest (m,): keys, items, size, and the lowest key of each contact."""
     m = len(points.boundary)
@@ -176,7 +176,7 @@ def worst_first(points, x, rest):
     return keys, items, size, queued
 
 
-@njit(cache=True)
+@kernel
 def next_worst(points, x, rest, keys, items, size, queued):
     """Takes the contact that approaches fastest: it, its speed and the heap; -1 when none is left."""
     while size > 0:
@@ -193,7 +193,7 @@ def next_worst(points, x, rest, keys, items, size, queued):
     return -1, 0.0, keys, items, size
 
 
-@njit(cache=True)
+@kernel
 def stick(k, s1, s2, du):
     """The impulse that changes the normal speed by du and stops the slip (eq. 50).
 
@@ -206,13 +206,13 @@ def stick(k, s1, s2, du):
     return pn, k[I11] * r1 + k[I12] * r2, k[I12] * r1 + k[I22] * r2
 
 
-@njit(cache=True)
+@kernel
 def sticking_offset(k, s1, s2):
     """`K_nt K_tt^+ s`: the normal impulse of sticking is `(du + offset) / schur`."""
     return k[N1] * (k[I11] * s1 + k[I12] * s2) + k[N2] * (k[I12] * s1 + k[I22] * s2)
 
 
-@njit(cache=True)
+@kernel
 def tangential_work(k, s1, s2, pn, p1, p2):
     """Work of the tangential impulse, `p_t . (s + s+) / 2` (eqs. 17, 19)."""
     half1 = s1 + 0.5 * (k[N1] * pn + k[T11] * p1 + k[T12] * p2)
@@ -220,7 +220,7 @@ def tangential_work(k, s1, s2, pn, p1, p2):
     return p1 * half1 + p2 * half2
 
 
-@njit(cache=True)
+@kernel
 def slide(k, mu, s1, s2, du):
     """Sliding friction per unit of normal impulse, (f1, f2), while the normal speed changes by du (eq. 54).
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
 from ..impact.contacts import Contacts, Impulses
+from ..kernels import kernel
 from ..solvers.heap import heap_pop, heap_push
 from ..solvers.rows import push, speed
 from .finish import finish_inelastically
@@ -52,7 +52,7 @@ class QCE(Law):
         return Impulses(normal=lam, iterations=count, certificate=residual)
 
 
-@njit(cache=True)
+@kernel
 def passes(rows, velocity, boundary, tol, bound):
     """Passes until nothing approaches. The residual is the work of a pass, which ought to be zero, over the kinetic
     energy, or over what the pass stored if a boundary does the driving."""
@@ -83,7 +83,7 @@ def passes(rows, velocity, boundary, tol, bound):
     return lam, x, count, len(front), worst
 
 
-@njit(cache=True)
+@kernel
 def one_pass(rows, front, u0, slot):
     """The value of s at which each contact of the front ends. `slot` is scratch, -1 everywhere.
 
@@ -136,7 +136,7 @@ def one_pass(rows, front, u0, slot):
     return end
 
 
-@njit(cache=True)
+@kernel
 def _lines(k):
     """(k, 8) numbers with each row in one cache line of 64 bytes instead of across two."""
     raw = np.empty(8 * k + 8)
@@ -144,7 +144,7 @@ def _lines(k):
     return raw[skip : skip + 8 * k].reshape(k, 8)
 
 
-@njit(cache=True)
+@kernel
 def _neighbours(rows, front, slot):
     """Contacts of the front that share a body with each one, and A_ij; two shared bodies make two entries."""
     k = len(front)
@@ -176,7 +176,7 @@ def _neighbours(rows, front, slot):
     return ptr, neighbour, coupling
 
 
-@njit(cache=True)
+@kernel
 def _through_body(rows, i, b, q):
     """The part of A_ik through body b, where entry q of row k belongs to b."""
     total = 0.0
@@ -187,7 +187,7 @@ def _through_body(rows, i, b, q):
     return total
 
 
-@njit(cache=True, inline="always")
+@kernel(inline="always")
 def crossing(e, u, a):
     """The next upward zero of `e + u h + a h^2 / 2` for h >= 0, given e <= 0; infinity if there is none.
 

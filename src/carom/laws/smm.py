@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
 from scipy.sparse.linalg import lsmr, splu
 
 from ..impact.contacts import Contacts, Impulses
+from ..kernels import kernel
 from ..solvers.islands import islands
 from ..solvers.rows import Floats, Ints, Rows, pushed, speeds
 from .finish import finish_inelastically
@@ -140,7 +140,7 @@ def _solve_large(g: sp.csr_matrix, b: Floats) -> Floats:
     return np.asarray(lsmr(g.T, z, atol=1e-15, btol=1e-15, conlim=0.0, maxiter=limit)[0])
 
 
-@njit(cache=True)
+@kernel
 def _solve_small(rows, subset, order, ptr, target, dense, rank, y):
     """Islands of up to `dense` contacts: `y = U S^-2 U^T b` from the rows' own singular values, which are twice
     as accurate, in digits, as the eigenvalues of A. Writes into y."""
@@ -160,7 +160,7 @@ def _solve_small(rows, subset, order, ptr, target, dense, rank, y):
             y[part] = left @ weight
 
 
-@njit(cache=True)
+@kernel
 def _dense_rows(rows, subset, part, place):
     """The rows of one island over the components of its bodies. `place` is scratch, -1 before and after."""
     d = rows.val.shape[1]

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
 from ..impact.contacts import Contacts, Impulses
+from ..kernels import kernel
 from .law import TANG_2014, Law
 from .pairwise import outcome, threshold
 from .point_impulse import (
@@ -59,7 +59,7 @@ class SQM(Law):
         return replace(result, tangent=total[:, 1 : 1 + p.t].copy() if p.t else None)
 
 
-@njit(cache=True)
+@kernel
 def _reflect(points, velocity, restitution, tol, bound):
     """Reflections, worst first. Returns impulses (m, 3), velocity, their number, and violators left."""
     x, low = velocity.copy(), np.zeros_like(velocity)
@@ -82,7 +82,7 @@ def _reflect(points, velocity, restitution, tol, bound):
             keys, items, size = requeue(points, points.tangents, k, x, rest, keys, items, size, queued)
 
 
-@njit(cache=True)
+@kernel
 def _reflection(points, i, u, x, e):
     """The impulse (pn, p1, p2) of contact i that gives u+ = -e u."""
     k = points.table[i]

@@ -7,8 +7,8 @@ length), and the number of the smooth piece of surface that was hit. t is infini
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 
 Hit = tuple[float, float, float, float, int]
@@ -16,7 +16,7 @@ MISS: Hit = (np.inf, 0.0, 0.0, 1.0, 0)
 STEPS = 256  # through a signed distance grid
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sphere(ox: float, oy: float, oz: float, dx: float, dy: float, dz: float, r: float) -> Hit:
     a, b = dx * dx + dy * dy + dz * dz, ox * dx + oy * dy + oz * dz
     disc = b * b - a * (ox * ox + oy * oy + oz * oz - r * r)
@@ -28,7 +28,7 @@ def sphere(ox: float, oy: float, oz: float, dx: float, dy: float, dz: float, r: 
     return t, (ox + t * dx) / r, (oy + t * dy) / r, (oz + t * dz) / r, 0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def cylinder(ox: float, oy: float, oz: float, dx: float, dy: float, dz: float, r: float, half: float) -> Hit:
     """Faces: 0 side, 1 top, 2 bottom."""
     enter, leave = -np.inf, np.inf
@@ -57,7 +57,7 @@ def cylinder(ox: float, oy: float, oz: float, dx: float, dy: float, dz: float, r
     return enter, 0.0, 0.0, 1.0 if face == 1 else -1.0, face
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def capsule(ox: float, oy: float, oz: float, dx: float, dy: float, dz: float, r: float, half: float) -> Hit:
     """The nearest of the side between the ends and the two spheres: entries into the union come first."""
     best = MISS
@@ -74,7 +74,7 @@ def capsule(ox: float, oy: float, oz: float, dx: float, dy: float, dz: float, r:
     return best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def cuboid(ox: float, oy: float, oz: float, dx: float, dy: float, dz: float, hx: float, hy: float, hz: float) -> Hit:
     enter, leave, axis = -np.inf, np.inf, 0
     for k in range(3):
@@ -96,7 +96,7 @@ def cuboid(ox: float, oy: float, oz: float, dx: float, dy: float, dz: float, hx:
     return enter, 0.0, 0.0, -np.sign(dz), 4 if dz > 0.0 else 5
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def hull(
     ox: float, oy: float, oz: float, dx: float, dy: float, dz: float, normal: Floats, offset: Floats, lo: int, hi: int
 ) -> Hit:
@@ -119,7 +119,7 @@ def hull(
     return enter, normal[face, 0], normal[face, 1], normal[face, 2], face - lo
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def distance(x: float, y: float, z: float, low: Floats, spacing: float, count: Ints, value: Floats, at: int) -> float:
     """The signed distance grid between its nodes, linear along each axis; outside it, that of the nearest node."""
     nx, ny, nz = count[0], count[1], count[2]
@@ -140,7 +140,7 @@ def distance(x: float, y: float, z: float, low: Floats, spacing: float, count: I
     return (1.0 - u) * low_side + u * high_side
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mesh(
     ox: float,
     oy: float,

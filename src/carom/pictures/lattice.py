@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ..kernels import kernel
 from ..solvers.rows import Floats
 from .camera import Rays
 from .light import Lights, Maps, above, gathered, lit, summed
@@ -34,7 +34,7 @@ class Lattice(NamedTuple):
     step: int
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def point(rays: Rays, i: int, j: int, t: float) -> tuple[float, float, float]:
     """Where ray (i, j) is at depth t."""
     b = (0.5 * rays.rows - i - 0.5) / rays.scale
@@ -45,7 +45,7 @@ def point(rays: Rays, i: int, j: int, t: float) -> tuple[float, float, float]:
     return rays.eye[0] + t * dx, rays.eye[1] + t * dy, rays.eye[2] + t * dz
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def empty(rays: Rays, smooth: int) -> Lattice:
     """For rays of which `smooth` x `smooth` make a pixel; the last row and column are those of the picture."""
     step = COARSE * smooth
@@ -56,7 +56,7 @@ def empty(rays: Rays, smooth: int) -> Lattice:
     return Lattice(surface, place, lamp, sky, np.zeros((rows, columns), np.bool_), step)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def note(lattice: Lattice, r: int, c: int, surface: int, x: float, y: float, z: float, n: Normal) -> None:
     """Notes a point of a surface with unit normal n, which the ray of row r, column c meets."""
     lattice.surface[r, c] = surface
@@ -64,7 +64,7 @@ def note(lattice: Lattice, r: int, c: int, surface: int, x: float, y: float, z: 
     place[0], place[1], place[2], place[3], place[4], place[5] = x, y, z, n[0], n[1], n[2]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def measure(lattice: Lattice, lights: Lights) -> None:
     """Measures the light at all places that were noted, and finds the cells where that of the lamp is even."""
     _gather(lattice, lights.lamp, lattice.lamp)
@@ -72,7 +72,7 @@ def measure(lattice: Lattice, lights: Lights) -> None:
     _compare(lattice)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _gather(lattice: Lattice, maps: Maps, out: NDArray[np.float32]) -> None:
     """What `gathered` says, at all places. Map by map, so that each is in the processor's cache while it is asked."""
     rows, columns = lattice.surface.shape
@@ -90,7 +90,7 @@ def _gather(lattice: Lattice, maps: Maps, out: NDArray[np.float32]) -> None:
                     out[r, c] += share * cosine * lit(maps, k, x + off * nx, y + off * ny, z + off * nz)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _compare(lattice: Lattice) -> None:
     """Finds the cells where the lamp's light is even.
 
@@ -107,7 +107,7 @@ def _compare(lattice: Lattice) -> None:
             lattice.even[r, c] = high - low <= CHANGE
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def light(
     lattice: Lattice, i: int, j: int, surface: int, lights: Lights, x: float, y: float, z: float, n: Normal
 ) -> float:
@@ -127,7 +127,7 @@ def light(
     return summed(lights, lamp, sky, n[0], n[1], n[2])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _blend(values: NDArray[np.float32], r: int, c: int, s: float, t: float) -> float:
     top = (1.0 - t) * values[r, c] + t * values[r, c + 1]
     return (1.0 - s) * top + s * ((1.0 - t) * values[r + 1, c] + t * values[r + 1, c + 1])

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ..kernels import kernel
 from ..solvers.rows import Floats
 from ..world import Solids
 from .camera import Camera, Rays
@@ -91,7 +91,7 @@ def _maps(toward: Floats, size: int, centre: Floats, radius: float, parts: Parts
     return Maps(toward, right, up, depth, centre, radius)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def lit(maps: Maps, k: int, x: float, y: float, z: float) -> float:
     """How much of light k reaches a point, from 0 to 1: the four nearest pixels of its map are asked and blended."""
     # Numbers are taken out of the arrays one by one: a row of an array, as an object of its own, costs more than all.
@@ -119,13 +119,13 @@ def lit(maps: Maps, k: int, x: float, y: float, z: float) -> float:
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def above(maps: Maps) -> float:
     """How far above a surface its light is asked for: where a map is coarser than its slope it would shade itself."""
     return 4.4 * maps.radius / maps.depth.shape[1]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def gathered(maps: Maps, x: float, y: float, z: float, nx: float, ny: float, nz: float) -> float:
     """The mean over the lights of these maps of cosine times what arrives at a point with unit normal n."""
     count = len(maps.toward)
@@ -139,7 +139,7 @@ def gathered(maps: Maps, x: float, y: float, z: float, nx: float, ny: float, nz:
     return amount / count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def summed(lights: Lights, lamp: float, sky: float, nx: float, ny: float, nz: float) -> float:
     """Light on a surface with unit normal n, from what it gathers of lamp and sky; 1 on a level floor in the open."""
     facing = lights.up[0] * nx + lights.up[1] * ny + lights.up[2] * nz

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from .. import rotations
+from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 from ..world import CAPSULE, CUBOID, CYLINDER, HULL, SPHERE, Solids, State
 from . import cast
@@ -74,7 +74,7 @@ def _nearest_first(rays: Rays, parts: Parts, solids: Solids) -> Ints:
     return np.argsort(near, kind="stable")
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _across(x: float, z: float, r: float, parallel: bool) -> tuple[float, float]:
     """Where a circle of radius r about (x, z) begins and ends, as seen from the origin along z; at depth 1."""
     if parallel:
@@ -87,7 +87,7 @@ def _across(x: float, z: float, r: float, parallel: bool) -> tuple[float, float]
     return (x * z - root) / below, (x * z + root) / below
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _range(x: float, z: float, reach: float, rays: Rays, count: int, sign: float) -> tuple[int, int]:
     """First and last pixel along one side of the picture that may see a sphere; sign -1 for rows, which run down."""
     low, high = _across(x, z, reach, rays.parallel)
@@ -98,7 +98,7 @@ def _range(x: float, z: float, reach: float, rays: Rays, count: int, sign: float
     return max(0, int(np.floor(first))), min(count - 1, int(np.ceil(last)))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _fill(rays: Rays, order: Ints, parts: Parts, solids: Solids, out: Buffers, full: bool) -> None:
     """Parts in the given order, nearest first: what is hidden then costs a comparison for each pixel, and no ray."""
     eye, right, up, ahead = rays.eye, rays.right, rays.up, rays.forward

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ..kernels import kernel
 from ..solvers.rows import Floats
 from ..world import FLAT, SHELL, TUBE, Barriers
 from .camera import Rays
@@ -32,7 +32,7 @@ def backdrop(rays: Rays, walls: Barriers) -> Backdrop:
     return Backdrop(depth, wall)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _leave(
     rays: Rays,
     kind: NDArray[np.int8],

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ..kernels import kernel
 from ..solvers.rows import Floats
 from .camera import Rays
 from .lattice import Lattice, empty, light, measure, note, point
@@ -19,7 +19,7 @@ FACES = 1 << 20  # more than any part has: part and face make one number
 OUTLINE, CREASE = 0.22, 0.5  # brightness of lines round bodies and between their faces, as factors
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def bodies(
     rays: Rays, smooth: int, seen: Buffers, body: NDArray[np.int64], colour: Floats, lights: Lights, image: Image
 ) -> None:
@@ -48,7 +48,7 @@ def bodies(
                 image[i, j, k] = colour[body[p], k] * amount
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _measured(rays: Rays, smooth: int, seen: Buffers, lights: Lights) -> Lattice:
     """Light on the faces of bodies."""
     lattice = empty(rays, smooth)
@@ -65,7 +65,7 @@ def _measured(rays: Rays, smooth: int, seen: Buffers, lights: Lights) -> Lattice
     return lattice
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def outlines(seen: Buffers, body: NDArray[np.int64], radius: Floats, weight: Floats, image: Image) -> None:
     """Darkens the nearer side of every border: strongly between bodies, lightly between faces of one.
 
@@ -99,7 +99,7 @@ def outlines(seen: Buffers, body: NDArray[np.int64], radius: Floats, weight: Flo
                     image[i, j, k] *= 1.0 - w * (1.0 - factor)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def glass(before: Buffers, behind: Buffers, layer: Image, image: Image) -> None:
     """Lays a picture of glass bodies over the image: their faces faintly, their lines (which are dark) more."""
     rows, columns = before.part.shape
@@ -129,7 +129,7 @@ def line(image: Image, depth: NDArray[np.float32], rays: Rays, points: Floats, d
     _line(image, depth, np.stack([row, column, 1.0 / z], axis=1), dark, width)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _line(image: Image, depth: NDArray[np.float32], points: Floats, dark: float, width: int) -> None:
     rows, columns = depth.shape
     for p in range(len(points) - 1):
@@ -166,7 +166,7 @@ def averaged(image: Image, smooth: int) -> NDArray[np.uint8]:
     return np.asarray(_averaged(image, smooth, _SRGB))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _averaged(image: Image, smooth: int, srgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
     rows, columns = image.shape[0] // smooth, image.shape[1] // smooth
     out = np.empty((rows, columns, 3), np.uint8)

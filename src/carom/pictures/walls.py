@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ..kernels import kernel
 from ..solvers.rows import Floats
 from ..world import FLAT, TUBE, Barriers
 from .camera import Rays
@@ -35,7 +35,7 @@ class Ground(NamedTuple):
     height: float  # walls end so far above and below the centre
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def paint(
     rays: Rays,
     smooth: int,
@@ -78,7 +78,7 @@ def paint(
                 image[i, j, q] = 1.0 - alpha * (1.0 - value * (1.0 if q == 2 else 0.985))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _measured(rays: Rays, smooth: int, back: Backdrop, barriers: Barriers, ground: Ground, lights: Lights) -> Lattice:
     """Light on the walls, behind bodies too: there it is dark, and the place where a body stands is seen."""
     lattice = empty(rays, smooth)
@@ -97,12 +97,12 @@ def _measured(rays: Rays, smooth: int, back: Backdrop, barriers: Barriers, groun
     return lattice
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _is_floor(ground: Ground, kind: int, n: tuple[float, float, float]) -> bool:
     return kind == FLAT and ground.up[0] * n[0] + ground.up[1] * n[1] + ground.up[2] * n[2] > 0.5
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _inward(barriers: Barriers, k: int, x: float, y: float, z: float) -> tuple[float, float, float]:
     u, v, w = barriers.axis[k, 0], barriers.axis[k, 1], barriers.axis[k, 2]
     if barriers.kind[k] == FLAT:
@@ -115,7 +115,7 @@ def _inward(barriers: Barriers, k: int, x: float, y: float, z: float) -> tuple[f
     return ax / r, ay / r, az / r
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _off_grid(ground: Ground, x: float, y: float, z: float) -> float:
     """How far a point of the floor is from the next line of the grid."""
     u = (x * ground.across[0] + y * ground.across[1] + z * ground.across[2]) / ground.spacing
@@ -123,7 +123,7 @@ def _off_grid(ground: Ground, x: float, y: float, z: float) -> float:
     return min(abs(u - np.floor(u + 0.5)), abs(v - np.floor(v + 0.5))) * ground.spacing
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _alpha(ground: Ground, x: float, y: float, z: float, floor: bool) -> float:
     """How much of a wall is seen: floors fade out far away, others are pale and end where the scene ends."""
     ax, ay, az = x - ground.centre[0], y - ground.centre[1], z - ground.centre[2]

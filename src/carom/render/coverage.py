@@ -8,16 +8,16 @@ through between them.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ..colouring import Bytes, Floats
+from ..kernels import kernel
 
 Row = NDArray[np.float32]
 LINES = 8  # through each pixel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _span(row: Row, offset: int, first: float, last: float, amount: float) -> None:
     """Adds `amount` times the covered part of each pixel between x = first and x = last; row[0] is pixel `offset`."""
     first, last = max(first - offset, 0.0), min(last - offset, float(len(row)))
@@ -33,7 +33,7 @@ def _span(row: Row, offset: int, first: float, last: float, amount: float) -> No
     row[j] += amount * (last - j)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _blend(
     image: Bytes, i: int, x0: int, x1: int, outer: Row, inner: Row, edge: Bytes, fill: Bytes, alpha: float
 ) -> None:
@@ -49,7 +49,7 @@ def _blend(
             image[i, j, k] = np.uint8(min(value + 0.5, 255.0))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _chord(cx: float, cy: float, r: float, y: float) -> tuple[float, float]:
     """Where the line at height y enters and leaves a circle."""
     square = r * r - (y - cy) * (y - cy)
@@ -59,7 +59,7 @@ def _chord(cx: float, cy: float, r: float, y: float) -> tuple[float, float]:
     return cx - half, cx + half
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def discs(
     image: Bytes, centre: Floats, radius: Floats, fill: Bytes, edge: Bytes, edge_width: float, alpha: float
 ) -> None:
@@ -84,7 +84,7 @@ def discs(
             _blend(image, i, x0, x1, outer, inner, edge, fill[p], alpha)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def rings(image: Bytes, centre: Floats, radius: Floats, colour: Bytes, width: float) -> None:
     """Circles as lines of a width."""
     rows, columns = image.shape[:2]
@@ -105,7 +105,7 @@ def rings(image: Bytes, centre: Floats, radius: Floats, colour: Bytes, width: fl
             _blend(image, i, x0, x1, outer, inner, colour, colour, 1.0)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def hole(image: Bytes, cx: float, cy: float, r: float, colour: Bytes) -> None:
     """Everything outside a circle."""
     rows, columns = image.shape[:2]
@@ -118,7 +118,7 @@ def hole(image: Bytes, cx: float, cy: float, r: float, colour: Bytes) -> None:
         _blend(image, i, 0, columns, outer, inner, colour, colour, 1.0)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _across(nx: Floats, ny: Floats, c: Floats, count: int, inset: float, at: float) -> tuple[float, float]:
     """Where the line at height `at` enters and leaves the polygon n . x <= c - inset."""
     first, last = -1e30, 1e30
@@ -133,7 +133,7 @@ def _across(nx: Floats, ny: Floats, c: Floats, count: int, inset: float, at: flo
     return first, last
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sides(corner: Floats, nx: Floats, ny: Floats, c: Floats) -> int:
     """Outward unit normals of a convex polygon's sides, either way round, and their offsets. Returns how many."""
     n = len(corner)
@@ -154,7 +154,7 @@ def _sides(corner: Floats, nx: Floats, ny: Floats, c: Floats) -> int:
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def polygons(
     image: Bytes,
     ptr: NDArray[np.int64],

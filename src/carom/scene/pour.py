@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from ..errors import ProblemError
+from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 
 TRIES = 40  # darts for each body, on average, before pushing begins
@@ -126,7 +126,7 @@ def _throw(radius: Floats, reach: Floats, region: Region, random: np.random.Gene
     return None
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _cell(x: float, axis: int, box: Floats, shape: Ints) -> int:
     """Number of the cell along one axis."""
     if box[3 + axis] == 0.0:
@@ -134,7 +134,7 @@ def _cell(x: float, axis: int, box: Floats, shape: Ints) -> int:
     return min(max(int((x - box[axis]) / box[3 + axis] * shape[axis]), 0), shape[axis] - 1)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _spot(dart: Floats, r: float, box: Floats) -> tuple[float, float, float]:
     """A place for a body of radius r that is all inside, from two or three numbers of [0, 1)."""
     flat = box[5] == 0.0
@@ -151,7 +151,7 @@ def _spot(dart: Floats, r: float, box: Floats) -> tuple[float, float, float]:
     return box[0] + r + dart[0] * (box[3] - 2.0 * r), box[1] + r + dart[1] * (box[4] - 2.0 * r), z
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _place_in(number: int, place: Floats, cells: Cells) -> None:
     """Enters a body in the list of its cell."""
     shape = cells.shape
@@ -161,7 +161,7 @@ def _place_in(number: int, place: Floats, cells: Cells) -> None:
     cells.head[k] = number
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _darts(done: int, darts: Floats, radius: Floats, reach: Floats, place: Floats, cells: Cells) -> int:
     """Places bodies from number `done` on, one dart after the other; returns how many have a place."""
     for k in range(len(darts)):
@@ -174,7 +174,7 @@ def _darts(done: int, darts: Floats, radius: Floats, reach: Floats, place: Float
     return done
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _meets(number: int, first: int, reach: Floats, place: Floats, cells: Cells) -> bool:
     """Whether a body overlaps one of the bodies from number `first` on that the lists hold."""
     shape, head = cells.shape, cells.head
@@ -194,20 +194,20 @@ def _meets(number: int, first: int, reach: Floats, place: Floats, cells: Cells) 
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _anywhere(start: int, spots: Floats, radius: Floats, place: Floats, box: Floats) -> None:
     for k in range(len(spots)):
         place[start + k] = _spot(spots[k], radius[start + k], box)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _fill(place: Floats, cells: Cells) -> None:
     cells.head[:] = -1
     for k in range(len(place) - 1, -1, -1):
         _place_in(k, place, cells)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _overlap_found(place: Floats, reach: Floats, cells: Cells) -> bool:
     number = 0
     while number < len(place) and not _meets(number, number + 1, reach, place, cells):
@@ -215,7 +215,7 @@ def _overlap_found(place: Floats, reach: Floats, cells: Cells) -> bool:
     return number < len(place)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _push(place: Floats, radius: Floats, aim: Floats, cells: Cells) -> None:
     """One sweep: each pair closer than its `aim` is moved apart, half of the way each, and back into the region."""
     shape, box, head = cells.shape, cells.box, cells.head
@@ -235,7 +235,7 @@ def _push(place: Floats, radius: Floats, aim: Floats, cells: Cells) -> None:
         _bring_in(place, number, radius[number], box)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _part(place: Floats, number: int, other: int, least: float) -> None:
     dx, dy = place[other, 0] - place[number, 0], place[other, 1] - place[number, 1]
     dz = place[other, 2] - place[number, 2]
@@ -254,7 +254,7 @@ def _part(place: Floats, number: int, other: int, least: float) -> None:
     place[other, 2] += half * dz
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _bring_in(place: Floats, number: int, r: float, box: Floats) -> None:
     """To the nearest place at which a body of radius r is all inside."""
     axes = 2 if box[5] == 0.0 else 3

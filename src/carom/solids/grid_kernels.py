@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ..kernels import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _to_segment(ax, ay, az, bx, by, bz):
     """Squared distance of the origin to the segment a - b."""
     ux, uy, uz = bx - ax, by - ay, bz - az
@@ -18,7 +19,7 @@ def _to_segment(ax, ay, az, bx, by, bz):
     return x * x + y * y + z * z
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _to_triangle(t, px, py, pz):
     """Squared distance of a point to the triangle t (3, 3): its plane if the foot lies within, else its edges."""
     ax, ay, az = t[0, 0] - px, t[0, 1] - py, t[0, 2] - pz
@@ -40,7 +41,7 @@ def _to_triangle(t, px, py, pz):
     return min(best, _to_segment(cx, cy, cz, ax, ay, az))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _to_box(low, high, node, px, py, pz):
     x = max(low[node, 0] - px, 0.0, px - high[node, 0])
     y = max(low[node, 1] - py, 0.0, py - high[node, 1])
@@ -48,7 +49,7 @@ def _to_box(low, high, node, px, py, pz):
     return x * x + y * y + z * z
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _nearest(corners, order, low, high, child, begin, end, px, py, pz, bound, stack, far):
     """Squared distance of a point to the nearest triangle, if it is below `bound`."""
     best, top = bound, 1
@@ -71,7 +72,7 @@ def _nearest(corners, order, low, high, child, begin, end, px, py, pz, bound, st
     return best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def node_distances(corners, order, low, high, child, begin, end, origin, spacing, count):
     """Distance of every node of the grid to the surface."""
     out = np.empty((count[0], count[1], count[2]))
@@ -95,7 +96,7 @@ def node_distances(corners, order, low, high, child, begin, end, origin, spacing
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _side(vertices, a, b, y, z):
     """On which side of the edge a - b, seen along x, the line (y, z) passes: 1, -1, or 0 for an edge along x.
 
@@ -107,7 +108,7 @@ def _side(vertices, a, b, y, z):
     return _side_ordered(vertices, a, b, y, z)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _side_ordered(vertices, a, b, y, z):
     uy, uz = vertices[b, 1] - vertices[a, 1], vertices[b, 2] - vertices[a, 2]
     cross = uy * (z - vertices[a, 2]) - uz * (y - vertices[a, 1])
@@ -120,7 +121,7 @@ def _side_ordered(vertices, a, b, y, z):
     return 0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def crossings_of_lines(vertices, faces, origin, spacing, count):
     """Winding number of every node: triangles that the line along x crosses beyond it, facing +x less facing -x."""
     steps = np.zeros((count[0], count[1], count[2]), np.int32)
@@ -149,7 +150,7 @@ def crossings_of_lines(vertices, faces, origin, spacing, count):
     return steps
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _crossing(vertices, a, b, c, y, z):
     """Where the line (y, z) along x meets the plane of a triangle, kept within the triangle's range."""
     uy, uz = vertices[b, 1] - vertices[a, 1], vertices[b, 2] - vertices[a, 2]

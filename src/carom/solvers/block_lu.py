@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from ..kernels import kernel
 from .contact_blocks import WIDTH
 from .factor import _neighbours, _sorted_columns
 from .ordering import minimum_degree
@@ -27,7 +27,7 @@ class Pattern(NamedTuple):
     pair: Ints  # (k,) block of each contact's two bodies, -1 for contacts of one
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def pattern_of(body, n):
     """The pattern for contacts of the given bodies (k, 2), -1 for none."""
     k = len(body)
@@ -58,7 +58,7 @@ def pattern_of(body, n):
     return Pattern(place, col_ptr, col_row, pair)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def multiplications(pattern):
     """Of one factorisation."""
     total = 0.0
@@ -68,7 +68,7 @@ def multiplications(pattern):
     return total * WIDTH**3
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def assemble_blocks(blocks, pattern, q, diagonal, low, up):
     """`I + G^T q G`, q (k, 3, 3): blocks on the diagonal, below it by column, and beside it by row."""
     for b in range(len(diagonal)):
@@ -106,7 +106,7 @@ def assemble_blocks(blocks, pattern, q, diagonal, low, up):
                     _add(up[pattern.pair[p]], blocks.val[p, i], part)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add(out, rows, part):
     """out += rows^T part"""
     for r in range(WIDTH):
@@ -114,7 +114,7 @@ def _add(out, rows, part):
             out[r, c] += rows[0, r] * part[0, c] + rows[1, r] * part[1, c] + rows[2, r] * part[2, c]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def eliminate(pattern, diagonal, low, up):
     """In place: inverses of the pivots, `L` below them with unit pivots, `U` beside them."""
     n = len(diagonal)
@@ -136,7 +136,7 @@ def eliminate(pattern, diagonal, low, up):
                 _subtract(up[e], low[a], up[b])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _subtract(out, a, b):
     """out -= a b"""
     for r in range(WIDTH):
@@ -145,7 +145,7 @@ def _subtract(out, a, b):
             out[r, c] -= a0 * b[0, c] + a1 * b[1, c] + a2 * b[2, c] + a3 * b[3, c] + a4 * b[4, c] + a5 * b[5, c]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _times(a, b, scratch):
     """a <- a b"""
     for r in range(WIDTH):
@@ -159,7 +159,7 @@ def _times(a, b, scratch):
             a[r, c] = scratch[r, c]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _invert(a, work):
     """The inverse of a in its place, by Gauss and Jordan with exchanges of rows."""
     for r in range(WIDTH):
@@ -185,7 +185,7 @@ def _invert(a, work):
             a[r, c] = work[r, WIDTH + c]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def solve_eliminated(pattern, diagonal, low, up, right, x):
     """Solves for `right` (n, WIDTH) in the order of bodies, in place of x; `right` is overwritten."""
     n = len(diagonal)

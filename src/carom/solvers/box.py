@@ -14,8 +14,8 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-from numba import njit
 
+from ..kernels import kernel
 from .dense import VECTORS, inside_solution, solve_dense_in
 from .islands import islands
 from .rows import Floats, Ints, Rows, speed
@@ -85,7 +85,7 @@ def solve_box(rows: Rows, subset: Ints, c: Floats, lo: Floats, hi: Floats, y: Fl
     return float(worst) / size
 
 
-@njit(cache=True)
+@kernel
 def solve_small_box(rows, subset, c, lo, hi, y, parent, label, scratch):
     """`solve_box` for kernels, cold: returns -1 and does nothing if an island is too large for the dense method."""
     k = len(subset)
@@ -101,7 +101,7 @@ def solve_small_box(rows, subset, c, lo, hi, y, parent, label, scratch):
     return _small(rows, subset, order, ptr, 0, len(ptr) - 1, c, lo, hi, y, False, scratch) / size
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _small(rows, subset, order, ptr, first, last, c, lo, hi, y, warm, scratch):
     """Islands first..last-1 that have at most DENSE_LIMIT contacts; the largest residual in units of speed."""
     worst = 0.0
@@ -130,7 +130,7 @@ def _small(rows, subset, order, ptr, first, last, c, lo, hi, y, warm, scratch):
     return worst
 
 
-@njit(cache=True)
+@kernel
 def _by_size(ptr, first, last):
     """Islands first..last-1 up to DENSE_LIMIT, small ones first: the processor predicts loops of equal length."""
     start = np.zeros(DENSE_LIMIT + 2, np.int64)
@@ -149,7 +149,7 @@ def _by_size(ptr, first, last):
     return sorted_
 
 
-@njit(cache=True)
+@kernel
 def _delassus(rows, subset, mine, a, scratch):
     """`A = G G^T` of one island into the corner of a; `scratch` is zero before and after."""
     d = rows.val.shape[1]

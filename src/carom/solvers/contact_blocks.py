@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from ..kernels import kernel
 from .rows import Floats, Ints
 
 WIDTH = 6  # components of a body
@@ -27,7 +27,7 @@ class Blocks(NamedTuple):
     velocity: Floats  # (n, WIDTH) before
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def blocks_of(rows, tangents, velocity, boundary, slip, friction, mine, label):
     """The contacts `mine`; tangent rows, two for each, must touch the bodies of their normal rows, two at most.
 
@@ -63,7 +63,7 @@ def blocks_of(rows, tangents, velocity, boundary, slip, friction, mine, label):
     return Blocks(body, val, base, mu, unit, x)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def moved(blocks, z, x):
     """`x = v + G^T z`, in place of x."""
     for b in range(len(x)):
@@ -81,7 +81,7 @@ def moved(blocks, z, x):
                     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def speeds_at(blocks, x, u):
     """`u = G x + w`, in place of u; returns the largest |G x|."""
     fastest = 0.0
@@ -98,7 +98,7 @@ def speeds_at(blocks, x, u):
     return fastest
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def distance(blocks, z, u):
     """Largest distance of z to its projected step, as a speed."""
     worst = 0.0

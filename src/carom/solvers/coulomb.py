@@ -7,12 +7,12 @@ their convergence is linear.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ..kernels import kernel
 from .rows import push, speed
 
 
-@njit(cache=True)
+@kernel
 def disk_friction(tangents, velocity, boundary, bound, beta, tolerance, max_sweeps):
     """Minimises `|x|^2 / 2`, `x = velocity + T^T beta`, over `|beta_i| <= bound_i`, in place of beta (m, t).
 
@@ -51,7 +51,7 @@ def disk_friction(tangents, velocity, boundary, bound, beta, tolerance, max_swee
     return worst / top
 
 
-@njit(cache=True)
+@kernel
 def coupled_coulomb(rows, tangents, velocity, boundary, slip, friction, normal, tangent, tolerance, max_sweeps):
     """`0 <= lam perp u_n >= 0`, `|beta| <= mu lam`, beta against the slip after impact; in place of both arrays.
 
@@ -99,7 +99,7 @@ def coupled_coulomb(rows, tangents, velocity, boundary, slip, friction, normal, 
     return worst / top, sweeps
 
 
-@njit(cache=True)
+@kernel
 def normal_sweeps(rows, velocity, boundary, normal, tolerance, max_sweeps):
     """`0 <= lam perp u >= 0` contact by contact, in place of `normal`; returns what `coupled_coulomb` does."""
     x = velocity.copy()
@@ -126,7 +126,7 @@ def normal_sweeps(rows, velocity, boundary, normal, tolerance, max_sweeps):
     return worst / top, sweeps
 
 
-@njit(cache=True)
+@kernel
 def row_product(a, i, b, j):
     """Row i of a times row j of b."""
     total = 0.0
@@ -138,7 +138,7 @@ def row_product(a, i, b, j):
     return total
 
 
-@njit(cache=True)
+@kernel
 def _tangent_block(tangents, i, t):
     k = np.empty((t, t))
     for s in range(t):
@@ -148,7 +148,7 @@ def _tangent_block(tangents, i, t):
     return k
 
 
-@njit(cache=True)
+@kernel
 def _contact_block(rows, tangents, i, t):
     k = np.empty((t + 1, t + 1))
     k[0, 0] = rows.diag[i]
@@ -161,7 +161,7 @@ def _contact_block(rows, tangents, i, t):
     return k
 
 
-@njit(cache=True)
+@kernel
 def _solve_shifted(k, q, shift, out):
     """`(k + shift I) out = -q` for one or two unknowns; singular directions get nothing."""
     if len(q) == 1:
@@ -180,7 +180,7 @@ def _solve_shifted(k, q, shift, out):
         out[1] = -(b * q[0] + c * q[1]) / square
 
 
-@njit(cache=True)
+@kernel
 def _length(v, first):
     total = 0.0
     for s in range(first, len(v)):
@@ -188,7 +188,7 @@ def _length(v, first):
     return np.sqrt(total)
 
 
-@njit(cache=True)
+@kernel
 def _disk(k, q, radius, out):
     """`min 1/2 b^T k b + q^T b` over `|b| <= radius`: inside, or on the rim with a multiplier found by bisection."""
     _solve_shifted(k, q, 0.0, out)
@@ -210,7 +210,7 @@ def _disk(k, q, radius, out):
         out[s] *= radius / size
 
 
-@njit(cache=True)
+@kernel
 def _one_contact(k, free, mu, out):
     """Coulomb's law for one contact with the free velocity `free` = (normal, tangents)."""
     t = len(free) - 1
@@ -240,7 +240,7 @@ def _one_contact(k, free, mu, out):
     _given_shift(k, free, high, mu, out, beta)
 
 
-@njit(cache=True)
+@kernel
 def _given_shift(k, free, shift, mu, out, beta):
     """Impulses with `u_n+ = 0` and `u_t+ = -shift beta`; returns |beta| - mu lam."""
     t = len(free) - 1

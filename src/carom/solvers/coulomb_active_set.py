@@ -15,8 +15,8 @@ stack of ten boxes and let it lean.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ..kernels import kernel
 from .coulomb import row_product
 from .islands import islands
 from .rows import push, speed
@@ -56,7 +56,7 @@ def coulomb(rows, tangents, velocity, boundary, slip, friction, normal, tangent,
     return worst, systems
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sweeps(rows, tangents, velocity, boundary, slip, friction, normal, tangent, mine, tolerance, max_sweeps):
     """Contact by contact: normal impulse, then friction within its bound. For piles too large for dense systems."""
     x = velocity.copy()
@@ -88,7 +88,7 @@ def _sweeps(rows, tangents, velocity, boundary, slip, friction, normal, tangent,
     return (worst / top if top > 0.0 else 0.0), sweeps
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _delassus(rows, tangents, mine):
     """`W` over (normals, tangents) of the island, (2k, 2k)."""
     k = len(mine)
@@ -104,7 +104,7 @@ def _delassus(rows, tangents, mine):
     return w
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _island(rows, tangents, velocity, boundary, slip, friction, normal, tangent, mine, tolerance):
     k, d = len(mine), rows.val.shape[1]
     w = _delassus(rows, tangents, mine)
@@ -158,7 +158,7 @@ def _island(rows, tangents, velocity, boundary, slip, friction, normal, tangent,
     return least, systems
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _state(w, u, mu, z, p, k):
     """The set to which contact p belongs, by its projected step."""
     lam = z[p] - u[p] / w[p, p]
@@ -174,7 +174,7 @@ def _state(w, u, mu, z, p, k):
     return STICKS
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _guesses(w, free, mu, z):
     """Newton steps until the guess repeats itself; changes z, returns the number of systems and whether it settled."""
     k = len(mu)
@@ -200,7 +200,7 @@ def _guesses(w, free, mu, z):
     return solved, settled
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _solve_guess(w, free, mu, z, state):
     """`u_n = 0` where not apart, `u_t = 0` where it sticks, `beta = +- mu lam` where it slips; in place of z."""
     k = len(mu)
@@ -238,7 +238,7 @@ def _solve_guess(w, free, mu, z, state):
             z[k + p] = -mu[p] * z[p]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _residual(w, free, mu, z):
     """Largest distance of z to its projected step, as a speed."""
     k = len(mu)
@@ -254,7 +254,7 @@ def _residual(w, free, mu, z):
     return worst
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sweep(w, free, mu, z, sweeps):
     """Steps of all contacts at once: slower than one after the other, but a mirror image stays one."""
     k = len(mu)
@@ -268,7 +268,7 @@ def _sweep(w, free, mu, z, sweeps):
                 z[k + p] = min(max(z[k + p] - u[k + p] / reach[k + p], -bound), bound)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sweep_in_order(w, free, mu, z, sweeps):
     """Contact by contact: normal impulse, then friction within its bound. The last resort."""
     k = len(mu)

@@ -8,8 +8,8 @@ with lam (m,), beta (m, 2). Bodies that keep resting keep their impulses, so a p
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ..kernels import kernel
 from .block_lu import multiplications, pattern_of
 from .contact_blocks import WIDTH, blocks_of
 from .coulomb import coupled_coulomb
@@ -49,7 +49,7 @@ def coulomb_space(rows, tangents, velocity, boundary, slip, friction, normal, ta
     return worst, systems
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _small(rows, tangents, velocity, boundary, slip, friction, normal, tangent, order, ptr, label, tolerance):
     """Newton steps for all islands that are small enough; returns their residual, systems, and who needs sweeps."""
     worst, systems = 0.0, 0
@@ -84,7 +84,7 @@ def _small(rows, tangents, velocity, boundary, slip, friction, normal, tangent, 
     return worst, systems, large[:count]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _bodies(rows, mine, label):
     """How many bodies the contacts touch. `label` is -1 for each of them before and after."""
     count = 0

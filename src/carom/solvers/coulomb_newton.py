@@ -18,8 +18,8 @@ the last round, worse too.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ..kernels import kernel
 from .block_lu import assemble_blocks, eliminate, solve_eliminated
 from .contact_blocks import WIDTH, distance, moved, speeds_at
 
@@ -30,7 +30,7 @@ FAILURES = 6  # rounds in a row that did not settle: then it ends
 ALONG = 8  # tries to find where along a step to stop
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def solve_blocks(blocks, pattern, z, tolerance, most):
     """Solves in place of z (k, 3), from its values, by at most about `most` systems; returns (residual, systems)."""
     k, n = len(z), len(blocks.velocity)
@@ -72,7 +72,7 @@ def solve_blocks(blocks, pattern, z, tolerance, most):
     return least, systems
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _without_work(blocks, z, x, u):
     """What is not solved might do work, `z . u > 0`: all impulses are then made smaller by one factor.
 
@@ -94,14 +94,14 @@ def _without_work(blocks, z, x, u):
     return distance(blocks, z, u)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _copy(source, target):
     for p in range(len(source)):
         for s in range(source.shape[1]):
             target[p, s] = source[p, s]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _round(blocks, pattern, centre, shift, z, x, enough):
     """Newton steps for one proximal term, in place of x and z; returns systems, and whether it settled."""
     k, n = len(z), len(x)
@@ -142,7 +142,7 @@ def _round(blocks, pattern, centre, shift, z, x, enough):
     return count, True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _dot(a, b):
     total = 0.0
     for i in range(len(a)):
@@ -151,7 +151,7 @@ def _dot(a, b):
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _answer(blocks, centre, shift, x, u, z, off):
     """Speeds u at x, impulses z that answer them, and `off = x - v - G^T z`."""
     speeds_at(blocks, x, u)
@@ -172,7 +172,7 @@ def _answer(blocks, centre, shift, x, u, z, off):
             off[b, c] = x[b, c] - off[b, c]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _slopes(blocks, centre, shift, u, z, q):
     """`q = -dz/du` of the answer, (k, 3, 3)."""
     for p in range(len(z)):

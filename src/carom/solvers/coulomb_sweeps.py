@@ -13,8 +13,8 @@ not; at convergence the factor is one.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ..kernels import kernel
 from .contact_blocks import WIDTH
 from .slabs import slabs
 from .threads import on_threads, thread_count
@@ -64,7 +64,7 @@ def _dealt(count):
     return [[part for part in np.array_split(phase, thread_count()) if len(part)] for phase in phases]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _pairs(rows, mine, cuts, n):
     """Bodies (k, 2) of the contacts. The world is `n`, then every other number: threads do not share its memory."""
     pair = np.empty((len(mine), 2), np.int32)
@@ -76,7 +76,7 @@ def _pairs(rows, mine, cuts, n):
     return pair
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _packed(rows, tangents, boundary, slip, friction, normal, tangent, mine):
     """Records (k, PACKED): three rows, speeds, inverse diagonals, coupling, friction; and impulses (k, 3)."""
     k, d = len(mine), rows.val.shape[1]
@@ -105,7 +105,7 @@ def _packed(rows, tangents, boundary, slip, friction, normal, tangent, mine):
     return record, z
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _go_on(z, last_z, tried, x, last_x, pace):
     """Moves z and x on by part of their change in the last sweep, which began at `tried`; returns the next pace."""
     back = 0.0
@@ -128,7 +128,7 @@ def _go_on(z, last_z, tried, x, last_x, pace):
     return following
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _no_work(pair, record, z, x, before):
     """Makes all impulses smaller by one factor if they do work, `z . u > 0`; u is linear in the factor."""
     work = size = 0.0
@@ -149,7 +149,7 @@ def _no_work(pair, record, z, x, before):
             x[b, c] = before[b, c] + factor * (x[b, c] - before[b, c])
 
 
-@njit(cache=True, nogil=True, fastmath=LOOSE)
+@kernel(fastmath=LOOSE)
 def _sweep(pair, record, z, x, cuts, hand):
     """Contacts of the given slabs one after the other; returns the largest change of a speed."""
     worst = 0.0
@@ -158,7 +158,7 @@ def _sweep(pair, record, z, x, cuts, hand):
     return worst
 
 
-@njit(cache=True, nogil=True, fastmath=LOOSE)
+@kernel(fastmath=LOOSE)
 def _slab(pair, record, z, x, first, last):
     worst = 0.0
     for p in range(first, last):
@@ -189,7 +189,7 @@ def _slab(pair, record, z, x, first, last):
     return worst
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _push(pair, record, z, x):
     """`x += G^T z`."""
     for p in range(len(z)):
@@ -200,7 +200,7 @@ def _push(pair, record, z, x):
                 x[b, c] += record[p, e] * z[p, 0] + record[p, 12 + e] * z[p, 1] + record[p, 24 + e] * z[p, 2]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _row_speed(pair, record, x, p, row):
     total = record[p, SPEED + row]
     for side in range(2):
@@ -209,7 +209,7 @@ def _row_speed(pair, record, x, p, row):
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _fastest(pair, record, x):
     top = 0.0
     for p in range(len(pair)):
@@ -218,7 +218,7 @@ def _fastest(pair, record, x):
     return top
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _distance(pair, record, z, x):
     """Largest distance of z to its projected step, as a speed: what `contact_blocks.distance` measures."""
     worst = 0.0

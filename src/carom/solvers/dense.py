@@ -12,7 +12,8 @@ of the singular problem that is as even as the contacts allow.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ..kernels import kernel
 
 PROXIMAL = 1e-9  # eps, for matrices scaled to a unit diagonal
 TARGET = 1e-14
@@ -21,7 +22,7 @@ SINGULAR = 1e-7  # pivots below this call for the proximal term
 VECTORS = 9  # rows of work space behind the factor
 
 
-@njit(cache=True)
+@kernel
 def solve_dense(a, c, lo, hi, y, warm):
     """Solves in place of y; returns the certificate. A must have a positive diagonal.
 
@@ -33,7 +34,7 @@ def solve_dense(a, c, lo, hi, y, warm):
     return solve_dense_in(a.copy(), c, lo, hi, y, warm, k, work, index) / size if size > 0.0 else 0.0
 
 
-@njit(cache=True)
+@kernel
 def inside_solution(a, given, k, factor):
     """The minimum without bounds, if it lies within them: then it is the answer, and most often it is.
 
@@ -77,7 +78,7 @@ def inside_solution(a, given, k, factor):
     return worst if worst <= 1e-14 * size else -1.0
 
 
-@njit(cache=True)
+@kernel
 def _inside_pair(a, given):
     """`inside_solution` of two contacts, by Cramer's rule: the commonest island after the single contact."""
     p, q, r = a[0, 0], a[1, 0], a[1, 1]
@@ -93,7 +94,7 @@ def _inside_pair(a, given):
     return worst if worst <= 1e-14 * max(abs(c), abs(d)) else -1.0
 
 
-@njit(cache=True)
+@kernel
 def solve_dense_in(a, c, lo, hi, y, warm, k, work, index):
     """The same in given work space: a is overwritten, only the first k entries of everything are used.
 
@@ -146,7 +147,7 @@ def solve_dense_in(a, c, lo, hi, y, warm, k, work, index):
     return worst
 
 
-@njit(cache=True)
+@kernel
 def _first_guess(y, scale, size, warm, g0, low, high, z, place, k):
     """z and where each contact is: 0 at low, 1 free, 2 at high."""
     for i in range(k):
@@ -158,7 +159,7 @@ def _first_guess(y, scale, size, warm, g0, low, high, z, place, k):
             place[i] = 2
 
 
-@njit(cache=True)
+@kernel
 def _settle(b, k, eps, work, index):
     """One (proximal) step about z, in place of z; returns its residual, or -1 if it met a singular pivot."""
     g0, low, high, z = work[k + 1], work[k + 2], work[k + 3], work[k + 4]
@@ -216,7 +217,7 @@ def _settle(b, k, eps, work, index):
     return residual
 
 
-@njit(cache=True)
+@kernel
 def _belongs(z, g, low, high, place):
     """Where a contact ought to be: 0 at low, 1 free, 2 at high."""
     if place == 1:
@@ -228,7 +229,7 @@ def _belongs(z, g, low, high, place):
     return 1 if g > SLACK else 2
 
 
-@njit(cache=True)
+@kernel
 def _cholesky_solve(b, free, p, eps, factor, rhs):
     """Solves `(b_FF + eps I) t = rhs` in place of rhs; false if a pivot is too small for eps = 0."""
     for q in range(p):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ..kernels import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def directed(ptr, body, val, contacts, direction):
     """Rows (pointers, bodies, entries) `sum_s direction_s row_s` of the given contacts, t rows to a contact.
 

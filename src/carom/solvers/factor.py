@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from ..kernels import kernel
 from .ordering import minimum_degree
 from .rows import Floats, Ints
 
@@ -29,7 +29,7 @@ class Island(NamedTuple):
     pair: Ints  # factor slot of each pair of its entries (first < second in order of entries)
 
 
-@njit(cache=True)
+@kernel
 def analyse(rows, contacts, scale, local):
     """Island of the given contacts; `local` is integer scratch with one entry a body.
 
@@ -66,7 +66,7 @@ def analyse(rows, contacts, scale, local):
     return Island(ptr, body, val, n, col_ptr, col_row, pair_ptr, pair)
 
 
-@njit(cache=True)
+@kernel
 def _neighbours(ptr, body, n):
     """Neighbour lists of bodies that share a contact, without repeats."""
     count = np.zeros(n + 1, np.int64)
@@ -96,7 +96,7 @@ def _neighbours(ptr, body, n):
     return adj_ptr, raw[:used].copy()
 
 
-@njit(cache=True)
+@kernel
 def _sorted_columns(n, col_ptr, col, position):
     """Rows of each column as positions, ascending: two transpositions sort in linear time."""
     count = np.zeros(n + 1, np.int64)
@@ -122,7 +122,7 @@ def _sorted_columns(n, col_ptr, col, position):
     return out
 
 
-@njit(cache=True)
+@kernel
 def _slots(ptr, body, col_ptr, col_row):
     k = len(ptr) - 1
     pair_ptr = np.zeros(k + 1, np.int64)
@@ -147,7 +147,7 @@ def _slots(ptr, body, col_ptr, col_row):
     return pair_ptr, pair
 
 
-@njit(cache=True)
+@kernel
 def factorise(island, weight, diagonal, blocks):
     """Factor of `I + G^T diag(weight) G` into `diagonal` (n, d, d) and `blocks` (nnz, d, d)."""
     n, d = island.bodies, island.val.shape[1]
@@ -181,7 +181,7 @@ def factorise(island, weight, diagonal, blocks):
             head[r] = j
 
 
-@njit(cache=True)
+@kernel
 def _assemble(island, weight, diagonal, blocks):
     n, d = island.bodies, island.val.shape[1]
     diagonal[:] = 0.0
@@ -207,7 +207,7 @@ def _assemble(island, weight, diagonal, blocks):
                 at += 1
 
 
-@njit(cache=True, inline="always")
+@kernel(inline="always")
 def _subtract(out, o, a, i, b, j, d):
     """out[o] -= a[i] b[j]^T"""
     if d == 2:
@@ -232,7 +232,7 @@ def _subtract(out, o, a, i, b, j, d):
                 out[o, s, t] -= total
 
 
-@njit(cache=True, inline="always")
+@kernel(inline="always")
 def _small_cholesky(a, j, d):
     """Lower factor of a[j] in place; its upper part is left alone."""
     for s in range(d):
@@ -247,7 +247,7 @@ def _small_cholesky(a, j, d):
                 a[j, s, t] = total / a[j, t, t]
 
 
-@njit(cache=True, inline="always")
+@kernel(inline="always")
 def _divide(blocks, q, diagonal, j, d):
     """blocks[q] <- blocks[q] L^-T with L = diagonal[j]"""
     for s in range(d):
@@ -258,7 +258,7 @@ def _divide(blocks, q, diagonal, j, d):
             blocks[q, s, t] = total / diagonal[j, t, t]
 
 
-@njit(cache=True)
+@kernel
 def solve_factored(island, diagonal, blocks, x):
     """Solves `L L^T x = x` in place, x of shape (n, d)."""
     n, d = x.shape
@@ -286,7 +286,7 @@ def solve_factored(island, diagonal, blocks, x):
             x[j, s] = total / diagonal[j, s, s]
 
 
-@njit(cache=True)
+@kernel
 def combine(island, z):
     """`x = G^T z`, of shape (bodies, d)."""
     x = np.zeros((island.bodies, island.val.shape[1]))
@@ -298,7 +298,7 @@ def combine(island, z):
     return x
 
 
-@njit(cache=True)
+@kernel
 def gradient(island, x, g0, out):
     """`out = G x + g0`."""
     for i in range(len(out)):

@@ -8,14 +8,14 @@ when their share of the gradient dominates. Only products with G are needed.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ..kernels import kernel
 from .factor import combine, gradient
 
 TARGET = 3e-14
 
 
-@njit(cache=True)
+@kernel
 def projected_gradients(island, g0, low, high, z, limit):
     """Improves z in place by at most `limit` products; returns its residual."""
     k = len(z)
@@ -112,7 +112,7 @@ def projected_gradients(island, g0, low, high, z, limit):
     return worst
 
 
-@njit(cache=True)
+@kernel
 def _free_part(z, g, low, high):
     out = np.zeros(len(z))
     for i in range(len(z)):
@@ -121,7 +121,7 @@ def _free_part(z, g, low, high):
     return out
 
 
-@njit(cache=True)
+@kernel
 def _dot(a, b):
     total = 0.0
     for i in range(len(a)):
@@ -129,7 +129,7 @@ def _dot(a, b):
     return total
 
 
-@njit(cache=True)
+@kernel
 def _norm(island, k):
     """An upper estimate of the largest eigenvalue of G G^T, from a few power steps."""
     v, w = np.empty(k), np.empty(k)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ..kernels import kernel
 
 
-@njit(cache=True)
+@kernel
 def heap_push(keys, items, size, key, item):
     """Adds an entry; returns the arrays (grown when full) and the new size."""
     if size == len(keys):
@@ -25,7 +26,7 @@ def heap_push(keys, items, size, key, item):
     return keys, items, size + 1
 
 
-@njit(cache=True)
+@kernel
 def heap_pop(keys, items, size):
     """Takes the smallest entry; returns its key, its item and the new size."""
     key, item = keys[0], items[0]

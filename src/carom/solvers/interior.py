@@ -8,15 +8,15 @@ lower bound, q >= 0 by the upper one. Each Newton step eliminates all but x, lea
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ..kernels import kernel
 from .factor import combine, factorise, gradient, solve_factored
 
 ITERATIONS = 60
 CLOSE = 1e-12
 
 
-@njit(cache=True)
+@kernel
 def interior_point(island, g0, low, high, state, diagonal, blocks):
     """An approximate solution z; `state` is set to the contacts that it says are at a bound."""
     k = len(g0)
@@ -98,7 +98,7 @@ def interior_point(island, g0, low, high, state, diagonal, blocks):
     return z
 
 
-@njit(cache=True)
+@kernel
 def _direction(island, open_, bounded, z, low, high, p, q, r, weight, diagonal, blocks, low_fix, high_fix, rhs, speed):
     """Newton direction with the complementarity targets `p (z - low) + low_fix -> 0`, likewise above."""
     k = len(z)
@@ -122,7 +122,7 @@ def _direction(island, open_, bounded, z, low, high, p, q, r, weight, diagonal, 
     return dz, dp, dq
 
 
-@njit(cache=True)
+@kernel
 def _longest(open_, bounded, z, low, high, p, q, dz, dp, dq):
     """Longest step that keeps everything positive, at most 1."""
     step = 1.0

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ..kernels import kernel
 
 
-@njit(cache=True, inline="always")
+@kernel(inline="always")
 def _root(parent, b):
     while parent[b] != b:
         parent[b] = parent[parent[b]]
@@ -14,7 +15,7 @@ def _root(parent, b):
     return b
 
 
-@njit(cache=True)
+@kernel
 def islands(rows, subset, parent, label):
     """Groups the contacts in `subset` by island.
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ..kernels import kernel
 from .sparse import solve_sparse
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def large_islands(rows, subset, order, ptr, large, c, lo, hi, y, warm, local):
     """Islands numbered in `large`; returns the largest residual in units of speed.
 

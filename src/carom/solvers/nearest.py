@@ -15,8 +15,8 @@ ended at 1e-6 to 1e-12 in one step out of twenty, enough to break a mirror symme
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ..kernels import kernel
 from .box import solve_cone
 from .factor import analyse, combine, factorise, gradient, solve_factored
 from .rows import Floats, Rows, speeds
@@ -86,7 +86,7 @@ class Nearest:
         return np.where(np.isfinite(y), y, 0.0)
 
 
-@njit(cache=True)
+@kernel
 def _solve(island, scale, free, bound, equations, floor, eps, y, change, diagonal, blocks, weight):
     """y and the change of x in place; returns the largest violation and the largest at the start, in units of b."""
     m = len(bound)
@@ -136,7 +136,7 @@ def _solve(island, scale, free, bound, equations, floor, eps, y, change, diagona
     return best, largest, count
 
 
-@njit(cache=True)
+@kernel
 def _subproblem(island, short, equations, y, eps, diagonal, blocks, weight):
     """One round of the method of multipliers: y is replaced. Returns how often it factored and if it settled.
 
@@ -187,7 +187,7 @@ def _subproblem(island, short, equations, y, eps, diagonal, blocks, weight):
     return count, settled
 
 
-@njit(cache=True)
+@kernel
 def _flips(y, lack, rate, weight, eps, inequalities):
     """How many rows a full step starts or stops. As long as that falls, no search along the step is needed."""
     count = 0
@@ -196,7 +196,7 @@ def _flips(y, lack, rate, weight, eps, inequalities):
     return count
 
 
-@njit(cache=True)
+@kernel
 def _line_search(y, lack, rate, change, dx, eps, inequalities):
     """The minimum along dx in (0, 1]: the derivative is piecewise linear, its kinks where a row starts or stops."""
     slope, bend = 0.0, 0.0

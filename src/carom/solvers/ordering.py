@@ -9,10 +9,11 @@ trees or planar, so mass elimination and supervariables, which pay on finite ele
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ..kernels import kernel
 
 
-@njit(cache=True)
+@kernel
 def minimum_degree(adj_ptr, adj):
     """Elimination order of the graph with neighbour lists adj[adj_ptr[i]:adj_ptr[i+1]].
 
@@ -152,7 +153,7 @@ def minimum_degree(adj_ptr, adj):
     return order, col_ptr, col[:used]
 
 
-@njit(cache=True, inline="always")
+@kernel(inline="always")
 def _link(head, after, before, k, i):
     after[i] = head[k]
     before[i] = -1
@@ -161,7 +162,7 @@ def _link(head, after, before, k, i):
     head[k] = i
 
 
-@njit(cache=True, inline="always")
+@kernel(inline="always")
 def _unlink(head, after, before, k, i):
     if before[i] >= 0:
         after[before[i]] = after[i]

@@ -8,12 +8,12 @@ are all but at rest, few are ever touched.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ..kernels import kernel
 from .rows import push, speed
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def relax(rows, c, low, high, y, tolerance, visits):
     """In place of y, from its values, at most `visits` times the number of contacts; returns the residual, a speed."""
     m, n = len(c), len(rows.touch_ptr) - 1

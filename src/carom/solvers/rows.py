@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from ..kernels import kernel
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -38,7 +39,7 @@ def make_rows(ptr: Ints, body: Ints, val: Floats, n_bodies: int) -> Rows:
     return Rows(ptr, body, val, touch_ptr, touch, diag)
 
 
-@njit(cache=True)
+@kernel
 def _incidence(ptr, body, val, n_bodies):
     m = len(ptr) - 1
     touch_ptr = np.zeros(n_bodies + 1, np.int64)
@@ -58,7 +59,7 @@ def _incidence(ptr, body, val, n_bodies):
     return touch_ptr, touch, diag
 
 
-@njit(cache=True, inline="always")
+@kernel(inline="always")
 def speed(rows, i, x):
     """Row i times x: the separation speed, without the boundary's own."""
     total = 0.0
@@ -75,7 +76,7 @@ def speed(rows, i, x):
     return total
 
 
-@njit(cache=True, inline="always")
+@kernel(inline="always")
 def push(rows, i, impulse, x):
     """Adds row i times `impulse` to x, in place."""
     if rows.val.shape[1] == 2:
@@ -90,7 +91,7 @@ def push(rows, i, impulse, x):
             x[b, k] += rows.val[e, k] * impulse
 
 
-@njit(cache=True)
+@kernel
 def speeds(rows, x, boundary):
     """`u = G x + w` for every row."""
     u = boundary.copy()
@@ -99,7 +100,7 @@ def speeds(rows, x, boundary):
     return u
 
 
-@njit(cache=True)
+@kernel
 def pushed(rows, impulses, x):
     """`x + G^T y` as a new array."""
     out = x.copy()
@@ -109,7 +110,7 @@ def pushed(rows, impulses, x):
     return out
 
 
-@njit(cache=True)
+@kernel
 def rows_times(ptr, body, val, v):
     """`J v` for rows that are not whitened."""
     out = np.zeros(len(ptr) - 1)
@@ -120,7 +121,7 @@ def rows_times(ptr, body, val, v):
     return out
 
 
-@njit(cache=True)
+@kernel
 def rows_transpose_times(ptr, body, val, y, n):
     """`J^T y`, of shape (n, d), for rows that are not whitened."""
     out = np.zeros((n, val.shape[1]))

@@ -9,10 +9,11 @@ all odd ones. The cut depends on the contacts alone, and so do all the bits of t
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ..kernels import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def slabs(pair, bodies, wanted):
     """Order of contacts by slab, and slab pointers, at most `wanted` slabs; `pair` (k, 2) is `bodies` for the world.
 
@@ -49,7 +50,7 @@ def slabs(pair, bodies, wanted):
     return order, begin
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _touching(pair, bodies):
     """Contacts of each body, by pointers."""
     ptr = np.zeros(bodies + 1, np.int64)
@@ -69,7 +70,7 @@ def _touching(pair, bodies):
     return ptr, touch
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _levels(pair, ptr, touch, bodies, start, level, queue):
     """Distances from `start` into `level`, bodies in that order into `queue`; returns how many there are."""
     for b in range(bodies):

@@ -9,8 +9,8 @@ and the same iteration then polishes the answer to round-off.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ..kernels import kernel
 from .dense import PROXIMAL, SLACK, TARGET
 from .factor import analyse, combine, factorise, gradient, solve_factored
 from .gradient_projection import projected_gradients
@@ -22,7 +22,7 @@ PRODUCTS = 3000  # of them before the factorisation is done all the same
 HOPELESS = 3e11  # multiplications of a factorisation that is never done
 
 
-@njit(cache=True)
+@kernel
 def solve_sparse(rows, contacts, c, lo, hi, y, warm, local):
     """Box problem of one island in place of y; returns its residual in units of speed."""
     k = len(contacts)
@@ -62,7 +62,7 @@ def solve_sparse(rows, contacts, c, lo, hi, y, warm, local):
     return worst
 
 
-@njit(cache=True)
+@kernel
 def _descend_ladder(island, g0, low, high, z, state):
     """Projected gradients if factors fill in, the active-set iteration, and an interior point if that fails."""
     k, d = len(z), island.val.shape[1]
@@ -90,7 +90,7 @@ def _descend_ladder(island, g0, low, high, z, state):
     return z if best <= residual else polished
 
 
-@njit(cache=True)
+@kernel
 def active_set(island, g0, low, high, z, state, diagonal, blocks):
     """Improves z and its guess `state` in place; returns the residual of the best z met, which it leaves in z."""
     k = len(g0)
@@ -143,7 +143,7 @@ def active_set(island, g0, low, high, z, state, diagonal, blocks):
     return best
 
 
-@njit(cache=True)
+@kernel
 def _correct(island, z, r, low, high, state, fewest, top):
     """Moves misplaced contacts to where they belong; returns how many there were.
 
@@ -173,7 +173,7 @@ def _correct(island, z, r, low, high, state, fewest, top):
     return wrong
 
 
-@njit(cache=True, inline="always")
+@kernel(inline="always")
 def _belongs(z, r, low, high, state, i):
     if state[i] == 1:
         if z[i] < low[i]:
@@ -188,7 +188,7 @@ def _belongs(z, r, low, high, state, i):
     return 1 if r[i] > SLACK else 2
 
 
-@njit(cache=True)
+@kernel
 def _residual(z, r, low, high):
     worst = 0.0
     for i in range(len(z)):
@@ -196,7 +196,7 @@ def _residual(z, r, low, high):
     return worst
 
 
-@njit(cache=True)
+@kernel
 def residual_of(island, g0, low, high, z):
     """Largest distance of z to its projected gradient step."""
     r = np.empty(len(z))

@@ -16,9 +16,9 @@ proportional to the entries of the rows.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from scipy.integrate import DOP853
 
+from ..kernels import kernel
 from .islands import islands
 
 _A, _B = np.ascontiguousarray(DOP853.A), np.ascontiguousarray(DOP853.B)
@@ -29,7 +29,7 @@ _RELAXED = 1e-12  # compression below this part of what would store the whole en
 _LOCATE = 60  # most trial steps spent on locating one change of r
 
 
-@njit(cache=True)
+@kernel
 def default_bound(m):
     """Trial steps allowed for an island of m contacts.
 
@@ -39,7 +39,7 @@ def default_bound(m):
     return min(30_000 + 12_000 * m, 500_000 + 500 * m)
 
 
-@njit(cache=True)
+@kernel
 def integrate_islands(rows, velocity, boundary, stiffness, eta, restitution, tolerance, max_steps):
     """Runs every island to its end.
 
@@ -73,7 +73,7 @@ def integrate_islands(rows, velocity, boundary, stiffness, eta, restitution, tol
     return impulse, steps, worst, cut
 
 
-@njit(cache=True)
+@kernel
 def _fastest(rows, members, x, boundary):
     """Largest approach speed among the members."""
     out = 0.0
@@ -86,7 +86,7 @@ def _fastest(rows, members, x, boundary):
     return out
 
 
-@njit(cache=True)
+@kernel
 def _extract(rows, members, velocity, local):
     """The island's own (ptr, body, val, diag) with bodies numbered from 0, and their velocities."""
     entries = 0
@@ -114,7 +114,7 @@ def _extract(rows, members, velocity, local):
     return (ptr, body, val, rows.diag[members]), x[:bodies].copy()
 
 
-@njit(cache=True)
+@kernel
 def _separation(g, x0, w, p, x, u):
     """`u = G (x0 + G^T p) + w`, with x as scratch for the velocity."""
     ptr, body, val, _ = g
@@ -135,7 +135,7 @@ def _separation(g, x0, w, p, x, u):
         u[i] = total
 
 
-@njit(cache=True)
+@kernel
 def _rates(g, x0, w, k, eta, r, y, x, u, out):
     """(dP/ds, dD/ds) at y = (P, D)."""
     m = len(w)
@@ -153,7 +153,7 @@ def _rates(g, x0, w, k, eta, r, y, x, u, out):
         out[1, i] = -r[i] * u[i]
 
 
-@njit(cache=True)
+@kernel
 def _step(g, x0, w, k, eta, r, y, h, unit, slope, stage, x, u, out):
     """One step of length h from y to `out`; slope[0] holds the rates at y. Returns the relative error estimate.
 
@@ -186,7 +186,7 @@ def _step(g, x0, w, k, eta, r, y, h, unit, slope, stage, x, u, out):
     return abs(h) * five / np.sqrt(five + 0.01 * three)
 
 
-@njit(cache=True)
+@kernel
 def _passed(y, u, r, release, depth_unit, speed_floor, out):
     """How far each contact is past its next change of r, in units of what is let pass; returns the most."""
     most = -np.inf
@@ -201,7 +201,7 @@ def _passed(y, u, r, release, depth_unit, speed_floor, out):
     return most
 
 
-@njit(cache=True)
+@kernel
 def _switch(y, u, r, release, depth_unit, speed_floor):
     """Sets r from the state; True if any spring is loaded."""
     loaded = False
@@ -222,7 +222,7 @@ def _switch(y, u, r, release, depth_unit, speed_floor):
     return loaded
 
 
-@njit(cache=True)
+@kernel
 def _integrate(g, x0, w, k, eta, release, tolerance, bound):
     """One island in units where the fastest approach is 1. Returns P, trial steps, error estimate, finished."""
     m = len(w)
@@ -268,7 +268,7 @@ def _integrate(g, x0, w, k, eta, release, tolerance, bound):
     return p, steps, error, not loaded
 
 
-@njit(cache=True)
+@kernel
 def _locate(g, x0, w, k, eta, r, release, y, h, unit, speed_floor, slope, stage, x, u, new, after):
     """Shortens a step until the first change of r that it passed lies just before its end.
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numba import njit
 
 from .. import rotations
 from ..contact.images import wrapped
 from ..errors import ProblemError
+from ..kernels import kernel
 from ..scene.boundaries import Periodic
 from ..scene.model import INTEGRATORS
 from ..solvers.rows import Floats
@@ -136,7 +136,7 @@ def _fly_in_space(world: World, state: State, pull: Floats | None, h: float) -> 
     return after
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _fly_uniform_in_space(position, velocity, gravity, free, h):
     n = len(position)
     q, v = np.empty((n, 3)), velocity.copy()
@@ -158,7 +158,7 @@ def _fly_in_field(world: World, state: State, a0: Floats, h: float) -> State:
     return replace(guess, velocity=state.velocity + 0.5 * h * (a0 + (a0 if a1 is None else a1)))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _fly_uniform(position, angle, velocity, gravity, free, h):
     n, d = velocity.shape
     q, turned, v = np.empty((n, 2)), angle.copy(), np.empty((n, d))
@@ -185,7 +185,7 @@ def totals(world: World, state: State) -> Floats:
     return space_totals(world.mass, world.inertia, world.free, world.gravity, position, velocity, spin)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def space_totals(mass, inertia, free, gravity, position, velocity, turning):
     """As `plane_totals`: energies, three momenta, three angular ones; `turning` = I w in the frame of the world."""
     n, d = velocity.shape
@@ -207,7 +207,7 @@ def space_totals(mass, inertia, free, gravity, position, velocity, turning):
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def plane_totals(mass, inertia, free, gravity, position, velocity):
     """Kinetic and potential energy, momentum and angular momentum about the origin, of the free bodies.
 

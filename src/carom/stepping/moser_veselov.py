@@ -18,8 +18,8 @@ Axes are equals here: permuting them, or flipping their signs, permutes and flip
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ..kernels import kernel
 from ..solvers.rows import Floats
 from .turning import nudged, quaternion_change, sum3
 
@@ -29,7 +29,7 @@ LARGEST_TURN = 0.5
 MOST_SUBSTEPS = 10_000  # 5,000 radians a step. Faster bodies turn by that much: their phase means nothing
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def turn_by_moser_veselov(q: Floats, w: Floats, inertia: Floats, h: float) -> None:
     """Orientation q (4,) and spin w (3,) of one body a time h later. Writes both."""
     ix, iy, iz = inertia[0], inertia[1], inertia[2]
@@ -46,7 +46,7 @@ def turn_by_moser_veselov(q: Floats, w: Floats, inertia: Floats, h: float) -> No
         q[0], q[1], q[2], q[3] = nudged(q[0], d0), nudged(q[1], d1), nudged(q[2], d2), nudged(q[3], d3)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def timing(w: Floats, inertia: Floats, h: float) -> tuple[int, float]:
     """How many equal sub-steps to take, and the step to give each: both depend on energy and momentum alone.
 
@@ -73,7 +73,7 @@ def timing(w: Floats, inertia: Floats, h: float) -> tuple[int, float]:
     return int(count), h * (np.sin(x) / x) if abs(x) > 1e-8 else h
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def turn(sx: float, sy: float, sz: float, kx: float, ky: float, kz: float) -> tuple[float, float, float]:
     """The vector part b of the turn's quaternion: `a b_1 + k_1 b_2 b_3 = s_1` and cyclically, by Newton's method."""
     x, y, z = sx - kx * (sy * sz), sy - ky * (sz * sx), sz - kz * (sx * sy)
@@ -88,7 +88,7 @@ def turn(sx: float, sy: float, sz: float, kx: float, ky: float, kz: float) -> tu
     return x, y, z
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _newton_step(
     x: float, y: float, z: float, a: float, kx: float, ky: float, kz: float, fx: float, fy: float, fz: float
 ) -> tuple[float, float, float]:

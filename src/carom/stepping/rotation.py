@@ -8,9 +8,9 @@ the guarantees and the figures.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ..kernels import kernel
 from ..solvers.rows import Floats
 from .moser_veselov import turn_by_moser_veselov
 from .turning import quaternion_change, turn_steadily
@@ -18,7 +18,7 @@ from .turning import quaternion_change, turn_steadily
 MOSER_VESELOV, SPLIT = 0, 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def turn_free(
     orientation: Floats, spin: Floats, inertia: Floats, free: NDArray[np.bool_], step: float, scheme: int
 ) -> tuple[Floats, Floats]:
@@ -44,7 +44,7 @@ def turn_free(
     return q, w
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def turn_by(orientation: Floats, spin: Floats, step: float) -> Floats:
     """Orientations (n, 4) after turning at the constant spins (n, 3) of the body's frame for a time: `q exp(h w / 2)`.
 
@@ -59,7 +59,7 @@ def turn_by(orientation: Floats, spin: Floats, step: float) -> Floats:
     return q
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def gyroscopic(spin: Floats, inertia: Floats, step: float) -> Floats:
     """Spins (n, 3) after a free Discrete Moser-Veselov step, bit for bit those of `turn_free`."""
     w, q = spin.copy(), np.zeros(4)
@@ -74,7 +74,7 @@ def gyroscopic(spin: Floats, inertia: Floats, step: float) -> Floats:
     return w
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _turn_axis_by_axis(q: Floats, w: Floats, inertia: Floats, h: float) -> None:
     """Strang's splitting of `w . I w / 2` by axes: x for half a step, y for half, z for one, y, x. Writes q and w.
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import factorial
 
 import numpy as np
-from numba import njit
 
+from ..kernels import kernel
 from ..solvers.rows import Floats
 
 NEXT = 2.0**-53 * (1.0 + 2.0**-52)  # |x| plus this part of it rounds to the next larger number
@@ -14,14 +14,14 @@ S1, S2, S3, S4, S5 = (1.0 / factorial(n) for n in (3, 5, 7, 9, 11))
 C2, C3, C4, C5, C6 = (1.0 / factorial(n) for n in (4, 6, 8, 10, 12))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def sum3(x: float, y: float, z: float) -> float:
     """x + y + z, with the same rounding in whichever order the terms are given, and the opposite for opposite terms."""
     low, high = min(x, y), max(x, y)
     return (max(high, z) + min(low, z)) + max(low, min(high, z))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def nudged(x: float, dx: float) -> float:
     """x + dx, rounded up or down at random with the odds that make the mean right (the chance lies in the digits).
 
@@ -42,7 +42,7 @@ def nudged(x: float, dx: float) -> float:
     return x + (dx + (chance * digit if dx > 0.0 else -chance * digit))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def quaternion_change(q: Floats, da: float, x: float, y: float, z: float) -> tuple[float, float, float, float]:
     """`q (1 + da, x, y, z) - q`, and what brings the length of q back to 1.
 
@@ -59,7 +59,7 @@ def quaternion_change(q: Floats, da: float, x: float, y: float, z: float) -> tup
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def turn_steadily(q: Floats, w: Floats, h: float) -> None:
     """Turns q (4,) by the constant spin w (3,) of the body's frame for a time h: `q exp(h w / 2)`. Writes q."""
     x, y, z = 0.5 * h * w[0], 0.5 * h * w[1], 0.5 * h * w[2]

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
-from numba import njit
 
 from ..impact.problem import ImpactProblem
+from ..kernels import kernel
 from ..laws import make
 from ..plotting import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, styled, write, write_table
 from ..solve import solve_impact
@@ -105,7 +105,7 @@ def measured_threshold(balls: int, order: int = SWEEP, wall: bool = False, one: 
     return 0.5 * (low + high)
 
 
-@njit(cache=True)
+@kernel
 def _ends(start: Floats, c: float, order: int, wall: bool, bound: int) -> bool:
     """Whether pairwise reflections end. Works on separation speeds alone and rescales them.
 

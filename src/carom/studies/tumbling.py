@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import SubFigure
-from numba import njit
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 from scipy.special import ellipj, ellipk, ellipkinc
 
 from .. import rotations
+from ..kernels import kernel
 from ..plotting import BLACK, BLUE, GREY, RED, sheet, write, write_table
 from ..solvers.rows import Floats, Ints
 from ..stepping.rotation import MOSER_VESELOV, SPLIT, turn_free
@@ -62,7 +62,7 @@ def flip_of(spin: Floats, inertia: Floats) -> Flip:
     return Flip(float(top), float(rate), phase, float(m), 2 * float(ellipk(m)) / float(rate))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _tumble(
     orientation: Floats, spin: Floats, inertia: Floats, step: float, chosen: Ints, scheme: int
 ) -> tuple[Floats, Floats]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ..kernels import kernel
 
 
-@njit(cache=True)
+@kernel
 def edge_geometry(near, corners):
     """Unit normal out of the edge (m, 2), place along it (0 at i, 1 at j) and gap of each contact."""
     m = len(near)
@@ -25,7 +26,7 @@ def edge_geometry(near, corners):
     return normal, place, gap
 
 
-@njit(cache=True)
+@kernel
 def true_gaps(near, corners):
     """The gap of each contact for corners anywhere: distance of corner k from the line of its edge."""
     gap = np.empty(len(near))
@@ -40,7 +41,7 @@ def true_gaps(near, corners):
     return gap
 
 
-@njit(cache=True)
+@kernel
 def fixed_gaps(near, normal, place, corners):
     """`n . (p_k - (1 - alpha) p_i - alpha p_j)` with normal and alpha as they are given: linear in the corners."""
     gap = np.empty(len(near))
@@ -53,7 +54,7 @@ def fixed_gaps(near, normal, place, corners):
     return gap
 
 
-@njit(cache=True)
+@kernel
 def turning(near, corners, moved):
     """Right-hand side of (S2) and (S'): `-2 A(m_i, m_j, m_k) / |p_j - p_i|` for motions m, A the doubled signed area.
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from ..kernels import kernel
 from ..solvers.rows import Ints
 
 END = 1e-9  # of an edge's length: how far beyond its end a corner still counts as above it
@@ -33,7 +33,7 @@ class Near(NamedTuple):
     end: Ints
 
 
-@njit(cache=True)
+@kernel
 def near_contacts(corners, ahead, ptr, movable, reach, apart, held, size, paper):
     """Contacts of all pairs whose gap is below the sum of their reaches; (m, 5) columns as in `Near`.
 
@@ -73,7 +73,7 @@ def near_contacts(corners, ahead, ptr, movable, reach, apart, held, size, paper)
     return out[:count]
 
 
-@njit(cache=True)
+@kernel
 def _is_apart(apart, a, b):
     for k in range(len(apart)):  # noqa: SIM110 (Numba compiles no generators)
         if apart[k, 0] == a and apart[k, 1] == b:
@@ -81,7 +81,7 @@ def _is_apart(apart, a, b):
     return False
 
 
-@njit(cache=True)
+@kernel
 def _emit(out, count, on, vertex, under, start, end):
     if count == len(out):
         wider = np.empty((2 * count, 5), np.int64)
@@ -91,7 +91,7 @@ def _emit(out, count, on, vertex, under, start, end):
     return out, count + 1
 
 
-@njit(cache=True)
+@kernel
 def _separation(corners, ptr, edge, after, other):
     """Smallest distance of the other brick's corners from the line of an edge, positive outside."""
     ex, ey = corners[after, 0] - corners[edge, 0], corners[after, 1] - corners[edge, 1]
@@ -103,12 +103,12 @@ def _separation(corners, ptr, edge, after, other):
     return least
 
 
-@njit(cache=True)
+@kernel
 def _next(ptr, brick, k):
     return k + 1 if k + 1 < ptr[brick + 1] else ptr[brick]
 
 
-@njit(cache=True)
+@kernel
 def _best_edge(corners, ahead, ptr, brick, other, size):
     """The edge of `brick` with the largest separation; of equals the larger one ahead, then the more level one."""
     best, best_gap, best_ahead, best_level = -1, -np.inf, -np.inf, -1.0
@@ -127,7 +127,7 @@ def _best_edge(corners, ahead, ptr, brick, other, size):
     return best, best_gap, best_ahead
 
 
-@njit(cache=True)
+@kernel
 def _pair(corners, ahead, ptr, a, b, reach, size, paper, out, count):
     edge_a, gap_a, then_a = _best_edge(corners, ahead, ptr, a, b, size)
     edge_b, gap_b, then_b = _best_edge(corners, ahead, ptr, b, a, size)
@@ -154,7 +154,7 @@ def _pair(corners, ahead, ptr, a, b, reach, size, paper, out, count):
     return out, count
 
 
-@njit(cache=True)
+@kernel
 def _without_repeats(out, begin, count):
     kept = begin
     for p in range(begin, count):
@@ -167,7 +167,7 @@ def _without_repeats(out, begin, count):
     return kept
 
 
-@njit(cache=True)
+@kernel
 def _faces(corners, ptr, brick, other, edge, gap, reach, size, out, count):
     """Corners of `other` above the edge, corners of the edge above the face of `other` that lies against it."""
     after = _next(ptr, brick, edge)
@@ -194,7 +194,7 @@ def _faces(corners, ptr, brick, other, edge, gap, reach, size, out, count):
     return out, count
 
 
-@njit(cache=True)
+@kernel
 def _against(corners, ptr, edge, after, other):
     """The edge of `other` whose normal is most nearly opposite."""
     ex, ey = corners[after, 0] - corners[edge, 0], corners[after, 1] - corners[edge, 1]
@@ -208,7 +208,7 @@ def _against(corners, ptr, edge, after, other):
     return best
 
 
-@njit(cache=True)
+@kernel
 def _above(corners, start, end, k):
     """Where along the edge (0 to 1) a corner stands, and how far outside."""
     ex, ey = corners[end, 0] - corners[start, 0], corners[end, 1] - corners[start, 1]
@@ -217,7 +217,7 @@ def _above(corners, start, end, k):
     return (dx * ex + dy * ey) / (length * length), (dx * ey - dy * ex) / length
 
 
-@njit(cache=True)
+@kernel
 def deepest_overlap(corners, ptr, movable, apart):
     """The largest depth by which two bricks, or a brick and the ground, overlap; 0 if none do."""
     n = len(ptr) - 1

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 
+from ..kernels import kernel
 from ..solvers.rows import Floats, Ints, Rows, make_rows
 from .frameworks import framework
 from .reduced import Complexes
@@ -202,7 +202,7 @@ def _sums(owner: Ints, values: Complexes, n: int) -> Complexes:
     return np.asarray(np.bincount(owner, values.real, n) + 1j * np.bincount(owner, values.imag, n))
 
 
-@njit(cache=True)
+@kernel
 def _fill(near, normal, place, corner, pins, pin_point, pin_share, bar, along, free, root, slack):
     m, p, b = len(near), len(pins), len(bar)
     most = 3 * m + 12 * p + 3 * b
@@ -237,7 +237,7 @@ def _fill(near, normal, place, corner, pins, pin_point, pin_share, bar, along, f
     return ptr, body[:count].copy(), val[:count].copy()
 
 
-@njit(cache=True)
+@kernel
 def _entry(body, val, count, point, x, y, free, root):
     if free[point] and (x != 0.0 or y != 0.0):
         body[count] = point

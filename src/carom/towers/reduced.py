@@ -14,9 +14,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ..kernels import kernel
 from ..solvers.rows import Floats, Ints, Rows, make_rows
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ class Reduced:
         return float(np.abs(np.abs(self.turn) - 1.0).max())
 
 
-@njit(cache=True)
+@kernel
 def _fill(near, normal, place, arm, pins, pin_arm, free, root):
     m, p = len(near), len(pins)
     ptr = np.zeros(m + 2 * p + 1, np.int64)
@@ -216,7 +216,7 @@ def _fill(near, normal, place, arm, pins, pin_arm, free, root):
     return ptr, body[:count].copy(), val[:count].copy()
 
 
-@njit(cache=True)
+@kernel
 def _entry(body, val, count, b, nx, ny, arm, root):
     body[count] = b
     val[count, 0], val[count, 1] = nx * root[b, 0], ny * root[b, 1]

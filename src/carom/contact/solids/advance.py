@@ -18,8 +18,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from ...kernels import kernel
 from ...solvers.rows import Floats, Ints
 from ...world import CAPSULE, CYLINDER, MESH, SPHERE, Solids
 from .cores import cores_of, difference, roundness
@@ -42,7 +42,7 @@ class Moves(NamedTuple):
     spin: Floats  # (rows, 3) rotation vector of the step, in radians, in the frame of the world
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def rotation_vectors(before, after):
     """The shortest turns (n, 3), in the frame of the world, that lead from quaternions (n, 4) to others."""
     out = np.empty((len(before), 3))
@@ -62,7 +62,7 @@ def rotation_vectors(before, after):
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def turned_at(moves, row, time, out):
     """The rotation matrix of a row at a time of the step. Writes `out` (3, 3)."""
     x, y, z = moves.spin[row, 0], moves.spin[row, 1], moves.spin[row, 2]
@@ -83,7 +83,7 @@ def turned_at(moves, row, time, out):
         out[2, j] = c * d + s * (x * b - y * a) + along * z
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def put_part(solids, moves, row, part, time, turn, pose, k):
     """Pose of a part of a row at a time of the step, into row k of `pose` (12 numbers each). turn (3, 3) is scratch."""
     turned_at(moves, row, time, turn)
@@ -95,7 +95,7 @@ def put_part(solids, moves, row, part, time, turn, pose, k):
             pose[k, 3 + 3 * i + j] = turn[i, 0] * own[0, j] + turn[i, 1] * own[1, j] + turn[i, 2] * own[2, j]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def round_touch(x, y, z, vx, vy, vz, reach):
     """When a point that is at (x, y, z) and moves by v within the step first comes as near as `reach` to the origin.
 
@@ -115,20 +115,20 @@ def round_touch(x, y, z, vx, vy, vz, reach):
     return time if time <= 1.0 else NEVER
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def part_reach(solids, part):
     """Largest distance of a point of a part from the centre of its body."""
     p = solids.place[part]
     return np.sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2]) + solids.reach[solids.form[part]]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _cross_length(v, x, y, z):
     a, b, c = v[1] * z - v[2] * y, v[2] * x - v[0] * z, v[0] * y - v[1] * x
     return np.sqrt(a * a + b * b + c * c)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def convex_gap(cores, fa, fb, pose, scale, simplex, hull):
     """Signed gap of two convex parts at rows 0 and 1 of `pose`, and the unit vector from the first to the second."""
     gap, x, y, z = separation(cores, fa, fb, pose, 0, 1, np.inf, scale, simplex)
@@ -137,7 +137,7 @@ def convex_gap(cores, fa, fb, pose, scale, simplex, hull):
     return gap - roundness(cores, fa) - roundness(cores, fb), x, y, z
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _convex_touch(solids, cores, moves, i, pa, j, pb, tolerance, until, pose, turn, simplex, hull):
     """When part pa of row i and part pb of row j, both convex, first touch; NEVER if not before `until`."""
     fa, fb = solids.form[pa], solids.form[pb]
@@ -173,7 +173,7 @@ def _convex_touch(solids, cores, moves, i, pa, j, pb, tolerance, until, pose, tu
     return t
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _samples(solids, form):
     """How many points stand for a form against a mesh: sample points, corners, or a few on axis and rims."""
     kind = solids.kind[form]
@@ -186,7 +186,7 @@ def _samples(solids, form):
     return solids.vertex_ptr[form + 1] - solids.vertex_ptr[form]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sample(solids, form, k):
     """Sample k of a form, in its own frame, and the radius round it."""
     kind = solids.kind[form]
@@ -204,7 +204,7 @@ def _sample(solids, form, k):
     return v[0], v[1], v[2], 0.0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sampled_gap(solids, fa, fb, pose, ka, kb):
     """Least distance of samples of form fa (pose ka) from form fb (pose kb), which may be a mesh."""
     least = np.inf
@@ -218,7 +218,7 @@ def _sampled_gap(solids, fa, fb, pose, ka, kb):
     return least
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _mesh_touch(solids, moves, i, pa, j, pb, tolerance, until, pose, turn):
     """As _convex_touch, where one part is a mesh; touches count up to a cell of its grid."""
     fa, fb = solids.form[pa], solids.form[pb]
@@ -265,7 +265,7 @@ def touch_times(solids: Solids, moves: Moves, first: Ints, second: Ints, toleran
     return time
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _ball_times(radius, moves, first, second):
     time = np.empty(len(first))
     for k in range(len(first)):
@@ -276,7 +276,7 @@ def _ball_times(radius, moves, first, second):
     return time
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _solid_times(solids, moves, first, second, tolerance):
     """The earliest touch of any two parts."""
     m = len(first)

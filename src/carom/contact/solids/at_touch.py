@@ -18,8 +18,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from ...kernels import kernel
 from ...solvers.rows import Floats, Ints
 from ...world import MESH, State, World
 from ..contact_set import ContactSet
@@ -116,8 +116,8 @@ def _of_solids(world: World, c: Crossings, pair: Ints) -> Geometry:
     poses = _poses(world, c, rows, time, FLIGHT * near)
     first = np.arange(m)
     parts = []
-    for kernel in kernels:
-        which, feature, normal, point, gap, _ = kernel(first, first + m, solids, poses, MARGIN * near)
+    for detect in kernels:
+        which, feature, normal, point, gap, _ = detect(first, first + m, solids, poses, MARGIN * near)
         parts.append((pair[which], feature, normal, point, gap))
     return tuple(np.concatenate(columns) for columns in zip(*parts))  # type: ignore[return-value]
 
@@ -145,7 +145,7 @@ def _poses(world: World, c: Crossings, rows: Ints, time: Floats, flight: float) 
     return Poses(own, place + time[:, None] * way, turn0, place + later[:, None] * way, turn1)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _turn_all(moves, rows, time, out):
     for k in range(len(rows)):
         turned_at(moves, rows[k], time[k], out[k])

@@ -8,7 +8,8 @@ longer counts, and axes that are equal in that too share the normal.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ...kernels import kernel
 
 EQUAL = 1e-10  # axes this close to the best one (relative to size) count as equally good
 PREVIEW = 0.01  # weight of the predicted separation among axes that are equally good when the boxes touch
@@ -22,7 +23,7 @@ FLAT = 0.99995  # an edge axis this close to a face normal (cosine, 0.01 rad) le
 CENTRE, REACH, SCORE, TURN, SIZES, ROWS = 0, 2, 4, 5, 6, 7
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _measure(shape, fa, fb, pose, ka, kb, limit, axes, when):
     """Fills row `when`; returns the largest separation. Above `limit` the rest is left out."""
     c, w, r, s = CENTRE + when, REACH + when, TURN, SIZES
@@ -67,14 +68,14 @@ def _measure(shape, fa, fb, pose, ka, kb, limit, axes, when):
     return top
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _ends(axes, k):
     """Separation along axis k before and after the step, towards the side on which b is before."""
     t0, t1 = axes[CENTRE, k], axes[CENTRE + 1, k]
     return abs(t0) - axes[REACH, k], (t1 if t0 >= 0.0 else -t1) - axes[REACH + 1, k]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def box_scores(shape, fa, fb, pose, ka, kb, after, margin, axes):
     """Separations after and before, and when the boxes touch (0 to 1), with the score of each axis at that time.
 
@@ -99,7 +100,7 @@ def box_scores(shape, fa, fb, pose, ka, kb, after, margin, axes):
     return last, first, time
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _axis(pose, ka, kb, k, sign):
     """Axis k in the world, times `sign`."""
     if k < 3:
@@ -114,7 +115,7 @@ def _axis(pose, ka, kb, k, sign):
     return scale * x, scale * y, scale * z
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _near_face(pose, ka, kb, x, y, z):
     """Whether a direction is almost a face normal of either box."""
     for k in range(6):
@@ -124,7 +125,7 @@ def _near_face(pose, ka, kb, x, y, z):
     return False
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def box_normal(axes, pose, ka, kb, size):
     """Unit normal from a to b: the best axis by score, with the frames of rows ka and kb of `pose`."""
     bias = EQUAL * size

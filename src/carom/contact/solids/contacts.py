@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ...kernels import kernel
 from .features import AXIS, CODE, FACE, OUT, RHO, RIMMED, ROUND
 from .found import name, put
 from .meeting import A0, A1, A_ALONG, B0, B1, B_ALONG
@@ -16,7 +16,7 @@ ALIGNED = 1.0 - 1e-6  # cosine above which a face is square to the normal
 STEEP = 0.3  # a face that the normal meets at a smaller cosine has no say
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _turn(motion, i, w):
     """The turn of a motion as a vector: the axis times the angle."""
     x = 0.5 * (motion[i, w, 10] - motion[i, w, 8])
@@ -28,7 +28,7 @@ def _turn(motion, i, w):
     return scale * x, scale * y, scale * z
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _rolled_normal(motion, i, n, data):
     """The normal after the motion of two bodies that are round about an axis each.
 
@@ -60,7 +60,7 @@ def _rolled_normal(motion, i, n, data):
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _turned_normal(motion, i, n, round_a, round_b, data):
     """The normal after the motion, if nothing else tells: it turns with the bodies, but not with a round one."""
     if round_a and round_b:
@@ -72,7 +72,7 @@ def _turned_normal(motion, i, n, round_a, round_b, data):
     return scale * x, scale * y, scale * z
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _edge_normal(motion, i, mode, e, g, d, n):
     """The normal after the motion between edges and points: across two edges, from a line, from a point."""
     ex, ey, ez = swung(motion, i, 0, e[0], e[1], e[2])
@@ -94,7 +94,7 @@ def _edge_normal(motion, i, mode, e, g, d, n):
     return x / length, y / length, z / length
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _gap_after(motion, i, mode, n, e, g, ca, cb, data, rim_a, rim_b):
     """Gap of a contact after motion i of both bodies.
 
@@ -125,7 +125,7 @@ def _gap_after(motion, i, mode, n, e, g, ca, cb, data, rim_a, rim_b):
     return gap
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _on_edge(p, w, i, j, t):
     """A point of the edge from i to j of feature w, and the direction of the edge."""
     x, y, z = p[w, i, 0], p[w, i, 1], p[w, i, 2]
@@ -133,13 +133,13 @@ def _on_edge(p, w, i, j, t):
     return (x + t * ex, y + t * ey, z + t * ez), (ex, ey, ez)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _cosine(data, w, n):
     """Of the angle between the normal of face w and n."""
     return data[w, FACE] * n[0] + data[w, FACE + 1] * n[1] + data[w, FACE + 2] * n[2]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _onto(f, w, n, p):
     """The point of the plane of face w that lies along n from p, and whether the plane is not too steep for that."""
     x, y, z = f.data[w, FACE], f.data[w, FACE + 1], f.data[w, FACE + 2]
@@ -150,7 +150,7 @@ def _onto(f, w, n, p):
     return (p[0] + t * n[0], p[1] + t * n[1], p[2] + t * n[2]), abs(cosine) > STEEP
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _follows(data, na, nb, n, corner_a, corner_b):
     """What the normal follows where corners or edges of both meet."""
     of_a, of_b = na >= 3 and _cosine(data, 0, n) > ALIGNED, nb >= 3 and -_cosine(data, 1, n) > ALIGNED
@@ -163,7 +163,7 @@ def _follows(data, na, nb, n, corner_a, corner_b):
     return LINE_B if corner_a else LINE_A
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _is_measured(n, mode, e, g, ca, cb, radii):
     """Whether the normal is that of two edges, or the distance of round cores that of the contact.
 
@@ -182,13 +182,13 @@ def _is_measured(n, mode, e, g, ca, cb, radii):
     return radii > 0.0 and ahead > 0.25 * radii and ahead > ALIGNED * np.sqrt(x * x + y * y + z * z)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _core(data, w, p, rho):
     """The point that moves with the body, for a point of feature w: a rim's lies on the axis."""
     return p[0] - rho * data[w, OUT], p[1] - rho * data[w, OUT + 1], p[2] - rho * data[w, OUT + 2]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _name(p, i, i2, j, j2, base):
     """A contact is named after the corner that it has, of a rather than of b, else after both edges."""
     if i >= 0 and i == i2:
@@ -202,7 +202,7 @@ def _name(p, i, i2, j, j2, base):
     return name(base, 2, min(a, a2) * 4096 + max(a, a2), min(b, b2) * 4096 + max(b, b2))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _half_way(motion, i, p, h, n):
     """Middle of the two surface points p - h n and p + h n after motion i of the two bodies."""
     ax, ay, az = moved(motion, i, 0, p[0] - h * n[0], p[1] - h * n[1], p[2] - h * n[2])
@@ -210,7 +210,7 @@ def _half_way(motion, i, p, h, n):
     return 0.5 * (ax + bx), 0.5 * (ay + by), 0.5 * (az + bz)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _put_motions(pose, rows, after, motion):
     """The motions from where the features are: to the end of the step, to here, and to its start."""
     for i in range(3):
@@ -219,7 +219,7 @@ def _put_motions(pose, rows, after, motion):
                 put_motion(pose, rows[w], rows[w] if i == 1 else rows[2 + w] + (after if i == 0 else 0), motion, i, w)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def put_contacts(f, na, nb, n, places, count, pose, rows, after, motion, margin, base, found, at):
     """Writes the contacts with a predicted gap up to `margin` from row `at` on.
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from ...kernels import kernel
 from ...solvers.rows import Floats
 from ...world import CAPSULE, CUBOID, CYLINDER
 from .boxes import ROWS, box_normal
@@ -48,14 +48,14 @@ class Work(NamedTuple):
     motion: Floats  # (3, 2, 12)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def new_work(most):
     """Scratch for forms whose features have up to `most` points."""
     places, motion = np.empty((4 * most, PLACE)), np.empty((3, 2, 12))
     return Work(np.empty((8, 3)), polytope(), np.empty((ROWS, 15)), new_features(most), places, motion)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _comes_after(pose, ka, kb):
     """Whether pose ka is behind pose kb in an order of places."""
     for i in range(12):
@@ -64,7 +64,7 @@ def _comes_after(pose, ka, kb):
     return False
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def core_separation(cores, fa, fb, pose, ka, kb, limit, after, preview, move, scale, simplex, hull):
     """Signed separation of the cores, and the unit vector along which they separate best, from a to b.
 
@@ -100,7 +100,7 @@ def core_separation(cores, fa, fb, pose, ka, kb, limit, after, preview, move, sc
     return best, sign * sx, sign * sy, sign * sz
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _snapped(f, na, nb, n):
     """The exact normal of the features that meet, if the one that the search found is it up to rounding."""
     d, p = f.data, f.point
@@ -125,7 +125,7 @@ def _snapped(f, na, nb, n):
     return (x / length, y / length, z / length) if length > 0.0 else n
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _facing_features(cores, fa, fb, pose, ka, kb, n, least, exact, band, f):
     """The numbers of points of the features that face each other, and the normal, made exact if it is not.
 
@@ -153,7 +153,7 @@ def _facing_features(cores, fa, fb, pose, ka, kb, n, least, exact, band, f):
     return na, nb, n
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def convex_pair(cores, fa, fb, pose, after, pose1, ka, kb, time, move, inner, margin, base, work, found, n):
     """Contacts of two convex forms, from row n of `found` on; returns the next free row.
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from ...kernels import kernel
 from ...solvers.rows import Floats, Ints
 from ...world import CAPSULE, CUBOID, CYLINDER, SPHERE
 from .poses import point_world, to_local
@@ -25,7 +25,7 @@ class Cores(NamedTuple):
     loop: Ints
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def cores_of(solids):
     shape = np.empty((len(solids.kind), 9))
     for f in range(len(solids.kind)):
@@ -42,14 +42,14 @@ def cores_of(solids):
     return Cores(shape, solids.vertex, face, solids.loop_ptr, solids.loop)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def roundness(cores, form):
     """Radius round the core."""
     kind = cores.shape[form, KIND]
     return cores.shape[form, SIZE] if kind in (SPHERE, CAPSULE) else 0.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def farthest_corner(vertex, low, high, x, y, z):
     """The row of the corner farthest along a direction; the first of equals."""
     best, top = -np.inf, low
@@ -60,7 +60,7 @@ def farthest_corner(vertex, low, high, x, y, z):
     return top
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def support(cores, form, pose, k, dx, dy, dz):
     """A point of the core farthest along d, in the world."""
     x, y, z = to_local(pose, k, dx, dy, dz)
@@ -83,7 +83,7 @@ def support(cores, form, pose, k, dx, dy, dz):
     return point_world(pose, k, x, y, z)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def difference(cores, fa, fb, pose, ka, kb, dx, dy, dz):
     """The point of the difference b - a of two cores that is farthest along d."""
     bx, by, bz = support(cores, fb, pose, kb, dx, dy, dz)

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from ...kernels import kernel
 from ...solvers.rows import Floats, Ints
 from ...world import CYLINDER
 from .cores import KIND, difference
@@ -37,12 +37,12 @@ class Polytope(NamedTuple):
     edge: Ints  # (3 FACES, 2) rim of the hole that a new corner makes
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def polytope():
     return Polytope(np.empty((CORNERS + 1, 3)), np.empty((FACES, COLUMNS)), np.empty((3 * FACES, 2), np.int64))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _add_face(p, n, i, j, k):
     """Adds a face with its normal away from the point inside; a face of no area counts as settled, and far."""
     c, f = p.corner, p.face
@@ -61,7 +61,7 @@ def _add_face(p, n, i, j, k):
     f[n, SETTLED] = 0.0 if length > 0.0 else 1.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _farther(cores, fa, fb, pose, ka, kb, x, y, z, corner, row):
     """Of the support points along d and -d the one farther from corner 0 along it; returns by how much."""
     best = -np.inf
@@ -75,7 +75,7 @@ def _farther(cores, fa, fb, pose, ka, kb, x, y, z, corner, row):
     return best
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _start(cores, fa, fb, pose, ka, kb, p):
     """A tetrahedron within the difference; False if the difference is flat."""
     x, y, z = pose[kb, 0] - pose[ka, 0], pose[kb, 1] - pose[ka, 1], pose[kb, 2] - pose[ka, 2]
@@ -104,7 +104,7 @@ def _start(cores, fa, fb, pose, ka, kb, p):
     return True
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _open_up(p, n, x, y, z, tolerance):
     """Removes the faces that a new corner sees; lists the rim of the hole. Returns numbers of faces and of edges."""
     edges, i, f = 0, 0, p.face
@@ -131,7 +131,7 @@ def _open_up(p, n, x, y, z, tolerance):
     return n, edges
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _grow(cores, fa, fb, pose, ka, kb, window, tolerance, p):
     """Expands until every face within `window` of the nearest is settled; returns the number of faces."""
     faces, corners, f = 4, 4, p.face
@@ -160,7 +160,7 @@ def _grow(cores, fa, fb, pose, ka, kb, window, tolerance, p):
         corners += 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _score_faces(cores, fa, fb, after, ka, kb, p, faces, limit, preview):
     """Puts into SETTLED how good each face is as a separating direction, and returns the best one.
 
@@ -185,7 +185,7 @@ def _score_faces(cores, fa, fb, after, ka, kb, p, faces, limit, preview):
     return top
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def overlap(cores, fa, fb, pose, ka, kb, after, preview, move, scale, p):
     """Signed separation of two cores that overlap or touch, and the unit vector from the first to the second.
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from ...kernels import kernel
 from ...solvers.rows import Floats
 from ...world import CAPSULE, CUBOID, CYLINDER, HULL
 from .cores import FACES, FACES_END, HIGH, KIND, LOW, farthest_corner
@@ -39,13 +39,13 @@ class Features(NamedTuple):
     data: Floats  # (2, ENTRIES)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def new_features(most):
     """Room for features of up to `most` points."""
     return Features(np.zeros((2, most, COLUMNS)), np.zeros((2, most, most)), np.zeros((2, ENTRIES)))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def most_points(solids):
     """The largest number of points that a feature can have."""
     most = RIM + 1
@@ -54,18 +54,18 @@ def most_points(solids):
     return most
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _put(f, w, n, pose, k, x, y, z, code, rim):
     f.point[w, n, 0], f.point[w, n, 1], f.point[w, n, 2] = point_world(pose, k, x, y, z)
     f.point[w, n, CODE], f.point[w, n, RIMMED] = code, rim
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _put_vector(f, w, entry, pose, k, x, y, z):
     f.data[w, entry], f.data[w, entry + 1], f.data[w, entry + 2] = to_world(pose, k, x, y, z)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _cuboid(shape, form, pose, k, x, y, z, band, f, w):
     """Corner, edge or face of a cuboid; (x, y, z) is the normal in its frame.
 
@@ -92,7 +92,7 @@ def _cuboid(shape, form, pose, k, x, y, z, band, f, w):
     return count
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _hull(cores, form, pose, k, x, y, z, band, f, w):
     """Corner, edge or face of a hull; (x, y, z) is the normal in its frame."""
     vertex, low, high = cores.vertex, int(cores.shape[form, LOW]), int(cores.shape[form, HIGH])
@@ -118,7 +118,7 @@ def _hull(cores, form, pose, k, x, y, z, band, f, w):
     return end - start
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _cylinder(shape, form, pose, k, x, y, z, band, f, w):
     """Cap, side or rim point of a cylinder; (x, y, z) is the normal in its frame.
 
@@ -157,7 +157,7 @@ def _cylinder(shape, form, pose, k, x, y, z, band, f, w):
     return n
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def facing(cores, form, pose, k, nx, ny, nz, band, f, w):
     """Fills feature w of `f` with the one that faces along n; returns the number of its points."""
     x, y, z = to_local(pose, k, nx, ny, nz)

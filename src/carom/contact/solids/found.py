@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ...kernels import kernel
 
 NAMES = 0xFFFFF
 
@@ -13,13 +14,13 @@ NAMES = 0xFFFFF
 POINT, GAP, PREDICTED, FEATURE, COLUMNS = 3, 6, 7, 8, 9
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def room(count):
     """A table for up to `count` contacts; kernels fill it from the front and return how many rows are in use."""
     return np.empty((count, COLUMNS))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def put(found, n, feature, nx, ny, nz, x, y, z, gap, predicted):
     """Writes contact n."""
     found[n, 0], found[n, 1], found[n, 2] = nx, ny, nz
@@ -27,7 +28,7 @@ def put(found, n, feature, nx, ny, nz, x, y, z, gap, predicted):
     found[n, GAP], found[n, PREDICTED], found[n, FEATURE] = gap, predicted, feature
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def roomier(table, n, count):
     """A table with the same first n rows, and room for `count` more."""
     more = np.empty((2 * (n + count), table.shape[1]))
@@ -37,7 +38,7 @@ def roomier(table, n, count):
     return more
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def columns(found, n):
     """(feature, normal, point, gap, predicted) of the first n contacts."""
     feature, normal, point = np.empty(n, np.int64), np.empty((n, 3)), np.empty((n, 3))
@@ -49,7 +50,7 @@ def columns(found, n):
     return feature, normal, point, gap, predicted
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def name(base, kind, i, j):
     """A number below 2^20 for a contact: the parts of the bodies (`base`), which features meet, and their codes."""
     h = ((base * 4 + kind) * 8191 + i) * 131071 + j

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ...kernels import kernel
 from ...world import CAPSULE, CYLINDER, MESH, SPHERE
 from .convex import core_separation
 from .cores import cores_of, roundness
@@ -14,7 +14,7 @@ from .poses import point_local, point_world, put_pose
 from .wall_gaps import point_gap, rim_wave, summits
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _parts_gap(cores, fa, fb, pose, scale, simplex, hull):
     """Signed distance of two convex forms in the poses of rows 0 and 1."""
     radii = roundness(cores, fa) + roundness(cores, fb)
@@ -26,7 +26,7 @@ def _parts_gap(cores, fa, fb, pose, scale, simplex, hull):
     return core_separation(cores, fa, fb, pose, 0, 1, np.inf, pose, False, 0.0, scale, simplex, hull)[0] - radii
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def solid_gap(solids, a, position_a, turn_a, b, position_b, turn_b):
     """Signed distance of two bodies in given places: the least over pairs of convex parts, negative for the depth.
 
@@ -48,7 +48,7 @@ def solid_gap(solids, a, position_a, turn_a, b, position_b, turn_b):
     return gap
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def barrier_gap(solids, a, position_a, turn_a, barriers, w):
     """Signed distance of a body in a given place from boundary w; meshes are passed over."""
     pose, angles, gap = np.empty((1, 12)), np.empty(2), np.inf

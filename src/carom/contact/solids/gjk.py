@@ -7,8 +7,8 @@ simplices of support points; the nearest point of a simplex comes from its Voron
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ...kernels import kernel
 from .cores import difference
 
 ROUNDS = 64
@@ -16,7 +16,7 @@ NEAR = 1e-12  # relative error of the squared distance at which the search ends
 TOUCH = 1e-10  # distance, relative to the size of the pair, below which the cores count as touching
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _of_segment(s, i, j):
     """Nearest point to the origin of the segment of rows i and j, and which of the two carry it (bits 1, 2)."""
     ax, ay, az = s[i, 0], s[i, 1], s[i, 2]
@@ -30,7 +30,7 @@ def _of_segment(s, i, j):
     return ax + t * ex, ay + t * ey, az + t * ez, 3
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _of_triangle(s, i, j, k):
     """Nearest point to the origin of a triangle, and which of its corners carry it (bits 1, 2, 4)."""
     ax, ay, az = s[i, 0], s[i, 1], s[i, 2]
@@ -69,7 +69,7 @@ def _of_triangle(s, i, j, k):
     return t * nx, t * ny, t * nz, 7
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _beyond(s, i, j, k, m):
     """Whether the origin is on the other side of a face (i, j, k) than corner m, or the four are flat."""
     ax, ay, az = s[i, 0], s[i, 1], s[i, 2]
@@ -82,7 +82,7 @@ def _beyond(s, i, j, k, m):
     return origin * corner < 0.0 or corner * corner <= flat
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _keep(s, i, j, k, mask):
     """Moves the rows of (i, j, k) that `mask` names to the front; returns their number."""
     n = 0
@@ -98,7 +98,7 @@ def _keep(s, i, j, k, mask):
     return n
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _nearest(s, n):
     """Nearest point of the simplex to the origin; keeps the rows that carry it. Zero rows: the origin is inside."""
     if n == 1:
@@ -123,7 +123,7 @@ def _nearest(s, n):
     return bx, by, bz, _keep(s, (face + 1) % 4, (face + 2) % 4, (face + 3) % 4, kept)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def shifted_separation(cores, fa, fb, pose, ka, kb, shift, limit, scale, s):
     """Distance of two cores, the second moved by `shift`, and the unit vector from the first to the second.
 
@@ -158,7 +158,7 @@ def shifted_separation(cores, fa, fb, pose, ka, kb, shift, limit, scale, s):
     return length, x / length, y / length, z / length
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def separation(cores, fa, fb, pose, ka, kb, limit, scale, s):
     """The same without a shift."""
     return shifted_separation(cores, fa, fb, pose, ka, kb, (0.0, 0.0, 0.0), limit, scale, s)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ...kernels import kernel
 
 _SMOOTH = 0.99  # length of a mean of unit slopes that differ by less than about 10 degrees
 _STEPS = 16  # of a walk over the surface
@@ -13,7 +14,7 @@ _LOOK = 1.5  # cells that a step of it looks ahead, which is within the grid
 _PAD = 2.0  # cells between the mesh and the sides of its grid
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _cell(s, count):
     """Cell of a coordinate in units of the spacing, and how far into it (0 to 1); kept within the grid."""
     s = min(max(s, 0.0), count - 1.0)
@@ -21,13 +22,13 @@ def _cell(s, count):
     return i, s - i
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _beyond(s, count, inset):
     """How far a coordinate, in units of the spacing, lies beyond the grid less `inset` cells at each side."""
     return s - min(max(s, inset), count - 1.0 - inset)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _interpolated(value, n, nz, layer, u, v, w):
     """Trilinear value in the cell whose first node is n; `layer` nodes lie between neighbours along x."""
     m = n + layer
@@ -38,7 +39,7 @@ def _interpolated(value, n, nz, layer, u, v, w):
     return near * (1.0 - u) + far * u
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def grid_value(solids, g, x, y, z):
     """Signed distance of a point of the form's frame. Outside the grid a lower bound, continuous at its sides."""
     h = solids.grid_spacing[g]
@@ -58,7 +59,7 @@ def grid_value(solids, g, x, y, z):
     return d
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _cell_slope(value, n, nz, layer, u, v, w):
     """Gradient of the trilinear interpolant within a cell, times the spacing."""
     gx, gy, gz = 0.0, 0.0, 0.0
@@ -72,7 +73,7 @@ def _cell_slope(value, n, nz, layer, u, v, w):
     return gx, gy, gz
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _node_slope(value, n, stride, index, count):
     """Difference quotient at a node, times the spacing: central, one-sided at the sides of the grid."""
     low = 0 if index == 0 else 1
@@ -80,7 +81,7 @@ def _node_slope(value, n, stride, index, count):
     return (value[n + high * stride] - value[n - low * stride]) / (low + high)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def grid_normal(solids, g, x, y, z):
     """Unit direction in which the distance grows fastest: slopes at the eight nodes, interpolated.
 
@@ -114,7 +115,7 @@ def grid_normal(solids, g, x, y, z):
     return gx / length, gy / length, gz / length
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def grid_side(solids, g, x, y, z):
     """(Outside the grid?, the nearest point of the grid)."""
     h = solids.grid_spacing[g]
@@ -124,7 +125,7 @@ def grid_side(solids, g, x, y, z):
     return a != 0.0 or b != 0.0 or c != 0.0, x - h * a, y - h * b, z - h * c
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _pulled(solids, g, x, y, z):
     """A point near the surface, moved onto it."""
     d = grid_value(solids, g, x, y, z)
@@ -132,7 +133,7 @@ def _pulled(solids, g, x, y, z):
     return x - d * nx, y - d * ny, z - d * nz
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def walk(solids, g, x, y, z, fx, fy, fz):
     """The point of the surface that is nearest to a far point, near a first guess f on the surface.
 
@@ -172,7 +173,7 @@ def walk(solids, g, x, y, z, fx, fy, fz):
     return fx, fy, fz
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def grid_near(solids, g, x, y, z, exact):
     """Distance of a point and the direction from the surface, also outside the grid.
 

@@ -8,8 +8,8 @@ the same places, and nothing is chosen among equals.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ...kernels import kernel
 from .features import CAP, CENTRE, FACE, TAKEN
 from .features import FLAT_U as U
 from .features import FLAT_V as V
@@ -24,7 +24,7 @@ PARALLEL = 0.02  # sine below which two edges lie along each other
 A0, A1, A_ALONG, B0, B1, B_ALONG, PLACE = 0, 1, 2, 3, 4, 5, 6
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _put(places, n, i, i2, s, j, j2, t):
     if n == len(places):
         return n
@@ -33,7 +33,7 @@ def _put(places, n, i, i2, s, j, j2, t):
     return n + 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _across(n):
     """Two unit vectors across n."""
     x, y, z = n
@@ -48,7 +48,7 @@ def _across(n):
     return tx, ty, tz, y * tz - z * ty, z * tx - x * tz, x * ty - y * tx
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _flatten(p, na, nb, normal):
     """Coordinates across the normal, from the first point of a."""
     tx, ty, tz, cx, cy, cz = _across(normal)
@@ -60,7 +60,7 @@ def _flatten(p, na, nb, normal):
             p[w, i, TAKEN] = 0.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _sides(p, side, na, nb):
     """Distances of the points of each from the lines of the edges of the other, positive inside."""
     for w in range(2):
@@ -80,7 +80,7 @@ def _sides(p, side, na, nb):
                 side[w, i, j] = eu * (p[w, i, V] - v) - ev * (p[w, i, U] - u)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _nearest_on(p, w, u, v):
     """Where on the segment of the first two points of feature w (u, v) is nearest, seen along the normal: 0 to 1."""
     eu, ev = p[w, 1, U] - p[w, 0, U], p[w, 1, V] - p[w, 0, V]
@@ -90,7 +90,7 @@ def _nearest_on(p, w, u, v):
     return min(max(((u - p[w, 0, U]) * eu + (v - p[w, 0, V]) * ev) / square, 0.0), 1.0)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _over_cap(p, data, w, i, normal):
     """Where the line along the normal through point i of feature w meets the cap of the other, from its centre."""
     o = 1 - w
@@ -100,7 +100,7 @@ def _over_cap(p, data, w, i, normal):
     return x - t * normal[0], y - t * normal[1], z - t * normal[2]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _within(p, side, data, w, i, m, normal, tolerance):
     """Whether point i of feature w lies within the other one of m points, seen along the normal."""
     if m == 1:
@@ -120,7 +120,7 @@ def _within(p, side, data, w, i, m, normal, tolerance):
     return not outside
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _on_side(p, w, i, o, j, j2, tolerance):
     """Distance of point i of feature w from edge (j, j2) of feature o across the normal, and where it is nearest."""
     u, v = p[w, i, U] - p[o, j, U], p[w, i, V] - p[o, j, V]
@@ -136,7 +136,7 @@ def _on_side(p, w, i, o, j, j2, tolerance):
     return np.sqrt(u * u + v * v), j, j2, t
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _corners(p, side, data, na, nb, normal, tolerance, places):
     """Corners of either feature that lie within the other."""
     n = 0
@@ -163,7 +163,7 @@ def _corners(p, side, data, na, nb, normal, tolerance, places):
     return n
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _at_rim_point(p, data, w, hit, places, n):
     """Whether a point on the rim of the cap of feature w is one of its points that are among the places already."""
     near = (BESIDE * data[w, CAP]) ** 2
@@ -178,7 +178,7 @@ def _at_rim_point(p, data, w, hit, places, n):
     return False
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _round_crossings(p, data, w, m, normal, tolerance, places, n):
     """Where the edges of feature w, of m points, cross the rim of the other's cap.
 
@@ -203,7 +203,7 @@ def _round_crossings(p, data, w, m, normal, tolerance, places, n):
     return n
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _polygons(p, side, data, na, nb, normal, tolerance, places):
     """Two features of which at least one is a face: all corners of what they have in common."""
     _sides(p, side, na, nb)
@@ -224,7 +224,7 @@ def _polygons(p, side, data, na, nb, normal, tolerance, places):
     return n
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _parallel(p, u, v, same, tolerance, places):
     """Two edges along (u, v): the ends of their common stretch."""
     length = np.sqrt(u * u + v * v)
@@ -248,7 +248,7 @@ def _parallel(p, u, v, same, tolerance, places):
     return n
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _edge_or_end(p, w, s, tolerance):
     """The edge of feature w at fraction s of its length, or the corner at which that is."""
     length = np.sqrt((p[w, 1, U] - p[w, 0, U]) ** 2 + (p[w, 1, V] - p[w, 0, V]) ** 2)
@@ -259,7 +259,7 @@ def _edge_or_end(p, w, s, tolerance):
     return 0, 1, s
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _crossing(p, na, nb, tolerance, places):
     """Edges and corners only: where two edges cross, the ends of their common stretch if they are parallel."""
     s = t = 0.0
@@ -282,7 +282,7 @@ def _crossing(p, na, nb, tolerance, places):
     return _put(places, 0, i, i2, s, j, j2, t)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _beside(p, na, nb, tolerance, places):
     """Features that do not overlap, seen along the normal: the nearest points of both, and all as near."""
     best, n = np.inf, 0
@@ -303,7 +303,7 @@ def _beside(p, na, nb, tolerance, places):
     return n
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _same_place(places, k, m):
     return (
         places[k, A0] == places[m, A0]
@@ -313,7 +313,7 @@ def _same_place(places, k, m):
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def meet(features, na, nb, normal, size, places):
     """Fills `places` for two features of na and nb points; returns how many. `size` is that of the smaller form."""
     tolerance, p = SAME * size, features.point

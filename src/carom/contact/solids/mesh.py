@@ -8,8 +8,8 @@ from another side (a ball in a groove).
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ...kernels import kernel
 from ...solvers.rows import Floats, Ints
 from ...world import CAPSULE, CYLINDER, HULL, MESH, SPHERE, Solids
 from .grid_distance import grid_near, grid_side, grid_value
@@ -31,7 +31,7 @@ _BAND = 5e-3  # of the smaller reach: what lies no higher than this above the lo
 _SAME_SIDE = 0.85  # cosine of about 32 degrees: contacts with a round body count as one within it
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _facing(solids, form, m, x, y, z, ox, oy, oz, core):
     """(Unsure?, distance, outward normal) of a form at a point, mapped by m, of a body with outward direction o there.
 
@@ -58,7 +58,7 @@ def _facing(solids, form, m, x, y, z, ox, oy, oz, core):
     return False, gap, nx, ny, nz
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _has_foot(solids, g, m, x, y, z, d, nx, ny, nz, strict):
     """Whether a mesh has its surface where distance and normal of a point, mapped by m, say.
 
@@ -71,7 +71,7 @@ def _has_foot(solids, g, m, x, y, z, d, nx, ny, nz, strict):
     return abs(foot) < 0.5 * solids.grid_spacing[g]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _gather(solids, placed, point, ahead, outward, begin, end, radius, run, runs, k, other, margin, strict, maps, c):
     """Candidates among the points begin:end of part k, `ahead` at the end of the step, against part `other`.
 
@@ -137,7 +137,7 @@ def _gather(solids, placed, point, ahead, outward, begin, end, radius, run, runs
     c.used[0] = n
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _choose(solids, placed, k, other, margin, strict, maps, spots, c):
     """Leaves in `c` the candidates of the points of part k against part `other`, and marks those that stay."""
     form, target = solids.form[placed.part[k]], solids.form[placed.part[other]]
@@ -164,7 +164,7 @@ def _choose(solids, placed, k, other, margin, strict, maps, spots, c):
         refine(solids, placed, k, other, maps, c)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _emit(c, pair, name, side, axis_of, seen_from, slack, numbers, names, n):
     """Writes the chosen candidates and returns the rows in use. Some that a round body has seen before are left out:
     those along a contact from row `seen_from` on that is no higher, and those at one place, within `slack`. A
@@ -198,7 +198,7 @@ def _emit(c, pair, name, side, axis_of, seen_from, slack, numbers, names, n):
     return n
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _part_pairs(solids, placed, first, second, margin):
     """Rows (pair, i, j): parts in reach of each other of which one at least is a mesh."""
     out, n = np.empty((len(first) + 8, 3), np.int64), 0
@@ -222,7 +222,7 @@ def _part_pairs(solids, placed, first, second, margin):
     return out[:n].copy()
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _contacts(parts, solids, placed, first, second, margin, maps, spots, c, numbers, names):
     """Writes the contacts of pairs of parts: numbers (normal, point, gap, predicted), names (pair, feature).
 

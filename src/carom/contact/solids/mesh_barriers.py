@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ...kernels import kernel
 from ...solvers.rows import Floats, Ints
 from ...world import FLAT, MESH, TUBE, Barriers, Solids
 from .mesh_points import RUN
@@ -18,7 +18,7 @@ _BAND = 5e-3  # of the reach: what lies no higher than this above the lowest poi
 _NAMES, _PRIME = 1 << 20, 7919  # names of several parts are spread over their range
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _wall(kind, wall, x, y, z):
     """Distance of a point from a boundary, positive in the room of the bodies, and the unit direction to it."""
     x, y, z = x - wall[0], y - wall[1], z - wall[2]
@@ -33,7 +33,7 @@ def _wall(kind, wall, x, y, z):
     return wall[6] - length, x / length, y / length, z / length
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _put_wall(barriers, w, out):
     """Point, axis and radius in one row: the loop over points reads single numbers from it."""
     for axis in range(3):
@@ -41,7 +41,7 @@ def _put_wall(barriers, w, out):
     out[6] = barriers.radius[w]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _placed(p, x, y, z):
     """A point in the world, from a row of poses."""
     return (
@@ -51,7 +51,7 @@ def _placed(p, x, y, z):
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _gather(point, outward, begin, end, run, runs, before, after, kind, walls, margin, c):
     """Candidates among the sample points begin:end, for poses before and after and the boundary at those times."""
     wall0, wall1 = walls[0], walls[1]
@@ -77,7 +77,7 @@ def _gather(point, outward, begin, end, run, runs, before, after, kind, walls, m
     c.used[0] = n
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _emit(c, row, wall, name, numbers, names, n):
     """Writes the chosen candidates. Returns the rows in use."""
     for i in range(c.used[0]):
@@ -93,7 +93,7 @@ def _emit(c, row, wall, name, numbers, names, n):
     return n
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _contacts(solids, placed, rows, barriers0, barriers1, margin, c, numbers, names):
     """Writes the contacts: numbers (normal, point, gap, predicted), names (row, wall, feature).
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ...kernels import kernel
 from .grid_distance import walk
 from .mesh_points import mapped
 from .poses import to_world
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _foot(solids, form, m, half, s):
     """Point of a mesh nearest to the core of a round part, from sample point s on, and the vector from it to the core.
 
@@ -25,7 +25,7 @@ def _foot(solids, form, m, half, s):
     return x, y, z, cx - x, cy - y, cz - z
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def refine(solids, placed, k, other, maps, c):
     """Moves the chosen points of mesh part k over its surface to where the round part `other` is nearest."""
     form, target = solids.form[placed.part[k]], solids.form[placed.part[other]]

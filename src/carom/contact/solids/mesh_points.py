@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from ...kernels import kernel
 from ...solvers.rows import Floats, Ints
 from ...world import CAPSULE, CUBOID, CYLINDER, MESH, SPHERE
 from .grid_distance import grid_near
@@ -31,7 +31,7 @@ class Spots(NamedTuple):
     link: Ints  # (k, 2) neighbours
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def put_spots(solids, form, spacing, spots):
     """Fills the points and neighbours of a round form. Returns (points, links, radius)."""
     kind = solids.kind[form]
@@ -59,7 +59,7 @@ def put_spots(solids, form, spacing, spots):
     return 2 * RIM + count, 2 * RIM + count - 1, 0.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _put_rim(place, normal, k, radius, z, ux, uy, half):
     """A point of a cylinder's surface in the direction u. At a rim its outward direction is midway between both."""
     place[k, 0], place[k, 1], place[k, 2] = radius * ux, radius * uy, z
@@ -68,7 +68,7 @@ def _put_rim(place, normal, k, radius, z, ux, uy, half):
     normal[k, 0], normal[k, 1], normal[k, 2] = ux / length, uy / length, up / length
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def put_front(solids, form, count, g, m, margin, fixed, place, normal):
     """Sets the points from 2 RIM on where circles about a cylinder's axis are nearest to the mesh with grid g.
 
@@ -97,7 +97,7 @@ def put_front(solids, form, count, g, m, margin, fixed, place, normal):
                     fixed[i, 2] = _NOWHERE
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def relative(pose, k, other, out):
     """The map from the frame of pose k to that of pose `other`: out[:9] a matrix, out[9:] a shift."""
     p, q = pose[k], pose[other]
@@ -108,7 +108,7 @@ def relative(pose, k, other, out):
         out[9 + i] = q[3 + i] * dx + q[6 + i] * dy + q[9 + i] * dz
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def mapped(m, x, y, z):
     return (
         m[0] * x + m[1] * y + m[2] * z + m[9],
@@ -117,7 +117,7 @@ def mapped(m, x, y, z):
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def outward_of(point, outward, s, m):
     """A point's own outward direction in the frame that m leads to: away from the middle, for corners."""
     x, y, z = outward[s, 0], outward[s, 1], outward[s, 2]
@@ -129,7 +129,7 @@ def outward_of(point, outward, s, m):
     return x - m[9], y - m[10], z - m[11]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def put_box(solids, form, more, out):
     """The box round a form in its own frame, and `more` on all sides: low corner, high corner."""
     kind, g = solids.kind[form], solids.grid[form]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ...kernels import kernel
 from ...world import CAPSULE, CUBOID, CYLINDER, SPHERE
 from .cores import FACES, FACES_END, LOW
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _corner(x, y, z):
     """Distance outside a corner of right angles, from the distances outside its faces; negative inside."""
     top = max(x, y, z)
@@ -19,14 +19,14 @@ def _corner(x, y, z):
     return np.sqrt(x * x + y * y + z * z)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _point(x, y, z, n):
     """Distance from the origin, negative beyond it as seen along n."""
     distance = np.sqrt(x * x + y * y + z * z)
     return -distance if x * n[0] + y * n[1] + z * n[2] < 0.0 else distance
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _unit(x, y, z, ux, uy, uz):
     """(x, y, z) made of unit length, or (ux, uy, uz) if it has none."""
     length = np.sqrt(x * x + y * y + z * z)
@@ -35,7 +35,7 @@ def _unit(x, y, z, ux, uy, uz):
     return x / length, y / length, z / length
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _cuboid(a, b, c, x, y, z):
     ex, ey, ez = abs(x) - a, abs(y) - b, abs(z) - c
     sx, sy, sz = (1.0 if x >= 0.0 else -1.0), (1.0 if y >= 0.0 else -1.0), (1.0 if z >= 0.0 else -1.0)
@@ -50,7 +50,7 @@ def _cuboid(a, b, c, x, y, z):
     return _corner(ex, ey, ez), n, code, 0, 0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _cuboid_feature(a, b, c, code, x, y, z):
     i, j, k = code % 3, (code // 3) % 3, code // 9
     ex = (x if i == 1 else -x) - a if i > 0 else -np.inf
@@ -59,7 +59,7 @@ def _cuboid_feature(a, b, c, code, x, y, z):
     return _corner(ex, ey, ez)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _capsule(half, x, y, z):
     end = z > half or z < -half
     rest = z - half if z > half else (z + half if end else 0.0)
@@ -67,7 +67,7 @@ def _capsule(half, x, y, z):
     return np.sqrt(x * x + y * y + rest * rest), n, (1 if z > half else (2 if end else 0)), 0, 0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _cylinder(r, half, x, y, z):
     across = np.sqrt(x * x + y * y)
     er, ez, up = across - r, abs(z) - half, 1.0 if z >= 0.0 else -1.0
@@ -84,7 +84,7 @@ def _cylinder(r, half, x, y, z):
     return _corner(er, ez, -np.inf), n, code, 0, 0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _cylinder_feature(r, half, code, x, y, z, n):
     across = np.sqrt(x * x + y * y)
     if x * n[0] + y * n[1] < 0.0:
@@ -95,7 +95,7 @@ def _cylinder_feature(r, half, code, x, y, z, n):
     return _corner(er, ez, -np.inf)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _on_face(cores, low, face, x, y, z):
     """Squared distance of a point above a face from it, and the feature: (1, face), (2, i, j) edge, (3, i) corner."""
     start, end = cores.loop_ptr[face], cores.loop_ptr[face + 1]
@@ -127,7 +127,7 @@ def _on_face(cores, low, face, x, y, z):
     return best, code, bi, bj
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _from_edge(vertex, i, j, x, y, z):
     """Vector from the line of an edge to a point."""
     ex, ey, ez = vertex[j, 0] - vertex[i, 0], vertex[j, 1] - vertex[i, 1], vertex[j, 2] - vertex[i, 2]
@@ -136,7 +136,7 @@ def _from_edge(vertex, i, j, x, y, z):
     return px - t * ex, py - t * ey, pz - t * ez
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _hull(cores, form, x, y, z):
     low, f0, f1 = int(cores.shape[form, LOW]), int(cores.shape[form, FACES]), int(cores.shape[form, FACES_END])
     plane = cores.face
@@ -165,7 +165,7 @@ def _hull(cores, form, x, y, z):
     return np.sqrt(square), _unit(px, py, pz, fx, fy, fz), code, i, j
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _hull_feature(cores, code, i, j, x, y, z, n):
     if code == 1:
         return cores.face[i, 0] * x + cores.face[i, 1] * y + cores.face[i, 2] * z - cores.face[i, 3]
@@ -175,7 +175,7 @@ def _hull_feature(cores, code, i, j, x, y, z, n):
     return _point(x - cores.vertex[i, 0], y - cores.vertex[i, 1], z - cores.vertex[i, 2], n)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def nearest(cores, form, x, y, z):
     """Signed distance of a point (in the form's frame) from the core, its gradient, and the feature it is nearest to.
 
@@ -195,7 +195,7 @@ def nearest(cores, form, x, y, z):
     return _hull(cores, form, x, y, z)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def feature_distance(cores, form, code, i, j, x, y, z, n):
     """Signed distance of a point from a feature that `nearest` named, where the gradient was n."""
     shape = cores.shape

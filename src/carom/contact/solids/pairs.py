@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ...kernels import kernel
 from ...world import CUBOID, MESH, SPHERE
 from .boxes import box_scores
 from .convex import FAR, convex_pair, new_work
@@ -15,14 +15,14 @@ from .poses import needed_rows, placed_parts
 from .spheres import sphere_form
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _apart(at, a, b, reach):
     """Whether two points (rows of `at`) are farther apart than `reach`."""
     x, y, z = at[b, 0] - at[a, 0], at[b, 1] - at[a, 1], at[b, 2] - at[a, 2]
     return reach < 0.0 or x * x + y * y + z * z > reach * reach
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _moves(poses, placed, a, b, radius_a, radius_b):
     """A bound on how far two bodies can move towards each other in the step."""
     square = 0.0
@@ -32,7 +32,7 @@ def _moves(poses, placed, a, b, radius_a, radius_b):
     return np.sqrt(square) + placed.chord[a] * radius_a + placed.chord[b] * radius_b
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def solid_pairs(first, second, solids, poses, margin):
     """Contacts of candidate pairs of rows of `poses`: (pair, feature, normal, point, gap, predicted).
 

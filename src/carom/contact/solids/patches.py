@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from ...kernels import kernel
 from ...solvers.rows import Floats, Ints
 
 _MOST = 48  # contacts of one side of a pair; the deepest stay, ties with the last of them too
@@ -40,7 +40,7 @@ class Candidates(NamedTuple):
     link: Ints  # (edges, 2) neighbours that are both candidates
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def candidate_room(points, edges):
     """Room for forms of up to so many points and pairs of neighbours."""
     return Candidates(
@@ -61,7 +61,7 @@ def candidate_room(points, edges):
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _root(parent, i):
     while parent[i] != i:
         parent[i] = parent[parent[i]]
@@ -69,7 +69,7 @@ def _root(parent, i):
     return i
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _join(parent, i, j):
     i, j = _root(parent, i), _root(parent, j)
     if i < j:
@@ -78,7 +78,7 @@ def _join(parent, i, j):
         parent[i] = j
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _link(c, edge, begin, end):
     """Writes the neighbours among the candidates to `c.link` and returns how many there are."""
     for i in range(c.used[0]):
@@ -94,7 +94,7 @@ def _link(c, edge, begin, end):
     return n
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _connect(c, links, tie, bottom):
     """Pieces, joined where neighbours differ by no more than the tie, and lists of their bottoms.
 
@@ -123,7 +123,7 @@ def _connect(c, links, tie, bottom):
             c.head[root] = -1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _flatten(c, head):
     """Members of a list, projected along their mean normal about their middle. Returns (size, the farthest member)."""
     nx, ny, nz, mx, my, mz, count = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0
@@ -164,7 +164,7 @@ def _flatten(c, head):
     return np.sqrt(size), farthest
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _keep_outline(c, head, mark):
     """Marks the corners of the convex outline of a list, going round it from its farthest member.
 
@@ -199,7 +199,7 @@ def _keep_outline(c, head, mark):
         now = chosen
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _cut(c, tie):
     """Drops the highest beyond _MOST. Returns how many stay."""
     n = 0
@@ -226,7 +226,7 @@ def _cut(c, tie):
     return n
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def reduce(c, edge, begin, end, tie, band):
     """Marks in `c.keep` the contacts that stay, and returns their number. `tie` is the height that counts as none.
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ...kernels import kernel
 from ...world import CAPSULE, CUBOID, HULL, SPHERE
 from .grid_distance import grid_normal, grid_value
 
 _FAR = 1e300
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _from(x, y, z, less):
     """Distance to the origin less a radius, and its direction; at the origin itself z."""
     length = np.sqrt(x * x + y * y + z * z)
@@ -20,7 +20,7 @@ def _from(x, y, z, less):
     return length - less, x / length, y / length, z / length
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _cuboid(a, b, c, x, y, z):
     ex, ey, ez = abs(x) - a, abs(y) - b, abs(z) - c
     sx, sy, sz = (1.0 if x >= 0.0 else -1.0), (1.0 if y >= 0.0 else -1.0), (1.0 if z >= 0.0 else -1.0)
@@ -34,7 +34,7 @@ def _cuboid(a, b, c, x, y, z):
     return _from(sx * ex, sy * ey, sz * ez, 0.0)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _cylinder(radius, half, x, y, z):
     across = np.sqrt(x * x + y * y)
     ux, uy = (x / across, y / across) if across > 0.0 else (1.0, 0.0)
@@ -48,13 +48,13 @@ def _cylinder(radius, half, x, y, z):
     return _from(ux * out, uy * out, sign * up, 0.0)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _height(normal, offset, f, x, y, z):
     """Of a point over the plane of a face. Single numbers: a view of the table's row would cost more than the sum."""
     return normal[f, 0] * x + normal[f, 1] * y + normal[f, 2] * z - offset[f]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _over_face(solids, form, face, x, y, z):
     """Does a point lie over a face, within the planes through its edges?"""
     first = solids.vertex_ptr[form]
@@ -73,7 +73,7 @@ def _over_face(solids, form, face, x, y, z):
     return True
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _hull(solids, form, x, y, z, most):
     """Inside: the nearest face. Outside: the face that the point lies over, or else the nearest edge."""
     highest, best = -_FAR, 0
@@ -110,7 +110,7 @@ def _hull(solids, form, x, y, z, most):
     return _from(rx, ry, rz, 0.0)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def simple(kind, a, b, c, x, y, z):
     """`distance` for the forms that three sizes describe. No tables, whose references Numba would count."""
     if kind == SPHERE:
@@ -122,7 +122,7 @@ def simple(kind, a, b, c, x, y, z):
     return _cylinder(a, b, x, y, z)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def distance(solids, form, x, y, z, most):
     """Signed distance of a point and the outward unit normal there. Beyond `most` a lower bound is good enough."""
     kind, g = solids.kind[form], solids.grid[form]

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from ...kernels import kernel
 from ...solvers.rows import Floats, Ints
 
 
@@ -39,7 +39,7 @@ class Placed(NamedTuple):
     chord: Floats  # (rows,) 2 sin(angle / 2) of its turn in the step: farthest move of a point at distance 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def put_pose(position, turn, r, place, part_turn, part, out, k):
     """Writes row k of `out`: the pose of a part in the world, from that of the body in row r."""
     x, y, z = place[part, 0], place[part, 1], place[part, 2]
@@ -50,7 +50,7 @@ def put_pose(position, turn, r, place, part_turn, part, out, k):
             out[k, 3 + 3 * i + j] = a * part_turn[part, 0, j] + b * part_turn[part, 1, j] + c * part_turn[part, 2, j]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def placed_parts(solids, poses, needed):
     """The table of parts. `needed` (rows,) says which rows any pair needs."""
     rows = len(poses.owner)
@@ -77,7 +77,7 @@ def placed_parts(solids, poses, needed):
     return placed
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def needed_rows(rows, first, second):
     """Which rows occur in a list of pairs."""
     out = np.zeros(rows, np.bool_)
@@ -87,7 +87,7 @@ def needed_rows(rows, first, second):
     return out
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def midway(pose, before, after, time, out):
     """Writes row `out` of `pose`: where a part is at a time (0 to 1) between rows `before` and `after`.
 
@@ -108,7 +108,7 @@ def midway(pose, before, after, time, out):
     pose[out, 9], pose[out, 10], pose[out, 11] = az, bz, ax * by - ay * bx
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def to_local(pose, k, x, y, z):
     """A direction of the world in the frame of pose k."""
     return (
@@ -118,7 +118,7 @@ def to_local(pose, k, x, y, z):
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def to_world(pose, k, x, y, z):
     """A direction of the frame of pose k in the world."""
     return (
@@ -128,20 +128,20 @@ def to_world(pose, k, x, y, z):
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def point_local(pose, k, x, y, z):
     """A point of the world in the frame of pose k."""
     return to_local(pose, k, x - pose[k, 0], y - pose[k, 1], z - pose[k, 2])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def point_world(pose, k, x, y, z):
     """A point of the frame of pose k in the world."""
     x, y, z = to_world(pose, k, x, y, z)
     return pose[k, 0] + x, pose[k, 1] + y, pose[k, 2] + z
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def put_motion(pose, k, m, motion, i, w):
     """Writes motion (i, w), 12 numbers: what carries a part from pose k to pose m, x to `D x + o`."""
     for row in range(3):
@@ -155,7 +155,7 @@ def put_motion(pose, k, m, motion, i, w):
         motion[i, w, row] = shift
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def moved(motion, i, w, x, y, z):
     """A point carried by a motion."""
     return (
@@ -165,7 +165,7 @@ def moved(motion, i, w, x, y, z):
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def swung(motion, i, w, x, y, z):
     """A direction carried by a motion."""
     return (

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ...kernels import kernel
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _nearest(ha, hb, c, p, q):
     """Nearest places on two axes of half lengths ha, hb and cosine c; p, q: centre of b along a, of a along b."""
     sine = 1.0 - c * c
@@ -23,7 +24,7 @@ def _nearest(ha, hb, c, p, q):
     return s, t
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def segments(cores, fa, fb, pose, ka, kb):
     """Distance of the segments, and the unit vector from the first to the second."""
     ux, uy, uz = pose[ka, 5], pose[ka, 8], pose[ka, 11]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ...kernels import kernel
 from ...world import SPHERE
 from .cores import roundness
 from .found import name, put
@@ -16,7 +16,7 @@ CLOSE = 1e-3  # and this is close to touching
 ROUNDS = 32
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def sphere_form(cores, fa, fb, pose, after, ka, kb, margin, base, found, n):
     """Contact of two parts of which one is a sphere, if predicted; returns the next free row.
 

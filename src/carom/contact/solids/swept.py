@@ -17,9 +17,9 @@ The contacts are those of the moment of touching: see `at_touch`.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ...kernels import kernel
 from ...rotations import matrices
 from ...solvers.rows import Floats, Ints
 from ...world import State, World
@@ -77,7 +77,7 @@ def swept_pairs(world: World, before: State, after: State, found_first: Ints, fo
     return Crossings(moves, a, b, time[hit], tolerance[hit], drift[b] - drift[a])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _first_of_both(first, second, time, free):
     """Of touches in the order of their times, those before which neither body has touched another.
 
@@ -95,7 +95,7 @@ def _first_of_both(first, second, time, free):
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def travels(p, q, before, after, ball, radius):
     """A bound (n,) on how far any point of a body moves in the step: the way of its centre and the arc of its turn."""
     out = np.empty(len(p))
@@ -163,7 +163,7 @@ def _candidates(world: World, moves: Moves, least: float) -> tuple[Ints, Ints]:
     return a[kept], b[kept]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _passes(i, j, place, way, radius, inner, arc, free):
     """Whether one of two rows is free, they move enough against each other, and their bounding spheres meet."""
     if not (free[i] or free[j]):
@@ -181,7 +181,7 @@ def _passes(i, j, place, way, radius, inner, arc, free):
     return square + t * (2.0 * along + t * fast) <= reach * reach
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _meeting(first, second, place, way, radius, inner, arc, free):
     out = np.empty(len(first), np.bool_)
     for k in range(len(first)):
@@ -189,7 +189,7 @@ def _meeting(first, second, place, way, radius, inner, arc, free):
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _meeting_of(quick, fast, place, way, radius, inner, arc, free, first, second):
     """Pairs of the rows `quick` with all others, written while there is room; how many there are."""
     m = 0

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ...kernels import kernel
 from ...world import FLAT, SHELL
 from .poses import point_world
 
@@ -13,7 +13,7 @@ NEWTON = 8
 SAMPLES = 24
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def point_gap(barriers, w, x, y, z):
     """Gap of a point to boundary w, and the unit normal from the point to the boundary; zero where there is none."""
     kind = barriers.kind[w]
@@ -30,7 +30,7 @@ def point_gap(barriers, w, x, y, z):
     return barriers.radius[w] - distance, x / distance, y / distance, z / distance
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def rim_wave(barriers, w, pose, k, radius, height):
     """How near the boundary a rim is, by its angle t: a cos t + b sin t + c cos 2t + d sin 2t, in lengths.
 
@@ -54,7 +54,7 @@ def rim_wave(barriers, w, pose, k, radius, height):
     return r * (a - along * au), r * (b - along * bu), 0.25 * square * (bu * bu - au * au), -0.5 * square * au * bu
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def summit(wave, t):
     """The angle of the maximum of a wave that is nearest uphill from t."""
     a, b, c, d = wave
@@ -69,12 +69,12 @@ def summit(wave, t):
     return t
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _height(wave, t):
     return wave[0] * np.cos(t) + wave[1] * np.sin(t) + wave[2] * np.cos(2.0 * t) + wave[3] * np.sin(2.0 * t)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def summits(wave, out):
     """Angles of the maxima of a wave, at most two, to `out`; returns how many."""
     a, b, c, d = wave

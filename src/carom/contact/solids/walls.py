@@ -6,8 +6,8 @@ All these boundaries are hollow, so what touches first is a corner, an end of a 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ...kernels import kernel
 from ...world import CAPSULE, CYLINDER, MESH, SPHERE
 from .features import RIM
 from .found import NAMES, columns, put, room, roomier
@@ -19,7 +19,7 @@ LYING = 0.1  # a rim whose gap varies by more (relative to its radius) touches a
 ONE = 1.0 - 1e-12  # cosine above which a fixed point is the foremost one
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _round_contact(barriers0, barriers1, w, p, q, radius, margin, label, found, n):
     """Contact of a ball whose centre goes from p to q, if predicted; a radius of zero is a corner."""
     predicted, mx, my, mz = point_gap(barriers1, w, q[0], q[1], q[2])
@@ -35,12 +35,12 @@ def _round_contact(barriers0, barriers1, w, p, q, radius, margin, label, found, 
     return n + 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _rim_point(pose, k, radius, height, t):
     return point_world(pose, k, radius * np.cos(t), radius * np.sin(t), height)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _cylinder(radius, half, pose0, pose1, k, barriers0, barriers1, w, margin, label, angles, found, n):
     """Contacts of a cylinder: foremost points of both rims, and points fixed to a rim that lies flat to the boundary.
 
@@ -72,7 +72,7 @@ def _cylinder(radius, half, pose0, pose1, k, barriers0, barriers1, w, margin, la
     return n
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _part(solids, form, pose0, pose1, k, barriers0, barriers1, w, margin, label, angles, found, n):
     """Contacts of one convex part with boundary w, from row n of `found` on; returns the next free row."""
     kind = solids.kind[form]
@@ -95,7 +95,7 @@ def _part(solids, form, pose0, pose1, k, barriers0, barriers1, w, margin, label,
     return n
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def solid_barriers(solids, poses, chosen, barriers0, barriers1, margin):
     """Contacts of rows of `poses` with boundaries: (row, wall, feature, normal, point, gap, predicted).
 
