@@ -8,7 +8,7 @@ import numba
 import numpy as np
 from scipy.spatial import cKDTree
 
-from carom.contact.broad_phase import neighbours
+from carom.contact.broad_phase import neighbors
 
 from .report import Row
 
@@ -25,7 +25,7 @@ def run() -> list[Row]:
 
     def grid(threads: int) -> int:
         numba.set_num_threads(threads)
-        return len(neighbours(points, points, radius, simple, free, 0.0)[0])
+        return len(neighbors(points, points, radius, simple, free, 0.0)[0])
 
     def tree() -> int:
         return len(cKDTree(points).query_pairs(2.0, output_type="ndarray"))

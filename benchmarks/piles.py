@@ -10,7 +10,7 @@ import carom
 def random_pile(contacts: int, dim: int = 2, seed: int = 0) -> carom.ImpactProblem:
     """A jittered lattice of balls with random masses and velocities and about the asked number of contacts.
 
-    Neighbours closer than 1.02 diameters count as touching, about 2 contacts a disc and 4 a sphere.
+    Neighbors closer than 1.02 diameters count as touching, about 2 contacts a disc and 4 a sphere.
     """
     rng = np.random.default_rng(seed)
     per_ball = 2.0 if dim == 2 else 3.1

@@ -1,4 +1,4 @@
-"""Towers: the 5 x 5 diamond of the paper, against Clarabel on the same programmes; frameworks against three coordinates
+"""Towers: the 5 x 5 diamond of the paper, against Clarabel on the same programs; frameworks against three coordinates
 a brick; and how the time of a step grows with the tower."""
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ STEPS, STEP = 1000, 0.01
 
 @dataclass
 class Log:
-    """Programmes of a run, the seconds that they took to set up and to solve, and Clarabel's for the same, in turns."""
+    """Programs of a run, the seconds that they took to set up and to solve, and Clarabel's for the same, in turns."""
 
-    every: int  # how many programmes pass for each that Clarabel gets too
+    every: int  # how many programs pass for each that Clarabel gets too
     count: int = 0
     setup: float = 0.0
     solve: float = 0.0  # of those that Clarabel got
@@ -33,7 +33,7 @@ class Log:
 
     @property
     def own(self) -> float:
-        """Seconds a programme, its part of the set-up included."""
+        """Seconds a program, its part of the set-up included."""
         return self.setup / self.count + self.solve / self.given
 
     @property
@@ -48,7 +48,7 @@ def run() -> list[Row]:
         ratio = log.other / log.own
         answers[coordinates] = whole
         print(
-            f"   {coordinates}: {log.count} programmes, {1e3 * log.own:.2f} ms each, Clarabel cold"
+            f"   {coordinates}: {log.count} programs, {1e3 * log.own:.2f} ms each, Clarabel cold"
             f" {1e3 * log.other:.2f} ms ({ratio:.1f} times); whole run {whole:.2f} s"
         )
         name = f"5 x 5 diamond, 1,000 steps, {coordinates}, against Clarabel"
@@ -60,7 +60,7 @@ def run() -> list[Row]:
 
 
 def _recorded(coordinates: str, every: int) -> tuple[float, Log]:
-    """Seconds of a plain run, and a log of a second one, in which Clarabel solves after us, programme by programme."""
+    """Seconds of a plain run, and a log of a second one, in which Clarabel solves after us, program by program."""
     tower, options = Tower.diamond(5), LoopOptions(STEP, coordinates=coordinates)
     _go(tower, options, 50)  # compile, warm up
     whole = _go(tower, options, STEPS)

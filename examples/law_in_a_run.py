@@ -6,24 +6,24 @@ python examples/law_in_a_run.py
 from __future__ import annotations
 
 import carom
-from carom.analysis.scatter import neighbours_kept
+from carom.analysis.scatter import neighbors_kept
 
 LAWS = ("gr", "qce", "lcp")
 
 
 def kept() -> dict[str, float]:
-    """Part of the touching neighbours that are still together at the end, for each law."""
+    """Part of the touching neighbors that are still together at the end, for each law."""
     scene = carom.scenes.splash(side=9)
     result = {}
     for law in LAWS:
         run = carom.simulate(scene, law=law)
-        result[law] = neighbours_kept(run.positions[0], run.positions[-1], diameter=2.0)
+        result[law] = neighbors_kept(run.positions[0], run.positions[-1], diameter=2.0)
     return result
 
 
 def main() -> None:
     for law, part in kept().items():
-        print(f"{law:4} {part:6.1%} of the neighbours stay together")
+        print(f"{law:4} {part:6.1%} of the neighbors stay together")
 
 
 def check() -> None:

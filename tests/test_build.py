@@ -54,22 +54,22 @@ def by_triangles(corners):
     for k in range(1, len(corners) - 1):
         b, c = corners[k], corners[k + 1]
         size = 0.5 * ((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]))
-        centre = (a + b + c) / 3.0
+        center = (a + b + c) / 3.0
         sides = ((b - a) @ (b - a) + (c - b) @ (c - b) + (a - c) @ (a - c)) / 36.0
-        parts.append((size, centre, size * sides))
-        area, first = area + size, first + size * centre
-    centre = first / area
-    return area, centre, sum(i + s * ((c - centre) @ (c - centre)) for s, c, i in parts)
+        parts.append((size, center, size * sides))
+        area, first = area + size, first + size * center
+    center = first / area
+    return area, center, sum(i + s * ((c - center) @ (c - center)) for s, c, i in parts)
 
 
 @given(polygons(), st.floats(-50.0, 50.0), st.floats(-50.0, 50.0))
 def test_polygon_moments(corners, x, y):
     """The same area, centroid and moment from another formula, far from the origin too (which costs digits)."""
     moved = corners + np.array([x, y])
-    area, centre, moment = polygon_moments(moved)
+    area, center, moment = polygon_moments(moved)
     expected = by_triangles(moved)
     assert area == pytest.approx(expected[0], rel=1e-9)
-    np.testing.assert_allclose(centre, expected[1], atol=1e-8)
+    np.testing.assert_allclose(center, expected[1], atol=1e-8)
     assert moment == pytest.approx(expected[2], rel=1e-6)
 
 
@@ -81,7 +81,7 @@ def test_mass_of_polygons(corners, density):
     assert world.mass[0] == pytest.approx(density * area, rel=1e-9)
     assert world.inertia[0] == pytest.approx(density * moment, rel=1e-9)
     assert world.shapes.radius[0] == pytest.approx(np.hypot(*corners.T).max(), rel=1e-9)
-    np.testing.assert_allclose(world.shapes.vertex, corners, atol=1e-9)  # moved to its centre of mass
+    np.testing.assert_allclose(world.shapes.vertex, corners, atol=1e-9)  # moved to its center of mass
 
 
 def test_clockwise_corners_are_turned_round():
@@ -95,7 +95,7 @@ def test_a_rectangle_is_the_polygon_of_its_corners():
     one, _ = build(scene(box(0.0, 0.0, 2.0, 0.5)))
     two, _ = build(scene(Bodies(Polygon(corners), np.array([[0.0, 0.0]]))))
     assert one.mass[0] == pytest.approx(two.mass[0]) and one.inertia[0] == pytest.approx(two.inertia[0])
-    assert one.feature == pytest.approx(two.feature) == pytest.approx(0.25)
+    assert one.length_scale == pytest.approx(two.length_scale) == pytest.approx(0.25)
 
 
 def test_mass_of_discs_and_what_is_given_wins():
@@ -119,7 +119,7 @@ def test_groups_keep_their_order():
     world, state = build(scene(disc(0.0, 0.0, 1.0, 0.0), box(9.0, 0.0), disc(18.0, 0.0, motion=FIXED)))
     assert list(world.group) == [0, 1, 2]
     assert list(world.free) == [True, True, False]
-    assert not world.root[2].any()
+    assert not world.inverse_sqrt_mass[2].any()
     np.testing.assert_array_equal(state.position[:, 0], [0.0, 9.0, 18.0])
     assert list(np.diff(world.shapes.vertex_ptr)) == [0, 4, 0]
 

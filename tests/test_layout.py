@@ -46,11 +46,11 @@ ALLOWED = {
     "testing": _STUDY,
     "studies": _STUDY,
     "towers": _RUN | {"plotting"},
-    "colouring": _STUDY,  # quantities of a run as colours, for all that draws
-    "render": _STUDY | {"colouring", "pictures"},
-    "viewer": _STUDY | {"colouring", "pictures", "ports"},
-    "play": _STUDY | {"colouring", "pictures", "testing", "ports", ""},  # the version
-    "cli": _STUDY | {"studies", "testing", "pictures", "towers", "render", "viewer", "play", "colouring", ""},
+    "coloring": _STUDY,  # quantities of a run as colors, for all that draws
+    "render": _STUDY | {"coloring", "pictures"},
+    "viewer": _STUDY | {"coloring", "pictures", "ports"},
+    "play": _STUDY | {"coloring", "pictures", "testing", "ports", ""},  # the version
+    "cli": _STUDY | {"studies", "testing", "pictures", "towers", "render", "viewer", "play", "coloring", ""},
     "__main__": {"cli"},
     "": _STUDY | {"testing"},  # the package itself: it names the public objects, never the command line
 }

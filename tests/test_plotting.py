@@ -111,16 +111,16 @@ def test_a_column_of_a_paper_is_sharp_and_legible(figure, tmp_path):
         assert min(sizes) >= 7.0
 
 
-def _seen_by_deuteranopes(colour: str) -> np.ndarray:
+def _seen_by_deuteranopes(color: str) -> np.ndarray:
     """Linear RGB as eyes without M cones see it (Viénot, Brettel and Mollon 1999)."""
-    rgb = np.array(matplotlib.colors.to_rgb(colour)) ** 2.2
+    rgb = np.array(matplotlib.colors.to_rgb(color)) ** 2.2
     to_lms = np.array([[17.8824, 43.5161, 4.11935], [3.45565, 27.1554, 3.86714], [0.0299566, 0.184309, 1.46709]])
     lms = to_lms @ rgb
     lms[1] = 0.494207 * lms[0] + 1.24827 * lms[2]
     return np.clip(np.linalg.solve(to_lms, lms), 0.0, 1.0) ** (1 / 2.2)
 
 
-def test_colours_stay_apart_without_green_cones():
+def test_colors_stay_apart_without_green_cones():
     seen = np.array([_seen_by_deuteranopes(c) for c in plotting.CYCLE[:5]])
     apart = np.linalg.norm(seen[:, None] - seen[None], axis=2) + np.eye(len(seen))
     assert apart.min() > 0.12

@@ -183,7 +183,7 @@ def test_inelastic_collapse_of_three_balls(law, velocities, e, collapses):
     assert any("inelastic collapse" in message for message in s.messages) == collapses
     assert s.status == "resolved"
     if collapses:
-        # The three end up together, at the velocity of their centre of mass.
+        # The three end up together, at the velocity of their center of mass.
         np.testing.assert_allclose(s.velocity, np.mean(velocities), atol=1e-8)
     else:
         assert s.separation_speed.min() > 0.0

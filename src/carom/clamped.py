@@ -54,7 +54,7 @@ def _clamp(contacts: Contacts, mine: Ints) -> tuple[Ints, Floats] | None:
     g = g[:, np.unique(g.indices)].toarray()
     g /= np.linalg.norm(g, axis=1)[:, None]
     k = len(mine)
-    # Largest number of contacts with y_i >= 1: maximise sum t, t <= y, 0 <= t <= 1.
+    # Largest number of contacts with y_i >= 1: maximize sum t, t <= y, 0 <= t <= 1.
     balance = np.hstack([g.T, np.zeros((g.shape[1], k))])
     below = np.hstack([-np.eye(k), np.eye(k)])
     answer = linprog(

@@ -17,7 +17,6 @@ import re
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -33,7 +32,7 @@ FOLDER_VARIABLE = "CAROM_CACHE_DIR"
 SUFFIX = ".kernel"
 
 
-def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+def kernel(function: Any = None, **options: Any) -> Any:
     """Compiles a function with Numba in nopython mode, as a decorator with or without options.
 
     All kernels release the GIL and follow NumPy's rules for division by zero. Machine code is kept on disk.
@@ -42,9 +41,9 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     if function is None:
         return lambda given: kernel(given, **options)
     # The C wrapper, which only function pointers need, is left out: it costs compile time.
-    made = numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)(function)
+    made: Any = numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)(function)
     if isinstance(made, Dispatcher):  # not with NUMBA_DISABLE_JIT
-        made._cache = KernelCache(function, repr(sorted(options.items())))
+        setattr(made, "_cache", KernelCache(function, repr(sorted(options.items()))))  # noqa: B010
     return made
 
 

@@ -1,4 +1,4 @@
-"""The one plot style of the project: readable in a column of a paper, safe for colour-blind eyes."""
+"""The one plot style of the project: readable in a column of a paper, safe for color-blind eyes."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from matplotlib.figure import Figure
 # Okabe and Ito (2008), without their yellow, which is too pale for lines on white.
 BLUE, ORANGE, GREEN, RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 PURPLE, SKY, BLACK = "#CC79A7", "#56B4E9", "#000000"
-GREY, PALE = "#6B7280", "#D1D5DB"
+GRAY, PALE = "#6B7280", "#D1D5DB"
 CYCLE = (BLUE, RED, GREEN, PURPLE, ORANGE, SKY, BLACK)
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.4, 1)), (0, (6, 1.5, 1, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
-# A law looks the same in every figure. Seven differ in colour and marker alike; beyond that, dashes tell.
+# A law looks the same in every figure. Seven differ in color and marker alike; beyond that, dashes tell.
 _LAW_ORDER = ("gr", "lcp", "qce", "lzb", "gauss_seidel", "jacobi", "etm", "sqm", "smm")
 
 _STYLE: dict[Any, Any] = {
@@ -58,7 +58,7 @@ _formats: ContextVar[tuple[str, ...]] = ContextVar("formats", default=FORMATS)
 
 
 def law_style(name: str) -> dict[str, Any]:
-    """Colour, dash and marker of a law; a law of the user's gets the next ones in the cycle."""
+    """Color, dash and marker of a law; a law of the user's gets the next ones in the cycle."""
     k = _LAW_ORDER.index(name) if name in _LAW_ORDER else len(_LAW_ORDER) + sum(map(ord, name))
     return {
         "color": CYCLE[k % len(CYCLE)],

@@ -18,13 +18,13 @@ def polygon_moments(vertices: Floats) -> tuple[float, Floats, float]:
     x1, y1 = np.roll(x, -1), np.roll(y, -1)
     cross = x * y1 - x1 * y
     area = 0.5 * cross.sum()
-    centre = np.array([((x + x1) * cross).sum(), ((y + y1) * cross).sum()]) / (6.0 * area)
+    center = np.array([((x + x1) * cross).sum(), ((y + y1) * cross).sum()]) / (6.0 * area)
     about_origin = ((x * x + x * x1 + x1 * x1 + y * y + y * y1 + y1 * y1) * cross).sum() / 12.0
-    return float(area), centre, float(about_origin - area * (centre @ centre))
+    return float(area), center, float(about_origin - area * (center @ center))
 
 
 def convex_polygon(vertices: Sequence[Sequence[float]], field: str) -> Floats:
-    """The corners, checked, anticlockwise, about their centre of mass."""
+    """The corners, checked, anticlockwise, about their center of mass."""
     try:
         corners = np.array(vertices, dtype=np.float64)
     except (TypeError, ValueError):

@@ -15,7 +15,7 @@ import numpy as np
 
 from . import laws, stepping
 from .build import build
-from .contact.walls import walls_at
+from .contact.boundaries import boundaries_at
 from .errors import ProblemError
 from .laws import Law
 from .restitution import model_of
@@ -180,7 +180,7 @@ def _try_functions(world: World, state: State, step: float, progress: Tell | Non
     if progress is not None and not callable(progress):
         raise ProblemError("progress", progress, "a function of one Progress")
     accelerations(world, prescribed(world, state, step))
-    walls_at(world, state.time, step)
+    boundaries_at(world, state.time, step)
 
 
 @contextmanager
@@ -237,7 +237,7 @@ class _Loop:
         world = engine.world
         weight = float(world.mass[world.free].sum()) * float(np.linalg.norm(world.gravity))
         names = self.rows.dtype.names or ()
-        self.meter = _Meter(settings, progress, state.step, weight * world.feature, names)
+        self.meter = _Meter(settings, progress, state.step, weight * world.length_scale, names)
         self.saved = perf_counter()
 
     def begin(self) -> None:

@@ -16,13 +16,14 @@ from .scene.motion import Motion
 from .solvers.rows import Floats, Ints
 
 DISC, POLYGON = 0, 1
-PLANE, INSIDE, OUTSIDE, SEGMENT = 0, 1, 2, 3
+# Kinds of boundaries: half-plane or half-space, inside and outside of a circle or sphere, segment (2D), inside of an
+# endless cylinder (3D).
+PLANE, INSIDE, OUTSIDE, SEGMENT, TUBE = 0, 1, 2, 3, 4
 SPHERE, CUBOID, CAPSULE, CYLINDER, HULL, MESH = 0, 1, 2, 3, 4, 5
-FLAT, TUBE, SHELL = 0, 1, 2  # boundaries of space: plane, inside of a cylinder, inside of a sphere
 
 
 class Shapes(NamedTuple):
-    """Shapes of all bodies, for kernels. Corners are anticlockwise, about the centre of mass."""
+    """Shapes of all bodies, for kernels. Corners are anticlockwise, about the center of mass."""
 
     kind: NDArray[np.int8]  # (n,) DISC or POLYGON
     radius: Floats  # (n,) of the disc, or of the circle round the polygon
@@ -34,13 +35,13 @@ class Solids(NamedTuple):
     """Shapes of all bodies of space, for kernels.
 
     A body owns parts, a part shows a form; equal bodies share forms. Frames: a form is given in its own frame, a part
-    places it in the body's frame, whose origin is the centre of mass and whose axes are the principal axes of inertia.
+    places it in the body's frame, whose origin is the center of mass and whose axes are the principal axes of inertia.
     Sizes of forms: sphere (r, 0, 0), cuboid half edges, capsule and cylinder (r, half length, 0) along z.
     """
 
     # bodies
-    ball: NDArray[np.bool_]  # (n,) one sphere about the centre of mass
-    radius: Floats  # (n,) of the sphere round the body, about its centre of mass
+    ball: NDArray[np.bool_]  # (n,) one sphere about the center of mass
+    radius: Floats  # (n,) of the sphere round the body, about its center of mass
     inner: Floats  # (n,) half of the smallest width: tunnelling and overlap are measured in it
     part_ptr: Ints  # (n + 1,) body i owns parts part_ptr[i]:part_ptr[i+1]
     # parts
@@ -70,26 +71,15 @@ class Solids(NamedTuple):
     grid_value: Floats  # float64
 
 
-class Barriers(NamedTuple):
-    """Boundaries of space at one instant, for kernels."""
+class Boundaries(NamedTuple):
+    """Boundaries at one instant, for kernels; D is 2 or 3."""
 
-    kind: NDArray[np.int8]  # (w,) FLAT, TUBE, SHELL
-    point: Floats  # (w, 3) a point of the plane, a point of the axis, the centre
-    axis: Floats  # (w, 3) unit normal into the room of the bodies; unit direction of the axis; unused
-    radius: Floats  # (w,) of tube and shell
-    centre: Floats  # (w, 3) about which it turns
-    velocity: Floats  # (w, 6) of that centre, and spin in the frame of the world, during the step
-
-
-class Walls(NamedTuple):
-    """Boundaries at one instant, for kernels."""
-
-    kind: NDArray[np.int8]  # (w,) PLANE, INSIDE, OUTSIDE, SEGMENT
-    a: Floats  # (w, 2) a point, the centre, the start
-    b: Floats  # (w, 2) the unit normal, unused, the end
-    radius: Floats  # (w,) of circles
-    centre: Floats  # (w, 2) about which it turns
-    velocity: Floats  # (w, 3) of that centre, and spin, during the step
+    kind: NDArray[np.int8]  # (w,) PLANE, INSIDE, OUTSIDE, SEGMENT, TUBE
+    point: Floats  # (w, D) a point of the plane, the center, the start of the segment, a point of the axis
+    axis: Floats  # (w, D) unit normal toward the bodies; unused; end of the segment; unit direction of the axis
+    radius: Floats  # (w,) of circle, sphere and tube
+    center: Floats  # (w, D) about which it turns
+    velocity: Floats  # (w, 3) or (w, 6) of that center, and its angular velocity in the world frame, during the step
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,27 +92,27 @@ class State:
 
     time: float
     step: int
-    position: Floats  # (n, D) of the centres of mass
+    position: Floats  # (n, D) of the centers of mass
     orientation: Floats  # (n,) angles, or (n, 4) unit quaternions (w, x, y, z) from the body's frame to the world's
     velocity: Floats  # (n, d)
 
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """All that stays. A body that nothing can push has infinite mass: `root` zero."""
+    """All that stays. A body that nothing can push has infinite mass: `inverse_sqrt_mass` zero."""
 
     name: str
     mass: Floats  # (n,)
     inertia: Floats  # (n,), in space (n, 3) about the principal axes
     free: NDArray[np.bool_]  # (n,) moved by impulses
-    root: Floats  # (n, d) 1 / sqrt(mass) for each component of velocity; 0 where it cannot change
+    inverse_sqrt_mass: Floats  # (n, d) 1 / sqrt(mass) for each component of velocity; 0 where it cannot change
     shapes: Any  # Shapes, in space Solids
     material: Ints  # (n,)
-    wall_material: Ints  # (w,)
+    boundary_material: Ints  # (w,)
     restitution: Floats  # (k, k) for two materials
     friction: Floats  # (k, k)
-    walls: Any  # Walls at time 0, in space Barriers
-    wall_motions: Sequence[Motion]
+    boundaries: Boundaries  # at time 0
+    boundary_motions: Sequence[Motion]
     motions: Sequence[tuple[Ints, Motion]]  # bodies that follow a motion
     home: Floats  # (n, 3) place and angle at time 0, from which motions count; in space (n, 7)
     gravity: Floats  # (D,)
@@ -130,7 +120,7 @@ class World:
     periodic: Periodic | None = None
     material_names: Sequence[str] = ()
     group: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # (n,) index into scene.bodies
-    feature: float = 1.0  # smallest radius, or half width, of a free body: overlap is measured in it
+    length_scale: float = 1.0  # smallest radius, or half width, of a free body: overlap is measured in it
     integrator: str = "dmv"  # of rotation in space
 
     @property
@@ -144,7 +134,7 @@ class World:
     @property
     def block(self) -> int:
         """Components of velocity of each body: D if nothing turns, else 3 in the plane and 6 in space."""
-        return self.root.shape[1]
+        return self.inverse_sqrt_mass.shape[1]
 
     @property
     def turns(self) -> bool:

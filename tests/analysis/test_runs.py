@@ -119,13 +119,13 @@ def test_a_smooth_floor_leaves_momentum_along_it():
     assert not found.conserved and "friction" in found.why and found.value.max() > 1e-3
 
 
-def test_a_smooth_drum_leaves_angular_momentum_about_its_centre(gas):
+def test_a_smooth_drum_leaves_angular_momentum_about_its_center(gas):
     assert angular_momentum_drift(gas).value.max() < ROUNDING
     assert angular_momentum_drift(gas).conserved and not momentum_drift(gas).conserved
-    centre = np.array([30.0, -40.0])
+    center = np.array([30.0, -40.0])
     moved = gas.scene.with_(
-        bodies=[discs(gas.frame(0).position + centre, gas.frame(0).velocity)],
-        boundaries=[Drum(gas.scene.boundaries[0].radius, tuple(centre))],
+        bodies=[discs(gas.frame(0).position + center, gas.frame(0).velocity)],
+        boundaries=[Drum(gas.scene.boundaries[0].radius, tuple(center))],
         duration=5.0,
     )
     drift = angular_momentum_drift(carom.simulate(moved, "gr"))
@@ -242,7 +242,7 @@ def test_laws_differ_in_symmetry(pool, sequential_pool):
 # ---- sides and spread
 
 
-def test_sides_count_centres():
+def test_sides_count_centers():
     run = free_flight(discs([[-1, 0], [-5, 0], [4, 0]], [[1, 0], [0, 0], [0, 0]], radius=0.1))
     found = runs.sides(run)
     assert (found.left[0], found.right[0]) == (2, 1) and (found.left[-1], found.right[-1]) == (1, 2)

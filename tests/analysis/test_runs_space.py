@@ -42,7 +42,7 @@ def bounced(boundaries, law="gr", **fields):
 def axes_of(boundaries=(), **fields):
     """What is conserved beside boundaries: worked out from the world alone."""
     world = build(Scene("w", [spheres([[0, 0, 0]], [[0, 0, 0]])], boundaries, **fields), check_overlap=False)[0]
-    return along_walls(world) if len(world.walls.kind) else np.eye(3), *conserved_axes(world)
+    return along_walls(world) if len(world.boundaries.kind) else np.eye(3), *conserved_axes(world)
 
 
 def same_space(found, rows):
@@ -80,7 +80,7 @@ def test_a_corner_leaves_its_edge_and_a_container_nothing():
     assert along is None and about is None
 
 
-def test_a_tube_leaves_its_axis_and_a_shell_its_centre():
+def test_a_tube_leaves_its_axis_and_a_shell_its_center():
     along, about, axes, why = axes_of([Tube(2.0, (1.0, 2.0, 0.0), (0.0, 0.0, 3.0))])
     assert same_space(along, [[0, 0, 1]]) and same_space(axes, [[0, 0, 1]]) and about.tolist() == [1.0, 2.0, 0.0]
     assert "(1, 2, 0)" in why
@@ -128,11 +128,11 @@ def test_a_bounce_keeps_just_that():
     assert {c.name: c.passed for c in check_run(run)}["angular momentum"]
 
 
-def test_a_shell_keeps_the_moment_about_its_centre():
-    centre = np.array([5.0, -3.0, 1.0])
-    bodies = spheres(np.array([[0.3, 0.1, 0.2], [-0.9, 0.4, 1.0]]) + centre, [[1.0, -0.4, -2.0], [0.8, -0.3, 1.5]])
+def test_a_shell_keeps_the_moment_about_its_center():
+    center = np.array([5.0, -3.0, 1.0])
+    bodies = spheres(np.array([[0.3, 0.1, 0.2], [-0.9, 0.4, 1.0]]) + center, [[1.0, -0.4, -2.0], [0.8, -0.3, 1.5]])
     fields = {"duration": 4.0, "step": 0.01, "stepper": "synchronous"}
-    run = carom.simulate(Scene("shell", [bodies], [Shell(2.0, tuple(centre))], **fields), "gr")
+    run = carom.simulate(Scene("shell", [bodies], [Shell(2.0, tuple(center))], **fields), "gr")
     drift = angular_momentum_drift(run)
     assert run.steps["contacts"].sum() > 4 and drift.conserved and drift.value.max() < ROUNDING
     assert np.ptp(run.angular_momentum, axis=0).min() > 1.0  # about the origin

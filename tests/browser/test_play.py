@@ -124,14 +124,14 @@ def test_a_run_in_space_is_drawn(play):
     play.wait_for_selector(".chart svg", timeout=WAIT)
     play.evaluate("window.carom.setPlaying(false); window.carom.seek(0)")
     start = picture(play)
-    colours = play.evaluate(
+    colors = play.evaluate(
         """() => { const gl = window.carom.painters[0].painter.gl;
         const [wide, high] = [gl.drawingBufferWidth, gl.drawingBufferHeight];
         const pixels = new Uint8Array(4 * wide * high); window.carom.draw();
         gl.readPixels(0, 0, wide, high, gl.RGBA, gl.UNSIGNED_BYTE, pixels);
         return new Set(new Uint32Array(pixels.buffer)).size; }"""
     )
-    assert colours > 100  # shaded balls and a floor, not an empty field
+    assert colors > 100  # shaded balls and a floor, not an empty field
     play.evaluate("window.carom.seek(2)")
     assert picture(play) != start
 

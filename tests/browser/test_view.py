@@ -1,4 +1,4 @@
-"""The viewer in a real browser: it shows the bodies where they are, in their colours, and does what it is told."""
+"""The viewer in a real browser: it shows the bodies where they are, in their colors, and does what it is told."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pytest
 from PIL import Image
 from tests.viewer.made_runs import plane_scene, record, space_scene
 
-from carom.colouring import Colouring
+from carom.coloring import Coloring
 from carom.trajectory import Trajectory
 from carom.viewer import tone, viewing
 from carom.viewer.look import WIDTH
 
 SECONDS = 40.0  # until something must have happened: software rendering, perhaps beside other tests
 EDGE = 12  # pixels beside the panel, where its shadow falls
-NEAR = 14  # of 255 steps: colours are given to the page in 6 bits, and its curve is undone to a few steps
+NEAR = 14  # of 255 steps: colors are given to the page in 6 bits, and its curve is undone to a few steps
 
 
 @pytest.fixture(scope="module")
@@ -71,8 +71,8 @@ def differs(one: np.ndarray, two: np.ndarray, least: int = 60) -> bool:
     return int((np.abs(one - two).max(axis=2) > 24).sum()) >= least
 
 
-def coloured(seen: np.ndarray) -> int:
-    """Pixels that are neither white nor grey: bodies."""
+def colored(seen: np.ndarray) -> int:
+    """Pixels that are neither white nor gray: bodies."""
     return int((np.ptp(seen, axis=2) > 30).sum())
 
 
@@ -81,7 +81,7 @@ def load(page, viewer) -> np.ndarray:
         f"{viewer.address}/?fixedDpr=1"
     )  # else slow pages lower their resolution, and pictures cannot be compared
     page.wait_for_selector("canvas")
-    until(page, lambda seen: coloured(seen) > 300, "bodies on the page")
+    until(page, lambda seen: colored(seen) > 300, "bodies on the page")
     close = page.locator("[class*=Notification-closeButton]")  # "software rendering", over the picture
     if close.count():
         close.first.click()
@@ -105,17 +105,17 @@ def choose(page, label: str, option: str) -> None:
 
 
 def first_frame(page, viewer, path) -> np.ndarray:
-    """The start, in the colours of speeds."""
+    """The start, in the colors of speeds."""
     page.get_by_text("|◀", exact=True).click()
-    choose(page, "Colour", "speed")
-    until(page, lambda seen: far_off(seen, viewer, path, 0) <= NEAR, "the start in the colours of speeds")
+    choose(page, "Color", "speed")
+    until(page, lambda seen: far_off(seen, viewer, path, 0) <= NEAR, "the start in the colors of speeds")
     return settled(page)
 
 
 def far_off(seen: np.ndarray, viewer, path, frame: int) -> int:
-    """The largest difference between a body's colour and what its speed gives, over all bodies and channels."""
+    """The largest difference between a body's color and what its speed gives, over all bodies and channels."""
     with Trajectory(path) as run:
-        wanted = tone.shown(Colouring.of(run, "speed").rgb(frame)).astype(int)
+        wanted = tone.shown(Coloring.of(run, "speed").rgb(frame)).astype(int)
         found = [at_body(seen, viewer, run, frame, body) for body in range(run.count)]
     return int(np.abs(np.array(found) - wanted).max())
 
@@ -145,7 +145,7 @@ def test_bodies_are_shown_where_and_as_they_are_at_any_time(plane_page, plane_ru
     number.fill("2.5")
     number.press("Enter")
     until(page, lambda seen: viewer.page.player.time == pytest.approx(2.5), "the time that was typed")
-    until(page, lambda seen: far_off(seen, viewer, plane_run, 25) <= NEAR, "all bodies in their places and colours")
+    until(page, lambda seen: far_off(seen, viewer, plane_run, 25) <= NEAR, "all bodies in their places and colors")
 
 
 def test_playing_moves_bodies_and_pausing_stops_them(plane_page, plane_run):
@@ -164,11 +164,11 @@ def test_playing_moves_bodies_and_pausing_stops_them(plane_page, plane_run):
     until(page, lambda seen: viewer.page.player.time == pytest.approx(0.1), "one frame on")
 
 
-def test_colours_and_impulses_change_the_picture(plane_page, plane_run):
+def test_colors_and_impulses_change_the_picture(plane_page, plane_run):
     page, viewer = plane_page
     by_speed = first_frame(page, viewer, plane_run)
-    choose(page, "Colour", "body")
-    until(page, lambda seen: differs(seen, by_speed), "other colours")
+    choose(page, "Color", "body")
+    until(page, lambda seen: differs(seen, by_speed), "other colors")
     by_body = settled(page)
     page.get_by_label("Impulses").check()
     until(page, lambda seen: differs(seen, by_body, 30), "arrows")
@@ -180,9 +180,9 @@ def test_a_run_of_space_has_bodies_that_move_and_shadows(shared_page, space_run)
     page = shared_page
     with viewing([space_run], port=0, play=False) as viewer:
         first = load(page, viewer)
-        bright, grey = first.mean(axis=2), np.ptp(first, axis=2) < 25
-        floor = float(np.median(bright[grey & (bright < 250)]))
-        assert (grey & (bright < floor - 10) & (bright > 150)).sum() > 300, "no shadow on the floor"
+        bright, gray = first.mean(axis=2), np.ptp(first, axis=2) < 25
+        floor = float(np.median(bright[gray & (bright < 250)]))
+        assert (gray & (bright < floor - 10) & (bright > 150)).sum() > 300, "no shadow on the floor"
         page.get_by_text("▶|", exact=True).click()
         until(page, lambda seen: differs(seen, first), "another picture at the end")
         assert viewer.page.player.time == pytest.approx(3.0)
@@ -194,6 +194,6 @@ def test_two_runs_stand_side_by_side(shared_page, plane_run, tmp_path):
     with viewing([plane_run, other], port=0, play=False) as viewer:
         seen = load(shared_page, viewer)
         half = seen.shape[1] // 2 + EDGE // 2
-        sides = coloured(seen[:, :half]), coloured(seen[:, half:])
+        sides = colored(seen[:, :half]), colored(seen[:, half:])
         assert min(sides) > 0.8 * max(sides) > 0
         assert shared_page.get_by_text("lcp").first.is_visible()

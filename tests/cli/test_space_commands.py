@@ -11,7 +11,7 @@ import pytest
 from matplotlib.image import imread
 
 import carom as package
-from carom.cli.space_picture import camera_of, container_tops, group_colours, unseen
+from carom.cli.space_picture import camera_of, container_tops, group_colors, unseen
 from carom.scene import Bodies, Scene, Vibrating
 from carom.scene.barriers import Container, Plane
 from carom.scene.solids import Capsule, Compound, Cuboid, Part, Sphere
@@ -107,20 +107,20 @@ def test_plots(carom, made, tmp_path):
         assert len(moments) == 4 * run.count and float(moments[-1]["time (time units)"]) == pytest.approx(run.time[-1])
 
 
-def test_the_picture_follows_camera_and_colours(carom, made):
+def test_the_picture_follows_camera_and_colors(carom, made):
     assert carom("plot", made, "--what", "state", "-o", "a").code == 0
     assert carom("plot", made, "--what", "state", "--azimuth", "40", "--elevation", "80", "-o", "b").code == 0
-    assert carom("plot", made, "--what", "state", "--colours", "group", "-o", "c").code == 0
+    assert carom("plot", made, "--what", "state", "--colors", "group", "-o", "c").code == 0
     a, b, c = (imread(f"{folder}/made-state.png") for folder in "abc")
     assert a.shape != b.shape or not np.array_equal(a, b)
-    # Orange of the second group: red above green above blue, and nowhere in the colours of speeds at rest.
+    # Orange of the second group: red above green above blue, and nowhere in the colors of speeds at rest.
     orange = (c[..., 0] > 0.6) & (c[..., 1] > 0.3) & (c[..., 1] < 0.75) & (c[..., 2] < 0.2)
     assert orange.sum() > 500
 
 
 @pytest.mark.parametrize(
     ("option", "value", "word"),
-    [("--colours", "mass", "speed or group"), ("--elevation", "91", "from -90 to 90"), ("--azimuth", "nan", "degrees")],
+    [("--colors", "mass", "speed or group"), ("--elevation", "91", "from -90 to 90"), ("--azimuth", "nan", "degrees")],
 )
 def test_plot_refuses(carom, made, option, value, word):
     bad = carom("plot", made, "--what", "state", option, value, "-o", "never")
@@ -158,18 +158,18 @@ def test_validate_lists_solids_and_barriers(carom, file_scene, monkeypatch):
 
 
 class Seen:
-    """As much of a view as cameras and colours ask for."""
+    """As much of a view as cameras and colors ask for."""
 
     def __init__(self, scene):
         from carom.build import build
 
         self.world, self.state = build(scene, check_overlap=False)
-        self.walls, self.tops = self.world.walls, container_tops(scene, 0.0)
+        self.walls, self.tops = self.world.boundaries, container_tops(scene, 0.0)
 
 
-def test_groups_have_colours_of_their_own():
+def test_groups_have_colors_of_their_own():
     view = Seen(scene())
-    found = group_colours(view)
+    found = group_colors(view)
     assert np.array_equal(found[0], found[1]) and not np.array_equal(found[0], found[2])
 
 

@@ -8,7 +8,7 @@ from scipy.optimize import linprog, nnls
 
 from carom.contact.polygons import Poses
 from carom.shapes import convex_polygon
-from carom.world import DISC, POLYGON, Shapes, Walls
+from carom.world import DISC, POLYGON, Boundaries, Shapes
 
 
 def rectangle(width: float, height: float) -> np.ndarray:
@@ -39,10 +39,10 @@ def make_poses(start, end=None, owner=None) -> Poses:
     return Poses(owner, start[:, :2].copy(), start[:, 2].copy(), end[:, :2].copy(), end[:, 2].copy())
 
 
-def make_walls(*walls) -> Walls:
+def make_walls(*walls) -> Boundaries:
     """Each wall is (kind, a, b, radius)."""
     w = len(walls)
-    return Walls(
+    return Boundaries(
         np.array([wall[0] for wall in walls], np.int8),
         np.array([wall[1] for wall in walls], float).reshape(w, 2),
         np.array([wall[2] for wall in walls], float).reshape(w, 2),

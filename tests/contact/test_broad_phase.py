@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.spatial import cKDTree
 
 from carom.contact import broad_phase
-from carom.contact.broad_phase import neighbours
+from carom.contact.broad_phase import neighbors
 
 EPS = np.finfo(float).eps
 SEEDS = st.integers(0, 2**32 - 1)
@@ -27,7 +27,7 @@ def all_pairs(after, radius, free):
 
 def check(before, after, radius, simple, free, margin):
     """Pairs exactly once, none missing, none too many; up to rounding of the places themselves."""
-    found = neighbours(before, after, radius, simple, free, margin)
+    found = neighbors(before, after, radius, simple, free, margin)
     first, second, normal, gap, predicted, odd_first, odd_second = found
     listed = list(zip(first, second)) + list(zip(odd_first, odd_second))
     found = set(listed)
@@ -52,7 +52,7 @@ def check(before, after, radius, simple, free, margin):
 
 
 def places(rng, n, layout, scale, dimension):
-    """Centres in different arrangements; `scale` is the largest diameter."""
+    """Centers in different arrangements; `scale` is the largest diameter."""
     wide = scale * n ** (1.0 / dimension)
     if layout == "cloud":
         return rng.uniform(-0.5, 0.5, (n, dimension)) * wide
@@ -67,7 +67,7 @@ def places(rng, n, layout, scale, dimension):
         return out
     if layout == "one point":
         return np.zeros((n, dimension))
-    if layout == "lattice":  # neighbours exactly one cell apart
+    if layout == "lattice":  # neighbors exactly one cell apart
         side = int(np.ceil(n ** (1.0 / dimension))) + 1
         return scale * np.stack(np.unravel_index(np.arange(n), (side,) * dimension), axis=1).astype(float)
     far = rng.uniform(-0.5, 0.5, (n, dimension)) * wide  # "flyers"
@@ -125,15 +125,15 @@ def test_more_pairs_than_room_was_made_for(dimension):
 def test_fixed_pairs_are_left_out():
     after = np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0]])
     free = np.array([False, False, True])
-    first, second, *_ = neighbours(after, after, np.full(3, 0.6), np.ones(3, bool), free, 0.0)
+    first, second, *_ = neighbors(after, after, np.full(3, 0.6), np.ones(3, bool), free, 0.0)
     assert list(zip(first, second)) == [(1, 2)]
 
 
 @pytest.mark.parametrize("dimension", [2, 3])
-def test_centres_that_coincide_still_have_a_unit_normal(dimension):
+def test_centers_that_coincide_still_have_a_unit_normal(dimension):
     """Mirrored for the two orders, so that the rule does not depend on who is called first."""
     after = np.zeros((2, dimension))
-    _, _, normal, gap, *_ = neighbours(after, after, np.ones(2), np.ones(2, bool), np.ones(2, bool), 0.0)
+    _, _, normal, gap, *_ = neighbors(after, after, np.ones(2), np.ones(2, bool), np.ones(2, bool), 0.0)
     np.testing.assert_array_equal(np.linalg.norm(normal, axis=1), 1.0)
     np.testing.assert_array_equal(gap, -2.0)
 
@@ -156,7 +156,7 @@ def test_bits_do_not_depend_on_threads_or_pieces(dimension, monkeypatch):
         for count, piece in ((1, broad_phase.PIECE), (2, broad_phase.PIECE), (2, 1000), (1, 10**9)):
             numba.set_num_threads(min(count, numba.config.NUMBA_NUM_THREADS))
             monkeypatch.setattr(broad_phase, "PIECE", piece)
-            answers.append(neighbours(*world))
+            answers.append(neighbors(*world))
     finally:
         numba.set_num_threads(threads)
     assert len(answers[0][0]) > 10_000 and len(answers[0][5]) > 1000
@@ -171,7 +171,7 @@ def test_many_equal_bodies_against_a_tree(n, dimension):
     """Both sides of the size where the work is divided; the tree's pairs are the reference."""
     rng = np.random.default_rng(n)
     after = rng.uniform(0.0, 1.5 * n ** (1.0 / dimension), (n, dimension))
-    first, second, *_ = neighbours(after, after, np.full(n, 0.5), np.ones(n, bool), np.ones(n, bool), 0.0)
+    first, second, *_ = neighbors(after, after, np.full(n, 0.5), np.ones(n, bool), np.ones(n, bool), 0.0)
     expected = cKDTree(after).query_pairs(1.0, output_type="ndarray")
     expected.sort(axis=1)
     assert len(first) == len(expected) > n // 2

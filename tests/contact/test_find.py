@@ -21,7 +21,7 @@ def moved(state: State, move, h: float = 0.01) -> State:
 
 
 def test_two_discs_by_hand():
-    """Centres 3, 4 apart, radii 2 and 2.5: gap 0.5 before; the second moves 1 nearer along the line."""
+    """Centers 3, 4 apart, radii 2 and 2.5: gap 0.5 before; the second moves 1 nearer along the line."""
     world, state = build(Scene("s", [disc(1.0, 1.0, radius=2.0), disc(4.0, 5.0, radius=2.5)]))
     found = find_contacts(world, state, moved(state, [[0.0, 0.0], [-0.6, -0.8]]))
     assert (found.first[0], found.second[0], found.count) == (0, 1, 1)

@@ -310,7 +310,7 @@ def test_walls_and_sides_together():
 
 
 def test_boxes_meet_across_a_side():
-    """Polygons have images too: the same two contacts as for neighbours in the middle."""
+    """Polygons have images too: the same two contacts as for neighbors in the middle."""
 
     def contacts(x0, x1, periodic):
         group = Bodies(Rectangle(1.0, 1.0), np.array([[x0, 0.0], [x1, 0.2]]))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carom import ProblemError
-from carom.contact.broad_phase import neighbours
+from carom.contact.broad_phase import neighbors
 from carom.contact.images import counts_once, make_images, wrapped
 from carom.scene import Periodic
 
@@ -61,7 +61,7 @@ def by_copies(periodic, before, after, radius, margin, time, step):
     own = images.owner
     p0, p1 = before[own] + images.shift, after[own] + images.shift_after
     simple = np.ones(len(own), bool)
-    a, b, _, _, predicted, *_ = neighbours(p0, p1, radius[own], simple, simple, margin)
+    a, b, _, _, predicted, *_ = neighbors(p0, p1, radius[own], simple, simple, margin)
     once = counts_once(images, a, b)
     out = {}
     for k in np.flatnonzero(once):

@@ -81,7 +81,7 @@ def test_box_on_a_tilted_plane(slope):
         assert contact["predicted"] == pytest.approx(-0.01, abs=ROUND)
 
 
-def test_box_on_its_corner_has_one_contact_and_its_neighbours_equal_rights():
+def test_box_on_its_corner_has_one_contact_and_its_neighbors_equal_rights():
     pose = (0.0, np.sqrt(0.5), np.pi / 4)
     assert [c["feature"] for c in contacts(SQUARE, FLOOR, pose, margin=1e-9)] == [0]
     assert [c["feature"] for c in contacts(SQUARE, FLOOR, (0, -3, np.pi / 4))] == [0]

@@ -50,7 +50,7 @@ def gap_of(bodies, poses):
 
 
 def apart(a, b):
-    """Leaves out polygons about one centre: with several ways out that are equally short, none is the right one."""
+    """Leaves out polygons about one center: with several ways out that are equally short, none is the right one."""
     assume(np.hypot(b[0] - a[0], b[1] - a[1]) > 0.4)
 
 
@@ -111,7 +111,7 @@ def test_corner_has_one_name_on_either_side_of_its_balance():
 
 @pytest.mark.parametrize("turn", [0.0, 0.3, 1.0, -2.0])
 def test_equal_corners_meet_along_the_diagonal(turn):
-    """Nothing but rounding tells the two faces apart, so the normal favours neither."""
+    """Nothing but rounding tells the two faces apart, so the normal favors neither."""
     c, s = np.cos(turn), np.sin(turn)
     diagonal = np.array([c - s, s + c])
     start, end = [(0, 0, turn), (*(1.01 * diagonal), turn)], [(0, 0, turn), (*(0.9 * diagonal), turn)]
@@ -124,14 +124,14 @@ def test_equal_corners_meet_along_the_diagonal(turn):
 
 @pytest.mark.parametrize("tilt", [-1e-12, 0.0, 1e-12])
 def test_corner_whose_edges_face_down_equally_is_a_corner(tilt):
-    """A box falls on its corner so fast that both neighbours would end in the floor: neither is preferred."""
+    """A box falls on its corner so fast that both neighbors would end in the floor: neither is preferred."""
     pose = (0.0, 0.5 + np.sqrt(0.5), np.pi / 4 + tilt)
     found = contacts([rectangle(6, 4), SQUARE], [(0, -1.5, 0), pose], [(0, -1.5, 0), sunk(pose, 1.0)])
     assert len(found) == 1
     np.testing.assert_allclose(found[0]["point"], (0.0, 0.5), atol=1e-11)
 
 
-def test_box_that_sinks_beside_its_diagonal_neighbour_is_not_lifted_by_it():
+def test_box_that_sinks_beside_its_diagonal_neighbor_is_not_lifted_by_it():
     """Two columns that touch: the box in row 2 of one and that in row 1 of the other share a corner only."""
     for fall in (1e-3, 1e-7):
         found = contacts([SQUARE, SQUARE], [(0, 0, 0), (1, 1, 0)], [(0, 0, 0), (1, 1 - fall, 0)])
@@ -194,9 +194,9 @@ def test_no_pairs_no_contacts():
         ((-0.8, -0.2), (-1, 0), -0.2, 6),
         ((0.8, 0.9), (0.6, 0.8), 0.0, 5),  # corner 2 by 3-4-5
         ((0.8, -0.9), (0.6, -0.8), 0.0, 3),
-        ((0.1, 0.4), (0, 1), -0.6, 4),  # centre within the box
+        ((0.1, 0.4), (0, 1), -0.6, 4),  # center within the box
         ((-0.45, 0.1), (-1, 0), -0.55, 6),
-        ((0.5, 0.5), None, -0.5, None),  # centre on the corner: face or corner, but a contact
+        ((0.5, 0.5), None, -0.5, None),  # center on the corner: face or corner, but a contact
     ],
 )
 def test_disc_against_box(place, normal, gap, feature):

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from tests.stepping.runs import box, disc, rough, states_of
 
 from carom.build import build
+from carom.contact.boundaries import boundaries_at
 from carom.contact.find import find_contacts
-from carom.contact.walls import crosses, disc_gap, walls_at
+from carom.contact.walls import crosses, disc_gap
 from carom.scene import Box, Drum, HalfPlane, Moving, Rotating, Scene, Scripted, Segment, Table, Vibrating
 from carom.world import INSIDE, OUTSIDE, PLANE, SEGMENT
 
@@ -28,16 +29,16 @@ def test_plane_gap(px, py, x, y, angle, r):
 
 @given(FAR, FAR, FAR, FAR, SIZES)
 def test_circle_gaps(cx, cy, x, y, r):
-    big, centre = 2.0, np.array([cx, cy])
+    big, center = 2.0, np.array([cx, cy])
     apart = np.array([x - cx, y - cy])
     distance = np.hypot(*apart)
-    gap, nx, ny = disc_gap(INSIDE, centre, centre, big, x, y, r)
+    gap, nx, ny = disc_gap(INSIDE, center, center, big, x, y, r)
     assert gap == pytest.approx(big - distance - r, abs=1e-14)
     assert np.hypot(nx, ny) == pytest.approx(1.0, rel=1e-14)
     np.testing.assert_allclose(np.array([nx, ny]) * distance, apart, atol=1e-14)  # outwards
-    gap, nx, ny = disc_gap(OUTSIDE, centre, centre, big, x, y, r)
+    gap, nx, ny = disc_gap(OUTSIDE, center, center, big, x, y, r)
     assert gap == pytest.approx(distance - big - r, abs=1e-14)
-    np.testing.assert_allclose(np.array([nx, ny]) * distance, -apart, atol=1e-14)  # towards the centre
+    np.testing.assert_allclose(np.array([nx, ny]) * distance, -apart, atol=1e-14)  # toward the center
 
 
 @given(FAR, FAR, FAR, FAR, FAR, FAR, SIZES)
@@ -53,7 +54,7 @@ def test_segment_gap_is_to_the_nearest_point(ax, ay, bx, by, x, y, r):
     assert gap == pytest.approx(distance.min() - r, abs=length / 2000)
     assert gap <= distance.min() - r + 1e-14
     assert np.hypot(nx, ny) == pytest.approx(1.0, rel=1e-12)
-    # Along the normal by the distance of the centre lies a point of the segment.
+    # Along the normal by the distance of the center lies a point of the segment.
     foot = np.array([x, y]) + (gap + r) * np.array([nx, ny])
     assert np.hypot(*(along - foot).T).min() <= 0.51 * length / 2000 + 1e-12
 
@@ -74,7 +75,7 @@ def test_crossing_a_segment(x0, x1, above, below):
 
 
 def test_segments_keep_fast_discs_on_their_side():
-    """Five diameters a step: the centre passes the wall within the step, and the disc must turn back."""
+    """Five diameters a step: the center passes the wall within the step, and the disc must turn back."""
     scene = Scene(
         "s",
         [disc(0.0, 0.55, 0.0, -1.0, radius=0.1)],
@@ -88,7 +89,7 @@ def test_segments_keep_fast_discs_on_their_side():
 
 
 def test_the_end_of_a_segment_is_a_point():
-    """A disc that hits an end off centre by s is deflected as by a point: the normal is along centre to end."""
+    """A disc that hits an end off center by s is deflected as by a point: the normal is along center to end."""
     r, s, h = 0.5, 0.3, 1e-3
     scene = Scene("s", [disc(1.0 + s, 2.0, 0.0, -1.0, radius=r)], [Segment((-1.0, 0.0), (1.0, 0.0))], step=h)
     after = states_of(scene, 2500, "synchronous")[-1].velocity[0]
@@ -105,7 +106,7 @@ def test_beyond_the_end_there_is_nothing():
 
 @pytest.mark.parametrize("inside", [True, False])
 def test_drum_reflects_about_its_normal(inside):
-    """Straight at the drum off centre by s: the angle of incidence is asin(s / (R -+ r))."""
+    """Straight at the drum off center by s: the angle of incidence is asin(s / (R -+ r))."""
     big, r, s, h = 3.0, 0.25, 1.0, 1e-3
     start = (0.0, s) if inside else (-6.0, s)
     scene = Scene("s", [disc(*start, 1.0, 0.0, radius=r)], [Drum(big, inside=inside)], step=h)
@@ -135,12 +136,12 @@ def test_velocity_is_displacement_over_the_step(motion, time):
     h = 0.01
     wall = Segment((0.5, 0.0), (2.5, 1.0), motion=motion)
     world, _ = build(Scene("s", [disc(0.0, 50.0)], [wall]))
-    start, end = walls_at(world, time, h)
+    start, end = boundaries_at(world, time, h)
     np.testing.assert_array_equal(start.velocity, end.velocity)
     pose0, pose1 = np.array(motion.pose(time)), np.array(motion.pose(time + h))
     np.testing.assert_allclose(h * start.velocity[0], pose1 - pose0, atol=1e-16)
-    np.testing.assert_allclose(end.centre - start.centre, h * start.velocity[:, :2], atol=1e-15)
-    # Rigid: the ends keep their distance from the centre of turning, and turn by spin h.
+    np.testing.assert_allclose(end.center - start.center, h * start.velocity[:, :2], atol=1e-15)
+    # Rigid: the ends keep their distance from the center of turning, and turn by spin h.
     about = np.array(motion.about if motion.about is not None else (1.5, 0.5))
     for at in (start, end):
         pose = pose0 if at is start else pose1
@@ -152,10 +153,10 @@ def test_velocity_is_displacement_over_the_step(motion, time):
 def test_a_box_turns_as_one():
     """All four walls of a box turn about its middle: after a quarter its floor is its right wall."""
     world, _ = build(Scene("s", [disc(0.0, 0.0)], [Box((-4.0, -2.0), (4.0, 2.0), motion=Rotating(np.pi / 2))]))
-    now = walls_at(world, 1.0, 0.1)[0]
-    gaps = [disc_gap(PLANE, a, b, 0.0, 0.0, 0.0, 0.0)[0] for a, b in zip(now.a, now.b)]
+    now = boundaries_at(world, 1.0, 0.1)[0]
+    gaps = [disc_gap(PLANE, a, b, 0.0, 0.0, 0.0, 0.0)[0] for a, b in zip(now.point, now.axis)]
     np.testing.assert_allclose(gaps, [2.0, 2.0, 4.0, 4.0], atol=1e-14)
-    np.testing.assert_allclose(now.b[0], [-1.0, 0.0], atol=1e-15)
+    np.testing.assert_allclose(now.axis[0], [-1.0, 0.0], atol=1e-15)
 
 
 def test_floor_hits_at_the_speed_of_its_step():

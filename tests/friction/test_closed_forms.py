@@ -98,7 +98,7 @@ def test_block_that_cannot_turn(law, model, e):
 def test_the_printed_objective_lacks_a_half(law, model):
     """Minimising z^T B z + z^T D v instead of its half first term would only halve the slip of a rough contact.
 
-    Every model minimises kinetic energy: a rough contact stops, completely.
+    Every model minimizes kinetic energy: a rough contact stops, completely.
     """
     _, s = solved(disc([1.0, -1.0, 0.0], 50.0), law, model, 1.0)
     slip = s.velocity[0, 0] + 0.8 * s.velocity[0, 2]

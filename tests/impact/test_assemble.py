@@ -12,8 +12,8 @@ from tests.stepping.runs import box, clusters, disc, rough
 
 from carom import ImpactProblem
 from carom.build import build
+from carom.contact.boundaries import boundaries_at
 from carom.contact.find import find_contacts
-from carom.contact.walls import walls_at
 from carom.impact import assemble as module
 from carom.impact.assemble import assemble, coefficients
 from carom.impact.contacts import as_matrix
@@ -26,13 +26,13 @@ def assembled(scene, margin=1e-9, h=0.01, check=True):
     world, state = build(scene, check)
     state = prescribed(world, state, h)
     found = find_contacts(world, state, state, margin)
-    return world, state, found, assemble(world, state, found, walls_at(world, state.time, h)[0])
+    return world, state, found, assemble(world, state, found, boundaries_at(world, state.time, h)[0])
 
 
 def physical(impact, rows):
     """Rows times velocity in physical units: `J = G sqrt(M)`, all bodies."""
     matrix = as_matrix(rows).toarray()
-    root = impact.world.root if impact.bodies is None else impact.world.root[impact.bodies]
+    root = impact.world.inverse_sqrt_mass if impact.bodies is None else impact.world.inverse_sqrt_mass[impact.bodies]
     with np.errstate(divide="ignore"):
         scale = np.where(root > 0.0, 1.0 / root, 0.0)
     return (matrix * scale.ravel()).reshape(len(matrix), *root.shape)
@@ -74,7 +74,7 @@ def test_discs_as_the_constructor_makes_them(friction):
 
 
 def test_a_box_on_the_floor_by_hand():
-    """Corner at (x, y) from the centre: the speed into the floor is -vy - spin x, the slip vx - spin y, turned."""
+    """Corner at (x, y) from the center: the speed into the floor is -vy - spin x, the slip vx - spin y, turned."""
     scene = Scene(
         "s", [box(0.0, 0.5, 2.0, 1.0, velocity=(0.7, -0.3), spin=0.9)], [HalfPlane()], materials=rough(0.5), step=0.01
     )
@@ -107,10 +107,10 @@ def test_rows_measure_the_speed_of_the_surfaces(scene):
 
     def surface(body, point):
         if body < 0:
-            wall, centre, spin = walls_at(world, 0.0, 0.01)[0], *((0.0, 0.0), 0.0)
+            wall, center, spin = boundaries_at(world, 0.0, 0.01)[0], *((0.0, 0.0), 0.0)
             k = -1 - body
-            centre, spin = wall.centre[k], wall.velocity[k, 2]
-            return wall.velocity[k, :2] + spin * np.array([-(point - centre)[1], (point - centre)[0]])
+            center, spin = wall.center[k], wall.velocity[k, 2]
+            return wall.velocity[k, :2] + spin * np.array([-(point - center)[1], (point - center)[0]])
         arm = point - state.position[body]
         return velocity[body, :2] + velocity[body, 2] * np.array([-arm[1], arm[0]])
 
@@ -192,8 +192,8 @@ def test_only_touched_bodies_take_part_and_nothing_else_changes(monkeypatch):
     world, state, found, sparse = assembled(scene, check=False)
     assert list(sparse.bodies) == [7, 8, 45, 55]
     monkeypatch.setattr(module, "SPARSE", 0)
-    full = assemble(world, state, found, world.walls)
-    sparse = (monkeypatch.undo(), assemble(world, state, found, world.walls))[1]
+    full = assemble(world, state, found, world.boundaries)
+    sparse = (monkeypatch.undo(), assemble(world, state, found, world.boundaries))[1]
     assert full.bodies is not None or len(full.contacts.velocity) == 100
     np.testing.assert_array_equal(sparse.contacts.speeds(), full.contacts.speeds())
     np.testing.assert_array_equal(sparse.contacts.tangent_speeds(), full.contacts.tangent_speeds())
@@ -243,12 +243,12 @@ def test_coefficients_of_material_pairs():
 
 
 def test_bodies_that_do_not_turn_have_no_arm():
-    """rotates=False: a blow off centre changes no spin, and the inertia does not count."""
+    """rotates=False: a blow off center changes no spin, and the inertia does not count."""
     free, stiff = box(0.0, 0.5), box(5.0, 0.5, rotates=False)
     world, state, found, impact = assembled(Scene("s", [free, stiff], [HalfPlane()], materials=rough(0.3)))
     arms = {int(a): row for a, row in zip(found.first, physical(impact, impact.contacts.rows))}
     assert abs(arms[0][0, 2]) == pytest.approx(0.5)
     assert arms[1][1, 2] == 0.0
     one = replace(found.take(found.first == 1))
-    diag = assemble(world, state, one, world.walls).contacts.rows.diag
+    diag = assemble(world, state, one, world.boundaries).contacts.rows.diag
     np.testing.assert_allclose(diag, 1.0)  # 1 / mass

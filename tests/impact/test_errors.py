@@ -98,7 +98,7 @@ CASES = {
     "body against itself": (lambda: blocks(bodies=[[1, 1]]), "bodies", "contact 0 between 1 and itself"),
     "discs at one point": (lambda: discs(positions=[[0, 0], [0, 0]]), "positions", "0 and 1 at one point"),
     # copies
-    "unknown field of a copy": (lambda: chain().with_(colour="red"), "with_", "colour.*velocity"),
+    "unknown field of a copy": (lambda: chain().with_(color="red"), "with_", "color.*velocity"),
     "velocity of another size": (lambda: chain().with_(velocity=[1, 2, 3]), "velocity", "2 numbers"),
     "restitution of a copy": (lambda: chain().with_(restitution=3), "restitution", "from 0 to 1"),
     "contact order that repeats one": (

@@ -137,8 +137,8 @@ def test_json_that_is_no_object(tmp_path):
 
 def test_json_of_something_else(tmp_path):
     path = tmp_path / "p.json"
-    path.write_text('{"colour": "blue"}')
-    with pytest.raises(carom.ProblemError, match=r"colour.*expected.*carom impact problem.*chain"):
+    path.write_text('{"color": "blue"}')
+    with pytest.raises(carom.ProblemError, match=r"color.*expected.*carom impact problem.*chain"):
         ImpactProblem.load(path)
 
 

@@ -177,7 +177,7 @@ def test_least_squares_where_the_sparse_system_has_no_solution(monkeypatch):
 
 
 def test_closing_walls_end_and_are_told():
-    # Walls that close in on a ball from both sides: no answer exists, and least squares has none to push for.
+    # Boundaries that close in on a ball from both sides: no answer exists, and least squares has none to push for.
     problem = ImpactProblem.from_blocks(
         [1.0], [[-1, 0], [0, -1]], [[[0.0], [1.0]], [[-1.0], [0.0]]], [[0.0]], boundary_speed=[-1.0, -1.0]
     )

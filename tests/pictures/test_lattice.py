@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from carom.build import build
-from carom.contact.barriers import barriers_at
+from carom.contact.boundaries import boundaries_at
 from carom.pictures import lattice, looking_at, walls
 from carom.pictures.camera import upward
 from carom.pictures.light import gathered, lights, summed
@@ -25,7 +25,7 @@ def test_blended_light_on_a_floor_is_the_measured_light():
         Bodies(Sphere(0.4), np.array([[1.2, 0.3, 0.4]])),
     ]
     world, state = build(Scene("light", bodies, [Plane()], gravity=(0.0, 0.0, -10.0)), check_overlap=False)
-    floor, up = barriers_at(world, 0.0, 1e-6)[0], upward(world.gravity)
+    floor, up = boundaries_at(world, 0.0, 1e-6)[0], upward(world.gravity)
     camera = looking_at(*extent(world, state, floor), up)
     rays = camera.rays(ROWS * SMOOTH, round(ROWS * camera.aspect) * SMOOTH)
     back, ground = backdrop(rays, floor), _ground(world, camera, up)

@@ -79,7 +79,7 @@ def test_a_pixel_shows_a_body_if_and_only_if_the_body_is_there(shape):
 
 
 def test_depth_and_normal_of_a_sphere():
-    """Seen along its middle a sphere begins a radius before its centre, and faces the eye."""
+    """Seen along its middle a sphere begins a radius before its center, and faces the eye."""
     world, state = made(at((0.0, 5.0, 0.0), Sphere(1.5)))
     camera = looking_at(state.position, world.solids.radius, azimuth=-90.0, elevation=0.0, aspect=1.0)
     buffers = seen(camera.rays(301, 301), placed_parts(world.solids, state), world.solids)
@@ -104,7 +104,7 @@ def test_the_nearer_body_hides_the_farther_whatever_their_order():
         assert not (body == 1 - nearer).any()
 
 
-def test_colours_are_those_of_the_bodies():
+def test_colors_are_those_of_the_bodies():
     world, state = made(at((-1.5, 0.0, 0.0)), at((1.5, 0.0, 0.0)))
     picture = render(world, state, np.array([RED, BLUE]), looking_at(state.position, np.ones(2), azimuth=-90.0))
     left, right = (picture.pixels[picture.body == k].mean(axis=0) for k in (0, 1))
@@ -162,7 +162,7 @@ def test_a_container_has_twelve_edges_and_an_open_one_a_rim():
         container = Container((-1.0, -2.0, 0.0), (1.0, 2.0, 3.0), open_top=open_top)
         world, _ = made(at((0.0, 0.0, 1.5), Sphere(0.2)), boundaries=[container])
         lines = room.edges(
-            world.walls, -far, far if not open_top else np.array([50.0, 50.0, 7.0]), upward(world.gravity)
+            world.boundaries, -far, far if not open_top else np.array([50.0, 50.0, 7.0]), upward(world.gravity)
         )
         lengths = sorted(float(np.linalg.norm(line[1] - line[0])) for line in lines)
         tall = 7.0 if open_top else 3.0
@@ -171,12 +171,12 @@ def test_a_container_has_twelve_edges_and_an_open_one_a_rim():
 
 def test_a_tube_ends_at_its_floor_and_a_shell_is_a_circle():
     world, _ = made(at((0.0, 0.0, 1.0), Sphere(0.2)), boundaries=[Tube(2.0), Plane((0.0, 0.0, -1.0))])
-    rings = room.edges(world.walls, np.full(3, -9.0), np.full(3, 9.0), upward(world.gravity))
+    rings = room.edges(world.boundaries, np.full(3, -9.0), np.full(3, 9.0), upward(world.gravity))
     heights = sorted(float(ring[:, 2].mean()) for ring in rings)
     assert heights == pytest.approx([-1.0, 9.0])
     assert np.hypot(rings[0][:, 0], rings[0][:, 1]) == pytest.approx(2.0)
     world, _ = made(at((0.0, 0.0, 0.0), Sphere(0.2)), boundaries=[Shell(3.0)])
-    (circle,) = room.shell_outlines(world.walls, np.array([0.0, -6.0, 0.0]))
+    (circle,) = room.shell_outlines(world.boundaries, np.array([0.0, -6.0, 0.0]))
     assert np.linalg.norm(circle, axis=1) == pytest.approx(3.0)
     assert circle[:, 1] == pytest.approx(-1.5)  # r^2 / distance: there the rays from the eye touch it
 
@@ -184,9 +184,9 @@ def test_a_tube_ends_at_its_floor_and_a_shell_is_a_circle():
 def test_rays_leave_a_box_through_the_far_side():
     world, _ = made(at((0.0, 0.0, 0.5), Sphere(0.1)), boundaries=[Container((-1.0, -1.0, 0.0), (1.0, 1.0, 1.0))])
     camera = looking_at(np.array([[0.0, 0.0, 0.5]]), np.array([2.0]), azimuth=-90.0, elevation=0.0, aspect=1.0)
-    back = room.backdrop(camera.rays(101, 101), world.walls)
+    back = room.backdrop(camera.rays(101, 101), world.boundaries)
     wall = int(back.wall[50, 50])
-    assert world.walls.axis[wall].tolist() == [0.0, -1.0, 0.0]
+    assert world.boundaries.axis[wall].tolist() == [0.0, -1.0, 0.0]
     assert camera.eye[1] + back.depth[50, 50] == pytest.approx(1.0, abs=1e-5)
     assert back.wall[0, 0] == -1  # past the box
 
@@ -196,11 +196,11 @@ def test_rays_leave_a_box_through_the_far_side():
 
 def test_the_camera_sees_all_and_no_more_than_it_must():
     rng = np.random.default_rng(1)
-    centres, radius = rng.normal(size=(40, 3)) * [3.0, 1.0, 0.5] + 7.0, rng.uniform(0.1, 0.5, 40)
+    centers, radius = rng.normal(size=(40, 3)) * [3.0, 1.0, 0.5] + 7.0, rng.uniform(0.1, 0.5, 40)
     for azimuth, elevation in ((None, None), (10.0, 80.0), (200.0, -30.0)):
-        camera = looking_at(centres, radius, azimuth=azimuth, elevation=elevation)
+        camera = looking_at(centers, radius, azimuth=azimuth, elevation=elevation)
         around = rng.normal(size=(400, 1, 3))
-        points = (centres + radius[:, None] * around / np.linalg.norm(around, axis=2, keepdims=True)).reshape(-1, 3)
+        points = (centers + radius[:, None] * around / np.linalg.norm(around, axis=2, keepdims=True)).reshape(-1, 3)
         x, y, depth = camera.project(points).T
         assert min(x.min(), y.min()) > 0.0 and max(x.max(), y.max()) < 1.0 and (depth > 0.0).all()
         assert max(np.ptp(x), np.ptp(y)) > 0.8
@@ -290,6 +290,6 @@ def test_one_that_flew_off_does_not_shrink_the_rest():
     for count, seen_whole in ((1, False), (10, True)):  # of 31 a tenth may be left out, of 40 not ten
         far = np.array([[200.0 + 3.0 * k, 0.0, 0.0] for k in range(count)])
         world, state = made(at(np.concatenate([crowd, far]), Sphere(0.5)))
-        x, _, depth = looking_at(*extent(world, state, world.walls)).project(state.position).T
+        x, _, depth = looking_at(*extent(world, state, world.boundaries)).project(state.position).T
         assert (x[:30] > 0.0).all() and (x[:30] < 1.0).all()
         assert ((np.abs(x[30:] - 0.5) < 0.5) & (depth[30:] > 0.0)).all() == seen_whole

@@ -23,7 +23,7 @@ def test_a_picture_and_its_report(render, ball, tmp_path):
 def test_a_film_and_its_report(render, ball, tmp_path):
     pytest.importorskip("imageio_ffmpeg")
     path = tmp_path / "film.mp4"
-    done = render(ball, "-o", path, "--size", "320x180", "--fps", 10, "--colour", "energy", "--trails")
+    done = render(ball, "-o", path, "--size", "320x180", "--fps", 10, "--color", "energy", "--trails")
     assert done.code == 0 and "21 pictures, 2.1 s, 320 x 180" in done.err
     assert path.stat().st_size > 1000
 
@@ -47,8 +47,8 @@ def test_a_file_is_written_over_only_if_asked(render, ball, tmp_path):
         ("a.png", ["--at", -1], ["--at", "from 0 to 2"]),
         ("a.png", ["--at", "noon"], ["noon", "not a number"]),
         ("a.png", ["--at", "nan"], ["--at", "from 0 to 2"]),
-        ("a.png", ["--colour", "spede"], ["unknown colour 'spede'", "did you mean 'speed'"]),
-        ("a.png", ["--map", "jet"], ["unknown colour map 'jet'", "cividis"]),
+        ("a.png", ["--color", "spede"], ["unknown color 'spede'", "did you mean 'speed'"]),
+        ("a.png", ["--map", "jet"], ["unknown color map 'jet'", "cividis"]),
         ("a.png", ["--size", "big"], ["--size", "big", "1920x1080"]),
         ("a.png", ["--size", "10x10"], ["--size", "10x10", "pixels"]),
         ("a.png", ["--camera", "north"], ["--camera", "north", "follow"]),

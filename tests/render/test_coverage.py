@@ -1,4 +1,4 @@
-"""Shapes as pixels: areas and centres are right, whatever lies where between the pixels."""
+"""Shapes as pixels: areas and centers are right, whatever lies where between the pixels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def darkness(*layers, size=(80, 60)) -> np.ndarray:
     return 1.0 - painted(page)[..., 0] / 255.0
 
 
-def centre(cover: np.ndarray) -> tuple[float, float]:
+def center(cover: np.ndarray) -> tuple[float, float]:
     rows, columns = np.indices(cover.shape) + 0.5
     return float((columns * cover).sum() / cover.sum()), float((rows * cover).sum() / cover.sum())
 
@@ -31,13 +31,13 @@ def disc(x, y, r, **look) -> Discs:
 
 @pytest.mark.parametrize("radius", [0.4, 1.0, 3.3, 20.0])
 @pytest.mark.parametrize("shift", [(0.0, 0.0), (0.5, 0.25), (0.31, 0.77)])
-def test_a_disc_has_its_area_and_its_centre(radius, shift):
+def test_a_disc_has_its_area_and_its_center(radius, shift):
     x, y = 40.0 + shift[0], 30.0 + shift[1]
     cover = darkness(disc(x, y, radius))
     # The midpoint rule errs where the rim is level, over a width of the root of radius / 8, and by rounding at the rim.
     assert cover.sum() == pytest.approx(np.pi * radius**2, rel=0.004, abs=0.03 + 8 * radius * ROUNDING)
     # What is smaller than a pixel is known to lie in it, and not where in it.
-    assert centre(cover) == pytest.approx((x, y), abs=0.02 if radius >= 1.0 else 0.2)
+    assert center(cover) == pytest.approx((x, y), abs=0.02 if radius >= 1.0 else 0.2)
 
 
 def test_inside_is_full_and_outside_is_empty():
@@ -72,7 +72,7 @@ def test_a_polygon_has_its_area_either_way_round(angle, way):
     cover = darkness(Polygons(np.array([0, 4]), place, repeated(BLACK, 1)))
     # A side that is level falls between two of the eight lines: up to half their distance, along 24 pixels, twice.
     assert cover.sum() == pytest.approx(240.0, abs=2 * 24.0 / 16.0 + 0.3)
-    assert centre(cover) == pytest.approx((40.2, 30.4), abs=0.05)
+    assert center(cover) == pytest.approx((40.2, 30.4), abs=0.05)
 
 
 def test_a_line_thinner_than_a_pixel_is_pale_and_not_broken():
@@ -90,7 +90,7 @@ def test_a_ring_and_a_hole():
     assert hole[30, 40] == 0.0 and hole[0, 0] == 1.0
 
 
-def test_half_of_alpha_is_half_of_the_colour():
+def test_half_of_alpha_is_half_of_the_color():
     cover = darkness(
         quads(np.array([[[10.0, 10.0], [30.0, 10.0], [30.0, 20.0], [10.0, 20.0]]]), repeated(BLACK, 1), 0.5)
     )
@@ -116,9 +116,9 @@ def test_the_later_shape_covers_the_earlier_one():
 
 
 def test_text_is_where_its_anchor_says():
-    wide = text_width("centre", 20.0)
-    for anchor, left in (("left", 80.0), ("centre", 80.0 - wide / 2), ("right", 80.0 - wide)):
-        ink = darkness(Text(80.0, 30.0, "centre", 20.0, BLACK, anchor), size=(160, 60))
+    wide = text_width("center", 20.0)
+    for anchor, left in (("left", 80.0), ("center", 80.0 - wide / 2), ("right", 80.0 - wide)):
+        ink = darkness(Text(80.0, 30.0, "center", 20.0, BLACK, anchor), size=(160, 60))
         columns = np.flatnonzero(ink.any(axis=0))
         assert columns[0] == pytest.approx(left, abs=3.0) and columns[-1] == pytest.approx(left + wide, abs=3.0)
         rows = np.flatnonzero(ink.any(axis=1))

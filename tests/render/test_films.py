@@ -67,10 +67,10 @@ def test_times_of_a_film():
     assert film_times(0.0, 10.0, 1.0, 4.0).tolist() == [0.0, 4.0, 8.0]
 
 
-def test_a_gif_has_its_colours_and_its_length(struck, tmp_path):
+def test_a_gif_has_its_colors_and_its_length(struck, tmp_path):
     path = tmp_path / "film.gif"
     with carom.Trajectory(struck) as run:
-        write_film(run, path, Span(0.0, 1.0, fps=30.0), Look(size=(320, 180), colour="body", caption=False))
+        write_film(run, path, Span(0.0, 1.0, fps=30.0), Look(size=(320, 180), color="body", caption=False))
     with Image.open(path) as film:
         assert film.size == (320, 180) and film.n_frames == 31 and film.info["loop"] == 0
         lengths, pictures = [], []
@@ -82,8 +82,8 @@ def test_a_gif_has_its_colours_and_its_length(struck, tmp_path):
     assert set(lengths) == {30, 40} and sum(lengths) == pytest.approx(1000.0 * 31 / 30, abs=10)
     assert np.abs(pictures[0][3, 3] - 255).max() <= 2, "white stays white"
     assert (np.abs(pictures[0] - pictures[-1]).max(axis=2) > 60).mean() > 0.01
-    for colour in ((86, 180, 233), (230, 159, 0), (0, 158, 115)):
-        assert (np.abs(pictures[0] - colour).max(axis=2) <= 6).mean() > 0.005, "a body has lost its colour"
+    for color in ((86, 180, 233), (230, 159, 0), (0, 158, 115)):
+        assert (np.abs(pictures[0] - color).max(axis=2) <= 6).mean() > 0.005, "a body has lost its color"
 
 
 def test_a_film_of_space(solid, tmp_path):

@@ -1,4 +1,4 @@
-"""Pictures of runs: what is where, in which colour, and that no picture is blank."""
+"""Pictures of runs: what is where, in which color, and that no picture is blank."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 import carom
-from carom.colouring import MAPS, PALETTE
+from carom.coloring import MAPS, PALETTE
 from carom.render import Look, Span, write_still
 from carom.render.plane import GROUND
 from carom.render.studio import Studio
@@ -55,15 +55,15 @@ def test_pictures_of_different_times_differ_and_none_is_blank(ball, boxes, solid
         assert (first != last).any(axis=2).mean() > 0.005
 
 
-def test_colours_are_those_of_the_quantity(struck):
+def test_colors_are_those_of_the_quantity(struck):
     # After the impact the first two balls rest, and the third has all the speed.
     image = picture(struck, 2.0, camera="1.5,0,6")
     scale = SIZE[0] / 6.0
-    for x, colour in ((-1.0, MAPS["soft"][0]), (0.0, MAPS["soft"][0]), (4.0, MAPS["soft"][-1])):
+    for x, color in ((-1.0, MAPS["soft"][0]), (0.0, MAPS["soft"][0]), (4.0, MAPS["soft"][-1])):
         column = round(SIZE[0] / 2 + (x - 1.5) * scale)
-        spot = image[SIZE[1] // 2 + 12, column]  # beside the line from centre to rim
-        assert spot.tolist() == colour.tolist(), x
-    other = picture(struck, 2.0, camera="1.5,0,6", colour="body")
+        spot = image[SIZE[1] // 2 + 12, column]  # beside the line from center to rim
+        assert spot.tolist() == color.tolist(), x
+    other = picture(struck, 2.0, camera="1.5,0,6", color="body")
     assert other[SIZE[1] // 2 + 12, round(SIZE[0] / 2 - 2.5 * scale)].tolist() == PALETTE[0].tolist()
     map_ = picture(struck, 2.0, camera="1.5,0,6", map="cividis")
     assert map_[SIZE[1] // 2 + 12, round(SIZE[0] / 2 + 2.5 * scale)].tolist() == MAPS["cividis"][-1].tolist()
@@ -116,13 +116,13 @@ def test_an_svg_holds_shapes_and_no_image(struck, boxes, tmp_path):
     for run_path, count in ((struck, 3), (boxes, 2)):
         path = tmp_path / "still.svg"
         with carom.Trajectory(run_path) as run:
-            write_still(run, path, 1.0, look(colour="body"))
+            write_still(run, path, 1.0, look(color="body"))
         root = ET.parse(path).getroot()
         assert not list(root.iter(f"{SVG}image"))
         fills = [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in PALETTE[:count].tolist()]
         text = path.read_text()
         for fill in fills:
-            assert text.count(f"fill: {fill}") == 1, "each body is one shape of its own colour"
+            assert text.count(f"fill: {fill}") == 1, "each body is one shape of its own color"
         assert root.get("viewBox") == f"0 0 {SIZE[0]} {SIZE[1]}"
 
 
@@ -153,7 +153,7 @@ def test_space_has_light_shadow_and_a_camera(solid):
     far = picture(solid, 0.0, camera="distance=30")
     assert (image != other).any(axis=2).mean() > 0.05
 
-    def body(shot):  # what has colour: floor and shadow are grey
+    def body(shot):  # what has color: floor and shadow are gray
         return (np.ptp(shot.astype(int), axis=2) > 25).sum()
 
     assert body(near) > 20 * body(far) > 0

@@ -86,8 +86,8 @@ def test_a_camera_that_zooms_never_comes_nearer(struck):
 
 
 def test_cameras_from_text():
-    assert plane_camera("fit", 3).centre is None and plane_camera(" ALL ", 3).everything
-    assert plane_camera("follow:2", 3).body == 2 and plane_camera("1,-2.5,8", 3).centre == (1.0, -2.5)
+    assert plane_camera("fit", 3).center is None and plane_camera(" ALL ", 3).everything
+    assert plane_camera("follow:2", 3).body == 2 and plane_camera("1,-2.5,8", 3).center == (1.0, -2.5)
     assert space_camera("azimuth=30, elevation=-10,target=1:2:3,turn=20").target == (1.0, 2.0, 3.0)
     for text in ("", "left", "1,2", "1,2,3,4", "1,2,0", "1,2,nan", "1,2,x", "follow:3", "follow:-1", "follow:x"):
         with pytest.raises(carom.ProblemError, match="--camera"):

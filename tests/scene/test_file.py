@@ -372,7 +372,7 @@ def test_a_written_scene_reads_the_same():
     assert same(unpack(*pack(again)), again)
     assert same(parse_toml(scene_to_toml(again)), again)
     a, b = build(scene, check_overlap=False), build(again, check_overlap=False)
-    for field in ("mass", "inertia", "root", "restitution", "friction", "home"):
+    for field in ("mass", "inertia", "inverse_sqrt_mass", "restitution", "friction", "home"):
         np.testing.assert_array_equal(getattr(a[0], field), getattr(b[0], field))
     np.testing.assert_array_equal(a[1].velocity, b[1].velocity)
     assert again.boundaries == tuple(scene.boundaries) and again.periodic == scene.periodic

@@ -40,7 +40,7 @@ def closest(points: np.ndarray) -> float:
     ],
 )
 def test_bodies_touch_unless_a_spacing_is_given(text):
-    """The nearest neighbours are one diameter apart: they touch, and do not overlap."""
+    """The nearest neighbors are one diameter apart: they touch, and do not overlap."""
     assert closest(np.asarray(group(text + "\nradius = 0.35").position)) == pytest.approx(0.7, abs=0.7 * ROUND)
 
 
@@ -55,7 +55,7 @@ def test_counts():
     assert len(grid(3, 5, (1, 1))) == 15
 
 
-def test_grid_and_hex_grid_are_centred_or_cornered():
+def test_grid_and_hex_grid_are_centerd_or_cornered():
     for points in (grid(3, 4, (1.0, 2.0), center=(5, 6)), hex_grid(4, 3, 1.0, center=(5, 6))):
         np.testing.assert_allclose(0.5 * (points.min(axis=0) + points.max(axis=0)), (5, 6), atol=ROUND)
     for points in (grid(3, 4, (1.0, 2.0), corner=(5, 6)), hex_grid(4, 3, 1.0, corner=(5, 6))):
@@ -64,7 +64,7 @@ def test_grid_and_hex_grid_are_centred_or_cornered():
 
 
 def test_hexagonal_packing_is_the_densest():
-    """Six neighbours at one diameter in the middle; a square grid has four."""
+    """Six neighbors at one diameter in the middle; a square grid has four."""
     for points, number in ((hex_grid(5, 5, 1.0), 6), (grid(5, 5, (1.0, 1.0)), 4)):
         middle = points[np.argmin(np.hypot(*(points - points.mean(axis=0)).T))]
         assert (np.abs(np.hypot(*(points - middle).T) - 1.0) < 1e-9).sum() == number

@@ -93,7 +93,7 @@ def test_friction_solvers_rest_on_the_drift_safe_step(read, staggering):
     assert read(DMV + GR + BALL).stepper == "synchronous"
 
 
-def test_generalised_restitution_with_friction(read):
+def test_generalized_restitution_with_friction(read):
     solver = (
         '<grr_friction_solver mu="2" CoR="0.8" staggering="geometric"><impact_operator type="grr"><elastic_operator '
         'type="gr" v_tol="1e-6"/><inelastic_operator type="lcp"/></impact_operator><friction_operator type="smooth"/>'
@@ -119,7 +119,7 @@ def test_portals_become_periodic_sides(read, axis, planes, multiplier):
 
 
 def mesh_file(path: Path, columns: bool = True) -> np.ndarray:
-    """SCISim's layout: vertices about the centre of mass, along principal axes; where that frame was."""
+    """SCISim's layout: vertices about the center of mass, along principal axes; where that frame was."""
     vertices, faces = TETRAHEDRON
     turn = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
     local = (vertices - vertices.mean(axis=0)) @ turn
@@ -239,7 +239,7 @@ def test_samples_are_read_and_built(name):
     scene = sample(name)
     world, _ = build(scene)
     assert (scene.count, len(scene.boundaries)) == COUNTS[name]
-    assert world.dimension == 3 and world.root.shape == (scene.count, 6)
+    assert world.dimension == 3 and world.inverse_sqrt_mass.shape == (scene.count, 6)
 
 
 def run(name: str, duration: float):
@@ -278,7 +278,7 @@ def test_elastic_bodies_bounce_straight_between_two_others(name, speed, duration
 
 @with_samples
 def test_the_ball_in_the_container_ends_up_rolling():
-    """The point of contact stands still: v + w x (0, -r, 0) = 0, its centre one radius above the floor."""
+    """The point of contact stands still: v + w x (0, -r, 0) = 0, its center one radius above the floor."""
     made = run("ball_rolling_in_container", 2.0)
     end = made.frame(-1)
     spin = matrices(end.orientation)[0] @ end.velocity[0, 3:]

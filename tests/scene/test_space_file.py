@@ -410,7 +410,7 @@ def rich_scene() -> Scene:
     )
 
 
-WORLD = ("mass", "inertia", "root", "restitution", "friction", "home")
+WORLD = ("mass", "inertia", "inverse_sqrt_mass", "restitution", "friction", "home")
 
 
 def test_a_written_scene_reads_the_same():

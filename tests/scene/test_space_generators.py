@@ -54,7 +54,7 @@ def test_grid_goes_along_x_first_then_y_then_z():
         np.testing.assert_allclose(0.5 * (points.min(axis=0) + points.max(axis=0)), (5, 6, 7), atol=ROUND)
 
 
-def test_close_packing_has_twelve_neighbours():
+def test_close_packing_has_twelve_neighbors():
     """And six next ones at sqrt(2) diameters, which tell it and its cubic twin from looser packings."""
     points = hex_grid(7, 7, 1.0, layers=7)
     middle = points[np.argmin(np.linalg.norm(points - points.mean(axis=0), axis=1))]
@@ -90,7 +90,7 @@ def solids():
 
 
 def surface(shape) -> np.ndarray:
-    """Points on a shape, in its own frame, about its centre of mass: an independent and rougher account of it."""
+    """Points on a shape, in its own frame, about its center of mass: an independent and rougher account of it."""
     n = 40
     angle, height = np.meshgrid(np.linspace(0, 2 * np.pi, n), np.linspace(-1, 1, n))
     ring = np.stack([np.cos(angle), np.sin(angle), np.zeros_like(angle)], axis=-1)
@@ -282,7 +282,7 @@ def test_a_chain_of_different_spheres_touches_everywhere():
 
 
 def test_hulls_of_a_grid_are_apart_by_their_own_width():
-    """The corner of a cube is one wide along each axis, wherever its centre of mass is."""
+    """The corner of a cube is one wide along each axis, wherever its center of mass is."""
     text = "kind = 'grid'\nrows = 2\ncolumns = 2\nlayers = 2\nshape = 'hull'\nvertices = "
     hulls = group(text + str((TETRAHEDRON[0] - 7.0).tolist()))
     assert closest(np.asarray(hulls.position)) == pytest.approx(1.0, rel=1e-12)

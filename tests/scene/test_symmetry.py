@@ -20,7 +20,7 @@ def test_mirrors_along_the_axes_are_exact():
 def test_images_of_places_velocities_and_spins():
     s = mirror((0.0, 1.0), point=(2.0, 0.0))
     np.testing.assert_array_equal(s.image([[3.0, 5.0]]), [[1.0, 5.0]])
-    np.testing.assert_array_equal(s.image_of_velocity([[1.0, 2.0]]), [[-1.0, 2.0]])  # the centre does not matter
+    np.testing.assert_array_equal(s.image_of_velocity([[1.0, 2.0]]), [[-1.0, 2.0]])  # the center does not matter
     np.testing.assert_array_equal(s.image_of_velocity([[1.0, 2.0, 7.0]]), [[-1.0, 2.0, -7.0]])
     np.testing.assert_array_equal(turn(2).image_of_velocity([[1.0, 2.0, 7.0]]), [[-1.0, -2.0, 7.0]])
 

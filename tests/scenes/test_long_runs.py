@@ -11,7 +11,7 @@ import pytest
 
 import carom
 from carom import scenes
-from carom.analysis.scatter import neighbours_kept
+from carom.analysis.scatter import neighbors_kept
 
 
 def drift(run) -> float:
@@ -68,12 +68,12 @@ def test_butterfly_under_gauss_seidel_and_jacobi():
 
 @pytest.mark.parametrize("side", [9, pytest.param(15, marks=pytest.mark.long)])
 def test_splash_scatters_under_gr_and_not_under_lcp(side):
-    """Part of the touching neighbours that are within 1.1 diameters when the grid would be back at its start."""
+    """Part of the touching neighbors that are within 1.1 diameters when the grid would be back at its start."""
     scene = scenes.splash(side=side)
 
     def kept(law):
         run = carom.simulate(scene, law)
-        return neighbours_kept(run.positions[0], run.positions[-1], 2.0)
+        return neighbors_kept(run.positions[0], run.positions[-1], 2.0)
 
     assert kept("gr") < 0.15 and kept("qce") < 0.15
     assert kept("lcp") > 0.95

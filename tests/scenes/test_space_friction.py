@@ -185,7 +185,7 @@ def test_tower_in_space_stands(boxes, duration):
     assert np.abs(x - x[0]).max() <= 1e-6
     assert np.abs(x[1:] - x[-1]).max() <= 1e-7  # no creep
     assert np.abs(run.orientations[:][:, :, 1:]).max() <= 1e-9
-    assert run.steps["overlap"].max() <= 1e-3 * run.world.feature
+    assert run.steps["overlap"].max() <= 1e-3 * run.world.length_scale
 
 
 def test_a_tower_without_friction_pushed_at_its_foot_does_not():
@@ -223,7 +223,7 @@ def moving_energy(run):
 
 def test_a_small_house_of_cards_stands_and_falls():
     """Seven cards. Measured before the hit: less than 1e-11."""
-    run = carom.simulate(scenes.card_house(storeys=2, width=2, rest=0.5), duration=2.5)
+    run = carom.simulate(scenes.card_house(stories=2, width=2, rest=0.5), duration=2.5)
     assert stands(run, 0.45) <= 1e-8
     x = cards(run)[0]
     assert x[-1, :, 2].max() < 0.7 * x[0, :, 2].max()
@@ -251,13 +251,13 @@ def test_the_house_of_cards():
 
 
 def test_a_house_without_friction_falls_by_itself():
-    run = carom.simulate(scenes.card_house(storeys=2, width=2, friction=0.02, balls=False), duration=0.5)
+    run = carom.simulate(scenes.card_house(stories=2, width=2, friction=0.02, balls=False), duration=0.5)
     x = cards(run)[0]
     assert np.linalg.norm(x - x[0], axis=2).max() > 0.1
 
 
 def test_a_house_that_stands_is_symmetric():
-    run = carom.simulate(scenes.card_house(storeys=2, width=2, balls=False), duration=0.3)
+    run = carom.simulate(scenes.card_house(stories=2, width=2, balls=False), duration=0.3)
     assert symmetry_error(run).max() <= 1e-6
 
 

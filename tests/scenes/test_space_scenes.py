@@ -237,7 +237,7 @@ def test_eight_cubes_under_jacobi_keep_symmetry_and_lose_energy():
 
 
 def test_eight_cubes_meet_in_many_ways():
-    """Walls and cubes, with faces, edges and corners: four, two and one contact of a pair."""
+    """Boundaries and cubes, with faces, edges and corners: four, two and one contact of a pair."""
     seen = set()
     for spin in ((0.0, 0.0, 0.5), TUMBLING):
         run = carom.simulate(scenes.eight_cubes(spin=spin), duration=25.0, frame_rate=100.0)
@@ -385,7 +385,7 @@ def test_about_the_other_axes_it_does_not_flip():
         ("pool_break_3d", {"distance": 1.0}, "distance"),
         ("sphere_packing", {"seed": -1}, "seed"),
         ("box_tower_3d", {"boxes": 0}, "boxes"),
-        ("card_house", {"width": 2, "storeys": 3}, "width"),
+        ("card_house", {"width": 2, "stories": 3}, "width"),
         ("card_house", {"rest": 0.0}, "rest"),
         ("card_house", {"balls": 1}, "balls"),
         ("rolling_sphere", {"spin": (1.0, 2.0)}, "spin"),

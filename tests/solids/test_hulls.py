@@ -109,9 +109,9 @@ def test_a_hull_in_the_body_frame_has_principal_axes():
             for k in range(1, len(loop) - 1)
         ]
     )
-    volume, centre, inertia = mass_properties(placed, faces)
+    volume, center, inertia = mass_properties(placed, faces)
     assert volume == pytest.approx(found.volume[0], rel=1e-12)
-    assert np.abs(centre).max() < 1e-12
+    assert np.abs(center).max() < 1e-12
     assert np.abs(inertia - np.diag(found.gyration[0])).max() < 1e-12
 
 

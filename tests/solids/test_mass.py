@@ -1,4 +1,4 @@
-"""Volumes, centres of mass and moments of inertia against closed forms."""
+"""Volumes, centers of mass and moments of inertia against closed forms."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def full_inertia(found):
 
 
 def test_tetrahedron():
-    """Corners at the origin and 1 along each axis: volume 1/6, centre 1/4, moments 3/40 and products 1/80 about it."""
+    """Corners at the origin and 1 along each axis: volume 1/6, center 1/4, moments 3/40 and products 1/80 about it."""
     found = properties(Hull(np.vstack([np.zeros(3), np.eye(3)])))
     assert found.volume[0] == pytest.approx(1.0 / 6.0, rel=1e-14)
     assert found.origin == pytest.approx(np.full(3, 0.25), rel=1e-14)
@@ -79,8 +79,8 @@ def test_meshes_of_sphere_and_torus_converge_at_second_order():
     assert all(3.8 < one / two < 4.2 for one, two in pairwise(ball))
     errors = []
     for n in (16, 32, 64):
-        volume, centre, inertia = mass_properties(*torus(2.0, 0.5, n, 2 * n))
-        assert np.abs(centre).max() < 1e-14
+        volume, center, inertia = mass_properties(*torus(2.0, 0.5, n, 2 * n))
+        assert np.abs(center).max() < 1e-14
         exact = np.diag([2.0 + 5.0 / 32.0, 2.0 + 5.0 / 32.0, 4.0 + 3.0 / 16.0])
         assert volume < 2.0 * np.pi**2 * 2.0 * 0.25  # a tube with flat sides lies within the round one
         errors.append(np.abs(inertia - exact).max())
@@ -144,7 +144,7 @@ def test_nested_compounds_flatten_and_densities_multiply():
     solids, (found,) = make_solids([("bodies[0]", shape, 2)])
     ball = np.pi / 6.0
     assert found.volume == pytest.approx(np.full(2, 8.0 * ball + 1.0))
-    # The pair of balls has its centre a quarter of their distance towards the heavy one: that is what lies at z = 2.
+    # The pair of balls has its center a quarter of their distance toward the heavy one: that is what lies at z = 2.
     heavy, light = np.array([0.5, 0.0, 2.0]), np.array([-1.5, 0.0, 2.0])
     assert found.origin == pytest.approx((6.0 * ball * heavy + 2.0 * ball * light) / (8.0 * ball + 1.0))
     assert solids.part_ptr.tolist() == [0, 3, 6]

@@ -156,8 +156,8 @@ def test_a_hollow_is_kept_whichever_way_its_faces_point():
         vertices, faces = joined((box(), FACES), (box(0.5), inner))
         solids, (found,) = made(vertices=vertices, faces=faces)
         assert found.volume[0] == pytest.approx(1.0 - 0.125, rel=1e-14)
-        centre = tuple(solids.grid_count[0] // 2)
-        assert solids.grid_value.reshape(solids.grid_count[0])[centre] == pytest.approx(0.25)  # outside, in the hollow
+        center = tuple(solids.grid_count[0] // 2)
+        assert solids.grid_value.reshape(solids.grid_count[0])[center] == pytest.approx(0.25)  # outside, in the hollow
 
 
 def test_a_knot_that_runs_through_itself_is_refused():
@@ -176,7 +176,7 @@ def test_a_knot_that_runs_through_itself_is_refused():
 
 def test_sample_points_are_dense_even_and_outward():
     spacing = 0.1
-    points, normals, neighbours, (reach, in_runs) = sample_points(VERTICES, FACES, spacing)
+    points, normals, neighbors, (reach, in_runs) = sample_points(VERTICES, FACES, spacing)
     assert len(np.unique(points.round(12), axis=0)) == len(points)
     assert np.linalg.norm(normals, axis=1) == pytest.approx(np.ones(len(points)))
     assert (np.einsum("ij,ij->i", points, normals) > 0.0).all()
@@ -194,9 +194,9 @@ def test_sample_points_are_dense_even_and_outward():
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    graph = coo_array((np.ones(len(neighbours)), neighbours.T), shape=(len(points), len(points)))
+    graph = coo_array((np.ones(len(neighbors)), neighbors.T), shape=(len(points), len(points)))
     assert connected_components(graph, directed=False)[0] == 1
-    assert np.linalg.norm(points[neighbours[:, 0]] - points[neighbours[:, 1]], axis=1).max() <= 1.6 * spacing
+    assert np.linalg.norm(points[neighbors[:, 0]] - points[neighbors[:, 1]], axis=1).max() <= 1.6 * spacing
 
 
 def test_fine_meshes_get_no_more_points():
@@ -212,8 +212,8 @@ def test_trefoil_is_closed_and_three_fold_symmetric():
     third = len(vertices) // 3
     # The curve winds twice round the axis: its second third lies 240 degrees on.
     assert np.abs(np.roll(vertices, -third, axis=0) - vertices @ turn).max() < 1e-15
-    _, centre, inertia = mass_properties(vertices, faces)
-    assert np.abs(centre).max() < 1e-15
+    _, center, inertia = mass_properties(vertices, faces)
+    assert np.abs(center).max() < 1e-15
     assert inertia[0, 0] == pytest.approx(inertia[1, 1], rel=1e-14)
     assert np.abs(inertia - np.diag(np.diag(inertia))).max() < 1e-15
     # Pappus: a thin tube has the volume of its section times the length of its middle line.

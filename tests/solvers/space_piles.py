@@ -132,10 +132,10 @@ def bricks(layers=5, across=4, deep=3, mu=0.5, tilt=0.0, seed=0, **kick):
     return pile(mass, inertia, place, first, second, normal, point, mu, seed=seed, **kick)
 
 
-def card_house(storeys=4, mu=0.6, lean=0.35, **kick):
+def card_house(stories=4, mu=0.6, lean=0.35, **kick):
     """Pairs of leaning plates with plates laid across, touching along edges (two contacts each).
 
-    Plates of a storey come in pairs from left to right, then its roof. Inertia is given along the axes of the world:
+    Plates of a story come in pairs from left to right, then its roof. Inertia is given along the axes of the world:
     for thin plates that lean, the diagonal part of the tensor, which is what symmetry and statics need.
     """
     wide, thick = 0.7, 0.01
@@ -152,9 +152,9 @@ def card_house(storeys=4, mu=0.6, lean=0.35, **kick):
             a, b, n = b, a, -np.array(n)
         contacts.extend((a, b, n, (x, y, z)) for y in (-wide / 2, wide / 2))
 
-    for s in range(storeys):
+    for s in range(stories):
         floor, tops = s * (high + thick), []
-        for i in range(storeys - s):
+        for i in range(stories - s):
             x = 2 * half * (i + s / 2)
             left, right = plate(x - half / 2, floor + high / 2, lean), plate(x + half / 2, floor + high / 2, -lean)
             for card, foot in ((left, x - half), (right, x + half)):

@@ -98,10 +98,10 @@ def test_a_card_house_stands_where_friction_allows():
 
 def test_mirror_images_of_a_card_house():
     """Left and right plates of a house that slips apart move alike, to the residual."""
-    pile = card_house(storeys=3, mu=0.1)
+    pile = card_house(stories=3, mu=0.1)
     normal, tangent, _, _ = solved(pile)
     x = pile.after(normal, tangent)[2].reshape(-1, 6)
-    # storey by storey: plates in pairs from left to right, then roofs
+    # story by story: plates in pairs from left to right, then roofs
     image = [5, 4, 3, 2, 1, 0, 7, 6, 11, 10, 9, 8, 12, 14, 13]
     flip = np.array([-1.0, 1.0, 1.0, 1.0, -1.0, -1.0])
     assert np.abs(x).max() > 0.1 * FALL

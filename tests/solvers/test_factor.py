@@ -7,7 +7,7 @@ import pytest
 from tests.solvers import packings
 
 from carom import ImpactProblem
-from carom.solvers.factor import analyse, combine, factorise, gradient, solve_factored
+from carom.solvers.factor import analyze, combine, factorise, gradient, solve_factored
 from carom.solvers.rows import make_rows
 
 
@@ -34,7 +34,7 @@ def matrix_of(island):
 
 def factored(rows, weight, scale=None):
     k = len(rows.ptr) - 1
-    island = analyse(
+    island = analyze(
         rows, np.arange(k), np.ones(k) if scale is None else scale, np.empty(len(rows.touch_ptr) - 1, np.int64)
     )
     d = rows.val.shape[1]

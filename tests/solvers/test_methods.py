@@ -11,7 +11,7 @@ import pytest
 from tests.solvers import packings, reference
 
 from carom.solvers.dense import solve_dense
-from carom.solvers.factor import analyse
+from carom.solvers.factor import analyze
 from carom.solvers.gradient_projection import projected_gradients
 from carom.solvers.interior import interior_point
 from carom.solvers.sparse import active_set, residual_of, solve_sparse
@@ -41,7 +41,7 @@ class Scaled:
         scale = 1.0 / np.sqrt(rows.diag)
         size = np.abs(c * scale).max()
         self.unit = scale * size
-        self.island = analyse(rows, np.arange(k), scale, np.empty(n, np.int64))
+        self.island = analyze(rows, np.arange(k), scale, np.empty(n, np.int64))
         self.g0, self.low, self.high = c * scale / size, low / self.unit, high / self.unit
         self.diagonal = np.empty((self.island.bodies, d, d))
         self.blocks = np.empty((len(self.island.col_row), d, d))

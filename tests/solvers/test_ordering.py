@@ -12,30 +12,30 @@ from scipy.spatial import Delaunay
 from carom.solvers.ordering import minimum_degree
 
 
-def neighbour_lists(n, edges):
+def neighbor_lists(n, edges):
     """adj_ptr and adj of an undirected graph, without repeats."""
-    neighbours = [set() for _ in range(n)]
+    neighbors = [set() for _ in range(n)]
     for a, b in edges:
         if a != b:
-            neighbours[a].add(b)
-            neighbours[b].add(a)
-    ptr = np.concatenate([[0], np.cumsum([len(s) for s in neighbours])]).astype(np.int64)
-    return ptr, np.array([v for s in neighbours for v in sorted(s)], dtype=np.int64)
+            neighbors[a].add(b)
+            neighbors[b].add(a)
+    ptr = np.concatenate([[0], np.cumsum([len(s) for s in neighbors])]).astype(np.int64)
+    return ptr, np.array([v for s in neighbors for v in sorted(s)], dtype=np.int64)
 
 
 def eliminated(n, edges, order):
-    """Columns of the factor by plain elimination: what is left of a node's neighbours becomes a clique."""
-    neighbours = [set() for _ in range(n)]
+    """Columns of the factor by plain elimination: what is left of a node's neighbors becomes a clique."""
+    neighbors = [set() for _ in range(n)]
     for a, b in edges:
         if a != b:
-            neighbours[a].add(b)
-            neighbours[b].add(a)
+            neighbors[a].add(b)
+            neighbors[b].add(a)
     columns = []
     for p in order:
-        column = neighbours[p]
+        column = neighbors[p]
         for v in column:
-            neighbours[v] |= column
-            neighbours[v] -= {v, p}
+            neighbors[v] |= column
+            neighbors[v] -= {v, p}
         columns.append(column)
     return columns
 
@@ -48,7 +48,7 @@ def graphs(draw):
 
 
 def check(n, edges):
-    order, col_ptr, col = minimum_degree(*neighbour_lists(n, edges))
+    order, col_ptr, col = minimum_degree(*neighbor_lists(n, edges))
     assert sorted(order) == list(range(n))
     expected = eliminated(n, edges, order)
     for p in range(n):
@@ -76,7 +76,7 @@ def test_trees_do_not_fill():
     """Leaves first is an order without fill, and minimum degree finds one: as many blocks as edges."""
     rng = np.random.default_rng(3)
     edges = [(k, int(rng.integers(k))) for k in range(1, 400)]
-    order, col_ptr, _ = minimum_degree(*neighbour_lists(400, edges))
+    order, col_ptr, _ = minimum_degree(*neighbor_lists(400, edges))
     assert sorted(order) == list(range(400))
     assert col_ptr[-1] == len(edges)
 
@@ -84,11 +84,11 @@ def test_trees_do_not_fill():
 def test_a_clique_and_a_star():
     n = 12
     clique = [(a, b) for a in range(n) for b in range(a)]
-    _, col_ptr, _ = minimum_degree(*neighbour_lists(n, clique))
+    _, col_ptr, _ = minimum_degree(*neighbor_lists(n, clique))
     assert col_ptr[-1] == n * (n - 1) // 2
-    order, col_ptr, _ = minimum_degree(*neighbour_lists(n, [(0, k) for k in range(1, n)]))
+    order, col_ptr, _ = minimum_degree(*neighbor_lists(n, [(0, k) for k in range(1, n)]))
     assert col_ptr[-1] == n - 1
-    assert 0 in order[-2:], "the centre of a star goes last, or is one of the last two"
+    assert 0 in order[-2:], "the center of a star goes last, or is one of the last two"
 
 
 def test_fill_on_a_planar_graph_is_that_of_superlu():

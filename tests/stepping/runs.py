@@ -62,7 +62,7 @@ def rough(friction: float, restitution: float = 0.0) -> dict[str, Material]:
 
 @st.composite
 def clusters(draw, most: int = 6, gravity: bool = True, boundaries=()):
-    """A few bodies of all shapes that fall towards each other from a coarse lattice, each cell its own body."""
+    """A few bodies of all shapes that fall toward each other from a coarse lattice, each cell its own body."""
     n = draw(st.integers(1, most))
     cells = draw(st.permutations([(i, j) for i in range(3) for j in range(3)]))[:n]
     bodies = []

@@ -228,7 +228,7 @@ def test_elevator_carries_its_load():
 @settings(max_examples=25)
 @given(clusters(most=9, gravity=False))
 def test_free_clusters_keep_their_momentum(scene):
-    """Rounds of impacts, resting solves, push-out: none of them moves the centre of mass by anything of its own."""
+    """Rounds of impacts, resting solves, push-out: none of them moves the center of mass by anything of its own."""
     engine, state = engine_of(scene, "drift_safe")
     mass = engine.world.mass[:, None]
     start, momentum = (mass * state.position).sum(axis=0), (mass * state.velocity[:, :2]).sum(axis=0)
@@ -238,8 +238,8 @@ def test_free_clusters_keep_their_momentum(scene):
     np.testing.assert_allclose((mass * state.position).sum(axis=0), start + momentum * state.time, atol=1e-10)
 
 
-def test_gravity_moves_the_centre_of_mass_of_a_free_cluster_as_one():
-    """A touching cluster in free fall: internal contacts change nothing, the centre of mass falls as a point."""
+def test_gravity_moves_the_center_of_mass_of_a_free_cluster_as_one():
+    """A touching cluster in free fall: internal contacts change nothing, the center of mass falls as a point."""
     places = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
     group = Bodies(Disc(0.5), places, velocity=np.array([[0.1, 0.0], [-0.1, 0.0], [0.0, -0.05]]))
     scene = Scene("s", [group], gravity=(0.0, -G), materials=rough(0.5, 0.3), step=0.01)

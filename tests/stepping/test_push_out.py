@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.stepping.runs import box, disc, rough, states_of
 
 from carom.build import build
+from carom.contact.boundaries import boundaries_at
 from carom.contact.find import find_contacts
-from carom.contact.walls import walls_at
 from carom.impact.assemble import assemble
 from carom.scene import FIXED, Bodies, Disc, HalfPlane, Scene
 from carom.stepping.flight import totals
@@ -21,8 +21,8 @@ from carom.world import State
 def moved_out(scene, before=None):
     """World, the state before and after the push-out of all its contacts."""
     world, state = build(scene, check_overlap=False)
-    found = find_contacts(world, state, state, 1e-2 * world.feature)
-    impact = assemble(world, state, found, walls_at(world, 0.0, scene.step)[0])
+    found = find_contacts(world, state, state, 1e-2 * world.length_scale)
+    impact = assemble(world, state, found, boundaries_at(world, 0.0, scene.step)[0])
     return world, state, push_out(state if before is None else before, state, found, impact)
 
 
@@ -47,7 +47,7 @@ def test_less_than_the_slop_is_left_alone():
 
 @settings(max_examples=30)
 @given(st.integers(0, 2**32 - 1))
-def test_centres_of_mass_stay(seed):
+def test_centers_of_mass_stay(seed):
     """Clusters that touch nothing fixed: moves are inverse to masses. A heavy disc hardly moves."""
     rng = np.random.default_rng(seed)
     n = 8
@@ -61,7 +61,7 @@ def test_centres_of_mass_stay(seed):
     np.testing.assert_allclose(world.mass @ move, 0.0, atol=1e-12 * scale)
 
 
-def test_neighbours_do_not_get_pushed_into_overlap():
+def test_neighbors_do_not_get_pushed_into_overlap():
     """A disc between an overlap and a wall: the others' gaps are kept open as well."""
     world, _, out = moved_out(
         Scene("s", [disc(0.0, 0.0), disc(1.9, 0.0), disc(3.9, 0.0)], [HalfPlane((4.9, 0.0), (-1.0, 0.0))])
@@ -102,7 +102,7 @@ def test_then_kinetic_energy_pays_exactly():
 
 @pytest.mark.parametrize("heavy", [1.0, 5.0, 100.0])
 def test_one_goes_up_and_another_down_in_one_island(heavy):
-    """A heavy disc in the floor is lifted, its light neighbour under a fixed one is lowered. At rest nobody pays:
+    """A heavy disc in the floor is lifted, its light neighbor under a fixed one is lowered. At rest nobody pays:
     the energy must not rise, whatever the part of the move that is made."""
     bodies = [
         disc(0.0, 0.95, mass=heavy),

@@ -23,7 +23,7 @@ def prepared(scene, velocity=None, margin=1e-6):
     if velocity is None:
         velocity = np.zeros_like(state.velocity)
         velocity[:, 1] = -FALL
-    contacts = assemble(world, state, found, world.walls).moving(velocity).contacts
+    contacts = assemble(world, state, found, world.boundaries).moving(velocity).contacts
     return world, found, contacts
 
 
@@ -92,7 +92,7 @@ def test_second_time_costs_nothing(mu):
     velocity = np.zeros_like(state.velocity)
     velocity[:, 1] = -FALL
     again = resting(
-        assemble(world, state, shuffled, world.walls).moving(velocity).contacts, shuffled, np.zeros(len(order))
+        assemble(world, state, shuffled, world.boundaries).moving(velocity).contacts, shuffled, np.zeros(len(order))
     )
     if mu:
         assert again.iterations == 0
@@ -101,7 +101,7 @@ def test_second_time_costs_nothing(mu):
 
 
 def test_names_differ_for_all_contacts():
-    """Walls, bodies and the two contacts of a face: no two share a name."""
+    """Boundaries, bodies and the two contacts of a face: no two share a name."""
     world, found, _ = prepared(pile(0.5, columns=6, rows=6))
     names = Resting(world).names(found)
     assert len(np.unique(names)) == found.count == 72

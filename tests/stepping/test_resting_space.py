@@ -25,7 +25,7 @@ def prepared(scene, pull=(0.0, 0.0, -1.0), bend=0.0):
     found = replace(found, normal=normal / np.linalg.norm(normal, axis=1)[:, None])
     velocity = np.zeros_like(state.velocity)
     velocity[:, :3] = FALL * np.array(pull)
-    return world, found, assemble(world, state, found, world.walls).moving(velocity).contacts
+    return world, found, assemble(world, state, found, world.boundaries).moving(velocity).contacts
 
 
 def tower(mu, count=4):

@@ -226,15 +226,15 @@ def test_normals_are_unit_vectors_from_first_to_second(pair):
     """Along its normal the second body moves away; and of convex bodies no point is nearer than the gap says."""
     for seed in range(4):
         world, _, after = touching(Throw(pair, seed, True))
-        found = find_contacts(world, after, after, 0.2 * world.feature)
+        found = find_contacts(world, after, after, 0.2 * world.length_scale)
         assert found.count
         np.testing.assert_allclose(np.linalg.norm(found.normal, axis=1), 1.0, rtol=0.0, atol=1e-12)
         k = int(np.argmin(found.gap))
-        n, shift = found.normal[k], 0.05 * world.feature
+        n, shift = found.normal[k], 0.05 * world.length_scale
         moved = replace(after, position=after.position + np.array([[0.0, 0.0, 0.0], shift * n]))
-        again = find_contacts(world, moved, moved, world.feature)
+        again = find_contacts(world, moved, moved, world.length_scale)
         assert again.gap.min() > found.gap[k]
         if set(pair) <= set(CONVEX):
             assert again.gap.min() == pytest.approx(found.gap[k] + shift, abs=0.2 * shift)
             apart = -support(world, after, 1, -n) - support(world, after, 0, n)
-            assert found.gap[k] == pytest.approx(apart, abs=1e-6 * world.feature)
+            assert found.gap[k] == pytest.approx(apart, abs=1e-6 * world.length_scale)

@@ -171,7 +171,7 @@ def test_billiards_in_a_box():
 
 
 def test_drum_keeps_angular_momentum_of_frictionless_discs():
-    """The wall pushes through the centre: angular momentum about it stays, to rounding."""
+    """The wall pushes through the center: angular momentum about it stays, to rounding."""
     rng = np.random.default_rng(0)
     places = 1.5 * np.stack(np.divmod(np.arange(16), 4), axis=1) - 2.25
     group = Bodies(Disc(0.5), places, velocity=rng.normal(size=(16, 2)))

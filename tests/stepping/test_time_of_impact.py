@@ -182,7 +182,7 @@ def test_the_grid_and_the_comparison_of_all_pairs_find_the_same_impacts(monkeypa
 
 
 def flies_at(shape, target_bodies=(), walls=(), spin=0.0):
-    """A body that would cross 100 of its own radii in a step towards x > 0."""
+    """A body that would cross 100 of its own radii in a step toward x > 0."""
     body = Bodies(shape, np.array([[-3.0, 0.05]]), (10.0, 0.0), mass=1.0, spin=spin)
     return Scene("shot", [body, *target_bodies], list(walls))
 
@@ -287,7 +287,7 @@ def test_a_gas_with_periodic_sides_keeps_its_discs_apart(monkeypatch, shear, few
 
 
 def test_a_force_is_followed_between_impacts():
-    """A spring towards the origin and a wall through it: half a period from one impact to the next."""
+    """A spring toward the origin and a wall through it: half a period from one impact to the next."""
     scene = balls([[1.5, 0.0]], boundaries=[HalfPlane((-0.5, 0.0), (1.0, 0.0))], force=lambda t, q, v: -q * [1.0, 0.0])
     errors = []
     for count in (100, 200, 400):
@@ -319,7 +319,7 @@ def test_a_pile_of_boxes_comes_to_rest_without_deep_overlap():
     for _ in range(300):
         state = mover.step(state)
         overlap.append(mover.overlap)
-    assert max(overlap) <= 0.02 * mover.world.feature and overlap[-1] <= 1e-4 * mover.world.feature
+    assert max(overlap) <= 0.02 * mover.world.length_scale and overlap[-1] <= 1e-4 * mover.world.length_scale
     assert np.abs(state.velocity).max() <= 1e-5
 
 

@@ -56,8 +56,8 @@ def test_splash(tmp_path):
     result = splash.run(tmp_path, side=9)
     check_files(result)
     back = scenes.splash(side=9).duration
-    assert result.numbers[f"gr: neighbours kept at t = {back:g}"] < 0.15
-    assert result.numbers[f"lcp: neighbours kept at t = {back:g}"] > 0.95
+    assert result.numbers[f"gr: neighbors kept at t = {back:g}"] < 0.15
+    assert result.numbers[f"lcp: neighbors kept at t = {back:g}"] > 0.95
     first = table(tmp_path / "splash.csv")[0]
     assert all(float(first[f"{law}_kept"]) == 1.0 for law in splash.COMPARED)
 

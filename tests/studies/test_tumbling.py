@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from carom.studies import tumbling
-from carom.studies.t_handle import CENTRE, HALF, moments
+from carom.studies.t_handle import CENTER, HALF, moments
 
 
 def test_moments_are_those_of_the_sampled_handle():
@@ -14,7 +14,7 @@ def test_moments_are_those_of_the_sampled_handle():
     n = 40
     steps = (np.arange(n) + 0.5) / n * 2 - 1
     grid = np.stack(np.meshgrid(steps, steps, steps), axis=-1).reshape(-1, 3)
-    points = np.concatenate([centre + half * grid for centre, half in zip(CENTRE, HALF)])
+    points = np.concatenate([center + half * grid for center, half in zip(CENTER, HALF)])
     weight = np.repeat(8 * HALF.prod(axis=1) / n**3, n**3)
     arm = points - weight @ points / weight.sum()
     sampled = [float(weight @ (arm[:, [j, k]] ** 2).sum(axis=1)) for j, k in ((1, 2), (2, 0), (0, 1))]

@@ -1,7 +1,7 @@
 """Bricks by another way: contacts with fractions, masses by polygon formulas, Gauss' principle as least squares.
 
 Nothing here uses the package. A body is a list of corners (x, y) as fractions, anticlockwise; rigid motions are
-(dx, dy, turn) about the centre of mass.
+(dx, dy, turn) about the center of mass.
 """
 
 from __future__ import annotations
@@ -84,19 +84,19 @@ def all_contacts(bodies, apart=()):
 
 
 def mass_of(body, model, density=1):
-    """Mass, centre, moment of inertia: by Green's theorem, or all mass in equal parts in the corners."""
+    """Mass, center, moment of inertia: by Green's theorem, or all mass in equal parts in the corners."""
     p = np.array([(float(x), float(y)) for x, y in body])
     q = np.roll(p, -1, axis=0)
     part = p[:, 0] * q[:, 1] - q[:, 0] * p[:, 1]
     area = part.sum() / 2
     if model == "corners":
-        centre = p.mean(axis=0)
-        return density * area, centre, density * area * ((p - centre) ** 2).sum(axis=1).mean()
-    centre = ((p + q) * part[:, None]).sum(axis=0) / (6 * area)
-    r, s = p - centre, q - centre
+        center = p.mean(axis=0)
+        return density * area, center, density * area * ((p - center) ** 2).sum(axis=1).mean()
+    center = ((p + q) * part[:, None]).sum(axis=0) / (6 * area)
+    r, s = p - center, q - center
     part = r[:, 0] * s[:, 1] - s[:, 0] * r[:, 1]
     polar = (part * (r * r + r * s + s * s).sum(axis=1)).sum() / 12
-    return density * area, centre, density * polar
+    return density * area, center, density * polar
 
 
 def row(count, entries):
@@ -107,22 +107,22 @@ def row(count, entries):
     return out.ravel()
 
 
-def rows_of(bodies, centres, free, found):
+def rows_of(bodies, centers, free, found):
     """J: opening rates of contacts (i, j, point, normal)."""
     rows = []
     for i, j, point, normal in found:
         p = np.array([float(point[0]), float(point[1])])
-        sides = [(b, s, normal, p - centres[b]) for b, s in ((i, 1.0), (j, -1.0)) if b >= 0 and free[b]]
+        sides = [(b, s, normal, p - centers[b]) for b, s in ((i, 1.0), (j, -1.0)) if b >= 0 and free[b]]
         if sides:
             rows.append(row(len(bodies), sides))
     return np.array(rows).reshape(-1, 3 * len(bodies))
 
 
-def pin_rows_of(bodies, centres, free, pins):
+def pin_rows_of(bodies, centers, free, pins):
     rows = []
     for first, second, at in pins:
         for normal in ((1.0, 0.0), (0.0, 1.0)):
-            sides = [(b, s, normal, np.array(at, dtype=float) - centres[b]) for b, s in ((first, 1.0), (second, -1.0))
+            sides = [(b, s, normal, np.array(at, dtype=float) - centers[b]) for b, s in ((first, 1.0), (second, -1.0))
                      if b >= 0 and free[b]]  # fmt: skip
             rows.append(row(len(bodies), sides))
     return np.array(rows).reshape(-1, 3 * len(bodies))
@@ -239,10 +239,10 @@ def apart_of(pins):
 def gauss_at_rest(bodies, fixed, pins, model, gravity):
     """(n, 3) accelerations of bodies at rest, and the opening acceleration of each contact."""
     parts = [mass_of(b, model) for b in bodies]
-    centres = np.array([c for _, c, _ in parts])
+    centers = np.array([c for _, c, _ in parts])
     free = ~np.array(fixed)
     weight = (np.array([(m, m, i) for m, _, i in parts]) * free[:, None]).ravel()
     wish = np.tile([0.0, -gravity, 0.0], len(bodies)) * (weight > 0)
-    ge = rows_of(bodies, centres, free, all_contacts(bodies, apart_of(pins)))
-    eq = pin_rows_of(bodies, centres, free, pins)
+    ge = rows_of(bodies, centers, free, all_contacts(bodies, apart_of(pins)))
+    eq = pin_rows_of(bodies, centers, free, pins)
     return nearest(weight, wish, ge, eq).reshape(-1, 3), ge, eq

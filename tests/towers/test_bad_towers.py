@@ -83,8 +83,8 @@ TOWERS = {
     ),
     "shape is a list": (one(shape=[]), f"unknown shape of bricks[0] []: {SHAPES}"),
     "unknown field": (
-        one(colour="red"),
-        "unknown field of bricks[0] 'colour': (known: angle, density, fixed, height, name, width, x, y)",
+        one(color="red"),
+        "unknown field of bricks[0] 'color': (known: angle, density, fixed, height, name, width, x, y)",
     ),
     "empty": (bricks(), "bricks: got (); expected at least one brick"),
     "nothing": (lambda: Tower(()), "bricks: got (); expected at least one brick"),

@@ -143,7 +143,7 @@ def test_arrows_are_forces_on_the_brick_above(name):
     for point, vector, a, b in zip(at, vectors, upper, lower):
         for brick, sign in ((a, 1.0), (b, -1.0)):
             if brick >= 0 and tower.free[brick]:
-                arm = point - tower.centre[brick]
+                arm = point - tower.center[brick]
                 left[brick] += sign * np.array([*vector, arm[0] * vector[1] - arm[1] * vector[0]])
     assert np.abs(left).max() <= 1e-9 * np.abs(weights(tower)).sum()
     assert (vectors[:, 1] >= -1e-12).all(), "no arrow points down"
@@ -160,9 +160,9 @@ def test_outlines_follow_the_motion_and_keep_their_shape():
     for new, old in zip(moved, tower.corners):
         sides = [np.hypot(*(np.roll(c, -1, axis=0) - c).T) for c in (new, old)]
         assert np.allclose(*sides, rtol=1e-12)
-    centre = np.array([m.mean(axis=0) - c.mean(axis=0) for m, c in zip(moved, tower.corners)])
+    center = np.array([m.mean(axis=0) - c.mean(axis=0) for m, c in zip(moved, tower.corners)])
     speed = np.hypot(motion[:, 0], motion[:, 1])
-    assert np.allclose(centre / np.hypot(*centre.T).max(), motion[:, :2] / speed.max(), atol=1e-9)
+    assert np.allclose(center / np.hypot(*center.T).max(), motion[:, :2] / speed.max(), atol=1e-9)
     assert (contact_rows(tower) @ motion.ravel()).min() >= -1e-9 * np.abs(motion).max()
 
 

@@ -108,9 +108,9 @@ def test_rows_in_fractions_are_the_floating_rows():
 
 @pytest.mark.parametrize("mass_model", ["uniform", "corners"])
 def test_tipping_brick_has_the_textbook_acceleration(mass_model):
-    """A brick with its centre s beyond the edge of a table, which carries it alone.
+    """A brick with its center s beyond the edge of a table, which carries it alone.
 
-    Without friction only the vertical acceleration at the edge vanishes: the centre goes straight down, by alpha s,
+    Without friction only the vertical acceleration at the edge vanishes: the center goes straight down, by alpha s,
     and the force f has m (g + alpha s) = f and m k^2 alpha = -s f. So alpha = -g s / (k^2 + s^2).
     """
     s, g = Fraction(1, 10), Fraction("9.81")

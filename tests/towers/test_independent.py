@@ -45,9 +45,9 @@ def test_masses_are_those_of_the_polygon(model):
         bodies, fixed, _ = random_bodies(seed)
         tower = tower_of(bodies, fixed, [], model)
         for i, body in enumerate(bodies):
-            mass, centre, inertia = mass_of(body, model)
+            mass, center, inertia = mass_of(body, model)
             assert tower.mass[i] == pytest.approx(mass, rel=1e-13)
-            assert tower.centre[i] == pytest.approx(centre, abs=1e-12)
+            assert tower.center[i] == pytest.approx(center, abs=1e-12)
             assert tower.inertia[i] == pytest.approx(inertia, rel=1e-12)
 
 
@@ -78,7 +78,7 @@ def test_all_frameworks_begin_alike(model):
 
 
 def test_the_first_step_is_the_initial_collapse():
-    """One programme, from rest, at gap 0: p1 - p0 = a step^2 exactly. The loop finds its contacts by itself."""
+    """One program, from rest, at gap 0: p1 - p0 = a step^2 exactly. The loop finds its contacts by itself."""
     step = 1e-3
     for seed in DEFINITE[:40]:
         bodies, fixed, pins = random_bodies(seed)
@@ -96,12 +96,12 @@ def test_without_gravity_a_step_is_the_inelastic_impact(seed):
     step = 1e-4  # nothing else comes into reach; gaps are 0 to 1e-15, over the step 1e-11
     velocity = np.random.default_rng(seed).normal(size=(len(bodies), 3)) * tower.free[:, None]
     parts = [mass_of(body, "uniform") for body in bodies]
-    centres, weight = np.array([c for _, c, _ in parts]), np.array([(m, m, i) for m, _, i in parts])
+    centers, weight = np.array([c for _, c, _ in parts]), np.array([(m, m, i) for m, _, i in parts])
     weight = (weight * tower.free[:, None]).ravel()
     old = velocity.copy()
     old[:, 2] = np.sin(step * velocity[:, 2]) / step  # the turn of points that lie on circles
-    ge = rows_of(bodies, centres, tower.free, all_contacts(bodies, apart_of(pins)))
-    eq = pin_rows_of(bodies, centres, tower.free, pins)
+    ge = rows_of(bodies, centers, tower.free, all_contacts(bodies, apart_of(pins)))
+    eq = pin_rows_of(bodies, centers, tower.free, pins)
     expected = nearest(weight, old.ravel(), ge, eq).reshape(-1, 3)
     loop = Loop(tower, LoopOptions(step, passes=1), velocity)
     loop.advance()

@@ -96,7 +96,7 @@ def test_a_corner_on_a_face(height, densities):
     tower = Tower.from_bricks([flying, struck], floating=True, gravity=0)
     before = vector(tower, b0=(2.0, 0.5, 1.5), b1=(-1.0, 0.0, 0.0))
     (m, n), (i, j) = tower.mass, tower.inertia
-    closing = 2.0 + 1.0  # the corner lies level with its centre: its spin moves it across the normal only
+    closing = 2.0 + 1.0  # the corner lies level with its center: its spin moves it across the normal only
     impulse = closing / (1 / m + 1 / n + height**2 / j)
     expected = before + np.array([(-impulse / m, 0, 0), (impulse / n, 0, -impulse * height / j)])
     loop = Loop(tower, LoopOptions(1e-5, passes=1), before)
@@ -138,7 +138,7 @@ def test_a_brick_that_falls_flat_stops_dead():
 
 
 def tipping(time):
-    """A brick 2 x 1 on the edge of a table at the origin, its centre 1/5 beyond: x, y, angle by its own equations."""
+    """A brick 2 x 1 on the edge of a table at the origin, its center 1/5 beyond: x, y, angle by its own equations."""
     m, i = 2.0, 2.0 * (4 + 1) / 12
 
     def rate(_, s):

@@ -147,8 +147,8 @@ def test_symmetric_towers_stay_symmetric(tower):
     loop, worst, overlap = Loop(tower, LoopOptions(0.01)), 0.0, 0.0
     for number in range(1000):
         loop.advance()
-        centre = loop.place.pose()[0]
-        worst = max(worst, float(np.abs(centre[partner] + np.conj(centre)).max()))
+        center = loop.place.pose()[0]
+        worst = max(worst, float(np.abs(center[partner] + np.conj(center)).max()))
         if number % 10 == 0:
             overlap = max(overlap, deepest_overlap(loop.place.corners(), loop.ptr, tower.free, loop.apart))
     assert worst <= 1e-6 * 3.0 and overlap <= 1e-3 and loop.place.length_error() <= 1e-6
@@ -163,8 +163,8 @@ def test_dropping_what_is_not_symmetric_drops_rounding_alone():
     loop = Loop(tower, LoopOptions(0.01), push)
     for _ in range(50):
         loop.advance()
-    centre = loop.place.pose()[0]
-    assert np.abs(centre[mirror_of(tower)] + np.conj(centre)).max() > 1e-4
+    center = loop.place.pose()[0]
+    assert np.abs(center[mirror_of(tower)] + np.conj(center)).max() > 1e-4
 
 
 def test_the_papers_choice_of_edge_holds_a_tipping_brick_fast():
@@ -177,7 +177,7 @@ def test_the_papers_choice_of_edge_holds_a_tipping_brick_fast():
 
 
 def test_what_just_stands_goes_on_standing():
-    """Each part's weight is right above an edge. Nothing moves; 1e-15 is how centre and arm add up to a corner."""
+    """Each part's weight is right above an edge. Nothing moves; 1e-15 is how center and arm add up to a corner."""
     loop = go(Tower.harmonic(6), 1000)
     assert loop.still.all()
     assert np.abs(loop.place.corners() - np.concatenate(Tower.harmonic(6).corners)).max() <= 2e-15
@@ -200,7 +200,7 @@ def test_a_collapse_is_a_trajectory_like_every_other(tmp_path):
     again = carom.Trajectory(tmp_path / "run.h5")
     assert run.finished and again.state_hash == run.state_hash and len(again) == 61
     assert again.law == "gauss" and again.count == tower.count
-    assert np.abs(again.positions[0] - tower.centre).max() <= 1e-15
+    assert np.abs(again.positions[0] - tower.center).max() <= 1e-15
     # Newton's law for the whole tower in one step: forces between bricks cancel. 1e-9: forces are known to that.
     push, (first, second, third) = again.impulses(3), (again.positions[k][:, 1] for k in (1, 2, 3))
     gained = tower.mass @ (third - 2.0 * second + first) / 0.01
@@ -228,6 +228,6 @@ def test_a_tower_in_the_engine_with_friction():
     scene = carom.scenes.from_tower(tower, friction=0.6)
     run = carom.simulate(scene, duration=0.5)
     assert scene.count == 3
-    assert np.abs(run.positions[-1] - tower.centre).max() <= 1e-6
+    assert np.abs(run.positions[-1] - tower.center).max() <= 1e-6
     with pytest.raises(carom.ProblemError, match="pins"):
         carom.scenes.from_tower(Tower.from_bricks([(0, 0.5, 1, 1)], pins=[(0, -1, (0, 0))]))

@@ -37,7 +37,7 @@ def test_load_beyond_the_edge_of_a_brick():
     ("force", "expected"),
     [((0, -1), math.inf), ((0, 1), WEIGHT), ((1, 0), 0.0), ((-1, -1), 0.0)],
 )
-def test_loads_on_the_centre_of_a_brick(force, expected):
+def test_loads_on_the_center_of_a_brick(force, expected):
     """Pressing never topples, lifting does at its weight, and without friction any push sideways moves it."""
     found = Tower.stack([0]).margin(load=(0, force))
     assert found.value == pytest.approx(expected, rel=1e-9)
@@ -60,13 +60,13 @@ def test_load_factor_is_where_the_verdict_changes(offset, place):
             continue
         ball = Brick.polygon([(x, "1/2"), (x + 1, 1), (x - 1, 1)])  # it stands on its tip: a force at one point
         ball = Brick.polygon(ball.exact, density=Fraction(factor * share / 4) / ball.area)
-        centre = ball.properties("uniform").centre
-        assert centre[0] == x
+        center = ball.properties("uniform").center
+        assert center[0] == x
         assert base.with_(bricks=(*base.bricks, ball)).stability().stable is stands
 
 
 def test_shift_of_the_top_of_two():
-    """Its centre may go to the edge below, at 1/2, and to the other one, at -1/2."""
+    """Its center may go to the edge below, at 1/2, and to the other one, at -1/2."""
     two = Tower.stack([0, "1/5"])
     right, left = two.margin(shift=1), two.margin(shift=1, direction=(-2, 0))
     assert right.value == pytest.approx(0.3, abs=1e-9) and left.value == pytest.approx(0.7, abs=1e-9)
@@ -84,7 +84,7 @@ def test_shift_of_a_marginal_stack_is_none():
 
 def test_shift_until_bricks_meet():
     found = gap_wall().margin(shift=0, direction=(1, 0))
-    assert found.value == pytest.approx(2.5, abs=1e-9)  # then the foot's left end has come to the beam's centre, x = 0
+    assert found.value == pytest.approx(2.5, abs=1e-9)  # then the foot's left end has come to the beam's center, x = 0
     assert found.limit == "falls"
     blocked = Tower.from_bricks([(0, 0.5, 1, 1), ("27/20", 0.5, 1, 1)]).margin(shift=0)
     assert blocked.limit == "hits" and blocked.value == pytest.approx(0.35, rel=1e-12) and blocked.hit == (0, 1)
@@ -119,7 +119,7 @@ def test_meeting_distance_of_squares():
 
 
 def test_weakest_spot_of_two():
-    """The top's centre is 0.3 inside the edge and its end 0.2 beyond: 0.3 / 0.2 of its weight on the end."""
+    """The top's center is 0.3 inside the edge and its end 0.2 beyond: 0.3 / 0.2 of its weight on the end."""
     found = Tower.stack([0, "1/5"]).margin()
     assert found.kind == "weakest" and found.bricks == (1,)
     assert found.value == pytest.approx(1.5, rel=1e-9)
@@ -128,7 +128,7 @@ def test_weakest_spot_of_two():
 
 def test_weakest_spot_of_a_diamond_is_an_end_of_the_middle_row():
     found = Tower.diamond(4).margin()
-    row = Tower.diamond(4).centre[found.bricks[0]]
+    row = Tower.diamond(4).center[found.bricks[0]]
     assert abs(row[0]) == pytest.approx(4.5) and row[1] == pytest.approx(3.5)
     assert found.value == pytest.approx(1.0 / 11.0, rel=1e-8)
     values = [Tower.diamond(n).margin().value for n in (2, 3, 4)]

@@ -101,7 +101,7 @@ def test_a_thousandth_further_falls(n):
     """Whether the whole stack is moved or the furthest brick alone: no stack of n bricks reaches that far."""
     tower, more = stack(n).tower, stack(n).overhang / 1000
     whole = tower
-    for i in range(n, 0, -1):  # the right neighbour goes first
+    for i in range(n, 0, -1):  # the right neighbor goes first
         whole = whole.moved(i, more)
     for moved in (whole, tower.moved(furthest(tower), more)):
         verdict = moved.stability(exact=True)
@@ -132,7 +132,7 @@ def test_no_proof_for_a_stack_that_falls():
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.integers(-9, 9), min_size=1, max_size=5))
 def test_columns_are_proved_if_and_only_if_they_stand(steps):
-    """One brick a level stands if the centre of all above each face lies within it: simple statics."""
+    """One brick a level stands if the center of all above each face lies within it: simple statics."""
     x, rows = Fraction(-1, 2), []
     for step in steps:
         x += Fraction(step, 10)
@@ -140,9 +140,9 @@ def test_columns_are_proved_if_and_only_if_they_stand(steps):
     middles = [row[0] + Fraction(1, 2) for row in rows]
     stands = True
     for k in range(len(rows)):
-        centre = sum(middles[k:], Fraction(0)) / len(middles[k:])
+        center = sum(middles[k:], Fraction(0)) / len(middles[k:])
         left, right = (rows[k][0], min(rows[k][0] + 1, Fraction(0))) if k == 0 else _shared(rows[k][0], rows[k - 1][0])
-        stands = stands and left < right and left <= centre <= right
+        stands = stands and left < right and left <= center <= right
     proof = balance(rows)
     assert (proof is not None) == stands
     assert proof is None or proof.holds

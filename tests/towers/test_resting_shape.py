@@ -22,9 +22,9 @@ def balanced(tower: Tower) -> None:
         for brick, sign in ((i, 1.0), (j, -1.0)):
             if brick >= 0 and tower.free[brick]:
                 up[brick] += sign * f
-                torque[brick] += sign * f * (x - tower.centre[brick, 0])
+                torque[brick] += sign * f * (x - tower.center[brick, 0])
     total = tower.gravity * tower.mass.sum()
-    assert np.abs(up).max() <= 1e-8 * total and np.abs(torque).max() <= 1e-8 * total * np.ptp(tower.centre[:, 0] + 1)
+    assert np.abs(up).max() <= 1e-8 * total and np.abs(torque).max() <= 1e-8 * total * np.ptp(tower.center[:, 0] + 1)
 
 
 def no_overlap(tower: Tower) -> float:
@@ -53,7 +53,7 @@ def test_a_tower_that_stands_rests_as_it_is(tower):
 
 
 def test_brick_tips_over_an_edge_to_the_ground():
-    """Centre 1/10 beyond the edge of a table of height 1: it turns about the edge until its right end is on the ground.
+    """Center 1/10 beyond the edge of a table of height 1: it turns about the edge until its right end is on the ground.
 
     The edge, 4/10 from its left end, stays at height 1; the line through it and (6/10, 0) reaches 5/3 on the left.
     """
@@ -74,7 +74,7 @@ def test_diamond_of_five_sinks_and_stays_symmetric():
     assert shape.drop > 0.0
     balanced(tower)
     assert no_overlap(tower) <= 1e-8
-    place = {tuple(np.round(c, 6) + 0.0): i for i, c in enumerate(tower.centre)}
+    place = {tuple(np.round(c, 6) + 0.0): i for i, c in enumerate(tower.center)}
     for (x, y), i in place.items():
         assert shape.heights[i] == pytest.approx(shape.heights[place[-x + 0.0, y]][::-1], abs=1e-7)
 
@@ -85,7 +85,7 @@ def test_diamond_of_five_sinks_and_stays_symmetric():
 def test_energy_falls_iff_the_tower_does(rows):
     """Bricks along the axes push straight up only: the tower stands iff this LP cannot lower it.
 
-    A brick that leans on its neighbour's side could break the rule, so rows keep a gap.
+    A brick that leans on its neighbor's side could break the rule, so rows keep a gap.
     """
     bricks, below = [], [Fraction(0)]
     for level, (count, gaps) in enumerate(rows):
@@ -103,7 +103,7 @@ def test_energy_falls_iff_the_tower_does(rows):
 
 
 def test_balanced_bricks_do_not_tilt_needlessly():
-    """A brick with its centre right over the edge could tilt at no cost: it stays."""
+    """A brick with its center right over the edge could tilt at no cost: it stays."""
     table = Brick.rectangle(-2, "1/2", 4, 1, fixed=True)
     shape = Tower((table, Brick.rectangle(0, "5/4", 1, "1/2"))).resting_shape()
     assert shape.heights[1] == pytest.approx([1.0, 1.0], abs=1e-9)

@@ -123,7 +123,7 @@ def test_diamond_forces_of_two_are_known():
 @pytest.mark.parametrize("tower", [Tower.diamond(3), Tower.diamond(4), Tower.wall(5, 5), Tower.wall(4, 4, gap="1/2")])
 def test_forces_of_symmetric_towers_are_symmetric(tower):
     found, forces = tower.contacts, tower.stability().forces
-    place = [tuple(np.round(c, 6) + 0.0) for c in tower.centre] + [(0.0, -1.0)]
+    place = [tuple(np.round(c, 6) + 0.0) for c in tower.center] + [(0.0, -1.0)]
     table_of = {}
     for (x, y), i, j, f in zip(np.round(found.point, 6) + 0.0, found.on, found.under, forces):
         table_of[x, y, frozenset((place[i], place[j]))] = f
@@ -152,19 +152,19 @@ def test_unstable_motion_is_the_direction_of_the_first_acceleration():
     st.lists(st.integers(-3, 3), min_size=7, max_size=7),
     st.sampled_from(["uniform", "corners"]),
 )
-def test_stack_stands_iff_each_upper_part_has_its_centre_over_its_support(steps, densities, mass_model):
+def test_stack_stands_iff_each_upper_part_has_its_center_over_its_support(steps, densities, mass_model):
     """For one brick on the other the rule is exact in fractions, marginal stacks included."""
-    centres = [Fraction(0)]
+    centers = [Fraction(0)]
     for step in steps:
-        centres.append(centres[-1] + Fraction(step, 50))
+        centers.append(centers[-1] + Fraction(step, 50))
     density = [Fraction(10) ** k for k in densities] + [Fraction(1)]
-    bricks = [Brick.rectangle(x, Fraction(2 * i + 1, 8), 1, "1/4", density=density[i]) for i, x in enumerate(centres)]
+    bricks = [Brick.rectangle(x, Fraction(2 * i + 1, 8), 1, "1/4", density=density[i]) for i, x in enumerate(centers)]
     expected = True
     for i in range(len(bricks) - 1):
-        above = list(zip(density, centres))[i + 1 : len(centres)]
-        centre = sum(m * x for m, x in above) / sum(m for m, _ in above)
-        low, high = max(centres[i : i + 2]) - Fraction(1, 2), min(centres[i : i + 2]) + Fraction(1, 2)
-        expected = expected and low <= centre <= high
+        above = list(zip(density, centers))[i + 1 : len(centers)]
+        center = sum(m * x for m, x in above) / sum(m for m, _ in above)
+        low, high = max(centers[i : i + 2]) - Fraction(1, 2), min(centers[i : i + 2]) + Fraction(1, 2)
+        expected = expected and low <= center <= high
     assert check(Tower(tuple(bricks), mass_model=mass_model)) is expected
 
 

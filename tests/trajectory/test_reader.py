@@ -49,7 +49,9 @@ def test_scene_and_world_come_back(run):
     assert run.law == "gr"
     assert run.world.count == run.count
     assert np.array_equal(run.world.shapes.vertex, run.geometry["vertex"])
-    assert {"radius", "kind", "mass", "free", "wall_kind", "wall_a", "wall_material"} <= set(run.geometry)
+    assert {"radius", "kind", "mass", "free", "boundary_kind", "boundary_point", "boundary_material"} <= set(
+        run.geometry
+    )
     assert "nothing" not in run.geometry and len(run.geometry) == len(list(run.geometry))
 
 
@@ -64,7 +66,7 @@ def test_scenes_in_which_nothing_turns_have_no_spins(tmp_path):
     run = recorder.finish(state)
     assert run.spins.shape == (1, 2) and not run.spins.any()
     assert run.impulses(0) is None
-    assert run.wall_poses.shape == (1, 0, 3)
+    assert run.boundary_poses.shape == (1, 0, 3)
 
 
 def read_bytes(monkeypatch) -> list[int]:

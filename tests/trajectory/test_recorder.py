@@ -58,17 +58,17 @@ def test_every_bit_comes_back(target):
 def test_moving_boundaries_are_recorded_where_they_are(target):
     with small.whole_run(target) as run:
         motion = run.scene.boundaries[0].motion
-        assert run.wall_poses.shape == (len(run), 2, 3)
+        assert run.boundary_poses.shape == (len(run), 2, 3)
         for i, time in enumerate(run.time):
-            assert tuple(run.wall_poses[i, 0]) == motion.pose(time)
-        assert not run.wall_poses[:, 1].any()
-        assert run.wall_poses[:, 0].any()
+            assert tuple(run.boundary_poses[i, 0]) == motion.pose(time)
+        assert not run.boundary_poses[:, 1].any()
+        assert run.boundary_poses[:, 0].any()
 
 
 def test_still_boundaries_take_no_place(target):
     with small.whole_run(target, moving=False) as run:
-        assert "wall_pose" not in run._file["frames"]
-        assert run.wall_poses.shape == (len(run), 2, 3)
+        assert "boundary_pose" not in run._file["frames"]
+        assert run.boundary_poses.shape == (len(run), 2, 3)
 
 
 @pytest.mark.parametrize("stop", [1, 4, 5, 7, 13, 39])

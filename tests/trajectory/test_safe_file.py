@@ -84,7 +84,7 @@ def test_what_lies_behind_the_end_goes_straight_to_the_file(tmp_path):
     assert not file._pages, "a frame of a million bodies must not be kept in memory"
 
 
-def test_an_allowed_range_goes_straight_to_the_file_and_stays_under_pages_of_its_neighbours(tmp_path):
+def test_an_allowed_range_goes_straight_to_the_file_and_stays_under_pages_of_its_neighbors(tmp_path):
     file = new(tmp_path / "f", b"a" * 10_000)
     write(file, 4100, b"n" * 10)  # a page that also covers part of the range
     file.allow(5000, 6000, now=True)

@@ -1,4 +1,4 @@
-"""Meshes, colours, plots and cameras: what the page is given."""
+"""Meshes, colors, plots and cameras: what the page is given."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.viewer.made_runs import plane_scene, record, space_scene
 
-from carom.colouring import MAPS, Colouring
+from carom.coloring import MAPS, Coloring
 from carom.trajectory import Trajectory
 from carom.viewer import shape_meshes, tone
 from carom.viewer.bodies import POINTS, batches_of
@@ -80,10 +80,10 @@ def test_equal_shapes_share_a_mesh_and_many_round_bodies_become_points(plane_run
     assert all(b.mesh is None for b in layers) and layers[0].scale[0] == 0.5
 
 
-# ---- colours
+# ---- colors
 
 
-def test_the_page_shows_the_colours_that_were_meant():
+def test_the_page_shows_the_colors_that_were_meant():
     # Red and green to a few steps; blue is lost where the film curve has no such yellow.
     soft = MAPS["soft"]
     apart = np.abs(tone.shown(soft).astype(int) - soft)
@@ -96,8 +96,8 @@ def test_the_page_shows_the_colours_that_were_meant():
 
 def test_a_legend_has_its_ticks_in_place(plane_run):
     with Trajectory(plane_run) as run:
-        scale = legend_html(Colouring.of(run, "speed").legend)
-        bodies = legend_html(Colouring.of(run, "body").legend)
+        scale = legend_html(Coloring.of(run, "speed").legend)
+        bodies = legend_html(Coloring.of(run, "body").legend)
     assert "speed (length / time)" in scale and "linear-gradient" in scale
     assert "left:0.0%" in scale and ">0.0<" in scale
     assert bodies.count("border-radius:2px") == 5
@@ -172,10 +172,10 @@ def test_boundaries_are_drawn_where_they_are(plane_run, space_run):
         walls = flat_walls(run.geometry, box_of(frames), True, None)
         frames.run.close()
     floor = [w for w in walls if w.number == 0]
-    assert max((w.centre + w.mesh.vertices)[:, 1].max() for w in floor) == pytest.approx(-2.0)
-    inner = min(np.hypot(*(w.centre + w.mesh.vertices)[:, :2].T).min() for w in walls if w.number == 1)
+    assert max((w.center + w.mesh.vertices)[:, 1].max() for w in floor) == pytest.approx(-2.0)
+    inner = min(np.hypot(*(w.center + w.mesh.vertices)[:, :2].T).min() for w in walls if w.number == 1)
     assert inner == pytest.approx(7.0, rel=1e-6)
     frames = Frames(space_run)
     ground = room_walls(barriers_of(frames.run.geometry), box_of(frames), np.zeros((0, 3)), False, np.zeros(3))
-    assert all(abs((w.centre + w.mesh.vertices)[:, 2]).max() < 0.01 for w in ground)
+    assert all(abs((w.center + w.mesh.vertices)[:, 2]).max() < 0.01 for w in ground)
     frames.run.close()

@@ -45,7 +45,7 @@ def test_the_clock_moves_the_bodies(made, scene):
     assert not page._thread.is_alive()
 
 
-def test_all_colours_can_be_had_but_what_needs_a_scene_that_no_file_holds(made):
+def test_all_colors_can_be_had_but_what_needs_a_scene_that_no_file_holds(made):
     balls = Bodies(Disc(0.5), np.array([[0.0, 0.0], [2.0, 0.0]]), velocity=[[1.0, 0.0], [0.0, 0.0]])
     path = made(Scene("scripted", [balls], [Drum(5.0, motion=Scripted(lambda t: (0.1 * t, 0.0)))]))
     with viewing([path], port=0, play=False) as viewer:
@@ -68,6 +68,6 @@ def test_a_stopped_run_says_so_on_the_page(made):
 def test_two_runs_share_one_scale(made):
     slow, fast = plane_scene(), plane_scene(fastest=3.0)
     with viewing([made(slow, "slow.h5"), made(fast, "fast.h5")], port=0, play=False) as viewer:
-        ranges = [stage.colouring.range for stage in viewer.page._stages]
+        ranges = [stage.coloring.range for stage in viewer.page._stages]
         assert ranges[0] == ranges[1]
         assert ranges[0][1] == pytest.approx(3.0)

@@ -108,7 +108,7 @@ def _drift(name: str, drift: Drift, bound: float) -> Check:
 
 def _overlap(run: Trajectory, bound: float, asked: bool) -> Check:
     """Of the frames, found anew, and of all steps, as they reported it; in units of the world's feature."""
-    feature = run.world.feature
+    feature = run.world.length_scale
     value = max(float(overlap(run).max()), float(run.steps["overlap"].max(initial=0.0)) / feature)
     note = f"in units of {feature:g}, the smallest radius or half width"
     if run.settings.stepper == "synchronous" and not asked:

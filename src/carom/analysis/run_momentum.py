@@ -2,7 +2,7 @@
 
 Gravity, boundaries and bodies that are held push from outside. What remains conserved beside them is worked out from
 the scene, and only that is measured: along a frictionless floor the momentum, in a frictionless drum the angular
-momentum about its centre.
+momentum about its center.
 """
 
 from __future__ import annotations
@@ -52,17 +52,17 @@ def momentum_drift(run: Trajectory) -> Drift:
 
 
 def angular_momentum_drift(run: Trajectory) -> Drift:
-    """Of the angular momentum about the origin, or about the centre of a drum; in space of what is conserved of it.
+    """Of the angular momentum about the origin, or about the center of a drum; in space of what is conserved of it.
 
     The scale is that of the momentum times the root mean square distance from there, at the start or the end,
     whichever is larger.
     """
     about, axes, why = _angular(run)
-    centre = np.zeros(run.dimension) if about is None else about
+    center = np.zeros(run.dimension) if about is None else about
     free = run.geometry["free"]
-    arms = [float(np.sqrt(((run.frame(k).position[free] - centre) ** 2).sum(axis=1).mean())) for k in (0, -1)]
+    arms = [float(np.sqrt(((run.frame(k).position[free] - center) ** 2).sum(axis=1).mean())) for k in (0, -1)]
     scale = momentum_scale(run) * (max(arms) or 1.0)
-    change = _about(run, centre)
+    change = _about(run, center)
     change = change - change[0]
     return Drift(_size(change, axes) / scale, about is not None, why)
 
@@ -78,12 +78,12 @@ def _columns(run: Trajectory, name: str) -> Floats:
     return np.stack([run.steps[f"{name}_{axis}"] for axis in "xyz"[: run.dimension]], axis=1)
 
 
-def _about(run: Trajectory, centre: Floats) -> Floats:
+def _about(run: Trajectory, center: Floats) -> Floats:
     """Angular momentum about a point, at every step: (steps, 1), in space (steps, 3)."""
     p = _columns(run, "momentum")
     if run.dimension == 3:
-        return _columns(run, "angular_momentum") - np.cross(centre, p)
-    return (run.steps["angular_momentum"] - centre[0] * p[:, 1] + centre[1] * p[:, 0])[:, None]
+        return _columns(run, "angular_momentum") - np.cross(center, p)
+    return (run.steps["angular_momentum"] - center[0] * p[:, 1] + center[1] * p[:, 0])[:, None]
 
 
 def _size(change: Floats, along: Floats) -> Floats:
@@ -101,7 +101,7 @@ def _linear(run: Trajectory) -> tuple[Floats | None, str]:
         return None, outside
     if world.periodic is not None and world.periodic.shear_rate:
         return None, "sheared sides push"
-    kinds = world.walls.kind
+    kinds = world.boundaries.kind
     if not len(kinds):
         return np.eye(world.dimension), "nothing pushes from outside"
     along = _along_walls(world) if world.dimension == 2 else space_momentum.along_walls(world)
@@ -113,9 +113,9 @@ def _linear(run: Trajectory) -> tuple[Floats | None, str]:
 
 
 def _along_walls(world: World) -> Floats | None:
-    normal = world.walls.b[0]
-    planes = (world.walls.kind == PLANE).all() and not any(_turns(m) for m in world.wall_motions)
-    if not planes or (np.abs(world.walls.b @ (-normal[1], normal[0])) > PARALLEL).any():
+    normal = world.boundaries.axis[0]
+    planes = (world.boundaries.kind == PLANE).all() and not any(_turns(m) for m in world.boundary_motions)
+    if not planes or (np.abs(world.boundaries.axis @ (-normal[1], normal[0])) > PARALLEL).any():
         return None
     return np.array([[-normal[1], normal[0]]])
 
@@ -127,31 +127,31 @@ def _angular(run: Trajectory) -> tuple[Floats | None, Floats, str]:
     outside = _pushed_from_outside(run)
     if outside:
         return None, everything, outside
-    if len(world.walls.kind) and _rough_walls(world):
+    if len(world.boundaries.kind) and _rough_walls(world):
         rough = "boundaries with friction push"
     else:
         rough = ""
     if world.dimension == 3:
         return (None, everything, rough) if rough else space_momentum.conserved_axes(world)
-    centre, why = _plane_centre(world)
-    if centre is not None and rough:
-        centre, why = None, rough
-    return centre, everything, why
+    center, why = _plane_center(world)
+    if center is not None and rough:
+        center, why = None, rough
+    return center, everything, why
 
 
-def _plane_centre(world: World) -> tuple[Floats | None, str]:
+def _plane_center(world: World) -> tuple[Floats | None, str]:
     """The point of the plane about which nothing turns the bodies, friction apart; and why."""
     if world.gravity.any():
         return None, "gravity acts"
     if world.periodic is not None:
         return None, "the sides are periodic"
-    walls = world.walls
+    walls = world.boundaries
     if not len(walls.kind):
         return np.zeros(2), "nothing pushes from outside"
     round_ = np.isin(walls.kind, (INSIDE, OUTSIDE)).all()
-    if not round_ or (walls.a != walls.a[0]).any() or any(m.kind != "fixed" for m in world.wall_motions):
+    if not round_ or (walls.point != walls.point[0]).any() or any(m.kind != "fixed" for m in world.boundary_motions):
         return None, "boundaries push"
-    return walls.a[0], "about the centre of the drum, which is without friction"
+    return walls.point[0], "about the center of the drum, which is without friction"
 
 
 def _pushed_from_outside(run: Trajectory) -> str:
@@ -162,7 +162,7 @@ def _pushed_from_outside(run: Trajectory) -> str:
 
 def _rough_walls(world: World) -> bool:
     bodies = np.unique(world.material[world.free])
-    return bool(world.friction[np.ix_(bodies, np.unique(world.wall_material))].any())
+    return bool(world.friction[np.ix_(bodies, np.unique(world.boundary_material))].any())
 
 
 def _turns(motion: Motion) -> bool:

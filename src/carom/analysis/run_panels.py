@@ -121,7 +121,7 @@ def _symmetry(run: Trajectory) -> Panel:
 
 
 def _overlap(run: Trajectory) -> Panel:
-    reported = _of_steps(run, "at steps", np.maximum(run.steps["overlap"], 0.0) / run.world.feature, largest=True)
+    reported = _of_steps(run, "at steps", np.maximum(run.steps["overlap"], 0.0) / run.world.length_scale, largest=True)
     bound = BOUNDS["overlap"] if run.settings.stepper == "drift_safe" else None
     curves = (reported, Curve("in frames", run.time, overlap(run)))
     return Panel("overlap", "Deepest overlap", "in smallest radii\nor half widths", curves, True, bound, "dots")

@@ -37,14 +37,14 @@ def run_summary(run: Trajectory, wall: float | None = None, after: int = 0) -> d
     wall: seconds that the run took, from step `after` on. Drifts are the largest of all steps.
     """
     world = run.world
-    overlap = run.steps["overlap"].max(initial=0.0) / world.feature
+    overlap = run.steps["overlap"].max(initial=0.0) / world.length_scale
     return {
         "scene": run.name,
         "law": run.law,
         "settings": run.settings.as_dict(),
         "integrator": run.scene.integrator if run.dimension == 3 else None,
         "bodies": run.count,
-        "boundaries": len(world.walls.kind),
+        "boundaries": len(world.boundaries.kind),
         "finished": run.finished,
         "time": run.last.time,
         "duration": run.settings.duration,

@@ -44,7 +44,7 @@ def energy_scale(run: Trajectory) -> float:
     `feature`): else a tower that stands would be measured in its own rounding.
     """
     w = run.world
-    fall = float(w.mass[w.free].sum()) * float(lengths(w.gravity)) * w.feature
+    fall = float(w.mass[w.free].sum()) * float(lengths(w.gravity)) * w.length_scale
     return max(float(run.steps["kinetic"].max(initial=0.0)), fall) or 1.0
 
 
@@ -83,7 +83,7 @@ def symmetry_error(run: Trajectory, symmetry: Symmetry | None = None) -> Floats:
     if run.world.turns:
         error = _turning_error if run.dimension == 2 else _turning_error_in_space
         out = np.maximum(out, error(run, chosen, partners))
-    return out / run.world.feature
+    return out / run.world.length_scale
 
 
 def _turning_error(run: Trajectory, symmetries: list[Symmetry], partners: list[Ints]) -> Floats:
@@ -126,7 +126,7 @@ def _nearest(apart: Floats, periodic: Periodic | None) -> Floats:
 
 
 def overlap(run: Trajectory) -> Floats:
-    """Deepest overlap of any two bodies, or of a body and a boundary, at every frame, in units of `world.feature`.
+    """Deepest overlap of any two bodies, or of a body and a boundary, at every frame, in units of `world.length_scale`.
 
     Found anew and exactly from the state of the frame: 0 where nothing overlaps.
     """
@@ -135,7 +135,7 @@ def overlap(run: Trajectory) -> Floats:
     for k, state in enumerate(run.frames()):
         found = find_contacts(world, state, state, 0.0)
         out[k] = max(0.0, -float(found.gap.min())) if found.count else 0.0
-    return out / world.feature
+    return out / world.length_scale
 
 
 def fastest(run: Trajectory) -> Floats:
@@ -172,7 +172,7 @@ def dividing_line(run: Trajectory) -> float | None:
 
 
 def sides(run: Trajectory, x: float | None = None) -> Sides:
-    """Counts of the bodies by their centres, left and right of the line at `x`: Maxwell's demon.
+    """Counts of the bodies by their centers, left and right of the line at `x`: Maxwell's demon.
 
     `x` None means the scene's own dividing wall, or 0 if it has none.
     """

@@ -7,7 +7,7 @@ import numpy as np
 from ..solvers.rows import Floats
 
 
-def neighbours_kept(start: Floats, now: Floats, diameter: float, reach: float = 1.1) -> float:
+def neighbors_kept(start: Floats, now: Floats, diameter: float, reach: float = 1.1) -> float:
     """Part of the pairs that touched at the start whose distance is still at most `reach` diameters.
 
     1 if all stayed together, near 0 if they scattered. Positions (n, 2) of equal discs, at two times.

@@ -1,8 +1,8 @@
 """What boundaries without friction, gravity and periodic sides leave of the momenta of a world of space.
 
-A plane pushes along its normal, a tube towards its axis, a shell towards its centre. Linear momentum is conserved
+A plane pushes along its normal, a tube toward its axis, a shell toward its center. Linear momentum is conserved
 across all these directions. Angular momentum is conserved about an axis e through a point c if no push has a moment
-about it: for a plane e must be its normal, for a tube its axis, for a shell c its centre, for gravity e must be
+about it: for a plane e must be its normal, for a tube its axis, for a shell c its center, for gravity e must be
 vertical, and sides that are periodic along one direction shift bodies along it: e must be that one.
 """
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from ..scene.motion import Motion
 from ..solvers.rows import Floats
-from ..world import FLAT, SHELL, TUBE, World
+from ..world import INSIDE, PLANE, TUBE, World
 
 PARALLEL = 1e-12
 NAMES = "xyz"
@@ -20,12 +20,12 @@ NAMES = "xyz"
 
 def along_walls(world: World) -> Floats | None:
     """An orthonormal basis (m, 3) of the directions in which no boundary ever pushes; None if there are none."""
-    walls = world.walls
+    walls = world.boundaries
     across: list[Floats] = []
-    for kind, axis, motion in zip(walls.kind, walls.axis, world.wall_motions):
-        if kind == SHELL or not _keeps_direction(motion, axis):
+    for kind, axis, motion in zip(walls.kind, walls.axis, world.boundary_motions):
+        if kind == INSIDE or not _keeps_direction(motion, axis):
             return None
-        across += [axis] if kind == FLAT else list(np.eye(3) - np.outer(axis, axis))
+        across += [axis] if kind == PLANE else list(np.eye(3) - np.outer(axis, axis))
     _, sizes, rows = np.linalg.svd(np.array(across))
     free: Floats = rows[int((sizes > PARALLEL).sum()) :]
     return _tidy(free) if len(free) else None
@@ -36,7 +36,7 @@ def conserved_axes(world: World) -> tuple[Floats | None, Floats, str]:
 
     The point is None if nothing is conserved.
     """
-    walls, everything = world.walls, np.eye(3)
+    walls, everything = world.boundaries, np.eye(3)
     wanted: list[tuple[Floats, str]] = []
     if world.gravity.any():
         wanted.append((world.gravity / np.linalg.norm(world.gravity), "gravity acts"))
@@ -45,32 +45,32 @@ def conserved_axes(world: World) -> tuple[Floats | None, Floats, str]:
         if len(sides) != 1 or world.periodic.shear_rate:
             return None, everything, "the sides are periodic"
         wanted.append((np.eye(3)[sides[0]], "the sides are periodic"))
-    centres: list[Floats] = []
-    for k, motion in enumerate(world.wall_motions):
+    centers: list[Floats] = []
+    for k, motion in enumerate(world.boundary_motions):
         if not _in_place(world, k, motion):
             return None, everything, "boundaries move"
-        if walls.kind[k] != SHELL:
+        if walls.kind[k] != INSIDE:
             wanted.append((walls.axis[k], "boundaries push"))
-        if walls.kind[k] != FLAT:
-            centres.append(walls.point[k])
-    return _common_axis(wanted, centres)
+        if walls.kind[k] != PLANE:
+            centers.append(walls.point[k])
+    return _common_axis(wanted, centers)
 
 
-def _common_axis(wanted: list[tuple[Floats, str]], centres: list[Floats]) -> tuple[Floats | None, Floats, str]:
-    """The one axis that all wanted directions and all centres allow; all axes if there is nothing but one centre."""
-    about = centres[0] if centres else np.zeros(3)
-    for other in centres[1:]:  # two shells allow the line through both
+def _common_axis(wanted: list[tuple[Floats, str]], centers: list[Floats]) -> tuple[Floats | None, Floats, str]:
+    """The one axis that all wanted directions and all centers allow; all axes if there is nothing but one center."""
+    about = centers[0] if centers else np.zeros(3)
+    for other in centers[1:]:  # two shells allow the line through both
         if np.linalg.norm(other - about) > PARALLEL * (1.0 + np.linalg.norm(about)):
             wanted = [*wanted, ((other - about) / np.linalg.norm(other - about), "boundaries push")]
     if not wanted:
-        return about, np.eye(3), "about the centre of the shell" if centres else "nothing pushes from outside"
+        return about, np.eye(3), "about the center of the shell" if centers else "nothing pushes from outside"
     axis = wanted[0][0]
     for direction, _ in wanted[1:]:
         if np.linalg.norm(np.cross(axis, direction)) > 1e-9:
             reasons = list(dict.fromkeys(reason for _, reason in wanted))
             return None, np.eye(3), " and ".join(reasons)
     axis = _tidy(axis[None])[0]
-    where = " through " + _point(about) if centres else ""
+    where = " through " + _point(about) if centers else ""
     return about, axis[None], f"about the axis along {_name(axis)}{where} alone"
 
 
@@ -88,14 +88,14 @@ def _keeps_direction(motion: Motion, axis: Floats) -> bool:
 
 def _in_place(world: World, k: int, motion: Motion) -> bool:
     """Whether a boundary leaves its angular momentum law alone: planes keep their normal, others their place too."""
-    walls = world.walls
+    walls = world.boundaries
     if motion.kind == "fixed":
         return True
-    if walls.kind[k] == FLAT:
+    if walls.kind[k] == PLANE:
         return _keeps_direction(motion, walls.axis[k])
     if motion.kind != "rotating":
         return False
-    arm = walls.centre[k] - walls.point[k]
+    arm = walls.center[k] - walls.point[k]
     if walls.kind[k] == TUBE:
         arm = arm - (arm @ walls.axis[k]) * walls.axis[k]
         return _keeps_direction(motion, walls.axis[k]) and float(np.linalg.norm(arm)) <= 1e-9 * walls.radius[k]

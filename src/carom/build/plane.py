@@ -14,7 +14,7 @@ from ..scene.numbers import scalar
 from ..scene.solids import UNTURNED
 from ..shapes import convex_polygon, polygon_moments
 from ..solvers.rows import Floats, Ints
-from ..world import DISC, INSIDE, OUTSIDE, PLANE, POLYGON, SEGMENT, Shapes, State, Walls, World
+from ..world import DISC, INSIDE, OUTSIDE, PLANE, POLYGON, SEGMENT, Boundaries, Shapes, State, World
 from .common import gravity_of, motions_of, tables
 from .group import Group
 
@@ -24,7 +24,7 @@ def build_plane(scene: Scene) -> tuple[World, State]:
     names, restitution, friction = tables(scene)
     groups = [_Group(scene, k, names) for k in range(len(scene.bodies))]
     turning = _anything_turns(scene, groups, friction)
-    walls, wall_material, wall_motions = _walls(scene, names)
+    walls, boundary_material, boundary_motions = _walls(scene, names)
     position, velocity = np.concatenate([g.position for g in groups]), np.concatenate([g.velocity for g in groups])
     angle, spin = np.concatenate([g.angle for g in groups]), np.concatenate([g.spin for g in groups])
     mass, inertia = np.concatenate([g.mass for g in groups]), np.concatenate([g.inertia for g in groups])
@@ -40,14 +40,14 @@ def build_plane(scene: Scene) -> tuple[World, State]:
         mass=mass,
         inertia=inertia,
         free=free,
-        root=root,
+        inverse_sqrt_mass=root,
         shapes=_shapes(groups),
         material=np.concatenate([np.full(g.count, g.material) for g in groups]),
-        wall_material=wall_material,
+        boundary_material=boundary_material,
         restitution=restitution,
         friction=friction,
-        walls=walls,
-        wall_motions=wall_motions,
+        boundaries=walls,
+        boundary_motions=boundary_motions,
         motions=motions_of(groups),
         home=np.column_stack([position, angle]),
         gravity=gravity_of(scene, 2),
@@ -55,7 +55,7 @@ def build_plane(scene: Scene) -> tuple[World, State]:
         periodic=scene.periodic,
         material_names=names,
         group=np.repeat(np.arange(len(groups)), [g.count for g in groups]),
-        feature=min((g.feature for g in groups if g.free), default=min(g.feature for g in groups)),
+        length_scale=min((g.feature for g in groups if g.free), default=min(g.feature for g in groups)),
     )
     state = State(0.0, 0, np.ascontiguousarray(position), angle, np.ascontiguousarray(velocity))
     for body, motion in world.motions:
@@ -118,8 +118,8 @@ def _shapes(groups: list[_Group]) -> Shapes:
     )
 
 
-def _walls(scene: Scene, names: list[str]) -> tuple[Walls, Ints, list[Motion]]:
-    kind, a, b, radius, centre, material, motions = [], [], [], [], [], [], []
+def _walls(scene: Scene, names: list[str]) -> tuple[Boundaries, Ints, list[Motion]]:
+    kind, a, b, radius, center, material, motions = [], [], [], [], [], [], []
     for index, given in enumerate(scene.boundaries):
         if not isinstance(given, tuple(BOUNDARY_KINDS.values())):
             raise ProblemError(f"boundaries[{index}]", type(given).__name__, "HalfPlane, Box, Drum or Segment")
@@ -142,12 +142,12 @@ def _walls(scene: Scene, names: list[str]) -> tuple[Walls, Ints, list[Motion]]:
             a.append(row[1])
             b.append(row[2])
             radius.append(row[3])
-            centre.append(row[4] if place is None else place)
+            center.append(row[4] if place is None else place)
             material.append(names.index(given.material))
             motions.append(given.motion)
     w = len(kind)
-    vectors = [np.array(rows, dtype=np.float64).reshape(w, 2) for rows in (a, b, centre)]
-    walls = Walls(
+    vectors = [np.array(rows, dtype=np.float64).reshape(w, 2) for rows in (a, b, center)]
+    walls = Boundaries(
         np.array(kind, np.int8), vectors[0], vectors[1], np.array(radius, np.float64), vectors[2], np.zeros((w, 3))
     )
     return walls, np.array(material, np.int64), motions

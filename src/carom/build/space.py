@@ -13,7 +13,7 @@ from ..scene.motion import Motion
 from ..scene.solids import Solid, Sphere, unit
 from ..solids.tables import make_solids
 from ..solvers.rows import Floats, Ints
-from ..world import FLAT, SHELL, TUBE, Barriers, State, World
+from ..world import INSIDE, PLANE, TUBE, Boundaries, State, World
 from .common import gravity_of, motions_of, tables
 from .group import Group
 
@@ -22,7 +22,7 @@ def build_space(scene: Scene) -> tuple[World, State]:
     """The world of a scene of space, and its state at time 0."""
     names, restitution, friction = tables(scene)
     groups = [_Group(scene, k, names) for k in range(len(scene.bodies))]
-    walls, wall_material, wall_motions = _barriers(scene, names)
+    walls, boundary_material, boundary_motions = _barriers(scene, names)
     solids, properties = make_solids([(g.path, g.shape, g.count) for g in groups])
     for g, p in zip(groups, properties):
         g.weigh(p.volume, p.gyration)
@@ -45,14 +45,14 @@ def build_space(scene: Scene) -> tuple[World, State]:
         mass=mass,
         inertia=inertia,
         free=free,
-        root=root,
+        inverse_sqrt_mass=root,
         shapes=solids,
         material=np.concatenate([np.full(g.count, g.material) for g in groups]),
-        wall_material=wall_material,
+        boundary_material=boundary_material,
         restitution=restitution,
         friction=friction,
-        walls=walls,
-        wall_motions=wall_motions,
+        boundaries=walls,
+        boundary_motions=boundary_motions,
         motions=motions_of(groups),
         home=np.column_stack([position, orientation]),
         gravity=gravity_of(scene, 3),
@@ -60,7 +60,7 @@ def build_space(scene: Scene) -> tuple[World, State]:
         periodic=scene.periodic,
         material_names=names,
         group=np.repeat(np.arange(len(groups)), [g.count for g in groups]),
-        feature=float(solids.inner[heavy].min()),
+        length_scale=float(solids.inner[heavy].min()),
         integrator=scene.integrator,
     )
     state = State(0.0, 0, np.ascontiguousarray(position), orientation, np.ascontiguousarray(velocity))
@@ -125,7 +125,7 @@ def _anything_turns(scene: Scene, groups: list[_Group], friction: Floats) -> boo
     return any(g.free and g.rotates and (not g.round or friction.any()) for g in groups)
 
 
-def _barriers(scene: Scene, names: list[str]) -> tuple[Barriers, Ints, list[Motion]]:
+def _barriers(scene: Scene, names: list[str]) -> tuple[Boundaries, Ints, list[Motion]]:
     rows: list[tuple[int, Floats, Floats, float, Floats]] = []
     material, motions = [], []
     for index, given in enumerate(scene.boundaries):
@@ -145,7 +145,7 @@ def _barriers(scene: Scene, names: list[str]) -> tuple[Barriers, Ints, list[Moti
             material.append(names.index(given.material))
             motions.append(given.motion)
     w = len(rows)
-    barriers = Barriers(
+    barriers = Boundaries(
         np.array([r[0] for r in rows], np.int8),
         np.array([r[1] for r in rows], np.float64).reshape(w, 3),
         np.array([r[2] for r in rows], np.float64).reshape(w, 3),
@@ -157,15 +157,15 @@ def _barriers(scene: Scene, names: list[str]) -> tuple[Barriers, Ints, list[Moti
 
 
 def _row(wall: object, about: tuple[float, ...] | None) -> tuple[int, Floats, Floats, float, Floats]:
-    """Kind, point, axis, radius and centre of turning of one boundary."""
+    """Kind, point, axis, radius and center of turning of one boundary."""
     assert isinstance(wall, Barrier)
     place = np.array(wall.center if isinstance(wall, Shell) else wall.point, dtype=np.float64)  # type: ignore[attr-defined]
-    centre = place if about is None else np.asarray(about, dtype=np.float64)
+    center = place if about is None else np.asarray(about, dtype=np.float64)
     if isinstance(wall, Shell):
-        return SHELL, place, np.zeros(3), float(wall.radius), centre
+        return INSIDE, place, np.zeros(3), float(wall.radius), center
     if isinstance(wall, Tube):
         axis = np.array(wall.axis, dtype=np.float64)
-        return TUBE, place, axis / np.linalg.norm(axis), float(wall.radius), centre
+        return TUBE, place, axis / np.linalg.norm(axis), float(wall.radius), center
     assert isinstance(wall, Plane)
     normal = np.array(wall.normal, dtype=np.float64)
-    return FLAT, place, normal / np.linalg.norm(normal), 0.0, centre
+    return PLANE, place, normal / np.linalg.norm(normal), 0.0, center

@@ -76,17 +76,17 @@ def answers_for(laws: str, velocity: Any) -> dict[str, Any]:
 
 
 def spatial_symmetry(
-    positions: Any, matrix: Any, components: int, name: str, centre: Any = None, tolerance: float = 1e-9
+    positions: Any, matrix: Any, components: int, name: str, center: Any = None, tolerance: float = 1e-9
 ) -> Symmetry:
-    """The symmetry x -> centre + Q (x - centre) of bodies at `positions` (n, dim), Q orthogonal.
+    """The symmetry x -> center + Q (x - center) of bodies at `positions` (n, dim), Q orthogonal.
 
     Linear velocity maps by Q. Angular velocity is a pseudovector: det(Q) in the plane, det(Q) Q in space.
-    The centre is the centroid unless given. Bodies are matched by their positions.
+    The center is the centroid unless given. Bodies are matched by their positions.
     """
     place = np.asarray(positions, dtype=float)
     q = np.asarray(matrix, dtype=float)
     dim = place.shape[1]
-    middle = place.mean(axis=0) if centre is None else np.asarray(centre, dtype=float)
+    middle = place.mean(axis=0) if center is None else np.asarray(center, dtype=float)
     moved = middle + (place - middle) @ q.T
     distance = np.linalg.norm(moved[:, None] - place[None], axis=2)
     bodies = distance.argmin(axis=1)

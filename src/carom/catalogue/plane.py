@@ -95,7 +95,7 @@ def _corner(half: float, velocity: list[float], name: str, note: str, answer: st
     normals = [[math.cos(half), math.sin(half)], [-math.cos(half), math.sin(half)]]
     places = np.zeros((1, 2))
     symmetric = velocity[0] == 0
-    flip = (spatial_symmetry(places, mirror(0, 2), 2, "left and right", centre=[0, 0]),) if symmetric else ()
+    flip = (spatial_symmetry(places, mirror(0, 2), 2, "left and right", center=[0, 0]),) if symmetric else ()
     problem = ImpactProblem.from_discs(
         places,
         1.0,
@@ -158,7 +158,7 @@ def moving_floor() -> Entry:
 
 def stack_on_moving_floor() -> Entry:
     places = np.array([[0.0, 1.0], [0.0, 3.0]])
-    flip = spatial_symmetry(places, mirror(0, 2), 2, "left and right", centre=[0, 0])
+    flip = spatial_symmetry(places, mirror(0, 2), 2, "left and right", center=[0, 0])
     problem = ImpactProblem.from_discs(
         places,
         1.0,
@@ -201,8 +201,8 @@ def hexagon() -> Entry:
     angle = np.arange(6) * math.pi / 3
     ring = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     place = np.concatenate([np.zeros((1, 2)), ring])
-    turn = spatial_symmetry(place, rotation(math.pi / 3), 2, "a sixth of a turn", centre=[0, 0])
-    flip = spatial_symmetry(place, mirror(1, 2), 2, "up and down", centre=[0, 0])
+    turn = spatial_symmetry(place, rotation(math.pi / 3), 2, "a sixth of a turn", center=[0, 0])
+    flip = spatial_symmetry(place, mirror(1, 2), 2, "up and down", center=[0, 0])
     problem = ImpactProblem.from_discs(place, 0.5, 1.0, -place, symmetries=(turn, flip), name="hexagon")
     return Entry(
         problem,
@@ -219,7 +219,7 @@ def box_on_floor(spin: float) -> Entry:
     for k, arm in enumerate(corners):
         rows[k, 1] = [0.0, 1.0, arm[0]]  # n = y, turning lever r x n = r_x
     place = np.zeros((1, 2))
-    flip = spatial_symmetry(place, mirror(0, 2), 3, "left and right", centre=[0, 0])
+    flip = spatial_symmetry(place, mirror(0, 2), 3, "left and right", center=[0, 0])
     problem = ImpactProblem.from_blocks(
         mass=[[1.0, 1.0, 5.0 / 12.0]],
         bodies=[[-1, 0], [-1, 0]],

@@ -30,7 +30,7 @@ def disc_cluster(rng: np.random.Generator, count: int) -> tuple[Floats, Floats]:
 
 
 def _leaning(places: Floats, radii: Floats, pair: tuple[int, int], radius: float) -> list[Floats]:
-    """The two centres of a disc that touches both discs of a pair."""
+    """The two centers of a disc that touches both discs of a pair."""
     a, b = pair
     offset = places[b] - places[a]
     base = float(np.linalg.norm(offset))
@@ -49,7 +49,7 @@ def _fits(spot: Floats, places: Floats, radii: Floats, radius: float) -> bool:
 
 
 def sphere_cluster(rng: np.random.Generator, count: int) -> Floats:
-    """Centres (count, 3) of `count` touching spheres of diameter 1, grown at random on the densest lattice."""
+    """Centers (count, 3) of `count` touching spheres of diameter 1, grown at random on the densest lattice."""
     steps = [
         np.array(step)
         for step in itertools.product((-1, 0, 1), repeat=3)

@@ -25,7 +25,7 @@ _BOX = [1.0, 1.0, 1.0, (0.75**2 * 4 + 1) / 12, (4 + 1) / 12, (4 + 0.75**2 * 4) /
 
 
 def _upward(arms: Floats) -> Floats:
-    """Rows of contacts with the normal z at `arms` from the centre: (z, r x z)."""
+    """Rows of contacts with the normal z at `arms` from the center: (z, r x z)."""
     rows = np.zeros((len(arms), 6))
     rows[:, 2] = 1.0
     rows[:, 3:] = np.cross(arms, [0.0, 0.0, 1.0])
@@ -34,7 +34,7 @@ def _upward(arms: Floats) -> Floats:
 
 def _mirrors(places: Floats) -> tuple[Symmetry, ...]:
     return tuple(
-        spatial_symmetry(places, mirror(k, 3), 6, name, centre=[0, 0, 0])
+        spatial_symmetry(places, mirror(k, 3), 6, name, center=[0, 0, 0])
         for k, name in ((0, "left and right"), (1, "front and back"))
     )
 

@@ -26,7 +26,7 @@ def remarks() -> Console:
 
 
 def tick(yes: bool) -> str:
-    """A mark that differs in shape and not only in colour."""
+    """A mark that differs in shape and not only in color."""
     return "[green]✓[/]" if yes else "[dim]·[/]"
 
 

@@ -12,7 +12,7 @@ from ..laws import DESIDERATA
 from ..plotting import save, sheet
 from .demo import ARRIVING, BALLS, Outcome, Row, arriving_speeds
 
-# Okabe and Ito's palette, told apart by all common kinds of colour vision; shape or sign repeats each meaning.
+# Okabe and Ito's palette, told apart by all common kinds of color vision; shape or sign repeats each meaning.
 FORWARD, BACKWARD, STILL, RIGHT = "#0072B2", "#D55E00", "#C9CED6", "#009E73"
 INK, FAINT, PAPER = "#1B1F27", "#6B7280", "#FFFFFF"
 
@@ -44,7 +44,7 @@ def _columns() -> list[float]:
 
 
 def _tick_columns() -> list[float]:
-    """Centre of each column of ticks."""
+    """Center of each column of ticks."""
     start = _columns()[-1] + CRADLE_WIDTH + 0.25
     step = (WIDTH - LEFT - 0.2 - start) / (len(DESIDERATA) - 1)
     return [start + k * step for k in range(len(DESIDERATA))]
@@ -112,7 +112,7 @@ def _arrow(axes: Axes, x: float, y: float, v: float, size: float) -> None:
 
 
 def _label(v: float) -> str:
-    """Two digits, as in ".40" or "1.1"; colour and arrow tell the direction."""
+    """Two digits, as in ".40" or "1.1"; color and arrow tell the direction."""
     return f"{abs(v):.2f}".lstrip("0") if abs(v) < 0.995 else f"{abs(v):.1f}"
 
 

@@ -62,7 +62,7 @@ def _bodies(run: Trajectory) -> dict[str, Any]:
         "bodies": len(free),
         **(_plane_shapes(run) if run.dimension == 2 else _solids(run)),
         "held": int((~free).sum()),
-        "boundaries": len(run.geometry["wall_kind"]),
+        "boundaries": len(run.geometry["boundary_kind"]),
         **({} if run.dimension == 2 else {"integrator": run.scene.integrator}),
     }
 

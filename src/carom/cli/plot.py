@@ -36,7 +36,7 @@ def plot(
         "--azimuth", "DEGREES", "Of the camera about the upward axis, from x to y; for bodies of space."
     ),
     elevation: float | None = number_option("--elevation", "DEGREES", "Of the camera; likewise."),
-    colours: str = typer.Option("speed", "--colours", metavar="NAME", help="speed or group; likewise."),
+    colors: str = typer.Option("speed", "--colors", metavar="NAME", help="speed or group; likewise."),
     formats: Formats = ALL,
 ) -> None:
     """Draw a run: an overview, or single quantities with --what. The plotted numbers stand beside, as CSV."""
@@ -47,7 +47,7 @@ def plot(
     with Trajectory(file) as run:
         names = _possible(run, names, what == "all")
         index = _frame(run, time)
-        angle = _angle(run, azimuth, elevation, colours)
+        angle = _angle(run, azimuth, elevation, colors)
         target.folder.mkdir(parents=True, exist_ok=True)
         for path in _draw(run, names, index, line, angle, target):
             out().print(str(path), markup=False, soft_wrap=True)
@@ -105,21 +105,21 @@ def _frame(run: Trajectory, time: float | None) -> int:
     return int(np.argmin(np.abs(run.time - time)))
 
 
-def _angle(run: Trajectory, azimuth: float | None, elevation: float | None, colours: str) -> Angle:
+def _angle(run: Trajectory, azimuth: float | None, elevation: float | None, colors: str) -> Angle:
     """How bodies are looked at. The plane is looked at from above, always."""
-    given = {"--azimuth": azimuth, "--elevation": elevation, "--colours": None if colours == "speed" else colours}
+    given = {"--azimuth": azimuth, "--elevation": elevation, "--colors": None if colors == "speed" else colors}
     for name, value in given.items():
         if run.dimension == 2 and value is not None:
             raise ProblemError(name, value, "nothing: it is for bodies of space")
-    if colours not in ("speed", "group"):
-        raise ProblemError("--colours", colours, "speed or group")
+    if colors not in ("speed", "group"):
+        raise ProblemError("--colors", colors, "speed or group")
     if elevation is not None and not -90.0 <= elevation <= 90.0:
         raise ProblemError("--elevation", elevation, "degrees from -90 to 90")
     if azimuth is not None and not abs(azimuth) <= 360.0:
         raise ProblemError("--azimuth", azimuth, "degrees from -360 to 360")
     from .run_picture import Angle
 
-    return Angle(azimuth, elevation, colours == "group")
+    return Angle(azimuth, elevation, colors == "group")
 
 
 def _draw(run: Trajectory, names: list[str], index: int, line: float | None, angle: Angle, to: Target) -> list[Path]:

@@ -45,29 +45,29 @@ def render(
         "azimuth=, elevation=, distance=, target=x:y:z, turn= with commas between them.",
     ),
     trails: bool = typer.Option(False, "--trails", help="Draw the ways of the bodies."),
-    colour: str = typer.Option(
-        "speed", "--colour", "--color", metavar="NAME", help="speed, body, group, depth, energy or contacts."
+    color: str = typer.Option(
+        "speed", "--color", "--color", metavar="NAME", help="speed, body, group, depth, energy or contacts."
     ),
-    colour_map: str = typer.Option("soft", "--map", metavar="NAME", help="Colours: soft, viridis or cividis."),
+    color_map: str = typer.Option("soft", "--map", metavar="NAME", help="Colors: soft, viridis or cividis."),
     impulses: bool = typer.Option(False, "--impulses", help="Draw contact impulses as arrows, if they were recorded."),
-    caption: bool = typer.Option(True, "--caption/--no-caption", help="Scene, law, time and colours above it."),
+    caption: bool = typer.Option(True, "--caption/--no-caption", help="Scene, law, time and colors above it."),
     title: str | None = typer.Option(None, "--title", metavar="TEXT", help="In place of the scene's name."),
     overwrite: bool = typer.Option(False, "--overwrite", help="Write over a file that exists."),
     quiet: bool = typer.Option(False, "-q", "--quiet", help="No progress, no remarks."),
 ) -> None:
     """Draw a run as a film or a picture. Needs no display."""
-    from ..colouring import MAPS, quantity
+    from ..coloring import MAPS, quantity
     from ..render import Look, checked_path, is_film
     from ..trajectory import Trajectory
 
     target = checked_path(output, overwrite)
-    quantity(colour)
-    if colour_map not in MAPS:
-        raise ProblemError.unknown("colour map", colour_map, MAPS)
+    quantity(color)
+    if color_map not in MAPS:
+        raise ProblemError.unknown("color map", color_map, MAPS)
     film = is_film(target)
     _fitting_options(film, at, {"--from": start, "--to": stop, "--fps": fps, "--speed": speed})
     with Trajectory(file) as run:
-        look = Look(_size(run, target, size), colour, colour_map, camera, trails, impulses, caption, title)
+        look = Look(_size(run, target, size), color, color_map, camera, trails, impulses, caption, title)
         _check(run, look)
         if film:
             made = _film(run, target, _span(run, target, look, (start, stop), fps, speed), look, quiet)

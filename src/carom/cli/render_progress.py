@@ -16,7 +16,7 @@ Tell = Callable[[int, int], None]
 class Rate:
     """Pictures a second of late, and the seconds that are left.
 
-    It counts from the first picture on: before that, kernels may be compiled and colours counted.
+    It counts from the first picture on: before that, kernels may be compiled and colors counted.
     """
 
     def __init__(self) -> None:

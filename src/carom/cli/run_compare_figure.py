@@ -11,10 +11,10 @@ from matplotlib.axes import Axes
 from ..analysis.run_checks import BOUNDS, energy_rule
 from ..analysis.run_panels import thinned
 from ..pictures import Camera
-from ..plotting import GREY, TIME, WIDE, law_style, sheet, write, write_table
+from ..plotting import GRAY, TIME, WIDE, law_style, sheet, write, write_table
 from ..solvers.rows import Floats
 from .run_compare import Compared
-from .run_figures import SMALLEST, colour_bar, name_axes, split
+from .run_figures import SMALLEST, color_bar, name_axes, split
 from .run_picture import View, draw_state, frame_of, outside, speed_scale, tallness
 
 IN_A_ROW = 3  # larger panels read better than fewer rows
@@ -40,7 +40,7 @@ def draw(runs: Sequence[Compared], out: Path, name: str) -> tuple[Path, ...]:
             axes.set_title(c.numbers.law + (f" ({gone:,} not shown)" if gone else ""), fontsize=8)
         for axes in panels[len(runs) :]:
             axes.set_axis_off()
-        colour_bar(above, panels, scale, box, aspect=70)
+        color_bar(above, panels, scale, box, aspect=70)
         kept = energy_rule(runs[0].run)[0] == "kept"
         curves = [_curve(c, kept) for c in runs]
         _draw_energies(below.subplots(), runs, curves, kept)
@@ -77,7 +77,7 @@ def _draw_energies(axes: Axes, runs: Sequence[Compared], curves: Sequence[tuple[
     if kept:
         axes.set_yscale("log")
         axes.set_ylim(SMALLEST, max(1e-8, 10.0 * max(c.numbers.energy_drift for c in runs)))
-        axes.axhline(BOUNDS["energy"], color=GREY, linewidth=0.9, linestyle=(0, (1.4, 1)))
+        axes.axhline(BOUNDS["energy"], color=GRAY, linewidth=0.9, linestyle=(0, (1.4, 1)))
     else:
         middle = float(np.median([np.abs(c.energy).max() for c in runs])) or 1.0
         top = min(2.5 * middle, max(float(c.energy.max()) for c in runs))

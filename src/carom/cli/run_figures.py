@@ -14,10 +14,10 @@ from matplotlib.figure import Figure, FigureBase, SubFigure
 
 from ..analysis.run_panels import Panel, overview, panel
 from ..pictures import Camera
-from ..plotting import COLUMN, CYCLE, DASHES, GREY, TIME, WIDE, X, Y, sheet, styled, write
+from ..plotting import COLUMN, CYCLE, DASHES, GRAY, TIME, WIDE, X, Y, sheet, styled, write
 from ..stepping.report import PHASES
 from ..trajectory import Trajectory
-from .run_picture import Angle, Frame, View, colour_map, draw_state, frame_of, speed_scale, tallness
+from .run_picture import Angle, Frame, View, color_map, draw_state, frame_of, speed_scale, tallness
 
 SMALLEST = 1e-17  # where logarithmic axes end: below all rounding; zeros are left out
 MANY = 200  # contacts from which their axis is logarithmic, so that iterations are seen beside them
@@ -87,7 +87,7 @@ def moments_of(run: Trajectory, count: int) -> list[int]:
 def _draw_moments(
     figure: FigureBase, views: Sequence[View], frame: Frame, width: int, rows: int = 1, by_group: bool = False
 ) -> None:
-    # One scale for all, that of the fastest moment: a start from rest would have no colours of its own.
+    # One scale for all, that of the fastest moment: a start from rest would have no colors of its own.
     scale = max((speed_scale([view]) for view in views), key=lambda s: float(s.vmax or 0.0))
     panels = list(figure.subplots(rows, -(-len(views) // rows), squeeze=False, sharex=True, sharey=True).flat)
     for axes, view in zip(panels, views):
@@ -99,7 +99,7 @@ def _draw_moments(
     for axes in panels[len(views) :]:
         axes.set_axis_off()
     if not by_group:
-        colour_bar(figure, panels, scale, frame, aspect=70)
+        color_bar(figure, panels, scale, frame, aspect=70)
 
 
 def draw_one(run: Trajectory, name: str, out: Path, called: str, x: float | None = None) -> tuple[Path, ...]:
@@ -152,7 +152,7 @@ def _draw_state(figure: FigureBase, axes: Axes, view: View, frame: Frame, by_gro
     axes.set_title(f"Bodies at time {view.state.time:g}", fontsize=8.5)
     name_axes(axes, frame)
     if not by_group:
-        colour_bar(figure, [axes], scale, frame)
+        color_bar(figure, [axes], scale, frame)
 
 
 def name_axes(axes: Axes, frame: Frame) -> None:
@@ -163,10 +163,10 @@ def name_axes(axes: Axes, frame: Frame) -> None:
         axes.label_outer()
 
 
-def colour_bar(figure: FigureBase, axes: Sequence[Axes], scale: Normalize, frame: Frame, aspect: float = 40) -> None:
-    """The speeds that the colours mean, below the bodies."""
+def color_bar(figure: FigureBase, axes: Sequence[Axes], scale: Normalize, frame: Frame, aspect: float = 40) -> None:
+    """The speeds that the colors mean, below the bodies."""
     bar = figure.colorbar(
-        ScalarMappable(scale, colour_map()),
+        ScalarMappable(scale, color_map()),
         ax=list(axes),
         location="bottom",
         shrink=0.7,
@@ -229,8 +229,8 @@ def draw_panel(axes: Axes, p: Panel) -> None:
                 axes.fill_between(c.time, c.value, c.high, color=CYCLE[k], alpha=0.22, linewidth=0)
     _set_range(axes, p)
     if p.bound is not None:
-        axes.axhline(p.bound, color=GREY, linewidth=0.9, linestyle=(0, (1.4, 1)))
-        look: dict[str, Any] = {"fontsize": 7, "color": GREY, "ha": "right", "va": "top"}
+        axes.axhline(p.bound, color=GRAY, linewidth=0.9, linestyle=(0, (1.4, 1)))
+        look: dict[str, Any] = {"fontsize": 7, "color": GRAY, "ha": "right", "va": "top"}
         place: dict[str, Any] = {
             "xycoords": ("axes fraction", "data"),
             "xytext": (0, -2),
@@ -264,7 +264,7 @@ def _set_range(axes: Axes, p: Panel) -> None:
         axes.minorticks_off()
         if top < 10.0 * SMALLEST:
             said = "exactly 0" if top == 0.0 else f"below {10.0 * SMALLEST:g}"
-            axes.text(0.5, 0.5, said, transform=axes.transAxes, ha="center", color=GREY, fontsize=8)
+            axes.text(0.5, 0.5, said, transform=axes.transAxes, ha="center", color=GRAY, fontsize=8)
     elif p.name == "sides":
         axes.set_ylim(0.0, 1.0)
     elif p.name == "contacts" and top > MANY:

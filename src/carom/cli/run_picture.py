@@ -1,4 +1,4 @@
-"""Bodies and boundaries of one frame, drawn to scale and coloured by speed."""
+"""Bodies and boundaries of one frame, drawn to scale and colored by speed."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from matplotlib.colors import Colormap, ListedColormap, Normalize, to_rgb
 from matplotlib.patches import Circle
 
 from ..analysis.runs import lengths
-from ..colouring import DEFAULT_MAP, MAPS
-from ..contact.walls import walls_at
+from ..coloring import DEFAULT_MAP, MAPS
+from ..contact.boundaries import boundaries_at
 from ..pictures import Camera
-from ..plotting import GREY, PALE
+from ..plotting import GRAY, PALE
 from ..solvers.rows import Floats
 from ..trajectory import Trajectory
-from ..world import DISC, INSIDE, PLANE, SEGMENT, State, Walls, World
-from .space_picture import camera_of, container_tops, draw_space, speed_colours, unseen
+from ..world import DISC, INSIDE, PLANE, SEGMENT, Boundaries, State, World
+from .space_picture import camera_of, container_tops, draw_space, speed_colors, unseen
 
 Box = tuple[float, float, float, float]  # left, right, bottom, top
 Frame = Box | Camera  # what a picture shows, in the plane and in space
@@ -37,14 +37,14 @@ class View:
 
     world: World
     state: State
-    walls: Any  # Walls, in space Barriers
+    walls: Any  # Boundaries, in space Boundaries
     tops: Floats | None = None  # (k, 3) corners of open containers of space
 
     @classmethod
     def of(cls, run: Trajectory, index: int = -1) -> View:
         state = run.frame(index)
         tops = container_tops(run.scene, state.time) if run.dimension == 3 else None
-        return cls(run.world, state, walls_at(run.world, state.time, 1e-6)[0], tops)
+        return cls(run.world, state, boundaries_at(run.world, state.time, 1e-6)[0], tops)
 
     @property
     def speed(self) -> Floats:
@@ -52,20 +52,20 @@ class View:
 
 
 def speed_scale(views: Sequence[View]) -> Normalize:
-    """Colours from 0 to the speed that 99 of 100 free bodies stay below; of several views the middle one counts.
+    """Colors from 0 to the speed that 99 of 100 free bodies stay below; of several views the middle one counts.
 
     Where gravity acts it is at least a thousandth of the speed after a fall by one radius: what rests looks at rest.
     """
     tops = [float(np.quantile(v.speed[v.world.free], 0.99)) for v in views if v.world.free.any()]
     top = float(np.median(tops)) if tops else 0.0
     world = views[0].world
-    rest = 1e-3 * float(np.sqrt(2.0 * lengths(world.gravity) * world.feature))
+    rest = 1e-3 * float(np.sqrt(2.0 * lengths(world.gravity) * world.length_scale))
     return Normalize(0.0, max(top, rest) or 1.0, clip=True)
 
 
 @dataclass(frozen=True)
 class Angle:
-    """How bodies of space are looked at: degrees of the camera, None chooses, and what colours tell."""
+    """How bodies of space are looked at: degrees of the camera, None chooses, and what colors tell."""
 
     azimuth: float | None = None
     elevation: float | None = None
@@ -86,8 +86,8 @@ def tallness(frame: Frame) -> float:
     return (frame[3] - frame[2]) / (frame[1] - frame[0])
 
 
-def colour_map() -> Colormap:
-    """The colours of speeds, as in films."""
+def color_map() -> Colormap:
+    """The colors of speeds, as in films."""
     return ListedColormap(MAPS[DEFAULT_MAP] / 255.0)
 
 
@@ -105,7 +105,7 @@ def limits(views: Sequence[View], margin: float = 0.04) -> Box:
 
 
 def outside(view: View, box: Frame) -> int:
-    """How many bodies have their centre outside the picture."""
+    """How many bodies have their center outside the picture."""
     if isinstance(box, Camera):
         return unseen(view, box)
     x, y = view.state.position.T
@@ -121,24 +121,24 @@ def _own_limits(v: View) -> Box:
     return float(low[0]), float(high[0]), float(low[1]), float(high[1])
 
 
-def _wall_points(walls: Walls, middle: Floats, size: float) -> list[Floats]:
+def _wall_points(walls: Boundaries, middle: Floats, size: float) -> list[Floats]:
     points = []
     for k, kind in enumerate(walls.kind):
         if kind == INSIDE:
-            points += [walls.a[k] - walls.radius[k], walls.a[k] + walls.radius[k]]
+            points += [walls.point[k] - walls.radius[k], walls.point[k] + walls.radius[k]]
         elif kind == SEGMENT:
-            points += [walls.a[k], walls.b[k]]
+            points += [walls.point[k], walls.axis[k]]
         elif kind == PLANE:
-            apart = float((middle - walls.a[k]) @ walls.b[k])
+            apart = float((middle - walls.point[k]) @ walls.axis[k])
             if abs(apart) <= 2.0 * size:
-                points += [middle - apart * walls.b[k]]
+                points += [middle - apart * walls.axis[k]]
     return [p[None] for p in points]
 
 
 def draw_state(axes: Axes, view: View, scale: Normalize, box: Frame, width: int = 900, by_group: bool = False) -> None:
     """Draws the frame into `axes`, within `box` = (left, right, bottom, top), with equal axes.
 
-    In space `box` is a camera, the picture `width` pixels wide, and colours may tell groups instead of speeds.
+    In space `box` is a camera, the picture `width` pixels wide, and colors may tell groups instead of speeds.
     """
     if isinstance(box, Camera):
         draw_space(axes, view, scale, box, width, by_group)
@@ -150,19 +150,19 @@ def draw_state(axes: Axes, view: View, scale: Normalize, box: Frame, width: int 
     if view.world.count > PIXELS:
         _draw_cells(axes, view, scale, box)
         return
-    colours = speed_colours(scale(view.speed))
-    colours[~view.world.free] = to_rgb(PALE)
+    colors = speed_colors(scale(view.speed))
+    colors[~view.world.free] = to_rgb(PALE)
     edge = 0.4 if view.world.count <= 500 else 0.0
     look: dict[str, Any] = {
         "edgecolors": "#333333" if edge else "none",
         "linewidths": edge,
         "rasterized": view.world.count > RASTER,
     }
-    _draw_discs(axes, view, colours, look)
-    _draw_polygons(axes, view, colours, look)
+    _draw_discs(axes, view, colors, look)
+    _draw_polygons(axes, view, colors, look)
 
 
-def _draw_discs(axes: Axes, view: View, colours: Floats, look: dict[str, Any]) -> None:
+def _draw_discs(axes: Axes, view: View, colors: Floats, look: dict[str, Any]) -> None:
     discs = view.world.shapes.kind == DISC
     if not discs.any():
         return
@@ -175,7 +175,7 @@ def _draw_discs(axes: Axes, view: View, colours: Floats, look: dict[str, Any]) -
             units="xy",
             offsets=place,
             offset_transform=axes.transData,
-            facecolors=colours[discs],
+            facecolors=colors[discs],
             **look,
         )
     )
@@ -185,7 +185,7 @@ def _draw_discs(axes: Axes, view: View, colours: Floats, look: dict[str, Any]) -
         axes.add_collection(LineCollection(list(np.stack([place, rim], axis=1)), colors="#333333", linewidths=0.5))
 
 
-def _draw_polygons(axes: Axes, view: View, colours: Floats, look: dict[str, Any]) -> None:
+def _draw_polygons(axes: Axes, view: View, colors: Floats, look: dict[str, Any]) -> None:
     shapes, state = view.world.shapes, view.state
     chosen = np.flatnonzero(shapes.kind != DISC)
     if not len(chosen):
@@ -195,8 +195,8 @@ def _draw_polygons(axes: Axes, view: View, colours: Floats, look: dict[str, Any]
         own = shapes.vertex[shapes.vertex_ptr[i] : shapes.vertex_ptr[i + 1]]
         cos, sin = np.cos(state.orientation[i]), np.sin(state.orientation[i])
         corners.append(state.position[i] + own @ np.array([[cos, sin], [-sin, cos]]))
-    # White lines between them: bodies that lie on each other at rest all have the darkest colour.
-    axes.add_collection(PolyCollection(corners, facecolors=colours[chosen], **{**look, "edgecolors": "white"}))
+    # White lines between them: bodies that lie on each other at rest all have the darkest color.
+    axes.add_collection(PolyCollection(corners, facecolors=colors[chosen], **{**look, "edgecolors": "white"}))
 
 
 def _draw_cells(axes: Axes, view: View, scale: Normalize, box: Box) -> None:
@@ -209,20 +209,22 @@ def _draw_cells(axes: Axes, view: View, scale: Normalize, box: Box) -> None:
     total = np.histogram2d(x, y, cells, ranges, weights=view.speed)[0]
     mean = np.ma.masked_array(total / np.maximum(count, 1), mask=count == 0)
     axes.imshow(
-        mean.T, origin="lower", extent=box, cmap=colour_map(), norm=scale, interpolation="nearest", aspect="equal"
+        mean.T, origin="lower", extent=box, cmap=color_map(), norm=scale, interpolation="nearest", aspect="equal"
     )
 
 
-def _draw_walls(axes: Axes, walls: Walls, world: World) -> None:
+def _draw_walls(axes: Axes, walls: Boundaries, world: World) -> None:
     for k, kind in enumerate(walls.kind):
         if kind == PLANE:
-            normal = walls.b[k]
-            axes.axline(tuple(walls.a[k]), tuple(walls.a[k] + (-normal[1], normal[0])), color=GREY, linewidth=1.2)
+            normal = walls.axis[k]
+            axes.axline(
+                tuple(walls.point[k]), tuple(walls.point[k] + (-normal[1], normal[0])), color=GRAY, linewidth=1.2
+            )
         elif kind == SEGMENT:
-            axes.plot(*np.stack([walls.a[k], walls.b[k]]).T, color=GREY, linewidth=1.6, solid_capstyle="round")
+            axes.plot(*np.stack([walls.point[k], walls.axis[k]]).T, color=GRAY, linewidth=1.6, solid_capstyle="round")
         else:
-            axes.add_patch(Circle(tuple(walls.a[k]), walls.radius[k], fill=False, edgecolor=GREY, linewidth=1.2))
+            axes.add_patch(Circle(tuple(walls.point[k]), walls.radius[k], fill=False, edgecolor=GRAY, linewidth=1.2))
     if world.periodic is not None:
         for side, line in ((world.periodic.x, axes.axvline), (world.periodic.y, axes.axhline)):
             for place in side or ():
-                line(place, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)))
+                line(place, color=GRAY, linewidth=0.8, linestyle=(0, (4, 3)))

@@ -1,4 +1,4 @@
-"""Bodies of space in one frame, drawn by `carom.pictures` and coloured by speed or by group."""
+"""Bodies of space in one frame, drawn by `carom.pictures` and colored by speed or by group."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize, to_rgb
 
-from ..colouring import colours
+from ..coloring import colors
 from ..pictures import Camera, Look, looking_at, render
 from ..pictures.camera import upward
 from ..pictures.containers import container_tops
 from ..pictures.picture import extent
-from ..plotting import BLACK, BLUE, GREEN, GREY, ORANGE, PALE, PURPLE, RED, SKY
+from ..plotting import BLACK, BLUE, GRAY, GREEN, ORANGE, PALE, PURPLE, RED, SKY
 from ..solvers.rows import Floats
 
 if TYPE_CHECKING:
     from .run_picture import View
 
 OUTLIER = 2.5  # as in the plane: a run so many times larger than the middle one of several is cut off
-__all__ = ["camera_of", "container_tops", "draw_space", "group_colours", "speed_colours", "unseen"]
+__all__ = ["camera_of", "container_tops", "draw_space", "group_colors", "speed_colors", "unseen"]
 GROUPS = (SKY, ORANGE, GREEN, PURPLE, RED, BLUE, "#F0E442", BLACK)  # soft ones first: they are shaded
 AXES = (RED, GREEN, BLUE)  # of the small cross of axes
 
 
-def speed_colours(shares: Floats) -> Floats:
+def speed_colors(shares: Floats) -> Floats:
     """(n, 3) sRGB from 0 to 1, of speeds as parts of the scale: as in films."""
-    return colours(shares, 0.0, 1.0) / 255.0
+    return colors(shares, 0.0, 1.0) / 255.0
 
 
-def group_colours(view: View) -> Floats:
-    """(n, 3) one colour for each group of the scene, in order."""
+def group_colors(view: View) -> Floats:
+    """(n, 3) one color for each group of the scene, in order."""
     palette = np.array([to_rgb(c) for c in GROUPS])
     return palette[view.world.group % len(palette)]
 
@@ -45,14 +45,14 @@ def camera_of(
 ) -> Camera:
     """One camera for all views; those much larger than the middle one do not count."""
     spheres = [extent(v.world, v.state, v.walls, v.tops) for v in views]
-    sizes = np.array([float(np.ptp(centres, axis=0).max() + 2.0 * radius.max()) for centres, radius in spheres])
+    sizes = np.array([float(np.ptp(centers, axis=0).max() + 2.0 * radius.max()) for centers, radius in spheres])
     chosen = [s for s, size in zip(spheres, sizes) if size <= OUTLIER * np.median(sizes)]
-    centres, radius = (np.concatenate(arrays) for arrays in zip(*chosen))
-    return looking_at(centres, radius, upward(views[0].world.gravity), azimuth, elevation, aspect)
+    centers, radius = (np.concatenate(arrays) for arrays in zip(*chosen))
+    return looking_at(centers, radius, upward(views[0].world.gravity), azimuth, elevation, aspect)
 
 
 def unseen(view: View, camera: Camera) -> int:
-    """How many bodies have their centre outside the picture."""
+    """How many bodies have their center outside the picture."""
     x, y, depth = camera.project(view.state.position).T
     return int(((x < 0.0) | (x > 1.0) | (y < 0.0) | (y > 1.0) | (depth <= 0.0)).sum())
 
@@ -61,7 +61,7 @@ def draw_space(
     axes: Axes, view: View, scale: Normalize, camera: Camera, width: int = 900, by_group: bool = False
 ) -> None:
     """Draws the frame into `axes`, `width` pixels wide, with a cross of axes and the size of the floor's grid."""
-    rgb = group_colours(view) if by_group else speed_colours(scale(view.speed))
+    rgb = group_colors(view) if by_group else speed_colors(scale(view.speed))
     rgb[~view.world.free] = to_rgb(PALE)
     look = Look(rows=max(2, round(width / camera.aspect)))
     picture = render(view.world, view.state, rgb, camera, look, view.walls, view.tops)
@@ -70,7 +70,7 @@ def draw_space(
     axes.grid(False)
     for spine in axes.spines.values():
         spine.set_visible(False)
-    axes.set_xlabel(size_text(view, camera, picture.spacing), fontsize=7.5, color=GREY)
+    axes.set_xlabel(size_text(view, camera, picture.spacing), fontsize=7.5, color=GRAY)
     _draw_cross(axes, camera)
 
 

@@ -10,7 +10,7 @@ from ..errors import ProblemError
 from .console import remarks, write_text
 
 STARTER = """\
-# A tower of bricks without friction. (x, y) is a brick's centre, the ground is y = 0.
+# A tower of bricks without friction. (x, y) is a brick's center, the ground is y = 0.
 # Numbers are taken as doubles; text such as "1/6" is exact.
 [tower]
 name = "{name}"

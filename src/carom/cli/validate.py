@@ -153,7 +153,7 @@ def _settings(scene: Scene, world: World, state: State) -> Table:
     table.add_row("extent of bodies", f"{_value(low)} to {_value(high)}")
     speed = float(lengths(state.velocity[:, : world.dimension]).max())
     table.add_row(
-        "fastest body", f"{_short(speed)}, {_short(speed * scene.step / world.feature)} of a radius in a step"
+        "fastest body", f"{_short(speed)}, {_short(speed * scene.step / world.length_scale)} of a radius in a step"
     )
     table.add_row("gravity", _value(world.gravity))
     models = ", ".join(m for m in (scene.restitution_model, scene.friction_model) if m is not None)

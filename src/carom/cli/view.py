@@ -23,7 +23,7 @@ def view(
     browser: bool = typer.Option(True, "--browser/--no-browser", help="Open the page in a browser."),
     attached: bool = typer.Option(False, "--attached", hidden=True, help="Ends when its standard input does."),
 ) -> None:
-    """Show runs in the browser: play, colours, contacts, energy. Ctrl-C ends it."""
+    """Show runs in the browser: play, colors, contacts, energy. Ctrl-C ends it."""
     from ..viewer import viewing
     from .compiling import compile_notice
 

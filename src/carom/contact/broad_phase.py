@@ -1,6 +1,6 @@
-"""Uniform grids, one for each size class: pairs of neighbours in a time that grows as the number of bodies.
+"""Uniform grids, one for each size class: pairs of neighbors in a time that grows as the number of bodies.
 
-Bodies are sorted by cell, so that neighbours in space are neighbours in memory. A body's cell is at least as wide as
+Bodies are sorted by cell, so that neighbors in space are neighbors in memory. A body's cell is at least as wide as
 the largest body of its size class, so partners of the same class lie in the 3 x 3 cells about it (3 x 3 x 3 in space).
 Classes differ by a factor of two; a small body also looks up the cells about it in the grid of every larger class. Few
 giants among many dwarfs therefore cost nothing extra. Grids wrap round: a body that flies far away lands in some cell
@@ -28,7 +28,7 @@ Axes = tuple[int, ...]
 Pairs = tuple[Ints, Ints, Floats, Floats, Floats, Ints, Ints]
 
 
-def neighbours(
+def neighbors(
     before: Floats, after: Floats, radius: Floats, simple: np.ndarray, free: np.ndarray, margin: float
 ) -> Pairs:
     """All pairs of simple bodies whose gap after is at most `margin`, and all other pairs whose rounds are as close.
@@ -201,7 +201,7 @@ def _search(axes, grid, bodies, margin, begin, end, first, second, m, odd_first,
 def _measured(axes, order, before, ball, first, second, m):
     """Normals and gaps of m pairs of sorted places, which become bodies, first < second.
 
-    Centres that coincide have a normal along x, mirrored for the other order.
+    Centers that coincide have a normal along x, mirrored for the other order.
     """
     normal, gap, predicted = np.empty((m, len(axes))), np.empty(m), np.empty(m)
     for i in range(m):

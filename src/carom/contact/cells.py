@@ -53,7 +53,7 @@ def sorted_room(axes, n):
 def cell_counts(axes, extent, largest, members, margin):
     """Width of a cell, cells along all axes, and number of the first cell, for each size class."""
     classes = len(largest)
-    cell = (2.0 * largest + margin) * (1.0 + 1e-9)  # a hair wider: rounding cannot put a neighbour two cells away
+    cell = (2.0 * largest + margin) * (1.0 + 1e-9)  # a hair wider: rounding cannot put a neighbor two cells away
     count = np.empty((len(axes), classes), np.int64)
     first = np.zeros(classes + 1, np.int64)
     along = np.empty(len(axes))

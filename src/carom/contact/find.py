@@ -10,11 +10,11 @@ from ..errors import ProblemError
 from ..solvers.rows import Floats
 from ..world import State, World
 from . import find_plane
-from .broad_phase import neighbours
+from .boundaries import boundaries_at
+from .broad_phase import neighbors
 from .columns import Columns, joined
 from .contact_set import ContactSet
 from .images import Images, counts_once, make_images
-from .walls import walls_at
 
 FAR = 1e12
 
@@ -23,7 +23,7 @@ def find_contacts(world: World, before: State, after: State, margin: float = 0.0
     """All contacts whose gap in the state `after` is at most `margin`, with their geometry in the state `before`."""
     step = after.time - before.time
     _check(world, after)
-    walls = walls_at(world, before.time, step)
+    walls = boundaries_at(world, before.time, step)
     pairs, walled = _tests(world)
     images = None
     p0, p1, radius, simple, free = before.position, after.position, world.shapes.radius, world.simple, world.free
@@ -33,7 +33,7 @@ def find_contacts(world: World, before: State, after: State, margin: float = 0.0
         owner = images.owner
         p0, p1 = p0[owner] + images.shift, p1[owner] + images.shift_after
         radius, simple, free = radius[owner], simple[owner], free[owner]
-    a, b, normal, gap, predicted, *odd = neighbours(p0, p1, radius, simple, free, margin)
+    a, b, normal, gap, predicted, *odd = neighbors(p0, p1, radius, simple, free, margin)
     point = p0[a] + (radius[a] + 0.5 * gap)[:, None] * normal
     found: Columns = (a, b, np.zeros(len(a), np.int64), normal, point, gap, predicted)
     if len(odd[0]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..solvers.rows import Ints
-from ..world import State, Walls, World
+from ..world import Boundaries, State, World
 from .columns import Columns, Places
 from .polygons import Poses, polygon_pairs, polygon_walls
 from .walls import disc_walls
@@ -21,7 +21,9 @@ def pairs(
     return [(first[pair], second[pair], feature, normal, point, gap, predicted)]
 
 
-def walled(world: World, before: State, after: State, walls: tuple[Walls, Walls], margin: float) -> list[Columns]:
+def walled(
+    world: World, before: State, after: State, walls: tuple[Boundaries, Boundaries], margin: float
+) -> list[Columns]:
     """Contacts of bodies with boundaries."""
     if not len(walls[0].kind):
         return []

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..rotations import matrices
 from ..solvers.rows import Ints
-from ..world import MESH, Barriers, State, World
+from ..world import MESH, Boundaries, State, World
 from .columns import Columns, Places
 from .solids.mesh import mesh_pairs
 from .solids.mesh_barriers import mesh_barriers
@@ -29,7 +29,9 @@ def pairs(
     return out
 
 
-def walled(world: World, before: State, after: State, walls: tuple[Barriers, Barriers], margin: float) -> list[Columns]:
+def walled(
+    world: World, before: State, after: State, walls: tuple[Boundaries, Boundaries], margin: float
+) -> list[Columns]:
     """Contacts of bodies with boundaries."""
     if not len(walls[0].kind):
         return []

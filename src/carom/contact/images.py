@@ -1,6 +1,6 @@
 """Periodic sides: copies of the bodies near the low sides stand beyond the high ones.
 
-Then contact across a side is contact with a copy, and detection knows nothing of it. Copies are made towards the high
+Then contact across a side is contact with a copy, and detection knows nothing of it. Copies are made toward the high
 sides only, so that each crossing pair turns up once; of two copies that meet, the pair counts if along each axis at
 most one of them was shifted (else the originals meet as well).
 

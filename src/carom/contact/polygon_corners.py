@@ -76,7 +76,7 @@ def placed_corners(shapes, poses, extra):
 
 @kernel
 def _place(vertex, start, lo, hi, position, angle, at):
-    """Turns the corners of one body by `angle` and moves its centre of mass to `position`."""
+    """Turns the corners of one body by `angle` and moves its center of mass to `position`."""
     c, s = np.cos(angle), np.sin(angle)
     for k in range(lo, hi):
         x, y = vertex[start + k - lo, 0], vertex[start + k - lo, 1]
@@ -103,8 +103,8 @@ def place_segments(corners, rows, walls0, walls1):
         if walls0.kind[w] == SEGMENT:
             k = corners.ptr[r]
             for axis in range(2):
-                corners.at0[k, axis], corners.at0[k + 1, axis] = walls0.a[w, axis], walls0.b[w, axis]
-                corners.at1[k, axis], corners.at1[k + 1, axis] = walls1.a[w, axis], walls1.b[w, axis]
+                corners.at0[k, axis], corners.at0[k + 1, axis] = walls0.point[w, axis], walls0.axis[w, axis]
+                corners.at1[k, axis], corners.at1[k + 1, axis] = walls1.point[w, axis], walls1.axis[w, axis]
             set_normals(corners.at0, corners.normal0, k, k + 2)
             set_normals(corners.at1, corners.normal1, k, k + 2)
             r += 1

@@ -1,4 +1,4 @@
-"""Contact of a disc and a convex polygon: the face or the corner nearest to the centre of the disc."""
+"""Contact of a disc and a convex polygon: the face or the corner nearest to the center of the disc."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ def nearest(at, normal, lo, hi, x, y):
 
 
 @kernel
-def polygon_disc(corners, row, centre0, centre1, radius, sign, margin, found, n):
+def polygon_disc(corners, row, center0, center1, radius, sign, margin, found, n):
     """Contact of polygon `row` with a disc, written to `found` at n; returns the new n.
 
     `sign` is 1 if the normal is to point from the polygon to the disc, -1 for the other way. Normal, point and gap
     are those at the start, the predicted gap is the exact one: it decides whether there is a contact.
     """
     lo, hi = corners.ptr[row], corners.ptr[row + 1]
-    predicted = nearest(corners.at1, corners.normal1, lo, hi, centre1[0], centre1[1])[0] - radius
+    predicted = nearest(corners.at1, corners.normal1, lo, hi, center1[0], center1[1])[0] - radius
     if predicted > margin:
         return n
-    distance, feature, nx, ny = nearest(corners.at0, corners.normal0, lo, hi, centre0[0], centre0[1])
+    distance, feature, nx, ny = nearest(corners.at0, corners.normal0, lo, hi, center0[0], center0[1])
     gap = distance - radius
-    back = radius + 0.5 * gap  # from the centre of the disc to midway between the surfaces
+    back = radius + 0.5 * gap  # from the center of the disc to midway between the surfaces
     found.feature[n] = feature
     found.normal[n, 0], found.normal[n, 1] = sign * nx, sign * ny
-    found.point[n, 0], found.point[n, 1] = centre0[0] - back * nx, centre0[1] - back * ny
+    found.point[n, 0], found.point[n, 1] = center0[0] - back * nx, center0[1] - back * ny
     found.gap[n] = gap
     found.predicted[n] = predicted
     return n + 1

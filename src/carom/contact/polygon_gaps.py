@@ -77,23 +77,23 @@ def polygon_gap(shapes, first, position, angle, second, other_position, other_an
 
 
 @kernel
-def wall_gap(shapes, body, position, angle, kind, a, b, wall_radius):
+def wall_gap(shapes, body, position, angle, kind, a, b, boundary_radius):
     """Signed distance of one body, disc or polygon, and one wall, negative for overlap.
 
-    kind, a, b and wall_radius are those of one row of `Walls` at the instant meant.
+    kind, a, b and boundary_radius are those of one row of `Boundaries` at the instant meant.
     """
     if shapes.kind[body] == DISC:
-        return disc_gap(kind, a, b, wall_radius, position[0], position[1], shapes.radius[body])[0]
+        return disc_gap(kind, a, b, boundary_radius, position[0], position[1], shapes.radius[body])[0]
     vertex = _corners_of(shapes, body)
     if kind == OUTSIDE:
-        return _polygon_point(vertex, position, angle, a) - wall_radius
+        return _polygon_point(vertex, position, angle, a) - boundary_radius
     if kind in (PLANE, INSIDE):
         c, s = np.cos(angle), np.sin(angle)
         least = np.inf
         for k in range(len(vertex)):
             x = position[0] + (c * vertex[k, 0] - s * vertex[k, 1])
             y = position[1] + (s * vertex[k, 0] + c * vertex[k, 1])
-            least = min(least, disc_gap(kind, a, b, wall_radius, x, y, 0.0)[0])
+            least = min(least, disc_gap(kind, a, b, boundary_radius, x, y, 0.0)[0])
         return least
     ends = np.empty((2, 2))
     ends[0, 0], ends[0, 1], ends[1, 0], ends[1, 1] = a[0], a[1], b[0], b[1]

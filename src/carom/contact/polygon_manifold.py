@@ -73,7 +73,7 @@ def _contact_normal(normal, span, before, after, time, bias):
 
     For bodies apart at the start this is the axis that closes last, which is the face that is truly hit; for
     bodies that touch or overlap it is that of least overlap at the start. Where corner meets corner two axes are equal,
-    and the one that stays open longer is taken: a brick that sinks beside its neighbour must not be lifted by it.
+    and the one that stays open longer is taken: a brick that sinks beside its neighbor must not be lifted by it.
     Axes that are equal in that too share the normal. Overwrites `before` by the scores.
     """
     a, a_end, b, b_end = span
@@ -89,7 +89,7 @@ def _contact_normal(normal, span, before, after, time, bias):
     length = np.sqrt(x * x + y * y)
     if length > 1e-4:
         return x / length, y / length
-    # Equal axes that cancel: one polygon lies centred within the other, and every way out is as good.
+    # Equal axes that cancel: one polygon lies centerd within the other, and every way out is as good.
     if top < a_end - a:
         return normal[a + top, 0], normal[a + top, 1]
     k = b + top - (a_end - a)

@@ -16,11 +16,11 @@ from .walls import crosses, disc_gap
 def _near(shapes, poses, free, walls0, walls1, margin, row, wall, through):
     """Counts the free polygons whose circle reaches a wall at the predicted state, and lists those that find room.
 
-    A segment is also reached by what passes `through` it: whose centre ends on the other side.
+    A segment is also reached by what passes `through` it: whose center ends on the other side.
     """
     count = 0
     for w in range(len(walls1.kind)):
-        kind, a0, b0, a1, b1 = walls0.kind[w], walls0.a[w], walls0.b[w], walls1.a[w], walls1.b[w]
+        kind, a0, b0, a1, b1 = walls0.kind[w], walls0.point[w], walls0.axis[w], walls1.point[w], walls1.axis[w]
         for r in range(len(poses.owner)):
             body = poses.owner[r]
             if shapes.kind[body] != POLYGON or not free[body]:
@@ -53,17 +53,17 @@ def _corner_plane(corners, lo, k, walls0, walls1, w, margin, found, n):
     if predicted > margin:
         return n
     gap = _height(corners.at0, k, walls0, w)
-    return _put(corners, k, k - lo, gap, predicted, -walls0.b[w, 0], -walls0.b[w, 1], found, n)
+    return _put(corners, k, k - lo, gap, predicted, -walls0.axis[w, 0], -walls0.axis[w, 1], found, n)
 
 
 @kernel
 def _height(at, k, walls, w):
-    return (at[k, 0] - walls.a[w, 0]) * walls.b[w, 0] + (at[k, 1] - walls.a[w, 1]) * walls.b[w, 1]
+    return (at[k, 0] - walls.point[w, 0]) * walls.axis[w, 0] + (at[k, 1] - walls.point[w, 1]) * walls.axis[w, 1]
 
 
 @kernel
 def _plane(corners, row, walls0, walls1, w, size, margin, found, n):
-    """The deepest corner at the predicted state, and the deeper one of its two neighbours."""
+    """The deepest corner at the predicted state, and the deeper one of its two neighbors."""
     lo, hi = corners.ptr[row], corners.ptr[row + 1]
     deepest, least = lo, np.inf
     for k in range(lo, hi):
@@ -74,7 +74,7 @@ def _plane(corners, row, walls0, walls1, w, size, margin, found, n):
     before = deepest - 1 if deepest > lo else hi - 1
     lead = _height(corners.at1, before, walls1, w) - _height(corners.at1, after, walls1, w)
     n = _corner_plane(corners, lo, deepest, walls0, walls1, w, margin, found, n)
-    # Neighbours at equal height (a box on its corner) have equal rights: either both count or none.
+    # Neighbors at equal height (a box on its corner) have equal rights: either both count or none.
     if abs(lead) > SAME * size:
         n = _corner_plane(corners, lo, after if lead > 0.0 else before, walls0, walls1, w, margin, found, n)
     return n
@@ -85,14 +85,14 @@ def _inside(corners, row, walls0, walls1, w, margin, found, n):
     """All corners that are outside the circle at the predicted state."""
     lo, hi = corners.ptr[row], corners.ptr[row + 1]
     for k in range(lo, hi):
-        x, y = corners.at1[k, 0] - walls1.a[w, 0], corners.at1[k, 1] - walls1.a[w, 1]
+        x, y = corners.at1[k, 0] - walls1.point[w, 0], corners.at1[k, 1] - walls1.point[w, 1]
         predicted = walls1.radius[w] - np.sqrt(x * x + y * y)
         if predicted > margin:
             continue
-        ox, oy = corners.at0[k, 0] - walls0.a[w, 0], corners.at0[k, 1] - walls0.a[w, 1]
+        ox, oy = corners.at0[k, 0] - walls0.point[w, 0], corners.at0[k, 1] - walls0.point[w, 1]
         distance = np.sqrt(ox * ox + oy * oy)
         gap = walls0.radius[w] - distance
-        if distance == 0.0:  # from the very centre to the wall in one step: the way it goes is the normal
+        if distance == 0.0:  # from the very center to the wall in one step: the way it goes is the normal
             ox, oy, distance = x, y, np.sqrt(x * x + y * y)
         n = _put(corners, k, k - lo, gap, predicted, ox / distance, oy / distance, found, n)
     return n
@@ -132,7 +132,7 @@ def polygon_walls(shapes, poses, free, walls0, walls1, margin):
         elif kinds[w] == INSIDE:
             n = _inside(corners, r, walls0, walls1, w, margin, found, n)
         elif kinds[w] == OUTSIDE:
-            n = polygon_disc(corners, r, walls0.a[w], walls1.a[w], walls0.radius[w], 1.0, margin, found, n)
+            n = polygon_disc(corners, r, walls0.point[w], walls1.point[w], walls0.radius[w], 1.0, margin, found, n)
         else:
             n = polygon_polygon(corners, r, segment_row[w], size, margin, through[k], before, after, found, n)
         for i in range(begin, n):

@@ -7,7 +7,7 @@ import numpy as np
 from ..errors import ProblemError
 from ..scene.model import Scene
 from ..solvers.rows import Floats, Ints
-from ..world import DISC, FLAT, INSIDE, OUTSIDE, PLANE, SEGMENT, SHELL, TUBE, State, World
+from ..world import DISC, INSIDE, OUTSIDE, PLANE, SEGMENT, TUBE, State, World
 from .find import find_contacts
 
 OVERLAP = 1e-4  # start overlap beyond this part of the smaller body is refused; racks are often set a hair too tight
@@ -26,7 +26,7 @@ def check_start(scene: Scene, world: World, state: State) -> None:
     k = deep[np.argmin(found.gap[deep] / size[deep])]
     a, b, depth = int(found.first[k]), int(found.second[k]), float(-found.gap[k])
     more = f" (and {len(deep) - 1} more contacts)" if len(deep) > 1 else ""
-    segment = b < 0 and world.dimension == 2 and world.walls.kind[-1 - b] == SEGMENT
+    segment = b < 0 and world.dimension == 2 and world.boundaries.kind[-1 - b] == SEGMENT
     if b >= 0:
         raise ProblemError(
             f"bodies: {_who(scene, world, a)} and {_who(scene, world, b)}",
@@ -81,7 +81,7 @@ def _who(scene: Scene, world: World, body: int) -> str:
 
 def _kind(world: World, wall: int) -> str:
     if world.dimension == 3:
-        return {FLAT: "plane", TUBE: "tube", SHELL: "shell"}[int(world.walls.kind[wall])]
+        return {PLANE: "plane", TUBE: "tube", INSIDE: "shell"}[int(world.boundaries.kind[wall])]
     return {PLANE: "half-plane", INSIDE: "drum", OUTSIDE: "drum, outside", SEGMENT: "segment"}[
-        int(world.walls.kind[wall])
+        int(world.boundaries.kind[wall])
     ]

@@ -13,8 +13,8 @@ import numpy as np
 from ..kernels import kernel
 from ..scene.boundaries import Periodic
 from ..solvers.rows import Floats, Ints
-from ..world import DISC, INSIDE, PLANE, SEGMENT, Walls, World
-from .broad_phase import neighbours
+from ..world import DISC, INSIDE, PLANE, SEGMENT, Boundaries, World
+from .broad_phase import neighbors
 from .images import counts_once, make_images
 from .impact_time import CORNERED, HALF_PLANE, HOLE, ROUND, Paths, Things, first_touch, look
 
@@ -46,30 +46,30 @@ class Span(NamedTuple):
 
 def things_of(world: World) -> Things:
     """The shapes of all bodies and boundaries; corners of boundaries are filled in by `place_walls`."""
-    shapes, walls, n = world.shapes, world.walls, world.count
+    shapes, walls, n = world.shapes, world.boundaries, world.count
     kinds = {PLANE: HALF_PLANE, INSIDE: HOLE, SEGMENT: CORNERED}
-    wall_kind = np.array([kinds.get(int(k), ROUND) for k in walls.kind], np.int8)
+    boundary_kind = np.array([kinds.get(int(k), ROUND) for k in walls.kind], np.int8)
     corners = np.where(walls.kind == SEGMENT, 2, 1)
     ptr = np.concatenate([shapes.vertex_ptr, shapes.vertex_ptr[-1] + np.cumsum(corners)])
     corner = np.zeros((ptr[-1], 2))
     corner[: ptr[n]] = shapes.vertex
     radius = np.concatenate([np.where(shapes.kind == DISC, shapes.radius, 0.0), walls.radius])
-    kind = np.concatenate([np.where(shapes.kind == DISC, ROUND, CORNERED).astype(np.int8), wall_kind])
+    kind = np.concatenate([np.where(shapes.kind == DISC, ROUND, CORNERED).astype(np.int8), boundary_kind])
     return Things(kind, radius, np.concatenate([shapes.radius, np.full(len(walls.kind), np.inf)]), ptr, corner)
 
 
-def place_walls(things: Things, paths: Paths, walls: Walls) -> None:
-    """Boundaries where they are at the start of the step, each moving at its velocity about its centre."""
+def place_walls(things: Things, paths: Paths, walls: Boundaries) -> None:
+    """Boundaries where they are at the start of the step, each moving at its velocity about its center."""
     n = len(things.kind) - len(walls.kind)
-    arm = walls.a - walls.centre
+    arm = walls.point - walls.center
     plane, segment = walls.kind == PLANE, walls.kind == SEGMENT
     begin = things.ptr[n:-1]
-    things.corner[begin] = np.where(plane[:, None], walls.b, arm)
-    things.corner[begin[segment] + 1] = (walls.b - walls.centre)[segment]
-    things.radius[n:] = np.where(plane, (arm * walls.b).sum(axis=1), np.where(segment, 0.0, walls.radius))
-    far = np.maximum(np.hypot(*arm.T), np.where(segment, np.hypot(*(walls.b - walls.centre).T), 0.0))
+    things.corner[begin] = np.where(plane[:, None], walls.axis, arm)
+    things.corner[begin[segment] + 1] = (walls.axis - walls.center)[segment]
+    things.radius[n:] = np.where(plane, (arm * walls.axis).sum(axis=1), np.where(segment, 0.0, walls.radius))
+    far = np.maximum(np.hypot(*arm.T), np.where(segment, np.hypot(*(walls.axis - walls.center).T), 0.0))
     things.bound[n:] = np.where(things.kind[n:] >= HALF_PLANE, np.inf, far + walls.radius)
-    paths.place[n:, :2], paths.place[n:, 2] = walls.centre, 0.0
+    paths.place[n:, :2], paths.place[n:, 2] = walls.center, 0.0
     paths.velocity[n:] = walls.velocity
     paths.pull[n:] = 0.0
     paths.since[n:] = 0.0
@@ -118,14 +118,14 @@ def _near(
     place, radius = np.ascontiguousarray(circles[:, :2]), circles[:, 2].copy()
     round_ = np.ones(len(free), np.bool_)
     if periodic is None:
-        a, b = neighbours(place, place, radius, round_, free, 0.0)[:2]
+        a, b = neighbors(place, place, radius, round_, free, 0.0)[:2]
         return a, b, np.zeros((len(a), 2)), np.zeros((len(a), 2))
     half = 0.5 * span.step
     images = make_images(periodic, place, radius, abs(span.slide) * half, time + half, 0.0)
     own = images.owner
     place = place[own] + images.shift
     radius = radius[own] + np.abs(images.drift).sum(axis=1) * half
-    a, b = neighbours(place, place, radius, round_[own], free[own], 0.0)[:2]
+    a, b = neighbors(place, place, radius, round_[own], free[own], 0.0)[:2]
     once = counts_once(images, a, b)
     a, b = a[once], b[once]
     drift = images.drift[b] - images.drift[a]

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
-from ..world import DISC, PLANE, SEGMENT, Walls, World
+from ..world import DISC, PLANE, SEGMENT, Boundaries, World
 from .contact_set import ContactSet
 from .impact_time import Paths, pose
 from .polygons import Poses, polygon_pairs, polygon_walls
@@ -19,7 +19,7 @@ FLIGHT = 10.0
 MARGIN = 25.0
 
 
-def moved_walls(walls: Walls, time: float) -> Walls:
+def moved_walls(walls: Boundaries, time: float) -> Boundaries:
     """Boundaries a time after they were at `walls`, at their velocities."""
     if not walls.velocity.any():
         return walls
@@ -29,15 +29,15 @@ def moved_walls(walls: Walls, time: float) -> Walls:
     def turned(vector: Floats) -> Floats:
         return np.stack([c * vector[:, 0] - s * vector[:, 1], s * vector[:, 0] + c * vector[:, 1]], axis=1)
 
-    centre = walls.centre + time * walls.velocity[:, :2]
+    center = walls.center + time * walls.velocity[:, :2]
     segment = (walls.kind == SEGMENT)[:, None]
-    b = np.where(segment, centre + turned(walls.b - walls.centre), turned(walls.b))
-    b = np.where(segment | (walls.kind == PLANE)[:, None], b, walls.b)
-    return walls._replace(a=centre + turned(walls.a - walls.centre), b=b, centre=centre)
+    b = np.where(segment, center + turned(walls.axis - walls.center), turned(walls.axis))
+    b = np.where(segment | (walls.kind == PLANE)[:, None], b, walls.axis)
+    return walls._replace(point=center + turned(walls.point - walls.center), axis=b, center=center)
 
 
 def touching(
-    world: World, paths: Paths, walls: Walls, table: Table, rows: Ints, time: float, touch: float
+    world: World, paths: Paths, walls: Boundaries, table: Table, rows: Ints, time: float, touch: float
 ) -> ContactSet:
     """The contacts of some rows of a table of pairs at `time`; `walls` are those at the start of the step."""
     n = world.count
@@ -113,7 +113,14 @@ def _polygons(
 
 
 def _polygon_walls(
-    world: World, paths: Paths, bodies: Ints, now: Walls, after: Walls, time: float, later: float, touch: float
+    world: World,
+    paths: Paths,
+    bodies: Ints,
+    now: Boundaries,
+    after: Boundaries,
+    time: float,
+    later: float,
+    touch: float,
 ) -> tuple:
     poses = _poses(paths, bodies, time, later)
     row, wall, feature, normal, point, gap, predicted = polygon_walls(
@@ -133,7 +140,7 @@ def _round_contacts(paths, radius, walls, first, second, shift, n, time):
         at = pose(paths, i, time)
         if j >= n:
             w = j - n
-            g, nx, ny = disc_gap(walls.kind[w], walls.a[w], walls.b[w], walls.radius[w], at[0], at[1], radius[i])
+            g, nx, ny = disc_gap(walls.kind[w], walls.point[w], walls.axis[w], walls.radius[w], at[0], at[1], radius[i])
         else:
             other = pose(paths, j, time)
             x, y = other[0] + shift[k, 0] - at[0], other[1] + shift[k, 1] - at[1]

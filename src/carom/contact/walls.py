@@ -1,46 +1,11 @@
-"""Boundaries: where they are at a time, how fast they move in a step, and discs against them."""
+"""Discs against boundaries."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
 from ..kernels import kernel
-from ..solvers.rows import Floats
-from ..world import INSIDE, OUTSIDE, PLANE, SEGMENT, Walls, World
-from .barriers import barriers_at
-
-
-def walls_at(world: World, time: float, step: float) -> tuple[Any, Any]:
-    """The boundaries at `time` and at `time + step`, both with the velocities that lead from one to the other.
-
-    In space they are Barriers.
-    """
-    if world.dimension == 3:
-        return barriers_at(world, time, step)
-    if not any(motion.kind != "fixed" for motion in world.wall_motions):
-        return world.walls, world.walls
-    start, pose0 = _moved(world, time)
-    end, pose1 = _moved(world, time + step)
-    velocity = (pose1 - pose0) / step if step > 0.0 else np.zeros_like(pose0)
-    return start._replace(velocity=velocity), end._replace(velocity=velocity)
-
-
-def _moved(world: World, time: float) -> tuple[Walls, Floats]:
-    home = world.walls
-    pose = np.array([motion.pose(time) for motion in world.wall_motions], dtype=np.float64).reshape(-1, 3)
-    cos, sin = np.cos(pose[:, 2]), np.sin(pose[:, 2])
-
-    def turned(vector: Floats) -> Floats:
-        return np.stack([cos * vector[:, 0] - sin * vector[:, 1], sin * vector[:, 0] + cos * vector[:, 1]], axis=1)
-
-    centre = home.centre + pose[:, :2]
-    a = centre + turned(home.a - home.centre)
-    segment = (home.kind == SEGMENT)[:, None]
-    b = np.where(segment, centre + turned(home.b - home.centre), turned(home.b))
-    # The speed of a point is that of its secant: distances from the centre are taken half way through the step.
-    return Walls(home.kind, a, b, home.radius, centre, home.velocity), pose
+from ..world import INSIDE, OUTSIDE, PLANE, SEGMENT
 
 
 @kernel
@@ -98,7 +63,7 @@ def disc_walls(before, after, radius, chosen, walls0, walls1, margin):
     m = 0
     for k in range(w):
         kind = walls0.kind[k]
-        a0, b0, a1, b1 = walls0.a[k], walls0.b[k], walls1.a[k], walls1.b[k]
+        a0, b0, a1, b1 = walls0.point[k], walls0.axis[k], walls1.point[k], walls1.axis[k]
         near = 0.0
         if kind == INSIDE:
             near = max(walls1.radius[k] - margin, 0.0)

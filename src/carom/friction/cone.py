@@ -27,7 +27,7 @@ class Cone(FrictionModel):
 
     The inelastic part is Coulomb's law in full: `0 <= lam perp u_n+ >= 0` and, where the contact slips,
     `beta = -mu lam u_t+ / |u_t+|`, solved together, contact by contact, until all agree. The elastic part takes the
-    law's normal impulses and minimises kinetic energy over the disks. Restitution interpolates between the two, as
+    law's normal impulses and minimizes kinetic energy over the disks. Restitution interpolates between the two, as
     it does without friction, so energy stays bounded by the better of both ends.
     """
 

@@ -38,7 +38,7 @@ class FrictionModel:
             raise ProblemError("coarse", self.coarse, "a number from 0 to below 1")
 
     def impulses(self, contacts: Contacts, normal: Floats, start: Floats) -> tuple[Floats, float]:
-        """Friction impulses (m, t) that minimise kinetic energy within the bounds of `normal`; certificate.
+        """Friction impulses (m, t) that minimize kinetic energy within the bounds of `normal`; certificate.
 
         `start` are impulses that are within the bounds already.
         """

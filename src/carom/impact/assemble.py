@@ -13,7 +13,7 @@ from ..contact.contact_set import ContactSet
 from ..kernels import kernel
 from ..rotations import matrices
 from ..solvers.rows import Floats, Ints, make_rows
-from ..world import Barriers, State, Walls, World
+from ..world import Boundaries, State, World
 from .contacts import Contacts
 from .space_rows import both_tangents, space_rows, twice
 
@@ -31,15 +31,15 @@ class Assembly:
     def whitened(self, velocity: Floats) -> Floats:
         """`x = sqrt(M) v` of the bodies that take part, zero where nothing can change."""
         if self.bodies is None:
-            return _whiten(velocity, self.world.root)
-        return _whiten(velocity[self.bodies], self.world.root[self.bodies])
+            return _whiten(velocity, self.world.inverse_sqrt_mass)
+        return _whiten(velocity[self.bodies], self.world.inverse_sqrt_mass[self.bodies])
 
     def unwhitened(self, x: Floats, velocity: Floats) -> Floats:
         """`v = x / sqrt(M)`; bodies and components that nothing can change keep `velocity`."""
         if self.bodies is None:
-            return _unwhiten(x, self.world.root, velocity)
+            return _unwhiten(x, self.world.inverse_sqrt_mass, velocity)
         out = velocity.copy()
-        out[self.bodies] = _unwhiten(x, self.world.root[self.bodies], velocity[self.bodies])
+        out[self.bodies] = _unwhiten(x, self.world.inverse_sqrt_mass[self.bodies], velocity[self.bodies])
         return out
 
     def moving(self, velocity: Floats) -> Assembly:
@@ -47,7 +47,7 @@ class Assembly:
         return replace(self, contacts=self.contacts.moving(self.whitened(velocity)))
 
 
-def assemble(world: World, state: State, found: ContactSet, walls: Walls | Barriers) -> Assembly:
+def assemble(world: World, state: State, found: ContactSet, walls: Boundaries | Boundaries) -> Assembly:
     """Rows `u = n . (v_second - v_first)` at the contact points, whitened, with the coefficients of each pair.
 
     Bodies and boundaries that cannot be pushed have no entry in the rows: their speed is the boundary's.
@@ -59,7 +59,7 @@ def assemble(world: World, state: State, found: ContactSet, walls: Walls | Barri
     rubs = bool(mu.any())
     ptr = _row_pointers(found.first, found.second, world.free)
     geometry = (found.first, found.second, found.normal, found.point, offset, drift, state.position, state.velocity)
-    pushed = (world.free, world.root, walls.centre, walls.velocity, ptr, rubs)
+    pushed = (world.free, world.inverse_sqrt_mass, walls.center, walls.velocity, ptr, rubs)
     if world.dimension == 2:
         body, val, tangent, w, wt = _rows(*geometry, *pushed)
         tangent_ptr = ptr
@@ -96,7 +96,7 @@ def coefficients(world: World, found: ContactSet) -> tuple[Floats, Floats]:
     wall = found.second < 0
     b = np.empty(found.count, np.int64)
     b[~wall] = world.material[found.second[~wall]]
-    b[wall] = world.wall_material[-1 - found.second[wall]]
+    b[wall] = world.boundary_material[-1 - found.second[wall]]
     return world.restitution[a, b], world.friction[a, b]
 
 
@@ -130,7 +130,7 @@ def _row_pointers(first, second, free):
 
 @kernel
 def _rows(
-    first, second, normal, point, offset, drift, position, velocity, free, root, centre, wall_velocity, ptr, rubs
+    first, second, normal, point, offset, drift, position, velocity, free, root, center, wall_velocity, ptr, rubs
 ):
     """Entries of all rows, of the tangent rows, and the speeds that no impulse can change."""
     m, d = len(first), velocity.shape[1]
@@ -147,7 +147,7 @@ def _rows(
             b = first[i] if side == 0 else second[i]
             if b < 0:
                 k = -1 - b
-                rx, ry = point[i, 0] - centre[k, 0], point[i, 1] - centre[k, 1]
+                rx, ry = point[i, 0] - center[k, 0], point[i, 1] - center[k, 1]
                 vx = wall_velocity[k, 0] - wall_velocity[k, 2] * ry
                 vy = wall_velocity[k, 1] + wall_velocity[k, 2] * rx
                 w[i] += sign * (nx * vx + ny * vy)

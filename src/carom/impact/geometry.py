@@ -117,7 +117,7 @@ class _balls:
         near = gap <= tolerance * self.radii[pairs].min(axis=1)
         if (distance[near] == 0).any():
             a, b = pairs[near][np.argmin(distance[near])]
-            raise ProblemError("positions", f"bodies {a} and {b} at one point", "distinct centres")
+            raise ProblemError("positions", f"bodies {a} and {b} at one point", "distinct centers")
         self.gaps = gap[near]
         return pairs[near], offset[near] / distance[near, None]
 

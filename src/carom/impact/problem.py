@@ -52,7 +52,7 @@ class ImpactProblem:
     friction: Floats  # (m,)
     tangents: PhysicalRows | None = None
     tangent_speed: Floats | None = None  # (m, t)
-    positions: Floats | None = None  # (n, 1..3) centres, for angular momentum and pictures
+    positions: Floats | None = None  # (n, 1..3) centers, for angular momentum and pictures
     symmetries: tuple[Symmetry, ...] = ()
     name: str = "impact problem"
     block: tuple[int, int] = (0, 1)  # (n bodies, d components)

@@ -75,7 +75,7 @@ def _spin_in_world(velocity, turn):
 
 @kernel
 def space_rows(
-    first, second, normal, point, offset, drift, position, velocity, turn, free, root, centre, wall_velocity, ptr, rubs
+    first, second, normal, point, offset, drift, position, velocity, turn, free, root, center, wall_velocity, ptr, rubs
 ):
     """Entries of all rows, of the tangent rows (two to a contact), and the speeds that no impulse can change."""
     m, d = len(first), velocity.shape[1]
@@ -111,7 +111,7 @@ def space_rows(
                     vx, vy, vz = vx + oy * rz - oz * ry, vy + oz * rx - ox * rz, vz + ox * ry - oy * rx
             else:
                 k = -1 - b
-                rx, ry, rz = point[i, 0] - centre[k, 0], point[i, 1] - centre[k, 1], point[i, 2] - centre[k, 2]
+                rx, ry, rz = point[i, 0] - center[k, 0], point[i, 1] - center[k, 1], point[i, 2] - center[k, 2]
                 v = wall_velocity[k]
                 vx, vy, vz = v[0] + v[4] * rz - v[5] * ry, v[1] + v[5] * rx - v[3] * rz, v[2] + v[3] * ry - v[4] * rx
             w[i] += sign * (nx * vx + ny * vy + nz * vz)

@@ -73,7 +73,7 @@ def _reflect(rows, velocity, boundary, restitution, keys, worst, shuffle, tol, b
     x = velocity.copy()
     lam = np.zeros(m)
     keys = keys.copy()
-    # Two heaps of violators by key: the sweep under way, and the one after it. Only neighbours of a reflected
+    # Two heaps of violators by key: the sweep under way, and the one after it. Only neighbors of a reflected
     # contact are looked at again, so the work is that of the reflections and not of the sweeps.
     heap_key, heap_item = np.empty(max(2 * m, 16)), np.empty(max(2 * m, 16), np.int64)
     next_item = np.empty(m, np.int64)

@@ -19,7 +19,7 @@ from .pairwise import outcome, threshold
 class Jacobi(Law):
     """Repeats: every violator gets the impulse it would need alone, `-(1 + e) u / A_ii`, all at the same time.
 
-    Symmetric, but neighbours add up: energy can grow without limit, and then the bound ends it.
+    Symmetric, but neighbors add up: energy can grow without limit, and then the bound ends it.
     """
 
     name: ClassVar[str] = "jacobi"

@@ -31,7 +31,7 @@ class Law:
     """Base of all impact laws. A law is a frozen dataclass: its fields are its options.
 
     `impulses` gets the impact in whitened coordinates and returns normal impulses, and tangential ones if
-    `own_friction` is set. It honours `contacts.restitution` when its restitution model is "newton" or
+    `own_friction` is set. It honors `contacts.restitution` when its restitution model is "newton" or
     "stronge"; under the other models it is always called with restitution 1.
     """
 

@@ -29,7 +29,7 @@ class QCE(Law):
 
     While a set of contacts is active, `u_i(s)` is linear and the stored energy `-F_i e_i(s)`, `e_i' = u_i`,
     quadratic in s, so the end of each contact is the root of a quadratic. A heap finds the next one; ending
-    contact k changes only its neighbours, so a pass over m contacts costs O(m log m). Contacts that are pushed
+    contact k changes only its neighbors, so a pass over m contacts costs O(m log m). Contacts that are pushed
     together again wait for the next pass. (Zhang 2015, alg. 1, derived anew: its listing is damaged.)
     """
 
@@ -88,16 +88,16 @@ def one_pass(rows, front, u0, slot):
     """The value of s at which each contact of the front ends. `slot` is scratch, -1 everywhere.
 
     Contacts end in an order that jumps all over the pile, so what is touched together lies together: the state of
-    a contact in one cache line, its neighbours and their couplings in one run.
+    a contact in one cache line, its neighbors and their couplings in one run.
     """
     k = len(front)
-    ptr, neighbour, coupling = _neighbours(rows, front, slot)
+    ptr, neighbor, coupling = _neighbors(rows, front, slot)
     state = _lines(k)
     keys, items, size = np.empty(2 * k), np.empty(2 * k, np.int32), 0
     for j in range(k):
         slope = -u0[j] * rows.diag[front[j]]
         for q in range(ptr[j], ptr[j + 1]):
-            slope -= coupling[q] * u0[neighbour[q]]
+            slope -= coupling[q] * u0[neighbor[q]]
         state[j, E], state[j, U], state[j, A], state[j, S0] = 0.0, u0[j], slope, 0.0
         state[j, F], state[j, DONE] = -u0[j], -1.0
         state[j, NEXT] = crossing(0.0, u0[j], slope)
@@ -118,7 +118,7 @@ def one_pass(rows, front, u0, slot):
         now = max(now, s)
         state[j, DONE] = now
         for q in range(ptr[j], ptr[j + 1]):
-            i = neighbour[q]
+            i = neighbor[q]
             if state[i, DONE] >= 0.0:
                 continue
             step = now - state[i, S0]
@@ -145,7 +145,7 @@ def _lines(k):
 
 
 @kernel
-def _neighbours(rows, front, slot):
+def _neighbors(rows, front, slot):
     """Contacts of the front that share a body with each one, and A_ij; two shared bodies make two entries."""
     k = len(front)
     for j in range(k):
@@ -159,7 +159,7 @@ def _neighbours(rows, front, slot):
                 count += slot[rows.touch[t]] >= 0
             count -= 1
         ptr[j + 1] = ptr[j] + count
-    neighbour, coupling = np.empty(ptr[k], np.int32), np.empty(ptr[k])
+    neighbor, coupling = np.empty(ptr[k], np.int32), np.empty(ptr[k])
     for j in range(k):
         put = ptr[j]
         for q in range(rows.ptr[front[j]], rows.ptr[front[j] + 1]):
@@ -168,12 +168,12 @@ def _neighbours(rows, front, slot):
                 i = slot[rows.touch[t]]
                 if i < 0 or i == j:
                     continue
-                neighbour[put] = i
+                neighbor[put] = i
                 coupling[put] = _through_body(rows, front[i], b, q)
                 put += 1
     for j in range(k):
         slot[front[j]] = -1
-    return ptr, neighbour, coupling
+    return ptr, neighbor, coupling
 
 
 @kernel

@@ -28,7 +28,7 @@ class SMM(Law):
     """Repeats: V = approaching contacts; `A_VV lam = -(1 + e) u_V`; until V is empty (Tang 2014, appendix B).
 
     Where A_VV is singular lam is the least-squares solution of least norm, so equal contacts share equally and
-    the order of contacts does not matter. Nothing keeps lam positive: a contact whose neighbours alone would
+    the order of contacts does not matter. Nothing keeps lam positive: a contact whose neighbors alone would
     reverse it too fast is held back by a pull. It fails ONE, and WAV as do all laws that reflect at once.
     With one coefficient for all contacts a system changes energy by `-(1 - e^2) u^T A^+ u / 2`; unequal can
     raise it, as a pull works with another sign. Pulls can also send the systems round in circles, even where

@@ -73,7 +73,7 @@ def upward(gravity: Floats) -> Floats:
 
 
 def looking_at(
-    centres: Floats,
+    centers: Floats,
     radius: Floats,
     up: Sequence[float] | Floats = (0.0, 0.0, 1.0),
     azimuth: float | None = None,
@@ -89,7 +89,7 @@ def looking_at(
     """
     across, ahead, top = level_axes(np.asarray(up, dtype=np.float64))
     if azimuth is None:
-        azimuth = _azimuth(centres @ across, centres @ ahead, radius)
+        azimuth = _azimuth(centers @ across, centers @ ahead, radius)
     angle = np.radians(scalar("azimuth", azimuth))
     height = scalar("elevation", ELEVATION if elevation is None else elevation)
     if not -90.0 <= height <= 90.0:
@@ -99,7 +99,7 @@ def looking_at(
     right = -np.sin(angle) * across + np.cos(angle) * ahead
     forward = -(np.cos(tilt) * outward + np.sin(tilt) * top)
     upright = np.cross(right, forward)
-    x, y, z = centres @ right, centres @ upright, centres @ forward
+    x, y, z = centers @ right, centers @ upright, centers @ forward
     if aspect is None:
         wide = float((x + radius).max() - (x - radius).min())
         tall = float((y + radius).max() - (y - radius).min())
@@ -108,7 +108,7 @@ def looking_at(
     x_eye, z_one = _fit(x, z, radius, shrunk * aspect)
     y_eye, z_two = _fit(y, z, radius, shrunk)
     eye = x_eye * right + y_eye * upright + min(z_one, z_two) * forward
-    low, high = (centres - radius[:, None]).min(axis=0), (centres + radius[:, None]).max(axis=0)
+    low, high = (centers - radius[:, None]).min(axis=0), (centers + radius[:, None]).max(axis=0)
     return Camera(eye, right, upright, forward, low, high, FIELD, aspect)
 
 

@@ -23,7 +23,7 @@ def chosen_parts(parts: Parts, bodies: NDArray[np.bool_]) -> Parts:
 
 
 def enclosing(solids: Solids, state: State, parts: Parts) -> Ints:
-    """Bodies with the centre of another one inside, seen wherever one looks from there; the smallest first.
+    """Bodies with the center of another one inside, seen wherever one looks from there; the smallest first.
 
     Only bodies of several parts and meshes can be hollow.
     """

@@ -3,7 +3,7 @@
 Light from the sky is smooth, and so is that of the lamp apart from the edges of its shadow. Both are measured at every
 fourth pixel, along and across. Between four such places on one surface the sky's part is blended; the lamp's part is
 measured at every pixel where it changes nearby. That is several times as fast as asking all shadow maps for each pixel;
-the mean difference is a quarter of a step of a byte of colour.
+the mean difference is a quarter of a step of a byte of color.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _gather(lattice: Lattice, maps: Maps, out: NDArray[np.float32]) -> None:
 def _compare(lattice: Lattice) -> None:
     """Finds the cells where the lamp's light is even.
 
-    The neighbours count as well: a thin shadow that ends between two places does not get lost.
+    The neighbors count as well: a thin shadow that ends between two places does not get lost.
     """
     rows, columns = lattice.surface.shape
     for r in range(rows - 1):

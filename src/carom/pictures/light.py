@@ -30,7 +30,7 @@ class Maps(NamedTuple):
     right: Floats  # (k, 3) axes of the maps
     up: Floats
     depth: NDArray[np.float32]  # (k, size, size)
-    centre: Floats  # (3,) of the sphere that the maps cover
+    center: Floats  # (3,) of the sphere that the maps cover
     radius: float
 
 
@@ -43,9 +43,9 @@ class Lights(NamedTuple):
 
 def lights(parts: Parts, solids: Solids, camera: Camera, up: Floats, rows: int) -> Lights:
     """A lamp behind the left shoulder of who looks through the camera, and the sky; for a picture of so many rows."""
-    centre, radius = 0.5 * (camera.low + camera.high), 0.5 * float(np.linalg.norm(camera.high - camera.low))
+    center, radius = 0.5 * (camera.low + camera.high), 0.5 * float(np.linalg.norm(camera.high - camera.low))
     reach = solids.reach[parts.form]
-    far = float((np.linalg.norm(parts.place - centre, axis=1) + reach).max())
+    far = float((np.linalg.norm(parts.place - center, axis=1) + reach).max())
     radius = min(radius, far)
     right, forward = camera.right, camera.forward
     level = forward - (forward @ up) * up
@@ -54,8 +54,8 @@ def lights(parts: Parts, solids: Solids, camera: Camera, up: Floats, rows: int) 
     toward = up + 0.42 * back - 0.5 * right
     toward /= np.linalg.norm(toward)
     size = max(200, min(LAMP_MAP, rows))
-    lamp = _maps(_spread(toward, LAMPS, LAMP_WIDTH), size, centre, radius, parts, solids)
-    sky = _maps(_dome(up, SKIES), SKY_MAP, centre, radius, parts, solids)
+    lamp = _maps(_spread(toward, LAMPS, LAMP_WIDTH), size, center, radius, parts, solids)
+    sky = _maps(_dome(up, SKIES), SKY_MAP, center, radius, parts, solids)
     return Lights(lamp, sky, up, LAMP * float(toward @ up) + SKY)
 
 
@@ -82,13 +82,13 @@ def _axes(normal: Floats) -> tuple[Floats, Floats]:
     return u, np.cross(normal, u)
 
 
-def _maps(toward: Floats, size: int, centre: Floats, radius: float, parts: Parts, solids: Solids) -> Maps:
+def _maps(toward: Floats, size: int, center: Floats, radius: float, parts: Parts, solids: Solids) -> Maps:
     right, up = (np.array(v) for v in zip(*(_axes(d) for d in toward)))
     depth = np.empty((len(toward), size, size), np.float32)
     for k, d in enumerate(toward):
-        eye = centre + 2.0 * radius * d
+        eye = center + 2.0 * radius * d
         depth[k] = depths(Rays(eye, right[k], up[k], -d, 0.5 * size / radius, size, size, True), parts, solids)
-    return Maps(toward, right, up, depth, centre, radius)
+    return Maps(toward, right, up, depth, center, radius)
 
 
 @kernel
@@ -96,7 +96,7 @@ def lit(maps: Maps, k: int, x: float, y: float, z: float) -> float:
     """How much of light k reaches a point, from 0 to 1: the four nearest pixels of its map are asked and blended."""
     # Numbers are taken out of the arrays one by one: a row of an array, as an object of its own, costs more than all.
     size = maps.depth.shape[1]
-    ax, ay, az = x - maps.centre[0], y - maps.centre[1], z - maps.centre[2]
+    ax, ay, az = x - maps.center[0], y - maps.center[1], z - maps.center[2]
     scale = 0.5 * size / maps.radius
     across = ax * maps.right[k, 0] + ay * maps.right[k, 1] + az * maps.right[k, 2]
     along = ax * maps.up[k, 0] + ay * maps.up[k, 1] + az * maps.up[k, 2]

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..contact.barriers import barriers_at
+from ..contact.boundaries import boundaries_at
 from ..solvers.rows import Floats
-from ..world import FLAT, SHELL, TUBE, Barriers, State, World
+from ..world import INSIDE, PLANE, TUBE, Boundaries, State, World
 from . import room, shade
 from . import walls as sides
 from .camera import Camera, level_axes, looking_at, upward
@@ -48,7 +48,7 @@ class Picture:
 def extent(
     world: World,
     state: State,
-    barriers: Barriers,
+    barriers: Boundaries,
     tops: Floats | None = None,
     kept: NDArray[np.bool_] | None = None,
 ) -> tuple[Floats, Floats]:
@@ -59,18 +59,18 @@ def extent(
     """
     kept = _together(state.position) if kept is None else kept
     place, radius = state.position[kept], world.solids.radius[kept]
-    centres, sizes = [place], [radius]
+    centers, sizes = [place], [radius]
     low, high = (place - radius[:, None]).min(axis=0), (place + radius[:, None]).max(axis=0)
     up = upward(world.gravity)
     corners = np.concatenate([_room_corners(barriers, low, high, up, tops), _below(barriers, low, high, up)])
     if len(corners):
-        centres.append(corners)
+        centers.append(corners)
         sizes.append(np.zeros(len(corners)))
-    near = (barriers.kind == SHELL) & (barriers.radius <= NEAR * 0.5 * float(np.linalg.norm(high - low)))
+    near = (barriers.kind == INSIDE) & (barriers.radius <= NEAR * 0.5 * float(np.linalg.norm(high - low)))
     if near.any():
-        centres.append(barriers.point[near])
+        centers.append(barriers.point[near])
         sizes.append(barriers.radius[near])
-    return np.concatenate(centres), np.concatenate(sizes)
+    return np.concatenate(centers), np.concatenate(sizes)
 
 
 def _together(position: Floats) -> NDArray[np.bool_]:
@@ -79,18 +79,18 @@ def _together(position: Floats) -> NDArray[np.bool_]:
     return far <= STRAY * float(np.quantile(far, 0.9, method="higher"))
 
 
-def _below(barriers: Barriers, low: Floats, high: Floats, up: Floats) -> Floats:
+def _below(barriers: Boundaries, low: Floats, high: Floats, up: Floats) -> Floats:
     """Where the corners of the box round the bodies fall on floors that are near: shadows are there."""
     corners = np.array([[v[k] for k, v in zip(range(3), pick)] for pick in itertools.product((low, high), repeat=3)])
     found = [np.zeros((0, 3))]
-    for k in np.flatnonzero((barriers.kind == FLAT) & (barriers.axis @ up > 0.5)):
+    for k in np.flatnonzero((barriers.kind == PLANE) & (barriers.axis @ up > 0.5)):
         apart = (corners - barriers.point[k]) @ barriers.axis[k] / float(barriers.axis[k] @ up)
         if apart.max() >= 0.0 and apart.min() <= 0.6 * float(np.linalg.norm(high - low)):
             found.append(corners - apart[:, None] * up)
     return np.concatenate(found)
 
 
-def _room_corners(barriers: Barriers, low: Floats, high: Floats, up: Floats, tops: Floats | None) -> Floats:
+def _room_corners(barriers: Boundaries, low: Floats, high: Floats, up: Floats, tops: Floats | None) -> Floats:
     """Points on the room's boundaries, if they are near the box from low to high."""
     middle, size = 0.5 * (low + high), 0.5 * float(np.linalg.norm(high - low))
     found = room.edges(barriers, middle - 1e3 * size, middle + 1e3 * size, up)
@@ -108,23 +108,23 @@ def _room_corners(barriers: Barriers, low: Floats, high: Floats, up: Floats, top
 def render(
     world: World,
     state: State,
-    colours: Floats,
+    colors: Floats,
     camera: Camera | None = None,
     look: Look | None = None,
-    barriers: Barriers | None = None,
+    barriers: Boundaries | None = None,
     tops: Floats | None = None,
 ) -> Picture:
-    """Draws a state of a world of space. `colours` (n, 3): sRGB from 0 to 1, one for each body.
+    """Draws a state of a world of space. `colors` (n, 3): sRGB from 0 to 1, one for each body.
 
     `barriers` None means where the boundaries are at the time of the state. Without a camera all is seen, `tops`
     (k, 3) included: points up to which walls without end are drawn.
     """
     look = Look() if look is None else look
-    walls = barriers_at(world, state.time, 1e-6)[0] if barriers is None else barriers
+    walls = boundaries_at(world, state.time, 1e-6)[0] if barriers is None else barriers
     if camera is None:
         camera = looking_at(*extent(world, state, walls, tops), upward(world.gravity))
     rays = camera.rays(look.rows * look.smooth, round(look.rows * camera.aspect) * look.smooth)
-    solids, up, rgb = world.solids, upward(world.gravity), linear(colours)
+    solids, up, rgb = world.solids, upward(world.gravity), linear(colors)
     everything = placed_parts(solids, state)
     hollow = enclosing(solids, state, everything)
     parts = chosen_parts(everything, ~np.isin(np.arange(world.count), hollow))
@@ -146,7 +146,7 @@ def render(
     if look.lines:
         for points in _lines(walls, camera, up):
             shade.line(image, buffers.depth, rays, points, 0.28, look.smooth)
-    floor = bool(((walls.kind == FLAT) & (walls.axis @ up > 0.5)).any())
+    floor = bool(((walls.kind == PLANE) & (walls.axis @ up > 0.5)).any())
     spacing = ground.spacing if floor else None
     return Picture(
         shade.averaged(image, look.smooth),
@@ -157,13 +157,13 @@ def render(
     )
 
 
-def linear(colour: Floats) -> Floats:
+def linear(color: Floats) -> Floats:
     """sRGB from 0 to 1 as amounts of light."""
-    c = np.asarray(colour, dtype=np.float64)[:, :3]
+    c = np.asarray(color, dtype=np.float64)[:, :3]
     return np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
 
 
-def _lines(walls: Barriers, camera: Camera, up: Floats) -> list[Floats]:
+def _lines(walls: Boundaries, camera: Camera, up: Floats) -> list[Floats]:
     return [
         *room.edges(walls, camera.low, camera.high, up),
         *room.tube_outlines(walls, camera.eye, camera.low, camera.high),

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..kernels import kernel
 from ..solvers.rows import Floats
-from ..world import FLAT, SHELL, TUBE, Barriers
+from ..world import INSIDE, PLANE, TUBE, Boundaries
 from .camera import Rays
 
 ROUND = 96  # straight pieces of a circle
@@ -23,7 +23,7 @@ class Backdrop(NamedTuple):
     wall: NDArray[np.int32]  # the boundary behind, -1 for none
 
 
-def backdrop(rays: Rays, walls: Barriers) -> Backdrop:
+def backdrop(rays: Rays, walls: Boundaries) -> Backdrop:
     """The boundary that each pixel sees behind the bodies. Boundaries that the eye is behind are seen through."""
     depth = np.full((rays.rows, rays.columns), np.inf, np.float32)
     wall = np.full((rays.rows, rays.columns), -1, np.int32)
@@ -56,7 +56,7 @@ def _leave(
                 ax, ay, az = eye[0] - point[k, 0], eye[1] - point[k, 1], eye[2] - point[k, 2]
                 nx, ny, nz = axis[k, 0], axis[k, 1], axis[k, 2]
                 apart, speed = ax * nx + ay * ny + az * nz, dx * nx + dy * ny + dz * nz
-                if kind[k] == FLAT:
+                if kind[k] == PLANE:
                     if speed < 0.0:
                         one, two = 0.0, apart / -speed
                     elif speed > 0.0:
@@ -64,7 +64,7 @@ def _leave(
                     else:
                         one, two = 0.0, np.inf if apart >= 0.0 else -1.0
                 else:
-                    if kind[k] == SHELL:
+                    if kind[k] == INSIDE:
                         apart = speed = 0.0
                     ex, ey, ez = ax - apart * nx, ay - apart * ny, az - apart * nz
                     fx, fy, fz = dx - speed * nx, dy - speed * ny, dz - speed * nz
@@ -80,13 +80,13 @@ def _leave(
                 depth[i, j], wall[i, j] = leave, by
 
 
-def edges(walls: Barriers, low: Floats, high: Floats, up: Floats) -> list[Floats]:
+def edges(walls: Boundaries, low: Floats, high: Floats, up: Floats) -> list[Floats]:
     """Lines (k, 3) along which walls meet each other, within the box from `low` to `high`, which cuts endless ones.
 
     Where a tube or a wall runs out of that box, the line of the cut is there too: the rim of an open box.
     """
     cuts = _planes(walls, low, high)
-    flat = np.flatnonzero(walls.kind == FLAT)
+    flat = np.flatnonzero(walls.kind == PLANE)
     out = []
     for i in range(len(cuts)):
         for j in range(i + 1, len(cuts)):
@@ -97,20 +97,20 @@ def edges(walls: Barriers, low: Floats, high: Floats, up: Floats) -> list[Floats
     return out
 
 
-def shell_outlines(walls: Barriers, eye: Floats) -> list[Floats]:
+def shell_outlines(walls: Boundaries, eye: Floats) -> list[Floats]:
     """Circles round which the shells are seen."""
     out = []
-    for k in np.flatnonzero(walls.kind == SHELL):
+    for k in np.flatnonzero(walls.kind == INSIDE):
         arm = eye - walls.point[k]
         far = float(np.linalg.norm(arm))
         r = float(walls.radius[k])
         if far > r:
-            centre = walls.point[k] + arm * (r * r / (far * far))
-            out.append(_circle(centre, arm / far, r * np.sqrt(1.0 - (r / far) ** 2)))
+            center = walls.point[k] + arm * (r * r / (far * far))
+            out.append(_circle(center, arm / far, r * np.sqrt(1.0 - (r / far) ** 2)))
     return out
 
 
-def tube_outlines(walls: Barriers, eye: Floats, low: Floats, high: Floats) -> list[Floats]:
+def tube_outlines(walls: Boundaries, eye: Floats, low: Floats, high: Floats) -> list[Floats]:
     """The two lines along each tube beyond which it turns away."""
     out = []
     cuts = _planes(walls, low, high)
@@ -128,9 +128,9 @@ def tube_outlines(walls: Barriers, eye: Floats, low: Floats, high: Floats) -> li
     return out
 
 
-def _planes(walls: Barriers, low: Floats, high: Floats) -> list[tuple[Floats, float]]:
+def _planes(walls: Boundaries, low: Floats, high: Floats) -> list[tuple[Floats, float]]:
     """Flat walls, then the sides of the box, as (normal, offset): inside is normal . x >= offset."""
-    flat = walls.kind == FLAT
+    flat = walls.kind == PLANE
     out = [(n, float(n @ p)) for n, p in zip(walls.axis[flat], walls.point[flat])]
     for axis in range(3):
         unit = np.eye(3)[axis]
@@ -143,7 +143,7 @@ def _rim(wall: tuple[Floats, float], cut: tuple[Floats, float], up: Floats) -> b
     return bool(cut[0] @ up == -1.0 and abs(wall[0] @ up) < 0.5)
 
 
-def _meeting(i: int, j: int, cuts: list[tuple[Floats, float]], walls: Barriers) -> list[Floats]:
+def _meeting(i: int, j: int, cuts: list[tuple[Floats, float]], walls: Boundaries) -> list[Floats]:
     (n, p), (m, q) = cuts[i], cuts[j]
     along = np.cross(n, m)
     square = float(along @ along)
@@ -158,7 +158,7 @@ def _clipped(
     along: Floats,
     cuts: list[tuple[Floats, float]],
     own: tuple[int, ...],
-    walls: Barriers | None = None,
+    walls: Boundaries | None = None,
 ) -> list[Floats]:
     """The piece of a line within all planes, and within tubes and shells."""
     enter, leave = -np.inf, np.inf
@@ -175,7 +175,7 @@ def _clipped(
             leave = min(leave, apart / speed)
     if walls is None:
         return [np.stack([start + enter * along, start + leave * along])] if enter < leave else []
-    for k in np.flatnonzero(walls.kind != FLAT).tolist():
+    for k in np.flatnonzero(walls.kind != PLANE).tolist():
         arm, way = start - walls.point[k], along
         if walls.kind[k] == TUBE:
             arm, way = arm - (arm @ walls.axis[k]) * walls.axis[k], way - (way @ walls.axis[k]) * walls.axis[k]
@@ -187,7 +187,7 @@ def _clipped(
     return [np.stack([start + enter * along, start + leave * along])] if enter < leave else []
 
 
-def _rings(walls: Barriers, k: int, cuts: list[tuple[Floats, float]], flat: int) -> list[Floats]:
+def _rings(walls: Boundaries, k: int, cuts: list[tuple[Floats, float]], flat: int) -> list[Floats]:
     """Where a tube meets the planes across it, or the ends of the box: the nearest on either side."""
     axis, point, r = walls.axis[k], walls.point[k], float(walls.radius[k])
     out = []
@@ -208,9 +208,9 @@ def _rings(walls: Barriers, k: int, cuts: list[tuple[Floats, float]], flat: int)
     return out
 
 
-def _circle(centre: Floats, axis: Floats, radius: float) -> Floats:
+def _circle(center: Floats, axis: Floats, radius: float) -> Floats:
     other = np.eye(3)[int(np.argmin(np.abs(axis)))]
     u = np.cross(axis, other)
     u /= np.linalg.norm(u)
     angle = np.linspace(0.0, 2.0 * np.pi, ROUND + 1)
-    return centre + radius * (np.cos(angle)[:, None] * u + np.sin(angle)[:, None] * np.cross(axis, u))
+    return center + radius * (np.cos(angle)[:, None] * u + np.sin(angle)[:, None] * np.cross(axis, u))

@@ -1,4 +1,4 @@
-"""From what each pixel sees to its colour. Colours are linear in light here; the last step makes them sRGB."""
+"""From what each pixel sees to its color. Colors are linear in light here; the last step makes them sRGB."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ OUTLINE, CREASE = 0.22, 0.5  # brightness of lines round bodies and between thei
 
 @kernel
 def bodies(
-    rays: Rays, smooth: int, seen: Buffers, body: NDArray[np.int64], colour: Floats, lights: Lights, image: Image
+    rays: Rays, smooth: int, seen: Buffers, body: NDArray[np.int64], color: Floats, lights: Lights, image: Image
 ) -> None:
-    """Paints the bodies. Colours (n, 3). Rays of one pixel, of `smooth` x `smooth`, share light on the same face."""
+    """Paints the bodies. Colors (n, 3). Rays of one pixel, of `smooth` x `smooth`, share light on the same face."""
     lattice = _measured(rays, smooth, seen, lights)
     known = np.empty((rays.rows, rays.columns), np.float32)
     for i in range(rays.rows):
@@ -45,7 +45,7 @@ def bodies(
                 amount = light(lattice, i, j, p * FACES + seen.face[i, j], lights, x, y, z, n)
             known[i, j] = amount
             for k in range(3):
-                image[i, j, k] = colour[body[p], k] * amount
+                image[i, j, k] = color[body[p], k] * amount
 
 
 @kernel

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..kernels import kernel
 from ..solvers.rows import Floats
-from ..world import FLAT, TUBE, Barriers
+from ..world import PLANE, TUBE, Boundaries
 from .camera import Rays
 from .lattice import Lattice, empty, light, measure, note, point
 from .light import Lights
@@ -30,9 +30,9 @@ class Ground(NamedTuple):
     across: Floats  # (3,) horizontal axes of the grid
     ahead: Floats
     spacing: float  # of the grid
-    centre: Floats  # (3,) beyond `fade` from it the floor is gone
+    center: Floats  # (3,) beyond `fade` from it the floor is gone
     fade: float
-    height: float  # walls end so far above and below the centre
+    height: float  # walls end so far above and below the center
 
 
 @kernel
@@ -41,7 +41,7 @@ def paint(
     smooth: int,
     back: Backdrop,
     seen: Buffers,
-    barriers: Barriers,
+    barriers: Boundaries,
     ground: Ground,
     lights: Lights,
     image: Image,
@@ -79,7 +79,7 @@ def paint(
 
 
 @kernel
-def _measured(rays: Rays, smooth: int, back: Backdrop, barriers: Barriers, ground: Ground, lights: Lights) -> Lattice:
+def _measured(rays: Rays, smooth: int, back: Backdrop, barriers: Boundaries, ground: Ground, lights: Lights) -> Lattice:
     """Light on the walls, behind bodies too: there it is dark, and the place where a body stands is seen."""
     lattice = empty(rays, smooth)
     for r in range(lattice.surface.shape[0]):
@@ -99,13 +99,13 @@ def _measured(rays: Rays, smooth: int, back: Backdrop, barriers: Barriers, groun
 
 @kernel
 def _is_floor(ground: Ground, kind: int, n: tuple[float, float, float]) -> bool:
-    return kind == FLAT and ground.up[0] * n[0] + ground.up[1] * n[1] + ground.up[2] * n[2] > 0.5
+    return kind == PLANE and ground.up[0] * n[0] + ground.up[1] * n[1] + ground.up[2] * n[2] > 0.5
 
 
 @kernel
-def _inward(barriers: Barriers, k: int, x: float, y: float, z: float) -> tuple[float, float, float]:
+def _inward(barriers: Boundaries, k: int, x: float, y: float, z: float) -> tuple[float, float, float]:
     u, v, w = barriers.axis[k, 0], barriers.axis[k, 1], barriers.axis[k, 2]
-    if barriers.kind[k] == FLAT:
+    if barriers.kind[k] == PLANE:
         return u, v, w
     ax, ay, az = barriers.point[k, 0] - x, barriers.point[k, 1] - y, barriers.point[k, 2] - z
     if barriers.kind[k] == TUBE:
@@ -126,7 +126,7 @@ def _off_grid(ground: Ground, x: float, y: float, z: float) -> float:
 @kernel
 def _alpha(ground: Ground, x: float, y: float, z: float, floor: bool) -> float:
     """How much of a wall is seen: floors fade out far away, others are pale and end where the scene ends."""
-    ax, ay, az = x - ground.centre[0], y - ground.centre[1], z - ground.centre[2]
+    ax, ay, az = x - ground.center[0], y - ground.center[1], z - ground.center[2]
     h = ax * ground.up[0] + ay * ground.up[1] + az * ground.up[2]
     if not floor and abs(h) > ground.height:
         return 0.0

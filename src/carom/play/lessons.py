@@ -104,7 +104,7 @@ def _discs(places: Any, masses: Any, speed: float, p: Mapping[str, Any], name: s
         velocity,
         restitution=p["restitution"],
         friction=p["friction"] if turning else None,
-        symmetries=(spatial_symmetry(place, mirror(1, 2), 3 if turning else 2, "up and down", centre=[0.0, 0.0]),),
+        symmetries=(spatial_symmetry(place, mirror(1, 2), 3 if turning else 2, "up and down", center=[0.0, 0.0]),),
         name=name,
     )
     return Setup(problem, place, np.full(len(m), RADIUS), m)

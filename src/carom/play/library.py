@@ -32,7 +32,7 @@ _GENERAL = {
         whole("boxes", "boxes", 1, 12, 4),
         whole("shells", "shells", 1, 5, 4),
         whole("count", "bodies", 10, 120, 60),
-        whole("storeys", "storeys", 1, 3, 2),
+        whole("stories", "stories", 1, 3, 2),
         RESTITUTION,
         FRICTION,
         Slider("mu", "friction", 0.0, 1.0, 0.1),
@@ -58,7 +58,7 @@ _OWN: dict[str, dict[str, Slider | None]] = {
     "box_stack": {"height": None},
     "granular_wave_2d": {"rows": whole("rows", "layers", 2, 12, 5)},
     "card_house": {
-        "storeys": None,
+        "stories": None,
         "width": whole("width", "pairs of cards", 2, 4, 2),
         "rest": Slider("rest", "balls come after", 0.2, 3.0, 1.0, 0.1),
     },

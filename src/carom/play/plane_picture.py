@@ -9,7 +9,7 @@ import numpy as np
 
 from ..solvers.rows import Floats
 from ..trajectory import Trajectory
-from ..world import DISC, INSIDE, OUTSIDE, PLANE, SEGMENT, Walls, World
+from ..world import DISC, INSIDE, OUTSIDE, PLANE, SEGMENT, Boundaries, World
 
 MARGIN = 0.05
 SPREAD = 0.06  # share of places on each side that may lie outside: bodies that fly off do not shrink the others
@@ -31,20 +31,20 @@ def plane_picture(runs: Sequence[Trajectory]) -> dict[str, Any]:
         "corners": corners,
         "free": world.free.tolist(),
         "turns": bool(world.turns),
-        "walls": _walls(world.walls),
+        "walls": _walls(world.boundaries),
         "periodic": None if periodic is None else {"x": periodic.x, "y": periodic.y},
         "box": _box(runs, world),
     }
 
 
-def _walls(walls: Walls) -> list[dict[str, Any]]:
+def _walls(walls: Boundaries) -> list[dict[str, Any]]:
     return [
         {
             "kind": KINDS[int(kind)],
-            "a": walls.a[k].tolist(),
-            "b": walls.b[k].tolist(),
+            "a": walls.point[k].tolist(),
+            "b": walls.axis[k].tolist(),
             "radius": float(walls.radius[k]),
-            "centre": walls.centre[k].tolist(),
+            "center": walls.center[k].tolist(),
         }
         for k, kind in enumerate(walls.kind)
     ]
@@ -58,8 +58,8 @@ def _box(runs: Sequence[Trajectory], world: World) -> list[float]:
     for run in runs:
         low, high = _usual(np.asarray(run.positions[:]).reshape(-1, 2))
         points += [low[None] - radius.max(), high[None] + radius.max()]
-    for k, kind in enumerate(world.walls.kind):
-        a, b, r = world.walls.a[k], world.walls.b[k], world.walls.radius[k]
+    for k, kind in enumerate(world.boundaries.kind):
+        a, b, r = world.boundaries.point[k], world.boundaries.axis[k], world.boundaries.radius[k]
         if kind in (INSIDE, OUTSIDE):
             points += [a[None] - r, a[None] + r]
         elif kind == SEGMENT:
@@ -67,8 +67,8 @@ def _box(runs: Sequence[Trajectory], world: World) -> list[float]:
     places = np.concatenate(points)
     places = places[np.isfinite(places).all(axis=1)]
     low, high = places.min(axis=0), places.max(axis=0)
-    for k in np.flatnonzero(world.walls.kind == PLANE).tolist():  # a floor just below belongs to the picture
-        a, normal = world.walls.a[k], world.walls.b[k]
+    for k in np.flatnonzero(world.boundaries.kind == PLANE).tolist():  # a floor just below belongs to the picture
+        a, normal = world.boundaries.point[k], world.boundaries.axis[k]
         middle = 0.5 * (low + high)
         foot = middle - ((middle - a) @ normal) * normal
         if np.linalg.norm(foot - middle) <= 0.8 * np.linalg.norm(high - low):

@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import laws
 from ..analysis.run_checks import Check, check_run
-from ..colouring import MAPS, QUANTITIES, limits
+from ..coloring import MAPS, QUANTITIES, limits
 from ..errors import ProblemError
 from ..scene.model import Scene
 from ..simulation import Progress, simulate
@@ -67,7 +67,7 @@ class RunRequest:
             "dimension": self.play.dimension,
             "bodies": self.scene.count,
             "picture": plane_picture(done) if self.play.dimension == 2 else space_picture(done),
-            "colours": {"map": MAPS[MAP].tolist(), "low": 0.0, "high": top, "title": "speed"},
+            "colors": {"map": MAPS[MAP].tolist(), "low": 0.0, "high": top, "title": "speed"},
             "results": [_result(law, run, top, s) for law, run, s in zip(self.laws, runs, seconds)],
         }
 
@@ -120,8 +120,8 @@ def _film(run: Trajectory, top: float) -> dict[str, Any]:
         "time": run.time.tolist(),
         "position": packed(places),
         "turn": packed(np.asarray(run.orientations[:])),
-        "colour": packed(np.nan_to_num(255.0 * share).round(), "u1"),
-        "walls": packed(np.asarray(run.wall_poses[:])) if run.dimension == 2 else "",
+        "color": packed(np.nan_to_num(255.0 * share).round(), "u1"),
+        "walls": packed(np.asarray(run.boundary_poses[:])) if run.dimension == 2 else "",
     }
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..contact.barriers import barriers_at
+from ..contact.boundaries import boundaries_at
 from ..pictures.camera import Camera, looking_at, upward
 from ..pictures.glass import enclosing
 from ..pictures.picture import extent
@@ -15,17 +15,17 @@ from ..pictures.raster import placed_parts
 from ..pictures.room import edges
 from ..solvers.rows import Floats
 from ..trajectory import Trajectory
-from ..world import CUBOID, FLAT, HULL, SPHERE, Solids, World
+from ..world import CUBOID, HULL, PLANE, SPHERE, Solids, World
 
 LOOKS = 5  # frames of each run that the camera must see
 
 
 def space_picture(runs: Sequence[Trajectory]) -> dict[str, Any]:
-    """What all runs of one scene share. Bodies are spheres about their centre, or triangles in their own frame."""
+    """What all runs of one scene share. Bodies are spheres about their center, or triangles in their own frame."""
     world, state = runs[0].world, runs[0].frame(0)
     camera, up = _camera(runs), upward(world.gravity)
-    walls = barriers_at(world, 0.0, 1e-6)[0]
-    floors = [k for k in np.flatnonzero(walls.kind == FLAT) if walls.axis[k] @ up > 0.5]
+    walls = boundaries_at(world, 0.0, 1e-6)[0]
+    floors = [k for k in np.flatnonzero(walls.kind == PLANE) if walls.axis[k] @ up > 0.5]
     meshes, which = _meshes(world)
     return {
         "meshes": meshes,
@@ -53,9 +53,9 @@ def _camera(runs: Sequence[Trajectory]) -> Camera:
         for k in np.unique(np.linspace(0, len(run) - 1, LOOKS).round().astype(int)).tolist():
             state = run.frame(k)
             if np.isfinite(state.position).all():
-                spheres.append(extent(run.world, state, barriers_at(run.world, state.time, 1e-6)[0]))
-    centres, radius = (np.concatenate(arrays) for arrays in zip(*spheres))
-    return looking_at(centres, radius, upward(runs[0].world.gravity))
+                spheres.append(extent(run.world, state, boundaries_at(run.world, state.time, 1e-6)[0]))
+    centers, radius = (np.concatenate(arrays) for arrays in zip(*spheres))
+    return looking_at(centers, radius, upward(runs[0].world.gravity))
 
 
 def _meshes(world: World) -> tuple[list[dict[str, Any]], list[int]]:
@@ -81,7 +81,7 @@ def _mesh(solids: Solids, parts: range) -> dict[str, Any]:
     for part in parts:
         form = int(solids.form[part])
         if solids.kind[form] not in (CUBOID, HULL):
-            raise ValueError("the page draws spheres about their centre, cuboids and hulls")
+            raise ValueError("the page draws spheres about their center, cuboids and hulls")
         points, outward = _flat_faces(solids, form)
         corners.append(points @ solids.turn[part].T + solids.place[part])
         normals.append(outward @ solids.turn[part].T)

@@ -22,7 +22,7 @@ class PlaneCamera:
     zoom: bool = False
     follow: bool = False
     body: int | None = None
-    centre: tuple[float, float] | None = None
+    center: tuple[float, float] | None = None
     width: float = 0.0
 
 
@@ -51,7 +51,7 @@ def plane_camera(text: str, count: int) -> PlaneCamera:
     x, y, width = _numbers(text, word.split(","), 3, PLANE)
     if not width > 0.0:
         raise ProblemError("--camera", text, "x,y,width with a width above 0")
-    return PlaneCamera(centre=(x, y), width=width)
+    return PlaneCamera(center=(x, y), width=width)
 
 
 def space_camera(text: str) -> SpaceCamera:

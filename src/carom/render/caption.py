@@ -1,4 +1,4 @@
-"""The strip above a picture: what was run, under which law, the time, and what the colours mean."""
+"""The strip above a picture: what was run, under which law, the time, and what the colors mean."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..colouring import Colouring, Legend
+from ..coloring import Coloring, Legend
 from ..trajectory import Trajectory
 from .layers import RGB, WHITE, Discs, Layer, Page, Text, quads, repeated
 from .raster import text_width
@@ -71,12 +71,12 @@ def picture_area(page: Page, caption: bool) -> Area:
     return Area(0.0, top, float(page.width), page.height - top)
 
 
-def caption_of(run: Trajectory, colouring: Colouring | None, title: str | None = None) -> Caption:
-    """`colouring` None means that colours are not explained."""
+def caption_of(run: Trajectory, coloring: Coloring | None, title: str | None = None) -> Caption:
+    """`coloring` None means that colors are not explained."""
     name = title if title is not None else spoken(run.name)
     longest = float(run.time[-1])
     digits = 1 if longest >= 100.0 else 2 if longest >= 0.5 else 4
-    return Caption(name[:1].upper() + name[1:], law_text(run), digits, longest, _worth(colouring))
+    return Caption(name[:1].upper() + name[1:], law_text(run), digits, longest, _worth(coloring))
 
 
 def spoken(name: str) -> str:
@@ -84,11 +84,11 @@ def spoken(name: str) -> str:
     return " ".join(WORDS.get(word, word) for word in name.replace("_", " ").split())
 
 
-def _worth(colouring: Colouring | None) -> Legend | None:
-    """Colours that only tell one body from the other need no legend; nor does a single group."""
-    if colouring is None or colouring.quantity.name == "body":
+def _worth(coloring: Coloring | None) -> Legend | None:
+    """Colors that only tell one body from the other need no legend; nor does a single group."""
+    if coloring is None or coloring.quantity.name == "body":
         return None
-    return colouring.legend if len(colouring.legend.labels) > 1 else None
+    return coloring.legend if len(coloring.legend.labels) > 1 else None
 
 
 def law_text(run: Trajectory) -> str:
@@ -117,7 +117,7 @@ def _legend(legend: Legend, right: float, base: float, unit: float) -> tuple[lis
 
 
 def _bar(legend: Legend, right: float, base: float, unit: float) -> tuple[list[Layer], float]:
-    """A bar of colours with numbers below it and the title above."""
+    """A bar of colors with numbers below it and the title above."""
     wide, tall = BAR[0] * unit, BAR[1] * unit
     left, top = right - wide, base - 4.0 * unit
     # Each piece reaches to the bar's end and the next one covers the rest: no seams.
@@ -125,13 +125,13 @@ def _bar(legend: Legend, right: float, base: float, unit: float) -> tuple[list[L
     corners = np.empty((PIECES, 4, 2))
     corners[:, :, 0] = np.stack([x, x * 0 + right, x * 0 + right, x], axis=1)
     corners[:, :, 1] = (top, top, top + tall, top + tall)
-    fill = legend.colours[np.linspace(0, 255, PIECES).round().astype(int)]
+    fill = legend.colors[np.linspace(0, 255, PIECES).round().astype(int)]
     out: list[Layer] = [quads(corners, fill), Text(left, top - 10.0 * unit, legend.title, FINE * unit, QUIET)]
     free = left  # where the next label may begin
     for place, label in zip(legend.places or (), legend.labels):
         at, size = left + place * wide, text_width(label, FINE * unit)
-        anchor = "left" if place < 0.02 else "right" if place > 0.98 else "centre"
-        begin = at - {"left": 0.0, "centre": 0.5, "right": 1.0}[anchor] * size
+        anchor = "left" if place < 0.02 else "right" if place > 0.98 else "center"
+        begin = at - {"left": 0.0, "center": 0.5, "right": 1.0}[anchor] * size
         if begin >= free - 1e-6:
             out.append(Text(at, top + tall + 22.0 * unit, label, FINE * unit, QUIET, anchor))
             free = begin + size + 14.0 * unit
@@ -145,10 +145,10 @@ def _keys(legend: Legend, right: float, base: float, unit: float) -> tuple[list[
     total = sum(widths) + gap * (len(widths) - 1)
     x = right - total
     out: list[Layer] = []
-    for label, wide, colour in zip(legend.labels, widths, legend.colours):
+    for label, wide, color in zip(legend.labels, widths, legend.colors):
         dot = np.array([[x + 7.0 * unit, base - 6.5 * unit]])
         if label != "…":
-            out.append(Discs(dot, np.array([7.0 * unit]), repeated(tuple(colour.tolist()), 1)))
+            out.append(Discs(dot, np.array([7.0 * unit]), repeated(tuple(color.tolist()), 1)))
         out.append(Text(x + 22.0 * unit, base, label, size, QUIET))
         x += wide + gap
     return out, total

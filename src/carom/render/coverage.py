@@ -1,6 +1,6 @@
 """Kernels that paint convex shapes with smooth edges.
 
-A pixel gets a shape's colour by the part of it that the shape covers. That part is summed over eight lines through the
+A pixel gets a shape's color by the part of it that the shape covers. That part is summed over eight lines through the
 pixel, and along each of them it is exact. Rim and inside of a shape are blended at once, so that no background shines
 through between them.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..colouring import Bytes, Floats
+from ..coloring import Bytes, Floats
 from ..kernels import kernel
 
 Row = NDArray[np.float32]
@@ -61,13 +61,13 @@ def _chord(cx: float, cy: float, r: float, y: float) -> tuple[float, float]:
 
 @kernel
 def discs(
-    image: Bytes, centre: Floats, radius: Floats, fill: Bytes, edge: Bytes, edge_width: float, alpha: float
+    image: Bytes, center: Floats, radius: Floats, fill: Bytes, edge: Bytes, edge_width: float, alpha: float
 ) -> None:
-    """Circles (n, 2), (n,) with colours (n, 3) and a rim inside."""
+    """Circles (n, 2), (n,) with colors (n, 3) and a rim inside."""
     rows, columns = image.shape[:2]
     outer, inner = np.empty(columns, np.float32), np.empty(columns, np.float32)
     for p in range(len(radius)):
-        cx, cy, r = centre[p, 0], centre[p, 1], radius[p]
+        cx, cy, r = center[p, 0], center[p, 1], radius[p]
         if not (cx + r > 0.0 and cy + r > 0.0 and cx - r < columns and cy - r < rows):
             continue
         x0, x1 = max(0, int(np.floor(cx - r))), min(columns, int(np.ceil(cx + r)))
@@ -85,12 +85,12 @@ def discs(
 
 
 @kernel
-def rings(image: Bytes, centre: Floats, radius: Floats, colour: Bytes, width: float) -> None:
+def rings(image: Bytes, center: Floats, radius: Floats, color: Bytes, width: float) -> None:
     """Circles as lines of a width."""
     rows, columns = image.shape[:2]
     outer, inner = np.empty(columns, np.float32), np.zeros(columns, np.float32)
     for p in range(len(radius)):
-        cx, cy, r = centre[p, 0], centre[p, 1], radius[p] + 0.5 * width
+        cx, cy, r = center[p, 0], center[p, 1], radius[p] + 0.5 * width
         if not (cx + r > 0.0 and cy + r > 0.0 and cx - r < columns and cy - r < rows):
             continue
         x0, x1 = max(0, int(np.floor(cx - r))), min(columns, int(np.ceil(cx + r)))
@@ -102,11 +102,11 @@ def rings(image: Bytes, centre: Floats, radius: Floats, colour: Bytes, width: fl
                 _span(outer[: x1 - x0], x0, a, b, 1.0 / LINES)
                 a, b = _chord(cx, cy, r - width, y)
                 _span(outer[: x1 - x0], x0, a, b, -1.0 / LINES)
-            _blend(image, i, x0, x1, outer, inner, colour, colour, 1.0)
+            _blend(image, i, x0, x1, outer, inner, color, color, 1.0)
 
 
 @kernel
-def hole(image: Bytes, cx: float, cy: float, r: float, colour: Bytes) -> None:
+def hole(image: Bytes, cx: float, cy: float, r: float, color: Bytes) -> None:
     """Everything outside a circle."""
     rows, columns = image.shape[:2]
     outer, inner = np.empty(columns, np.float32), np.zeros(columns, np.float32)
@@ -115,7 +115,7 @@ def hole(image: Bytes, cx: float, cy: float, r: float, colour: Bytes) -> None:
         for s in range(LINES):
             a, b = _chord(cx, cy, r, i + (s + 0.5) / LINES)
             _span(outer, 0, a, b, -1.0 / LINES)
-        _blend(image, i, 0, columns, outer, inner, colour, colour, 1.0)
+        _blend(image, i, 0, columns, outer, inner, color, color, 1.0)
 
 
 @kernel
@@ -164,7 +164,7 @@ def polygons(
     edge_width: float,
     alpha: Floats,
 ) -> None:
-    """Convex polygons with colours (n, 3), a rim inside, and alpha (n,)."""
+    """Convex polygons with colors (n, 3), a rim inside, and alpha (n,)."""
     rows, columns = image.shape[:2]
     outer, inner = np.empty(columns, np.float32), np.empty(columns, np.float32)
     most = 0

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ..colouring import Bytes
+from ..coloring import Bytes
 from ..errors import ProblemError
 from .gif import Gif
 from .output import whole_file
@@ -43,7 +43,7 @@ def check_film(path: Path, size: tuple[int, int], fps: float) -> None:
     """Raises what would go wrong, before the first picture."""
     if path.suffix.lower() == ".mp4":
         if size[0] % 2 or size[1] % 2:
-            raise ProblemError("--size", f"{size[0]}x{size[1]}", "even numbers: a film stores colours for 2 x 2 pixels")
+            raise ProblemError("--size", f"{size[0]}x{size[1]}", "even numbers: a film stores colors for 2 x 2 pixels")
         ffmpeg()
     elif fps > 50.0:
         raise ProblemError("--fps", fps, "at most 50 for a GIF: viewers show faster ones slowly")
@@ -53,7 +53,7 @@ def check_film(path: Path, size: tuple[int, int], fps: float) -> None:
 def film(path: Path, size: tuple[int, int], fps: float, samples: Callable[[], list[Bytes]]) -> Iterator[Film]:
     """A film that gets its name when the block ends; nothing of it stays if the block fails.
 
-    `samples` gives a few of its pictures: a GIF has to know its colours in advance.
+    `samples` gives a few of its pictures: a GIF has to know its colors in advance.
     """
     with whole_file(path) as part:
         if path.suffix.lower() == ".mp4":
@@ -70,7 +70,7 @@ def _mp4(path: Path, size: tuple[int, int], fps: float) -> Iterator[Film]:
     command = [
         *(ffmpeg(), "-hide_banner", "-loglevel", "error", "-y"),
         *("-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{size[0]}x{size[1]}", "-r", f"{fps:.12g}", "-i", "-"),
-        # The colours of HD video, named in the file: else players guess, and wash them out.
+        # The colors of HD video, named in the file: else players guess, and wash them out.
         *("-vf", "scale=out_color_matrix=bt709:out_range=tv", "-colorspace", "bt709"),
         *("-color_primaries", "bt709", "-color_trc", "bt709", "-color_range", "tv"),
         *("-c:v", "libx264", "-preset", "medium", "-crf", str(QUALITY), "-pix_fmt", "yuv420p"),

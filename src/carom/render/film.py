@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..colouring import Bytes
+from ..coloring import Bytes
 from ..trajectory import Trajectory
 from . import encode, vector
 from .layers import Page
@@ -20,7 +20,7 @@ from .raster import painted
 from .studio import Look, Span, Studio
 from .timeline import film_times
 
-SAMPLES = 12  # pictures from which a GIF takes its colours
+SAMPLES = 12  # pictures from which a GIF takes its colors
 
 
 @dataclass(frozen=True)

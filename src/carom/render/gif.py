@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ..colouring import Bytes
+from ..coloring import Bytes
 
-COLOURS = 256
-SHADES = 3_000  # colours of the samples from which they count as shaded
-COARSE = 3  # bits of each colour that do not count when colours are counted
-# A fixed pattern (Bayer, 1973) hides the steps between the colours of a palette, and does not move with time.
+COLORS = 256
+SHADES = 3_000  # colors of the samples from which they count as shaded
+COARSE = 3  # bits of each color that do not count when colors are counted
+# A fixed pattern (Bayer, 1973) hides the steps between the colors of a palette, and does not move with time.
 PATTERN = np.array([[0, 8, 2, 10], [12, 4, 14, 6], [3, 11, 1, 9], [15, 7, 13, 5]]) / 16.0 - 15.0 / 32.0
-STRENGTH = 7.0  # of that pattern, in levels of colour
+STRENGTH = 7.0  # of that pattern, in levels of color
 
 
 class Gif:
@@ -23,11 +23,11 @@ class Gif:
     def __init__(self, samples: list[Bytes], fps: float) -> None:
         self._fps = fps
         self._frames: list[Any] = []
-        colours, weight = _counted(samples)
-        self._palette = _palette(colours, weight)
+        colors, weight = _counted(samples)
+        self._palette = _palette(colors, weight)
         height, width = samples[0].shape[:2]
         self._pattern = None
-        if len(colours) > SHADES:
+        if len(colors) > SHADES:
             tiles = np.tile(STRENGTH * PATTERN, (height // 4 + 1, width // 4 + 1))
             self._pattern = tiles[:height, :width, None].astype(np.float32)
 
@@ -48,7 +48,7 @@ class Gif:
 
 
 def _counted(samples: list[Bytes]) -> tuple[Bytes, np.ndarray]:
-    """Colours of the samples, similar ones as one, and how often each is there."""
+    """Colors of the samples, similar ones as one, and how often each is there."""
     pixels = np.concatenate([s.reshape(-1, 3) for s in samples])
     coarse = pixels >> COARSE
     key = (coarse[:, 0].astype(np.int64) << 16) | (coarse[:, 1].astype(np.int64) << 8) | coarse[:, 2]
@@ -57,10 +57,10 @@ def _counted(samples: list[Bytes]) -> tuple[Bytes, np.ndarray]:
     return np.round(mean).astype(np.uint8), count
 
 
-def _palette(colours: Bytes, count: np.ndarray) -> Any:
-    """By a root of the counts: a white page must not take the colours from small bodies."""
+def _palette(colors: Bytes, count: np.ndarray) -> Any:
+    """By a root of the counts: a white page must not take the colors from small bodies."""
     from PIL import Image
 
     times = np.maximum(1, np.round(count**0.6)).astype(int)
-    pixels = np.repeat(colours, times, axis=0)
-    return Image.fromarray(pixels[None]).quantize(COLOURS, method=Image.Quantize.MEDIANCUT)
+    pixels = np.repeat(colors, times, axis=0)
+    return Image.fromarray(pixels[None]).quantize(COLORS, method=Image.Quantize.MEDIANCUT)

@@ -1,6 +1,6 @@
 """What a page shows, as arrays of shapes: one list, which the raster painter and the vector writer both draw.
 
-Places are (x, y) in pixels of the page, y downward. Colours are sRGB bytes. Widths of lines are in pixels.
+Places are (x, y) in pixels of the page, y downward. Colors are sRGB bytes. Widths of lines are in pixels.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ..colouring import Bytes, Floats
+from ..coloring import Bytes, Floats
 
 RGB = tuple[int, int, int]
 WHITE: RGB = (255, 255, 255)
@@ -20,7 +20,7 @@ WHITE: RGB = (255, 255, 255)
 class Discs:
     """Filled circles, with a line of `edge_width` inside their rim."""
 
-    centre: Floats  # (n, 2)
+    center: Floats  # (n, 2)
     radius: Floats  # (n,)
     fill: Bytes  # (n, 3)
     edge: RGB = WHITE
@@ -46,7 +46,7 @@ class Lines:
 
     start: Floats  # (n, 2)
     end: Floats  # (n, 2)
-    colour: Bytes  # (n, 3)
+    color: Bytes  # (n, 3)
     width: float = 1.0
     alpha: Floats | float = 1.0  # one for all, or (n,)
 
@@ -55,9 +55,9 @@ class Lines:
 class Rings:
     """Circles as lines; the radius is that of the line's middle."""
 
-    centre: Floats  # (n, 2)
+    center: Floats  # (n, 2)
     radius: Floats  # (n,)
-    colour: RGB
+    color: RGB
     width: float = 1.0
 
 
@@ -65,20 +65,20 @@ class Rings:
 class Hole:
     """Everything outside a circle."""
 
-    centre: Floats  # (2,)
+    center: Floats  # (2,)
     radius: float
     fill: RGB
 
 
 @dataclass(frozen=True)
 class Text:
-    """A line of text. `anchor`: left, centre or right of `x`; `y` is its base line. `size` in pixels."""
+    """A line of text. `anchor`: left, center or right of `x`; `y` is its base line. `size` in pixels."""
 
     x: float
     y: float
     text: str
     size: float
-    colour: RGB
+    color: RGB
     anchor: str = "left"
     bold: bool = False
 
@@ -106,9 +106,9 @@ class Page:
         self.layers += layers
 
 
-def repeated(colour: RGB, count: int) -> Bytes:
+def repeated(color: RGB, count: int) -> Bytes:
     """(count, 3)"""
-    return np.broadcast_to(np.array(colour, np.uint8), (count, 3))
+    return np.broadcast_to(np.array(color, np.uint8), (count, 3))
 
 
 def quads(corners: Floats, fill: Bytes, alpha: Floats | float = 1.0) -> Polygons:
@@ -125,7 +125,7 @@ def thick(lines: Lines) -> Polygons:
     unit = along[keep] / length[keep, None]
     side = 0.5 * lines.width * np.stack([-unit[:, 1], unit[:, 0]], axis=1)
     alpha = lines.alpha if isinstance(lines.alpha, float) else lines.alpha[keep]
-    return quads(np.stack([start - side, end - side, end + side, start + side], axis=1), lines.colour[keep], alpha)
+    return quads(np.stack([start - side, end - side, end + side, start + side], axis=1), lines.color[keep], alpha)
 
 
 def clipped(corners: Floats, point: Floats, normal: Floats) -> Floats:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..colouring import Bytes, Floats
+from ..coloring import Bytes, Floats
 from ..errors import ProblemError
 from ..stepping.report import ContactImpulses
 from ..trajectory import Trajectory
@@ -27,9 +27,9 @@ Tracks = tuple[Floats, Floats]  # times (k,) and places (k, n, D), with gaps tha
 
 
 def trails(
-    tracks: Tracks | None, free: NDArray[np.bool_], colours: Bytes, project: Project, width: float
+    tracks: Tracks | None, free: NDArray[np.bool_], colors: Bytes, project: Project, width: float
 ) -> list[Layer]:
-    """The ways of all free bodies, in their colours, fading out toward the past."""
+    """The ways of all free bodies, in their colors, fading out toward the past."""
     if tracks is None:
         return []
     times, places = tracks
@@ -37,10 +37,10 @@ def trails(
     begin, end = pixels[:-1].reshape(-1, 2), pixels[1:].reshape(-1, 2)
     age = (times[:-1] - times[0]) / (times[-1] - times[0])
     alpha = np.repeat(0.1 + 0.7 * age, int(free.sum()))
-    colour = np.tile(colours[free], (len(pixels) - 1, 1))
+    color = np.tile(colors[free], (len(pixels) - 1, 1))
     # Ways shorter than a hair are left out: a pile of bodies at rest has a hundred thousand of them.
     keep = np.abs(end - begin).max(axis=1, initial=0.0) > 0.02  # false for what is not a number
-    return [Lines(begin[keep], end[keep], colour[keep], width, alpha[keep])]
+    return [Lines(begin[keep], end[keep], color[keep], width, alpha[keep])]
 
 
 def trail_width(radius: float, height: int) -> float:

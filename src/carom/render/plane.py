@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..colouring import Bytes, Floats
+from ..coloring import Bytes, Floats
 from ..scene.boundaries import Periodic
 from ..solvers.rows import Ints
-from ..world import DISC, INSIDE, OUTSIDE, PLANE, SEGMENT, State, Walls, World
+from ..world import DISC, INSIDE, OUTSIDE, PLANE, SEGMENT, Boundaries, State, World
 from .layers import RGB, Discs, Hole, Layer, Lines, Page, Polygons, Rings, clipped, repeated
 from .window import Window, walls_of
 
@@ -22,39 +22,39 @@ SMALL = 5.0  # pixels of radius below which bodies have no line round them
 
 
 def add_world(
-    page: Page, world: World, state: State, colours: Bytes, window: Window, trails: Sequence[Layer] = ()
+    page: Page, world: World, state: State, colors: Bytes, window: Window, trails: Sequence[Layer] = ()
 ) -> None:
-    """Boundaries, trails, bodies in their colours (n, 3), and the lines of the boundaries."""
+    """Boundaries, trails, bodies in their colors (n, 3), and the lines of the boundaries."""
     walls = walls_of(world, state.time)
     unit = page.height / 1080.0
     page.add(*solid_ground(walls, window, page), *periodic_sides(world, window, page, unit), *trails)
-    page.add(*body_layers(world, state, colours, window, unit))
+    page.add(*body_layers(world, state, colors, window, unit))
     page.add(*wall_lines(walls, window, page, unit))
 
 
-def solid_ground(walls: Walls, window: Window, page: Page) -> list[Layer]:
+def solid_ground(walls: Boundaries, window: Window, page: Page) -> list[Layer]:
     """What lies behind half-planes, outside drums and inside round obstacles."""
     out: list[Layer] = []
     for k, kind in enumerate(walls.kind):
         if kind == PLANE:
             sheet = np.array([[0.0, 0.0], [page.width, 0.0], [page.width, page.height], [0.0, page.height]])
-            normal = walls.b[k] * (1.0, -1.0)  # pixels count downward
-            part = clipped(sheet, window.pixels(walls.a[k]), -normal)
+            normal = walls.axis[k] * (1.0, -1.0)  # pixels count downward
+            part = clipped(sheet, window.pixels(walls.point[k]), -normal)
             if len(part) >= 3:
                 out.append(Polygons(np.array([0, len(part)]), part, repeated(GROUND, 1)))
         elif kind == INSIDE:
-            out.append(Hole(window.pixels(walls.a[k]), float(walls.radius[k] * window.scale), GROUND))
+            out.append(Hole(window.pixels(walls.point[k]), float(walls.radius[k] * window.scale), GROUND))
         elif kind == OUTSIDE:
             out.append(
-                Discs(window.pixels(walls.a[k])[None], walls.radius[k : k + 1] * window.scale, repeated(GROUND, 1))
+                Discs(window.pixels(walls.point[k])[None], walls.radius[k : k + 1] * window.scale, repeated(GROUND, 1))
             )
     return out
 
 
-def wall_lines(walls: Walls, window: Window, page: Page, unit: float) -> list[Layer]:
+def wall_lines(walls: Boundaries, window: Window, page: Page, unit: float) -> list[Layer]:
     """Where bodies meet the boundaries."""
     width = max(1.0, 2.0 * unit)
-    starts, ends, centres, radii = [], [], [], []
+    starts, ends, centers, radii = [], [], [], []
     for k, kind in enumerate(walls.kind):
         if kind == PLANE:
             line = _plane_line(walls, k, window, page, width)
@@ -62,32 +62,32 @@ def wall_lines(walls: Walls, window: Window, page: Page, unit: float) -> list[La
                 starts.append(line[0])
                 ends.append(line[1])
         elif kind == SEGMENT:
-            starts.append(window.pixels(walls.a[k]))
-            ends.append(window.pixels(walls.b[k]))
+            starts.append(window.pixels(walls.point[k]))
+            ends.append(window.pixels(walls.axis[k]))
         else:
-            centres.append(window.pixels(walls.a[k]))
+            centers.append(window.pixels(walls.point[k]))
             radii.append(walls.radius[k] * window.scale + (0.5 if kind == INSIDE else -0.5) * width)
     out: list[Layer] = []
     if starts:
         out.append(Lines(np.array(starts), np.array(ends), repeated(WALL, len(starts)), width))
-    if centres:
-        out.append(Rings(np.array(centres), np.array(radii), WALL, width))
+    if centers:
+        out.append(Rings(np.array(centers), np.array(radii), WALL, width))
     return out
 
 
-def _plane_line(walls: Walls, k: int, window: Window, page: Page, width: float) -> tuple[Floats, Floats] | None:
+def _plane_line(walls: Boundaries, k: int, window: Window, page: Page, width: float) -> tuple[Floats, Floats] | None:
     """The line along plane k across the page, as far as no other plane is in its way."""
-    outward = walls.b[k] * (1.0, -1.0)  # pixels count downward
+    outward = walls.axis[k] * (1.0, -1.0)  # pixels count downward
     along = np.array([-outward[1], outward[0]])
     middle = np.array([0.5 * page.width, 0.5 * page.height])
-    point = window.pixels(walls.a[k])
+    point = window.pixels(walls.point[k])
     # The line is all outside the room of the bodies, so that it does not cover them.
     foot = point + ((middle - point) @ along) * along - 0.5 * width * outward
     low, high = -float(page.width + page.height), float(page.width + page.height)
     for m in np.flatnonzero(walls.kind == PLANE):
-        normal = walls.b[m] * (1.0, -1.0)
+        normal = walls.axis[m] * (1.0, -1.0)
         rate = float(normal @ along)
-        apart = float((foot - window.pixels(walls.a[m])) @ normal) + width
+        apart = float((foot - window.pixels(walls.point[m])) @ normal) + width
         if m == k or abs(rate) < 1e-9:
             continue
         if rate > 0.0:
@@ -115,8 +115,8 @@ def periodic_sides(world: World, window: Window, page: Page, unit: float) -> lis
     return [Lines(start, end, repeated(WALL, len(start)), max(1.0, 1.2 * unit))]
 
 
-def body_layers(world: World, state: State, colours: Bytes, window: Window, unit: float) -> list[Layer]:
-    """Discs and polygons; discs that turn have a line from their centre to their rim."""
+def body_layers(world: World, state: State, colors: Bytes, window: Window, unit: float) -> list[Layer]:
+    """Discs and polygons; discs that turn have a line from their center to their rim."""
     place, angle, owner = _with_images(world, state)
     place = window.pixels(place)
     radius, kind = world.shapes.radius[owner] * window.scale, world.shapes.kind[owner]
@@ -125,12 +125,12 @@ def body_layers(world: World, state: State, colours: Bytes, window: Window, unit
     out: list[Layer] = []
     discs = kind == DISC
     if discs.any():
-        out.append(Discs(place[discs], radius[discs], colours[owner[discs]], RIM, edge))
+        out.append(Discs(place[discs], radius[discs], colors[owner[discs]], RIM, edge))
     if discs.any() and world.turns and world.count <= SPOKES and usual >= SMALL * unit:
         arm = radius[discs, None] * np.stack([np.cos(angle[discs]), -np.sin(angle[discs])], axis=1)
         out.append(Lines(place[discs], place[discs] + arm, repeated(RIM, int(discs.sum())), edge))
     if not discs.all():
-        out.append(_polygons(world, place[~discs], angle[~discs], owner[~discs], colours, window.scale, edge))
+        out.append(_polygons(world, place[~discs], angle[~discs], owner[~discs], colors, window.scale, edge))
     return out
 
 
@@ -164,7 +164,7 @@ def _back(places: Floats, periodic: Periodic) -> Floats:
 
 
 def _polygons(
-    world: World, place: Floats, angle: Floats, body: Ints, colours: Bytes, scale: float, edge: float
+    world: World, place: Floats, angle: Floats, body: Ints, colors: Bytes, scale: float, edge: float
 ) -> Polygons:
     shapes = world.shapes
     count = np.diff(shapes.vertex_ptr)[body]
@@ -173,4 +173,4 @@ def _polygons(
     own = shapes.vertex[corner] * scale
     cos, sin = np.repeat(np.cos(angle), count), np.repeat(np.sin(angle), count)
     turned = np.stack([cos * own[:, 0] - sin * own[:, 1], -(sin * own[:, 0] + cos * own[:, 1])], axis=1)
-    return Polygons(ptr, np.repeat(place, count, axis=0) + turned, colours[body], RIM, edge)
+    return Polygons(ptr, np.repeat(place, count, axis=0) + turned, colors[body], RIM, edge)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..colouring import Bytes
+from ..coloring import Bytes
 from . import coverage
 from .layers import RGB, Discs, Hole, Layer, Lines, Page, Picture, Polygons, Rings, Text, thick
 
@@ -25,16 +25,16 @@ def _paint(image: Bytes, layer: Layer) -> None:
     if isinstance(layer, Lines):
         layer = thick(layer)
     if isinstance(layer, Discs):
-        centre, radius = _floats(layer.centre), _floats(layer.radius)
-        coverage.discs(image, centre, radius, _bytes(layer.fill), _rgb(layer.edge), layer.edge_width, layer.alpha)
+        center, radius = _floats(layer.center), _floats(layer.radius)
+        coverage.discs(image, center, radius, _bytes(layer.fill), _rgb(layer.edge), layer.edge_width, layer.alpha)
     elif isinstance(layer, Polygons):
         alpha = np.broadcast_to(np.asarray(layer.alpha, dtype=np.float64), (len(layer.ptr) - 1,)).copy()
         ptr, corner = np.ascontiguousarray(layer.ptr, dtype=np.int64), _floats(layer.corner)
         coverage.polygons(image, ptr, corner, _bytes(layer.fill), _rgb(layer.edge), layer.edge_width, alpha)
     elif isinstance(layer, Rings):
-        coverage.rings(image, _floats(layer.centre), _floats(layer.radius), _rgb(layer.colour), layer.width)
+        coverage.rings(image, _floats(layer.center), _floats(layer.radius), _rgb(layer.color), layer.width)
     elif isinstance(layer, Hole):
-        coverage.hole(image, float(layer.centre[0]), float(layer.centre[1]), layer.radius, _rgb(layer.fill))
+        coverage.hole(image, float(layer.center[0]), float(layer.center[1]), layer.radius, _rgb(layer.fill))
     elif isinstance(layer, Picture):
         rows, columns = layer.pixels.shape[:2]
         image[layer.top : layer.top + rows, :columns] = layer.pixels[: image.shape[0] - layer.top, : image.shape[1]]
@@ -50,8 +50,8 @@ def _bytes(array: Any) -> Bytes:
     return np.ascontiguousarray(array, dtype=np.uint8)
 
 
-def _rgb(colour: RGB) -> Bytes:
-    return np.array(colour, np.uint8)
+def _rgb(color: RGB) -> Bytes:
+    return np.array(color, np.uint8)
 
 
 # ---- text
@@ -89,7 +89,7 @@ def _write(image: Bytes, text: Text) -> None:
     if not text.text:
         return
     wide = text_width(text.text, text.size, text.bold)
-    x = text.x - {"left": 0.0, "centre": 0.5, "right": 1.0}[text.anchor] * wide
+    x = text.x - {"left": 0.0, "center": 0.5, "right": 1.0}[text.anchor] * wide
     # Whole pixels for what stands still beside other text; a blurred base line would be worse than half a pixel off.
     column, base = round(x), round(text.y)
     mask, above = _mask(text.text, text.size, text.bold)
@@ -100,4 +100,4 @@ def _write(image: Bytes, text: Text) -> None:
         return
     part = image[top + r0 : top + r1, left + c0 : left + c1]
     amount = mask[r0:r1, c0:c1, None]
-    part[:] = np.round(part + amount * (np.array(text.colour, np.float32) - part)).astype(np.uint8)
+    part[:] = np.round(part + amount * (np.array(text.color, np.float32) - part)).astype(np.uint8)

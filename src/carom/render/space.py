@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..colouring import Bytes, Floats
-from ..contact.barriers import barriers_at
+from ..coloring import Bytes, Floats
+from ..contact.boundaries import boundaries_at
 from ..pictures import Camera, Look, looking_at, render
 from ..pictures.camera import FIELD, level_axes, upward
 from ..pictures.containers import container_tops
@@ -45,32 +45,32 @@ def shot(timeline: Timeline, asked: SpaceCamera, aspect: float, start: float, st
     """A camera that sees nearly all that happens from start to stop."""
     world = timeline.run.world
     up = upward(world.gravity)
-    centres, radius = _seen(timeline, start, stop, asked.everything)
+    centers, radius = _seen(timeline, start, stop, asked.everything)
     if asked.distance is None and asked.target is None:
-        camera = looking_at(centres, radius, up, asked.azimuth, asked.elevation, aspect, MARGIN)
+        camera = looking_at(centers, radius, up, asked.azimuth, asked.elevation, aspect, MARGIN)
     else:
-        camera = _placed(asked, centres, radius, up, aspect)
+        camera = _placed(asked, centers, radius, up, aspect)
     target = 0.5 * (camera.low + camera.high) if asked.target is None else np.array(asked.target)
     if asked.turn and asked.distance is None:
-        camera = _wide_enough(camera, target, centres, radius, up)
+        camera = _wide_enough(camera, target, centers, radius, up)
     return Shot(camera, target, up, np.radians(asked.turn) / speed, start)
 
 
-def _placed(asked: SpaceCamera, centres: Floats, radius: Floats, up: Floats, aspect: float) -> Camera:
+def _placed(asked: SpaceCamera, centers: Floats, radius: Floats, up: Floats, aspect: float) -> Camera:
     """A camera at a distance from a target, or at the least distance from which all is seen."""
-    base = looking_at(centres, radius, up, asked.azimuth, asked.elevation, aspect, MARGIN)
+    base = looking_at(centers, radius, up, asked.azimuth, asked.elevation, aspect, MARGIN)
     target = 0.5 * (base.low + base.high) if asked.target is None else np.array(asked.target)
     distance = asked.distance
     if distance is None:
-        arm = centres - target
+        arm = centers - target
         across = np.hypot(arm @ base.right / aspect, arm @ base.up) + radius
         distance = float((across / FIELD - arm @ base.forward).max())
     return replace(base, eye=target - distance * base.forward)
 
 
-def _wide_enough(camera: Camera, target: Floats, centres: Floats, radius: Floats, up: Floats) -> Camera:
+def _wide_enough(camera: Camera, target: Floats, centers: Floats, radius: Floats, up: Floats) -> Camera:
     """Farther away, so that all is seen from every side."""
-    arm = centres - target
+    arm = centers - target
     height = arm @ up
     level = np.linalg.norm(arm - height[:, None] * up, axis=1) + radius
     tilt = abs(float(camera.forward @ up))
@@ -101,7 +101,7 @@ def _seen(timeline: Timeline, start: float, stop: float, everything: bool) -> tu
     kept[~kept.any(axis=1)] = True  # a frame from which all have gone
     found = []
     for state, mask in zip(states, kept):
-        walls = barriers_at(world, state.time, 1e-6)[0]
+        walls = boundaries_at(world, state.time, 1e-6)[0]
         found.append(extent(world, state, walls, container_tops(scene, state.time), mask))
     place, radius = zip(*found)
     return np.concatenate(place), np.concatenate(radius)
@@ -117,11 +117,11 @@ class View:
 
     @classmethod
     def of(
-        cls, world: World, scene: Scene, state: State, colours: Bytes, camera: Camera, page: Page, area: Area
+        cls, world: World, scene: Scene, state: State, colors: Bytes, camera: Camera, page: Page, area: Area
     ) -> View:
         top = round(area.top)
         tops = container_tops(scene, state.time)
-        made = render(world, state, colours / 255.0, camera, Look(rows=page.height - top), None, tops)
+        made = render(world, state, colors / 255.0, camera, Look(rows=page.height - top), None, tops)
         return cls(Picture(made.pixels, top), made.depth, camera)
 
     def scale_at(self, place: Floats) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..colouring import Bytes, Colouring
+from ..coloring import Bytes, Coloring
 from ..errors import ProblemError
 from ..trajectory import Trajectory
 from ..world import State
@@ -28,7 +28,7 @@ class Look:
     """How pictures look; what none of these says is the same for all."""
 
     size: tuple[int, int] = (1920, 1080)
-    colour: str = "speed"
+    color: str = "speed"
     map: str = "soft"
     camera: str = "fit"
     trails: bool = False
@@ -65,25 +65,25 @@ class Studio:
 
     def __init__(self, run: Trajectory, look: Look, span: Span) -> None:
         self.run, self.look, self.span = run, look, span
-        self.colouring = Colouring.of(run, look.colour, look.map)
+        self.coloring = Coloring.of(run, look.color, look.map)
         self.timeline = Timeline(run)
         sheet = Page(*look.size)
         self._area = picture_area(sheet, look.caption)
         self._window = self._plane_window() if run.dimension == 2 else self._space_shot()
         frames = range(self.timeline.nearest(span.start), self.timeline.nearest(span.stop) + 1)
         self._impulses = marks.Impulses(run, frames) if look.impulses else None
-        self._caption = caption_of(run, self.colouring, look.title) if look.caption else None
-        _ = self.colouring.range  # samples the whole run, here and not in a thread
+        self._caption = caption_of(run, self.coloring, look.title) if look.caption else None
+        _ = self.coloring.range  # samples the whole run, here and not in a thread
         self._free, self._radius = run.world.free, float(np.median(run.world.shapes.radius))
-        self._colours: tuple[int, Bytes] | None = None
+        self._colors: tuple[int, Bytes] | None = None
 
     def _plane_window(self) -> Window | Moving:
         asked = plane_camera(self.look.camera, self.run.count)
         if asked.follow:
             return following(self.timeline, self._area, asked.body)
-        if asked.centre is not None:
+        if asked.center is not None:
             tall = asked.width * self._area.height / self._area.width
-            return window_on(self._area, asked.centre, asked.width, tall)
+            return window_on(self._area, asked.center, asked.width, tall)
         start, stop = self.span.start, self.span.stop
         if asked.zoom:
             return zooming(self.timeline, self._area, start, stop)
@@ -101,7 +101,7 @@ class Studio:
     def sketch(self, time: float) -> Callable[[], Page]:
         """Reads everything about an instant; what it returns makes the page."""
         moment = self.timeline.at(time)
-        colours, page = self._rgb(moment.frame), Page(*self.look.size)
+        colors, page = self._rgb(moment.frame), Page(*self.look.size)
         words = [] if self._caption is None else self._caption.layers(page, time)
         tail = self._tail(time)
         tracks = self.timeline.tracks(tail, time, self._points()) if self.look.trails and time > tail else None
@@ -110,15 +110,15 @@ class Studio:
         def make() -> Page:
             if isinstance(self._window, space.Shot):
                 camera = self._window.at(time)
-                view = space.View.of(self.run.world, self.run.scene, moment.state, colours, camera, page, self._area)
+                view = space.View.of(self.run.world, self.run.scene, moment.state, colors, camera, page, self._area)
                 width = marks.trail_width(self._radius * view.scale_at(self._window.target), page.height)
-                page.add(view.picture, *marks.trails(tracks, self._free, colours, view.project_seen, width))
+                page.add(view.picture, *marks.trails(tracks, self._free, colors, view.project_seen, width))
                 project = view.project
             else:
                 window = self._window.at(time) if isinstance(self._window, Moving) else self._window
                 project, width = window.pixels, marks.trail_width(self._radius * window.scale, page.height)
-                trails = marks.trails(tracks, self._free, colours, project, width)
-                plane.add_world(page, self.run.world, moment.state, colours, window, trails)
+                trails = marks.trails(tracks, self._free, colors, project, width)
+                plane.add_world(page, self.run.world, moment.state, colors, window, trails)
             if self._impulses is not None:
                 page.add(*self._impulses.arrows(pushes, project, page.height))
             if words:
@@ -135,10 +135,10 @@ class Studio:
         return float(project(top)[:, 1].min())
 
     def _rgb(self, frame: int) -> Bytes:
-        """Colours of a frame; the last ones are kept, because a slow film shows each frame several times."""
-        if self._colours is None or self._colours[0] != frame:
-            self._colours = frame, self.colouring.rgb(frame)
-        return self._colours[1]
+        """Colors of a frame; the last ones are kept, because a slow film shows each frame several times."""
+        if self._colors is None or self._colors[0] != frame:
+            self._colors = frame, self.coloring.rgb(frame)
+        return self._colors[1]
 
     def _tail(self, time: float) -> float:
         """When trails start: in a film some time ago, in a still at the start of the run."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..colouring import Floats
+from ..coloring import Floats
 from ..errors import ProblemError
 from ..trajectory import Trajectory
 from ..world import State
@@ -27,7 +27,7 @@ class Moment:
 class Timeline:
     """The states of a run at any time: between frames, places and orientations are interpolated.
 
-    Velocities, colours and impulses are those of the nearest frame. What jumps, because it crosses a periodic side,
+    Velocities, colors and impulses are those of the nearest frame. What jumps, because it crosses a periodic side,
     does not slide back: it stays where it was until the nearer frame.
     """
 

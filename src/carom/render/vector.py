@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..colouring import Bytes, Floats
+from ..coloring import Bytes, Floats
 from .layers import RGB, Discs, Hole, Layer, Lines, Page, Picture, Polygons, Rings, Text
 
 RASTER = 20_000  # shapes of one layer from which it is stored as an image: viewers choke on more
@@ -57,9 +57,9 @@ def _draw(axes: Any, layer: Layer, page: Page) -> None:
 
 
 def _text(axes: Any, text: Text) -> None:
-    align = {"left": "left", "centre": "center", "right": "right"}[text.anchor]
+    align = {"left": "left", "center": "center", "right": "right"}[text.anchor]
     weight = "bold" if text.bold else "normal"
-    look = {"color": _unit(text.colour), "fontsize": text.size, "weight": weight, "ha": align, "va": "baseline"}
+    look = {"color": _unit(text.color), "fontsize": text.size, "weight": weight, "ha": align, "va": "baseline"}
     axes.text(text.x, text.y, text.text.replace("$", r"\$"), **look)
 
 
@@ -70,7 +70,7 @@ def _discs(axes: Any, discs: Discs) -> None:
     look = _look(discs.edge, discs.edge_width, len(size))
     fill = _rgba(discs.fill, discs.alpha)
     shapes = EllipseCollection(
-        size, size, np.zeros(len(size)), units="xy", offsets=discs.centre, offset_transform=axes.transData
+        size, size, np.zeros(len(size)), units="xy", offsets=discs.center, offset_transform=axes.transData
     )
     shapes.set(facecolors=fill, **look)
     axes.add_collection(shapes, autolim=False)
@@ -93,7 +93,7 @@ def _lines(axes: Any, lines: Lines) -> None:
     from matplotlib.collections import LineCollection
 
     pieces = np.stack([lines.start, lines.end], axis=1)
-    shapes = LineCollection(list(pieces), colors=_rgba(lines.colour, lines.alpha), linewidths=lines.width)
+    shapes = LineCollection(list(pieces), colors=_rgba(lines.color, lines.alpha), linewidths=lines.width)
     shapes.set(capstyle="butt", rasterized=len(pieces) > RASTER)
     axes.add_collection(shapes, autolim=False)
 
@@ -101,8 +101,8 @@ def _lines(axes: Any, lines: Lines) -> None:
 def _rings(axes: Any, rings: Rings) -> None:
     from matplotlib.patches import Circle
 
-    for centre, radius in zip(rings.centre, rings.radius):
-        ring = Circle(tuple(centre), float(radius), fill=False, edgecolor=_unit(rings.colour), linewidth=rings.width)
+    for center, radius in zip(rings.center, rings.radius):
+        ring = Circle(tuple(center), float(radius), fill=False, edgecolor=_unit(rings.color), linewidth=rings.width)
         axes.add_patch(ring)
 
 
@@ -112,7 +112,7 @@ def _hole(axes: Any, hole: Hole, page: Page) -> None:
 
     w, h = float(page.width), float(page.height)
     sheet = Outline(np.array([[0.0, 0.0], [w, 0.0], [w, h], [0.0, h], [0.0, 0.0]]), closed=True)
-    circle = Outline.circle((float(hole.centre[0]), float(hole.centre[1])), hole.radius)
+    circle = Outline.circle((float(hole.center[0]), float(hole.center[1])), hole.radius)
     # The circle runs the other way round: then it is cut out, by every rule of filling. Its last row only closes it.
     round_ = np.asarray(circle.vertices)
     away = Outline(np.concatenate([round_[-2::-1], round_[-1:]]), circle.codes)
@@ -145,12 +145,12 @@ def _look(edge: RGB, width: float, count: int) -> dict[str, Any]:
     return look | {"edgecolors": _unit(edge) if width > 0.0 else "none"}
 
 
-def _unit(colour: RGB) -> tuple[float, float, float]:
-    return colour[0] / 255.0, colour[1] / 255.0, colour[2] / 255.0
+def _unit(color: RGB) -> tuple[float, float, float]:
+    return color[0] / 255.0, color[1] / 255.0, color[2] / 255.0
 
 
-def _rgba(colours: Bytes, alpha: Floats | float) -> NDArray[np.float64]:
-    out = np.ones((len(colours), 4))
-    out[:, :3] = np.asarray(colours) / 255.0
+def _rgba(colors: Bytes, alpha: Floats | float) -> NDArray[np.float64]:
+    out = np.ones((len(colors), 4))
+    out[:, :3] = np.asarray(colors) / 255.0
     out[:, 3] = alpha
     return out

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..colouring import Floats
-from ..contact.walls import walls_at
-from ..world import INSIDE, OUTSIDE, PLANE, SEGMENT, Walls, World
+from ..coloring import Floats
+from ..contact.boundaries import boundaries_at
+from ..world import INSIDE, OUTSIDE, PLANE, SEGMENT, Boundaries, World
 from .timeline import Timeline
 
 SAMPLES = 80  # frames that are looked at
@@ -34,30 +34,30 @@ class Area:
 
 @dataclass(frozen=True)
 class Window:
-    """The map from places to pixels: the point `centre` is at pixel `middle`, `scale` pixels are a length unit."""
+    """The map from places to pixels: the point `center` is at pixel `middle`, `scale` pixels are a length unit."""
 
-    centre: tuple[float, float]
+    center: tuple[float, float]
     middle: tuple[float, float]
     scale: float
 
     def pixels(self, places: Floats) -> Floats:
         """(..., 2) places as pixels, y downward."""
         out = np.empty(np.shape(places))
-        out[..., 0] = self.middle[0] + self.scale * (places[..., 0] - self.centre[0])
-        out[..., 1] = self.middle[1] - self.scale * (places[..., 1] - self.centre[1])
+        out[..., 0] = self.middle[0] + self.scale * (places[..., 0] - self.center[0])
+        out[..., 1] = self.middle[1] - self.scale * (places[..., 1] - self.center[1])
         return out
 
     def places(self, pixels: Floats) -> Floats:
         out = np.empty(np.shape(pixels))
-        out[..., 0] = self.centre[0] + (pixels[..., 0] - self.middle[0]) / self.scale
-        out[..., 1] = self.centre[1] - (pixels[..., 1] - self.middle[1]) / self.scale
+        out[..., 0] = self.center[0] + (pixels[..., 0] - self.middle[0]) / self.scale
+        out[..., 1] = self.center[1] - (pixels[..., 1] - self.middle[1]) / self.scale
         return out
 
 
-def window_on(area: Area, centre: tuple[float, float], wide: float, tall: float) -> Window:
+def window_on(area: Area, center: tuple[float, float], wide: float, tall: float) -> Window:
     """The largest picture within an area that shows a rectangle of the plane."""
     scale = min(area.width / wide, area.height / tall)
-    return Window(centre, (area.left + 0.5 * area.width, area.top + 0.5 * area.height), scale)
+    return Window(center, (area.left + 0.5 * area.width, area.top + 0.5 * area.height), scale)
 
 
 def fitted(timeline: Timeline, area: Area, start: float, stop: float, everything: bool = False) -> Window:
@@ -92,12 +92,12 @@ def _framing(area: Area, low: Floats, high: Floats, floor: float | None) -> Wind
     return Window((x, y), window.middle, window.scale)
 
 
-def _floor(world: World, walls: Walls, low: Floats, high: Floats) -> float | None:
+def _floor(world: World, walls: Boundaries, low: Floats, high: Floats) -> float | None:
     """The height of a level plane on which gravity pulls the bodies, if it is in the picture."""
     if not world.gravity[1] < 0.0:
         return None
-    level = (walls.kind == PLANE) & (walls.b[:, 1] > 0.99)
-    heights = walls.a[level, 1]
+    level = (walls.kind == PLANE) & (walls.axis[:, 1] > 0.99)
+    heights = walls.point[level, 1]
     heights = heights[(heights >= low[1] - 1e-9) & (heights <= high[1])]
     return float(heights.max()) if len(heights) else None
 
@@ -127,12 +127,12 @@ def _samples(timeline: Timeline, start: float, stop: float) -> tuple[Floats, Flo
     return np.stack([timeline.frame(int(k)).position[free] for k in at]), world.shapes.radius[free]
 
 
-def _wall_points(walls: Walls, low: Floats, high: Floats) -> list[Floats]:
+def _wall_points(walls: Boundaries, low: Floats, high: Floats) -> list[Floats]:
     """Points of boundaries that belong to the picture of what lies between low and high."""
     middle, size = 0.5 * (low + high), float((high - low).max())
     out: list[Floats] = []
     for k, kind in enumerate(walls.kind):
-        a, b, r = walls.a[k], walls.b[k], walls.radius[k]
+        a, b, r = walls.point[k], walls.axis[k], walls.radius[k]
         if kind in (INSIDE, OUTSIDE):
             if r <= 3.0 * size:
                 out += [a - r, a + r]
@@ -148,15 +148,15 @@ def _wall_points(walls: Walls, low: Floats, high: Floats) -> list[Floats]:
 
 @dataclass(frozen=True, eq=False)
 class Moving:
-    """A window that moves: its centres (k, 2) and sizes (k, 2) at times (k,)."""
+    """A window that moves: its centers (k, 2) and sizes (k, 2) at times (k,)."""
 
     times: Floats
-    centre: Floats
+    center: Floats
     size: Floats
     area: Area
 
     def at(self, time: float) -> Window:
-        x, y, wide, tall = (float(np.interp(time, self.times, column)) for column in (*self.centre.T, *self.size.T))
+        x, y, wide, tall = (float(np.interp(time, self.times, column)) for column in (*self.center.T, *self.size.T))
         return window_on(self.area, (x, y), wide, tall)
 
 
@@ -183,9 +183,9 @@ def zooming(timeline: Timeline, area: Area, start: float, stop: float) -> Moving
     times = np.linspace(start, stop, SAMPLES if stop > start else 1)
     windows = [fitted(timeline, area, float(t), float(t), everything=True) for t in times]
     scale = np.minimum.accumulate([w.scale for w in windows])
-    centre = _smoothed(np.array([w.centre for w in windows]))
+    center = _smoothed(np.array([w.center for w in windows]))
     size = np.array([area.width, area.height]) / _smoothed(scale[:, None])
-    return Moving(times, centre, size, area)
+    return Moving(times, center, size, area)
 
 
 def _smoothed(way: Floats) -> Floats:
@@ -198,7 +198,7 @@ def _smoothed(way: Floats) -> Floats:
     return out
 
 
-def walls_of(world: World, time: float) -> Walls:
+def walls_of(world: World, time: float) -> Boundaries:
     """The boundaries of the plane at a time."""
-    walls: Walls = walls_at(world, time, 1e-6)[0]
+    walls: Boundaries = boundaries_at(world, time, 1e-6)[0]
     return walls

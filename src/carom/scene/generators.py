@@ -13,20 +13,20 @@ import numpy as np
 from ..solvers.rows import Floats
 from .boundaries import Vector
 
-ROW = np.sqrt(0.75)  # distance of neighbouring rows of a hexagonal packing, in spacings
-LAYER = np.sqrt(2.0 / 3.0)  # of neighbouring layers of a close packing
+ROW = np.sqrt(0.75)  # distance of neighboring rows of a hexagonal packing, in spacings
+LAYER = np.sqrt(2.0 / 3.0)  # of neighboring layers of a close packing
 Place = tuple[float, ...]
 
 
 class Reach(Protocol):
-    """How far bodies reach from their centres of mass: needed for bodies that are to touch."""
+    """How far bodies reach from their centers of mass: needed for bodies that are to touch."""
 
     @property
     def radius(self) -> Floats:
         """(n,) of the disc or sphere, or of the one round the body."""
 
     def reach(self, direction: Floats) -> Floats:
-        """Distance from the centre to the furthest point along the unit vector `direction`, (n,)."""
+        """Distance from the center to the furthest point along the unit vector `direction`, (n,)."""
 
     @property
     def extent(self) -> Place:
@@ -42,10 +42,10 @@ class Outline:
     """Reach of discs and polygons."""
 
     radius: Floats  # (n,) of the disc, or of the circle round the polygon
-    corners: Floats | None = None  # (k, 2) of a polygon, about its centre, turned as the bodies are; all alike
+    corners: Floats | None = None  # (k, 2) of a polygon, about its center, turned as the bodies are; all alike
 
     def reach(self, direction: Floats) -> Floats:
-        """Distance from the centre to the furthest point along the unit vector `direction`, (n,)."""
+        """Distance from the center to the furthest point along the unit vector `direction`, (n,)."""
         if self.corners is None:
             return self.radius
         return np.full(len(self.radius), (self.corners @ direction).max())
@@ -108,7 +108,7 @@ def hex_grid(
 
 
 def chain(outline: Reach, start: Place, direction: Place, gap: float) -> Floats:
-    """Along a line from `start`; surfaces of neighbours are `gap` apart."""
+    """Along a line from `start`; surfaces of neighbors are `gap` apart."""
     along = np.array(direction) / np.hypot.reduce(direction)
     front, back = outline.reach(along), outline.reach(-along)
     distance = np.concatenate([[0.0], np.cumsum(front[:-1] + gap + back[1:])])
@@ -132,12 +132,12 @@ def ring(count: int, center: Vector, radius: float, start_angle: float = 0.0) ->
 
 
 def ring_radius(count: int, spacing: float) -> float:
-    """Of the circle on which neighbours are `spacing` apart: `spacing / (2 sin(pi / count))`; 0 for a single body."""
+    """Of the circle on which neighbors are `spacing` apart: `spacing / (2 sin(pi / count))`; 0 for a single body."""
     return spacing / (2.0 * np.sin(np.pi / count)) if count > 1 else 0.0
 
 
 def rings(count: int, center: Vector, spacing: float, start_angle: float = 0.0) -> Floats:
-    """One in the middle, then 6 k on the circle of radius `k spacing`. Neighbours are at least `spacing` apart."""
+    """One in the middle, then 6 k on the circle of radius `k spacing`. Neighbors are at least `spacing` apart."""
     circles = [ring(6 * k, center, k * spacing, start_angle) for k in range(1, count + 1)]
     return np.concatenate([np.array([center], dtype=np.float64), *circles])
 

@@ -30,7 +30,7 @@ class Disc:
 
 @dataclass(frozen=True)
 class Rectangle:
-    """Boxes of the plane, centred on their mass."""
+    """Boxes of the plane, centerd on their mass."""
 
     kind: ClassVar[str] = "box"
     width: float
@@ -39,7 +39,7 @@ class Rectangle:
 
 @dataclass(frozen=True)
 class Polygon:
-    """A convex polygon, corners anticlockwise. It is moved so that its centre of mass is the origin."""
+    """A convex polygon, corners anticlockwise. It is moved so that its center of mass is the origin."""
 
     kind: ClassVar[str] = "polygon"
     vertices: Sequence[Vector]

@@ -24,7 +24,7 @@ AIM = 1e-3  # bodies are pushed this part of a radius further than they need to 
 
 @dataclass(frozen=True)
 class Region:
-    """A box from `lower` to `upper`, or a circle or ball if `radius` is above 0; `lower` is its centre then."""
+    """A box from `lower` to `upper`, or a circle or ball if `radius` is above 0; `lower` is its center then."""
 
     lower: tuple[float, ...]
     upper: tuple[float, ...] = ()
@@ -267,8 +267,8 @@ def _bring_in(place: Floats, number: int, r: float, box: Floats) -> None:
             # A hair less than the full way: the rounded point must not lie outside.
             shrink = most / distance * (1.0 - 1e-15)
             for axis in range(axes):
-                centre = box[axis] + box[6]
-                place[number, axis] = centre + (place[number, axis] - centre) * shrink
+                center = box[axis] + box[6]
+                place[number, axis] = center + (place[number, axis] - center) * shrink
         return
     for axis in range(axes):
         low, high = box[axis] + r, box[axis] + box[3 + axis] - r

@@ -1,6 +1,6 @@
 """Reads the XML scenes of SCISim, the simulator of the authors of Smith 2012: ball2d, rigidbody2d and rigidbody3d.
 
-What Carom does not use is named in a `SceneWarning`; what it cannot honour and would change the motion is a
+What Carom does not use is named in a `SceneWarning`; what it cannot honor and would change the motion is a
 ProblemError with the line. A body keeps its number: the order of the file is the order of the scene.
 """
 

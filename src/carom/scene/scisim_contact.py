@@ -84,7 +84,7 @@ def _impact(node: Node, restitution: float, notes: Notes) -> Contact:
 
 
 def _elastic(node: Node, notes: Notes) -> str:
-    """The type of the elastic half of a generalised restitution operator."""
+    """The type of the elastic half of a generalized restitution operator."""
     elastic, inelastic = node.only("elastic_operator"), node.only("inelastic_operator")
     if elastic is None or inelastic is None:
         raise node.error("", "grr", "an elastic_operator and an inelastic_operator inside")
@@ -118,7 +118,7 @@ def _friction(node: Node, restitution: float, notes: Notes, in_space: bool) -> C
 
 
 def _law_of(node: Node, notes: Notes) -> str:
-    """The law of a friction solver: inelastic impact, but for the one with generalised restitution."""
+    """The law of a friction solver: inelastic impact, but for the one with generalized restitution."""
     if node.tag != "grr_friction_solver":
         return "lcp"
     operator = node.only("impact_operator")

@@ -1,4 +1,4 @@
-"""SCISim's mesh files: HDF5 with the vertices about the centre of mass, along the principal axes."""
+"""SCISim's mesh files: HDF5 with the vertices about the center of mass, along the principal axes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .solids import Mesh
 
 
 def mesh_of(node: Node, folder: Path) -> tuple[Mesh, float, Floats, Floats]:
-    """The mesh of a geometry, its volume, and the frame of its vertices: centre (3,), turn (1, 4)."""
+    """The mesh of a geometry, its volume, and the frame of its vertices: center (3,), turn (1, 4)."""
     import h5py
 
     file = _found(node, folder)
@@ -23,7 +23,7 @@ def mesh_of(node: Node, folder: Path) -> tuple[Mesh, float, Floats, Floats]:
             vertices = _columns(data["mesh/vertices"]).astype(np.float64)
             faces = _columns(data["mesh/faces"]).astype(np.int64)
             volume = float(np.asarray(data["moments/volume"]).reshape(()))
-            centre = np.asarray(data["moments/x"], dtype=np.float64).reshape(3)
+            center = np.asarray(data["moments/x"], dtype=np.float64).reshape(3)
             matrix = np.asarray(data["moments/R"], dtype=np.float64).reshape(3, 3)
     except (OSError, KeyError, ValueError, TypeError) as reason:
         raise node.error("filename", node.attributes["filename"], f"a mesh file of SCISim ({reason})") from None
@@ -31,7 +31,7 @@ def mesh_of(node: Node, folder: Path) -> tuple[Mesh, float, Floats, Floats]:
         raise node.error("filename", node.attributes["filename"], f"a mesh of a volume above 0, not {volume:g}")
     if not (np.abs(matrix @ matrix.T - np.eye(3)).max() < 1e-6 and np.linalg.det(matrix) > 0.0):
         raise node.error("filename", node.attributes["filename"], "a mesh file whose moments/R is a rotation")
-    return Mesh(vertices=vertices, faces=faces), volume, centre, _quaternion(matrix)[None]
+    return Mesh(vertices=vertices, faces=faces), volume, center, _quaternion(matrix)[None]
 
 
 def _found(node: Node, folder: Path) -> Path:

@@ -1,4 +1,4 @@
-"""How far shapes of space reach from their centres of mass: for bodies that are to touch, or to keep apart."""
+"""How far shapes of space reach from their centers of mass: for bodies that are to touch, or to keep apart."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AXES = np.eye(3)
 
 @dataclass(frozen=True, eq=False)
 class _Piece:
-    """A shape about its centre of mass: `support(d)` is its largest `d . x`, `radius` the largest |x|."""
+    """A shape about its center of mass: `support(d)` is its largest `d . x`, `radius` the largest |x|."""
 
     shape: Solid
     corners: Floats | None  # (k, 3) of hulls and meshes
@@ -81,7 +81,7 @@ class SolidReach:
 
 
 def _pieces(path: str, shape: Solid) -> tuple[list[_Placed], float]:
-    """The pieces of a shape about its centre of mass, and its mass for density 1."""
+    """The pieces of a shape about its center of mass, and its mass for density 1."""
     if not isinstance(shape, Compound):
         piece = _piece(path, shape)
         return [_Placed(piece, np.zeros(3), np.array([[1.0, 0.0, 0.0, 0.0]]))], piece.volume
@@ -94,8 +94,8 @@ def _pieces(path: str, shape: Solid) -> tuple[list[_Placed], float]:
         weights.append(mass * part.density)
         places.append(place)
         placed += [_moved(p, place, turn) for p in inner]
-    centre = np.average(places, axis=0, weights=weights)
-    return [_Placed(p.piece, p.place - centre, p.turn) for p in placed], float(sum(weights))
+    center = np.average(places, axis=0, weights=weights)
+    return [_Placed(p.piece, p.place - center, p.turn) for p in placed], float(sum(weights))
 
 
 def _moved(p: _Placed, place: Floats, turn: Floats) -> _Placed:
@@ -140,7 +140,7 @@ def _hull_faces(path: str, points: Floats) -> Ints:
 
 
 def _polyhedron(shape: Solid, points: Floats, faces: Ints) -> _Piece:
-    """About the centre of mass of what the triangles enclose; the mean of the points if that is nothing."""
+    """About the center of mass of what the triangles enclose; the mean of the points if that is nothing."""
     used = points[np.unique(faces)]
     middle = used.mean(axis=0)
     a, b, c = (points[faces[:, k]] - middle for k in range(3))

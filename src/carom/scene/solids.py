@@ -1,7 +1,7 @@
 """Shapes of bodies in space. Plain data; `carom.solids` turns them into what contact detection reads.
 
-A solid's own frame is the one that its sizes, vertices or parts are given in, moved so that the centre of mass is the
-origin. `Bodies.position` is where the centre of mass is, `Bodies.orientation` turns the solid's frame.
+A solid's own frame is the one that its sizes, vertices or parts are given in, moved so that the center of mass is the
+origin. `Bodies.position` is where the center of mass is, `Bodies.orientation` turns the solid's frame.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Symmetries of a scene: a linear map about a centre that carries the bodies onto each other."""
+"""Symmetries of a scene: a linear map about a center that carries the bodies onto each other."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Matrix = Sequence[Sequence[float]]
 
 @dataclass(frozen=True)
 class Symmetry:
-    """`x -> centre + S (x - centre)` with S = `matrix`, orthogonal, (2, 2) or in space (3, 3): a mirror or a turn.
+    """`x -> center + S (x - center)` with S = `matrix`, orthogonal, (2, 2) or in space (3, 3): a mirror or a turn.
 
     Velocities map by S alone, angles and spins of the plane by det S, which is -1 for a mirror, and spins of space,
-    being axial vectors, by det S times S. `centre` None means the origin.
+    being axial vectors, by det S times S. `center` None means the origin.
     """
 
     matrix: Matrix
-    centre: tuple[float, ...] | None = None
+    center: tuple[float, ...] | None = None
     name: str = "symmetry"
 
     def __post_init__(self) -> None:
@@ -31,12 +31,12 @@ class Symmetry:
         if s.shape not in ((2, 2), (3, 3)) or not np.abs(s.T @ s - np.eye(len(s))).max() <= 1e-12:
             raise ProblemError("symmetry.matrix", self.matrix, "an orthogonal matrix, 2 x 2 or in space 3 x 3")
         wanted = "two finite numbers" if len(s) == 2 else "three finite numbers"
-        centre = _numbers("symmetry.centre", np.zeros(len(s)) if self.centre is None else self.centre, wanted)
-        if centre.shape != (len(s),):
-            raise ProblemError("symmetry.centre", self.centre, wanted)
+        center = _numbers("symmetry.center", np.zeros(len(s)) if self.center is None else self.center, wanted)
+        if center.shape != (len(s),):
+            raise ProblemError("symmetry.center", self.center, wanted)
         # Tuples compare and hash; a scene read from a file brings lists.
         object.__setattr__(self, "matrix", tuple(tuple(float(v) for v in row) for row in s))
-        object.__setattr__(self, "centre", tuple(float(v) for v in centre))
+        object.__setattr__(self, "center", tuple(float(v) for v in center))
 
     @property
     def dimension(self) -> int:
@@ -50,8 +50,8 @@ class Symmetry:
 
     def image(self, position: Floats) -> Floats:
         """Where positions (..., D) go."""
-        centre = np.asarray(self.centre)
-        return centre + (np.asarray(position, dtype=np.float64) - centre) @ np.asarray(self.matrix).T
+        center = np.asarray(self.center)
+        return center + (np.asarray(position, dtype=np.float64) - center) @ np.asarray(self.matrix).T
 
     def image_of_velocity(self, velocity: Floats) -> Floats:
         """What becomes of velocities (..., D), or with the spin behind: (..., 3) in the plane, (..., 6) in space.

@@ -62,7 +62,7 @@ class Entry:
 
 
 def _cards(p: Mapping[str, Any]) -> int:
-    pairs = range(p["width"], p["width"] - p["storeys"], -1)
+    pairs = range(p["width"], p["width"] - p["stories"], -1)
     return sum(3 * k - 1 for k in pairs) + 2 * bool(p["balls"])
 
 
@@ -113,7 +113,7 @@ SCENES: dict[str, Entry] = {
         sphere_packing, "spheres fall into a box and rest", lambda p: p["count"], {"count": 60, "side": 5.0}
     ),
     "box_tower_3d": Entry(box_tower_3d, "a tower of cubes that must stand", lambda p: p["boxes"], {"boxes": 4}),
-    "card_house": Entry(card_house, "a house of 24 cards, hit by two balls", _cards, {"storeys": 2, "width": 2}),
+    "card_house": Entry(card_house, "a house of 24 cards, hit by two balls", _cards, {"stories": 2, "width": 2}),
     "rolling_sphere": Entry(rolling_sphere, "a sphere slides on a plane until it rolls", lambda p: 1),
     "sliding_box": Entry(sliding_box, "a box slides on a plane until friction stops it", lambda p: 1),
     "spinning_box": Entry(spinning_box, "a box turns on a plane until friction stops it", lambda p: 1),

@@ -28,7 +28,7 @@ class Bricks(Protocol):
     @property
     def mass(self) -> Floats: ...
     @property
-    def centre(self) -> Floats: ...
+    def center(self) -> Floats: ...
     @property
     def inertia(self) -> Floats: ...
 
@@ -50,7 +50,7 @@ def from_tower(
         raise ProblemError("tower.pins", f"{len(tower.pins)} pins", "a tower without pins: the engine has no joints")
     scene = bricks_scene(tower, friction, restitution)
     for i, brick in enumerate(tower.bricks):
-        if brick.rectangle_size is None and np.abs(_centroid(brick.corners) - tower.centre[i]).max() > 1e-9:
+        if brick.rectangle_size is None and np.abs(_centroid(brick.corners) - tower.center[i]).max() > 1e-9:
             raise ProblemError(f"tower.bricks[{i}]", "mass_model 'corners'", "mass_model 'uniform' for such a polygon")
     return scene.with_(step=step, duration=duration, law=law)
 
@@ -82,7 +82,7 @@ def _form(brick: Any) -> tuple[Any, ...]:
 
 def _group(tower: Bricks, first: int, last: int) -> Bodies:
     brick, which = tower.bricks[first], slice(first, last)
-    centre = tower.centre[which]
+    center = tower.center[which]
     angle = np.zeros(last - first)
     shape: Rectangle | Polygon
     if brick.rectangle_size is not None:
@@ -90,10 +90,10 @@ def _group(tower: Bricks, first: int, last: int) -> Bodies:
         angle = np.array([b.rectangle_size[2] for b in tower.bricks[which]])
     else:
         shape = Polygon(_pairs(brick.corners))
-        centre = _centroid(brick.corners)[None, :]
+        center = _centroid(brick.corners)[None, :]
     return Bodies(
         shape=shape,
-        position=centre,
+        position=center,
         angle=angle,
         mass=tower.mass[which],
         inertia=tower.inertia[which],

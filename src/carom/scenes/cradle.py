@@ -51,13 +51,13 @@ def newtons_cradle_disturbed(
 ) -> Scene:
     """A cradle that is not perfect: gaps between the balls, and balls off the line.
 
-    gap: distance between neighbours in radii. offset: each ball stands up to this many radii off the line, by chance.
+    gap: distance between neighbors in radii. offset: each ball stands up to this many radii off the line, by chance.
     """
     balls, gap = checks.whole("balls", balls, 2), checks.at_least("gap", gap, 0.0)
     speed, offset = checks.positive("speed", speed), checks.between("offset", offset, 0.0, 0.5)
     chance = np.random.default_rng(checks.whole("seed", seed, 0))
     y = RADIUS * offset * chance.uniform(-1.0, 1.0, balls)
-    # Neighbours touch, or are `gap` apart, along the line that joins them.
+    # Neighbors touch, or are `gap` apart, along the line that joins them.
     apart = 2.0 * RADIUS * (1.0 + 0.5 * gap)
     x = np.concatenate([[0.0], np.cumsum(np.sqrt(apart**2 - np.diff(y) ** 2))])
     x[0] -= RADIUS

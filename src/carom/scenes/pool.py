@@ -14,7 +14,7 @@ RADIUS = 0.5
 def pool_break(*, rows: int = 10, speed: float = 5.0, distance: float = 6.0, restitution: float = 1.0) -> Scene:
     """A cue ball breaks a rack of `rows` rows; ten make 55 + 1 balls.
 
-    distance: from the cue ball to the foot of the rack, centre to centre, in radii. Balls have unit mass and radius
+    distance: from the cue ball to the foot of the rack, center to center, in radii. Balls have unit mass and radius
     1/2. The axis of the rack is y = 0, and balls on its two sides have bitwise opposite y.
     """
     rows, speed = checks.whole("rows", rows, 1), checks.positive("speed", speed)

@@ -137,7 +137,7 @@ def matryoshka(*, shells: int = 4, restitution: float = 0.8, height: float = 1.0
 
 
 def eight_cubes(*, room: float = 10.0, speed: float = 1.0, spin: tuple[float, float, float] = (0.0, 0.0, 0.5)) -> Scene:
-    """Eight unit cubes, touching, fly apart in a cubic room without gravity, each the mirror image of its neighbours.
+    """Eight unit cubes, touching, fly apart in a cubic room without gravity, each the mirror image of its neighbors.
 
     Their velocities are `speed (1, 0.8, 0.6)` and their spins `spin` in the first octant, mirrored in the others
     (Smith 2012, fig. 8). Cubes that turn about z only meet walls and each other with edges and faces, several

@@ -38,7 +38,7 @@ def cradle_3d(*, balls: int = 5, striking: int = 1, speed: float = 1.0, restitut
 def pool_break_3d(*, rows: int = 5, speed: float = 5.0, distance: float = 6.0, restitution: float = 1.0) -> Scene:
     """A cue ball breaks a rack of 15 balls on a smooth table, under gravity.
 
-    distance: from the cue ball to the foot of the rack, centre to centre, in radii. Balls have unit mass and radius
+    distance: from the cue ball to the foot of the rack, center to center, in radii. Balls have unit mass and radius
     1/2; balls on the two sides of the axis y = 0 have bitwise opposite y.
     """
     rows, speed = checks.whole("rows", rows, 1), checks.positive("speed", speed)

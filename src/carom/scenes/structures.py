@@ -35,15 +35,15 @@ def box_tower_3d(*, boxes: int = 10, friction: float = 0.5, restitution: float =
 
 
 def card_house(
-    *, storeys: int = 3, width: int = 4, friction: float = 0.8, balls: bool = True, rest: float = 10.0
+    *, stories: int = 3, width: int = 4, friction: float = 0.8, balls: bool = True, rest: float = 10.0
 ) -> Scene:
-    """A house of cards: 24 plates in three storeys of 4, 3 and 2 pairs. Two balls hit it at the time `rest`.
+    """A house of cards: 24 plates in three stories of 4, 3 and 2 pairs. Two balls hit it at the time `rest`.
 
     Plates are 1 x 0.7 x 0.02 and lean at 70 degrees; flat ones lie across the ridges (Zhang 2015, Card House).
     """
-    storeys, width = checks.whole("storeys", storeys, 1), checks.whole("width", width, 1)
-    if width < storeys:
-        raise ProblemError("width", width, f"at least storeys = {storeys}")
+    stories, width = checks.whole("stories", stories, 1), checks.whole("width", width, 1)
+    if width < stories:
+        raise ProblemError("width", width, f"at least stories = {stories}")
     if not isinstance(balls, bool):
         raise ProblemError("balls", balls, "true or false")
     rest = checks.positive("rest", rest)
@@ -53,8 +53,8 @@ def card_house(
     reach, rise = 0.5 * (length * cos + thick * sin), 0.5 * (length * sin + thick * cos)  # half width, half height
     pitch = length + 0.2 * thick  # ridges: two flat plates meet above each, with a little room between them
     place, turn, floor = [], [], 0.0
-    for storey in range(storeys):
-        pairs = width - storey
+    for story in range(stories):
+        pairs = width - story
         ridges = (np.arange(pairs) - 0.5 * (pairs - 1)) * pitch
         for x in ridges:
             for side in (-1.0, 1.0):
@@ -82,7 +82,7 @@ def card_house(
         law="qce",
         description=f"A house of {len(place)} cards" + (", hit by two balls." if balls else "."),
         symmetries=[] if balls else [Symmetry(np.diag([1.0, -1.0, 1.0]).tolist(), (0.0, 0.0, 0.0), "mirror y")],
-        parameters={"storeys": storeys, "width": width, "friction": friction, "balls": balls, "rest": rest},
+        parameters={"stories": stories, "width": width, "friction": friction, "balls": balls, "rest": rest},
     )
 
 

@@ -1,4 +1,4 @@
-"""A form: one convex solid or mesh in its own frame, whose origin is its centre of mass."""
+"""A form: one convex solid or mesh in its own frame, whose origin is its center of mass."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Form:
     inner: float  # half of the smallest width
     volume: float
     inertia: Floats  # (3, 3) tensor about the origin, for unit mass
-    origin: Floats = field(default_factory=lambda: np.zeros(3))  # centre of mass, in the coordinates as given
+    origin: Floats = field(default_factory=lambda: np.zeros(3))  # center of mass, in the coordinates as given
     vertices: Floats = field(default_factory=_none)  # corners, or sample points of a mesh
     vertex_normals: Floats = field(default_factory=_none)
     face_normals: Floats = field(default_factory=_none)

@@ -80,7 +80,7 @@ def node_distances(corners, order, low, high, child, begin, end, origin, spacing
     for i in range(count[0]):
         for j in range(count[1]):
             for k in range(count[2]):
-                # A neighbour bounds the distance: the function grows by at most the step.
+                # A neighbor bounds the distance: the function grows by at most the step.
                 bound = np.inf
                 if k:
                     bound = out[i, j, k - 1]

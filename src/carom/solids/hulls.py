@@ -51,7 +51,7 @@ def hull(path: str, vertices: Floats) -> Form:
     if len(vertices) < 4:
         raise ProblemError(path, f"{len(vertices)} points", "at least 4 points that do not lie in one plane")
     extent = float(np.ptp(vertices, axis=0).max())
-    # Qhull's tolerances know coordinates near 1 best; a hull of microns or of kilometres is the same hull.
+    # Qhull's tolerances know coordinates near 1 best; a hull of microns or of kilometers is the same hull.
     middle = 0.5 * (vertices.min(axis=0) + vertices.max(axis=0))
     try:
         found = ConvexHull((vertices - middle) / extent if extent > 0.0 else vertices)
@@ -63,8 +63,8 @@ def hull(path: str, vertices: Floats) -> Form:
     number = np.full(len(vertices), -1, dtype=np.int64)
     number[keep] = np.arange(len(keep))
     triangles = _outward(number[found.simplices], vertices[keep], found.equations[:, :3])
-    volume, centre, inertia = mass_properties(vertices[keep], triangles)
-    corners = vertices[keep] - centre
+    volume, center, inertia = mass_properties(vertices[keep], triangles)
+    corners = vertices[keep] - center
     normals, offsets, loops = _flat_faces(corners, triangles, found.neighbors, found.equations[:, :3], extent)
     edges = _edges(loops)
     reach = float(np.linalg.norm(corners, axis=1).max())
@@ -75,7 +75,7 @@ def hull(path: str, vertices: Floats) -> Form:
         inner=0.5 * _width(corners, normals, edges),
         volume=volume,
         inertia=inertia,
-        origin=centre,
+        origin=center,
         vertices=corners,
         vertex_normals=np.zeros_like(corners),
         face_normals=normals,
@@ -95,9 +95,9 @@ def _outward(triangles: Ints, points: Floats, normals: Floats) -> Ints:
 
 
 def _flat_faces(
-    corners: Floats, triangles: Ints, neighbours: Ints, equations: Floats, extent: float
+    corners: Floats, triangles: Ints, neighbors: Ints, equations: Floats, extent: float
 ) -> tuple[Floats, Floats, list[Ints]]:
-    """Unit normals, offsets and loops of the faces, each a union of neighbouring triangles in one plane.
+    """Unit normals, offsets and loops of the faces, each a union of neighboring triangles in one plane.
 
     A face grows from its largest triangle, so that slivers, whose normals are mostly rounding, join and do not lead.
     """
@@ -118,7 +118,7 @@ def _flat_faces(
         while stack:
             t = stack.pop()
             members.append(t)
-            for other in neighbours[t]:
+            for other in neighbors[t]:
                 near = np.abs(corners[triangles[other]] @ normal - level.mean()).max() <= _FLAT * extent
                 if face[other] < 0 and near and equations[other] @ normal > 0.0:
                     face[other] = len(loops)

@@ -12,7 +12,7 @@ from .surfaces import check_tube, swept
 def trefoil(radius: float = 1.0, tube: float = 0.2, around: int = 16, along: int = 96) -> tuple[Floats, Ints]:
     """The trefoil knot `(2 + cos 3t) (cos 2t, sin 2t), sin 3t`, scaled to `radius`, swept by a circle of radius `tube`.
 
-    `radius` is the largest distance of the centre line from the z axis. A third of the knot is computed and turned by
+    `radius` is the largest distance of the center line from the z axis. A third of the knot is computed and turned by
     120 and 240 degrees, so that the mesh is three-fold symmetric up to the rounding of those two turns.
     """
     check_tube("trefoil", radius, tube, around, along)

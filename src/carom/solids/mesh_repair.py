@@ -89,7 +89,7 @@ def _check_closed(path: str, name: str, vertices: Floats, faces: Ints) -> None:
 
 
 def _consistent(path: str, name: str, faces: Ints) -> Ints:
-    """Faces turned so that neighbours run along their common edge in opposite directions; the majority stays."""
+    """Faces turned so that neighbors run along their common edge in opposite directions; the majority stays."""
     edges, upward = _edges(faces)
     _, which, count = np.unique(edges, axis=0, return_inverse=True, return_counts=True)
     which = which.reshape(-1)

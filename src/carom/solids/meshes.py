@@ -64,7 +64,7 @@ def load_mesh(path: str, shape: Mesh) -> Surface:
 
 
 def mesh_form(path: str, surface: Surface) -> Form:
-    """Mass properties, distance grid and sample points of a surface, about its centre of mass. Kept in memory."""
+    """Mass properties, distance grid and sample points of a surface, about its center of mass. Kept in memory."""
     if surface.key not in _made:
         _made[surface.key] = _computed(path, surface)
         if len(_made) > _MANY:
@@ -73,16 +73,16 @@ def mesh_form(path: str, surface: Surface) -> Form:
 
 
 def _computed(path: str, surface: Surface) -> Form:
-    volume, centre, inertia = mass_properties(surface.vertices, surface.faces)
-    vertices = surface.vertices - centre
+    volume, center, inertia = mass_properties(surface.vertices, surface.faces)
+    vertices = surface.vertices - center
     grid, overlap = distance_grid(vertices, surface.faces, surface.spacing)
     if overlap is not None:
-        at = tuple(float(f"{x:.4g}") for x in overlap + centre)
+        at = tuple(float(f"{x:.4g}") for x in overlap + center)
         raise ProblemError(path, f"a surface that crosses itself near {at}", "a mesh whose inside is counted once")
     depth = -float(grid.value.min())
     if depth < 0.5 * surface.spacing:
         raise ProblemError(f"{path}.spacing", surface.spacing, "at most half of the thickness of the mesh")
-    points, normals, neighbours, (reach, in_runs) = sample_points(vertices, surface.faces, surface.sample_spacing)
+    points, normals, neighbors, (reach, in_runs) = sample_points(vertices, surface.faces, surface.sample_spacing)
     if len(points) > _MOST_SAMPLES:
         raise ProblemError(
             f"{path}.spacing", surface.spacing, f"larger: {len(points)} sample points are over {_MOST_SAMPLES}"
@@ -94,10 +94,10 @@ def _computed(path: str, surface: Surface) -> Form:
         inner=depth,
         volume=volume,
         inertia=inertia,
-        origin=centre,
+        origin=center,
         vertices=points,
         vertex_normals=normals,
-        edges=neighbours,
+        edges=neighbors,
         grid=grid,
     )
 

@@ -14,7 +14,7 @@ def signed_volume(vertices: Floats, faces: Ints) -> float:
 
 
 def mass_properties(vertices: Floats, faces: Ints) -> tuple[float, Floats, Floats]:
-    """Volume, centre of mass (3,), and inertia tensor (3, 3) about it for unit mass, of a uniform solid.
+    """Volume, center of mass (3,), and inertia tensor (3, 3) about it for unit mass, of a uniform solid.
 
     A tetrahedron with corners 0, a, b, c and sixfold volume d has the second moment
     `d / 120 (s s^T + a a^T + b b^T + c c^T)` with `s = a + b + c`.
@@ -24,8 +24,8 @@ def mass_properties(vertices: Floats, faces: Ints) -> tuple[float, Floats, Float
     corners = (vertices - apex)[faces]
     six = _six_volumes(corners)
     volume = float(six.sum() / 6.0)
-    centre = apex + six @ corners.sum(axis=1) / (24.0 * volume)
-    corners = (vertices - centre)[faces]
+    center = apex + six @ corners.sum(axis=1) / (24.0 * volume)
+    corners = (vertices - center)[faces]
     six = _six_volumes(corners)
     total = corners.sum(axis=1)
     second = np.einsum("f,fi,fj->ij", six, total, total)
@@ -33,7 +33,7 @@ def mass_properties(vertices: Floats, faces: Ints) -> tuple[float, Floats, Float
         second += np.einsum("f,fi,fj->ij", six, corners[:, k], corners[:, k])
     second /= 120.0 * volume
     second = 0.5 * (second + second.T)
-    return volume, centre, np.trace(second) * np.eye(3) - second
+    return volume, center, np.trace(second) * np.eye(3) - second
 
 
 def winding_number(vertices: Floats, faces: Ints, point: Floats) -> float:

@@ -32,7 +32,7 @@ def cylinder(radius: float, length: float) -> Form:
 
 
 def capsule(radius: float, length: float) -> Form:
-    """A cylinder with two half spheres, whose centres of mass lie 3/8 of the radius beyond its ends."""
+    """A cylinder with two half spheres, whose centers of mass lie 3/8 of the radius beyond its ends."""
     half = 0.5 * length
     tube, caps = np.pi * radius**2 * length, 4.0 / 3.0 * np.pi * radius**3
     volume = tube + caps

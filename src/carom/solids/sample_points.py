@@ -1,6 +1,6 @@
 """Sample points of a mesh: its vertices, and points on edges and faces that are longer than the spacing.
 
-Along sharp edges they are twice as dense. No chance is involved: equal edges and faces get equal points. Neighbours
+Along sharp edges they are twice as dense. No chance is involved: equal edges and faces get equal points. Neighbors
 are the pairs between which a contact patch is connected.
 """
 
@@ -12,13 +12,13 @@ from scipy.spatial import cKDTree
 from ..solvers.rows import Floats, Ints
 
 RUN = 16  # points that are looked at together
-_NEAR = 1.6  # spacings within which two points of a face are neighbours: rows and columns differ by at most 1.12
+_NEAR = 1.6  # spacings within which two points of a face are neighbors: rows and columns differ by at most 1.12
 _SHARP = 2.0 * np.cos(np.pi / 8.0)  # length of the sum of two unit normals at 45 degrees
 _LEAST = 1e-9  # an edge longer than a whole number of spacings by rounding alone is not cut once more
 
 
 def sample_points(vertices: Floats, faces: Ints, spacing: float) -> tuple[Floats, Floats, Ints, tuple[float, int]]:
-    """Points (s, 3), outward unit normals (s, 3), neighbours (e, 2), and (reach of a run, points in runs).
+    """Points (s, 3), outward unit normals (s, 3), neighbors (e, 2), and (reach of a run, points in runs).
 
     Points come in runs of RUN that lie together: none is farther from the first of its run than the reach. Where the
     first point of a run is far from something, all others are. A few odd points follow after the runs.
@@ -48,13 +48,13 @@ def sample_points(vertices: Floats, faces: Ints, spacing: float) -> tuple[Floats
         points.append(inside)
         out.append(np.tile(normals[f], (len(inside), 1)))
         count += len(inside)
-    place, outward, neighbours = np.concatenate(points), np.concatenate(out), np.concatenate(links)
+    place, outward, neighbors = np.concatenate(points), np.concatenate(out), np.concatenate(links)
     length = np.linalg.norm(outward, axis=1, keepdims=True)
     order, runs = in_runs(place)
     number = np.empty(len(place), dtype=np.int64)
     number[order] = np.arange(len(place))
-    neighbours = np.unique(np.sort(number[neighbours], axis=1), axis=0).astype(np.int64)
-    return place[order], (outward / np.where(length > 0.0, length, 1.0))[order], neighbours, runs
+    neighbors = np.unique(np.sort(number[neighbors], axis=1), axis=0).astype(np.int64)
+    return place[order], (outward / np.where(length > 0.0, length, 1.0))[order], neighbors, runs
 
 
 def in_runs(points: Floats) -> tuple[Ints, tuple[float, int]]:

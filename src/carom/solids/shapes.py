@@ -69,7 +69,7 @@ class Placed:
 
 
 def placed_forms(path: str, shape: Solid, forms: Forms) -> tuple[list[Placed], Floats]:
-    """The forms of a shape about its centre of mass, and that centre in the coordinates as given. Compounds flatten."""
+    """The forms of a shape about its center of mass, and that center in the coordinates as given. Compounds flatten."""
     if not isinstance(shape, Compound):
         number = forms.of(path, shape)
         return [Placed(number, np.zeros(3), np.eye(3), 1.0)], forms.made[number].origin
@@ -78,9 +78,9 @@ def placed_forms(path: str, shape: Solid, forms: Forms) -> tuple[list[Placed], F
         raise ProblemError(f"{path}.parts", "no parts", "at least one part")
     found = [placed for k, part in enumerate(parts) for placed in _of_part(f"{path}.parts[{k}]", part, forms)]
     weights = np.array([p.density * forms.made[p.form].volume for p in found])
-    centre = weights @ np.array([p.place for p in found]) / weights.sum()
-    centre[np.abs(centre) <= 1e-15 * max(forms.made[p.form].reach for p in found)] = 0.0
-    return [Placed(p.form, p.place - centre, p.turn, p.density) for p in found], centre
+    center = weights @ np.array([p.place for p in found]) / weights.sum()
+    center[np.abs(center) <= 1e-15 * max(forms.made[p.form].reach for p in found)] = 0.0
+    return [Placed(p.form, p.place - center, p.turn, p.density) for p in found], center
 
 
 def _of_part(path: str, part: Part, forms: Forms) -> Iterator[Placed]:

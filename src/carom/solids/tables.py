@@ -23,16 +23,16 @@ from .shapes import Forms, Placed, placed_forms
 class Properties:
     """Mass properties of a group of n bodies.
 
-    Mass is density times `volume`, moments of inertia are mass times `gyration`, about the centre of mass and along
+    Mass is density times `volume`, moments of inertia are mass times `gyration`, about the center of mass and along
     the axes of the body's frame. Where parts of a compound differ in density, `volume` is weighted with theirs.
     """
 
     volume: Floats  # (n,)
     gyration: Floats  # (n, 3) principal moments of inertia over mass
     frame: Floats  # (4,) quaternion that turns the body's frame, whose axes are principal, to the solid's own
-    origin: Floats  # (3,) centre of mass, in the coordinates that the shape is given in
+    origin: Floats  # (3,) center of mass, in the coordinates that the shape is given in
     inner: Floats  # (n,) half of the smallest width
-    radius: Floats  # (n,) of the sphere round the body, about its centre of mass
+    radius: Floats  # (n,) of the sphere round the body, about its center of mass
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,7 @@ def _spheres(path: str, shape: Sphere, count: int, forms: Forms) -> tuple[_Group
 
 
 def _alike(parts: list[Placed], origin: Floats, count: int, forms: Forms) -> tuple[_Group, Properties]:
-    """Bodies of one shape: its parts' moments, moved to the common centre of mass, give the principal frame."""
+    """Bodies of one shape: its parts' moments, moved to the common center of mass, give the principal frame."""
     made = [forms.made[p.form] for p in parts]
     weights = np.array([p.density * f.volume for p, f in zip(parts, made)])
     inertia = np.zeros((3, 3))

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..kernels import kernel
 from .contact_blocks import WIDTH
-from .factor import _neighbours, _sorted_columns
+from .factor import _neighbors, _sorted_columns
 from .ordering import minimum_degree
 from .rows import Ints
 
@@ -39,7 +39,7 @@ def pattern_of(body, n):
                 flat[used] = body[p, side]
                 used += 1
         ptr[p + 1] = used
-    adj_ptr, adj = _neighbours(ptr, flat[:used], n)
+    adj_ptr, adj = _neighbors(ptr, flat[:used], n)
     order, col_ptr, col = minimum_degree(adj_ptr, adj)
     place = np.empty(n, np.int64)
     for j in range(n):

@@ -45,10 +45,10 @@ def solve_blocks(blocks, pattern, z, tolerance, most):
     moved(blocks, z, x)
     speeds_at(blocks, x, u)
     least, systems = distance(blocks, z, u) / top, 0
-    best, centre = z.copy(), z.copy()
+    best, center = z.copy(), z.copy()
     shift, failures = FIRST, 0
     while least > tolerance and systems < most and failures < FAILURES:
-        count, settled = _round(blocks, pattern, centre, shift, z, x, top * max(0.03 * least, 0.1 * tolerance))
+        count, settled = _round(blocks, pattern, center, shift, z, x, top * max(0.03 * least, 0.1 * tolerance))
         systems += count
         moved(blocks, z, x)
         speeds_at(blocks, x, u)
@@ -58,14 +58,14 @@ def solve_blocks(blocks, pattern, z, tolerance, most):
             least = residual
         if settled:
             failures = 0
-            _copy(z, centre)
+            _copy(z, center)
             # Easy rounds earn a weaker term, hard ones a stronger; a bolder rule fails in one pile of seven.
             factor = 0.4 if count <= 3 else 0.7 if count <= 5 else 1.0 if count <= 7 else 2.0
             shift = min(max(shift * factor, LEAST), MOST)
         else:
             failures += 1
             shift = min(shift * UP, MOST)
-            moved(blocks, centre, x)
+            moved(blocks, center, x)
     _copy(best, z)
     if least > tolerance:
         least = _without_work(blocks, z, x, u) / top
@@ -102,20 +102,20 @@ def _copy(source, target):
 
 
 @kernel
-def _round(blocks, pattern, centre, shift, z, x, enough):
+def _round(blocks, pattern, center, shift, z, x, enough):
     """Newton steps for one proximal term, in place of x and z; returns systems, and whether it settled."""
     k, n = len(z), len(x)
     u, off, step, start = np.empty((k, 3)), np.empty((n, WIDTH)), np.empty((n, WIDTH)), np.empty((n, WIDTH))
     q, wrong = np.empty((k, 3, 3)), np.empty((k, 3))
     diagonal = np.empty((n, WIDTH, WIDTH))
     low, up = np.empty((len(pattern.col_row), WIDTH, WIDTH)), np.empty((len(pattern.col_row), WIDTH, WIDTH))
-    _answer(blocks, centre, shift, x, u, z, off)
+    _answer(blocks, center, shift, x, u, z, off)
     count = 0
     # The speeds that z makes differ from u by those of `off`.
     while speeds_at(blocks, off, wrong) > enough:
         if count == ROUND:
             return count, False
-        _slopes(blocks, centre, shift, u, z, q)
+        _slopes(blocks, center, shift, u, z, q)
         assemble_blocks(blocks, pattern, q, diagonal, low, up)
         eliminate(pattern, diagonal, low, up)
         _copy(off, start)
@@ -129,7 +129,7 @@ def _round(blocks, pattern, centre, shift, z, x, enough):
             for b in range(n):
                 for c in range(WIDTH):
                     x[b, c] = start[b, c] - t * step[b, c]
-            _answer(blocks, centre, shift, x, u, z, off)
+            _answer(blocks, center, shift, x, u, z, off)
             now = -_dot(off, step)
             if abs(now) <= 0.1 * abs(first) or first >= 0.0 or (attempt == 0 and now < 0.0):
                 break
@@ -152,16 +152,16 @@ def _dot(a, b):
 
 
 @kernel
-def _answer(blocks, centre, shift, x, u, z, off):
+def _answer(blocks, center, shift, x, u, z, off):
     """Speeds u at x, impulses z that answer them, and `off = x - v - G^T z`."""
     speeds_at(blocks, x, u)
     for p in range(len(z)):
-        lam = max(centre[p, 0] - u[p, 0] / (shift * blocks.unit[p, 0]), 0.0)
+        lam = max(center[p, 0] - u[p, 0] / (shift * blocks.unit[p, 0]), 0.0)
         bound = lam * blocks.friction[p]
         a = b = 0.0
         if bound > 0.0:
             r = shift * blocks.unit[p, 1]
-            a, b = centre[p, 1] - u[p, 1] / r, centre[p, 2] - u[p, 2] / r
+            a, b = center[p, 1] - u[p, 1] / r, center[p, 2] - u[p, 2] / r
             size = np.sqrt(a * a + b * b)
             if size > bound:
                 a, b = a * bound / size, b * bound / size
@@ -173,7 +173,7 @@ def _answer(blocks, centre, shift, x, u, z, off):
 
 
 @kernel
-def _slopes(blocks, centre, shift, u, z, q):
+def _slopes(blocks, center, shift, u, z, q):
     """`q = -dz/du` of the answer, (k, 3, 3)."""
     for p in range(len(z)):
         for s in range(3):
@@ -185,7 +185,7 @@ def _slopes(blocks, centre, shift, u, z, q):
         if bound <= 0.0:
             continue
         r = shift * blocks.unit[p, 1]
-        a, b = centre[p, 1] - u[p, 1] / r, centre[p, 2] - u[p, 2] / r
+        a, b = center[p, 1] - u[p, 1] / r, center[p, 2] - u[p, 2] / r
         size = np.sqrt(a * a + b * b)
         if size <= bound:  # sticks
             q[p, 1, 1] = q[p, 2, 2] = 1.0 / r

@@ -26,7 +26,7 @@ VECTORS = 9  # rows of work space behind the factor
 def solve_dense(a, c, lo, hi, y, warm):
     """Solves in place of y; returns the certificate. A must have a positive diagonal.
 
-    With `warm`, y is the first guess of which bounds are active, and its values the first proximal centre.
+    With `warm`, y is the first guess of which bounds are active, and its values the first proximal center.
     """
     k = len(c)
     work, index = np.empty((k + VECTORS, k)), np.empty((2, k), np.int64)
@@ -163,19 +163,19 @@ def _first_guess(y, scale, size, warm, g0, low, high, z, place, k):
 def _settle(b, k, eps, work, index):
     """One (proximal) step about z, in place of z; returns its residual, or -1 if it met a singular pivot."""
     g0, low, high, z = work[k + 1], work[k + 2], work[k + 3], work[k + 4]
-    centre, rhs, g = work[k + 6], work[k + 7], work[k + 8]
+    center, rhs, g = work[k + 6], work[k + 7], work[k + 8]
     free, place = index[0], index[1]
     for i in range(k):
-        centre[i] = z[i]
+        center[i] = z[i]
     fewest, patience = k + 1, 5
     for _ in range(50 + 10 * k):
         p = 0
         for i in range(k):
-            z[i] = low[i] if place[i] == 0 else (high[i] if place[i] == 2 else centre[i])
+            z[i] = low[i] if place[i] == 0 else (high[i] if place[i] == 2 else center[i])
             if place[i] == 1:
                 free[p] = i
                 p += 1
-        # Solve for the change from the centre, so that what the proximal term leaves is only round-off.
+        # Solve for the change from the center, so that what the proximal term leaves is only round-off.
         for q in range(p):
             i = free[q]
             total = g0[i]

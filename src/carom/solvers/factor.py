@@ -2,7 +2,7 @@
 
 H has one d x d block for each pair of bodies in contact and is positive definite for every D >= 0, although the
 Delassus matrix `G G^T` of the same island is often singular. The pattern depends on the contacts alone: it is
-analysed once, then factored for each new D.
+analyzed once, then factored for each new D.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Island(NamedTuple):
 
 
 @kernel
-def analyse(rows, contacts, scale, local):
+def analyze(rows, contacts, scale, local):
     """Island of the given contacts; `local` is integer scratch with one entry a body.
 
     Rows are multiplied by scale, one number a contact.
@@ -54,7 +54,7 @@ def analyse(rows, contacts, scale, local):
             body[at] = local[b]
             for t in range(d):
                 val[at, t] = rows.val[e, t] * scale[i]
-    adj_ptr, adj = _neighbours(ptr, body, n)
+    adj_ptr, adj = _neighbors(ptr, body, n)
     order, col_ptr, col = minimum_degree(adj_ptr, adj)
     position = np.empty(n, np.int64)
     for p in range(n):
@@ -67,8 +67,8 @@ def analyse(rows, contacts, scale, local):
 
 
 @kernel
-def _neighbours(ptr, body, n):
-    """Neighbour lists of bodies that share a contact, without repeats."""
+def _neighbors(ptr, body, n):
+    """Neighbor lists of bodies that share a contact, without repeats."""
     count = np.zeros(n + 1, np.int64)
     for i in range(len(ptr) - 1):
         w = ptr[i + 1] - ptr[i]

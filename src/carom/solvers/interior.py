@@ -70,13 +70,13 @@ def interior_point(island, g0, low, high, state, diagonal, blocks):
                 if bounded[i]:
                     ahead += (q[i] + step * dq[i]) * (high[i] - z[i] - step * dz[i])
         ahead /= count
-        centre = mu * (ahead / mu) ** 3
+        center = mu * (ahead / mu) ** 3
         low_fix, high_fix = np.zeros(k), np.zeros(k)
         for i in range(k):
             if open_[i]:
-                low_fix[i] = dp[i] * dz[i] - centre
+                low_fix[i] = dp[i] * dz[i] - center
                 if bounded[i]:
-                    high_fix[i] = -dq[i] * dz[i] - centre
+                    high_fix[i] = -dq[i] * dz[i] - center
         dz, dp, dq = _direction(island, open_, bounded, z, low, high, p, q, r, weight, diagonal, blocks,
                                 low_fix, high_fix, rhs, speed)  # fmt: skip
         step = min(1.0, 0.995 * _longest(open_, bounded, z, low, high, p, q, dz, dp, dq))

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..kernels import kernel
 from .box import solve_cone
-from .factor import analyse, combine, factorise, gradient, solve_factored
+from .factor import analyze, combine, factorise, gradient, solve_factored
 from .rows import Floats, Rows, speeds
 
 # eps, for rows of unit length. A large one needs more rounds, a small one makes many rows start and stop on the way:
@@ -33,14 +33,14 @@ ROUNDS, NEWTON_STEPS = 40, 25
 
 
 class Nearest:
-    """The rows of a problem, analysed once for any number of right-hand sides."""
+    """The rows of a problem, analyzed once for any number of right-hand sides."""
 
     def __init__(self, rows: Rows, equations: int) -> None:
         m = len(rows.ptr) - 1
         self.rows, self.bodies, self.equations = rows, len(rows.touch_ptr) - 1, equations
         self.scale = 1.0 / np.sqrt(rows.diag)
         local = np.empty(self.bodies, np.int64)
-        self.island = analyse(rows, np.arange(m), self.scale, local)
+        self.island = analyze(rows, np.arange(m), self.scale, local)
         self.number = np.empty(self.island.bodies, np.int64)  # each of its bodies' own number
         self.number[self.island.body] = rows.body
         d = rows.val.shape[1]

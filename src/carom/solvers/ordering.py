@@ -15,7 +15,7 @@ from ..kernels import kernel
 
 @kernel
 def minimum_degree(adj_ptr, adj):
-    """Elimination order of the graph with neighbour lists adj[adj_ptr[i]:adj_ptr[i+1]].
+    """Elimination order of the graph with neighbor lists adj[adj_ptr[i]:adj_ptr[i+1]].
 
     Returns (order, col_ptr, col): the node eliminated at each position, and for each position the nodes (not
     positions) of its factor column below the diagonal.
@@ -50,7 +50,7 @@ def minimum_degree(adj_ptr, adj):
         order[step] = p
         position[p] = step
         alive[p] = 0
-        # The new element: neighbours of p, directly and through its elements.
+        # The new element: neighbors of p, directly and through its elements.
         bound = used + degree[p] + length[p] + 1
         for q in range(start[p], start[p] + elements[p]):
             e = work[q]

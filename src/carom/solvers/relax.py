@@ -1,7 +1,7 @@
 """The box problem `min 1/2 y^T A y + c^T y`, `low <= y <= high`, to a coarse tolerance, with work for what moves only.
 
 Contacts wait in a queue. Each gets the impulse that is exact while all others stay, which can only lower the energy;
-if that changed a speed by more than the tolerance, its neighbours join the queue. Where most contacts of a large pile
+if that changed a speed by more than the tolerance, its neighbors join the queue. Where most contacts of a large pile
 are all but at rest, few are ever touched.
 """
 

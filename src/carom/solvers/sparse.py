@@ -12,7 +12,7 @@ import numpy as np
 
 from ..kernels import kernel
 from .dense import PROXIMAL, SLACK, TARGET
-from .factor import analyse, combine, factorise, gradient, solve_factored
+from .factor import analyze, combine, factorise, gradient, solve_factored
 from .gradient_projection import projected_gradients
 from .interior import interior_point
 
@@ -49,7 +49,7 @@ def solve_sparse(rows, contacts, c, lo, hi, y, warm, local):
             state[i] = 0
         elif z[i] >= high[i] and (warm or g0[i] <= 0.0):
             state[i] = 2
-    island = analyse(rows, contacts, scale, local)
+    island = analyze(rows, contacts, scale, local)
     z = _descend_ladder(island, g0, low, high, z, state)
     r = np.empty(k)
     gradient(island, combine(island, z), g0, r)
@@ -147,9 +147,9 @@ def active_set(island, g0, low, high, z, state, diagonal, blocks):
 def _correct(island, z, r, low, high, state, fewest, top):
     """Moves misplaced contacts to where they belong; returns how many there were.
 
-    All of them, while their number falls. Else neighbours that undo each other's moves are going round in
+    All of them, while their number falls. Else neighbors that undo each other's moves are going round in
     circles: then only the one with the highest number on each of its bodies moves, which is Murty's rule in
-    every neighbourhood at once.
+    every neighborhood at once.
     """
     wrong = 0
     for i in range(len(z)):

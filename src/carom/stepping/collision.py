@@ -85,5 +85,5 @@ def used_restitutions(world: World) -> Floats:
     free = np.unique(world.material[world.free])
     bodies, count = np.unique(world.material, return_counts=True)
     pairs = [(a, b) for a in free for b, k in zip(bodies, count) if a != b or k > 1]
-    pairs += [(a, b) for a in free for b in np.unique(world.wall_material)]
+    pairs += [(a, b) for a in free for b in np.unique(world.boundary_material)]
     return np.array([world.restitution[a, b] for a, b in pairs])

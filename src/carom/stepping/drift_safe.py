@@ -53,7 +53,7 @@ class DriftSafe(Stepper):
 
     def __init__(self, world: World, collision: Collision, step: float) -> None:
         super().__init__(world, collision, step)
-        self.margin = MARGIN * self.world.feature
+        self.margin = MARGIN * self.world.length_scale
         self.resting_solve: Resting = Resting(self.world)
 
     def step(self, state: State) -> State:
@@ -83,7 +83,7 @@ class DriftSafe(Stepper):
         """The law on all contacts that the step would close, again while its answer closes others.
 
         Places stay through all rounds, so contacts are found once; what the rounds change in velocities changes the
-        gaps at the end of the step in proportion. A contact that took part stays in: left out, two neighbours would
+        gaps at the end of the step in proportion. A contact that took part stays in: left out, two neighbors would
         push a body to and fro between them.
         """
         travel = self._travel(start)
@@ -118,7 +118,7 @@ class DriftSafe(Stepper):
         The latter would open, but impulses on others may close them.
         """
         end = self._timed("move", fly, self.world, start, self.h)
-        reach = self.margin + min(2.0 * float(travel.max()), REACH * self.world.feature)
+        reach = self.margin + min(2.0 * float(travel.max()), REACH * self.world.length_scale)
         found = self.find(start, end, reach)
         second = np.where(found.second >= 0, travel[np.maximum(found.second, 0)], 0.0)
         near = (found.gap <= self.margin + np.maximum(travel[found.first], second)) | (found.predicted <= self.margin)
@@ -141,7 +141,7 @@ class DriftSafe(Stepper):
         # next one. Stopped here it would lose its restitution; where that is zero, nothing is lost.
         fast = impact.contacts.speeds() < -self._resting_speeds(found, slow)
         # Nor may it wait if it would sink in too deep to be pushed back.
-        shallow = found.predicted > -REACH * self.world.feature
+        shallow = found.predicted > -REACH * self.world.length_scale
         waiting = fast & (impact.contacts.restitution > 0.0) & shallow
         if waiting.all():
             return end

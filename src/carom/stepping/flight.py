@@ -48,7 +48,7 @@ def accelerations(world: World, state: State) -> Floats | None:
     if force.shape not in ((n, dim), (n, d)) or not np.isfinite(force).all():
         raise ProblemError("force", f"an array of shape {force.shape}", wanted)
     out = np.zeros((n, d))
-    out[:, : force.shape[1]] = force * world.root[:, : force.shape[1]] ** 2
+    out[:, : force.shape[1]] = force * world.inverse_sqrt_mass[:, : force.shape[1]] ** 2
     out[world.free, :dim] += world.gravity
     return out
 

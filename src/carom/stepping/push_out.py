@@ -1,7 +1,7 @@
 """Overlap is moved out by positions alone, and lifting is paid for with energy that the step has lost or still has.
 
 `min |dx|^2 / 2` (mass metric) with `J dx >= -rate gap` at overlapping contacts and `J dx >= -max(gap, 0)` at the
-others. Momentum is untouched: such a move keeps the centre of mass of whatever does not touch a boundary.
+others. Momentum is untouched: such a move keeps the center of mass of whatever does not touch a boundary.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ VISITS = 5  # of each contact, on average, in the coarse one
 def push_out(before: State, end: State, found: ContactSet, impact: Assembly) -> State:
     """The end state with part of the overlap that the start of the step had moved out."""
     world, contacts = impact.world, impact.contacts
-    slop = SLOP * world.feature
+    slop = SLOP * world.length_scale
     deep = found.gap < -slop
     if world.dimension == 3 and deep.any():
         deep &= _anchored(contacts.rows)

@@ -84,7 +84,7 @@ class Resting:
 
     def names(self, found: ContactSet) -> Ints:
         """One number for each contact that lasts from step to step."""
-        n, w = self.world.count, len(self.world.walls.kind)
+        n, w = self.world.count, len(self.world.boundaries.kind)
         return ((found.first * (n + w) + found.second + w) << 20) ^ (found.feature & 0xFFFFF)
 
     def _sized(self, m: int) -> tuple[int, ...]:

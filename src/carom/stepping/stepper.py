@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..contact.boundaries import boundaries_at
 from ..contact.contact_set import ContactSet
 from ..contact.find import find_contacts
-from ..contact.walls import walls_at
 from ..impact.assemble import Assembly, assemble
 from ..impact.contacts import Impulses
 from ..impact.space_rows import along_tangents
@@ -33,7 +33,7 @@ class Stepper:
 
     def __init__(self, world: World, collision: Collision, step: float) -> None:
         self.world, self.collision, self.h = world, collision, step
-        self.touch = TOUCH * world.feature
+        self.touch = TOUCH * world.length_scale
         self.resting_solve: Resting | None = None  # of steppers that have one
         self.row: tuple[Any, ...] = ()
         self.pushes: list[tuple[ContactSet, Impulses]] = []
@@ -68,7 +68,7 @@ class Stepper:
         return with_swept(self.world, before, after, found)
 
     def assemble(self, state: State, found: ContactSet) -> Assembly:
-        walls = walls_at(self.world, state.time, self.h)[0]
+        walls = boundaries_at(self.world, state.time, self.h)[0]
         return self._timed("assemble", assemble, self.world, state, found, walls)
 
     def collide(self, state: State, found: ContactSet, impact: Assembly, slow: float = 0.0) -> State:

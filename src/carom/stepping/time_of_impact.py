@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..contact.boundaries import boundaries_at
 from ..contact.contact_set import ContactSet
 from ..contact.find import find_contacts
 from ..contact.impact_time import NOISE, Paths, advance
 from ..contact.sweep import FEW, all_pairs, place_walls, refreshed, span_of, things_of, together
 from ..contact.touching import moved_walls, touching
-from ..contact.walls import walls_at
 from ..impact.assemble import Assembly, assemble
 from ..impact.contacts import Impulses
 from ..solvers.rows import Floats, Ints
@@ -57,8 +57,8 @@ class TimeOfImpact(Stepper):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        n, w = self.world.count, len(self.world.walls.kind)
-        self.near = NEAR * self.world.feature
+        n, w = self.world.count, len(self.world.boundaries.kind)
+        self.near = NEAR * self.world.length_scale
         self.bound = min(SUBSTEPS + SUBSTEPS_EACH * n, MOST)
         elastic = bool((used_restitutions(self.world) == 1.0).all())
         self.hop = (HOP_ELASTIC if elastic else HOP) * self.h
@@ -84,7 +84,7 @@ class TimeOfImpact(Stepper):
             self._impact(start, time)
         if self.rounds:
             end = self._timed("move", self._landing, start, end)
-        if self.resting and self.overlap > SLOP * self.world.feature:
+        if self.resting and self.overlap > SLOP * self.world.length_scale:
             end = self._timed("rest", self._set_apart, start, end)
         number = state.step + 1
         end = landed(self.world, end, number * self.h, number)
@@ -96,7 +96,7 @@ class TimeOfImpact(Stepper):
     def _begin(self, start: State) -> None:
         """All things on their paths from the start of the step."""
         n, d = start.velocity.shape
-        self.walls = walls_at(self.world, start.time, self.h)[0]
+        self.walls = boundaries_at(self.world, start.time, self.h)[0]
         self.span = span_of(self.world, start.time, self.h, self.hop, self.touch, self.near)
         place_walls(self.things, self.paths, self.walls)
         self.paths.place[:n, :2], self.paths.place[:n, 2] = start.position, start.orientation
@@ -153,10 +153,10 @@ class TimeOfImpact(Stepper):
 
     def _set_apart(self, start: State, end: State) -> State:
         """Moves overlap out that lasting contact has left: bodies that are held move straight, where paths bend."""
-        found = find_contacts(self.world, end, end, MARGIN * self.world.feature)
+        found = find_contacts(self.world, end, end, MARGIN * self.world.length_scale)
         if not found.count:
             return end
-        impact = assemble(self.world, end, found, walls_at(self.world, end.time, self.h)[0])
+        impact = assemble(self.world, end, found, boundaries_at(self.world, end.time, self.h)[0])
         return push_out(start, end, found, impact)
 
     # -- impacts --------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
 from ..analysis.runs import energy_drift, symmetry_error
-from ..plotting import BLACK, GREY, PALE, TIME, X, Y, law_style, sheet, write, write_table
+from ..plotting import BLACK, GRAY, PALE, TIME, X, Y, law_style, sheet, write, write_table
 from ..scenes import pool_break
 from ..scenes.pool import RADIUS
 from ..simulation import simulate
@@ -68,7 +68,7 @@ def _draw(out: Path, runs: Mapping[str, Trajectory], errors: Mapping[str, Floats
         grid = figure.add_gridspec(2, 1, height_ratios=(1.2, 1.0))
         top, bottom = figure.add_subfigure(grid[0]), figure.add_subfigure(grid[1])
         time = runs[COMPARED[0]].time[-1]
-        top.suptitle(f"at time {time:g}; rings are the mirror images of the balls", fontsize=8.5, color=GREY)
+        top.suptitle(f"at time {time:g}; rings are the mirror images of the balls", fontsize=8.5, color=GRAY)
         ends = np.concatenate([run.positions[-1] for run in runs.values()])
         for axes, (law, run) in zip(top.subplots(1, len(runs)), runs.items()):
             _picture(axes, run, ends)
@@ -86,10 +86,10 @@ def _picture(axes: Axes, run: Trajectory, ends: Floats) -> None:
     """Balls at the end with their trails, and the mirror images of all of them as rings."""
     (symmetry,) = run.scene.symmetries
     paths, end = run.positions[:], run.positions[-1]
-    colour = law_style(run.law)["color"]
-    axes.axhline(0.0, color=GREY, linewidth=0.7, linestyle=(0, (6, 3, 1, 3)), zorder=0)
+    color = law_style(run.law)["color"]
+    axes.axhline(0.0, color=GRAY, linewidth=0.7, linestyle=(0, (6, 3, 1, 3)), zorder=0)
     axes.add_collection(LineCollection(list(paths.transpose(1, 0, 2)), colors=PALE, linewidths=0.6, zorder=1))
-    draw_balls(axes, end, RADIUS, facecolors=colour, edgecolors="none", zorder=2)
+    draw_balls(axes, end, RADIUS, facecolors=color, edgecolors="none", zorder=2)
     draw_balls(axes, symmetry.image(end), RADIUS, facecolors="none", edgecolors=BLACK, linewidths=0.4, zorder=3)
     left, right, high = ends[:, 0].min(), ends[:, 0].max(), np.abs(ends[:, 1]).max()
     edge = 4.0 * RADIUS
@@ -102,9 +102,9 @@ def _errors(axes: Axes, runs: Mapping[str, Trajectory], errors: Mapping[str, Flo
     for law, error in errors.items():
         style = {**law_style(law), "markevery": 20, "markerfacecolor": "white"}
         axes.plot(time, np.maximum(error, FLOOR), **style, label=law)
-    axes.axhline(KEPT, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)))
+    axes.axhline(KEPT, color=GRAY, linewidth=0.8, linestyle=(0, (4, 3)))
     axes.set(yscale="log", xlabel=TIME, ylabel="mirror error / radius", xlim=(0, time[-1]))
     axes.annotate(
-        f"bound {KEPT:g}", (time[-1], KEPT), (-2, -3), textcoords="offset points", ha="right", va="top", color=GREY
+        f"bound {KEPT:g}", (time[-1], KEPT), (-2, -3), textcoords="offset points", ha="right", va="top", color=GRAY
     )
     axes.legend(loc="center right", bbox_to_anchor=(1.0, 0.72), ncols=len(runs), handlelength=3.0)

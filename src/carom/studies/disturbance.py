@@ -5,7 +5,7 @@ separation speed `size * v0 * r_i` with r_i uniform in (-1, 1). A law whose answ
 velocities deviates from its undisturbed answer in proportion to the size; one that does not keeps a gap.
 
 What is found: gr has another answer for more than half of all disturbances, however small. qce is far steadier,
-yet not continuous: where two resting neighbours of the blow both approach, its impulses grow in the ratio of
+yet not continuous: where two resting neighbors of the blow both approach, its impulses grow in the ratio of
 these tiny speeds, so the direction of the disturbance counts. That is seldom, and the last ball still leaves.
 """
 
@@ -19,7 +19,7 @@ from matplotlib.axes import Axes
 
 from ..impact.problem import ImpactProblem
 from ..laws import Law, every
-from ..plotting import GREY, law_style, styled, write, write_table
+from ..plotting import GRAY, law_style, styled, write, write_table
 from ..solve import solve_impact
 from ..solvers.rows import Floats
 from .result import Progress, StudyResult, silent
@@ -99,8 +99,8 @@ def _draw(out: Path, size: Floats, changes: dict[str, Floats], shown: dict[str, 
 
 
 def _changes(axes: Axes, size: Floats, changes: dict[str, Floats]) -> None:
-    axes.plot(size, size, color=GREY, linewidth=0.8)
-    apart: dict[str, Any] = {"textcoords": "offset points", "va": "top", "color": GREY}
+    axes.plot(size, size, color=GRAY, linewidth=0.8)
+    apart: dict[str, Any] = {"textcoords": "offset points", "va": "top", "color": GRAY}
     axes.annotate("change = disturbance", (2e-5, 2e-5), (6, -2), **apart)
     for k, (name, change) in enumerate(changes.items()):
         # Three of the curves coincide: markers take turns, so that each can be seen.

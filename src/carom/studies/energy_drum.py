@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 
-from ..plotting import GREY, TIME, law_style, styled, write
+from ..plotting import GRAY, TIME, law_style, styled, write
 from ..scenes import energy_drum
 from ..simulation import Progress as RunProgress
 from ..simulation import simulate
@@ -96,8 +96,8 @@ def _largest(axes: Axes, runs: Mapping[str, Trajectory], time: Floats, chosen: I
         # Two of the laws give the same bits: markers take turns, so that each can be seen.
         style = {**law_style(law), "markevery": (25 + 12 * k, 12 * len(runs)), "markerfacecolor": "white"}
         axes.plot(time[chosen], np.maximum(_so_far(run)[chosen], FLOOR), **style, label=law)
-    axes.axhline(BOUND, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)))
-    axes.annotate(f"bound {BOUND:g}", (time[1], BOUND), (2, 3), textcoords="offset points", color=GREY)
+    axes.axhline(BOUND, color=GRAY, linewidth=0.8, linestyle=(0, (4, 3)))
+    axes.annotate(f"bound {BOUND:g}", (time[1], BOUND), (2, 3), textcoords="offset points", color=GRAY)
     axes.set(xscale="log", xlabel=TIME, xlim=(time[1], time[-1]))
     axes.set(yscale="log", ylabel="$|E - E_0|$ / $E_0$", ylim=(0.5 * FLOOR, 1.0))
     axes.set_title("(a) largest drift so far")

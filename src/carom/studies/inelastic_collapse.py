@@ -19,7 +19,7 @@ from matplotlib.axes import Axes
 from ..impact.problem import ImpactProblem
 from ..kernels import kernel
 from ..laws import make
-from ..plotting import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, styled, write, write_table
+from ..plotting import BLUE, GRAY, GREEN, ORANGE, PURPLE, RED, styled, write, write_table
 from ..solve import solve_impact
 from ..solvers.rows import Floats, Ints
 from .result import Progress, StudyResult, silent
@@ -123,7 +123,7 @@ def _ends(start: Floats, c: float, order: int, wall: bool, bound: int) -> bool:
             continue
         speed = u[i]
         u[i] = -c * speed
-        # Between equal balls half of the change passes to each neighbour; off the wall all of it to the one.
+        # Between equal balls half of the change passes to each neighbor; off the wall all of it to the one.
         passed = (1.0 + c) * speed * (1.0 if wall and i == m - 1 else 0.5)
         if i > 0:
             u[i - 1] += passed
@@ -142,7 +142,7 @@ def _draw(
         _velocities(first, c, velocity)
         _counts(second, c, counts)
         for axes in (first, second):
-            axes.axvspan(0.0, threshold(3), color=GREY, alpha=0.15, linewidth=0)
+            axes.axvspan(0.0, threshold(3), color=GRAY, alpha=0.15, linewidth=0)
             axes.set(xlabel="restitution $c_r$", xlim=(0, c[-1]))
         _thresholds(third, n, found)
         _deviations(fourth, n, found)
@@ -164,7 +164,7 @@ def _velocities(axes: Axes, c: Floats, velocity: Floats) -> None:
         place = (c[-1], velocity[-1, ball])
         axes.annotate(name, place, (3, 0), textcoords="offset points", va="center", color=color, weight="bold")
     middle = (threshold(3) / 2, 0.97)
-    axes.annotate("collapse", middle, xycoords=("data", "axes fraction"), ha="center", va="top", color=GREY)
+    axes.annotate("collapse", middle, xycoords=("data", "axes fraction"), ha="center", va="top", color=GRAY)
     axes.set(title="(a) three balls, one arriving at $v_0$", ylabel="velocity after / $v_0$")
 
 
@@ -183,9 +183,9 @@ _LOOKS = ((BLUE, "o"), (GREEN, "s"), (PURPLE, "+"), (RED, "x"))
 def _thresholds(axes: Axes, n: Ints, found: dict[str, Floats]) -> None:
     fine = np.linspace(n[0], n[-1], 200)
     for wall, dash, place in ((False, "-", (0.70, 0.44)), (True, "--", (0.30, 0.90))):
-        axes.plot(fine, _formula(fine, wall), color=GREY, linestyle=dash, linewidth=1.0)
+        axes.plot(fine, _formula(fine, wall), color=GRAY, linestyle=dash, linewidth=1.0)
         text = rf"$\tan^2\frac{{\pi}}{{4}}\left(1-\frac{{{1 if wall else 2}}}{{N}}\right)$"
-        axes.annotate(text, place, xycoords="axes fraction", color=GREY, fontsize=9)
+        axes.annotate(text, place, xycoords="axes fraction", color=GRAY, fontsize=9)
     for (label, values), (color, mark) in zip(found.items(), _LOOKS, strict=True):
         axes.plot(n, values, linestyle="", marker=mark, color=color, label=label, markerfacecolor="none")
     axes.set(title="(c) chains of $N$ balls: where collapse begins", xlabel="balls $N$", ylim=(0, 1))

@@ -24,7 +24,7 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import SubFigure
 
 from ..analysis.runs import sides
-from ..plotting import BLUE, GREEN, GREY, PURPLE, RED, TIME, sheet, write
+from ..plotting import BLUE, GRAY, GREEN, PURPLE, RED, TIME, sheet, write
 from ..scene.boundaries import HalfPlane
 from ..scene.model import Scene
 from ..scene.motion import FIXED
@@ -158,20 +158,20 @@ def _draw(out: Path, shown: Trajectory, counts: dict[str, list[Count]]) -> tuple
 
 
 def _pictures(figure: SubFigure, run: Trajectory, count: Count) -> None:
-    """The first seed at three moments, balls coloured by speed: the fuller side is the calm one."""
-    figure.suptitle("seed 0; bright balls are fast", fontsize=8.5, color=GREY)
+    """The first seed at three moments, balls colored by speed: the fuller side is the calm one."""
+    figure.suptitle("seed 0; bright balls are fast", fontsize=8.5, color=GRAY)
     panels = figure.subplots(len(MOMENTS), 1)
     speed = np.hypot(run.velocities[:, :, 0], run.velocities[:, :, 1])
     scale = Normalize(0.0, float(np.quantile(speed, 0.95)), clip=True)
     shades = matplotlib.colormaps["viridis"]
     width, wall = (float(run.scene.parameters[name]) for name in ("width", "wall"))
-    top = float(run.geometry["wall_a"][1][1])
+    top = float(run.geometry["boundary_point"][1][1])
     for axes, moment in zip(panels, MOMENTS):
         frame = round(moment * (len(run) - 1))
-        floor = float(run.wall_poses[frame][0][1])
+        floor = float(run.boundary_poses[frame][0][1])
         box = [(-width, top), (-width, floor), (width, floor), (width, top), (-width, top)]
         lines = [box, [(0.0, floor), (0.0, wall)]]
-        axes.add_collection(LineCollection(lines, colors=GREY, linewidths=1.0))
+        axes.add_collection(LineCollection(lines, colors=GRAY, linewidths=1.0))
         draw_balls(axes, run.positions[frame], 1.0, facecolors=shades(scale(speed[frame])), linewidths=0.0)
         axes.set(xlim=(-width - 1.5, width + 1.5), ylim=(-4.0, top + 1.5), aspect="equal")
         axes.set_axis_off()
@@ -191,7 +191,7 @@ def _curves(axes: Axes, counts: dict[str, list[Count]]) -> None:
     for label, runs, look in looks:
         for k, count in enumerate(runs):
             axes.plot(count.time, count.fuller, **look, label=f"{label} ({len(runs)})" if k == 0 else None)
-    axes.axhline(GATHERED, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)))
+    axes.axhline(GATHERED, color=GRAY, linewidth=0.8, linestyle=(0, (4, 3)))
     end = counts["gather"][0].time[-1]
     axes.set(xlabel=TIME, xlim=(0, end), ylim=(0.48, 1.0))
     axes.set(title="the fuller side", ylabel="part of all balls")

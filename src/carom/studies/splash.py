@@ -20,8 +20,8 @@ from matplotlib.figure import SubFigure
 from matplotlib.patches import Circle
 
 from ..analysis.runs import energy_drift
-from ..analysis.scatter import neighbours_kept
-from ..plotting import GREY, TIME, law_style, sheet, write
+from ..analysis.scatter import neighbors_kept
+from ..plotting import GRAY, TIME, law_style, sheet, write
 from ..scene.boundaries import Drum
 from ..scene.model import Scene
 from ..scenes import splash
@@ -48,8 +48,8 @@ def run(out: Path, progress: Progress | None = None, side: int = 15) -> StudyRes
         tell(k / len(COMPARED), law)
         runs[law] = simulate(scene, law, LONGER * back, frame_rate=50.0)
         kept[law] = kept_over_time(runs[law])
-        numbers[f"{law}: neighbours kept at t = {back:g}"] = float(at(runs[law], kept[law], back))
-        numbers[f"{law}: neighbours kept at t = {LONGER * back:g}"] = float(kept[law][-1])
+        numbers[f"{law}: neighbors kept at t = {back:g}"] = float(at(runs[law], kept[law], back))
+        numbers[f"{law}: neighbors kept at t = {LONGER * back:g}"] = float(kept[law][-1])
         numbers[f"{law}: relative energy drift"] = float(np.abs(energy_drift(runs[law])).max())
     files = _draw(out, scene, runs, kept)
     tell(1.0, "done")
@@ -57,9 +57,9 @@ def run(out: Path, progress: Progress | None = None, side: int = 15) -> StudyRes
 
 
 def kept_over_time(run: Trajectory) -> Floats:
-    """Part of the touching neighbours that are still together, at every frame."""
+    """Part of the touching neighbors that are still together, at every frame."""
     start = run.positions[0]
-    return np.array([neighbours_kept(start, place, 2.0) for place in run.positions[:]])
+    return np.array([neighbors_kept(start, place, 2.0) for place in run.positions[:]])
 
 
 def at(run: Trajectory, values: Floats, time: float) -> Any:
@@ -111,18 +111,18 @@ def _draw(out: Path, scene: Scene, runs: Mapping[str, Trajectory], kept: Mapping
 def _pictures(figure: SubFigure, scene: Scene, runs: Mapping[str, Trajectory], kept: Mapping[str, Floats]) -> None:
     radius, fall = drum_radius(scene), first_fall(scene)
     height = np.asarray(scene.bodies[0].position)[:, 1]
-    # Each ball keeps the colour of its row in the grid: what mixes can be seen.
-    colours = matplotlib.colormaps["viridis"](0.04 + 0.92 * (height - height.min()) / np.ptp(height))
+    # Each ball keeps the color of its row in the grid: what mixes can be seen.
+    colors = matplotlib.colormaps["viridis"](0.04 + 0.92 * (height - height.min()) / np.ptp(height))
     panels = figure.subplots(len(SHOWN), len(MOMENTS))
     for law, row in zip(SHOWN, panels):
         for axes, moment in zip(row, MOMENTS):
             run = runs[law]
             frame = int(np.abs(run.time - moment * fall).argmin())
-            axes.add_patch(Circle((0.0, 0.0), radius, fill=False, edgecolor=GREY, linewidth=1.0))
-            draw_balls(axes, run.positions[frame], 1.0, facecolors=colours, linewidths=0.0)
+            axes.add_patch(Circle((0.0, 0.0), radius, fill=False, edgecolor=GRAY, linewidth=1.0))
+            draw_balls(axes, run.positions[frame], 1.0, facecolors=colors, linewidths=0.0)
             axes.set(xlim=(-1.03 * radius, 1.03 * radius), ylim=(-1.03 * radius, 1.03 * radius), aspect="equal")
             axes.set_axis_off()
-            axes.text(1.0, 0.95, f"{100 * kept[law][frame]:.0f} %", transform=axes.transAxes, ha="right", color=GREY)
+            axes.text(1.0, 0.95, f"{100 * kept[law][frame]:.0f} %", transform=axes.transAxes, ha="right", color=GRAY)
             if law == SHOWN[0]:
                 axes.set_title(f"$t$ = {run.time[frame]:.2f}", loc="center")
         look: dict[str, Any] = {"color": law_style(law)["color"], "weight": "bold", "fontsize": 10}
@@ -134,13 +134,13 @@ def _curves(axes: Axes, scene: Scene, runs: Mapping[str, Trajectory], kept: Mapp
         time = runs[law].time
         style = {**law_style(law), "markevery": (12 * k, 12 * len(kept)), "markerfacecolor": "white"}
         axes.plot(time, values, **style, label=law)
-    axes.axvline(scene.duration, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)))
+    axes.axvline(scene.duration, color=GRAY, linewidth=0.8, linestyle=(0, (4, 3)))
     axes.annotate(
         "a grid that bounces whole\nis back where it began",
         (scene.duration, 0.36),
         (5, 0),
         textcoords="offset points",
-        color=GREY,
+        color=GRAY,
         fontsize=7.5,
     )
     axes.set(xlabel=TIME, xlim=(0, LONGER * scene.duration), ylim=(0, 1.04))

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 
 from ..impact.problem import ImpactProblem
 from ..laws import Law, every
-from ..plotting import BLACK, GREY, PALE, law_style, styled, write
+from ..plotting import BLACK, GRAY, PALE, law_style, styled, write
 from ..solve import solve_impact
 from ..solvers.rows import Floats
 from .hertz import hertz_chain
@@ -85,7 +85,7 @@ def _draw(out: Path, va: Floats, curves: dict[str, Floats], ideal: Floats, hertz
         for ball, axes in enumerate(panels):
             wide: dict[str, Any] = {"color": PALE, "linewidth": 7, "solid_capstyle": "butt"}
             axes.plot(va, ideal[:, ball], **wide, label="exchange (ideal)")
-            broad: dict[str, Any] = {"color": GREY, "linewidth": 3.6, "alpha": 0.75}
+            broad: dict[str, Any] = {"color": GRAY, "linewidth": 3.6, "alpha": 0.75}
             axes.plot(va, hertz[:, ball], **broad, label="Hertz ODE, exponent 3/2")
             for group in groups(curves):
                 style = {**law_style(group[0]), "marker": ""}
@@ -105,7 +105,7 @@ def _draw(out: Path, va: Floats, curves: dict[str, Floats], ideal: Floats, hertz
 
 
 def _dots(axes: Axes, curves: dict[str, Floats], ball: int) -> None:
-    """Answers at va = 0 that no neighbouring va gives, one dot for laws that agree there."""
+    """Answers at va = 0 that no neighboring va gives, one dot for laws that agree there."""
     jumps = {name: curve for name, curve in curves.items() if jump(curve) > 0.05}
     while jumps:
         first = next(iter(jumps))

@@ -19,7 +19,7 @@ from scipy.special import ellipj, ellipk, ellipkinc
 
 from .. import rotations
 from ..kernels import kernel
-from ..plotting import BLACK, BLUE, GREY, RED, sheet, write, write_table
+from ..plotting import BLACK, BLUE, GRAY, RED, sheet, write, write_table
 from ..solvers.rows import Floats, Ints
 from ..stepping.rotation import MOSER_VESELOV, SPLIT, turn_free
 from .result import Progress, StudyResult, silent
@@ -29,7 +29,7 @@ SPIN = 2 * np.pi  # one turn a second about the middle axis
 NUDGE = 0.01  # and this part of it about the other two
 STEP = 1e-2  # of the flip and of the million steps
 SCHEMES = {"Moser-Veselov": MOSER_VESELOV, "split": SPLIT}
-COLOURS = {"Moser-Veselov": BLUE, "split": RED}
+COLORS = {"Moser-Veselov": BLUE, "split": RED}
 PICTURES = 8
 
 
@@ -184,7 +184,7 @@ def _pictures(figure: SubFigure, exact: Flip, time: Floats, q: Floats) -> Floats
     nearest = np.round(shown / (time[1] - time[0])).astype(np.int64)
     for axes, k in zip(figure.subplots(1, PICTURES, gridspec_kw={"wspace": 0.0}), nearest):
         draw(axes, q[k])
-        axes.set_title(f"{time[k]:.2f} s", loc="center", fontsize=8, color=GREY)
+        axes.set_title(f"{time[k]:.2f} s", loc="center", fontsize=8, color=GRAY)
     return time[nearest]
 
 
@@ -200,12 +200,12 @@ def _middle(axes: Axes, exact: Flip, time: Floats, w: Floats, shown: Floats) -> 
 
 def _drifts(axes: Axes, chosen: Ints, drifts: dict[str, tuple[Floats, Floats]]) -> None:
     for name, (energy, momentum) in drifts.items():
-        axes.plot(chosen, np.maximum(energy, 1e-17), color=COLOURS[name], label=f"{name}, energy")
+        axes.plot(chosen, np.maximum(energy, 1e-17), color=COLORS[name], label=f"{name}, energy")
         axes.plot(
-            chosen, np.maximum(momentum, 1e-17), color=COLOURS[name], linestyle=(0, (4, 2)), label=f"{name}, momentum"
+            chosen, np.maximum(momentum, 1e-17), color=COLORS[name], linestyle=(0, (4, 2)), label=f"{name}, momentum"
         )
-    axes.axhline(1e-12, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)))
-    axes.annotate("bound 1e-12", (1.2, 1e-12), (0, 3), textcoords="offset points", color=GREY)
+    axes.axhline(1e-12, color=GRAY, linewidth=0.8, linestyle=(0, (4, 3)))
+    axes.annotate("bound 1e-12", (1.2, 1e-12), (0, 3), textcoords="offset points", color=GRAY)
     axes.set(xscale="log", xlabel="steps", xlim=(1, chosen[-1]))
     axes.set(yscale="log", ylabel="largest relative drift so far", ylim=(1e-17, 1.0))
     axes.set_title("(b) energy and angular momentum")
@@ -214,9 +214,9 @@ def _drifts(axes: Axes, chosen: Ints, drifts: dict[str, tuple[Floats, Floats]]) 
 
 def _orders(axes: Axes, sizes: Floats, errors: dict[str, Floats]) -> None:
     for name, marker in zip(errors, "os"):
-        axes.plot(sizes, errors[name], color=COLOURS[name], marker=marker, markerfacecolor="white", label=name)
+        axes.plot(sizes, errors[name], color=COLORS[name], marker=marker, markerfacecolor="white", label=name)
     guide = 0.4 * errors["Moser-Veselov"][-1] * (sizes / sizes[-1]) ** 2
-    axes.plot(sizes, guide, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), label="second order")
+    axes.plot(sizes, guide, color=GRAY, linewidth=0.8, linestyle=(0, (4, 3)), label="second order")
     axes.set(xscale="log", xlabel="step (s)", yscale="log", ylabel="orientation off (rad)")
     axes.set_title("(c) error after 4 s")
     axes.legend(loc="upper left")

@@ -41,7 +41,7 @@ def acceleration_step(loop: Loop) -> None:
     gravity = np.zeros_like(free)
     gravity[:, 1] = loop.fall[1] / step**2
     gravity *= (root > 0.0) if place.block == 2 else (root[:, :1] > 0.0)
-    x, y = loop.solve(loop.programme(), loop.whitened(gravity, root), bound, loop.warm(place.equations) / step**2)
+    x, y = loop.solve(loop.program(), loop.whitened(gravity, root), bound, loop.warm(place.equations) / step**2)
     loop.report.passes = 1
     motion, stretch = place.accelerated(loop.even(x * root), inward, step)
     loop.keep(motion, y * step**2)
@@ -67,5 +67,5 @@ def _stop(loop: Loop) -> None:
     root = place.root()
     motion = place.free_motion(np.zeros(2))
     bound = np.zeros(len(loop.near) + place.equations)
-    x, _ = loop.solve(loop.programme(), loop.whitened(motion, root), bound, None)
+    x, _ = loop.solve(loop.program(), loop.whitened(motion, root), bound, None)
     place.come_from(x * root)

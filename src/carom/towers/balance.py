@@ -54,7 +54,7 @@ class System:
 
 
 def make_system(contacts: sparse.csr_array, pins: sparse.csr_array, masses: Floats, reach: Floats) -> System:
-    """`masses` (3n,) and `reach` (n,), the distance of each brick's farthest corner from its centre; 0 if fixed."""
+    """`masses` (3n,) and `reach` (n,), the distance of each brick's farthest corner from its center; 0 if fixed."""
     columns = np.flatnonzero(np.repeat(reach > 0, 3))
     scale = np.stack([np.ones_like(reach), np.ones_like(reach), 1.0 / np.where(reach > 0, reach, 1.0)], axis=1)
     scale = scale.ravel()[columns]
@@ -161,9 +161,9 @@ def _springs(system: System, w: Floats, soft: float) -> _Springs:
     before = np.full(len(w), np.inf)
     change = before
     for _ in range(MOST_ROUNDS):
-        centre = x
-        x = _settle(system, w, inertia, centre)
-        change = inertia * (x - centre)
+        center = x
+        x = _settle(system, w, inertia, center)
+        change = inertia * (x - center)
         moved = float(np.abs(change - before).max(initial=0.0))
         if moved <= 1e-15 or float(np.abs(change).max(initial=0.0)) <= 1e-15:
             break
@@ -174,18 +174,18 @@ def _springs(system: System, w: Floats, soft: float) -> _Springs:
     return _Springs(forces, pin_forces, change / np.maximum(system.inertia, 1e-6))
 
 
-def _settle(system: System, w: Floats, inertia: Floats, centre: Floats) -> Floats:
-    """min 1/2 |max(0, -J x)|^2 + 1/2 |P x|^2 - w . x + 1/2 (x - centre)^T inertia (x - centre): Newton's method.
+def _settle(system: System, w: Floats, inertia: Floats, center: Floats) -> Floats:
+    """min 1/2 |max(0, -J x)|^2 + 1/2 |P x|^2 - w . x + 1/2 (x - center)^T inertia (x - center): Newton's method.
 
     The function is convex and made of quadratic pieces: with a search along the line, Newton ends after finitely many
     steps, when the set of contacts that push stays the same.
     """
     j, p = system.contacts, system.pins
-    x = centre
+    x = center
     pins = p.T @ p + sparse.diags_array(inertia)
     for _ in range(MOST_NEWTON):
         press = j @ x < 0.0
-        slope = j.T @ np.minimum(0.0, j @ x) + p.T @ (p @ x) - w + inertia * (x - centre)
+        slope = j.T @ np.minimum(0.0, j @ x) + p.T @ (p @ x) - w + inertia * (x - center)
         rows = j[np.flatnonzero(press)]
         step = -splu(sparse.csc_array(rows.T @ rows + pins)).solve(slope)
         rounding = 1e-15 * (1.0 + float(np.abs(x).max(initial=0.0)))

@@ -48,7 +48,7 @@ class Brick:
         name: str = "",
         where: str = "brick",
     ) -> Brick:
-        """A brick about its centre (x, y), turned anticlockwise by `angle` radians."""
+        """A brick about its center (x, y), turned anticlockwise by `angle` radians."""
         cx, cy = exact_number(f"{where}.x", x), exact_number(f"{where}.y", y)
         w, h = (positive_number(f"{where}.{key}", value) for key, value in (("width", width), ("height", height)))
         turn = float(exact_number(f"{where}.angle", angle))
@@ -98,7 +98,7 @@ class Brick:
         return Brick(corners, self.density, self.fixed, self.name, self.rectangle_size)
 
     def properties(self, mass_model: str) -> MassProperties:
-        """Mass, centre and moment of inertia, as fractions."""
+        """Mass, center and moment of inertia, as fractions."""
         return exact_properties(self.exact, self.density, check_mass_model(mass_model))
 
 

@@ -2,7 +2,7 @@
 
 One arrow a contact, the force on the brick above it (on the right one, where neither is above); its length is in
 proportion to the force. It stands a little inside the brick that it acts on, because two bricks often share a corner
-point. At the onset of collapse an arrow from each centre of mass shows its acceleration, and so the direction in which
+point. At the onset of collapse an arrow from each center of mass shows its acceleration, and so the direction in which
 it sets out; dashed outlines show where the bricks go, and rings the contacts that open.
 """
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 WHAT = ("forces", "velocities", "plain", "certificate", "resting")
 SUFFIXES = (".png", ".svg", ".pdf")
-GREY = "#6B7280"
+GRAY = "#6B7280"
 COLUMN = 3.5  # inches: one column of a paper
 SHIFT = 0.45  # of a brick's thickness: how far the dashed outlines are moved at most
 LEAST = 1e-6  # of the largest: forces and motions below are left out
@@ -194,7 +194,7 @@ class Onset(Plain):
         page.dots(t.contacts.point[~self.opens])
         page.rings(t.contacts.point[self.opens])
         keep = moves & (speed > LEAST * speed.max(initial=0.0))
-        unit = page.arrows(t.centre[keep], self.motion[keep, :2], "motion", self._unit())
+        unit = page.arrows(t.center[keep], self.motion[keep, :2], "motion", self._unit())
         page.scale(unit, self._unit_text(unit.value))
         page.marks_legend(self.opens.any(), bool((~self.opens).any()))
 
@@ -252,7 +252,7 @@ class Resting(Forces):
     def on(self, page: Sheet) -> None:
         moved = [np.abs(new - old).max() > 1e-9 * self.tower.size for new, old in zip(self.moved, self.tower.corners)]
         page.bricks(moved, self.moved)
-        page.ghosts([old for old, is_moved in zip(self.tower.corners, moved) if is_moved], GREY)
+        page.ghosts([old for old, is_moved in zip(self.tower.corners, moved) if is_moved], GRAY)
         self.arrows(page)
 
 
@@ -267,7 +267,7 @@ def thickness(tower: Tower) -> float:
 
 def displaced(tower: Tower, motion: Floats) -> list[Floats]:
     """Corners after a short motion (dx, dy, turn) of each brick, scaled so that the picture shows it."""
-    arms = [c - tower.centre[i] for i, c in enumerate(tower.corners)]
+    arms = [c - tower.center[i] for i, c in enumerate(tower.corners)]
     reach = max(
         (float(np.hypot(*(d[:2, None] + d[2] * np.array([-a[:, 1], a[:, 0]]))).max()) for d, a in zip(motion, arms)),
         default=0.0,
@@ -276,9 +276,9 @@ def displaced(tower: Tower, motion: Floats) -> list[Floats]:
         return [c.copy() for c in tower.corners]
     scale = SHIFT * thickness(tower) / reach
     out = []
-    for centre, arm, (dx, dy, turn) in zip(tower.centre, arms, scale * motion):
+    for center, arm, (dx, dy, turn) in zip(tower.center, arms, scale * motion):
         c, s = np.cos(turn), np.sin(turn)
-        out.append(centre + [dx, dy] + arm @ np.array([[c, s], [-s, c]]))
+        out.append(center + [dx, dy] + arm @ np.array([[c, s], [-s, c]]))
     return out
 
 
@@ -298,7 +298,7 @@ def acting(tower: Tower, forces: Floats, pin_forces: Any) -> tuple[Floats, Float
     found, (sign, brick, _) = tower.contacts, carried(tower)
     vectors = (sign * forces)[:, None] * found.normal
     along = np.stack([-found.normal[:, 1], found.normal[:, 0]], axis=1)
-    side = np.sign(((tower.centre[brick] - found.point) * along).sum(axis=1))
+    side = np.sign(((tower.center[brick] - found.point) * along).sum(axis=1))
     held = np.zeros((0, 2)) if pin_forces is None else np.asarray(pin_forces, dtype=np.float64).reshape(-1, 2)
     held = np.where(held[:, 1:] < 0.0, -held, held)
     pins = np.array([pin.at for pin in tower.pins], dtype=np.float64).reshape(-1, 2)[: len(held)]

@@ -29,7 +29,7 @@ class TowerEngine:
         self.tower, self.world, self.options = tower, world, options
         self.loop = Loop(tower, options, velocity)
         centroid = np.array([polygon_moments(c)[1] for c in tower.corners])
-        self.offset = (centroid - tower.centre) @ np.array([1.0, 1j])  # from the centre of mass
+        self.offset = (centroid - tower.center) @ np.array([1.0, 1j])  # from the center of mass
         self.start = velocity * tower.free[:, None]
         self.ahead: tuple[Complexes, Complexes, StepReport, ContactImpulses] | None = None
         self.last = self._pose()
@@ -68,10 +68,10 @@ class TowerEngine:
         self.ahead = (*self._pose(), self.loop.report, self._impulses())
 
     def report(self, state: State) -> None:
-        """The row of the table of steps; energies about the true centres of mass."""
-        centre = np.stack([self.now[0].real, self.now[0].imag], axis=1)
+        """The row of the table of steps; energies about the true centers of mass."""
+        center = np.stack([self.now[0].real, self.now[0].imag], axis=1)
         t, r = self.tower, self.done
-        sums = plane_totals(t.mass, t.inertia, t.free, np.array([0.0, -t.gravity]), centre, self.velocity)
+        sums = plane_totals(t.mass, t.inertia, t.free, np.array([0.0, -t.gravity]), center, self.velocity)
         seconds = (r.detect, r.assemble, r.solve, 0.0, 0.0)
         self.row = (
             state.step, state.time, r.near, r.pushing, r.passes, r.certificate, 0.0, 0, r.passes, r.overlap,
@@ -112,8 +112,8 @@ class TowerEngine:
         normal, strength = loop.normal[push], loop.forces()[push] * self.options.step
         swap = (under < 0) | (under > on)
         first, second = np.where(swap, on, under), np.where(swap, under, on)
-        towards = np.where(swap[:, None], -normal, normal)
-        return ContactImpulses(first, second, loop.point[push], towards, strength, np.zeros(len(first)))
+        toward = np.where(swap[:, None], -normal, normal)
+        return ContactImpulses(first, second, loop.point[push], toward, strength, np.zeros(len(first)))
 
 
 def _no_impulses() -> ContactImpulses:

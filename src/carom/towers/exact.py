@@ -76,7 +76,7 @@ class ExactRows:
         made = [brick.properties(tower.mass_model) for brick in tower.bricks]
         self.mass = [p.mass for p in made]
         self.inertia = [p.inertia for p in made]
-        self._centre = [p.centre for p in made]
+        self._center = [p.center for p in made]
         # Gravity is one factor of everything: its decimal form serves as well as its binary one, and reads better.
         self.gravity = Fraction(repr(float(tower.gravity)))
         self.lengths: list[float] = []  # of the normals in use
@@ -116,7 +116,7 @@ class ExactRows:
         for brick, sign in sides:
             if brick == GROUND or not tower.free[brick]:
                 continue
-            ax, ay = (point[k] - self._centre[brick][k] for k in (0, 1))
+            ax, ay = (point[k] - self._center[brick][k] for k in (0, 1))
             for k, value in enumerate((normal[0], normal[1], ax * normal[1] - ay * normal[0])):
                 if value:
                     row[3 * brick + k] = sign * value

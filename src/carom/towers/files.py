@@ -250,7 +250,7 @@ def _brick_fields(brick: Brick) -> dict[str, Any]:
 
 
 def _rectangle_fields(brick: Brick) -> dict[str, Any] | None:
-    """Centre, sides and angle, if these give the same corners to the last digit."""
+    """Center, sides and angle, if these give the same corners to the last digit."""
     if brick.rectangle_size is None:
         return None
     angle = brick.rectangle_size[2]

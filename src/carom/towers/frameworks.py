@@ -66,7 +66,7 @@ def brace(points: Floats, corners: int, bracing: str) -> list[tuple[int, int]]:
 
 
 def _grid_bars(bracing: str) -> list[tuple[int, int]]:
-    """Nine points: corners 0-3, middles of sides 4-7, centre 8. Each of the four squares with a diagonal."""
+    """Nine points: corners 0-3, middles of sides 4-7, center 8. Each of the four squares with a diagonal."""
     rim = [(0, 4), (4, 1), (1, 5), (5, 2), (2, 6), (6, 3), (3, 7), (7, 0)]
     spokes = [(4, 8), (5, 8), (6, 8), (7, 8)]
     diagonals = [(0, 8), (1, 8), (2, 8), (3, 8)]

@@ -33,7 +33,7 @@ STILL = 1e-9  # of gravity: accelerations below count as none
 class InitialCollapse:
     """How a tower begins to fall."""
 
-    acceleration: Floats  # (n, 3): ax, ay, alpha of each brick, about its centre of mass
+    acceleration: Floats  # (n, 3): ax, ay, alpha of each brick, about its center of mass
     forces: Floats  # (m,) contact forces, along the normals of `Tower.contacts` on the brick with the corner
     pin_forces: Floats  # (p, 2) on the first brick of each pin
     opening: Floats  # (m,) acceleration at which each contact opens
@@ -82,8 +82,8 @@ def initial_collapse(
     root = place.root()
     fall = np.array([0.0, -tower.gravity])
     free = np.where(root > 0.0, place.free_motion(fall) / np.where(root > 0.0, root, 1.0), 0.0)
-    programme = Nearest(place.rows(near, normal, along), place.equations)
-    x, y, certificate = programme.solve(free, np.zeros(len(near) + place.equations))
+    program = Nearest(place.rows(near, normal, along), place.equations)
+    x, y, certificate = program.solve(free, np.zeros(len(near) + place.equations))
     motion = x * root
     acceleration = motion if isinstance(place, Reduced) else _rigid(tower, place, motion)
     return _result(tower, acceleration, y, certificate, exact)
@@ -111,7 +111,7 @@ def touching_rows(tower: Tower) -> Ints:
 def _rigid(tower: Tower, place: Pointwise, motion: Floats) -> Floats:
     """Three numbers a brick from the accelerations of its points."""
     n, owner, mass = tower.count, place.owner, place.mass
-    arm = place.point - tower.centre[owner]
+    arm = place.point - tower.center[owner]
     out = np.empty((n, 3))
     for t in (0, 1):
         out[:, t] = np.bincount(owner, mass * motion[:, t], n) / tower.mass

@@ -45,7 +45,7 @@ class LoopOptions:
 
 @dataclass
 class StepReport:
-    """What a step did: contacts near, pushing, programmes solved, worst certificate, seconds of each part."""
+    """What a step did: contacts near, pushing, programs solved, worst certificate, seconds of each part."""
 
     near: int = 0
     pushing: int = 0
@@ -136,7 +136,7 @@ class Loop:
         last = self.equation_y if len(self.equation_y) == equations else np.zeros(equations)
         return np.concatenate([y, last])
 
-    def programme(self) -> Nearest:
+    def program(self) -> Nearest:
         began = perf_counter()
         made = Nearest(self.place.rows(self.near, self.normal, self.along), self.place.equations)
         self.diagonal = made.rows.diag
@@ -144,12 +144,12 @@ class Loop:
         return made
 
     def solve(
-        self, programme: Nearest, free: Floats, bound: Floats, start: Floats | None, loose: float = 0.0
+        self, program: Nearest, free: Floats, bound: Floats, start: Floats | None, loose: float = 0.0
     ) -> tuple[Floats, Floats]:
         began = perf_counter()
         unit = 1.0 if self.options.method == "position" else self.options.step**-2
         floor = max(ROUNDING * self.extent * unit, loose)
-        x, y, certificate = programme.solve(free, bound, start, floor, self.scale * unit)
+        x, y, certificate = program.solve(free, bound, start, floor, self.scale * unit)
         self.report.solve += perf_counter() - began
         self.report.certificate = certificate
         self.y = y[: len(self.near)]

@@ -18,7 +18,7 @@ MOST_HARMONIC = 10_000  # bricks; their places are fractions with as many digits
 def wall(
     rows: int, columns: int, brick: Sequence[Any] = (3, 1), gap: Any = 0, *, bond: str = "running", **options: Any
 ) -> Tower:
-    """A wall of `rows` rows on the ground, `gap` between neighbours in a row.
+    """A wall of `rows` rows on the ground, `gap` between neighbors in a row.
 
     bond "running": rows of `columns` and `columns - 1` bricks take turns, each brick above a joint, so the wall is its
     own mirror image. The end bricks of the wider rows then hang out by half a brick and half a gap, and tip over if
@@ -46,7 +46,7 @@ def wall(
 
 
 def stack(offsets: Sequence[Any], brick: Sequence[Any] = (1, "1/4"), **options: Any) -> Tower:
-    """One brick on the other, from the ground up; offsets[i] is the x of brick i's centre."""
+    """One brick on the other, from the ground up; offsets[i] is the x of brick i's center."""
     width, height = size_of(brick)
     try:
         places = [exact_number(f"offsets[{i}]", x) for i, x in enumerate(offsets)]
@@ -64,7 +64,7 @@ def harmonic(n: int, brick: Sequence[Any] = (1, "1/4"), *, table: Any = None, **
     """The harmonic stack of n bricks at the right edge of a table, x = 0: it reaches (1 + 1/2 + ... + 1/n) / 2 bricks.
 
     The table is the first brick, fixed, `table` high (default: one brick length). The k-th brick from the top reaches
-    1 / 2k of a brick beyond the one below it; each part above lies with its centre of mass right on the edge below.
+    1 / 2k of a brick beyond the one below it; each part above lies with its center of mass right on the edge below.
     """
     n = count("n", n, MOST_HARMONIC)
     width, height = size_of(brick)

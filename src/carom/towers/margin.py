@@ -77,7 +77,7 @@ def margin(
 ) -> Margin:
     """How far a load or a shift may go before the tower falls; without either, its weakest spot.
 
-    `load` is (brick, (fx, fy)) or (brick, (fx, fy), (x, y)): the largest factor of that force, at the brick's centre
+    `load` is (brick, (fx, fy)) or (brick, (fx, fy), (x, y)): the largest factor of that force, at the brick's center
     or at the point, that the tower holds. `shift` is a brick, or a list of bricks, that move together along
     `direction` until the tower falls or they meet another brick. The weakest spot is the end of a brick where the
     least extra weight, as a multiple of the brick's own, makes the tower fall.
@@ -186,7 +186,7 @@ def _read_load(tower: Tower, load: Sequence[Any]) -> tuple[int, tuple[float, flo
     pushed = vector("load force", force)
     if pushed == (0.0, 0.0):
         raise ProblemError("load force", force, "a force other than zero")
-    x, y = tower.centre[number].tolist()
+    x, y = tower.center[number].tolist()
     return number, pushed, vector("load point", rest[0]) if rest else (x, y)
 
 
@@ -200,8 +200,8 @@ def vector(field: str, value: Any) -> tuple[float, float]:
 
 
 def _load_vector(tower: Tower, brick: int, force: tuple[float, float], point: tuple[float, float]) -> Floats:
-    """(3n,) the force and its torque about the brick's centre."""
-    arm = np.asarray(point) - tower.centre[brick]
+    """(3n,) the force and its torque about the brick's center."""
+    arm = np.asarray(point) - tower.center[brick]
     out = np.zeros((tower.count, 3))
     out[brick] = force[0], force[1], arm[0] * force[1] - arm[1] * force[0]
     return out.ravel()

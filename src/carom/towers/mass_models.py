@@ -1,8 +1,8 @@
 """Point masses that stand for a brick: four corners, or points that match a homogeneous body's moments to degree 2.
 
-Motion in the plane sees a rigid body's mass, centre and polar moment alone, so points that match 1, x, y, x^2, xy and
+Motion in the plane sees a rigid body's mass, center and polar moment alone, so points that match 1, x, y, x^2, xy and
 y^2 move as the homogeneous brick does (section 8.1 of the collapse paper). A rectangle gets the product of two
-Simpson rules, nine points: 1/36 of the mass in each corner, 4/36 in the middle of each side, 16/36 in the centre.
+Simpson rules, nine points: 1/36 of the mass in each corner, 4/36 in the middle of each side, 16/36 in the center.
 Another polygon is cut into triangles about its centroid; 1/12 of a triangle's mass in each corner and 3/4 in its
 centroid match it to degree 2, with all masses positive.
 """
@@ -19,10 +19,10 @@ Point = tuple[Fraction, Fraction]
 
 
 class MassProperties(NamedTuple):
-    """Mass, centre of mass, and moment of inertia about it."""
+    """Mass, center of mass, and moment of inertia about it."""
 
     mass: Fraction
-    centre: Point
+    center: Point
     inertia: Fraction
 
 
@@ -68,16 +68,16 @@ def _extent(corners: Sequence[Point]) -> float:
 
 def _simpson(corners: Sequence[Point], mass: Fraction) -> PointMasses:
     sides = [_middle(a, b) for a, b in pairwise((*corners, corners[0]))]
-    centre = _middle(sides[0], sides[2])
+    center = _middle(sides[0], sides[2])
     masses = (*(mass / 36,) * 4, *(mass / 9,) * 4, 4 * mass / 9)
-    return PointMasses((*corners, *sides, centre), masses)
+    return PointMasses((*corners, *sides, center), masses)
 
 
 def _triangles(corners: Sequence[Point], density: Fraction) -> PointMasses:
     """Corners, centroid of the whole, centroid of each triangle of the fan about it."""
     parts = _fan(corners)
     whole = sum(area for area, _ in parts)
-    centre = (
+    center = (
         Fraction(sum(area * c[0] for area, c in parts) / whole),
         Fraction(sum(area * c[1] for area, c in parts) / whole),
     )
@@ -85,13 +85,13 @@ def _triangles(corners: Sequence[Point], density: Fraction) -> PointMasses:
     masses, middles = [Fraction(0)] * (k + 1), list[Point]()
     for i in range(k):
         j = (i + 1) % k
-        (ax, ay), (bx, by), (ox, oy) = corners[i], corners[j], centre
+        (ax, ay), (bx, by), (ox, oy) = corners[i], corners[j], center
         mass = density * ((ax - ox) * (by - oy) - (ay - oy) * (bx - ox)) / 2
         for corner in (i, j, k):
             masses[corner] += mass / 12
         middles.append(((ax + bx + ox) / 3, (ay + by + oy) / 3))
         masses.append(3 * mass / 4)
-    return PointMasses((*corners, centre, *middles), tuple(masses))
+    return PointMasses((*corners, center, *middles), tuple(masses))
 
 
 def _fan(corners: Sequence[Point]) -> list[tuple[Fraction, Point]]:

@@ -1,6 +1,6 @@
 """Towers that are their own mirror image.
 
-The programme of a step has one solution, so a symmetric tower moves symmetrically; only rounding and the tolerance of
+The program of a step has one solution, so a symmetric tower moves symmetrically; only rounding and the tolerance of
 the solver do otherwise. But a tower that comes down is unstable, and in ten seconds 1e-16 may grow to a brick width.
 The part of a step's motion that is not symmetric is therefore dropped, as long as it is small: more than ROUNDING of
 the motion (seen: up to 4e-10) is left alone, to be seen.

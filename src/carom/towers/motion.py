@@ -1,4 +1,4 @@
-"""Contacts and pins as rows over rigid motions: three numbers a brick, (dx, dy, turn) about its centre of mass."""
+"""Contacts and pins as rows over rigid motions: three numbers a brick, (dx, dy, turn) about its center of mass."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def contact_rows(tower: Tower) -> sparse.csr_array:
             if brick != GROUND and tower.free[brick]:
                 rows += [k] * 3
                 columns += [3 * brick, 3 * brick + 1, 3 * brick + 2]
-                values += (sign * _row(tower.centre[brick], found.point[k], found.normal[k])).tolist()
+                values += (sign * _row(tower.center[brick], found.point[k], found.normal[k])).tolist()
     return sparse.csr_array((values, (rows, columns)), shape=(len(found.on), 3 * tower.count))
 
 
@@ -37,7 +37,7 @@ def pin_rows(tower: Tower) -> sparse.csr_array:
             for axis, normal in ((0, (1.0, 0.0)), (1, (0.0, 1.0))):
                 rows += [2 * k + axis] * 3
                 columns += [3 * brick, 3 * brick + 1, 3 * brick + 2]
-                values += (sign * _row(tower.centre[brick], np.array(pin.at), np.array(normal))).tolist()
+                values += (sign * _row(tower.center[brick], np.array(pin.at), np.array(normal))).tolist()
     return sparse.csr_array((values, (rows, columns)), shape=(2 * len(tower.pins), 3 * tower.count))
 
 
@@ -53,6 +53,6 @@ def masses(tower: Tower) -> Floats:
     return np.stack([tower.mass, tower.mass, tower.inertia], axis=1).ravel()
 
 
-def _row(centre: Floats, point: Floats, normal: Floats) -> Floats:
-    arm = point - centre
+def _row(center: Floats, point: Floats, normal: Floats) -> Floats:
+    arm = point - center
     return np.array([normal[0], normal[1], arm[0] * normal[1] - arm[1] * normal[0]])

@@ -34,14 +34,14 @@ class Form(NamedTuple):
 
 
 def arch() -> Tower:
-    """A flat arch: its joints point to one centre, so each wedge weighs as much as its two faces can carry.
+    """A flat arch: its joints point to one center, so each wedge weighs as much as its two faces can carry.
 
-    Between joints of slopes t1 and t2 (x = t y) and the heights h1, h2 above the centre a wedge has the area
+    Between joints of slopes t1 and t2 (x = t y) and the heights h1, h2 above the center a wedge has the area
     (t2 - t1) (h2^2 - h1^2) / 2. A force of constant horizontal part H square to each joint gains H (t2 - t1) upward.
     Both are in proportion for every wedge: no friction is needed.
     """
-    low, high = Fraction(3), Fraction(9, 2)  # above the centre
-    sunk = Fraction(3, 2)  # the centre, below the ground
+    low, high = Fraction(3), Fraction(9, 2)  # above the center
+    sunk = Fraction(3, 2)  # the center, below the ground
 
     def at(slope: Fraction, height: Fraction) -> tuple[Fraction, Fraction]:
         return slope * height, height - sunk

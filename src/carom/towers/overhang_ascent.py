@@ -1,6 +1,6 @@
-"""From a stack to one of the same structure that reaches further: linear programmes in a trust region, then SLSQP.
+"""From a stack to one of the same structure that reaches further: linear programs in a trust region, then SLSQP.
 
-A linear programme moves all bricks by at most `reach`, with the products F x linearised; broken inequalities cost
+A linear program moves all bricks by at most `reach`, with the products F x linearized; broken inequalities cost
 PENALTY each. It finds the right corner of the constraints from poor starts, but creeps where the best stack is no
 corner (four bricks: it has a sqrt(2)). Sequential quadratic programming goes on from there. The other way round,
 it gets stuck.
@@ -24,12 +24,12 @@ GAIN = 1e-7  # overhang: a promise below this ends the ascent
 
 
 class Ascent(NamedTuple):
-    """z = (x, F, M), its overhang, how far constraints are broken, and the number of programmes solved."""
+    """z = (x, F, M), its overhang, how far constraints are broken, and the number of programs solved."""
 
     z: Floats
     overhang: float
     broken: float
-    programmes: int
+    programs: int
 
 
 def with_forces(problem: Balance, x: Floats) -> Floats:
@@ -52,7 +52,7 @@ def with_forces(problem: Balance, x: Floats) -> Floats:
 
 
 def climb(problem: Balance, z: Floats, most: int, reach: float = FIRST_REACH) -> Ascent:
-    """At most `most` linear programmes, each with bricks moved by at most `reach`, which adapts."""
+    """At most `most` linear programs, each with bricks moved by at most `reach`, which adapts."""
     height, solved = merit(problem, z), 0
     while solved < most and reach > LAST_REACH:
         step, promise = _linear_step(problem, z, reach)
@@ -95,7 +95,7 @@ def merit(problem: Balance, z: Floats) -> float:
 
 
 def _linear_step(problem: Balance, z: Floats, reach: float) -> tuple[Floats | None, float]:
-    """The best step of the linearised problem and the gain in merit that it promises."""
+    """The best step of the linearized problem and the gain in merit that it promises."""
     n, m, rows, size = problem.bricks, problem.pairs, problem.rows, problem.size
     cost = np.repeat([0.0, PENALTY], [size, rows])
     cost[problem.goal] = -1.0

@@ -1,7 +1,7 @@
 """Stacks of bricks in levels: positions and forces that balance, as one smooth problem.
 
 All lengths are in bricks, all forces in weights of a brick. A brick is [x, x + 1]; bricks of a level do not overlap.
-A pair (upper brick j, lower brick i) of neighbouring levels carries the force F >= 0 with moment M about x = 0. It
+A pair (upper brick j, lower brick i) of neighboring levels carries the force F >= 0 with moment M about x = 0. It
 acts within the overlap of the two, wherever that is:
 
     F x_i <= M <= F (x_i + 1),     F x_j <= M <= F (x_j + 1),
@@ -115,7 +115,7 @@ class Balance:
         return out, np.repeat([1.0, 0.5], n)
 
     def _apart(self, grip: float) -> tuple[Floats, Floats]:
-        """x_b - x_a >= space: 1 for neighbours in a level, grip - 1 both ways for a pair that overlaps by the grip."""
+        """x_b - x_a >= space: 1 for neighbors in a level, grip - 1 both ways for a pair that overlaps by the grip."""
         rules = [(a, b, 1.0) for level in self.structure.levels for a, b in pairwise(level)]
         if grip > 0.0:
             rules += [(a, b, grip - 1.0) for pair in self.who if TABLE not in pair for a, b in (pair, pair[::-1])]

@@ -20,7 +20,7 @@ from .overhang_proof import GRIP, HALF, TIGHT, ExactRows, StackProof, balance
 
 HAIRS = (0.0, 1e-6, 1e-5, 1e-4, 1e-3)  # brick lengths of overhang given away; floats could not check less than 1e-6
 ROOM = 100.0  # hairs that a brick may move on the way in
-PULLS = 3  # linear programmes; each leaves an error of the square of the step before
+PULLS = 3  # linear programs; each leaves an error of the square of the step before
 GRAIN = 1e-3  # of a hair: the decimals to round to
 SHORT, CLOSE = 1000, 1e-10  # denominators of simple fractions, and how close a float must be to count as one
 CARRIES = 1e-7  # weights of a brick: a pair with less can do without
@@ -66,7 +66,7 @@ def _pulled_in(problem: Balance, x: Floats, hair: float) -> Floats:
 
 
 def _step_inside(problem: Balance, z: Floats, low: Floats, high: Floats, hair: float) -> Floats | None:
-    """The step within these bounds after which the linearised inequalities have the most room, up to a hair each."""
+    """The step within these bounds after which the linearized inequalities have the most room, up to a hair each."""
     rows, size = problem.rows, problem.size
     ends = np.hstack([-problem.jacobian(z), np.eye(rows)])
     apart = np.hstack([-problem.apart, np.zeros((len(problem.apart), rows))])

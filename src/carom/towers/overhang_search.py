@@ -23,7 +23,7 @@ from .overhang_levels import Balance, Structure
 
 ALL_UP_TO = 5
 STARTS = 4  # random starts for each structure, as long as all structures are tried
-CLIMBS = 8  # linear programmes before SLSQP, if SLSQP alone fails
+CLIMBS = 8  # linear programs before SLSQP, if SLSQP alone fails
 NEAR = 0.15  # pairs further apart than this carry nothing for the length of an ascent
 SAME = 1e-6  # overhangs closer than this are alike: the counterweights only lie elsewhere
 TRIED = 0.75  # of the grown stacks: those that stand best as they are (with 0.5, 20 bricks reach less far)

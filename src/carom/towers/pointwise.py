@@ -21,7 +21,7 @@ class Pointwise:
     """Points of all bricks. The interface is that of `Reduced`; "stretch" is here the projection asked of each bar.
 
     With a penalty, bars are no equations: `penalty / 2` times the square of what is missing joins the objective
-    (section 8.4). A slack variable for each bar does that within the same quadratic programme.
+    (section 8.4). A slack variable for each bar does that within the same quadratic program.
     """
 
     block = 2
@@ -44,7 +44,7 @@ class Pointwise:
             [np.arange(len(c)) + first for c, first in zip(tower.corners, frame.first)]
         )  # point of each corner
         spin = np.exp(-1j * step * velocity[self.owner, 2])
-        about = tower.centre[self.owner]
+        about = tower.center[self.owner]
         arm = (self.point - about) @ np.array([1.0, 1j]) * spin
         back = about + np.stack([arm.real, arm.imag - early], axis=1) - step * velocity[self.owner, :2]
         self.last = np.where(self.free[:, None], back, self.point)
@@ -76,13 +76,13 @@ class Pointwise:
         return np.asarray(self.last[self.corner])
 
     def pose(self) -> tuple[Complexes, Complexes]:
-        """Centres of mass and turns of the bricks, complex: the similarity that fits their points best."""
+        """Centers of mass and turns of the bricks, complex: the similarity that fits their points best."""
         n, weight = len(self.brick_mass), self.mass
         place = self.point @ np.array([1.0, 1j])
-        centre = _sums(self.owner, weight * place, n) / self.brick_mass
-        arm = place - centre[self.owner]
+        center = _sums(self.owner, weight * place, n) / self.brick_mass
+        arm = place - center[self.owner]
         turn = _sums(self.owner, weight * np.conj(self._arm) * arm, n)
-        return centre, turn / _sums(self.owner, weight * np.abs(self._arm) ** 2 + 0j, n)
+        return center, turn / _sums(self.owner, weight * np.abs(self._arm) ** 2 + 0j, n)
 
     def free_motion(self, fall: Floats) -> Floats:
         """(p, 2) extrapolated motion with `fall` = g step^2, and zeros for the slack of the bars."""
@@ -113,10 +113,10 @@ class Pointwise:
     def _turns(self, motion: Floats) -> Floats:
         """s of each brick: the turn of its points, weighed by mass."""
         n = len(self.brick_mass)
-        centre = np.stack(
+        center = np.stack(
             [np.bincount(self.owner, self.mass * self.point[:, t], n) / self.brick_mass for t in (0, 1)], axis=1
         )
-        arm, move = self.point - centre[self.owner], motion[: len(self.point)]
+        arm, move = self.point - center[self.owner], motion[: len(self.point)]
         cross = np.bincount(self.owner, self.mass * (arm[:, 0] * move[:, 1] - arm[:, 1] * move[:, 0]), n)
         return np.asarray(cross / np.bincount(self.owner, self.mass * (arm * arm).sum(axis=1), n))
 

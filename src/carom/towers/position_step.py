@@ -1,8 +1,8 @@
 """The position loop (Fig. 7 of the paper), made exact.
 
 Every point goes on as in the last step, plus g step^2; of all positions that the constraints allow, the nearest one is
-taken. The constraints are linear, with the normals of the start of the step. The paper solves one quadratic programme a
-step; a brick that turns by theta then grows by theta^2 / 2. Here the right-hand sides are corrected and the programme
+taken. The constraints are linear, with the normals of the start of the step. The paper solves one quadratic program a
+step; a brick that turns by theta then grows by theta^2 / 2. Here the right-hand sides are corrected and the program
 solved again, until bars have their length and gaps are true gaps at the end of the step. Forces still act along the
 directions of the start, as in the SHAKE method, so a brick in free flight turns evenly.
 
@@ -85,13 +85,13 @@ def _attempt(loop: Loop, fall: Floats) -> Attempt:
 def _passes(loop: Loop, free: Floats, stretch: Floats) -> Attempt:
     o, place = loop.options, loop.place
     exact = o.passes > 1
-    programme, root = loop.programme(), place.root()
+    program, root = loop.program(), place.root()
     x_free, wanted = loop.whitened(free, root), _first_sides(loop, exact, stretch)
     start, loose, error = loop.warm(place.equations), NEXT_PASS * loop.first_error, 0.0
     for number in range(1, o.passes + 1):
         base = fixed_gaps(loop.near, loop.normal, loop.along, place.moved(np.zeros_like(free), stretch))
         bound = np.concatenate([wanted - base, place.equation_bounds(stretch)])
-        x, y = loop.solve(programme, x_free, bound, start, loose)
+        x, y = loop.solve(program, x_free, bound, start, loose)
         motion = loop.even(x * root)
         loop.report.passes = number
         if not exact:
@@ -107,7 +107,7 @@ def _passes(loop: Loop, free: Floats, stretch: Floats) -> Attempt:
 
 
 def _first_sides(loop: Loop, exact: bool, stretch: Floats) -> Floats:
-    """Right-hand sides of the first programme: 0, the turning term of (S'), or a guess from the last motion."""
+    """Right-hand sides of the first program: 0, the turning term of (S'), or a guess from the last motion."""
     corners = loop.place.corners()
     if loop.options.sides == "turning" and not exact:
         return np.asarray(turning(loop.near, corners, corners - loop.place.last_corners()))
@@ -133,7 +133,7 @@ def _correct(loop: Loop, motion: Floats, stretch: Floats) -> tuple[Floats, Float
 
 
 def _missed(loop: Loop, moved: Floats) -> Ints:
-    """Contacts of bricks that overlap where they have come to, and that the programme did not know of."""
+    """Contacts of bricks that overlap where they have come to, and that the program did not know of."""
     limit = FAILED * loop.tower.size
     none = np.zeros(loop.tower.count)
     there = near_contacts(moved, moved, loop.ptr, loop.tower.free, none, loop.apart, loop.held, loop.tower.size, False)

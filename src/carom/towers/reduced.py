@@ -1,7 +1,7 @@
-"""Three coordinates a brick (section 8.2 of the paper): its centre, and how its points turn and stretch about it.
+"""Three coordinates a brick (section 8.2 of the paper): its center, and how its points turn and stretch about it.
 
 The linear constraints on a framework's bars leave each brick similar to itself: points are `c + z r`, with r their
-arms at the start and a complex number z for turn and stretch. A step moves the centre by u and turns by
+arms at the start and a complex number z for turn and stretch. A step moves the center by u and turns by
 `z -> (rho + i s) z`. The bars fix rho; u and s are the three unknowns. The objective over the points is then
 
     1/2 M |u - u_free|^2 + 1/2 I |z|^2 (s - s_free)^2,
@@ -26,7 +26,7 @@ Complexes = NDArray[np.complex128]
 
 
 class Reduced:
-    """Bricks by centre and turn. Arrays of complex numbers hold places and arms in the plane."""
+    """Bricks by center and turn. Arrays of complex numbers hold places and arms in the plane."""
 
     block = 3
 
@@ -34,27 +34,27 @@ class Reduced:
         ptr = np.concatenate([[0], np.cumsum([len(c) for c in tower.corners])])
         self.brick = np.repeat(np.arange(tower.count), np.diff(ptr))
         self.mass, self.inertia, self.free = tower.mass, tower.inertia, tower.free
-        self.centre = _complex(tower.centre)
-        self.arm = _complex(np.concatenate(tower.corners)) - self.centre[self.brick]
+        self.center = _complex(tower.center)
+        self.arm = _complex(np.concatenate(tower.corners)) - self.center[self.brick]
         self.turn: Complexes = np.ones(tower.count, dtype=np.complex128)
         # One step earlier: where Fig. 7 wants the bricks to come from, `early` lower than velocity alone tells.
-        self.last_centre = self.centre - (step * _complex(velocity[:, :2]) + 1j * early) * self.free
+        self.last_center = self.center - (step * _complex(velocity[:, :2]) + 1j * early) * self.free
         self.last_turn = self.turn * np.exp(-1j * step * velocity[:, 2] * self.free)
         self.pin_bricks = np.array([(p.first, p.second) for p in tower.pins], dtype=np.int64).reshape(-1, 2)
         self.pin_place = np.array([complex(*p.at) for p in tower.pins])
-        self.pin_arm = self.pin_place[:, None] - self.centre[self.pin_bricks] if len(tower.pins) else np.zeros((0, 2))
+        self.pin_arm = self.pin_place[:, None] - self.center[self.pin_bricks] if len(tower.pins) else np.zeros((0, 2))
         self.equations = 2 * len(tower.pins)
 
     def corners(self) -> Floats:
         """(c, 2) where the corners are."""
-        return _pairs(self.centre[self.brick] + self.turn[self.brick] * self.arm)
+        return _pairs(self.center[self.brick] + self.turn[self.brick] * self.arm)
 
     def last_corners(self) -> Floats:
-        return _pairs(self.last_centre[self.brick] + self.last_turn[self.brick] * self.arm)
+        return _pairs(self.last_center[self.brick] + self.last_turn[self.brick] * self.arm)
 
     def pose(self) -> tuple[Complexes, Complexes]:
-        """Centres of mass and turns, complex."""
-        return self.centre, self.turn
+        """Centers of mass and turns, complex."""
+        return self.center, self.turn
 
     def root(self) -> Floats:
         """(n, 3) inverse roots of the masses of (dx, dy, s); 0 for what is fixed."""
@@ -67,7 +67,7 @@ class Reduced:
 
     def free_motion(self, fall: Floats) -> Floats:
         """(n, 3) the motion that Fig. 7 extrapolates, with `fall` = g step^2 added."""
-        along = self.centre - self.last_centre
+        along = self.center - self.last_center
         motion = np.stack([along.real + fall[0], along.imag + fall[1], self.spin()], axis=1)
         return motion * self.free[:, None]
 
@@ -86,35 +86,35 @@ class Reduced:
 
     def moved(self, motion: Floats, rho: Floats) -> Floats:
         """(c, 2) corners after a motion (dx, dy, s) with stretch rho."""
-        centre, turn = self._after(motion, rho)
-        return _pairs(centre[self.brick] + turn[self.brick] * self.arm)
+        center, turn = self._after(motion, rho)
+        return _pairs(center[self.brick] + turn[self.brick] * self.arm)
 
     def _after(self, motion: Floats, rho: Floats) -> tuple[Complexes, Complexes]:
         change = np.where(self.free, rho + 1j * motion[:, 2], 1.0)
-        return self.centre + motion[:, 0] + 1j * motion[:, 1], self.turn * change
+        return self.center + motion[:, 0] + 1j * motion[:, 1], self.turn * change
 
     def advance(self, motion: Floats, rho: Floats, rigid: bool) -> None:
         """Goes on by one step; with `rigid` the last rounding error of the stretch is dropped."""
-        self.last_centre, self.last_turn = self.centre, self.turn
-        self.centre, self.turn = self._after(motion, rho)
+        self.last_center, self.last_turn = self.center, self.turn
+        self.center, self.turn = self._after(motion, rho)
         if rigid:
             self.turn = self.turn / np.abs(self.turn)
 
     def halve(self, fall: Floats) -> None:
         """The last step as one of half the length; `fall` = g step^2 of the whole one. Exact for free flight."""
-        along = 0.5 * (self.centre - self.last_centre) + complex(*fall) / 8.0
-        self.last_centre = self.centre - along * self.free
+        along = 0.5 * (self.center - self.last_center) + complex(*fall) / 8.0
+        self.last_center = self.center - along * self.free
         self.last_turn = self.turn * np.exp(0.5j * np.angle(self.last_turn / self.turn))
 
     def double(self, fall: Floats) -> None:
         """Undoes `halve`."""
-        along = 2.0 * (self.centre - self.last_centre) - complex(*fall) / 4.0
-        self.last_centre = self.centre - along * self.free
+        along = 2.0 * (self.center - self.last_center) - complex(*fall) / 4.0
+        self.last_center = self.center - along * self.free
         self.last_turn = self.turn * np.exp(2.0j * np.angle(self.last_turn / self.turn))
 
     def come_from(self, motion: Floats) -> None:
         """Changes the velocities: the last step becomes this motion, without stretch."""
-        self.last_centre = self.centre - (motion[:, 0] + 1j * motion[:, 1])
+        self.last_center = self.center - (motion[:, 0] + 1j * motion[:, 1])
         self.last_turn = self.turn * (1.0 - 1j * motion[:, 2])
 
     # ---- rows
@@ -137,21 +137,21 @@ class Reduced:
         """(2p,) distance of the two sides of each pin along x and y, after a motion."""
         if not self.equations:
             return np.zeros(0)
-        centre, turn = self._after(motion, rho)
+        center, turn = self._after(motion, rho)
         sides = np.where(self.pin_bricks < 0, self.pin_place[:, None], 0.0)
         held = self.pin_bricks >= 0
-        sides = np.where(held, centre[self.pin_bricks] + turn[self.pin_bricks] * self.pin_arm, sides)
+        sides = np.where(held, center[self.pin_bricks] + turn[self.pin_bricks] * self.pin_arm, sides)
         return _pairs(sides[:, 0] - sides[:, 1]).ravel()
 
     # ---- accelerations (Fig. 6)
 
     def velocity(self, step: float) -> tuple[Complexes, Complexes]:
-        """Velocity of the centres and of z, both complex, over the last step."""
-        return (self.centre - self.last_centre) / step, (self.turn - self.last_turn) / step
+        """Velocity of the centers and of z, both complex, over the last step."""
+        return (self.center - self.last_center) / step, (self.turn - self.last_turn) / step
 
     def corner_velocity(self, step: float) -> Floats:
-        centre, turn = self.velocity(step)
-        return _pairs(centre[self.brick] + turn[self.brick] * self.arm)
+        center, turn = self.velocity(step)
+        return _pairs(center[self.brick] + turn[self.brick] * self.arm)
 
     def centripetal(self, step: float, feedback: bool) -> Floats:
         """-Re(z'' / z) of each brick by (L2); with `feedback` the error of (L1) is taken out as well."""
@@ -167,11 +167,11 @@ class Reduced:
         if not self.equations:
             return np.zeros(0)
         held = self.pin_bricks >= 0
-        centre, turn = self.velocity(step)
+        center, turn = self.velocity(step)
         acceleration = np.where(held, -(inward * self.turn)[self.pin_bricks] * self.pin_arm, 0.0)
         bound = _pairs(acceleration[:, 1] - acceleration[:, 0]).ravel()
         if feedback:
-            apart = np.where(held, centre[self.pin_bricks] + turn[self.pin_bricks] * self.pin_arm, 0.0)
+            apart = np.where(held, center[self.pin_bricks] + turn[self.pin_bricks] * self.pin_arm, 0.0)
             still = np.zeros((len(self.mass), 3))
             bound -= _pairs(apart[:, 0] - apart[:, 1]).ravel() / step
             bound -= self.pin_gaps(still, np.ones(len(self.mass))) / step**2
@@ -179,9 +179,9 @@ class Reduced:
 
     def accelerated(self, acceleration: Floats, inward: Floats, step: float) -> tuple[Floats, Floats]:
         """Motion (dx, dy, s) and stretch rho of a step with these accelerations, v first and then p."""
-        centre, turn = self.velocity(step)
+        center, turn = self.velocity(step)
         rate = turn / self.turn
-        motion = acceleration * step**2 + np.stack([centre.real, centre.imag, rate.imag], axis=1) * step
+        motion = acceleration * step**2 + np.stack([center.real, center.imag, rate.imag], axis=1) * step
         return motion, 1.0 + rate.real * step - inward * step**2
 
     def length_error(self) -> float:

@@ -218,7 +218,7 @@ def _vertical_system(tower: Tower, upper: Ints, lower: Ints, at: Floats) -> Syst
             if brick != GROUND and tower.free[brick]:
                 rows += [k, k]
                 columns += [3 * brick + 1, 3 * brick + 2]
-                values += [sign, sign * (x - tower.centre[brick][0])]
+                values += [sign, sign * (x - tower.center[brick][0])]
     shape = (len(upper), 3 * tower.count)
     return make_system(
         sparse.csr_array((values, (rows, columns)), shape=shape),

@@ -14,7 +14,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from ..plotting import BLACK, BLUE, GREY, PALE, RED, save, sheet
+from ..plotting import BLACK, BLUE, GRAY, PALE, RED, save, sheet
 from ..solvers.rows import Floats
 from .drawing import thickness
 
@@ -28,7 +28,7 @@ TALLEST = 8.5  # inches
 THICKEST = 0.45  # inches of a brick: few bricks do not fill a page
 ROW = 0.19  # inches of a line of text below the picture
 LINE = 0.8  # points of an outline, for a picture of few bricks
-COLOURS = {"forces": BLUE, "motion": RED}
+COLORS = {"forces": BLUE, "motion": RED}
 
 
 class Unit(NamedTuple):
@@ -36,7 +36,7 @@ class Unit(NamedTuple):
 
     value: float
     length: float
-    colour: str
+    color: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,16 +94,16 @@ class Sheet:
                 "fixed-outline",
             )
         faces = [SAND] * t.count if tinted is None else [TINT if move else SAND for move in tinted]
-        colours = [face for face, moves in zip(faces, t.free) if moves]
-        self._add(PolyCollection(free, facecolors=colours, edgecolors=INK, linewidths=self.line, zorder=2), "bricks")
+        colors = [face for face, moves in zip(faces, t.free) if moves]
+        self._add(PolyCollection(free, facecolors=colors, edgecolors=INK, linewidths=self.line, zorder=2), "bricks")
         for pin in t.pins:
             self.axes.plot(*pin.at, marker="o", markersize=4 * self.fine + 1, mfc="white", mec=INK, mew=1.0, zorder=6)
 
-    def ghosts(self, shapes: list[Floats], colour: str = RED) -> None:
+    def ghosts(self, shapes: list[Floats], color: str = RED) -> None:
         """Dashed outlines."""
         look: dict[str, Any] = {
             "facecolors": "none",
-            "edgecolors": colour,
+            "edgecolors": color,
             "linewidths": self.line,
             "linestyles": [(0, (3, 2))],
         }
@@ -120,25 +120,25 @@ class Sheet:
     def arrows(self, at: Floats, vectors: Floats, name: str, unit: float = 1.0) -> Unit:
         """Arrows in proportion to `vectors`, the longest about as long as a brick is high. Returns a round number of
         units and how long it is drawn."""
-        colour = COLOURS[name]
+        color = COLORS[name]
         size = np.hypot(vectors[:, 0], vectors[:, 1])
         largest = float(size.max(initial=0.0))
         if largest == 0.0:
-            return Unit(0.0, 0.0, colour)
+            return Unit(0.0, 0.0, color)
         longest = self._longest
         made = self.axes.quiver(
-            *at.T, *vectors.T, color=colour, angles="xy", scale_units="xy", scale=largest / longest, **self._shaft()
+            *at.T, *vectors.T, color=color, angles="xy", scale_units="xy", scale=largest / longest, **self._shaft()
         )
         made.set_gid(name)
         value = _round(largest / unit)
-        return Unit(value, value * unit / largest * longest, colour)
+        return Unit(value, value * unit / largest * longest, color)
 
     def numbers(self) -> None:
         """The number of each brick, in its middle."""
         low, high = (self.box[0], 0.0), (self.box[1], self.box[3])
         for i, brick in enumerate(self.tower.corners):
             corners = np.clip(brick, low, high)
-            x, y = self.tower.centre[i] if np.array_equal(corners, brick) else corners.mean(axis=0)
+            x, y = self.tower.center[i] if np.array_equal(corners, brick) else corners.mean(axis=0)
             tall = min(np.ptp(corners[:, 1]), 0.8 * np.ptp(corners[:, 0])) / self.inch * 72.0
             look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": float(np.clip(0.5 * tall, 3.0, 8.0))}
             self.axes.text(x, y, str(i), color=INK, zorder=7, **look)
@@ -152,7 +152,7 @@ class Sheet:
         length = unit.length / self.inch
         y = self.text.get_ylim()[1] - 0.55 * ROW
         self.text.quiver(
-            0.1, y, length, 0.0, color=unit.colour, angles="xy", scale_units="xy", scale=1.0, **self._shaft()
+            0.1, y, length, 0.0, color=unit.color, angles="xy", scale_units="xy", scale=1.0, **self._shaft()
         ).set_gid("scale")
         self.text.text(0.1 + length + 0.08, y, text, va="center", fontsize=7)
 
@@ -169,7 +169,7 @@ class Sheet:
                 x += 1.05
 
     def caption(self, text: str) -> None:
-        self.text.text(0.08, 0.45 * ROW, text, va="center", fontsize=7, color=GREY)
+        self.text.text(0.08, 0.45 * ROW, text, va="center", fontsize=7, color=GRAY)
 
     def save(self, target: Path) -> None:
         """Writes the whole file or nothing; the same picture gives the same bytes."""
@@ -218,7 +218,7 @@ class Sheet:
                 (left, -depth), right - left, depth, facecolor="none", edgecolor=PALE, hatch="//////", linewidth=0
             )
             self.axes.add_patch(strip)
-            self.axes.plot([left, right], [0.0, 0.0], color=GREY, linewidth=1.2, zorder=1.5, gid="ground")
+            self.axes.plot([left, right], [0.0, 0.0], color=GRAY, linewidth=1.2, zorder=1.5, gid="ground")
 
     def _marks(self, points: Floats, name: str, **look: Any) -> None:
         if len(points):

@@ -80,8 +80,8 @@ def tower_system(tower: Tower) -> System:
 
 
 def reach(tower: Tower) -> Floats:
-    """(n,) distance of the farthest corner from the centre of mass, 0 for fixed bricks."""
-    far = [np.hypot(*(corners - centre).T).max() for corners, centre in zip(tower.corners, tower.centre)]
+    """(n,) distance of the farthest corner from the center of mass, 0 for fixed bricks."""
+    far = [np.hypot(*(corners - center).T).max() for corners, center in zip(tower.corners, tower.center)]
     return np.array(far) * tower.free
 
 
@@ -95,8 +95,8 @@ def examined(tower: Tower, system: System, verdict: Verdict) -> Stability:
 def fastest_corner(tower: Tower, motion: Floats) -> float:
     """Largest distance that any corner moves, for a motion (n, 3)."""
     fastest = 0.0
-    for corners, centre, (dx, dy, turn) in zip(tower.corners, tower.centre, motion):
-        arm = corners - centre
+    for corners, center, (dx, dy, turn) in zip(tower.corners, tower.center, motion):
+        arm = corners - center
         fastest = max(fastest, float(np.hypot(dx - turn * arm[:, 1], dy + turn * arm[:, 0]).max()))
     return fastest
 

@@ -80,8 +80,8 @@ def _holds(polygon: Floats, edge: int, other: Floats, vertex: int, tolerance: fl
         return False
     if END * length + tolerance < place < length - END * length - tolerance:
         return True
-    for neighbour in (vertex - 1, (vertex + 1) % len(other)):
-        other_end = other[neighbour] - start
+    for neighbor in (vertex - 1, (vertex + 1) % len(other)):
+        other_end = other[neighbor] - start
         off = abs(float(along[0] * other_end[1] - along[1] * other_end[0]))
         far = float(other_end @ along)
         shared = min(length, max(place, far)) - max(0.0, min(place, far))

@@ -30,7 +30,7 @@ FARTHEST = 1e8  # in shortest sides, from the origin: beyond, rounding comes nea
 
 @dataclass(frozen=True, eq=False)
 class Tower:
-    """Bricks without friction, at rest. (x, y) is a brick's centre, the ground is y = 0, gravity pulls down.
+    """Bricks without friction, at rest. (x, y) is a brick's center, the ground is y = 0, gravity pulls down.
 
     `mass_model` "uniform" is the homogeneous brick, "corners" has its mass in the corners. A tower is checked when it
     is made: bricks that overlap are refused, and so are free bricks that nothing connects with the ground, unless
@@ -160,8 +160,8 @@ class Tower:
     def _properties(self) -> tuple[Floats, Floats, Floats]:
         made = [brick.properties(self.mass_model) for brick in self.bricks]
         mass = np.array([float(p.mass) for p in made])
-        centre = np.array([(float(p.centre[0]), float(p.centre[1])) for p in made])
-        return mass, centre, np.array([float(p.inertia) for p in made])
+        center = np.array([(float(p.center[0]), float(p.center[1])) for p in made])
+        return mass, center, np.array([float(p.inertia) for p in made])
 
     @property
     def mass(self) -> Floats:
@@ -169,13 +169,13 @@ class Tower:
         return self._properties[0]
 
     @property
-    def centre(self) -> Floats:
-        """(n, 2) centres of mass."""
+    def center(self) -> Floats:
+        """(n, 2) centers of mass."""
         return self._properties[1]
 
     @property
     def inertia(self) -> Floats:
-        """(n,) moments of inertia about the centres of mass."""
+        """(n,) moments of inertia about the centers of mass."""
         return self._properties[2]
 
     @property

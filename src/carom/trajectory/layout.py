@@ -74,10 +74,10 @@ def _write_world(group: h5py.Group, world: World) -> None:
         store_array(group, name, np.asarray(getattr(world, name)))
     for name, array in world.shapes._asdict().items():
         store_array(group, name, array)
-    for name, array in world.walls._asdict().items():
+    for name, array in world.boundaries._asdict().items():
         if name != "velocity":  # it belongs to one step
-            store_array(group, f"wall_{name}", array)
-    store_array(group, "wall_material", world.wall_material)
+            store_array(group, f"boundary_{name}", array)
+    store_array(group, "boundary_material", world.boundary_material)
     group.attrs["gravity"] = world.gravity
     group.attrs["material_names"] = list(world.material_names) or [""]
     if world.periodic is not None:
@@ -97,7 +97,7 @@ def _create_frames(group: h5py.Group, world: World, state: State, settings: Sett
     Series.create(group, ORIENTATION[dim], state.orientation.shape, np.float64, count)
     Series.create(group, "velocity", state.velocity.shape, np.float64, count)
     if moving(world):
-        Series.create(group, "wall_pose", (len(world.wall_motions), 3 * dim - 3), np.float64, count)
+        Series.create(group, "boundary_pose", (len(world.boundary_motions), 3 * dim - 3), np.float64, count)
 
 
 def _create_impulses(group: h5py.Group, world: World, settings: Settings) -> None:
@@ -110,12 +110,12 @@ def _create_impulses(group: h5py.Group, world: World, settings: Settings) -> Non
 
 def moving(world: World) -> bool:
     """Whether any boundary moves."""
-    return any(motion.kind != "fixed" for motion in world.wall_motions)
+    return any(motion.kind != "fixed" for motion in world.boundary_motions)
 
 
-def wall_poses(world: World, time: float) -> NDArray[np.float64]:
+def boundary_poses(world: World, time: float) -> NDArray[np.float64]:
     """(w, 3) displacement and turn of each boundary, from where it was at time 0; in space (w, 6)."""
-    return np.array([motion.pose(time, world.dimension) for motion in world.wall_motions], dtype=np.float64)
+    return np.array([motion.pose(time, world.dimension) for motion in world.boundary_motions], dtype=np.float64)
 
 
 def _write_json(group: h5py.Group, name: str, data: Any) -> None:

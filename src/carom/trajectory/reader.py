@@ -62,7 +62,7 @@ class Trajectory:
 
     @property
     def geometry(self) -> Mapping[str, Any]:
-        """Arrays of the group /world by name: radius, kind, vertex, mass, wall_a ...; needs no scene."""
+        """Arrays of the group /world by name: radius, kind, vertex, mass, boundary_point ...; needs no scene."""
         return _Arrays(self)
 
     @property
@@ -148,11 +148,11 @@ class Trajectory:
         return self._lazy("frames/velocity", 2 if dim == 2 else slice(3, 6))
 
     @property
-    def wall_poses(self) -> LazyArray | Floats:
-        """(k, w, 3): displacement and turn of each boundary since time 0, about `wall_centre`; in space (k, w, 6)."""
-        if "wall_pose" in self._file["frames"]:
-            return self._lazy("frames/wall_pose")
-        return np.broadcast_to(0.0, (len(self), len(self.geometry["wall_kind"]), 3 * self.dimension - 3))
+    def boundary_poses(self) -> LazyArray | Floats:
+        """(k, w, 3): displacement and turn of each boundary since time 0, about its center; in space (k, w, 6)."""
+        if "boundary_pose" in self._file["frames"]:
+            return self._lazy("frames/boundary_pose")
+        return np.broadcast_to(0.0, (len(self), len(self.geometry["boundary_kind"]), 3 * self.dimension - 3))
 
     def frame(self, index: int) -> State:
         """The state of one frame; negative numbers count from the end."""

@@ -21,7 +21,7 @@ from .checkpoint import Checkpoints, Memory, load, state_hash
 from .file_locks import in_use, try_alone
 from .interrupts import uninterrupted
 from .journal import journal_of
-from .layout import HASH, IMPULSES, ORIENTATION, read_scene, read_settings, wall_poses, write_header
+from .layout import HASH, IMPULSES, ORIENTATION, boundary_poses, read_scene, read_settings, write_header
 from .opening import check_bytes, open_to_write, problem, reading
 from .safe_file import SafeFile, recover
 from .series import Series
@@ -119,7 +119,7 @@ class Recorder:
             if file[name].shape[0] != count:
                 raise ValueError(f"{name} has {file[name].shape[0]} rows, its checkpoint says {count}")
         # Only moving boundaries need the world here, for their poses.
-        world = build(whole, check_overlap=False)[0] if "wall_pose" in file["frames"] else None
+        world = build(whole, check_overlap=False)[0] if "boundary_pose" in file["frames"] else None
         return Resumed(cls(safe, file, path, world), whole, settings, state, memory)
 
     # ---- recording
@@ -129,9 +129,9 @@ class Recorder:
         for name in ("step", "time", "position", "velocity"):
             self._frames[name].append(getattr(state, name))
         self._frames[ORIENTATION[state.position.shape[1]]].append(state.orientation)
-        if "wall_pose" in self._frames:
+        if "boundary_pose" in self._frames:
             assert self._world is not None
-            self._frames["wall_pose"].append(wall_poses(self._world, state.time))
+            self._frames["boundary_pose"].append(boundary_poses(self._world, state.time))
         if self._impulses:
             for name in IMPULSES if impulses is not None else ():
                 self._impulses[name].extend(getattr(impulses, name))

@@ -1,4 +1,4 @@
-"""The bodies of a run on the page: one instanced mesh for each shape, of which only poses and colours are sent."""
+"""The bodies of a run on the page: one instanced mesh for each shape, of which only poses and colors are sent."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Bytes = NDArray[np.uint8]
 POINTS = 4_000  # round bodies from which they are drawn as points: smooth without a graphics processor, too
 LAYERED = 40_000  # of these, how many have a dark edge: points behind the points
 EDGE = {2: 0.80, 3: 0.55}  # its shade; in the plane a dark one would flicker where discs are a few pixels wide
-INNER, LIFT = 0.80, 0.30  # size of the bright part, and its distance towards the lamp, in the radius
+INNER, LIFT = 0.80, 0.30  # size of the bright part, and its distance toward the lamp, in the radius
 PIECE = 40_000  # instances of one node; above 50,000 the page keeps a tree of them, and rebuilds it every frame
 MARKED = 3_000  # bodies up to which their turning is drawn
 SHADOWS = 4_000  # bodies up to which they throw shadows
@@ -48,9 +48,9 @@ class Batch:
     turn: Floats | None = None  # (k, 4) quaternions, None for none
     turns: bool = True  # whether its orientation shows
     glass: bool = False
-    belt: bool = False  # drawn in one dark colour
-    shade: float = 1.0  # of points: a factor of their colours
-    lift: float = 0.0  # and how far they stand towards the lamp, in their radius
+    belt: bool = False  # drawn in one dark color
+    shade: float = 1.0  # of points: a factor of their colors
+    lift: float = 0.0  # and how far they stand toward the lamp, in their radius
 
     def pieces(self) -> Iterator[Batch]:
         for start in range(0, len(self.body), PIECE):
@@ -202,22 +202,22 @@ class Bodies:
         self._handles: list[Any] = []
         self._faint = False
 
-    def show(self, frame: Frame, colours: Bytes) -> None:
-        """Moves and paints everything. `colours` (n, 3): sRGB, one for each body."""
+    def show(self, frame: Frame, colors: Bytes) -> None:
+        """Moves and paints everything. `colors` (n, 3): sRGB, one for each body."""
         position = self._layout.placed(frame.position, self._number)
         if not self._handles:
             self._handles = [None] * len(self._batches)
         for k, batch in enumerate(self._batches):
             if batch.mesh is None:
-                self._show_points(k, batch, position, colours)
+                self._show_points(k, batch, position, colors)
             else:
-                self._show_meshes(k, batch, position, frame.orientation, colours)
+                self._show_meshes(k, batch, position, frame.orientation, colors)
 
-    def _show_points(self, k: int, batch: Batch, position: Floats, colours: Bytes) -> None:
+    def _show_points(self, k: int, batch: Batch, position: Floats, colors: Bytes) -> None:
         assert batch.scale is not None
         size = float(self._layout.scale * batch.scale[0])
         place = (position[batch.body] + batch.lift * size * self._lamp).astype(np.float32)
-        paint = colours[batch.body]
+        paint = colors[batch.body]
         if batch.shade != 1.0:
             paint = (batch.shade * paint).astype(np.uint8)
         if self._handles[k] is not None:
@@ -233,9 +233,9 @@ class Bodies:
             precision="float32",
         )
 
-    def _show_meshes(self, k: int, batch: Batch, position: Floats, orientation: Floats, colours: Bytes) -> None:
+    def _show_meshes(self, k: int, batch: Batch, position: Floats, orientation: Floats, colors: Bytes) -> None:
         place, turn = _posed(batch, position, orientation, self._layout.scale)
-        paint = tone.lit(BELT if batch.belt else colours[batch.body])
+        paint = tone.lit(BELT if batch.belt else colors[batch.body])
         handle = self._handles[k]
         if handle is None:
             self._handles[k] = self._added(self._names[k], batch, place, turn, paint)

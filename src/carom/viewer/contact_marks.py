@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..colouring import TOUCHING
+from ..coloring import TOUCHING
 from ..solvers.rows import Floats
 from ..stepping.report import ContactImpulses
 from ..trajectory import Trajectory
@@ -29,7 +29,7 @@ def contact_points(run: Trajectory, index: int) -> Floats:
     from ..contact.find import find_contacts
 
     state, world = run.frame(index), run.world
-    return np.asarray(find_contacts(world, state, state, TOUCHING * world.feature).point)
+    return np.asarray(find_contacts(world, state, state, TOUCHING * world.length_scale).point)
 
 
 def vectors(found: ContactImpulses) -> Floats:

@@ -22,25 +22,25 @@ SPOKES = 8  # marks on a drum that turns
 
 def flat_walls(geometry: Mapping[str, Any], box: Box, moving: bool, periodic: Any) -> list[Wall]:
     """All boundaries of a run of the plane, in its own lengths, each about the point that it turns about."""
-    kind, a, b, radius, centre = (geometry[f"wall_{name}"] for name in ("kind", "a", "b", "radius", "centre"))
+    kind, a, b, radius, center = (geometry[f"boundary_{name}"] for name in ("kind", "a", "b", "radius", "center"))
     size = float(box.size[:2].max())
     out: list[Wall] = []
     for k in range(len(kind)):
         if kind[k] == PLANE:
-            out += _plane(k, a, b, kind, box, size, centre[k])
+            out += _plane(k, a, b, kind, box, size, center[k])
         elif kind[k] == SEGMENT:
             along = (b[k] - a[k]) / np.linalg.norm(b[k] - a[k])
             side = 0.5 * LINE * size * np.array([-along[1], along[0]])
             points = np.array([a[k] - side, b[k] - side, b[k] + side, a[k] + side])
-            out.append(Wall(k, _polygon(points - centre[k], 0.0), DARK, _high(centre[k])))
+            out.append(Wall(k, _polygon(points - center[k], 0.0), DARK, _high(center[k])))
         else:
-            out += _circle(k, kind[k] == INSIDE, a[k], float(radius[k]), centre[k], size, moving)
+            out += _circle(k, kind[k] == INSIDE, a[k], float(radius[k]), center[k], size, moving)
     if periodic is not None:
         out += _periodic(periodic, box, size)
     return out
 
 
-def _plane(k: int, a: Floats, b: Floats, kind: Any, box: Box, size: float, centre: Floats) -> list[Wall]:
+def _plane(k: int, a: Floats, b: Floats, kind: Any, box: Box, size: float, center: Floats) -> list[Wall]:
     """A line as far as the picture and the other planes let it, with a band on its far side."""
     normal = b[k]
     along = np.array([normal[1], -normal[0]])
@@ -59,26 +59,26 @@ def _plane(k: int, a: Floats, b: Floats, kind: Any, box: Box, size: float, centr
             high = min(high, cut)
     if low >= high:
         return []
-    ends = [foot + low * along - centre, foot + high * along - centre]
+    ends = [foot + low * along - center, foot + high * along - center]
     out = []
-    for colour, near, far in ((PALE, 0.0, BAND), (DARK, 0.0, LINE)):
+    for color, near, far in ((PALE, 0.0, BAND), (DARK, 0.0, LINE)):
         wider = far * size * along  # so that bands of walls that meet fill the corner
         one, two = ends[0] - (wider if low > -reach else 0.0), ends[1] + (wider if high < reach else 0.0)
         inner, outer = near * size * normal, far * size * normal
         corners = np.array([one - outer, two - outer, two - inner, one - inner])
-        out.append(Wall(k, _polygon(corners, -0.002 * size if colour is PALE else 0.0), colour, _high(centre)))
+        out.append(Wall(k, _polygon(corners, -0.002 * size if color is PALE else 0.0), color, _high(center)))
     return out
 
 
-def _circle(k: int, inside: bool, at: Floats, r: float, centre: Floats, size: float, moving: bool) -> list[Wall]:
+def _circle(k: int, inside: bool, at: Floats, r: float, center: Floats, size: float, moving: bool) -> list[Wall]:
     angle = 2.0 * np.pi * np.arange(ROUND) / ROUND
     ring = np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    shift = at - centre
+    shift = at - center
     if not inside:
-        return [Wall(k, _polygon(shift + r * ring, 0.0), PALE, _high(centre))]
+        return [Wall(k, _polygon(shift + r * ring, 0.0), PALE, _high(center))]
     out = [
-        Wall(k, _ring(shift, ring, r, r + LINE * size, 0.0), DARK, _high(centre)),
-        Wall(k, _ring(shift, ring, r, r + BAND * size, -0.002 * size), PALE, _high(centre)),
+        Wall(k, _ring(shift, ring, r, r + LINE * size, 0.0), DARK, _high(center)),
+        Wall(k, _ring(shift, ring, r, r + BAND * size, -0.002 * size), PALE, _high(center)),
     ]
     if moving:
         marks = []
@@ -87,7 +87,7 @@ def _circle(k: int, inside: bool, at: Floats, r: float, centre: Floats, size: fl
             side = 0.5 * LINE * size * np.array([-away[1], away[0]])
             one, two = shift + r * away, shift + (r + BAND * size) * away
             marks.append(_quad(np.array([one - side, two - side, two + side, one + side]), 0.0))
-        out.append(Wall(k, joined(marks), DARK, _high(centre)))
+        out.append(Wall(k, joined(marks), DARK, _high(center)))
     return out
 
 

@@ -66,7 +66,7 @@ class Frames:
 
     def _read(self, i: int) -> Frame:
         run = self.run
-        return Frame(i, float(run.time[i]), run.positions[i], run.orientations[i], np.asarray(run.wall_poses[i]))
+        return Frame(i, float(run.time[i]), run.positions[i], run.orientations[i], np.asarray(run.boundary_poses[i]))
 
     def _keep(self, frame: Frame) -> Frame:
         self._kept[frame.number] = frame

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..contact.barriers import barriers_at
+from ..contact.boundaries import boundaries_at
 from ..pictures.camera import FIELD, level_axes, looking_at, upward
 from ..pictures.containers import container_tops
 from ..pictures.picture import extent
@@ -34,7 +34,7 @@ class Box:
     dimension: int
     low: Floats  # (3,)
     high: Floats
-    centres: Floats
+    centers: Floats
     radii: Floats
     up: Floats  # (3,)
 
@@ -67,8 +67,8 @@ def box_of(frames: Frames) -> Box:
 def united(boxes: list[Box]) -> Box:
     """One box for all of them, so that runs side by side are seen alike."""
     low, high = np.min([b.low for b in boxes], axis=0), np.max([b.high for b in boxes], axis=0)
-    centres, radii = np.concatenate([b.centres for b in boxes]), np.concatenate([b.radii for b in boxes])
-    return Box(boxes[0].dimension, low, high, centres, radii, boxes[0].up)
+    centers, radii = np.concatenate([b.centers for b in boxes]), np.concatenate([b.radii for b in boxes])
+    return Box(boxes[0].dimension, low, high, centers, radii, boxes[0].up)
 
 
 def outgrown(box: Box, by: Box) -> bool:
@@ -104,7 +104,7 @@ def _reach(position: Floats, radius: Floats, all_of_them: bool = False) -> tuple
 
 def _wall_points(geometry: Any, middle: Floats, size: float) -> Floats:
     """Drums and segments, and planes that are near."""
-    kind, a, b, radius = (geometry[f"wall_{name}"] for name in ("kind", "a", "b", "radius"))
+    kind, a, b, radius = (geometry[f"boundary_{name}"] for name in ("kind", "a", "b", "radius"))
     points = [np.zeros((0, 2))]
     for k in range(len(kind)):
         if kind[k] == INSIDE:
@@ -126,15 +126,15 @@ def _box_of_space(frames: Frames, chosen: list[int]) -> Box:
     found = []
     for i in chosen[:: max(1, len(chosen) // 8)]:
         state = run.frame(i)
-        barriers = barriers_at(world, state.time, 1e-6)[0]
+        barriers = boundaries_at(world, state.time, 1e-6)[0]
         found.append(extent(world, state, barriers, container_tops(run.scene, state.time)))
     first = np.concatenate([found[0][0] - found[0][1][:, None], found[0][0] + found[0][1][:, None]])
     grown = GROWTH * float(np.ptp(first, axis=0).max())
     least, most = first.min(axis=0) - grown, first.max(axis=0) + grown
-    centres = np.concatenate([c.clip(least, most) for c, _ in found])
+    centers = np.concatenate([c.clip(least, most) for c, _ in found])
     radii = np.concatenate([r for _, r in found])
-    low, high = (centres - radii[:, None]).min(axis=0), (centres + radii[:, None]).max(axis=0)
-    return Box(3, low, high, centres, radii, upward(world.gravity))
+    low, high = (centers - radii[:, None]).min(axis=0), (centers + radii[:, None]).max(axis=0)
+    return Box(3, low, high, centers, radii, upward(world.gravity))
 
 
 # ---- from the run to the page
@@ -158,7 +158,7 @@ class Layout:
         return cls(box, scale, scale * shifts)
 
     def placed(self, points: Floats, run: int, lift: float = 0.0) -> Floats:
-        """Points (k, D) of a run on the page, (k, 3); `lift` moves those of the plane towards the viewer."""
+        """Points (k, D) of a run on the page, (k, 3); `lift` moves those of the plane toward the viewer."""
         if points.shape[1] == 2:
             points = np.concatenate([points, np.zeros((len(points), 1))], axis=1)
         out = self.scale * (points - self.box.middle) + self.shifts[run]
@@ -181,16 +181,16 @@ class Layout:
         """A camera that sees all of it, in a window of that width over its height."""
         wide = ASPECT if aspect is None or not 0.05 < aspect < 20.0 else aspect
         runs = range(len(self.shifts))
-        centres = np.concatenate([self.placed(self.box.centres, k) for k in runs])
+        centers = np.concatenate([self.placed(self.box.centers, k) for k in runs])
         if len(runs) > 1:  # room for the titles
             titles = np.array([self.title(k) + 0.12 * SIZE * self.box.up for k in runs])
-            centres = np.concatenate([centres, titles])
+            centers = np.concatenate([centers, titles])
         if self.box.dimension == 2:
-            return _front_view(centres, wide)
-        radii = np.zeros(len(centres))
+            return _front_view(centers, wide)
+        radii = np.zeros(len(centers))
         radii[: len(runs) * len(self.box.radii)] = self.scale * np.tile(self.box.radii, len(runs))
-        camera = looking_at(centres, radii, self.box.up, aspect=wide, azimuth=_azimuth(self.box))
-        distance = float((centres.mean(axis=0) - camera.eye) @ camera.forward)
+        camera = looking_at(centers, radii, self.box.up, aspect=wide, azimuth=_azimuth(self.box))
+        distance = float((centers.mean(axis=0) - camera.eye) @ camera.forward)
         target = camera.eye + distance * camera.forward
         return View(camera.eye, target, self.box.up, 2.0 * float(np.arctan(FIELD)))
 
@@ -202,14 +202,14 @@ def _apart(box: Box) -> Floats:
         if width > 1.6 * height:
             return np.array([0.0, -1.25 * height, 0.0])
         return np.array([1.12 * width, 0.0, 0.0])
-    camera = looking_at(box.centres, box.radii, box.up, azimuth=_azimuth(box))
-    across = box.centres @ camera.right
+    camera = looking_at(box.centers, box.radii, box.up, azimuth=_azimuth(box))
+    across = box.centers @ camera.right
     return camera.right * 1.15 * float((across + box.radii).max() - (across - box.radii).min())
 
 
 def _azimuth(box: Box) -> float:
     """The one that suits a single run also holds for several."""
-    forward = looking_at(box.centres, box.radii, box.up).forward
+    forward = looking_at(box.centers, box.radii, box.up).forward
     across, ahead, _ = level_axes(box.up)
     return float(np.degrees(np.arctan2(-forward @ ahead, -forward @ across)))
 

@@ -1,4 +1,4 @@
-"""What colours mean, as a strip of HTML."""
+"""What colors mean, as a strip of HTML."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
-from ..colouring import Legend
+from ..coloring import Legend
 from . import tone
 
 INK = "#3b4250"
 
 
 def legend_html(legend: Legend) -> str:
-    """A bar with ticks, or one swatch for each category; in the colours that the page shows."""
+    """A bar with ticks, or one swatch for each category; in the colors that the page shows."""
     body = _swatches(legend) if legend.places is None else _bar(legend)
     head = f'<div style="font-weight:600;margin-bottom:4px">{escape(legend.title)}</div>'
     return f'<div style="font:12px system-ui,sans-serif;color:{INK};padding:2px 12px 8px">{head}{body}</div>'
@@ -22,7 +22,7 @@ def legend_html(legend: Legend) -> str:
 
 def _bar(legend: Legend) -> str:
     assert legend.places is not None
-    chosen = tone.shown(legend.colours[np.linspace(0, len(legend.colours) - 1, 24).round().astype(int)])
+    chosen = tone.shown(legend.colors[np.linspace(0, len(legend.colors) - 1, 24).round().astype(int)])
     stops = ",".join(_hex(c) for c in chosen)
     marks = []
     for place, label in zip(legend.places, legend.labels):
@@ -38,9 +38,9 @@ def _swatches(legend: Legend) -> str:
     return " ".join(
         f'<span style="margin-right:9px;white-space:nowrap"><span style="{box};background:{_hex(c)}"></span>'
         f"{escape(label)}</span>"
-        for label, c in zip(legend.labels, tone.shown(legend.colours))
+        for label, c in zip(legend.labels, tone.shown(legend.colors))
     )
 
 
-def _hex(colour: NDArray[np.uint8]) -> str:
-    return "#" + "".join(f"{int(v):02x}" for v in colour)
+def _hex(color: NDArray[np.uint8]) -> str:
+    return "#" + "".join(f"{int(v):02x}" for v in color)

@@ -58,7 +58,7 @@ def _level(layout: Layout) -> tuple[Floats, Floats]:
 
 
 def _lamps(server: Any, ambient: float, lamps: tuple[tuple[str, float, Floats, bool], ...]) -> None:
-    """Lamps far away, their intensities in parts of the light under which colours are what they are."""
+    """Lamps far away, their intensities in parts of the light under which colors are what they are."""
     whole = np.pi * tone.GAIN
     server.scene.add_light_ambient("/light/ambient", intensity=ambient * whole)
     for name, part, place, shadows in lamps:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..colouring import QUANTITIES, Quantity, limits
+from ..coloring import QUANTITIES, Quantity, limits
 from ..errors import ProblemError
 from ..trajectory import Trajectory
 from .bodies import SHADOWS
@@ -42,7 +42,7 @@ class Page:
         set_up_panel(server)
         self.panel = Panel(server, self.player, [f.run for f in runs], self._duration, self._wake.set)
         self.panel.reset_view = self._cameras.fit
-        self._quantity = self._painted = ""  # what the panel asked for, and what the colours tell
+        self._quantity = self._painted = ""  # what the panel asked for, and what the colors tell
         self._lacking: str | None = None  # why they differ
         self._marks = (False, False)
         self._draw_plots()
@@ -131,7 +131,7 @@ class Page:
         self._draw_plots()
 
     def _measure_again(self) -> None:
-        """Colours and the part of the world that is shown, from all frames that there are now."""
+        """Colors and the part of the world that is shown, from all frames that there are now."""
         layout = self._measured_layout()
         if outgrown(self.layout.box, layout.box):
             self._server.scene.reset()
@@ -162,7 +162,7 @@ class Page:
             self.frame_seconds = [*self.frame_seconds[-99:], time.perf_counter() - began]
 
     def _repaint(self, name: str) -> None:
-        """New colours, on one scale for all runs. What cannot be measured is said, and the colours stay."""
+        """New colors, on one scale for all runs. What cannot be measured is said, and the colors stay."""
         if name != self._painted:
             self.panel.show_legend(None)
         self._quantity, self._lacking = name, None
@@ -171,11 +171,11 @@ class Page:
             scale = None if quantity.category else common_scale([frames.run for frames in self._runs], quantity)
             for stage in self._stages:
                 stage.paint_by(name, scale)
-            self.panel.show_legend(self._stages[0].colouring.legend)
+            self.panel.show_legend(self._stages[0].coloring.legend)
             self._painted = name
         except ProblemError as error:
-            self._lacking = f"no colours by {QUANTITIES[name].title}: {error}"
-            self.panel.show_legend(self._stages[0].colouring.legend)  # as before; at first, by body
+            self._lacking = f"no colors by {QUANTITIES[name].title}: {error}"
+            self.panel.show_legend(self._stages[0].coloring.legend)  # as before; at first, by body
 
     def _draw_plots(self) -> None:
         runs = [frames.run for frames in self._runs]
@@ -192,7 +192,7 @@ class Page:
 
 
 def common_scale(runs: Sequence[Trajectory], quantity: Quantity) -> tuple[float, float]:
-    """The ends of one scale of colours for all runs."""
+    """The ends of one scale of colors for all runs."""
     own = [_own_scale(run, quantity) for run in runs]
     return min(low for low, _ in own), max(high for _, high in own)
 

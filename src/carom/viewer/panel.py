@@ -1,4 +1,4 @@
-"""The panel beside the picture: what is shown, time, colours, contacts, energy and momentum."""
+"""The panel beside the picture: what is shown, time, colors, contacts, energy and momentum."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..colouring import QUANTITIES, Legend
+from ..coloring import QUANTITIES, Legend
 from ..errors import ProblemError
 from ..trajectory import Trajectory
 from .legend import INK, legend_html
@@ -35,7 +35,7 @@ class Panel:
         self._state = self._gui.add_html("")
         self._add_time(span)
         self._add_speed(span)
-        self._add_colours()
+        self._add_colors()
         self._add_contacts(runs)
         self._plots = [self._gui.add_html("") for _ in range(2)]
         self._gui.add_html(_small(HOW))
@@ -120,12 +120,12 @@ class Panel:
         def _(event: Any) -> None:
             player.repeat = bool(event.target.value)
 
-    def _add_colours(self) -> None:
+    def _add_colors(self) -> None:
         titles = {q.title: q.name for q in QUANTITIES.values()}
-        colour = self._gui.add_dropdown("Colour", tuple(titles), initial_value=QUANTITIES[self.quantity].title)
+        color = self._gui.add_dropdown("Color", tuple(titles), initial_value=QUANTITIES[self.quantity].title)
         self._legend = self._gui.add_html("")
 
-        @colour.on_update
+        @color.on_update
         def _(event: Any) -> None:
             self.quantity = titles[event.target.value]
             self._changed()
@@ -170,7 +170,7 @@ class Panel:
 
 
 def usual_quantity(runs: Sequence[Trajectory]) -> str:
-    """What colours tell at first: layers where bodies lie on each other under gravity, speeds elsewhere."""
+    """What colors tell at first: layers where bodies lie on each other under gravity, speeds elsewhere."""
     return "depth" if any(map(_layered, runs)) else "speed"
 
 
@@ -181,7 +181,7 @@ def _layered(run: Trajectory) -> bool:
         depth = QUANTITIES["depth"].values(run, 0)[run.geometry["free"]]
     except ProblemError:  # the scene holds a Python function, which no file keeps
         return False
-    return bool(len(depth) and np.ptp(depth) > float(run.world.feature))
+    return bool(len(depth) and np.ptp(depth) > float(run.world.length_scale))
 
 
 def heading(runs: Sequence[Trajectory]) -> str:

@@ -8,7 +8,7 @@ from html import escape
 
 import numpy as np
 
-from ..colouring import ticks
+from ..coloring import ticks
 from ..solvers.rows import Floats
 from ..trajectory import Trajectory
 
@@ -16,7 +16,7 @@ WIDTH, HEIGHT = 340, 136
 LEFT, RIGHT, TOP, BOTTOM = 50, 12, 26, 24
 POINTS = 300  # of a line
 # Okabe and Ito's blue, vermilion, green and orange: told apart by all eyes, and by their lightness.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#E69F00")
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#E69F00")
 INK, FAINT = "#3b4250", "#dfe3e9"
 
 
@@ -25,7 +25,7 @@ class Line:
     """One quantity over time."""
 
     label: str
-    colour: str
+    color: str
     time: Floats
     value: Floats
     dashed: bool = False
@@ -46,9 +46,7 @@ class Plot:
         marks = [f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}" stroke="{INK}" stroke-width="1"/>']
         for line in self._lines:
             value = float(np.interp(time, line.time, line.value))
-            marks.append(
-                f'<circle cx="{x:.1f}" cy="{self._y(value):.1f}" r="2.8" fill="{line.colour}" stroke="white"/>'
-            )
+            marks.append(f'<circle cx="{x:.1f}" cy="{self._y(value):.1f}" r="2.8" fill="{line.color}" stroke="white"/>')
         return (
             f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="100%" xmlns="http://www.w3.org/2000/svg" '
             f'font-family="system-ui, sans-serif" font-size="10.5">{self._frame}{"".join(marks)}</svg>'
@@ -66,7 +64,7 @@ class Plot:
         at = float(WIDTH - RIGHT)
         for line in reversed(self._lines):
             at -= 6.1 * len(line.label)
-            look = f'stroke="{line.colour}" stroke-width="2"' + (' stroke-dasharray="4 2.5"' if line.dashed else "")
+            look = f'stroke="{line.color}" stroke-width="2"' + (' stroke-dasharray="4 2.5"' if line.dashed else "")
             out.append(f'<text x="{at:.0f}" y="12" fill="{INK}">{escape(line.label)}</text>')
             out.append(f'<line x1="{at - 17:.0f}" x2="{at - 4:.0f}" y1="8.5" y2="8.5" {look}/>')
             at -= 25
@@ -87,7 +85,7 @@ class Plot:
         points = " ".join(f"{self._x(t):.1f},{self._y(v):.1f}" for t, v in zip(time, value))
         dash = ' stroke-dasharray="5 3"' if line.dashed else ""
         return (
-            f'<polyline points="{points}" fill="none" stroke="{line.colour}" stroke-width="1.6" '
+            f'<polyline points="{points}" fill="none" stroke="{line.color}" stroke-width="1.6" '
             f'stroke-linejoin="round"{dash}/>'
         )
 
@@ -97,15 +95,14 @@ def energy_plot(runs: Sequence[Trajectory], end: float) -> Plot:
     heavy = any(np.ptp(run.potential) > 0.0 for run in runs)
     if len(runs) > 1:
         lines = [
-            Line(_law(run, runs), COLOURS[k], run.time, run.kinetic + run.potential, k > 0)
-            for k, run in enumerate(runs)
+            Line(_law(run, runs), COLORS[k], run.time, run.kinetic + run.potential, k > 0) for k, run in enumerate(runs)
         ]
         return Plot("Energy, total" if heavy else "Energy, kinetic", lines, end)
     run = runs[0]
-    lines = [Line("kinetic", COLOURS[1], run.time, run.kinetic)]
+    lines = [Line("kinetic", COLORS[1], run.time, run.kinetic)]
     if heavy:
-        total = Line("total", COLOURS[0], run.time, run.kinetic + run.potential)
-        lines = [Line("potential", COLOURS[2], run.time, run.potential), total, *lines]
+        total = Line("total", COLORS[0], run.time, run.kinetic + run.potential)
+        lines = [Line("potential", COLORS[2], run.time, run.potential), total, *lines]
     return Plot("Energy", lines, end)
 
 
@@ -115,9 +112,9 @@ def momentum_plot(runs: Sequence[Trajectory], end: float) -> Plot:
     for k, run in enumerate(runs):
         p = run.momentum
         if len(runs) == 1:
-            lines += [Line(f"{'xyz'[i]}", COLOURS[i], run.time, p[:, i]) for i in range(p.shape[1])]
+            lines += [Line(f"{'xyz'[i]}", COLORS[i], run.time, p[:, i]) for i in range(p.shape[1])]
         else:
-            lines.append(Line(_law(run, runs), COLOURS[k], run.time, np.linalg.norm(p, axis=1), k > 0))
+            lines.append(Line(_law(run, runs), COLORS[k], run.time, np.linalg.norm(p, axis=1), k > 0))
     return Plot("Momentum" if len(runs) == 1 else "Momentum, size", lines, end)
 
 

@@ -1,4 +1,4 @@
-"""One run on the page: its bodies, boundaries, contacts and name, at one time and in one kind of colours."""
+"""One run on the page: its bodies, boundaries, contacts and name, at one time and in one kind of colors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..colouring import QUANTITIES, Colouring
+from ..coloring import QUANTITIES, Coloring
 from ..errors import ProblemError
 from ..pictures.containers import container_tops
 from .bodies import Bodies
@@ -15,7 +15,7 @@ from .flat_walls import flat_walls
 from .frames import Frames
 from .framing import Layout
 from .room_walls import barriers_of, room_walls
-from .wall import Wall, Walls
+from .wall import Boundaries, Wall
 
 
 class Stage:
@@ -26,9 +26,9 @@ class Stage:
         self.shown = -1  # the frame that is on the page
         name, run = f"/run{number}", frames.run
         self._bodies = Bodies(server, name, run, layout, number)
-        self._walls = Walls(server, name, walls_of(frames, layout, number), layout, number)
+        self._walls = Boundaries(server, name, walls_of(frames, layout, number), layout, number)
         self._marks = ContactMarks(server, name, run, layout, number)
-        self.colouring = Colouring.of(run, "body")
+        self.coloring = Coloring.of(run, "body")
         self.dots = self.arrows = False
         self._dotted = False
         if title is not None:
@@ -37,8 +37,8 @@ class Stage:
             )
 
     def paint_by(self, quantity: str, limits: tuple[float, float] | None) -> None:
-        """Chooses what colours tell; `limits` None means the run's own."""
-        self.colouring = Colouring(self.frames.run, QUANTITIES[quantity], limits=limits)
+        """Chooses what colors tell; `limits` None means the run's own."""
+        self.coloring = Coloring(self.frames.run, QUANTITIES[quantity], limits=limits)
         self.shown = -1
 
     def show(self, time: float) -> bool:
@@ -47,17 +47,17 @@ class Stage:
         if index == self.shown:
             return False
         frame = self.frames.at(index)
-        self._bodies.show(frame, self._colours(frame.number))
+        self._bodies.show(frame, self._colors(frame.number))
         self._walls.show(frame.walls)
         self._show_marks(frame.number)
         self.shown = index
         return True
 
-    def _colours(self, index: int) -> Any:
-        if self.colouring.run is not self.frames.run:  # the file has grown, and was opened again
-            old = self.colouring
-            self.colouring = Colouring(self.frames.run, old.quantity, old.map, old.limits)
-        return self.colouring.rgb(index)
+    def _colors(self, index: int) -> Any:
+        if self.coloring.run is not self.frames.run:  # the file has grown, and was opened again
+            old = self.coloring
+            self.coloring = Coloring(self.frames.run, old.quantity, old.map, old.limits)
+        return self.coloring.rgb(index)
 
     def _show_marks(self, index: int) -> None:
         run = self.frames.run
@@ -71,7 +71,7 @@ class Stage:
 def walls_of(frames: Frames, layout: Layout, number: int) -> list[Wall]:
     """The boundaries of a run, where they are at time 0. A floor without walls is drawn once for all runs."""
     run = frames.run
-    moving = not isinstance(run.wall_poses, np.ndarray)
+    moving = not isinstance(run.boundary_poses, np.ndarray)
     if run.dimension == 2:
         try:
             periodic = run.world.periodic

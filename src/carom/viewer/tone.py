@@ -1,8 +1,8 @@
-"""Colours as the page's renderer wants them, so that what is seen is the colour that was meant.
+"""Colors as the page's renderer wants them, so that what is seen is the color that was meant.
 
-three.js takes instance colours as linear light and sends the result through the ACES film curve (S. Hill's fit, with
-an exposure of 1/0.6). Given as they are, colours come out pale and bright. Here that is undone: under light of GAIN
-times white a surface shows its colour, to a few of 255 steps; the most saturated ones, which the curve cannot give,
+three.js takes instance colors as linear light and sends the result through the ACES film curve (S. Hill's fit, with
+an exposure of 1/0.6). Given as they are, colors come out pale and bright. Here that is undone: under light of GAIN
+times white a surface shows its color, to a few of 255 steps; the most saturated ones, which the curve cannot give,
 come out a little paler, and `shown` tells how.
 """
 
@@ -25,18 +25,18 @@ _BYTES = np.arange(256) / 255.0
 _LINEAR = np.where(_BYTES <= 0.04045, _BYTES / 12.92, ((_BYTES + 0.055) / 1.055) ** 2.4)
 
 
-def lit(colours: Bytes) -> Bytes:
+def lit(colors: Bytes) -> Bytes:
     """sRGB bytes (n, 3) as bytes for instances: linear, before the curve, divided by GAIN. To 6 bits a channel."""
-    six = (colours >> 2).astype(np.intp)
+    six = (colors >> 2).astype(np.intp)
     return _lit_table()[(six[:, 0] << 12) | (six[:, 1] << 6) | six[:, 2]]
 
 
 @cache
 def _lit_table() -> Bytes:
-    """(64^3, 3) for all colours of 6 bits a channel: the curve's roots would cost more than sending the bytes."""
+    """(64^3, 3) for all colors of 6 bits a channel: the curve's roots would cost more than sending the bytes."""
     levels = np.round(np.arange(64) * (255.0 / 63.0)).astype(np.intp)
-    colours = np.stack(np.meshgrid(levels, levels, levels, indexing="ij"), axis=-1).reshape(-1, 3)
-    wanted = (_LINEAR[colours] @ _OUT_BACK.T).clip(0.0, 0.995)
+    colors = np.stack(np.meshgrid(levels, levels, levels, indexing="ij"), axis=-1).reshape(-1, 3)
+    wanted = (_LINEAR[colors] @ _OUT_BACK.T).clip(0.0, 0.995)
     # The curve is y = (v (v + a) - b) / (v (c v + d) + e) for each channel: a quadratic in v.
     one, two = 1.0 - 0.983729 * wanted, 0.0245786 - 0.4329510 * wanted
     three = -0.000090537 - 0.238081 * wanted
@@ -45,9 +45,9 @@ def _lit_table() -> Bytes:
     return (scene * (255.0 / GAIN)).clip(0.0, 255.0).round().astype(np.uint8)
 
 
-def shown(colours: Bytes) -> Bytes:
+def shown(colors: Bytes) -> Bytes:
     """What the page makes of sRGB bytes (n, 3): the same, where it can."""
-    scene = lit(colours) * (GAIN / 255.0)
+    scene = lit(colors) * (GAIN / 255.0)
     light = (scene / _EXPOSURE) @ _IN.T
     curved = (light * (light + 0.0245786) - 0.000090537) / (light * (0.983729 * light + 0.4329510) + 0.238081)
     linear = (curved @ _OUT.T).clip(0.0, 1.0)

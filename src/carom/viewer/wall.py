@@ -14,36 +14,36 @@ from . import tone
 from .framing import Layout
 from .shape_meshes import Mesh
 
-Colour = tuple[int, int, int]
+Color = tuple[int, int, int]
 
 
 @dataclass(frozen=True, eq=False)
 class Wall:
-    """A mesh in the run's lengths about `centre`, the point about which boundary `number` turns; -1 for none."""
+    """A mesh in the run's lengths about `center`, the point about which boundary `number` turns; -1 for none."""
 
     number: int
     mesh: Mesh
-    colour: Colour
-    centre: Floats  # (3,)
+    color: Color
+    center: Floats  # (3,)
     opacity: float | None = None
     shaded: bool = False  # receives shadows
 
 
-class Walls:
+class Boundaries:
     """The nodes of one run's boundaries."""
 
     def __init__(self, server: Any, name: str, walls: Sequence[Wall], layout: Layout, number: int) -> None:
         self._layout, self._number, self._walls = layout, number, list(walls)
         self._poses: Floats | float = 0.0
-        # One instance each: instances take colours that can be told exactly.
+        # One instance each: instances take colors that can be told exactly.
         self._handles = [
             server.scene.add_batched_meshes_simple(
                 f"{name}/wall{k}",
                 (layout.scale * w.mesh.vertices).astype(np.float32),
                 w.mesh.faces,
                 np.array([[1.0, 0.0, 0.0, 0.0]]),
-                layout.placed(w.centre[None], number),
-                batched_colors=tone.lit(np.array([w.colour], np.uint8)),
+                layout.placed(w.center[None], number),
+                batched_colors=tone.lit(np.array([w.color], np.uint8)),
                 opacity=w.opacity,
                 lod="off",
                 cast_shadow=False,
@@ -60,7 +60,7 @@ class Walls:
         shift, turn = _displacements(poses)
         for wall, handle in zip(self._walls, self._handles):
             if wall.number >= 0:
-                place = wall.centre + shift[wall.number]
+                place = wall.center + shift[wall.number]
                 handle.batched_positions = self._layout.placed(place[None], self._number)
                 handle.batched_wxyzs = turn[wall.number][None]
 

@@ -53,7 +53,7 @@ def still(number, position, turn=None):
 
 
 def moving(body, shift=(0.0, 0.0, 0.0), spin=(0.0, 0.0, 0.0)):
-    """The body with a motion: a shift of its centre and a turn by the vector `spin`."""
+    """The body with a motion: a shift of its center and a turn by the vector `spin`."""
     return body._replace(
         position_after=body.position + np.asarray(shift, dtype=float), turn_after=rotation(spin) @ body.turn
     )

@@ -118,7 +118,7 @@ def test_sphere_and_thin_plate(speed, angle):
 def test_rod_that_turns_into_a_sphere():
     """A rod along z turns about y: it meets a sphere on the x axis when its side is a radius away."""
     moves = moves_of([0, 3], [(1.0, 0.0, 0.0), np.zeros(3)], np.zeros((2, 3)), spin=[np.zeros(3), (0.0, 2.5, 0.0)])
-    # Distance of the sphere's centre from the axis: cos(angle); rod and sphere touch at 0.55.
+    # Distance of the sphere's center from the axis: cos(angle); rod and sphere touch at 0.55.
     assert touch(SOLIDS, moves, 1e-7) == pytest.approx(np.arccos(0.55) / 2.5, abs=1e-6)
     beyond = moves._replace(position=np.array([(1.6, 0.0, 0.0), (0.0, 0.0, 0.0)]))
     assert touch(SOLIDS, beyond, 1e-7) == NEVER

@@ -1,4 +1,4 @@
-"""Signed distances of convex solids: against an independent library, against minimisation, and closed forms."""
+"""Signed distances of convex solids: against an independent library, against minimization, and closed forms."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from carom.contact.solids.gaps import barrier_gap, solid_gap
-from carom.world import FLAT, SHELL, TUBE, Barriers
+from carom.world import INSIDE, PLANE, TUBE, Boundaries
 
 from .convex_cases import KINDS, PAIRS, SHAPES, TABLES, gap_of, pair_at, random_turn, rotation, still
 
@@ -40,8 +40,8 @@ def separation_along(a, b, direction):
     part_a, part_b = TABLES.part_ptr[a.number], TABLES.part_ptr[b.number]
     frame_a, frame_b = a.turn @ TABLES.turn[part_a], b.turn @ TABLES.turn[part_b]
     apart = b.position + b.turn @ TABLES.place[part_b] - a.position - a.turn @ TABLES.place[part_a]
-    towards = reach(KINDS[a.number], frame_a.T @ direction) + reach(KINDS[b.number], -frame_b.T @ direction)
-    return direction @ apart - towards
+    toward = reach(KINDS[a.number], frame_a.T @ direction) + reach(KINDS[b.number], -frame_b.T @ direction)
+    return direction @ apart - toward
 
 
 def best_direction(a, b, seed):
@@ -134,13 +134,13 @@ def test_closed_forms():
 
 
 def walls(kind, radius=2.0):
-    return Barriers(
+    return Boundaries(
         np.array([kind], np.int8), np.zeros((1, 3)), np.array([[0.0, 0.0, 1.0]]), np.array([radius]), np.zeros((1, 3)),
         np.zeros((1, 6)),
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", [FLAT, TUBE, SHELL])
+@pytest.mark.parametrize("kind", [PLANE, TUBE, INSIDE])
 @pytest.mark.parametrize("name", KINDS)
 def test_boundary_against_points_of_the_surface(kind, name):
     """The gap is that of the nearest of many points of the surface."""
@@ -149,7 +149,7 @@ def test_boundary_against_points_of_the_surface(kind, name):
     for _ in range(5):
         turn, place = random_turn(rng), np.array([0.3, -0.5, 0.9]) * rng.random(3)
         points = place + _surface(name) @ (turn @ TABLES.turn[TABLES.part_ptr[number]]).T
-        if kind == FLAT:
+        if kind == PLANE:
             least = points[:, 2].min()
         else:
             least = 2.0 - np.linalg.norm(points[:, : 2 if kind == TUBE else 3], axis=1).max()

@@ -14,7 +14,7 @@ from carom.solids import make_solids
 from carom.solids.hulls import cuboid
 from carom.solids.knots import trefoil
 from carom.solids.surfaces import icosphere, torus
-from carom.world import FLAT, SHELL, TUBE, Barriers
+from carom.world import INSIDE, PLANE, TUBE, Boundaries
 
 SPACING = 1.0 / 32.0
 TETRAHEDRON = Hull([(0.5, 0.5, 0.5), (0.5, -0.5, -0.5), (-0.5, 0.5, -0.5), (-0.5, -0.5, 0.5)])
@@ -166,13 +166,13 @@ def test_box_on_planes():
 
 def flat(*planes):
     point, normal = (np.array(c, dtype=np.float64) for c in zip(*planes))
-    return barriers(FLAT, point, normal)
+    return barriers(PLANE, point, normal)
 
 
 def barriers(kind, point, axis, radius=1.0):
     point, axis = np.atleast_2d(np.asarray(point, float)), np.atleast_2d(np.asarray(axis, float))
     n = len(point)
-    return Barriers(np.full(n, kind, np.int8), point, axis, np.full(n, radius), np.zeros((n, 3)), np.zeros((n, 6)))
+    return Boundaries(np.full(n, kind, np.int8), point, axis, np.full(n, radius), np.zeros((n, 3)), np.zeros((n, 6)))
 
 
 @pytest.mark.parametrize("depth", [0.003, 0.03])
@@ -195,7 +195,7 @@ def test_a_knot_lies_on_three_equal_feet(depth):
 def test_tube_and_shell():
     """A ball of corners on radius 0.5 in rooms of radius 0.6: it touches at 0.1 from the middle."""
     solids = solids_of(BALL)
-    for kind, axis in ((TUBE, (0.0, 0.0, 1.0)), (SHELL, (0.0, 0.0, 0.0))):
+    for kind, axis in ((TUBE, (0.0, 0.0, 1.0)), (INSIDE, (0.0, 0.0, 0.0))):
         room = barriers(kind, (0.0, 0.0, 0.0), axis, 0.6)
         where = poses([(0.11, 0.0, 0.0)])
         _, _, _, normal, point, gap, _ = mesh_barriers(solids, where, np.ones(1, bool), room, room, 0.0)
@@ -241,7 +241,7 @@ def test_a_moving_floor_counts_where_it_goes():
 
 
 def test_a_ball_in_a_groove_touches_both_sides():
-    """Two turned boxes in one mesh make a groove of 90 degrees, where a ball's centre lies r sqrt 2 above the edge."""
+    """Two turned boxes in one mesh make a groove of 90 degrees, where a ball's center lies r sqrt 2 above the edge."""
     vertices, faces = box_surface(2.0, 1.0, 1.0)
     turn = Rotation.from_euler("x", 45.0, degrees=True).as_matrix()
     apart = np.sqrt(0.5) + 1e-4
@@ -258,27 +258,27 @@ def test_a_ball_in_a_groove_touches_both_sides():
 
 @pytest.mark.parametrize("radius", [0.02, 0.1, 0.5, 2.0])
 def test_spheres_of_all_sizes_are_as_far_as_they_are(radius):
-    """Small ones have their centre in the mesh's grid, large ones far outside. The mesh is 2e-3 off the torus."""
+    """Small ones have their center in the mesh's grid, large ones far outside. The mesh is 2e-3 off the torus."""
     solids = solids_of(mesh(torus(0.5, 0.2, 32, 64)), Sphere(radius))
     random = np.random.default_rng(4)
     seen = 0
     while seen < 30:
-        centre = random.uniform(-1.0, 1.0, 3) * (0.7 + radius)
-        ring = np.hypot(centre[0], centre[1])
-        exact = np.hypot(ring - 0.5, centre[2]) - 0.2 - radius
+        center = random.uniform(-1.0, 1.0, 3) * (0.7 + radius)
+        ring = np.hypot(center[0], center[1])
+        exact = np.hypot(ring - 0.5, center[2]) - 0.2 - radius
         if not -0.5 * radius < exact < 0.05 or ring < 0.1:
             continue
         seen += 1
-        _, _, normal, _, gap, _ = contacts(solids, poses([(0.0, 0.0, 0.0), centre]), 0.06)
+        _, _, normal, _, gap, _ = contacts(solids, poses([(0.0, 0.0, 0.0), center]), 0.06)
         assert len(gap)
         assert gap.min() == pytest.approx(exact, abs=4e-3)
-        out = np.array([centre[0] / ring, centre[1] / ring, 0.0])
-        across = centre - 0.5 * out
+        out = np.array([center[0] / ring, center[1] / ring, 0.0])
+        across = center - 0.5 * out
         assert normal[np.argmin(gap)] @ across / np.linalg.norm(across) > 0.98
 
 
 def test_a_sphere_on_the_hole_of_a_torus_is_held_all_round():
-    """Centre on the axis: the whole inner circle is equally near. A push down must be met without a turn."""
+    """Center on the axis: the whole inner circle is equally near. A push down must be met without a turn."""
     solids = solids_of(mesh(torus(0.5, 0.2, 32, 64)), Sphere(0.5))
     height = np.sqrt(0.7**2 - 0.5**2)
     _, _, normal, point, gap, _ = contacts(solids, poses([(0.0, 0.0, 0.0), (0.0, 0.0, height - 0.003)]), 0.0)

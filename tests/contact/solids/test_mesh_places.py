@@ -11,7 +11,7 @@ from carom.contact.solids.poses import Poses
 from carom.scene.solids import Cylinder, Mesh, Sphere
 from carom.solids import make_solids
 from carom.solids.hulls import cuboid
-from carom.world import FLAT, Barriers
+from carom.world import PLANE, Boundaries
 
 CORNERS = 0.5 * np.array([(1.0, 1.0, 1.0), (1.0, -1.0, -1.0), (-1.0, 1.0, -1.0), (-1.0, -1.0, 1.0)])
 SIDES = np.array([(0, 1, 2), (0, 3, 1), (0, 2, 3), (1, 3, 2)])
@@ -78,10 +78,10 @@ def test_a_sphere_by_the_empty_corner_of_a_box_touches_nothing(radius):
     for k in range(12):
         along = np.array([-1.0, -1.0, -1.0]) if k == 0 else random.normal(size=3)
         along /= np.linalg.norm(along)
-        centre = 0.9 * along
-        while (true := to_tetrahedron(centre) - radius) < 0.05:
-            centre = centre + 0.05 * along
-        where = poses([(0.0, 0.0, 0.0), centre], [np.eye(3), np.eye(3)])
+        center = 0.9 * along
+        while (true := to_tetrahedron(center) - radius) < 0.05:
+            center = center + 0.05 * along
+        where = poses([(0.0, 0.0, 0.0), center], [np.eye(3), np.eye(3)])
         assert not len(contacts(solids, where, true - 0.02)[0])
         gap = contacts(solids, where, true + 0.02)[4]
         assert gap.min() == pytest.approx(true, abs=5e-3)  # a third of a cell, at corners
@@ -110,8 +110,8 @@ def test_a_body_on_an_edge_has_both_ends_of_it(floor):
     form = prism(4, np.sqrt(0.5), 1.0)
     if floor == "plane":
         solids = solids_of(form)
-        wall = Barriers(
-            np.full(1, FLAT, np.int8), np.array([(0.0, 0.0, low)]), np.array([(0.0, 0.0, 1.0)]),
+        wall = Boundaries(
+            np.full(1, PLANE, np.int8), np.array([(0.0, 0.0, low)]), np.array([(0.0, 0.0, 1.0)]),
             np.ones(1), np.zeros((1, 3)), np.zeros((1, 6)),
         )  # fmt: skip
         found = mesh_barriers(solids, poses([(0.0, 0.0, 0.0)], [turn]), np.ones(1, bool), wall, wall, 0.2)

@@ -177,7 +177,7 @@ def test_contacts_follow_the_symmetry_of_a_cube(seed):
 
 
 def test_cubes_edge_to_edge_share_the_normal():
-    """Diagonal neighbours of a block of cubes: two axes are equally good, and neither is chosen."""
+    """Diagonal neighbors of a block of cubes: two axes are equally good, and neither is chosen."""
     found = contacts_of(body(UNIT, 0, (0, 0, 0)), body(UNIT, 1, (1.0, 1.0, 0.0)), 0.01, UNIT)
     assert found.normal == pytest.approx(np.tile([np.sqrt(0.5), np.sqrt(0.5), 0.0], (2, 1)), abs=1e-12)
     assert sorted(found.point[:, 2]) == pytest.approx([-0.5, 0.5])

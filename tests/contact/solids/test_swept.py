@@ -68,8 +68,8 @@ def test_sphere_and_thin_plate_at_any_speed(radius, speed):
     np.testing.assert_allclose(found.gap[0], 0.2 - radius, atol=1e-4)
     np.testing.assert_allclose(found.predicted[0], 0.2 - radius - speed * H, rtol=1e-3, atol=1e-4)
     # The sphere stands over the contact, a radius away: no torque on it.
-    centre = before.position[1] + found.offset[0]
-    np.testing.assert_allclose(centre - found.point[0], [0.0, 0.0, radius], atol=1e-5)
+    center = before.position[1] + found.offset[0]
+    np.testing.assert_allclose(center - found.point[0], [0.0, 0.0, radius], atol=1e-5)
 
 
 def test_a_box_that_falls_flat_has_four_corners():

@@ -2,11 +2,11 @@
 
 Within a step a solid moves straight from its place before to that after free flight, and turns steadily about a fixed
 axis, by less than half a turn. Let n separate two convex parts by `gap`. Points of a part are at most `reach` from the
-centre of their body, so along n the parts approach in the time t of the step by no more than
+center of their body, so along n the parts approach in the time t of the step by no more than
 
     t (n . (w_first - w_second) + |s_first x n| reach_first + |s_second x n| reach_second)
 
-(w: way of the centre, s: rotation vector of the step). They cannot touch before that is `gap`, nor at all if it is not
+(w: way of the center, s: rotation vector of the step). They cannot touch before that is `gap`, nor at all if it is not
 positive. Steps of that length never pass a touch; without turning they end at it as Newton's method does.
 
 Meshes are not convex: their distance is that of sample points of either side from the other, no direction separates
@@ -89,8 +89,8 @@ def put_part(solids, moves, row, part, time, turn, pose, k):
     turned_at(moves, row, time, turn)
     place, own = solids.place[part], solids.turn[part]
     for i in range(3):
-        centre = moves.position[row, i] + time * moves.way[row, i]
-        pose[k, i] = centre + (turn[i, 0] * place[0] + turn[i, 1] * place[1] + turn[i, 2] * place[2])
+        center = moves.position[row, i] + time * moves.way[row, i]
+        pose[k, i] = center + (turn[i, 0] * place[0] + turn[i, 1] * place[1] + turn[i, 2] * place[2])
         for j in range(3):
             pose[k, 3 + 3 * i + j] = turn[i, 0] * own[0, j] + turn[i, 1] * own[1, j] + turn[i, 2] * own[2, j]
 
@@ -117,7 +117,7 @@ def round_touch(x, y, z, vx, vy, vz, reach):
 
 @kernel
 def part_reach(solids, part):
-    """Largest distance of a point of a part from the centre of its body."""
+    """Largest distance of a point of a part from the center of its body."""
     p = solids.place[part]
     return np.sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2]) + solids.reach[solids.form[part]]
 

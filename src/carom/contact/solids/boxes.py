@@ -18,15 +18,15 @@ FLAT = 0.99995  # an edge axis this close to a face normal (cosine, 0.01 rad) le
 
 
 # Rows of the table of axes, which has 15 columns: 3 face normals of a, 3 of b, then edge i of a with edge j of b at
-# 6 + 3 i + j. CENTRE: distance of the centres along each axis; REACH: half widths of both boxes along it; before the
-# step, and one row later after it. SCORE; TURN: axes of b in the frame of a, then the centre of b; SIZES of them.
-CENTRE, REACH, SCORE, TURN, SIZES, ROWS = 0, 2, 4, 5, 6, 7
+# 6 + 3 i + j. CENTER: distance of the centers along each axis; REACH: half widths of both boxes along it; before the
+# step, and one row later after it. SCORE; TURN: axes of b in the frame of a, then the center of b; SIZES of them.
+CENTER, REACH, SCORE, TURN, SIZES, ROWS = 0, 2, 4, 5, 6, 7
 
 
 @kernel
 def _measure(shape, fa, fb, pose, ka, kb, limit, axes, when):
     """Fills row `when`; returns the largest separation. Above `limit` the rest is left out."""
-    c, w, r, s = CENTRE + when, REACH + when, TURN, SIZES
+    c, w, r, s = CENTER + when, REACH + when, TURN, SIZES
     x, y, z = pose[kb, 0] - pose[ka, 0], pose[kb, 1] - pose[ka, 1], pose[kb, 2] - pose[ka, 2]
     top = -np.inf
     for i in range(3):
@@ -70,8 +70,8 @@ def _measure(shape, fa, fb, pose, ka, kb, limit, axes, when):
 
 @kernel
 def _ends(axes, k):
-    """Separation along axis k before and after the step, towards the side on which b is before."""
-    t0, t1 = axes[CENTRE, k], axes[CENTRE + 1, k]
+    """Separation along axis k before and after the step, toward the side on which b is before."""
+    t0, t1 = axes[CENTER, k], axes[CENTER + 1, k]
     return abs(t0) - axes[REACH, k], (t1 if t0 >= 0.0 else -t1) - axes[REACH + 1, k]
 
 
@@ -147,11 +147,11 @@ def box_normal(axes, pose, ka, kb, size):
         # A flat top: axes that are equal but for rounding must have equal weights.
         weight = min(1.0, 2.0 - 2.0 * (best - axes[SCORE, k]) / bias)
         if weight > 0.0:
-            ax, ay, az = _axis(pose, ka, kb, k, 1.0 if axes[CENTRE, k] >= 0.0 else -1.0)
+            ax, ay, az = _axis(pose, ka, kb, k, 1.0 if axes[CENTER, k] >= 0.0 else -1.0)
             if low == 6 and _near_face(pose, ka, kb, ax, ay, az):
                 continue
             x, y, z = x + weight * ax, y + weight * ay, z + weight * az
     length = np.sqrt(x * x + y * y + z * z)
     if length < 1e-4:  # equal axes that cancel: every way out is as good
-        return _axis(pose, ka, kb, top, 1.0 if axes[CENTRE, top] >= 0.0 else -1.0)
+        return _axis(pose, ka, kb, top, 1.0 if axes[CENTER, top] >= 0.0 else -1.0)
     return x / length, y / length, z / length

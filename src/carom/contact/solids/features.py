@@ -27,8 +27,8 @@ UPRIGHT = 1e-4  # sine of the tilt below which a cap has no foremost point
 # Columns of Features.point: place, place across the normal, lasting name, rim point or not, in use or not.
 FLAT_U, FLAT_V, CODE, RIMMED, TAKEN, COLUMNS = 3, 4, 5, 6, 7, 8
 # Entries of Features.data: outward normal of a face (if there are three points or more), axis of a cylinder or capsule,
-# `out`, radius round the core, rho, centre of a cap, its radius (0 if it is none).
-FACE, AXIS, OUT, ROUND, RHO, CENTRE, CAP, ENTRIES = 0, 3, 6, 9, 10, 11, 14, 15
+# `out`, radius round the core, rho, center of a cap, its radius (0 if it is none).
+FACE, AXIS, OUT, ROUND, RHO, CENTER, CAP, ENTRIES = 0, 3, 6, 9, 10, 11, 14, 15
 
 
 class Features(NamedTuple):
@@ -141,7 +141,7 @@ def _cylinder(shape, form, pose, k, x, y, z, band, f, w):
     _put_vector(f, w, FACE, pose, k, 0.0, 0.0, up)
     f.data[w, CAP] = radius
     for i in range(3):
-        f.data[w, CENTRE + i] = pose[k, i] + half * f.data[w, FACE + i]
+        f.data[w, CENTER + i] = pose[k, i] + half * f.data[w, FACE + i]
     code, n, step = 16 if up > 0.0 else 32, 0, 2.0 * np.pi / RIM
     angle = np.arctan2(y, x) if tilted else -1.0
     if tilted and angle < -1e-6:

@@ -30,7 +30,7 @@ def _beyond(s, count, inset):
 
 @kernel
 def _interpolated(value, n, nz, layer, u, v, w):
-    """Trilinear value in the cell whose first node is n; `layer` nodes lie between neighbours along x."""
+    """Trilinear value in the cell whose first node is n; `layer` nodes lie between neighbors along x."""
     m = n + layer
     near = (value[n] * (1.0 - w) + value[n + 1] * w) * (1.0 - v)
     near += (value[n + nz] * (1.0 - w) + value[n + nz + 1] * w) * v
@@ -137,7 +137,7 @@ def _pulled(solids, g, x, y, z):
 def walk(solids, g, x, y, z, fx, fy, fz):
     """The point of the surface that is nearest to a far point, near a first guess f on the surface.
 
-    A step looks from the foot a little towards the point and pulls that onto the surface; it stays where it is if the
+    A step looks from the foot a little toward the point and pulls that onto the surface; it stays where it is if the
     point stands straight above. Barzilai and Borwein's rule lengthens the steps. None leads away from the point or off
     the surface: over sharp edges a step may go wrong, and is tried shorter. So the first guess stays
     where nothing nearer is found.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...kernels import kernel
-from .features import CAP, CENTRE, FACE, TAKEN
+from .features import CAP, CENTER, FACE, TAKEN
 from .features import FLAT_U as U
 from .features import FLAT_V as V
 
@@ -92,10 +92,10 @@ def _nearest_on(p, w, u, v):
 
 @kernel
 def _over_cap(p, data, w, i, normal):
-    """Where the line along the normal through point i of feature w meets the cap of the other, from its centre."""
+    """Where the line along the normal through point i of feature w meets the cap of the other, from its center."""
     o = 1 - w
     fx, fy, fz = data[o, FACE], data[o, FACE + 1], data[o, FACE + 2]
-    x, y, z = p[w, i, 0] - data[o, CENTRE], p[w, i, 1] - data[o, CENTRE + 1], p[w, i, 2] - data[o, CENTRE + 2]
+    x, y, z = p[w, i, 0] - data[o, CENTER], p[w, i, 1] - data[o, CENTER + 1], p[w, i, 2] - data[o, CENTER + 2]
     t = (fx * x + fy * y + fz * z) / (fx * normal[0] + fy * normal[1] + fz * normal[2])
     return x - t * normal[0], y - t * normal[1], z - t * normal[2]
 
@@ -170,9 +170,9 @@ def _at_rim_point(p, data, w, hit, places, n):
     for k in range(n):
         i = int(places[k, B0 if w else A0])
         if i >= 0 and places[k, B0 if w else A0] == places[k, B1 if w else A1]:
-            x = p[w, i, 0] - data[w, CENTRE] - hit[0]
-            y = p[w, i, 1] - data[w, CENTRE + 1] - hit[1]
-            z = p[w, i, 2] - data[w, CENTRE + 2] - hit[2]
+            x = p[w, i, 0] - data[w, CENTER] - hit[0]
+            y = p[w, i, 1] - data[w, CENTER + 1] - hit[1]
+            z = p[w, i, 2] - data[w, CENTER + 2] - hit[2]
             if x * x + y * y + z * z < near:
                 return True
     return False

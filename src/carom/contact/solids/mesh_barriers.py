@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ...kernels import kernel
 from ...solvers.rows import Floats, Ints
-from ...world import FLAT, MESH, TUBE, Barriers, Solids
+from ...world import MESH, PLANE, TUBE, Boundaries, Solids
 from .mesh_points import RUN
 from .patches import candidate_room, reduce
 from .poses import Poses, placed_parts
@@ -23,7 +23,7 @@ def _wall(kind, wall, x, y, z):
     """Distance of a point from a boundary, positive in the room of the bodies, and the unit direction to it."""
     x, y, z = x - wall[0], y - wall[1], z - wall[2]
     along = x * wall[3] + y * wall[4] + z * wall[5]
-    if kind == FLAT:
+    if kind == PLANE:
         return along, -wall[3], -wall[4], -wall[5]
     if kind == TUBE:
         x, y, z = x - along * wall[3], y - along * wall[4], z - along * wall[5]
@@ -135,7 +135,7 @@ def _contacts(solids, placed, rows, barriers0, barriers1, margin, c, numbers, na
 
 
 def mesh_barriers(
-    solids: Solids, poses: Poses, chosen: NDArray[np.bool_], barriers0: Barriers, barriers1: Barriers, margin: float
+    solids: Solids, poses: Poses, chosen: NDArray[np.bool_], barriers0: Boundaries, barriers1: Boundaries, margin: float
 ) -> tuple[Ints, Ints, Ints, Floats, Floats, Floats, Floats]:
     """Contacts of mesh parts of the chosen rows with boundaries: (body, wall, feature, normal, point, gap, predicted).
 

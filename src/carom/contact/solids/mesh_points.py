@@ -28,12 +28,12 @@ class Spots(NamedTuple):
     place: Floats  # (k, 3) at the start of the step
     later: Floats  # (k, 3) at its end
     normal: Floats  # (k, 3) outward
-    link: Ints  # (k, 2) neighbours
+    link: Ints  # (k, 2) neighbors
 
 
 @kernel
 def put_spots(solids, form, spacing, spots):
-    """Fills the points and neighbours of a round form. Returns (points, links, radius)."""
+    """Fills the points and neighbors of a round form. Returns (points, links, radius)."""
     kind = solids.kind[form]
     if kind == SPHERE:
         spots.place[0] = 0.0

@@ -24,7 +24,7 @@ def _apart(at, a, b, reach):
 
 @kernel
 def _moves(poses, placed, a, b, radius_a, radius_b):
-    """A bound on how far two bodies can move towards each other in the step."""
+    """A bound on how far two bodies can move toward each other in the step."""
     square = 0.0
     for i in range(3):
         shift = (poses.position1[b, i] - poses.position0[b, i]) - (poses.position1[a, i] - poses.position0[a, i])

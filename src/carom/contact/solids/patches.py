@@ -1,8 +1,8 @@
 """From all sample points in contact to a few: of each patch the corners of its outline, and the lowest points.
 
-A patch is a set of candidates connected through neighbours. Its outline says how far the contact reaches, which keeps
-a resting body from rocking. Pieces are connected through neighbours of about the same height; a piece whose bottom has
-no lower neighbour shows the outline of that bottom. A wide tie for heights gives both ends of an edge that a body lies
+A patch is a set of candidates connected through neighbors. Its outline says how far the contact reaches, which keeps
+a resting body from rocking. Pieces are connected through neighbors of about the same height; a piece whose bottom has
+no lower neighbor shows the outline of that bottom. A wide tie for heights gives both ends of an edge that a body lies
 on, a narrow one all local minima. All follow the symmetry of the configuration: points are compared, never taken in
 turn, and ties all stay.
 """
@@ -33,16 +33,16 @@ class Candidates(NamedTuple):
     keep: Ints  # (k,) not 0 for those chosen
     piece: Ints  # (k,) parent in the tree of a piece
     lowest: Floats  # (k,) at the root of a piece, its least predicted gap
-    head: Ints  # (k,) at the root of a piece, the first member of its bottom, -1 if it has a lower neighbour
+    head: Ints  # (k,) at the root of a piece, the first member of its bottom, -1 if it has a lower neighbor
     following: Ints  # (k,) next member of the same bottom
     flat: Floats  # (k, 2) in the plane of the patch
     row: Ints  # (points,) candidate of a point, or -1
-    link: Ints  # (edges, 2) neighbours that are both candidates
+    link: Ints  # (edges, 2) neighbors that are both candidates
 
 
 @kernel
 def candidate_room(points, edges):
-    """Room for forms of up to so many points and pairs of neighbours."""
+    """Room for forms of up to so many points and pairs of neighbors."""
     return Candidates(
         np.zeros(1, np.int64),
         np.empty(points, np.int64),
@@ -80,7 +80,7 @@ def _join(parent, i, j):
 
 @kernel
 def _link(c, edge, begin, end):
-    """Writes the neighbours among the candidates to `c.link` and returns how many there are."""
+    """Writes the neighbors among the candidates to `c.link` and returns how many there are."""
     for i in range(c.used[0]):
         c.row[c.point[i]], c.keep[i] = i, 0
     n = 0
@@ -96,10 +96,10 @@ def _link(c, edge, begin, end):
 
 @kernel
 def _connect(c, links, tie, bottom):
-    """Pieces, joined where neighbours differ by no more than the tie, and lists of their bottoms.
+    """Pieces, joined where neighbors differ by no more than the tie, and lists of their bottoms.
 
     A bottom is what lies within `bottom` of the lowest member. Along a slope a piece may descend far, tie by tie: only
-    lower neighbours of its bottom tell that it goes on downwards.
+    lower neighbors of its bottom tell that it goes on downwards.
     """
     for i in range(c.used[0]):
         c.piece[i], c.lowest[i], c.head[i] = i, c.predicted[i], -1

@@ -9,7 +9,7 @@ from ...kernels import kernel
 
 @kernel
 def _nearest(ha, hb, c, p, q):
-    """Nearest places on two axes of half lengths ha, hb and cosine c; p, q: centre of b along a, of a along b."""
+    """Nearest places on two axes of half lengths ha, hb and cosine c; p, q: center of b along a, of a along b."""
     sine = 1.0 - c * c
     s = 0.0
     if sine > 1e-12:
@@ -37,7 +37,7 @@ def segments(cores, fa, fb, pose, ka, kb):
     distance = np.sqrt(x * x + y * y + z * z)
     if distance > 1e-12 * (cores.shape[fa, 1] + cores.shape[fb, 1]):
         return distance, x / distance, y / distance, z / distance
-    # The segments cross: across both, on the side of the centres.
+    # The segments cross: across both, on the side of the centers.
     x, y, z = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
     if x * x + y * y + z * z < 1e-12:
         x, y, z = (0.0, -uz, uy) if abs(ux) < 0.6 else (uz, 0.0, -ux)

@@ -20,7 +20,7 @@ ROUNDS = 32
 def sphere_form(cores, fa, fb, pose, after, ka, kb, margin, base, found, n):
     """Contact of two parts of which one is a sphere, if predicted; returns the next free row.
 
-    Rows of `pose` after the step are `after` farther down. The sphere's centre is followed in the frame of the other
+    Rows of `pose` after the step are `after` farther down. The sphere's center is followed in the frame of the other
     form, so neither its own turning nor a common motion of both counts.
     """
     second = cores.shape[fb, 0] == SPHERE

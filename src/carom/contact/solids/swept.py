@@ -1,6 +1,6 @@
 """Pairs that pass through each other on the way: apart before the step and after free flight, but not in between.
 
-What is guaranteed. Let L be how far two bodies move against each other in a step: the way of their centres relative
+What is guaranteed. Let L be how far two bodies move against each other in a step: the way of their centers relative
 to each other, and for each that is not a ball the angle of its turn times its radius. Let w be the smaller `inner` of
 the two, half of a smallest width.
 
@@ -23,7 +23,7 @@ from ...kernels import kernel
 from ...rotations import matrices
 from ...solvers.rows import Floats, Ints
 from ...world import State, World
-from ..broad_phase import neighbours
+from ..broad_phase import neighbors
 from ..contact_set import ContactSet
 from ..images import Images, counts_once, make_images
 from .advance import NEVER, Moves, rotation_vectors, touch_times
@@ -97,7 +97,7 @@ def _first_of_both(first, second, time, free):
 
 @kernel
 def travels(p, q, before, after, ball, radius):
-    """A bound (n,) on how far any point of a body moves in the step: the way of its centre and the arc of its turn."""
+    """A bound (n,) on how far any point of a body moves in the step: the way of its center and the arc of its turn."""
     out = np.empty(len(p))
     for i in range(len(p)):
         x, y, z = q[i, 0] - p[i, 0], q[i, 1] - p[i, 1], q[i, 2] - p[i, 2]
@@ -158,7 +158,7 @@ def _candidates(world: World, moves: Moves, least: float) -> tuple[Ints, Ints]:
             room = m
     middle = moves.position + 0.5 * moves.way
     none = np.zeros(len(own), np.bool_)
-    *_, a, b = neighbours(middle, middle, radius + 0.5 * sweep, none, fast, 0.0)
+    *_, a, b = neighbors(middle, middle, radius + 0.5 * sweep, none, fast, 0.0)
     kept = _meeting(a, b, moves.position, moves.way, radius, inner, arc, free)
     return a[kept], b[kept]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...kernels import kernel
-from ...world import FLAT, SHELL
+from ...world import INSIDE, PLANE
 from .poses import point_world
 
 LEVEL = 1e-4  # a rim whose gap varies by less (relative to its radius) has no foremost point
@@ -20,9 +20,9 @@ def point_gap(barriers, w, x, y, z):
     x, y, z = x - barriers.point[w, 0], y - barriers.point[w, 1], z - barriers.point[w, 2]
     ux, uy, uz = barriers.axis[w, 0], barriers.axis[w, 1], barriers.axis[w, 2]
     along = x * ux + y * uy + z * uz
-    if kind == FLAT:
+    if kind == PLANE:
         return along, -ux, -uy, -uz
-    if kind != SHELL:
+    if kind != INSIDE:
         x, y, z = x - along * ux, y - along * uy, z - along * uz
     distance = np.sqrt(x * x + y * y + z * z)
     if distance == 0.0:
@@ -41,13 +41,13 @@ def rim_wave(barriers, w, pose, k, radius, height):
     ux, uy, uz = barriers.axis[w, 0], barriers.axis[w, 1], barriers.axis[w, 2]
     kind = barriers.kind[w]
     au, bu = ax * ux + ay * uy + az * uz, bx * ux + by * uy + bz * uz
-    if kind == FLAT:
+    if kind == PLANE:
         return -radius * au, -radius * bu, 0.0, 0.0
     x, y, z = point_world(pose, k, 0.0, 0.0, height)
     x, y, z = x - barriers.point[w, 0], y - barriers.point[w, 1], z - barriers.point[w, 2]
     r = radius / barriers.radius[w]
     a, b = ax * x + ay * y + az * z, bx * x + by * y + bz * z
-    if kind == SHELL:
+    if kind == INSIDE:
         return r * a, r * b, 0.0, 0.0
     along = x * ux + y * uy + z * uz
     square = r * radius

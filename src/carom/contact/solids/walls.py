@@ -21,7 +21,7 @@ ONE = 1.0 - 1e-12  # cosine above which a fixed point is the foremost one
 
 @kernel
 def _round_contact(barriers0, barriers1, w, p, q, radius, margin, label, found, n):
-    """Contact of a ball whose centre goes from p to q, if predicted; a radius of zero is a corner."""
+    """Contact of a ball whose center goes from p to q, if predicted; a radius of zero is a corner."""
     predicted, mx, my, mz = point_gap(barriers1, w, q[0], q[1], q[2])
     predicted -= radius
     if predicted > margin:
@@ -79,7 +79,7 @@ def _part(solids, form, pose0, pose1, k, barriers0, barriers1, w, margin, label,
     if kind == CYLINDER:
         radius, half = solids.size[form, 0], solids.size[form, 1]
         return _cylinder(radius, half, pose0, pose1, k, barriers0, barriers1, w, margin, label, angles, found, n)
-    # Centre of a sphere, ends of a capsule, corners of cuboids and hulls.
+    # Center of a sphere, ends of a capsule, corners of cuboids and hulls.
     round_one = kind in (SPHERE, CAPSULE)
     radius = solids.size[form, 0] if round_one else 0.0
     low = solids.vertex_ptr[form]

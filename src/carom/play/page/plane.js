@@ -1,6 +1,6 @@
 // Drawing in the plane: the film of one impact, and frames of a run. One painter for each law.
 
-const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
 // The canvas in the pixels of the screen, its context scaled to CSS pixels.
 function fitted(canvas) {
@@ -110,15 +110,15 @@ export class ImpactPainter {
     const { position, radius } = data.bodies;
     if (this.row) this.rail(context, at, Math.max(...radius), wide);
     const places = position.map(([x, y], i) => [x + velocity[i][0] * reached, y + velocity[i][1] * reached]);
-    const fontSize = Math.min(24, 0.6 * at.scale * Math.min(...radius)); // so that labels of neighbours stay apart
+    const fontSize = Math.min(24, 0.6 * at.scale * Math.min(...radius)); // so that labels of neighbors stay apart
     places.forEach(([x, y], i) => {
       const moving = Math.hypot(...data.before.velocity[i]) > 0;
       const r = at.scale * radius[i];
-      ball(context, at.x(x), at.y(y), r, colour(moving ? "strike" : "rest"), colour("outline"), Math.max(1, 0.02 * at.scale));
+      ball(context, at.x(x), at.y(y), r, color(moving ? "strike" : "rest"), color("outline"), Math.max(1, 0.02 * at.scale));
       if (after && velocity[i][2]) this.spoke(context, at.x(x), at.y(y), r, velocity[i][2] * reached);
       if (r > 9) this.number(context, at.x(x), at.y(y), i + 1, Math.max(11, Math.min(24, 0.6 * r)));
     });
-    const style = colour(after ? `law${this.index}` : "arrow");
+    const style = color(after ? `law${this.index}` : "arrow");
     places.forEach(([x, y], i) => {
       const [vx, vy] = velocity[i];
       // In a row above the ball, in the plane from its edge on: nothing hides it there.
@@ -132,7 +132,7 @@ export class ImpactPainter {
   }
 
   rail(context, at, tallest, wide) {
-    context.strokeStyle = colour("rail");
+    context.strokeStyle = color("rail");
     context.lineWidth = 2;
     context.beginPath();
     context.moveTo(0, at.y(-tallest) + 2);
@@ -150,7 +150,7 @@ export class ImpactPainter {
 
   // The velocity below the rail, to two digits; the table has all of them.
   speed(context, at, x, radius, value, size, style) {
-    context.fillStyle = Math.abs(value) < 5e-3 ? colour("soft") : style;
+    context.fillStyle = Math.abs(value) < 5e-3 ? color("soft") : style;
     context.font = `600 ${size}px system-ui, sans-serif`;
     context.textAlign = "center";
     context.textBaseline = "top";
@@ -158,7 +158,7 @@ export class ImpactPainter {
   }
 
   spoke(context, x, y, r, angle) {
-    context.strokeStyle = colour("outline");
+    context.strokeStyle = color("outline");
     context.lineWidth = 2;
     context.beginPath();
     context.moveTo(x + 0.55 * r * Math.cos(angle), y - 0.55 * r * Math.sin(angle));
@@ -190,9 +190,9 @@ export class RunPainter {
     const thin = Math.max(0.6, Math.min(1.8, 0.05 * at.scale * picture.radius[0]));
     for (let i = 0; i < count; i++) {
       const [x, y] = [at.x(between(result.position, 2, i, 0)), at.y(between(result.position, 2, i, 1))];
-      const [r, g, b] = picture.free[i] ? this.data.colours.map[result.colour[k * count + i]] : [200, 204, 211];
+      const [r, g, b] = picture.free[i] ? this.data.colors.map[result.color[k * count + i]] : [200, 204, 211];
       context.fillStyle = `rgb(${r},${g},${b})`;
-      context.strokeStyle = colour("outline");
+      context.strokeStyle = color("outline");
       context.lineWidth = thin;
       const angle = between(result.turn, 1, i, 0);
       context.beginPath();
@@ -230,7 +230,7 @@ export class RunPainter {
       this.wall(context, at, wall, pose, wide + high);
     });
     context.setLineDash([8, 6]);
-    context.strokeStyle = colour("wall");
+    context.strokeStyle = color("wall");
     context.lineWidth = 1.5;
     for (const x of this.picture.periodic?.x ?? []) strokeLine(context, at.x(x), 0, at.x(x), high);
     for (const y of this.picture.periodic?.y ?? []) strokeLine(context, 0, at.y(y), wide, at.y(y));
@@ -240,17 +240,17 @@ export class RunPainter {
   wall(context, at, wall, pose, far) {
     const [cos, sin] = [Math.cos(pose[2]), Math.sin(pose[2])];
     const moved = ([x, y]) => {
-      const [dx, dy] = [x - wall.centre[0], y - wall.centre[1]];
-      return [wall.centre[0] + pose[0] + cos * dx - sin * dy, wall.centre[1] + pose[1] + sin * dx + cos * dy];
+      const [dx, dy] = [x - wall.center[0], y - wall.center[1]];
+      return [wall.center[0] + pose[0] + cos * dx - sin * dy, wall.center[1] + pose[1] + sin * dx + cos * dy];
     };
     const a = moved(wall.a);
-    context.strokeStyle = colour("wall");
+    context.strokeStyle = color("wall");
     context.lineCap = "round";
     context.lineWidth = 3;
     if (wall.kind === "plane") {
       const [nx, ny] = [cos * wall.b[0] - sin * wall.b[1], sin * wall.b[0] + cos * wall.b[1]];
       const [x, y, tx, ty] = [at.x(a[0]), at.y(a[1]), -ny * far, -nx * far];
-      context.fillStyle = colour("ground");
+      context.fillStyle = color("ground");
       context.beginPath();
       context.moveTo(x + tx, y + ty);
       context.lineTo(x - tx, y - ty);

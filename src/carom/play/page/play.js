@@ -133,7 +133,7 @@ class Page {
     if (data.kind === "impact") {
       byId("results").replaceChildren(velocityCard(data), tickCard(data, this.start.desiderata));
     } else {
-      this.legend(data.colours);
+      this.legend(data.colors);
       byId("results").replaceChildren(chartColumn(data), tickCard(data, this.start.checks));
     }
     this.arrange();
@@ -167,13 +167,13 @@ class Page {
     return lane;
   }
 
-  legend(colours) {
+  legend(colors) {
     const legend = document.createElement("div");
     legend.className = "legend";
     legend.innerHTML = "<span></span><i></i><span></span>";
-    legend.firstChild.textContent = `${colours.title} 0`;
-    legend.lastChild.textContent = short(Number(colours.high.toPrecision(2)));
-    const stops = colours.map.filter((_, i) => i % 15 === 0).map((rgb) => `rgb(${rgb.join(",")})`);
+    legend.firstChild.textContent = `${colors.title} 0`;
+    legend.lastChild.textContent = short(Number(colors.high.toPrecision(2)));
+    const stops = colors.map.filter((_, i) => i % 15 === 0).map((rgb) => `rgb(${rgb.join(",")})`);
     legend.querySelector("i").style.background = `linear-gradient(to right, ${stops.join(",")})`;
     byId("clock").after(legend);
   }
@@ -266,7 +266,7 @@ function unpacked(data) {
   for (const result of data.results) {
     if (result.refusal) continue;
     for (const name of ["position", "turn", "walls"]) result[name] = new Float32Array(bytes(result[name]).buffer);
-    result.colour = bytes(result.colour);
+    result.color = bytes(result.color);
   }
   return data;
 }

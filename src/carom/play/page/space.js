@@ -12,15 +12,15 @@ void main() {
   gl_Position = view * vec4(spot, 1.0);
 }`, `#version 300 es
 precision highp float;
-uniform vec4 colour; uniform vec3 lamp; uniform vec3 eye; uniform float flatten;
+uniform vec4 color; uniform vec3 lamp; uniform vec3 eye; uniform float flatten;
 in vec3 facing; in vec3 spot; out vec4 pixel;
 void main() {
-  if (flatten > 0.0) { pixel = colour; return; }
+  if (flatten > 0.0) { pixel = color; return; }
   vec3 n = normalize(facing), toEye = normalize(eye - spot);
   if (dot(n, toEye) < 0.0) n = -n;
   float light = 0.58 + 0.46 * max(dot(n, lamp), 0.0) + 0.12 * max(dot(n, toEye), 0.0);
   float shine = 0.22 * pow(max(dot(reflect(-lamp, n), toEye), 0.0), 24.0);
-  pixel = vec4(colour.rgb * light + shine, colour.a);
+  pixel = vec4(color.rgb * light + shine, color.a);
 }`];
 
 const FLOOR = [`#version 300 es
@@ -29,20 +29,20 @@ in vec2 corner; out vec2 at;
 void main() { at = reach * corner; gl_Position = view * vec4(place + at.x * across + at.y * along, 1.0); }`,
 `#version 300 es
 precision highp float;
-uniform vec4 colour; uniform vec4 line; uniform float spacing; uniform float reach;
+uniform vec4 color; uniform vec4 line; uniform float spacing; uniform float reach;
 in vec2 at; out vec4 pixel;
 void main() {
   vec2 cell = at / spacing, width = fwidth(cell);
   vec2 near = abs(fract(cell - 0.5) - 0.5) / max(width, 1e-6);
   float grid = (1.0 - min(min(near.x, near.y), 1.0)) * (1.0 - smoothstep(0.2, 0.6, max(width.x, width.y)));
   float fade = 1.0 - smoothstep(0.35, 1.0, length(at) / reach);
-  pixel = vec4(mix(colour.rgb, line.rgb, grid), fade);
+  pixel = vec4(mix(color.rgb, line.rgb, grid), fade);
 }`];
 
 const LINES = [`#version 300 es
 uniform mat4 view; in vec3 corner; void main() { gl_Position = view * vec4(corner, 1.0); }`,
 `#version 300 es
-precision highp float; uniform vec4 colour; out vec4 pixel; void main() { pixel = colour; }`];
+precision highp float; uniform vec4 color; out vec4 pixel; void main() { pixel = color; }`];
 
 const dot = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 const cross = (a, b) => [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
@@ -133,9 +133,9 @@ export class SpacePainter {
     gl.enable(gl.DEPTH_TEST);
     gl.uniform1f(set.flatten, 0);
     const glass = new Set(this.picture.glass);
-    for (const b of bodies) if (!glass.has(b.i)) this.drawBody(b, [...b.colour, 1]);
+    for (const b of bodies) if (!glass.has(b.i)) this.drawBody(b, [...b.color, 1]);
     gl.depthMask(false);
-    for (const b of bodies) if (glass.has(b.i)) this.drawBody(b, [...b.colour, 0.3]);
+    for (const b of bodies) if (glass.has(b.i)) this.drawBody(b, [...b.color, 0.3]);
     gl.depthMask(true);
     return k === 0 && f === 0 ? "drag to look around" : "";
   }
@@ -152,16 +152,16 @@ export class SpacePainter {
       place: mixed(result.position, 3, i),
       turn: unit(mixed(result.turn, 4, i)),
       mesh: this.meshes[picture.mesh[i]],
-      colour: (picture.free[i] ? this.data.colours.map[result.colour[k * count + i]] : [200, 204, 211]).map((v) => v / 255),
+      color: (picture.free[i] ? this.data.colors.map[result.color[k * count + i]] : [200, 204, 211]).map((v) => v / 255),
     }));
   }
 
-  drawBody(b, colour) {
+  drawBody(b, color) {
     const { gl, body: { uniforms: set } } = this;
     gl.uniform3fv(set.place, b.place);
     gl.uniform4fv(set.turn, b.turn);
     gl.uniform1f(set.size, b.mesh.size);
-    gl.uniform4fv(set.colour, colour);
+    gl.uniform4fv(set.color, color);
     gl.bindVertexArray(b.mesh.arrays);
     gl.drawArrays(gl.TRIANGLES, 0, b.mesh.count);
   }
@@ -193,7 +193,7 @@ export class SpacePainter {
       gl.uniform3fv(set.along, cross(normal, across));
       gl.uniform1f(set.reach, 1.6 * this.size);
       gl.uniform1f(set.spacing, 10 ** Math.round(Math.log10(0.12 * this.size)));
-      gl.uniform4fv(set.colour, [...rgb("ground"), 1]);
+      gl.uniform4fv(set.color, [...rgb("ground"), 1]);
       gl.uniform4fv(set.line, [...rgb("line"), 1]);
       gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
     }
@@ -203,7 +203,7 @@ export class SpacePainter {
     const { gl, lines: { program: used, uniforms: set } } = this;
     gl.useProgram(used);
     gl.uniformMatrix4fv(set.view, false, view);
-    gl.uniform4fv(set.colour, [...rgb("wall"), 1]);
+    gl.uniform4fv(set.color, [...rgb("wall"), 1]);
     for (const { arrays, count } of this.edges) {
       gl.bindVertexArray(arrays);
       gl.drawArrays(gl.LINE_STRIP, 0, count);

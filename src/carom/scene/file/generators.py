@@ -127,7 +127,7 @@ class RandomPour(GeneratorFields):
 
 
 class Chain(GeneratorFields):
-    """A straight line of bodies; neighbours touch, or leave a gap."""
+    """A straight line of bodies; neighbors touch, or leave a gap."""
 
     kind: Literal["chain"]
     count: Count
@@ -163,8 +163,8 @@ class Ring(GeneratorFields):
     number: Count | None = None
     rings: Count | None = None
     center: Point = (0.0, 0.0)
-    ring_radius: NotNegative | None = Field(None, description="of the circle; neighbours touch if not given")
-    spacing: Positive | None = Field(None, description="of neighbours on the circle, or from ring to ring")
+    ring_radius: NotNegative | None = Field(None, description="of the circle; neighbors touch if not given")
+    spacing: Positive | None = Field(None, description="of neighbors on the circle, or from ring to ring")
     start_angle: Number = Field(0.0, description="where on the circle the first body lies, radians")
 
     @model_validator(mode="after")

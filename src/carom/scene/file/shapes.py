@@ -74,7 +74,7 @@ class ShapeFields(FileTable):
     shape: ShapeName | None = Field(None, description='"disc", in space "sphere", if not given')
     radius: Any = None
     size: Size | None = Field(None, description="[width, height] of boxes, [x, y, z] of cuboids")
-    length: Positive | None = Field(None, description="of capsules, between the centres of their ends; of cylinders")
+    length: Positive | None = Field(None, description="of capsules, between the centers of their ends; of cylinders")
     vertices: Corners | None = Field(None, description="of a convex polygon, in order; of a hull or a mesh")
     path: Text | None = Field(None, description="of a mesh: OBJ, STL, PLY or glTF, seen from the scene file")
     faces: Faces | None = Field(None, description="of a mesh with vertices: triangles [i, j, k], counted from 0")
@@ -123,7 +123,7 @@ class ShapeFields(FileTable):
 
 
 class PartTable(ShapeFields, TurnFields):
-    """One part of a compound: where its centre of mass is, how it is turned."""
+    """One part of a compound: where its center of mass is, how it is turned."""
 
     space_keys: ClassVar[tuple[str, ...]] = ()
     radius: Positive | None = None

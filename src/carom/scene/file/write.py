@@ -164,7 +164,7 @@ def _turned(orientation: Any) -> dict[str, Any]:
 
 
 def _symmetry(symmetry: Symmetry) -> dict[str, Any]:
-    return {"name": symmetry.name, "center": _plain(symmetry.centre), "matrix": _plain(symmetry.matrix)}
+    return {"name": symmetry.name, "center": _plain(symmetry.center), "matrix": _plain(symmetry.matrix)}
 
 
 def _fields(owner: Any, but: tuple[str, ...] = ()) -> dict[str, Any]:

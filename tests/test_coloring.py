@@ -1,4 +1,4 @@
-"""What colours tell: quantities of a run, their scales and their legends."""
+"""What colors tell: quantities of a run, their scales and their legends."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import carom
-from carom.colouring import FIXED, MAPS, PALETTE, QUANTITIES, Colouring, colours, limits, quantity, ticks
+from carom.coloring import FIXED, MAPS, PALETTE, QUANTITIES, Coloring, colors, limits, quantity, ticks
 from carom.scene import Bodies, Disc, HalfPlane, Scene
 from carom.scene.motion import FIXED as STILL
 
@@ -42,21 +42,21 @@ def test_values_of_quantities(run):
 def test_depth_is_that_of_the_layers_at_rest(pile):
     for frame in (0, -1):
         assert QUANTITIES["depth"].values(pile, frame) == pytest.approx([4.0, 2.0, 0.0])
-    # Each ball touches its neighbours, the lowest one the ground as well.
+    # Each ball touches its neighbors, the lowest one the ground as well.
     assert QUANTITIES["contacts"].values(pile, 0).tolist() == [2.0, 2.0, 1.0]
 
 
-def test_the_scale_is_one_for_all_frames_and_fixed_bodies_are_grey(run):
-    colouring = Colouring.of(run)
-    assert colouring.range == (0.0, 2.0)
-    first, last = colouring.rgb(0), colouring.rgb(-1)
+def test_the_scale_is_one_for_all_frames_and_fixed_bodies_are_gray(run):
+    coloring = Coloring.of(run)
+    assert coloring.range == (0.0, 2.0)
+    first, last = coloring.rgb(0), coloring.rgb(-1)
     assert first[0].tolist() == MAPS["soft"][-1].tolist() and last[2].tolist() == first[0].tolist()
     assert first[1].tolist() == MAPS["soft"][0].tolist()
     assert tuple(first[3].tolist()) == FIXED
-    assert Colouring.of(run, "body").rgb(0)[:3].tolist() == PALETTE[:3].tolist()
+    assert Coloring.of(run, "body").rgb(0)[:3].tolist() == PALETTE[:3].tolist()
 
 
-def test_one_fast_body_does_not_take_the_colours_from_the_rest():
+def test_one_fast_body_does_not_take_the_colors_from_the_rest():
     velocity = np.zeros((400, 2))
     velocity[:, 0] = np.linspace(0.5, 1.0, 400)
     velocity[0, 0] = -1000.0
@@ -66,16 +66,16 @@ def test_one_fast_body_does_not_take_the_colours_from_the_rest():
 
 
 def test_what_rests_looks_at_rest(pile):
-    # Speeds of 1e-10 are not spread over all colours.
-    assert Colouring.of(pile).rgb(-1).tolist() == [MAPS["soft"][0].tolist()] * 3
+    # Speeds of 1e-10 are not spread over all colors.
+    assert Coloring.of(pile).rgb(-1).tolist() == [MAPS["soft"][0].tolist()] * 3
 
 
-def test_colours_of_values():
-    shown = colours(np.array([-5.0, 0.0, 0.5, 1.0, 9.0, np.nan]), 0.0, 1.0, "viridis")
+def test_colors_of_values():
+    shown = colors(np.array([-5.0, 0.0, 0.5, 1.0, 9.0, np.nan]), 0.0, 1.0, "viridis")
     assert shown[0].tolist() == shown[1].tolist() == [68, 1, 84]  # the ends of the published table
     assert shown[3].tolist() == shown[4].tolist() == [253, 231, 37]
     assert shown.dtype == np.uint8 and shown.shape == (6, 3)
-    assert colours(np.array([3.0]), 3.0, 3.0).shape == (1, 3)  # a scale of no length is no error
+    assert colors(np.array([3.0]), 3.0, 3.0).shape == (1, 3)  # a scale of no length is no error
 
 
 @pytest.mark.parametrize("name", MAPS)
@@ -83,17 +83,17 @@ def test_maps_grow_lighter_all_the_way(name):
     light = MAPS[name] / 255.0
     linear = np.where(light <= 0.04045, light / 12.92, ((light + 0.055) / 1.055) ** 2.4)
     luminance = linear @ (0.2126, 0.7152, 0.0722)
-    assert (np.diff(luminance) > -2e-3).all(), "colour-blind eyes and printers see lightness alone"
+    assert (np.diff(luminance) > -2e-3).all(), "color-blind eyes and printers see lightness alone"
     assert luminance[-1] - luminance[0] > 0.6
 
 
 def test_legends(run):
-    bar = Colouring.of(run).legend
+    bar = Coloring.of(run).legend
     assert bar.title == "speed (length / time)" and bar.labels[0] in ("0", "0.0") and bar.places is not None
     assert all(0.0 <= p <= 1.0 for p in bar.places) and len(bar.labels) == len(bar.places) >= 3
-    groups = Colouring.of(run, "group").legend
+    groups = Coloring.of(run, "group").legend
     assert groups.labels == ["balls", "post"] and groups.places is None
-    counts = Colouring.of(run, "contacts").legend
+    counts = Coloring.of(run, "contacts").legend
     assert all(label.isdigit() for label in counts.labels)
 
 
@@ -111,4 +111,4 @@ def test_unknown_names_are_refused_with_a_hint(run):
     with pytest.raises(carom.ProblemError, match="did you mean 'speed'"):
         quantity("sped")
     with pytest.raises(carom.ProblemError, match="cividis"):
-        Colouring.of(run, "speed", "rainbow")
+        Coloring.of(run, "speed", "rainbow")

@@ -1,6 +1,6 @@
-"""What colours tell about bodies: quantities of a run, colour maps that colour-blind eyes can read, legends.
+"""What colors tell about bodies: quantities of a run, color maps that color-blind eyes can read, legends.
 
-Pictures, films and viewers share this, so that a colour means the same in all of them.
+Pictures, films and viewers share this, so that a color means the same in all of them.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ TOUCHING = 1e-3  # gap, in the smallest radius or half width, up to which bodies
 FIXED = (200, 204, 211)  # bodies that nothing can push
 LEGEND = 8  # categories that a legend lists
 
-# Every sixteenth colour of the tables by S. van der Walt and N. Smith (viridis) and by J. R. Nunez, C. R. Anderton and
+# Every sixteenth color of the tables by S. van der Walt and N. Smith (viridis) and by J. R. Nunez, C. R. Anderton and
 # R. S. Renslow (cividis, 2018): lightness grows evenly in both, with and without all three kinds of cones.
 _TABLES = {
     "viridis": "44015448186a472d7b4240863b528b33638d2c728e26828e21918c1fa08828ae803fbc735ec96284d44baddc30d8e219fde725",
     "cividis": "00224e002e6a1a386f32436d434e6c535a6d61656f6f70737d7c788c88789b9476aba072bcae6ccdbb63dec958f0d846fee838",
 }
 DEFAULT_MAP = "soft"
-# Okabe and Ito (2008): the soft ones first, because they cover areas. Neither black nor grey, which mean other things.
+# Okabe and Ito (2008): the soft ones first, because they cover areas. Neither black nor gray, which mean other things.
 PALETTE: Bytes = np.array(
     [[86, 180, 233], [230, 159, 0], [0, 158, 115], [204, 121, 167], [213, 94, 0], [0, 114, 178], [240, 228, 66]],
     np.uint8,
 )
 
 
-# ---- colour maps
+# ---- color maps
 
 
 def _table(name: str) -> Floats:
@@ -66,16 +66,16 @@ MAPS: dict[str, Bytes] = {
 }
 
 
-def colours(values: Floats, low: float, high: float, map: str = DEFAULT_MAP) -> Bytes:
+def colors(values: Floats, low: float, high: float, map: str = DEFAULT_MAP) -> Bytes:
     """(n,) values as (n, 3) sRGB bytes: `low` and below is the map's dark end, `high` and above its bright one."""
     if map not in MAPS:
-        raise ProblemError.unknown("colour map", map, MAPS)
+        raise ProblemError.unknown("color map", map, MAPS)
     share = (np.asarray(values, dtype=np.float64) - low) / ((high - low) or 1.0)
     index = np.nan_to_num(255.0 * share.clip(0.0, 1.0)).round().astype(np.intp)
     return MAPS[map][index]
 
 
-def category_colours(values: NDArray[Any]) -> Bytes:
+def category_colors(values: NDArray[Any]) -> Bytes:
     """(n,) whole numbers as (n, 3) sRGB bytes, from a palette that repeats."""
     return PALETTE[np.asarray(values, dtype=np.intp) % len(PALETTE)]
 
@@ -85,7 +85,7 @@ def category_colours(values: NDArray[Any]) -> Bytes:
 
 @dataclass(frozen=True)
 class Quantity:
-    """Something that colours can tell: `values(run, frame)` gives (n,) numbers, one for each body."""
+    """Something that colors can tell: `values(run, frame)` gives (n,) numbers, one for each body."""
 
     name: str
     title: str
@@ -123,7 +123,7 @@ def _fixed(run: Trajectory) -> _Fixed:
 
 
 def speed(run: Trajectory, frame: int) -> Floats:
-    """|v| of the centre of mass."""
+    """|v| of the center of mass."""
     return np.asarray(np.sqrt((run.velocities[frame] ** 2).sum(axis=-1)))
 
 
@@ -155,14 +155,14 @@ def contact_count(run: Trajectory, frame: int) -> Floats:
     from .contact.find import find_contacts
 
     state, world = run.frame(frame), run.world
-    found = find_contacts(world, state, state, TOUCHING * world.feature)
+    found = find_contacts(world, state, state, TOUCHING * world.length_scale)
     out = np.bincount(found.first, minlength=run.count)
     return (out + np.bincount(found.second[found.second >= 0], minlength=run.count)).astype(np.float64)
 
 
 def depth_at_rest(run: Trajectory, frame: int) -> Floats:
     """How far below the highest body each one lies when all is at rest, the same in every frame: a body keeps the
-    colour of its layer while layers mix.
+    color of its layer while layers mix.
 
     At rest means in the first frame, if things touch there; else, if all start in the air, in the last.
     """
@@ -203,27 +203,27 @@ QUANTITIES: dict[str, Quantity] = {
 def quantity(name: str) -> Quantity:
     """The quantity of that name; a clear error for others."""
     if name not in QUANTITIES:
-        raise ProblemError.unknown("colour", name, QUANTITIES)
+        raise ProblemError.unknown("color", name, QUANTITIES)
     return QUANTITIES[name]
 
 
-# ---- colours of a run
+# ---- colors of a run
 
 
 @dataclass(frozen=True, eq=False)
 class Legend:
-    """What explains the colours. A scale has a bar, `colours` (256, 3) from low to high, with ticks at `places` from 0
-    to 1 along it; categories have one colour for each label."""
+    """What explains the colors. A scale has a bar, `colors` (256, 3) from low to high, with ticks at `places` from 0
+    to 1 along it; categories have one color for each label."""
 
     title: str
     labels: list[str]
-    colours: Bytes
+    colors: Bytes
     places: list[float] | None = None  # None for categories
 
 
 @dataclass(frozen=True, eq=False)
-class Colouring:
-    """The colours of a run's bodies by one quantity, on one scale for all frames."""
+class Coloring:
+    """The colors of a run's bodies by one quantity, on one scale for all frames."""
 
     run: Trajectory
     quantity: Quantity
@@ -231,9 +231,9 @@ class Colouring:
     limits: tuple[float, float] | None = None  # None: from the run
 
     @classmethod
-    def of(cls, run: Trajectory, name: str = "speed", map: str = DEFAULT_MAP) -> Colouring:
+    def of(cls, run: Trajectory, name: str = "speed", map: str = DEFAULT_MAP) -> Coloring:
         if map not in MAPS:
-            raise ProblemError.unknown("colour map", map, MAPS)
+            raise ProblemError.unknown("color map", map, MAPS)
         return cls(run, quantity(name), map)
 
     @cached_property
@@ -245,12 +245,12 @@ class Colouring:
         return self.quantity.values(self.run, frame)
 
     def rgb(self, frame: int) -> Bytes:
-        """(n, 3) sRGB bytes; bodies that nothing can push are grey."""
+        """(n, 3) sRGB bytes; bodies that nothing can push are gray."""
         return self.painted(self.values(frame))
 
     def painted(self, values: Floats) -> Bytes:
-        """The colours of values (n,) of all bodies."""
-        out = category_colours(values) if self.quantity.category else colours(values, *self.range, self.map)
+        """The colors of values (n,) of all bodies."""
+        out = category_colors(values) if self.quantity.category else colors(values, *self.range, self.map)
         out[~_fixed(self.run).free] = FIXED
         return out
 
@@ -269,7 +269,7 @@ def limits(run: Trajectory, quantity: Quantity) -> tuple[float, float]:
     """From 0 to what nearly all free bodies stay below, over a sample of the run's frames.
 
     Speeds and energies where gravity acts: at least those after a fall by a thousandth of a radius, so that what rests
-    looks at rest. A few bodies that are faster than all others do not take the colours from the rest.
+    looks at rest. A few bodies that are faster than all others do not take the colors from the rest.
     """
     free = _fixed(run).free
     if not free.any():
@@ -287,7 +287,7 @@ def limits(run: Trajectory, quantity: Quantity) -> tuple[float, float]:
 
 def _smallest(run: Trajectory, quantity: Quantity) -> float:
     world = run.world
-    fall = 2.0 * float(np.linalg.norm(world.gravity)) * 1e-3 * float(world.feature)  # speed squared
+    fall = 2.0 * float(np.linalg.norm(world.gravity)) * 1e-3 * float(world.length_scale)  # speed squared
     if quantity.name == "speed":
         return float(np.sqrt(fall))
     return 0.5 * float(np.median(world.mass[world.free])) * fall if quantity.name == "energy" else 0.0
@@ -302,7 +302,7 @@ def _categories(run: Trajectory, quantity: Quantity) -> Legend:
         labels = [f"{v}" for v in values]
     if len(labels) > LEGEND:
         labels, values = [*labels[: LEGEND - 1], "…"], values[:LEGEND]
-    return Legend(quantity.label, labels, category_colours(values))
+    return Legend(quantity.label, labels, category_colors(values))
 
 
 def ticks(low: float, high: float, count: int = 4, whole: bool = False) -> list[float]:
