@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgb
 
-from .. import rotations
+from ..geometry import rotations
 from ..plotting import BLUE, ORANGE, PALE
 from ..solvers.rows import Floats
 

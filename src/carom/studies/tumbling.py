@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 from scipy.special import ellipj, ellipk, ellipkinc
 
-from .. import rotations
+from ..geometry import rotations
 from ..kernels import kernel
 from ..plotting import BLACK, BLUE, GRAY, RED, sheet, write, write_table
 from ..solvers.rows import Floats, Ints

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..geometry.surfaces import icosphere
 from ..pictures.camera import level_axes
 from ..pictures.room import edges
-from ..solids.surfaces import icosphere
 from ..solvers.rows import Floats
 from ..world import INSIDE, PLANE, TUBE, Boundaries
 from .framing import Box
