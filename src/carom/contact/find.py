@@ -127,7 +127,7 @@ def _pairs_3d(
     poses = Poses(owner, p0, matrices(before.orientation)[owner], p1, matrices(after.orientation)[owner])
     found = []
     for family in (convex_pairs, mesh_pairs) if _has_meshes(world) else (convex_pairs,):
-        pair, *columns = family(first, second, world.shapes, poses, margin)
+        pair, *columns = family(first, second, world.shapes_3d, poses, margin)
         found.append((first[pair], second[pair], *columns))
     return found
 
@@ -146,7 +146,7 @@ def _bounded_3d(
     poses = Poses(np.arange(world.count), before.position, turn0, after.position, turn1)
     found = []
     for family in (convex_boundaries, mesh_boundaries) if _has_meshes(world) else (convex_boundaries,):
-        body, boundary, *columns = family(world.shapes, poses, world.free, boundaries[0], boundaries[1], margin)
+        body, boundary, *columns = family(world.shapes_3d, poses, world.free, boundaries[0], boundaries[1], margin)
         found.append((body, -1 - boundary, *columns))
     return found
 
