@@ -102,8 +102,8 @@ def _of_balls(world: World, c: Crossings, pair: Ints) -> Geometry:
 
 def _of_solids(world: World, c: Crossings, pair: Ints) -> Geometry:
     """The narrow phase at the touch, where each pair has two rows of its own."""
-    from ..meshes import mesh_pairs  # late: their kernels take a while to load, and most steps need none
     from ..convex import convex_pairs
+    from ..meshes import mesh_pairs  # late: their kernels take a while to load, and most steps need none
 
     solids, m = world.shapes_3d, len(pair)
     rows = np.concatenate([c.first[pair], c.second[pair]])
