@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..solvers.nearest import Nearest
+from ..solvers.qp.nearest import Nearest
 from ..solvers.rows import Floats, Ints
 from .framework import Pointwise
 from .near_contacts import edge_geometry, near_contacts
