@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 
-from carom.scene.load import load_scene
+from carom.scene.file import load_scene
 
 
 def test_a_new_scene_is_valid(carom, tmp_path):
@@ -101,12 +101,12 @@ def test_validate_shows_every_kind_of_thing(carom, tmp_path):
         radius = {low = 0.25, high = 0.5}
         material = "steel"
         [[bodies]]
-        shape = "box"
+        shape = "rectangle"
         size = [3, 4]
         position = [-10, 0]
         motion = "fixed"
         [[boundaries]]
-        kind = "half_plane"
+        kind = "plane"
         point = [0, -20]
         motion = {kind = "vibrating", amplitude = 1, frequency = 2}
         [periodic]

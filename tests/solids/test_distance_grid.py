@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from carom.contact.solids.grid_distance import grid_normal, grid_value
-from carom.scene.solids import Mesh
+from carom.scene.shapes import Mesh
 from carom.solids import make_solids
 from carom.solids.distance_grid import distance_grid, grid_key
 from carom.solids.grid_cache import cache_folder, fetch

@@ -13,7 +13,7 @@ from carom.build import build
 from carom.contact.find import find_contacts
 from carom.rotations import matrices
 from carom.scene import FIXED, Bodies, Material, Scene
-from carom.scene.solids import Capsule, Compound, Cuboid, Cylinder, Hull, Mesh, Part, Solid, Sphere
+from carom.scene.shapes import Box, Capsule, Compound, Cylinder, Hull, Mesh, Part, Solid, Sphere
 from carom.stepping.collision import Collision
 from carom.stepping.flight import fly, totals
 from carom.stepping.stepper import Stepper
@@ -42,7 +42,7 @@ FIXED_SHAPES = {
     "mesh": l_prism(1.0),
     "compound": Compound(
         [
-            Part(Cuboid((0.9, 0.25, 0.25))),
+            Part(Box((0.9, 0.25, 0.25))),
             Part(Sphere(0.25), (0.5, 0.0, 0.1)),
             Part(Capsule(0.15, 0.5), (-0.4, 0.1, 0.0), (0.9, 0.3, 0.1, 0.2)),
         ]
@@ -54,7 +54,7 @@ def drawn(kind: str, rng: np.random.Generator) -> Solid:
     if kind == "sphere":
         return Sphere(rng.uniform(0.25, 0.6))
     if kind == "cuboid":
-        return Cuboid(tuple(rng.uniform(0.3, 1.0, 3)))
+        return Box(tuple(rng.uniform(0.3, 1.0, 3)))
     if kind == "capsule":
         return Capsule(rng.uniform(0.15, 0.35), rng.uniform(0.2, 0.8))
     if kind == "cylinder":

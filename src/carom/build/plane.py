@@ -6,12 +6,11 @@ import numpy as np
 
 from ..contact.polygons import half_width
 from ..errors import ProblemError
-from ..scene.boundaries import KINDS as BOUNDARY_KINDS
-from ..scene.boundaries import Box, Drum, HalfPlane, Segment
-from ..scene.model import Bodies, Disc, Polygon, Rectangle, Scene
+from ..scene.boundaries import Boundary, Container, Drum, Plane, Segment
+from ..scene.model import Bodies, Scene
 from ..scene.motion import Motion
 from ..scene.numbers import scalar
-from ..scene.solids import UNTURNED
+from ..scene.shapes import UNTURNED, Disc, Polygon, Rectangle
 from ..shapes import convex_polygon, polygon_moments
 from ..solvers.rows import Floats, Ints
 from ..world import DISC, INSIDE, OUTSIDE, PLANE, POLYGON, SEGMENT, Boundaries, Shapes, State, World
@@ -121,18 +120,21 @@ def _shapes(groups: list[_Group]) -> Shapes:
 def _walls(scene: Scene, names: list[str]) -> tuple[Boundaries, Ints, list[Motion]]:
     kind, a, b, radius, center, material, motions = [], [], [], [], [], [], []
     for index, given in enumerate(scene.boundaries):
-        if not isinstance(given, tuple(BOUNDARY_KINDS.values())):
-            raise ProblemError(f"boundaries[{index}]", type(given).__name__, "HalfPlane, Box, Drum or Segment")
+        if not isinstance(given, Boundary):
+            raise ProblemError(f"boundaries[{index}]", type(given).__name__, "a boundary, such as Plane or Drum")
         if given.material not in names:
             raise ProblemError.unknown(f"material (of boundaries[{index}])", given.material, names)
         if not isinstance(given.motion, Motion):
             raise ProblemError(f"boundaries[{index}].motion", given.motion, "a Motion; FIXED for one that stands")
         given.motion.check(f"boundaries[{index}].motion", 2)
         place = given.motion.about
-        if isinstance(given, Box) and place is None:
+        if isinstance(given, Container) and place is None:
             place = tuple(0.5 * (np.array(given.lower) + np.array(given.upper)))
-        for wall in given.walls() if isinstance(given, Box) else (given,):
-            if isinstance(wall, HalfPlane):
+        whole = given.in_dimension(2, f"boundaries[{index}]")
+        for wall in whole.planes() if isinstance(whole, Container) else (whole,):
+            if isinstance(wall, Plane):
+                assert wall.point is not None
+                assert wall.normal is not None
                 row = (PLANE, wall.point, np.array(wall.normal) / np.hypot(*wall.normal), 0.0, wall.point)
             elif isinstance(wall, Drum):
                 row = (INSIDE if wall.inside else OUTSIDE, wall.center, (0.0, 0.0), wall.radius, wall.center)

@@ -6,11 +6,10 @@ import numpy as np
 
 from .. import rotations
 from ..errors import ProblemError
-from ..scene.barriers import KINDS as BARRIERS
-from ..scene.barriers import Barrier, Container, Plane, Shell, Tube
+from ..scene.boundaries import Boundary, Container, Plane, Shell, Tube
 from ..scene.model import Scene
 from ..scene.motion import Motion
-from ..scene.solids import Solid, Sphere, unit
+from ..scene.shapes import Solid, Sphere, unit
 from ..solids.tables import make_solids
 from ..solvers.rows import Floats, Ints
 from ..world import INSIDE, PLANE, TUBE, Boundaries, State, World
@@ -78,7 +77,7 @@ class _Group(Group):
         super().__init__(scene, index, names, 3)
         given, n = self.given, self.count
         if not isinstance(given.shape, Solid):
-            wanted = "a shape of space, as the others: Sphere, Cuboid, Capsule, Cylinder, Hull, Mesh or Compound"
+            wanted = "a shape of space, as the others: Sphere, Box, Capsule, Cylinder, Hull, Mesh or Compound"
             raise ProblemError(f"{self.path}.shape", type(given.shape).__name__, wanted)
         if np.any(np.asarray(given.angle) != 0.0):
             raise ProblemError(f"{self.path}.angle", given.angle, "0: bodies of space have an orientation")
@@ -130,8 +129,8 @@ def _barriers(scene: Scene, names: list[str]) -> tuple[Boundaries, Ints, list[Mo
     material, motions = [], []
     for index, given in enumerate(scene.boundaries):
         path = f"boundaries[{index}]"
-        if not isinstance(given, tuple(BARRIERS.values())):
-            raise ProblemError(path, type(given).__name__, "Plane, Container, Tube or Shell: the bodies are solids")
+        if not isinstance(given, Boundary):
+            raise ProblemError(path, type(given).__name__, "a boundary, such as Plane or Container")
         if given.material not in names:
             raise ProblemError.unknown(f"material (of {path})", given.material, names)
         if not isinstance(given.motion, Motion):
@@ -140,7 +139,8 @@ def _barriers(scene: Scene, names: list[str]) -> tuple[Boundaries, Ints, list[Mo
         about = given.motion.about
         if isinstance(given, Container) and about is None:
             about = tuple(0.5 * (np.array(given.lower) + np.array(given.upper)))
-        for wall in given.walls() if isinstance(given, Container) else (given,):
+        whole = given.in_dimension(3, path)
+        for wall in whole.planes() if isinstance(whole, Container) else (whole,):
             rows.append(_row(wall, about))
             material.append(names.index(given.material))
             motions.append(given.motion)
@@ -158,7 +158,7 @@ def _barriers(scene: Scene, names: list[str]) -> tuple[Boundaries, Ints, list[Mo
 
 def _row(wall: object, about: tuple[float, ...] | None) -> tuple[int, Floats, Floats, float, Floats]:
     """Kind, point, axis, radius and center of turning of one boundary."""
-    assert isinstance(wall, Barrier)
+    assert isinstance(wall, Boundary)
     place = np.array(wall.center if isinstance(wall, Shell) else wall.point, dtype=np.float64)  # type: ignore[attr-defined]
     center = place if about is None else np.asarray(about, dtype=np.float64)
     if isinstance(wall, Shell):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ..scene.model import Bodies, Scene
-    from ..scene.solids import Solid
+    from ..scene.shapes import Solid
     from ..world import State, World
 
 
@@ -84,8 +84,7 @@ def _groups(scene: Scene, world: World, longest: int = 20) -> Table:
 def _size(group: Bodies) -> str:
     import numpy as np
 
-    from ..scene.model import Disc, Rectangle
-    from ..scene.solids import Solid, Sphere
+    from ..scene.shapes import Disc, Rectangle, Solid, Sphere
 
     shape = group.shape
     if isinstance(shape, (Disc, Sphere)):
@@ -96,9 +95,9 @@ def _size(group: Bodies) -> str:
 
 
 def _solid_size(shape: Solid) -> str:
-    from ..scene.solids import Capsule, Compound, Cuboid, Cylinder, Hull, Mesh
+    from ..scene.shapes import Box, Capsule, Compound, Cylinder, Hull, Mesh
 
-    if isinstance(shape, Cuboid):
+    if isinstance(shape, Box):
         return " x ".join(_short(v) for v in shape.size)
     if isinstance(shape, (Capsule, Cylinder)):
         return f"r {_short(shape.radius)}, length {_short(shape.length)}"

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..solvers.rows import Floats
-from .markup import Node
-from .solids import Mesh
+from .scisim_xml import Node
+from .shapes import Mesh
 
 
 def mesh_of(node: Node, folder: Path) -> tuple[Mesh, float, Floats, Floats]:

@@ -11,7 +11,7 @@ from ..errors import ProblemError
 from ..rotations import product, turned, turned_back
 from ..solvers.rows import Floats, Ints
 from .mesh_file import read_mesh
-from .solids import Capsule, Compound, Cuboid, Cylinder, Hull, Mesh, Solid, Sphere, unit
+from .shapes import Box, Capsule, Compound, Cylinder, Hull, Mesh, Solid, Sphere, unit
 
 AXES = np.eye(3)
 
@@ -29,7 +29,7 @@ class _Piece:
         shape = self.shape
         if self.corners is not None:
             return float((self.corners @ d).max())
-        if isinstance(shape, Cuboid):
+        if isinstance(shape, Box):
             return float(0.5 * np.abs(d) @ np.asarray(shape.size))
         if isinstance(shape, Capsule):
             return shape.radius + 0.5 * shape.length * abs(float(d[2]))
@@ -106,7 +106,7 @@ def _piece(path: str, shape: Solid) -> _Piece:
     if isinstance(shape, Sphere):
         r = float(shape.radius)
         return _Piece(shape, None, 4.0 / 3.0 * np.pi * r**3, r)
-    if isinstance(shape, Cuboid):
+    if isinstance(shape, Box):
         return _Piece(shape, None, float(np.prod(shape.size)), 0.5 * float(np.linalg.norm(shape.size)))
     if isinstance(shape, (Capsule, Cylinder)):
         r, length = shape.radius, shape.length

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import ProblemError
-from ..scene.model import Bodies, Disc, Material, Scene
+from ..scene.model import Bodies, Material, Scene
+from ..scene.shapes import Disc
 from ..scene.symmetry import mirror
 from . import checks
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import ProblemError
-from ..scene.boundaries import HalfPlane, Segment
-from ..scene.model import Bodies, Disc, Material, Scene
+from ..scene.boundaries import Plane, Segment
+from ..scene.model import Bodies, Material, Scene
 from ..scene.motion import Vibrating
+from ..scene.shapes import Disc
 from . import checks
 from .drum import grid
 
@@ -41,10 +42,10 @@ def maxwells_demon(
         name="maxwells_demon",
         bodies=[Bodies(Disc(1.0), position, velocity, mass=1.0, rotates=False, name="balls")],
         boundaries=[
-            HalfPlane((0.0, 0.0), (0.0, 1.0), motion=Vibrating(amplitude, frequency)),
-            HalfPlane((0.0, height), (0.0, -1.0)),
-            HalfPlane((-width, 0.0), (1.0, 0.0)),
-            HalfPlane((width, 0.0), (-1.0, 0.0)),
+            Plane((0.0, 0.0), (0.0, 1.0), motion=Vibrating(amplitude, frequency)),
+            Plane((0.0, height), (0.0, -1.0)),
+            Plane((-width, 0.0), (1.0, 0.0)),
+            Plane((width, 0.0), (-1.0, 0.0)),
             Segment((0.0, -2.0 * amplitude - 2.0), (0.0, wall)),
         ],
         materials={"default": Material(restitution)},

@@ -6,7 +6,8 @@ import numpy as np
 
 from ..errors import ProblemError
 from ..scene.boundaries import Drum
-from ..scene.model import Bodies, Disc, Material, Scene
+from ..scene.model import Bodies, Material, Scene
+from ..scene.shapes import Disc
 from ..scene.symmetry import mirror
 from . import checks
 

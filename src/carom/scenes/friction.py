@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..scene.boundaries import HalfPlane
-from ..scene.model import Bodies, Disc, Material, Rectangle, Scene
+from ..scene.boundaries import Plane
+from ..scene.model import Bodies, Material, Scene
+from ..scene.shapes import Disc, Rectangle
 from . import checks
 
 GRAVITY = 10.0
@@ -62,7 +63,7 @@ def _on_plane(name: str, body: Bodies, mu: float, up: np.ndarray, step: float) -
     return Scene(
         name=name,
         bodies=[body],
-        boundaries=[HalfPlane((0.0, 0.0), (float(up[0]), float(up[1])))],
+        boundaries=[Plane((0.0, 0.0), (float(up[0]), float(up[1])))],
         materials={"default": Material(restitution=0.0, friction=mu)},
         gravity=(0.0, -GRAVITY),
         step=checks.positive("step", step),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..scene.boundaries import Drum, HalfPlane
-from ..scene.model import Bodies, Disc, Material, Rectangle, Scene
+from ..scene.boundaries import Drum, Plane
+from ..scene.model import Bodies, Material, Scene
+from ..scene.shapes import Disc, Rectangle
 from ..scene.symmetry import mirror
 from . import checks
 from .drum import grid
@@ -71,7 +72,7 @@ def box_stack(*, boxes: int = 10, width: float = 1.0, height: float = 1.0, frict
     return Scene(
         name="box_stack",
         bodies=[Bodies(Rectangle(width, height), np.column_stack([np.zeros(boxes), y]), name="boxes")],
-        boundaries=[HalfPlane()],
+        boundaries=[Plane()],
         materials={"default": Material(restitution=0.0, friction=friction)},
         gravity=(0.0, -10.0),
         step=0.01,

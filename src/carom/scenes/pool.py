@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..scene.model import Bodies, Disc, Material, Scene
+from ..scene.model import Bodies, Material, Scene
+from ..scene.shapes import Disc
 from ..scene.symmetry import mirror
 from . import checks
 

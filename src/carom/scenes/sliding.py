@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..scene.barriers import Plane
+from ..scene.boundaries import Plane
 from ..scene.model import Bodies, Material, Scene
-from ..scene.solids import Cuboid, Sphere
+from ..scene.shapes import Box, Sphere
 from . import checks
 
 GRAVITY = 10.0
@@ -48,7 +48,7 @@ def sliding_box(
     mu, speed = checks.at_least("mu", mu, 0.0), checks.at_least("speed", speed, 0.0)
     course = np.radians(checks.finite("heading", heading))
     velocity = speed * (np.cos(course) * along + np.sin(course) * np.array([0.0, 1.0, 0.0]))
-    box = Bodies(Cuboid((1.6, 1.6, 0.1)), 0.05 * up[None], velocity[None], orientation=np.array([turn]), name="box")
+    box = Bodies(Box((1.6, 1.6, 0.1)), 0.05 * up[None], velocity[None], orientation=np.array([turn]), name="box")
     return _on_plane("sliding_box", box, mu, up, step).with_(
         description=f"A box slides on a plane of {angle:g} degrees with friction {mu:g}.",
         parameters={"mu": mu, "angle": angle, "speed": speed, "heading": heading, "step": step},
@@ -62,7 +62,7 @@ def spinning_box(*, mu: float = 0.1, spin: float = 4.0, step: float = 1e-3) -> S
     the spin falls by `mu g r m / I` a time unit.
     """
     mu, spin = checks.at_least("mu", mu, 0.0), checks.finite("spin", spin)
-    box = Bodies(Cuboid((1.0, 1.0, 0.2)), np.array([[0.0, 0.0, 0.1]]), spin=(0.0, 0.0, spin), mass=1.0, name="box")
+    box = Bodies(Box((1.0, 1.0, 0.2)), np.array([[0.0, 0.0, 0.1]]), spin=(0.0, 0.0, spin), mass=1.0, name="box")
     return _on_plane("spinning_box", box, mu, np.array([0.0, 0.0, 1.0]), step).with_(
         description=f"A box turns on a plane with friction {mu:g} until it stops.",
         parameters={"mu": mu, "spin": spin, "step": step},
@@ -76,7 +76,7 @@ def spinning_top_free(*, disturbance: float = 1e-3, spin: float = 5.0, duration:
     """
     disturbance, spin = checks.finite("disturbance", disturbance), checks.positive("spin", spin)
     start = spin * np.array([disturbance, 1.0, disturbance])
-    body = Bodies(Cuboid((2.0, 1.0, 0.3)), np.zeros((1, 3)), spin=start[None], mass=1.0, name="body")
+    body = Bodies(Box((2.0, 1.0, 0.3)), np.zeros((1, 3)), spin=start[None], mass=1.0, name="body")
     return Scene(
         name="spinning_top_free",
         bodies=[body],

@@ -7,10 +7,10 @@ import itertools
 import numpy as np
 
 from ..errors import ProblemError
-from ..scene.barriers import Container, Plane
+from ..scene.boundaries import Container, Plane
 from ..scene.model import Bodies, Material, Scene
 from ..scene.motion import FIXED
-from ..scene.solids import Compound, Cuboid, Hull, Mesh, Part
+from ..scene.shapes import Box, Compound, Hull, Mesh, Part
 from ..scene.symmetry import Symmetry
 from ..solids.knots import trefoil
 from ..solvers.rows import Floats
@@ -26,7 +26,7 @@ def flat_box(
     lzb, so that rounding is seen in the end; gr mirrors it and keeps its size.
     """
     size, height = checks.sizes("size", size), checks.positive("height", height)
-    box = Bodies(Cuboid(size), np.array([[0.0, 0.0, 0.5 * size[2] + height]]), name="box")
+    box = Bodies(Box(size), np.array([[0.0, 0.0, 0.5 * size[2] + height]]), name="box")
     return _elastic(
         "flat_box",
         [box],
@@ -47,8 +47,8 @@ def box_on_edge(*, speed: float = 10.0, cover: float = 0.5) -> Scene:
     the face covered, qce leaves at 50/7 upwards with a spin of 120/7 about y.
     """
     speed, cover = checks.positive("speed", speed), checks.between("cover", cover, 0.05, 0.95)
-    cube = Bodies(Cuboid((1.0, 1.0, 1.0)), np.array([[0.0, 0.0, 0.51]]), (0.0, 0.0, -speed), name="cube")
-    block = Bodies(Cuboid((1.0, 2.0, 0.5)), np.array([[cover - 1.0, 0.0, -0.25]]), motion=FIXED, name="block")
+    cube = Bodies(Box((1.0, 1.0, 1.0)), np.array([[0.0, 0.0, 0.51]]), (0.0, 0.0, -speed), name="cube")
+    block = Bodies(Box((1.0, 2.0, 0.5)), np.array([[cover - 1.0, 0.0, -0.25]]), motion=FIXED, name="block")
     return _elastic(
         "box_on_edge",
         [cube, block],
@@ -66,7 +66,7 @@ def box_2x2x1(*, restitution: float = 1.0) -> Scene:
 
     Without friction its upward velocity must be reversed, and nothing else must change.
     """
-    box = Bodies(Cuboid((2.0, 2.0, 1.0)), np.array([[0.0, 0.0, 0.6]]), (1.0, 1.0, -10.0), name="box")
+    box = Bodies(Box((2.0, 2.0, 1.0)), np.array([[0.0, 0.0, 0.6]]), (1.0, 1.0, -10.0), name="box")
     return _elastic(
         "box_2x2x1",
         [box],
@@ -149,7 +149,7 @@ def eight_cubes(*, room: float = 10.0, speed: float = 1.0, spin: tuple[float, fl
     octants = np.array(list(itertools.product((1.0, -1.0), repeat=3)))
     axial = octants * octants.prod(axis=1)[:, None]  # spins are axial vectors: a mirror turns them the other way
     cubes = Bodies(
-        Cuboid((1.0, 1.0, 1.0)),
+        Box((1.0, 1.0, 1.0)),
         0.5 * octants,
         speed * np.array([1.0, 0.8, 0.6]) * octants,
         spin=np.array(spin) * axial,
@@ -215,9 +215,9 @@ def _hollow(side: float, wall: float) -> Compound:
     inner, at = side - 2.0 * wall, 0.5 * (side - wall)
     parts = []
     for sign in (-1.0, 1.0):
-        parts.append(Part(Cuboid((side, side, wall)), (0.0, 0.0, sign * at)))
-        parts.append(Part(Cuboid((wall, side, inner)), (sign * at, 0.0, 0.0)))
-        parts.append(Part(Cuboid((inner, wall, inner)), (0.0, sign * at, 0.0)))
+        parts.append(Part(Box((side, side, wall)), (0.0, 0.0, sign * at)))
+        parts.append(Part(Box((wall, side, inner)), (sign * at, 0.0, 0.0)))
+        parts.append(Part(Box((inner, wall, inner)), (0.0, sign * at, 0.0)))
     return Compound(parts)
 
 

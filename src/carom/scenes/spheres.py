@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import ProblemError
-from ..scene.barriers import Container, Plane
+from ..scene.boundaries import Container, Plane
 from ..scene.model import Bodies, Material, Scene
-from ..scene.solids import Sphere
+from ..scene.shapes import Sphere
 from ..scene.symmetry import Symmetry
 from . import checks
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import ProblemError
-from ..scene.barriers import Plane
+from ..scene.boundaries import Plane
 from ..scene.model import Bodies, Material, Scene
-from ..scene.solids import Cuboid, Sphere
+from ..scene.shapes import Box, Sphere
 from ..scene.symmetry import Symmetry
 from . import checks
 
@@ -21,7 +21,7 @@ def box_tower_3d(*, boxes: int = 10, friction: float = 0.5, restitution: float =
     place[:, 2] = 0.5 + np.arange(boxes)
     return Scene(
         name="box_tower_3d",
-        bodies=[Bodies(Cuboid((1.0, 1.0, 1.0)), place, mass=1.0, name="boxes")],
+        bodies=[Bodies(Box((1.0, 1.0, 1.0)), place, mass=1.0, name="boxes")],
         boundaries=[Plane()],
         materials={"default": _material(restitution, friction)},
         gravity=(0.0, 0.0, -GRAVITY),
@@ -65,7 +65,7 @@ def card_house(
             place.append((x, 0.0, floor + 0.5 * thick))
             turn.append((1.0, 0.0, 0.0, 0.0))
         floor += thick
-    cards = Bodies(Cuboid((length, depth, thick)), np.array(place), orientation=np.array(turn), name="cards")
+    cards = Bodies(Box((length, depth, thick)), np.array(place), orientation=np.array(turn), name="cards")
     bodies = [cards]
     if balls:
         bodies.append(_balls(rest, 0.5 * pitch * (width - 1) + 2.0 * reach))

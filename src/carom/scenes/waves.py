@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..scene.boundaries import HalfPlane
-from ..scene.model import Bodies, Disc, Material, Scene
+from ..scene.boundaries import Plane
+from ..scene.model import Bodies, Material, Scene
 from ..scene.motion import Table
+from ..scene.shapes import Disc
 from . import checks
 
 SHAKE_POINTS = 33
@@ -41,7 +42,7 @@ def granular_wave_2d(
     return Scene(
         name="granular_wave_2d",
         bodies=[Bodies(Disc(radius), np.column_stack([x.ravel(), y.ravel()]), name="grains")],
-        boundaries=[HalfPlane(point, normal, motion=motion) for point, normal in walls],
+        boundaries=[Plane(point, normal, motion=motion) for point, normal in walls],
         materials={
             "default": Material(
                 checks.between("restitution", restitution, 0.0, 1.0), checks.at_least("friction", friction, 0.0)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import ProblemError
 from ..scene.numbers import array, scalar
-from ..scene.solids import Mesh
+from ..scene.shapes import Mesh
 from ..solvers.rows import Floats, Ints
 from ..world import MESH
 from .distance_grid import distance_grid

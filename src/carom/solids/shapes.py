@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import ProblemError
 from ..scene.numbers import array, scalar
-from ..scene.solids import Capsule, Compound, Cuboid, Cylinder, Hull, Mesh, Part, Solid, Sphere, unit
+from ..scene.shapes import Box, Capsule, Compound, Cylinder, Hull, Mesh, Part, Solid, Sphere, unit
 from ..solvers.rows import Floats
 from . import hulls, round_forms
 from .form import Form
@@ -27,7 +27,7 @@ class Forms:
         """The number of the form of a shape that is no compound and has one size."""
         if isinstance(shape, Sphere):
             return self.sphere(scalar(f"{path}.radius", shape.radius, 0.0, above=True))
-        if isinstance(shape, Cuboid):
+        if isinstance(shape, Box):
             size = array(f"{path}.size", shape.size, (3,), "three edge lengths above 0")
             if not (size > 0.0).all():
                 raise ProblemError(f"{path}.size", shape.size, "three edge lengths above 0")
@@ -45,7 +45,7 @@ class Forms:
 
             surface = load_mesh(path, shape)
             return self._kept((shape.kind, surface.key), lambda: mesh_form(path, surface))
-        raise ProblemError(path, type(shape).__name__, "a shape of space, such as Sphere or Cuboid")
+        raise ProblemError(path, type(shape).__name__, "a shape of space, such as Sphere or Box")
 
     def sphere(self, radius: float) -> int:
         return self._kept(("sphere", radius), lambda: round_forms.sphere(radius))

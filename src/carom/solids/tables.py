@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import ProblemError
 from ..scene.numbers import array
-from ..scene.solids import Solid, Sphere
+from ..scene.shapes import Solid, Sphere
 from ..solvers.rows import Floats, Ints
 from ..world import SPHERE, Solids
 from .form import Form

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from .. import rotations
 from ..pictures.glass import enclosing
 from ..pictures.raster import placed_parts
-from ..scene.solids import Compound, Solid
-from ..scene.solids import Mesh as MeshShape
+from ..scene.shapes import Compound, Solid
+from ..scene.shapes import Mesh as MeshShape
 from ..solvers.rows import Floats, Ints
 from ..trajectory import Trajectory
 from ..world import CAPSULE, CUBOID, CYLINDER, DISC, HULL, MESH, SPHERE, Solids

@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 
 from carom.contact.solids.mesh import mesh_barriers, mesh_pairs
 from carom.contact.solids.poses import Poses
-from carom.scene.solids import Cylinder, Mesh, Sphere
+from carom.scene.shapes import Cylinder, Mesh, Sphere
 from carom.solids import make_solids
 from carom.solids.hulls import cuboid
 from carom.world import PLANE, Boundaries

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carom.scene.solids import Capsule, Compound, Cuboid, Cylinder, Part, Sphere
+from carom.scene.shapes import Box, Capsule, Compound, Cylinder, Part, Sphere
 from carom.solids.tables import make_solids
 
 from .convex_cases import PAIRS, SHAPES, Body, contacts_of, gap_of, moving, pair_at, random_turn, rotation, still
@@ -101,7 +101,7 @@ def body(tables, number, position, turn=None):
     return still(number, position, turn @ tables.turn[tables.part_ptr[number]].T)
 
 
-UNIT = cubes(Cuboid((1.0, 1.0, 1.0)), Cuboid((1.0, 1.0, 1.0)), Cuboid((2.0, 2.0, 1.0)))
+UNIT = cubes(Box((1.0, 1.0, 1.0)), Box((1.0, 1.0, 1.0)), Box((2.0, 2.0, 1.0)))
 SQUARE = [(-0.5, -0.5), (-0.5, 0.5), (0.5, -0.5), (0.5, 0.5)]
 
 
@@ -190,7 +190,7 @@ def test_a_box_that_slides_down_beside_another_is_not_lifted():
     assert found.normal == pytest.approx(np.tile([1.0, 0.0, 0.0], (len(found.gap), 1)), abs=1e-9)
 
 
-ROUND = cubes(Cuboid((4.0, 4.0, 1.0)), Cylinder(0.5, 1.0), Cylinder(0.5, 1.0), Capsule(0.5, 1.0), Capsule(0.5, 1.0))
+ROUND = cubes(Box((4.0, 4.0, 1.0)), Cylinder(0.5, 1.0), Cylinder(0.5, 1.0), Capsule(0.5, 1.0), Capsule(0.5, 1.0))
 LYING = rotation((np.pi / 2, 0.0, 0.0))
 
 
@@ -235,9 +235,9 @@ def test_tilted_cylinder_touches_at_its_lowest_point():
 
 
 def test_compound_has_contacts_of_each_part():
-    legs = [Part(Cuboid((0.2, 0.2, 1.0)), (x, y, 0.0)) for x in (-1.0, 1.0) for y in (-1.0, 1.0)]
-    table = Compound([*legs, Part(Cuboid((2.2, 2.2, 0.2)), (0.0, 0.0, 0.6))])
-    tables, properties = make_solids([("floor", Cuboid((9.0, 9.0, 1.0)), 1), ("table", table, 1)])
+    legs = [Part(Box((0.2, 0.2, 1.0)), (x, y, 0.0)) for x in (-1.0, 1.0) for y in (-1.0, 1.0)]
+    table = Compound([*legs, Part(Box((2.2, 2.2, 0.2)), (0.0, 0.0, 0.6))])
+    tables, properties = make_solids([("floor", Box((9.0, 9.0, 1.0)), 1), ("table", table, 1)])
     rise = properties[1].origin[2]  # the legs end at -0.5 of the frame that the parts are given in
     w, x, y, z = properties[1].frame
     q = np.array([
