@@ -13,7 +13,7 @@ from tests.scene.space_scenes import TETRAHEDRON
 
 from carom.build import build
 from carom.errors import ProblemError
-from carom.rotations import matrices
+from carom.geometry.rotations import matrices
 from carom.scene.boundaries import Periodic, Plane, Tube
 from carom.scene.motion import FIXED
 from carom.scene.scisim import SceneWarning, read_scisim

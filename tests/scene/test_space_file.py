@@ -14,7 +14,7 @@ from tests.scene.space_scenes import JUNK, TETRAHEDRON, leaves, obj_file
 
 from carom import ProblemError
 from carom.build import build
-from carom.rotations import matrices
+from carom.geometry.rotations import matrices
 from carom.scene.boundaries import Container, Periodic, Plane, Shell, Tube
 from carom.scene.file import load_scene, parse_toml, save_scene, scene_of, scene_schema, scene_to_toml
 from carom.scene.file.text import parse

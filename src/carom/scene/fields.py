@@ -9,7 +9,6 @@ A description and `ONLY_2D` or `ONLY_3D` may follow the check. This one declarat
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass
 from typing import Any, TypeVar, get_type_hints
@@ -44,21 +43,24 @@ class Field:
 Fields = Mapping[str, Field]
 
 
-@functools.cache
+_FIELDS: dict[type, dict[str, Field]] = {}
+
+
 def fields_of(owner: type) -> dict[str, Field]:
     """The declared fields of a dataclass: those whose annotation has a check."""
-    hints, out = get_type_hints(owner, include_extras=True), {}
-    for field in dataclasses.fields(owner):
-        notes = getattr(hints[field.name], "__metadata__", ())
-        check = next((note for note in notes if isinstance(note, Check)), None)
-        if check is None:
-            continue
-        about = next((note for note in notes if isinstance(note, str)), "")
-        only = next((note for note in notes if isinstance(note, int)), None)
-        default = field.default if field.default_factory is MISSING else field.default_factory()
-        default = NEEDED if default is MISSING else default
-        out[field.name] = Field(field.name, check, default, about, only)
-    return out
+    if owner not in _FIELDS:
+        hints, found = get_type_hints(owner, include_extras=True), {}
+        for field in dataclasses.fields(owner):
+            notes = getattr(hints[field.name], "__metadata__", ())
+            check = next((note for note in notes if isinstance(note, Check)), None)
+            if check is None:
+                continue
+            about = next((note for note in notes if isinstance(note, str)), "")
+            only = next((note for note in notes if isinstance(note, int)), None)
+            default = field.default if field.default_factory is MISSING else field.default_factory()
+            found[field.name] = Field(field.name, check, NEEDED if default is MISSING else default, about, only)
+        _FIELDS[owner] = found
+    return _FIELDS[owner]
 
 
 def read_fields(data: Any, fields: Fields, where: Where) -> dict[str, Any]:

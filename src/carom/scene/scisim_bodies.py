@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..rotations import of_vector, product
+from ..geometry.rotations import of_vector, product
 from ..solvers.rows import Floats
 from .boundaries import Boundary, Drum, Periodic, Plane, Tube, Vector
 from .model import FREE, Bodies
@@ -57,7 +57,7 @@ def read_bodies(root: Node, dimension: int, folder: Path) -> tuple[Bodies, ...]:
         shape = some[0].shape
         if isinstance(shape, (Disc, Sphere)):
             shape = type(shape)(np.array([body.shape.radius for body in some]))  # type: ignore[attr-defined]
-        values = {name: np.array([body.values[name] for body in some]) for name in some[0].values}
+        values: dict[str, Any] = {name: np.array([body.values[name] for body in some]) for name in some[0].values}
         groups.append(Bodies(shape, motion=some[0].motion, rotates=root.tag != "ball2d_scene", **values))
     return tuple(groups)
 
@@ -177,7 +177,7 @@ def _periodic(root: Node, planes: Sequence[Node], dimension: int) -> tuple[Perio
         pair = [node.whole(name, len(planes)) for name in ("planeA", "planeB")]
         for name, index in zip(("planeA", "planeB"), pair):
             if index in taken:
-                raise node.error(name, index, "a plane that no other portal has")
+                raise node.error(name, index, "a plane that no portal has yet")
             taken.add(index)
         axis, side = _side(node, planes[pair[0]], planes[pair[1]], dimension)
         if "xyz"[axis] in sides:

@@ -18,6 +18,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from ..errors import ProblemError
+from ..geometry.meshes import check_mesh_file
 from ..solvers.rows import Floats, Ints
 from .checks import (
     AXIS,
@@ -42,7 +43,6 @@ from .checks import (
     suggestion,
 )
 from .fields import ONLY_3D, Field, Fields, TableOf, construct, fields_of, plain, read_fields, reference
-from .mesh_file import check_mesh_file
 
 Vector3 = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]  # (w, x, y, z)
@@ -110,7 +110,7 @@ class Polygon(Shape):
     """A convex polygon, vertices counterclockwise. It is moved so that its center of mass is the origin."""
 
     kind: ClassVar[str] = "polygon"
-    vertices: Annotated[Sequence[tuple[float, float]] | Floats, VERTICES]  # (k, 2)
+    vertices: Annotated[Sequence[tuple[float, float]], VERTICES]  # (k, 2)
 
 
 @dataclass(frozen=True)

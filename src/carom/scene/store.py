@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ProblemError
+from ..geometry.meshes import read_mesh
 from . import boundaries, motion, shapes
 from .boundaries import Periodic
 from .fields import fields_of
-from .mesh_file import read_mesh
 from .model import Bodies, Material, Scene
 from .motion import Motion
 from .shapes import Mesh, Part

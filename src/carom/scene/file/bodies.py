@@ -9,13 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...errors import ProblemError
-from ...rotations import product
-from ...shapes import convex_polygon
+from ...geometry.polygons import convex_polygon
+from ...geometry.rotations import product
 from ...solvers.rows import Floats
 from .. import generators as layout
 from ..checks import FLAG, POSITIVES, Check, Remark, Schema, Where, refuse
 from ..fields import Field, Fields, KindOf, construct, fields_of, properties, read_fields, summary
 from ..model import Bodies
+from ..parts import extent_of
 from ..shapes import (
     KINDS,
     ROTATION,
@@ -30,7 +31,6 @@ from ..shapes import (
     shape_fields,
     with_orientation,
 )
-from ..solid_reach import SolidReach
 from .generators import GENERATORS, RADIUS, Chance, ChoiceRadius, Copies, Generator, NormalRadius, UniformRadius
 
 MOST_BODIES = 100_000_000  # in one group: a typing error should not ask for more memory than there is
@@ -160,7 +160,7 @@ def _reach(shape: Shape, angle: Any, turned: Floats, count: int, path: str) -> l
     if not isinstance(shape, Solid):
         return _outline(shape, angle, count)
     alike = np.unique(turned.reshape(-1, 4), axis=0)
-    return SolidReach(path, shape, count, alike[0] if len(alike) == 1 else None)
+    return extent_of(path, shape, count, alike[0] if len(alike) == 1 else None)
 
 
 def _outline(shape: Shape, angle: float | Floats, count: int) -> layout.Outline:

@@ -167,7 +167,7 @@ def dimension_of(document: Mapping[str, Any]) -> int:
         return 3 if given == 3 else 2  # anything else is refused later
     rows = [(name, row) for name in ("bodies", "generators", "boundaries") for row in _rows(document.get(name))]
     words = [str(row.get("kind" if name == "boundaries" else "shape")) for name, row in rows]
-    suited = [(SHAPES[word].dimension,) for word in words if word in SHAPES]
+    suited: list[tuple[int, ...]] = [(SHAPES[word].dimension,) for word in words if word in SHAPES]
     suited += [KINDS[word].dimensions for word in words if word in KINDS]
     if (3,) in suited or (2,) in suited:
         return 3 if (3,) in suited else 2
