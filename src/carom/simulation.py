@@ -24,7 +24,7 @@ from .settings import Settings
 from .solve import friction_of
 from .solvers.threads import most_threads
 from .stepping.collision import Collision
-from .stepping.flight import accelerations, prescribed
+from .stepping.integrator import accelerations, prescribed
 from .stepping.report import ContactImpulses, step_table
 from .stepping.stepper import Stepper
 from .world import State, World

@@ -33,6 +33,11 @@ class ContactSet:
     def count(self) -> int:
         return len(self.first)
 
+    def larger(self, values: Floats) -> Floats:
+        """(m,) The larger one of the values (n,) of the two bodies of each contact; boundaries count as 0."""
+        second = np.where(self.second >= 0, values[np.maximum(self.second, 0)], 0.0)
+        return np.maximum(values[self.first], second)
+
     def take(self, chosen: Ints | NDArray[np.bool_]) -> ContactSet:
         """Some of the contacts."""
         return ContactSet(

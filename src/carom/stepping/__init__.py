@@ -1,4 +1,4 @@
-"""Time stepping: how contacts, impacts and free flight follow each other."""
+"""The time steppers, by name. `register` adds one of your own."""
 
 from __future__ import annotations
 
@@ -13,12 +13,25 @@ from .time_of_impact import TimeOfImpact
 STEPPERS: dict[str, type[Stepper]] = {s.name: s for s in (Synchronous, DriftSafe, TimeOfImpact)}
 
 
+def register(name: str, stepper: type[Stepper]) -> None:
+    """Adds a stepper, so that `simulate`, scenes and the command line accept its name.
+
+    The class takes (world, collision, step) and defines `step(state)`, as `Stepper` describes.
+    """
+    if not isinstance(stepper, type) or not callable(getattr(stepper, "step", None)):
+        raise ProblemError("stepper", stepper, "a class with a method step(state), such as a subclass of Stepper")
+    if not (isinstance(name, str) and name.isidentifier()):
+        raise ProblemError("stepper name", name, "letters, digits and underscores")
+    STEPPERS[name] = stepper
+
+
+def names() -> list[str]:
+    """Registered steppers, in the order of the tables."""
+    return list(STEPPERS)
+
+
 def make(name: str, world: World, collision: Collision, step: float) -> Stepper:
-    """A stepper from its name."""
+    """The stepper with a name, for a world, the law and models of a run, and the time step."""
     if name not in STEPPERS:
         raise ProblemError.unknown("stepper", name, STEPPERS)
-    if name == TimeOfImpact.name and world.dimension == 3:
-        from .time_of_impact_space import TimeOfImpactSpace
-
-        return TimeOfImpactSpace(world, collision, step)
     return STEPPERS[name](world, collision, step)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ...kernels import kernel
+from ..clipping import A0, A1, A_ALONG, B0, B1, B_ALONG
 from .features import AXIS, CODE, FACE, OUT, RHO, RIMMED, ROUND
 from .found import name, put
-from .meeting import A0, A1, A_ALONG, B0, B1, B_ALONG
 from .poses import moved, put_motion, swung
 
 # What the normal of a contact follows when the bodies move.

@@ -14,13 +14,13 @@ import numpy as np
 from ...kernels import kernel
 from ...solvers.rows import Floats
 from ...world import CAPSULE, CUBOID, CYLINDER
+from ..clipping import PARALLEL, PLACE, meet
 from .boxes import ROWS, box_normal
 from .contacts import put_contacts
 from .cores import KIND, REACH, difference, roundness
 from .epa import Polytope, overlap, polytope
 from .features import FACE, Features, facing, new_features
 from .gjk import shifted_separation
-from .meeting import PARALLEL, PLACE, meet
 from .poses import midway
 from .segments import segments
 

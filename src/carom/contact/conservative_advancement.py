@@ -19,14 +19,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...kernels import kernel
-from ...solvers.rows import Floats, Ints
-from ...world import CAPSULE, CYLINDER, MESH, SPHERE, Solids
-from .cores import cores_of, difference, roundness
-from .epa import overlap, polytope
-from .gjk import separation
-from .point_distance import distance
-from .poses import point_local, point_world
+from ..kernels import kernel
+from ..solvers.rows import Floats, Ints
+from ..world import CAPSULE, CYLINDER, MESH, SPHERE, Solids
+from .solids.cores import cores_of, difference, roundness
+from .solids.epa import overlap, polytope
+from .solids.gjk import separation
+from .solids.point_distance import distance
+from .solids.poses import point_local, point_world
 
 NEVER = 2.0  # the time of a touch that does not happen; a step is from 0 to 1
 LOOKS = 120  # steps of the advancement; after so many the pair counts as touching where it is

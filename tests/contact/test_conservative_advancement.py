@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from carom.contact.solids.advance import (
+from carom.contact.conservative_advancement import (
     NEVER,
     Moves,
     convex_gap,
