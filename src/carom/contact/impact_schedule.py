@@ -8,7 +8,7 @@ from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 from ..world import DISC, PLANE, SEGMENT, Boundaries, State, World
 from .contact_set import ContactSet
-from .impact_table import FEW, all_pairs, outlines_of, place_boundaries, refreshed, simultaneous, span_of
+from .impact_table import FEW, Table, all_pairs, outlines_of, place_boundaries, refreshed, simultaneous, span_of
 from .polygons import Poses, polygon_pairs, polygon_walls
 from .time_of_impact_2d import Paths, advance, pose
 from .walls import disc_gap
@@ -33,6 +33,8 @@ class ImpactSchedule:
         self.world, self.step, self.hop, self.touch, self.near = world, step, hop, touch, near
         self.outlines = outlines_of(world)
         self.paths = Paths(np.zeros((n + w, 3)), np.zeros((n + w, 3)), np.zeros((n + w, 3)), np.zeros(n + w))
+        self.table: Table
+        self.circles: Floats  # (n, 3) bounding circles of the paths
         self.met = np.zeros(n, np.bool_)  # bodies that took part in an impact of this step
 
     def begin(self, start: State, boundaries: Boundaries, acceleration: Floats) -> None:

@@ -36,7 +36,7 @@ class Interval2D:
     of the step or their next impact. The overlap that results is removed at the end of the step.
     """
 
-    most_impacts = MOST_IMPACTS
+    most_impacts: float = MOST_IMPACTS
 
     def __init__(self, stepper: DriftSafe) -> None:
         self.stepper, self.world, self.h = stepper, stepper.world, stepper.h

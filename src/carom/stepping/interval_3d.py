@@ -18,7 +18,7 @@ REPEATS = 8  # applications of the law to one impact
 class Interval3D:
     """The part of a step that is still ahead. `now` is the state reached, `left` the time that is left."""
 
-    most_impacts = inf
+    most_impacts: float = inf
 
     def __init__(self, stepper: DriftSafe) -> None:
         self.stepper, self.world = stepper, stepper.world

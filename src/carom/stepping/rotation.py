@@ -87,7 +87,8 @@ def _rotate_split(q: Floats, w: Floats, inertia: Floats, h: float) -> None:
     """Strang splitting of `w . I w / 2` by axes: x for half a step, y for half, z for one, y, x. Writes q and w.
 
     The flow of one part, `I_1 w_1^2 / 2`, is a rotation about axis 1 by h w_1: the components (2, 3) of the angular
-    momentum rotate back by it. McLachlan, "Explicit Lie-Poisson integration and the Euler equations", Phys. Rev. Lett. 71 (1993).
+    momentum rotate back by it. McLachlan, "Explicit Lie-Poisson integration and the Euler equations", Phys. Rev. Lett.
+    71 (1993).
     """
     for stage in range(5):
         i = min(stage, 4 - stage)
@@ -154,7 +155,7 @@ def _substeps(w: Floats, inertia: Floats, h: float) -> tuple[int, float]:
 
 @kernel
 def _newton(sx: float, sy: float, sz: float, kx: float, ky: float, kz: float) -> tuple[float, float, float]:
-    """The vector part b of the rotation's quaternion: `a b_1 + k_1 b_2 b_3 = s_1` and cyclically, by Newton's method."""
+    """The vector part b of the rotation's quaternion by Newton's method: `a b_1 + k_1 b_2 b_3 = s_1` and cyclically."""
     x, y, z = sx - kx * (sy * sz), sy - ky * (sz * sx), sz - kz * (sx * sy)
     for _ in range(NEWTON_ITERATIONS):
         a = np.sqrt(max(1.0 - sum3(x * x, y * y, z * z), 0.25))

@@ -107,9 +107,15 @@ class Stepper:
 
     def clear(self) -> None:
         """Resets the report at the start of a step."""
-        self.contacts = self.resting = self.iterations = self.status = self.rounds = 0
-        self.certificate = self.rest_residual = self.overlap = 0.0
-        self.seconds = dict.fromkeys(PHASES, 0.0)
+        self.contacts: int = 0
+        self.resting: int = 0
+        self.iterations: int = 0
+        self.status: int = 0
+        self.rounds: int = 0
+        self.certificate: float = 0.0
+        self.rest_residual: float = 0.0
+        self.overlap: float = 0.0
+        self.seconds: dict[str, float] = dict.fromkeys(PHASES, 0.0)
         self.pushes: list[tuple[ContactSet, Impulses]] = []
 
     def note_overlap(self, found: ContactSet) -> None:
