@@ -74,7 +74,7 @@ def with_swept(world: World, before: State, after: State, found: ContactSet) -> 
     crossings = swept_pairs(world, before, after, found.first, found.second)
     if crossings is None:
         return found
-    return _joined(found, contacts_at_touch(world, before, crossings))
+    return found.joined(contacts_at_touch(world, before, crossings))
 
 
 def swept_pairs(world: World, before: State, after: State, found_first: Ints, found_second: Ints) -> Crossings | None:
@@ -244,15 +244,6 @@ def _keys(first: Ints, second: Ints, n: int) -> Ints:
     """One number per pair of bodies, independent of their order; -1 for a body and a boundary."""
     low, high = np.minimum(first, second), np.maximum(first, second)
     return np.where(low < 0, -1, low * n + high)
-
-
-def _joined(one: ContactSet, other: ContactSet) -> ContactSet:
-    """The union of two sets; contacts without a periodic image get an offset and a drift of zero."""
-    columns = []
-    for name in ContactSet.__dataclass_fields__:
-        a, b = getattr(one, name), getattr(other, name)
-        columns.append(np.concatenate([np.zeros((one.count, 3)) if a is None else a, b]))
-    return ContactSet(*columns)
 
 
 # ---- contacts at the time of touching

@@ -163,6 +163,20 @@ class Stepper:
             parts = [(none, none, vectors, vectors, np.empty(0), np.empty(0) if dim == 2 else vectors)]
         return ContactImpulses(*(np.concatenate(columns) for columns in zip(*parts)))
 
+    def treated_contacts(self) -> ContactSet:
+        """The contacts that the law or the resting solver treated in the last step, ordered by bodies and feature.
+
+        A contact that was treated several times occurs once, with the geometry of the last time.
+        """
+        sets, dim = [found for found, _ in self.pushes], self.world.dimension
+        none, vectors = np.empty(0, np.int64), np.empty((0, dim))
+        found = ContactSet(none, none, none, vectors, vectors, np.empty(0), np.empty(0))
+        for other in sets:
+            found = found.joined(other)
+        names = np.stack([found.first, found.second, found.feature])[:, ::-1]
+        last = np.unique(names, axis=1, return_index=True)[1]
+        return found.take(found.count - 1 - last)
+
 
 def velocity_after(impact: Assembly, result: Impulses, velocity: Floats) -> Floats:
     """Velocities (n, d) of all bodies after the impulses."""
