@@ -12,7 +12,7 @@ from numba import njit
 from scipy.integrate import solve_ivp
 from scipy.special import ellipj, ellipk
 
-from carom import rotations
+from carom.geometry import rotations
 from carom.stepping.rotation import MOSER_VESELOV, SPLIT, rotate_free, rotate_steadily, stochastic_sum, sum3
 
 ASYMMETRIC = np.array([1.0, 2.0, 2.7])

@@ -7,11 +7,12 @@ import numpy as np
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 from ..world import DISC, PLANE, SEGMENT, Boundaries, State, World
+from .boundaries import disc_gap
 from .contact_set import ContactSet
 from .impact_table import FEW, Table, all_pairs, outlines_of, place_boundaries, refreshed, simultaneous, span_of
-from .polygons import Poses, polygon_pairs, polygon_walls
+from .polygon_boundaries import polygon_boundaries
+from .polygons import Poses, polygon_pairs
 from .time_of_impact_2d import Paths, advance, pose
-from .walls import disc_gap
 
 SAME_TIME = 1e-12  # impacts within this fraction of a step are simultaneous
 MANY = 32  # number of bodies in one impact from which on all pairs are computed again
@@ -99,7 +100,7 @@ class ImpactSchedule:
         now = moved_boundaries(self.boundaries, time)
         polygonal = np.zeros(len(rows), np.bool_)
         if not world.all_discs:
-            kind = world.shapes.kind
+            kind = world.shapes_2d.kind
             polygonal = (kind[first] != DISC) | (~fixed & (kind[np.where(fixed, first, second)] != DISC))
         plain = ~polygonal
         normal, point, gap = _round_contacts(
@@ -145,15 +146,15 @@ class ImpactSchedule:
         poses.position1[m:] += shift + (later - time) * drift
         rows = np.arange(m)
         pair, feature, normal, point, gap, predicted = polygon_pairs(
-            rows, rows + m, self.world.shapes, poses, MARGIN * self.touch
+            rows, rows + m, self.world.shapes_2d, poses, MARGIN * self.touch
         )
         return first[pair], second[pair], feature, normal, point, gap, predicted, shift[pair], drift[pair]
 
     def _polygon_boundaries(self, bodies: Ints, now: Boundaries, time: float, later: float) -> tuple:
         """Contacts of polygons with boundaries, which are at `now` at the time of the impact."""
         after = moved_boundaries(self.boundaries, later)
-        row, boundary, feature, normal, point, gap, predicted = polygon_walls(
-            self.world.shapes, self._poses(bodies, time, later), self.world.free, now, after, MARGIN * self.touch
+        row, boundary, feature, normal, point, gap, predicted = polygon_boundaries(
+            self.world.shapes_2d, self._poses(bodies, time, later), self.world.free, now, after, MARGIN * self.touch
         )
         none = np.zeros((len(row), 2))
         return bodies[row], -1 - boundary, feature, normal, point, gap, predicted, none, none

@@ -47,7 +47,7 @@ class Span(NamedTuple):
 
 def outlines_of(world: World) -> Outlines:
     """The outlines of all bodies and boundaries; `place_boundaries` sets the vertices of boundaries."""
-    shapes, boundaries, n = world.shapes, world.boundaries, world.count
+    shapes, boundaries, n = world.shapes_2d, world.boundaries, world.count
     kinds = {PLANE: HALF_PLANE, INSIDE: HOLE, SEGMENT: POLYGONAL}
     boundary_kind = np.array([kinds.get(int(k), ROUND) for k in boundaries.kind], np.int8)
     corners = np.where(boundaries.kind == SEGMENT, 2, 1)

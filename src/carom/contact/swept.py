@@ -34,15 +34,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..geometry.rotations import matrices
 from ..kernels import kernel
-from ..rotations import matrices
 from ..solvers.rows import Floats, Ints
 from ..world import MESH, State, World
 from .broad_phase import neighbors
 from .conservative_advancement import NEVER, Moves, rotation_vectors, touch_times, turned_at
 from .contact_set import ContactSet
 from .images import Images, counts_once, make_images
-from .solids.poses import Poses
+from .poses import Poses
 
 Mask = NDArray[np.bool_]
 Geometry = tuple[Ints, Ints, Floats, Floats, Floats]  # pair, feature, normal, point, gap
@@ -83,11 +83,13 @@ def swept_pairs(world: World, before: State, after: State, found_first: Ints, fo
     Only the first touches of a body count, because its motion after an impact is tested again. If all bodies are slow
     the cost is one pass over the bodies.
     """
-    solids, n = world.solids, world.count
+    shapes, n = world.shapes_3d, world.count
     if n < 2:
         return None
-    travel = travels(before.position, after.position, before.orientation, after.orientation, solids.ball, solids.radius)
-    least = float(solids.inner.min())
+    travel = travels(
+        before.position, after.position, before.orientation, after.orientation, shapes.round, shapes.radius
+    )
+    least = float(shapes.inner.min())
     slide = _slide(world) * (after.time - before.time)
     if 2.0 * float(travel.max()) + slide <= SHARE * least:
         return None
@@ -98,8 +100,8 @@ def swept_pairs(world: World, before: State, after: State, found_first: Ints, fo
         a, b = a[kept], b[kept]
     known = np.isin(_keys(moves.owner[a], moves.owner[b], n), _keys(found_first, found_second, n))
     a, b = a[~known], b[~known]
-    tolerance = TOLERANCE * np.minimum(solids.inner[moves.owner[a]], solids.inner[moves.owner[b]])
-    time = touch_times(solids, moves, a, b, tolerance)
+    tolerance = TOLERANCE * np.minimum(shapes.inner[moves.owner[a]], shapes.inner[moves.owner[b]])
+    time = touch_times(shapes, moves, a, b, tolerance)
     hit = np.flatnonzero(time < NEVER)
     if not len(hit):
         return None
@@ -128,13 +130,13 @@ def _first_of_both(first, second, time, free):
 
 
 @kernel
-def travels(p, q, before, after, ball, radius):
+def travels(p, q, before, after, sphere, radius):
     """Upper bounds (n,) on the displacement of any point of a body: displacement of the center plus arc of rotation."""
     out = np.empty(len(p))
     for i in range(len(p)):
         x, y, z = q[i, 0] - p[i, 0], q[i, 1] - p[i, 1], q[i, 2] - p[i, 2]
         out[i] = np.sqrt(x * x + y * y + z * z)
-        if not ball[i]:
+        if not sphere[i]:
             cosine = 0.0
             for k in range(4):
                 cosine += before[i, k] * after[i, k]
@@ -154,9 +156,9 @@ def _rows(
     world: World, before: State, after: State, travel: Floats, slide: float
 ) -> tuple[Moves, Images | None, Floats]:
     """The motion of all bodies and their periodic images, the images, and their velocity minus that of their bodies."""
-    solids, n = world.solids, world.count
+    shapes, n = world.shapes_3d, world.count
     way = after.position - before.position
-    odd = np.flatnonzero(~solids.ball)
+    odd = np.flatnonzero(~shapes.round)
     turn, spin = np.zeros((n, 3, 3)), np.zeros((n, 3))  # not used for spheres
     turn[odd] = matrices(before.orientation[odd])
     spin[odd] = rotation_vectors(before.orientation[odd], after.orientation[odd])
@@ -164,7 +166,7 @@ def _rows(
         return Moves(np.arange(n), before.position, way, turn, spin), None, np.zeros((n, 3))
     step = after.time - before.time
     # Images are made once for the whole step, at its middle, with a margin for the images that slide.
-    middle, radius = before.position + 0.5 * way, solids.radius + 0.5 * travel
+    middle, radius = before.position + 0.5 * way, shapes.radius + 0.5 * travel
     images = make_images(world.periodic, middle, radius, slide, before.time + 0.5 * step, 0.0)
     own, drift = images.owner, images.drift
     position = before.position[own] + images.shift - 0.5 * step * drift
@@ -173,8 +175,8 @@ def _rows(
 
 def _candidates(world: World, moves: Moves, least: float) -> tuple[Ints, Ints]:
     """Pairs of rows, at least one free, with a large relative displacement whose bounding spheres meet in the step."""
-    solids, own = world.solids, moves.owner
-    radius, inner, free = solids.radius[own], solids.inner[own], world.free[own]
+    shapes, own = world.shapes_3d, moves.owner
+    radius, inner, free = shapes.radius[own], shapes.inner[own], world.free[own]
     sweep = np.sqrt((moves.way**2).sum(axis=1))
     arc = np.sqrt((moves.spin**2).sum(axis=1)) * radius
     # If the relative displacement exceeds a length, one of the two displacements exceeds half of it.
@@ -269,7 +271,7 @@ def contacts_at_touch(world: World, before: State, crossings: Crossings) -> Cont
     # their own arms, because an impulse along the normal must not spin them.
     image = c.moves.position[j] - before.position[own[j]] - (c.moves.position[i] - here)
     apart = offset - image
-    apart[world.solids.ball[own[i]] | world.solids.ball[own[j]]] = 0.0
+    apart[world.shapes_3d.round[own[i]] | world.shapes_3d.round[own[j]]] = 0.0
     return ContactSet(
         own[i],
         own[j],
@@ -285,13 +287,13 @@ def contacts_at_touch(world: World, before: State, crossings: Crossings) -> Cont
 
 def _geometry(world: World, c: Crossings) -> Geometry:
     """Contacts at the time of touching."""
-    solids, own = world.solids, c.moves.owner
-    balls = solids.ball[own[c.first]] & solids.ball[own[c.second]]
-    parts = [_of_spheres(world, c, np.flatnonzero(balls))]
+    shapes, own = world.shapes_3d, c.moves.owner
+    spheres = shapes.round[own[c.first]] & shapes.round[own[c.second]]
+    parts = [_of_spheres(world, c, np.flatnonzero(spheres))]
     # Pairs are grouped by size, because the narrow phase has one margin for all pairs.
     size = np.floor(np.log2(c.tolerance)).astype(np.int64)
-    for one in np.unique(size[~balls]):
-        parts.append(_of_solids(world, c, np.flatnonzero(~balls & (size == one))))
+    for one in np.unique(size[~spheres]):
+        parts.append(_of_shapes(world, c, np.flatnonzero(~spheres & (size == one))))
     return tuple(np.concatenate(columns) for columns in zip(*parts))  # type: ignore[return-value]
 
 
@@ -300,48 +302,49 @@ def _of_spheres(world: World, c: Crossings, pair: Ints) -> Geometry:
     here = c.moves.position[i] + t * c.moves.way[i]
     apart = c.moves.position[j] + t * c.moves.way[j] - here
     distance = np.sqrt((apart**2).sum(axis=1))
-    radius = world.solids.radius[c.moves.owner]
+    radius = world.shapes_3d.radius[c.moves.owner]
     apart[distance == 0.0, 0] = 1.0
     normal = apart / np.where(distance > 0.0, distance, 1.0)[:, None]
     gap = distance - radius[i] - radius[j]
     return pair, np.zeros(len(pair), np.int64), normal, here + (radius[i] + 0.5 * gap)[:, None] * normal, gap
 
 
-def _of_solids(world: World, c: Crossings, pair: Ints) -> Geometry:
+def _of_shapes(world: World, c: Crossings, pair: Ints) -> Geometry:
     """The narrow phase at the time of touching, where each pair has two rows of its own."""
-    from .solids.mesh import mesh_pairs  # late: few steps need these kernels, which take a while to load
-    from .solids.pairs import solid_pairs
+    from .convex import convex_pairs
+    from .meshes import mesh_pairs  # late: few steps need these kernels, which take a while to load
 
-    solids, m = world.solids, len(pair)
+    shapes, m = world.shapes_3d, len(pair)
     rows = np.concatenate([c.first[pair], c.second[pair]])
     time = np.concatenate([c.time[pair], c.time[pair]])
     near = float(c.tolerance[pair].max())
-    kernels = [solid_pairs]
-    if (solids.kind == MESH).any():
+    kernels = [convex_pairs]
+    if (shapes.kind == MESH).any():
         kernels.append(mesh_pairs)
         near = max(near, MESH_TOLERANCE * _widest_cell(world, c, rows))
     poses = _poses(world, c, rows, time, FLIGHT * near)
     first = np.arange(m)
     parts = []
     for detect in kernels:
-        which, feature, normal, point, gap, _ = detect(first, first + m, solids, poses, MARGIN * near)
+        which, feature, normal, point, gap, _ = detect(first, first + m, shapes, poses, MARGIN * near)
         parts.append((pair[which], feature, normal, point, gap))
     return tuple(np.concatenate(columns) for columns in zip(*parts))  # type: ignore[return-value]
 
 
 def _widest_cell(world: World, c: Crossings, rows: Ints) -> float:
     """The widest cell of the distance grids of the bodies of some rows; 0 if none is a mesh."""
-    solids, widest = world.solids, 0.0
+    shapes, widest = world.shapes_3d, 0.0
     for body in np.unique(c.moves.owner[rows]):
-        grid = solids.grid[solids.form[solids.part_ptr[body] : solids.part_ptr[body + 1]]]
-        widest = max(widest, float(solids.grid_spacing[grid[grid >= 0]].max(initial=0.0)))
+        grid = shapes.grid[shapes.shape[shapes.part_ptr[body] : shapes.part_ptr[body + 1]]]
+        widest = max(widest, float(shapes.grid_spacing[grid[grid >= 0]].max(initial=0.0)))
     return widest
 
 
 def _poses(world: World, c: Crossings, rows: Ints, time: Floats, flight: float) -> Poses:
     """Poses of rows at their times, and after a further displacement of about `flight`."""
     m, own = c.moves, c.moves.owner[rows]
-    fast = np.sqrt((m.way[rows] ** 2).sum(axis=1)) + np.sqrt((m.spin[rows] ** 2).sum(axis=1)) * world.solids.radius[own]
+    arc = np.sqrt((m.spin[rows] ** 2).sum(axis=1)) * world.shapes_3d.radius[own]
+    fast = np.sqrt((m.way[rows] ** 2).sum(axis=1)) + arc
     half = len(rows) // 2
     pace = np.maximum(fast[:half], fast[half:])
     later = time + np.tile(np.where(pace > 0.0, flight / np.where(pace > 0.0, pace, 1.0), 0.0), 2)

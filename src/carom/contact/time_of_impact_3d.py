@@ -33,8 +33,8 @@ def all_contacts(world: World, before: State, after: State, margin: float) -> Co
 def touching_now(world: World, state: State, move: Move, interval: float, touch: float) -> ContactSet:
     """The contacts that touch in `state`. `touch` is the gap up to which bodies count as touching."""
     end = move(state, interval)
-    solids = world.solids
-    way = travels(state.position, end.position, state.orientation, end.orientation, solids.ball, solids.radius)
+    shapes = world.shapes_3d
+    way = travels(state.position, end.position, state.orientation, end.orientation, shapes.round, shapes.radius)
     most = float(way.max(initial=0.0))
     short = interval * min(1.0, FLIGHT * touch / most) if most > 0.0 else interval
     found = all_contacts(world, state, move(state, short), CLEAR * touch)

@@ -9,10 +9,10 @@ import numpy as np
 from ..contact.contact_set import ContactSet
 from ..impact.contact_rows import along_tangents
 from ..impact.contacts import Contacts, Impulses
-from ..solvers.box import solve_cone
-from ..solvers.coulomb import normal_sweeps
-from ..solvers.coulomb_active_set import coulomb
-from ..solvers.coulomb_disk import coulomb_space
+from ..solvers.coulomb.active_set import coulomb_2d
+from ..solvers.coulomb.islands_3d import coulomb_3d
+from ..solvers.coulomb.sweeps import normal_sweeps
+from ..solvers.qp.box import solve_cone
 from ..solvers.rows import Floats, Ints
 from ..world import World
 
@@ -64,7 +64,7 @@ class RestingSolver:
     def _solve(self, contacts: Contacts, normal: Floats, tangent: Floats) -> Impulses:
         if contacts.tangents is None:
             return self._frictionless(contacts, normal)
-        solve, sweeps = (coulomb, SWEEPS_2D) if tangent.ndim == 1 else (coulomb_space, SWEEPS_3D)
+        solve, sweeps = (coulomb_2d, SWEEPS_2D) if tangent.ndim == 1 else (coulomb_3d, SWEEPS_3D)
         residual, systems = solve(
             contacts.rows,
             contacts.tangents,
@@ -91,7 +91,7 @@ class RestingSolver:
         """One number (m,) per contact that identifies it from step to step."""
         n, w = self.world.count, len(self.world.boundaries.kind)
         pair = found.first * (n + w) + found.second + w
-        return (pair << FEATURE_BITS) ^ (found.feature & ((1 << FEATURE_BITS) - 1))
+        return (pair << FEATURE_BITS) ^ (found.feature_id & ((1 << FEATURE_BITS) - 1))
 
     def _tangent_shape(self, m: int) -> tuple[int, ...]:
         """Shape of the stored friction impulses of m contacts: one number each in 2D, a vector in 3D."""

@@ -173,7 +173,7 @@ class Stepper:
         found = ContactSet(none, none, none, vectors, vectors, np.empty(0), np.empty(0))
         for other in sets:
             found = found.joined(other)
-        names = np.stack([found.first, found.second, found.feature])[:, ::-1]
+        names = np.stack([found.first, found.second, found.feature_id])[:, ::-1]
         last = np.unique(names, axis=1, return_index=True)[1]
         return found.take(found.count - 1 - last)
 

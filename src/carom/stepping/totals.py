@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .. import rotations
+from ..geometry import rotations
 from ..kernels import kernel
 from ..solvers.rows import Floats
 from ..world import State, World
