@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+# Names of the steppers, for scene files and help texts, which must not import Numba. The classes, with title and
+# guarantee, are in `carom.stepping`, whose `register` adds names.
+STEPPERS = ["synchronous", "drift_safe", "time_of_impact"]
+
 
 @dataclass(frozen=True)
 class Settings:

@@ -16,7 +16,6 @@ from .solids import UNTURNED, Quaternion, Solid, Vector3
 
 FREE = None  # the motion of a body that moves as it is pushed
 INTEGRATORS = ("dmv", "split")
-STEPPERS = ("synchronous", "drift_safe", "time_of_impact")
 Force = Callable[[float, Floats, Floats], Floats]  # (time, position, velocity) -> force on each body
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..errors import ProblemError
+from ..settings import STEPPERS as NAMES
 from ..world import World
 from .collision import Collision
 from .drift_safe import DriftSafe
@@ -10,6 +11,7 @@ from .stepper import Stepper
 from .synchronous import Synchronous
 from .time_of_impact import TimeOfImpact
 
+# Every stepper has a name, a title and a guarantee. Scene files and help texts read the names from `carom.settings`.
 STEPPERS: dict[str, type[Stepper]] = {s.name: s for s in (Synchronous, DriftSafe, TimeOfImpact)}
 
 
@@ -23,6 +25,8 @@ def register(name: str, stepper: type[Stepper]) -> None:
     if not (isinstance(name, str) and name.isidentifier()):
         raise ProblemError("stepper name", name, "letters, digits and underscores")
     STEPPERS[name] = stepper
+    if name not in NAMES:
+        NAMES.append(name)
 
 
 def names() -> list[str]:

@@ -11,8 +11,9 @@ import numpy as np
 from pydantic import PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from ...settings import STEPPERS
 from ...solvers.rows import Floats
-from ..model import INTEGRATORS, STEPPERS
+from ..model import INTEGRATORS
 
 Path = tuple[str | int, ...]
 
@@ -159,7 +160,9 @@ Positives = Annotated[
     WithJsonSchema(or_list(ABOVE)),
 ]
 _MIXED = ("refuse", "blend")
-StepperName = Annotated[str, PlainValidator(one_of(*STEPPERS)), WithJsonSchema({"enum": list(STEPPERS)})]
+StepperName = Annotated[
+    str, PlainValidator(lambda value: one_of(*STEPPERS)(value)), WithJsonSchema({"enum": list(STEPPERS)})
+]
 MixedName = Annotated[str, PlainValidator(one_of(*_MIXED)), WithJsonSchema({"enum": list(_MIXED)})]
 _VELOCITIES = ("normal", "uniform", "direction")
 VelocityName = Annotated[str, PlainValidator(one_of(*_VELOCITIES)), WithJsonSchema({"enum": list(_VELOCITIES)})]
