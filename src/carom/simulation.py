@@ -17,6 +17,8 @@ from . import laws, stepping
 from .build import build
 from .contact.boundaries import boundaries_at
 from .errors import ProblemError
+from .kernels import prepare
+from .kernels.families import families_of_run
 from .laws import Law
 from .restitution import model_of
 from .scene.model import Scene
@@ -79,6 +81,7 @@ def simulate(
     """
     from .trajectory import Recorder
 
+    _prepare_kernels(scene, law, stepper, friction_model)
     world, state = build(scene)
     chosen = laws.make(law if law is not None else scene.law)
     settings = _settings(
@@ -110,6 +113,7 @@ def resume(
     try:
         if settings.stepper not in stepping.STEPPERS:
             raise ProblemError(str(path), settings.stepper, "a run of `simulate`; run others, such as towers, anew")
+        _prepare_kernels(resumed.scene, settings.law, settings.stepper, settings.friction_model)
         world, _ = build(resumed.scene, check_overlap=False)
         law = laws.make(settings.law, **dict(settings.law_options))
         engine = _engine(world, resumed.scene, law, settings)
@@ -119,6 +123,16 @@ def resume(
         raise
     with _threads(threads):
         return run_engine(engine, resumed.state, settings, resumed.recorder, progress, first=False)
+
+
+def _prepare_kernels(scene: Scene, law: str | Law | None, stepper: str | None, friction_model: str | None) -> None:
+    """Compiles the kernels of a run in parallel, so that none is compiled in the middle of it."""
+    try:
+        chosen = laws.make(scene.law if law is None else law)
+        families = families_of_run(scene, chosen, stepper or scene.stepper, friction_model or scene.friction_model)
+    except (ProblemError, AttributeError, TypeError, ValueError):
+        return  # the checks that follow say what is wrong
+    prepare(families)
 
 
 def _settings(
