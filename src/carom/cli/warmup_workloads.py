@@ -108,8 +108,8 @@ def _run(
 def _towers() -> None:
     with tempfile.TemporaryDirectory() as folder:
         run = str(Path(folder) / "run.h5")
-        _command("tower", "check", "diamond(4)")
-        _command("tower", "collapse", "diamond(4)", "--steps", "40", "-o", run)
+        _command("tower", "check", "diamond-4")
+        _command("tower", "collapse", "diamond-4", "--steps", "40", "-o", run)
 
 
 def _pictures() -> None:

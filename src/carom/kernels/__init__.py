@@ -17,6 +17,7 @@ import re
 import sys
 import weakref
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from time import perf_counter, process_time
 from types import FunctionType
@@ -25,12 +26,14 @@ from typing import Any
 import llvmlite
 import numba
 import numpy as np
-from numba.core import compiler, config, event, sigutils
+from numba import types
+from numba.core import compiler, config, errors, event, sigutils
 from numba.core.caching import _Cache
 from numba.core.dispatcher import Dispatcher
 from numba.extending import overload
 from numba.np import arrayobj
 
+from ..errors import ProblemError
 from . import files
 from .digest import dependencies
 from .files import cache_folder
@@ -52,8 +55,23 @@ def kernel(function: Any = None, **options: Any) -> Any:
     made: Any = numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)(function)
     if isinstance(made, Dispatcher):  # not with NUMBA_DISABLE_JIT
         setattr(made, "_cache", KernelCache(function, repr(sorted(options.items()))))  # noqa: B010
+        setattr(made, "get_call_template", partial(_call_without_literals, made.get_call_template))  # noqa: B010
         ALL.add(made)
     return made
+
+
+def _call_without_literals(call_template: Any, args: Any, kws: Any) -> Any:
+    """What Numba asks for a call of a kernel from a kernel, with `int64` for a constant in place of its value.
+
+    Otherwise Numba compiles `f(x, 0)` and `f(x, n)` to two versions, and one more for each other constant.
+    """
+    plain = [types.unliteral(arg) for arg in args], {name: types.unliteral(arg) for name, arg in kws.items()}
+    if plain == (list(args), dict(kws)):
+        return call_template(args, kws)
+    try:
+        return call_template(tuple(plain[0]), plain[1])
+    except errors.TypingError:  # the kernel needs the value, for example as the index of a tuple
+        return call_template(args, kws)
 
 
 def compile_seconds() -> float:
@@ -103,7 +121,7 @@ class KernelCache(_Cache):  # type: ignore[misc]
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled version of a signature, or None, with a lock that lasts until it is compiled."""
         target_context.refresh()
-        path, types = self._path_of(sig)
+        path, plain = self._path_of(sig)
         if path is None:
             return None
         found = files.read(path)
@@ -121,41 +139,41 @@ class KernelCache(_Cache):  # type: ignore[misc]
             files.remove(path)
             return None
         if KernelCache.observer:
-            KernelCache.observer(name_of(self.function), types, path)
+            KernelCache.observer(name_of(self.function), plain, path)
         return loaded
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        path, types = self._path_of(sig)
+        path, plain = self._path_of(sig)
         if path is None:
             return
         try:
             if not data.library.has_dynamic_globals:
                 facts = {"seconds": round(_clock.last, 2), "needs": _called(data)}
                 files.write(path, facts, pickle.dumps(data._reduce(), protocol=pickle.HIGHEST_PROTOCOL))
-        except OSError:
+        except (OSError, ProblemError):
             pass  # a full disk: the kernel is compiled again next time
         finally:
             self.unlock()
         if KernelCache.observer:
-            KernelCache.observer(name_of(self.function), types, path)
+            KernelCache.observer(name_of(self.function), plain, path)
 
     def unlock(self) -> None:
         """Frees the lock of the version that has just been compiled, or has failed to compile."""
         if self.locks:
             files.unlock(*self.locks.popitem())
 
-    def path(self, types: list[Any]) -> Path | None:
+    def path(self, plain: list[Any]) -> Path | None:
         """The file of a signature, given as plain data (see `signatures.py`)."""
-        return self._path(json.dumps(types) + meaning(["tuple", *types]))
+        return self._path(json.dumps(plain) + meaning(["tuple", *plain]))
 
     def _path_of(self, sig: Any) -> tuple[Path | None, Any]:
         args, _ = sigutils.normalize_signature(sig)
         try:
-            types = [encode(arg) for arg in args]
+            plain = [encode(arg) for arg in args]
         except Unsupported:
             return self._path(re.sub(r" at 0x[0-9a-f]+", "", str(args))), None
         try:
-            return self.path(types), types
+            return self.path(plain), plain
         except (ImportError, AttributeError, Unsupported):
             return None, None  # a class or kernel that is local to a function: it has no name to tell versions apart
 
@@ -238,7 +256,7 @@ class _Clock(event.Listener):  # type: ignore[misc]
                 self.stack[-1][1] += took
             else:
                 _use_short_message(False)
-            if event.is_failed:
+            if tuple(event.data["args"]) not in event.data["dispatcher"].overloads:  # it has failed
                 cache.unlock()
         self.__exit__()
 

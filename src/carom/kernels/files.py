@@ -8,10 +8,11 @@ import os
 import stat
 import sys
 import tempfile
-import threading
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from ..files import atomic_path
 
 FOLDER_VARIABLE = "CAROM_CACHE_DIR"
 SUFFIX = ".kernel"
@@ -71,14 +72,10 @@ def read(path: Path) -> tuple[dict[str, Any], bytes] | None:
 
 
 def write(path: Path, facts: dict[str, Any], code: bytes) -> None:
-    """Writes a file as a whole: a reader sees the old one or the new one."""
+    """Writes a file atomically; raises OSError or ProblemError if that is impossible."""
     rest = json.dumps(facts, separators=(",", ":")).encode() + b"\n" + code
-    part = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
-    try:
+    with atomic_path(path) as part:
         part.write_bytes(hashlib.sha256(rest).hexdigest().encode() + b"\n" + rest)
-        os.replace(part, path)
-    finally:
-        remove(part)
 
 
 def remove(path: Path) -> None:
