@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.errors import LiveError
 from rich.status import Status
 
+from ..kernels import cache_folder, compile_seconds
 from ..kernels.notice import Notice, announcement, short, using
 from .console import remarks
 
@@ -21,9 +22,15 @@ class Compilation(Notice):
         super().__init__()
         self.console = console
         self.kernels = 0  # that were compiled, without those that they call
-        self.seconds = 0.0  # of wall time
         self.prepared = 0  # kernels that were compiled in parallel, before they were needed
         self.spinner: Status | None = None
+        self.before = compile_seconds()
+        self.after: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        """Wall time of compiling, so far or until the end of the notice."""
+        return (compile_seconds() if self.after is None else self.after) - self.before
 
     def begin(self, kernels: int = 0) -> None:
         if not self.told:
@@ -61,10 +68,7 @@ def compile_notice(console: Console | None = None) -> Iterator[Compilation]:
     """
     from numba.core import event
 
-    from ..kernels import cache_folder, compile_seconds
-
     notice = Compilation(console or remarks())
-    before = compile_seconds()
 
     class Listener(event.Listener):  # type: ignore[misc]
         """Counts; a kernel that another one calls is compiled inside it and counts as part of it."""
@@ -87,7 +91,7 @@ def compile_notice(console: Console | None = None) -> Iterator[Compilation]:
             yield notice
     finally:
         notice.stop()
-        notice.seconds = compile_seconds() - before
+        notice.after = compile_seconds()
         notice.kernels = max(notice.kernels, notice.prepared)
     if notice.kernels:
         what = "1 kernel" if notice.kernels == 1 else f"{notice.kernels} kernels"

@@ -14,6 +14,7 @@ from typing import Any
 from ..kernels.manifest import Entry, Manifest, recording
 
 STEPS = 40  # of a run, unless it says otherwise: enough for the first impacts
+SMALL, LARGE = 20, 1000  # contacts: up to the first, laws solve impacts with dense matrices
 
 
 @dataclass(frozen=True)
@@ -26,17 +27,21 @@ class Workload:
 
 
 def workloads() -> Iterator[Workload]:
-    """All of them, those that others use first."""
+    """All workloads, those whose families others use first."""
     from .. import friction, laws
 
+    yield Workload("2d/discs", partial(_run, "pool_break", {"rows": 4}, STEPS, law="none"))
+    yield Workload("3d/spheres", partial(_run, "pool_break_3d", {}, STEPS, law="none"))
     for law in laws.names():
-        yield Workload(f"laws/{law}", partial(_impacts, law))
-    for law in laws.names():
-        yield Workload(f"laws/{law}", partial(_run, "pool_break", {"rows": 4}, 60, law=law), ("2d/discs",))
+        family = f"laws/{law}"
+        yield Workload(family, partial(_impacts, law, 0, SMALL))
+        yield Workload(family, partial(_run, "pool_break", {"rows": 4}, 60, law=law), ("2d/discs",))
     yield from _plane()
     yield from _space()
     for model in friction.MODELS:
         yield from _with_friction(model)
+    for law in laws.names():
+        yield Workload("large", partial(_impacts, law, SMALL, LARGE), (f"laws/{law}",))
     yield from _others()
 
 
@@ -56,25 +61,25 @@ def _plane() -> Iterator[Workload]:
 def _space() -> Iterator[Workload]:
     uses = ("laws/gr", "3d/spheres")
     yield Workload("3d/spheres", partial(_run, "pool_break_3d", {}, STEPS, frictionless=True), uses)
+    yield Workload("3d/spheres", partial(_run, "sphere_packing", {"count": 20}, STEPS, frictionless=True), uses)
     yield Workload("3d/solids", partial(_run, "flat_box", {}, 60), uses)
-    yield Workload("3d/solids", partial(_run, "two_tetrahedra", {}, 60), (*uses, "3d/solids"))
+    yield Workload("3d/solids", partial(_run, "two_tetrahedra", {}, 60), uses)
     yield Workload("3d/meshes", partial(_run, "trefoil_drop", {"detail": 16}, 60), (*uses, "3d/solids"))
     for stepper in ("drift_safe", "time_of_impact"):
         family = f"3d/{stepper}"
         yield Workload(family, partial(_run, "pool_break_3d", {}, 20, frictionless=True, stepper=stepper), uses)
-        yield Workload(family, partial(_run, "flat_box", {}, 20, stepper=stepper), (*uses, "3d/solids"))
+        yield Workload(family, partial(_run, "flat_box", {}, 60, stepper=stepper), (*uses, "3d/solids"))
 
 
 def _with_friction(model: str) -> Iterator[Workload]:
-    name = f"friction/{model}"
     for dimension, runs in (
-        (2, (("box_stack", {"boxes": 3}, "2d/polygons"), ("granular_wave_2d", {"columns": 5, "rows": 3}, "2d/discs"))),
-        (3, (("box_on_edge", {}, "3d/solids"), ("box_tower_3d", {"boxes": 3}, "3d/solids"))),
+        (2, (("box_stack", {"boxes": 3}), ("granular_wave_2d", {"columns": 5, "rows": 3}))),
+        (3, (("box_on_edge", {}), ("box_tower_3d", {"boxes": 3}), ("rolling_sphere", {}))),
     ):
-        family, base = f"{name}/{dimension}d", ("2d/discs" if dimension == 2 else "3d/spheres")
-        for scene, parameters, shapes in runs:
-            uses = ("laws/gr", base, shapes, f"{dimension}d/drift_safe", f"{dimension}d/time_of_impact")
-            yield Workload(family, partial(_run, scene, parameters, STEPS, law="gr", friction_model=model), uses)
+        for scene, parameters in runs:
+            uses = ("laws/gr", f"{dimension}d")
+            run = partial(_run, scene, parameters, STEPS, law="gr", friction_model=model)
+            yield Workload(f"friction/{model}/{dimension}d", run, uses)
 
 
 def _others() -> Iterator[Workload]:
@@ -84,12 +89,14 @@ def _others() -> Iterator[Workload]:
     yield Workload("draw", _pictures, every)
 
 
-def _impacts(law: str) -> None:
+def _impacts(law: str, above: int, most: int) -> None:
+    """All problems of the catalogue with more than `above` and at most `most` contacts."""
     from .. import catalogue, solve_impact
 
     for entry in catalogue.entries():
-        with contextlib.suppress(Exception):  # a law may refuse a problem
-            solve_impact(entry.problem, law)
+        if above < entry.problem.contact_count <= most:
+            with contextlib.suppress(Exception):  # a law may refuse a problem
+                solve_impact(entry.problem, law)
 
 
 def _run(

@@ -50,7 +50,7 @@ def notice() -> Notice:
     return _notices[-1]
 
 
-class using:  # noqa: N801 (a context manager that is called like a function)
+class using:
     """Uses another notice inside a `with` block."""
 
     def __init__(self, other: Notice) -> None:

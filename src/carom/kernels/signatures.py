@@ -1,11 +1,11 @@
 """Numba types as plain data (strings, numbers, lists) and back, so that signatures can be kept in JSON.
 
-    "float64"                                    a number, bool or none
-    ["array", "float64", 2, "C"]                 an array; "readonly" may follow
-    ["tuple", "int64", "int64"]                  a tuple
-    ["namedtuple", "carom.world:Shapes", ...]    a named tuple with the types of its fields
-    ["literal", 3], ["omitted", 1e-09]           a constant; a default argument
-    ["kernel", "carom.solvers.rows:speed"]       a kernel passed as an argument
+"float64"                                    a number, bool or none
+["array", "float64", 2, "C"]                 an array; "readonly" may follow
+["tuple", "int64", "int64"]                  a tuple
+["namedtuple", "carom.world:Shapes", ...]    a named tuple with the types of its fields
+["literal", 3], ["omitted", 1e-09]           a constant; a default argument
+["kernel", "carom.solvers.rows:speed"]       a kernel passed as an argument
 """
 
 from __future__ import annotations

@@ -73,9 +73,7 @@ class _Queue:
         for i in reversed(missing):  # callers stand after callees
             for needed in self.entries[i].needs:
                 if needed in self.urgency:
-                    self.urgency[needed] = max(
-                        self.urgency[needed], self.entries[needed].seconds + self.urgency[i]
-                    )
+                    self.urgency[needed] = max(self.urgency[needed], self.entries[needed].seconds + self.urgency[i])
 
     def take(self) -> int | None:
         """An entry that is ready, after waiting for one if necessary; None if all are compiled."""
