@@ -179,7 +179,7 @@ def test_a_damaged_file_is_compiled_again(folder, monkeypatch, damage):
 def test_a_kernel_that_fails_to_compile_frees_its_lock(folder, monkeypatch):
     direct = imported(monkeypatch).direct
     for _ in range(2):  # with the lock held the second call would wait for ever
-        with pytest.raises(Exception, match="No implementation|Cannot determine|unsupported|Failed"):
+        with pytest.raises(Exception, match=r"No implementation|Cannot determine|unsupported|Failed"):
             direct("text")
     assert not list(folder.glob("*.lock"))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -80,10 +81,8 @@ def write(path: Path, facts: dict[str, Any], code: bytes) -> None:
 
 def remove(path: Path) -> None:
     """Removes a file if it exists and the system allows it (Windows does not while another process reads it)."""
-    try:
+    with contextlib.suppress(OSError):
         path.unlink(missing_ok=True)
-    except OSError:
-        pass
 
 
 def lock(path: Path) -> int | None:

@@ -6,6 +6,7 @@ at a time. The machine code reaches the process that needs it through the cache 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import multiprocessing
 import os
@@ -129,7 +130,8 @@ def _start() -> subprocess.Popen[str]:
 
 def _serve(worker: subprocess.Popen[str], queue: _Queue) -> None:
     """Hands entries to a process until all are compiled or it dies."""
-    assert worker.stdin is not None and worker.stdout is not None
+    assert worker.stdin is not None
+    assert worker.stdout is not None
     while (number := queue.take()) is not None:
         try:
             entry = queue.entries[number]
@@ -161,8 +163,6 @@ def compile_entry(entry: Entry) -> str:
         lines = str(error).strip().splitlines()
         problem = f"{entry.kernel}: {type(error).__name__}: {lines[0] if lines else ''}"
     if path is not None and not path.exists():
-        try:
+        with contextlib.suppress(OSError):
             path.with_suffix(FAILED).touch()
-        except OSError:
-            pass
     return problem
