@@ -38,7 +38,7 @@ def collapse(**options):
 
 
 CONVEX = "a strictly convex polygon: its corners in order, none on a straight line"
-IN_THE_AIR = "got free in the air; expected bricks that touch the ground, or others that do (or floating=True)"
+IN_THE_AIR = "got floating in the air; expected bricks connected to the ground by contacts or pins (or floating=True)"
 NUMBER = 'a finite number (1, 0.5, Fraction(1, 6) or "1/6")'
 ROW = "(x, y, width, height) or (x, y, width, height, angle), or a Brick"
 PIN = "(first brick, second brick or -1, (x, y))"

@@ -193,7 +193,7 @@ BAD = [
     ("[[brick]]\ncorners = 3", "brick[0].corners", "three corners", "line 2"),
     ("[[brick]]\ncorners = [[0, 0], [2, 0], [1, 0.1], [0, 2]]", "brick[0].corners", "convex", "line 2"),
     (TWO.format(x=0.5, y=0.5), "brick[1]: got an overlap of 0.5 with brick[0]", "line 6"),
-    (TWO.format(x=0, y=2.5), "brick[1]: got free in the air", "line 6"),
+    (TWO.format(x=0, y=2.5), "brick[1]: got floating in the air", "line 6"),
     (TWO.format(x=0, y=-2.5), "brick[1]", "above the ground"),
     (ONE + "[[pin]]\nat = [0, 0]", "pin[0].bricks: got nothing", "line 6"),
     (ONE + "[[pin]]\nbricks = [0, 1]\nat = [0, 0]", "pin[0].bricks: got 1", "ground", "line 7"),
