@@ -364,5 +364,5 @@ def test_limits_belong_to_what_is_allowed():
 
 def test_a_margin_without_end_says_so():
     wall = Tower.wall(1, 1)
-    assert wall.margin(shift=0).summary() == "brick 0 may move without end along 1, 0"
-    assert wall.margin(load=(0, (0, -1))).summary() == "the load on brick 0 at (0, 0.5) may grow without end"
+    assert wall.margin(shift=0).summary() == "brick 0 can move without limit along 1, 0"
+    assert wall.margin(load=(0, (0, -1))).summary() == "the load on brick 0 at (0, 0.5) can grow without limit"

@@ -1,8 +1,8 @@
 """Collapse of a tower as a trajectory (sections 5, 7 and 8 of the paper).
 
 `TowerEngine` adapts the loops to `carom.simulation`, so that states, rows and impulses are those of any other run. The
-loops know positions; velocities are central differences, `v(t) = (p(t + h) - p(t - h)) / 2h`, so the engine computes one
-step more than it reports.
+loops know positions; velocities are central differences, `v(t) = (p(t + h) - p(t - h)) / 2h`, so the engine computes
+one step more than it reports.
 """
 
 from __future__ import annotations

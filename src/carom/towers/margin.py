@@ -38,7 +38,7 @@ class Margin:
     """How far a load or a shift can grow before the tower falls.
 
     `value` is a factor of the load (kind "load"), a distance (kind "shift"), or a multiple of the brick's own weight
-    (kind "weakest"); it is infinite if there is no limit. `forces` (m,) and `pin_forces` (p, 2) support the tower at the
+    (kind "weakest"); it is infinite without a limit. `forces` (m,) and `pin_forces` (p, 2) support the tower at the
     limit, `motion` (n, 3) is the motion by which it falls beyond.
     """
 
@@ -86,7 +86,7 @@ def margin(
     """How far a load or a shift can grow before the tower falls; without either, the weakest spot.
 
     `load` is (brick, (fx, fy)) or (brick, (fx, fy), (x, y)): the result is the largest factor of that force, applied at
-    the brick's center of mass or at the point, that the tower supports. `shift` is a brick or a list of bricks that move
+    the brick's center of mass or at (x, y), that the tower supports. `shift` is a brick or a list of bricks that move
     together along `direction` until the tower falls or they meet another brick. The weakest spot is the end of a brick
     where the least additional weight, as a multiple of the brick's own, makes the tower fall.
     """
@@ -246,8 +246,8 @@ class _Meeting:
 def shift_margin(tower: Tower, shift: Any, direction: Any) -> Margin:
     """Shifts the bricks along `direction` and examines stability along the path.
 
-    The path is sampled in steps of an eighth of the shortest side, so that an instability within one step is missed; the
-    first instability is then located by bisection.
+    The path is sampled in steps of an eighth of the shortest side, so that an instability within one step is missed.
+    The first instability is located by bisection.
     """
     bricks = _moved_bricks(tower, shift)
     way = _unit(direction)
@@ -337,7 +337,7 @@ def _first_meeting(tower: Tower, bricks: tuple[int, ...], way: tuple[float, floa
 
 
 def meeting_distance(moving: Floats, still: Floats, direction: Floats, limit: float) -> float:
-    """Distance that a convex polygon moves along the unit vector `direction` before it enters another; infinite if never.
+    """Distance that a convex polygon can move along the unit vector `direction` before it enters another, or infinity.
 
     On the normal of each edge of either, the gap between the projections of the two is linear in the distance t. They
     overlap while all gaps are negative. On normals across the direction, gaps down to -limit count as zero.

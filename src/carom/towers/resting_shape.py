@@ -71,8 +71,8 @@ class RestingShape:
 def resting_shape(tower: Tower) -> RestingShape:
     """min sum of weight times height, with the bricks above each other as they are. Only for axis-aligned rectangles.
 
-    If bricks can tilt without a change of energy, the solution with the least sum of displacements of the ends is taken.
-    The proof is a set of forces in the closed contacts that balance all weights.
+    If bricks can tilt without a change of energy, the solution with the least sum of displacements of the ends is
+    taken. The proof is a set of forces in the closed contacts that balance all weights.
     """
     box = _boxes(tower)
     if tower.pins:
