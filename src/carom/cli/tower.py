@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import ProblemError
-from .console import as_json, out, remarks, write_text
+from ..files import write_text
+from .console import as_json, out, remarks
 from .run_arguments import number_option, whole_number
 
 if TYPE_CHECKING:
@@ -84,9 +85,9 @@ def _top(context: typer.Context) -> None:
 @tower.command("list")
 def list_(json: bool = typer.Option(False, "--json", help="Print JSON instead of a table.")) -> None:
     """List the named towers."""
-    from ..towers.named import FORMS, NAMED
+    from ..towers.named import NAMED, PATTERNS
 
-    lines = {form.written: form.line for form in FORMS} | {name: entry.line for name, entry in NAMED.items()}
+    lines = {form.written: form.line for form in PATTERNS} | {name: entry.line for name, entry in NAMED.items()}
     if json:
         print(as_json(lines))
         return
@@ -316,7 +317,7 @@ def new(
         import json
 
         text = STARTER.replace('"{name}"', json.dumps(file.stem))
-    write_text(file, text.rstrip("\n"))
+    write_text(file, text.rstrip("\n") + "\n")
     _remark(f"wrote {file}; next: carom tower check {file}")
 
 

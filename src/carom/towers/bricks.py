@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import ProblemError
-from ..shapes import convex_polygon
+from ..geometry.polygons import convex_polygon
 from ..solvers.rows import Floats
 from .checks import choice, exact_number, flag, positive_number, shown, text
 

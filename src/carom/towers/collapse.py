@@ -15,11 +15,11 @@ import numpy as np
 
 from ..build import build
 from ..errors import ProblemError
+from ..geometry.polygons import polygon_moments
 from ..scene.numbers import array
 from ..scene.symmetry import mirror
 from ..scenes.bricks import bricks_scene
 from ..settings import Settings
-from ..shapes import polygon_moments
 from ..simulation import Progress, Tell, run_engine
 from ..solvers.rows import Floats
 from ..stepping.flight import plane_totals

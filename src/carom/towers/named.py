@@ -1,6 +1,6 @@
 """Functions that make towers, and the towers that the command line knows by name. All lengths are fractions.
 
-`wall`, `stack`, `harmonic` and `diamond` build regular towers of equal bricks; `NAMED` has single examples, `FORMS` the
+`wall`, `stack`, `harmonic` and `diamond` build regular towers of equal bricks; `NAMED` has single examples, `PATTERNS` the
 names with numbers in them, such as `wall-5x5`.
 """
 
@@ -142,7 +142,7 @@ class NamedTower(NamedTuple):
     line: str
 
 
-class Form(NamedTuple):
+class NamePattern(NamedTuple):
     """A name that contains numbers: its notation, its pattern, the function it calls, and a description."""
 
     written: str
@@ -231,11 +231,13 @@ NAMED = {
     "leaning": NamedTower(leaning, "six bricks, each 1/5 further out than the one below; tips over"),
     "counterweight": NamedTower(counterweight, "three bricks with an overhang of a whole brick; balanced"),
 }
-FORMS = (
-    Form("wall-RxC", r"wall-(\d+)x(\d+)", wall, "rows of C and C - 1 bricks alternately, R rows, no gaps"),
-    Form("diamond-N", r"diamond-(\d+)", diamond, "rows of 1, 2, ..., N, ..., 2, 1 bricks; stable up to N = 4"),
-    Form("harmonic-N", r"harmonic-(\d+)", harmonic, "N bricks at the edge of a table, overhang (1 + ... + 1/N) / 2"),
-    Form("stack-N", r"stack-(\d+)", lambda n: stack([0] * n), "N bricks exactly on top of each other"),
+PATTERNS = (
+    NamePattern("wall-RxC", r"wall-(\d+)x(\d+)", wall, "rows of C and C - 1 bricks alternately, R rows, no gaps"),
+    NamePattern("diamond-N", r"diamond-(\d+)", diamond, "rows of 1, 2, ..., N, ..., 2, 1 bricks; stable up to N = 4"),
+    NamePattern(
+        "harmonic-N", r"harmonic-(\d+)", harmonic, "N bricks at the edge of a table, overhang (1 + ... + 1/N) / 2"
+    ),
+    NamePattern("stack-N", r"stack-(\d+)", lambda n: stack([0] * n), "N bricks exactly on top of each other"),
 )
 
 
@@ -243,7 +245,7 @@ def named_tower(name: str) -> Tower:
     """The tower with a name in NAMED, or of a form such as `wall-5x5`, `diamond-5`, `harmonic-8`."""
     if name in NAMED:
         return NAMED[name].make()
-    for form in FORMS:
+    for form in PATTERNS:
         found = re.fullmatch(form.pattern, name)
         if found:
             numbers = [int(digits) if len(digits) < 6 else MOST + 1 for digits in found.groups()]
