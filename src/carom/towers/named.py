@@ -1,7 +1,7 @@
 """Functions that make towers, and the towers that the command line knows by name. All lengths are fractions.
 
-`wall`, `stack`, `harmonic` and `diamond` build regular towers of equal bricks; `NAMED` has single examples, `PATTERNS` the
-names with numbers in them, such as `wall-5x5`.
+`wall`, `stack`, `harmonic` and `diamond` build regular towers of equal bricks; `NAMED` has single examples, `PATTERNS`
+the names with numbers in them, such as `wall-5x5`.
 """
 
 from __future__ import annotations
@@ -235,7 +235,7 @@ PATTERNS = (
     NamePattern("wall-RxC", r"wall-(\d+)x(\d+)", wall, "rows of C and C - 1 bricks alternately, R rows, no gaps"),
     NamePattern("diamond-N", r"diamond-(\d+)", diamond, "rows of 1, 2, ..., N, ..., 2, 1 bricks; stable up to N = 4"),
     NamePattern(
-        "harmonic-N", r"harmonic-(\d+)", harmonic, "N bricks at the edge of a table, overhang (1 + ... + 1/N) / 2"
+        "harmonic-N", r"harmonic-(\d+)", harmonic, "N bricks on a table, overhang (1 + ... + 1/N) / 2"
     ),
     NamePattern("stack-N", r"stack-(\d+)", lambda n: stack([0] * n), "N bricks exactly on top of each other"),
 )
@@ -245,14 +245,14 @@ def named_tower(name: str) -> Tower:
     """The tower with a name in NAMED, or of a form such as `wall-5x5`, `diamond-5`, `harmonic-8`."""
     if name in NAMED:
         return NAMED[name].make()
-    for form in PATTERNS:
-        found = re.fullmatch(form.pattern, name)
+    for entry in PATTERNS:
+        found = re.fullmatch(entry.pattern, name)
         if found:
             numbers = [int(digits) if len(digits) < 6 else MOST + 1 for digits in found.groups()]
-            bricks = math.prod(numbers) if form.make is not diamond else numbers[0] ** 2
+            bricks = math.prod(numbers) if entry.make is not diamond else numbers[0] ** 2
             if bricks > MOST:
                 raise ProblemError(name, "a tower of too many bricks", f"at most {MOST:,} bricks")
-            return form.make(*numbers)
+            return entry.make(*numbers)
     raise unknown_tower(name)
 
 
