@@ -22,9 +22,10 @@ import numpy as np
 from ..errors import ProblemError
 from ..geometry.polygons import convex_polygon
 from ..solvers.rows import Floats
-from .checks import choice, exact_number, flag, positive_number, shown, text
+from .checks import check_fields, choice, exact_number, flag, positive_number, shown, text
 
 MASS_MODELS = ("uniform", "corners")
+SHAPES = {"rectangle": ("x", "y", "width", "height", "angle"), "polygon": ("corners",)}  # with their fields
 Point = tuple[Fraction, Fraction]
 
 
@@ -139,20 +140,13 @@ def brick_of(value: Any, where: str) -> Brick:
 
 
 def _from_mapping(value: Mapping[str, Any], where: str) -> Brick:
-    rest = dict(value)
-    shape = rest.pop("shape", None)
-    if shape is not None:
-        choice(f"shape of {where}", shape, ("rectangle", "polygon"))
-    maker: Callable[..., Brick] = Brick.rectangle
-    names = {"x", "y", "width", "height", "angle"}
-    if shape == "polygon" or (shape is None and "corners" in rest):
-        maker, names = Brick.polygon, {"corners"}
-    for name in rest:
-        if name not in names | {"density", "fixed", "name"}:
-            raise ProblemError.unknown(f"field of {where}", name, names | {"density", "fixed", "name"})
-    for name in sorted(names - {"angle"} - set(rest)):
-        raise ProblemError(f"{where}.{name}", None, "a value; it is missing")
-    return maker(**rest, where=where)
+    fields = dict(value)
+    shape = fields.pop("shape", "polygon" if "corners" in fields else "rectangle")
+    choice(f"{where}.shape", shape, tuple(SHAPES))
+    names = SHAPES[shape]
+    check_fields(fields, (*names, "density", "fixed", "name"), [name for name in names if name != "angle"], where)
+    maker: Callable[..., Brick] = Brick.polygon if shape == "polygon" else Brick.rectangle
+    return maker(**fields, where=where)
 
 
 def check_mass_model(value: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Real
@@ -78,6 +78,19 @@ def choice(field: str, value: Any, known: Sequence[str]) -> str:
     if not isinstance(value, str) or value not in known:
         raise ProblemError.unknown(field, shown(value), known)
     return str(value)
+
+
+def check_fields(table: Iterable[str], known: Collection[str], required: Iterable[str], where: str) -> None:
+    """Rejects unknown and missing fields of the table `where`."""
+    for key in table:
+        if key not in known:
+            path = f"{where}.{key}".lstrip(".")
+            error = ProblemError.unknown("field", key, known)
+            rest = str(error).removeprefix(f"unknown field {key!r}: ")
+            raise ProblemError(path, key, error.expected, f"{path}: no such field; {rest}")
+    for key in required:
+        if key not in table:
+            raise ProblemError(f"{where}.{key}", "nothing", "a value; the field is required")
 
 
 def text(field: str, value: Any) -> str:

@@ -28,14 +28,13 @@ from ..files import atomic_path
 from ..scene.file.text import line_of, read
 from ..scene.file.text import parse as parse_text
 from .bricks import Brick, Pin, brick_of
-from .checks import exact_number, file_path, flag
+from .checks import check_fields, exact_number, file_path, flag
 from .contacts import GROUND
 from .named import MAKERS
 from .tower import Tower
 
 COMMON = ("name", "mass_model", "gravity", "floating")
 LISTS = ("brick", "offsets")  # arguments that are lists
-RECTANGLE, POLYGON = ("x", "y", "width", "height", "angle"), ("corners",)
 PIN = ("bricks", "at")
 EXACT_INTEGER = 2**53  # largest integer up to which all are doubles
 
@@ -82,7 +81,7 @@ def save_tower(tower: Tower, path: str | PathLike[str], overwrite: bool = False)
 
 def tower_of(document: Mapping[str, Any], default_name: str = "tower") -> Tower:
     """Makes a tower from a parsed TOML document."""
-    _known(document, ("tower", "brick", "pin"), "")
+    check_fields(document, ("tower", "brick", "pin"), (), "")
     head, bricks, pins = document.get("tower", {}), _tables(document, "brick"), _tables(document, "pin")
     if not isinstance(head, Mapping):
         raise ProblemError("tower", head, "a table: write [tower]")
@@ -93,10 +92,10 @@ def tower_of(document: Mapping[str, Any], default_name: str = "tower") -> Tower:
         made = _made(head, options, ())
         held = [_pin(pin, f"pin[{k}]", made.count) for k, pin in enumerate(pins)]
         return _made(head, options, held) if held else made
-    _known(head, COMMON, "tower")
+    check_fields(head, COMMON, (), "tower")
     if not bricks:
         raise ProblemError("brick", "nothing", "at least one [[brick]] table, or kind = ... in [tower]")
-    solid = [_brick(brick, f"brick[{i}]") for i, brick in enumerate(bricks)]
+    solid = [brick_of(brick, f"brick[{i}]") for i, brick in enumerate(bricks)]
     return Tower.from_bricks(solid, pins=[_pin(p, f"pin[{k}]", len(solid)) for k, p in enumerate(pins)], **options)
 
 
@@ -117,39 +116,20 @@ def _made(head: Mapping[str, Any], options: dict[str, Any], pins: Iterable[Pin])
         raise _named(ProblemError.unknown("kind of tower", kind, MAKERS), "tower.kind")
     signature = inspect.signature(MAKERS[kind]).parameters.values()
     own = [p for p in signature if p.kind is not inspect.Parameter.VAR_KEYWORD]
-    _known(head, ("kind", *(p.name for p in own), *COMMON), "tower")
+    needed = [p.name for p in own if p.default is inspect.Parameter.empty]
+    check_fields(head, ("kind", *(p.name for p in own), *COMMON), needed, "tower")
     arguments = {p.name: head[p.name] for p in own if p.name in head}
-    for p in own:
-        if p.default is inspect.Parameter.empty and p.name not in arguments:
-            raise ProblemError(f"tower.{p.name}", "nothing", f"a value, which kind = {kind!r} needs")
-        if p.name in LISTS and p.name in arguments and not isinstance(arguments[p.name], list):
-            raise ProblemError(f"tower.{p.name}", arguments[p.name], "a list of numbers")
+    for name in LISTS:
+        if name in arguments and not isinstance(arguments[name], list):
+            raise ProblemError(f"tower.{name}", arguments[name], "a list of numbers")
     try:
         return MAKERS[kind](**arguments, **options, pins=tuple(pins))
     except ProblemError as error:
         raise _named(error, f"tower.{error.field}") from None
 
 
-def _brick(table: Mapping[str, Any], where: str) -> Brick:
-    names = POLYGON if "corners" in table else RECTANGLE
-    _known(table, ("shape", *names, "density", "fixed", "name"), where)
-    for name in names:
-        if name not in table and name != "angle":
-            raise ProblemError(f"{where}.{name}", "nothing", "a value; the field is required")
-    if not isinstance(table.get("name", ""), str):
-        raise ProblemError(f"{where}.name", table["name"], "text")
-    if "shape" in table and table["shape"] != ("polygon" if "corners" in table else "rectangle"):
-        raise ProblemError(
-            f"{where}.shape", table["shape"], '"rectangle" with x, y, width, height, "polygon" with corners'
-        )
-    return brick_of(table, where)
-
-
 def _pin(table: Mapping[str, Any], where: str, count: int) -> Pin:
-    _known(table, PIN, where)
-    for name in PIN:
-        if name not in table:
-            raise ProblemError(f"{where}.{name}", "nothing", "a value; the field is required")
+    check_fields(table, PIN, PIN, where)
     pair, at = table["bricks"], table["at"]
     if not isinstance(pair, list) or len(pair) != 2:
         raise ProblemError(f"{where}.bricks", pair, 'two bricks, [0, 1], or a brick and the ground, [0, "ground"]')
@@ -172,15 +152,6 @@ def _tables(document: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
     if not isinstance(found, list) or not all(isinstance(table, Mapping) for table in found):
         raise ProblemError(key, found, f"an array of tables: write [[{key}]]")
     return found
-
-
-def _known(table: Mapping[str, Any], names: Iterable[str], where: str) -> None:
-    for key in table:
-        if key not in names:
-            path = f"{where}.{key}".lstrip(".")
-            error = ProblemError.unknown("field", key, names)
-            rest = str(error).removeprefix(f"unknown field {key!r}: ")
-            raise ProblemError(path, key, error.expected, f"{path}: no such field; {rest}")
 
 
 def _named(error: ProblemError, field: str) -> ProblemError:

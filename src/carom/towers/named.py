@@ -234,9 +234,7 @@ NAMED = {
 PATTERNS = (
     NamePattern("wall-RxC", r"wall-(\d+)x(\d+)", wall, "rows of C and C - 1 bricks alternately, R rows, no gaps"),
     NamePattern("diamond-N", r"diamond-(\d+)", diamond, "rows of 1, 2, ..., N, ..., 2, 1 bricks; stable up to N = 4"),
-    NamePattern(
-        "harmonic-N", r"harmonic-(\d+)", harmonic, "N bricks on a table, overhang (1 + ... + 1/N) / 2"
-    ),
+    NamePattern("harmonic-N", r"harmonic-(\d+)", harmonic, "N bricks on a table, overhang (1 + ... + 1/N) / 2"),
     NamePattern("stack-N", r"stack-(\d+)", lambda n: stack([0] * n), "N bricks exactly on top of each other"),
 )
 

@@ -79,12 +79,12 @@ TOWERS = {
     ),
     "unknown shape": (
         one(shape="rectangel"),
-        f"unknown shape of bricks[0] 'rectangel': did you mean 'rectangle'? {SHAPES}",
+        f"unknown bricks[0].shape 'rectangel': did you mean 'rectangle'? {SHAPES}",
     ),
-    "shape is a list": (one(shape=[]), f"unknown shape of bricks[0] []: {SHAPES}"),
+    "shape is a list": (one(shape=[]), f"unknown bricks[0].shape []: {SHAPES}"),
     "unknown field": (
         one(color="red"),
-        "unknown field of bricks[0] 'color': (known: angle, density, fixed, height, name, width, x, y)",
+        "bricks[0].color: no such field; (known: angle, density, fixed, height, name, width, x, y)",
     ),
     "empty": (bricks(), "bricks: got (); expected at least one brick"),
     "nothing": (lambda: Tower(()), "bricks: got (); expected at least one brick"),
