@@ -94,30 +94,30 @@ class Tower:
     @classmethod
     def wall(cls, rows: int, columns: int, brick: Sequence[Any] = (3, 1), gap: Any = 0, **options: Any) -> Tower:
         """A wall in a running, stacked or shifted bond; see `carom.towers.named.wall`."""
-        from . import makers
+        from .named import wall
 
-        return makers.wall(rows, columns, brick, gap, **options)
+        return wall(rows, columns, brick, gap, **options)
 
     @classmethod
     def stack(cls, offsets: Sequence[Any], brick: Sequence[Any] = (1, "1/4"), **options: Any) -> Tower:
         """Bricks on top of each other; see `carom.towers.named.stack`."""
-        from . import makers
+        from .named import stack
 
-        return makers.stack(offsets, brick, **options)
+        return stack(offsets, brick, **options)
 
     @classmethod
     def harmonic(cls, n: int, brick: Sequence[Any] = (1, "1/4"), **options: Any) -> Tower:
         """The harmonic stack at the edge of a table; see `carom.towers.named.harmonic`."""
-        from . import makers
+        from .named import harmonic
 
-        return makers.harmonic(n, brick, **options)
+        return harmonic(n, brick, **options)
 
     @classmethod
     def diamond(cls, n: int, brick: Sequence[Any] = (3, 1), **options: Any) -> Tower:
         """Rows of 1, 2, ..., n, ..., 2, 1 bricks; see `carom.towers.named.diamond`."""
-        from . import makers
+        from .named import diamond
 
-        return makers.diamond(n, brick, **options)
+        return diamond(n, brick, **options)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Tower:
