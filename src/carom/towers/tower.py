@@ -198,13 +198,11 @@ class Tower:
     @cached_property
     def held_corners(self) -> NDArray[np.bool_]:
         """(c,) True for corners, of all bricks, that a pin attaches to the ground: these need no contact."""
-        at = [(brick, pin.at) for pin in self.pins for brick, other in _both(pin) if other == GROUND]
+        at = [(pin.first, pin.at) for pin in self.pins if pin.second == GROUND]
+        close = 2.0 * CONTACT_TOLERANCE * self.size
         return np.array(
             [
-                any(
-                    i == brick and np.abs(corner - point).max() <= 2.0 * CONTACT_TOLERANCE * self.size
-                    for brick, point in at
-                )
+                any(i == brick and np.abs(corner - point).max() <= close for brick, point in at)
                 for i, corners in enumerate(self.corners)
                 for corner in corners
             ],
@@ -399,7 +397,3 @@ def _pin_of(k: int, value: Any, count: int) -> Pin:
         raise ProblemError(f"pins[{k}]", tuple(ends), "two different bricks")
     at = (float(exact_number(f"pins[{k}].at", x)), float(exact_number(f"pins[{k}].at", y)))
     return Pin(ends[0], ends[1], at)
-
-
-def _both(pin: Pin) -> tuple[tuple[int, int], tuple[int, int]]:
-    return (pin.first, pin.second), (pin.second, pin.first)
