@@ -84,7 +84,7 @@ TOWERS = {
     "shape is a list": (one(shape=[]), f"unknown bricks[0].shape []: {SHAPES}"),
     "unknown field": (
         one(color="red"),
-        "bricks[0].color: no such field; (known: angle, density, fixed, height, name, width, x, y)",
+        "bricks[0].color: no such field; (known: angle, density, fixed, height, name, shape, width, x, y)",
     ),
     "empty": (bricks(), "bricks: got (); expected at least one brick"),
     "nothing": (lambda: Tower(()), "bricks: got (); expected at least one brick"),
