@@ -198,7 +198,7 @@ PINS = {
     "not finite": ([Pin(0, -1, (math.nan, 0))], f"pins[0].at: got nan; expected {NUMBER}"),
 }
 
-FALL = "a number from 5.05e-09 to 160: free fall in a step is then 1e-15 to 1e+06 of the shortest side"
+FALL = "a number from 5.05e-09 to 160: free fall per step is then 1e-15 to 1e+06 of the shortest side"
 QUESTIONS = {
     "step 0": (collapse(step=0), "step: got 0; expected a number above 0"),
     "step below all": (collapse(step=1e-320), "step: got 1e-320; expected a number from 1e-50 to 1e50"),
@@ -207,11 +207,11 @@ QUESTIONS = {
     "step of a long fall": (collapse(step=1e9), f"step: got 1000000000.0; expected {FALL}"),
     "motion lost to rounding": (
         lambda: two().with_(gravity=0).collapse(2, 1e-40, velocity=np.ones((2, 3))),
-        "step: got 1e-40; expected a number from 2.5e-16 up: the motion in a step is lost to rounding",
+        "step: got 1e-40; expected a number from 2.5e-16 up: the motion per step is lost to rounding",
     ),
     "speed": (
         collapse(velocity=np.full((2, 3), 1e300)),
-        "velocity: got a speed of 1e+300; expected speeds up to 2.5e+07: 1e+06 shortest sides in a step",
+        "velocity: got a speed of 1e+300; expected speeds up to 2.5e+07: 1e+06 shortest sides per step",
     ),
     "huge speed": (
         collapse(velocity=[[HUGE, 0, 0]] * 2),

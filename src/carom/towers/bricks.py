@@ -144,9 +144,7 @@ def _from_mapping(value: Mapping[str, Any], where: str) -> Brick:
     shape = fields.pop("shape", "polygon" if "corners" in fields else "rectangle")
     choice(f"{where}.shape", shape, tuple(SHAPES))
     names = SHAPES[shape]
-    check_fields(
-        fields, (*names, "shape", "density", "fixed", "name"), [name for name in names if name != "angle"], where
-    )
+    check_fields(fields, (*names, "shape", "density", "fixed", "name"), [n for n in names if n != "angle"], where)
     maker: Callable[..., Brick] = Brick.polygon if shape == "polygon" else Brick.rectangle
     return maker(**fields, where=where)
 
