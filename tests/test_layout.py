@@ -21,19 +21,19 @@ _EVERYWHERE = {"errors", "files", "kernels"}
 ALLOWED = {
     "errors": set(),
     "files": {"errors"},  # atomic writing
-    "kernels": {"files"},
+    "kernels": {"errors", "files"},  # compilation and its cache
     "draw.style": set(),  # the style of all figures: a leaf, although the rest of draw reads runs
     "ports": {"errors"},
     "solvers": set(),
     "geometry": {"solvers"},
-    "scene": {"errors", "geometry", "solvers"},
+    "scene": {"errors", "geometry", "settings", "solvers"},
     "world": {"errors", "geometry", "solvers", "scene"},
     "contact": {"errors", "geometry", "solvers", "scene", "world"},
     "build": _GEOMETRY,
     "settings": set(),
     "impact": _GEOMETRY,  # impact/assemble.py is the bridge; a test below keeps the rest of impact clear of worlds
     "scenes": {"errors", "geometry", "solvers", "scene"},
-    "stepping": _SOLVE,
+    "stepping": _SOLVE | {"settings"},
     "trajectory": _GEOMETRY | {"build", "settings", "stepping", ""},  # the version, for the record
     "simulation": _SOLVE | {"build", "settings", "stepping", "trajectory"},
     "laws": _CORE,

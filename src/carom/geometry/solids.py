@@ -104,7 +104,7 @@ SOLIDS: dict[int, Solid] = {
         lambda size: icosphere(float(size[0]), _SPHERE_LEVEL),
     ),
     BOX: Solid(
-        "cuboid",
+        "box",
         box,
         lambda size, d: float(np.abs(d) @ np.asarray(size)),
         _box_surface,

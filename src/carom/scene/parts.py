@@ -18,7 +18,7 @@ from ..geometry.shapes import Placed, Properties, ShapeList, Shapes3D, equal_gro
 from ..geometry.solids import SOLID_NAMES, make_solid, sphere
 from ..solvers.rows import Floats, Ints
 from .numbers import array, scalar
-from .solids import Compound, Hull, Mesh, Part, Solid, Sphere, unit
+from .shapes import Compound, Hull, Mesh, Part, Solid, Sphere, unit
 
 
 def make_shapes(groups: Sequence[tuple[str, Solid, int]]) -> tuple[Shapes3D, list[Properties]]:
@@ -90,7 +90,11 @@ def _shape(path: str, declared: Solid, shapes: ShapeList, for_contact: bool) -> 
         make = (lambda: mesh_shape(path, surface)) if for_contact else (lambda: outline_shape(surface))
         return shapes.add((declared.kind, surface.key), make)
     if getattr(declared, "kind", None) not in SOLID_NAMES:
+<<<<<<< HEAD
         raise ProblemError(path, type(declared).__name__, "a 3D shape, such as Sphere or Cuboid")
+=======
+        raise ProblemError(path, type(declared).__name__, "a 3D shape, such as Sphere or Box")
+>>>>>>> main
     sizes = {f.name: _size(f"{path}.{f.name}", getattr(declared, f.name)) for f in fields(declared)}  # type: ignore[arg-type]
     if isinstance(declared, Sphere):
         return _sphere(float(sizes["radius"]), shapes)
