@@ -36,15 +36,7 @@ from .world import (
 _AXES = {2: "(x, y)", 3: "(x, y, z)"}
 _NUMBERS = {2: "two finite numbers (gx, gy)", 3: "three finite numbers (gx, gy, gz)"}
 _SHAPES_2D = "Disc, Rectangle or Polygon"
-<<<<<<< HEAD
-_SHAPES_3D = "a 3D shape, like the other bodies: Sphere, Cuboid, Capsule, Cylinder, Hull, Mesh or Compound"
-_BOUNDARIES = {
-    2: "HalfPlane, Box, Drum or Segment",
-    3: "Plane, Container, Tube or Shell: the bodies are 3D",
-}
-=======
-_SHAPES_3D = "a shape of space, as the others: Sphere, Box, Capsule, Cylinder, Hull, Mesh or Compound"
->>>>>>> main
+_SHAPES_3D = "a 3D shape, like the other bodies: Sphere, Box, Capsule, Cylinder, Hull, Mesh or Compound"
 _ROUNDING = 1e-9  # relative excess of one moment of inertia over the sum of the two others that is rounding
 
 

@@ -12,7 +12,7 @@ from .find import find_contacts
 
 OVERLAP = 1e-4  # largest initial overlap relative to the smaller body: regular packings often overlap by rounding
 KIND_NAMES = {  # of boundaries in 2D and 3D
-    PLANE: ("half-plane", "plane"),
+    PLANE: ("plane", "plane"),
     INSIDE: ("drum", "shell"),
     OUTSIDE: ("drum, outside", "sphere"),
     SEGMENT: ("segment", "segment"),

@@ -90,11 +90,7 @@ def _shape(path: str, declared: Solid, shapes: ShapeList, for_contact: bool) -> 
         make = (lambda: mesh_shape(path, surface)) if for_contact else (lambda: outline_shape(surface))
         return shapes.add((declared.kind, surface.key), make)
     if getattr(declared, "kind", None) not in SOLID_NAMES:
-<<<<<<< HEAD
-        raise ProblemError(path, type(declared).__name__, "a 3D shape, such as Sphere or Cuboid")
-=======
         raise ProblemError(path, type(declared).__name__, "a 3D shape, such as Sphere or Box")
->>>>>>> main
     sizes = {f.name: _size(f"{path}.{f.name}", getattr(declared, f.name)) for f in fields(declared)}  # type: ignore[arg-type]
     if isinstance(declared, Sphere):
         return _sphere(float(sizes["radius"]), shapes)
