@@ -280,7 +280,7 @@ def test_arrays_of_any_order_may_be_assigned():
 
 
 BAD_STATES = {
-    "no state": (lambda s: "state", ["state", "str"]),
+    "no state": (lambda s: (0.0, 1), ["state", "carom.world.State"]),
     "wrong shape": (lambda s: replace(s, velocity=s.velocity[:, :2]), ["state.velocity", "(1, 2)", "(1, 6)"]),
     "text": (lambda s: replace(s, position="here"), ["state.position", "here"]),
     "nan": (lambda s: replace(s, velocity=np.nan * s.velocity), ["state.velocity", "finite"]),
@@ -335,15 +335,15 @@ def test_an_interrupted_run_with_a_file_raises_and_can_be_resumed(tmp_path, monk
     monkeypatch.setattr("carom.simulation.TELL_SECONDS", 0.0)
     path = tmp_path / "run.h5"
     with pytest.raises(KeyboardInterrupt):
-        simulate(bouncing(), duration=0.5, output=path, progress=interrupt_at(33))
+        simulate(bouncing(), duration=0.5, output=path, impulses=True, progress=interrupt_at(33))
     with Trajectory(path) as half:
         assert not half.finished and half.last.step == 33
-    assert content(resume(path)) == content(simulate(bouncing(), duration=0.5))
+    assert content(resume(path)) == content(simulate(bouncing(), duration=0.5, impulses=True))
 
 
 def test_an_interrupted_simulation_can_be_continued():
     def force(time, position, velocity):
-        if 0.1 < time < 0.105 and not pressed:
+        if 0.095 < time and not pressed:
             pressed.append(time)
             signal.raise_signal(signal.SIGINT)
         return np.zeros_like(position)
@@ -352,7 +352,7 @@ def test_an_interrupted_simulation_can_be_continued():
     sim = Simulation(bouncing(force=force))
     with pytest.raises(KeyboardInterrupt):
         sim.run(until=0.5)
-    assert pressed and 10 <= sim.state.step <= 12
+    assert sim.state.step == 10
     assert bits_of(sim.run(until=0.5)) == bits_of(Simulation(bouncing(force=force)).run(until=0.5))
 
 
