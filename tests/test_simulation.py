@@ -14,9 +14,7 @@ from tests.trajectory.small import content
 import carom
 from carom import scenes
 from carom.errors import ProblemError
-from carom.scene import Bodies, Box, Disc, HalfPlane, Rotating, Scene, Scripted, Vibrating
-from carom.scene.barriers import Plane
-from carom.scene.solids import Cuboid
+from carom.scene import Bodies, Container, Disc, Plane, Rotating, Scene, Scripted, Vibrating
 from carom.simulation import Simulation, completed, resume, simulate
 from carom.trajectory import Trajectory
 
@@ -30,7 +28,7 @@ def bouncing(**more) -> Scene:
         box(-1.5, 2.0, angle=0.3),
     ]
     given = {"bodies": bodies, "gravity": (0.0, -9.81), "materials": rough(0.4, 0.5), "step": 0.01, "duration": 1.0}
-    return Scene("bouncing", boundaries=[HalfPlane()], **{**given, **more})
+    return Scene("bouncing", boundaries=[Plane()], **{**given, **more})
 
 
 # ---- frames and settings
@@ -132,7 +130,7 @@ def crowd() -> Scene:
     return Scene(
         "crowd",
         [Bodies(Disc(0.4999), places, velocity=velocity)],
-        [Box((-1.0, -1.0), (side, side))],
+        [Container((-1.0, -1.0), (side, side))],
         step=0.01,
         stepper="synchronous",
         materials=rough(0.0, 0.9),
@@ -192,7 +190,7 @@ def test_resuming_with_driven_walls(tmp_path, monkeypatch):
     monkeypatch.setattr("carom.simulation.TELL_SECONDS", 0.0)
     paddle = Bodies(Disc(0.3), np.array([[3.0, 1.0]]), motion=Rotating(2.0, about=(2.0, 1.0)))
     base = bouncing()
-    s = base.with_(bodies=[*base.bodies, paddle], boundaries=[HalfPlane(motion=Vibrating(0.02, 3.0))])
+    s = base.with_(bodies=[*base.bodies, paddle], boundaries=[Plane(motion=Vibrating(0.02, 3.0))])
     whole = simulate(s, duration=0.5, impulses=True)
 
     def stop(progress):
@@ -209,7 +207,7 @@ def test_resuming_with_driven_walls(tmp_path, monkeypatch):
 
 def cube(**more) -> Scene:
     """A cube that falls on the ground in 3D, spinning, with friction and restitution."""
-    body = Bodies(Cuboid((0.2, 0.2, 0.2)), np.array([(0.0, 0.0, 0.3)]), velocity=(1.0, 0.0, 0.0), spin=(1.0, 2.0, 0.0))
+    body = Bodies(Box((0.2, 0.2, 0.2)), np.array([(0.0, 0.0, 0.3)]), velocity=(1.0, 0.0, 0.0), spin=(1.0, 2.0, 0.0))
     given = {"gravity": (0.0, 0.0, -9.81), "materials": rough(0.5, 0.3), "step": 0.01, "duration": 0.4}
     return Scene("cube", [body], [Plane()], **{**given, **more})
 

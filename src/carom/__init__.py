@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from .errors import ProblemError
     from .impact.problem import ImpactProblem, Symmetry
     from .impact.solution import ImpactSolution
-    from .scene.load import load_scene
+    from .scene.file import load_scene
     from .scene.model import Scene
     from .simulation import Simulation, resume, simulate
     from .solve import solve_impact
@@ -48,7 +48,7 @@ _HOME = {
     "catalogue": ".catalogue",
     "friction": ".friction",
     "laws": ".laws",
-    "load_scene": ".scene.load",
+    "load_scene": ".scene.file",
     "resume": ".simulation",
     "scenes": ".scenes",
     "simulate": ".simulation",

@@ -12,13 +12,13 @@ from carom.contact.conservative_advancement import NEVER, touch_times
 from carom.contact.contact_set import ContactSet
 from carom.contact.swept import FEW, SHARE, contacts_at_touch, swept_pairs, with_swept
 from carom.scene import Bodies, Periodic, Scene
-from carom.scene.solids import Capsule, Cuboid, Cylinder, Hull, Sphere
+from carom.scene.shapes import Box, Capsule, Cylinder, Hull, Sphere
 from carom.stepping.integrator import free_motion
 
 SEEDS = st.integers(0, 2**32 - 1)
 NONE = np.empty(0, np.int64)
 H = 0.01
-PLATE = Cuboid((2.0, 2.0, 0.01))
+PLATE = Box((2.0, 2.0, 0.01))
 
 
 def world_of(groups, periodic=None, gravity=(0.0, 0.0, 0.0)):
@@ -72,7 +72,7 @@ def test_sphere_and_thin_plate_at_any_speed(radius, speed):
 
 
 def test_a_box_that_falls_flat_has_four_corners():
-    world, before, after = world_of([(PLATE, (0, 0, 0), 0.0), (Cuboid((0.2,) * 3), (0.1, 0.1, 0.3), (0, 0, -200.0))])
+    world, before, after = world_of([(PLATE, (0, 0, 0), 0.0), (Box((0.2,) * 3), (0.1, 0.1, 0.3), (0, 0, -200.0))])
     found = contacts_of(world, before, after)
     assert found.count == 4
     np.testing.assert_allclose(found.normal, np.tile([0.0, 0.0, 1.0], (4, 1)), atol=1e-9)
@@ -214,7 +214,7 @@ def test_an_impact_along_the_normal_keeps_balls_apart(seed, restitution):
     assert np.linalg.norm(start + t * bounced, axis=1).min() > 0.08
 
 
-SHAPES = [Cuboid((0.3, 0.3, 0.02)), Capsule(0.03, 0.4), Cylinder(0.1, 0.3), Cuboid((0.2, 0.1, 0.3))]
+SHAPES = [Box((0.3, 0.3, 0.02)), Capsule(0.03, 0.4), Cylinder(0.1, 0.3), Box((0.2, 0.1, 0.3))]
 SHAPES.append(Hull(np.array([(0.2, 0, 0), (-0.1, 0.2, 0), (-0.1, -0.2, 0), (0, 0, 0.3)])))
 
 

@@ -17,7 +17,7 @@ from carom.contact.find import find_contacts
 from carom.impact import assemble as module
 from carom.impact.assemble import assemble, coefficients
 from carom.impact.contacts import as_matrix
-from carom.scene import FIXED, Bodies, Disc, Drum, HalfPlane, Material, Moving, Periodic, Rotating, Scene
+from carom.scene import FIXED, Bodies, Disc, Drum, Material, Moving, Periodic, Plane, Rotating, Scene
 from carom.stepping.integrator import prescribed
 from carom.stepping.stepper import velocity_after
 
@@ -47,7 +47,7 @@ def test_discs_as_the_constructor_makes_them(friction):
     masses, velocity = rng.uniform(0.5, 2.0, 7), rng.normal(size=(7, 2))
     floor = -1.0 - np.sqrt(3.0)
     group = Bodies(Disc(1.0), places, velocity=velocity, mass=masses)
-    scene = Scene("s", [group], [HalfPlane((0.0, floor))], materials=rough(friction, 1.0))
+    scene = Scene("s", [group], [Plane((0.0, floor))], materials=rough(friction, 1.0))
     *_, impact = assembled(scene, 1e-6)
     turning = np.column_stack([velocity, np.zeros(7)]) if friction else velocity
     problem = ImpactProblem.from_discs(
@@ -76,7 +76,7 @@ def test_discs_as_the_constructor_makes_them(friction):
 def test_a_box_on_the_floor_by_hand():
     """Corner at (x, y) from the center: the speed into the floor is -vy - spin x, the slip vx - spin y, turned."""
     scene = Scene(
-        "s", [box(0.0, 0.5, 2.0, 1.0, velocity=(0.7, -0.3), spin=0.9)], [HalfPlane()], materials=rough(0.5), step=0.01
+        "s", [box(0.0, 0.5, 2.0, 1.0, velocity=(0.7, -0.3), spin=0.9)], [Plane()], materials=rough(0.5), step=0.01
     )
     world, state, found, impact = assembled(scene)
     mass, inertia = 2.0, 2.0 * (4.0 + 1.0) / 12.0
@@ -96,7 +96,7 @@ def test_a_box_on_the_floor_by_hand():
     )
 
 
-@given(clusters(most=9, boundaries=[HalfPlane((0.0, -1.0)), Drum(12.0, (0.0, 3.0), motion=Rotating(0.7))]))
+@given(clusters(most=9, boundaries=[Plane((0.0, -1.0)), Drum(12.0, (0.0, 3.0), motion=Rotating(0.7))]))
 def test_rows_measure_the_speed_of_the_surfaces(scene):
     """Speeds from rows are those of material points: `n . (v2 + spin2 x r2 - v1 - spin1 x r1)`, walls included."""
     scene = scene.with_(materials=rough(0.5))
@@ -229,7 +229,7 @@ def test_coefficients_of_material_pairs():
     scene = Scene(
         "s",
         bodies,
-        [HalfPlane(material="rubber")],
+        [Plane(material="rubber")],
         materials=materials,
         pairs={("rubber", "steel"): {"restitution": 0.65}, ("ice", "ice"): {"friction": 0.01}},
     )
@@ -247,7 +247,7 @@ def test_coefficients_of_material_pairs():
 def test_bodies_that_do_not_turn_have_no_arm():
     """rotates=False: a blow off center changes no spin, and the inertia does not count."""
     free, stiff = box(0.0, 0.5), box(5.0, 0.5, rotates=False)
-    world, state, found, impact = assembled(Scene("s", [free, stiff], [HalfPlane()], materials=rough(0.3)))
+    world, state, found, impact = assembled(Scene("s", [free, stiff], [Plane()], materials=rough(0.3)))
     arms = {int(a): row for a, row in zip(found.first, physical(impact, impact.contacts.rows))}
     assert abs(arms[0][0, 2]) == pytest.approx(0.5)
     assert arms[1][1, 2] == 0.0

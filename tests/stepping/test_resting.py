@@ -11,7 +11,7 @@ from tests.stepping.runs import box, disc, rough
 from carom.build import build
 from carom.contact.find import find_contacts
 from carom.impact.assemble import assemble
-from carom.scene import Bodies, Disc, HalfPlane, Periodic, Rectangle, Scene
+from carom.scene import Bodies, Disc, Periodic, Plane, Rectangle, Scene
 from carom.stepping.resting import RestingSolver
 
 FALL = 0.1  # speed that everything falls at
@@ -31,7 +31,7 @@ def pile(mu, columns=4, rows=3, jitter=0.0, seed=0):
     rng = np.random.default_rng(seed)
     places = np.array([(1.0 * i, 0.5 + 1.0 * j) for j in range(rows) for i in range(columns)])
     places[:, 0] += jitter * rng.uniform(-1.0, 1.0, len(places))
-    return Scene("s", [Bodies(Rectangle(0.9, 1.0), places)], [HalfPlane()], materials=rough(mu))
+    return Scene("s", [Bodies(Rectangle(0.9, 1.0), places)], [Plane()], materials=rough(mu))
 
 
 @pytest.mark.parametrize("mu", [0.0, 0.5])
@@ -142,7 +142,7 @@ def test_the_same_pair_twice_in_a_narrow_box():
 def test_many_discs_by_sweeps_come_near():
     """Above the size for exact solves: 700 columns of 6 discs stop to the sweeps' own certificate."""
     places = np.array([(1.001 * i, 0.5 + j) for j in range(6) for i in range(700)])
-    scene = Scene("s", [Bodies(Disc(0.5), places)], [HalfPlane()])
+    scene = Scene("s", [Bodies(Disc(0.5), places)], [Plane()])
     world, found, contacts = prepared(scene)
     assert found.count > 3000
     result = RestingSolver(world)(contacts, found, np.zeros(found.count))
@@ -157,7 +157,7 @@ def test_a_box_and_a_disc_share_the_load():
         disc(1.0, 0.5, radius=0.5, rotates=False),
         box(0.0, 1.1, 3.0, 0.2, mass=2.0),
     ]
-    world, found, contacts = prepared(Scene("s", bodies, [HalfPlane()], materials=rough(0.4)))
+    world, found, contacts = prepared(Scene("s", bodies, [Plane()], materials=rough(0.4)))
     result = RestingSolver(world)(contacts, found, np.zeros(found.count))
     plank = (found.first == 2) | (found.second == 2)
     np.testing.assert_allclose(result.normal[plank], [FALL, FALL], rtol=1e-6)

@@ -11,7 +11,7 @@ from tests.stepping.runs import rough
 from carom.build import build
 from carom.contact.find import find_contacts
 from carom.impact.assemble import assemble
-from carom.scene import Bodies, Cuboid, Plane, Scene, Sphere
+from carom.scene import Bodies, Box, Plane, Scene, Sphere
 from carom.stepping.resting import RestingSolver
 
 FALL = 0.1  # speed that everything falls at
@@ -30,13 +30,13 @@ def prepared(scene, pull=(0.0, 0.0, -1.0), bend=0.0):
 
 def tower(mu, count=4):
     places = np.array([(0.0, 0.0, 0.5 + i) for i in range(count)])
-    return Scene("tower", [Bodies(Cuboid((1.0, 1.0, 1.0)), places)], [Plane()], materials=rough(mu))
+    return Scene("tower", [Bodies(Box((1.0, 1.0, 1.0)), places)], [Plane()], materials=rough(mu))
 
 
 def on_a_wall(mu):
     """A cube against the wall x = 0."""
     wall = Plane(normal=(1.0, 0.0, 0.0))
-    return Scene("wall", [Bodies(Cuboid((1.0, 1.0, 1.0)), np.array([[0.5, 0.0, 0.0]]))], [wall], materials=rough(mu))
+    return Scene("wall", [Bodies(Box((1.0, 1.0, 1.0)), np.array([[0.5, 0.0, 0.0]]))], [wall], materials=rough(mu))
 
 
 @pytest.mark.parametrize("mu", [0.0, 0.5])

@@ -17,7 +17,7 @@ from matplotlib.collections import LineCollection
 from ..analysis.runs import energy_drift, symmetry_error
 from ..draw.style import BLACK, GRAY, PALE, TIME, X, Y, law_style, sheet, write, write_table
 from ..scenes import pool_break
-from ..scenes.pool import RADIUS
+from ..scenes.balls import RADIUS
 from ..simulation import completed, simulate
 from ..solvers.rows import Floats
 from ..trajectory import Trajectory

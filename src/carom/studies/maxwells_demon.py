@@ -25,7 +25,7 @@ from matplotlib.figure import SubFigure
 
 from ..analysis.runs import sides
 from ..draw.style import BLUE, GRAY, GREEN, PURPLE, RED, TIME, sheet, write
-from ..scene.boundaries import HalfPlane
+from ..scene.boundaries import Plane
 from ..scene.model import Scene
 from ..scene.motion import FIXED
 from ..scenes import maxwells_demon
@@ -99,7 +99,7 @@ def at_rest(scene: Scene, kinetic: float) -> Scene:
     (balls,) = scene.bodies
     velocity = np.asarray(balls.velocity)
     mean = 0.5 * float((velocity**2).sum(axis=1).mean())  # the balls have unit mass
-    still = [replace(b, motion=FIXED) if isinstance(b, HalfPlane) else b for b in scene.boundaries]
+    still = [replace(b, motion=FIXED) if isinstance(b, Plane) else b for b in scene.boundaries]
     return scene.with_(bodies=[replace(balls, velocity=velocity * np.sqrt(kinetic / mean))], boundaries=still)
 
 
