@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.spatial import ConvexHull, QhullError
 
 from ..errors import ProblemError
 from ..solvers.rows import Floats, Ints
@@ -53,6 +52,8 @@ def hull(path: str, vertices: Floats) -> Shape:
     extent = float(np.ptp(vertices, axis=0).max())
     # Qhull's tolerances know coordinates near 1 best; a hull of microns or of kilometers is the same hull.
     middle = 0.5 * (vertices.min(axis=0) + vertices.max(axis=0))
+    from scipy.spatial import ConvexHull, QhullError  # slow to import
+
     try:
         found = ConvexHull((vertices - middle) / extent if extent > 0.0 else vertices)
     except QhullError:
