@@ -1,4 +1,4 @@
-"""Imports go one way: solvers <- geometry <- scene <- world <- contact <- impact <- laws <- solve <- stepping <- ... <- cli."""
+"""Imports go one way: solvers <- geometry <- scene <- world <- contact <- impact <- laws <- solve <- ... <- cli."""
 
 from __future__ import annotations
 

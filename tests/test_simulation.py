@@ -14,7 +14,7 @@ from tests.trajectory.small import content
 import carom
 from carom import scenes
 from carom.errors import ProblemError
-from carom.scene import Bodies, Container, Disc, Plane, Rotating, Scene, Scripted, Vibrating
+from carom.scene import Bodies, Box, Container, Disc, Plane, Rotating, Scene, Scripted, Vibrating
 from carom.simulation import Simulation, completed, resume, simulate
 from carom.trajectory import Trajectory
 
