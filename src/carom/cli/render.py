@@ -146,11 +146,13 @@ def _span(
 
 def _film(run: Trajectory, target: Path, span: Span, look: Look, quiet: bool) -> Made:
     from ..draw.films import write_film
+    from ..kernels import prepare
     from .compiling import compile_notice
     from .render_progress import showing
 
     _propose_speed(run, span, quiet)
     with showing(target.name, quiet) as tell, compile_notice():
+        prepare([f"draw/{run.dimension}d"])
         return write_film(run, target, span, look, tell)
 
 
@@ -167,11 +169,13 @@ def _propose_speed(run: Trajectory, span: Span, quiet: bool) -> None:
 def _still(run: Trajectory, target: Path, at: float | None, look: Look) -> Made:
     from ..draw.films import write_still
     from ..draw.timeline import Timeline
+    from ..kernels import prepare
     from .compiling import compile_notice
 
     line = Timeline(run)
     time = line.stop if at is None else line.check("--at", at)
     with compile_notice():
+        prepare([f"draw/{run.dimension}d"])
         return write_still(run, target, time, look)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from ..build import build
 from ..errors import ProblemError
 from ..geometry.polygons import polygon_moments
+from ..kernels import prepare
 from ..scene.numbers import array
 from ..scene.symmetry import mirror
 from ..scenes.bricks import bricks_scene
@@ -108,6 +109,7 @@ def collapse(
     if velocity is not None:
         start = array("velocity", velocity, (tower.count, 3), f"{tower.count} rows (vx, vy, spin)")
     _check_motion(tower, options.step, start)
+    prepare(["towers"])
     if progress is not None and not callable(progress):
         raise ProblemError("progress", shown(progress), "a function of one Progress")
     target = _target(output, flag("overwrite", overwrite))
