@@ -14,7 +14,6 @@ from PIL import Image
 
 import carom
 from carom.draw.films import write_film
-from carom.draw.output import whole_file
 from carom.draw.studio import Look, Span
 from carom.draw.timeline import film_times
 
@@ -109,23 +108,6 @@ def test_a_film_that_fails_leaves_nothing_and_keeps_the_old_one(ball, tmp_path):
         write_film(run, path, Span(0.0, 2.0), SMALL, stop)
     assert path.read_bytes() == b"the old film"
     assert [p.name for p in tmp_path.iterdir()] == ["film.mp4"]
-
-
-def test_a_file_appears_only_when_it_is_whole(tmp_path):
-    target = tmp_path / "a.png"
-
-    def fail():
-        with whole_file(target) as part:
-            part.write_bytes(b"half")
-            raise ValueError
-
-    with pytest.raises(ValueError):
-        fail()
-    assert not list(tmp_path.iterdir())
-    with whole_file(target) as part:
-        part.write_bytes(b"whole")
-        assert not target.exists()
-    assert target.read_bytes() == b"whole" and len(list(tmp_path.iterdir())) == 1
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")

@@ -11,9 +11,9 @@ from typing import Protocol
 import numpy as np
 
 from ..errors import ProblemError
+from ..files import atomic_path
 from .colors import Bytes
 from .gif import Gif
-from .output import whole_file
 
 EXTRA = "pip install 'carom[render]'"
 QUALITY = 18  # constant rate factor of x264: no visible loss
@@ -55,7 +55,7 @@ def film(path: Path, size: tuple[int, int], fps: float, samples: Callable[[], li
 
     `samples` gives a few of its pictures: a GIF has to know its colors in advance.
     """
-    with whole_file(path) as part:
+    with atomic_path(path) as part:
         if path.suffix.lower() == ".mp4":
             with _mp4(part, size, fps) as out:
                 yield out

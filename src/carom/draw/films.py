@@ -11,12 +11,13 @@ from pathlib import Path
 
 import numpy as np
 
+from ..files import atomic_path
 from ..trajectory import Trajectory
 from . import encoding as encode
 from . import vector
 from .colors import Bytes
 from .layers import Page
-from .output import FILMS, whole_file
+from .output import FILMS
 from .raster import painted
 from .studio import Look, Span, Studio
 from .timeline import film_times
@@ -39,7 +40,7 @@ def write_still(run: Trajectory, path: Path, time: float, look: Look) -> Made:
     studio = Studio(run, look, Span(time, time))
     page = studio.sketch(time)()
     kind = path.suffix.lower().removeprefix(".")
-    with whole_file(path) as part:
+    with atomic_path(path) as part:
         if kind == "png":
             from PIL import Image
 

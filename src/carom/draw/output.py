@@ -1,10 +1,8 @@
-"""Files that are there whole or not at all: written under another name, and renamed when they are complete."""
+"""File names of films and pictures."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from ..errors import ProblemError
@@ -26,14 +24,3 @@ def checked_path(path: str | os.PathLike[str], overwrite: bool = False) -> Path:
     if target.exists() and not overwrite:
         raise ProblemError("--output", str(target), "a new name, or --overwrite: this file exists")
     return target
-
-
-@contextmanager
-def whole_file(target: Path) -> Iterator[Path]:
-    """A name beside the target to write to. When the block ends it becomes the target; if it fails, it is removed."""
-    part = target.with_name(f".{target.stem}.{os.getpid()}.part{target.suffix}")
-    try:
-        yield part
-        os.replace(part, target)
-    finally:
-        part.unlink(missing_ok=True)

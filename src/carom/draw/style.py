@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -13,6 +12,8 @@ from typing import Any
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+
+from ..files import atomic_path
 
 # Okabe and Ito (2008), without their yellow, which is too pale for lines on white.
 BLUE, ORANGE, GREEN, RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
@@ -105,26 +106,17 @@ def save(figure: Figure, path: Path, dots: float = DOTS) -> Path:
     """Writes a figure in the format that its ending names, whole or not at all; the same picture gives the same bytes.
     `dots` an inch, of a PNG and of what an SVG or PDF holds as an image."""
     ending = path.suffix.lower().lstrip(".")
-    part = path.with_name(path.name + ".part")
-    try:
+    with atomic_path(path) as part:
         figure.savefig(part, format=ending, dpi=dots, metadata=_UNDATED[ending])
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
     return path
 
 
 def write_table(path: Path, columns: Mapping[str, Any]) -> Path:
     """Writes columns of equal length as CSV, with their names in the first line; whole or not at all."""
-    part = path.with_name(path.name + ".part")
-    try:
-        with part.open("w", newline="", encoding="utf-8") as file:
-            rows = csv.writer(file, lineterminator="\n")
-            rows.writerow(columns)
-            rows.writerows([_cell(v) for v in row] for row in zip(*columns.values(), strict=True))
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    with atomic_path(path) as part, part.open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(columns)
+        rows.writerows([_cell(v) for v in row] for row in zip(*columns.values(), strict=True))
     return path
 
 
