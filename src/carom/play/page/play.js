@@ -1,9 +1,9 @@
 // The page: asks the server, keeps the time of the film, and hands everything to its parts.
 
 import { Controls } from "/controls.js";
-import { ImpactPainter, RunPainter, impactBox } from "/plane.js";
+import { ImpactPainter, RunPainter, impactBox } from "/drawing2d.js";
 import { chartColumn, short, tickCard, velocityCard } from "/results.js";
-import { SpacePainter } from "/space.js";
+import { SpacePainter } from "/drawing3d.js";
 
 const byId = (id) => document.getElementById(id);
 const WAIT = 140; // milliseconds after the last move of a slider
