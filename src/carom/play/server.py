@@ -29,6 +29,7 @@ PAGE = {  # the only files that are ever served
     "/results.js": ("results.js", "text/javascript; charset=utf-8"),
     "/drawing2d.js": ("drawing2d.js", "text/javascript; charset=utf-8"),
     "/drawing3d.js": ("drawing3d.js", "text/javascript; charset=utf-8"),
+    "/three.min.js": ("three.min.js", "text/javascript; charset=utf-8"),
     "/icon.svg": ("icon.svg", "image/svg+xml"),
 }
 
