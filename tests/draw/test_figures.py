@@ -12,14 +12,14 @@ from carom.draw.figures import View, draw_state, frame_of, outside, tallness
 from carom.draw.style import sheet
 from carom.draw.world3d import container_tops
 from carom.scene import Bodies, Disc, HalfPlane, Scene, Vibrating
-from carom.scene.barriers import Container, Plane
-from carom.scene.solids import Cuboid, Sphere
+from carom.scene.boundaries import Container, Plane
+from carom.scene.shapes import Box, Sphere
 
 
 def solids() -> Scene:
     """Two spheres and a brick above the ground."""
     balls = Bodies(Sphere(0.5), np.array([[-1.0, 0, 2.0], [1.0, 0, 2.0]]), name="balls")
-    brick = Bodies(Cuboid((0.4, 0.8, 1.2)), np.array([[0.0, 3.0, 3.0]]), name="brick")
+    brick = Bodies(Box((0.4, 0.8, 1.2)), np.array([[0.0, 3.0, 3.0]]), name="brick")
     return Scene("pair", [balls, brick], [Plane()], gravity=(0.0, 0.0, -9.81))
 
 

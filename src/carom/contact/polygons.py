@@ -1,8 +1,7 @@
-"""Narrow phase for convex polygons of the plane: exact contacts of candidate pairs and of walls.
+"""Narrow phase of convex polygons: contacts of candidate pairs of two polygons, or of a disc and a polygon.
 
 A pair has contacts if and only if it overlaps (up to a margin) after free flight. Their geometry is that of the start
-of the step, where impulses act. The parts: `polygon_manifold` for two polygons, `polygon_disc` for a disc and a
-polygon, `polygon_walls` for boundaries, `polygon_gaps` for distances of single bodies.
+of the step, where impulses act. Two polygons are handled by `polygon_manifold`, boundaries by `polygon_boundaries`.
 """
 
 from __future__ import annotations
@@ -13,18 +12,12 @@ import numpy as np
 
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
-from ..world import DISC
-from .polygon_corners import most_corners, placed_corners, room
-from .polygon_disc import polygon_disc
-from .polygon_gaps import half_width, polygon_gap, wall_gap
+from ..world import DISC, SEGMENT
 from .polygon_manifold import polygon_polygon
-from .polygon_walls import polygon_walls
-
-__all__ = ["Poses", "half_width", "polygon_gap", "polygon_pairs", "polygon_walls", "wall_gap"]
 
 
 class Poses(NamedTuple):
-    """Where all bodies are, and after them their periodic copies: 0 at the start of the step, 1 after free flight."""
+    """Poses of all bodies, then of their periodic images: 0 at the start of the step, 1 after free flight."""
 
     owner: Ints  # (rows,) the body whose shape a row has
     position0: Floats  # (rows, 2)
@@ -42,13 +35,13 @@ def _apart(poses, a, b, reach):
 
 @kernel
 def polygon_pairs(first, second, shapes, poses, margin):
-    """Contacts of candidate pairs of rows of `poses`: (pair, feature, normal, point, gap, predicted).
+    """Contacts of candidate pairs of rows of `poses`: (pair, feature_id, normal, point, gap, predicted).
 
-    Each pair has at least one polygon; pairs of two discs are passed over. Normals are unit vectors from first to
-    second at the start of the step, points lie midway between the surfaces. Pairs come in the order given. Two
-    polygons have up to two contacts, at the ends of the stretch along which they face each other; `feature` names the
-    corner that ends it and the edge it lies on. A disc and a polygon have one; its `feature` is 2 k for face k,
-    2 k + 1 for corner k. A contact's predicted gap is at most `margin`, unless the pair has this one only.
+    Pairs of two discs are skipped. Normals are unit vectors from first to second at the start of the step, and points
+    lie midway between the surfaces. Contacts are in the order of the pairs. Two polygons have up to two contacts, at
+    the ends of the interval in which they face each other; feature_id encodes the vertex at that end and the edge of
+    the other polygon. A disc and a polygon have one contact, with feature_id 2 k for edge k and 2 k + 1 for vertex k.
+    The predicted gap of a contact is at most `margin`, unless it is the only one of its pair.
     """
     corners = placed_corners(shapes, poses, 0)
     found = room(2 * len(first))
@@ -78,3 +71,159 @@ def polygon_pairs(first, second, shapes, poses, margin):
         found.gap[:n].copy(),
         found.predicted[:n].copy(),
     )
+
+
+# ---- polygons in the world, and tables of contacts
+
+
+class Corners(NamedTuple):
+    """Vertices of polygons in the frame of the world: 0 at the start of the step, 1 after free flight.
+
+    Row r owns vertices ptr[r]:ptr[r+1], counterclockwise; a disc owns none. `normal` k is the outward unit normal of
+    the edge from vertex k to the next one of its polygon.
+    """
+
+    ptr: Ints  # (rows + 1,)
+    at0: Floats  # (k, 2)
+    at1: Floats  # (k, 2)
+    normal0: Floats  # (k, 2)
+    normal1: Floats  # (k, 2)
+
+
+class Found(NamedTuple):
+    """A table of contacts; kernels fill it from the front and return the number of rows in use."""
+
+    feature: Ints
+    normal: Floats  # (m, 2)
+    point: Floats  # (m, 2)
+    gap: Floats
+    predicted: Floats
+
+
+@kernel
+def room(count):
+    """An empty table for up to `count` contacts."""
+    return Found(
+        np.empty(count, np.int64), np.empty((count, 2)), np.empty((count, 2)), np.empty(count), np.empty(count)
+    )
+
+
+@kernel
+def most_corners(corners):
+    """The largest number of vertices of one polygon."""
+    most = 0
+    for r in range(len(corners.ptr) - 1):
+        most = max(most, corners.ptr[r + 1] - corners.ptr[r])
+    return most
+
+
+@kernel
+def placed_corners(shapes, poses, extra):
+    """Vertices of all rows of `poses`, followed by `extra` rows of two vertices each that the caller fills."""
+    rows = len(poses.owner)
+    ptr = np.zeros(rows + extra + 1, np.int64)
+    for r in range(rows):
+        body = poses.owner[r]
+        ptr[r + 1] = ptr[r] + shapes.vertex_ptr[body + 1] - shapes.vertex_ptr[body]
+    for r in range(rows, rows + extra):
+        ptr[r + 1] = ptr[r] + 2
+    total = ptr[-1]
+    corners = Corners(ptr, np.empty((total, 2)), np.empty((total, 2)), np.empty((total, 2)), np.empty((total, 2)))
+    for r in range(rows):
+        start = shapes.vertex_ptr[poses.owner[r]]
+        if ptr[r + 1] > ptr[r]:
+            _place(shapes.vertex, start, ptr[r], ptr[r + 1], poses.position0[r], poses.angle0[r], corners.at0)
+            _place(shapes.vertex, start, ptr[r], ptr[r + 1], poses.position1[r], poses.angle1[r], corners.at1)
+            set_normals(corners.at0, corners.normal0, ptr[r], ptr[r + 1])
+            set_normals(corners.at1, corners.normal1, ptr[r], ptr[r + 1])
+    return corners
+
+
+@kernel
+def _place(vertex, start, lo, hi, position, angle, at):
+    """Writes the vertices of one body, rotated by `angle`, with its center of mass at `position`."""
+    c, s = np.cos(angle), np.sin(angle)
+    for k in range(lo, hi):
+        x, y = vertex[start + k - lo, 0], vertex[start + k - lo, 1]
+        at[k, 0] = position[0] + (c * x - s * y)
+        at[k, 1] = position[1] + (s * x + c * y)
+
+
+@kernel
+def set_normals(at, normal, lo, hi):
+    """Writes the outward unit normals of the edges of vertices lo:hi; two vertices are the two sides of a segment."""
+    for k in range(lo, hi):
+        after = k + 1 if k + 1 < hi else lo
+        x, y = at[after, 0] - at[k, 0], at[after, 1] - at[k, 1]
+        length = np.sqrt(x * x + y * y)
+        normal[k, 0] = y / length
+        normal[k, 1] = -x / length
+
+
+@kernel
+def place_segments(corners, rows, boundaries0, boundaries1):
+    """Writes the ends of all SEGMENT boundaries to the extra rows, which begin at `rows`."""
+    r = rows
+    for w in range(len(boundaries0.kind)):
+        if boundaries0.kind[w] == SEGMENT:
+            k = corners.ptr[r]
+            for axis in range(2):
+                corners.at0[k, axis], corners.at0[k + 1, axis] = boundaries0.point[w, axis], boundaries0.axis[w, axis]
+                corners.at1[k, axis], corners.at1[k + 1, axis] = boundaries1.point[w, axis], boundaries1.axis[w, axis]
+            set_normals(corners.at0, corners.normal0, k, k + 2)
+            set_normals(corners.at1, corners.normal1, k, k + 2)
+            r += 1
+
+
+# ---- disc and polygon
+
+
+@kernel
+def nearest_on_polygon(at, normal, lo, hi, x, y):
+    """Signed distance from the polygon with vertices lo:hi to a point, negative inside, and the nearest feature.
+
+    Returns (distance, feature, nx, ny): n is the unit normal from the polygon to the point; feature is 2 k for the edge
+    from vertex k, 2 k + 1 for vertex k. The edge whose line is farthest below the point is the nearest one, or ends in
+    the nearest vertex. For a point inside, the nearest edge is returned.
+    """
+    top, best = lo, -np.inf
+    for k in range(lo, hi):
+        height = normal[k, 0] * (x - at[k, 0]) + normal[k, 1] * (y - at[k, 1])
+        if height > best:
+            best, top = height, k
+    face = (best, 2 * (top - lo), normal[top, 0], normal[top, 1])
+    if best <= 0.0:
+        return face
+    after = top + 1 if top + 1 < hi else lo
+    tx, ty = -normal[top, 1], normal[top, 0]
+    if tx * (x - at[top, 0]) + ty * (y - at[top, 1]) < 0.0:
+        corner = top
+    elif tx * (x - at[after, 0]) + ty * (y - at[after, 1]) > 0.0:
+        corner = after
+    else:
+        return face
+    dx, dy = x - at[corner, 0], y - at[corner, 1]
+    distance = np.sqrt(dx * dx + dy * dy)
+    return distance, 2 * (corner - lo) + 1, dx / distance, dy / distance
+
+
+@kernel
+def polygon_disc(corners, row, center0, center1, radius, sign, margin, found, n):
+    """Writes the contact of polygon `row` with a disc to row n of `found`, if there is one; returns the next free row.
+
+    `sign` is 1 if the normal points from the polygon to the disc, -1 for the opposite direction. Normal, point and gap
+    are those at the start; the predicted gap is exact and decides whether there is a contact.
+    """
+    lo, hi = corners.ptr[row], corners.ptr[row + 1]
+    predicted = nearest_on_polygon(corners.at1, corners.normal1, lo, hi, center1[0], center1[1])[0] - radius
+    if predicted > margin:
+        return n
+    distance, feature, nx, ny = nearest_on_polygon(corners.at0, corners.normal0, lo, hi, center0[0], center0[1])
+    gap = distance - radius
+    back = radius + 0.5 * gap  # from the center of the disc to midway between the surfaces
+    found.feature[n] = feature
+    found.normal[n, 0], found.normal[n, 1] = sign * nx, sign * ny
+    found.point[n, 0], found.point[n, 1] = center0[0] - back * nx, center0[1] - back * ny
+    found.gap[n] = gap
+    found.predicted[n] = predicted
+    return n + 1

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..geometry.surfaces import icosphere
 from ..scene.model import Scene
-from ..scene.solids import Compound, Solid
-from ..scene.solids import Mesh as MeshShape
-from ..solids.surfaces import icosphere
+from ..scene.shapes import Compound, Solid
+from ..scene.shapes import Mesh as MeshShape
 from ..solvers.rows import Floats, Ints
-from ..world import CAPSULE, CUBOID, CYLINDER, MESH, SPHERE, World
+from ..world import BOX, CAPSULE, CYLINDER, MESH, SPHERE, World
 from .primitives import inset
 
 RIM = 0.10  # width of the darker rim of a coin, relative to its half width
@@ -125,12 +125,12 @@ def belt() -> Mesh:
 
 def shape_mesh(world: World, scene: Scene, form: int, chamfer: float = CHAMFER) -> Mesh:
     """The surface of shape `form` of a 3D world in the frame of the shape."""
-    solids = world.solids
+    solids = world.shapes_3d
     kind, size = solids.kind[form], solids.size[form]
     if kind == SPHERE:
         vertices, faces = icosphere(float(size[0]), 3)
         return Mesh(vertices.astype(np.float32), faces.astype(np.uint32))
-    if kind == CUBOID:
+    if kind == BOX:
         return cuboid(size, chamfer)
     if kind == CAPSULE:
         return capsule(size[0], size[1])
@@ -142,27 +142,29 @@ def shape_mesh(world: World, scene: Scene, form: int, chamfer: float = CHAMFER) 
 
 def body_mesh(world: World, scene: Scene, body: int) -> Mesh:
     """The surface of a body with sharp edges in the frame of the body."""
-    solids, pieces = world.solids, []
+    solids, pieces = world.shapes_3d, []
     for part in range(int(solids.part_ptr[body]), int(solids.part_ptr[body + 1])):
-        mesh = shape_mesh(world, scene, int(solids.form[part]), 0.0)
+        mesh = shape_mesh(world, scene, int(solids.shape[part]), 0.0)
         pieces.append((mesh.vertices @ solids.turn[part].T + solids.place[part], mesh.faces.astype(np.int64)))
     return joined(pieces)
 
 
 def _scene_surface(world: World, scene: Scene, form: int) -> Mesh | None:
     """The triangles of a mesh, from the scene: the tables of the world contain only what contact detection needs."""
-    from ..solids.meshes import load_mesh, mesh_form
+    from ..geometry.mass_properties import mass_properties
+    from ..scene.parts import load_mesh
 
-    solids = world.solids
+    solids = world.shapes_3d
     for number, group in enumerate(scene.bodies):
         first = np.flatnonzero(world.group == number)[:1]
         if not len(first):
             continue
-        forms = solids.form[solids.part_ptr[first[0]] : solids.part_ptr[first[0] + 1]].tolist()
+        forms = solids.shape[solids.part_ptr[first[0]] : solids.part_ptr[first[0] + 1]].tolist()
         for own, shape in zip(forms, _leaves(group.shape)):
             if own == form and isinstance(shape, MeshShape):
                 found = load_mesh("shape", shape)
-                return surface(found.vertices - mesh_form("shape", found).origin, found.faces)
+                center = mass_properties(found.vertices, found.faces)[1]
+                return surface(found.vertices - center, found.faces)
     return None
 
 

@@ -96,7 +96,7 @@ def _picture_3d(runs: Sequence[Trajectory]) -> dict[str, Any]:
         "meshes": meshes,
         "mesh": which,
         "free": world.free.tolist(),
-        "glass": enclosing(world.solids, state, placed_parts(world.solids, state)).tolist(),
+        "glass": enclosing(world.shapes_3d, state, placed_parts(world.shapes_3d, state)).tolist(),
         "floors": [{"point": boundaries.point[k].tolist(), "normal": boundaries.axis[k].tolist()} for k in level],
         "edges": [line.tolist() for line in edges(boundaries, camera.low, camera.high, up)] if several else [],
         "camera": {
@@ -117,11 +117,11 @@ def _picture_3d(runs: Sequence[Trajectory]) -> dict[str, Any]:
 def _meshes(run: Trajectory) -> tuple[list[dict[str, Any]], list[int]]:
     """The different shapes, and the index of its shape for each body."""
     world = run.world
-    solids, known, which = world.solids, {}, []
+    solids, known, which = world.shapes_3d, {}, []
     meshes: list[dict[str, Any]] = []
     for body in range(world.count):
         parts = range(int(solids.part_ptr[body]), int(solids.part_ptr[body + 1]))
-        key = tuple((int(solids.form[p]), solids.place[p].tobytes(), solids.turn[p].tobytes()) for p in parts)
+        key = tuple((int(solids.shape[p]), solids.place[p].tobytes(), solids.turn[p].tobytes()) for p in parts)
         if key not in known:
             known[key] = len(meshes)
             meshes.append(_mesh(run, world, body, parts))
@@ -131,8 +131,8 @@ def _meshes(run: Trajectory) -> tuple[list[dict[str, Any]], list[int]]:
 
 def _mesh(run: Trajectory, world: World, body: int, parts: range) -> dict[str, Any]:
     """`{"sphere": radius}`, or `{"triangles": [x, y, z, ...]}` with three corners per triangle."""
-    solids = world.solids
-    first = solids.form[parts[0]]
+    solids = world.shapes_3d
+    first = solids.shape[parts[0]]
     if len(parts) == 1 and solids.kind[first] == SPHERE:
         return {"sphere": float(solids.size[first, 0])}
     mesh = body_mesh(world, run.scene, body)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ...kernels import kernel
 from ...solvers.rows import Floats
-from ...world import Solids
+from ...world import Shapes3D
 from ..camera import Camera, Rays
 from .visible import Parts, depths
 
@@ -50,7 +50,7 @@ class Lights(NamedTuple):
     level: float  # light on the ground without shadows
 
 
-def lights(parts: Parts, solids: Solids, camera: Camera, up: Floats, rows: int) -> Lights:
+def lights(parts: Parts, solids: Shapes3D, camera: Camera, up: Floats, rows: int) -> Lights:
     """A lamp above and to the left of the camera, and the sky, for a picture with this number of rows."""
     center, radius = 0.5 * (camera.low + camera.high), 0.5 * float(np.linalg.norm(camera.high - camera.low))
     reach = solids.reach[parts.form]
@@ -91,7 +91,7 @@ def _axes(normal: Floats) -> tuple[Floats, Floats]:
     return u, np.cross(normal, u)
 
 
-def _maps(toward: Floats, size: int, center: Floats, radius: float, parts: Parts, solids: Solids) -> Maps:
+def _maps(toward: Floats, size: int, center: Floats, radius: float, parts: Parts, solids: Shapes3D) -> Maps:
     right, up = (np.array(v) for v in zip(*(_axes(d) for d in toward)))
     depth = np.empty((len(toward), size, size), np.float32)
     for k, d in enumerate(toward):

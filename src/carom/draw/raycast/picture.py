@@ -60,7 +60,7 @@ def render(
     """
     look = RayLook() if look is None else look
     boundaries = boundaries_at(world, state.time, 1e-6)[0]
-    solids, up, rgb = world.solids, upward(world.gravity), linear(colors)
+    solids, up, rgb = world.shapes_3d, upward(world.gravity), linear(colors)
     if camera is None:
         extent = extent_3d(world, [state], scene, FIGURE_STRAY)
         camera = looking_at(extent.centers, extent.radii, up)
@@ -115,7 +115,7 @@ def ground_of(world: World, camera: Camera, up: Floats) -> background.Ground:
     middle, size = 0.5 * (camera.low + camera.high), 0.5 * float(np.linalg.norm(camera.high - camera.low))
     across, ahead, _ = level_axes(up)
     free = world.free if world.free.any() else np.ones(world.count, bool)
-    spacing = _round_number(max(float(np.median(world.solids.radius[free])), size / CELLS))
+    spacing = _round_number(max(float(np.median(world.shapes_3d.radius[free])), size / CELLS))
     height = 0.5005 * float(np.abs(up) @ (camera.high - camera.low))
     return background.Ground(up, across, ahead, spacing, middle, FADE * size, height)
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ... import rotations
+from ...geometry import rotations
 from ...solvers.rows import Floats, Ints
 from ...trajectory import Trajectory
-from ...world import DISC, SPHERE, Solids
+from ...world import DISC, SPHERE, Shapes3D
 from .. import meshes
 from ..meshes import Mesh
 from ..raycast.visible import enclosing, placed_parts
@@ -108,7 +108,7 @@ def _points(bodies: Ints, radius: Floats, dimension: int) -> Iterator[Batch]:
 
 
 def _batches_3d(run: Trajectory) -> Iterator[Batch]:
-    solids: Solids = run.world.solids
+    solids: Shapes3D = run.world.shapes_3d
     body = np.repeat(np.arange(run.count), np.diff(solids.part_ptr))
     glass = np.zeros(run.count, bool)
     if run.count <= MARKED:
@@ -116,18 +116,18 @@ def _batches_3d(run: Trajectory) -> Iterator[Batch]:
         glass[enclosing(solids, state, placed_parts(solids, state))] = True
     for hollow in (False, True):
         part = np.flatnonzero(glass[body] == hollow)
-        balls = part[solids.kind[solids.form[part]] == SPHERE]
+        balls = part[solids.kind[solids.shape[part]] == SPHERE]
         if len(balls):
             yield from _balls(run, solids, body, balls, hollow)
-        others = part[solids.kind[solids.form[part]] != SPHERE]
-        for form in np.unique(solids.form[others]).tolist():
-            chosen = others[solids.form[others] == form]
+        others = part[solids.kind[solids.shape[part]] != SPHERE]
+        for form in np.unique(solids.shape[others]).tolist():
+            chosen = others[solids.shape[others] == form]
             mesh = meshes.shape_mesh(run.world, run.scene, form)
             yield Batch(mesh, body[chosen], None, *_within(solids, chosen), True, hollow)
 
 
-def _balls(run: Trajectory, solids: Solids, body: Ints, part: Ints, glass: bool) -> Iterator[Batch]:
-    radius = solids.size[solids.form[part], 0]
+def _balls(run: Trajectory, solids: Shapes3D, body: Ints, part: Ints, glass: bool) -> Iterator[Batch]:
+    radius = solids.size[solids.shape[part], 0]
     place, turn = _within(solids, part)
     if len(part) > POINTS and place is None:
         yield from _points(body[part], radius, 3)
@@ -138,13 +138,13 @@ def _balls(run: Trajectory, solids: Solids, body: Ints, part: Ints, glass: bool)
         yield Batch(meshes.belt(), body[part], radius, turns=True, belt=True)
 
 
-def _within(solids: Solids, part: Ints) -> tuple[Floats | None, Floats | None]:
+def _within(solids: Shapes3D, part: Ints) -> tuple[Floats | None, Floats | None]:
     """Positions and rotations of parts in their bodies; None where all are zero."""
     place, turn = solids.place[part], solids.turn[part]
     at = None if not place.any() else place
     if np.array_equal(turn, np.broadcast_to(np.eye(3), turn.shape)):
         return at, None
-    from ...solids.principal import quaternion_of
+    from ...geometry.rotations import quaternion_of
 
     return at, np.array([quaternion_of(m) for m in turn])
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ... import rotations
+from ...geometry import rotations
+from ...geometry.surfaces import icosphere
 from ...scene.boundaries import Periodic
-from ...solids.surfaces import icosphere
 from ...solvers.rows import Floats, Ints
 from ...world import INSIDE, PLANE, TUBE
 from ...world import Boundaries as BoundaryArrays
