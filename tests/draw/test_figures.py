@@ -11,7 +11,7 @@ from carom.build import build
 from carom.draw.figures import View, draw_state, frame_of, outside, tallness
 from carom.draw.style import sheet
 from carom.draw.world3d import container_tops
-from carom.scene import Bodies, Disc, HalfPlane, Scene, Vibrating
+from carom.scene import Bodies, Disc, Scene, Vibrating
 from carom.scene.boundaries import Container, Plane
 from carom.scene.shapes import Box, Sphere
 
@@ -41,7 +41,7 @@ def test_one_camera_for_several_runs_ignores_the_one_that_exploded():
 
 
 def test_a_2d_frame_contains_all_bodies_and_the_ground():
-    row = Scene("row", [Bodies(Disc(1.0), np.array([[0.0, 1.0], [30.0, 1.0]]))], [HalfPlane()])
+    row = Scene("row", [Bodies(Disc(1.0), np.array([[0.0, 1.0], [30.0, 1.0]]))], [Plane()])
     seen = view(row)
     left, right, bottom, top = frame_of([seen])
     assert left < -1.0 and right > 31.0 and bottom < 0.0 and top > 2.0
@@ -49,7 +49,7 @@ def test_a_2d_frame_contains_all_bodies_and_the_ground():
 
 
 def test_bodies_and_boundaries_of_a_figure_are_shapes():
-    row = Scene("row", [Bodies(Disc(1.0), np.array([[0.0, 1.0], [3.0, 1.0]]))], [HalfPlane()])
+    row = Scene("row", [Bodies(Disc(1.0), np.array([[0.0, 1.0], [3.0, 1.0]]))], [Plane()])
     seen = view(row)
     with sheet(3.0, 3.0) as figure:
         axes = figure.subplots()
@@ -67,7 +67,7 @@ def test_open_containers_are_drawn_to_their_top():
 
 
 def test_moving_boundaries_are_drawn_at_the_time_of_the_frame():
-    ground = HalfPlane(motion=Vibrating(1.0, 0.25))
+    ground = Plane(motion=Vibrating(1.0, 0.25))
     scene = Scene("shaken", [Bodies(Disc(1.0), np.array([[0.0, 5.0]]))], [ground])
     world, state = build(scene)
     later = View(world, carom.world.State(0.25 * 4, 1, state.position, state.orientation, state.velocity), scene)

@@ -86,7 +86,7 @@ def _draw_energies(axes: Axes, runs: Sequence[Compared], curves: Sequence[tuple[
         axes.set_ylim(bottom - room, top + room)
     axes.set_title("Energy drift" if kept else "Change of the total energy since the start", fontsize=8.5)
     axes.set_xlabel(TIME, fontsize=7.5)
-    axes.set_ylabel("part of the largest\nkinetic energy", fontsize=7.5)
+    axes.set_ylabel("relative to the largest\nkinetic energy", fontsize=7.5)
     axes.tick_params(labelsize=7)
     axes.set_xlim(0.0, max(float(c.run.steps["time"][-1]) for c in runs))
     axes.legend(fontsize=7, handlelength=2.6, loc="center left", bbox_to_anchor=(1.0, 0.5))

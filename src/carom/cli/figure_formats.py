@@ -12,9 +12,7 @@ from ..errors import ProblemError
 ALL = "png,svg,pdf"  # the same as carom.draw.style.FORMATS, whose import would load Matplotlib for every command
 Formats = Annotated[
     str,
-    typer.Option(
-        "--format", metavar="NAMES", help="Any of png, svg, pdf, separated by commas."
-    ),
+    typer.Option("--format", metavar="NAMES", help="Any of png, svg, pdf, separated by commas."),
 ]
 
 
