@@ -1,4 +1,4 @@
-"""Contact points and impulses of a frame, as dots and arrows."""
+"""Contact points and impulses of a frame on the page, as dots and arrows."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from ...stepping.report import ContactImpulses
 from ...trajectory import Trajectory
 from ..colors import TOUCHING
 from . import tone
-from .framing import SIZE, Layout
+from .layout import SIZE, Layout
 
-MOST = 3_000  # dots or arrows at once; the largest impulses are kept
+MOST = 3_000  # largest number of dots and of arrows; the largest impulses are kept
 DOT, ARROW = (20, 24, 32), np.array([[196, 44, 44]], np.uint8)
 SAMPLES = 40  # frames from which the scale of arrows is taken
-USUAL = 1.8  # length of an arrow of the usual impulse, in the usual radius; lengths grow with the root of impulses
-LONGEST = 2.5  # in that length
-LARGEST = 0.05 * SIZE  # of the radius in which all of them are measured, so that large bodies stay in sight
+QUANTILE = 0.9  # of the impulses of a run, which is the typical impulse
+TYPICAL = 1.8  # length of the arrow of the typical impulse, in median radii; lengths grow with the root of impulses
+LONGEST = 2.5  # longest arrow, relative to that length
+LARGEST = 0.05 * SIZE  # largest radius by which dots and arrows are scaled, so that they do not hide large bodies
 
 
 def contact_points(run: Trajectory, index: int) -> Floats:
-    """(m, D) where bodies touch: as recorded, or else found anew."""
+    """Contact points (m, D) of a frame: the recorded ones, or those that contact detection finds."""
     recorded = run.impulses(index)
     if recorded is not None and index > 0:
         return recorded.point
@@ -33,7 +34,7 @@ def contact_points(run: Trajectory, index: int) -> Floats:
 
 
 def vectors(found: ContactImpulses) -> Floats:
-    """(m, D) the whole impulse on the second body: along the normal, and along the tangent."""
+    """Impulses (m, D) on the second body: normal and tangential parts."""
     push = found.normal_impulse[:, None] * found.normal
     if found.normal.shape[1] == 3:
         return push + found.tangent_impulse
@@ -41,8 +42,8 @@ def vectors(found: ContactImpulses) -> Floats:
     return push + found.tangent_impulse[:, None] * turned
 
 
-def usual_impulse(run: Trajectory) -> float:
-    """What nearly all impulses stay below, over a sample of the frames; 0 if there are none."""
+def typical_impulse(run: Trajectory) -> float:
+    """The QUANTILE of the impulses over a sample of the frames; 0 if there are none."""
     sizes = []
     for i in np.unique(np.linspace(0, len(run) - 1, min(SAMPLES, len(run))).round().astype(int)).tolist():
         found = run.impulses(i)
@@ -50,16 +51,16 @@ def usual_impulse(run: Trajectory) -> float:
             sizes.append(np.linalg.norm(vectors(found), axis=1))
     whole = np.concatenate([np.zeros(0), *sizes])
     whole = whole[whole > 0.0]
-    return float(np.quantile(whole, 0.9)) if len(whole) else 0.0
+    return float(np.quantile(whole, QUANTILE)) if len(whole) else 0.0
 
 
 class ContactMarks:
-    """The nodes of one run's dots and arrows."""
+    """The scene nodes of the dots and arrows of one run."""
 
     def __init__(self, server: Any, name: str, run: Trajectory, layout: Layout, number: int) -> None:
         self._server, self._name, self._layout, self._number = server, name, layout, number
         self._radius = min(layout.scale * float(np.median(run.geometry["radius"])), LARGEST)
-        self._usual: float | None = None
+        self._typical: float | None = None
         self._dots: Any = None
         self._arrows: Any = None
 
@@ -104,14 +105,14 @@ class ContactMarks:
             self._arrows.points = lines
 
     def _lines(self, run: Trajectory, found: ContactImpulses) -> Floats:
-        """(m, 2, 3) tails at the contact points, the longest ones first to be kept."""
-        if self._usual is None:
-            self._usual = usual_impulse(run)
+        """Tails and tips (m, 2, 3) of at most MOST arrows, the largest impulses first; tails are contact points."""
+        if self._typical is None:
+            self._typical = typical_impulse(run)
         push = vectors(found)
         size = np.linalg.norm(push, axis=1)
-        shown = np.flatnonzero(size > 1e-3 * (self._usual or 1.0))
+        shown = np.flatnonzero(size > 1e-3 * (self._typical or 1.0))
         shown = shown[np.argsort(-size[shown], kind="stable")][:MOST]
-        length = USUAL * self._radius * np.minimum(np.sqrt(size[shown] / (self._usual or 1.0)), LONGEST)
+        length = TYPICAL * self._radius * np.minimum(np.sqrt(size[shown] / (self._typical or 1.0)), LONGEST)
         tail = self._layout.placed(found.point[shown], self._number, self._lift(run))
         way = push[shown] / size[shown, None]
         if way.shape[1] == 2:
@@ -119,7 +120,7 @@ class ContactMarks:
         return np.stack([tail, tail + length[:, None] * way], axis=1).astype(np.float32)
 
     def _lift(self, run: Trajectory) -> float:
-        """In the plane they stand before the bodies."""
+        """2D marks are drawn in front of the bodies."""
         return 0.6 * self._radius if run.dimension == 2 else 0.0
 
 

@@ -1,4 +1,4 @@
-"""The figure of `carom compare`: the end of each run side by side, and the energy of all of them."""
+"""The figure of `carom compare`: the last frames of all runs side by side, and their energies."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from matplotlib.axes import Axes
 
 from ..analysis.run_checks import BOUNDS, energy_rule
 from ..analysis.run_panels import thinned
-from ..draw.figure2d import View, draw_state, frame_of, outside, speed_scale, tallness
-from ..draw.raycast import Camera
+from ..draw.camera import Camera
+from ..draw.figures import View, draw_state, frame_of, outside, speed_scale, tallness
 from ..draw.run_figures import SMALLEST, color_bar, name_axes, split
 from ..draw.style import GRAY, TIME, WIDE, law_style, sheet, write, write_table
 from ..solvers.rows import Floats
 from .run_compare import Compared
 
-IN_A_ROW = 3  # larger panels read better than fewer rows
+IN_A_ROW = 3  # panels per row: more would be too small to read
 
 
 def draw(runs: Sequence[Compared], out: Path, name: str) -> tuple[Path, ...]:
-    """NAME.png, .svg, .pdf, NAME.csv (the table) and NAME-energy.csv (the curves)."""
+    """Writes NAME.png, .svg, .pdf, NAME.csv (the table) and NAME-energy.csv (the curves); returns their paths."""
     views = [View.of(c.run) for c in runs]
     scale, box = speed_scale(views), frame_of(views)
     rows = -(-len(runs) // IN_A_ROW)
@@ -34,7 +34,7 @@ def draw(runs: Sequence[Compared], out: Path, name: str) -> tuple[Path, ...]:
         for axes, c, view in zip(panels, runs, views):
             draw_state(axes, view, scale, box, 1440 // columns)
             name_axes(axes, box)
-            if isinstance(box, Camera):  # the same squares for all: said once, with room to the right
+            if isinstance(box, Camera):  # the grid is the same for all: it is named once, with room to the right
                 axes.set_xlabel(axes.get_xlabel() if axes is panels[0] else "", loc="left")
             gone = outside(view, box)
             axes.set_title(c.numbers.law + (f" ({gone:,} not shown)" if gone else ""), fontsize=8)
@@ -57,19 +57,19 @@ def draw(runs: Sequence[Compared], out: Path, name: str) -> tuple[Path, ...]:
 
 
 def _curve(c: Compared, kept: bool) -> tuple[Floats, Floats]:
-    """Times, and the energy's largest drifts if it must be kept, else its change; parts of the kinetic energy."""
+    """Times, and the drift of the energy if it must be conserved, else its change, relative to the kinetic energy."""
     time = c.run.steps["time"]
     return thinned(time, np.abs(c.energy), largest=True) if kept else thinned(time, c.energy)
 
 
 def table(runs: Sequence[Compared]) -> dict[str, list[object]]:
-    """A column for each number, a row for each law; what cannot be measured is left empty."""
+    """One column per number and one row per law; what cannot be measured is empty."""
     rows = [c.numbers.as_dict() for c in runs]
     return {key: ["" if row[key] is None else row[key] for row in rows] for key in rows[0]}
 
 
 def _draw_energies(axes: Axes, runs: Sequence[Compared], curves: Sequence[tuple[Floats, Floats]], kept: bool) -> None:
-    """Drift of the energy where it must be kept, on a logarithmic axis; elsewhere the change of energy itself."""
+    """Draws the drift of the energy on a logarithmic axis if it must be conserved, else the change of the energy."""
     for c, (time, energy) in zip(runs, curves):
         look = {**law_style(c.numbers.law), "marker": ""}
         value = np.where(energy > 0.0, energy, np.nan) if kept else energy
@@ -86,7 +86,7 @@ def _draw_energies(axes: Axes, runs: Sequence[Compared], curves: Sequence[tuple[
         axes.set_ylim(bottom - room, top + room)
     axes.set_title("Energy drift" if kept else "Change of the total energy since the start", fontsize=8.5)
     axes.set_xlabel(TIME, fontsize=7.5)
-    axes.set_ylabel("part of the largest\nkinetic energy", fontsize=7.5)
+    axes.set_ylabel("relative to the largest\nkinetic energy", fontsize=7.5)
     axes.tick_params(labelsize=7)
     axes.set_xlim(0.0, max(float(c.run.steps["time"][-1]) for c in runs))
     axes.legend(fontsize=7, handlelength=2.6, loc="center left", bbox_to_anchor=(1.0, 0.5))

@@ -1,8 +1,8 @@
-// Drawing in the plane: the film of one impact, and frames of a run. One painter for each law.
+// 2D drawing on a canvas: the film of one impact, and frames of a run. There is one painter per law.
 
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
-// The canvas in the pixels of the screen, its context scaled to CSS pixels.
+// Resizes the canvas to the pixels of the screen; its context is scaled to CSS pixels.
 function fitted(canvas) {
   const ratio = window.devicePixelRatio || 1;
   const [wide, high] = [canvas.clientWidth, canvas.clientHeight];
@@ -16,7 +16,7 @@ function fitted(canvas) {
   return [context, wide, high];
 }
 
-// Length units to pixels: `box` (left, right, bottom, top) in the middle, below a strip for the name.
+// The map from length units to pixels that centers `box` (left, right, bottom, top) below a strip for the name.
 function view(box, wide, high, strip) {
   const scale = Math.min((wide - 16) / (box[1] - box[0]), (high - strip - 8) / (box[3] - box[2]));
   const x0 = wide / 2 - (scale * (box[0] + box[1])) / 2;
@@ -61,9 +61,9 @@ function arrow(context, x, y, dx, dy, width, style) {
 
 // ---- one impact
 
-const ROOM = { row: [1.7, 2.9], plane: [1.2, 1.7] }; // beside the bodies, as far as the film is seen
+const ROOM = { row: [1.7, 2.9], plane: [1.2, 1.7] }; // shown to the left and right of the bodies, in length units
 
-// The part of the plane that the film of all laws needs, without what runs off.
+// The rectangle (left, right, bottom, top) that the film of all laws needs; bodies that move far away leave it.
 export function impactBox(data) {
   const { position, radius } = data.bodies;
   const row = position.every((p) => p[1] === position[0][1]);
@@ -94,7 +94,7 @@ export class ImpactPainter {
   constructor(canvas, data, index) {
     Object.assign(this, { canvas, data, index, result: data.results[index], box: impactBox(data) });
     this.row = data.components.length === 1;
-    // Arrows of all laws are to one scale, shorter where balls are fast.
+    // All laws have one scale of arrows, which is smaller where balls are fast.
     const done = data.results.filter((result) => !result.refusal);
     const fastest = Math.max(...[data.before, ...done].flatMap((motion) => motion.velocity.map(([x, y]) => Math.hypot(x, y))));
     this.reach = 0.9 / Math.max(1, Math.min(fastest, 4) / 1.6);
@@ -121,7 +121,7 @@ export class ImpactPainter {
     const style = color(after ? `law${this.index}` : "arrow");
     places.forEach(([x, y], i) => {
       const [vx, vy] = velocity[i];
-      // In a row above the ball, in the plane from its edge on: nothing hides it there.
+      // In a row the arrow is above the ball, in 2D it starts at the edge of the ball, where nothing hides it.
       const edge = this.row ? 0 : radius[i] / (Math.hypot(vx, vy) || 1);
       const lift = this.row ? at.scale * (radius[i] + 0.14) : 0;
       const [x0, y0] = [at.x(x + edge * vx), at.y(y + edge * vy) - lift];
@@ -148,7 +148,7 @@ export class ImpactPainter {
     context.fillText(text, x, y + 1);
   }
 
-  // The velocity below the rail, to two digits; the table has all of them.
+  // The velocity below the rail with two digits; the table has all of them.
   speed(context, at, x, radius, value, size, style) {
     context.fillStyle = Math.abs(value) < 5e-3 ? color("soft") : style;
     context.font = `600 ${size}px system-ui, sans-serif`;
@@ -175,7 +175,7 @@ export class RunPainter {
     Object.assign(this, { canvas, data, result, picture: data.picture, count: data.bodies });
   }
 
-  // Frame `k`, and the share `f` of the way to the next one.
+  // Draws frame `k`, interpolated by the fraction `f` toward the next one.
   draw(k, f) {
     const { picture, result, count } = this;
     const [context, wide, high] = fitted(this.canvas);
@@ -186,7 +186,7 @@ export class RunPainter {
       return Math.abs(b - a) < this.jump ? a + f * (b - a) : a;
     };
     this.jump = 0.5 * Math.max(picture.box[1] - picture.box[0], picture.box[3] - picture.box[2]);
-    this.walls(context, at, k, next, f, wide, high);
+    this.boundaries(context, at, k, next, f, wide, high);
     const thin = Math.max(0.6, Math.min(1.8, 0.05 * at.scale * picture.radius[0]));
     for (let i = 0; i < count; i++) {
       const [x, y] = [at.x(between(result.position, 2, i, 0)), at.y(between(result.position, 2, i, 1))];
@@ -220,14 +220,14 @@ export class RunPainter {
     context.stroke();
   }
 
-  walls(context, at, k, next, f, wide, high) {
-    const walls = this.picture.walls;
-    walls.forEach((wall, w) => {
+  boundaries(context, at, k, next, f, wide, high) {
+    const { boundaries } = this.picture;
+    boundaries.forEach((boundary, w) => {
       const pose = [0, 1, 2].map((c) => {
-        const [a, b] = [this.result.walls[(k * walls.length + w) * 3 + c], this.result.walls[(next * walls.length + w) * 3 + c]];
-        return (a ?? 0) + f * ((b ?? 0) - (a ?? 0));
+        const [a, b] = [k, next].map((frame) => this.result.walls[(frame * boundaries.length + w) * 3 + c] ?? 0);
+        return a + f * (b - a);
       });
-      this.wall(context, at, wall, pose, wide + high);
+      this.boundary(context, at, boundary, pose);
     });
     context.setLineDash([8, 6]);
     context.strokeStyle = color("wall");
@@ -237,33 +237,32 @@ export class RunPainter {
     context.setLineDash([]);
   }
 
-  wall(context, at, wall, pose, far) {
+  // A filled polygon, a line or a circle, moved by a pose (x, y, angle) about its pivot.
+  boundary(context, at, { line, fill, center, radius, pivot }, pose) {
     const [cos, sin] = [Math.cos(pose[2]), Math.sin(pose[2])];
     const moved = ([x, y]) => {
-      const [dx, dy] = [x - wall.center[0], y - wall.center[1]];
-      return [wall.center[0] + pose[0] + cos * dx - sin * dy, wall.center[1] + pose[1] + sin * dx + cos * dy];
+      const [dx, dy] = [x - pivot[0], y - pivot[1]];
+      return [at.x(pivot[0] + pose[0] + cos * dx - sin * dy), at.y(pivot[1] + pose[1] + sin * dx + cos * dy)];
     };
-    const a = moved(wall.a);
+    const trace = (points) => {
+      context.beginPath();
+      for (const point of points) context.lineTo(...moved(point));
+    };
     context.strokeStyle = color("wall");
+    context.fillStyle = color("ground");
     context.lineCap = "round";
     context.lineWidth = 3;
-    if (wall.kind === "plane") {
-      const [nx, ny] = [cos * wall.b[0] - sin * wall.b[1], sin * wall.b[0] + cos * wall.b[1]];
-      const [x, y, tx, ty] = [at.x(a[0]), at.y(a[1]), -ny * far, -nx * far];
-      context.fillStyle = color("ground");
-      context.beginPath();
-      context.moveTo(x + tx, y + ty);
-      context.lineTo(x - tx, y - ty);
-      context.lineTo(x - tx - nx * far, y - ty + ny * far);
-      context.lineTo(x + tx - nx * far, y + ty + ny * far);
+    if (fill) {
+      trace(fill);
       context.fill();
-      strokeLine(context, x + tx, y + ty, x - tx, y - ty);
-    } else if (wall.kind === "segment") {
-      const b = moved(wall.b);
-      strokeLine(context, at.x(a[0]), at.y(a[1]), at.x(b[0]), at.y(b[1]));
-    } else {
+    }
+    if (line) {
+      trace(line);
+      context.stroke();
+    }
+    if (center) {
       context.beginPath();
-      context.arc(at.x(a[0]), at.y(a[1]), at.scale * wall.radius, 0, 2 * Math.PI);
+      context.arc(...moved(center), at.scale * radius, 0, 2 * Math.PI);
       context.stroke();
     }
   }

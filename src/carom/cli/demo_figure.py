@@ -1,4 +1,4 @@
-"""The picture of `carom demo`: one row a law, each cradle as it stands a moment after impact."""
+"""The figure of `carom demo`: one row per law, with each cradle a moment after impact."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch
 
-from ..draw.style import save, sheet
+from ..draw.style import BLUE, GREEN, RED, save, sheet
 from ..laws import DESIDERATA
 from .demo import ARRIVING, BALLS, Outcome, Row, arriving_speeds
 
-# Okabe and Ito's palette, told apart by all common kinds of color vision; shape or sign repeats each meaning.
-FORWARD, BACKWARD, STILL, RIGHT = "#0072B2", "#D55E00", "#C9CED6", "#009E73"
+# Color-blind readers can tell these apart; arrows and signs repeat each meaning.
+FORWARD, BACKWARD, STILL, RIGHT = BLUE, RED, "#C9CED6", GREEN
 INK, FAINT, PAPER = "#1B1F27", "#6B7280", "#FFFFFF"
 
-WIDTH, HEIGHT = 40 / 3, 7.5  # inches, 16:9; at 144 dots an inch 1920 x 1080
+WIDTH, HEIGHT, DOTS = 40 / 3, 7.5, 144  # inches and dots per inch: 1920 x 1080 pixels
 LEFT, TOP, BOTTOM = 0.45, 2.1, 0.55
 NAME_WIDTH, CRADLE_WIDTH = 1.7, 3.85
-LARGEST = 0.36  # diameter of a ball
-MOMENT = 1.1  # ball diameters that a ball of speed 1 has moved when the picture is taken
+LARGEST = 0.36  # largest diameter of a ball, inches
+MOMENT = 1.1  # diameters that a ball of speed 1 has moved in the figure
+SHORTEST = 0.15  # speed below which an arrow would be shorter than its head
 
 
 def draw(rows: list[Row], path: Path) -> Path:
@@ -35,16 +36,16 @@ def draw(rows: list[Row], path: Path) -> Path:
         for k, row in enumerate(rows):
             _row(axes, row, TOP + (k + 0.5) * pitch, pitch)
         _foot(axes)
-        return save(figure, path, dots=144)
+        return save(figure, path, dots=DOTS)
 
 
 def _columns() -> list[float]:
-    """Left edge of each cradle."""
+    """The left edge of each cradle."""
     return [LEFT + NAME_WIDTH + k * CRADLE_WIDTH for k in range(len(ARRIVING))]
 
 
 def _tick_columns() -> list[float]:
-    """Center of each column of ticks."""
+    """The center of each column of ticks."""
     start = _columns()[-1] + CRADLE_WIDTH + 0.25
     step = (WIDTH - LEFT - 0.2 - start) / (len(DESIDERATA) - 1)
     return [start + k * step for k in range(len(DESIDERATA))]
@@ -80,9 +81,9 @@ def _row(axes: Axes, row: Row, y: float, pitch: float) -> None:
 
 
 def _cradle(axes: Axes, left: float, y: float, speeds: list[float], size: float, before: bool) -> None:
-    """Balls of diameter `size`, each moved along its velocity: on from where they touched, or still on the way.
+    """Balls of diameter `size`, each displaced along its velocity: backward before impact, forward after it.
 
-    A feasible answer can be drawn so without overlap; balls that overlap have passed into each other.
+    Balls overlap only if the solution is infeasible.
     """
     start = left + 1.75 * size
     shift = (-0.55 if before else 1.0) * MOMENT
@@ -100,9 +101,9 @@ def _cradle(axes: Axes, left: float, y: float, speeds: list[float], size: float,
 
 
 def _arrow(axes: Axes, x: float, y: float, v: float, size: float) -> None:
-    """From the edge of an outer ball that leaves; its length is the speed."""
-    if abs(v) < 0.15:
-        return  # no longer than its head
+    """An arrow from the edge of an outer ball that leaves; its length is proportional to the speed."""
+    if abs(v) < SHORTEST:
+        return
     side = 1.0 if v > 0 else -1.0
     tail, head = x + side * 0.54 * size, x + (side * 0.6 + 0.75 * v) * size
     style = f"-|>,head_length={0.2 + 0.3 * min(abs(v), 1.0)},head_width={0.12 + 0.14 * min(abs(v), 1.0)}"
@@ -112,7 +113,7 @@ def _arrow(axes: Axes, x: float, y: float, v: float, size: float) -> None:
 
 
 def _label(v: float) -> str:
-    """Two digits, as in ".40" or "1.1"; color and arrow tell the direction."""
+    """A speed with two digits, as in ".40" or "1.1"; color and arrow show the direction."""
     return f"{abs(v):.2f}".lstrip("0") if abs(v) < 0.995 else f"{abs(v):.1f}"
 
 
@@ -132,7 +133,7 @@ def _foot(axes: Axes) -> None:
 
 
 def _box(axes: Axes, x: float, y: float, width: float, height: float) -> None:
-    """The green ground of what is right."""
+    """A green background for an outcome as observed."""
     shape = "round,pad=0,rounding_size=0.07"
     axes.add_patch(FancyBboxPatch((x, y), width, height, boxstyle=shape, fc=RIGHT, alpha=0.17, ec="none", zorder=0))
 
