@@ -31,7 +31,7 @@ def test_a_new_scene_is_valid(carom, tmp_path):
 
 def test_a_new_scene_of_space(carom, tmp_path):
     path = tmp_path / "pile.toml"
-    assert carom("new", path, "--space").code == 0
+    assert carom("new", path, "--3d").code == 0
     scene = load_scene(path)
     assert (scene.name, scene.dimension, scene.count) == ("pile", 3, 104)
 
