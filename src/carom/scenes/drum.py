@@ -39,7 +39,7 @@ def splash(*, side: int = 15, gravity: float = 10.0, restitution: float = 1.0) -
 
 @checks.recorded
 def energy_drum(*, side: int = 9, spacing: float = 3.0, seed: int = 0) -> Scene:
-    """A gas of side x side balls in a drum, without gravity: energy must be conserved for all times (Smith 2012, section 9).
+    """A gas of side x side balls in a drum, without gravity: energy must be conserved (Smith 2012, section 9).
 
     spacing: of the initial grid, in radii. Velocity components are normally distributed with unit standard deviation.
     """

@@ -83,7 +83,7 @@ def sliding_box(
 ) -> Scene:
     """A flat box slides on a plane that descends along x by `angle` degrees, at first at `speed`.
 
-    heading: degrees from x, within the plane. On a level plane it slides straight for `speed^2 / (2 mu g)`; on a slope it
+    heading: degrees from x, in the plane. On a level plane it slides straight for `speed^2 / (2 mu g)`; on a slope it
     gains `g sin angle` along x and loses `mu g cos angle` along its path.
     """
     slope, along, up = _slope(angle, 3)
