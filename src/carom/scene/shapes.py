@@ -95,7 +95,7 @@ class Rectangle(Shape):
 
     @classmethod
     def file_fields(cls) -> dict[str, Field]:
-        return {"size": Field("size", VectorOf(2, "[width, height], both above 0", positive=True))}
+        return {"size": Field(VectorOf(2, "[width, height], both above 0", positive=True))}
 
     @classmethod
     def from_file(cls, values: Mapping[str, Any], folder: Path) -> Rectangle:
@@ -234,9 +234,6 @@ class PartOf(Check):
 
     in_python = False
 
-    def words(self, where: Where) -> str:
-        return "a part {shape = ..., position = ...}"
-
     def read(self, value: Any, where: Where) -> Part:
         shape, values = read_with_shape(value, {**fields_of(Part), **ROTATION}, where, POSITIVE)
         values = with_orientation(values, 0)
@@ -293,7 +290,7 @@ class Rotation:
 
 
 _COSINES = np.array([1.0, np.sqrt(0.5), 0.0, -np.sqrt(0.5), -1.0, -np.sqrt(0.5), 0.0, np.sqrt(0.5)])  # of k pi / 4
-ROTATION = {"rotation": Field("rotation", TableOf(Rotation), None, "{axis = [x, y, z], degrees = ...}", ONLY_3D)}
+ROTATION = {"rotation": Field(TableOf(Rotation), None, "{axis = [x, y, z], degrees = ...}", ONLY_3D)}
 
 
 def with_orientation(values: Mapping[str, Any], count: int) -> dict[str, Any]:
@@ -333,7 +330,7 @@ def read_with_shape(data: Any, own: Fields, where: Where, radius: Check) -> tupl
         other = _COUNTERPARTS.get(kind) if isinstance(kind, str) else None
         hint = f"; did you mean {other!r}?" if other in kinds else suggestion(kind, kinds)
         raise refuse(f"one of {', '.join(kinds)}{hint}", kind, "shape")
-    fields: dict[str, Field] = {"shape": Field("shape", TEXT, kind)}
+    fields: dict[str, Field] = {"shape": Field(TEXT, kind)}
     for key, field in KINDS[kind].file_fields().items():
         check = radius if field.check is POSITIVES else field.check
         fields[key] = replace(field, check=check, because=f", because shape is {kind!r}")

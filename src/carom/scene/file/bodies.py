@@ -34,7 +34,7 @@ from ..shapes import (
 from .generators import GENERATORS, RADIUS, Chance, ChoiceRadius, Copies, Generator, NormalRadius, UniformRadius
 
 MOST_BODIES = 100_000_000  # in one group: a typing error should not ask for more memory than there is
-EXTRA = {**ROTATION, "template": Field("template", FLAG, False, "not part of the scene, only of its copies")}
+EXTRA = {**ROTATION, "template": Field(FLAG, False, "not part of the scene, only of its copies")}
 PER_BODY = {2: {"velocity": 2}, 3: {"velocity": 2, "spin": 2, "inertia": 2}}  # axes of a list; 1 for all other fields
 
 
