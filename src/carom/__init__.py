@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .impact.solution import ImpactSolution
     from .scene.file import load_scene
     from .scene.model import Scene
-    from .simulation import resume, simulate
+    from .simulation import Simulation, resume, simulate
     from .solve import solve_impact
     from .trajectory import Trajectory
 
@@ -22,6 +22,7 @@ __all__ = [
     "ImpactSolution",
     "ProblemError",
     "Scene",
+    "Simulation",
     "Symmetry",
     "Trajectory",
     "catalogue",
@@ -41,6 +42,7 @@ _HOME = {
     "ImpactSolution": ".impact.solution",
     "ProblemError": ".errors",
     "Scene": ".scene.model",
+    "Simulation": ".simulation",
     "Symmetry": ".impact.problem",
     "Trajectory": ".trajectory",
     "catalogue": ".catalogue",

@@ -10,10 +10,9 @@ import pytest
 import carom
 from carom.analysis import runs
 from carom.analysis.run_checks import check_run
-from carom.analysis.run_momentum import angular_momentum_drift, momentum_drift
+from carom.analysis.run_momentum import along_boundaries, angular_momentum_drift, conserved_axes_3d, momentum_drift
 from carom.analysis.run_panels import PANELS, overview, panel
 from carom.analysis.run_statistics import run_summary
-from carom.analysis.space_momentum import along_walls, conserved_axes
 from carom.build import build
 from carom.scene import Bodies, Material, Moving, Periodic, Rotating, Scene, Vibrating
 from carom.scene.boundaries import Container, Plane, Shell, Tube
@@ -42,7 +41,7 @@ def bounced(boundaries, law="gr", **fields):
 def axes_of(boundaries=(), **fields):
     """What is conserved beside boundaries: worked out from the world alone."""
     world = build(Scene("w", [spheres([[0, 0, 0]], [[0, 0, 0]])], boundaries, **fields), check_overlap=False)[0]
-    return along_walls(world) if len(world.boundaries.kind) else np.eye(3), *conserved_axes(world)
+    return along_boundaries(world) if len(world.boundaries.kind) else np.eye(3), *conserved_axes_3d(world)
 
 
 def same_space(found, rows):

@@ -18,8 +18,8 @@ from carom.impact import assemble as module
 from carom.impact.assemble import assemble, coefficients
 from carom.impact.contacts import as_matrix
 from carom.scene import FIXED, Bodies, Disc, Drum, Material, Moving, Periodic, Plane, Rotating, Scene
-from carom.stepping.flight import prescribed
-from carom.stepping.stepper import pushed
+from carom.stepping.integrator import prescribed
+from carom.stepping.stepper import velocity_after
 
 
 def assembled(scene, margin=1e-9, h=0.01, check=True):
@@ -130,7 +130,7 @@ def test_impulses_keep_momentum_and_angular_momentum(scene, seed):
         return
     rng = np.random.default_rng(seed)
     result = type("Given", (), {"normal": rng.random(found.count), "tangent": rng.normal(size=(found.count, 1))})
-    after = pushed(impact, result, state.velocity)
+    after = velocity_after(impact, result, state.velocity)
     if after.shape[1] == 2:
         after, before = (np.column_stack([v, np.zeros(len(v))]) for v in (after, state.velocity))
     else:
@@ -161,7 +161,7 @@ def test_fixed_and_driven_bodies_have_no_entries():
     # Tangent of the right one is (0, 1): the driven rim there moves at 1 + 2 * (-1).
     np.testing.assert_allclose(impact.contacts.tangent_speeds()[~left, 0], [1.0 - 2.0 - 0.2], atol=1e-12)
     result = type("Given", (), {"normal": np.array([1.0, 2.0]), "tangent": np.array([[0.3], [0.1]])})
-    after = pushed(impact, result, state.velocity)
+    after = velocity_after(impact, result, state.velocity)
     np.testing.assert_array_equal(after[[0, 2]], state.velocity[[0, 2]])
     assert np.abs(after[1] - state.velocity[1]).max() > 0.1
 
@@ -198,7 +198,9 @@ def test_only_touched_bodies_take_part_and_nothing_else_changes(monkeypatch):
     np.testing.assert_array_equal(sparse.contacts.speeds(), full.contacts.speeds())
     np.testing.assert_array_equal(sparse.contacts.tangent_speeds(), full.contacts.tangent_speeds())
     result = type("Given", (), {"normal": np.array([1.0, 2.0]), "tangent": np.array([[0.3], [0.1]])})
-    np.testing.assert_array_equal(pushed(sparse, result, state.velocity), pushed(full, result, state.velocity))
+    np.testing.assert_array_equal(
+        velocity_after(sparse, result, state.velocity), velocity_after(full, result, state.velocity)
+    )
 
 
 @given(clusters(most=9))

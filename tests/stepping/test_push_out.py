@@ -13,8 +13,8 @@ from carom.contact.boundaries import boundaries_at
 from carom.contact.find import find_contacts
 from carom.impact.assemble import assemble
 from carom.scene import FIXED, Bodies, Disc, Plane, Scene
-from carom.stepping.flight import totals
 from carom.stepping.push_out import RATE, SLOP, push_out
+from carom.stepping.totals import totals
 from carom.world import State
 
 

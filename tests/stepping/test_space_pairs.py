@@ -15,8 +15,9 @@ from carom.geometry.rotations import matrices
 from carom.scene import FIXED, Bodies, Material, Scene
 from carom.scene.shapes import Box, Capsule, Compound, Cylinder, Hull, Mesh, Part, Solid, Sphere
 from carom.stepping.collision import Collision
-from carom.stepping.flight import fly, totals
+from carom.stepping.integrator import free_motion
 from carom.stepping.stepper import Stepper
+from carom.stepping.totals import totals
 from carom.world import State, World
 
 KINDS = ("sphere", "box", "capsule", "cylinder", "hull", "mesh", "compound")
@@ -167,7 +168,7 @@ def touching(throw: Throw) -> tuple[World, State, State]:
     engine, state = throw.engine("synchronous")
     world = engine.world
     for _ in range(200):
-        after = fly(world, state, STEP)
+        after = free_motion(world, state, STEP)
         if find_contacts(world, state, after, 0.0).count:
             return world, state, after
         state = replace(after, step=state.step + 1)

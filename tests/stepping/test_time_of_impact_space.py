@@ -12,7 +12,7 @@ from carom.scene import Bodies, Material, Scene
 from carom.scene.boundaries import Container, Plane
 from carom.scene.shapes import Box, Sphere
 from carom.stepping.collision import Collision
-from carom.stepping.time_of_impact_space import TimeOfImpactSpace
+from carom.stepping.time_of_impact import TimeOfImpact
 
 STILL = (0.0, 0.0, 0.0)
 
@@ -22,7 +22,7 @@ def engine_of(bodies, boundaries=(), *, step, gravity=STILL, restitution=1.0, fr
     scene = Scene("s", bodies, boundaries, gravity=gravity, step=step, materials=materials)
     world, state = build(scene)
     collision = Collision(laws.make(law), scene.restitution_model, scene.friction_model, False)
-    return TimeOfImpactSpace(world, collision, step), state
+    return TimeOfImpact(world, collision, step), state
 
 
 def ball(place, velocity=STILL, radius=0.1, **more):

@@ -118,9 +118,12 @@ SOLIDS: dict[int, Solid] = {
 }
 
 
+SOLID_NAMES = {solid.name: kind for kind, solid in SOLIDS.items()}
+
+
 def make_solid(name: str, **sizes: Any) -> Shape:
-    """The shape of the solid that a declaration calls `name`."""
-    return next(solid for solid in SOLIDS.values() if solid.name == name).make(**sizes)
+    """The shape of the solid that a declaration calls `name`; `sizes` are the fields of the declaration."""
+    return SOLIDS[SOLID_NAMES[name]].make(**sizes)
 
 
 def support(shape: Shape, direction: Floats) -> float:

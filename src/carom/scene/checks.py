@@ -202,14 +202,14 @@ class OfType(Check):
 class Choice(Check):
     """One of several names (or numbers); letters of axes end at the dimension of the scene."""
 
-    names: tuple[Any, ...]
+    names: Sequence[Any]
     in_python = False
 
     def words(self, where: Where) -> str:
         known = [str(name) for name in self._known(where)]
         return f"one of {', '.join(known)}" if len(known) > 2 else " or ".join(known)
 
-    def _known(self, where: Where) -> tuple[Any, ...]:
+    def _known(self, where: Where) -> Sequence[Any]:
         return self.names[: where.dimension] if self.names == ("x", "y", "z") else self.names
 
     def read(self, value: Any, where: Where) -> Any:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from ..errors import ProblemError
+from ..settings import STEPPERS
 from ..solvers.rows import Floats
 from .boundaries import Boundary, Periodic, Vector
 from .checks import (
@@ -33,7 +34,6 @@ from .shapes import UNTURNED, Quaternion, Shape
 
 FREE = None  # the motion of a body that impulses move
 INTEGRATORS = ("dmv", "split")
-STEPPERS = ("synchronous", "drift_safe", "time_of_impact")
 MIXED_RESTITUTION = ("refuse", "blend")
 Force = Callable[[float, Floats, Floats], Floats]  # (time, position, velocity) -> force on each body
 

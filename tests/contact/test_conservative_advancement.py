@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from carom.contact.epa import polytope
-from carom.contact.solids.advance import (
+from carom.contact.conservative_advancement import (
     NEVER,
     Moves,
     convex_gap,
@@ -18,6 +17,7 @@ from carom.contact.solids.advance import (
     touch_times,
     turned_at,
 )
+from carom.contact.epa import polytope
 from carom.contact.support import cores_of
 from carom.geometry.rotations import matrices, of_vector, product
 from carom.scene.parts import make_shapes

@@ -8,13 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carom.build import build
+from carom.contact.conservative_advancement import NEVER, touch_times
 from carom.contact.contact_set import ContactSet
-from carom.contact.solids.advance import NEVER, touch_times
-from carom.contact.solids.at_touch import contacts_at_touch
-from carom.contact.solids.swept import FEW, SHARE, swept_pairs, with_swept
+from carom.contact.swept import FEW, SHARE, contacts_at_touch, swept_pairs, with_swept
 from carom.scene import Bodies, Periodic, Scene
 from carom.scene.shapes import Box, Capsule, Cylinder, Hull, Sphere
-from carom.stepping.flight import fly
+from carom.stepping.integrator import free_motion
 
 SEEDS = st.integers(0, 2**32 - 1)
 NONE = np.empty(0, np.int64)
@@ -31,7 +30,7 @@ def world_of(groups, periodic=None, gravity=(0.0, 0.0, 0.0)):
         turning = np.broadcast_to(np.array(spin[0] if spin else 0.0, dtype=float), place.shape)
         bodies.append(Bodies(shape, place, velocity=velocity, spin=turning))
     world, state = build(Scene("s", bodies, gravity=gravity, periodic=periodic, step=H), check_overlap=False)
-    return world, state, fly(world, state, H)
+    return world, state, free_motion(world, state, H)
 
 
 def crossings_of(world, before, after, found=NONE):
@@ -233,7 +232,7 @@ def test_an_impact_along_the_normals_keeps_solids_apart(seed, one, other):
         for s, p, v in groups
     ]
     world, before = build(Scene("s", bodies, gravity=(0.0, 0.0, 0.0), step=H), check_overlap=False)
-    after = fly(world, before, H)
+    after = free_motion(world, before, H)
     crossings = crossings_of(world, before, after)
     if crossings is None:
         return
