@@ -18,7 +18,6 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from ..errors import ProblemError
-from ..geometry.meshes import check_mesh_file
 from ..solvers.rows import Floats, Ints
 from .checks import (
     AXIS,
@@ -185,6 +184,8 @@ class Mesh(Solid):
             for key in ("vertices", "faces"):
                 if key in given:
                     raise refuse("nothing: path names the mesh", GIVEN, key)
+            from ..geometry.meshes import check_mesh_file  # with its kernels, which other scenes do not need
+
             try:
                 file = str(folder / given["path"])
                 check_mesh_file("path", file)
@@ -355,6 +356,7 @@ def shape_fields() -> dict[str, Field]:
     return out
 
 
+@functools.cache
 def _owners(key: str) -> tuple[str, ...]:
     return tuple(kind for kind, shape in KINDS.items() if key in shape.file_fields())
 

@@ -16,7 +16,6 @@ from .. import generators as layout
 from ..checks import FLAG, POSITIVES, Check, Remark, Schema, Where, refuse
 from ..fields import Field, Fields, KindOf, construct, fields_of, properties, read_fields, summary
 from ..model import Bodies
-from ..parts import extent_of
 from ..shapes import (
     KINDS,
     ROTATION,
@@ -157,8 +156,11 @@ def _convex(shape: Shape, path: str) -> Shape:
 
 
 def _reach(shape: Shape, angle: Any, turned: Floats, count: int, path: str) -> layout.Reach:
+    """Extents of the bodies of a table; those of bounding spheres where their orientations differ."""
     if not isinstance(shape, Solid):
         return _outline(shape, angle, count)
+    from ..parts import extent_of  # loads the 3D geometry, which other scenes do not need
+
     alike = np.unique(turned.reshape(-1, 4), axis=0)
     return extent_of(path, shape, count, alike[0] if len(alike) == 1 else None)
 
