@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     from . import catalogue, friction, laws, scenes, testing
     from .errors import ProblemError
     from .impact.problem import ImpactProblem, Symmetry
+    from .impact.resolve import solve_impact
     from .impact.solution import ImpactSolution
     from .scene.load import load_scene
     from .scene.model import Scene
     from .simulation import resume, simulate
-    from .solve import solve_impact
     from .trajectory import Trajectory
 
 __version__ = "0.1.0"
@@ -50,7 +50,7 @@ _HOME = {
     "resume": ".simulation",
     "scenes": ".scenes",
     "simulate": ".simulation",
-    "solve_impact": ".solve",
+    "solve_impact": ".impact.resolve",
     "testing": ".testing",
 }
 

@@ -17,13 +17,12 @@ from . import laws, stepping
 from .build import build
 from .contact.boundaries import boundaries_at
 from .errors import ProblemError
+from .impact.assemble import used_restitutions
+from .impact.response import Response
 from .laws import Law
-from .restitution import model_of
 from .scene.model import Scene
 from .settings import Settings
-from .solve import friction_of
 from .solvers.threads import most_threads
-from .stepping.collision import Collision
 from .stepping.flight import accelerations, prescribed
 from .stepping.report import ContactImpulses, step_table
 from .stepping.stepper import Stepper
@@ -142,8 +141,7 @@ def _settings(
     friction = scene.friction_model if friction_model is None else friction_model
     if restitution is not None and restitution_model is None and restitution not in law.restitution_models:
         restitution = None  # the scene's model belongs to the scene's law; another law brings its own
-    model_of(law, restitution)
-    friction_of(law, friction)
+    Response.of(law, restitution, friction)
     if span < h:
         raise ProblemError("duration", span, f"at least one step of {h:g}")
     return Settings(
@@ -170,9 +168,9 @@ def _positive(name: str, value: Any) -> float:
 
 
 def _engine(world: World, scene: Scene, law: Law, settings: Settings) -> Stepper:
-    collision = Collision(law, settings.restitution_model, settings.friction_model, scene.mixed_restitution == "blend")
-    collision.check(world)
-    return stepping.make(settings.stepper, world, collision, settings.step)
+    response = Response.for_run(law, settings.restitution_model, settings.friction_model, scene.mixed_restitution)
+    response.check_restitutions(used_restitutions(world))
+    return stepping.make(settings.stepper, world, response, settings.step)
 
 
 def _try_functions(world: World, state: State, step: float, progress: Tell | None) -> None:

@@ -103,7 +103,7 @@ def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("time", f"{facts['time']:g} in {facts['step']:,} steps of {s['step']:g}"),
         ("took", took_text(facts)),
         ("contacts", f"{near['mean']:,.1f} near a step, at most {near['max']:,}; {push['mean']:,.1f} push"),
-        ("programs", f"{solved['mean']:,.2f} a step; worst certificate {facts['certificate']['max']:.1e}"),
+        ("programs", f"{solved['mean']:,.2f} a step; worst residual {facts['residual']['max']:.1e}"),
         ("energy", f"{-facts['energy_change']:.2g} lost  [dim]of the largest kinetic energy: impacts are inelastic[/]"),
         ("overlap", f"{facts['overlap_in_features']:.1e}  [dim]of the smallest half width[/]"),
         ("file", f"{escape(facts['file'])}  [dim]{size}[/]"),

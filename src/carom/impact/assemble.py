@@ -73,11 +73,11 @@ def assemble(world: World, state: State, found: ContactSet, walls: Boundaries | 
     contacts = Contacts(
         rows=make_rows(ptr, body, val, count),
         velocity=np.empty((0, 0)),
-        boundary=w,
+        boundary_speed=w,
         restitution=restitution,
         friction=mu if rubs else np.zeros(found.count),
         tangents=make_rows(tangent_ptr, _tangent_bodies(body, ptr, tangent_ptr), tangent, count) if rubs else None,
-        tangent_boundary=wt if rubs else None,
+        tangent_boundary_speed=wt if rubs else None,
     )
     return Assembly(world, contacts, bodies).moving(state.velocity)
 
@@ -178,3 +178,12 @@ def _rows(
             if rubs:
                 wt[i] += sign * (-ny * vx + nx * vy)
     return body, val, tangent, w, wt
+
+
+def used_restitutions(world: World) -> Floats:
+    """Coefficients of restitution of all pairs of materials that can meet."""
+    free = np.unique(world.material[world.free])
+    bodies, count = np.unique(world.material, return_counts=True)
+    pairs = [(a, b) for a in free for b, k in zip(bodies, count) if a != b or k > 1]
+    pairs += [(a, b) for a in free for b in np.unique(world.boundary_material)]
+    return np.array([world.restitution[a, b] for a, b in pairs])

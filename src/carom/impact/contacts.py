@@ -24,33 +24,37 @@ def worse(first: str, second: str) -> str:
 class Contacts:
     """One impact in coordinates where the mass matrix is the identity.
 
-    Separation speeds are `u = rows x + boundary`; negative means approaching. Impulses push along the rows:
+    Separation speeds are `u = rows x + boundary_speed`; negative means approaching. Impulses push along the rows:
     `x+ = x + rows^T lam`. Tangent rows come `t` to a contact: contact k owns rows k*t to k*t + t - 1.
     """
 
     rows: Rows
     velocity: Floats  # (n, d) whitened
-    boundary: Floats  # (m,) the boundary's own normal speed
+    boundary_speed: Floats  # (m,) prescribed normal speed of the boundary
     restitution: Floats  # (m,) in 0..1
     friction: Floats  # (m,) not negative
     tangents: Rows | None = None
-    tangent_boundary: Floats | None = None  # (m * t,)
+    tangent_boundary_speed: Floats | None = None  # (m * t,)
 
     @property
     def count(self) -> int:
         """Number of contacts m."""
-        return len(self.boundary)
+        return len(self.boundary_speed)
 
     def speeds(self, velocity: Floats | None = None) -> Floats:
         """Separation speed of every contact, (m,)."""
-        return speeds(self.rows, self.velocity if velocity is None else velocity, self.boundary)
+        return speeds(self.rows, self.velocity if velocity is None else velocity, self.boundary_speed)
+
+    def approach(self) -> float:
+        """Fastest approach before the impact, a speed that is not negative; 0 if nothing approaches."""
+        return max(float(-self.speeds().min(initial=0.0)), 0.0)
 
     def tangent_speeds(self, velocity: Floats | None = None) -> Floats:
         """Slip speed along every tangent row, (m, t)."""
-        if self.tangents is None or self.tangent_boundary is None:
+        if self.tangents is None or self.tangent_boundary_speed is None:
             return np.zeros((self.count, 0))
         x = self.velocity if velocity is None else velocity
-        return speeds(self.tangents, x, self.tangent_boundary).reshape(self.count, -1)
+        return speeds(self.tangents, x, self.tangent_boundary_speed).reshape(self.count, -1)
 
     def after(self, normal: Floats, tangent: Floats | None = None) -> Floats:
         """Whitened velocity after the given impulses."""
@@ -81,7 +85,7 @@ class Contacts:
 class Impulses:
     """What a law returns.
 
-    `certificate` is the largest relative residual of the equations that define the law: for laws built on the
+    `residual` is the largest relative residual of the equations that define the law: for laws built on the
     cone problem `max |min(A_ii y_i, (A y + c)_i)| / max |c|` over all their solves.
     """
 
@@ -89,7 +93,7 @@ class Impulses:
     tangent: Floats | None = None  # (m, t), only from laws with their own friction
     iterations: int = 0
     status: str = RESOLVED
-    certificate: float = 0.0
+    residual: float = 0.0
     messages: tuple[str, ...] = field(default=())
 
 

@@ -333,11 +333,11 @@ class ImpactProblem:
         return Contacts(
             rows=self.mass.whiten_rows(self.rows.ptr, self.rows.body, self.rows.val),
             velocity=self.mass.whiten(self.block_velocity),
-            boundary=self.boundary_speed.copy(),
+            boundary_speed=self.boundary_speed.copy(),
             restitution=self.restitution.copy(),
             friction=self.friction.copy(),
             tangents=tangents,
-            tangent_boundary=slip,
+            tangent_boundary_speed=slip,
         )
 
     # -- files ---------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ class ImpactSolution:
     friction_impulse: Floats | None  # (m, t) along the tangent rows
     iterations: int
     status: str  # resolved, finished_inelastically or infeasible
-    certificate: float  # largest relative residual of the law's own equations
+    residual: float  # largest relative residual of the law's own equations
     messages: tuple[str, ...] = ()
     friction_model: str | None = None  # "own" for a law's own, None without friction
 
@@ -70,7 +70,7 @@ class ImpactSolution:
             "law": self.law,
             "status": self.status,
             "iterations": self.iterations,
-            "certificate": self.certificate,
+            "residual": self.residual,
             "velocity": self.velocity.tolist(),
             "impulse": self.impulse.tolist(),
             "friction_model": self.friction_model,
@@ -122,7 +122,7 @@ class SolutionAudit:
             Measure("momentum error", momentum, "relative", "<= 1e-12", momentum <= MOMENTUM_BOUND),
             Measure("slowest separation", slowest, "m/s", ">= -1e-9 of speed", slowest >= -SPEED_BOUND * speed),
             Measure("smallest impulse", smallest, "N s", ">= 0", smallest >= -1e-12 * push),
-            Measure("certificate", s.certificate, "relative", "<= 1e-10", s.certificate <= 1e-10),
+            Measure("residual", s.residual, "relative", "<= 1e-10", s.residual <= 1e-10),
         ]
         if s.friction_impulse is not None and p.friction.any():
             # The pyramid bounds each tangent by itself, so its corners may reach sqrt(2) times the disk.

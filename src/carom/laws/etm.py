@@ -11,9 +11,8 @@ from ..errors import ProblemError
 from ..impact.contacts import FINISHED_INELASTICALLY, Contacts, Impulses
 from ..kernels import kernel
 from ..solvers.islands import island_labels
-from .finish import finish_inelastically
+from .inelastic import finish_inelastically
 from .law import TANG_2014, Law
-from .pairwise import threshold
 from .point_impulse import (
     N1,
     N2,
@@ -76,7 +75,7 @@ class ETM(Law):
     def impulses(self, contacts: Contacts) -> Impulses:
         bound = self.max_increments or 1000 * self.lam * (100 + contacts.count)
         p = points(contacts)
-        tol = threshold(contacts, self.tolerance)
+        tol = self.tolerance * contacts.approach()
         total, x, count, repeats, state = _track(
             p,
             island_labels(contacts.rows),
@@ -91,7 +90,7 @@ class ETM(Law):
         if state == STUCK:
             reason = f"etm reached its bound after {count} impulses in {repeats} repeats"
             return replace(finish_inelastically(contacts, normal, x, count, reason), tangent=tangent)
-        result = Impulses(normal=normal, tangent=tangent, iterations=count, certificate=float(np.finfo(float).eps))
+        result = Impulses(normal=normal, tangent=tangent, iterations=count, residual=float(np.finfo(float).eps))
         if state == DAMPED:
             message = f"etm set restitution to 0 after {self.max_repeats} repeats of its three stages"
             return replace(result, status=FINISHED_INELASTICALLY, messages=(message,))

@@ -12,8 +12,8 @@ from ..impact.contacts import Contacts, Impulses
 from ..kernels import kernel
 from ..solvers.heap import heap_pop, heap_push
 from ..solvers.rows import push, speed
+from .inelastic import reflected
 from .law import SMITH_2012, Law
-from .pairwise import outcome, threshold
 
 ORDERS = ("index", "random", "worst")
 
@@ -44,12 +44,12 @@ class GaussSeidel(Law):
 
     def impulses(self, contacts: Contacts) -> Impulses:
         bound = self.max_iterations or 1000 + 2000 * contacts.count
-        tol = threshold(contacts, self.tolerance)
+        tol = self.tolerance * contacts.approach()
         keys = _sweep_keys(contacts.count, self.order, self.seed)
         lam, x, count, left = _reflect(
             contacts.rows,
             contacts.velocity,
-            contacts.boundary,
+            contacts.boundary_speed,
             contacts.restitution,
             keys,
             self.order == "worst",
@@ -57,7 +57,7 @@ class GaussSeidel(Law):
             tol,
             bound,
         )
-        return outcome(contacts, lam, x, count, left, tol, self.name)
+        return reflected(contacts, lam, x, count, left, tol, self.name)
 
 
 def _sweep_keys(m: int, order: str, seed: int) -> np.ndarray:

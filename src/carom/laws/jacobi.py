@@ -11,8 +11,8 @@ from ..impact.contacts import Contacts, Impulses
 from ..kernels import kernel
 from ..solvers.rows import push
 from .front import initial_front, next_front
+from .inelastic import reflected
 from .law import SMITH_2012, Law
-from .pairwise import outcome, threshold
 
 
 @dataclass(frozen=True)
@@ -33,17 +33,17 @@ class Jacobi(Law):
     max_growth: float = 1e6  # of kinetic energy, after which it counts as diverged
 
     def impulses(self, contacts: Contacts) -> Impulses:
-        tol = threshold(contacts, self.tolerance)
+        tol = self.tolerance * contacts.approach()
         lam, x, count, left = _reflect_all(
             contacts.rows,
             contacts.velocity,
-            contacts.boundary,
+            contacts.boundary_speed,
             contacts.restitution,
             tol,
             self.max_iterations,
             self.max_growth,
         )
-        return outcome(contacts, lam, x, count, left, tol, self.name)
+        return reflected(contacts, lam, x, count, left, tol, self.name)
 
 
 @kernel

@@ -7,10 +7,8 @@ from typing import ClassVar
 
 from ..impact.contacts import INFEASIBLE, Contacts, Impulses
 from ..solvers.qp.box import solve_cone
-from .finish import finish_inelastically
-from .inelastic import FEASIBLE, NO_WAY_OUT
+from .inelastic import FEASIBLE, NO_WAY_OUT, finish_inelastically
 from .law import SMITH_2012, Law
-from .pairwise import threshold
 
 
 @dataclass(frozen=True)
@@ -31,7 +29,7 @@ class LCP(Law):
     max_iterations: int = 300
 
     def impulses(self, contacts: Contacts) -> Impulses:
-        tol = threshold(contacts, self.tolerance)
+        tol = self.tolerance * contacts.approach()
         u = contacts.speeds()
         lam, x = 0.0 * u, contacts.velocity
         worst, count = 0.0, 0
@@ -39,11 +37,11 @@ class LCP(Law):
             if count == self.max_iterations:
                 reason = f"lcp reached its bound of {count} solves"
                 return finish_inelastically(contacts, lam, x, count, reason, worst)
-            more, certificate = solve_cone(contacts.rows, 2.0 * u)
+            more, residual = solve_cone(contacts.rows, 2.0 * u)
             lam = lam + more
-            worst, count = max(worst, certificate), count + 1
-            if certificate > FEASIBLE:
+            worst, count = max(worst, residual), count + 1
+            if residual > FEASIBLE:
                 return Impulses(lam, None, count, INFEASIBLE, worst, (NO_WAY_OUT,))
             x = contacts.after(lam)
             u = contacts.speeds(x)
-        return Impulses(normal=lam, iterations=count, certificate=worst)
+        return Impulses(normal=lam, iterations=count, residual=worst)

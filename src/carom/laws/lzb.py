@@ -11,7 +11,7 @@ from ..errors import ProblemError
 from ..impact.contacts import Contacts, Impulses
 from ..solvers.rows import Floats
 from ..solvers.springs import OPEN_SPEED, integrate_islands
-from .finish import finish_inelastically
+from .inelastic import finish_inelastically
 from .law import LIU_2008, Law
 
 SMALLEST_RESTITUTION = 0.05
@@ -65,7 +65,7 @@ class LZB(Law):
         lam, steps, error, cut = integrate_islands(
             contacts.rows,
             np.array(contacts.velocity, order="C"),  # copies: one array type, so one compilation of the kernel
-            np.array(contacts.boundary),
+            np.array(contacts.boundary_speed),
             self._stiffness_of(contacts.count),
             self.eta,
             np.array(contacts.restitution),
@@ -75,7 +75,7 @@ class LZB(Law):
         if cut:
             reason = f"lzb reached its bound of steps on {cut} island{'s' if cut > 1 else ''}"
             return finish_inelastically(contacts, lam, contacts.after(lam), steps, reason, error)
-        return Impulses(normal=lam, iterations=steps, certificate=error, messages=_collapse(contacts, lam))
+        return Impulses(normal=lam, iterations=steps, residual=error, messages=_collapse(contacts, lam))
 
     def _stiffness_of(self, m: int) -> Floats:
         if isinstance(self.stiffness, float):

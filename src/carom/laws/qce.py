@@ -11,10 +11,9 @@ from ..impact.contacts import Contacts, Impulses
 from ..kernels import kernel
 from ..solvers.heap import heap_pop, heap_push
 from ..solvers.rows import push, speed
-from .finish import finish_inelastically
 from .front import initial_front, next_front
+from .inelastic import finish_inelastically
 from .law import ZHANG_2015, Law
-from .pairwise import threshold
 
 # Columns of a contact's state: e, u and a are kept at its last change s0, where
 # e(s) = e + u (s - s0) + a (s - s0)^2 / 2. Measured from s = 0 instead, the constant term would cancel ever more
@@ -44,12 +43,12 @@ class QCE(Law):
 
     def impulses(self, contacts: Contacts) -> Impulses:
         bound = self.max_iterations or 1000 + int(100 * np.sqrt(contacts.count))
-        tol = threshold(contacts, self.tolerance)
-        lam, x, count, left, residual = passes(contacts.rows, contacts.velocity, contacts.boundary, tol, bound)
+        tol = self.tolerance * contacts.approach()
+        lam, x, count, left, residual = passes(contacts.rows, contacts.velocity, contacts.boundary_speed, tol, bound)
         if left:
             reason = f"qce reached its bound of {count} passes"
             return finish_inelastically(contacts, lam, x, count, reason, residual)
-        return Impulses(normal=lam, iterations=count, certificate=residual)
+        return Impulses(normal=lam, iterations=count, residual=residual)
 
 
 @kernel

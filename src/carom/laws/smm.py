@@ -13,9 +13,8 @@ from ..impact.contacts import Contacts, Impulses
 from ..kernels import kernel
 from ..solvers.islands import islands
 from ..solvers.rows import Floats, Ints, Rows, pushed, speeds
-from .finish import finish_inelastically
+from .inelastic import finish_inelastically
 from .law import TANG_2014, Law
-from .pairwise import threshold
 
 DENSE = 32  # contacts of an island that is solved by a dense singular value decomposition
 RANK = 1e-10  # singular values of the rows below this share of the largest count as zero
@@ -46,36 +45,36 @@ class SMM(Law):
     max_reflections: int = 0  # contacts reflected, over all systems; 0 means 300 + 100 m
 
     def impulses(self, contacts: Contacts) -> Impulses:
-        tol = threshold(contacts, self.tolerance)
+        tol = self.tolerance * contacts.approach()
         bound = self.max_reflections or 300 + 100 * contacts.count
         lam = np.zeros(contacts.count)
-        x, certificate, count, reflected = contacts.velocity, 0.0, 0, 0
+        x, residual, count, reflected = contacts.velocity, 0.0, 0, 0
         while True:
             u = contacts.speeds(x)
             approaching = np.flatnonzero(u < -tol)
             if len(approaching) == 0:
-                return self._resolved(contacts, lam, u, tol, count, certificate)
+                return self._resolved(contacts, lam, u, tol, count, residual)
             if reflected >= bound:
                 reason = f"smm reached its bound of {bound} reflections in {count} linear systems"
                 break
             target = -(1.0 + contacts.restitution[approaching]) * u[approaching]
-            step, residual = _reflect(contacts.rows, approaching, target)
-            count, reflected, certificate = count + 1, reflected + len(approaching), max(certificate, residual)
+            step, step_residual = _reflect(contacts.rows, approaching, target)
+            count, reflected, residual = count + 1, reflected + len(approaching), max(residual, step_residual)
             if (np.abs(step) * contacts.rows.diag[approaching]).max() <= 1e-12 * target.max():
                 reason = "smm cannot reflect boundaries that close in from both sides"
                 break
             lam[approaching] += step
             x = pushed(contacts.rows, lam, contacts.velocity)
-        return finish_inelastically(contacts, lam, x, count, reason, certificate)
+        return finish_inelastically(contacts, lam, x, count, reason, residual)
 
     def _resolved(
-        self, contacts: Contacts, lam: Floats, u: Floats, tol: float, count: int, certificate: float
+        self, contacts: Contacts, lam: Floats, u: Floats, tol: float, count: int, residual: float
     ) -> Impulses:
         messages: tuple[str, ...] = ()
         slow = float(-u.min(initial=0.0))
         if (contacts.restitution < 1.0).any() and slow > 1e-3 * tol and count > contacts.count:
             messages = (f"inelastic collapse: cut off after {count} linear systems at speed {slow:.1e}",)
-        return Impulses(normal=lam, iterations=count, certificate=certificate, messages=messages)
+        return Impulses(normal=lam, iterations=count, residual=residual, messages=messages)
 
 
 def _reflect(rows: Rows, subset: Ints, target: Floats) -> tuple[Floats, float]:

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..impact.contacts import Contacts, Impulses
 from ..kernels import kernel
+from .inelastic import reflected
 from .law import TANG_2014, Law
-from .pairwise import outcome, threshold
 from .point_impulse import (
     N1,
     N2,
@@ -51,11 +51,11 @@ class SQM(Law):
 
     def impulses(self, contacts: Contacts) -> Impulses:
         bound = self.max_iterations or 1000 + 2000 * contacts.count
-        tol = threshold(contacts, self.tolerance)
+        tol = self.tolerance * contacts.approach()
         p = points(contacts)
         velocity, e = writable(contacts.velocity), writable(contacts.restitution)
         total, x, count, left = _reflect(p, velocity, e, tol, bound)
-        result = outcome(contacts, total[:, 0].copy(), x, count, left, tol, self.name)
+        result = reflected(contacts, total[:, 0].copy(), x, count, left, tol, self.name)
         return replace(result, tangent=total[:, 1 : 1 + p.t].copy() if p.t else None)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..errors import ProblemError
+from ..impact.response import Response
 from ..world import World
-from .collision import Collision
 from .drift_safe import DriftSafe
 from .stepper import Stepper
 from .synchronous import Synchronous
@@ -13,12 +13,12 @@ from .time_of_impact import TimeOfImpact
 STEPPERS: dict[str, type[Stepper]] = {s.name: s for s in (Synchronous, DriftSafe, TimeOfImpact)}
 
 
-def make(name: str, world: World, collision: Collision, step: float) -> Stepper:
+def make(name: str, world: World, response: Response, step: float) -> Stepper:
     """A stepper from its name."""
     if name not in STEPPERS:
         raise ProblemError.unknown("stepper", name, STEPPERS)
     if name == TimeOfImpact.name and world.dimension == 3:
         from .time_of_impact_space import TimeOfImpactSpace
 
-        return TimeOfImpactSpace(world, collision, step)
-    return STEPPERS[name](world, collision, step)
+        return TimeOfImpactSpace(world, response, step)
+    return STEPPERS[name](world, response, step)

@@ -25,10 +25,10 @@ from .. import rotations
 from ..contact.contact_set import ContactSet
 from ..impact.assemble import Assembly
 from ..impact.contacts import Impulses
+from ..impact.response import Response
 from ..solvers.islands import island_labels
 from ..solvers.rows import Floats
 from ..world import State, World
-from .collision import Collision
 from .flight import accelerations, fly, landed, prescribed, turn_freely, turned_by
 from .push_out import push_out
 from .resting import Resting
@@ -51,8 +51,8 @@ class DriftSafe(Stepper):
     name: ClassVar[str] = "drift_safe"
     title: ClassVar[str] = "impacts through the law, resting contact without drift"
 
-    def __init__(self, world: World, collision: Collision, step: float) -> None:
-        super().__init__(world, collision, step)
+    def __init__(self, world: World, response: Response, step: float) -> None:
+        super().__init__(world, response, step)
         self.margin = MARGIN * self.world.length_scale
         self.resting_solve: Resting = Resting(self.world)
 
@@ -157,7 +157,7 @@ class DriftSafe(Stepper):
             return self._timed("rest", push_out, start, end, found, impact)
         few, part, impulses, velocity = held
         self.resting = few.count
-        self.rest_residual = impulses.certificate
+        self.rest_residual = impulses.residual
         self.pushes.append((few, impulses))
         steady = self._steady(start, velocity, part, impulses, self._resting_speeds(few, slow))
         end = self._moved(start, end, velocity, self._held(few, impulses), steady)

@@ -26,7 +26,7 @@ def step_table(dimension: int) -> np.dtype:
             ("contacts", np.int64),  # that the law saw
             ("resting", np.int64),  # that the resting solve saw
             ("iterations", np.int64),
-            ("certificate", np.float64),  # of the law
+            ("residual", np.float64),  # of the law
             ("rest_residual", np.float64),  # of the resting solve, relative speed
             ("status", np.int8),
             ("rounds", np.int16),  # sub-steps or repeats of the impact stage

@@ -44,7 +44,7 @@ class Resting:
 
     def __call__(self, contacts: Contacts, found: ContactSet, slack: Floats) -> Impulses | None:
         """Impulses for `u + slack >= 0`, slack a speed not below zero; None if that holds already."""
-        wanted = replace(contacts, boundary=contacts.boundary + slack)
+        wanted = replace(contacts, boundary_speed=contacts.boundary_speed + slack)
         if wanted.speeds().min() >= 0.0:
             self._key = np.empty(0, np.int64)
             return None
@@ -64,7 +64,7 @@ class Resting:
             contacts.rows,
             contacts.tangents,
             contacts.velocity,
-            contacts.boundary,
+            contacts.boundary_speed,
             contacts.tangent_boundary,
             contacts.friction,
             normal,
@@ -72,15 +72,15 @@ class Resting:
             TOLERANCE,
             sweeps,
         )
-        return Impulses(normal, tangent.reshape(len(normal), -1), systems, certificate=residual)
+        return Impulses(normal, tangent.reshape(len(normal), -1), systems, residual=residual)
 
     def _frictionless(self, contacts: Contacts, normal: Floats) -> Impulses:
         if contacts.count <= MANY:
-            normal, certificate = solve_cone(contacts.rows, contacts.speeds(), normal)
-            return Impulses(normal, None, 1, certificate=certificate)
-        x, w = contacts.velocity, contacts.boundary
+            normal, residual = solve_cone(contacts.rows, contacts.speeds(), normal)
+            return Impulses(normal, None, 1, residual=residual)
+        x, w = contacts.velocity, contacts.boundary_speed
         residual, sweeps = normal_sweeps(contacts.rows, x, w, normal, TOLERANCE, SWEEPS)
-        return Impulses(normal, None, int(sweeps), certificate=float(residual))
+        return Impulses(normal, None, int(sweeps), residual=float(residual))
 
     def names(self, found: ContactSet) -> Ints:
         """One number for each contact that lasts from step to step."""

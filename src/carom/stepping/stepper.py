@@ -14,15 +14,17 @@ from ..contact.contact_set import ContactSet
 from ..contact.find import find_contacts
 from ..impact.assemble import Assembly, assemble
 from ..impact.contacts import Impulses
+from ..impact.resolve import resolve
+from ..impact.response import Response
 from ..impact.space_rows import along_tangents
 from ..solvers.rows import Floats
 from ..world import State, World
-from .collision import NOISE, Collision
 from .flight import totals
 from .report import PHASES, STATUSES, ContactImpulses
 from .resting import Resting
 
 TOUCH = 1e-9  # gaps below this part of the smallest body count as touching
+NOISE = 1e-12  # approach below this part of the fastest body is rounding: touching bodies that move together
 
 
 class Stepper:
@@ -31,14 +33,14 @@ class Stepper:
     name: ClassVar[str]
     title: ClassVar[str]
 
-    def __init__(self, world: World, collision: Collision, step: float) -> None:
-        self.world, self.collision, self.h = world, collision, step
+    def __init__(self, world: World, response: Response, step: float) -> None:
+        self.world, self.response, self.h = world, response, step
         self.touch = TOUCH * world.length_scale
         self.resting_solve: Resting | None = None  # of steppers that have one
         self.row: tuple[Any, ...] = ()
         self.pushes: list[tuple[ContactSet, Impulses]] = []
         self.contacts = self.resting = self.iterations = self.status = self.rounds = 0
-        self.certificate = self.rest_residual = self.overlap = 0.0
+        self.residual = self.rest_residual = self.overlap = 0.0
         self.seconds: dict[str, float] = {}
         self._clear()
 
@@ -73,10 +75,10 @@ class Stepper:
 
     def collide(self, state: State, found: ContactSet, impact: Assembly, slow: float = 0.0) -> State:
         """The state with the velocities after impact under the law; `slow` approach may be left in large impacts."""
-        result = self._timed("impact", self.collision.resolve, impact.contacts, slow)
+        result = self._timed("impact", resolve, impact.contacts, self.response, slow)
         self.contacts += found.count
         self.iterations += result.iterations
-        self.certificate = max(self.certificate, result.certificate)
+        self.residual = max(self.residual, result.residual)
         self.status = max(self.status, STATUSES.index(result.status))
         self.pushes.append((found, result))
         return replace(state, velocity=pushed(impact, result, state.velocity))
@@ -89,7 +91,7 @@ class Stepper:
 
     def _clear(self) -> None:
         self.contacts = self.resting = self.iterations = self.status = self.rounds = 0
-        self.certificate = self.rest_residual = self.overlap = 0.0
+        self.residual = self.rest_residual = self.overlap = 0.0
         self.seconds = dict.fromkeys(PHASES, 0.0)
         self.pushes.clear()
 
@@ -111,7 +113,7 @@ class Stepper:
             self.contacts,
             self.resting,
             self.iterations,
-            self.certificate,
+            self.residual,
             self.rest_residual,
             self.status,
             self.rounds,

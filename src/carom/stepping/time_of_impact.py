@@ -13,11 +13,10 @@ from ..contact.find import find_contacts
 from ..contact.impact_time import NOISE, Paths, advance
 from ..contact.sweep import FEW, all_pairs, place_walls, refreshed, span_of, things_of, together
 from ..contact.touching import moved_walls, touching
-from ..impact.assemble import Assembly, assemble
+from ..impact.assemble import Assembly, assemble, used_restitutions
 from ..impact.contacts import Impulses
 from ..solvers.rows import Floats, Ints
 from ..world import State
-from .collision import used_restitutions
 from .drift_safe import MARGIN
 from .flight import accelerations, fly, landed, prescribed
 from .push_out import SLOP, push_out
@@ -239,7 +238,7 @@ class TimeOfImpact(Stepper):
             lying |= more
         if impulses is not None:
             self.resting += some.count
-            self.rest_residual = max(self.rest_residual, impulses.certificate)
+            self.rest_residual = max(self.rest_residual, impulses.residual)
             self.pushes.append((some, impulses))
         self.held[who] = True
         self.paths.pull[who] = 0.0

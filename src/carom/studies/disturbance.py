@@ -18,9 +18,9 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from ..impact.problem import ImpactProblem
+from ..impact.resolve import solve_impact
 from ..laws import Law, every
 from ..plotting import GRAY, law_style, styled, write, write_table
-from ..solve import solve_impact
 from ..solvers.rows import Floats
 from .result import Progress, StudyResult, silent
 

@@ -17,10 +17,10 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from ..impact.problem import ImpactProblem
+from ..impact.resolve import solve_impact
 from ..kernels import kernel
 from ..laws import make
 from ..plotting import BLUE, GRAY, GREEN, ORANGE, PURPLE, RED, styled, write, write_table
-from ..solve import solve_impact
 from ..solvers.rows import Floats, Ints
 from .result import Progress, StudyResult, silent
 

@@ -12,9 +12,9 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from ..impact.problem import ImpactProblem
+from ..impact.resolve import solve_impact
 from ..laws import Law, every
 from ..plotting import BLACK, GRAY, PALE, law_style, styled, write
-from ..solve import solve_impact
 from ..solvers.rows import Floats
 from .hertz import hertz_chain
 from .result import Progress, StudyResult, silent
