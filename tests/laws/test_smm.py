@@ -66,7 +66,7 @@ def test_elastic_patch_keeps_energy_and_momentum(seed):
     assert solution.status == "resolved"
     assert abs(solution.kinetic_energy / problem.kinetic_energy - 1.0) <= 1e-10
     measures = solution.audit().to_dict()
-    for name in ("energy change", "momentum error", "slowest separation", "certificate"):
+    for name in ("energy change", "momentum error", "slowest separation", "residual"):
         assert measures[name]["passed"], name
 
 
@@ -163,7 +163,7 @@ def test_sparse_and_dense_solves_agree(monkeypatch):
     monkeypatch.setattr(smm, "DENSE", 1000)
     dense = SMM().impulses(contacts)
     np.testing.assert_allclose(sparse.normal, dense.normal, atol=1e-9)
-    assert max(sparse.certificate, dense.certificate) <= 1e-10
+    assert max(sparse.residual, dense.residual) <= 1e-10
 
 
 def test_least_squares_where_the_sparse_system_has_no_solution(monkeypatch):

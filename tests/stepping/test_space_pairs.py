@@ -8,13 +8,13 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
-from carom import laws, stepping
+from carom import stepping
 from carom.build import build
 from carom.contact.find import find_contacts
+from carom.impact.response import Response
 from carom.rotations import matrices
 from carom.scene import FIXED, Bodies, Material, Scene
 from carom.scene.solids import Capsule, Compound, Cuboid, Cylinder, Hull, Mesh, Part, Solid, Sphere
-from carom.stepping.collision import Collision
 from carom.stepping.flight import fly, totals
 from carom.stepping.stepper import Stepper
 from carom.world import State, World
@@ -100,7 +100,7 @@ class Throw:
     def engine(self, stepper: str) -> tuple[Stepper, State]:
         scene = self.scene()
         world, state = build(scene)
-        return stepping.make(stepper, world, Collision(laws.make(scene.law)), STEP), state
+        return stepping.make(stepper, world, Response.for_run(scene.law), STEP), state
 
 
 def states_of(engine: Stepper, state: State, steps: int) -> list[State]:

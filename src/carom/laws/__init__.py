@@ -9,6 +9,7 @@ from ..errors import ProblemError
 from .etm import ETM
 from .gauss_seidel import GaussSeidel
 from .gr import GR
+from .inelastic import finish_inelastically
 from .jacobi import Jacobi
 from .law import DESIDERATA, Law, Paper
 from .lcp import LCP
@@ -85,6 +86,7 @@ __all__ = [
     "NoImpulse",
     "Paper",
     "every",
+    "finish_inelastically",
     "make",
     "names",
     "register",

@@ -11,26 +11,11 @@ from ..errors import ProblemError
 from ..impact.contacts import FINISHED_INELASTICALLY, Contacts, Impulses
 from ..kernels import kernel
 from ..solvers.islands import island_labels
+from .contact_points import N1, N2, NN, SCHUR, apply, normal_speed, points, slip, writable
 from .inelastic import finish_inelastically
 from .law import TANG_2014, Law
-from .point_impulse import (
-    N1,
-    N2,
-    NN,
-    SCHUR,
-    apply,
-    next_worst,
-    normal_speed,
-    points,
-    requeue,
-    slide,
-    slip,
-    stick,
-    sticking_offset,
-    tangential_work,
-    worst_first,
-    writable,
-)
+from .stick_slip import slide, stick, sticking_offset, tangential_work
+from .worst_first import next_worst, requeue, worst_first
 
 DONE, DAMPED, STUCK = 0, 1, 2
 # Compression stops at this share of a step. The approach that is left is the next repeat's business: only the
@@ -49,7 +34,7 @@ class ETM(Law):
 
     The step is the fastest approach at the start of the repeat over `lam`, one for each island. (By a contact's
     own approach, one that starts almost at rest and is struck later needs any number of steps, and one that
-    starts at rest has none.) Friction: see `point_impulse`; positive work of a sticking tangent is paid from W,
+    starts at rest has none.) Friction: see `stick_slip`; positive work of a sticking tangent is paid from W,
     so K + sum W never rises. After `max_repeats` repeats e = 0.
     """
 

@@ -70,8 +70,8 @@ def reflections(
 ) -> tuple[Floats, Floats, int, int, float]:
     """The GR loop: (impulses, velocity, iterations, violators left, residual).
 
-    `_iterate` runs the loop as long as all islands are small, and returns for each cone problem with a large one, which
-    is solved here: its methods take most of the compile time, and are compiled when the first large island appears.
+    `_iterate` runs the loop as long as all islands are small, and returns for each cone problem with a large one,
+    which is solved here. Its methods take most of the compile time; they are compiled when the first one appears.
     """
     m, n = len(boundary), len(rows.touch_ptr) - 1
     state = _State(
@@ -86,7 +86,9 @@ def reflections(
     violators, u = initial_front(rows, state.x, boundary, tol)
     y, residual, count, worst = u, UNSOLVED, 0, 0.0
     while True:
-        violators, u, count, worst = _iterate(rows, boundary, tol, bound, state, violators, u, y, residual, count, worst)
+        violators, u, count, worst = _iterate(
+            rows, boundary, tol, bound, state, violators, u, y, residual, count, worst
+        )
         if len(violators) == 0 or count >= bound or worst > FEASIBLE:
             return state.lam, state.x, count, len(violators), worst
         k = len(violators)
@@ -119,7 +121,15 @@ def _iterate(rows, boundary, tol, bound, state, violators, u, y, residual, count
         k = len(violators)
         y = np.zeros(k)
         residual = solve_small_box(
-            rows, violators, (1.0 + C_R) * u, np.zeros(k), np.full(k, np.inf), y, state.parent, state.label, state.scratch
+            rows,
+            violators,
+            (1.0 + C_R) * u,
+            np.zeros(k),
+            np.full(k, np.inf),
+            y,
+            state.parent,
+            state.label,
+            state.scratch,
         )
         if residual == UNSOLVED:
             break

@@ -9,23 +9,11 @@ import numpy as np
 
 from ..impact.contacts import Contacts, Impulses
 from ..kernels import kernel
+from .contact_points import N1, N2, NN, apply, points, slip, writable
 from .inelastic import reflected
 from .law import TANG_2014, Law
-from .point_impulse import (
-    N1,
-    N2,
-    NN,
-    apply,
-    next_worst,
-    points,
-    requeue,
-    slide,
-    slip,
-    stick,
-    tangential_work,
-    worst_first,
-    writable,
-)
+from .stick_slip import slide, stick, tangential_work
+from .worst_first import next_worst, requeue, worst_first
 
 
 @dataclass(frozen=True)
@@ -34,7 +22,7 @@ class SQM(Law):
 
     One impulse gives `u+ = -e u`. It stops the slip as well if that takes |p_t| <= mu p_n (eqs. 72-74), and is
     `p_n (n + mu q)` with q against the slip if not (eqs. 75-76, whose signs of u and q disagree: here
-    `p_n = -(1 + e) u / n^T K (n + mu q)`). An impulse never raises kinetic energy: see `point_impulse.slide`.
+    `p_n = -(1 + e) u / n^T K (n + mu q)`). An impulse never raises kinetic energy: see `stick_slip.slide`.
     Without friction this is Gauss-Seidel, worst first, and no more symmetric. For e < 1 it can collapse
     inelastically, into ever more and ever smaller reflections; the tolerance ends those, and a message says so.
     """

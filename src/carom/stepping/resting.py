@@ -65,7 +65,7 @@ class Resting:
             contacts.tangents,
             contacts.velocity,
             contacts.boundary_speed,
-            contacts.tangent_boundary,
+            contacts.tangent_boundary_speed,
             contacts.friction,
             normal,
             tangent,

@@ -152,7 +152,7 @@ def test_residual_is_a_certificate(seed, m, friction):
 
 
 def test_most_are_solved():
-    """The certificate could hide failures: nineteen in twenty random problems of ten contacts are solved tightly."""
+    """The residual could hide failures: nineteen in twenty random problems of ten contacts are solved tightly."""
     solved = sum(solve(*problem(seed, 10, 0.4))[2] < 1e-9 for seed in range(100))
     assert solved >= 95
 

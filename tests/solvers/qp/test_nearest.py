@@ -55,10 +55,10 @@ def violation(g: Floats, b: Floats, free: Floats, x: Floats, y: Floats, equation
 @given(st.integers(0, 10**6), st.integers(3, 12), st.booleans())
 def test_optimal_whatever_is_redundant(seed, bodies, repeat):
     g, b, free = random_problem(seed, bodies, 4 * bodies, repeat)
-    x, y, certificate = Nearest(rows_of(g, 3), 0).solve(free.reshape(-1, 3), b)
+    x, y, residual = Nearest(rows_of(g, 3), 0).solve(free.reshape(-1, 3), b)
     # Multipliers of random redundant rows reach some hundreds; 1e-9 is rounding of such sums.
     assert violation(g, b, free, x.ravel(), y) <= 1e-9 * max(1.0, np.abs(y).max())
-    assert certificate <= 1e-10
+    assert residual <= 1e-10
 
 
 @given(st.integers(0, 10**6))
@@ -98,8 +98,8 @@ def test_nothing_to_do():
     g, b, _ = random_problem(5, 4, 8, False)
     free = np.linalg.lstsq(g, b + 1.0, rcond=None)[0]
     far = g @ free - 1.0
-    x, y, certificate = Nearest(rows_of(g, 3), 0).solve(free.reshape(-1, 3), far)
-    assert np.array_equal(x.ravel(), free) and not y.any() and certificate == 0.0
+    x, y, residual = Nearest(rows_of(g, 3), 0).solve(free.reshape(-1, 3), far)
+    assert np.array_equal(x.ravel(), free) and not y.any() and residual == 0.0
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])

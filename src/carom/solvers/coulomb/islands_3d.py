@@ -11,8 +11,8 @@ import numpy as np
 
 from ...kernels import kernel
 from ..islands import islands
-from ..linalg.block_lu import multiplications, pattern_of
-from .contact_blocks import WIDTH, blocks_of
+from ..linalg.block_lu import WIDTH, multiplications, pattern_of
+from .contact_blocks import blocks_of
 from .newton import solve_blocks
 from .slab_sweeps import sweeps
 from .sweeps import coupled_coulomb

@@ -20,8 +20,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...kernels import kernel
-from ..linalg.block_lu import assemble_blocks, eliminate, solve_eliminated
-from .contact_blocks import WIDTH, distance, moved, speeds_at
+from ..linalg.block_lu import WIDTH, assemble_blocks, eliminate, solve_eliminated
+from .contact_blocks import distance, moved, speeds_at
 
 FIRST, LEAST, MOST = 1e-1, 1e-6, 1.0  # the proximal term: where to start, and its bounds
 UP = 4.0  # after a round that did not settle

@@ -15,8 +15,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...kernels import kernel
+from ..linalg.block_lu import WIDTH
 from ..threads import on_threads, thread_count
-from .contact_blocks import WIDTH
 
 SPEED, NORMAL, TANGENT, MIXED, FRICTION, PACKED = 36, 39, 40, 41, 43, 44  # places in a contact's record
 LOOSE = {"reassoc", "contract", "nsz"}  # sums in any order: faster, and the same in every run

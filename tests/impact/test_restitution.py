@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carom import ImpactProblem, ProblemError, laws, solve_impact
-from carom.restitution import MODELS
+from carom.impact.restitution import MODELS
 from carom.testing import random_problem
 
 INTERPOLATED = [name for name, law in laws.every() if "energetic" in law.restitution_models]
