@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from ..draw.style import GRAY, law_style, styled, write, write_table
 from ..impact.problem import ImpactProblem
 from ..impact.resolve import solve_impact
 from ..laws import Law, every
-from ..plotting import GRAY, law_style, styled, write, write_table
 from ..solvers.rows import Floats
 from .result import Progress, StudyResult, silent
 
