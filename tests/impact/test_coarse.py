@@ -13,7 +13,7 @@ from carom.impact.response import Response
 @pytest.fixture
 def always(monkeypatch):
     """Small problems count as large ones."""
-    monkeypatch.setattr("carom.impact.resolve.COARSE_IMPACT", 1)
+    monkeypatch.setattr("carom.impact.resolve.COARSE_IMPACT_CONTACTS", 1)
 
 
 @pytest.mark.parametrize("law", ["gr", "qce", "lcp"])

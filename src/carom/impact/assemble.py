@@ -13,11 +13,10 @@ from ..contact.contact_set import ContactSet
 from ..kernels import kernel
 from ..rotations import matrices
 from ..solvers.rows import Floats, Ints, make_rows
+from ..solvers.thresholds import TOUCHED_BODIES_FACTOR
 from ..world import Boundaries, State, World
 from .contacts import Contacts
 from .space_rows import both_tangents, space_rows, twice
-
-SPARSE = 8  # with fewer contacts than bodies by this factor, only touched bodies take part: a gas costs its contacts
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +66,7 @@ def assemble(world: World, state: State, found: ContactSet, walls: Boundaries | 
         body, val, tangent, w, wt = space_rows(*geometry, matrices(state.orientation), *pushed)
         tangent_ptr = both_tangents(ptr) if rubs else ptr
     bodies, count = None, world.count
-    if SPARSE * found.count < world.count:
+    if TOUCHED_BODIES_FACTOR * found.count < world.count:
         bodies, body = np.unique(body, return_inverse=True)
         count = len(bodies)
     contacts = Contacts(

@@ -17,7 +17,7 @@ from scipy.optimize import linprog
 from ..laws import Law
 from ..solvers.islands import island_labels
 from ..solvers.rows import Floats, Ints, make_rows
-from ..solvers.thresholds import LARGEST_CLAMP
+from ..solvers.thresholds import CLAMP_CONTACTS
 from .contacts import FINISHED_INELASTICALLY, Contacts, Impulses
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def run_law(contacts: Contacts, response: Response) -> Impulses:
     unclamped = False
     for island in range(label.max() + 1):
         mine = np.flatnonzero(label == island)
-        found = _clamp(contacts, mine) if 2 <= len(mine) <= LARGEST_CLAMP else None
+        found = _clamp(contacts, mine) if 2 <= len(mine) <= CLAMP_CONTACTS else None
         if found is None:
             continue
         normal[mine], inner_residual, clean = _resolve_clamped(law, contacts, mine, *found)

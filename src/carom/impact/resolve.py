@@ -11,7 +11,7 @@ from ..friction import FrictionModel
 from ..laws import Law
 from ..laws.inelastic import inelastic
 from ..solvers.rows import Floats
-from ..solvers.thresholds import COARSE_IMPACT
+from ..solvers.thresholds import COARSE_IMPACT_CONTACTS
 from .contacts import Contacts, Impulses, worse
 from .problem import ImpactProblem
 from .response import Response
@@ -45,8 +45,8 @@ def resolve(contacts: Contacts, response: Response, slow: float = 0.0) -> Impuls
     """Normal and friction impulses of an impact.
 
     `slow` is an approach speed below which a time stepper stops contacts itself. In impacts with friction and at
-    least `COARSE_IMPACT` contacts such speeds are left: there an exact answer costs up to a thousand times the answer
-    for the few contacts that matter.
+    least COARSE_IMPACT_CONTACTS contacts such speeds are left: an exact answer costs up to a thousand times the
+    answer for the few contacts that matter.
     """
     if response.blends:
         contacts = blended(contacts)
@@ -63,7 +63,7 @@ def resolve(contacts: Contacts, response: Response, slow: float = 0.0) -> Impuls
 def _slow_speed(contacts: Contacts, slow: float) -> float:
     """The approach speed that this impact may leave; 0 for exact answers."""
     approach = contacts.approach()
-    if contacts.count < COARSE_IMPACT or approach == 0.0:
+    if contacts.count < COARSE_IMPACT_CONTACTS or approach == 0.0:
         return 0.0
     return min(slow / approach, LARGEST_SLOW_SHARE) * approach
 

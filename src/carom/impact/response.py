@@ -11,7 +11,7 @@ from ..errors import ProblemError
 from ..friction import FrictionModel
 from ..laws import Law, make
 from ..solvers.rows import Floats
-from ..solvers.thresholds import FEW_REPEATS
+from ..solvers.thresholds import SINGLE_REPEAT_CONTACTS
 from .restitution import MODELS, needs_uniform_restitution
 
 DEFAULT_FRICTION = "coulomb_fixed_direction"
@@ -33,8 +33,8 @@ class Response:
     mixed_restitution: what to do with different coefficients within one island where the restitution model needs a
     single one: "refuse" them, or "blend" them into their mean.
     tolerance: the approach speed that friction may leave, relative to the fastest approach before the impact.
-    large_repeats: the repeats of the friction model in impacts with more than `FEW_REPEATS` contacts; None for the
-    number that the friction model itself has.
+    large_repeats: the repeats of the friction model in impacts with more than SINGLE_REPEAT_CONTACTS contacts; None
+    for the number that the friction model itself has.
     """
 
     law: Law
@@ -101,8 +101,9 @@ class Response:
         """How often normal and friction impulses alternate in an impact with `count` contacts."""
         if self.friction_model is None:
             return 0
-        large = self.large_repeats is not None and count > FEW_REPEATS
-        return self.large_repeats if large and self.large_repeats is not None else self.friction_model.repeats
+        if self.large_repeats is not None and count > SINGLE_REPEAT_CONTACTS:
+            return self.large_repeats
+        return self.friction_model.repeats
 
     def check_restitutions(self, used: Floats) -> None:
         """Raises ProblemError if the coefficients of restitution `used` in a run have no exact meaning together."""

@@ -15,8 +15,11 @@ from .law import SMITH_2012, Law
 class LCP(Law):
     """`0 <= lam perp u+ >= -u-`: every contact reflects, resting ones stick. One cone problem with c = 2 u.
 
-    A contact that separates before the impact may approach after it (u+ >= -u- allows that). As long as one
-    does, the problem is solved again from there; problems without such contacts take one solve.
+    A contact that separates before the impact may approach after it (u+ >= -u- allows that). As long as one does, the
+    problem is solved again from there; problems without such contacts take one solve.
+
+    tolerance: approach speed that counts as none, relative to the fastest approach.
+    max_iterations: bound on the number of solves.
     """
 
     name: ClassVar[str] = "lcp"
@@ -25,7 +28,7 @@ class LCP(Law):
     claims: ClassVar[frozenset[str]] = frozenset({"SYM", "KIN", "MOM", "ONE", "FEA"})
     restitution_models: ClassVar[tuple[str, ...]] = ("energetic", "qce_lcp")
 
-    tolerance: float = 1e-10  # speeds, relative to the fastest approach
+    tolerance: float = 1e-10
     max_iterations: int = 300
 
     def impulses(self, contacts: Contacts) -> Impulses:

@@ -13,10 +13,10 @@ from ..impact.contacts import Contacts, Impulses
 from ..kernels import kernel
 from ..solvers.islands import islands
 from ..solvers.rows import Floats, Ints, Rows, pushed, speeds
+from ..solvers.thresholds import DENSE_SMM_CONTACTS
 from .inelastic import finish_inelastically
 from .law import TANG_2014, Law
 
-DENSE = 32  # contacts of an island that is solved by a dense singular value decomposition
 RANK = 1e-10  # singular values of the rows below this share of the largest count as zero
 SHIFT = 1e-8  # regularisation of the sparse factorisation, relative to the largest A_ii
 ACCURATE = 1e-13  # residual, relative to the right side, at which refinement stops
@@ -85,8 +85,8 @@ def _reflect(rows: Rows, subset: Ints, target: Floats) -> tuple[Floats, float]:
     n = len(rows.touch_ptr) - 1
     order, ptr = islands(rows, subset, np.empty(n, np.int64), np.empty(n, np.int64))
     y = np.zeros(len(subset))
-    _solve_small(rows, subset, order, ptr, target, DENSE, RANK, y)
-    for s in np.flatnonzero(np.diff(ptr) > DENSE):
+    _solve_small(rows, subset, order, ptr, target, DENSE_SMM_CONTACTS, RANK, y)
+    for s in np.flatnonzero(np.diff(ptr) > DENSE_SMM_CONTACTS):
         part = order[ptr[s] : ptr[s + 1]]
         y[part] = _solve_large(_matrix(rows, subset[part]), target[part])
     return y, _residual(rows, subset, y, target)

@@ -28,6 +28,7 @@ from ..impact.contacts import Impulses
 from ..impact.response import Response
 from ..solvers.islands import island_labels
 from ..solvers.rows import Floats
+from ..solvers.thresholds import FEW_ROUNDS_CONTACTS
 from ..world import State, World
 from .flight import accelerations, fly, landed, prescribed, turn_freely, turned_by
 from .push_out import push_out
@@ -40,8 +41,7 @@ MARGIN = 1e-2  # how near, in parts of the smallest body, contacts are taken int
 STEADY = 1e-5  # speeds below this part of the resting speed count as none
 LOOKS = 4  # times that the resting solve takes in contacts which its own answer would close
 REACH = 0.5  # how far, in parts of the smallest body, contacts are looked for that impulses on others may close
-MANY = 2000  # contacts of a step from which on it has ...
-FEW_ROUNDS = 3  # ... fewer rounds
+FEW_ROUNDS = 3  # the same in steps with more than FEW_ROUNDS_CONTACTS contacts
 ROUNDS = 8  # impacts may lead to more impacts within a step; after so many rounds they wait for the next one
 
 
@@ -93,7 +93,7 @@ class DriftSafe(Stepper):
             return start, end, found, None
         before, limit = impact.contacts.speeds(), self._resting_speeds(found, slow)
         chosen = np.zeros(found.count, np.bool_)
-        most = ROUNDS if found.count <= MANY else FEW_ROUNDS
+        most = ROUNDS if found.count <= FEW_ROUNDS_CONTACTS else FEW_ROUNDS
         changed = False
         for _ in range(most):
             speed = impact.contacts.speeds(impact.whitened(start.velocity)) if changed else before

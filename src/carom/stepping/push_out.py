@@ -17,6 +17,7 @@ from ..solvers.islands import island_labels
 from ..solvers.qp.box import solve_cone
 from ..solvers.qp.relax import relax
 from ..solvers.rows import Floats, Ints, Rows, pushed
+from ..solvers.thresholds import EXACT_PUSH_OUT_CONTACTS
 from ..world import State, World
 from .flight import turned_by
 
@@ -25,7 +26,6 @@ Mask = NDArray[np.bool_]
 SLOP = 1e-5  # overlap up to this part of the smallest body is left alone
 RATE = 0.8  # part of an overlap that is moved out in a step
 SHARE = 0.5  # part of an island's kinetic energy that a step may spend on lifting
-FEW = 200  # contacts up to which the exact solve is used; beyond, a coarse one does, since the next step goes on
 VISITS = 5  # of each contact, on average, in the coarse one
 
 
@@ -40,7 +40,7 @@ def push_out(before: State, end: State, found: ContactSet, impact: Assembly) -> 
         return end
     target = np.where(deep, RATE * (found.gap + slop), np.maximum(found.gap, 0.0))
     still = np.zeros_like(contacts.velocity)
-    if contacts.count <= FEW:
+    if contacts.count <= EXACT_PUSH_OUT_CONTACTS:
         lam, _ = solve_cone(contacts.rows, target)
     else:
         lam, none = np.zeros(contacts.count), np.zeros(contacts.count)

@@ -14,10 +14,10 @@ from ..solvers.coulomb.islands_3d import coulomb_3d
 from ..solvers.coulomb.sweeps import normal_sweeps
 from ..solvers.qp.box import solve_cone
 from ..solvers.rows import Floats, Ints
+from ..solvers.thresholds import EXACT_REST_CONTACTS
 from ..world import World
 
 TOLERANCE = 1e-8  # speeds, relative to the fastest at any contact
-MANY = 3000  # frictionless contacts above which sweeps replace the exact solve
 SWEEPS = 200
 SPACE_SWEEPS = 12  # of islands too large for exact solves in space: the next step goes on from where they end
 
@@ -75,7 +75,7 @@ class Resting:
         return Impulses(normal, tangent.reshape(len(normal), -1), systems, residual=residual)
 
     def _frictionless(self, contacts: Contacts, normal: Floats) -> Impulses:
-        if contacts.count <= MANY:
+        if contacts.count <= EXACT_REST_CONTACTS:
             normal, residual = solve_cone(contacts.rows, contacts.speeds(), normal)
             return Impulses(normal, None, 1, residual=residual)
         x, w = contacts.velocity, contacts.boundary_speed

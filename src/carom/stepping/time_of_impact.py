@@ -16,6 +16,7 @@ from ..contact.touching import moved_walls, touching
 from ..impact.assemble import Assembly, assemble, used_restitutions
 from ..impact.contacts import Impulses
 from ..solvers.rows import Floats, Ints
+from ..solvers.thresholds import ALL_PAIRS_BODIES
 from ..world import State
 from .drift_safe import MARGIN
 from .flight import accelerations, fly, landed, prescribed
@@ -32,7 +33,6 @@ HOP = 0.1  # a hop of less than twice this part of a step is rest, ...
 HOP_ELASTIC = 0.01  # ... or of this, where no contact loses energy
 REPEATS = 8  # times that the law is applied to one impact
 LEFT = 1e-9  # approach below this part of the fastest before the impact may be left
-MANY = 32  # bodies in one impact from which on all pairs are looked up again
 
 
 class TimeOfImpact(Stepper):
@@ -262,7 +262,7 @@ class TimeOfImpact(Stepper):
 
     def _look_up(self, bodies: Ints) -> None:
         """The impacts to come of the bodies whose paths were bent."""
-        if self.world.force is not None or (len(bodies) > MANY and self.world.count > FEW):
+        if self.world.force is not None or (len(bodies) > ALL_PAIRS_BODIES and self.world.count > FEW):
             self._look_up_all()
             return
         self.table = refreshed(

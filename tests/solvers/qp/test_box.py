@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from tests.solvers import packings, reference
 
 from carom import ImpactProblem
-from carom.solvers.qp.box import DENSE_LIMIT, solve_bounds, solve_cone
+from carom.solvers.qp.box import solve_bounds, solve_cone
 from carom.solvers.rows import make_rows
+from carom.solvers.thresholds import DENSE_QP_CONTACTS
 
 SEEDS = st.integers(0, 2**32 - 1)
 CERTIFIED = 1e-10
@@ -72,7 +73,7 @@ def test_bounds_against_all_active_sets(seed, m, kind):
 def test_small_islands_are_always_certified(seed, kind):
     """Up to the largest island that is solved densely; c in the range of the rows, so that a solution exists."""
     rng = np.random.default_rng(seed)
-    m = int(rng.integers(2, DENSE_LIMIT + 1))
+    m = int(rng.integers(2, DENSE_QP_CONTACTS + 1))
     g = awkward_matrix(rng, m, int(rng.integers(1, m + 4)))
     c = g @ rng.normal(size=g.shape[1])
     low, high = packings.bounds_of(kind, m, rng)
@@ -117,7 +118,7 @@ LARGE = dict(large_problems())
 def test_large_islands_against_bounded_least_squares(name, kind):
     problem = LARGE[name]
     rows, c = packings.rows_and_speeds(problem)
-    assert len(c) > DENSE_LIMIT
+    assert len(c) > DENSE_QP_CONTACTS
     g, x0 = packings.dense(rows), problem.contacts.velocity.ravel()
     low, high = packings.bounds_of(kind, len(c), np.random.default_rng(2))
     y, residual = solve_bounds(rows, c, low, high)
@@ -263,7 +264,7 @@ def test_warm_starts_change_nothing(name, kind):
 @given(SEEDS, st.sampled_from(["cone", "box", "mixed"]))
 def test_warm_starts_of_small_islands(seed, kind):
     rng = np.random.default_rng(seed)
-    m = int(rng.integers(2, DENSE_LIMIT + 1))
+    m = int(rng.integers(2, DENSE_QP_CONTACTS + 1))
     g = rng.normal(size=(m, int(rng.integers(1, m + 1))))
     c, rows = g @ rng.normal(size=g.shape[1]), packings.rows_from(g)
     low, high = packings.bounds_of(kind, m, rng)
