@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from carom import ImpactProblem, ProblemError, solve_impact
+from carom import ImpactProblem, ProblemError, catalogue, solve_impact
 from carom.impact.contacts import FINISHED_INELASTICALLY, RESOLVED
 from carom.laws.lzb import LZB
 from carom.studies.hertz import hertz_chain
@@ -221,3 +221,10 @@ def test_a_list_of_stiffnesses_must_fit():
 
 def test_the_law_is_hashable():
     assert hash(LZB(stiffness=[1.0, 2.0])) == hash(LZB(stiffness=(1.0, 2.0)))
+
+
+@pytest.mark.parametrize("entry", [e for e in catalogue.entries() if "hertz" in e.answers], ids=lambda e: e.name)
+def test_lzb_follows_hertz_springs(entry):
+    """The limit of stiff Hertz contacts, within 1e-2 of the incoming speed."""
+    velocity = solve_impact(entry.problem, "lzb").velocity
+    np.testing.assert_allclose(velocity, entry.answers["hertz"], rtol=0, atol=1e-2)

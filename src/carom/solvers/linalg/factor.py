@@ -31,7 +31,7 @@ class Island(NamedTuple):
 
 @kernel
 def analyze(rows, contacts, scale, local):
-    """The island of the given contacts, with rows multiplied by `scale` (k,). `local` is scratch, one integer per body."""
+    """The island of the given contacts, with rows multiplied by `scale` (k,); `local` is (n,) integer scratch."""
     k, d = len(contacts), rows.val.shape[1]
     ptr = np.zeros(k + 1, np.int64)
     for i in range(k):

@@ -1,8 +1,8 @@
 """Primal-dual interior-point method for the box QP of one island (Mehrotra's predictor and corrector).
 
 Unknowns: velocities x = G^T z, impulses low < z < high, and the speeds `G x + g0 = p - q` with the
-multipliers p >= 0 of the lower bounds and q >= 0 of the upper ones. Each Newton step eliminates all but x, leaving `I + G^T D G` with
-`D = 1 / (p / (z - low) + q / (high - z))`: positive definite however redundant the contacts are.
+multipliers p >= 0 of the lower bounds and q >= 0 of the upper ones. Each Newton step eliminates all but x, leaving
+`I + G^T D G` with `D = 1 / (p / (z - low) + q / (high - z))`: positive definite however redundant the contacts are.
 """
 
 from __future__ import annotations
