@@ -11,13 +11,12 @@ from scipy.spatial.distance import pdist
 from tests.scene.space_scenes import TETRAHEDRON
 
 from carom import ProblemError
-from carom.rotations import matrices
+from carom.geometry.rotations import matrices
 from carom.scene.file import parse_toml
 from carom.scene.generators import chain, grid, hex_grid, jittered, random_orientations, random_velocities
+from carom.scene.parts import extent_of, make_shapes
 from carom.scene.pour import Region, random_pour
-from carom.scene.solid_reach import SolidReach
-from carom.scene.solids import Capsule, Compound, Cuboid, Cylinder, Hull, Mesh, Part, Sphere
-from carom.solids.tables import make_solids
+from carom.scene.shapes import Box, Capsule, Compound, Cylinder, Hull, Mesh, Part, Sphere
 
 ROUND = 1e-12  # of a spacing: places are sums of a few products of numbers of size up to 1e3
 BALLS = "shape = 'sphere'\nradius = 0.35\n"
@@ -66,7 +65,7 @@ def test_close_packing_has_twelve_neighbors():
 
 def test_turned_boxes_touch():
     """Turned by a quarter about y, a box has its height along x."""
-    size = "shape = 'cuboid'\nsize = [1, 2, 3]\nrotation = {axis = [0, 1, 0], degrees = 90}\n"
+    size = "shape = 'box'\nsize = [1, 2, 3]\nrotation = {axis = [0, 1, 0], degrees = 90}\n"
     row = group(size + "kind = 'chain'\ncount = 3")
     np.testing.assert_allclose(np.asarray(row.position)[:, 0], [0, 3, 6], atol=1e-12)
     block = np.asarray(group(size + "kind = 'grid'\nrows = 2\ncolumns = 2\nlayers = 2").position)
@@ -76,10 +75,10 @@ def test_turned_boxes_touch():
 def solids():
     parts = (
         Part(Sphere(0.3), (1.0, 0.0, 0.0), density=3.0),
-        Part(Cuboid((1.0, 0.2, 0.4)), orientation=(0.8, 0, 0, 0.6)),
+        Part(Box((1.0, 0.2, 0.4)), orientation=(0.8, 0, 0, 0.6)),
     )
     return {
-        "cuboid": Cuboid((1.0, 2.0, 3.0)),
+        "box": Box((1.0, 2.0, 3.0)),
         "capsule": Capsule(0.5, 2.0),
         "cylinder": Cylinder(0.5, 2.0),
         "hull": Hull(TETRAHEDRON[0] + 5.0),
@@ -99,7 +98,7 @@ def surface(shape) -> np.ndarray:
     )
     if isinstance(shape, Sphere):
         return shape.radius * ball
-    if isinstance(shape, Cuboid):
+    if isinstance(shape, Box):
         corners = np.array(np.meshgrid(*[(-0.5, 0.5)] * 3)).reshape(3, -1).T
         return corners * shape.size
     if isinstance(shape, Capsule):
@@ -113,7 +112,7 @@ def surface(shape) -> np.ndarray:
         points = shape.scale * shape.vertices
         return points - points.mean(axis=0)
     clouds = [surface(p.shape) @ matrices(np.array([p.orientation], float))[0].T + p.position for p in shape.parts]
-    weights = [p.density * make_solids([("p", p.shape, 1)])[1][0].volume[0] for p in shape.parts]
+    weights = [p.density * make_shapes([("p", p.shape, 1)])[1][0].volume[0] for p in shape.parts]
     return np.concatenate(clouds) - np.average([p.position for p in shape.parts], axis=0, weights=weights)
 
 
@@ -121,7 +120,7 @@ def surface(shape) -> np.ndarray:
 def test_reach_is_that_of_the_surface(name):
     """Against points all over the surface: the reach is theirs, up to the distance between these points."""
     shape, q = solids()[name], np.array([0.3, -0.2, 0.9, 0.1])
-    reach = SolidReach("s", shape, 2, q)
+    reach = extent_of("s", shape, 2, q)
     points = surface(shape) @ matrices(q[None] / np.linalg.norm(q))[0].T
     size = np.ptp(points, axis=0).max()
     for d in np.vstack([np.eye(3), -np.eye(3), np.ones((1, 3)) / np.sqrt(3.0)]):
@@ -133,8 +132,7 @@ def test_reach_is_that_of_the_surface(name):
 
 def test_spheres_round_bodies_that_are_turned_by_chance():
     boxes = group(
-        "kind = 'grid'\nrows = 3\ncolumns = 3\nlayers = 3\nshape = 'cuboid'\nsize = [2, 3, 6]\n"
-        "random_orientation = true"
+        "kind = 'grid'\nrows = 3\ncolumns = 3\nlayers = 3\nshape = 'box'\nsize = [2, 3, 6]\nrandom_orientation = true"
     )
     assert closest(np.asarray(boxes.position)) == pytest.approx(7.0)
     np.testing.assert_allclose(np.linalg.norm(boxes.orientation, axis=1), 1.0, rtol=1e-15)
@@ -227,7 +225,7 @@ def test_copies_are_moved_turned_and_pushed():
         """
         [[bodies]]
         name = "pair"
-        shape = "cuboid"
+        shape = "box"
         size = [1, 2, 3]
         position = [[1, 0, 0], [3, 0, 0]]
         velocity = [[1, 0, 0], [0, 0, 0]]
@@ -277,7 +275,7 @@ def test_copies_on_a_grid_of_layers():
 
 def test_a_chain_of_different_spheres_touches_everywhere():
     radius = np.array([0.5, 1.0, 0.25, 2.0])
-    points = chain(SolidReach("s", Sphere(radius), 4, None), (1.0, 1.0, 1.0), (0.0, 3.0, -4.0), 0.0)
+    points = chain(extent_of("s", Sphere(radius), 4, None), (1.0, 1.0, 1.0), (0.0, 3.0, -4.0), 0.0)
     np.testing.assert_allclose(np.linalg.norm(np.diff(points, axis=0), axis=1), radius[:-1] + radius[1:], rtol=1e-14)
 
 

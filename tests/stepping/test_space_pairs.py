@@ -11,15 +11,16 @@ import pytest
 from carom import stepping
 from carom.build import build
 from carom.contact.find import find_contacts
+from carom.geometry.rotations import matrices
 from carom.impact.response import Response
-from carom.rotations import matrices
 from carom.scene import FIXED, Bodies, Material, Scene
-from carom.scene.solids import Capsule, Compound, Cuboid, Cylinder, Hull, Mesh, Part, Solid, Sphere
-from carom.stepping.flight import fly, totals
+from carom.scene.shapes import Box, Capsule, Compound, Cylinder, Hull, Mesh, Part, Solid, Sphere
+from carom.stepping.integrator import free_motion
 from carom.stepping.stepper import Stepper
+from carom.stepping.totals import totals
 from carom.world import State, World
 
-KINDS = ("sphere", "cuboid", "capsule", "cylinder", "hull", "mesh", "compound")
+KINDS = ("sphere", "box", "capsule", "cylinder", "hull", "mesh", "compound")
 CONVEX = KINDS[:5]
 PAIRS = list(combinations_with_replacement(KINDS, 2))
 STEPPERS = ("synchronous", "drift_safe")
@@ -42,7 +43,7 @@ FIXED_SHAPES = {
     "mesh": l_prism(1.0),
     "compound": Compound(
         [
-            Part(Cuboid((0.9, 0.25, 0.25))),
+            Part(Box((0.9, 0.25, 0.25))),
             Part(Sphere(0.25), (0.5, 0.0, 0.1)),
             Part(Capsule(0.15, 0.5), (-0.4, 0.1, 0.0), (0.9, 0.3, 0.1, 0.2)),
         ]
@@ -53,8 +54,8 @@ FIXED_SHAPES = {
 def drawn(kind: str, rng: np.random.Generator) -> Solid:
     if kind == "sphere":
         return Sphere(rng.uniform(0.25, 0.6))
-    if kind == "cuboid":
-        return Cuboid(tuple(rng.uniform(0.3, 1.0, 3)))
+    if kind == "box":
+        return Box(tuple(rng.uniform(0.3, 1.0, 3)))
     if kind == "capsule":
         return Capsule(rng.uniform(0.15, 0.35), rng.uniform(0.2, 0.8))
     if kind == "cylinder":
@@ -80,7 +81,7 @@ class Throw:
         at /= np.linalg.norm(at)
         turn, spin, speed = rng.normal(size=(2, 4)), 2.0 * rng.normal(size=(2, 3)), rng.uniform(2.0, 4.0)
         alone = Scene("alone", [Bodies(first, np.zeros((1, 3))), Bodies(second, np.full((1, 3), 9.0))])
-        reach = float(build(alone)[0].solids.radius.sum()) + 0.01
+        reach = float(build(alone)[0].shapes_3d.radius.sum()) + 0.01
         drift = 0.5 * rng.normal(size=3) if self.free else np.zeros(3)
         still = {"velocity": drift, "spin": spin[0]} if self.free else {"motion": FIXED}
         bodies = [
@@ -125,7 +126,7 @@ def check_throw(throw: Throw, stepper: str, steps: int) -> int:
     states = states_of(engine, state, 0)
     start = totals(world, state)
     # Rounding of the places where contacts are: resting solves work to 1e-11 of the speeds.
-    scale = start[0] if throw.free else start[0] + world.mass[1] * GRAVITY * world.solids.radius[1]
+    scale = start[0] if throw.free else start[0] + world.mass[1] * GRAVITY * world.shapes_3d.radius[1]
     most = start[0] + start[1]
     elastic = bool((world.restitution == 1.0).all() and world.frictionless and stepper == "synchronous")
     for _ in range(steps):
@@ -167,7 +168,7 @@ def touching(throw: Throw) -> tuple[World, State, State]:
     engine, state = throw.engine("synchronous")
     world = engine.world
     for _ in range(200):
-        after = fly(world, state, STEP)
+        after = free_motion(world, state, STEP)
         if find_contacts(world, state, after, 0.0).count:
             return world, state, after
         state = replace(after, step=state.step + 1)
@@ -205,9 +206,9 @@ def test_swapped_bodies_have_the_same_contacts_mirrored(pair):
 
 def support(world: World, state: State, body: int, direction: np.ndarray) -> float:
     """Largest n . x over a body of one convex part."""
-    solids, turn = world.solids, matrices(state.orientation)[body]
+    solids, turn = world.shapes_3d, matrices(state.orientation)[body]
     part = solids.part_ptr[body]
-    form, n = solids.form[part], solids.turn[part].T @ turn.T @ direction
+    form, n = solids.shape[part], solids.turn[part].T @ turn.T @ direction
     size = solids.size[form]
     kind = int(solids.kind[form])
     middle = float(direction @ (state.position[body] + turn @ solids.place[part]))

@@ -8,6 +8,8 @@ import numpy as np
 
 from ..errors import ProblemError
 from ..friction import FrictionModel
+from ..kernels import prepare
+from ..kernels.families import families_of_law
 from ..laws import Law
 from ..laws.inelastic import inelastic
 from ..solvers.rows import Floats
@@ -38,6 +40,8 @@ def solve_impact(
     if not isinstance(problem, ImpactProblem):
         raise ProblemError("problem", type(problem).__name__, "an ImpactProblem")
     response = Response.of(law, restitution_model, friction_model)
+    name = None if response.friction_model is None else response.friction_model.name
+    prepare(families_of_law(response.law, bool(problem.friction.any()), name))
     return _solution(problem, response, resolve(problem.contacts, response))
 
 

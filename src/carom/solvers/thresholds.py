@@ -65,5 +65,3 @@ FEW_ROUNDS_CONTACTS = 2000
 EXACT_REST_CONTACTS = 3000
 # Contacts up to which overlap is moved out by an exact solve. Beyond, a coarse one is enough: the next step continues.
 EXACT_PUSH_OUT_CONTACTS = 200
-# Bodies in one impact above which the time-of-impact stepper looks up all pairs again.
-ALL_PAIRS_BODIES = 32
