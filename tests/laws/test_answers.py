@@ -9,7 +9,7 @@ import pytest
 
 import carom
 from carom import catalogue, laws
-from carom.catalogue.lines import galperin
+from carom.catalogue.problems_1d import galperin
 
 KNOWN = [(entry, law) for entry in catalogue.entries() for law in entry.answers if law in laws.names()]
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 from carom import ImpactProblem, ProblemError, solve_impact
-from carom.catalogue.lines import galperin
+from carom.catalogue.problems_1d import galperin
 from carom.laws.etm import ETM
 
 SEEDS = st.integers(0, 2**32 - 1)
