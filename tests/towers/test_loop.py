@@ -233,7 +233,7 @@ def test_a_collapse_is_a_trajectory_like_every_other(tmp_path):
     weight = tower.mass.sum() * tower.gravity * 0.01
     assert abs(push.normal_impulse[push.second < 0].sum() - weight - gained) <= 1e-9 * weight
     assert -gained > 1e-3 * weight  # part of it falls
-    with pytest.raises(carom.ProblemError, match="run others"):
+    with pytest.raises(carom.ProblemError, match="start others"):
         carom.resume(_unfinished(tmp_path, tower))
 
 
