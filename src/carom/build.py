@@ -16,6 +16,7 @@ from .scene.model import INTEGRATORS, Bodies, Material, Scene
 from .scene.motion import Motion
 from .scene.numbers import array, scalar
 from .scene.parts import make_shapes
+from .scene.shapes import KINDS as SHAPES
 from .scene.shapes import UNTURNED, Disc, Polygon, Rectangle, Solid, Sphere, unit
 from .solvers.rows import Floats, Ints
 from .world import (
@@ -36,7 +37,7 @@ from .world import (
 _AXES = {2: "(x, y)", 3: "(x, y, z)"}
 _NUMBERS = {2: "two finite numbers (gx, gy)", 3: "three finite numbers (gx, gy, gz)"}
 _SHAPES_2D = "Disc, Rectangle or Polygon"
-_SHAPES_3D = "a 3D shape, like the other bodies: Sphere, Box, Capsule, Cylinder, Hull, Mesh or Compound"
+_SHAPES_3D = "a 3D shape, like the other bodies: " + ", ".join(c.__name__ for c in SHAPES.values() if c.dimension == 3)
 _ROUNDING = 1e-9  # relative excess of one moment of inertia over the sum of the two others that is rounding
 
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from ..trajectory import Trajectory
 
 BAR = 24  # columns of the longest bar
-SOLIDS = ("spheres", "cuboids", "capsules", "cylinders", "hulls", "meshes", "compounds")  # in the order of their codes
-SHAPES = ("discs", "polygons", *SOLIDS)
 
 
 def info(
@@ -78,12 +76,14 @@ def _solids(run: Trajectory) -> dict[str, int]:
     """Bodies of one part by its kind, and bodies of several."""
     import numpy as np
 
+    from ..geometry.shapes import PLURALS
+
     geometry = run.geometry
     ptr = geometry["part_ptr"]
     single = np.diff(ptr) == 1
     kind = geometry["kind"][geometry["form"][ptr[:-1][single]]]
-    counts = np.bincount(kind, minlength=len(SOLIDS) - 1)
-    return dict(zip(SOLIDS, [*(int(c) for c in counts), int((~single).sum())]))
+    counts = {name: int((kind == code).sum()) for code, name in PLURALS.items()}
+    return {**counts, "compounds": int((~single).sum())}
 
 
 def _statistics(run: Trajectory) -> dict[str, Any]:
@@ -221,7 +221,10 @@ def _seconds_table(facts: dict[str, Any]) -> Table:
 
 
 def _contents(scene: dict[str, Any]) -> str:
-    kinds = [f"{scene[name]:,} {_one(name) if scene[name] == 1 else name}" for name in SHAPES if scene.get(name)]
+    from ..geometry.shapes import PLURALS
+
+    shapes = ("discs", "polygons", *PLURALS.values(), "compounds")
+    kinds = [f"{scene[name]:,} {_one(name) if scene[name] == 1 else name}" for name in shapes if scene.get(name)]
     held = f" ({scene['held']:,} held)" if scene["held"] else ""
     walls = scene["boundaries"]
     listed = ", ".join(kinds[:-1]) + " and " + kinds[-1] if len(kinds) > 1 else "".join(kinds)

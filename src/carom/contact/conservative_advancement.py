@@ -21,12 +21,12 @@ import numpy as np
 
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
-from ..world import CAPSULE, CYLINDER, MESH, SPHERE, Shapes3D
+from ..world import CAPSULE, MESH, SPHERE, Shapes3D
 from .epa import overlap, polytope
 from .gjk import separation
 from .point_distance import distance
 from .poses import point_local, point_world
-from .support import cores_of, difference, roundness
+from .support import cores_of, difference, has_rims, rims, roundness
 
 NEVER = 2.0  # the time of a touch that does not happen; a step is from 0 to 1
 MOST_ITERATIONS = 120  # of the advancement; then the pair counts as touching where it is
@@ -183,7 +183,7 @@ def _samples(shapes, shape):
         return 1
     if kind == CAPSULE:
         return 9
-    if kind == CYLINDER:
+    if has_rims(kind):
         return 17
     return shapes.vertex_ptr[shape + 1] - shapes.vertex_ptr[shape]
 
@@ -197,11 +197,13 @@ def _sample(shapes, shape, k):
         return 0.0, 0.0, 0.0, a
     if kind == CAPSULE:
         return 0.0, 0.0, b * (0.25 * k - 1.0), a
-    if kind == CYLINDER:
+    if has_rims(kind):
         if k == 16:
             return 0.0, 0.0, 0.0, 0.0
         angle = 0.25 * np.pi * (k % 8)
-        return a * np.cos(angle), a * np.sin(angle), (b if k < 8 else -b), 0.0
+        top, high, bottom, low = rims(kind, a, b, shapes.size[shape, 2])
+        radius, z = (top, high) if k < 8 else (bottom, low)
+        return radius * np.cos(angle), radius * np.sin(angle), z, 0.0
     v = shapes.vertex[shapes.vertex_ptr[shape] + k]
     return v[0], v[1], v[2], 0.0
 

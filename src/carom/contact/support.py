@@ -1,6 +1,8 @@
 """Convex shapes as cores with a radius, and the support function of cores.
 
-The core of a sphere is a point, that of a capsule a segment; other shapes are their own core, with radius zero.
+The core of a sphere is a point, that of a capsule a segment; other shapes are their own core, with radius zero. A
+convex solid of revolution about z with two flat ends and a straight side is described by its two rims: all contact
+kernels ask `has_rims` and `rims` about it, and only the distances of `point_distance` depend on its kind.
 """
 
 from __future__ import annotations
@@ -54,9 +56,21 @@ def roundness(cores, shape):
 
 
 @kernel
+def has_rims(kind):
+    """Whether shapes of a kind have flat ends and a straight side, all round about z."""
+    return kind == CYLINDER
+
+
+@kernel
+def rims(kind, a, b, c):
+    """(radius, z) of the upper and then of the lower rim of a shape with rims, from its three sizes."""
+    return a, b, a, -b
+
+
+@kernel
 def is_curved(cores, shape):
     """Whether the core has a curved surface: the differences of such cores have no flat faces to settle on."""
-    return cores.table[shape, KIND] == CYLINDER
+    return has_rims(cores.table[shape, KIND])
 
 
 @kernel
@@ -82,11 +96,13 @@ def support(cores, shape, pose, k, dx, dy, dz):
         x, y, z = (a if x >= 0.0 else -a), (b if y >= 0.0 else -b), (c if z >= 0.0 else -c)
     elif kind == CAPSULE:
         x, y, z = 0.0, 0.0, (b if z >= 0.0 else -b)
-    elif kind == CYLINDER:
+    elif has_rims(kind):
         across = np.sqrt(x * x + y * y)
+        top, high, bottom, low = rims(kind, a, b, c)
+        upper = (top - bottom) * across + (high - low) * z >= 0.0
+        radius, z = (top, high) if upper else (bottom, low)
         if across > 0.0:
-            x, y = a * x / across, a * y / across
-        z = b if z >= 0.0 else -b
+            x, y = radius * x / across, radius * y / across
     else:
         i = farthest_corner(cores.vertex, int(table[shape, LOW]), int(table[shape, HIGH]), x, y, z)
         x, y, z = cores.vertex[i, 0], cores.vertex[i, 1], cores.vertex[i, 2]

@@ -14,7 +14,15 @@ from .mass_properties import principal_axes
 from .rotations import quaternion_of
 
 DISC, POLYGON = 0, 1  # kinds of shapes in 2D
-SPHERE, BOX, CAPSULE, CYLINDER, HULL, MESH = 0, 1, 2, 3, 4, 5  # and in 3D
+SPHERE, BOX, CAPSULE, CYLINDER, HULL, MESH = 0, 1, 2, 3, 4, 5  # and in 3D; files contain these numbers
+PLURALS = {
+    SPHERE: "spheres",
+    BOX: "cuboids",
+    CAPSULE: "capsules",
+    CYLINDER: "cylinders",
+    HULL: "hulls",
+    MESH: "meshes",
+}
 RUN = 16  # sample points of a mesh come in runs of this many points that lie close together
 
 

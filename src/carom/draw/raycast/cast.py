@@ -10,6 +10,7 @@ import numpy as np
 
 from ...kernels import kernel
 from ...solvers.rows import Floats, Ints
+from ...world import BOX, CAPSULE, SPHERE
 
 Hit = tuple[float, float, float, float, int]
 MISS: Hit = (np.inf, 0.0, 0.0, 1.0, 0)
@@ -94,6 +95,20 @@ def cuboid(ox: float, oy: float, oz: float, dx: float, dy: float, dz: float, hx:
     if axis == 1:
         return enter, 0.0, -np.sign(dy), 0.0, 2 if dy > 0.0 else 3
     return enter, 0.0, 0.0, -np.sign(dz), 4 if dz > 0.0 else 5
+
+
+@kernel
+def sized(
+    kind: int, a: float, b: float, c: float, ox: float, oy: float, oz: float, dx: float, dy: float, dz: float
+) -> Hit:
+    """The intersection with a shape that three sizes describe."""
+    if kind == SPHERE:
+        return sphere(ox, oy, oz, dx, dy, dz, a)
+    if kind == BOX:
+        return cuboid(ox, oy, oz, dx, dy, dz, a, b, c)
+    if kind == CAPSULE:
+        return capsule(ox, oy, oz, dx, dy, dz, a, b)
+    return cylinder(ox, oy, oz, dx, dy, dz, a, b)
 
 
 @kernel
