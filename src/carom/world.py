@@ -13,6 +13,7 @@ from .geometry import rotations
 from .geometry.shapes import (
     BOX,
     CAPSULE,
+    CONE,
     CYLINDER,
     DISC,
     HULL,
@@ -31,6 +32,7 @@ from .solvers.rows import Floats, Ints
 __all__ = [
     "BOX",
     "CAPSULE",
+    "CONE",
     "CYLINDER",
     "DISC",
     "HULL",

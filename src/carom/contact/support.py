@@ -13,7 +13,7 @@ import numpy as np
 
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
-from ..world import BOX, CAPSULE, CYLINDER, SPHERE
+from ..world import BOX, CAPSULE, CONE, CYLINDER, SPHERE
 from .poses import point_world, to_local
 
 # Columns of Cores.table.
@@ -58,12 +58,15 @@ def roundness(cores, shape):
 @kernel
 def has_rims(kind):
     """Whether shapes of a kind have flat ends and a straight side, all round about z."""
-    return kind == CYLINDER
+    return kind in (CYLINDER, CONE)
 
 
 @kernel
 def rims(kind, a, b, c):
     """(radius, z) of the upper and then of the lower rim of a shape with rims, from its three sizes."""
+    if kind == CONE:  # the origin is the center of mass: see carom.geometry.solids
+        share = (a * a + 2.0 * a * c + 3.0 * c * c) / (2.0 * (a * a + a * c + c * c))
+        return c, (2.0 - share) * b, a, -share * b
     return a, b, a, -b
 
 

@@ -3,7 +3,7 @@
 from .boundaries import Container, Drum, Periodic, Plane, Segment, Shell, Tube
 from .model import FREE, Bodies, Material, Scene
 from .motion import FIXED, Motion, Moving, Rotating, Scripted, Table, Vibrating
-from .shapes import Box, Capsule, Compound, Cylinder, Disc, Hull, Mesh, Part, Polygon, Rectangle, Sphere
+from .shapes import Box, Capsule, Compound, Cone, Cylinder, Disc, Hull, Mesh, Part, Polygon, Rectangle, Sphere
 
 __all__ = [
     "FIXED",
@@ -12,6 +12,7 @@ __all__ = [
     "Box",
     "Capsule",
     "Compound",
+    "Cone",
     "Container",
     "Cylinder",
     "Disc",
