@@ -48,13 +48,14 @@ def test_the_default_plane_is_the_ground(dimension):
 @pytest.mark.parametrize("dimension", [2, 3])
 def test_a_container_keeps_bodies_between_its_planes(dimension):
     lower, upper = (-1.0, -2.0, -3.0)[:dimension], (1.0, 2.0, 3.0)[:dimension]
-    sides = Container(lower, upper).planes()
+    sides = Container(lower, upper).sides(dimension)
     assert len(sides) == 2 * dimension
     for side in sides:
         inward = np.array(side.normal) @ (np.zeros(dimension) - np.array(side.point))
         assert inward == pytest.approx(abs(np.array(side.normal)) @ np.array(upper))
     top = (0.0,) * (dimension - 1) + (-1.0,)
-    assert [s for s in sides if s not in Container(lower, upper, open_top=True).planes()] == [Plane(upper, top)]
+    open_sides = Container(lower, upper, open_top=True).sides(dimension)
+    assert [s for s in sides if s not in open_sides] == [Plane(upper, top)]
 
 
 def test_the_dimension_of_a_file_may_follow_from_its_vectors():

@@ -6,6 +6,7 @@ Other static or scripted geometry (a box, a mesh) is a group of bodies with a mo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, TypeVar
 
@@ -13,6 +14,7 @@ from ..errors import ProblemError
 from .checks import AXIS, DIRECTION, FLAG, INTERVAL, NUMBER, POINT, POSITIVE, TEXT, Choice, VectorOf
 from .fields import ONLY_3D, KindOf, check_fields, fields_of
 from .motion import FIXED, MOTION, Motion
+from .shapes import Compound
 
 Vector = tuple[float, ...]
 Material = Annotated[str, TEXT]
@@ -42,6 +44,19 @@ class Boundary:
                 wanted = f"{dimension} numbers, as the bodies of this {type(self).__name__} are {dimension}D"
                 raise ProblemError(f"{path}.{name}", value, wanted)
         return self
+
+    def sides(self, dimension: int) -> Sequence[Boundary]:
+        """The simple boundaries of which it consists, for a scene of this dimension."""
+        return (self.in_dimension(dimension),)
+
+    def solid(self, dimension: int) -> tuple[Compound, Vector] | None:
+        """A compound that nothing can push, and where its center of mass is, if the boundary is represented by it."""
+        return None
+
+    @property
+    def pivot(self) -> Vector | None:
+        """The point about which a motion without `about` rotates it; None: that of each of its sides."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -85,9 +100,13 @@ class Container(Boundary):
         if len(self.lower) != len(self.upper) or not all(a < b for a, b in zip(self.lower, self.upper)):
             raise ProblemError("boundary.upper", self.upper, f"all components above lower = {self.lower}")
 
-    def planes(self) -> tuple[Plane, ...]:
-        """The sides. In 2D: bottom, top, left, right. In 3D: those at the lower x, y, z, then at the upper ones."""
-        d = len(self.lower)
+    @property
+    def pivot(self) -> Vector:
+        return tuple(0.5 * (a + b) for a, b in zip(self.lower, self.upper))
+
+    def sides(self, dimension: int) -> tuple[Plane, ...]:
+        """In 2D: bottom, top, left, right. In 3D: the sides at the lower x, y, z, then at the upper ones."""
+        d = dimension
         order = (
             [(1, 1.0), (1, -1.0), (0, 1.0), (0, -1.0)] if d == 2 else [(k, s) for s in (1.0, -1.0) for k in range(3)]
         )
