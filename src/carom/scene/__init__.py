@@ -1,6 +1,6 @@
 """Scenes: the description of an experiment before anything moves."""
 
-from .boundaries import Container, Drum, Periodic, Plane, Segment, Shell, Tube
+from .boundaries import Container, Drum, Funnel, Periodic, Plane, Segment, Shell, Tube
 from .model import FREE, Bodies, Material, Scene
 from .motion import FIXED, Motion, Moving, Rotating, Scripted, Table, Vibrating
 from .shapes import Box, Capsule, Compound, Cone, Cylinder, Disc, Hull, Mesh, Part, Polygon, Rectangle, Sphere
@@ -17,6 +17,7 @@ __all__ = [
     "Cylinder",
     "Disc",
     "Drum",
+    "Funnel",
     "Hull",
     "Material",
     "Mesh",

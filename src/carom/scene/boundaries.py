@@ -1,4 +1,4 @@
-"""Boundaries of 2D and 3D scenes: plane, container, drum, segment, tube, shell; and periodic sides.
+"""Boundaries of 2D and 3D scenes: plane, container, drum, segment, tube, shell, funnel; and periodic sides.
 
 Boundaries push bodies and are not pushed. The number of components of their vectors is the dimension of the scene.
 Other static or scripted geometry (a box, a mesh) is a group of bodies with a motion.
@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, TypeVar
 
+import numpy as np
+
 from ..errors import ProblemError
-from .checks import AXIS, DIRECTION, FLAG, INTERVAL, NUMBER, POINT, POSITIVE, TEXT, Choice, VectorOf
+from .checks import AXIS, DIRECTION, FLAG, INTERVAL, NUMBER, POINT, POSITIVE, TEXT, Choice, VectorOf, Whole
 from .fields import ONLY_3D, KindOf, check_fields, fields_of
 from .motion import FIXED, MOTION, Motion
-from .shapes import Compound
+from .shapes import Compound, Hull, Part
 
 Vector = tuple[float, ...]
 Material = Annotated[str, TEXT]
@@ -174,7 +176,70 @@ class Shell(Boundary):
     motion: Moves = FIXED
 
 
-KINDS: dict[str, type[Boundary]] = {c.kind: c for c in (Plane, Container, Drum, Segment, Tube, Shell)}
+@dataclass(frozen=True)
+class Funnel(Boundary):
+    """A hopper with an open outlet at the bottom and an open top; upwards is along y in 2D, along z in 3D.
+
+    In 2D it consists of two segments. In 3D its wall is a ring of flat panels, convex solids outside of the inner
+    surface, which together are one body that nothing can push; circles of the diameters `outlet` and `top` just fit
+    into its ends. That body comes after the declared ones in the arrays of a run. A rotation without `about` is about
+    the center of mass of the walls.
+    """
+
+    kind: ClassVar[str] = "funnel"
+    outlet: Annotated[float, POSITIVE, "width of the opening at the bottom, in 3D its diameter"]
+    top: Annotated[float, POSITIVE, "width of the opening at the top, in 3D its diameter"]
+    height: Annotated[float, POSITIVE]
+    point: Annotated[Vector | None, POINT, "center of the outlet, the origin by default"] = None
+    panels: Annotated[int, Whole(3), "number of flat panels of its wall", ONLY_3D] = 24
+    thickness: Annotated[float | None, POSITIVE, "of the panels, a 20th of top by default", ONLY_3D] = None
+    material: Material = "default"
+    motion: Moves = FIXED
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.top >= self.outlet:
+            raise ProblemError("boundary.top", self.top, f"at least outlet = {self.outlet:g}")
+
+    def in_dimension(self, dimension: int, path: str = "boundary") -> Funnel:
+        super().in_dimension(dimension, path)
+        thickness = 0.05 * self.top if self.thickness is None else self.thickness
+        return replace(self, point=(0.0,) * dimension if self.point is None else self.point, thickness=thickness)
+
+    @property
+    def pivot(self) -> Vector | None:
+        x, y = (0.0, 0.0) if self.point is None else self.point[:2]
+        return (x, y + 0.5 * self.height) if self.point is None or len(self.point) == 2 else None
+
+    def sides(self, dimension: int) -> tuple[Segment, ...]:
+        """In 2D: left and right, both from the outlet to the top. In 3D none."""
+        if dimension == 3:
+            return ()
+        x, y = self.in_dimension(2).point or (0.0, 0.0)
+        ends = [((x + 0.5 * s * self.outlet, y), (x + 0.5 * s * self.top, y + self.height)) for s in (-1.0, 1.0)]
+        return tuple(Segment(start, end, self.material, self.motion) for start, end in ends)
+
+    def solid(self, dimension: int) -> tuple[Compound, Vector] | None:
+        """In 3D the ring of panels. A panel is a prism over a trapezoid, so that its center of mass is known."""
+        if dimension == 2:
+            return None
+        given = self.in_dimension(3)
+        point, thick = given.point or (0.0, 0.0, 0.0), given.thickness or 0.0
+        low, high, wide = 0.5 * self.outlet, 0.5 * self.top, np.tan(np.pi / self.panels)  # wide: half of the widths
+        slant = np.hypot(self.height, high - low)
+        outward = np.array([self.height, 0.0, low - high]) / slant
+        inner = np.array([[r, s * r * wide, z] for r, z in ((low, 0.0), (high, self.height)) for s in (-1.0, 1.0)])
+        rise = (low + 2.0 * high) / (3.0 * (low + high))  # of the centroid of the trapezoid, over its height
+        center = np.array([low + rise * (high - low), 0.0, rise * self.height]) + 0.5 * thick * outward
+        panel = Hull(np.concatenate([inner, inner + thick * outward]))
+        parts = []
+        for angle in 2.0 * np.pi * np.arange(self.panels) / self.panels:
+            place = (float(center[0] * np.cos(angle)), float(center[0] * np.sin(angle)), float(center[2]))
+            parts.append(Part(panel, place, (float(np.cos(0.5 * angle)), 0.0, 0.0, float(np.sin(0.5 * angle)))))
+        return Compound(parts), (point[0], point[1], point[2] + float(center[2]))
+
+
+KINDS: dict[str, type[Boundary]] = {c.kind: c for c in (Plane, Container, Drum, Segment, Tube, Shell, Funnel)}
 BOUNDARY = KindOf(KINDS)
 
 
