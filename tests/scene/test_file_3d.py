@@ -15,11 +15,10 @@ from carom import ProblemError
 from carom.build import build
 from carom.geometry.rotations import matrices
 from carom.scene.boundaries import Container, Periodic, Plane, Shell, Tube
-from carom.scene.file import load_scene, parse_toml, save_scene, scene_to_toml
+from carom.scene.file import load_scene, parse_toml, save_scene, scene_to_toml, starter_text
 from carom.scene.model import Bodies, Scene
 from carom.scene.motion import FIXED, Moving, Rotating, Scripted, Table, Vibrating
 from carom.scene.shapes import Box, Capsule, Compound, Cylinder, Hull, Part, Sphere
-from carom.scene.starter import starter_text
 from carom.scene.store import pack, unpack
 
 ONE = "[[bodies]]\nshape = 'sphere'\nradius = 1\nposition = [0, 0, 0]\n"

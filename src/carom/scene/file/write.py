@@ -30,6 +30,13 @@ def save_scene(scene: Scene, path: str | Path, overwrite: bool = False) -> None:
     write_text(path, text)
 
 
+def starter_text(name: str, file: str, dimension: int = 2) -> str:
+    """The commented scene that `carom new` writes, with the given name; `file` is shown in its comments."""
+    text = Path(__file__).with_name(f"starter_{dimension}d.toml").read_text(encoding="utf-8")
+    safe = name.replace("\\", "\\\\").replace('"', '\\"')
+    return text.replace("FILE.toml", file).replace('name = "NAME"', f'name = "{safe}"', 1)
+
+
 def scene_to_toml(scene: Scene, folder: str | Path = ".") -> str:
     """The text of a scene file for `folder`. A force or a motion by a Python function is refused."""
     if scene.force is not None:
