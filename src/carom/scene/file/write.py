@@ -14,7 +14,6 @@ from ..fields import fields_of, plain
 from ..model import Bodies, Material, Scene
 from ..motion import KINDS, Motion
 from ..shapes import UNTURNED
-from ..symmetry import Symmetry
 
 
 def save_scene(scene: Scene, path: str | Path, overwrite: bool = False) -> None:
@@ -61,7 +60,7 @@ def scene_to_toml(scene: Scene, folder: str | Path = ".") -> str:
             for i, b in enumerate(scene.boundaries)
         ],
         "periodic": None if scene.periodic is None else _table(scene.periodic, d),
-        "symmetries": [_table(s, d) for s in scene.symmetries if isinstance(s, Symmetry)],
+        "symmetries": [_table(s, d) for s in scene.symmetries],
     }
     return tomli_w.dumps({key: value for key, value in document.items() if value})
 
