@@ -16,7 +16,7 @@ from .scene.model import INTEGRATORS, Bodies, Material, Scene
 from .scene.motion import Motion
 from .scene.numbers import array, scalar
 from .scene.parts import make_shapes
-from .scene.shapes import UNTURNED, Disc, Polygon, Rectangle, Solid, Sphere, unit
+from .scene.shapes import KINDS, UNTURNED, Disc, Polygon, Rectangle, Solid, Sphere, unit
 from .solvers.rows import Floats, Ints
 from .world import (
     DISC,
@@ -35,8 +35,6 @@ from .world import (
 
 _AXES = {2: "(x, y)", 3: "(x, y, z)"}
 _NUMBERS = {2: "two finite numbers (gx, gy)", 3: "three finite numbers (gx, gy, gz)"}
-_SHAPES_2D = "Disc, Rectangle or Polygon"
-_SHAPES_3D = "a 3D shape, like the other bodies: Sphere, Box, Capsule, Cylinder, Hull, Mesh or Compound"
 _ROUNDING = 1e-9  # relative excess of one moment of inertia over the sum of the two others that is rounding
 
 
@@ -222,7 +220,9 @@ class _Group:
     def _check_3d(self) -> None:
         given = self.given
         if not isinstance(given.shape, Solid):
-            raise ProblemError(f"{self.path}.shape", type(given.shape).__name__, _SHAPES_3D)
+            raise ProblemError(
+                f"{self.path}.shape", type(given.shape).__name__, f"a 3D shape, like the other bodies: {_known(3)}"
+            )
         if np.any(np.asarray(given.angle) != 0.0):
             raise ProblemError(f"{self.path}.angle", given.angle, "0: bodies in 3D have an orientation")
         if np.ndim(given.spin) == 0 and np.any(np.asarray(given.spin) != 0.0):
@@ -347,7 +347,13 @@ def _polygon(g: _Group) -> tuple[Floats, float, float]:
         corners = convex_polygon(shape.vertices, f"{g.path}.vertices")
         area, _, moment = polygon_moments(corners)
         return corners, area, moment
-    raise ProblemError(f"{g.path}.shape", type(shape).__name__, _SHAPES_2D)
+    raise ProblemError(f"{g.path}.shape", type(shape).__name__, _known(2))
+
+
+def _known(dimension: int) -> str:
+    """The names of all shapes of a dimension, for messages."""
+    *names, last = (shape.__name__ for shape in KINDS.values() if shape.dimension == dimension)
+    return f"{', '.join(names)} or {last}"
 
 
 def _shapes_3d(groups: Sequence[_Group]) -> Shapes:
