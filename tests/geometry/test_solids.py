@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from carom.scene.solids import Hull
+from carom.scene.shapes import Hull
 
 from carom.geometry.mass_properties import mass_properties
 from carom.geometry.solids import SOLIDS, support, surface
