@@ -15,7 +15,7 @@ _CORE = _GEOMETRY | {"impact"}
 _LAWS = _CORE | {"laws"}
 _MODELS = _LAWS | {"clamped", "restitution", "friction"}
 _SOLVE = _MODELS | {"solve"}
-_RUN = _SOLVE | {"build", "settings", "stepping", "trajectory", "scenes", "simulation"}
+_RUN = _SOLVE | {"build", "settings", "stepping", "trajectory", "scenes", "stepwise", "simulation"}
 _STUDY = _RUN | {"catalogue", "analysis", "draw.style"}
 _EVERYWHERE = {"errors", "files", "kernels"}
 ALLOWED = {
@@ -35,7 +35,8 @@ ALLOWED = {
     "scenes": {"errors", "geometry", "solvers", "scene"},
     "stepping": _SOLVE | {"settings"},
     "trajectory": _GEOMETRY | {"build", "settings", "stepping", ""},  # the version, for the record
-    "simulation": _SOLVE | {"build", "settings", "stepping", "trajectory"},
+    "stepwise": _SOLVE | {"build", "settings", "stepping", "trajectory"},
+    "simulation": _SOLVE | {"build", "settings", "stepping", "trajectory", "stepwise"},
     "laws": _CORE,
     "catalogue": _CORE,
     "clamped": _LAWS,

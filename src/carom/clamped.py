@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from scipy.optimize import linprog
 
 from .impact.contacts import FINISHED_INELASTICALLY, Contacts, Impulses
 from .laws import Law
@@ -50,6 +49,8 @@ def _clamp(contacts: Contacts, mine: Ints) -> tuple[Ints, Floats] | None:
     """Contacts (numbers within the island) with y_i > 0 in some `G^T y = 0, y >= 0`, and such a y."""
     if np.abs(contacts.boundary[mine]).max() > 0.0:
         return None  # moving walls: the joint would have to move with them; left to the inelastic finish
+    from scipy.optimize import linprog  # slow to import, and clamps are rare
+
     g = contacts.matrix()[mine]
     g = g[:, np.unique(g.indices)].toarray()
     g /= np.linalg.norm(g, axis=1)[:, None]

@@ -74,7 +74,7 @@ def demo(
     with compile_notice():
         rows = cradle_rows()
     show(out(), rows)
-    from .demo_picture import draw
+    from .demo_figure import draw
 
     path = draw(rows, output / "newtons_cradle.png")
     remarks().print(f"picture: {path}\n")

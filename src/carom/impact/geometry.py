@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from ..errors import ProblemError
 from ..solvers.rows import Floats, Ints
@@ -109,6 +108,8 @@ class _balls:
 
     def _touching(self, tolerance: float) -> tuple[Ints, Floats]:
         reach = 2 * self.radii.max() + tolerance * self.radii.min()
+        from scipy.spatial import cKDTree  # slow to import
+
         pairs = cKDTree(self.positions).query_pairs(reach, output_type="ndarray").astype(np.int64)
         pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
         offset = self.positions[pairs[:, 1]] - self.positions[pairs[:, 0]]

@@ -6,9 +6,7 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from ..errors import ProblemError
 from ..solvers.rows import Floats, Ints, Rows, make_rows
@@ -76,6 +74,8 @@ class GeneralMass:
 
     def __init__(self, matrix: sp.csr_matrix) -> None:
         self.matrix = sp.csr_matrix(matrix)
+        from scipy.sparse.csgraph import connected_components  # slow to import
+
         count, label = connected_components(self.matrix, directed=False)
         order = np.argsort(label, kind="stable")
         starts = np.searchsorted(label[order], np.arange(count + 1))
@@ -101,7 +101,9 @@ class GeneralMass:
     @cached_property
     def _inverse_root(self) -> sp.csr_matrix:
         """`L^-1`."""
-        inverse = [scipy.linalg.solve_triangular(root, np.eye(len(root)), lower=True) for root in self._roots]
+        from scipy.linalg import solve_triangular  # slow to import
+
+        inverse = [solve_triangular(root, np.eye(len(root)), lower=True) for root in self._roots]
         return self._assemble(inverse)
 
     def _assemble(self, blocks: list[Floats]) -> sp.csr_matrix:

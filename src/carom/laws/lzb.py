@@ -10,7 +10,6 @@ import numpy as np
 from ..errors import ProblemError
 from ..impact.contacts import Contacts, Impulses
 from ..solvers.rows import Floats
-from ..solvers.springs import OPEN_SPEED, integrate_islands
 from .finish import finish_inelastically
 from .law import LIU_2008, Law
 
@@ -62,6 +61,8 @@ class LZB(Law):
                 f"at least {SMALLEST_RESTITUTION} under lzb, whose springs relax 1/e^2 times faster than "
                 "they load, without limit as e goes to 0; for less take another law, such as gr or qce",
             )
+        from ..solvers.springs import integrate_islands  # scipy.integrate takes half a second to import
+
         lam, steps, error, cut = integrate_islands(
             contacts.rows,
             np.array(contacts.velocity, order="C"),  # copies: one array type, so one compilation of the kernel
@@ -89,6 +90,8 @@ def _collapse(contacts: Contacts, lam: Floats) -> tuple[str, ...]:
     """A message if only the tolerance on speeds ended an endless sequence of ever weaker compressions."""
     if (contacts.restitution == 1.0).all():
         return ()
+    from ..solvers.springs import OPEN_SPEED
+
     fastest = float(-contacts.speeds().min(initial=0.0))
     slow = float(-contacts.speeds(contacts.after(lam)).min(initial=0.0))
     if slow <= 1e-3 * OPEN_SPEED * fastest:

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import lsmr, splu
 
 from ..impact.contacts import Contacts, Impulses
 from ..kernels import kernel
@@ -121,6 +120,8 @@ def _solve_large(g: sp.csr_matrix, b: Floats) -> Floats:
     Refinement multiplies the error along an eigenvector of A by shift / (shift + eigenvalue), and from zero it
     stays in the range of A, so its limit has the least norm. It diverges, slowly, if b is outside that range.
     """
+    from scipy.sparse.linalg import lsmr, splu  # slow to import, and only large impacts come here
+
     a = sp.csc_matrix(g @ g.T)
     shift = SHIFT * a.diagonal().max()
     factor = splu(
