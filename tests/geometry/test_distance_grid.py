@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from carom.contact.grid_distance import grid_normal, grid_value
-from carom.geometry.distance_grid import cache_folder, distance_grid, fetch, grid_key
+from carom.geometry.distance_grid import cache_folder, distance_grid, fetch, grid_key, make_tree
 from carom.geometry.hulls import box as make_box
 from carom.geometry.surfaces import icosphere, torus
 from carom.scene.parts import make_shapes
