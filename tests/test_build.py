@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.contact.plane_shapes import polygons
+from tests.contact.shapes_2d import polygons
 from tests.stepping.runs import box, disc, states_of
 
 from carom.build import build

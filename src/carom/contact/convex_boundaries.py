@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..geometry.shapes import CAPSULE, MESH, SPHERE
 from ..kernels import kernel
-from ..world import CAPSULE, CYLINDER, MESH, SPHERE
 from .boundaries import LEVEL, point_gap, rim_wave, summit, summits
 from .contact_set import NAMES, columns, put, room, roomier
 from .features import RIM
 from .poses import placed_parts, point_world, to_world
+from .support import has_rims, is_rounded, rims_of
 
 LYING = 0.1  # a rim whose gap varies by more (relative to its radius) touches only at its foremost point
 
@@ -41,13 +42,13 @@ def _rim_point(pose, k, radius, height, t):
 
 
 @kernel
-def _cylinder(radius, half, pose0, pose1, k, boundaries0, boundaries1, w, margin, label, angles, found, n):
-    """Contacts of a cylinder: foremost points of both rims, and fixed points of a rim that is parallel to the boundary.
+def _rims(rims, pose0, pose1, k, boundaries0, boundaries1, w, margin, label, angles, found, n):
+    """Contacts of both rims: their foremost points, and fixed points of a rim that is parallel to the boundary.
 
     The foremost point is determined again after the motion, so that rolling opens no gap.
     """
     for cap in range(2):
-        height = half if cap == 0 else -half
+        radius, height = rims[cap]
         wave0, wave1 = (
             rim_wave(boundaries0, w, pose0, k, radius, height),
             rim_wave(boundaries1, w, pose1, k, radius, height),
@@ -76,11 +77,11 @@ def _cylinder(radius, half, pose0, pose1, k, boundaries0, boundaries1, w, margin
 def _part(shapes, shape, pose0, pose1, k, boundaries0, boundaries1, w, margin, label, angles, found, n):
     """Writes the contacts of one convex part with boundary w from row n of `found`; returns the next free row."""
     kind = shapes.kind[shape]
-    if kind == CYLINDER:
-        radius, half = shapes.size[shape, 0], shapes.size[shape, 1]
-        return _cylinder(radius, half, pose0, pose1, k, boundaries0, boundaries1, w, margin, label, angles, found, n)
+    if has_rims(kind):
+        rims = rims_of(shapes.size[shape])
+        return _rims(rims, pose0, pose1, k, boundaries0, boundaries1, w, margin, label, angles, found, n)
     # Center of a sphere, ends of a capsule, vertices of boxes and hulls.
-    round_one = kind in (SPHERE, CAPSULE)
+    round_one = is_rounded(kind)
     radius = shapes.size[shape, 0] if round_one else 0.0
     low = shapes.vertex_ptr[shape]
     count = (1 if kind == SPHERE else 2) if round_one else shapes.vertex_ptr[shape + 1] - low

@@ -12,12 +12,13 @@ import numpy as np
 from ..geometry.shapes import RUN
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
-from ..world import CAPSULE, CYLINDER, HULL, MESH, SPHERE, Shapes3D
+from ..world import HULL, MESH, Shapes3D
 from .features import SPOTS, Spots, put_box, put_front, put_spots
 from .grid_distance import grid_near, grid_side, grid_value, walk
 from .mesh_manifold import candidate_room, reduce
 from .point_distance import distance, sized_distance
 from .poses import Poses, mapped, needed_rows, outward_of, placed_parts, relative, to_world
+from .support import has_rims, is_rounded
 
 _NAMES = 1 << 20  # feature_id has 20 bits
 _PRIME, _MANY_PARTS = 7919, 61  # spread the feature_id of several parts over its range
@@ -146,17 +147,17 @@ def _choose(shapes, placed, k, other, margin, strict, maps, spots, c):
     begin, end, radius = shapes.vertex_ptr[shape], shapes.vertex_ptr[shape + 1], 0.0
     run, runs = shapes.size[shape, 1], begin + int(shapes.size[shape, 2]) if kind == MESH else 0
     first, last = shapes.edge_ptr[shape], shapes.edge_ptr[shape + 1]
-    if kind in (SPHERE, CAPSULE, CYLINDER):
+    if is_rounded(kind) or has_rims(kind):
         point, ahead, outward, edge = spots.place, spots.place, spots.normal, spots.link
         end, last, radius = put_spots(shapes, shape, shapes.size[target, 0], spots)
         begin, first = 0, 0
-    if kind == CYLINDER:
+    if has_rims(kind):
         ahead, g = spots.later, shapes.grid[target]
         put_front(shapes, shape, end, g, maps[1], margin, ahead, ahead, spots.normal)
         put_front(shapes, shape, end, g, maps[0], margin, ahead, point, spots.normal)
     _gather(shapes, placed, point, ahead, outward, begin, end, radius, run, runs, k, other, margin, strict, maps, c)
     tie = 1e-2 * shapes.grid_spacing[shapes.grid[target]] if hit == MESH else 1e-9 * shapes.reach[target]
-    is_round = hit in (SPHERE, CAPSULE)
+    is_round = is_rounded(hit)
     reduce(c, edge, first, last, tie, 0.0 if is_round else _BAND * min(shapes.reach[shape], shapes.reach[target]))
     if is_round:
         refine(shapes, placed, k, other, maps, c)
@@ -242,8 +243,8 @@ def _contacts(parts, shapes, placed, first, second, margin, maps, spots, c, numb
             _choose(shapes, placed, k, other, margin, way < 2, maps, spots, c)
             seen_from, slack = n, 0.0
             for axis in range(3):
-                axis_of[axis] = placed.pose0[other, 5 + 3 * axis] if hit == CYLINDER else 0.0
-            if hit in (SPHERE, CAPSULE, CYLINDER):
+                axis_of[axis] = placed.pose0[other, 5 + 3 * axis] if has_rims(hit) else 0.0
+            if is_rounded(hit) or has_rims(hit):
                 seen_from, slack = start, 0.1 * shapes.size[shapes.shape[placed.part[k]], 0]
             n = _emit(c, pair, name, side, axis_of, seen_from, slack, numbers, names, n)
     return n

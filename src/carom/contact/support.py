@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..geometry.shapes import BOX, CAPSULE, CYLINDER, SPHERE
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
-from ..world import BOX, CAPSULE, CYLINDER, SPHERE
 from .poses import point_world, to_local
 
 # Columns of Cores.table.
@@ -47,16 +47,33 @@ def cores_of(shapes):
 
 
 @kernel
+def is_rounded(kind):
+    """Whether shapes of this kind are a point or segment with a radius around it."""
+    return kind in (SPHERE, CAPSULE)
+
+
+@kernel
+def has_rims(kind):
+    """Whether shapes of this kind are solids of revolution about z that end in two rims."""
+    return kind == CYLINDER
+
+
+@kernel
+def rims_of(size):
+    """Radius and height on the z axis of the upper and the lower rim, from the sizes of a shape that has rims."""
+    return (size[0], size[1]), (size[0], -size[1])
+
+
+@kernel
 def roundness(cores, shape):
     """Radius around the core of a shape."""
-    kind = cores.table[shape, KIND]
-    return cores.table[shape, SIZE] if kind in (SPHERE, CAPSULE) else 0.0
+    return cores.table[shape, SIZE] if is_rounded(cores.table[shape, KIND]) else 0.0
 
 
 @kernel
 def is_curved(cores, shape):
     """Whether the core has a curved surface: the differences of such cores have no flat faces to settle on."""
-    return cores.table[shape, KIND] == CYLINDER
+    return has_rims(cores.table[shape, KIND])
 
 
 @kernel
