@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from carom.scene.load import load_scene
 from tests.stepping.runs import disc
 
 import carom
-from carom import settings, stepping
+from carom import load_scene, settings, stepping
 from carom.errors import ProblemError
 from carom.scene import Scene
 from carom.stepping.synchronous import Synchronous
