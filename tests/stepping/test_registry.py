@@ -9,6 +9,7 @@ import carom
 from carom import load_scene, settings, stepping
 from carom.errors import ProblemError
 from carom.scene import Scene
+from carom.scene.file import load_scene
 from carom.stepping.synchronous import Synchronous
 
 FILE = '[scene]\nname = "s"\nstepper = "{}"\n\n[[bodies]]\nshape = "disc"\nradius = 1.0\nposition = [0.0, 0.0]\n'
