@@ -6,7 +6,7 @@ import pytest
 from tests.stepping.runs import disc
 
 import carom
-from carom import load_scene, settings, stepping
+from carom import settings, stepping
 from carom.errors import ProblemError
 from carom.scene import Scene
 from carom.scene.file import load_scene
