@@ -31,7 +31,7 @@ def workloads() -> Iterator[Workload]:
     from .. import friction, laws
 
     yield Workload("2d/discs", partial(_run, "pool_break", {"rows": 4}, STEPS, law="none"))
-    yield Workload("3d/spheres", partial(_run, "pool_break_3d", {}, STEPS, law="none"))
+    yield Workload("3d/spheres", partial(_run, "cradle_3d", {}, STEPS, law="none"))
     for law in laws.names():
         family = f"laws/{law}"
         yield Workload(family, partial(_impacts, law, 0, SMALL))
@@ -60,21 +60,20 @@ def _plane() -> Iterator[Workload]:
 
 def _space() -> Iterator[Workload]:
     uses = ("laws/gr", "3d/spheres")
-    yield Workload("3d/spheres", partial(_run, "pool_break_3d", {}, STEPS, frictionless=True), uses)
-    yield Workload("3d/spheres", partial(_run, "sphere_packing", {"count": 20}, STEPS, frictionless=True), uses)
+    yield Workload("3d/spheres", partial(_run, "cradle_3d", {}, STEPS, frictionless=True), uses)
     yield Workload("3d/solids", partial(_run, "flat_box", {}, 60), uses)
-    yield Workload("3d/solids", partial(_run, "two_tetrahedra", {}, 60), uses)
-    yield Workload("3d/meshes", partial(_run, "trefoil_drop", {"detail": 16}, 60), (*uses, "3d/solids"))
+    yield Workload("3d/pairs", partial(_run, "two_tetrahedra", {}, 60), (*uses, "3d/solids"))
+    yield Workload("3d/meshes", partial(_run, "trefoil_drop", {"detail": 16}, 60), (*uses, "3d/solids", "3d/pairs"))
     for stepper in ("drift_safe", "time_of_impact"):
         family = f"3d/{stepper}"
-        yield Workload(family, partial(_run, "pool_break_3d", {}, 20, frictionless=True, stepper=stepper), uses)
+        yield Workload(family, partial(_run, "cradle_3d", {}, 20, frictionless=True, stepper=stepper), uses)
         yield Workload(family, partial(_run, "flat_box", {}, 60, stepper=stepper), (*uses, "3d/solids"))
 
 
 def _with_friction(model: str) -> Iterator[Workload]:
     for dimension, runs in (
         (2, (("box_stack", {"boxes": 3}), ("granular_wave_2d", {"columns": 5, "rows": 3}))),
-        (3, (("box_on_edge", {}), ("box_tower_3d", {"boxes": 3}), ("rolling_sphere", {}))),
+        (3, (("sliding_box", {}), ("rolling_sphere", {}), ("box_on_edge", {}), ("box_tower_3d", {"boxes": 3}))),
     ):
         for scene, parameters in runs:
             uses = ("laws/gr", f"{dimension}d")
@@ -85,6 +84,7 @@ def _with_friction(model: str) -> Iterator[Workload]:
 def _others() -> Iterator[Workload]:
     every = ("laws", "2d", "3d", "friction")
     yield Workload("large", partial(_run, "drop", {"side": 30}, 60, law="gr"), every)
+    yield Workload("large", partial(_run, "pool_break_3d", {}, STEPS), every)
     yield Workload("towers", _towers)
     yield Workload("draw/2d", partial(_picture, "pool_break"), every)
     yield Workload("draw/3d", partial(_picture, "flat_box"), every)
