@@ -1,4 +1,4 @@
-"""Mass matrices and the change of coordinates that turns each into the identity."""
+"""Mass matrices `M = L L^T`, and the whitened coordinates `x = L^T v` in which they are the identity."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ class BlockMass:
 
 
 class GeneralMass:
-    """Any symmetric positive definite matrix over N components, factored one connected part at a time.
+    """Any symmetric positive definite matrix over N components, factored by connected parts.
 
-    After whitening every component counts as a body of one component, so a row may touch many of them.
+    In whitened coordinates every component counts as a body of one component, so a row may touch many of them.
     """
 
     def __init__(self, matrix: sp.csr_matrix) -> None:
@@ -95,7 +95,7 @@ class GeneralMass:
 
     @cached_property
     def _whitener(self) -> sp.csr_matrix:
-        """`L^T` in the components' own order, block by block."""
+        """`L^T`, block diagonal, in the order of the components."""
         return self._assemble([root.T for root in self._roots])
 
     @cached_property

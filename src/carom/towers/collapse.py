@@ -132,7 +132,7 @@ def loop_options(step: Any, passes: Any, penalty: Any, words: dict[str, Any], fl
         wanted = "coordinates='framework' and method='position': reduced coordinates have no bars"
         raise ProblemError("lengths", lengths, wanted)
     weight = float(positive_number("penalty", penalty))
-    checked = {name: flag(name, value) for name, value in flags.items()}
+    checked: dict[str, Any] = {name: flag(name, value) for name, value in flags.items()}
     return LoopOptions(h, **words, passes=many, penalty=weight, **checked)
 
 
