@@ -68,6 +68,8 @@ def _space() -> Iterator[Workload]:
         family = f"3d/{stepper}"
         yield Workload(family, partial(_run, "cradle_3d", {}, 20, frictionless=True, stepper=stepper), uses)
         yield Workload(family, partial(_run, "flat_box", {}, 60, stepper=stepper), (*uses, "3d/solids"))
+        cards = partial(_run, "card_house", {"stories": 2, "width": 2}, 60, frictionless=True, stepper=stepper)
+        yield Workload(f"{family}-pairs", cards, (*uses, "3d/solids", "3d/pairs"))
 
 
 def _with_friction(model: str) -> Iterator[Workload]:
@@ -77,8 +79,10 @@ def _with_friction(model: str) -> Iterator[Workload]:
     ):
         for scene, parameters in runs:
             uses = ("laws/gr", f"{dimension}d")
-            run = partial(_run, scene, parameters, STEPS, law="gr", friction_model=model)
+            run = partial(_run, scene, parameters, steps=STEPS, law="gr", friction_model=model)
             yield Workload(f"friction/{model}/{dimension}d", run, uses)
+            resting = partial(run, stepper="drift_safe", steps=100)
+            yield Workload(f"friction/{model}/{dimension}d", resting, uses)
 
 
 def _others() -> Iterator[Workload]:
