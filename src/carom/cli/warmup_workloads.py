@@ -73,16 +73,20 @@ def _space() -> Iterator[Workload]:
 
 
 def _with_friction(model: str) -> Iterator[Workload]:
-    for dimension, runs in (
-        (2, (("box_stack", {"boxes": 3}), ("granular_wave_2d", {"columns": 5, "rows": 3}))),
-        (3, (("sliding_box", {}), ("rolling_sphere", {}), ("box_on_edge", {}), ("box_tower_3d", {"boxes": 3}))),
+    solids = ("3d/spheres", "3d/solids")
+    pairs = (*solids, "3d/pairs", "3d/drift_safe-pairs")
+    for dimension, scene, parameters, shapes in (
+        (2, "granular_wave_2d", {"columns": 5, "rows": 3}, ("2d/discs",)),
+        (2, "box_stack", {"boxes": 3}, ("2d/discs", "2d/polygons")),
+        (3, "rolling_sphere", {}, ("3d/spheres",)),
+        (3, "sliding_box", {}, solids),
+        (3, "box_on_edge", {}, pairs),
+        (3, "box_tower_3d", {"boxes": 3}, pairs),
     ):
-        for scene, parameters in runs:
-            uses = ("laws/gr", f"{dimension}d")
-            run = partial(_run, scene, parameters, steps=STEPS, law="gr", friction_model=model)
-            yield Workload(f"friction/{model}/{dimension}d", run, uses)
-            resting = partial(run, stepper="drift_safe", steps=100)
-            yield Workload(f"friction/{model}/{dimension}d", resting, uses)
+        family, uses = f"friction/{model}/{dimension}d", ("laws/gr", *shapes)
+        run = partial(_run, scene, parameters, law="gr", friction_model=model)
+        yield Workload(family, partial(run, steps=STEPS), uses)
+        yield Workload(family, partial(run, steps=100, stepper="drift_safe"), uses)
 
 
 def _others() -> Iterator[Workload]:
