@@ -151,10 +151,12 @@ def _span(
 
 def _film(run: Trajectory, target: Path, span: Span, look: Look, quiet: bool) -> Made:
     from ..draw.films import write_film
+    from ..kernels import prepare
     from .compiling import compile_notice
 
     _propose_speed(span, quiet)
     with film_progress(target.name, quiet) as tell, compile_notice():
+        prepare([f"draw/{run.dimension}d"])
         return write_film(run, target, span, look, tell)
 
 
@@ -171,11 +173,13 @@ def _propose_speed(span: Span, quiet: bool) -> None:
 def _still(run: Trajectory, target: Path, at: float | None, look: Look) -> Made:
     from ..draw.films import write_still
     from ..draw.timeline import Timeline
+    from ..kernels import prepare
     from .compiling import compile_notice
 
     line = Timeline(run)
     instant = line.stop if at is None else line.check("--at", at)
     with compile_notice():
+        prepare([f"draw/{run.dimension}d"])
         return write_still(run, target, instant, look)
 
 

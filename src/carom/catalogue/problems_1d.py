@@ -11,7 +11,7 @@ from ..impact.problem import ImpactProblem
 from .entry import Entry, answers_for, mirror, spatial_symmetry
 
 # Three equal balls with v = (va, 0, -1): the quadratic-contact-energy answer, and the limit of stiff Hertz
-# contacts (an integrated ODE). Both calculated apart from this library; four decimals.
+# contacts (an integrated ODE). Both were computed independently of this library, to four decimals.
 _SWEEP = {
     0.25: ((-1.0137, 0.1208, 0.1429), (-0.9971, -0.0139, 0.2610)),
     0.50: ((-1.0458, 0.2125, 0.3333), (-0.9992, -0.0023, 0.5015)),
@@ -24,7 +24,7 @@ _HERTZ = {
 _OWN = "closed form; Hertz and quadratic-contact-energy figures from separate calculations, four decimals"
 
 
-def line_entries() -> list[Entry]:
+def entries_1d() -> list[Entry]:
     """All entries of this file."""
     entries = [cradle(n, arriving) for n in (3, 5, 9) for arriving in (1, 2)]
     entries += [falling_cradle(n, arriving) for n in (3, 5, 9) for arriving in (1, 2)]
@@ -39,7 +39,7 @@ def cradle(n: int, arriving: int) -> Entry:
     v = np.zeros(n)
     v[:arriving] = 1.0
     mean = v.mean()
-    # The Newton-law LCP leaves every contact but the struck one at rest: two rigid halves that bounce.
+    # Under the Newton-law LCP every contact but the struck one stays at rest: two rigid parts that rebound.
     half = 2.0 * mean - v
     stuck = np.where(np.arange(n) < arriving, half[0], half[-1])
     answers = {**answers_for("gr qce gauss_seidel", v[::-1]), "lcp": stuck}
@@ -55,7 +55,7 @@ def cradle(n: int, arriving: int) -> Entry:
 
 
 def falling_cradle(n: int, arriving: int) -> Entry:
-    """A cradle whose masses fall from n to 1, so that every ball outruns the one behind it."""
+    """A cradle whose masses decrease from n to 1, so that every ball is faster than the one behind it."""
     masses = np.arange(n, 0, -1.0)
     v = np.zeros(n)
     v[:arriving] = 1.0
@@ -70,7 +70,7 @@ def falling_cradle(n: int, arriving: int) -> Entry:
 
 
 def _passed_on(masses: Sequence[float] | np.ndarray, velocities: np.ndarray) -> np.ndarray:
-    """Each ball hits the next one once, elastically: exact if no ball catches up again."""
+    """Velocities if each ball hits the next one once, elastically: exact if no ball catches up again."""
     v = np.array(velocities, dtype=float)
     for i in range(len(v) - 1):
         a, b = masses[i], masses[i + 1]
@@ -142,7 +142,7 @@ def pinched_light_ball() -> Entry:
 
 
 def galperin(heavy: float = 1e4) -> Entry:
-    """A wall, a ball of mass 1 at rest and a heavy one that comes in.
+    """A wall, a ball of mass 1 at rest and a heavy ball that approaches.
 
     They collide about pi sqrt(heavy) times: 31 for mass 100, 314 for 10^4, the digits of pi. In whitened
     coordinates the contacts are the sides of a wedge of angle `arctan(1 / sqrt(heavy))`; unfolding the wedge

@@ -1,17 +1,16 @@
-"""The time-of-impact step in space: impacts at their exact times, nothing tunnels, piles still rest."""
+"""The time-of-impact step in 3D: impacts at their exact times, nothing tunnels, piles still rest."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from carom import laws
 from carom.build import build
 from carom.contact.find import find_contacts
+from carom.impact.response import Response
 from carom.scene import Bodies, Material, Scene
 from carom.scene.boundaries import Container, Plane
 from carom.scene.shapes import Box, Sphere
-from carom.stepping.collision import Collision
 from carom.stepping.time_of_impact import TimeOfImpact
 
 STILL = (0.0, 0.0, 0.0)
@@ -21,8 +20,8 @@ def engine_of(bodies, boundaries=(), *, step, gravity=STILL, restitution=1.0, fr
     materials = {"default": Material(restitution, friction)}
     scene = Scene("s", bodies, boundaries, gravity=gravity, step=step, materials=materials)
     world, state = build(scene)
-    collision = Collision(laws.make(law), scene.restitution_model, scene.friction_model, False)
-    return TimeOfImpact(world, collision, step), state
+    response = Response.for_run(law, scene.restitution_model, scene.friction_model)
+    return TimeOfImpact(world, response, step), state
 
 
 def ball(place, velocity=STILL, radius=0.1, **more):
@@ -43,7 +42,7 @@ def test_a_bouncing_ball_by_closed_form():
 
 
 def test_balls_in_a_row_by_events():
-    """Equal elastic balls on a line exchange velocities: places are those of free flights, sorted."""
+    """Equal elastic balls on a line exchange velocities: places are those of free motion, sorted."""
     x, v = np.array([0.0, 1.0, 1.7, 3.1, 4.0]), np.array([7.0, -3.0, 2.0, 0.0, -9.0])
     bodies = [ball((a, 0, 0), (b, 0, 0)) for a, b in zip(x, v)]
     engine, state = engine_of(bodies, step=0.13)

@@ -1,55 +1,68 @@
-"""Bodies clamped without clearance: where no velocity separates all contacts, reflections never end.
+"""Clamps: contacts that no velocity can separate, where reflections never end.
 
-If `J^T y = 0` for some y >= 0, y != 0, then `sum y_i u_i = 0`, so the contacts with y_i > 0 can neither approach
-nor separate: a ball between two walls reflects for ever. Such contacts act as a rigid joint. The velocity along
-them is lost, the rest of the island is resolved by the law among the motions that the joint allows
-(compare Vouga, Smith, Kaufman, Tamstorf, Grinspun 2017 on finite termination).
+If `J^T y = 0` for some y >= 0, y != 0, then `sum y_i u_i = 0`, and the contacts with y_i > 0 can neither approach nor
+separate: a ball between two fixed walls is reflected forever. Such contacts act as a rigid joint. The velocity along
+them is lost, and the law resolves the rest of the island among the motions that the joint allows (compare Vouga,
+Smith, Kaufman, Tamstorf, Grinspun 2017 on finite termination).
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import linprog
 
-from .impact.contacts import FINISHED_INELASTICALLY, Contacts, Impulses
-from .laws import Law
-from .solvers.islands import island_labels
-from .solvers.rows import Floats, Ints, make_rows
+from ..laws import Law
+from ..solvers.islands import island_labels
+from ..solvers.rows import Floats, Ints, make_rows
+from ..solvers.thresholds import CLAMP_CONTACTS
+from .contacts import FINISHED_INELASTICALLY, Contacts, Impulses
 
-LARGEST = 2000  # contacts of an island that is still searched for a clamp
+if TYPE_CHECKING:
+    from .response import Response
 
 
-def run_law(law: Law, contacts: Contacts) -> Impulses:
-    """The law's impulses; if it reached its bound, islands that turn out to be clamped are resolved anew."""
+def run_law(contacts: Contacts, response: Response) -> Impulses:
+    """The impulses of the law; islands with a clamp are resolved again if the law has reached its bound.
+
+    Clamps are only searched for without friction. If a friction model replaces the law's own friction, the law runs
+    without it.
+    """
+    law = response.law
+    if contacts.friction.any():
+        if not response.replaces_friction:
+            return law.impulses(contacts)
+        bare = law.impulses(replace(contacts, friction=np.zeros(contacts.count)))
+        return replace(bare, tangent=None)
     result = law.impulses(contacts)
-    if result.status != FINISHED_INELASTICALLY or contacts.friction.any():
+    if result.status != FINISHED_INELASTICALLY:
         return result
     label = island_labels(contacts.rows)
-    normal = result.normal.copy()
+    normal, residual = result.normal.copy(), result.residual
     clamps: list[str] = []
-    certificate, unclamped = 0.0, False
+    unclamped = False
     for island in range(label.max() + 1):
         mine = np.flatnonzero(label == island)
-        found = _clamp(contacts, mine) if 2 <= len(mine) <= LARGEST else None
+        found = _clamp(contacts, mine) if 2 <= len(mine) <= CLAMP_CONTACTS else None
         if found is None:
             continue
-        lam, residual, clean = _resolve_clamped(law, contacts, mine, *found)
-        normal[mine] = lam
-        certificate = max(certificate, residual)
+        normal[mine], inner_residual, clean = _resolve_clamped(law, contacts, mine, *found)
+        residual = max(residual, inner_residual)
         unclamped = unclamped or not clean
         clamps.append(f"contacts {mine[found[0]][:8].tolist()} clamp a body: their motion was resolved inelastically")
     if not clamps:
         return result
     kept = tuple(result.messages) if unclamped else ()
-    return replace(result, normal=normal, certificate=max(result.certificate, certificate), messages=(*kept, *clamps))
+    return replace(result, normal=normal, residual=residual, messages=(*kept, *clamps))
 
 
 def _clamp(contacts: Contacts, mine: Ints) -> tuple[Ints, Floats] | None:
-    """Contacts (numbers within the island) with y_i > 0 in some `G^T y = 0, y >= 0`, and such a y."""
-    if np.abs(contacts.boundary[mine]).max() > 0.0:
-        return None  # moving walls: the joint would have to move with them; left to the inelastic finish
+    """The contacts, as numbers within the island, with y_i > 0 in some `G^T y = 0, y >= 0`, and such a y."""
+    if np.abs(contacts.boundary_speed[mine]).max() > 0.0:
+        return None  # the joint would have to move with the boundary: left to the inelastic finish
+    from scipy.optimize import linprog  # slow to import, and clamps are rare
+
     g = contacts.matrix()[mine]
     g = g[:, np.unique(g.indices)].toarray()
     g /= np.linalg.norm(g, axis=1)[:, None]
@@ -76,7 +89,8 @@ def _clamp(contacts: Contacts, mine: Ints) -> tuple[Ints, Floats] | None:
 
 
 def _resolve_clamped(law: Law, contacts: Contacts, mine: Ints, held: Ints, y: Floats) -> tuple[Floats, float, bool]:
-    """Impulses of the island with its held contacts as a rigid joint; whether the law then ended by itself."""
+    """Impulses of the island with its held contacts as a rigid joint, the residual of the law on the other contacts,
+    and whether the law ended there without reaching its bound."""
     g = contacts.matrix()[mine]
     columns = np.unique(g.indices)
     g = g[:, columns].toarray()
@@ -93,9 +107,9 @@ def _resolve_clamped(law: Law, contacts: Contacts, mine: Ints, held: Ints, y: Fl
         sub = _flat(contacts, mine[rest], allowed[rest], x)
         inner = law.impulses(sub)
         lam[rest] = inner.normal
-        residual, clean = inner.certificate, inner.status != FINISHED_INELASTICALLY
+        residual, clean = inner.residual, inner.status != FINISHED_INELASTICALLY
         x = x + allowed[rest].T @ inner.normal
-    # The joint's own impulses: whatever the change of velocity still needs, made non-negative along y.
+    # The impulses of the joint balance the rest of the change of velocity, and are made non-negative along y.
     need = x - before - g.T @ lam
     hold = np.linalg.lstsq(g[held].T, need, rcond=None)[0]
     weight = y[held] / length[held]
@@ -104,13 +118,13 @@ def _resolve_clamped(law: Law, contacts: Contacts, mine: Ints, held: Ints, y: Fl
 
 
 def _flat(contacts: Contacts, which: Ints, matrix: Floats, x: Floats) -> Contacts:
-    """Some contacts as a problem of its own over plain components."""
+    """Some contacts as a separate impact over plain components."""
     k, n = matrix.shape
     rows = make_rows(np.arange(k + 1) * n, np.tile(np.arange(n), k), matrix.reshape(-1, 1), n)
     return Contacts(
         rows=rows,
         velocity=np.ascontiguousarray(x[:, None]),
-        boundary=contacts.boundary[which],
+        boundary_speed=contacts.boundary_speed[which],
         restitution=contacts.restitution[which],
         friction=np.zeros(k),
     )

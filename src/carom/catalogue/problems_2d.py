@@ -1,4 +1,4 @@
-"""Catalogue problems in the plane: Bernoulli's problem, corners, moving floors, clusters, the break, boxes."""
+"""Catalogue problems in 2D: Bernoulli's problem, corners, moving grounds, clusters, the pool break, boxes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .entry import Entry, answers_for, mirror, rotation, spatial_symmetry
 from .scatter import disc_cluster
 
 
-def plane_entries() -> list[Entry]:
+def entries_2d() -> list[Entry]:
     """All entries of this file."""
     entries = [bernoulli(), bernoulli_scisim(), plane_cradle(), right_corner(), acute_corner()]
     entries += [
@@ -29,7 +29,7 @@ def plane_entries() -> list[Entry]:
 
 
 def _bernoulli(x: float, speed: float, name: str, note: str, source: str) -> Entry:
-    """One disc of radius 1/2 at (x, 0) runs into two at (0, 1/2) and (0, -1/2) that touch one another."""
+    """One disc of radius 1/2 at (x, 0) hits two at (0, 1/2) and (0, -1/2) that touch each other."""
     reach = math.hypot(x, 0.5)
     c, s = -x / reach, 0.5 / reach
     push = 2 * speed * c / (1 + 2 * c * c)
@@ -59,7 +59,7 @@ def bernoulli() -> Entry:
 
 
 def bernoulli_scisim() -> Entry:
-    """The geometry in which SCISim's sample scene meets: a step of 0.01 before the discs touch."""
+    """The geometry of the impact in SCISim's sample scene: a time step of 0.01 before the discs touch."""
     return _bernoulli(
         -0.88,
         2.0,
@@ -115,7 +115,7 @@ def _corner(half: float, velocity: list[float], name: str, note: str, answer: st
 
 
 def right_corner() -> Entry:
-    # The walls are orthogonal, so every law has to send the disc back the way it came.
+    # The walls are orthogonal, so every law has to reverse the velocity of the disc.
     note = "a disc into a right-angled corner, off the bisector"
     return _corner(math.pi / 4, [0.3, -1.0], "right_corner", note, "lcp gr qce gauss_seidel jacobi")
 
@@ -128,7 +128,7 @@ def acute_corner() -> Entry:
 def three_walls() -> Entry:
     """A disc against walls whose normals point at 20, 35 and 140 degrees: more contacts than components.
 
-    Whoever lets impulses pull can be sent round in circles here: smm reflects the same contacts for ever.
+    A law whose impulses may pull can cycle here: smm reflects the same contacts forever.
     """
     angle = np.radians([20.0, 35.0, 140.0])
     normals = np.stack([np.cos(angle), np.sin(angle)], axis=1)
@@ -145,7 +145,7 @@ def moving_floor() -> Entry:
         1.0,
         [[0.5, -1.0]],
         planes=[([0.0, 0.0], [0.0, 1.0])],
-        boundary_speed=[-0.5],  # the floor rises at 0.5
+        boundary_speed=[-0.5],  # the ground rises at 0.5
         name="moving_floor",
     )
     return Entry(
@@ -184,7 +184,7 @@ def pool_break(rows: int) -> Entry:
     flip = spatial_symmetry(place, mirror(1, 2), 2, "up and down")
     problem = ImpactProblem.from_discs(place, 0.5, 1.0, velocity, symmetries=(flip,), name="pool_break")
     last = len(place) - rows
-    # The shock runs down both flanks and sends the two back corners off; under the LCP they stick.
+    # The impact propagates along both flanks, and the two back corners separate; under the LCP they do not.
     left = _contacts_between(problem, {last - rows + 1}, {last})
     right = _contacts_between(problem, {last - 1}, {len(place) - 1})
     return Entry(problem, f"the break: a cue ball into a rack of {rows} rows", breaking=left + right)
@@ -197,7 +197,7 @@ def _contacts_between(problem: ImpactProblem, first: set[int], second: set[int])
 
 
 def hexagon() -> Entry:
-    """Six discs close in on a seventh: every contact approaches, and the hub has nowhere to go."""
+    """Six discs approach a seventh from all sides: every contact approaches, and the hub cannot move."""
     angle = np.arange(6) * math.pi / 3
     ring = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     place = np.concatenate([np.zeros((1, 2)), ring])
@@ -217,7 +217,7 @@ def box_on_floor(spin: float) -> Entry:
     corners = np.array([[-1.0, -0.5], [1.0, -0.5]])
     rows = np.zeros((2, 2, 3))
     for k, arm in enumerate(corners):
-        rows[k, 1] = [0.0, 1.0, arm[0]]  # n = y, turning lever r x n = r_x
+        rows[k, 1] = [0.0, 1.0, arm[0]]  # n = y, lever arm r x n = r_x
     place = np.zeros((1, 2))
     flip = spatial_symmetry(place, mirror(0, 2), 3, "left and right", center=[0, 0])
     problem = ImpactProblem.from_blocks(

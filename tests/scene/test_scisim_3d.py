@@ -9,7 +9,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from tests.scene.space_scenes import TETRAHEDRON
+from tests.scene.rich_scenes import TETRAHEDRON
 
 from carom.build import build
 from carom.errors import ProblemError

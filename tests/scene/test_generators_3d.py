@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial import ConvexHull, cKDTree
 from scipy.spatial.distance import pdist
-from tests.scene.space_scenes import TETRAHEDRON
+from tests.scene.rich_scenes import TETRAHEDRON
 
 from carom import ProblemError
 from carom.geometry.rotations import matrices

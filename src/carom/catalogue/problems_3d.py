@@ -1,4 +1,4 @@
-"""Catalogue problems in space: boxes with redundant contacts, corners, spheres."""
+"""Catalogue problems in 3D: boxes with redundant contacts, corners, spheres."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .entry import Entry, answers_for, mirror, rotation, spatial_symmetry
 from .scatter import sphere_cluster
 
 
-def space_entries() -> list[Entry]:
+def entries_3d() -> list[Entry]:
     """All entries of this file."""
     entries = [box_on_floor(np.zeros(3)), box_on_floor(np.array([0.4, -0.3, 0.2])), box_on_box()]
     entries += [corner(), three_fold(), spheres(5, 8), spheres(6, 20)]
@@ -64,7 +64,7 @@ def box_on_floor(spin: Floats) -> Entry:
 
 
 def box_on_box() -> Entry:
-    """A box lands flat on one that stands on the floor: eight contacts, rank six."""
+    """A box lands flat on one that stands on the ground: eight contacts, rank six."""
     rows = np.zeros((8, 2, 6))
     rows[:4, 1] = _upward(_FEET)
     rows[4:, 0] = -_upward(_FEET + np.array([0.0, 0.0, 1.0]))
@@ -106,7 +106,7 @@ def corner() -> Entry:
 
 
 def three_fold() -> Entry:
-    """Bernoulli's problem in space: a sphere falls into the hollow of three that touch."""
+    """Bernoulli's problem in 3D: a sphere falls into the hollow between three spheres that touch."""
     angle = np.arange(3) * 2 * math.pi / 3
     base = np.stack([np.cos(angle), np.sin(angle), np.zeros(3)], axis=1) / math.sqrt(3)
     places = np.concatenate([[[0.0, 0.0, math.sqrt(2 / 3)]], base])
