@@ -12,7 +12,7 @@ from .. import laws
 from ..errors import ProblemError
 from ..stepping.collision import used_restitutions
 from ..trajectory import Trajectory
-from ..trajectory.layout import moving
+from ..trajectory.format import moving
 from ..world import World
 from .run_momentum import Drift, angular_momentum_drift, has_force, momentum_drift
 from .runs import energy_drift, energy_rise, fastest, overlap, symmetry_error

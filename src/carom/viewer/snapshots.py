@@ -13,8 +13,7 @@ from pathlib import Path
 from ..errors import ProblemError
 from ..trajectory import Trajectory
 from ..trajectory.file_locks import in_use
-from ..trajectory.journal import journal_of
-from ..trajectory.safe_file import stored_end
+from ..trajectory.safe_file import journal_of, stored_end
 
 TRIES = 20
 PAUSE = 0.05  # seconds; a checkpoint takes a few milliseconds, of large runs some tenths of a second
