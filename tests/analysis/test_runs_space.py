@@ -9,11 +9,11 @@ import pytest
 
 import carom
 from carom.analysis import runs
-from carom.analysis.run_checks import check_run
+from carom.analysis.checks import check_run
 from carom.analysis.run_momentum import angular_momentum_drift, momentum_drift
 from carom.analysis.run_panels import PANELS, overview, panel
-from carom.analysis.run_statistics import run_summary
 from carom.analysis.space_momentum import along_walls, conserved_axes
+from carom.analysis.statistics import run_summary
 from carom.build import build
 from carom.scene import Bodies, Material, Moving, Periodic, Rotating, Scene, Vibrating
 from carom.scene.barriers import Container, Plane, Shell, Tube

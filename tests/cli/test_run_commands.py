@@ -261,7 +261,7 @@ def test_interrupted_and_resumed_gives_the_same_bits(carom, tmp_path):
 
 def test_check_passes_and_fails(carom, made):
     good = carom("check", made, columns=80)
-    assert good.code == 0 and "FAIL" not in good.out and "all that was checked holds" in good.out
+    assert good.code == 0 and "FAIL" not in good.out and "all checks pass" in good.out
     assert all(len(line) <= 80 for line in good.out.splitlines())
     bad = carom("check", made, "--symmetry", "1e-30", "--overlap", "0")
     assert bad.code == 1 and bad.out.splitlines()[-1].startswith("FAIL: ") and "symmetry" in bad.out.splitlines()[-1]

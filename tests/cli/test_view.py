@@ -97,7 +97,7 @@ def test_without_viser_both_commands_say_how_to_get_it(carom, run, tmp_path, mon
 
 
 def test_a_viewer_beside_a_run_may_die(run, capfd):
-    from carom.cli.run_view import LiveView
+    from carom.cli.view import LiveView
 
     told = []
     viewer = LiveView(run)

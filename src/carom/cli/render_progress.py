@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from .console import remarks
-from .run_progress import EVERY, WINDOW, clock
+from .progress import EVERY, WINDOW, clock
 
 Tell = Callable[[int, int], None]
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 
-from ..analysis.run_checks import BOUNDS, energy_rule
+from ..analysis.checks import BOUNDS, energy_rule
+from ..analysis.comparison import Compared
 from ..analysis.run_panels import thinned
 from ..pictures import Camera
 from ..plotting import GRAY, TIME, WIDE, law_style, sheet, write, write_table
 from ..solvers.rows import Floats
-from .run_compare import Compared
 from .run_figures import SMALLEST, color_bar, name_axes, split
 from .run_picture import View, draw_state, frame_of, outside, speed_scale, tallness
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import ProblemError
+from .arguments import number_option, whole_number
 from .console import as_json, out, remarks
-from .run_arguments import number_option, whole_number
 from .tower_source import MASS_MODEL, SOURCE, facts_of, headline, tower_from
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def collapse(
 ) -> None:
     """Let a tower come down, by Gauss' principle of least constraint. Writes a run like `carom run`."""
     tower = tower_from(source, mass_model)
-    from .run_source import default_output
+    from .source import default_output
 
     path = default_output(tower.name, "collapse", overwrite) if output is None else output
     if path.suffix not in (".h5", ".hdf5"):
@@ -58,9 +58,8 @@ def collapse(
 
 def _carry_out(tower: Tower, options: dict[str, Any], path: Path, overwrite: bool, quiet: bool, json: bool) -> None:
     """The run with its progress, and the table."""
-    from ..analysis.run_statistics import run_summary
-    from .run import compile_notice_beside_bar, interrupts_as_such
-    from .run_progress import telling
+    from ..analysis.statistics import run_summary
+    from .progress import compile_notice_beside_bar, interrupts_as_such, telling
 
     began, existed = time.perf_counter(), path.exists()
     title = f"{tower.name}, {options['method']}"
@@ -82,7 +81,7 @@ def _carry_out(tower: Tower, options: dict[str, Any], path: Path, overwrite: boo
 
 
 def _show(facts: dict[str, Any]) -> None:
-    from .run_table import show_pairs
+    from .tables import show_pairs
 
     console = out()
     console.print(headline(facts["tower"]))
@@ -92,7 +91,7 @@ def _show(facts: dict[str, Any]) -> None:
 def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     from rich.markup import escape
 
-    from .run_table import size_text, took_text
+    from .tables import size_text, took_text
 
     s, o = facts["settings"], facts["settings"]["law_options"]
     near, push, solved = facts["contacts"], facts["resting"], facts["iterations"]

@@ -7,8 +7,8 @@ from pathlib import Path
 import typer
 
 from ..errors import ProblemError
+from .arguments import number_option
 from .console import out
-from .run_arguments import number_option
 from .tower_source import MASS_MODEL, SOURCE, check_picture, tower_from
 
 

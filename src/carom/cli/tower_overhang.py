@@ -11,8 +11,8 @@ from typing import Any
 import typer
 
 from ..errors import ProblemError
+from .arguments import number_option, whole_number
 from .console import as_json, out, remarks
-from .run_arguments import number_option, whole_number
 from .tower_source import check_picture, headline
 
 Tell = Callable[[int, int, float], None]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import laws
-from ..analysis.run_checks import Check, check_run
+from ..analysis.checks import Check, check_run
 from ..coloring import MAPS, QUANTITIES, limits
 from ..errors import ProblemError
 from ..scene.model import Scene
