@@ -31,7 +31,7 @@ def view(
     attached: bool = typer.Option(False, "--attached", hidden=True, help="End when standard input is closed."),
 ) -> None:
     """Show runs in the browser with contacts, colors and energies. Ctrl-C ends the viewer."""
-    from ..viewer import viewing
+    from ..draw.viewer import viewing
     from .compiling import compile_notice
 
     with ExitStack() as stack:
@@ -72,7 +72,7 @@ class LiveView:
     """The viewer beside a run: a separate process, started when the run has a file. If it dies, the run continues."""
 
     def __init__(self, path: Path) -> None:
-        from ..viewer.server import need_viser
+        from ..draw.viewer.server import need_viser
 
         need_viser()  # raises an error of one line before anything is computed
         self._path = path

@@ -9,10 +9,10 @@ import numpy as np
 from ..contact.contact_set import ContactSet
 from ..impact.contacts import Contacts, Impulses
 from ..impact.space_rows import along_tangents
-from ..solvers.box import solve_cone
-from ..solvers.coulomb import normal_sweeps
-from ..solvers.coulomb_active_set import coulomb
-from ..solvers.coulomb_disk import coulomb_space
+from ..solvers.coulomb.active_set import coulomb_2d
+from ..solvers.coulomb.islands_3d import coulomb_3d
+from ..solvers.coulomb.sweeps import normal_sweeps
+from ..solvers.qp.box import solve_cone
 from ..solvers.rows import Floats, Ints
 from ..world import World
 
@@ -59,7 +59,7 @@ class Resting:
     def _solve(self, contacts: Contacts, normal: Floats, tangent: Floats) -> Impulses:
         if contacts.tangents is None:
             return self._frictionless(contacts, normal)
-        solve, sweeps = (coulomb, SWEEPS) if tangent.ndim == 1 else (coulomb_space, SPACE_SWEEPS)
+        solve, sweeps = (coulomb_2d, SWEEPS) if tangent.ndim == 1 else (coulomb_3d, SPACE_SWEEPS)
         residual, systems = solve(
             contacts.rows,
             contacts.tangents,
@@ -85,7 +85,7 @@ class Resting:
     def names(self, found: ContactSet) -> Ints:
         """One number for each contact that lasts from step to step."""
         n, w = self.world.count, len(self.world.boundaries.kind)
-        return ((found.first * (n + w) + found.second + w) << 20) ^ (found.feature & 0xFFFFF)
+        return ((found.first * (n + w) + found.second + w) << 20) ^ (found.feature_id & 0xFFFFF)
 
     def _sized(self, m: int) -> tuple[int, ...]:
         """Shape of the remembered friction of m contacts: a number each, in space a vector."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ProblemError
-from ..shapes import convex_polygon
+from ..geometry.polygons import convex_polygon
 from ..solvers.rows import Floats
 from .checks import choice, exact_number, flag, positive_number, shown, text
 from .mass_models import MASS_MODELS, MassProperties, exact_properties

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..shapes import polygon_moments
+from ..geometry.polygons import polygon_moments
 from ..solvers.rows import Floats
 from ..stepping.flight import plane_totals
 from ..stepping.report import ContactImpulses

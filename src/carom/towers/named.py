@@ -24,7 +24,7 @@ class NamedTower(NamedTuple):
     line: str
 
 
-class Form(NamedTuple):
+class Shape(NamedTuple):
     """A name with numbers in it: how it is written, the pattern, the maker, and a line."""
 
     written: str
@@ -114,10 +114,10 @@ NAMED = {
     "counterweight": NamedTower(counterweight, "three bricks that reach a whole brick beyond the table; balanced"),
 }
 FORMS = (
-    Form("wall-RxC", r"wall-(\d+)x(\d+)", wall, "R rows of C and C - 1 bricks in turn, without gaps"),
-    Form("diamond-N", r"diamond-(\d+)", diamond, "rows of 1, 2, ..., N, ..., 2, 1 bricks; stands up to N = 4"),
-    Form("harmonic-N", r"harmonic-(\d+)", harmonic, "N bricks at the edge of a table, overhang (1 + ... + 1/N) / 2"),
-    Form("stack-N", r"stack-(\d+)", lambda n: stack([0] * n), "N bricks straight on top of each other"),
+    Shape("wall-RxC", r"wall-(\d+)x(\d+)", wall, "R rows of C and C - 1 bricks in turn, without gaps"),
+    Shape("diamond-N", r"diamond-(\d+)", diamond, "rows of 1, 2, ..., N, ..., 2, 1 bricks; stands up to N = 4"),
+    Shape("harmonic-N", r"harmonic-(\d+)", harmonic, "N bricks at the edge of a table, overhang (1 + ... + 1/N) / 2"),
+    Shape("stack-N", r"stack-(\d+)", lambda n: stack([0] * n), "N bricks straight on top of each other"),
 )
 MOST = 10_000  # bricks of a form
 

@@ -1,0 +1,179 @@
+"""The one subproblem under almost everything: `min 1/2 y^T A y + c^T y`, `lo <= y <= hi`, with `A = G G^T`.
+
+With lo = 0 and hi = infinity it is the cone problem of inelastic impact, of the Newton-law LCP and of every GR
+step; with finite bounds it is friction. The problem falls apart into islands; each gets the cheapest exact
+method for its size: a closed form for one contact, dense pivoting for small ones (`dense.py`), sparse methods for
+large ones (`sparse.py`). Islands share no body, so they are solved in parallel where there are enough of them,
+and the answer has the same bits for every number of threads.
+
+The kernels for large islands are compiled only when the first one turns up: they are most of the compile time.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from ...kernels import kernel
+from ..islands import islands
+from ..rows import Floats, Ints, Rows, speed
+from ..threads import on_threads, thread_count
+from .dense import VECTORS, inside_solution, solve_dense_in
+from .sparse import large_islands
+
+DENSE_LIMIT = 24  # contacts of an island that is solved densely
+MANY = 4000  # contacts from which starting threads pays
+
+
+def solve_cone(rows: Rows, c: Floats, start: Floats | None = None) -> tuple[Floats, float]:
+    """`argmin_{y >= 0} 1/2 y^T A y + c^T y` over all rows, and its certificate."""
+    return solve_bounds(rows, c, np.zeros(len(c)), np.full(len(c), np.inf), start)
+
+
+def solve_bounds(rows: Rows, c: Floats, low: Floats, high: Floats, start: Floats | None = None) -> tuple[Floats, float]:
+    """`argmin 1/2 y^T A y + c^T y` over `low <= y <= high` and all rows, and its certificate.
+
+    `start` warms it: its values are the first guess, and tell which bounds are active. The bounds must let every
+    impulse be zero.
+    """
+    n, d = len(rows.touch_ptr) - 1, rows.val.shape[1]
+    warm = start is not None
+    y = np.array(start, dtype=np.float64) if warm else np.zeros(len(c))
+    c, low, high = (np.require(v, np.float64, ["C", "W"]) for v in (c, low, high))
+    work = Work(np.empty(n, np.int64), np.empty(n, np.int64), np.zeros((n, d)))
+    return y, solve_box(rows, np.arange(len(c)), c, low, high, y, warm, work)
+
+
+class Work:
+    """Scratch for any number of solves over the same bodies."""
+
+    def __init__(self, parent: Ints, label: Ints, velocity: Floats) -> None:
+        self.parent, self.label, self.velocity = parent, label, velocity
+
+
+def solve_box(rows: Rows, subset: Ints, c: Floats, lo: Floats, hi: Floats, y: Floats, warm: bool, work: Work) -> float:
+    """Solves over the contacts in `subset`; c, lo, hi and y have one entry for each of them, in their order.
+
+    y is overwritten (and read first if `warm`). Returns the certificate: the largest |y - P(y - gradient)| in
+    units of speed, over the largest |c|.
+    """
+    size = float(np.abs(c).max(initial=0.0))
+    if size == 0.0:
+        y[:] = np.clip(0.0, lo, hi)
+        return 0.0
+    order, ptr = islands(rows, subset, work.parent, work.label)
+    parts = thread_count() if len(subset) >= MANY else 1
+    cuts = np.searchsorted(ptr, np.linspace(0, len(subset), 4 * parts + 1 if parts > 1 else 2))
+    cuts[0], cuts[-1] = 0, len(ptr) - 1
+    pieces = [(rows, subset, order, ptr, int(a), int(b), c, lo, hi, y, warm, work.velocity) for a, b in pairwise(cuts)]
+    worst = on_threads(_small, pieces)
+    width = np.diff(ptr)
+    large = np.flatnonzero(width > DENSE_LIMIT)
+    if len(large):
+        # Dealt out largest first, so that the threads are busy for about the same time.
+        large = large[np.argsort(-width[large], kind="stable")]
+        hands = [large[k::parts] for k in range(min(parts, len(large)))]
+        worst = max(
+            worst,
+            on_threads(
+                large_islands,
+                [(rows, subset, order, ptr, hand, c, lo, hi, y, warm, work.parent) for hand in hands],
+            ),
+        )
+    return float(worst) / size
+
+
+@kernel
+def solve_small_box(rows, subset, c, lo, hi, y, parent, label, scratch):
+    """`solve_box` for kernels, cold: returns -1 and does nothing if an island is too large for the dense method."""
+    k = len(subset)
+    size = 0.0
+    for j in range(k):
+        size = max(size, abs(c[j]))
+    order, ptr = islands(rows, subset, parent, label)
+    for s in range(len(ptr) - 1):
+        if ptr[s + 1] - ptr[s] > DENSE_LIMIT:
+            return -1.0
+    if size == 0.0:
+        return 0.0
+    return _small(rows, subset, order, ptr, 0, len(ptr) - 1, c, lo, hi, y, False, scratch) / size
+
+
+@kernel
+def _small(rows, subset, order, ptr, first, last, c, lo, hi, y, warm, scratch):
+    """Islands first..last-1 that have at most DENSE_LIMIT contacts; the largest residual in units of speed."""
+    worst = 0.0
+    a = np.empty((DENSE_LIMIT, DENSE_LIMIT))
+    given = np.empty((4, DENSE_LIMIT))
+    work, index = np.empty((DENSE_LIMIT + VECTORS, DENSE_LIMIT)), np.empty((2, DENSE_LIMIT), np.int64)
+    for s in _by_size(ptr, first, last):
+        k = ptr[s + 1] - ptr[s]
+        if k == 1:
+            j = order[ptr[s]]
+            y[j] = min(max(-c[j] / rows.diag[subset[j]], lo[j]), hi[j])
+        else:
+            mine = order[ptr[s] : ptr[s + 1]]
+            for p in range(k):
+                j = mine[p]
+                given[0, p], given[1, p], given[2, p], given[3, p] = c[j], lo[j], hi[j], y[j]
+            _delassus(rows, subset, mine, a, scratch)
+            residual = inside_solution(a, given, k, work)
+            if residual < 0.0:
+                for p in range(k):
+                    given[3, p] = y[mine[p]]
+                residual = solve_dense_in(a, given[0], given[1], given[2], given[3], warm, k, work, index)
+            worst = max(worst, residual)
+            for p in range(k):
+                y[mine[p]] = given[3, p]
+    return worst
+
+
+@kernel
+def _by_size(ptr, first, last):
+    """Islands first..last-1 up to DENSE_LIMIT, small ones first: the processor predicts loops of equal length."""
+    start = np.zeros(DENSE_LIMIT + 2, np.int64)
+    for s in range(first, last):
+        k = ptr[s + 1] - ptr[s]
+        if k <= DENSE_LIMIT:
+            start[k + 1] += 1
+    for k in range(DENSE_LIMIT + 1):
+        start[k + 1] += start[k]
+    sorted_ = np.empty(start[DENSE_LIMIT + 1], np.int64)
+    for s in range(first, last):
+        k = ptr[s + 1] - ptr[s]
+        if k <= DENSE_LIMIT:
+            sorted_[start[k]] = s
+            start[k] += 1
+    return sorted_
+
+
+@kernel
+def _delassus(rows, subset, mine, a, scratch):
+    """`A = G G^T` of one island into the corner of a; `scratch` is zero before and after."""
+    d = rows.val.shape[1]
+    for p in range(len(mine)):
+        i = subset[mine[p]]
+        a[p, p] = rows.diag[i]
+        if rows.ptr[i + 1] - rows.ptr[i] <= 2:
+            for q in range(p):
+                j = subset[mine[q]]
+                total = 0.0
+                for e in range(rows.ptr[i], rows.ptr[i + 1]):
+                    for f in range(rows.ptr[j], rows.ptr[j + 1]):
+                        if rows.body[e] == rows.body[f]:
+                            for t in range(d):
+                                total += rows.val[e, t] * rows.val[f, t]
+                a[p, q] = total
+                a[q, p] = total
+            continue
+        # Rows over many components, as general mass matrices make them: spread one out, multiply the others.
+        for e in range(rows.ptr[i], rows.ptr[i + 1]):
+            for t in range(d):
+                scratch[rows.body[e], t] = rows.val[e, t]
+        for q in range(p):
+            a[p, q] = speed(rows, subset[mine[q]], scratch)
+            a[q, p] = a[p, q]
+        for e in range(rows.ptr[i], rows.ptr[i + 1]):
+            for t in range(d):
+                scratch[rows.body[e], t] = 0.0

@@ -1,0 +1,246 @@
+"""Exact active-set solution of small box problems.
+
+`min 1/2 y^T A y + c^T y` with `lo <= y <= hi`, A positive semidefinite and often singular. Block principal pivoting
+(Portugal, Judice, Vicente 1994): guess which contacts are free, solve for them, move every misplaced one, with
+Murty's single pivots as the safeguard that makes it finite.
+
+Where contacts are redundant the problem is solved as a short series of proximal steps, `A + eps I` about the answer
+so far: each is strictly convex, has one solution whatever the order of contacts, and converges to an exact solution
+of the singular problem that is as even as the contacts allow.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...kernels import kernel
+
+PROXIMAL = 1e-9  # eps, for matrices scaled to a unit diagonal
+TARGET = 1e-14
+SLACK = 1e-15  # gradients below this are round-off, for gradients of size one
+SINGULAR = 1e-7  # pivots below this call for the proximal term
+VECTORS = 9  # rows of work space behind the factor
+
+
+@kernel
+def inside_solution(a, given, k, factor):
+    """The minimum without bounds, if it lies within them: then it is the answer, and most often it is.
+
+    `given` holds the rows c, lo, hi and y; y is written. Returns the largest |gradient|, or -1 if the contacts are
+    redundant, the minimum lies outside, or round-off spoils it.
+    """
+    if k == 2:
+        return _inside_pair(a, given)
+    size = 0.0
+    for q in range(k):
+        size = max(size, abs(given[0, q]))
+        for r in range(q):
+            s = a[q, r]
+            for t in range(r):
+                s -= factor[q, t] * factor[r, t]
+            factor[q, r] = s * factor[r, r]
+        s = a[q, q]
+        for t in range(q):
+            s -= factor[q, t] * factor[q, t]
+        if s < SINGULAR * a[q, q]:
+            return -1.0
+        factor[q, q] = 1.0 / np.sqrt(s)
+        s = -given[0, q]
+        for t in range(q):
+            s -= factor[q, t] * given[3, t]
+        given[3, q] = s * factor[q, q]
+    for q in range(k - 1, -1, -1):
+        s = given[3, q]
+        for t in range(q + 1, k):
+            s -= factor[t, q] * given[3, t]
+        s *= factor[q, q]
+        if s < given[1, q] or s > given[2, q]:
+            return -1.0
+        given[3, q] = s
+    worst = 0.0
+    for q in range(k):
+        s = given[0, q]
+        for t in range(k):
+            s += a[q, t] * given[3, t]
+        worst = max(worst, abs(s))
+    return worst if worst <= 1e-14 * size else -1.0
+
+
+@kernel
+def _inside_pair(a, given):
+    """`inside_solution` of two contacts, by Cramer's rule: the commonest island after the single contact."""
+    p, q, r = a[0, 0], a[1, 0], a[1, 1]
+    c, d = given[0, 0], given[0, 1]
+    determinant = p * r - q * q
+    if determinant < SINGULAR * p * r:
+        return -1.0
+    y, z = (q * d - r * c) / determinant, (q * c - p * d) / determinant
+    if y < given[1, 0] or y > given[2, 0] or z < given[1, 1] or z > given[2, 1]:
+        return -1.0
+    given[3, 0], given[3, 1] = y, z
+    worst = max(abs(c + p * y + q * z), abs(d + q * y + r * z))
+    return worst if worst <= 1e-14 * max(abs(c), abs(d)) else -1.0
+
+
+@kernel
+def solve_dense_in(a, c, lo, hi, y, warm, k, work, index):
+    """Solves the box QP in place of y, in given work space; returns the residual in units of speed.
+
+    `a` must have a positive diagonal and is overwritten; only the first k entries of everything are used. With `warm`,
+    y is the first guess of which bounds are active, and its values are the first proximal center.
+    """
+    scale, g0, low, high = work[k], work[k + 1], work[k + 2], work[k + 3]
+    z, best_z = work[k + 4], work[k + 5]
+    size = 0.0
+    for i in range(k):
+        scale[i] = 1.0 / np.sqrt(a[i, i])
+        size = max(size, abs(c[i]) * scale[i])
+    if size == 0.0:
+        for i in range(k):
+            y[i] = min(max(0.0, lo[i]), hi[i])
+        return 0.0
+    # Unit diagonal and a gradient of size one: every number below is of order one.
+    for i in range(k):
+        for j in range(k):
+            a[i, j] *= scale[i] * scale[j]
+        unit = scale[i] * size
+        g0[i] = c[i] * scale[i] / size
+        low[i], high[i] = lo[i] / unit, hi[i] / unit
+    eps, best = 0.0, np.inf
+    _first_guess(y, scale, size, warm, g0, low, high, z, index[1], k)
+    for _ in range(10):
+        residual = _settle(a, k, eps, work, index)
+        if residual < 0.0:
+            # Redundant contacts: start over with the proximal term.
+            eps, best = PROXIMAL, np.inf
+            _first_guess(y, scale, size, warm, g0, low, high, z, index[1], k)
+            continue
+        better = residual < 0.25 * best
+        if residual < best:
+            best = residual
+            for i in range(k):
+                best_z[i] = z[i]
+        # A step can end at a poor guess and the next one still be exact: an improvement too small is no reason to
+        # stop until round-off is in sight.
+        if best <= TARGET or (not better and best <= 100 * TARGET):
+            break
+    for i in range(k):
+        y[i] = min(max(best_z[i] * scale[i] * size, lo[i]), hi[i])
+    worst = 0.0
+    for i in range(k):
+        total = g0[i]
+        for j in range(k):
+            total += a[i, j] * best_z[j]
+        step = min(max(-total, low[i] - best_z[i]), high[i] - best_z[i])
+        worst = max(worst, abs(step) * size / scale[i])
+    return worst
+
+
+@kernel
+def _first_guess(y, scale, size, warm, g0, low, high, z, place, k):
+    """z and where each contact is: 0 at low, 1 free, 2 at high."""
+    for i in range(k):
+        z[i] = min(max(y[i] / (scale[i] * size) if warm else 0.0, low[i]), high[i])
+        place[i] = 1
+        if low[i] == high[i] or (z[i] <= low[i] and (warm or g0[i] >= 0.0)):
+            place[i] = 0
+        elif z[i] >= high[i] and (warm or g0[i] <= 0.0):
+            place[i] = 2
+
+
+@kernel
+def _settle(b, k, eps, work, index):
+    """One (proximal) step about z, in place of z; returns its residual, or -1 if it met a singular pivot."""
+    g0, low, high, z = work[k + 1], work[k + 2], work[k + 3], work[k + 4]
+    center, rhs, g = work[k + 6], work[k + 7], work[k + 8]
+    free, place = index[0], index[1]
+    for i in range(k):
+        center[i] = z[i]
+    fewest, patience = k + 1, 5
+    for _ in range(50 + 10 * k):
+        p = 0
+        for i in range(k):
+            z[i] = low[i] if place[i] == 0 else (high[i] if place[i] == 2 else center[i])
+            if place[i] == 1:
+                free[p] = i
+                p += 1
+        # Solve for the change from the center, so that what the proximal term leaves is only round-off.
+        for q in range(p):
+            i = free[q]
+            total = g0[i]
+            for j in range(k):
+                total += b[i, j] * z[j]
+            rhs[q] = -total
+        if not _cholesky_solve(b, free, p, eps, work, rhs):
+            return -1.0
+        for q in range(p):
+            z[free[q]] += rhs[q]
+        wrong, last, residual = 0, -1, 0.0
+        for i in range(k):
+            g[i] = g0[i]
+            for j in range(k):
+                g[i] += b[i, j] * z[j]
+            residual = max(residual, abs(min(max(-g[i], low[i] - z[i]), high[i] - z[i])))
+            if _belongs(z[i], g[i], low[i], high[i], place[i]) != place[i]:
+                wrong += 1
+                last = i
+        if wrong == 0:
+            return residual
+        if wrong < fewest:
+            fewest, patience = wrong, 5
+        else:
+            patience -= 1
+        if patience >= 0:
+            for i in range(k):
+                place[i] = _belongs(z[i], g[i], low[i], high[i], place[i])
+        else:
+            place[last] = _belongs(z[last], g[last], low[last], high[last], place[last])
+    residual = 0.0
+    for i in range(k):
+        z[i] = min(max(z[i], low[i]), high[i])
+    for i in range(k):
+        total = g0[i]
+        for j in range(k):
+            total += b[i, j] * z[j]
+        residual = max(residual, abs(min(max(-total, low[i] - z[i]), high[i] - z[i])))
+    return residual
+
+
+@kernel
+def _belongs(z, g, low, high, place):
+    """Where a contact ought to be: 0 at low, 1 free, 2 at high."""
+    if place == 1:
+        return 0 if z < low else (2 if z > high else 1)
+    if low == high:
+        return place
+    if place == 0:
+        return 1 if g < -SLACK else 0
+    return 1 if g > SLACK else 2
+
+
+@kernel
+def _cholesky_solve(b, free, p, eps, factor, rhs):
+    """Solves `(b_FF + eps I) t = rhs` in place of rhs; false if a pivot is too small for eps = 0."""
+    for q in range(p):
+        for r in range(q):
+            s = b[free[q], free[r]]
+            for t in range(r):
+                s -= factor[q, t] * factor[r, t]
+            factor[q, r] = s * factor[r, r]
+        s = b[free[q], free[q]] + eps
+        for t in range(q):
+            s -= factor[q, t] * factor[q, t]
+        if eps == 0.0 and s < SINGULAR:
+            return False
+        factor[q, q] = 1.0 / np.sqrt(max(s, 0.1 * PROXIMAL))  # the diagonal is kept inverted
+    for q in range(p):
+        s = rhs[q]
+        for t in range(q):
+            s -= factor[q, t] * rhs[t]
+        rhs[q] = s * factor[q, q]
+    for q in range(p - 1, -1, -1):
+        s = rhs[q]
+        for t in range(q + 1, p):
+            s -= factor[t, q] * rhs[t]
+        rhs[q] = s * factor[q, q]
+    return True

@@ -1,0 +1,147 @@
+"""Large islands whose factorisation would fill in, as in three dimensions: projected conjugate gradients.
+
+MPRGP of Dostal and Schoeberl (2005) for bounds on both sides: conjugate gradients on the face of the free
+contacts, a projected gradient step where they run into a bound, and a proportioning step that releases bounds
+when their share of the gradient dominates. Only products with G are needed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...kernels import kernel
+from ..linalg.factor import combine, gradient
+
+TARGET = 3e-14
+
+
+@kernel
+def projected_gradients(island, g0, low, high, z, limit):
+    """Improves z in place by at most `limit` products; returns its residual."""
+    k = len(z)
+    for i in range(k):
+        z[i] = min(max(z[i], low[i]), high[i])
+    step = 1.9 / _norm(island, k)
+    g, ap = np.empty(k), np.empty(k)
+    zero = np.zeros(k)
+    gradient(island, combine(island, z), g0, g)
+    p = _free_part(z, g, low, high)
+    fresh = True
+    best = np.inf
+    done = 0
+    while done < limit:
+        worst, chopped, free, reduced = 0.0, 0.0, 0.0, 0.0
+        for i in range(k):
+            # Not P(z - g) - z: a huge z, of a problem without a solution, would swallow g.
+            move = min(max(-g[i], low[i] - z[i]), high[i] - z[i])
+            worst = max(worst, abs(move))
+            if low[i] < z[i] < high[i]:
+                free += g[i] * g[i]
+                near = min(max(z[i] - step * g[i], low[i]), high[i])
+                reduced += g[i] * (z[i] - near) / step
+            elif move != 0.0:
+                chopped += g[i] * g[i]
+        if worst <= TARGET:
+            if fresh:
+                break
+            # The running gradient has drifted: look again with one that was computed anew.
+            gradient(island, combine(island, z), g0, g)
+            p = _free_part(z, g, low, high)
+            fresh = True
+            if worst >= 0.5 * best:
+                break
+            best = worst
+            done += 1
+            continue
+        fresh = False
+        done += 1
+        if chopped <= reduced:
+            gradient(island, combine(island, p), zero, ap)
+            curve, down = _dot(p, ap), _dot(g, p)
+            if curve <= 0.0 or down <= 0.0:
+                p = _free_part(z, g, low, high)
+                curve = 0.0
+            length = down / curve if curve > 0.0 else np.inf
+            reach = np.inf
+            for i in range(k):
+                if p[i] > 0.0:
+                    reach = min(reach, (z[i] - low[i]) / p[i])
+                elif p[i] < 0.0:
+                    reach = min(reach, (z[i] - high[i]) / p[i])
+            if length <= reach and curve > 0.0:
+                for i in range(k):
+                    z[i] = min(max(z[i] - length * p[i], low[i]), high[i])
+                    g[i] -= length * ap[i]
+                phi = _free_part(z, g, low, high)
+                mix = _dot(phi, ap) / curve
+                for i in range(k):
+                    p[i] = phi[i] - mix * p[i]
+            else:
+                if curve > 0.0:
+                    for i in range(k):
+                        z[i] = min(max(z[i] - reach * p[i], low[i]), high[i])
+                        g[i] -= reach * ap[i]
+                for i in range(k):
+                    if low[i] < z[i] < high[i]:
+                        z[i] = min(max(z[i] - step * g[i], low[i]), high[i])
+                gradient(island, combine(island, z), g0, g)
+                p = _free_part(z, g, low, high)
+                fresh = True
+        else:
+            d = np.zeros(k)
+            for i in range(k):
+                if low[i] < high[i] and ((z[i] <= low[i] and g[i] < 0.0) or (z[i] >= high[i] and g[i] > 0.0)):
+                    d[i] = g[i]
+            gradient(island, combine(island, d), zero, ap)
+            curve = _dot(d, ap)
+            length = _dot(g, d) / curve if curve > 0.0 else step
+            for i in range(k):
+                if d[i] < 0.0:
+                    length = min(length, (z[i] - high[i]) / d[i])
+                elif d[i] > 0.0:
+                    length = min(length, (z[i] - low[i]) / d[i])
+            for i in range(k):
+                # Clipped: an ulp beyond a bound would count as a chopped gradient for ever, and stop all progress.
+                z[i] = min(max(z[i] - length * d[i], low[i]), high[i])
+                g[i] -= length * ap[i]
+            p = _free_part(z, g, low, high)
+    gradient(island, combine(island, z), g0, g)
+    worst = 0.0
+    for i in range(k):
+        worst = max(worst, abs(min(max(-g[i], low[i] - z[i]), high[i] - z[i])))
+    return worst
+
+
+@kernel
+def _free_part(z, g, low, high):
+    out = np.zeros(len(z))
+    for i in range(len(z)):
+        if low[i] < z[i] < high[i]:
+            out[i] = g[i]
+    return out
+
+
+@kernel
+def _dot(a, b):
+    total = 0.0
+    for i in range(len(a)):
+        total += a[i] * b[i]
+    return total
+
+
+@kernel
+def _norm(island, k):
+    """An upper estimate of the largest eigenvalue of G G^T, from a few power steps."""
+    v, w = np.empty(k), np.empty(k)
+    for i in range(k):
+        v[i] = 1.0 + 0.1 * (i % 7)
+    zero = np.zeros(k)
+    value = 1.0
+    for _ in range(12):
+        gradient(island, combine(island, v), zero, w)
+        value = np.sqrt(_dot(w, w) / _dot(v, v))
+        v, w = w, v
+        size = np.sqrt(_dot(v, v))
+        for i in range(k):
+            v[i] /= size
+    return 1.2 * value

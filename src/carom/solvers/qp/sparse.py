@@ -1,0 +1,226 @@
+"""Large islands of the box problem, by factorisations in velocity space.
+
+First an active-set iteration: guess which contacts are free, solve for them with a proximal term, correct the
+guess, as in `dense.py`. On violators, which nearly all end up pushing, it needs a handful of factorisations.
+Where it does not settle (jammed piles with redundant contacts) an interior-point method finds the active set,
+and the same iteration then polishes the answer to round-off.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...kernels import kernel
+from ..linalg.factor import analyze, combine, factorise, gradient, solve_factored
+from .dense import PROXIMAL, SLACK, TARGET
+from .gradient_projection import projected_gradients
+from .interior import interior_point
+
+REACH = 15  # corrections of the guess before the interior-point method takes over
+HEAVY = 3e8  # multiplications of a factorisation above which projected gradients are tried first
+PRODUCTS = 3000  # of them before the factorisation is done all the same
+HOPELESS = 3e11  # multiplications of a factorisation that is never done
+
+
+@kernel
+def large_islands(rows, subset, order, ptr, large, c, lo, hi, y, warm, local):
+    """Islands numbered in `large`; returns the largest residual in units of speed.
+
+    `local` is scratch with one integer a body: islands share none.
+    """
+    worst = 0.0
+    for s in large:
+        mine = order[ptr[s] : ptr[s + 1]]
+        k = len(mine)
+        contacts = np.empty(k, np.int64)
+        ci, li, ui, yi = np.empty(k), np.empty(k), np.empty(k), np.empty(k)
+        for p in range(k):
+            j = mine[p]
+            contacts[p] = subset[j]
+            ci[p], li[p], ui[p], yi[p] = c[j], lo[j], hi[j], y[j]
+        worst = max(worst, solve_sparse(rows, contacts, ci, li, ui, yi, warm, local))
+        for p in range(k):
+            y[mine[p]] = yi[p]
+    return worst
+
+
+@kernel
+def solve_sparse(rows, contacts, c, lo, hi, y, warm, local):
+    """Box problem of one island in place of y; returns its residual in units of speed."""
+    k = len(contacts)
+    scale, size = np.empty(k), 0.0
+    for i in range(k):
+        scale[i] = 1.0 / np.sqrt(rows.diag[contacts[i]])
+        size = max(size, abs(c[i]) * scale[i])
+    if size == 0.0:
+        for i in range(k):
+            y[i] = min(max(0.0, lo[i]), hi[i])
+        return 0.0
+    # Rows of unit length and a gradient of size one, as in the dense method.
+    g0, low, high, z = np.empty(k), np.empty(k), np.empty(k), np.zeros(k)
+    for i in range(k):
+        unit = scale[i] * size
+        g0[i] = c[i] * scale[i] / size
+        low[i], high[i] = lo[i] / unit, hi[i] / unit
+        if warm:
+            z[i] = y[i] / unit
+        z[i] = min(max(z[i], low[i]), high[i])
+    state = np.ones(k, np.int8)  # 0 at low, 1 free, 2 at high
+    for i in range(k):
+        if low[i] == high[i] or (z[i] <= low[i] and (warm or g0[i] >= 0.0)):
+            state[i] = 0
+        elif z[i] >= high[i] and (warm or g0[i] <= 0.0):
+            state[i] = 2
+    island = analyze(rows, contacts, scale, local)
+    z = _descend_ladder(island, g0, low, high, z, state)
+    r = np.empty(k)
+    gradient(island, combine(island, z), g0, r)
+    worst = 0.0
+    for i in range(k):
+        y[i] = min(max(z[i] * scale[i] * size, lo[i]), hi[i])
+        # Not P(z - r) - z: the huge z of a problem without a solution would swallow r.
+        step = min(max(-r[i], low[i] - z[i]), high[i] - z[i])
+        worst = max(worst, abs(step) * size / scale[i])
+    return worst
+
+
+@kernel
+def _descend_ladder(island, g0, low, high, z, state):
+    """Projected gradients if factors fill in, the active-set iteration, and an interior point if that fails."""
+    k, d = len(z), island.val.shape[1]
+    work = 0.0
+    for b in range(island.bodies):
+        work += (island.col_ptr[b + 1] - island.col_ptr[b]) ** 2 * float(d) ** 3
+    if work > HEAVY:
+        best = projected_gradients(island, g0, low, high, z, PRODUCTS if work <= HOPELESS else 20 * PRODUCTS)
+        for i in range(k):
+            if low[i] < high[i]:
+                state[i] = 0 if z[i] <= low[i] else (2 if z[i] >= high[i] else 1)
+        if best <= 100 * TARGET or work > HOPELESS:
+            return z
+    diagonal, blocks = np.empty((island.bodies, d, d)), np.empty((len(island.col_row), d, d))
+    best = active_set(island, g0, low, high, z, state, diagonal, blocks)
+    if best <= 100 * TARGET:
+        return z
+    other = interior_point(island, g0, low, high, state, diagonal, blocks)
+    polished = other.copy()
+    residual = active_set(island, g0, low, high, polished, state, diagonal, blocks)
+    plain = residual_of(island, g0, low, high, other)
+    # The negated comparisons also turn away a residual that is not a number.
+    if not residual <= plain:
+        polished, residual = other, plain
+    return z if best <= residual else polished
+
+
+@kernel
+def active_set(island, g0, low, high, z, state, diagonal, blocks):
+    """Improves z and its guess `state` in place; returns the residual of the best z met, which it leaves in z."""
+    k = len(g0)
+    best_z = z.copy()
+    best = residual_of(island, g0, low, high, z)
+    weight, r = np.empty(k), np.empty(k)
+    changed, fewest = True, k + 1
+    top = np.empty(island.bodies, np.int64)
+    for _ in range(REACH):
+        for i in range(k):
+            if state[i] == 0:
+                z[i] = low[i]
+            elif state[i] == 2:
+                z[i] = high[i]
+            else:
+                z[i] = min(max(z[i], low[i]), high[i])
+        if changed:
+            for i in range(k):
+                weight[i] = 1.0 / PROXIMAL if state[i] == 1 else 0.0
+            factorise(island, weight, diagonal, blocks)
+        x = combine(island, z)
+        gradient(island, x, g0, r)
+        for i in range(k):
+            if state[i] != 1:
+                r[i] = 0.0
+        dx = combine(island, r)
+        for b in range(dx.shape[0]):
+            for t in range(dx.shape[1]):
+                dx[b, t] *= -1.0 / PROXIMAL
+        solve_factored(island, diagonal, blocks, dx)
+        along = np.zeros(k)
+        gradient(island, dx, along, along)
+        for i in range(k):
+            if state[i] == 1:
+                z[i] -= (r[i] + along[i]) / PROXIMAL
+        x = combine(island, z)
+        gradient(island, x, g0, r)
+        wrong = _correct(island, z, r, low, high, state, fewest, top)
+        residual = _residual(z, r, low, high)
+        improved = residual < 0.25 * best
+        if residual < best:
+            best = residual
+            for i in range(k):
+                best_z[i] = min(max(z[i], low[i]), high[i])
+        changed = wrong > 0
+        if best <= TARGET or (not changed and not improved):
+            break
+        fewest = min(fewest, wrong)
+    z[:] = best_z
+    return best
+
+
+@kernel
+def _correct(island, z, r, low, high, state, fewest, top):
+    """Moves misplaced contacts to where they belong; returns how many there were.
+
+    All of them, while their number falls. Else neighbors that undo each other's moves are going round in
+    circles: then only the one with the highest number on each of its bodies moves, which is Murty's rule in
+    every neighborhood at once.
+    """
+    wrong = 0
+    for i in range(len(z)):
+        wrong += _belongs(z, r, low, high, state, i) != state[i]
+    if wrong >= fewest:
+        top[:] = -1
+        for i in range(len(z)):
+            if _belongs(z, r, low, high, state, i) != state[i]:
+                for e in range(island.ptr[i], island.ptr[i + 1]):
+                    top[island.body[e]] = i
+    for i in range(len(z)):
+        place = _belongs(z, r, low, high, state, i)
+        if place == state[i]:
+            continue
+        leads = True
+        if wrong >= fewest:
+            for e in range(island.ptr[i], island.ptr[i + 1]):
+                leads = leads and top[island.body[e]] == i
+        if leads:
+            state[i] = place
+    return wrong
+
+
+@kernel(inline="always")
+def _belongs(z, r, low, high, state, i):
+    if state[i] == 1:
+        if z[i] < low[i]:
+            return 0
+        if z[i] > high[i]:
+            return 2
+        return 1
+    if low[i] == high[i]:
+        return state[i]
+    if state[i] == 0:
+        return 1 if r[i] < -SLACK else 0
+    return 1 if r[i] > SLACK else 2
+
+
+@kernel
+def _residual(z, r, low, high):
+    worst = 0.0
+    for i in range(len(z)):
+        worst = max(worst, abs(min(max(-r[i], low[i] - z[i]), high[i] - z[i])))
+    return worst
+
+
+@kernel
+def residual_of(island, g0, low, high, z):
+    """Largest distance of z to its projected gradient step."""
+    r = np.empty(len(z))
+    gradient(island, combine(island, z), g0, r)
+    return _residual(z, r, low, high)

@@ -1,0 +1,331 @@
+"""The box problem as the laws call it: right answers, honest certificates, whatever the contacts are like."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.solvers import packings, reference
+
+from carom import ImpactProblem
+from carom.solvers.qp.box import DENSE_LIMIT, solve_bounds, solve_cone
+from carom.solvers.rows import make_rows
+
+SEEDS = st.integers(0, 2**32 - 1)
+CERTIFIED = 1e-10
+
+
+def awkward_matrix(rng, contacts, columns):
+    """Random rows made difficult: of low rank, whole-numbered, repeated, or of very different lengths."""
+    g = rng.normal(size=(contacts, columns))
+    kind = rng.integers(5)
+    if kind == 0:
+        g = np.round(g) + (np.abs(np.round(g)).sum(axis=1) == 0)[:, None]
+    elif kind == 1:
+        g = g[rng.integers(0, contacts, contacts)]
+    elif kind == 2:
+        g = g * 10.0 ** rng.uniform(-2, 2, (contacts, 1))
+    elif kind == 3:
+        g = np.abs(g)
+    return g
+
+
+def certified(g, c, low, high, y, certificate):
+    """y keeps its bounds exactly, solves the problem, and the certificate does not claim more than is true."""
+    assert (low <= y).all() and (y <= high).all()
+    true = reference.residual(g, c, low, high, y)
+    assert true <= CERTIFIED
+    # Rounding of A y, of which no two computations agree; long rows and large impulses make it grow.
+    noise = 1e-15 * len(c) * (np.abs(g) @ (np.abs(g).T @ np.abs(y))).max() / np.abs(c).max()
+    assert true <= certificate + noise + 1e-15
+
+
+@settings(max_examples=150)
+@given(SEEDS, st.integers(1, 8))
+def test_cone_against_all_active_sets(seed, m):
+    rng = np.random.default_rng(seed)
+    g = awkward_matrix(rng, m, int(rng.integers(1, m + 3)))
+    x0 = rng.normal(size=g.shape[1])
+    low, high = packings.bounds_of("cone", m, rng)
+    y, certificate = solve_cone(packings.rows_from(g), g @ x0)
+    certified(g, g @ x0, low, high, y, certificate)
+    expected = reference.by_enumeration(g, g @ x0, low, high)
+    assert np.abs(g.T @ y - expected).max() <= 1e-8 * np.abs(x0).max()
+
+
+@settings(max_examples=60)
+@given(SEEDS, st.integers(1, 5), st.sampled_from(["box", "mixed"]))
+def test_bounds_against_all_active_sets(seed, m, kind):
+    rng = np.random.default_rng(seed)
+    g = awkward_matrix(rng, m, int(rng.integers(1, m + 3)))
+    x0 = rng.normal(size=g.shape[1])
+    low, high = packings.bounds_of(kind, m, rng)
+    y, certificate = solve_bounds(packings.rows_from(g), g @ x0, low, high)
+    certified(g, g @ x0, low, high, y, certificate)
+    expected = reference.by_enumeration(g, g @ x0, low, high)
+    assert np.abs(g.T @ y - expected).max() <= 1e-8 * np.abs(x0).max()
+
+
+@settings(max_examples=200)
+@given(SEEDS, st.sampled_from(["cone", "box", "mixed"]))
+def test_small_islands_are_always_certified(seed, kind):
+    """Up to the largest island that is solved densely; c in the range of the rows, so that a solution exists."""
+    rng = np.random.default_rng(seed)
+    m = int(rng.integers(2, DENSE_LIMIT + 1))
+    g = awkward_matrix(rng, m, int(rng.integers(1, m + 4)))
+    c = g @ rng.normal(size=g.shape[1])
+    low, high = packings.bounds_of(kind, m, rng)
+    y, certificate = solve_bounds(packings.rows_from(g), c, low, high)
+    assert certificate <= CERTIFIED
+    certified(g, c, low, high, y, certificate)
+
+
+# Problems that the dense method once left at 1e-8, because one step without progress ended it.
+@pytest.mark.parametrize("seed", [2507, 11397, 15019, 15409])
+def test_a_step_without_progress_is_not_the_end(seed):
+    rng = np.random.default_rng(seed)
+    m = int(rng.integers(2, 25))
+    g = rng.normal(size=(m, int(rng.integers(1, m + 4))))
+    if seed % 5 == 2:
+        g *= 10.0 ** rng.uniform(-2, 2, (m, 1))
+    else:
+        g = g[rng.integers(0, m, m)]
+    c = g @ rng.normal(size=g.shape[1])
+    low = -rng.uniform(0, 1, m) * (rng.random(m) < 0.7)
+    high = np.where(rng.random(m) < 0.5, np.inf, rng.uniform(0, 1, m))
+    fixed = rng.random(m) < 0.1
+    high[fixed] = low[fixed]
+    y, certificate = solve_bounds(packings.rows_from(g), c, low, high)
+    certified(g, c, low, high, y, certificate)
+
+
+def large_problems():
+    rng = np.random.default_rng(1)
+    yield "hexagonal", packings.hexagonal(7, rng)
+    yield "hexagonal, turning discs", packings.hexagonal(6, rng, spin=True)
+    yield "masses 1e4 apart", packings.unequal_discs(40, rng)
+    yield "spheres", packings.spheres(30, rng)
+    yield "turning spheres", packings.spheres(25, rng, spin=True)
+
+
+LARGE = dict(large_problems())
+
+
+@pytest.mark.parametrize("kind", ["cone", "box", "mixed"])
+@pytest.mark.parametrize("name", LARGE)
+def test_large_islands_against_bounded_least_squares(name, kind):
+    problem = LARGE[name]
+    rows, c = packings.rows_and_speeds(problem)
+    assert len(c) > DENSE_LIMIT
+    g, x0 = packings.dense(rows), problem.contacts.velocity.ravel()
+    low, high = packings.bounds_of(kind, len(c), np.random.default_rng(2))
+    y, certificate = solve_bounds(rows, c, low, high)
+    certified(g, c, low, high, y, certificate)
+    if kind == "cone":
+        expected = reference.by_nnls(g, x0)
+    else:
+        expected = reference.by_lsq_linear(g, x0, low, high)
+    assert np.abs(g.T @ y - expected).max() <= 1e-8 * np.abs(x0).max()
+
+
+@pytest.mark.parametrize("name", LARGE)
+@pytest.mark.parametrize("solver", ["piqp", "clarabel"])
+def test_large_islands_against_general_solvers(name, solver):
+    """The velocity form `min |x - x0|^2, G x >= 0` in an interior-point code of others, to its accuracy."""
+    pytest.importorskip(solver)
+    problem = LARGE[name]
+    rows, c = packings.rows_and_speeds(problem)
+    g, x0 = packings.dense(rows), problem.contacts.velocity.ravel()
+    y, _ = solve_cone(rows, c)
+    expected = getattr(reference, f"by_{solver}")(g, x0)
+    assert np.abs(g.T @ y - expected).max() <= 1e-6 * np.abs(x0).max()
+
+
+@pytest.mark.parametrize("kind", ["cone", "box"])
+def test_every_third_contact_twice(kind):
+    rng = np.random.default_rng(6)
+    for problem in (packings.unequal_discs(9, rng), packings.hexagonal(6, rng)):
+        rows, c = packings.with_duplicates(problem, rng)
+        low, high = packings.bounds_of(kind, len(c), rng)
+        y, certificate = solve_bounds(rows, c, low, high)
+        assert certificate <= CERTIFIED
+        certified(packings.dense(rows), c, low, high, y, certificate)
+
+
+@pytest.mark.parametrize("decades", [0.5, 2.0])
+@pytest.mark.parametrize("kind", ["cone", "box"])
+def test_a_chain_of_five_thousand_contacts(kind, decades):
+    """Islands can be long: errors would pile up along the chain, and masses 1e4 apart make it stiff."""
+    rng = np.random.default_rng(7)
+    problem = packings.long_chain(5000, rng, decades=decades)
+    rows, c = packings.rows_and_speeds(problem)
+    low, high = packings.bounds_of(kind, len(c), rng)
+    y, certificate = solve_bounds(rows, c, low, high)
+    g = problem.contacts.matrix()
+    assert certificate <= CERTIFIED
+    assert reference.residual(g, c, low, high, y) <= CERTIFIED
+
+
+def test_one_contact_is_a_closed_form():
+    rows = packings.rows_from(np.array([[2.0, 1.0]]))
+    for c, low, high, expected in [(-5.0, 0, np.inf, 1.0), (5.0, 0, np.inf, 0.0), (5.0, -0.3, 0.2, -0.3)]:
+        y, certificate = solve_bounds(rows, np.array([c]), np.array([low]), np.array([high]))
+        assert y[0] == pytest.approx(expected, abs=1e-15)
+        assert certificate == 0.0
+
+
+@pytest.mark.parametrize("side", [2, 7])
+def test_nothing_to_do(side):
+    """c = 0: no impulse at all, of both the dense and the sparse method."""
+    rows, c = packings.rows_and_speeds(packings.hexagonal(side, np.random.default_rng(0)))
+    for low, high in (packings.bounds_of(kind, len(c), np.random.default_rng(1)) for kind in ("cone", "box")):
+        y, certificate = solve_bounds(rows, 0.0 * c, low, high)
+        assert not y.any()
+        assert certificate == 0.0
+
+
+@pytest.mark.parametrize("side", [2, 7])
+def test_bounds_that_leave_no_choice(side):
+    rng = np.random.default_rng(3)
+    rows, c = packings.rows_and_speeds(packings.hexagonal(side, rng))
+    fixed = rng.normal(size=len(c))
+    y, certificate = solve_bounds(rows, c, fixed, fixed)
+    np.testing.assert_array_equal(y, fixed)
+    assert certificate == 0.0
+
+
+def test_four_corners_share_alike():
+    """A flat box has a line of solutions: equal ones for equal corners are the even choice.
+
+    Along that line only the proximal term of 1e-9 decides, so the share is known to 1e-16 / 1e-9; velocities, which
+    do not depend on it, are exact.
+    """
+    rows, c = packings.rows_and_speeds(packings.flat_box())
+    assert np.linalg.matrix_rank(packings.dense(rows)) == 3
+    y, certificate = solve_cone(rows, c)
+    # Stopping 2 kg at 1 m/s takes 2 N s, a quarter of it at each corner.
+    np.testing.assert_allclose(y, 0.5, rtol=1e-6)
+    assert certificate <= 1e-14
+
+
+@pytest.mark.parametrize("tilt", [0.05, 0.2, 1.0])
+def test_a_tilting_box_keeps_its_mirror(tilt):
+    """Turning about its y axis, the corners at equal x push alike, and those at the faster side push more."""
+    rows, c = packings.rows_and_speeds(packings.flat_box([0, 0, -1.0, 0, tilt, 0]))
+    y, _ = solve_cone(rows, c)
+    np.testing.assert_allclose(y[[0, 2]], y[[1, 3]], rtol=1e-6, atol=1e-9)
+    assert (y[0] - y[2]) * (c[2] - c[0]) > 0.0
+
+
+@pytest.mark.parametrize("copies", [2, 5, 40])
+def test_copies_of_a_contact_share_alike(copies):
+    """One ball on a floor, the contact given several times over: each copy carries its share, small or large."""
+    rows = packings.rows_from(np.full((copies, 1), 2.0))
+    y, certificate = solve_cone(rows, np.full(copies, -3.0))
+    np.testing.assert_allclose(y, 0.75 / copies, rtol=1e-6)
+    assert certificate <= CERTIFIED
+
+
+def test_a_symmetric_packing_gets_symmetric_impulses():
+    """Seven discs in a hexagon rush to the middle: six spokes alike, six rim contacts alike, twelve in all."""
+    angle = np.arange(6) * np.pi / 3
+    cells = np.concatenate([[[0.0, 0.0]], np.stack([np.cos(angle), np.sin(angle)], axis=1)])
+    problem = ImpactProblem.from_discs(cells, 0.5, 1.0, -cells)
+    rows, c = packings.rows_and_speeds(problem)
+    y, _ = solve_cone(rows, c)
+    spoke = np.array([0 in rows.body[rows.ptr[i] : rows.ptr[i + 1]] for i in range(len(c))])
+    assert spoke.sum() == 6 and len(c) == 12
+    np.testing.assert_allclose(y[spoke], y[spoke][0], atol=1e-6)
+    np.testing.assert_allclose(y[~spoke], y[~spoke][0], atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["cone", "box", "mixed"])
+@pytest.mark.parametrize("name", LARGE)
+def test_warm_starts_change_nothing(name, kind):
+    """A right first guess, a wrong one and a wild one: the same velocities."""
+    rng = np.random.default_rng(9)
+    rows, c = packings.rows_and_speeds(LARGE[name])
+    low, high = packings.bounds_of(kind, len(c), rng)
+    cold, _ = solve_bounds(rows, c, low, high)
+    g = packings.dense(rows)
+    size = np.abs(LARGE[name].contacts.velocity).max()
+    wrong = np.where(cold > low, low, np.minimum(high, low + 1.0))
+    for start in (cold, wrong, rng.normal(size=len(c)), np.zeros(len(c)), 1e6 * rng.random(len(c))):
+        before = start.copy()
+        y, certificate = solve_bounds(rows, c, low, high, start)
+        np.testing.assert_array_equal(start, before)
+        assert certificate <= CERTIFIED
+        assert np.abs(g.T @ (y - cold)).max() <= 1e-9 * size
+
+
+@settings(max_examples=60)
+@given(SEEDS, st.sampled_from(["cone", "box", "mixed"]))
+def test_warm_starts_of_small_islands(seed, kind):
+    rng = np.random.default_rng(seed)
+    m = int(rng.integers(2, DENSE_LIMIT + 1))
+    g = rng.normal(size=(m, int(rng.integers(1, m + 1))))
+    c, rows = g @ rng.normal(size=g.shape[1]), packings.rows_from(g)
+    low, high = packings.bounds_of(kind, m, rng)
+    cold, _ = solve_bounds(rows, c, low, high)
+    for start in (cold, 10.0 * rng.normal(size=m)):
+        y, certificate = solve_bounds(rows, c, low, high, start)
+        assert certificate <= CERTIFIED
+        assert np.abs(g.T @ (y - cold)).max() <= 1e-9 * np.abs(c).max()
+
+
+@pytest.mark.parametrize("kind", ["cone", "box"])
+@pytest.mark.parametrize("name", ["flat box", *LARGE])
+def test_the_order_of_contacts_does_not_matter(name, kind):
+    problem = packings.flat_box([0.3, 0.1, -1.0, 0.2, -0.4, 0.0]) if name == "flat box" else LARGE[name]
+    rng = np.random.default_rng(4)
+    rows, c = packings.rows_and_speeds(problem)
+    g = packings.dense(rows)
+    low, high = packings.bounds_of(kind, len(c), rng)
+    y, _ = solve_bounds(rows, c, low, high)
+    for _ in range(3):
+        order = rng.permutation(len(c))
+        other = problem.permuted(order).contacts.rows
+        z, _ = solve_bounds(other, c[order], low[order], high[order])
+        push = g.T @ y - packings.dense(other).T @ z
+        assert np.abs(push).max() <= 1e-10 * np.abs(problem.contacts.velocity).max()
+
+
+def squeezed(balls, rng=None):
+    """Rows of balls in a line between two walls that close in, so that no velocity keeps all contacts apart."""
+    g = np.zeros((balls + 1, balls))
+    inner = np.arange(balls)
+    g[inner, inner] = 1.0
+    g[inner + 1, inner] = -1.0
+    c = np.zeros(balls + 1) if rng is None else g @ rng.normal(size=balls)
+    c[[0, -1]] -= 1.0
+    return g, c
+
+
+@pytest.mark.parametrize("balls", [1, 2, 10, 30, 100, 1000])
+@pytest.mark.parametrize("seed", [None, 0, 1])
+def test_no_solution_is_never_certified(balls, seed):
+    """The problem is unbounded below. Impulses then grow until they swallow c, and a residual of the form
+    |P(y - g) - y| reads zero: the certificate must not be computed that way."""
+    g, c = squeezed(balls, None if seed is None else np.random.default_rng(seed))
+    y, certificate = solve_cone(packings.rows_from(g), c)
+    assert np.isfinite(y).all()
+    assert certificate > 1e-5
+
+
+def test_islands_are_solved_apart():
+    """An island is solved as if the others were not there: the same bits alone and in company."""
+    rng = np.random.default_rng(12)
+    parts = [packings.unequal_discs(5, rng), packings.hexagonal(5, rng, floor=False), packings.long_chain(3, rng)]
+    rows = [p.contacts.rows for p in parts if p.block[1] == 2]
+    c = [p.contacts.speeds() for p in parts if p.block[1] == 2]
+    shift = np.cumsum([0] + [len(r.touch_ptr) - 1 for r in rows])
+    together = make_rows(
+        np.concatenate([[0], rows[0].ptr[1:], rows[0].ptr[-1] + rows[1].ptr[1:]]),
+        np.concatenate([r.body + s for r, s in zip(rows, shift[:-1], strict=True)]),
+        np.concatenate([r.val for r in rows]),
+        int(shift[-1]),
+    )
+    y, _ = solve_cone(together, np.concatenate(c))
+    alone = np.concatenate([solve_cone(r, u)[0] for r, u in zip(rows, c, strict=True)])
+    np.testing.assert_array_equal(y, alone)

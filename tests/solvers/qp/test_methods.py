@@ -1,0 +1,149 @@
+"""Each method of the box problem, forced onto the same islands by calling its kernel.
+
+The driver picks a method by the island's size and falls back from one to the next; here none can hide behind
+another.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.solvers import packings, reference
+
+from carom.solvers.linalg.factor import analyze
+from carom.solvers.qp.dense import VECTORS, solve_dense_in
+from carom.solvers.qp.gradient_projection import projected_gradients
+from carom.solvers.qp.interior import interior_point
+from carom.solvers.qp.sparse import active_set, residual_of, solve_sparse
+
+
+def islands():
+    rng = np.random.default_rng(21)
+    yield "flat box", packings.flat_box([0.3, 0.1, -1.0, 0.2, -0.4, 0.0])
+    yield "discs", packings.unequal_discs(8, rng, decades=0.5)
+    yield "masses 1e4 apart", packings.unequal_discs(20, rng)
+    yield "hexagonal", packings.hexagonal(6, rng)
+    yield "turning discs", packings.hexagonal(5, rng, spin=True)
+    yield "spheres", packings.spheres(20, rng)
+    yield "turning spheres", packings.spheres(15, rng, spin=True)
+    yield "chain", packings.long_chain(60, rng)
+
+
+ISLANDS = dict(islands())
+KINDS = ["cone", "box", "mixed"]
+
+
+class Scaled:
+    """An island as the sparse kernels see it: rows of unit length, a gradient of size one."""
+
+    def __init__(self, rows, c, low, high):
+        k, n, d = len(c), len(rows.touch_ptr) - 1, rows.val.shape[1]
+        scale = 1.0 / np.sqrt(rows.diag)
+        size = np.abs(c * scale).max()
+        self.unit = scale * size
+        self.island = analyze(rows, np.arange(k), scale, np.empty(n, np.int64))
+        self.g0, self.low, self.high = c * scale / size, low / self.unit, high / self.unit
+        self.diagonal = np.empty((self.island.bodies, d, d))
+        self.blocks = np.empty((len(self.island.col_row), d, d))
+        self.problem = (self.island, self.g0, self.low, self.high)
+
+
+def dense(rows, c, low, high):
+    g = packings.dense(rows)
+    k = len(c)
+    y, work, index = np.zeros(k), np.empty((k + VECTORS, k)), np.empty((2, k), np.int64)
+    return y, solve_dense_in(g @ g.T, c, low, high, y, False, k, work, index) / np.abs(c).max()
+
+
+def sparse(rows, c, low, high):
+    y = np.zeros(len(c))
+    local = np.empty(len(rows.touch_ptr) - 1, np.int64)
+    return y, solve_sparse(rows, np.arange(len(c)), c, low, high, y, False, local)
+
+
+def gradients(rows, c, low, high):
+    s = Scaled(rows, c, low, high)
+    z = np.zeros(len(c))
+    certificate = projected_gradients(*s.problem, z, 100_000)
+    return s.unit * z, certificate
+
+
+def interior(rows, c, low, high):
+    """The interior point and the polish on the active set that it found."""
+    s = Scaled(rows, c, low, high)
+    state = np.ones(len(c), np.int8)
+    z = interior_point(*s.problem, state, s.diagonal, s.blocks)
+    certificate = active_set(*s.problem, z, state, s.diagonal, s.blocks)
+    return s.unit * z, certificate
+
+
+METHODS = {"dense": dense, "sparse": sparse, "interior": interior, "gradients": gradients}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ISLANDS)
+@pytest.mark.parametrize("method", METHODS)
+def test_method(method, name, kind):
+    problem = ISLANDS[name]
+    rows, c = packings.rows_and_speeds(problem)
+    low, high = packings.bounds_of(kind, len(c), np.random.default_rng(5))
+    y, certificate = METHODS[method](rows, c, low, high)
+    g, x0 = packings.dense(rows), problem.contacts.velocity.ravel()
+    assert certificate <= 1e-11
+    assert reference.residual(g, c, low, high, np.clip(y, low, high)) <= 1e-10
+    expected = reference.by_lsq_linear(g, x0, low, high) if kind != "cone" else reference.by_nnls(g, x0)
+    assert np.abs(g.T @ y - expected).max() <= 1e-8 * np.abs(x0).max()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ISLANDS)
+def test_interior_points_come_close_by_themselves(name, kind):
+    """Before the polish: inside the bounds, and near enough to read off which contacts are free."""
+    rows, c = packings.rows_and_speeds(ISLANDS[name])
+    low, high = packings.bounds_of(kind, len(c), np.random.default_rng(5))
+    s = Scaled(rows, c, low, high)
+    z = interior_point(*s.problem, np.ones(len(c), np.int8), s.diagonal, s.blocks)
+    assert (z >= s.low).all() and (z <= s.high).all()
+    assert residual_of(*s.problem, z) <= 1e-4
+
+
+@pytest.mark.parametrize("name", ISLANDS)
+def test_the_active_set_alone_is_honest(name):
+    """From the solution it stays there; from a cold start it may give up, but then says so."""
+    rows, c = packings.rows_and_speeds(ISLANDS[name])
+    low, high = packings.bounds_of("cone", len(c), None)
+    s = Scaled(rows, c, low, high)
+    y, _ = sparse(rows, c, low, high)
+    for z in (y / s.unit, np.zeros(len(c))):
+        start = z.copy()
+        state = np.where(z > s.low, 1, 0).astype(np.int8) if z.any() else np.ones(len(c), np.int8)
+        claimed = active_set(*s.problem, z, state, s.diagonal, s.blocks)
+        assert claimed == pytest.approx(residual_of(*s.problem, z), abs=1e-14)
+        assert claimed <= residual_of(*s.problem, start) + 1e-14
+        if start.any():
+            assert claimed <= 1e-12
+
+
+def test_projected_gradients_stop_at_their_limit_and_say_so():
+    rows, c = packings.rows_and_speeds(ISLANDS["chain"])
+    low, high = packings.bounds_of("cone", len(c), None)
+    s = Scaled(rows, c, low, high)
+    few, many = np.zeros(len(c)), np.zeros(len(c))
+    rough = projected_gradients(*s.problem, few, 3)
+    fine = projected_gradients(*s.problem, many, 100_000)
+    assert rough > 1e-4 > 1e-12 > fine
+    assert rough == pytest.approx(residual_of(*s.problem, few), rel=1e-12)
+
+
+def test_methods_agree_in_three_dimensions_where_factors_fill():
+    """Some 900 contacts of spheres: direct and iterative methods share no step, and agree."""
+    rng = np.random.default_rng(2)
+    problem = packings.spheres(260, rng)
+    rows, c = packings.rows_and_speeds(problem)
+    low, high = packings.bounds_of("cone", len(c), rng)
+    g = problem.contacts.matrix()
+    answers = {name: METHODS[name](rows, c, low, high) for name in ("sparse", "interior", "gradients")}
+    first = g.T @ answers["sparse"][0]
+    for y, certificate in answers.values():
+        assert certificate <= 1e-12
+        assert np.abs(g.T @ y - first).max() <= 1e-10 * np.abs(problem.contacts.velocity).max()
