@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from ..errors import ProblemError
 from ..solvers.qp.nearest import Nearest
 from ..solvers.rows import Floats, Ints
-from .geometry import edge_geometry
-from .pointwise import Pointwise
+from .framework import Pointwise
+from .near_contacts import edge_geometry
 from .reduced import Reduced
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _rigid(tower: Tower, place: Pointwise, motion: Floats) -> Floats:
 
 
 def _result(tower: Tower, acceleration: Floats, y: Floats, certificate: float, exact: bool) -> InitialCollapse:
-    from .motion import contact_rows
+    from .contacts import contact_rows
 
     rows = contact_rows(tower)
     size = np.array([1.0, 1.0, tower.size])
