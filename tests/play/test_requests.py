@@ -64,10 +64,10 @@ def test_a_bad_request_gets_one_clear_message(api, request_, message):
 def test_a_run_beyond_the_bounds_is_refused_before_it_starts(api, monkeypatch):
     with pytest.raises(ProblemError, match="from 2 to 12"):
         api.run({"scene": "granular_wave_2d", "laws": ["gr"], "parameters": {"columns": 20, "rows": 100}})
-    monkeypatch.setattr("carom.play.library.BODIES", 10)
+    monkeypatch.setattr("carom.play.runs.BODIES", 10)
     with pytest.raises(ProblemError, match="at most 10 on the page"):
         api.run({"scene": "gas", "laws": ["gr"]})
-    monkeypatch.setattr("carom.play.library.STEPS", 100)
+    monkeypatch.setattr("carom.play.runs.STEPS", 100)
     with pytest.raises(ProblemError, match="at most 100 steps"):
         api.run({"scene": "bernoulli", "laws": ["gr"]})
     with pytest.raises(ProblemError, match="carom view"):

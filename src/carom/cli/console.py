@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
-import json
 import math
 from typing import Any
 
 from rich.console import Console
+
+from ..files import json_text
 
 WIDE = 100  # columns from which tables are printed side by side
 
@@ -45,14 +46,4 @@ def number(value: float, digits: int = 4) -> str:
 
 def as_json(data: Any) -> str:
     """Strict JSON: numbers that are not finite become null."""
-    return json.dumps(_finite(data), indent=1, allow_nan=False)
-
-
-def _finite(data: Any) -> Any:
-    if isinstance(data, dict):
-        return {key: _finite(value) for key, value in data.items()}
-    if isinstance(data, (list, tuple)):
-        return [_finite(value) for value in data]
-    if hasattr(data, "item") and not isinstance(data, (str, bytes)):
-        data = data.item()
-    return None if isinstance(data, float) and not math.isfinite(data) else data
+    return json_text(data, indent=1)

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..towers.drawing import carried
 from ..towers.contacts import GROUND
+from ..towers.drawing import carried
 from .console import number
 from .tower_source import counted, headline
 

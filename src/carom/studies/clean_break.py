@@ -21,7 +21,7 @@ from ..scenes.pool import RADIUS
 from ..simulation import simulate
 from ..solvers.rows import Floats
 from ..trajectory import Trajectory
-from .result import Progress, StudyResult, silent
+from . import Progress, StudyResult, silent
 from .splash import draw_balls
 
 COMPARED = ("gr", "qce", "gauss_seidel")
@@ -49,7 +49,7 @@ def run(out: Path, progress: Progress | None = None, rows: int = 10, duration: f
 
 
 def moved(run: Trajectory) -> Any:
-    """Which balls are more than a radius from where they began."""
+    """Mask of the balls that are more than a radius from their initial positions."""
     apart = run.positions[-1] - run.positions[0]
     return np.hypot(apart[:, 0], apart[:, 1]) > RADIUS
 
@@ -83,7 +83,7 @@ def _draw(out: Path, runs: Mapping[str, Trajectory], errors: Mapping[str, Floats
 
 
 def _picture(axes: Axes, run: Trajectory, ends: Floats) -> None:
-    """Balls at the end with their trails, and the mirror images of all of them as rings."""
+    """Draws the balls at the end with their paths, and the mirror images of all of them as rings."""
     (symmetry,) = run.scene.symmetries
     paths, end = run.positions[:], run.positions[-1]
     color = law_style(run.law)["color"]

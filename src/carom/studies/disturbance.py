@@ -1,4 +1,4 @@
-"""Newton's cradle with tiny random disturbances of the contacts' relative speeds: which laws forgive them?
+"""Newton's cradle with tiny random disturbances of the contacts' relative speeds: the sensitivity of the laws.
 
 After Zhang 2015, figure 12. Five balls in contact, the first arriving at v0. Contact i gets the extra
 separation speed `size * v0 * r_i` with r_i uniform in (-1, 1). A law whose answer depends continuously on the
@@ -22,7 +22,7 @@ from ..impact.problem import ImpactProblem
 from ..laws import Law, every
 from ..solve import solve_impact
 from ..solvers.rows import Floats
-from .result import Progress, StudyResult, silent
+from . import Progress, StudyResult, silent
 
 BALLS = 5
 COMPARED = ("lcp", "gauss_seidel", "gr", "qce", "lzb")
@@ -54,12 +54,12 @@ def run(out: Path, progress: Progress | None = None, seeds: int = 200, sizes: in
 
 
 def jumping(changes: Floats) -> float:
-    """Part of the smallest disturbances that change the answer by more than 0.01 v0."""
+    """Fraction of the smallest disturbances that change the solution by more than 0.01 v0."""
     return float((changes[0] > JUMP).mean())
 
 
 def after(law: Law, disturbance: Floats) -> Floats:
-    """Velocities after impact when the separation speeds (-1, 0, ..., 0) are disturbed."""
+    """Velocities after the impact when the separation speeds (-1, 0, ..., 0) are disturbed."""
     u = disturbance.copy()
     u[0] -= 1.0
     v = np.concatenate([[1.0], 1.0 + np.cumsum(u)])

@@ -1,4 +1,4 @@
-"""81 balls with random velocities in a drum for 1,000 s: which laws keep the energy?
+"""81 balls with random velocities in a drum for 1,000 s: the drift of energy under each law.
 
 After the plot in Smith 2012, section 9. Restitution is 1 and nothing else acts, so the kinetic energy must stay. Laws
 that reflect the whole impact keep it to round-off. jacobi resolves each contact as if it were the only one, which is
@@ -19,7 +19,7 @@ from ..simulation import Progress as RunProgress
 from ..simulation import simulate
 from ..solvers.rows import Floats, Ints
 from ..trajectory import Trajectory
-from .result import Progress, StudyResult, silent
+from . import Progress, StudyResult, silent
 
 COMPARED = ("gr", "qce", "gauss_seidel", "lcp", "jacobi")
 BOUND = 1e-9  # the drift that a law must stay below
@@ -43,18 +43,18 @@ def run(out: Path, progress: Progress | None = None, duration: float = 1000.0, s
 
 
 def _share(tell: Progress, k: int, law: str) -> Callable[[RunProgress], None]:
-    """The k-th run's own progress as a part of the whole study's."""
+    """The progress function of run k, as a fraction of the whole study."""
     return lambda run: tell((k + run.step / run.steps) / len(COMPARED), law)
 
 
 def drift(run: Trajectory) -> Floats:
-    """E(t) / E(0) - 1, at the start and after every step."""
+    """E(t) / E(0) - 1 at the start and after every step."""
     energy = run.steps["kinetic"]
     return np.asarray(energy / energy[0] - 1.0)
 
 
 def leaves(run: Trajectory) -> float:
-    """When the drift first exceeds the bound; infinity if it never does."""
+    """Time at which the drift first exceeds the bound; infinity if it never does."""
     beyond = np.abs(drift(run)) > BOUND
     return float(run.steps["time"][int(beyond.argmax())]) if beyond.any() else float("inf")
 

@@ -1,4 +1,4 @@
-"""A chain of elastic balls in real time: the reference that compliant laws are measured against.
+"""A chain of elastic balls with Hertz contact as an ODE: the reference for compliant laws.
 
 Nothing here is shared with the impact laws: balls move, gaps open and close, and forces act only where bodies
 overlap. Ball k at x_k with mass m_k; overlap of neighbors q_i = x_i - x_{i+1}, all zero at the start;
@@ -45,7 +45,7 @@ def hertz_chain(
 
 
 def _separated(state: Floats, m: Floats, k: Floats, eta: float, tolerance: float) -> Floats:
-    """Integrates stretch by stretch until no neighbors overlap or approach."""
+    """Integrates interval by interval until no neighbors overlap or approach."""
     n = len(m)
     force = np.zeros(n + 1)
 

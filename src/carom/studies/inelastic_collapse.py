@@ -22,7 +22,7 @@ from ..kernels import kernel
 from ..laws import make
 from ..solve import solve_impact
 from ..solvers.rows import Floats, Ints
-from .result import Progress, StudyResult, silent
+from . import Progress, StudyResult, silent
 
 TOLERANCES = (1e-6, 1e-9, 1e-12)  # of the law: where the answer is an infinite sequence, they alone end it
 SWEEP, WORST = 0, 1  # orders of reflections
@@ -92,7 +92,7 @@ def cradle(c: Floats, tolerance: float) -> tuple[Floats, Floats]:
 
 
 def measured_threshold(balls: int, order: int = SWEEP, wall: bool = False, one: bool = True) -> float:
-    """The restitution between collapse and a finite end, by bisection to 1e-6.
+    """The restitution between collapse and termination, by bisection to 1e-6.
 
     At the start one ball arrives, or else all contacts approach at the same speed.
     """

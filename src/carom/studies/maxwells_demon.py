@@ -32,7 +32,7 @@ from ..scenes import maxwells_demon
 from ..simulation import simulate
 from ..solvers.rows import Floats
 from ..trajectory import Trajectory
-from .result import Progress, StudyResult, silent
+from . import Progress, StudyResult, silent
 from .splash import draw_balls
 
 GATHERED = 0.8  # part of all balls on the fuller side
@@ -43,7 +43,7 @@ SHAKEN, STILL = "c_r = 1, shaken", "c_r = 1, floor at rest"
 
 @dataclass(frozen=True, eq=False)
 class Count:
-    """One run, counted frame by frame."""
+    """The counts of one run per frame."""
 
     time: Floats
     right: Floats  # part of the balls that is right of the wall
@@ -95,7 +95,7 @@ def run(
 
 
 def at_rest(scene: Scene, kinetic: float) -> Scene:
-    """The scene with its floor at rest, and velocities scaled to this mean kinetic energy of a ball."""
+    """The scene with its ground at rest, and velocities scaled to this mean kinetic energy per ball."""
     (balls,) = scene.bodies
     velocity = np.asarray(balls.velocity)
     mean = 0.5 * float((velocity**2).sum(axis=1).mean())  # the balls have unit mass
@@ -124,7 +124,7 @@ def _numbers(counts: dict[str, list[Count]]) -> dict[str, float]:
 
 
 def final(counts: Sequence[Count]) -> Floats:
-    """Parts on the fuller side at the end."""
+    """Fractions on the fuller side at the end."""
     return np.array([count.fuller[-1] for count in counts])
 
 
@@ -158,7 +158,7 @@ def _draw(out: Path, shown: Trajectory, counts: dict[str, list[Count]]) -> tuple
 
 
 def _pictures(figure: SubFigure, run: Trajectory, count: Count) -> None:
-    """The first seed at three moments, balls colored by speed: the fuller side is the calm one."""
+    """Draws the first seed at three times with balls colored by speed, which is lower on the fuller side."""
     figure.suptitle("seed 0; bright balls are fast", fontsize=8.5, color=GRAY)
     panels = figure.subplots(len(MOMENTS), 1)
     speed = np.hypot(run.velocities[:, :, 0], run.velocities[:, :, 1])

@@ -19,8 +19,7 @@ from matplotlib.collections import EllipseCollection
 from matplotlib.figure import SubFigure
 from matplotlib.patches import Circle
 
-from ..analysis.runs import energy_drift
-from ..analysis.scatter import neighbors_kept
+from ..analysis.runs import energy_drift, neighbors_kept
 from ..draw.style import GRAY, TIME, law_style, sheet, write
 from ..scene.boundaries import Drum
 from ..scene.model import Scene
@@ -28,7 +27,7 @@ from ..scenes import splash
 from ..simulation import simulate
 from ..solvers.rows import Floats
 from ..trajectory import Trajectory
-from .result import Progress, StudyResult, silent
+from . import Progress, StudyResult, silent
 
 SHOWN = ("gr", "lcp")  # rows of pictures
 COMPARED = ("gr", "lcp", "qce", "gauss_seidel")  # curves
@@ -57,18 +56,18 @@ def run(out: Path, progress: Progress | None = None, side: int = 15) -> StudyRes
 
 
 def kept_over_time(run: Trajectory) -> Floats:
-    """Part of the touching neighbors that are still together, at every frame."""
+    """Fraction of the touching neighbors that are still together, per frame."""
     start = run.positions[0]
     return np.array([neighbors_kept(start, place, 2.0) for place in run.positions[:]])
 
 
 def at(run: Trajectory, values: Floats, time: float) -> Any:
-    """The entry of `values`, one for each frame, that belongs to the frame nearest to `time`."""
+    """The entry of `values` (one per frame) at the frame nearest to `time`."""
     return values[int(np.abs(run.time - time).argmin())]
 
 
 def first_fall(scene: Scene) -> float:
-    """When the lower corners of the grid reach the drum, if they fall freely."""
+    """Time at which the lower corners of the grid reach the drum in free fall."""
     place, radius = np.asarray(scene.bodies[0].position), drum_radius(scene)
     reach = np.sqrt((radius - 1.0) ** 2 - place[:, 0] ** 2) + place[:, 1]
     return float(np.sqrt(2.0 * reach.min() / abs(scene.gravity[1])))
@@ -92,7 +91,7 @@ def _findings(scene: Scene, runs: Mapping[str, Trajectory], kept: Mapping[str, F
 
 
 def draw_balls(axes: Axes, place: Floats, radius: float, **look: Any) -> None:
-    """Discs of one radius, to scale. `look`: facecolors, edgecolors and the like of a matplotlib collection."""
+    """Draws discs of one radius to scale. `look` holds options of a matplotlib collection, such as facecolors."""
     size, flat = np.full(len(place), 2.0 * radius), np.zeros(len(place))
     axes.add_collection(
         EllipseCollection(size, size, flat, units="xy", offsets=place, offset_transform=axes.transData, **look)
