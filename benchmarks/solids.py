@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from carom.contact.poses import Poses
 from carom.scene.parts import make_shapes
-from carom.scene.solids import Capsule, Cuboid, Cylinder, Hull, Solid, Sphere
+from carom.scene.shapes import Box, Capsule, Cylinder, Hull, Solid, Sphere
 from carom.world import Shapes3D
 
 from .report import Row, best_time
@@ -23,7 +23,7 @@ MARGIN = 0.01
 _POINTS = np.random.default_rng(0).normal(size=(20, 3))
 SHAPES: dict[str, Solid] = {
     "sphere": Sphere(0.5),
-    "cuboid": Cuboid((1.0, 0.8, 0.9)),
+    "box": Box((1.0, 0.8, 0.9)),
     "capsule": Capsule(0.4, 0.6),
     "cylinder": Cylinder(0.5, 1.0),
     "hull": Hull(0.6 * _POINTS / np.linalg.norm(_POINTS, axis=1)[:, None]),
@@ -63,7 +63,7 @@ def close_pairs(one: str, two: str) -> tuple[Shapes3D, Poses]:
 def stacked_boxes() -> tuple[Shapes3D, Poses]:
     """Cubes upon cubes, turned about the vertical: a manifold of up to eight corners each."""
     rng = np.random.default_rng(2)
-    solids, _ = make_shapes([("cube", Cuboid((1.0, 1.0, 1.0)), 2 * PAIRS)])
+    solids, _ = make_shapes([("cube", Box((1.0, 1.0, 1.0)), 2 * PAIRS)])
     turn, at = np.zeros((2 * PAIRS, 3, 3)), np.zeros((2 * PAIRS, 3))
     angle = rng.uniform(0.0, 6.0, 2 * PAIRS)
     turn[:, 0, 0] = turn[:, 1, 1] = np.cos(angle)
@@ -106,7 +106,7 @@ def _coal_shape(coal: Any, name: str, solids: Shapes3D) -> Any:
     shape = SHAPES[name]
     if isinstance(shape, Sphere):
         return coal.Sphere(shape.radius)
-    if isinstance(shape, Cuboid):
+    if isinstance(shape, Box):
         return coal.Box(*shape.size)
     if isinstance(shape, Capsule):
         return coal.Capsule(shape.radius, shape.length)

@@ -26,14 +26,14 @@ ALLOWED = {
     "ports": {"errors"},
     "solvers": set(),
     "geometry": {"errors", "kernels", "solvers"},
-    "scene": {"errors", "geometry", "solvers"},
+    "scene": {"errors", "geometry", "settings", "solvers"},
     "world": {"errors", "geometry", "solvers", "scene"},
     "contact": {"errors", "kernels", "geometry", "solvers", "scene", "world"},
     "build": _GEOMETRY,
     "settings": set(),
     "impact": _GEOMETRY,  # impact/assemble.py is the bridge; a test below keeps the rest of impact clear of worlds
     "scenes": {"errors", "geometry", "solvers", "scene"},
-    "stepping": _SOLVE,
+    "stepping": _SOLVE | {"settings"},
     "trajectory": _GEOMETRY | {"build", "settings", "stepping", ""},  # the version, for the record
     "simulation": _SOLVE | {"build", "settings", "stepping", "trajectory"},
     "laws": _CORE,

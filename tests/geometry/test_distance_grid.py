@@ -12,7 +12,7 @@ from carom.geometry.distance_grid import cache_folder, distance_grid, fetch, gri
 from carom.geometry.hulls import box as make_box
 from carom.geometry.surfaces import icosphere, torus
 from carom.scene.parts import make_shapes
-from carom.scene.solids import Mesh
+from carom.scene.shapes import Mesh
 
 RADIUS, TUBE = 1.0, 0.4
 

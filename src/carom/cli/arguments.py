@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import ProblemError
+from ..settings import STEPPERS
 
 if TYPE_CHECKING:
     from ..laws import Law
@@ -42,7 +43,7 @@ SET = typer.Option([], "--set", metavar="KEY=VALUE", help="Parameter of the scen
 DURATION = number_option("--duration", "TIME", "Duration of the run in units of time.")
 STEP = number_option("--step", "TIME", "Time step.")
 FRAME_RATE = number_option("--frame-rate", "RATE", "Frames per unit of time.")
-STEPPER = typer.Option(None, "--stepper", metavar="NAME", help="synchronous, drift_safe or time_of_impact.")
+STEPPER = typer.Option(None, "--stepper", metavar="NAME", help=f"One of {', '.join(STEPPERS)}.")
 INTEGRATOR = typer.Option(None, "--integrator", metavar="NAME", help="Integrator of 3D rotations: dmv or split.")
 THREADS = typer.Option(
     None,

@@ -102,12 +102,12 @@ def run_all(
 
 def check_all(scene: Scene, laws: Sequence[str], settings: dict[str, Any]) -> None:
     """Computes one step under every law, so that a law that refuses the scene does so before the first run."""
-    from ..simulation import simulate
+    from ..simulation import completed, simulate
 
     step = settings.get("step") or scene.step
     short = {**settings, "duration": step}
     for law in laws:
-        simulate(scene, law, **short).close()
+        completed(simulate(scene, law, **short)).close()
 
 
 @contextmanager

@@ -34,6 +34,21 @@ class ContactSet:
     def count(self) -> int:
         return len(self.first)
 
+    def larger(self, values: Floats) -> Floats:
+        """(m,) The larger one of the values (n,) of the two bodies of each contact; boundaries count as 0."""
+        second = np.where(self.second >= 0, values[np.maximum(self.second, 0)], 0.0)
+        return np.maximum(values[self.first], second)
+
+    def joined(self, other: ContactSet) -> ContactSet:
+        """The contacts of both sets; a contact without a periodic image gets an offset and a drift of zero."""
+        columns = []
+        for name in self.__dataclass_fields__:
+            one, two = getattr(self, name), getattr(other, name)
+            if one is not None or two is not None:
+                one, two = (np.zeros(s.normal.shape) if c is None else c for s, c in ((self, one), (other, two)))
+                columns.append(np.concatenate([one, two]))
+        return ContactSet(*columns)
+
     def take(self, chosen: Ints | NDArray[np.bool_]) -> ContactSet:
         """Some of the contacts."""
         return ContactSet(

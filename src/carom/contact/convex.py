@@ -15,13 +15,13 @@ from ..kernels import kernel
 from ..solvers.rows import Floats
 from ..world import BOX, CAPSULE, MESH, SPHERE
 from .boxes import ROWS, box_normal, box_scores
+from .clipping import PARALLEL, PLACE, clip
 from .contact_set import columns, room, roomier
 from .epa import Polytope, overlap, polytope
 from .features import FACE, Features, facing, most_points, new_features
 from .gjk import segments, shifted_separation
 from .manifold import put_contacts
 from .poses import midway, needed_rows, placed_parts
-from .solids.meeting import PARALLEL, PLACE, meet
 from .spheres import sphere_pair
 from .support import KIND, REACH, cores_of, difference, is_curved, roundness
 
@@ -193,7 +193,7 @@ def convex_pair(cores, fa, fb, pose, after, pose1, ka, kb, time, move, inner, ma
         na, nb, normal = _facing_features(
             cores, fa, fb, pose, pa, pb, normal, d - WORSE * scale, boxes, band, work.features
         )
-        count = meet(work.features, na, nb, normal, size, work.places)
+        count = clip(work.features, na, nb, normal, size, work.places)
         rows = (pa, pb, ka, kb)
         to, least = put_contacts(
             work.features, na, nb, normal, work.places, count, pose, rows, after, work.motion, limit, base, found, n

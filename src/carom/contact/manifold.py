@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..kernels import kernel
+from .clipping import A0, A1, A_ALONG, B0, B1, B_ALONG
 from .contact_set import name, put
 from .features import AXIS, CODE, FACE, OUT, RHO, RIMMED, ROUND
 from .poses import moved, put_motion, swung
-from .solids.meeting import A0, A1, A_ALONG, B0, B1, B_ALONG
 
 # What the normal of a contact follows when the bodies move.
 MEAN, PLANE_A, PLANE_B, CROSS, LINE_A, LINE_B, POINT = 0, 1, 2, 3, 4, 5, 6

@@ -98,7 +98,7 @@ SOLIDS: dict[int, Solid] = {
         lambda size: icosphere(float(size[0]), _SPHERE_LEVEL),
     ),
     BOX: Solid(
-        "cuboid",
+        "box",
         box,
         lambda size, d: float(np.abs(d) @ np.asarray(size)),
         lambda size: convex_triangles(box(2.0 * np.asarray(size))),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from ..geometry.shapes import Placed, Properties, ShapeList, Shapes3D, equal_gro
 from ..geometry.solids import make_solid, sphere
 from ..solvers.rows import Floats, Ints
 from .numbers import array, scalar
-from .solids import Compound, Hull, Mesh, Part, Solid, Sphere, unit
+from .shapes import Compound, Hull, Mesh, Part, Solid, Sphere, unit
 
 
 def make_shapes(groups: Sequence[tuple[str, Solid, int]]) -> tuple[Shapes3D, list[Properties]]:
@@ -89,9 +89,9 @@ def _shape(path: str, declared: Solid, shapes: ShapeList, for_contact: bool) -> 
         surface = load_mesh(path, declared)
         make = (lambda: mesh_shape(path, surface)) if for_contact else (lambda: outline_shape(surface))
         return shapes.add((declared.kind, surface.key), make)
-    if not isinstance(declared, Solid) or isinstance(declared, Compound):
-        raise ProblemError(path, type(declared).__name__, "a shape of space, such as Sphere or Cuboid")
-    sizes = {f.name: _size(f"{path}.{f.name}", getattr(declared, f.name)) for f in fields(declared)}  # type: ignore[arg-type]
+    if not isinstance(declared, Solid) or not is_dataclass(declared) or isinstance(declared, Compound):
+        raise ProblemError(path, type(declared).__name__, "a 3D shape, such as Sphere or Box")
+    sizes = {f.name: _size(f"{path}.{f.name}", getattr(declared, f.name)) for f in fields(declared)}
     if isinstance(declared, Sphere):
         return _sphere(float(sizes["radius"]), shapes)
     key = (declared.kind, *(np.asarray(size).tobytes() for size in sizes.values()))

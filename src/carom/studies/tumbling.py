@@ -24,7 +24,7 @@ from ..draw.style import BLACK, BLUE, GRAY, ORANGE, PALE, RED, sheet, write, wri
 from ..geometry import rotations
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
-from ..stepping.rotation import MOSER_VESELOV, SPLIT, turn_free
+from ..stepping.rotation import MOSER_VESELOV, SPLIT, rotate_free
 from . import Progress, StudyResult, silent
 
 SPIN = 2 * np.pi  # one revolution per unit of time about the middle axis
@@ -78,7 +78,7 @@ def _tumble(
     free, done = np.ones(1, np.bool_), 0
     for k in range(len(chosen)):
         for _ in range(chosen[k] - done):
-            orientation, spin = turn_free(orientation, spin, inertia, free, step, scheme)
+            orientation, spin = rotate_free(orientation, spin, inertia, free, step, scheme)
         done = chosen[k]
         q[k], w[k] = orientation[0], spin[0]
     return q, w

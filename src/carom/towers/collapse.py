@@ -16,15 +16,15 @@ import numpy as np
 
 from ..build import build
 from ..errors import ProblemError
+from ..geometry.polygons import polygon_moments
 from ..scene.numbers import array
 from ..scene.symmetry import mirror
 from ..scenes.bricks import bricks_scene
 from ..settings import Settings
-from ..geometry.polygons import polygon_moments
 from ..simulation import Progress, Tell, run_engine
 from ..solvers.rows import Floats
-from ..stepping.flight import plane_totals
 from ..stepping.report import ContactImpulses
+from ..stepping.totals import totals_2d
 from ..world import State, World
 from .checks import choice, count, file_path, flag, positive_number, shown
 from .framework import BRACINGS
@@ -255,7 +255,7 @@ class TowerEngine:
         """The row of the table of steps; energies about the true centers of mass."""
         center = np.stack([self.now[0].real, self.now[0].imag], axis=1)
         t, r = self.tower, self.done
-        sums = plane_totals(t.mass, t.inertia, t.free, np.array([0.0, -t.gravity]), center, self.velocity)
+        sums = totals_2d(t.mass, t.inertia, t.free, np.array([0.0, -t.gravity]), center, self.velocity)
         seconds = (r.detect, r.assemble, r.solve, 0.0, 0.0)
         self.row = (
             state.step, state.time, r.near, r.pushing, r.passes, r.certificate, 0.0, 0, r.passes, r.overlap,

@@ -191,6 +191,16 @@ class Recorder:
         memory = self._safe.raw
         return Trajectory(memory if isinstance(memory, io.BytesIO) else Path(self.path or ""))
 
+    def leave(self) -> Trajectory:
+        """Closes a run in memory that is not finished, and opens it for reading; call `checkpoint` before."""
+        from .reader import Trajectory
+
+        assert isinstance(self._safe.raw, io.BytesIO)
+        with uninterrupted():
+            self._close()
+            self._safe.close()
+        return Trajectory(self._safe.raw)
+
     def abort(self) -> None:
         """Closes the file in the state of its last checkpoint, to be resumed; without a checkpoint it is removed."""
         if self._open:

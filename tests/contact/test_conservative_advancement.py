@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from carom.contact.epa import polytope
-from carom.contact.solids.advance import (
+from carom.contact.conservative_advancement import (
     NEVER,
     Moves,
     convex_gap,
@@ -18,17 +17,18 @@ from carom.contact.solids.advance import (
     touch_times,
     turned_at,
 )
+from carom.contact.epa import polytope
 from carom.contact.support import cores_of
 from carom.geometry.rotations import matrices, of_vector, product
 from carom.scene.parts import make_shapes
-from carom.scene.solids import Capsule, Compound, Cuboid, Cylinder, Hull, Mesh, Part, Sphere
+from carom.scene.shapes import Box, Capsule, Compound, Cylinder, Hull, Mesh, Part, Sphere
 
 SEEDS = st.integers(0, 2**32 - 1)
 CORNERS = np.array([(1.0, 0.0, 0.0), (-0.5, 0.9, 0.0), (-0.5, -0.8, 0.1), (0.1, 0.0, 0.7), (0.0, 0.2, -0.6)])
 CONVEX = {
     "sphere": Sphere(0.5),
-    "plate": Cuboid((2.0, 2.0, 0.02)),
-    "cube": Cuboid((0.8, 0.8, 0.8)),
+    "plate": Box((2.0, 2.0, 0.02)),
+    "cube": Box((0.8, 0.8, 0.8)),
     "rod": Capsule(0.05, 2.0),
     "cylinder": Cylinder(0.4, 0.6),
     "hull": Hull(CORNERS),

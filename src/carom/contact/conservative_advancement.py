@@ -1,16 +1,16 @@
-"""When two solids first touch within a step: conservative advancement.
+"""Conservative advancement: the time at which two bodies of a 3D world first touch within a step.
 
-Within a step a solid moves straight from its place before to that after free flight, and turns steadily about a fixed
-axis, by less than half a turn. Let n separate two convex parts by `gap`. Points of a part are at most `reach` from the
-center of their body, so along n the parts approach in the time t of the step by no more than
+Within a step a body moves straight from its position at the start to that after free motion, and rotates steadily about
+a fixed axis by less than half a turn. Let n separate two convex parts by `gap`. Points of a part are at most `reach`
+from the center of their body, so along n the parts approach in the time t of the step by no more than
 
     t (n . (w_first - w_second) + |s_first x n| reach_first + |s_second x n| reach_second)
 
-(w: way of the center, s: rotation vector of the step). They cannot touch before that is `gap`, nor at all if it is not
-positive. Steps of that length never pass a touch; without turning they end at it as Newton's method does.
+(w: displacement of the center, s: rotation vector of the step). They cannot touch before this equals `gap`, nor at all
+if it is not positive. Steps of that length never pass a touch; without rotation they converge as Newton's method does.
 
-Meshes are not convex: their distance is that of sample points of either side from the other, no direction separates
-them, and the bound is on the speed of any point. It is as fine as the cells of the distance grid.
+Meshes are not convex. Their distance is that of sample points of either shape from the other, no direction separates
+them, and the bound is on the speed of any point. The resolution is that of the cells of the distance grid.
 """
 
 from __future__ import annotations
@@ -19,32 +19,34 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...kernels import kernel
-from ...solvers.rows import Floats, Ints
-from ...world import CAPSULE, CYLINDER, MESH, SPHERE, Shapes3D
-from ..epa import overlap, polytope
-from ..gjk import separation
-from ..point_distance import distance
-from ..poses import point_local, point_world
-from ..support import cores_of, difference, roundness
+from ..kernels import kernel
+from ..solvers.rows import Floats, Ints
+from ..world import CAPSULE, CYLINDER, MESH, SPHERE, Shapes3D
+from .epa import overlap, polytope
+from .gjk import separation
+from .point_distance import distance
+from .poses import point_local, point_world
+from .support import cores_of, difference, roundness
 
 NEVER = 2.0  # the time of a touch that does not happen; a step is from 0 to 1
-LOOKS = 120  # steps of the advancement; after so many the pair counts as touching where it is
+MOST_ITERATIONS = 120  # of the advancement; then the pair counts as touching where it is
+MESH_ITERATIONS = 4  # times as many for meshes
+SAME_GAP = 1e-9  # change of a gap, relative to the tolerance, that is rounding error
 
 
 class Moves(NamedTuple):
-    """How rows (bodies, or periodic images of them) move in a step."""
+    """Motion of rows (bodies, or periodic images of them) in a step."""
 
-    owner: Ints  # (rows,) the body whose shape a row has
+    owner: Ints  # (rows,) the body of a row
     position: Floats  # (rows, 3) at the start of the step
-    way: Floats  # (rows, 3) from there to the end of the step
+    way: Floats  # (rows, 3) displacement from there to the end of the step
     turn: Floats  # (rows, 3, 3) rotation matrix at the start
-    spin: Floats  # (rows, 3) rotation vector of the step, in radians, in the frame of the world
+    spin: Floats  # (rows, 3) rotation vector of the step, in radians, in the world frame
 
 
 @kernel
 def rotation_vectors(before, after):
-    """The shortest turns (n, 3), in the frame of the world, that lead from quaternions (n, 4) to others."""
+    """The shortest rotation vectors (n, 3), in the world frame, that lead from quaternions (n, 4) to others."""
     out = np.empty((len(before), 3))
     for i in range(len(before)):
         a, b, c, d = before[i, 0], before[i, 1], before[i, 2], before[i, 3]
@@ -84,10 +86,10 @@ def turned_at(moves, row, time, out):
 
 
 @kernel
-def put_part(solids, moves, row, part, time, turn, pose, k):
+def put_part(shapes, moves, row, part, time, turn, pose, k):
     """Pose of a part of a row at a time of the step, into row k of `pose` (12 numbers each). turn (3, 3) is scratch."""
     turned_at(moves, row, time, turn)
-    place, own = solids.place[part], solids.turn[part]
+    place, own = shapes.place[part], shapes.turn[part]
     for i in range(3):
         center = moves.position[row, i] + time * moves.way[row, i]
         pose[k, i] = center + (turn[i, 0] * place[0] + turn[i, 1] * place[1] + turn[i, 2] * place[2])
@@ -97,9 +99,9 @@ def put_part(solids, moves, row, part, time, turn, pose, k):
 
 @kernel
 def round_touch(x, y, z, vx, vy, vz, reach):
-    """When a point that is at (x, y, z) and moves by v within the step first comes as near as `reach` to the origin.
+    """Time at which a point at (x, y, z) that moves by v within the step first comes within `reach` of the origin.
 
-    NEVER if it does not. If it starts within reach: at once if it comes nearer, else never.
+    NEVER if it does not. If it starts within reach: 0 if it comes nearer, else NEVER.
     """
     inward, fast = x * vx + y * vy + z * vz, vx * vx + vy * vy + vz * vz
     apart = np.sqrt(x * x + y * y + z * z)
@@ -116,10 +118,10 @@ def round_touch(x, y, z, vx, vy, vz, reach):
 
 
 @kernel
-def part_reach(solids, part):
+def part_reach(shapes, part):
     """Largest distance of a point of a part from the center of its body."""
-    p = solids.place[part]
-    return np.sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2]) + solids.reach[solids.shape[part]]
+    p = shapes.place[part]
+    return np.sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2]) + shapes.reach[shapes.shape[part]]
 
 
 @kernel
@@ -138,20 +140,20 @@ def convex_gap(cores, fa, fb, pose, scale, simplex, hull):
 
 
 @kernel
-def _convex_touch(solids, cores, moves, i, pa, j, pb, tolerance, until, pose, turn, simplex, hull):
-    """When part pa of row i and part pb of row j, both convex, first touch; NEVER if not before `until`."""
-    fa, fb = solids.shape[pa], solids.shape[pb]
-    ra, rb = part_reach(solids, pa), part_reach(solids, pb)
-    scale, rounds = solids.reach[fa] + solids.reach[fb], roundness(cores, fa) + roundness(cores, fb)
+def _convex_touch(shapes, cores, moves, i, pa, j, pb, tolerance, until, pose, turn, simplex, hull):
+    """Time at which the convex parts pa of row i and pb of row j first touch; NEVER if not before `until`."""
+    fa, fb = shapes.shape[pa], shapes.shape[pb]
+    ra, rb = part_reach(shapes, pa), part_reach(shapes, pb)
+    scale, rounds = shapes.reach[fa] + shapes.reach[fb], roundness(cores, fa) + roundness(cores, fb)
     vx, vy, vz = (
         moves.way[j, 0] - moves.way[i, 0],
         moves.way[j, 1] - moves.way[i, 1],
         moves.way[j, 2] - moves.way[i, 2],
     )
     t = 0.0
-    for _ in range(LOOKS):
-        put_part(solids, moves, i, pa, t, turn, pose, 0)
-        put_part(solids, moves, j, pb, t, turn, pose, 1)
+    for _ in range(MOST_ITERATIONS):
+        put_part(shapes, moves, i, pa, t, turn, pose, 0)
+        put_part(shapes, moves, j, pb, t, turn, pose, 1)
         gap, x, y, z = convex_gap(cores, fa, fb, pose, scale, simplex, hull)
         turning = _cross_length(moves.spin[i], x, y, z) * ra + _cross_length(moves.spin[j], x, y, z) * rb
         bound = turning - (vx * x + vy * y + vz * z)
@@ -160,12 +162,12 @@ def _convex_touch(solids, cores, moves, i, pa, j, pb, tolerance, until, pose, tu
         if gap > tolerance:
             t += gap / bound
             continue
-        # In touch. Along n, do they come nearer? A look ahead tells corners that go down from those that rise.
+        # They touch. Poses a little later tell approaching vertices from rising ones.
         ahead = tolerance / bound
-        put_part(solids, moves, i, pa, t + ahead, turn, pose, 0)
-        put_part(solids, moves, j, pb, t + ahead, turn, pose, 1)
+        put_part(shapes, moves, i, pa, t + ahead, turn, pose, 0)
+        put_part(shapes, moves, j, pb, t + ahead, turn, pose, 1)
         px, py, pz = difference(cores, fa, fb, pose, 0, 1, -x, -y, -z)
-        if px * x + py * y + pz * z - rounds < gap - 1e-9 * tolerance:
+        if px * x + py * y + pz * z - rounds < gap - SAME_GAP * tolerance:
             return t
         t += ahead
         if t > until:
@@ -174,23 +176,23 @@ def _convex_touch(solids, cores, moves, i, pa, j, pb, tolerance, until, pose, tu
 
 
 @kernel
-def _samples(solids, form):
-    """How many points stand for a form against a mesh: sample points, corners, or a few on axis and rims."""
-    kind = solids.kind[form]
+def _samples(shapes, shape):
+    """Number of points that represent a shape against a mesh: sample points, vertices, or a few on axis and rims."""
+    kind = shapes.kind[shape]
     if kind == SPHERE:
         return 1
     if kind == CAPSULE:
         return 9
     if kind == CYLINDER:
         return 17
-    return solids.vertex_ptr[form + 1] - solids.vertex_ptr[form]
+    return shapes.vertex_ptr[shape + 1] - shapes.vertex_ptr[shape]
 
 
 @kernel
-def _sample(solids, form, k):
-    """Sample k of a form, in its own frame, and the radius round it."""
-    kind = solids.kind[form]
-    a, b = solids.size[form, 0], solids.size[form, 1]
+def _sample(shapes, shape, k):
+    """Sample point k of a shape, in its own frame, and the radius about it."""
+    kind = shapes.kind[shape]
+    a, b = shapes.size[shape, 0], shapes.size[shape, 1]
     if kind == SPHERE:
         return 0.0, 0.0, 0.0, a
     if kind == CAPSULE:
@@ -200,45 +202,45 @@ def _sample(solids, form, k):
             return 0.0, 0.0, 0.0, 0.0
         angle = 0.25 * np.pi * (k % 8)
         return a * np.cos(angle), a * np.sin(angle), (b if k < 8 else -b), 0.0
-    v = solids.vertex[solids.vertex_ptr[form] + k]
+    v = shapes.vertex[shapes.vertex_ptr[shape] + k]
     return v[0], v[1], v[2], 0.0
 
 
 @kernel
-def _sampled_gap(solids, fa, fb, pose, ka, kb):
-    """Least distance of samples of form fa (pose ka) from form fb (pose kb), which may be a mesh."""
+def _sampled_gap(shapes, fa, fb, pose, ka, kb):
+    """Smallest distance of sample points of shape fa (pose ka) from shape fb (pose kb), which may be a mesh."""
     least = np.inf
-    for k in range(_samples(solids, fa)):
-        x, y, z, r = _sample(solids, fa, k)
+    for k in range(_samples(shapes, fa)):
+        x, y, z, r = _sample(shapes, fa, k)
         x, y, z = point_world(pose, ka, x, y, z)
         x, y, z = point_local(pose, kb, x, y, z)
-        if np.sqrt(x * x + y * y + z * z) - solids.reach[fb] - r >= least:
+        if np.sqrt(x * x + y * y + z * z) - shapes.reach[fb] - r >= least:
             continue
-        least = min(least, distance(solids, fb, x, y, z, least + r)[0] - r)
+        least = min(least, distance(shapes, fb, x, y, z, least + r)[0] - r)
     return least
 
 
 @kernel
-def _mesh_touch(solids, moves, i, pa, j, pb, tolerance, until, pose, turn):
-    """As _convex_touch, where one part is a mesh; touches count up to a cell of its grid."""
-    fa, fb = solids.shape[pa], solids.shape[pb]
+def _mesh_touch(shapes, moves, i, pa, j, pb, tolerance, until, pose, turn):
+    """As _convex_touch, where one part is a mesh; the tolerance is at least half a cell of its grid."""
+    fa, fb = shapes.shape[pa], shapes.shape[pb]
     fine = 0.0
-    for form in (fa, fb):
-        if solids.kind[form] == MESH:
-            fine = max(fine, solids.grid_spacing[solids.grid[form]])
+    for shape in (fa, fb):
+        if shapes.kind[shape] == MESH:
+            fine = max(fine, shapes.grid_spacing[shapes.grid[shape]])
     square = 0.0
     for axis in range(3):
         square += (moves.way[j, axis] - moves.way[i, axis]) ** 2
     bound = np.sqrt(square)
     for row, part in ((i, pa), (j, pb)):
         s = moves.spin[row]
-        bound += np.sqrt(s[0] * s[0] + s[1] * s[1] + s[2] * s[2]) * part_reach(solids, part)
+        bound += np.sqrt(s[0] * s[0] + s[1] * s[1] + s[2] * s[2]) * part_reach(shapes, part)
     touch = max(tolerance, 0.5 * fine)
     t, last = 0.0, np.inf
-    for _ in range(4 * LOOKS):
-        put_part(solids, moves, i, pa, t, turn, pose, 0)
-        put_part(solids, moves, j, pb, t, turn, pose, 1)
-        gap = min(_sampled_gap(solids, fa, fb, pose, 0, 1), _sampled_gap(solids, fb, fa, pose, 1, 0))
+    for _ in range(MESH_ITERATIONS * MOST_ITERATIONS):
+        put_part(shapes, moves, i, pa, t, turn, pose, 0)
+        put_part(shapes, moves, j, pb, t, turn, pose, 1)
+        gap = min(_sampled_gap(shapes, fa, fb, pose, 0, 1), _sampled_gap(shapes, fb, fa, pose, 1, 0))
         if gap <= touch and gap < last and t > 0.0:
             return t
         if gap > bound * (until - t):
@@ -250,23 +252,23 @@ def _mesh_touch(solids, moves, i, pa, j, pb, tolerance, until, pose, turn):
     return t
 
 
-def touch_times(solids: Shapes3D, moves: Moves, first: Ints, second: Ints, tolerance: Floats) -> Floats:
-    """Times (m,) of the first touch of pairs of rows, in parts of the step; NEVER for pairs that do not touch.
+def touch_times(shapes: Shapes3D, moves: Moves, first: Ints, second: Ints, tolerance: Floats) -> Floats:
+    """Times (m,) of the first touch of pairs of rows, as fractions of the step; NEVER for pairs that do not touch.
 
-    `tolerance` (m,) is the gap that counts as touching. A pair that touches at the start has its touch there if it
-    comes nearer, else it is looked for later on. Two balls are timed exactly.
+    `tolerance` (m,) is the gap up to which bodies touch. A pair that touches at the start gets the time 0 if it
+    approaches, else the time of a later touch. For two spheres the time is exact.
     """
-    balls = solids.round[moves.owner[first]] & solids.round[moves.owner[second]]
+    spheres = shapes.round[moves.owner[first]] & shapes.round[moves.owner[second]]
     time = np.full(len(first), NEVER)
-    if balls.any():
-        time[balls] = _ball_times(solids.radius, moves, first[balls], second[balls])
-    if not balls.all():  # kernels that take a while to compile
-        time[~balls] = _solid_times(solids, moves, first[~balls], second[~balls], tolerance[~balls])
+    if spheres.any():
+        time[spheres] = _sphere_times(shapes.radius, moves, first[spheres], second[spheres])
+    if not spheres.all():  # called only if needed, because these kernels take long to compile
+        time[~spheres] = _shape_times(shapes, moves, first[~spheres], second[~spheres], tolerance[~spheres])
     return time
 
 
 @kernel
-def _ball_times(radius, moves, first, second):
+def _sphere_times(radius, moves, first, second):
     time = np.empty(len(first))
     for k in range(len(first)):
         i, j = first[k], second[k]
@@ -277,22 +279,22 @@ def _ball_times(radius, moves, first, second):
 
 
 @kernel
-def _solid_times(solids, moves, first, second, tolerance):
+def _shape_times(shapes, moves, first, second, tolerance):
     """The earliest touch of any two parts."""
     m = len(first)
     time = np.full(m, NEVER)
-    cores, hull, simplex = cores_of(solids), polytope(), np.empty((8, 3))
+    cores, hull, simplex = cores_of(shapes), polytope(), np.empty((8, 3))
     pose, turn = np.empty((2, 12)), np.empty((3, 3))
     for k in range(m):
         i, j, until = first[k], second[k], 1.0
         a, b = moves.owner[i], moves.owner[j]
-        for pa in range(solids.part_ptr[a], solids.part_ptr[a + 1]):
-            for pb in range(solids.part_ptr[b], solids.part_ptr[b + 1]):
-                if solids.kind[solids.shape[pa]] == MESH or solids.kind[solids.shape[pb]] == MESH:
-                    found = _mesh_touch(solids, moves, i, pa, j, pb, tolerance[k], until, pose, turn)
+        for pa in range(shapes.part_ptr[a], shapes.part_ptr[a + 1]):
+            for pb in range(shapes.part_ptr[b], shapes.part_ptr[b + 1]):
+                if shapes.kind[shapes.shape[pa]] == MESH or shapes.kind[shapes.shape[pb]] == MESH:
+                    found = _mesh_touch(shapes, moves, i, pa, j, pb, tolerance[k], until, pose, turn)
                 else:
                     found = _convex_touch(
-                        solids, cores, moves, i, pa, j, pb, tolerance[k], until, pose, turn, simplex, hull
+                        shapes, cores, moves, i, pa, j, pb, tolerance[k], until, pose, turn, simplex, hull
                     )
                 if found <= until:
                     time[k] = until = found

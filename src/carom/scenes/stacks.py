@@ -1,19 +1,41 @@
-"""What must stand: a tower of boxes, and a house of cards until two balls hit it."""
+"""Structures that must stand: stacks of boxes in 2D and 3D, and a house of cards until two balls hit it."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ..errors import ProblemError
-from ..scene.barriers import Plane
+from ..scene.boundaries import Plane
 from ..scene.model import Bodies, Material, Scene
-from ..scene.solids import Cuboid, Sphere
-from ..scene.symmetry import Symmetry
+from ..scene.shapes import Box, Rectangle, Sphere
+from ..scene.symmetry import Symmetry, mirror
 from . import checks
 
 GRAVITY = 9.81
 
 
+@checks.recorded
+def box_stack(*, boxes: int = 10, width: float = 1.0, height: float = 1.0, friction: float = 0.5) -> Scene:
+    """A tower of boxes on the floor that must stand still."""
+    boxes, friction = checks.whole("boxes", boxes, 1), checks.at_least("friction", friction, 0.0)
+    width, height = checks.positive("width", width), checks.positive("height", height)
+    y = height * (np.arange(boxes) + 0.5)
+    return Scene(
+        name="box_stack",
+        bodies=[Bodies(Rectangle(width, height), np.column_stack([np.zeros(boxes), y]), name="boxes")],
+        boundaries=[Plane()],
+        materials={"default": Material(restitution=0.0, friction=friction)},
+        gravity=(0.0, -10.0),
+        step=0.01,
+        duration=60.0,
+        frame_rate=10.0,
+        stepper="drift_safe",
+        description=f"A tower of {boxes} boxes at rest on the floor.",
+        symmetries=[mirror((0.0, 1.0))],
+    )
+
+
+@checks.recorded
 def box_tower_3d(*, boxes: int = 10, friction: float = 0.5, restitution: float = 0.0) -> Scene:
     """A tower of unit cubes that must stand."""
     boxes = checks.whole("boxes", boxes, 1)
@@ -21,7 +43,7 @@ def box_tower_3d(*, boxes: int = 10, friction: float = 0.5, restitution: float =
     place[:, 2] = 0.5 + np.arange(boxes)
     return Scene(
         name="box_tower_3d",
-        bodies=[Bodies(Cuboid((1.0, 1.0, 1.0)), place, mass=1.0, name="boxes")],
+        bodies=[Bodies(Box((1.0, 1.0, 1.0)), place, mass=1.0, name="boxes")],
         boundaries=[Plane()],
         materials={"default": _material(restitution, friction)},
         gravity=(0.0, 0.0, -GRAVITY),
@@ -30,10 +52,10 @@ def box_tower_3d(*, boxes: int = 10, friction: float = 0.5, restitution: float =
         frame_rate=5.0,
         stepper="drift_safe",
         description=f"A tower of {boxes} boxes.",
-        parameters={"boxes": boxes, "friction": friction, "restitution": restitution},
     )
 
 
+@checks.recorded
 def card_house(
     *, stories: int = 3, width: int = 4, friction: float = 0.8, balls: bool = True, rest: float = 10.0
 ) -> Scene:
@@ -65,7 +87,7 @@ def card_house(
             place.append((x, 0.0, floor + 0.5 * thick))
             turn.append((1.0, 0.0, 0.0, 0.0))
         floor += thick
-    cards = Bodies(Cuboid((length, depth, thick)), np.array(place), orientation=np.array(turn), name="cards")
+    cards = Bodies(Box((length, depth, thick)), np.array(place), orientation=np.array(turn), name="cards")
     bodies = [cards]
     if balls:
         bodies.append(_balls(rest, 0.5 * pitch * (width - 1) + 2.0 * reach))
@@ -82,7 +104,6 @@ def card_house(
         law="qce",
         description=f"A house of {len(place)} cards" + (", hit by two balls." if balls else "."),
         symmetries=[] if balls else [Symmetry(np.diag([1.0, -1.0, 1.0]).tolist(), (0.0, 0.0, 0.0), "mirror y")],
-        parameters={"stories": stories, "width": width, "friction": friction, "balls": balls, "rest": rest},
     )
 
 

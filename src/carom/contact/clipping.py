@@ -1,31 +1,32 @@
-"""Where two features that face each other along a common normal meet.
+"""Clipping of two features that face each other along a common normal: the contact points of a manifold.
 
-Seen along the normal both are convex polygons, segments or points. They meet at the corners of what they have in
-common: corners of one within the other, and crossings of edges. Neither is the reference, so swapped bodies meet at
-the same places, and nothing is chosen among equals.
+Projected along the normal both features are convex polygons, segments or points. The contact points are the corners of
+their intersection: corners of one feature within the other, and crossings of edges. Neither feature is the reference,
+so the result does not depend on the order of the bodies.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ...kernels import kernel
-from ..features import CAP, CENTER, FACE, TAKEN
-from ..features import FLAT_U as U
-from ..features import FLAT_V as V
+from ..kernels import kernel
+from .features import CAP, CENTER, FACE, TAKEN
+from .features import FLAT_U as U
+from .features import FLAT_V as V
 
-SAME = 1e-6  # points closer than this (relative to size) across the normal are one
-BESIDE = 1e-3  # a crossing this close (relative to its radius) to a point of a rim is that point
-PARALLEL = 0.02  # sine below which two edges lie along each other
+SAME = 1e-6  # distance across the normal, relative to the size, up to which two points are the same
+BESIDE = 1e-3  # distance, relative to the radius, up to which a crossing and a point of a rim are the same
+PARALLEL = 0.02  # sine of the angle up to which two edges are parallel
 
 
-# Columns of the table of places: two points of a and how far along the edge between them (0 to 1), the same of b. Twice
-# the same point is a corner; -1 is the face as a whole, above or below the corner of the other, or the rim of a cap.
+# Columns of the table of places: two points of feature a and the fraction along the edge between them (0 to 1), and the
+# same for b. The same point twice is a corner; -1 is the face above or below the other's corner, or the rim of a cap.
 A0, A1, A_ALONG, B0, B1, B_ALONG, PLACE = 0, 1, 2, 3, 4, 5, 6
 
 
 @kernel
 def _put(places, n, i, i2, s, j, j2, t):
+    """Writes place n, if there is room, and returns the number of places."""
     if n == len(places):
         return n
     places[n, A0], places[n, A1], places[n, A_ALONG] = i, i2, s
@@ -35,7 +36,7 @@ def _put(places, n, i, i2, s, j, j2, t):
 
 @kernel
 def _across(n):
-    """Two unit vectors across n."""
+    """Two unit vectors orthogonal to n."""
     x, y, z = n
     if abs(x) <= abs(y) and abs(x) <= abs(z):
         tx, ty, tz = 0.0, z, -y
@@ -50,7 +51,7 @@ def _across(n):
 
 @kernel
 def _flatten(p, na, nb, normal):
-    """Coordinates across the normal, from the first point of a."""
+    """Coordinates of all points across the normal, relative to the first point of a. Writes columns U and V of p."""
     tx, ty, tz, cx, cy, cz = _across(normal)
     for w in range(2):
         for i in range(nb if w else na):
@@ -62,7 +63,7 @@ def _flatten(p, na, nb, normal):
 
 @kernel
 def _sides(p, side, na, nb):
-    """Distances of the points of each from the lines of the edges of the other, positive inside."""
+    """Distances of the points of each feature from the edge lines of the other, positive inside. Writes `side`."""
     for w in range(2):
         n, m, o = (nb, na, 0) if w else (na, nb, 1)
         area = 0.0
@@ -82,7 +83,7 @@ def _sides(p, side, na, nb):
 
 @kernel
 def _nearest_on(p, w, u, v):
-    """Where on the segment of the first two points of feature w (u, v) is nearest, seen along the normal: 0 to 1."""
+    """Fraction (0 to 1) along the segment of feature w at which it is nearest to (u, v) across the normal."""
     eu, ev = p[w, 1, U] - p[w, 0, U], p[w, 1, V] - p[w, 0, V]
     square = eu * eu + ev * ev
     if square == 0.0:
@@ -92,7 +93,7 @@ def _nearest_on(p, w, u, v):
 
 @kernel
 def _over_cap(p, data, w, i, normal):
-    """Where the line along the normal through point i of feature w meets the cap of the other, from its center."""
+    """Point, relative to its center, where the normal line through point i of feature w meets the other's cap."""
     o = 1 - w
     fx, fy, fz = data[o, FACE], data[o, FACE + 1], data[o, FACE + 2]
     x, y, z = p[w, i, 0] - data[o, CENTER], p[w, i, 1] - data[o, CENTER + 1], p[w, i, 2] - data[o, CENTER + 2]
@@ -102,7 +103,7 @@ def _over_cap(p, data, w, i, normal):
 
 @kernel
 def _within(p, side, data, w, i, m, normal, tolerance):
-    """Whether point i of feature w lies within the other one of m points, seen along the normal."""
+    """Whether point i of feature w lies within the other feature, of m points, in the projection along the normal."""
     if m == 1:
         return False
     if data[1 - w, CAP] > 0.0:
@@ -122,7 +123,7 @@ def _within(p, side, data, w, i, m, normal, tolerance):
 
 @kernel
 def _on_side(p, w, i, o, j, j2, tolerance):
-    """Distance of point i of feature w from edge (j, j2) of feature o across the normal, and where it is nearest."""
+    """Distance across the normal of point i of feature w from edge (j, j2) of feature o, and the nearest place."""
     u, v = p[w, i, U] - p[o, j, U], p[w, i, V] - p[o, j, V]
     eu, ev = p[o, j2, U] - p[o, j, U], p[o, j2, V] - p[o, j, V]
     length = np.sqrt(eu * eu + ev * ev)
@@ -165,7 +166,7 @@ def _corners(p, side, data, na, nb, normal, tolerance, places):
 
 @kernel
 def _at_rim_point(p, data, w, hit, places, n):
-    """Whether a point on the rim of the cap of feature w is one of its points that are among the places already."""
+    """Whether a point on the rim of the cap of feature w coincides with a point of it that is a place already."""
     near = (BESIDE * data[w, CAP]) ** 2
     for k in range(n):
         i = int(places[k, B0 if w else A0])
@@ -180,9 +181,9 @@ def _at_rim_point(p, data, w, hit, places, n):
 
 @kernel
 def _round_crossings(p, data, w, m, normal, tolerance, places, n):
-    """Where the edges of feature w, of m points, cross the rim of the other's cap.
+    """Adds the crossings of the edges of feature w, of m points, with the rim of the other's cap.
 
-    The edge is named from outside to inside, which tells its two crossings apart.
+    The edge is given from outside to inside, which distinguishes its two crossings.
     """
     for i in range(m if m > 2 else m - 1):
         i2 = i + 1 if i + 1 < m else 0
@@ -205,7 +206,7 @@ def _round_crossings(p, data, w, m, normal, tolerance, places, n):
 
 @kernel
 def _polygons(p, side, data, na, nb, normal, tolerance, places):
-    """Two features of which at least one is a face: all corners of what they have in common."""
+    """All corners of the intersection of two features, at least one of which is a face."""
     _sides(p, side, na, nb)
     n = _corners(p, side, data, na, nb, normal, tolerance, places)
     if (data[0, CAP] > 0.0) != (data[1, CAP] > 0.0):
@@ -226,7 +227,7 @@ def _polygons(p, side, data, na, nb, normal, tolerance, places):
 
 @kernel
 def _parallel(p, u, v, same, tolerance, places):
-    """Two edges along (u, v): the ends of their common stretch."""
+    """The ends of the common part of two edges along (u, v)."""
     length = np.sqrt(u * u + v * v)
     u, v = u / length, v / length
     low, high = (0, 1) if same > 0.0 else (1, 0)
@@ -250,7 +251,7 @@ def _parallel(p, u, v, same, tolerance, places):
 
 @kernel
 def _edge_or_end(p, w, s, tolerance):
-    """The edge of feature w at fraction s of its length, or the corner at which that is."""
+    """The edge of feature w at fraction s of its length, or its corner if it is that near."""
     length = np.sqrt((p[w, 1, U] - p[w, 0, U]) ** 2 + (p[w, 1, V] - p[w, 0, V]) ** 2)
     if s * length <= tolerance:
         return 0, 0, 0.0
@@ -261,7 +262,7 @@ def _edge_or_end(p, w, s, tolerance):
 
 @kernel
 def _crossing(p, na, nb, tolerance, places):
-    """Edges and corners only: where two edges cross, the ends of their common stretch if they are parallel."""
+    """Two features that are edges or points: the crossing of two edges, or the ends of parallel edges' common part."""
     s = t = 0.0
     if na == 2 and nb == 2:
         au, av = p[0, 1, U] - p[0, 0, U], p[0, 1, V] - p[0, 0, V]
@@ -284,7 +285,7 @@ def _crossing(p, na, nb, tolerance, places):
 
 @kernel
 def _beside(p, na, nb, tolerance, places):
-    """Features that do not overlap, seen along the normal: the nearest points of both, and all as near."""
+    """Features that do not overlap in the projection: the nearest points of both, and all others as near."""
     best, n = np.inf, 0
     for search in range(2):
         for w in range(2):
@@ -296,7 +297,7 @@ def _beside(p, na, nb, tolerance, places):
                         best = min(best, distance)
                     elif distance <= best + tolerance:
                         n = _put(places, n, j, j2, t, i, i, 0.0) if w else _put(places, n, i, i, 0.0, j, j2, t)
-                        for other in range(n - 1):  # corner to corner turns up from both sides
+                        for other in range(n - 1):  # two corners are found from both sides
                             if _same_place(places, other, n - 1):
                                 n -= 1
                                 break
@@ -314,8 +315,11 @@ def _same_place(places, k, m):
 
 
 @kernel
-def meet(features, na, nb, normal, size, places):
-    """Fills `places` for two features of na and nb points; returns how many. `size` is that of the smaller form."""
+def clip(features, na, nb, normal, size, places):
+    """Number of contact points of two features of na and nb points. Writes them to `places`.
+
+    `size` is the size of the smaller shape.
+    """
     tolerance, p = SAME * size, features.point
     _flatten(p, na, nb, normal)
     if na <= 2 and nb <= 2:

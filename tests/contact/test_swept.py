@@ -8,18 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carom.build import build
+from carom.contact.conservative_advancement import NEVER, touch_times
 from carom.contact.contact_set import ContactSet
-from carom.contact.solids.advance import NEVER, touch_times
-from carom.contact.solids.at_touch import contacts_at_touch
-from carom.contact.solids.swept import FEW, SHARE, swept_pairs, with_swept
+from carom.contact.swept import FEW, SHARE, contacts_at_touch, swept_pairs, with_swept
 from carom.scene import Bodies, Periodic, Scene
-from carom.scene.solids import Capsule, Cuboid, Cylinder, Hull, Sphere
-from carom.stepping.flight import fly
+from carom.scene.shapes import Box, Capsule, Cylinder, Hull, Sphere
+from carom.stepping.integrator import free_motion
 
 SEEDS = st.integers(0, 2**32 - 1)
 NONE = np.empty(0, np.int64)
 H = 0.01
-PLATE = Cuboid((2.0, 2.0, 0.01))
+PLATE = Box((2.0, 2.0, 0.01))
 
 
 def world_of(groups, periodic=None, gravity=(0.0, 0.0, 0.0)):
@@ -31,7 +30,7 @@ def world_of(groups, periodic=None, gravity=(0.0, 0.0, 0.0)):
         turning = np.broadcast_to(np.array(spin[0] if spin else 0.0, dtype=float), place.shape)
         bodies.append(Bodies(shape, place, velocity=velocity, spin=turning))
     world, state = build(Scene("s", bodies, gravity=gravity, periodic=periodic, step=H), check_overlap=False)
-    return world, state, fly(world, state, H)
+    return world, state, free_motion(world, state, H)
 
 
 def crossings_of(world, before, after, found=NONE):
@@ -73,7 +72,7 @@ def test_sphere_and_thin_plate_at_any_speed(radius, speed):
 
 
 def test_a_box_that_falls_flat_has_four_corners():
-    world, before, after = world_of([(PLATE, (0, 0, 0), 0.0), (Cuboid((0.2,) * 3), (0.1, 0.1, 0.3), (0, 0, -200.0))])
+    world, before, after = world_of([(PLATE, (0, 0, 0), 0.0), (Box((0.2,) * 3), (0.1, 0.1, 0.3), (0, 0, -200.0))])
     found = contacts_of(world, before, after)
     assert found.count == 4
     np.testing.assert_allclose(found.normal, np.tile([0.0, 0.0, 1.0], (4, 1)), atol=1e-9)
@@ -215,7 +214,7 @@ def test_an_impact_along_the_normal_keeps_balls_apart(seed, restitution):
     assert np.linalg.norm(start + t * bounced, axis=1).min() > 0.08
 
 
-SHAPES = [Cuboid((0.3, 0.3, 0.02)), Capsule(0.03, 0.4), Cylinder(0.1, 0.3), Cuboid((0.2, 0.1, 0.3))]
+SHAPES = [Box((0.3, 0.3, 0.02)), Capsule(0.03, 0.4), Cylinder(0.1, 0.3), Box((0.2, 0.1, 0.3))]
 SHAPES.append(Hull(np.array([(0.2, 0, 0), (-0.1, 0.2, 0), (-0.1, -0.2, 0), (0, 0, 0.3)])))
 
 
@@ -233,7 +232,7 @@ def test_an_impact_along_the_normals_keeps_solids_apart(seed, one, other):
         for s, p, v in groups
     ]
     world, before = build(Scene("s", bodies, gravity=(0.0, 0.0, 0.0), step=H), check_overlap=False)
-    after = fly(world, before, H)
+    after = free_motion(world, before, H)
     crossings = crossings_of(world, before, after)
     if crossings is None:
         return
