@@ -21,7 +21,7 @@ _EVERYWHERE = {"errors", "files", "kernels"}
 ALLOWED = {
     "errors": set(),
     "files": {"errors"},  # atomic writing
-    "kernels": {"files"},
+    "kernels": {"errors", "files"},  # compilation and its cache
     "draw.style": set(),  # the style of all figures: a leaf, although the rest of draw reads runs
     "ports": {"errors"},
     "solvers": set(),

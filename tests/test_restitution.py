@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from carom import ImpactProblem, ProblemError, laws, solve_impact
@@ -74,8 +74,7 @@ def test_without_restitution_all_laws_are_one(law):
 def test_qce_lcp_solves_its_complementarity_problem(law, seed, c):
     problem = cluster(seed)
     _, _, elastic, solved = with_models(problem, law, c)
-    if elastic.status != "resolved":
-        return  # jacobi can run away
+    assume(elastic.status == "resolved")  # jacobi can diverge
     assert complementarity(problem, elastic, solved.impulse, c) <= 1e-10
     assert solved.impulse.min() >= 0.0
     # The separation it asks for is c times that of the elastic answer, which separates.

@@ -18,6 +18,8 @@ from .build import build
 from .contact.boundaries import boundaries_at
 from .contact.contact_set import ContactSet
 from .errors import ProblemError
+from .kernels import prepare
+from .kernels.families import families_of_run
 from .laws import Law
 from .restitution import model_of
 from .scene.model import Scene
@@ -82,6 +84,7 @@ class Simulation:
         friction_model: str | None = None,
     ) -> None:
         self.scene = scene
+        _prepare_kernels(scene, law, stepper, friction_model)
         self.world, start = build(scene)
         self.law: Law = laws.make(law if law is not None else scene.law)
         self.time_step = _positive("step", scene.step if step is None else step)
@@ -218,6 +221,7 @@ def resume(
     try:
         if settings.stepper not in stepping.STEPPERS:
             raise ProblemError(str(path), settings.stepper, "a run of `simulate`; start others, such as towers, again")
+        _prepare_kernels(resumed.scene, settings.law, settings.stepper, settings.friction_model)
         world, _ = build(resumed.scene, check_overlap=False)
         law = laws.make(settings.law, **dict(settings.law_options))
         collision = _collision(resumed.scene, world, law, settings.restitution_model, settings.friction_model)
@@ -246,6 +250,16 @@ def run_engine(
 
 
 # ---- arguments
+
+
+def _prepare_kernels(scene: Scene, law: str | Law | None, stepper: str | None, friction_model: str | None) -> None:
+    """Compiles the kernels of a run in parallel, so that none is compiled in the middle of it."""
+    try:
+        chosen = laws.make(scene.law if law is None else law)
+        families = families_of_run(scene, chosen, stepper or scene.stepper, friction_model or scene.friction_model)
+    except (ProblemError, AttributeError, TypeError, ValueError):
+        return  # the checks that follow say what is wrong
+    prepare(families)
 
 
 def _models(
@@ -495,5 +509,5 @@ class _Meter:
 
 def _running_seconds() -> float:
     """A clock that stands still while kernels are compiled."""
-    compiling: Callable[[], float] = getattr(kernels, "compile_seconds", lambda: 0.0)
+    compiling: Callable[[], float] = kernels.compile_seconds
     return perf_counter() - compiling()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.solvers import packings
 
@@ -147,8 +147,7 @@ def test_coulombs_law_in_full(seed, t, mu):
     velocity = rng.normal(size=3 * m + 3) - rows.sum(axis=0) / 3
     friction = np.full(m, mu)
     normal, tangent, certificate = coupled(rows, tangents, velocity, friction)
-    if certificate > TIGHT:
-        return  # sweeps need not settle; how often they do is the next test's business
+    assume(certificate <= TIGHT)  # sweeps need not converge; the next test measures how often they do
     assert coulomb_violation(rows, tangents, velocity, friction, normal, tangent) <= 1e-9
     energy = np.sum((velocity + rows.T @ normal + tangents.T @ tangent.ravel()) ** 2)
     assert energy <= np.sum(velocity**2) * (1 + 1e-12)

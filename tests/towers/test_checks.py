@@ -38,7 +38,7 @@ def collapse(**options):
 
 
 CONVEX = "a strictly convex polygon: its corners in order, none on a straight line"
-IN_THE_AIR = "got free in the air; expected bricks that touch the ground, or others that do (or floating=True)"
+IN_THE_AIR = "got floating in the air; expected bricks connected to the ground by contacts or pins (or floating=True)"
 NUMBER = 'a finite number (1, 0.5, Fraction(1, 6) or "1/6")'
 ROW = "(x, y, width, height) or (x, y, width, height, angle), or a Brick"
 PIN = "(first brick, second brick or -1, (x, y))"
@@ -79,12 +79,12 @@ TOWERS = {
     ),
     "unknown shape": (
         one(shape="rectangel"),
-        f"unknown shape of bricks[0] 'rectangel': did you mean 'rectangle'? {SHAPES}",
+        f"unknown bricks[0].shape 'rectangel': did you mean 'rectangle'? {SHAPES}",
     ),
-    "shape is a list": (one(shape=[]), f"unknown shape of bricks[0] []: {SHAPES}"),
+    "shape is a list": (one(shape=[]), f"unknown bricks[0].shape []: {SHAPES}"),
     "unknown field": (
         one(color="red"),
-        "unknown field of bricks[0] 'color': (known: angle, density, fixed, height, name, width, x, y)",
+        "bricks[0].color: no such field; (known: angle, density, fixed, height, name, shape, width, x, y)",
     ),
     "empty": (bricks(), "bricks: got (); expected at least one brick"),
     "nothing": (lambda: Tower(()), "bricks: got (); expected at least one brick"),
@@ -198,7 +198,7 @@ PINS = {
     "not finite": ([Pin(0, -1, (math.nan, 0))], f"pins[0].at: got nan; expected {NUMBER}"),
 }
 
-FALL = "a number from 5.05e-09 to 160: free fall in a step is then 1e-15 to 1e+06 of the shortest side"
+FALL = "a number from 5.05e-09 to 160: free fall per step is then 1e-15 to 1e+06 of the shortest side"
 QUESTIONS = {
     "step 0": (collapse(step=0), "step: got 0; expected a number above 0"),
     "step below all": (collapse(step=1e-320), "step: got 1e-320; expected a number from 1e-50 to 1e50"),
@@ -207,11 +207,11 @@ QUESTIONS = {
     "step of a long fall": (collapse(step=1e9), f"step: got 1000000000.0; expected {FALL}"),
     "motion lost to rounding": (
         lambda: two().with_(gravity=0).collapse(2, 1e-40, velocity=np.ones((2, 3))),
-        "step: got 1e-40; expected a number from 2.5e-16 up: the motion in a step is lost to rounding",
+        "step: got 1e-40; expected a number from 2.5e-16 up: the motion per step is lost to rounding",
     ),
     "speed": (
         collapse(velocity=np.full((2, 3), 1e300)),
-        "velocity: got a speed of 1e+300; expected speeds up to 2.5e+07: 1e+06 shortest sides in a step",
+        "velocity: got a speed of 1e+300; expected speeds up to 2.5e+07: 1e+06 shortest sides per step",
     ),
     "huge speed": (
         collapse(velocity=[[HUGE, 0, 0]] * 2),
@@ -364,5 +364,5 @@ def test_limits_belong_to_what_is_allowed():
 
 def test_a_margin_without_end_says_so():
     wall = Tower.wall(1, 1)
-    assert wall.margin(shift=0).summary() == "brick 0 may move without end along 1, 0"
-    assert wall.margin(load=(0, (0, -1))).summary() == "the load on brick 0 at (0, 0.5) may grow without end"
+    assert wall.margin(shift=0).summary() == "brick 0 can move without limit along 1, 0"
+    assert wall.margin(load=(0, (0, -1))).summary() == "the load on brick 0 at (0, 0.5) can grow without limit"
