@@ -12,8 +12,8 @@ import typer
 
 from ..errors import ProblemError
 from ..files import write_text
-from .console import as_json, out, remarks
 from .arguments import number_option, whole_number
+from .console import as_json, out, remarks
 
 if TYPE_CHECKING:
     from ..towers import Tower
