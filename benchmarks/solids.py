@@ -6,10 +6,9 @@ import time
 from typing import Any
 
 import numpy as np
-from carom.contact.narrow_phase import convex_pairs
-from carom.contact.solids.gaps import solid_gap
 from numpy.typing import NDArray
 
+from carom.contact.convex import convex_pairs
 from carom.contact.poses import Poses
 from carom.scene.parts import make_shapes
 from carom.scene.shapes import Box, Capsule, Cylinder, Hull, Solid, Sphere
@@ -52,12 +51,19 @@ def close_pairs(one: str, two: str) -> tuple[Shapes3D, Poses]:
         low, high = 0.0, 3.0
         for _ in range(25):
             middle = 0.5 * (low + high)
-            far = solid_gap(solids, k, at[k], turn[k], PAIRS + k, at[k] + middle * way, turn[PAIRS + k]) > gap
+            far = not _within(solids, k, at[k], at[k] + middle * way, turn[[k, PAIRS + k]], gap)
             low, high = (low, middle) if far else (middle, high)
         at[PAIRS + k] = at[k] + high * way
     after = at.copy()
     after[PAIRS:] -= 1e-4
     return solids, Poses(np.arange(2 * PAIRS), at, turn, after, turn.copy())
+
+
+def _within(solids: Shapes3D, k: int, first: Floats, second: Floats, turn: Floats, gap: float) -> bool:
+    """Whether the gap of pair k is at most `gap`, at these places."""
+    at = np.array([first, second])
+    poses = Poses(np.array([k, PAIRS + k]), at, turn, at, turn)
+    return bool(len(convex_pairs(np.array([0]), np.array([1]), solids, poses, gap)[0]))
 
 
 def stacked_boxes() -> tuple[Shapes3D, Poses]:
@@ -112,9 +118,9 @@ def _coal_shape(coal: Any, name: str, solids: Shapes3D) -> Any:
         return coal.Capsule(shape.radius, shape.length)
     if isinstance(shape, Cylinder):
         return coal.Cylinder(shape.radius, shape.length)
-    form = int(np.flatnonzero(np.diff(solids.vertex_ptr) == 20)[0])
+    hull = int(np.flatnonzero(np.diff(solids.vertex_ptr) == 20)[0])
     points = coal.StdVec_Vec3s()
-    for corner in solids.vertex[solids.vertex_ptr[form] : solids.vertex_ptr[form + 1]]:
+    for corner in solids.vertex[solids.vertex_ptr[hull] : solids.vertex_ptr[hull + 1]]:
         points.append(corner)
     return coal.Convex.convexHull(points, False, "")
 

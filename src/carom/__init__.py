@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from .impact.solution import ImpactSolution
     from .scene.file import load_scene
     from .scene.model import Scene
-    from .simulation import Simulation, resume, simulate
+    from .simulation import resume, simulate
     from .solve import solve_impact
+    from .stepwise import Simulation
     from .trajectory import Trajectory
 
 __version__ = "0.1.0"
@@ -42,7 +43,7 @@ _HOME = {
     "ImpactSolution": ".impact.solution",
     "ProblemError": ".errors",
     "Scene": ".scene.model",
-    "Simulation": ".simulation",
+    "Simulation": ".stepwise",
     "Symmetry": ".impact.problem",
     "Trajectory": ".trajectory",
     "catalogue": ".catalogue",

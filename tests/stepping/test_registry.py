@@ -12,7 +12,7 @@ from carom.errors import ProblemError
 from carom.scene import Scene
 from carom.stepping.synchronous import Synchronous
 
-FILE = 'format = 1\nname = "s"\nstepper = "{}"\n\n[[bodies]]\nshape = "disc"\nradius = 1.0\nposition = [0.0, 0.0]\n'
+FILE = '[scene]\nname = "s"\nstepper = "{}"\n\n[[bodies]]\nshape = "disc"\nradius = 1.0\nposition = [0.0, 0.0]\n'
 
 
 class Counting(Synchronous):

@@ -1,4 +1,4 @@
-"""What a start must not have: bodies in each other, outside their container, or beyond periodic sides."""
+"""Checks of the initial state: bodies must not overlap, leave their container, or lie beyond periodic sides."""
 
 from __future__ import annotations
 
@@ -7,14 +7,21 @@ import numpy as np
 from ..errors import ProblemError
 from ..scene.model import Scene
 from ..solvers.rows import Floats, Ints
-from ..world import DISC, INSIDE, OUTSIDE, PLANE, SEGMENT, TUBE, State, World
+from ..world import INSIDE, OUTSIDE, PLANE, SEGMENT, TUBE, State, World
 from .find import find_contacts
 
-OVERLAP = 1e-4  # start overlap beyond this part of the smaller body is refused; racks are often set a hair too tight
+OVERLAP = 1e-4  # largest initial overlap relative to the smaller body: regular packings often overlap by rounding
+KIND_NAMES = {  # of boundaries in 2D and 3D
+    PLANE: ("plane", "plane"),
+    INSIDE: ("drum", "shell"),
+    OUTSIDE: ("drum, outside", "sphere"),
+    SEGMENT: ("segment", "segment"),
+    TUBE: ("tube", "tube"),
+}
 
 
 def check_start(scene: Scene, world: World, state: State) -> None:
-    """Refuses bodies that overlap each other or stick out of their container at time 0."""
+    """Raises a ProblemError if bodies overlap each other or extend out of their container at time 0."""
     if world.periodic is not None:
         _check_periodic(world, state)
     found = find_contacts(world, state, state, 0.0)
@@ -26,7 +33,7 @@ def check_start(scene: Scene, world: World, state: State) -> None:
     k = deep[np.argmin(found.gap[deep] / size[deep])]
     a, b, depth = int(found.first[k]), int(found.second[k]), float(-found.gap[k])
     more = f" (and {len(deep) - 1} more contacts)" if len(deep) > 1 else ""
-    segment = b < 0 and world.dimension == 2 and world.boundaries.kind[-1 - b] == SEGMENT
+    segment = b < 0 and world.boundaries.kind[-1 - b] == SEGMENT
     if b >= 0:
         raise ProblemError(
             f"bodies: {_who(scene, world, a)} and {_who(scene, world, b)}",
@@ -58,13 +65,13 @@ def _check_periodic(world: World, state: State) -> None:
 
 
 def _half_size(world: World, body: Ints) -> Floats:
-    """Radius of discs; of polygons the radius of the circle round them over two: a fair scale for overlap.
+    """Length (k,) that overlap of bodies is compared with: in 3D half of the smallest width.
 
-    In space half of the smallest width.
+    In 2D it is the radius of a disc, and for a polygon half of the radius of the circle around it.
     """
     if world.dimension == 3:
-        return np.asarray(world.shapes_3d.inner[body])
-    return np.where(world.shapes.kind[body] == DISC, 1.0, 0.5) * world.shapes.radius[body]
+        return np.asarray(world.shapes.inner[body])
+    return np.where(world.shapes.round[body], 1.0, 0.5) * world.shapes.radius[body]
 
 
 def _path(world: World, body: int) -> str:
@@ -80,8 +87,4 @@ def _who(scene: Scene, world: World, body: int) -> str:
 
 
 def _kind(world: World, boundary: int) -> str:
-    if world.dimension == 3:
-        return {PLANE: "plane", TUBE: "tube", INSIDE: "shell"}[int(world.boundaries.kind[boundary])]
-    return {PLANE: "half-plane", INSIDE: "drum", OUTSIDE: "drum, outside", SEGMENT: "segment"}[
-        int(world.boundaries.kind[boundary])
-    ]
+    return KIND_NAMES[int(world.boundaries.kind[boundary])][world.dimension - 2]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from ..geometry.hulls import hull
 from ..geometry.mesh_repair import closed_surface
 from ..geometry.meshes import Surface, check_faces, mesh_shape, outline_shape, read_mesh, spaced_surface
 from ..geometry.shapes import Placed, Properties, ShapeList, Shapes3D, equal_group, shape_table, sphere_group
-from ..geometry.solids import make_solid, sphere
+from ..geometry.solids import SOLID_NAMES, make_solid, sphere
 from ..solvers.rows import Floats, Ints
 from .numbers import array, scalar
 from .shapes import Compound, Hull, Mesh, Part, Solid, Sphere, unit
@@ -89,9 +89,9 @@ def _shape(path: str, declared: Solid, shapes: ShapeList, for_contact: bool) -> 
         surface = load_mesh(path, declared)
         make = (lambda: mesh_shape(path, surface)) if for_contact else (lambda: outline_shape(surface))
         return shapes.add((declared.kind, surface.key), make)
-    if not isinstance(declared, Solid) or not is_dataclass(declared) or isinstance(declared, Compound):
+    if getattr(declared, "kind", None) not in SOLID_NAMES:
         raise ProblemError(path, type(declared).__name__, "a 3D shape, such as Sphere or Box")
-    sizes = {f.name: _size(f"{path}.{f.name}", getattr(declared, f.name)) for f in fields(declared)}
+    sizes = {f.name: _size(f"{path}.{f.name}", getattr(declared, f.name)) for f in fields(declared)}  # type: ignore[arg-type]
     if isinstance(declared, Sphere):
         return _sphere(float(sizes["radius"]), shapes)
     key = (declared.kind, *(np.asarray(size).tobytes() for size in sizes.values()))

@@ -37,6 +37,18 @@ class Stepper:
     title: ClassVar[str]  # one line for lists
     guarantee: ClassVar[str] = ""  # what it conserves or prevents, one line for lists
 
+    # The report of the last step; `report.step_table` describes the columns.
+    contacts: int
+    resting: int
+    iterations: int
+    certificate: float
+    rest_residual: float
+    status: int
+    rounds: int
+    overlap: float
+    seconds: dict[str, float]  # by phase
+    pushes: list[tuple[ContactSet, Impulses]]  # contacts and impulses, in the order in which they were computed
+
     def __init__(self, world: World, collision: Collision, step: float) -> None:
         self.world, self.collision, self.h = world, collision, step
         self.touch = TOUCH * world.length_scale
@@ -107,16 +119,10 @@ class Stepper:
 
     def clear(self) -> None:
         """Resets the report at the start of a step."""
-        self.contacts: int = 0
-        self.resting: int = 0
-        self.iterations: int = 0
-        self.status: int = 0
-        self.rounds: int = 0
-        self.certificate: float = 0.0
-        self.rest_residual: float = 0.0
-        self.overlap: float = 0.0
-        self.seconds: dict[str, float] = dict.fromkeys(PHASES, 0.0)
-        self.pushes: list[tuple[ContactSet, Impulses]] = []
+        self.contacts = self.resting = self.iterations = self.status = self.rounds = 0
+        self.certificate = self.rest_residual = self.overlap = 0.0
+        self.seconds = dict.fromkeys(PHASES, 0.0)
+        self.pushes = []
 
     def note_overlap(self, found: ContactSet) -> None:
         """Records the deepest overlap of the contacts."""

@@ -1,4 +1,4 @@
-"""The resting solve in space: bodies stop, friction is kept as a vector of the world, memory survives a checkpoint."""
+"""The resting solve in 3D: bodies stop, friction is kept as a vector of the world, memory survives a checkpoint."""
 
 from __future__ import annotations
 

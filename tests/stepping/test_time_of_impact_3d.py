@@ -1,4 +1,4 @@
-"""The time-of-impact step in space: impacts at their exact times, nothing tunnels, piles still rest."""
+"""The time-of-impact step in 3D: impacts at their exact times, nothing tunnels, piles still rest."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_bouncing_ball_by_closed_form():
 
 
 def test_balls_in_a_row_by_events():
-    """Equal elastic balls on a line exchange velocities: places are those of free flights, sorted."""
+    """Equal elastic balls on a line exchange velocities: places are those of free motion, sorted."""
     x, v = np.array([0.0, 1.0, 1.7, 3.1, 4.0]), np.array([7.0, -3.0, 2.0, 0.0, -9.0])
     bodies = [ball((a, 0, 0), (b, 0, 0)) for a, b in zip(x, v)]
     engine, state = engine_of(bodies, step=0.13)
