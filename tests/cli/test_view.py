@@ -104,7 +104,7 @@ def test_a_viewer_beside_a_run_may_die(run, capfd):
     tell = viewer.beside(told.append)
     tell("first")
     process = viewer._process
-    end = time.monotonic() + 40.0
+    end = time.monotonic() + 600.0
     while "http://127.0.0.1" not in (text := capfd.readouterr().err):
         assert time.monotonic() < end and process.poll() is None, text
         time.sleep(0.1)
