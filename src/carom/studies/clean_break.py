@@ -1,7 +1,7 @@
 """The clean break: a rack of 55 balls struck along its axis must stay mirror-symmetric.
 
 After Smith 2012, figure 5. A law that resolves all contacts of an impact at once keeps the symmetry of the rack up to
-round-off; serving the contacts one after another, as gauss_seidel does, breaks it at the first blow.
+rounding errors; resolving the contacts one after another, as gauss_seidel does, breaks it at the first impact.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from . import Progress, StudyResult, silent
 from .splash import draw_balls
 
 COMPARED = ("gr", "qce", "gauss_seidel")
-KEPT = 1e-6  # radii: a mirror error below this is round-off that grew
+KEPT = 1e-6  # radii: a mirror error below this is amplified rounding
 FLOOR = 1e-17  # radii: where an error of exactly 0 is drawn
 
 

@@ -1,12 +1,12 @@
 """The granular Maxwell's demon: 288 shaken balls gather on one side of a wall, for ten seeds.
 
-After Smith 2012, figure 11. Collisions with restitution 0.6 take energy where balls are many, so the fuller half is the
-calmer one and keeps what comes over the wall. With restitution 1 this must not happen, which is tried in two ways:
+After Smith 2012, figure 11. Impacts with restitution 0.6 dissipate energy where the density is high, so that the balls
+of the fuller half are slower and rarely cross the wall. With restitution 1 this must not happen. There are two controls:
 
-- the same shaking. The floor then heats the balls without end: soon they fly many radii in a step, and the wall hardly
-  counts. That they stay even says little.
-- a floor at rest, and velocities scaled to the mean kinetic energy of the run that gathered. Now the balls cross the
-  wall about as often as they did there.
+- the same shaking. The energy of the balls then grows without bound: they move many radii per step, and the wall has
+  hardly any effect, so that the even distribution proves little.
+- the ground at rest, and velocities scaled to the mean kinetic energy of the run that gathered. The balls then cross
+  the wall about as often as in that run.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from ..trajectory import Trajectory
 from . import Progress, StudyResult, silent
 from .splash import draw_balls
 
-GATHERED = 0.8  # part of all balls on the fuller side
+GATHERED = 0.8  # fraction of all balls on the fuller side
 FRAME_RATE = 5.0
-MOMENTS = (0.0, 0.25, 1.0)  # of the pictures, as parts of the duration
+MOMENTS = (0.0, 0.25, 1.0)  # of the pictures, as fractions of the duration
 SHAKEN, STILL = "c_r = 1, shaken", "c_r = 1, floor at rest"
 
 
@@ -46,9 +46,9 @@ class Count:
     """The counts of one run per frame."""
 
     time: Floats
-    right: Floats  # part of the balls that is right of the wall
-    crossings: float  # changes of side from frame to frame, for each ball; what is faster than frames goes uncounted
-    kinetic: float  # energy of a ball, mean over balls and time
+    right: Floats  # (k,) fraction of the balls right of the wall
+    crossings: float  # changes of side between frames per ball; faster ones are not counted
+    kinetic: float  # energy per ball, averaged over time
 
     @classmethod
     def of(cls, run: Trajectory) -> Count:

@@ -1,9 +1,9 @@
 """A grid of touching balls falls into a drum: under gr it scatters, under lcp it stays together.
 
-After Smith 2012, figure 6. The number is the part of the pairs that touched at the start and are still within 1.1
+After Smith 2012, figure 6. The measure is the fraction of the pairs in contact at the start that are still within 1.1
 diameters of each other. Under lcp every column of the grid bounces as one body, and the grid forms again; the other
-laws pass the blow on from ball to ball. The curves go on through the second impact, which the grid of lcp does not
-survive either.
+laws propagate the impact from ball to ball. The curves extend beyond the second impact, which also breaks the grid of
+lcp.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from . import Progress, StudyResult, silent
 
 SHOWN = ("gr", "lcp")  # rows of pictures
 COMPARED = ("gr", "lcp", "qce", "gauss_seidel")  # curves
-MOMENTS = (0.98, 1.1, 1.3, 2.0)  # of the pictures, in times of the first fall
-LONGER = 2  # the curves go on for as many times the duration of the scene
+MOMENTS = (0.98, 1.1, 1.3, 2.0)  # of the pictures, in units of the time of the first fall
+LONGER = 2  # duration of the curves in units of the duration of the scene
 
 
 def run(out: Path, progress: Progress | None = None, side: int = 15) -> StudyResult:
     """Drops a grid of side x side balls under each law and writes splash.png, .svg, .pdf and .csv."""
     tell = progress or silent
     scene = splash(side=side)
-    back = scene.duration  # when the grid would be back at its start
+    back = scene.duration  # time at which the grid would return to its start
     kept: dict[str, Floats] = {}
     runs: dict[str, Trajectory] = {}
     numbers: dict[str, float] = {}
@@ -110,7 +110,7 @@ def _draw(out: Path, scene: Scene, runs: Mapping[str, Trajectory], kept: Mapping
 def _pictures(figure: SubFigure, scene: Scene, runs: Mapping[str, Trajectory], kept: Mapping[str, Floats]) -> None:
     radius, fall = drum_radius(scene), first_fall(scene)
     height = np.asarray(scene.bodies[0].position)[:, 1]
-    # Each ball keeps the color of its row in the grid: what mixes can be seen.
+    # Each ball has the color of its row in the grid, which makes mixing visible.
     colors = matplotlib.colormaps["viridis"](0.04 + 0.92 * (height - height.min()) / np.ptp(height))
     panels = figure.subplots(len(SHOWN), len(MOMENTS))
     for law, row in zip(SHOWN, panels):

@@ -19,8 +19,8 @@ from ..solvers.rows import Floats
 from . import Progress, StudyResult, silent
 from .hertz import hertz_chain
 
-NUDGE = 1e-6  # va just above 0: a law whose answer jumps there is not continuous
-SAME = 5e-3  # curves closer than this are one line in the figure, with all names on it
+NUDGE = 1e-6  # va just above 0, for the jump of laws that are not continuous
+SAME = 5e-3  # curves closer than this are drawn as one line with all names
 
 
 def run(out: Path, progress: Progress | None = None, points: int = 101) -> StudyResult:
