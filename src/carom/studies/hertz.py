@@ -1,6 +1,7 @@
 """A chain of elastic balls with Hertz contact as an ODE: the reference for compliant laws.
 
-It shares no code with the impact laws: balls move, gaps open and close, and forces act where balls overlap. Ball k at x_k with mass m_k; overlap of neighbors q_i = x_i - x_{i+1}, all zero at the start;
+It shares no code with the impact laws: balls move, gaps open and close, and forces act where balls overlap.
+Ball k at x_k with mass m_k; overlap of neighbors q_i = x_i - x_{i+1}, all zero at the start;
 
     m_k dv_k/dt = f_{k-1} - f_k,     f_i = k_i max(q_i, 0)^eta,     dq_i/dt = v_i - v_{i+1}.
 

@@ -1,7 +1,7 @@
 """The granular Maxwell's demon: 288 shaken balls gather on one side of a wall, for ten seeds.
 
 After Smith 2012, figure 11. Impacts with restitution 0.6 dissipate energy where the density is high, so that the balls
-of the fuller half are slower and rarely cross the wall. With restitution 1 this must not happen. There are two controls:
+of the fuller half are slower and rarely cross the wall. With restitution 1 this must not happen. Two controls:
 
 - the same shaking. The energy of the balls then grows without bound: they move many radii per step, and the wall has
   hardly any effect, so that the even distribution proves little.
