@@ -12,14 +12,13 @@ from .build import build
 from .contact.boundaries import boundaries_at
 from .contact.contact_set import ContactSet
 from .errors import ProblemError
+from .impact.assemble import used_restitutions
+from .impact.response import Response
 from .kernels import prepare
 from .kernels.families import families_of_run
 from .laws import Law
-from .restitution import model_of
 from .scene.model import Scene
 from .settings import Settings
-from .solve import friction_of
-from .stepping.collision import Collision
 from .stepping.integrator import accelerations, prescribed
 from .stepping.report import ContactImpulses, step_table
 from .stepping.stepper import Stepper
@@ -71,9 +70,9 @@ class Simulation:
         self.scene, self.world, self.law = scene, world, law
         self.restitution_model, self.friction_model = models
         self.stepper, self.time_step = stepper, step
-        collision = Collision(law, *models, scene.mixed_restitution == "blend")
-        collision.check(world)
-        self.engine: Stepper = stepping.make(stepper, world, collision, step)
+        response = Response.for_run(law, *models, scene.mixed_restitution)
+        response.check_restitutions(used_restitutions(world))
+        self.engine: Stepper = stepping.make(stepper, world, response, step)
 
     @classmethod
     def restored(cls, scene: Scene, settings: Settings, state: State, memory: dict[str, np.ndarray]) -> Simulation:
@@ -166,8 +165,7 @@ def _models(
     friction = scene.friction_model if friction_model is None else friction_model
     if restitution is not None and restitution_model is None and restitution not in law.restitution_models:
         restitution = None  # the model of the scene belongs to the law of the scene; another law has its own default
-    model_of(law, restitution)
-    friction_of(law, friction)
+    Response.of(law, restitution, friction)  # validates them
     return restitution, friction
 
 

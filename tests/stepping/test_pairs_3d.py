@@ -8,13 +8,13 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
-from carom import laws, stepping
+from carom import stepping
 from carom.build import build
 from carom.contact.find import find_contacts
 from carom.geometry.rotations import matrices
+from carom.impact.response import Response
 from carom.scene import FIXED, Bodies, Material, Scene
 from carom.scene.shapes import Box, Capsule, Compound, Cylinder, Hull, Mesh, Part, Solid, Sphere
-from carom.stepping.collision import Collision
 from carom.stepping.integrator import free_motion
 from carom.stepping.stepper import Stepper
 from carom.stepping.totals import totals
@@ -101,7 +101,7 @@ class Throw:
     def engine(self, stepper: str) -> tuple[Stepper, State]:
         scene = self.scene()
         world, state = build(scene)
-        return stepping.make(stepper, world, Collision(laws.make(scene.law)), STEP), state
+        return stepping.make(stepper, world, Response.for_run(scene.law), STEP), state
 
 
 def states_of(engine: Stepper, state: State, steps: int) -> list[State]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from carom import laws
 from carom.build import build
 from carom.contact.find import find_contacts
+from carom.impact.response import Response
 from carom.scene import Bodies, Material, Scene
 from carom.scene.boundaries import Container, Plane
 from carom.scene.shapes import Box, Sphere
-from carom.stepping.collision import Collision
 from carom.stepping.time_of_impact import TimeOfImpact
 
 STILL = (0.0, 0.0, 0.0)
@@ -21,8 +20,8 @@ def engine_of(bodies, boundaries=(), *, step, gravity=STILL, restitution=1.0, fr
     materials = {"default": Material(restitution, friction)}
     scene = Scene("s", bodies, boundaries, gravity=gravity, step=step, materials=materials)
     world, state = build(scene)
-    collision = Collision(laws.make(law), scene.restitution_model, scene.friction_model, False)
-    return TimeOfImpact(world, collision, step), state
+    response = Response.for_run(law, scene.restitution_model, scene.friction_model)
+    return TimeOfImpact(world, response, step), state
 
 
 def ball(place, velocity=STILL, radius=0.1, **more):

@@ -154,7 +154,12 @@ def test_lengths():
 
 
 @pytest.mark.parametrize(
-    "tower", [Tower.diamond(5), Tower.wall(5, 5, gap="1/10"), Tower.diamond(5, mass_model="corners")]
+    "tower",
+    [
+        Tower.diamond(5),
+        pytest.param(Tower.wall(5, 5, gap="1/10"), marks=pytest.mark.long),
+        pytest.param(Tower.diamond(5, mass_model="corners"), marks=pytest.mark.long),
+    ],
 )
 def test_symmetric_towers_stay_symmetric(tower):
     """1,000 steps: mirror images to 1e-6 of a brick's width, no overlap over 1e-3, lengths to 1e-6."""

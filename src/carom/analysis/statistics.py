@@ -12,7 +12,7 @@ from ..world import DISC
 from .run_momentum import angular_momentum_drift, momentum_drift
 from .runs import energy_drift, energy_scale, lengths
 
-COUNTED = ("contacts", "resting", "iterations", "rounds", "certificate", "overlap")  # columns of the step table
+COUNTED = ("contacts", "resting", "iterations", "rounds", "residual", "overlap")  # columns of the step table
 SOLIDS = ("spheres", "cuboids", "capsules", "cylinders", "hulls", "meshes", "compounds")  # in the order of their codes
 SHAPES = ("discs", "polygons", *SOLIDS)
 

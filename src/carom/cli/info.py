@@ -84,7 +84,7 @@ def _statistics_table(facts: dict[str, Any]) -> Table:
     for name in ("contacts", "resting", "iterations"):
         if statistics[name] is not None and (name != "resting" or statistics[name]["max"]):
             table.add_row(name, f"{statistics[name]['mean']:,.2f}", f"{statistics[name]['max']:,}")
-    for name in ("certificate", "overlap"):
+    for name in ("residual", "overlap"):
         if statistics[name] is not None:
             table.add_row(name, *(f"{max(0.0, statistics[name][key]):.1e}" for key in ("mean", "max")))
     return table

@@ -93,8 +93,8 @@ def _solve(
     restitution_model: str | None,
     friction_model: str | None,
 ) -> ImpactSolution:
+    from ..impact.resolve import solve_impact
     from ..laws import make
-    from ..solve import solve_impact
     from .compiling import compile_notice
 
     chosen = law_with_options(make(law), pairs, "--option")
@@ -118,7 +118,7 @@ def _show(console: Console, solution: ImpactSolution, limit: int) -> None:
     )
     console.print(
         f"law [bold cyan]{solution.law}[/], {status} after {count_text(solution.iterations, 'iteration')}, "
-        f"certificate {solution.certificate:.1e}"
+        f"residual {solution.residual:.1e}"
     )
     for message in solution.messages:
         console.print(f"[yellow]note:[/] {message}")

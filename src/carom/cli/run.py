@@ -213,7 +213,7 @@ def _resting(facts: dict[str, Any]) -> str:
 
 
 def _residual(facts: dict[str, Any]) -> str:
-    found = facts["certificate"]
+    found = facts["residual"]
     return f"; largest residual {_tiny(found['max'])}" if found else ""
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.spatial import ConvexHull, QhullError
 
 from ..errors import ProblemError
 from ..solvers.rows import Floats, Ints
@@ -54,6 +53,8 @@ def hull(path: str, vertices: Floats) -> Shape:
     extent = float(np.ptp(vertices, axis=0).max())
     # Qhull's tolerances suit coordinates near 1; the result must not depend on the unit of length.
     middle = 0.5 * (vertices.min(axis=0) + vertices.max(axis=0))
+    from scipy.spatial import ConvexHull, QhullError  # slow to import
+
     try:
         found = ConvexHull((vertices - middle) / extent if extent > 0.0 else vertices)
     except QhullError:

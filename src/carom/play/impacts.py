@@ -14,8 +14,8 @@ from ..analysis.symmetry import defect
 from ..catalogue import mirror, spatial_symmetry
 from ..errors import ProblemError
 from ..impact.problem import ImpactProblem, Symmetry
+from ..impact.resolve import solve_impact
 from ..impact.solution import ImpactSolution
-from ..solve import solve_impact
 from ..solvers.rows import Floats
 from .sliders import FRICTION, RESTITUTION, Slider, checked, chosen_laws, mass, whole
 from .ticks import ticks_of

@@ -19,9 +19,8 @@ from ..scene.model import Bodies, Scene
 from ..scenes import SCENES
 from ..simulation import Progress, simulate
 from ..trajectory import Trajectory
-from .plane_picture import plane_picture
+from .pictures import picture
 from .sliders import FRICTION, RESTITUTION, Slider, at, checked, chosen_laws, mass, whole
-from .space_picture import space_picture
 from .ticks import Tick
 
 # Scenes that the page does not offer, with the reason. A test covers the sliders of every other scene.
@@ -252,7 +251,7 @@ class RunRequest:
             "title": self.play.title,
             "dimension": self.play.dimension,
             "bodies": self.scene.count,
-            "picture": plane_picture(done) if self.play.dimension == 2 else space_picture(done),
+            "picture": picture(done),
             "colors": {"map": MAPS[MAP].tolist(), "low": 0.0, "high": top, "title": "speed"},
             "results": [_result(law, run, top, s) for law, run, s in zip(self.laws, runs, seconds)],
         }

@@ -15,15 +15,17 @@ from ..contact.find import find_contacts
 from ..impact.assemble import Assembly, assemble
 from ..impact.contact_rows import along_tangents
 from ..impact.contacts import Impulses
+from ..impact.resolve import resolve
+from ..impact.response import Response
 from ..solvers.rows import Floats
 from ..world import State, World
-from .collision import NOISE, Collision
 from .integrator import end_of_step, free_motion
 from .report import PHASES, STATUSES, ContactImpulses
 from .resting import RestingSolver
 from .totals import totals
 
 TOUCH = 1e-9  # gap, relative to the length scale of the world, up to which bodies count as touching
+NOISE = 1e-12  # approach, relative to the fastest body, that is rounding: touching bodies that move together
 
 
 class Stepper:
@@ -41,7 +43,7 @@ class Stepper:
     contacts: int
     resting: int
     iterations: int
-    certificate: float
+    residual: float
     rest_residual: float
     status: int
     rounds: int
@@ -49,8 +51,8 @@ class Stepper:
     seconds: dict[str, float]  # by phase
     pushes: list[tuple[ContactSet, Impulses]]  # contacts and impulses, in the order in which they were computed
 
-    def __init__(self, world: World, collision: Collision, step: float) -> None:
-        self.world, self.collision, self.h = world, collision, step
+    def __init__(self, world: World, response: Response, step: float) -> None:
+        self.world, self.response, self.h = world, response, step
         self.touch = TOUCH * world.length_scale
         self.resting_solver: RestingSolver | None = None  # of steppers that hold resting contacts
         self.row: tuple[Any, ...] = ()
@@ -97,10 +99,10 @@ class Stepper:
 
         In large impacts with friction, approach slower than `slow` may be left to the resting solver.
         """
-        result = self.timed("impact", self.collision.resolve, impact.contacts, slow)
+        result = self.timed("impact", resolve, impact.contacts, self.response, slow)
         self.contacts += found.count
         self.iterations += result.iterations
-        self.certificate = max(self.certificate, result.certificate)
+        self.residual = max(self.residual, result.residual)
         self.status = max(self.status, STATUSES.index(result.status))
         self.pushes.append((found, result))
         return replace(state, velocity=velocity_after(impact, result, state.velocity))
@@ -120,7 +122,7 @@ class Stepper:
     def clear(self) -> None:
         """Resets the report at the start of a step."""
         self.contacts = self.resting = self.iterations = self.status = self.rounds = 0
-        self.certificate = self.rest_residual = self.overlap = 0.0
+        self.residual = self.rest_residual = self.overlap = 0.0
         self.seconds = dict.fromkeys(PHASES, 0.0)
         self.pushes = []
 
@@ -144,7 +146,7 @@ class Stepper:
             self.contacts,
             self.resting,
             self.iterations,
-            self.certificate,
+            self.residual,
             self.rest_residual,
             self.status,
             self.rounds,
