@@ -182,7 +182,7 @@ BAD = [
     (("pool_break", "--set", "rows=many"), "--set rows", "many", "whole number"),
     (("pool_break", "--set", "rows=Infinity"), "--set rows", "whole number"),
     (("pool_break", "--set", "speed=fast"), "--set speed", "a number"),
-    (("pool_break", "--set", "speed=NaN"), "speed", "above 0"),
+    (("pool_break", "--set", "speed=NaN"), "speed", "finite"),
     (("pool_break", "--set", "rows=0"), "rows", "from 1 up"),
     (("pool_break", "--set", "rows=2", "--set", "rows=3"), "rows", "once"),
     (("pool_break", "--duration", "-1"), "duration", "above 0"),
