@@ -302,7 +302,7 @@ def test_check_says_why_it_does_not_check(carom):
     assert carom("run", "maxwells_demon", "--set", "side=2", "--set", "width=8", "--duration", "0.5", "-q").code == 0
     shown = carom("check", "maxwells_demon-gr.h5")
     assert shown.code == 0
-    for text in ("moving boundaries or bodies do work", "not conserved here: gravity acts", "not registered"):
+    for text in ("moving boundaries or bodies do work", "not conserved here: gravity acts", "no registered symmetry"):
         assert text in shown.out
 
 
