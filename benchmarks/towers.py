@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from carom.solvers.nearest import Nearest
+from carom.solvers.qp.nearest import Nearest
 from carom.solvers.rows import Floats, Rows
 from carom.towers import Tower
 from carom.towers import loop as tower_loop

@@ -9,8 +9,8 @@ from .errors import ProblemError
 from .impact.contacts import INFEASIBLE, RESOLVED, Contacts, Impulses, worse
 from .laws import Law
 from .laws.inelastic import FEASIBLE, inelastic
-from .solvers.box import solve_cone
 from .solvers.islands import island_labels
+from .solvers.qp.box import solve_cone
 from .solvers.rows import Floats
 
 MODELS = {

@@ -13,8 +13,8 @@ from carom.errors import ProblemError
 from carom.friction import FixedDirection
 from carom.impact.contacts import Contacts
 from carom.solve import resolve
-from carom.solvers.box import solve_bounds
-from carom.solvers.relax import relax
+from carom.solvers.qp.box import solve_bounds
+from carom.solvers.qp.relax import relax
 
 SEEDS = st.integers(0, 2**32 - 1)
 

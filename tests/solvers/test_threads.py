@@ -9,7 +9,7 @@ from benchmarks.piles import cluster_field, random_pile
 
 from carom import solve_impact
 from carom.solvers import threads
-from carom.solvers.box import MANY, solve_bounds, solve_cone
+from carom.solvers.qp.box import MANY, solve_bounds, solve_cone
 from carom.solvers.threads import on_threads, thread_count
 
 
@@ -79,7 +79,7 @@ def test_threads_are_used(problems, monkeypatch):
         pieces_seen.append(len(pieces))
         return plain(work, pieces)
 
-    monkeypatch.setattr("carom.solvers.box.on_threads", watched)
+    monkeypatch.setattr("carom.solvers.qp.box.on_threads", watched)
     contacts = problems["clusters"].contacts
     with_threads(1, lambda: solve_cone(contacts.rows, contacts.speeds()))
     assert max(pieces_seen) == 1

@@ -17,7 +17,7 @@ from ..impact.contacts import RESOLVED, Contacts, Impulses, worse
 from ..laws.law import Law
 from ..laws.pairwise import threshold
 from ..restitution import check_islands, normal_impulses
-from ..solvers.relax import relax
+from ..solvers.qp.relax import relax
 from ..solvers.rows import Floats, Rows
 from .model import FrictionModel
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..impact.contacts import Contacts, Impulses, worse
 from ..laws.law import Law, Paper
 from ..restitution import check_islands
-from ..solvers.coulomb import coupled_coulomb, disk_friction
+from ..solvers.coulomb.sweeps import coupled_coulomb, disk_friction
 from ..solvers.rows import Floats
 from .model import FrictionModel
 from .staggered import staggered

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..impact.contacts import Contacts
+from ..kernels import kernel
 from ..laws.law import SMITH_2012
-from ..solvers.box import solve_bounds
-from ..solvers.directed import directed
+from ..solvers.qp.box import solve_bounds
 from ..solvers.rows import Floats, Ints, Rows, make_rows
 from .coarse import relaxed, slow_speed
 from .model import FrictionModel
@@ -92,3 +92,37 @@ def without_zero_rows(ptr: Ints, body: Ints, val: Floats, n: int) -> tuple[Rows,
     entry = np.repeat(moving, np.diff(ptr))
     ptr = np.concatenate([[0], np.cumsum(np.diff(ptr)[moving])])
     return make_rows(ptr, body[entry], val[entry], n), moving
+
+
+@kernel
+def directed(ptr, body, val, contacts, direction):
+    """Rows (pointers, bodies, entries) `sum_s direction_s row_s` of the given contacts, t rows to a contact.
+
+    The first number returned says whether all rows of each contact touch the same bodies; if not, there are no rows.
+    """
+    k, t = direction.shape
+    d = val.shape[1]
+    out_ptr = np.zeros(k + 1, np.int64)
+    for j in range(k):
+        first = contacts[j] * t
+        out_ptr[j + 1] = out_ptr[j] + ptr[first + 1] - ptr[first]
+    out_body, out = np.empty(out_ptr[k], np.int64), np.empty((out_ptr[k], d))
+    for j in range(k):
+        first = contacts[j] * t
+        width = out_ptr[j + 1] - out_ptr[j]
+        for s in range(t):
+            start = ptr[first + s]
+            if ptr[first + s + 1] - start != width:
+                return False, out_ptr, out_body, out
+            for e in range(width):
+                at = out_ptr[j] + e
+                if s == 0:
+                    out_body[at] = body[start + e]
+                    for c in range(d):
+                        out[at, c] = direction[j, 0] * val[start + e, c]
+                elif body[start + e] != out_body[at]:
+                    return False, out_ptr, out_body, out
+                else:
+                    for c in range(d):
+                        out[at, c] += direction[j, s] * val[start + e, c]
+    return True, out_ptr, out_body, out

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..impact.contacts import Contacts
 from ..laws.law import ZHANG_2015
-from ..solvers.box import solve_bounds
+from ..solvers.qp.box import solve_bounds
 from ..solvers.rows import Floats
 from .fixed_direction import without_zero_rows
 from .model import FrictionModel

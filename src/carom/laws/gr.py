@@ -9,7 +9,7 @@ import numpy as np
 
 from ..impact.contacts import INFEASIBLE, Contacts, Impulses
 from ..kernels import kernel
-from ..solvers.box import Work, solve_box, solve_small_box
+from ..solvers.qp.box import Work, solve_box, solve_small_box
 from ..solvers.rows import Floats, Rows
 from .finish import finish_inelastically
 from .front import apply_impulses, initial_front, next_front

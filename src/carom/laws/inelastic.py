@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..impact.contacts import INFEASIBLE, RESOLVED, Contacts, Impulses
-from ..solvers.box import solve_cone
+from ..solvers.qp.box import solve_cone
 
 FEASIBLE = 1e-6  # a certificate above this means that no velocity keeps all contacts apart
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..impact.contacts import INFEASIBLE, Contacts, Impulses
-from ..solvers.box import solve_cone
+from ..solvers.qp.box import solve_cone
 from .finish import finish_inelastically
 from .inelastic import FEASIBLE, NO_WAY_OUT
 from .law import SMITH_2012, Law

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from ..contact.contact_set import ContactSet
 from ..impact.assemble import Assembly
-from ..solvers.box import solve_cone
 from ..solvers.islands import island_labels
-from ..solvers.relax import relax
+from ..solvers.qp.box import solve_cone
+from ..solvers.qp.relax import relax
 from ..solvers.rows import Floats, Ints, Rows, pushed
 from ..world import State, World
 from .flight import turned_by

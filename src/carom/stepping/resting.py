@@ -9,10 +9,10 @@ import numpy as np
 from ..contact.contact_set import ContactSet
 from ..impact.contacts import Contacts, Impulses
 from ..impact.space_rows import along_tangents
-from ..solvers.box import solve_cone
-from ..solvers.coulomb import normal_sweeps
-from ..solvers.coulomb_active_set import coulomb
-from ..solvers.coulomb_disk import coulomb_space
+from ..solvers.coulomb.active_set import coulomb_2d
+from ..solvers.coulomb.islands_3d import coulomb_3d
+from ..solvers.coulomb.sweeps import normal_sweeps
+from ..solvers.qp.box import solve_cone
 from ..solvers.rows import Floats, Ints
 from ..world import World
 
@@ -59,7 +59,7 @@ class Resting:
     def _solve(self, contacts: Contacts, normal: Floats, tangent: Floats) -> Impulses:
         if contacts.tangents is None:
             return self._frictionless(contacts, normal)
-        solve, sweeps = (coulomb, SWEEPS) if tangent.ndim == 1 else (coulomb_space, SPACE_SWEEPS)
+        solve, sweeps = (coulomb_2d, SWEEPS) if tangent.ndim == 1 else (coulomb_3d, SPACE_SWEEPS)
         residual, systems = solve(
             contacts.rows,
             contacts.tangents,

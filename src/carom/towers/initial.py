@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ProblemError
-from ..solvers.nearest import Nearest
+from ..solvers.qp.nearest import Nearest
 from ..solvers.rows import Floats, Ints
 from .geometry import edge_geometry
 from .pointwise import Pointwise

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..solvers.nearest import Nearest
+from ..solvers.qp.nearest import Nearest
 from ..solvers.rows import Floats, Ints
 from .acceleration_step import acceleration_step
 from .geometry import edge_geometry

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.solvers import packings
 
-from carom.solvers.coulomb import coupled_coulomb, disk_friction
+from carom.solvers.coulomb.sweeps import coupled_coulomb, disk_friction
 
 SEEDS = st.integers(0, 2**32 - 1)
 TIGHT = 1e-12

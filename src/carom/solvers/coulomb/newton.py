@@ -19,8 +19,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernels import kernel
-from .block_lu import assemble_blocks, eliminate, solve_eliminated
+from ...kernels import kernel
+from ..linalg.block_lu import assemble_blocks, eliminate, solve_eliminated
 from .contact_blocks import WIDTH, distance, moved, speeds_at
 
 FIRST, LEAST, MOST = 1e-1, 1e-6, 1.0  # the proximal term: where to start, and its bounds

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernels import kernel
-from .factor import combine, factorise, gradient, solve_factored
+from ...kernels import kernel
+from ..linalg.factor import combine, factorise, gradient, solve_factored
 
 ITERATIONS = 60
 CLOSE = 1e-12

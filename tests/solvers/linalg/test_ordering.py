@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.sparse.linalg import splu
 from scipy.spatial import Delaunay
 
-from carom.solvers.ordering import minimum_degree
+from carom.solvers.linalg.ordering import minimum_degree
 
 
 def neighbor_lists(n, edges):

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from tests.solvers import packings, reference
 
-from carom.solvers.dense import solve_dense
-from carom.solvers.factor import analyze
-from carom.solvers.gradient_projection import projected_gradients
-from carom.solvers.interior import interior_point
-from carom.solvers.sparse import active_set, residual_of, solve_sparse
+from carom.solvers.linalg.factor import analyze
+from carom.solvers.qp.dense import VECTORS, solve_dense_in
+from carom.solvers.qp.gradient_projection import projected_gradients
+from carom.solvers.qp.interior import interior_point
+from carom.solvers.qp.sparse import active_set, residual_of, solve_sparse
 
 
 def islands():
@@ -50,9 +50,9 @@ class Scaled:
 
 def dense(rows, c, low, high):
     g = packings.dense(rows)
-    y = np.zeros(len(c))
-    certificate = solve_dense(g @ g.T, c, low, high, y, False)
-    return y, certificate
+    k = len(c)
+    y, work, index = np.zeros(k), np.empty((k + VECTORS, k)), np.empty((2, k), np.int64)
+    return y, solve_dense_in(g @ g.T, c, low, high, y, False, k, work, index) / np.abs(c).max()
 
 
 def sparse(rows, c, low, high):

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernels import kernel
-from .rows import push, speed
+from ...kernels import kernel
+from ..rows import push, speed
 
 
 @kernel

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carom.solvers.nearest import Nearest
+from carom.solvers.qp.nearest import Nearest
 from carom.solvers.rows import Floats, Rows, make_rows
 
 

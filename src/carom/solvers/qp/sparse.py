@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernels import kernel
+from ...kernels import kernel
+from ..linalg.factor import analyze, combine, factorise, gradient, solve_factored
 from .dense import PROXIMAL, SLACK, TARGET
-from .factor import analyze, combine, factorise, gradient, solve_factored
 from .gradient_projection import projected_gradients
 from .interior import interior_point
 
@@ -20,6 +20,28 @@ REACH = 15  # corrections of the guess before the interior-point method takes ov
 HEAVY = 3e8  # multiplications of a factorisation above which projected gradients are tried first
 PRODUCTS = 3000  # of them before the factorisation is done all the same
 HOPELESS = 3e11  # multiplications of a factorisation that is never done
+
+
+@kernel
+def large_islands(rows, subset, order, ptr, large, c, lo, hi, y, warm, local):
+    """Islands numbered in `large`; returns the largest residual in units of speed.
+
+    `local` is scratch with one integer a body: islands share none.
+    """
+    worst = 0.0
+    for s in large:
+        mine = order[ptr[s] : ptr[s + 1]]
+        k = len(mine)
+        contacts = np.empty(k, np.int64)
+        ci, li, ui, yi = np.empty(k), np.empty(k), np.empty(k), np.empty(k)
+        for p in range(k):
+            j = mine[p]
+            contacts[p] = subset[j]
+            ci[p], li[p], ui[p], yi[p] = c[j], lo[j], hi[j], y[j]
+        worst = max(worst, solve_sparse(rows, contacts, ci, li, ui, yi, warm, local))
+        for p in range(k):
+            y[mine[p]] = yi[p]
+    return worst
 
 
 @kernel

@@ -11,11 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..kernels import kernel
-from .contact_blocks import WIDTH
-from .factor import _neighbors, _sorted_columns
+from ...kernels import kernel
+from ..rows import Ints
+from .factor import neighbors, sorted_columns
 from .ordering import minimum_degree
-from .rows import Ints
+
+WIDTH = 6  # velocity components of a body in 3D: the size of a block
 
 
 class Pattern(NamedTuple):
@@ -39,12 +40,12 @@ def pattern_of(body, n):
                 flat[used] = body[p, side]
                 used += 1
         ptr[p + 1] = used
-    adj_ptr, adj = _neighbors(ptr, flat[:used], n)
+    adj_ptr, adj = neighbors(ptr, flat[:used], n)
     order, col_ptr, col = minimum_degree(adj_ptr, adj)
     place = np.empty(n, np.int64)
     for j in range(n):
         place[order[j]] = j
-    col_row = _sorted_columns(n, col_ptr, col, place)
+    col_row = sorted_columns(n, col_ptr, col, place)
     pair = np.full(k, -1, np.int64)
     for p in range(k):
         if body[p, 0] >= 0 and body[p, 1] >= 0:

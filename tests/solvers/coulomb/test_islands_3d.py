@@ -11,14 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.solvers.space_piles import FALL, bricks, card_house, sphere_line, tower
 
-from carom.solvers.block_lu import assemble_blocks, eliminate, pattern_of, solve_eliminated
-from carom.solvers.contact_blocks import blocks_of
-from carom.solvers.coulomb import coupled_coulomb
-from carom.solvers.coulomb_disk import coulomb_space
-from carom.solvers.coulomb_newton import solve_blocks
-from carom.solvers.coulomb_sweeps import sweeps
+from carom.solvers.coulomb.contact_blocks import blocks_of
+from carom.solvers.coulomb.islands_3d import coulomb_3d
+from carom.solvers.coulomb.newton import solve_blocks
+from carom.solvers.coulomb.slab_sweeps import slabs, sweeps
+from carom.solvers.coulomb.sweeps import coupled_coulomb
+from carom.solvers.linalg.block_lu import assemble_blocks, eliminate, pattern_of, solve_eliminated
 from carom.solvers.rows import make_rows
-from carom.solvers.slabs import slabs
 
 SEEDS = st.integers(0, 2**32 - 1)
 TIGHT = 1e-9
@@ -41,7 +40,7 @@ def violation(pile, normal, tangent):
 
 def solved(pile, start=None, tolerance=TIGHT):
     normal, tangent = pile.start() if start is None else (start[0].copy(), start[1].copy())
-    residual, systems = coulomb_space(*pile.given, normal, tangent, tolerance, 1000)
+    residual, systems = coulomb_3d(*pile.given, normal, tangent, tolerance, 1000)
     return normal, tangent, residual, systems
 
 
@@ -160,7 +159,7 @@ def test_rows_over_many_bodies_go_to_the_reference():
     rows = make_rows(*ones, pile.matrix[:m], 1)
     tangents = make_rows(np.arange(2 * m + 1), np.zeros(2 * m, np.int64), pile.matrix[m:], 1)
     lam, beta = pile.start()
-    residual, _ = coulomb_space(rows, tangents, wide, pile.boundary, pile.slip, pile.friction, lam, beta, 1e-11, 20_000)
+    residual, _ = coulomb_3d(rows, tangents, wide, pile.boundary, pile.slip, pile.friction, lam, beta, 1e-11, 20_000)
     assert residual <= 1e-11
     assert violation(pile, lam, beta) < 1e-9
 
@@ -226,7 +225,7 @@ def test_slabs_of_the_same_parity_share_no_body(seed, wanted):
 
 def test_threads_change_no_bit(monkeypatch):
     """Slabs are swept side by side from MANY contacts on; the cut does not know the number of threads."""
-    monkeypatch.setattr("carom.solvers.coulomb_sweeps.MANY", 100)
+    monkeypatch.setattr("carom.solvers.coulomb.slab_sweeps.MANY", 100)
     pile = bricks(layers=6, across=8, deep=2, kick=0.1)
     answers = []
     before = numba.get_num_threads()

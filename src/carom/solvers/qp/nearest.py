@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernels import kernel
+from ...kernels import kernel
+from ..linalg.factor import analyze, combine, factorise, gradient, solve_factored
+from ..rows import Floats, Rows, speeds
 from .box import solve_cone
-from .factor import analyze, combine, factorise, gradient, solve_factored
-from .rows import Floats, Rows, speeds
 
 # eps, for rows of unit length. A large one needs more rounds, a small one makes many rows start and stop on the way:
 # cold starts come down from the first number, warm ones begin at the second. Smaller ones are for redundant rows that

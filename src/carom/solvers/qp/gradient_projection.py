@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernels import kernel
-from .factor import combine, gradient
+from ...kernels import kernel
+from ..linalg.factor import combine, gradient
 
 TARGET = 3e-14
 

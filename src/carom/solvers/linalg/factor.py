@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..kernels import kernel
+from ...kernels import kernel
+from ..rows import Floats, Ints
 from .ordering import minimum_degree
-from .rows import Floats, Ints
 
 
 class Island(NamedTuple):
@@ -54,12 +54,12 @@ def analyze(rows, contacts, scale, local):
             body[at] = local[b]
             for t in range(d):
                 val[at, t] = rows.val[e, t] * scale[i]
-    adj_ptr, adj = _neighbors(ptr, body, n)
+    adj_ptr, adj = neighbors(ptr, body, n)
     order, col_ptr, col = minimum_degree(adj_ptr, adj)
     position = np.empty(n, np.int64)
     for p in range(n):
         position[order[p]] = p
-    col_row = _sorted_columns(n, col_ptr, col, position)
+    col_row = sorted_columns(n, col_ptr, col, position)
     for e in range(len(body)):
         body[e] = position[body[e]]
     pair_ptr, pair = _slots(ptr, body, col_ptr, col_row)
@@ -67,7 +67,7 @@ def analyze(rows, contacts, scale, local):
 
 
 @kernel
-def _neighbors(ptr, body, n):
+def neighbors(ptr, body, n):
     """Neighbor lists of bodies that share a contact, without repeats."""
     count = np.zeros(n + 1, np.int64)
     for i in range(len(ptr) - 1):
@@ -97,7 +97,7 @@ def _neighbors(ptr, body, n):
 
 
 @kernel
-def _sorted_columns(n, col_ptr, col, position):
+def sorted_columns(n, col_ptr, col, position):
     """Rows of each column as positions, ascending: two transpositions sort in linear time."""
     count = np.zeros(n + 1, np.int64)
     for v in col:

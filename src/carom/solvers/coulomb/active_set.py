@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernels import kernel
-from .coulomb import row_product
-from .islands import islands
-from .rows import push, speed
+from ...kernels import kernel
+from ..islands import islands
+from ..rows import push, speed
+from .sweeps import row_product
 
 APART, STICKS, SLIPS_UP, SLIPS_DOWN = 0, 1, 2, 3
 LIMIT = 150  # contacts of an island up to which it is tried: the systems are dense
@@ -33,7 +33,7 @@ SMALL = 24  # contacts of an island that is solved to a thousandth of the tolera
 WORK = 1e8  # multiplications for an island: what is left then is small, and the next step goes on
 
 
-def coulomb(rows, tangents, velocity, boundary, slip, friction, normal, tangent, tolerance, max_sweeps):
+def coulomb_2d(rows, tangents, velocity, boundary, slip, friction, normal, tangent, tolerance, max_sweeps):
     """Solves in place of `normal` and `tangent`, both (m,), from their values; returns (residual, systems).
 
     Tangent rows must touch the bodies of their normal rows. The residual is the largest distance to the projected step,

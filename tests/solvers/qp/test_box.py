@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.solvers import packings, reference
 
 from carom import ImpactProblem
-from carom.solvers.box import DENSE_LIMIT, solve_bounds, solve_cone
+from carom.solvers.qp.box import DENSE_LIMIT, solve_bounds, solve_cone
 from carom.solvers.rows import make_rows
 
 SEEDS = st.integers(0, 2**32 - 1)

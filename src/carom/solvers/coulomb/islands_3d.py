@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernels import kernel
-from .block_lu import multiplications, pattern_of
+from ...kernels import kernel
+from ..islands import islands
+from ..linalg.block_lu import multiplications, pattern_of
 from .contact_blocks import WIDTH, blocks_of
-from .coulomb import coupled_coulomb
-from .coulomb_newton import solve_blocks
-from .coulomb_sweeps import sweeps
-from .islands import islands
+from .newton import solve_blocks
+from .slab_sweeps import sweeps
+from .sweeps import coupled_coulomb
 
 LIMIT = 500  # bodies of an island up to which Newton steps are considered
 SYSTEM = 5e6  # multiplications of one system up to which they are taken: some milliseconds
@@ -27,7 +27,7 @@ SMALL = 24  # contacts of an island that is solved to a thousandth of the tolera
 ROUGH = 1e-3  # a residual after which sweeps go on from where Newton steps ended
 
 
-def coulomb_space(rows, tangents, velocity, boundary, slip, friction, normal, tangent, tolerance, max_sweeps):
+def coulomb_3d(rows, tangents, velocity, boundary, slip, friction, normal, tangent, tolerance, max_sweeps):
     """Solves in place of `normal` (m,) and `tangent` (m, 2), from their values; returns (residual, systems).
 
     Tangent rows, two for each contact, must touch the bodies of their normal rows. The residual is the largest distance

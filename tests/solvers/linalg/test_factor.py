@@ -7,7 +7,7 @@ import pytest
 from tests.solvers import packings
 
 from carom import ImpactProblem
-from carom.solvers.factor import analyze, combine, factorise, gradient, solve_factored
+from carom.solvers.linalg.factor import analyze, combine, factorise, gradient, solve_factored
 from carom.solvers.rows import make_rows
 
 

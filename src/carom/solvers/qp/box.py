@@ -15,11 +15,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..kernels import kernel
+from ...kernels import kernel
+from ..islands import islands
+from ..rows import Floats, Ints, Rows, speed
+from ..threads import on_threads, thread_count
 from .dense import VECTORS, inside_solution, solve_dense_in
-from .islands import islands
-from .rows import Floats, Ints, Rows, speed
-from .threads import on_threads, thread_count
+from .sparse import large_islands
 
 DENSE_LIMIT = 24  # contacts of an island that is solved densely
 MANY = 4000  # contacts from which starting threads pays
@@ -70,8 +71,6 @@ def solve_box(rows: Rows, subset: Ints, c: Floats, lo: Floats, hi: Floats, y: Fl
     width = np.diff(ptr)
     large = np.flatnonzero(width > DENSE_LIMIT)
     if len(large):
-        from .large import large_islands
-
         # Dealt out largest first, so that the threads are busy for about the same time.
         large = large[np.argsort(-width[large], kind="stable")]
         hands = [large[k::parts] for k in range(min(parts, len(large)))]

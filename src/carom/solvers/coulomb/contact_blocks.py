@@ -10,10 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..kernels import kernel
-from .rows import Floats, Ints
-
-WIDTH = 6  # components of a body
+from ...kernels import kernel
+from ..linalg.block_lu import WIDTH
+from ..rows import Floats, Ints
 
 
 class Blocks(NamedTuple):

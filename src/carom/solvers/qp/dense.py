@@ -13,25 +13,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernels import kernel
+from ...kernels import kernel
 
 PROXIMAL = 1e-9  # eps, for matrices scaled to a unit diagonal
 TARGET = 1e-14
 SLACK = 1e-15  # gradients below this are round-off, for gradients of size one
 SINGULAR = 1e-7  # pivots below this call for the proximal term
 VECTORS = 9  # rows of work space behind the factor
-
-
-@kernel
-def solve_dense(a, c, lo, hi, y, warm):
-    """Solves in place of y; returns the certificate. A must have a positive diagonal.
-
-    With `warm`, y is the first guess of which bounds are active, and its values the first proximal center.
-    """
-    k = len(c)
-    work, index = np.empty((k + VECTORS, k)), np.empty((2, k), np.int64)
-    size = np.abs(c).max()
-    return solve_dense_in(a.copy(), c, lo, hi, y, warm, k, work, index) / size if size > 0.0 else 0.0
 
 
 @kernel
@@ -96,9 +84,10 @@ def _inside_pair(a, given):
 
 @kernel
 def solve_dense_in(a, c, lo, hi, y, warm, k, work, index):
-    """The same in given work space: a is overwritten, only the first k entries of everything are used.
+    """Solves the box QP in place of y, in given work space; returns the residual in units of speed.
 
-    Returns the residual in units of speed.
+    `a` must have a positive diagonal and is overwritten; only the first k entries of everything are used. With `warm`,
+    y is the first guess of which bounds are active, and its values are the first proximal center.
     """
     scale, g0, low, high = work[k], work[k + 1], work[k + 2], work[k + 3]
     z, best_z = work[k + 4], work[k + 5]

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carom.solvers import coulomb_active_set
-from carom.solvers.coulomb_active_set import coulomb
+from carom.solvers.coulomb import active_set
+from carom.solvers.coulomb.active_set import coulomb_2d
 from carom.solvers.rows import make_rows
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -30,7 +30,7 @@ def solve(normals, tangents, x, w, slip, mu, start=None, tolerance=1e-10, sweeps
     d = 3 if n % 3 == 0 else n
     used = (np.abs(normals) + np.abs(tangents)).reshape(m, n // d, d).any(axis=2)
     lam, beta = (np.zeros(m), np.zeros(m)) if start is None else (start[0].copy(), start[1].copy())
-    residual, systems = coulomb(
+    residual, systems = coulomb_2d(
         rows_from(normals, used),
         rows_from(tangents, used),
         x.reshape(-1, d).copy(),
@@ -216,7 +216,7 @@ def test_redundant_contacts_hold_together():
 
 def test_a_coefficient_that_makes_the_system_singular_does_not_raise():
     """Slip that pushes itself into the wall: mu W_nt = W_nn (1 + shift) exactly, for the first shift that is used."""
-    shift = coulomb_active_set.FIRST
+    shift = active_set.FIRST
     for tangent in (np.array([[-1.0, 0.0, 1.0]]), np.array([[1.0, 0.0, 1.0]])):
         normals = np.array([[1.0, 0.0, 0.0]])
         x, mu = np.array([-1.0, 0.0, -3.0]), np.array([1.0 + shift])
@@ -251,7 +251,7 @@ def test_stack_stops(count):
 def test_large_islands_go_by_sweeps_and_obey_the_law():
     """Above the limit: 80 boxes side by side and on top of each other, residual and law agree."""
     given = stack(80)
-    assert coulomb_active_set.LIMIT < 160
+    assert active_set.LIMIT < 160
     lam, beta, residual, sweeps = solve(*given, tolerance=1e-6, sweeps=200)
     assert sweeps <= 200
     assert violation(*given, lam, beta) < max(50.0 * residual, 1e-5)

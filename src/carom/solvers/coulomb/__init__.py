@@ -1,0 +1,1 @@
+"""Solvers of Coulomb friction problems: normal and friction impulses together."""

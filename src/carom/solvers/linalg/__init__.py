@@ -1,0 +1,1 @@
+"""Sparse block factorizations and their elimination order."""
