@@ -16,7 +16,6 @@ import pickle
 import re
 import sys
 import tempfile
-import threading
 from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -27,6 +26,9 @@ import numpy as np
 from numba.core import compiler
 from numba.core.caching import _Cache
 from numba.core.dispatcher import Dispatcher
+
+from .errors import ProblemError
+from .files import atomic_path
 
 FOLDER_VARIABLE = "CAROM_CACHE_DIR"
 SUFFIX = ".kernel"
@@ -95,7 +97,7 @@ class KernelCache(_Cache):  # type: ignore[misc]
         try:
             if not data.library.has_dynamic_globals:
                 _write(path, pickle.dumps(data._reduce(), protocol=pickle.HIGHEST_PROTOCOL))
-        except OSError:
+        except (OSError, ProblemError):
             pass  # a full disk: the kernel is compiled again next time
         finally:
             _unlock(path, self.locks.pop(path, None))
@@ -219,12 +221,8 @@ def _read(path: Path) -> bytes | None:
 
 
 def _write(path: Path, data: bytes) -> None:
-    part = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
-    try:
+    with atomic_path(path) as part:
         part.write_bytes(data)
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _lock(path: Path) -> int | None:

@@ -11,7 +11,7 @@ import pytest
 import carom as package
 from carom.analysis.run_panels import panel
 from carom.cli.figure_formats import ALL
-from carom.plotting import FORMATS
+from carom.draw.style import FORMATS
 
 SMALL = ("pool_break", "--set", "rows=3", "--duration", "0.8", "-q")
 

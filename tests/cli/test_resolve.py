@@ -71,7 +71,7 @@ def test_output_file(carom, cradle, tmp_path):
     assert ended.code == 0
     assert "answer.json" in ended.err.replace("\n", "")
     assert json.loads(target.read_text())["law"] == "lcp"
-    assert [p.name for p in tmp_path.glob("*.part")] == []
+    assert [p.name for p in tmp_path.glob(".*.part*")] == []
 
 
 def test_a_problem_from_standard_input(carom, cradle, monkeypatch):

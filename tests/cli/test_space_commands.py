@@ -11,7 +11,7 @@ import pytest
 from matplotlib.image import imread
 
 import carom as package
-from carom.cli.space_picture import camera_of, container_tops, group_colors, unseen
+from carom.draw.figure3d import camera_of, container_tops, group_colors, unseen
 from carom.scene import Bodies, Scene, Vibrating
 from carom.scene.barriers import Container, Plane
 from carom.scene.solids import Capsule, Compound, Cuboid, Part, Sphere

@@ -12,7 +12,7 @@ import time
 import urllib.request
 
 import pytest
-from tests.viewer.made_runs import plane_scene, record
+from tests.draw.viewer.made_runs import plane_scene, record
 
 import carom
 

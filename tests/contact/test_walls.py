@@ -146,8 +146,8 @@ def test_velocity_is_displacement_over_the_step(motion, time):
     for at in (start, end):
         pose = pose0 if at is start else pose1
         turned = np.array([[np.cos(pose[2]), -np.sin(pose[2])], [np.sin(pose[2]), np.cos(pose[2])]])
-        np.testing.assert_allclose(at.a[0], about + pose[:2] + turned @ (np.array([0.5, 0.0]) - about), atol=1e-14)
-        np.testing.assert_allclose(at.b[0], about + pose[:2] + turned @ (np.array([2.5, 1.0]) - about), atol=1e-14)
+        np.testing.assert_allclose(at.point[0], about + pose[:2] + turned @ (np.array([0.5, 0.0]) - about), atol=1e-14)
+        np.testing.assert_allclose(at.axis[0], about + pose[:2] + turned @ (np.array([2.5, 1.0]) - about), atol=1e-14)
 
 
 def test_a_box_turns_as_one():

@@ -48,7 +48,7 @@ def compare(
     check_folder(output)
     endings = formats_of(formats)
     settings = {"duration": duration, "step": step, "stepper": stepper, "frame_rate": frame_rate, "threads": threads}
-    from ..plotting import written_as
+    from ..draw.style import written_as
 
     with written_as(endings):
         numbers, rule, paths = run_all(scene, names, settings, output, keep, quiet)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import functools
 import json
 import math
-import os
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -47,13 +45,6 @@ def number(value: float, digits: int = 4) -> str:
 def as_json(data: Any) -> str:
     """Strict JSON: what is not finite becomes null."""
     return json.dumps(_finite(data), indent=1, allow_nan=False)
-
-
-def write_text(path: Path, text: str) -> None:
-    """Writes the whole file or nothing: a killed run leaves no half of one."""
-    part = path.with_name(path.name + ".part")
-    part.write_text(text + "\n", encoding="utf-8")
-    os.replace(part, path)
 
 
 def _finite(data: Any) -> Any:

@@ -8,8 +8,8 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch
 
+from ..draw.style import save, sheet
 from ..laws import DESIDERATA
-from ..plotting import save, sheet
 from .demo import ARRIVING, BALLS, Outcome, Row, arriving_speeds
 
 # Okabe and Ito's palette, told apart by all common kinds of color vision; shape or sign repeats each meaning.

@@ -9,7 +9,7 @@ import typer
 
 from ..errors import ProblemError
 
-ALL = "png,svg,pdf"  # as carom.plotting.FORMATS, which would load matplotlib for every command
+ALL = "png,svg,pdf"  # as carom.draw.style.FORMATS, which would load matplotlib for every command
 Formats = Annotated[
     str, typer.Option("--format", metavar="NAMES", help="Of the figures: any of png, svg, pdf, separated by commas.")
 ]

@@ -7,7 +7,8 @@ from pathlib import Path
 import typer
 
 from ..errors import ProblemError
-from .console import remarks, write_text
+from ..files import write_text
+from .console import remarks
 
 
 def new(
@@ -36,5 +37,5 @@ def new(
         raise ProblemError("FILE", f"{file}, a folder", "a file name")
     from ..scene.starter import starter_text
 
-    write_text(file, starter_text(file.stem, file.name, 3 if space else 2).rstrip("\n"))
+    write_text(file, starter_text(file.stem, file.name, 3 if space else 2).rstrip("\n") + "\n")
     remarks().print(f"wrote {file}; next: carom validate {file}, carom run {file}", soft_wrap=True, markup=False)

@@ -13,8 +13,8 @@ from .figure_formats import ALL, Formats, formats_of, names_a_figure
 from .run_arguments import RUN, number_option
 
 if TYPE_CHECKING:
+    from ..draw.figure2d import Angle
     from ..trajectory import Trajectory
-    from .run_picture import Angle
 
 WHAT = (
     *("overview", "state", "moments", "energy", "momentum", "symmetry"),
@@ -117,15 +117,15 @@ def _angle(run: Trajectory, azimuth: float | None, elevation: float | None, colo
         raise ProblemError("--elevation", elevation, "degrees from -90 to 90")
     if azimuth is not None and not abs(azimuth) <= 360.0:
         raise ProblemError("--azimuth", azimuth, "degrees from -360 to 360")
-    from .run_picture import Angle
+    from ..draw.figure2d import Angle
 
     return Angle(azimuth, elevation, colors == "group")
 
 
 def _draw(run: Trajectory, names: list[str], index: int, line: float | None, angle: Angle, to: Target) -> list[Path]:
-    from ..plotting import written_as
+    from ..draw.run_figures import draw_frame, draw_moments, draw_one, draw_overview
+    from ..draw.style import written_as
     from .compiling import compile_notice
-    from .run_figures import draw_frame, draw_moments, draw_one, draw_overview
 
     stem = run.path.stem if run.path is not None else run.name
     paths: list[Path] = []

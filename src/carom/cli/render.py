@@ -12,7 +12,8 @@ from .console import out, remarks
 from .run_arguments import RUN, number_option
 
 if TYPE_CHECKING:
-    from ..render import Look, Made, Span
+    from ..draw.films import Made
+    from ..draw.studio import Look, Span
     from ..trajectory import Trajectory
 
 FPS = {".mp4": 30.0, ".gif": 25.0}
@@ -56,8 +57,10 @@ def render(
     quiet: bool = typer.Option(False, "-q", "--quiet", help="No progress, no remarks."),
 ) -> None:
     """Draw a run as a film or a picture. Needs no display."""
-    from ..coloring import MAPS, quantity
-    from ..render import Look, checked_path, is_film
+    from ..draw.colors import MAPS, quantity
+    from ..draw.films import is_film
+    from ..draw.output import checked_path
+    from ..draw.studio import Look
     from ..trajectory import Trajectory
 
     target = checked_path(output, overwrite)
@@ -102,7 +105,7 @@ def _size(run: Trajectory, target: Path, asked: str | None) -> tuple[int, int]:
 
 def _check(run: Trajectory, look: Look) -> None:
     """What can be told from the run alone, before anything is computed."""
-    from ..render.camera import plane_camera, space_camera
+    from ..draw.camera_option import plane_camera, space_camera
 
     if not len(run):
         raise ProblemError("trajectory", str(run.path), "a run with frames", f"{run.path}: there is no frame in it")
@@ -124,7 +127,9 @@ def _span(
     fps: float | None,
     speed: float | None,
 ) -> Span:
-    from ..render import Span, Timeline, check_film
+    from ..draw.encoding import check_film
+    from ..draw.studio import Span
+    from ..draw.timeline import Timeline
 
     rate = FPS[target.suffix.lower()] if fps is None else fps
     check_film(target, look.size, rate)
@@ -140,7 +145,7 @@ def _span(
 
 
 def _film(run: Trajectory, target: Path, span: Span, look: Look, quiet: bool) -> Made:
-    from ..render import write_film
+    from ..draw.films import write_film
     from .compiling import compile_notice
     from .render_progress import showing
 
@@ -160,7 +165,8 @@ def _propose_speed(run: Trajectory, span: Span, quiet: bool) -> None:
 
 
 def _still(run: Trajectory, target: Path, at: float | None, look: Look) -> Made:
-    from ..render import Timeline, write_still
+    from ..draw.films import write_still
+    from ..draw.timeline import Timeline
     from .compiling import compile_notice
 
     line = Timeline(run)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from ..errors import ProblemError
-from .console import as_json, out, remarks, write_text
+from ..files import write_text
+from .console import as_json, out, remarks
 
 if TYPE_CHECKING:
     from ..impact.problem import ImpactProblem
@@ -64,7 +65,7 @@ def resolve(
     solution = _solve(problem, law, option, restitution_model, friction_model)
     text = as_json(solution.to_dict())
     if output is not None:
-        write_text(output, text)
+        write_text(output, text + "\n")
     if as_json_:
         print(text)
         return

@@ -10,12 +10,12 @@ from matplotlib.axes import Axes
 
 from ..analysis.run_checks import BOUNDS, energy_rule
 from ..analysis.run_panels import thinned
-from ..pictures import Camera
-from ..plotting import GRAY, TIME, WIDE, law_style, sheet, write, write_table
+from ..draw.figure2d import View, draw_state, frame_of, outside, speed_scale, tallness
+from ..draw.raycast import Camera
+from ..draw.run_figures import SMALLEST, color_bar, name_axes, split
+from ..draw.style import GRAY, TIME, WIDE, law_style, sheet, write, write_table
 from ..solvers.rows import Floats
 from .run_compare import Compared
-from .run_figures import SMALLEST, color_bar, name_axes, split
-from .run_picture import View, draw_state, frame_of, outside, speed_scale, tallness
 
 IN_A_ROW = 3  # larger panels read better than fewer rows
 

@@ -23,7 +23,7 @@ class LiveView:
     """Starts `carom view` as soon as the run has a file. If the viewer dies, the run goes on."""
 
     def __init__(self, path: Path) -> None:
-        from ..viewer.server import need_viser
+        from ..draw.viewer.server import need_viser
 
         need_viser()  # or one line, before anything is computed
         self._path = path

@@ -32,7 +32,7 @@ def study(
         raise ProblemError.unknown("study", name, [*STUDIES, LIST])
     check_folder(output)
     endings = formats_of(formats)
-    from ..plotting import written_as
+    from ..draw.style import written_as
 
     with written_as(endings):
         result = _run(name, output)

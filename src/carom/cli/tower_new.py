@@ -7,7 +7,8 @@ from pathlib import Path
 import typer
 
 from ..errors import ProblemError
-from .console import remarks, write_text
+from ..files import write_text
+from .console import remarks
 
 STARTER = """\
 # A tower of bricks without friction. (x, y) is a brick's center, the ground is y = 0.
@@ -75,5 +76,5 @@ def new(
         import json
 
         text = STARTER.replace('"{name}"', json.dumps(file.stem))
-    write_text(file, text.rstrip("\n"))
+    write_text(file, text.rstrip("\n") + "\n")
     remarks().print(f"wrote {file}; next: carom tower check {file}", soft_wrap=True, markup=False)

@@ -24,7 +24,7 @@ def view(
     attached: bool = typer.Option(False, "--attached", hidden=True, help="Ends when its standard input does."),
 ) -> None:
     """Show runs in the browser: play, colors, contacts, energy. Ctrl-C ends it."""
-    from ..viewer import viewing
+    from ..draw.viewer import viewing
     from .compiling import compile_notice
 
     with ExitStack() as stack:

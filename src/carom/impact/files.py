@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import os
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..errors import ProblemError
+from ..files import atomic_path, write_text
 from ..solvers.rows import Floats
 from . import checks
 from .mass import BlockMass, DiagonalMass, GeneralMass
@@ -31,15 +31,12 @@ def save(problem: ImpactProblem, path: Path) -> Path:
     if path.suffix == ".json":
         head = {"format": FORMAT, "version": VERSION, "name": problem.name}
         text = json.dumps({**head, **{key: value.tolist() for key, value in data.items()}}, indent=1)
-        part = path.with_suffix(".json.part")
-        part.write_text(text + "\n")
+        write_text(path, text + "\n")
     elif path.suffix == ".npz":
-        part = path.with_suffix(".npz.part")
-        with part.open("wb") as handle:
+        with atomic_path(path) as part, part.open("wb") as handle:
             np.savez_compressed(handle, format=FORMAT, version=VERSION, name=problem.name, **data)
     else:
         raise ProblemError("file", str(path), "a name that ends in .json or .npz")
-    os.replace(part, path)
     return path
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import laws
 from ..analysis.run_checks import Check, check_run
-from ..coloring import MAPS, QUANTITIES, limits
+from ..draw.colors import MAPS, QUANTITIES, limits
 from ..errors import ProblemError
 from ..scene.model import Scene
 from ..simulation import Progress, simulate

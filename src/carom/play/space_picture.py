@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..contact.boundaries import boundaries_at
-from ..pictures.camera import Camera, looking_at, upward
-from ..pictures.glass import enclosing
-from ..pictures.picture import extent
-from ..pictures.raster import placed_parts
-from ..pictures.room import edges
+from ..draw.camera import Camera, looking_at, upward
+from ..draw.raycast.glass import enclosing
+from ..draw.raycast.picture import extent
+from ..draw.raycast.room import edges
+from ..draw.raycast.visible import placed_parts
 from ..solvers.rows import Floats
 from ..trajectory import Trajectory
 from ..world import CUBOID, HULL, PLANE, SPHERE, Solids, World

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
 from ..analysis.runs import energy_drift, symmetry_error
-from ..plotting import BLACK, GRAY, PALE, TIME, X, Y, law_style, sheet, write, write_table
+from ..draw.style import BLACK, GRAY, PALE, TIME, X, Y, law_style, sheet, write, write_table
 from ..scenes import pool_break
 from ..scenes.pool import RADIUS
 from ..simulation import simulate

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from ..draw.style import GRAY, law_style, styled, write, write_table
 from ..impact.problem import ImpactProblem
 from ..laws import Law, every
-from ..plotting import GRAY, law_style, styled, write, write_table
 from ..solve import solve_impact
 from ..solvers.rows import Floats
 from .result import Progress, StudyResult, silent

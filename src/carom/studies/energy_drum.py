@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 
-from ..plotting import GRAY, TIME, law_style, styled, write
+from ..draw.style import GRAY, TIME, law_style, styled, write
 from ..scenes import energy_drum
 from ..simulation import Progress as RunProgress
 from ..simulation import simulate

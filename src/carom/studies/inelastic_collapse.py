@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 
+from ..draw.style import BLUE, GRAY, GREEN, ORANGE, PURPLE, RED, styled, write, write_table
 from ..impact.problem import ImpactProblem
 from ..kernels import kernel
 from ..laws import make
-from ..plotting import BLUE, GRAY, GREEN, ORANGE, PURPLE, RED, styled, write, write_table
 from ..solve import solve_impact
 from ..solvers.rows import Floats, Ints
 from .result import Progress, StudyResult, silent

@@ -24,7 +24,7 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import SubFigure
 
 from ..analysis.runs import sides
-from ..plotting import BLUE, GRAY, GREEN, PURPLE, RED, TIME, sheet, write
+from ..draw.style import BLUE, GRAY, GREEN, PURPLE, RED, TIME, sheet, write
 from ..scene.boundaries import HalfPlane
 from ..scene.model import Scene
 from ..scene.motion import FIXED

@@ -21,7 +21,7 @@ from matplotlib.patches import Circle
 
 from ..analysis.runs import energy_drift
 from ..analysis.scatter import neighbors_kept
-from ..plotting import GRAY, TIME, law_style, sheet, write
+from ..draw.style import GRAY, TIME, law_style, sheet, write
 from ..scene.boundaries import Drum
 from ..scene.model import Scene
 from ..scenes import splash

@@ -10,7 +10,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgb
 
 from .. import rotations
-from ..plotting import BLUE, ORANGE, PALE
+from ..draw.style import BLUE, ORANGE, PALE
 from ..solvers.rows import Floats
 
 HALF = np.array([[1.0, 0.16, 0.16], [0.16, 0.5, 0.16]])  # half edges of bar and stem, unit density

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from ..draw.style import BLACK, GRAY, PALE, law_style, styled, write
 from ..impact.problem import ImpactProblem
 from ..laws import Law, every
-from ..plotting import BLACK, GRAY, PALE, law_style, styled, write
 from ..solve import solve_impact
 from ..solvers.rows import Floats
 from .hertz import hertz_chain

@@ -18,8 +18,8 @@ from scipy.integrate import solve_ivp
 from scipy.special import ellipj, ellipk, ellipkinc
 
 from .. import rotations
+from ..draw.style import BLACK, BLUE, GRAY, RED, sheet, write, write_table
 from ..kernels import kernel
-from ..plotting import BLACK, BLUE, GRAY, RED, sheet, write, write_table
 from ..solvers.rows import Floats, Ints
 from ..stepping.rotation import MOSER_VESELOV, SPLIT, turn_free
 from .result import Progress, StudyResult, silent

@@ -15,7 +15,6 @@ writes `load_tower` reads back exactly.
 from __future__ import annotations
 
 import inspect
-import os
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from math import cos, sin
@@ -25,6 +24,7 @@ from typing import Any
 import tomli_w
 
 from ..errors import ProblemError
+from ..files import atomic_path
 from ..scene.file.text import line_of, read
 from ..scene.file.text import parse as parse_text
 from .bricks import Brick, Pin, brick_of
@@ -69,11 +69,10 @@ def save_tower(tower: Tower, path: str | PathLike[str], overwrite: bool = False)
         raise ProblemError(str(path), "a file that exists", "a new name, or overwrite=True")
     if not path.absolute().parent.is_dir():
         raise ProblemError(str(path), "no such folder", "a folder that exists")
-    part = path.with_name(path.name + ".part")
     content = tower_to_toml(tower).encode("utf-8")
     try:
-        part.write_bytes(content)
-        os.replace(part, path)
+        with atomic_path(path) as part:
+            part.write_bytes(content)
     except OSError as wrong:
         raise ProblemError(str(path), wrong.strerror, "a file in a folder that can be written") from None
 

@@ -14,7 +14,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from ..plotting import BLACK, BLUE, GRAY, PALE, RED, save, sheet
+from ..draw.style import BLACK, BLUE, GRAY, PALE, RED, save, sheet
 from ..solvers.rows import Floats
 from .drawing import thickness
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 import tomli_w
 
 from ...errors import ProblemError
+from ...files import write_text
 from ..boundaries import Boundary
 from ..model import Bodies, Disc, Material, Polygon, Rectangle, Scene
 from ..motion import KINDS, Motion
@@ -31,9 +31,7 @@ def save_scene(scene: Scene, path: str | Path, overwrite: bool = False) -> None:
     if not path.absolute().parent.is_dir():
         raise ProblemError(str(path), "no such folder", "a folder that exists")
     text = scene_to_toml(scene, path.parent)
-    part = path.with_name(path.name + ".part")
-    part.write_text(text, encoding="utf-8")
-    os.replace(part, path)
+    write_text(path, text)
 
 
 def scene_to_toml(scene: Scene, folder: str | Path = ".") -> str:

@@ -1,0 +1,125 @@
+"""Which instants a film shows, and the state of a run at any of them."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import ProblemError
+from ..trajectory import Trajectory
+from ..world import State
+from .colors import Floats
+
+KEPT = 1 << 27  # bytes of frames that are kept in memory
+SLACK = 1e-9  # of the run's length: times may lie so far outside it by rounding
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A state at some instant, and the recorded frame that is nearest to it."""
+
+    state: State
+    frame: int
+
+
+class Timeline:
+    """The states of a run at any time: between frames, places and orientations are interpolated.
+
+    Velocities, colors and impulses are those of the nearest frame. What jumps, because it crosses a periodic side,
+    does not slide back: it stays where it was until the nearer frame.
+    """
+
+    def __init__(self, run: Trajectory) -> None:
+        self.run = run
+        self.times = run.time
+        if not len(self.times):
+            raise ProblemError("trajectory", str(run.path), "a run with frames", f"{run.path}: there is no frame in it")
+        self._kept: OrderedDict[int, State] = OrderedDict()
+        self._most = max(4, KEPT // (8 * 8 * max(run.count, 1)))
+        self._periods = _periods(run)
+
+    @property
+    def start(self) -> float:
+        return float(self.times[0])
+
+    @property
+    def stop(self) -> float:
+        return float(self.times[-1])
+
+    def check(self, name: str, time: float) -> float:
+        """The time, if it lies within the run."""
+        slack = SLACK * max(abs(self.start), abs(self.stop), 1e-300)
+        if not self.start - slack <= time <= self.stop + slack:
+            end = "" if self.run.finished else " (the run was stopped there)"
+            raise ProblemError(name, time, f"a time from {self.start:g} to {self.stop:g}{end}")
+        return min(max(float(time), self.start), self.stop)
+
+    def nearest(self, time: float) -> int:
+        k = int(np.clip(np.searchsorted(self.times, time), 1, len(self.times) - 1)) if len(self.times) > 1 else 0
+        return k - 1 if k and time - self.times[k - 1] <= self.times[k] - time else k
+
+    def frame(self, index: int) -> State:
+        if index in self._kept:
+            self._kept.move_to_end(index)
+            return self._kept[index]
+        self._kept[index] = self.run.frame(index)
+        if len(self._kept) > self._most:
+            self._kept.popitem(last=False)
+        return self._kept[index]
+
+    def at(self, time: float) -> Moment:
+        near = self.nearest(time)
+        k = int(np.searchsorted(self.times, time, side="right")) - 1
+        if k < 0 or k + 1 >= len(self.times):
+            return Moment(self.frame(near), near)
+        a, b = self.frame(k), self.frame(k + 1)
+        share = (time - a.time) / (b.time - a.time) if b.time > a.time else 0.0
+        close = self.frame(near)
+        jumped = self._jumped(a.position, b.position)
+        position = np.where(jumped[:, None], close.position, (1.0 - share) * a.position + share * b.position)
+        orientation = _between(a.orientation, b.orientation, share)
+        return Moment(State(time, close.step, position, orientation, close.velocity), near)
+
+    def _jumped(self, before: Floats, after: Floats) -> np.ndarray:
+        out = np.zeros(len(before), bool)
+        for axis, length in self._periods:
+            out |= np.abs(after[:, axis] - before[:, axis]) > 0.5 * length
+        return out
+
+    def tracks(self, start: float, stop: float, most: int) -> tuple[Floats, Floats]:
+        """Where all bodies were: times (k,) and places (k, n, D), of at most about `most` frames, the last at `stop`.
+
+        A jump across a periodic side is marked by places that are not numbers.
+        """
+        chosen = np.flatnonzero((self.times >= start) & (self.times < stop))
+        chosen = chosen[:: max(1, -(-len(chosen) // most))]
+        places = [self.frame(int(k)).position for k in chosen] + [self.at(stop).state.position]
+        out = np.stack(places)
+        for k in range(1, len(out)):
+            out[k - 1, self._jumped(out[k - 1], out[k])] = np.nan
+        return np.append(self.times[chosen], stop), out
+
+
+def _periods(run: Trajectory) -> list[tuple[int, float]]:
+    periodic = run.world.periodic
+    if periodic is None:
+        return []
+    sides = enumerate(periodic.sides[: run.dimension])
+    return [(axis, side[1] - side[0]) for axis, side in sides if side is not None]
+
+
+def _between(a: Floats, b: Floats, share: float) -> Floats:
+    """Angles (n,), or unit quaternions (n, 4), of which q and -q mean the same."""
+    if a.ndim == 1:
+        return (1.0 - share) * a + share * b
+    sign = np.where((a * b).sum(axis=1, keepdims=True) < 0.0, -1.0, 1.0)
+    mixed = (1.0 - share) * a + share * sign * b
+    return mixed / np.linalg.norm(mixed, axis=1, keepdims=True)
+
+
+def film_times(start: float, stop: float, fps: float, speed: float) -> Floats:
+    """The instants of a film: `fps` pictures a second, `speed` time units a second; none comes after `stop`."""
+    count = int(np.floor((stop - start) / speed * fps + 1e-6)) + 1
+    return np.asarray(start + np.arange(count) * (speed / fps), dtype=np.float64)

@@ -1,0 +1,136 @@
+"""How pages look: light background, no clutter, lamps that suit the plane and space, a camera that sees all."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+
+from ...solvers.rows import Floats
+from . import tone
+from .framing import Layout
+
+BRAND = (38, 92, 150)
+SPOT = 0.75  # half the angle of the lamp that throws shadows, radians: it reaches the whole floor
+WIDTH = 372  # pixels of the panel
+
+
+def set_up_panel(server: Any) -> None:
+    """The panel at the right, without what does not belong to Carom."""
+    server.gui.configure_theme(show_logo=False, show_share_button=False, brand_color=BRAND)
+    server.gui.main_panel.dock_right()
+    server.gui.main_panel.set_width(WIDTH)
+
+
+def set_up_page(server: Any, layout: Layout, shadows: bool) -> None:
+    """Background and lamps."""
+    scene = server.scene
+    scene.configure_default_lights(False)
+    scene.configure_environment_map(None)
+    scene.world_axes.visible = False
+    scene.set_up_direction(tuple(layout.box.up))
+    lamp = 10.0 * lamp_of(layout)
+    if layout.box.dimension == 2:
+        _lamps(server, 0.34, (("front", 0.66, lamp, False),))
+        return
+    right, ahead = _level(layout)
+    fill = 2.0 * layout.box.up + 6.0 * right - 5.0 * ahead
+    _lamps(server, 0.24, (("key", 0.88, lamp, shadows), ("fill", 0.18, fill, False)))
+
+
+def lamp_of(layout: Layout) -> Floats:
+    """The unit vector to the lamp: before the plane; in space above the viewer's left shoulder."""
+    if layout.box.dimension == 2:
+        return np.array([0.0, 0.0, 1.0])
+    right, ahead = _level(layout)
+    lamp = 9.0 * layout.box.up - 4.0 * right - 2.5 * ahead
+    return np.asarray(lamp / np.linalg.norm(lamp))
+
+
+def _level(layout: Layout) -> tuple[Floats, Floats]:
+    """What is to the right and ahead in the first view, along the horizon."""
+    view = layout.view()
+    ahead = view.target - view.eye
+    ahead = ahead - (ahead @ view.up) * view.up
+    ahead = ahead / np.linalg.norm(ahead)
+    return np.cross(ahead, view.up), ahead
+
+
+def _lamps(server: Any, ambient: float, lamps: tuple[tuple[str, float, Floats, bool], ...]) -> None:
+    """Lamps far away, their intensities in parts of the light under which colors are what they are."""
+    whole = np.pi * tone.GAIN
+    server.scene.add_light_ambient("/light/ambient", intensity=ambient * whole)
+    for name, part, place, shadows in lamps:
+        if not shadows:
+            server.scene.add_light_directional(f"/light/{name}", intensity=part * whole, position=tuple(place))
+            continue
+        # A spot without decay. The page's own shadows of distant lamps fade in and out with the camera's distance.
+        server.scene.add_light_spot(
+            f"/light/{name}",
+            intensity=part * whole,
+            decay=0.0,
+            angle=SPOT,
+            position=tuple(place),
+            direction=tuple(-place),
+            cast_shadow=True,
+        )
+
+
+class Cameras:
+    """The cameras of all windows: each sees everything, in its own width, until its user moves it."""
+
+    def __init__(self, server: Any, layout: Layout) -> None:
+        self._server, self._layout = server, layout
+        self._given: dict[int, list[Floats]] = {}  # places that cameras of windows were ever sent to
+        self._aspect: dict[int, float] = {}
+        self._lock = threading.RLock()
+        self._start()
+        server.on_client_connect(self._met)
+        server.on_client_disconnect(self._left)
+
+    def use(self, layout: Layout) -> None:
+        """The scene has another size now."""
+        with self._lock:
+            unmoved = [client for client in self._server.get_clients().values() if self._unmoved(client)]
+            self._layout = layout
+            self._start()
+            for client in unmoved:
+                self.fit(client)
+
+    def fit(self, client: Any) -> None:
+        """Lets one window see everything."""
+        camera, number = client.camera, client.client_id
+        with self._lock, client.atomic():
+            self._aspect[number] = float(camera.aspect)
+            view = self._layout.view(self._aspect[number])
+            self._given.setdefault(number, [self._layout.view().eye]).append(view.eye)
+            camera.fov = view.angle
+            camera.position = view.eye
+            camera.look_at = view.target
+
+    def _start(self) -> None:
+        view, start = self._layout.view(), self._server.initial_camera
+        start.position, start.look_at, start.fov = view.eye, view.target, view.angle
+
+    def _met(self, client: Any) -> None:
+        self.fit(client)
+        client.camera.on_update(lambda camera: self._resized(client))
+        self._resized(client)  # what was told in between
+
+    def _left(self, client: Any) -> None:
+        with self._lock:
+            self._given.pop(client.client_id, None)
+            self._aspect.pop(client.client_id, None)
+
+    def _resized(self, client: Any) -> None:
+        with self._lock:
+            before = self._aspect.get(client.client_id)
+            if before is not None and abs(float(client.camera.aspect) - before) > 1e-3 and self._unmoved(client):
+                self.fit(client)
+
+    def _unmoved(self, client: Any) -> bool:
+        """Whether the camera is where it was once sent; news of the last time may still be on their way."""
+        place = client.camera.position
+        given = self._given.get(client.client_id, [])
+        return any(np.linalg.norm(place - eye) < 1e-3 * np.linalg.norm(eye) for eye in given)

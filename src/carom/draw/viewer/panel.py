@@ -1,0 +1,212 @@
+"""The panel beside the picture: what is shown, time, colors, contacts, energy and momentum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from ...errors import ProblemError
+from ...trajectory import Trajectory
+from ..colors import QUANTITIES, Legend
+from .legend import INK, legend_html
+from .player import Player, speeds
+from .plots import Plot
+
+FIRST, BACK, ON, LAST = "|◀", "◀", "▶", "▶|"
+PLAY, PAUSE = "Play", "Pause"
+HOW = "drag to turn · right-drag to move · wheel to zoom · K plays, J and L step"
+
+
+class Panel:
+    """The controls of a page. They change the player and call `changed`; they show nothing by themselves."""
+
+    def __init__(
+        self, server: Any, player: Player, runs: Sequence[Trajectory], span: float, changed: Callable[[], None]
+    ) -> None:
+        self._gui, self._player, self._changed = server.gui, player, changed
+        self.reset_view: Callable[[Any], None] = lambda client: None
+        self.quantity = usual_quantity(runs)
+        self._told = player.start  # the time that the slider was last set to
+        self.dots = self.arrows = False
+        self._heading = self._gui.add_html(heading(runs))
+        self._state = self._gui.add_html("")
+        self._add_time(span)
+        self._add_speed(span)
+        self._add_colors()
+        self._add_contacts(runs)
+        self._plots = [self._gui.add_html("") for _ in range(2)]
+        self._gui.add_html(_small(HOW))
+        self._add_keys()
+
+    # ---- what the page tells the panel
+
+    def show_time(self, time: float, playing: bool) -> None:
+        wanted = min(max(time, self._time.min), self._time.max)
+        if wanted != self._told:  # a user may be moving it just now
+            self._told = self._time.value = wanted
+        label = PAUSE if playing else PLAY
+        if self._play.label != label:
+            self._play.label = label
+
+    def show_plots(self, plots: Sequence[Plot], time: float) -> None:
+        for handle, plot in zip(self._plots, plots):
+            handle.content = f'<div style="padding:2px 12px 0">{plot.svg(time)}</div>'
+
+    def show_legend(self, legend: Legend | None) -> None:
+        self._legend.content = _small("measuring the run …") if legend is None else legend_html(legend)
+
+    def show_heading(self, runs: Sequence[Trajectory]) -> None:
+        self._heading.content = heading(runs)
+
+    def show_state(self, lines: Sequence[str]) -> None:
+        self._state.content = "".join(_small(line) for line in lines)
+
+    # ---- the controls
+
+    def _add_time(self, span: float) -> None:
+        gui, player = self._gui, self._player
+        start = player.start
+        width = max(span - start, 1e-9)
+        self._time = gui.add_slider(
+            "Time", min=start, max=start + width, step=_rounded(width / 1000), initial_value=start
+        )
+        self._time.precision = _digits(width)
+        self._play = gui.add_button(PLAY, color="blue")
+        steps = gui.add_button_group("Step", (FIRST, BACK, ON, LAST))
+
+        @self._time.on_update
+        async def _(
+            event: Any,
+        ) -> None:  # at once, in the server's own thread: a moment later the page may have moved it
+            if event.client is not None:  # the page itself moves the slider too
+                player.pause()
+                player.seek(float(event.target.value))
+                self._changed()
+
+        @self._play.on_click
+        def _(event: Any) -> None:
+            player.toggle()
+            self._changed()
+
+        @steps.on_click
+        def _(event: Any) -> None:
+            self._step(event.target.value)
+
+    def _step(self, which: str) -> None:
+        player = self._player
+        if which in (FIRST, LAST):
+            player.pause()
+            player.seek(player.start if which == FIRST else player.end)
+        else:
+            player.step(1 if which == ON else -1)
+        self._changed()
+
+    def _add_speed(self, span: float) -> None:
+        player = self._player
+        choice = {f"{value:g}": value for value in speeds(player.speed)}
+        speed = self._gui.add_dropdown(
+            "Speed", tuple(choice), initial_value=f"{player.speed:g}", hint="units of the run's time a second"
+        )
+        repeat = self._gui.add_checkbox("Repeat", player.repeat)
+
+        @speed.on_update
+        def _(event: Any) -> None:
+            player.speed = choice[event.target.value]
+
+        @repeat.on_update
+        def _(event: Any) -> None:
+            player.repeat = bool(event.target.value)
+
+    def _add_colors(self) -> None:
+        titles = {q.title: q.name for q in QUANTITIES.values()}
+        color = self._gui.add_dropdown("Color", tuple(titles), initial_value=QUANTITIES[self.quantity].title)
+        self._legend = self._gui.add_html("")
+
+        @color.on_update
+        def _(event: Any) -> None:
+            self.quantity = titles[event.target.value]
+            self._changed()
+
+    def _add_contacts(self, runs: Sequence[Trajectory]) -> None:
+        recorded = all(run.settings.impulses for run in runs)
+        hint = None if recorded else "not recorded: carom run --impulses"
+        dots = self._gui.add_checkbox("Contact points", False)
+        arrows = self._gui.add_checkbox("Impulses", False, disabled=not recorded, hint=hint)
+        view = self._gui.add_button("Show all", color="gray", hint="the view that everything fits")
+
+        @dots.on_update
+        def _(event: Any) -> None:
+            self.dots = bool(event.target.value)
+            self._changed()
+
+        @arrows.on_update
+        def _(event: Any) -> None:
+            self.arrows = bool(event.target.value)
+            self._changed()
+
+        @view.on_click
+        def _(event: Any) -> None:
+            if event.client is not None:
+                self.reset_view(event.client)
+
+    def _add_keys(self) -> None:
+        for label, key, act in (
+            ("Play or pause", "K", self._player.toggle),
+            ("One frame back", "J", lambda: self._player.step(-1)),
+            ("One frame on", "L", lambda: self._player.step(1)),
+        ):
+            self._add_key(label, key, act)
+
+    def _add_key(self, label: str, key: str, act: Callable[[], None]) -> None:
+        command = self._gui.add_command(label, hotkey=key)
+
+        @command.on_trigger
+        def _(event: Any) -> None:
+            act()
+            self._changed()
+
+
+def usual_quantity(runs: Sequence[Trajectory]) -> str:
+    """What colors tell at first: layers where bodies lie on each other under gravity, speeds elsewhere."""
+    return "depth" if any(map(_layered, runs)) else "speed"
+
+
+def _layered(run: Trajectory) -> bool:
+    try:
+        if not np.any(run.world.gravity):
+            return False
+        depth = QUANTITIES["depth"].values(run, 0)[run.geometry["free"]]
+    except ProblemError:  # the scene holds a Python function, which no file keeps
+        return False
+    return bool(len(depth) and np.ptp(depth) > float(run.world.length_scale))
+
+
+def heading(runs: Sequence[Trajectory]) -> str:
+    """Scene, law, stepper and number of bodies of each run; what two runs have in common is said once."""
+    parts, told = [], ""
+    for run in runs:
+        s = run.settings
+        facts = [f"law <b>{escape(s.law)}</b>", escape(s.stepper.replace("_", " "))]
+        facts += [f"{run.count:,} {'body' if run.count == 1 else 'bodies'}", f"{len(run):,} frames"]
+        name = escape(run.name.replace("_", " "))
+        if name != told:
+            parts.append(f'<div style="font-size:16px;font-weight:650;line-height:1.3">{name}</div>')
+        parts.append(f'<div style="font-size:12px;margin-bottom:3px">{" · ".join(facts)}</div>')
+        told = name
+    return f'<div style="font-family:system-ui,sans-serif;color:{INK};padding:8px 12px 0">{"".join(parts)}</div>'
+
+
+def _small(text: str) -> str:
+    return f'<div style="font:11.5px system-ui,sans-serif;color:#6a7280;padding:1px 12px">{escape(text)}</div>'
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.1g}") or 1e-9
+
+
+def _digits(width: float) -> int:
+    """Decimals that tell a thousandth of the whole."""
+    return max(0, min(6, len(f"{1000 / width:.0f}"))) if width < 1000 else 0

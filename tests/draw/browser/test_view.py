@@ -1,0 +1,199 @@
+"""The viewer in a real browser: it shows the bodies where they are, in their colors, and does what it is told."""
+
+from __future__ import annotations
+
+import io
+import time
+
+import numpy as np
+import pytest
+from PIL import Image
+from tests.draw.viewer.made_runs import plane_scene, record, space_scene
+
+from carom.draw.colors import Coloring
+from carom.draw.viewer import tone, viewing
+from carom.draw.viewer.look import WIDTH
+from carom.trajectory import Trajectory
+
+SECONDS = 40.0  # until something must have happened: software rendering, perhaps beside other tests
+EDGE = 12  # pixels beside the panel, where its shadow falls
+NEAR = 14  # of 255 steps: colors are given to the page in 6 bits, and its curve is undone to a few steps
+
+
+@pytest.fixture(scope="module")
+def plane_run(tmp_path_factory):
+    path = tmp_path_factory.mktemp("runs") / "plane.h5"
+    record(path, plane_scene())
+    return path
+
+
+@pytest.fixture(scope="module")
+def space_run(tmp_path_factory):
+    path = tmp_path_factory.mktemp("runs") / "space.h5"
+    record(path, space_scene())
+    return path
+
+
+def picture(page) -> np.ndarray:
+    """What is to the left of the panel, without the window's hints; (rows, columns, 3)."""
+    size = page.viewport_size
+    clip = {"x": 0, "y": 0, "width": size["width"] - WIDTH - EDGE, "height": size["height"]}
+    data = page.screenshot(clip=clip)
+    return np.asarray(Image.open(io.BytesIO(data)).convert("RGB")).astype(int)
+
+
+def until(page, condition, what: str):
+    """Looks at the picture until the condition holds; returns that picture."""
+    end = time.monotonic() + SECONDS
+    while True:
+        seen = picture(page)
+        if condition(seen):
+            return seen
+        assert time.monotonic() < end, f"never happened: {what}"
+        page.wait_for_timeout(150)
+
+
+def settled(page) -> np.ndarray:
+    """The picture once it no longer changes."""
+    before = picture(page)
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        page.wait_for_timeout(400)
+        after = picture(page)
+        if not differs(before, after):
+            return after
+        before = after
+    raise AssertionError("the picture never comes to rest")
+
+
+def differs(one: np.ndarray, two: np.ndarray, least: int = 60) -> bool:
+    """Whether so many pixels differ visibly."""
+    return int((np.abs(one - two).max(axis=2) > 24).sum()) >= least
+
+
+def colored(seen: np.ndarray) -> int:
+    """Pixels that are neither white nor gray: bodies."""
+    return int((np.ptp(seen, axis=2) > 30).sum())
+
+
+def load(page, viewer) -> np.ndarray:
+    page.goto(
+        f"{viewer.address}/?fixedDpr=1"
+    )  # else slow pages lower their resolution, and pictures cannot be compared
+    page.wait_for_selector("canvas")
+    until(page, lambda seen: colored(seen) > 300, "bodies on the page")
+    close = page.locator("[class*=Notification-closeButton]")  # "software rendering", over the picture
+    if close.count():
+        close.first.click()
+    return settled(page)
+
+
+@pytest.fixture(scope="module")
+def plane_page(shared_page, plane_run):
+    """A page with the run of the plane, and what serves it."""
+    faults = []
+    shared_page.on("pageerror", lambda error: faults.append(str(error)))
+    with viewing([plane_run], port=0, play=False) as viewer:
+        load(shared_page, viewer)
+        yield shared_page, viewer
+    assert not faults, faults
+
+
+def choose(page, label: str, option: str) -> None:
+    page.get_by_label(label).click()
+    page.get_by_role("option", name=option, exact=True).click()
+
+
+def first_frame(page, viewer, path) -> np.ndarray:
+    """The start, in the colors of speeds."""
+    page.get_by_text("|◀", exact=True).click()
+    choose(page, "Color", "speed")
+    until(page, lambda seen: far_off(seen, viewer, path, 0) <= NEAR, "the start in the colors of speeds")
+    return settled(page)
+
+
+def far_off(seen: np.ndarray, viewer, path, frame: int) -> int:
+    """The largest difference between a body's color and what its speed gives, over all bodies and channels."""
+    with Trajectory(path) as run:
+        wanted = tone.shown(Coloring.of(run, "speed").rgb(frame)).astype(int)
+        found = [at_body(seen, viewer, run, frame, body) for body in range(run.count)]
+    return int(np.abs(np.array(found) - wanted).max())
+
+
+def at_body(seen: np.ndarray, viewer, run, frame: int, body: int) -> np.ndarray:
+    """A pixel near the middle of a body, by the camera that the page should have."""
+    layout = viewer.page.layout
+    place = layout.placed(run.positions[frame] - [0.2, 0.0], 0)[body]  # beside the mark that starts in the middle
+    rows, columns = seen.shape[0], seen.shape[1] + EDGE
+    view = layout.view(columns / rows)
+    ahead = (view.target - view.eye) / np.linalg.norm(view.target - view.eye)
+    right = np.cross(ahead, view.up)
+    arm = place - view.eye
+    scale = 0.5 * rows / np.tan(0.5 * view.angle) / float(arm @ ahead)
+    x, y = 0.5 * columns + scale * float(arm @ right), 0.5 * rows - scale * float(arm @ view.up)
+    return seen[round(y), round(x)]
+
+
+def test_bodies_are_shown_where_and_as_they_are_at_any_time(plane_page, plane_run):
+    page, viewer = plane_page
+    first = first_frame(page, viewer, plane_run)
+    slider = page.locator(".mantine-Slider-root").first.bounding_box()
+    page.mouse.click(slider["x"] + 0.5 * slider["width"], slider["y"] + 0.5 * slider["height"])
+    until(page, lambda seen: differs(seen, first), "another picture at another time")
+    assert viewer.page.player.time == pytest.approx(1.5, abs=0.15)  # a few of the slider's pixels
+    number = page.locator(".mantine-NumberInput-input").first
+    number.fill("2.5")
+    number.press("Enter")
+    until(page, lambda seen: viewer.page.player.time == pytest.approx(2.5), "the time that was typed")
+    until(page, lambda seen: far_off(seen, viewer, plane_run, 25) <= NEAR, "all bodies in their places and colors")
+
+
+def test_playing_moves_bodies_and_pausing_stops_them(plane_page, plane_run):
+    page, viewer = plane_page
+    first = first_frame(page, viewer, plane_run)
+    page.get_by_role("button", name="Play").click()
+    until(page, lambda seen: differs(seen, first), "movement")
+    page.get_by_role("button", name="Pause").click()
+    still, shown = settled(page), viewer.page.player.time
+    page.wait_for_timeout(300)
+    assert viewer.page.player.time == shown
+    assert not differs(picture(page), still)
+    page.get_by_text("|◀", exact=True).click()
+    until(page, lambda seen: not differs(seen, first), "the first frame again")
+    page.keyboard.press("l")
+    until(page, lambda seen: viewer.page.player.time == pytest.approx(0.1), "one frame on")
+
+
+def test_colors_and_impulses_change_the_picture(plane_page, plane_run):
+    page, viewer = plane_page
+    by_speed = first_frame(page, viewer, plane_run)
+    choose(page, "Color", "body")
+    until(page, lambda seen: differs(seen, by_speed), "other colors")
+    by_body = settled(page)
+    page.get_by_label("Impulses").check()
+    until(page, lambda seen: differs(seen, by_body, 30), "arrows")
+    page.get_by_label("Impulses").uncheck()
+    until(page, lambda seen: not differs(seen, by_body, 30), "no arrows any more")
+
+
+def test_a_run_of_space_has_bodies_that_move_and_shadows(shared_page, space_run):
+    page = shared_page
+    with viewing([space_run], port=0, play=False) as viewer:
+        first = load(page, viewer)
+        bright, gray = first.mean(axis=2), np.ptp(first, axis=2) < 25
+        floor = float(np.median(bright[gray & (bright < 250)]))
+        assert (gray & (bright < floor - 10) & (bright > 150)).sum() > 300, "no shadow on the floor"
+        page.get_by_text("▶|", exact=True).click()
+        until(page, lambda seen: differs(seen, first), "another picture at the end")
+        assert viewer.page.player.time == pytest.approx(3.0)
+
+
+def test_two_runs_stand_side_by_side(shared_page, plane_run, tmp_path):
+    other = tmp_path / "other.h5"
+    record(other, plane_scene(), law="lcp")
+    with viewing([plane_run, other], port=0, play=False) as viewer:
+        seen = load(shared_page, viewer)
+        half = seen.shape[1] // 2 + EDGE // 2
+        sides = colored(seen[:, :half]), colored(seen[:, half:])
+        assert min(sides) > 0.8 * max(sides) > 0
+        assert shared_page.get_by_text("lcp").first.is_visible()

@@ -1,0 +1,149 @@
+"""`carom render`: what it writes, and one clear line for what it cannot."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+
+import pytest
+from PIL import Image
+
+from carom.draw import encoding as encode
+
+
+def test_a_picture_and_its_report(render, ball, tmp_path):
+    path = tmp_path / "still.png"
+    done = render(ball, "-o", path, "--at", 1, "--size", "320x180")
+    assert done.code == 0 and done.out.strip() == str(path)
+    assert "one_ball, law gr: 320 x 180" in done.err
+    with Image.open(path) as image:
+        assert image.size == (320, 180)
+
+
+def test_a_film_and_its_report(render, ball, tmp_path):
+    pytest.importorskip("imageio_ffmpeg")
+    path = tmp_path / "film.mp4"
+    done = render(ball, "-o", path, "--size", "320x180", "--fps", 10, "--color", "energy", "--trails")
+    assert done.code == 0 and "21 pictures, 2.1 s, 320 x 180" in done.err
+    assert path.stat().st_size > 1000
+
+
+def test_a_file_is_written_over_only_if_asked(render, ball, tmp_path):
+    path = tmp_path / "still.png"
+    path.write_bytes(b"old")
+    refused = render(ball, "-o", path)
+    assert refused.code == 2 and "--overwrite" in refused.err and path.read_bytes() == b"old"
+    assert render(ball, "-o", path, "--overwrite", "--size", "160x90").code == 0
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "words"),
+    [
+        ("film.avi", [], ["--output", ".mp4", ".png"]),
+        ("film", [], ["--output", ".mp4"]),
+        ("missing/film.mp4", [], ["missing", "exists"]),
+        ("a.png", ["--at", 7], ["--at", "7", "from 0 to 2"]),
+        ("a.png", ["--at", -1], ["--at", "from 0 to 2"]),
+        ("a.png", ["--at", "noon"], ["noon", "not a number"]),
+        ("a.png", ["--at", "nan"], ["--at", "from 0 to 2"]),
+        ("a.png", ["--color", "spede"], ["unknown color 'spede'", "did you mean 'speed'"]),
+        ("a.png", ["--map", "jet"], ["unknown color map 'jet'", "cividis"]),
+        ("a.png", ["--size", "big"], ["--size", "big", "1920x1080"]),
+        ("a.png", ["--size", "10x10"], ["--size", "10x10", "pixels"]),
+        ("a.png", ["--camera", "north"], ["--camera", "north", "follow"]),
+        ("a.png", ["--camera", "follow:1"], ["--camera", "from 0 to 0"]),
+        ("a.png", ["--impulses"], ["--impulses", "carom run", "ball.h5"]),
+        ("a.png", ["--fps", 10], ["--fps", "films"]),
+        ("a.png", ["--speed", 2], ["--speed", "films"]),
+        ("a.mp4", ["--at", 1], ["--at", "--from"]),
+        ("a.mp4", ["--from", 3], ["--from", "from 0 to 2"]),
+        ("a.mp4", ["--from", 1, "--to", 1], ["--to", "after --from"]),
+        ("a.mp4", ["--fps", 0], ["--fps", "above 0"]),
+        ("a.mp4", ["--fps", 1000], ["--fps", "240"]),
+        ("a.mp4", ["--speed", -1], ["--speed", "above 0"]),
+        ("a.mp4", ["--size", "321x180"], ["--size", "321x180", "even"]),
+        ("a.gif", ["--fps", 60], ["--fps", "50", "GIF"]),
+    ],
+)
+def test_bad_input_is_one_line_and_touches_no_file(render, ball, tmp_path, name, options, words):
+    if name.endswith(".mp4"):
+        pytest.importorskip("imageio_ffmpeg")
+    done = render(ball, "-o", tmp_path / name, *options)
+    assert done.code == 2 and done.out == ""
+    lines = done.err.strip().splitlines()
+    assert len(lines) == 1 and lines[0].startswith("carom: ")
+    for word in words:
+        assert str(word) in lines[0], lines[0]
+    assert not list(tmp_path.iterdir())
+
+
+def test_cameras_of_the_plane_are_refused_in_space(render, solid, tmp_path):
+    done = render(solid, "-o", tmp_path / "a.png", "--camera", "1,2,3")
+    assert done.code == 2 and "azimuth=" in done.err
+
+
+@pytest.mark.parametrize(
+    ("content", "word"),
+    [(None, "no such file"), (b"", "empty"), (b"hello world", "not an HDF5 file")],
+)
+def test_files_that_are_no_runs(render, tmp_path, content, word):
+    path = tmp_path / "run.h5"
+    if content is not None:
+        path.write_bytes(content)
+    done = render(path, "-o", tmp_path / "a.png")
+    assert done.code == 2 and word in done.err and len(done.err.strip().splitlines()) == 1
+    assert not (tmp_path / "a.png").exists()
+
+
+def test_a_run_that_was_cut_off_by_a_copy(render, boxes, tmp_path):
+    path = tmp_path / "run.h5"
+    path.write_bytes(boxes.read_bytes()[:-5000])
+    done = render(path, "-o", tmp_path / "a.png")
+    assert done.code == 2 and "cut off" in done.err
+
+
+def test_a_run_that_was_stopped_is_shown_as_far_as_it_went(render, folder, tmp_path):
+    import carom
+    from carom.scene import Bodies, Disc, Scene
+
+    scene = Scene("stopped", [Bodies(Disc(1.0), [[0.0, 0.0]], velocity=[[1.0, 0.0]])], stepper="synchronous")
+
+    def stop(progress):
+        if progress.step >= 60:
+            raise KeyboardInterrupt
+
+    path = tmp_path / "run.h5"
+    with pytest.raises(KeyboardInterrupt):
+        carom.simulate(scene, "gr", duration=10.0, step=0.1, frame_rate=10, output=path, progress=stop)
+    if not path.exists():
+        pytest.skip("it was stopped before its first checkpoint")
+    done = render(path, "-o", tmp_path / "a.png", "--size", "160x90")
+    assert done.code == 0 and "was stopped; it is shown up to t =" in done.err
+    assert "the run was stopped there" in render(path, "-o", tmp_path / "b.png", "--at", 10).err
+
+
+def test_a_missing_extra_is_one_line_with_the_command(render, ball, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
+    done = render(ball, "-o", tmp_path / "a.mp4")
+    assert done.code == 2 and len(done.err.strip().splitlines()) == 1
+    assert encode.EXTRA in done.err and not list(tmp_path.iterdir())
+    # Pictures and GIFs need none of it.
+    assert render(ball, "-o", tmp_path / "a.gif", "--size", "160x90", "--to", 0.5).code == 0
+
+
+def test_a_run_of_one_frame_makes_a_picture_and_no_film(render, ball, tmp_path):
+    import h5py
+
+    path = tmp_path / "one.h5"
+    shutil.copy(ball, path)
+    with h5py.File(path, "r+") as file:
+        for name in ("step", "time", "position", "angle", "velocity"):
+            file[f"frames/{name}"].resize(1, axis=0)
+    assert "picture" in render(path, "-o", tmp_path / "a.gif").err
+    assert render(path, "-o", tmp_path / "a.png", "--size", "160x90").code == 0
+
+
+def test_a_long_film_is_announced_with_a_better_speed(render, ball, tmp_path):
+    done = render(ball, "-o", tmp_path / "a.gif", "--speed", "4", "--size", "160x90")
+    assert done.code == 0 and "the film will run for 0.5 s; --speed 0.1 makes it about 20 s" in done.err

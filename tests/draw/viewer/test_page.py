@@ -1,0 +1,73 @@
+"""The page without a browser: what it shows is what clock and panel say."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from tests.draw.viewer.made_runs import plane_scene, record, space_scene
+
+from carom.draw.viewer import viewing
+from carom.scene import Bodies, Disc, Drum, Scene, Scripted
+
+pytest.importorskip("viser")
+
+
+@pytest.fixture
+def made(tmp_path):
+    def make(scene, name="run.h5", **options):
+        record(tmp_path / name, scene, **options)
+        return tmp_path / name
+
+    return make
+
+
+def until(condition):
+    end = time.monotonic() + 20.0
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("scene", [plane_scene, space_scene])
+def test_the_clock_moves_the_bodies(made, scene):
+    with viewing([made(scene())], port=0, play=False) as viewer:
+        page = viewer.page
+        before = page._stages[0]._bodies._handles[0].batched_positions.copy()
+        page.player.seek(2.5)
+        page._wake.set()
+        until(lambda: page._stages[0].shown == 25)
+        after = page._stages[0]._bodies._handles[0].batched_positions
+        assert np.abs(after - before).max() > 0.1
+        page.player.play()
+        until(lambda: page._stages[0].shown != 25)
+    assert not page._thread.is_alive()
+
+
+def test_all_colors_can_be_had_but_what_needs_a_scene_that_no_file_holds(made):
+    balls = Bodies(Disc(0.5), np.array([[0.0, 0.0], [2.0, 0.0]]), velocity=[[1.0, 0.0], [0.0, 0.0]])
+    path = made(Scene("scripted", [balls], [Drum(5.0, motion=Scripted(lambda t: (0.1 * t, 0.0)))]))
+    with viewing([path], port=0, play=False) as viewer:
+        page = viewer.page
+        for name in ("speed", "body", "energy", "contacts"):
+            page.panel.quantity = name
+            page._wake.set()
+            until(lambda name=name: page._quantity == name)
+            until(lambda name=name: page._painted == name or page._lacking is not None)
+        assert page._painted == "energy"
+        assert "Python function" in page._lacking and page._lacking in page._state()
+
+
+def test_a_stopped_run_says_so_on_the_page(made):
+    with viewing([made(plane_scene(), upto=12, finish=False)], port=0, play=False) as viewer:
+        assert "up to its last checkpoint, time 1.2 of 3" in viewer.page._state()[0]
+        assert viewer.page.player.end == pytest.approx(1.2)
+
+
+def test_two_runs_share_one_scale(made):
+    slow, fast = plane_scene(), plane_scene(fastest=3.0)
+    with viewing([made(slow, "slow.h5"), made(fast, "fast.h5")], port=0, play=False) as viewer:
+        ranges = [stage.coloring.range for stage in viewer.page._stages]
+        assert ranges[0] == ranges[1]
+        assert ranges[0][1] == pytest.approx(3.0)
