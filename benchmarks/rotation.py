@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from carom import rotations
+from carom.geometry import rotations
 from carom.solvers.rows import Floats
 from carom.stepping.rotation import MOSER_VESELOV, SPLIT, turn_free
 

@@ -6,14 +6,14 @@ import time
 from typing import Any
 
 import numpy as np
+from carom.contact.narrow_phase import convex_pairs
+from carom.contact.solids.gaps import solid_gap
 from numpy.typing import NDArray
 
-from carom.contact.solids.gaps import solid_gap
-from carom.contact.solids.pairs import solid_pairs
-from carom.contact.solids.poses import Poses
+from carom.contact.poses import Poses
+from carom.scene.parts import make_shapes
 from carom.scene.solids import Capsule, Cuboid, Cylinder, Hull, Solid, Sphere
-from carom.solids.tables import make_solids
-from carom.world import Solids
+from carom.world import Shapes3D
 
 from .report import Row, best_time
 
@@ -41,10 +41,10 @@ def _turns(rng: np.random.Generator, count: int) -> Floats:
     return np.ascontiguousarray(np.moveaxis(np.array(rows), 2, 0))
 
 
-def close_pairs(one: str, two: str) -> tuple[Solids, Poses]:
+def close_pairs(one: str, two: str) -> tuple[Shapes3D, Poses]:
     """Pairs (k, PAIRS + k) that touch: gaps from -1e-3 to 5e-3, and a small motion."""
     rng = np.random.default_rng(1)
-    solids, _ = make_solids([(one, SHAPES[one], PAIRS), (two, SHAPES[two], PAIRS)])
+    solids, _ = make_shapes([(one, SHAPES[one], PAIRS), (two, SHAPES[two], PAIRS)])
     turn, at = _turns(rng, 2 * PAIRS), 10.0 * rng.normal(size=(2 * PAIRS, 3))
     for k in range(PAIRS):
         way, gap = rng.normal(size=3), rng.uniform(-1e-3, 5e-3)
@@ -60,10 +60,10 @@ def close_pairs(one: str, two: str) -> tuple[Solids, Poses]:
     return solids, Poses(np.arange(2 * PAIRS), at, turn, after, turn.copy())
 
 
-def stacked_boxes() -> tuple[Solids, Poses]:
+def stacked_boxes() -> tuple[Shapes3D, Poses]:
     """Cubes upon cubes, turned about the vertical: a manifold of up to eight corners each."""
     rng = np.random.default_rng(2)
-    solids, _ = make_solids([("cube", Cuboid((1.0, 1.0, 1.0)), 2 * PAIRS)])
+    solids, _ = make_shapes([("cube", Cuboid((1.0, 1.0, 1.0)), 2 * PAIRS)])
     turn, at = np.zeros((2 * PAIRS, 3, 3)), np.zeros((2 * PAIRS, 3))
     angle = rng.uniform(0.0, 6.0, 2 * PAIRS)
     turn[:, 0, 0] = turn[:, 1, 1] = np.cos(angle)
@@ -74,7 +74,7 @@ def stacked_boxes() -> tuple[Solids, Poses]:
     return solids, Poses(np.arange(2 * PAIRS), at, turn, at.copy(), turn.copy())
 
 
-def _coal_time(one: str, two: str, poses: Poses, solids: Solids) -> float | None:
+def _coal_time(one: str, two: str, poses: Poses, solids: Shapes3D) -> float | None:
     """Seconds a pair for the distance alone, without a patch of contacts; None without the library.
 
     The loop is Python's: an empty call of the library is measured too and taken off.
@@ -102,7 +102,7 @@ def _coal_time(one: str, two: str, poses: Poses, solids: Solids) -> float | None
     return max(best_time(loop, 5)[0] - best_time(empty, 5)[0], 0.0) / PAIRS
 
 
-def _coal_shape(coal: Any, name: str, solids: Solids) -> Any:
+def _coal_shape(coal: Any, name: str, solids: Shapes3D) -> Any:
     shape = SHAPES[name]
     if isinstance(shape, Sphere):
         return coal.Sphere(shape.radius)
@@ -119,10 +119,10 @@ def _coal_shape(coal: Any, name: str, solids: Solids) -> Any:
     return coal.Convex.convexHull(points, False, "")
 
 
-def _time(solids: Solids, poses: Poses) -> tuple[float, float]:
+def _time(solids: Shapes3D, poses: Poses) -> tuple[float, float]:
     """Seconds and contacts a pair."""
     first = np.arange(PAIRS)
-    seconds, found = best_time(lambda: solid_pairs(first, first + PAIRS, solids, poses, MARGIN), 20)
+    seconds, found = best_time(lambda: convex_pairs(first, first + PAIRS, solids, poses, MARGIN), 20)
     return seconds / PAIRS, len(found[0]) / PAIRS
 
 

@@ -16,6 +16,7 @@ from carom.build import build
 from carom.contact.find import find_contacts
 from carom.contact.start import OVERLAP
 from carom.errors import ProblemError
+from carom.geometry.polygons import convex_polygon, polygon_moments
 from carom.scene import (
     FIXED,
     Bodies,
@@ -34,7 +35,6 @@ from carom.scene import (
     Table,
     Vibrating,
 )
-from carom.shapes import convex_polygon, polygon_moments
 from carom.simulation import simulate
 from carom.stepping.collision import Collision
 

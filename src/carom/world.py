@@ -4,71 +4,55 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from . import rotations
+from .geometry import rotations
+from .geometry.shapes import (
+    BOX,
+    CAPSULE,
+    CYLINDER,
+    DISC,
+    HULL,
+    MESH,
+    POLYGON,
+    SPHERE,
+    Shapes,
+    Shapes2D,
+    Shapes3D,
+)
 from .scene.boundaries import Periodic
 from .scene.model import Force
 from .scene.motion import Motion
 from .solvers.rows import Floats, Ints
 
-DISC, POLYGON = 0, 1
+__all__ = [
+    "BOX",
+    "CAPSULE",
+    "CYLINDER",
+    "DISC",
+    "HULL",
+    "INSIDE",
+    "MESH",
+    "OUTSIDE",
+    "PLANE",
+    "POLYGON",
+    "SEGMENT",
+    "SPHERE",
+    "TUBE",
+    "Boundaries",
+    "Shapes",
+    "Shapes2D",
+    "Shapes3D",
+    "State",
+    "World",
+]
+
 # Kinds of boundaries: half-plane or half-space, inside and outside of a circle or sphere, segment (2D), inside of an
-# endless cylinder (3D).
+# infinite cylinder (3D).
 PLANE, INSIDE, OUTSIDE, SEGMENT, TUBE = 0, 1, 2, 3, 4
-SPHERE, CUBOID, CAPSULE, CYLINDER, HULL, MESH = 0, 1, 2, 3, 4, 5
-
-
-class Shapes(NamedTuple):
-    """Shapes of all bodies, for kernels. Corners are anticlockwise, about the center of mass."""
-
-    kind: NDArray[np.int8]  # (n,) DISC or POLYGON
-    radius: Floats  # (n,) of the disc, or of the circle round the polygon
-    vertex_ptr: Ints  # (n + 1,) body i owns vertices vertex_ptr[i]:vertex_ptr[i+1]
-    vertex: Floats  # (k, 2)
-
-
-class Solids(NamedTuple):
-    """Shapes of all bodies of space, for kernels.
-
-    A body owns parts, a part shows a form; equal bodies share forms. Frames: a form is given in its own frame, a part
-    places it in the body's frame, whose origin is the center of mass and whose axes are the principal axes of inertia.
-    Sizes of forms: sphere (r, 0, 0), cuboid half edges, capsule and cylinder (r, half length, 0) along z.
-    """
-
-    # bodies
-    ball: NDArray[np.bool_]  # (n,) one sphere about the center of mass
-    radius: Floats  # (n,) of the sphere round the body, about its center of mass
-    inner: Floats  # (n,) half of the smallest width: tunnelling and overlap are measured in it
-    part_ptr: Ints  # (n + 1,) body i owns parts part_ptr[i]:part_ptr[i+1]
-    # parts
-    form: Ints  # (p,)
-    place: Floats  # (p, 3) origin of the form's frame, in the body's
-    turn: Floats  # (p, 3, 3) rotation matrix, from the form's frame to the body's
-    # forms
-    kind: NDArray[np.int8]  # (f,) SPHERE .. MESH
-    size: Floats  # (f, 3)
-    reach: Floats  # (f,) largest distance from the form's origin
-    vertex_ptr: Ints  # (f + 1,) corners of cuboids and hulls, sample points of meshes
-    vertex: Floats  # (k, 3)
-    vertex_normal: Floats  # (k, 3) outward, of sample points; zero for corners
-    face_ptr: Ints  # (f + 1,) flat faces of cuboids and hulls
-    face_normal: Floats  # (faces, 3) outward unit normal
-    face_offset: Floats  # (faces,) the face lies in normal . x = offset
-    loop_ptr: Ints  # (faces + 1,) corners of a face: loop[loop_ptr[j]:loop_ptr[j+1]], anticlockwise from outside
-    loop: Ints  # vertices, counted from the form's first
-    edge_ptr: Ints  # (f + 1,) edges of cuboids and hulls
-    edge: Ints  # (edges, 2) vertices, counted from the form's first
-    grid: Ints  # (f,) its signed distance grid, -1 for none
-    # signed distance grids: value[grid_ptr[g] + (i * ny + j) * nz + k] at low + spacing * (i, j, k), negative inside
-    grid_ptr: Ints  # (g + 1,)
-    grid_count: Ints  # (g, 3) nodes along each axis
-    grid_low: Floats  # (g, 3)
-    grid_spacing: Floats  # (g,)
-    grid_value: Floats  # float64
 
 
 class Boundaries(NamedTuple):
@@ -106,7 +90,7 @@ class World:
     inertia: Floats  # (n,), in space (n, 3) about the principal axes
     free: NDArray[np.bool_]  # (n,) moved by impulses
     inverse_sqrt_mass: Floats  # (n, d) 1 / sqrt(mass) for each component of velocity; 0 where it cannot change
-    shapes: Any  # Shapes, in space Solids
+    shapes: Shapes  # Shapes2D or Shapes3D
     material: Ints  # (n,)
     boundary_material: Ints  # (w,)
     restitution: Floats  # (k, k) for two materials
@@ -142,18 +126,20 @@ class World:
         return self.block > self.dimension
 
     @property
-    def solids(self) -> Solids:
-        """The shapes of a world of space."""
-        assert isinstance(self.shapes, Solids)
+    def shapes_2d(self) -> Shapes2D:
+        """The shapes of a 2D world."""
+        assert isinstance(self.shapes, Shapes2D)
         return self.shapes
 
     @property
-    def simple(self) -> NDArray[np.bool_]:
-        """(n,) discs, and spheres: the broad phase tests them on the spot."""
-        return self.shapes.ball if self.dimension == 3 else self.shapes.kind == DISC
+    def shapes_3d(self) -> Shapes3D:
+        """The shapes of a 3D world."""
+        assert isinstance(self.shapes, Shapes3D)
+        return self.shapes
 
     @property
     def all_discs(self) -> bool:
+        """Whether a 2D world has no polygons."""
         return not len(self.shapes.vertex)
 
     @property

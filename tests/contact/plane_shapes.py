@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog, nnls
 
 from carom.contact.polygons import Poses
-from carom.shapes import convex_polygon
-from carom.world import DISC, POLYGON, Boundaries, Shapes
+from carom.geometry.polygons import convex_polygon, half_width
+from carom.world import DISC, POLYGON, Boundaries, Shapes2D
 
 
 def rectangle(width: float, height: float) -> np.ndarray:
@@ -19,15 +19,18 @@ def rectangle(width: float, height: float) -> np.ndarray:
 SQUARE = rectangle(1.0, 1.0)
 
 
-def make_shapes(*bodies) -> Shapes:
+def make_shapes(*bodies) -> Shapes2D:
     """A number is the radius of a disc, an array the corners of a polygon."""
     discs = [np.ndim(b) == 0 for b in bodies]
     corners = [np.zeros((0, 2)) if disc else np.asarray(b, float) for b, disc in zip(bodies, discs)]
-    return Shapes(
+    radius = np.array([float(b) if disc else np.hypot(*c.T).max() for b, c, disc in zip(bodies, corners, discs)])
+    return Shapes2D(
         np.where(discs, DISC, POLYGON).astype(np.int8),
-        np.array([float(b) if disc else np.hypot(*c.T).max() for b, c, disc in zip(bodies, corners, discs)]),
+        radius,
         np.concatenate([[0], np.cumsum([len(c) for c in corners])]).astype(np.int64),
         np.concatenate(corners),
+        np.array(discs, bool),
+        np.array([r if disc else half_width(c) for r, c, disc in zip(radius, corners, discs)]),
     )
 
 

@@ -88,7 +88,7 @@ def test_mixed_worlds(scene, margin):
     found = find_contacts(world, state, state, margin)
     np.testing.assert_allclose(np.hypot(*found.normal.T), 1.0, rtol=1e-12)
     np.testing.assert_array_equal(found.gap, found.predicted)  # nothing moved
-    names = list(zip(found.first.tolist(), found.second.tolist(), found.feature.tolist()))
+    names = list(zip(found.first.tolist(), found.second.tolist(), found.feature_id.tolist()))
     assert len(set(names)) == len(names)
     pairs = [name[:2] for name in names if name[1] >= 0]
     assert all(a < b for a, b in pairs) and max((pairs.count(p) for p in pairs), default=0) <= 2
@@ -134,7 +134,7 @@ def test_names_last_while_a_stack_slides():
 
     def names(s):
         found = find_contacts(world, s, s, 1e-6)
-        return sorted(zip(found.first, found.second, found.feature))
+        return sorted(zip(found.first, found.second, found.feature_id))
 
     first = names(state)
     assert len(first) == 6

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from carom.contact.polygons import half_width, polygon_gap, polygon_pairs
+from carom.contact.polygons import polygon_pairs
+from carom.geometry.polygons import half_width
 
+from .gaps_2d import polygon_gap
 from .plane_shapes import (
     SQUARE,
     hull_distance,

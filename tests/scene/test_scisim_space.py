@@ -13,7 +13,7 @@ from tests.scene.space_scenes import TETRAHEDRON
 
 from carom.build import build
 from carom.errors import ProblemError
-from carom.rotations import matrices
+from carom.geometry.rotations import matrices
 from carom.scene.barriers import Plane, Tube
 from carom.scene.boundaries import Periodic
 from carom.scene.motion import FIXED

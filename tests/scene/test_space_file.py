@@ -14,7 +14,7 @@ from tests.scene.space_scenes import JUNK, TETRAHEDRON, leaves, obj_file
 
 from carom import ProblemError
 from carom.build import build
-from carom.rotations import matrices
+from carom.geometry.rotations import matrices
 from carom.scene.barriers import Container, Plane, Shell, Tube
 from carom.scene.boundaries import Periodic
 from carom.scene.file import parse_toml, save_scene, scene_of, scene_to_toml

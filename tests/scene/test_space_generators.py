@@ -11,13 +11,12 @@ from scipy.spatial.distance import pdist
 from tests.scene.space_scenes import TETRAHEDRON
 
 from carom import ProblemError
-from carom.rotations import matrices
+from carom.geometry.rotations import matrices
 from carom.scene.file import parse_toml
 from carom.scene.generators import chain, grid, hex_grid, jittered, random_orientations, random_velocities
+from carom.scene.parts import extent_of, make_shapes
 from carom.scene.pour import Region, random_pour
-from carom.scene.solid_reach import SolidReach
 from carom.scene.solids import Capsule, Compound, Cuboid, Cylinder, Hull, Mesh, Part, Sphere
-from carom.solids.tables import make_solids
 
 ROUND = 1e-12  # of a spacing: places are sums of a few products of numbers of size up to 1e3
 BALLS = "shape = 'sphere'\nradius = 0.35\n"
@@ -113,7 +112,7 @@ def surface(shape) -> np.ndarray:
         points = shape.scale * shape.vertices
         return points - points.mean(axis=0)
     clouds = [surface(p.shape) @ matrices(np.array([p.orientation], float))[0].T + p.position for p in shape.parts]
-    weights = [p.density * make_solids([("p", p.shape, 1)])[1][0].volume[0] for p in shape.parts]
+    weights = [p.density * make_shapes([("p", p.shape, 1)])[1][0].volume[0] for p in shape.parts]
     return np.concatenate(clouds) - np.average([p.position for p in shape.parts], axis=0, weights=weights)
 
 
@@ -121,7 +120,7 @@ def surface(shape) -> np.ndarray:
 def test_reach_is_that_of_the_surface(name):
     """Against points all over the surface: the reach is theirs, up to the distance between these points."""
     shape, q = solids()[name], np.array([0.3, -0.2, 0.9, 0.1])
-    reach = SolidReach("s", shape, 2, q)
+    reach = extent_of("s", shape, 2, q)
     points = surface(shape) @ matrices(q[None] / np.linalg.norm(q))[0].T
     size = np.ptp(points, axis=0).max()
     for d in np.vstack([np.eye(3), -np.eye(3), np.ones((1, 3)) / np.sqrt(3.0)]):
@@ -277,7 +276,7 @@ def test_copies_on_a_grid_of_layers():
 
 def test_a_chain_of_different_spheres_touches_everywhere():
     radius = np.array([0.5, 1.0, 0.25, 2.0])
-    points = chain(SolidReach("s", Sphere(radius), 4, None), (1.0, 1.0, 1.0), (0.0, 3.0, -4.0), 0.0)
+    points = chain(extent_of("s", Sphere(radius), 4, None), (1.0, 1.0, 1.0), (0.0, 3.0, -4.0), 0.0)
     np.testing.assert_allclose(np.linalg.norm(np.diff(points, axis=0), axis=1), radius[:-1] + radius[1:], rtol=1e-14)
 
 

@@ -13,7 +13,7 @@ from scipy.integrate import solve_ivp
 import carom
 from carom import laws, scenes
 from carom.analysis.runs import energy_rise, overlap, symmetry_error
-from carom.rotations import turned
+from carom.geometry.rotations import turned
 from carom.scene import Bodies, Cuboid, Material, Plane, Scene, Sphere
 
 G, RADIUS = 10.0, 0.5  # of the scenes

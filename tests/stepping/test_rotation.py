@@ -12,7 +12,7 @@ from numba import njit
 from scipy.integrate import solve_ivp
 from scipy.special import ellipj, ellipk
 
-from carom import rotations
+from carom.geometry import rotations
 from carom.stepping.rotation import MOSER_VESELOV, SPLIT, gyroscopic, turn_by, turn_free
 from carom.stepping.turning import nudged, sum3
 

@@ -11,7 +11,7 @@ import pytest
 from carom import laws, stepping
 from carom.build import build
 from carom.contact.find import find_contacts
-from carom.rotations import matrices
+from carom.geometry.rotations import matrices
 from carom.scene import FIXED, Bodies, Material, Scene
 from carom.scene.solids import Capsule, Compound, Cuboid, Cylinder, Hull, Mesh, Part, Solid, Sphere
 from carom.stepping.collision import Collision
@@ -80,7 +80,7 @@ class Throw:
         at /= np.linalg.norm(at)
         turn, spin, speed = rng.normal(size=(2, 4)), 2.0 * rng.normal(size=(2, 3)), rng.uniform(2.0, 4.0)
         alone = Scene("alone", [Bodies(first, np.zeros((1, 3))), Bodies(second, np.full((1, 3), 9.0))])
-        reach = float(build(alone)[0].solids.radius.sum()) + 0.01
+        reach = float(build(alone)[0].shapes_3d.radius.sum()) + 0.01
         drift = 0.5 * rng.normal(size=3) if self.free else np.zeros(3)
         still = {"velocity": drift, "spin": spin[0]} if self.free else {"motion": FIXED}
         bodies = [
@@ -125,7 +125,7 @@ def check_throw(throw: Throw, stepper: str, steps: int) -> int:
     states = states_of(engine, state, 0)
     start = totals(world, state)
     # Rounding of the places where contacts are: resting solves work to 1e-11 of the speeds.
-    scale = start[0] if throw.free else start[0] + world.mass[1] * GRAVITY * world.solids.radius[1]
+    scale = start[0] if throw.free else start[0] + world.mass[1] * GRAVITY * world.shapes_3d.radius[1]
     most = start[0] + start[1]
     elastic = bool((world.restitution == 1.0).all() and world.frictionless and stepper == "synchronous")
     for _ in range(steps):
@@ -205,9 +205,9 @@ def test_swapped_bodies_have_the_same_contacts_mirrored(pair):
 
 def support(world: World, state: State, body: int, direction: np.ndarray) -> float:
     """Largest n . x over a body of one convex part."""
-    solids, turn = world.solids, matrices(state.orientation)[body]
+    solids, turn = world.shapes_3d, matrices(state.orientation)[body]
     part = solids.part_ptr[body]
-    form, n = solids.form[part], solids.turn[part].T @ turn.T @ direction
+    form, n = solids.shape[part], solids.turn[part].T @ turn.T @ direction
     size = solids.size[form]
     kind = int(solids.kind[form])
     middle = float(direction @ (state.position[body] + turn @ solids.place[part]))

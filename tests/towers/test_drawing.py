@@ -10,8 +10,8 @@ import pytest
 
 from carom import ProblemError
 from carom.towers import Tower
+from carom.towers.contacts import contact_rows, weights
 from carom.towers.drawing import WHAT, acting, carried, displaced, thickness
-from carom.towers.motion import contact_rows, weights
 from carom.towers.named import NAMED, named_tower
 
 

@@ -12,9 +12,16 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 from carom.towers import Brick, Tower
-from carom.towers.exact import MOST_CONTACTS, ExactRows, exact_forces, exact_initial, exact_motion
-from carom.towers.motion import contact_rows, masses, pin_rows, weights
-from carom.towers.rational import short_fraction, solve_near
+from carom.towers.contacts import contact_rows, masses, pin_rows, weights
+from carom.towers.exact import (
+    MOST_CONTACTS,
+    ExactRows,
+    exact_forces,
+    exact_initial,
+    exact_motion,
+    short_fraction,
+    solve_near,
+)
 
 third = Fraction(1, 3)
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from carom import ProblemError
 from carom.towers import Brick, Tower
-from carom.towers.motion import contact_rows, weights
-from carom.towers.shift import meeting_distance
+from carom.towers.contacts import contact_rows, weights
+from carom.towers.margin import meeting_distance
 
 WEIGHT = 9.81 / 4  # of the standard brick, 1 x 1/4
 

@@ -16,12 +16,9 @@ from hypothesis import strategies as st
 
 from carom import ProblemError
 from carom.towers import Tower
-from carom.towers.blas_threads import _switches, one_blas_thread
-from carom.towers.overhang import Overhang, largest_overhang
-from carom.towers.overhang_ascent import polish, with_forces
-from carom.towers.overhang_levels import TABLE, Balance, Structure
-from carom.towers.overhang_proof import StackProof, balance
-from carom.towers.overhang_rounding import HAIRS
+from carom.towers.overhang import Overhang, _switches, largest_overhang, one_blas_thread
+from carom.towers.overhang_model import TABLE, Balance, Structure, polish, with_forces
+from carom.towers.overhang_proof import HAIRS, StackProof, balance
 
 # Paterson and Zwick; 5 and 6 bricks as printed, to five and four decimals.
 OPTIMA = {1: 0.5, 2: 0.75, 3: 1.0, 4: (15.0 - 4.0 * sqrt(2.0)) / 8.0, 5: 1.30455, 6: 1.4367}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 from carom.towers import Brick, Tower
-from carom.towers.motion import contact_rows, masses, pin_rows, weights
+from carom.towers.contacts import contact_rows, masses, pin_rows, weights
 from carom.towers.stability import BOUND, fastest_corner
 
 ROOT = math.sqrt(2.0)

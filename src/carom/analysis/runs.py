@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .. import rotations
 from ..contact.find import find_contacts
 from ..errors import ProblemError
+from ..geometry import rotations
 from ..scene.boundaries import Periodic, Segment
 from ..scene.symmetry import Symmetry
 from ..solvers.rows import Floats, Ints

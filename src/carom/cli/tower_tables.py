@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..towers.drawing import carried
-from ..towers.touching import GROUND
+from ..towers.contacts import GROUND
 from .console import number
 from .tower_source import counted, headline
 

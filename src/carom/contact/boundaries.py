@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from .. import rotations
+from ..geometry import rotations
+from ..kernels import kernel
 from ..solvers.rows import Floats
-from ..world import SEGMENT, Boundaries, World
+from ..world import INSIDE, OUTSIDE, PLANE, SEGMENT, Boundaries, World
+from .poses import point_world
 
 
 def boundaries_at(world: World, time: float, step: float) -> tuple[Boundaries, Boundaries]:
@@ -51,3 +53,189 @@ def _moved_3d(world: World, time: float) -> tuple[Boundaries, Floats, Floats]:
     point = center + rotations.turned(turn, home.point - home.center)
     axis = rotations.turned(turn, home.axis)
     return Boundaries(home.kind, point, axis, home.radius, center, home.velocity), center, turn
+
+
+# MERGED from contact/boundaries: Discs against boundaries.
+
+
+@kernel
+def disc_gap(kind, a, b, big, x, y, r):
+    """Signed gap of a disc to one boundary, and the unit normal from the disc to the boundary."""
+    if kind == PLANE:
+        return (x - a[0]) * b[0] + (y - a[1]) * b[1] - r, -b[0], -b[1]
+    px, py = a[0], a[1]
+    if kind == SEGMENT:
+        ex, ey = b[0] - a[0], b[1] - a[1]
+        along = ((x - a[0]) * ex + (y - a[1]) * ey) / (ex * ex + ey * ey)
+        along = min(max(along, 0.0), 1.0)
+        px, py = a[0] + along * ex, a[1] + along * ey
+    dx, dy = x - px, y - py
+    apart = np.sqrt(dx * dx + dy * dy)
+    if kind == INSIDE:
+        if apart > 0.0:
+            return big - apart - r, dx / apart, dy / apart
+        return big - r, 1.0, 0.0
+    if apart > 0.0:
+        nx, ny = -dx / apart, -dy / apart
+    elif kind == SEGMENT:
+        length = np.sqrt((b[0] - a[0]) ** 2 + (b[1] - a[1]) ** 2)
+        nx, ny = -(b[1] - a[1]) / length, (b[0] - a[0]) / length
+    else:
+        nx, ny = 1.0, 0.0
+    if kind == OUTSIDE:
+        return apart - big - r, nx, ny
+    return apart - r, nx, ny
+
+
+@kernel
+def crosses(a0, b0, a1, b1, x0, y0, x1, y1):
+    """Whether a point that moves from (x0, y0) to (x1, y1) passes through a segment that moves from a0 b0 to a1 b1."""
+    side0 = (b0[0] - a0[0]) * (y0 - a0[1]) - (b0[1] - a0[1]) * (x0 - a0[0])
+    side1 = (b1[0] - a1[0]) * (y1 - a1[1]) - (b1[1] - a1[1]) * (x1 - a1[0])
+    if (side0 > 0.0) == (side1 > 0.0):
+        return False
+    part = side0 / (side0 - side1)
+    x, y = x0 + part * (x1 - x0), y0 + part * (y1 - y0)
+    ax, ay = a0[0] + part * (a1[0] - a0[0]), a0[1] + part * (a1[1] - a0[1])
+    bx, by = b0[0] + part * (b1[0] - b0[0]), b0[1] + part * (b1[1] - b0[1])
+    ex, ey = bx - ax, by - ay
+    along = ((x - ax) * ex + (y - ay) * ey) / (ex * ex + ey * ey)
+    return 0.0 <= along <= 1.0
+
+
+@kernel
+def disc_boundaries(before, after, radius, chosen, boundaries0, boundaries1, margin):
+    """Contacts of the discs marked in `chosen`: (body, boundary, normal to the boundary, gap before, gap after)."""
+    n, w = len(radius), len(boundaries0.kind)
+    room = 64
+    body, boundary = np.empty(room, np.int64), np.empty(room, np.int64)
+    normal, gap, predicted = np.empty((room, 2)), np.empty(room), np.empty(room)
+    m = 0
+    for k in range(w):
+        kind = boundaries0.kind[k]
+        a0, b0, a1, b1 = boundaries0.point[k], boundaries0.axis[k], boundaries1.point[k], boundaries1.axis[k]
+        near = 0.0
+        if kind == INSIDE:
+            near = max(boundaries1.radius[k] - margin, 0.0)
+        for i in range(n):
+            if not chosen[i]:
+                continue
+            x, y, r = after[i, 0], after[i, 1], radius[i]
+            if kind == INSIDE:  # most discs of a drum are far from its boundary: no root for them
+                reach = near - r
+                if reach > 0.0 and (x - a1[0]) ** 2 + (y - a1[1]) ** 2 < reach * reach:
+                    continue
+            g1, _, _ = disc_gap(kind, a1, b1, boundaries1.radius[k], x, y, r)
+            if kind == SEGMENT and crosses(a0, b0, a1, b1, before[i, 0], before[i, 1], x, y):
+                g1 = -g1 - 2.0 * r
+            if g1 > margin:
+                continue
+            if m == room:
+                room *= 2
+                body, boundary = _longer(body, m), _longer(boundary, m)
+                gap, predicted = _longer(gap, m), _longer(predicted, m)
+                wider = np.empty((room, 2))
+                wider[:m] = normal[:m]
+                normal = wider
+            g0, nx, ny = disc_gap(kind, a0, b0, boundaries0.radius[k], before[i, 0], before[i, 1], r)
+            body[m], boundary[m], gap[m], predicted[m] = i, k, g0, g1
+            normal[m, 0], normal[m, 1] = nx, ny
+            m += 1
+    return body[:m], boundary[:m], normal[:m], gap[:m], predicted[:m]
+
+
+@kernel
+def _longer(array, used):
+    bigger = np.empty(2 * len(array), array.dtype)
+    bigger[:used] = array[:used]
+    return bigger
+
+
+# MERGED from contact/solids/wall_gaps: Gaps of points and of the rims of cylinders to the boundaries of space.
+
+LEVEL = 1e-4  # a rim whose gap varies by less (relative to its radius) has no foremost point
+NEWTON = 8
+SAMPLES = 24
+
+
+@kernel
+def point_gap(boundaries, w, x, y, z):
+    """Gap of a point to boundary w, and the unit normal from the point to the boundary; zero where there is none."""
+    kind = boundaries.kind[w]
+    x, y, z = x - boundaries.point[w, 0], y - boundaries.point[w, 1], z - boundaries.point[w, 2]
+    ux, uy, uz = boundaries.axis[w, 0], boundaries.axis[w, 1], boundaries.axis[w, 2]
+    along = x * ux + y * uy + z * uz
+    if kind == PLANE:
+        return along, -ux, -uy, -uz
+    if kind != INSIDE:
+        x, y, z = x - along * ux, y - along * uy, z - along * uz
+    distance = np.sqrt(x * x + y * y + z * z)
+    if distance == 0.0:
+        return boundaries.radius[w], 0.0, 0.0, 0.0
+    return boundaries.radius[w] - distance, x / distance, y / distance, z / distance
+
+
+@kernel
+def rim_wave(boundaries, w, pose, k, radius, height):
+    """How near the boundary a rim is, by its angle t: a cos t + b sin t + c cos 2t + d sin 2t, in lengths.
+
+    For planes and shells c = d = 0. The rim lies at `height` on the axis of pose k.
+    """
+    ax, ay, az = pose[k, 3], pose[k, 6], pose[k, 9]
+    bx, by, bz = pose[k, 4], pose[k, 7], pose[k, 10]
+    ux, uy, uz = boundaries.axis[w, 0], boundaries.axis[w, 1], boundaries.axis[w, 2]
+    kind = boundaries.kind[w]
+    au, bu = ax * ux + ay * uy + az * uz, bx * ux + by * uy + bz * uz
+    if kind == PLANE:
+        return -radius * au, -radius * bu, 0.0, 0.0
+    x, y, z = point_world(pose, k, 0.0, 0.0, height)
+    x, y, z = x - boundaries.point[w, 0], y - boundaries.point[w, 1], z - boundaries.point[w, 2]
+    r = radius / boundaries.radius[w]
+    a, b = ax * x + ay * y + az * z, bx * x + by * y + bz * z
+    if kind == INSIDE:
+        return r * a, r * b, 0.0, 0.0
+    along = x * ux + y * uy + z * uz
+    square = r * radius
+    return r * (a - along * au), r * (b - along * bu), 0.25 * square * (bu * bu - au * au), -0.5 * square * au * bu
+
+
+@kernel
+def summit(wave, t):
+    """The angle of the maximum of a wave that is nearest uphill from t."""
+    a, b, c, d = wave
+    if c == 0.0 and d == 0.0:
+        return np.arctan2(b, a)
+    for _ in range(NEWTON):
+        c1, s1, c2, s2 = np.cos(t), np.sin(t), np.cos(2.0 * t), np.sin(2.0 * t)
+        slope = -a * s1 + b * c1 - 2.0 * c * s2 + 2.0 * d * c2
+        bend = -a * c1 - b * s1 - 4.0 * c * c2 - 4.0 * d * s2
+        step = -slope / bend if bend < 0.0 else (0.2 if slope > 0.0 else -0.2)
+        t += min(max(step, -0.3), 0.3)
+    return t
+
+
+@kernel
+def _wave_height(wave, t):
+    return wave[0] * np.cos(t) + wave[1] * np.sin(t) + wave[2] * np.cos(2.0 * t) + wave[3] * np.sin(2.0 * t)
+
+
+@kernel
+def summits(wave, out):
+    """Angles of the maxima of a wave, at most two, to `out`; returns how many."""
+    a, b, c, d = wave
+    if c == 0.0 and d == 0.0:
+        out[0] = np.arctan2(b, a)
+        return 1
+    n = 0
+    step = 2.0 * np.pi / SAMPLES
+    for i in range(SAMPLES):
+        before, here, after = (
+            _wave_height(wave, (i - 1) * step),
+            _wave_height(wave, i * step),
+            _wave_height(wave, (i + 1) * step),
+        )
+        # Of two equal samples on both sides of a maximum the first stands for it.
+        if here > before and here >= after and n < 2:
+            out[n] = summit(wave, i * step)
+            n += 1
+    return n

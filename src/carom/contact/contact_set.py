@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 
 
@@ -15,13 +16,13 @@ class ContactSet:
     """m contacts. Normals are unit vectors from first to second, at the start of the step.
 
     `second` is a body, or -1 - k for boundary k. Gaps are lengths, negative for overlap: `gap` at the start of the
-    step, `predicted` after free flight. `feature` tells several contacts of a pair apart, and stays the same from
-    step to step: (first, second, feature) is a contact's lasting name.
+    step, `predicted` after free flight. `feature_id` tells several contacts of a pair apart, and stays the same from
+    step to step: (first, second, feature_id) is a contact's lasting name.
     """
 
     first: Ints
     second: Ints
-    feature: Ints
+    feature_id: Ints  # (m,)
     normal: Floats  # (m, D)
     point: Floats  # (m, D) midway between the surfaces, in the frame of first
     gap: Floats  # (m,)
@@ -38,7 +39,7 @@ class ContactSet:
         return ContactSet(
             self.first[chosen],
             self.second[chosen],
-            self.feature[chosen],
+            self.feature_id[chosen],
             self.normal[chosen],
             self.point[chosen],
             self.gap[chosen],
@@ -46,3 +47,70 @@ class ContactSet:
             None if self.offset is None else self.offset[chosen],
             None if self.drift is None else self.drift[chosen],
         )
+
+
+# MERGED from contact/columns: Contacts as columns, before they become a ContactSet.
+
+Columns = tuple[Ints, Ints, Ints, Floats, Floats, Floats, Floats]  # the first seven fields of a ContactSet
+Places = tuple[Ints, Floats, Floats]  # owner of each row, place before and after; rows are bodies, then their images
+
+
+def joined(parts: list[Columns]) -> Columns:
+    """One after the other."""
+    full = [columns for columns in parts if len(columns[0])] or parts[:1]
+    return full[0] if len(full) == 1 else tuple(np.concatenate(c) for c in zip(*full))  # type: ignore[return-value]
+
+
+# MERGED from contact/solids/found: Buffers for contacts, and lasting names for them.
+
+NAMES = 0xFFFFF
+
+
+# Columns of the table of contacts: normal, point, then these. One table, because Numba counts references for every
+# array that it hands on.
+POINT, GAP, PREDICTED, FEATURE, COLUMNS = 3, 6, 7, 8, 9
+
+
+@kernel
+def room(count):
+    """A table for up to `count` contacts; kernels fill it from the front and return how many rows are in use."""
+    return np.empty((count, COLUMNS))
+
+
+@kernel
+def put(found, n, feature, nx, ny, nz, x, y, z, gap, predicted):
+    """Writes contact n."""
+    found[n, 0], found[n, 1], found[n, 2] = nx, ny, nz
+    found[n, 3], found[n, 4], found[n, 5] = x, y, z
+    found[n, GAP], found[n, PREDICTED], found[n, FEATURE] = gap, predicted, feature
+
+
+@kernel
+def roomier(table, n, count):
+    """A table with the same first n rows, and room for `count` more."""
+    more = np.empty((2 * (n + count), table.shape[1]))
+    for i in range(n):
+        for j in range(table.shape[1]):
+            more[i, j] = table[i, j]
+    return more
+
+
+@kernel
+def columns(found, n):
+    """(feature, normal, point, gap, predicted) of the first n contacts."""
+    feature, normal, point = np.empty(n, np.int64), np.empty((n, 3)), np.empty((n, 3))
+    gap, predicted = np.empty(n), np.empty(n)
+    for i in range(n):
+        feature[i], gap[i], predicted[i] = int(found[i, FEATURE]), found[i, GAP], found[i, PREDICTED]
+        for j in range(3):
+            normal[i, j], point[i, j] = found[i, j], found[i, POINT + j]
+    return feature, normal, point, gap, predicted
+
+
+@kernel
+def name(base, kind, i, j):
+    """A number below 2^20 for a contact: the parts of the bodies (`base`), which features meet, and their codes."""
+    h = ((base * 4 + kind) * 8191 + i) * 131071 + j
+    h = (h ^ (h >> 17)) * 0x9E3779B1
+    h = (h ^ (h >> 13)) * 0x85EBCA6B
+    return (h ^ (h >> 16)) & NAMES

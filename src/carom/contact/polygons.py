@@ -1,8 +1,8 @@
-"""Narrow phase for convex polygons of the plane: exact contacts of candidate pairs and of walls.
+"""Narrow phase for convex polygons of the plane: exact contacts of candidate pairs and of boundaries.
 
 A pair has contacts if and only if it overlaps (up to a margin) after free flight. Their geometry is that of the start
 of the step, where impulses act. The parts: `polygon_manifold` for two polygons, `polygon_disc` for a disc and a
-polygon, `polygon_walls` for boundaries, `polygon_gaps` for distances of single bodies.
+polygon, `polygon_boundaries` for boundaries, `polygon_gaps` for distances of single bodies.
 """
 
 from __future__ import annotations
@@ -13,14 +13,8 @@ import numpy as np
 
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
-from ..world import DISC
-from .polygon_corners import most_corners, placed_corners, room
-from .polygon_disc import polygon_disc
-from .polygon_gaps import half_width, polygon_gap, wall_gap
+from ..world import DISC, SEGMENT
 from .polygon_manifold import polygon_polygon
-from .polygon_walls import polygon_walls
-
-__all__ = ["Poses", "half_width", "polygon_gap", "polygon_pairs", "polygon_walls", "wall_gap"]
 
 
 class Poses(NamedTuple):
@@ -78,3 +72,159 @@ def polygon_pairs(first, second, shapes, poses, margin):
         found.gap[:n].copy(),
         found.predicted[:n].copy(),
     )
+
+
+# MERGED from contact/polygon_corners: Corners of polygons brought into the world once a step, and buffers for the contacts found among them.
+
+
+class Corners(NamedTuple):
+    """Polygons in the world: 0 at the start of the step, 1 after free flight.
+
+    Row r owns corners ptr[r]:ptr[r+1], anticlockwise; a disc owns none. `normal` k is the outward unit normal of the
+    edge from corner k to the next one of its polygon.
+    """
+
+    ptr: Ints  # (rows + 1,)
+    at0: Floats  # (k, 2)
+    at1: Floats  # (k, 2)
+    normal0: Floats  # (k, 2)
+    normal1: Floats  # (k, 2)
+
+
+class Found(NamedTuple):
+    """Room for contacts; kernels fill it from the front and return how many rows are in use."""
+
+    feature: Ints
+    normal: Floats  # (m, 2)
+    point: Floats  # (m, 2)
+    gap: Floats
+    predicted: Floats
+
+
+@kernel
+def room(count):
+    """Empty buffers for up to `count` contacts."""
+    return Found(
+        np.empty(count, np.int64), np.empty((count, 2)), np.empty((count, 2)), np.empty(count), np.empty(count)
+    )
+
+
+@kernel
+def most_corners(corners):
+    """The largest number of corners of one polygon."""
+    most = 0
+    for r in range(len(corners.ptr) - 1):
+        most = max(most, corners.ptr[r + 1] - corners.ptr[r])
+    return most
+
+
+@kernel
+def placed_corners(shapes, poses, extra):
+    """Corners of all rows of `poses`, followed by `extra` rows of two corners each that the caller fills."""
+    rows = len(poses.owner)
+    ptr = np.zeros(rows + extra + 1, np.int64)
+    for r in range(rows):
+        body = poses.owner[r]
+        ptr[r + 1] = ptr[r] + shapes.vertex_ptr[body + 1] - shapes.vertex_ptr[body]
+    for r in range(rows, rows + extra):
+        ptr[r + 1] = ptr[r] + 2
+    total = ptr[-1]
+    corners = Corners(ptr, np.empty((total, 2)), np.empty((total, 2)), np.empty((total, 2)), np.empty((total, 2)))
+    for r in range(rows):
+        start = shapes.vertex_ptr[poses.owner[r]]
+        if ptr[r + 1] > ptr[r]:
+            _place(shapes.vertex, start, ptr[r], ptr[r + 1], poses.position0[r], poses.angle0[r], corners.at0)
+            _place(shapes.vertex, start, ptr[r], ptr[r + 1], poses.position1[r], poses.angle1[r], corners.at1)
+            set_normals(corners.at0, corners.normal0, ptr[r], ptr[r + 1])
+            set_normals(corners.at1, corners.normal1, ptr[r], ptr[r + 1])
+    return corners
+
+
+@kernel
+def _place(vertex, start, lo, hi, position, angle, at):
+    """Turns the corners of one body by `angle` and moves its center of mass to `position`."""
+    c, s = np.cos(angle), np.sin(angle)
+    for k in range(lo, hi):
+        x, y = vertex[start + k - lo, 0], vertex[start + k - lo, 1]
+        at[k, 0] = position[0] + (c * x - s * y)
+        at[k, 1] = position[1] + (s * x + c * y)
+
+
+@kernel
+def set_normals(at, normal, lo, hi):
+    """Outward unit normals of the edges of corners lo:hi. For two corners, those of both sides of a segment."""
+    for k in range(lo, hi):
+        after = k + 1 if k + 1 < hi else lo
+        x, y = at[after, 0] - at[k, 0], at[after, 1] - at[k, 1]
+        length = np.sqrt(x * x + y * y)
+        normal[k, 0] = y / length
+        normal[k, 1] = -x / length
+
+
+@kernel
+def place_segments(corners, rows, boundaries0, boundaries1):
+    """Writes the ends of all SEGMENT boundaries into the extra rows, which begin at `rows`."""
+    r = rows
+    for w in range(len(boundaries0.kind)):
+        if boundaries0.kind[w] == SEGMENT:
+            k = corners.ptr[r]
+            for axis in range(2):
+                corners.at0[k, axis], corners.at0[k + 1, axis] = boundaries0.point[w, axis], boundaries0.axis[w, axis]
+                corners.at1[k, axis], corners.at1[k + 1, axis] = boundaries1.point[w, axis], boundaries1.axis[w, axis]
+            set_normals(corners.at0, corners.normal0, k, k + 2)
+            set_normals(corners.at1, corners.normal1, k, k + 2)
+            r += 1
+
+
+# MERGED from contact/polygon_disc: Contact of a disc and a convex polygon: the face or the corner nearest_on_polygon to the center of the disc.
+
+
+@kernel
+def nearest_on_polygon(at, normal, lo, hi, x, y):
+    """Signed distance of a point from the polygon with corners lo:hi, negative inside, and what is nearest_on_polygon.
+
+    Returns (distance, feature, nx, ny): n is the unit normal from the polygon to the point; feature is 2 k for the
+    face from corner k on, 2 k + 1 for corner k. The face whose plane is farthest below the point is the nearest_on_polygon
+    one, or ends in the nearest_on_polygon corner. A point within has its nearest_on_polygon face.
+    """
+    top, best = lo, -np.inf
+    for k in range(lo, hi):
+        height = normal[k, 0] * (x - at[k, 0]) + normal[k, 1] * (y - at[k, 1])
+        if height > best:
+            best, top = height, k
+    face = (best, 2 * (top - lo), normal[top, 0], normal[top, 1])
+    if best <= 0.0:
+        return face
+    after = top + 1 if top + 1 < hi else lo
+    tx, ty = -normal[top, 1], normal[top, 0]
+    if tx * (x - at[top, 0]) + ty * (y - at[top, 1]) < 0.0:
+        corner = top
+    elif tx * (x - at[after, 0]) + ty * (y - at[after, 1]) > 0.0:
+        corner = after
+    else:
+        return face
+    dx, dy = x - at[corner, 0], y - at[corner, 1]
+    distance = np.sqrt(dx * dx + dy * dy)
+    return distance, 2 * (corner - lo) + 1, dx / distance, dy / distance
+
+
+@kernel
+def polygon_disc(corners, row, center0, center1, radius, sign, margin, found, n):
+    """Contact of polygon `row` with a disc, written to `found` at n; returns the new n.
+
+    `sign` is 1 if the normal is to point from the polygon to the disc, -1 for the other way. Normal, point and gap
+    are those at the start, the predicted gap is the exact one: it decides whether there is a contact.
+    """
+    lo, hi = corners.ptr[row], corners.ptr[row + 1]
+    predicted = nearest_on_polygon(corners.at1, corners.normal1, lo, hi, center1[0], center1[1])[0] - radius
+    if predicted > margin:
+        return n
+    distance, feature, nx, ny = nearest_on_polygon(corners.at0, corners.normal0, lo, hi, center0[0], center0[1])
+    gap = distance - radius
+    back = radius + 0.5 * gap  # from the center of the disc to midway between the surfaces
+    found.feature[n] = feature
+    found.normal[n, 0], found.normal[n, 1] = sign * nx, sign * ny
+    found.point[n, 0], found.point[n, 1] = center0[0] - back * nx, center0[1] - back * ny
+    found.gap[n] = gap
+    found.predicted[n] = predicted
+    return n + 1

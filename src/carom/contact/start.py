@@ -63,7 +63,7 @@ def _half_size(world: World, body: Ints) -> Floats:
     In space half of the smallest width.
     """
     if world.dimension == 3:
-        return np.asarray(world.solids.inner[body])
+        return np.asarray(world.shapes_3d.inner[body])
     return np.where(world.shapes.kind[body] == DISC, 1.0, 0.5) * world.shapes.radius[body]
 
 
@@ -79,9 +79,9 @@ def _who(scene: Scene, world: World, body: int) -> str:
     return f"body {body} (" + (f"{name!r}" if name else f"bodies[{group}]") + f", number {inside})"
 
 
-def _kind(world: World, wall: int) -> str:
+def _kind(world: World, boundary: int) -> str:
     if world.dimension == 3:
-        return {PLANE: "plane", TUBE: "tube", INSIDE: "shell"}[int(world.boundaries.kind[wall])]
+        return {PLANE: "plane", TUBE: "tube", INSIDE: "shell"}[int(world.boundaries.kind[boundary])]
     return {PLANE: "half-plane", INSIDE: "drum", OUTSIDE: "drum, outside", SEGMENT: "segment"}[
-        int(world.boundaries.kind[wall])
+        int(world.boundaries.kind[boundary])
     ]

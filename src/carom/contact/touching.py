@@ -7,11 +7,12 @@ import numpy as np
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 from ..world import DISC, PLANE, SEGMENT, Boundaries, World
+from .boundaries import disc_gap
 from .contact_set import ContactSet
 from .impact_time import Paths, pose
-from .polygons import Poses, polygon_pairs, polygon_walls
+from .polygon_boundaries import polygon_boundaries
+from .polygons import Poses, polygon_pairs
 from .sweep import Table
-from .walls import disc_gap
 
 # Corners of polygons are told apart by which way they go: they are seen again after a flight of this many
 # touching distances, and count up to a gap that such a flight cannot open.
@@ -123,7 +124,7 @@ def _polygon_walls(
     touch: float,
 ) -> tuple:
     poses = _poses(paths, bodies, time, later)
-    row, wall, feature, normal, point, gap, predicted = polygon_walls(
+    row, wall, feature, normal, point, gap, predicted = polygon_boundaries(
         world.shapes, poses, world.free, now, after, MARGIN * touch
     )
     none = np.zeros((len(row), 2))

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..contact.contact_set import ContactSet
+from ..geometry.rotations import matrices
 from ..kernels import kernel
-from ..rotations import matrices
 from ..solvers.rows import Floats, Ints, make_rows
 from ..world import Boundaries, State, World
 from .contacts import Contacts

@@ -15,7 +15,7 @@ from ..draw.raycast.room import edges
 from ..draw.raycast.visible import placed_parts
 from ..solvers.rows import Floats
 from ..trajectory import Trajectory
-from ..world import CUBOID, HULL, PLANE, SPHERE, Solids, World
+from ..world import BOX, HULL, PLANE, SPHERE, Shapes3D, World
 
 LOOKS = 5  # frames of each run that the camera must see
 
@@ -31,7 +31,7 @@ def space_picture(runs: Sequence[Trajectory]) -> dict[str, Any]:
         "meshes": meshes,
         "mesh": which,
         "free": world.free.tolist(),
-        "glass": enclosing(world.solids, state, placed_parts(world.solids, state)).tolist(),
+        "glass": enclosing(world.shapes_3d, state, placed_parts(world.shapes_3d, state)).tolist(),
         "floors": [{"point": walls.point[k].tolist(), "normal": walls.axis[k].tolist()} for k in floors],
         "edges": [line.tolist() for line in edges(walls, camera.low, camera.high, up)] if len(walls.kind) > 1 else [],
         "camera": {
@@ -60,11 +60,11 @@ def _camera(runs: Sequence[Trajectory]) -> Camera:
 
 def _meshes(world: World) -> tuple[list[dict[str, Any]], list[int]]:
     """Different shapes, and the number of its shape for each body."""
-    solids, known, which = world.solids, {}, []
+    solids, known, which = world.shapes_3d, {}, []
     meshes: list[dict[str, Any]] = []
     for body in range(world.count):
         parts = range(int(solids.part_ptr[body]), int(solids.part_ptr[body + 1]))
-        key = tuple((int(solids.form[p]), solids.place[p].tobytes(), solids.turn[p].tobytes()) for p in parts)
+        key = tuple((int(solids.shape[p]), solids.place[p].tobytes(), solids.turn[p].tobytes()) for p in parts)
         if key not in known:
             known[key] = len(meshes)
             meshes.append(_mesh(solids, parts))
@@ -72,15 +72,15 @@ def _meshes(world: World) -> tuple[list[dict[str, Any]], list[int]]:
     return meshes, which
 
 
-def _mesh(solids: Solids, parts: range) -> dict[str, Any]:
+def _mesh(solids: Shapes3D, parts: range) -> dict[str, Any]:
     """`{"sphere": radius}` or `{"triangles": [x, y, z ...], "normals": [...]}`, corner by corner."""
-    first = solids.form[parts[0]]
+    first = solids.shape[parts[0]]
     if len(parts) == 1 and solids.kind[first] == SPHERE:
         return {"sphere": float(solids.size[first, 0])}
     corners, normals = [], []
     for part in parts:
-        form = int(solids.form[part])
-        if solids.kind[form] not in (CUBOID, HULL):
+        form = int(solids.shape[part])
+        if solids.kind[form] not in (BOX, HULL):
             raise ValueError("the page draws spheres about their center, cuboids and hulls")
         points, outward = _flat_faces(solids, form)
         corners.append(points @ solids.turn[part].T + solids.place[part])
@@ -91,7 +91,7 @@ def _mesh(solids: Solids, parts: range) -> dict[str, Any]:
     }
 
 
-def _flat_faces(solids: Solids, form: int) -> tuple[Floats, Floats]:
+def _flat_faces(solids: Shapes3D, form: int) -> tuple[Floats, Floats]:
     """Each face as a fan of triangles: corners (k, 3) and the outward normal at each."""
     corners, normals = [], []
     for face in range(int(solids.face_ptr[form]), int(solids.face_ptr[form + 1])):

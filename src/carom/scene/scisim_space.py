@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..rotations import of_vector, product
+from ..geometry.rotations import of_vector, product
 from ..solvers.rows import Floats
 from .barriers import Plane, Tube
 from .boundaries import Boundary, Periodic, Vector

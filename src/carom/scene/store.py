@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ProblemError
+from ..geometry.meshes import read_mesh
 from .barriers import KINDS as BARRIERS
 from .boundaries import KINDS as WALLS
 from .boundaries import Boundary, Periodic
-from .mesh_file import read_mesh
 from .model import Bodies, Disc, Material, Polygon, Rectangle, Scene, Shape
 from .motion import KINDS as MOTIONS
 from .motion import Motion

@@ -107,6 +107,6 @@ def _pairs(corners: Floats) -> Sequence[tuple[float, float]]:
 
 
 def _centroid(corners: Floats) -> Floats:
-    from ..shapes import polygon_moments
+    from ..geometry.polygons import polygon_moments
 
     return polygon_moments(corners)[1]

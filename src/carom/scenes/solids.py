@@ -7,12 +7,12 @@ import itertools
 import numpy as np
 
 from ..errors import ProblemError
+from ..geometry.surfaces import trefoil
 from ..scene.barriers import Container, Plane
 from ..scene.model import Bodies, Material, Scene
 from ..scene.motion import FIXED
 from ..scene.solids import Compound, Cuboid, Hull, Mesh, Part
 from ..scene.symmetry import Symmetry
-from ..solids.knots import trefoil
 from ..solvers.rows import Floats
 from . import checks
 

@@ -21,8 +21,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import rotations
 from ..contact.contact_set import ContactSet
+from ..geometry import rotations
 from ..impact.assemble import Assembly
 from ..impact.contacts import Impulses
 from ..solvers.islands import island_labels
@@ -132,7 +132,7 @@ class DriftSafe(Stepper):
         speed = np.sqrt((v[:, :dim] ** 2).sum(axis=1))
         if world.turns:
             spin = np.sqrt((v[:, dim:] ** 2).sum(axis=1))
-            speed = speed + np.where(world.simple, 0.0, spin * world.shapes.radius)
+            speed = speed + np.where(world.shapes.round, 0.0, spin * world.shapes.radius)
         return np.asarray(self.h * speed)
 
     def _rest(self, start: State, end: State, found: ContactSet, impact: Assembly, slow: Floats) -> State:

@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from .. import rotations
 from ..contact.images import wrapped
 from ..errors import ProblemError
+from ..geometry import rotations
 from ..kernels import kernel
 from ..scene.boundaries import Periodic
 from ..scene.model import INTEGRATORS

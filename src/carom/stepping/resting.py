@@ -85,7 +85,7 @@ class Resting:
     def names(self, found: ContactSet) -> Ints:
         """One number for each contact that lasts from step to step."""
         n, w = self.world.count, len(self.world.boundaries.kind)
-        return ((found.first * (n + w) + found.second + w) << 20) ^ (found.feature & 0xFFFFF)
+        return ((found.first * (n + w) + found.second + w) << 20) ^ (found.feature_id & 0xFFFFF)
 
     def _sized(self, m: int) -> tuple[int, ...]:
         """Shape of the remembered friction of m contacts: a number each, in space a vector."""

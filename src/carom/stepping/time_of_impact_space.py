@@ -91,8 +91,8 @@ class TimeOfImpactSpace(DriftSafe):
     def _short(self, state: State) -> float:
         """A time in which nothing moves farther than some touching distances."""
         end = fly(self.world, state, self.h)
-        solids = self.world.solids
-        way = travels(state.position, end.position, state.orientation, end.orientation, solids.ball, solids.radius)
+        solids = self.world.shapes_3d
+        way = travels(state.position, end.position, state.orientation, end.orientation, solids.round, solids.radius)
         most = float(way.max(initial=0.0))
         return self.h * min(1.0, FLIGHT * self.touch / most) if most > 0.0 else self.h
 

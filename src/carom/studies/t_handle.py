@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgb
 
-from .. import rotations
 from ..draw.style import BLUE, ORANGE, PALE
+from ..geometry import rotations
 from ..solvers.rows import Floats
 
 HALF = np.array([[1.0, 0.16, 0.16], [0.16, 0.5, 0.16]])  # half edges of bar and stem, unit density

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 from scipy.special import ellipj, ellipk, ellipkinc
 
-from .. import rotations
 from ..draw.style import BLACK, BLUE, GRAY, RED, sheet, write, write_table
+from ..geometry import rotations
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 from ..stepping.rotation import MOSER_VESELOV, SPLIT, turn_free

@@ -18,7 +18,7 @@ from ..errors import ProblemError
 from ..scene.numbers import scalar
 from ..solvers.rows import Floats, Ints
 from .checks import choice, file_path, flag, shown
-from .touching import GROUND
+from .contacts import GROUND
 
 if TYPE_CHECKING:
     from .sheet import Sheet
@@ -213,7 +213,7 @@ class Certificate(Onset):
         verdict = self.tower.stability()
         if verdict.stable:
             raise ProblemError("what", "certificate", "forces: a stable tower has no motion that proves it unstable")
-        from .motion import contact_rows
+        from .contacts import contact_rows
 
         motion = np.asarray(verdict.motion, dtype=np.float64)
         rate = contact_rows(self.tower) @ motion.ravel()

@@ -29,8 +29,8 @@ from ..scene.file.text import line_of, read
 from ..scene.file.text import parse as parse_text
 from .bricks import Brick, Pin, brick_of
 from .checks import exact_number, file_path, flag
-from .makers import MAKERS
-from .touching import GROUND
+from .contacts import GROUND
+from .named import MAKERS
 from .tower import Tower
 
 COMMON = ("name", "mass_model", "gravity", "floating")

@@ -1,8 +1,17 @@
-"""The state of a collapse between its steps, and the parts that both loops share: looking, solving, remembering."""
+"""The state of a collapse between its steps, and the parts that both loops share: looking, solving, remembering.
+
+Towers that are their own mirror image.
+
+The program of a step has one solution, so a symmetric tower moves symmetrically; only rounding and the tolerance of
+the solver do otherwise. But a tower that comes down is unstable, and in ten seconds 1e-16 may grow to a brick width.
+The part of a step's motion that is not symmetric is therefore dropped, as long as it is small: more than ASYMMETRY of
+the motion (seen: up to 4e-10) is left alone, to be seen.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -10,18 +19,15 @@ import numpy as np
 
 from ..solvers.qp.nearest import Nearest
 from ..solvers.rows import Floats, Ints
-from .acceleration_step import acceleration_step
-from .geometry import edge_geometry
-from .mirror import mirror_of, mirrored_points, symmetric_part
-from .near import near_contacts
-from .pointwise import Pointwise
-from .position_step import position_step
+from .framework import Pointwise
+from .near_contacts import edge_geometry, near_contacts
 from .reduced import Reduced
+from .steps import acceleration_step, position_step
 
 if TYPE_CHECKING:
     from .tower import Tower
 
-ROUNDING = 4e-16  # of the tower's extent: gaps are not known better
+GAP_ROUNDING = 4e-16  # of the tower's extent: gaps are not known better
 RESTING = 1e-9  # of g step^2: motion below keeps a brick that did not move where it is
 SLACK = 0.05  # of the smallest brick: reach beyond what a brick would move without contacts
 
@@ -148,7 +154,7 @@ class Loop:
     ) -> tuple[Floats, Floats]:
         began = perf_counter()
         unit = 1.0 if self.options.method == "position" else self.options.step**-2
-        floor = max(ROUNDING * self.extent * unit, loose)
+        floor = max(GAP_ROUNDING * self.extent * unit, loose)
         x, y, certificate = program.solve(free, bound, start, floor, self.scale * unit)
         self.report.solve += perf_counter() - began
         self.report.certificate = certificate
@@ -215,3 +221,42 @@ def _carried(before: Ints, y: Floats, near: Ints, corners: int) -> Floats:
     at = np.minimum(np.searchsorted(old[order], new), len(old) - 1)
     match = order[at]
     return np.where(old[match] == new, y[match], 0.0)
+
+
+ASYMMETRY = 1e-9
+
+
+def mirror_of(tower: Tower) -> Ints | None:
+    """(n,) the brick that each brick becomes in the mirror x -> 2 axis - x, exactly; None without that symmetry."""
+    if tower.pins:
+        return None
+    xs = [x for brick in tower.bricks for x, _ in brick.exact]
+    twice_axis = Fraction(min(xs) + max(xs))
+    number = {_key(brick.exact, brick.density, brick.fixed): i for i, brick in enumerate(tower.bricks)}
+    partner = []
+    for brick in tower.bricks:
+        mirrored = tuple((twice_axis - x, y) for x, y in brick.exact)
+        partner.append(number.get(_key(mirrored, brick.density, brick.fixed), -1))
+    return None if -1 in partner else np.array(partner, dtype=np.int64)
+
+
+def _key(corners: tuple[tuple[Fraction, Fraction], ...], density: Fraction, fixed: bool) -> tuple[object, ...]:
+    return frozenset(corners), density, fixed
+
+
+def mirrored_points(points: Floats, owner: Ints, partner: Ints) -> Ints:
+    """(p,) for each point the one that it becomes, among those of its brick's mirror image."""
+    axis = 0.5 * (points[:, 0].min() + points[:, 0].max())
+    out = np.empty(len(points), np.int64)
+    for k, (x, y) in enumerate(points):
+        others = np.flatnonzero(owner == partner[owner[k]])
+        gap = np.abs(points[others] - np.array([2.0 * axis - x, y])).max(axis=1)
+        out[k] = others[int(gap.argmin())]
+    return out
+
+
+def symmetric_part(motion: Floats, partner: Ints, signs: Floats) -> Floats:
+    """The motion without its antisymmetric part, if that is rounding; `signs`: what a mirror does to each component."""
+    even = 0.5 * (motion + motion[partner] * signs)
+    size = float(np.abs(motion).max(initial=0.0))
+    return even if float(np.abs(motion - even).max(initial=0.0)) <= ASYMMETRY * size else motion

@@ -19,9 +19,8 @@ from scipy.sparse.linalg import splu
 from ..errors import ProblemError
 from ..solvers.rows import Floats, Ints
 from .balance import TIGHT, System, decide, imbalance, make_system
-from .motion import masses, weights
+from .contacts import GROUND, TOUCH, masses, weights
 from .stability import reach
-from .touching import GROUND, TOUCH
 
 if TYPE_CHECKING:
     from .tower import Tower

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..solvers.rows import Floats
 from .balance import System, Verdict, closing, decide, imbalance, make_system
-from .motion import contact_rows, masses, pin_rows, weights
+from .contacts import contact_rows, masses, pin_rows, weights
 
 if TYPE_CHECKING:
     from .tower import Tower

@@ -15,11 +15,11 @@ from ..errors import ProblemError
 from ..solvers.rows import Floats
 from .bricks import Brick, Pin, brick_of, check_mass_model
 from .checks import bricks_in_all, choice, exact_number, flag, shown, text, whole
-from .touching import GROUND, TOUCH, Touches, collect, near_pairs
+from .contacts import GROUND, TOUCH, Touches, collect, near_pairs
 
 if TYPE_CHECKING:
     from ..trajectory import Trajectory
-    from .initial import InitialCollapse
+    from .initial_collapse import InitialCollapse
     from .margin import Margin
     from .resting_shape import RestingShape
     from .stability import Stability
@@ -91,28 +91,28 @@ class Tower:
 
     @classmethod
     def wall(cls, rows: int, columns: int, brick: Sequence[Any] = (3, 1), gap: Any = 0, **options: Any) -> Tower:
-        """See `carom.towers.makers.wall`."""
+        """See `carom.towers.named.wall`."""
         from . import makers
 
         return makers.wall(rows, columns, brick, gap, **options)
 
     @classmethod
     def stack(cls, offsets: Sequence[Any], brick: Sequence[Any] = (1, "1/4"), **options: Any) -> Tower:
-        """See `carom.towers.makers.stack`."""
+        """See `carom.towers.named.stack`."""
         from . import makers
 
         return makers.stack(offsets, brick, **options)
 
     @classmethod
     def harmonic(cls, n: int, brick: Sequence[Any] = (1, "1/4"), **options: Any) -> Tower:
-        """See `carom.towers.makers.harmonic`."""
+        """See `carom.towers.named.harmonic`."""
         from . import makers
 
         return makers.harmonic(n, brick, **options)
 
     @classmethod
     def diamond(cls, n: int, brick: Sequence[Any] = (3, 1), **options: Any) -> Tower:
-        """See `carom.towers.makers.diamond`."""
+        """See `carom.towers.named.diamond`."""
         from . import makers
 
         return makers.diamond(n, brick, **options)
@@ -238,8 +238,8 @@ class Tower:
 
     def initial_collapse(self, exact: bool = False, **options: Any) -> InitialCollapse:
         """Accelerations in the first instant, by Gauss' principle of least constraint."""
-        from .frameworks import BRACINGS
-        from .initial import COORDINATES, initial_collapse
+        from .framework import BRACINGS
+        from .initial_collapse import COORDINATES, initial_collapse
 
         for name, known in (("coordinates", COORDINATES), ("bracing", BRACINGS)):
             if name in options:
@@ -312,7 +312,7 @@ class Tower:
                 raise ProblemError(f"bricks[{i}]", f"a lowest corner at y = {low:g}", "a brick above the ground, y = 0")
         if self._touches[1] <= limit:
             return
-        from .touching import pair_touches
+        from .contacts import pair_touches
 
         pinned = {tuple(sorted((p.first, p.second))) for p in self.pins}
         for i, j in near_pairs(self.corners, 2.0 * limit):

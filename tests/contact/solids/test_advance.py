@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from carom.contact.epa import polytope
 from carom.contact.solids.advance import (
     NEVER,
     Moves,
@@ -17,11 +18,10 @@ from carom.contact.solids.advance import (
     touch_times,
     turned_at,
 )
-from carom.contact.solids.cores import cores_of
-from carom.contact.solids.epa import polytope
-from carom.rotations import matrices, of_vector, product
+from carom.contact.support import cores_of
+from carom.geometry.rotations import matrices, of_vector, product
+from carom.scene.parts import make_shapes
 from carom.scene.solids import Capsule, Compound, Cuboid, Cylinder, Hull, Mesh, Part, Sphere
-from carom.solids.tables import make_solids
 
 SEEDS = st.integers(0, 2**32 - 1)
 CORNERS = np.array([(1.0, 0.0, 0.0), (-0.5, 0.9, 0.0), (-0.5, -0.8, 0.1), (0.1, 0.0, 0.7), (0.0, 0.2, -0.6)])
@@ -34,7 +34,7 @@ CONVEX = {
     "hull": Hull(CORNERS),
 }
 NAMES = list(CONVEX)
-SOLIDS, _ = make_solids([(name, shape, 1) for name, shape in CONVEX.items()])
+SOLIDS, _ = make_shapes([(name, shape, 1) for name, shape in CONVEX.items()])
 
 
 def moves_of(owner, position, way, orientation=None, spin=None):
@@ -57,7 +57,7 @@ def gap_of(solids, moves, time):
         for pb in range(solids.part_ptr[b], solids.part_ptr[b + 1]):
             put_part(solids, moves, 0, pa, time, turn, pose, 0)
             put_part(solids, moves, 1, pb, time, turn, pose, 1)
-            fa, fb = solids.form[pa], solids.form[pb]
+            fa, fb = solids.shape[pa], solids.shape[pb]
             scale = solids.reach[fa] + solids.reach[fb]
             least = min(least, convex_gap(cores_of(solids), fa, fb, pose, scale, simplex, hull)[0])
     return least
@@ -158,11 +158,11 @@ def test_parts_of_compounds_touch():
     """The bar of a dumb-bell passes a sphere by; its ball does not."""
     ends = [Part(Sphere(0.3), (0.0, 0.0, z)) for z in (-1.0, 1.0)]
     bell = Compound([*ends, Part(Capsule(0.05, 2.0))])
-    solids, _ = make_solids([("bell", bell, 1), ("ball", Sphere(0.2), 1)])
+    solids, _ = make_shapes([("bell", bell, 1), ("ball", Sphere(0.2), 1)])
     high = moves_of([0, 1], [np.zeros(3), (3.0, 0.3, 1.0)], [np.zeros(3), (-6.0, 0.0, 0.0)])
     low = moves_of([0, 1], [np.zeros(3), (3.0, 0.3, 0.0)], [np.zeros(3), (-6.0, 0.0, 0.0)])
     order = np.argsort(np.abs(solids.place[:3, 2]))  # the frame is principal: z stays an axis, up to its sign
-    assert solids.kind[solids.form[order[0]]] == 2
+    assert solids.kind[solids.shape[order[0]]] == 2
     assert touch(solids, high, 1e-6) == pytest.approx((3.0 - np.sqrt(0.5**2 - 0.3**2)) / 6.0, abs=1e-6)
     assert touch(solids, low, 1e-6) == NEVER
 
@@ -177,7 +177,7 @@ def box_mesh(x, y, z):
 def test_sphere_and_thin_mesh(speed):
     """As for the plate; a mesh is as sharp as the cells of its grid, here 0.025."""
     vertices, faces = box_mesh(0.5, 0.5, 0.05)
-    solids, _ = make_solids(
+    solids, _ = make_shapes(
         [("ball", Sphere(0.1), 1), ("mesh", Mesh(vertices=vertices, faces=faces, spacing=0.025), 1)]
     )
     moves = moves_of([0, 1], [(0.1, 0.05, 0.6), np.zeros(3)], [(0.0, 0.0, -speed), np.zeros(3)])

@@ -150,7 +150,11 @@ def test_against_all_pairs(n):
     place, velocity = rng.uniform(0.0, 0.5 * n ** (1 / 3), (n, 3)), rng.normal(size=(n, 3)) * 60.0
     world, before, after = world_of([(Sphere(rng.uniform(0.02, 0.1, n)), place, velocity)])
     i, j = np.triu_indices(n, 1)
-    d, v, reach = place[j] - place[i], H * (velocity[j] - velocity[i]), world.solids.radius[i] + world.solids.radius[j]
+    d, v, reach = (
+        place[j] - place[i],
+        H * (velocity[j] - velocity[i]),
+        world.shapes_3d.radius[i] + world.shapes_3d.radius[j],
+    )
     inward, fast = (d * v).sum(axis=1), (v * v).sum(axis=1)
     c = (d * d).sum(axis=1) - reach**2
     square = inward**2 - fast * c
@@ -240,7 +244,7 @@ def test_an_impact_along_the_normals_keeps_solids_apart(seed, one, other):
         assert velocity @ n < 0.0
         bounced = velocity - 2.0 * (velocity @ n) * n
         moves = crossings.moves._replace(way=np.array([np.zeros(3), H * bounced]))
-        time = touch_times(world.solids, moves, np.array([0]), np.array([1]), crossings.tolerance)
+        time = touch_times(world.shapes_3d, moves, np.array([0]), np.array([1]), crossings.tolerance)
         assert time[0] == NEVER
 
 

@@ -29,7 +29,7 @@ def test_blended_light_on_a_floor_is_the_measured_light():
     camera = looking_at(*extent(world, state, floor), up)
     rays = camera.rays(ROWS * SMOOTH, round(ROWS * camera.aspect) * SMOOTH)
     back, ground = backdrop(rays, floor), _ground(world, camera, up)
-    lamps = lights(placed_parts(world.solids, state), world.solids, camera, up, ROWS)
+    lamps = lights(placed_parts(world.shapes_3d, state), world.shapes_3d, camera, up, ROWS)
     known = walls._measured(rays, SMOOTH, back, floor, ground, lamps)
 
     rng = np.random.default_rng(3)

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from scipy.spatial import ConvexHull
 
-from carom import ProblemError, rotations
+from carom import ProblemError
 from carom.build import build
 from carom.draw.camera import FIELD, Rays, upward
 from carom.draw.raycast import Look, cast, looking_at, render, room
 from carom.draw.raycast.glass import enclosing
 from carom.draw.raycast.picture import extent
 from carom.draw.raycast.visible import depths, placed_parts, seen
+from carom.geometry import rotations
 from carom.scene import Bodies, Scene
 from carom.scene.barriers import Container, Plane, Shell, Tube
 from carom.scene.solids import Capsule, Compound, Cuboid, Cylinder, Hull, Part, Sphere
@@ -66,7 +67,7 @@ def test_a_pixel_shows_a_body_if_and_only_if_the_body_is_there(shape):
     """The silhouette of a convex body is the hull of its projected points: all inside, and as large but for the rim."""
     quaternion = np.array([[0.6, -0.3, 0.5, 0.4]])
     world, state = made(at((1.0, 2.0, 3.0), shape, orientation=quaternion))
-    camera = looking_at(state.position, world.solids.radius, azimuth=-40.0, elevation=25.0, aspect=1.0)
+    camera = looking_at(state.position, world.shapes_3d.radius, azimuth=-40.0, elevation=25.0, aspect=1.0)
     picture = render(world, state, np.array([RED]), camera, Look(ROWS, smooth=1))
     points = surface(shape)
     turned = rotations.turned(np.repeat(quaternion / np.linalg.norm(quaternion), len(points), axis=0), points)
@@ -81,8 +82,8 @@ def test_a_pixel_shows_a_body_if_and_only_if_the_body_is_there(shape):
 def test_depth_and_normal_of_a_sphere():
     """Seen along its middle a sphere begins a radius before its center, and faces the eye."""
     world, state = made(at((0.0, 5.0, 0.0), Sphere(1.5)))
-    camera = looking_at(state.position, world.solids.radius, azimuth=-90.0, elevation=0.0, aspect=1.0)
-    buffers = seen(camera.rays(301, 301), placed_parts(world.solids, state), world.solids)
+    camera = looking_at(state.position, world.shapes_3d.radius, azimuth=-90.0, elevation=0.0, aspect=1.0)
+    buffers = seen(camera.rays(301, 301), placed_parts(world.shapes_3d, state), world.shapes_3d)
     far = float(np.linalg.norm(camera.eye - state.position[0]))
     assert buffers.depth[150, 150] == pytest.approx(far - 1.5, rel=1e-6)  # single precision
     assert buffers.normal[150, 150] == pytest.approx(-camera.forward, abs=1e-6)
@@ -97,7 +98,7 @@ def test_depth_and_normal_of_a_sphere():
 def test_the_nearer_body_hides_the_farther_whatever_their_order():
     for order in ((0.0, 6.0), (6.0, 0.0)):
         world, state = made(*(at((0.0, y, 0.0), Cuboid((1.0, 1.0, 1.0))) for y in order))
-        camera = looking_at(state.position, world.solids.radius, azimuth=-90.0, elevation=0.0)
+        camera = looking_at(state.position, world.shapes_3d.radius, azimuth=-90.0, elevation=0.0)
         body = render(world, state, np.array([RED, BLUE]), camera, Look(60)).body
         nearer = order.index(0.0)
         assert body[30, body.shape[1] // 2] == nearer and (body == nearer).sum() > 100
@@ -118,7 +119,7 @@ def test_a_symmetric_scene_is_seen_symmetric():
     """Mirror images left and right of the camera: the same silhouettes, with the numbers of the bodies exchanged."""
     spots = [[-2.0, 1.0, 0.5], [2.0, 1.0, 0.5], [-0.8, -1.0, -0.5], [0.8, -1.0, -0.5]]
     world, state = made(at(spots[:2]), at(spots[2:], Cuboid((0.8, 0.6, 0.9))))
-    camera = looking_at(state.position, world.solids.radius, azimuth=-90.0, elevation=30.0)
+    camera = looking_at(state.position, world.shapes_3d.radius, azimuth=-90.0, elevation=30.0)
     body = render(world, state, np.tile(RED, (4, 1)), camera, Look(200, smooth=1)).body
     partner = np.array([1, 0, 3, 2, -1])
     assert np.array_equal(partner[body], body[:, ::-1])
@@ -238,7 +239,7 @@ def test_a_shadow_map_is_a_parallel_picture():
     """A box of 2 x 1 seen along z at 10 pixels a length unit covers 20 x 10 of them, at the depth of its top."""
     world, state = made(at((0.0, 0.0, 0.0), Cuboid((2.0, 1.0, 4.0))))
     x, y, z = np.eye(3)
-    depth = depths(Rays(10.0 * z, x, y, -z, 10.0, 60, 60, True), placed_parts(world.solids, state), world.solids)
+    depth = depths(Rays(10.0 * z, x, y, -z, 10.0, 60, 60, True), placed_parts(world.shapes_3d, state), world.shapes_3d)
     assert np.isfinite(depth).sum() == 200 and depth[30, 30] == pytest.approx(8.0)
 
 
@@ -269,7 +270,7 @@ def test_what_encloses_another_body_is_glass():
     looks = []
     for place in ((0.0, 0.0, 0.0), (4.0, 0.0, 0.0)):
         world, state = made(at((0.0, 0.0, 0.0), hollow(2.0, 0.1)), at(place, Sphere(0.6)))
-        found = enclosing(world.solids, state, placed_parts(world.solids, state))
+        found = enclosing(world.shapes_3d, state, placed_parts(world.shapes_3d, state))
         assert found.tolist() == ([0] if place[0] == 0.0 else [])
         picture = render(world, state, np.array([BLUE, RED]), look=Look(160))
         rows, columns = picture.body.shape
@@ -281,7 +282,7 @@ def test_what_encloses_another_body_is_glass():
 def test_a_slab_below_a_body_is_not_glass():
     slab = Compound([Part(Cuboid((4.0, 4.0, 0.5)), (x, 0.0, 0.0)) for x in (-2.0, 2.0)])
     world, state = made(at((0.0, 0.0, 0.0), slab), at((0.0, 0.0, 1.0), Sphere(0.6)))
-    assert len(enclosing(world.solids, state, placed_parts(world.solids, state))) == 0
+    assert len(enclosing(world.shapes_3d, state, placed_parts(world.shapes_3d, state))) == 0
 
 
 def test_one_that_flew_off_does_not_shrink_the_rest():

@@ -21,12 +21,12 @@ import numpy as np
 
 from ...kernels import kernel
 from ...solvers.rows import Floats, Ints
-from ...world import CAPSULE, CYLINDER, MESH, SPHERE, Solids
-from .cores import cores_of, difference, roundness
-from .epa import overlap, polytope
-from .gjk import separation
-from .point_distance import distance
-from .poses import point_local, point_world
+from ...world import CAPSULE, CYLINDER, MESH, SPHERE, Shapes3D
+from ..epa import overlap, polytope
+from ..gjk import separation
+from ..point_distance import distance
+from ..poses import point_local, point_world
+from ..support import cores_of, difference, roundness
 
 NEVER = 2.0  # the time of a touch that does not happen; a step is from 0 to 1
 LOOKS = 120  # steps of the advancement; after so many the pair counts as touching where it is
@@ -119,7 +119,7 @@ def round_touch(x, y, z, vx, vy, vz, reach):
 def part_reach(solids, part):
     """Largest distance of a point of a part from the center of its body."""
     p = solids.place[part]
-    return np.sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2]) + solids.reach[solids.form[part]]
+    return np.sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2]) + solids.reach[solids.shape[part]]
 
 
 @kernel
@@ -140,7 +140,7 @@ def convex_gap(cores, fa, fb, pose, scale, simplex, hull):
 @kernel
 def _convex_touch(solids, cores, moves, i, pa, j, pb, tolerance, until, pose, turn, simplex, hull):
     """When part pa of row i and part pb of row j, both convex, first touch; NEVER if not before `until`."""
-    fa, fb = solids.form[pa], solids.form[pb]
+    fa, fb = solids.shape[pa], solids.shape[pb]
     ra, rb = part_reach(solids, pa), part_reach(solids, pb)
     scale, rounds = solids.reach[fa] + solids.reach[fb], roundness(cores, fa) + roundness(cores, fb)
     vx, vy, vz = (
@@ -221,7 +221,7 @@ def _sampled_gap(solids, fa, fb, pose, ka, kb):
 @kernel
 def _mesh_touch(solids, moves, i, pa, j, pb, tolerance, until, pose, turn):
     """As _convex_touch, where one part is a mesh; touches count up to a cell of its grid."""
-    fa, fb = solids.form[pa], solids.form[pb]
+    fa, fb = solids.shape[pa], solids.shape[pb]
     fine = 0.0
     for form in (fa, fb):
         if solids.kind[form] == MESH:
@@ -250,13 +250,13 @@ def _mesh_touch(solids, moves, i, pa, j, pb, tolerance, until, pose, turn):
     return t
 
 
-def touch_times(solids: Solids, moves: Moves, first: Ints, second: Ints, tolerance: Floats) -> Floats:
+def touch_times(solids: Shapes3D, moves: Moves, first: Ints, second: Ints, tolerance: Floats) -> Floats:
     """Times (m,) of the first touch of pairs of rows, in parts of the step; NEVER for pairs that do not touch.
 
     `tolerance` (m,) is the gap that counts as touching. A pair that touches at the start has its touch there if it
     comes nearer, else it is looked for later on. Two balls are timed exactly.
     """
-    balls = solids.ball[moves.owner[first]] & solids.ball[moves.owner[second]]
+    balls = solids.round[moves.owner[first]] & solids.round[moves.owner[second]]
     time = np.full(len(first), NEVER)
     if balls.any():
         time[balls] = _ball_times(solids.radius, moves, first[balls], second[balls])
@@ -288,7 +288,7 @@ def _solid_times(solids, moves, first, second, tolerance):
         a, b = moves.owner[i], moves.owner[j]
         for pa in range(solids.part_ptr[a], solids.part_ptr[a + 1]):
             for pb in range(solids.part_ptr[b], solids.part_ptr[b + 1]):
-                if solids.kind[solids.form[pa]] == MESH or solids.kind[solids.form[pb]] == MESH:
+                if solids.kind[solids.shape[pa]] == MESH or solids.kind[solids.shape[pb]] == MESH:
                     found = _mesh_touch(solids, moves, i, pa, j, pb, tolerance[k], until, pose, turn)
                 else:
                     found = _convex_touch(

@@ -23,8 +23,8 @@ from ...kernels import kernel
 from ...solvers.rows import Floats, Ints
 from ...world import MESH, State, World
 from ..contact_set import ContactSet
+from ..poses import Poses
 from .advance import Moves, turned_at
-from .poses import Poses
 
 FLIGHT = 10.0  # corners are seen again after a flight of this many tolerances, ...
 MARGIN = 25.0  # ... and count up to a gap that such a flight cannot open
@@ -62,7 +62,7 @@ def contacts_at_touch(world: World, before: State, crossings: Crossings) -> Cont
     # own arms: an impulse along the normal of a ball does not spin it.
     image = c.moves.position[j] - before.position[own[j]] - (c.moves.position[i] - here)
     apart = offset - image
-    apart[world.solids.ball[own[i]] | world.solids.ball[own[j]]] = 0.0
+    apart[world.shapes_3d.round[own[i]] | world.shapes_3d.round[own[j]]] = 0.0
     return ContactSet(
         own[i],
         own[j],
@@ -78,8 +78,8 @@ def contacts_at_touch(world: World, before: State, crossings: Crossings) -> Cont
 
 def _at_touch(world: World, c: Crossings) -> Geometry:
     """Contacts at the moment of touching: pair, feature, normal, point, gap."""
-    solids, own = world.solids, c.moves.owner
-    balls = solids.ball[own[c.first]] & solids.ball[own[c.second]]
+    solids, own = world.shapes_3d, c.moves.owner
+    balls = solids.round[own[c.first]] & solids.round[own[c.second]]
     parts = [_of_balls(world, c, np.flatnonzero(balls))]
     # Bodies of like size together: the narrow phase has one margin for all pairs.
     size = np.floor(np.log2(c.tolerance)).astype(np.int64)
@@ -93,7 +93,7 @@ def _of_balls(world: World, c: Crossings, pair: Ints) -> Geometry:
     here = c.moves.position[i] + t * c.moves.way[i]
     apart = c.moves.position[j] + t * c.moves.way[j] - here
     distance = np.sqrt((apart**2).sum(axis=1))
-    radius = world.solids.radius[c.moves.owner]
+    radius = world.shapes_3d.radius[c.moves.owner]
     apart[distance == 0.0, 0] = 1.0
     normal = apart / np.where(distance > 0.0, distance, 1.0)[:, None]
     gap = distance - radius[i] - radius[j]
@@ -102,14 +102,14 @@ def _of_balls(world: World, c: Crossings, pair: Ints) -> Geometry:
 
 def _of_solids(world: World, c: Crossings, pair: Ints) -> Geometry:
     """The narrow phase at the touch, where each pair has two rows of its own."""
-    from .mesh import mesh_pairs  # late: their kernels take a while to load, and most steps need none
-    from .pairs import solid_pairs
+    from ..convex import convex_pairs
+    from ..meshes import mesh_pairs  # late: their kernels take a while to load, and most steps need none
 
-    solids, m = world.solids, len(pair)
+    solids, m = world.shapes_3d, len(pair)
     rows = np.concatenate([c.first[pair], c.second[pair]])
     time = np.concatenate([c.time[pair], c.time[pair]])
     near = float(c.tolerance[pair].max())
-    kernels = [solid_pairs]
+    kernels = [convex_pairs]
     if (solids.kind == MESH).any():
         kernels.append(mesh_pairs)
         near = max(near, _cell(world, c, rows))
@@ -124,9 +124,9 @@ def _of_solids(world: World, c: Crossings, pair: Ints) -> Geometry:
 
 def _cell(world: World, c: Crossings, rows: Ints) -> float:
     """The widest cell of a distance grid of the bodies of some rows; 0 if none is a mesh."""
-    solids, widest = world.solids, 0.0
+    solids, widest = world.shapes_3d, 0.0
     for body in np.unique(c.moves.owner[rows]):
-        grid = solids.grid[solids.form[solids.part_ptr[body] : solids.part_ptr[body + 1]]]
+        grid = solids.grid[solids.shape[solids.part_ptr[body] : solids.part_ptr[body + 1]]]
         widest = max(widest, float(solids.grid_spacing[grid[grid >= 0]].max(initial=0.0)))
     return 0.1 * widest
 
@@ -134,7 +134,9 @@ def _cell(world: World, c: Crossings, rows: Ints) -> float:
 def _poses(world: World, c: Crossings, rows: Ints, time: Floats, flight: float) -> Poses:
     """Poses of rows at their times, and after a further way of about `flight`."""
     m, own = c.moves, c.moves.owner[rows]
-    fast = np.sqrt((m.way[rows] ** 2).sum(axis=1)) + np.sqrt((m.spin[rows] ** 2).sum(axis=1)) * world.solids.radius[own]
+    fast = (
+        np.sqrt((m.way[rows] ** 2).sum(axis=1)) + np.sqrt((m.spin[rows] ** 2).sum(axis=1)) * world.shapes_3d.radius[own]
+    )
     half = len(rows) // 2
     pace = np.maximum(fast[:half], fast[half:])
     later = time + np.tile(np.where(pace > 0.0, flight / np.where(pace > 0.0, pace, 1.0), 0.0), 2)

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from ...kernels import kernel
-from .features import CAP, CENTER, FACE, TAKEN
-from .features import FLAT_U as U
-from .features import FLAT_V as V
+from ..features import CAP, CENTER, FACE, TAKEN
+from ..features import FLAT_U as U
+from ..features import FLAT_V as V
 
 SAME = 1e-6  # points closer than this (relative to size) across the normal are one
 BESIDE = 1e-3  # a crossing this close (relative to its radius) to a point of a rim is that point

@@ -19,8 +19,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ...geometry.rotations import matrices
 from ...kernels import kernel
-from ...rotations import matrices
 from ...solvers.rows import Floats, Ints
 from ...world import State, World
 from ..broad_phase import neighbors
@@ -51,10 +51,12 @@ def swept_pairs(world: World, before: State, after: State, found_first: Ints, fo
     Only a body's first touches count: after an impact the step is flown and looked at again. Costs one look at every
     body if all are slow.
     """
-    solids, n = world.solids, world.count
+    solids, n = world.shapes_3d, world.count
     if n < 2:
         return None
-    travel = travels(before.position, after.position, before.orientation, after.orientation, solids.ball, solids.radius)
+    travel = travels(
+        before.position, after.position, before.orientation, after.orientation, solids.round, solids.radius
+    )
     least = float(solids.inner.min())
     slide = _slide(world) * (after.time - before.time)
     if 2.0 * float(travel.max()) + slide <= SHARE * least:
@@ -122,9 +124,9 @@ def _rows(
     world: World, before: State, after: State, travel: Floats, slide: float
 ) -> tuple[Moves, Images | None, Floats]:
     """How all bodies and their periodic images move, the images, and their velocity beyond that of their bodies."""
-    solids, n = world.solids, world.count
+    solids, n = world.shapes_3d, world.count
     way = after.position - before.position
-    odd = np.flatnonzero(~solids.ball)
+    odd = np.flatnonzero(~solids.round)
     turn, spin = np.zeros((n, 3, 3)), np.zeros((n, 3))  # of balls they do not matter
     turn[odd] = matrices(before.orientation[odd])
     spin[odd] = rotation_vectors(before.orientation[odd], after.orientation[odd])
@@ -141,7 +143,7 @@ def _rows(
 
 def _candidates(world: World, moves: Moves, least: float) -> tuple[Ints, Ints]:
     """Pairs of rows, one of them free, that move against each other and whose bounding spheres meet on the way."""
-    solids, own = world.solids, moves.owner
+    solids, own = world.shapes_3d, moves.owner
     radius, inner, free = solids.radius[own], solids.inner[own], world.free[own]
     sweep = np.sqrt((moves.way**2).sum(axis=1))
     arc = np.sqrt((moves.spin**2).sum(axis=1)) * radius

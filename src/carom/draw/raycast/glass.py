@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...solvers.rows import Floats, Ints
-from ...world import MESH, Solids, State
+from ...world import MESH, Shapes3D, State
 from ..camera import Rays
 from .visible import Parts, depths
 
@@ -22,13 +22,13 @@ def chosen_parts(parts: Parts, bodies: NDArray[np.bool_]) -> Parts:
     return Parts(parts.body[keep], parts.form[keep], parts.place[keep], parts.turn[keep])
 
 
-def enclosing(solids: Solids, state: State, parts: Parts) -> Ints:
+def enclosing(solids: Shapes3D, state: State, parts: Parts) -> Ints:
     """Bodies with the center of another one inside, seen wherever one looks from there; the smallest first.
 
     Only bodies of several parts and meshes can be hollow.
     """
     several = np.diff(solids.part_ptr) > 1
-    mesh = solids.kind[solids.form[solids.part_ptr[:-1]]] == MESH
+    mesh = solids.kind[solids.shape[solids.part_ptr[:-1]]] == MESH
     radius = solids.radius
     pairs: list[tuple[int, int]] = []
     for i in np.flatnonzero(several | mesh).tolist():
@@ -43,7 +43,7 @@ def enclosing(solids: Solids, state: State, parts: Parts) -> Ints:
     return np.array(sorted(found, key=lambda i: float(radius[i])), dtype=np.int64)
 
 
-def _surrounded(place: Floats, parts: Parts, solids: Solids) -> bool:
+def _surrounded(place: Floats, parts: Parts, solids: Shapes3D) -> bool:
     """Whether 26 rays from a place all meet the parts."""
     for direction in DIRECTIONS:
         ahead = direction / np.linalg.norm(direction)

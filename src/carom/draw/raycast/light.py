@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...kernels import kernel
 from ...solvers.rows import Floats
-from ...world import Solids
+from ...world import Shapes3D
 from ..camera import Camera, Rays
 from .visible import Parts, depths
 
@@ -41,7 +41,7 @@ class Lights(NamedTuple):
     level: float  # what a level floor in the open gets
 
 
-def lights(parts: Parts, solids: Solids, camera: Camera, up: Floats, rows: int) -> Lights:
+def lights(parts: Parts, solids: Shapes3D, camera: Camera, up: Floats, rows: int) -> Lights:
     """A lamp behind the left shoulder of who looks through the camera, and the sky; for a picture of so many rows."""
     center, radius = 0.5 * (camera.low + camera.high), 0.5 * float(np.linalg.norm(camera.high - camera.low))
     reach = solids.reach[parts.form]
@@ -82,7 +82,7 @@ def _axes(normal: Floats) -> tuple[Floats, Floats]:
     return u, np.cross(normal, u)
 
 
-def _maps(toward: Floats, size: int, center: Floats, radius: float, parts: Parts, solids: Solids) -> Maps:
+def _maps(toward: Floats, size: int, center: Floats, radius: float, parts: Parts, solids: Shapes3D) -> Maps:
     right, up = (np.array(v) for v in zip(*(_axes(d) for d in toward)))
     depth = np.empty((len(toward), size, size), np.float32)
     for k, d in enumerate(toward):

@@ -58,7 +58,7 @@ def extent(
     else one that flies off would make the rest too small to see.
     """
     kept = _together(state.position) if kept is None else kept
-    place, radius = state.position[kept], world.solids.radius[kept]
+    place, radius = state.position[kept], world.shapes_3d.radius[kept]
     centers, sizes = [place], [radius]
     low, high = (place - radius[:, None]).min(axis=0), (place + radius[:, None]).max(axis=0)
     up = upward(world.gravity)
@@ -124,7 +124,7 @@ def render(
     if camera is None:
         camera = looking_at(*extent(world, state, walls, tops), upward(world.gravity))
     rays = camera.rays(look.rows * look.smooth, round(look.rows * camera.aspect) * look.smooth)
-    solids, up, rgb = world.solids, upward(world.gravity), linear(colors)
+    solids, up, rgb = world.shapes_3d, upward(world.gravity), linear(colors)
     everything = placed_parts(solids, state)
     hollow = enclosing(solids, state, everything)
     parts = chosen_parts(everything, ~np.isin(np.arange(world.count), hollow))
@@ -176,7 +176,7 @@ def _ground(world: World, camera: Camera, up: Floats) -> sides.Ground:
     middle, size = 0.5 * (camera.low + camera.high), 0.5 * float(np.linalg.norm(camera.high - camera.low))
     across, ahead, _ = level_axes(up)
     free = world.free if world.free.any() else np.ones(world.count, bool)
-    spacing = _round_number(max(float(np.median(world.solids.radius[free])), size / 12.0))
+    spacing = _round_number(max(float(np.median(world.shapes_3d.radius[free])), size / 12.0))
     height = 0.5005 * float(np.abs(up) @ (camera.high - camera.low))
     return sides.Ground(up, across, ahead, spacing, middle, 2.2 * size, height)
 

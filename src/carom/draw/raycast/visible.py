@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ... import rotations
+from ...geometry import rotations
 from ...kernels import kernel
 from ...solvers.rows import Floats, Ints
-from ...world import CAPSULE, CUBOID, CYLINDER, HULL, SPHERE, Solids, State
+from ...world import BOX, CAPSULE, CYLINDER, HULL, SPHERE, Shapes3D, State
 from ..camera import Rays
 from . import cast
 
@@ -33,15 +33,15 @@ class Buffers(NamedTuple):
     normal: NDArray[np.float32]  # (rows, columns, 3) in the world
 
 
-def placed_parts(solids: Solids, state: State) -> Parts:
+def placed_parts(solids: Shapes3D, state: State) -> Parts:
     """All parts of all bodies."""
-    body = np.repeat(np.arange(len(solids.ball)), np.diff(solids.part_ptr))
+    body = np.repeat(np.arange(len(solids.round)), np.diff(solids.part_ptr))
     turn = rotations.matrices(np.ascontiguousarray(state.orientation))[body]
     place = state.position[body] + np.einsum("pij,pj->pi", turn, solids.place)
-    return Parts(body, solids.form, np.ascontiguousarray(place), np.ascontiguousarray(turn @ solids.turn))
+    return Parts(body, solids.shape, np.ascontiguousarray(place), np.ascontiguousarray(turn @ solids.turn))
 
 
-def seen(rays: Rays, parts: Parts, solids: Solids) -> Buffers:
+def seen(rays: Rays, parts: Parts, solids: Shapes3D) -> Buffers:
     """Depth, part, face and normal at every pixel."""
     size = (rays.rows, rays.columns)
     buffers = Buffers(
@@ -54,7 +54,7 @@ def seen(rays: Rays, parts: Parts, solids: Solids) -> Buffers:
     return buffers
 
 
-def depths(rays: Rays, parts: Parts, solids: Solids) -> NDArray[np.float32]:
+def depths(rays: Rays, parts: Parts, solids: Shapes3D) -> NDArray[np.float32]:
     """The depth at every pixel alone: a shadow map, if the rays come from a lamp."""
     depth = np.full((rays.rows, rays.columns), np.inf, np.float32)
     none = np.zeros((1, 1), np.int32)
@@ -69,7 +69,7 @@ def depths(rays: Rays, parts: Parts, solids: Solids) -> NDArray[np.float32]:
     return depth
 
 
-def _nearest_first(rays: Rays, parts: Parts, solids: Solids) -> Ints:
+def _nearest_first(rays: Rays, parts: Parts, solids: Shapes3D) -> Ints:
     near = (parts.place - rays.eye) @ rays.forward - solids.reach[parts.form]
     return np.argsort(near, kind="stable")
 
@@ -99,7 +99,7 @@ def _range(x: float, z: float, reach: float, rays: Rays, count: int, sign: float
 
 
 @kernel
-def _fill(rays: Rays, order: Ints, parts: Parts, solids: Solids, out: Buffers, full: bool) -> None:
+def _fill(rays: Rays, order: Ints, parts: Parts, solids: Shapes3D, out: Buffers, full: bool) -> None:
     """Parts in the given order, nearest first: what is hidden then costs a comparison for each pixel, and no ray."""
     eye, right, up, ahead = rays.eye, rays.right, rays.up, rays.forward
     o, dr, du, df = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
@@ -136,7 +136,7 @@ def _fill(rays: Rays, order: Ints, parts: Parts, solids: Solids, out: Buffers, f
                     dx, dy, dz = dx + ex, dy + ey, dz + ez
                 if kind == SPHERE:
                     hit = cast.sphere(ox, oy, oz, dx, dy, dz, sx)
-                elif kind == CUBOID:
+                elif kind == BOX:
                     hit = cast.cuboid(ox, oy, oz, dx, dy, dz, sx, sy, sz)
                 elif kind == CAPSULE:
                     hit = cast.capsule(ox, oy, oz, dx, dy, dz, sx, sy)

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ... import rotations
+from ...geometry import rotations
 from ...scene.solids import Compound, Solid
 from ...scene.solids import Mesh as MeshShape
 from ...solvers.rows import Floats, Ints
 from ...trajectory import Trajectory
-from ...world import CAPSULE, CUBOID, CYLINDER, DISC, HULL, MESH, SPHERE, Solids
+from ...world import BOX, CAPSULE, CYLINDER, DISC, HULL, MESH, SPHERE, Shapes3D
 from ..raycast.glass import enclosing
 from ..raycast.visible import placed_parts
 from . import shape_meshes, tone
@@ -107,7 +107,7 @@ def _points(bodies: Ints, radius: Floats, dimension: int) -> Iterator[Batch]:
 
 
 def _solids(run: Trajectory) -> Iterator[Batch]:
-    solids: Solids = run.world.solids
+    solids: Shapes3D = run.world.shapes_3d
     body = np.repeat(np.arange(run.count), np.diff(solids.part_ptr))
     glass = np.zeros(run.count, bool)
     if run.count <= MARKED:
@@ -115,18 +115,18 @@ def _solids(run: Trajectory) -> Iterator[Batch]:
         glass[enclosing(solids, state, placed_parts(solids, state))] = True
     for hollow in (False, True):
         part = np.flatnonzero(glass[body] == hollow)
-        balls = part[solids.kind[solids.form[part]] == SPHERE]
+        balls = part[solids.kind[solids.shape[part]] == SPHERE]
         if len(balls):
             yield from _balls(run, solids, body, balls, hollow)
-        others = part[solids.kind[solids.form[part]] != SPHERE]
-        for form in np.unique(solids.form[others]).tolist():
-            chosen = others[solids.form[others] == form]
+        others = part[solids.kind[solids.shape[part]] != SPHERE]
+        for form in np.unique(solids.shape[others]).tolist():
+            chosen = others[solids.shape[others] == form]
             mesh = _form_mesh(run, solids, form)
             yield Batch(mesh, body[chosen], None, *_within(solids, chosen), True, hollow)
 
 
-def _balls(run: Trajectory, solids: Solids, body: Ints, part: Ints, glass: bool) -> Iterator[Batch]:
-    radius = solids.size[solids.form[part], 0]
+def _balls(run: Trajectory, solids: Shapes3D, body: Ints, part: Ints, glass: bool) -> Iterator[Batch]:
+    radius = solids.size[solids.shape[part], 0]
     place, turn = _within(solids, part)
     if len(part) > POINTS and place is None:
         yield from _points(body[part], radius, 3)
@@ -137,20 +137,20 @@ def _balls(run: Trajectory, solids: Solids, body: Ints, part: Ints, glass: bool)
         yield Batch(shape_meshes.belt(), body[part], radius, turns=True, belt=True)
 
 
-def _within(solids: Solids, part: Ints) -> tuple[Floats | None, Floats | None]:
+def _within(solids: Shapes3D, part: Ints) -> tuple[Floats | None, Floats | None]:
     """Places and turns of parts in their bodies; None where all are at the origin, unturned."""
     place, turn = solids.place[part], solids.turn[part]
     at = None if not place.any() else place
     if np.array_equal(turn, np.broadcast_to(np.eye(3), turn.shape)):
         return at, None
-    from ...solids.principal import quaternion_of
+    from ...geometry.rotations import quaternion_of
 
     return at, np.array([quaternion_of(m) for m in turn])
 
 
-def _form_mesh(run: Trajectory, solids: Solids, form: int) -> Mesh:
+def _form_mesh(run: Trajectory, solids: Shapes3D, form: int) -> Mesh:
     kind, size = solids.kind[form], solids.size[form]
-    if kind == CUBOID:
+    if kind == BOX:
         return shape_meshes.cuboid(size)
     if kind == CAPSULE:
         return shape_meshes.capsule(size[0], size[1])
@@ -163,19 +163,21 @@ def _form_mesh(run: Trajectory, solids: Solids, form: int) -> Mesh:
     return shape_meshes.hull(points)
 
 
-def _surface(run: Trajectory, solids: Solids, form: int) -> Mesh:
+def _surface(run: Trajectory, solids: Shapes3D, form: int) -> Mesh:
     """The triangles of a mesh form: the scene has them, while the tables only keep what contact needs."""
-    from ...solids.meshes import load_mesh, mesh_form
+    from ...geometry.mass_properties import mass_properties
+    from ...scene.parts import load_mesh
 
     for number, group in enumerate(run.scene.bodies):
         first = np.flatnonzero(run.world.group == number)[:1]
         if not len(first):
             continue
-        forms = solids.form[solids.part_ptr[first[0]] : solids.part_ptr[first[0] + 1]].tolist()
+        forms = solids.shape[solids.part_ptr[first[0]] : solids.part_ptr[first[0] + 1]].tolist()
         for own, shape in zip(forms, _leaves(group.shape)):
             if own == form and isinstance(shape, MeshShape):
                 surface = load_mesh("shape", shape)
-                return shape_meshes.surface(surface.vertices - mesh_form("shape", surface).origin, surface.faces)
+                center = mass_properties(surface.vertices, surface.faces)[1]
+                return shape_meshes.surface(surface.vertices - center, surface.faces)
     points = solids.vertex[solids.vertex_ptr[form] : solids.vertex_ptr[form + 1]]
     return shape_meshes.hull(points)
 

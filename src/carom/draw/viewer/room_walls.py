@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...solids.surfaces import icosphere
+from ...geometry.surfaces import icosphere
 from ...solvers.rows import Floats
 from ...world import INSIDE, PLANE, TUBE, Boundaries
 from ..camera import level_axes

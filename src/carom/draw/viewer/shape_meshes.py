@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...solids.surfaces import icosphere
+from ...geometry.surfaces import icosphere
 from ...solvers.rows import Floats, Ints
 
 RIM = 0.10  # width of a coin's darker rim, in its half width

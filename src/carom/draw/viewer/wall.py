@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import rotations
+from ...geometry import rotations
 from ...solvers.rows import Floats
 from . import tone
 from .framing import Layout

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ProblemError
-from ...rotations import matrices, product
+from ...geometry.rotations import matrices, product
 from ...solvers.rows import Floats
 from ..generators import grid
 from ..model import Bodies, Disc

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from ...errors import ProblemError
-from ...rotations import product
-from ...shapes import convex_polygon
+from ...geometry.polygons import convex_polygon
+from ...geometry.rotations import product
 from ...solvers.rows import Floats
 from .. import generators as layout
 from ..model import Bodies, Disc, Polygon, Rectangle, Shape
+from ..parts import extent_of
 from ..pour import Region, random_pour
-from ..solid_reach import SolidReach
 from ..solids import UNTURNED, Solid, Sphere
 from .bodies import BodiesTable, BodyFields, ChoiceRadius, NormalRadius, UniformRadius
 from .generators import Chain, GeneratorFields, Grid, HexGrid, PlacedTable, Rack, RandomPour, Ring
@@ -150,7 +150,7 @@ def generated(table: PlacedTable, path: str, where: Place) -> Bodies:
     size: layout.Reach
     if isinstance(shape, Solid):
         alike = np.unique(turned.reshape(-1, 4), axis=0)
-        size = SolidReach(path, shape, count, alike[0] if len(alike) == 1 else None)
+        size = extent_of(path, shape, count, alike[0] if len(alike) == 1 else None)
     else:
         size = outline(shape, angle, count)
     position = _places(table, size, path, make)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import ProblemError
-from ..mesh_file import check_mesh_file
+from ...geometry.meshes import check_mesh_file
 from ..solids import UNTURNED, Capsule, Compound, Cuboid, Cylinder, Hull, Mesh, Part, Solid, Sphere
 from .shapes import PartTable, ShapeFields
 

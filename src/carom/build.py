@@ -1,0 +1,436 @@
+"""From a scene to its world and first state, with every check that can be made before anything moves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .contact.start import check_start
+from .errors import ProblemError
+from .geometry import rotations
+from .geometry.polygons import convex_polygon, half_width, polygon_moments
+from .scene.barriers import KINDS as KINDS_3D
+from .scene.barriers import Container, Plane, Shell, Tube
+from .scene.boundaries import KINDS as KINDS_2D
+from .scene.boundaries import Boundary, Box, Drum, HalfPlane, Periodic, Segment
+from .scene.model import INTEGRATORS, Bodies, Disc, Material, Polygon, Rectangle, Scene
+from .scene.motion import Motion
+from .scene.numbers import array, scalar
+from .scene.parts import make_shapes
+from .scene.solids import UNTURNED, Solid, Sphere, unit
+from .solvers.rows import Floats, Ints
+from .world import (
+    DISC,
+    INSIDE,
+    OUTSIDE,
+    PLANE,
+    POLYGON,
+    SEGMENT,
+    TUBE,
+    Boundaries,
+    Shapes,
+    Shapes2D,
+    State,
+    World,
+)
+
+_AXES = {2: "(x, y)", 3: "(x, y, z)"}
+_NUMBERS = {2: "two finite numbers (gx, gy)", 3: "three finite numbers (gx, gy, gz)"}
+_SHAPES_2D = "Disc, Rectangle or Polygon"
+_SHAPES_3D = "a shape of space, as the others: Sphere, Cuboid, Capsule, Cylinder, Hull, Mesh or Compound"
+_BOUNDARIES = {
+    2: "HalfPlane, Box, Drum or Segment",
+    3: "Plane, Container, Tube or Shell: the bodies are solids",
+}
+_ROUNDING = 1e-9  # relative excess of one moment of inertia over the sum of the two others that is rounding
+
+
+def build(scene: Scene, check_overlap: bool = True) -> tuple[World, State]:
+    """The world of a scene, and its state at time 0.
+
+    Raises ProblemError for a scene that cannot be run; `check_overlap` includes bodies that overlap at the start.
+    """
+    if not isinstance(scene, Scene):
+        raise ProblemError(
+            "scene", type(scene).__name__, "a Scene, as carom.scenes, carom.load_scene or carom.Scene make"
+        )
+    if not scene.bodies:
+        raise ProblemError("bodies", "none", "at least one body")
+    _check_settings(scene)
+    world, state = _build(scene)
+    if check_overlap:
+        check_start(scene, world, state)
+    return world, state
+
+
+def _build(scene: Scene) -> tuple[World, State]:
+    dim = scene.dimension
+    names, restitution, friction = _materials(scene)
+    groups = [_Group(scene, k, names) for k in range(len(scene.bodies))]
+    boundaries, boundary_material, boundary_motions = _boundaries(scene, names)
+    shapes = _shapes_2d(groups) if dim == 2 else _shapes_3d(groups)
+    position, velocity = np.concatenate([g.position for g in groups]), np.concatenate([g.velocity for g in groups])
+    orientation, spin = np.concatenate([g.orientation for g in groups]), np.concatenate([g.spin for g in groups])
+    mass, inertia = np.concatenate([g.mass for g in groups]), np.concatenate([g.inertia for g in groups])
+    free = np.concatenate([np.full(g.count, g.free) for g in groups])
+    turns = np.concatenate([np.full(g.count, g.rotates) for g in groups])
+    turning = _anything_turns(scene, groups, friction)
+    root = np.zeros((len(mass), 3 * dim - 3 if turning else dim))
+    root[free, :dim] = 1.0 / np.sqrt(mass[free])[:, None]
+    if turning:
+        root[free & turns, dim:] = 1.0 / np.sqrt(inertia.reshape(len(mass), -1)[free & turns])
+        velocity = np.column_stack([velocity, spin])
+    measured = free if free.any() else np.ones_like(free)
+    world = World(
+        name=scene.name,
+        mass=mass,
+        inertia=inertia,
+        free=free,
+        inverse_sqrt_mass=root,
+        shapes=shapes,
+        material=np.concatenate([np.full(g.count, g.material) for g in groups]),
+        boundary_material=boundary_material,
+        restitution=restitution,
+        friction=friction,
+        boundaries=boundaries,
+        boundary_motions=boundary_motions,
+        motions=_motions(groups),
+        home=np.column_stack([position, orientation]),
+        gravity=_gravity(scene),
+        force=scene.force,
+        periodic=scene.periodic,
+        material_names=names,
+        group=np.repeat(np.arange(len(groups)), [g.count for g in groups]),
+        length_scale=float(shapes.inner[measured].min()),
+        integrator=scene.integrator,
+    )
+    state = State(0.0, 0, np.ascontiguousarray(position), orientation, np.ascontiguousarray(velocity))
+    for body, motion in world.motions:
+        state.position[body], state.orientation[body] = world.posed(body, motion, 0.0)
+    return world, state
+
+
+def _anything_turns(scene: Scene, groups: Sequence[_Group], friction: Floats) -> bool:
+    """Whether spins can change: discs and spheres without friction never do, and need no components for spin."""
+    if any(g.spin.any() for g in groups):
+        return True
+    if any(g.motion is not None and g.motion.kind != "fixed" for g in groups):
+        return True
+    if scene.force is not None and any(g.free and g.rotates for g in groups):
+        return True
+    return any(g.free and g.rotates and (not g.round or friction.any()) for g in groups)
+
+
+def _motions(groups: Sequence[_Group]) -> list[tuple[Ints, Motion]]:
+    """The bodies that follow a motion, with it."""
+    out, at = [], 0
+    for g in groups:
+        if g.motion is not None and g.motion.kind != "fixed":
+            out.append((np.arange(at, at + g.count), g.motion))
+        at += g.count
+    return out
+
+
+# ---- settings and materials
+
+
+def _check_settings(scene: Scene) -> None:
+    for name in ("step", "duration", "frame_rate"):
+        scalar(name, getattr(scene, name), 0.0, above=True)
+    if scene.force is not None and not callable(scene.force):
+        raise ProblemError("force", scene.force, "a function of (time, position, velocity)")
+    if scene.periodic is not None and not isinstance(scene.periodic, Periodic):
+        raise ProblemError("periodic", f"a {type(scene.periodic).__name__}", "a Periodic")
+    if scene.periodic is not None and scene.dimension == 2 and (scene.periodic.z or scene.periodic.sheared == "z"):
+        raise ProblemError("periodic.z", scene.periodic.z, "none: the bodies of this scene are of the plane")
+    if scene.integrator not in INTEGRATORS:
+        raise ProblemError.unknown("integrator", scene.integrator, INTEGRATORS)
+    if scene.mixed_restitution not in ("refuse", "blend"):
+        raise ProblemError("mixed_restitution", scene.mixed_restitution, "refuse or blend")
+
+
+def _gravity(scene: Scene) -> Floats:
+    """Gravity (D,) as checked numbers; (0, 0), the default, means none in 3D as well."""
+    dim, given = scene.dimension, scene.gravity
+    if np.shape(given) == (2,) and not np.any(np.asarray(given)):
+        return np.zeros(dim)
+    return array("gravity", given, (dim,), _NUMBERS[dim])
+
+
+def _materials(scene: Scene) -> tuple[list[str], Floats, Floats]:
+    """Names of the k materials, and restitution and friction (k, k) of their pairs."""
+    names = list(scene.materials)
+    for name, m in scene.materials.items():
+        if not isinstance(m, Material):
+            raise ProblemError(f"materials.{name}", m, "a Material")
+        scalar(f"materials.{name}.restitution", m.restitution, 0.0, 1.0)
+        scalar(f"materials.{name}.friction", m.friction, 0.0)
+        scalar(f"materials.{name}.density", m.density, 0.0, above=True)
+    e = np.array([m.restitution for m in scene.materials.values()])
+    mu = np.array([m.friction for m in scene.materials.values()])
+    restitution, friction = np.minimum(e[:, None], e), np.sqrt(mu[:, None] * mu)
+    for pair, values in scene.pairs.items():
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise ProblemError("pairs", pair, "two names of materials")
+        for name in pair:
+            if name not in names:
+                raise ProblemError.unknown("material (of pairs)", name, names)
+        path, i, j = f"pairs[{pair[0]}, {pair[1]}]", names.index(pair[0]), names.index(pair[1])
+        for name in values:
+            if name not in ("restitution", "friction"):
+                raise ProblemError.unknown(f"field (of {path})", name, ("restitution", "friction"))
+        restitution[i, j] = scalar(f"{path}.restitution", values.get("restitution", restitution[i, j]), 0.0, 1.0)
+        friction[i, j] = scalar(f"{path}.friction", values.get("friction", friction[i, j]), 0.0)
+        restitution[j, i], friction[j, i] = restitution[i, j], friction[i, j]
+    return names, restitution, friction
+
+
+# ---- bodies
+
+
+class _Group:
+    """One group of n bodies as checked arrays."""
+
+    mass: Floats  # (n,)
+    inertia: Floats  # (n,), in 3D (n, 3) about the principal axes
+
+    def __init__(self, scene: Scene, index: int, names: list[str]) -> None:
+        given, dim = scene.bodies[index], scene.dimension
+        if not isinstance(given, Bodies):
+            raise ProblemError(f"bodies[{index}]", type(given).__name__, "a carom.scene.Bodies")
+        self.path = f"bodies[{index}]" + (f" ({given.name})" if given.name else "")
+        self.given, self.dimension = given, dim
+        self.position = self._places(given.position)
+        n = self.count = len(self.position)
+        if dim == 3:
+            self._check_3d()
+        self.velocity = self.spread(given.velocity, "velocity", (n, dim))
+        self.spin = self.spread(given.spin, "spin", (n,) if dim == 2 else (n, 3))
+        if given.material not in names:
+            raise ProblemError.unknown(f"material (of {self.path})", given.material, names)
+        self.material = names.index(given.material)
+        self.density = scene.materials[given.material].density
+        self.motion, self.free = given.motion, given.motion is None
+        if given.motion is not None and not isinstance(given.motion, Motion):
+            raise ProblemError(f"{self.path}.motion", given.motion, "a Motion, or None for a free body")
+        if given.motion is not None:  # the motion alone says how they move
+            given.motion.check(f"{self.path}.motion", dim)
+            self.velocity, self.spin = np.zeros_like(self.velocity), np.zeros_like(self.spin)
+        self.rotates = bool(given.rotates)
+        self.orientation = self._angles() if dim == 2 else self._quaternions()
+
+    @property
+    def round(self) -> bool:
+        """Whether the bodies are discs or spheres."""
+        return isinstance(self.given.shape, Disc | Sphere)
+
+    def _check_3d(self) -> None:
+        given = self.given
+        if not isinstance(given.shape, Solid):
+            raise ProblemError(f"{self.path}.shape", type(given.shape).__name__, _SHAPES_3D)
+        if np.any(np.asarray(given.angle) != 0.0):
+            raise ProblemError(f"{self.path}.angle", given.angle, "0: bodies of space have an orientation")
+        if np.ndim(given.spin) == 0 and np.any(np.asarray(given.spin) != 0.0):
+            raise ProblemError(f"{self.path}.spin", given.spin, "three numbers: in space a spin is a vector")
+
+    def _angles(self) -> Floats:
+        given = self.given
+        if tuple(np.ravel(given.orientation)) != UNTURNED:
+            raise ProblemError(f"{self.path}.orientation", given.orientation, "none: bodies of the plane have an angle")
+        return self.spread(given.angle, "angle", (self.count,))
+
+    def _quaternions(self) -> Floats:
+        given, path = self.given.orientation, f"{self.path}.orientation"
+        if np.shape(given)[-1:] != (4,):
+            raise ProblemError(path, given, "quaternions (w, x, y, z)")
+        orientation = self.spread(given, "orientation", (self.count, 4))
+        bad = np.flatnonzero(~(np.abs(orientation).max(axis=1) > 0.0))
+        if len(bad):
+            raise ProblemError(path, orientation[bad[0]].tolist(), "a quaternion that is not zero")
+        return unit(orientation)
+
+    def weigh(self, size: Floats, gyration: Floats) -> None:
+        """Mass and inertia: given, or of homogeneous bodies of this area or volume and these moments over mass."""
+        given = self.given
+        self.mass = self.positive(given.mass, "mass") if given.mass is not None else self.density * size
+        if given.inertia is not None:
+            self.inertia = self.positive(given.inertia, "inertia", gyration.shape)
+        else:
+            self.inertia = gyration * (self.mass if gyration.ndim == 1 else self.mass[:, None])
+        for name, value in (("mass", self.mass), ("inertia", self.inertia)):
+            bad = np.argwhere(~((value > 0.0) & np.isfinite(value)))
+            if len(bad):
+                raise ProblemError(f"{self.path}.{name}", float(value[tuple(bad[0])]), "a finite number above 0")
+
+    def check_moments(self) -> None:
+        """Refuses moments of inertia (n, 3) of which one is above the sum of the two others."""
+        largest = self.inertia.max(axis=1)
+        bad = np.flatnonzero(largest > (self.inertia.sum(axis=1) - largest) * (1.0 + _ROUNDING))
+        if len(bad):
+            wanted = "three moments about the principal axes, none above the sum of the two others"
+            raise ProblemError(f"{self.path}.inertia", self.inertia[bad[0]].tolist(), wanted)
+
+    def turn(self, frame: Floats) -> None:
+        """Refers orientation and spin to the principal axes; `frame` turns them to the axes of the declaration."""
+        if tuple(frame) != UNTURNED:
+            self.orientation = rotations.product(self.orientation, np.tile(frame, (self.count, 1)))
+        self.spin = rotations.turned_back(self.orientation, self.spin)
+
+    def _places(self, value: Any) -> Floats:
+        axes = _AXES[self.dimension]
+        wanted = f"places {axes}, one for each body"
+        try:
+            places = np.asarray(value, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ProblemError(f"{self.path}.position", value, wanted) from None
+        many = places[None] if places.ndim == 1 else places
+        places = array(f"{self.path}.position", many, (None, self.dimension), wanted)
+        if not len(places):
+            raise ProblemError(f"{self.path}.position", "none", f"at least one place {axes}")
+        return np.ascontiguousarray(places)
+
+    def spread(self, value: Any, name: str, shape: tuple[int, ...]) -> Floats:
+        """Finite numbers, broadcast to one row per body."""
+        try:
+            numbers = np.array(np.broadcast_to(np.asarray(value, dtype=np.float64), shape))
+        except (TypeError, ValueError):
+            raise ProblemError(f"{self.path}.{name}", value, f"numbers that fit the shape {shape}") from None
+        bad = np.argwhere(~np.isfinite(numbers))
+        if len(bad):
+            where = f"[{bad[0][0]}]" if numbers.shape[0] > 1 else ""
+            raise ProblemError(f"{self.path}.{name}{where}", numbers[tuple(bad[0])], "a finite number")
+        return numbers
+
+    def positive(self, value: Any, name: str, shape: tuple[int, ...] | None = None) -> Floats:
+        """Numbers above 0, broadcast to one row per body."""
+        numbers = self.spread(value, name, (self.count,) if shape is None else shape)
+        bad = np.argwhere(~(numbers > 0.0))
+        if len(bad):
+            where = f"[{bad[0][0]}]" if np.ndim(value) else ""
+            raise ProblemError(f"{self.path}.{name}{where}", float(numbers[tuple(bad[0])]), "a number above 0")
+        return numbers
+
+
+def _shapes_2d(groups: Sequence[_Group]) -> Shapes:
+    """The shape table of discs and polygons. Sets the mass of the groups."""
+    radius, inner, corners = [], [], []
+    for g in groups:
+        shape, n = g.given.shape, g.count
+        if isinstance(shape, Disc):
+            r = g.positive(shape.radius, "radius")
+            g.weigh(np.pi * r**2, 0.5 * r**2)
+            radius.append(r)
+            inner.append(r)
+            corners.append(np.zeros((0, 2)))
+            continue
+        vertices, area, moment = _polygon(g)
+        g.weigh(np.full(n, area), np.full(n, moment / area))
+        radius.append(np.full(n, float(np.hypot(*vertices.T).max())))
+        inner.append(np.full(n, float(half_width(vertices))))
+        corners.append(vertices)
+    counts = [np.repeat(len(vertices), g.count) for vertices, g in zip(corners, groups)]
+    is_round = np.concatenate([np.full(g.count, g.round) for g in groups])
+    return Shapes2D(
+        kind=np.where(is_round, DISC, POLYGON).astype(np.int8),
+        radius=np.concatenate(radius),
+        vertex_ptr=np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.int64),
+        vertex=np.concatenate([np.tile(vertices, (g.count, 1)) for vertices, g in zip(corners, groups)]),
+        round=is_round,
+        inner=np.concatenate(inner),
+    )
+
+
+def _polygon(g: _Group) -> tuple[Floats, float, float]:
+    """Vertices about the center of mass, area, and second moment of area of the polygon of a group."""
+    shape = g.given.shape
+    if isinstance(shape, Rectangle):
+        sides = [(f"{g.path}.{name}", getattr(shape, name)) for name in ("width", "height")]
+        w, h = (scalar(path, value, 0.0, above=True) for path, value in sides)
+        corners = 0.5 * np.array([[-w, -h], [w, -h], [w, h], [-w, h]])
+        return corners, w * h, w * h * (w * w + h * h) / 12.0
+    if isinstance(shape, Polygon):
+        corners = convex_polygon(shape.vertices, f"{g.path}.vertices")
+        area, _, moment = polygon_moments(corners)
+        return corners, area, moment
+    raise ProblemError(f"{g.path}.shape", type(shape).__name__, _SHAPES_2D)
+
+
+def _shapes_3d(groups: Sequence[_Group]) -> Shapes:
+    """The shape table of solids. Sets the mass of the groups, and turns them to their principal axes."""
+    declared = [(g.path, g.given.shape, g.count) for g in groups if isinstance(g.given.shape, Solid)]
+    shapes, properties = make_shapes(declared)
+    for g, p in zip(groups, properties):
+        g.weigh(p.volume, p.gyration)
+        g.check_moments()
+        g.turn(p.frame)
+    return shapes
+
+
+# ---- boundaries
+
+
+class _Row(NamedTuple):
+    """One row of Boundaries; `center` is the point about which it turns, unless its motion gives another one."""
+
+    kind: int
+    point: Any
+    axis: Any
+    radius: float
+    center: Any
+
+
+def _boundaries(scene: Scene, names: list[str]) -> tuple[Boundaries, Ints, list[Motion]]:
+    """The boundaries at time 0, their materials and motions."""
+    dim = scene.dimension
+    allowed = tuple((KINDS_2D if dim == 2 else KINDS_3D).values())
+    rows: list[_Row] = []
+    material, motions = [], []
+    for index, given in enumerate(scene.boundaries):
+        path = f"boundaries[{index}]"
+        if not isinstance(given, allowed):
+            raise ProblemError(path, type(given).__name__, _BOUNDARIES[dim])
+        if given.material not in names:
+            raise ProblemError.unknown(f"material (of {path})", given.material, names)
+        if not isinstance(given.motion, Motion):
+            raise ProblemError(f"{path}.motion", given.motion, "a Motion; FIXED for one that stands")
+        given.motion.check(f"{path}.motion", dim)
+        about: Any = given.motion.about
+        sides: Sequence[Boundary] = (given,)
+        if isinstance(given, Box | Container):
+            sides = given.walls()
+            about = about if about is not None else 0.5 * (np.array(given.lower) + np.array(given.upper))
+        for side in sides:
+            row = _row(side)
+            rows.append(row if about is None else row._replace(center=about))
+            material.append(names.index(given.material))
+            motions.append(given.motion)
+    w = len(rows)
+    point, axis, center = (
+        np.array([getattr(row, name) for row in rows], dtype=np.float64).reshape(w, dim)
+        for name in ("point", "axis", "center")
+    )
+    kind, radius = np.array([row.kind for row in rows], np.int8), np.array([row.radius for row in rows], np.float64)
+    boundaries = Boundaries(kind, point, axis, radius, center, np.zeros((w, 3 * dim - 3)))
+    return boundaries, np.array(material, np.int64), motions
+
+
+def _row(boundary: Boundary) -> _Row:
+    if isinstance(boundary, HalfPlane):
+        normal = np.array(boundary.normal, dtype=np.float64)
+        return _Row(PLANE, boundary.point, normal / np.hypot(*normal), 0.0, boundary.point)
+    if isinstance(boundary, Plane):
+        normal = np.array(boundary.normal, dtype=np.float64)
+        return _Row(PLANE, boundary.point, normal / np.linalg.norm(normal), 0.0, boundary.point)
+    if isinstance(boundary, Drum):
+        kind = INSIDE if boundary.inside else OUTSIDE
+        return _Row(kind, boundary.center, np.zeros(2), boundary.radius, boundary.center)
+    if isinstance(boundary, Shell):
+        return _Row(INSIDE, boundary.center, np.zeros(3), boundary.radius, boundary.center)
+    if isinstance(boundary, Segment):
+        middle = 0.5 * (np.array(boundary.start) + np.array(boundary.end))
+        return _Row(SEGMENT, boundary.start, boundary.end, 0.0, middle)
+    assert isinstance(boundary, Tube)
+    axis = np.array(boundary.axis, dtype=np.float64)
+    return _Row(TUBE, boundary.point, axis / np.linalg.norm(axis), boundary.radius, boundary.point)

@@ -1,0 +1,287 @@
+"""Contacts of two convex shapes: a common normal, then the features that face each other along it.
+
+The normal is that of the shortest distance of the cores, or of the least overlap; for two boxes that of the best
+separating axis. It is found at the start of the step, or, for bodies so fast that they are still far apart there, when
+they come close.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..kernels import kernel
+from ..solvers.rows import Floats
+from ..world import BOX, CAPSULE, MESH, SPHERE
+from .boxes import ROWS, box_normal, box_scores
+from .contact_set import columns, room, roomier
+from .epa import Polytope, overlap, polytope
+from .features import FACE, Features, facing, most_points, new_features
+from .gjk import segments, shifted_separation
+from .manifold import put_contacts
+from .poses import midway, needed_rows, placed_parts
+from .solids.meeting import PARALLEL, PLACE, meet
+from .spheres import sphere_pair
+from .support import KIND, REACH, cores_of, difference, is_curved, roundness
+
+FAR = 0.1  # gaps above this part of the smaller body's half width are closed in one step only by fast bodies
+CLOSE = 0.02  # and this is close to touching, in the same unit
+BAND = 0.2  # widest band of corners that count as one feature, in the same unit
+SQUARE = 1.0 - 5e-5  # cosine above which a normal may be that of a face, inexactly (0.01 rad)
+WORSE = 1e-9  # separation, relative to the size of the pair, that the exact normal may cost
+ROUNDS = 32
+APART = 6  # looks at cores moved apart
+LIFT = 1e-4  # by this much, relative to the size of the pair: more than a coarse overlap is wrong, else little
+SETTLED = (
+    1e-12  # one minus the cosine between directions that count as the same (1e-6 rad, as good as a distance gives)
+)
+
+
+class Work(NamedTuple):
+    """Scratch for one pair at a time."""
+
+    simplex: Floats  # (8, 3)
+    polytope: Polytope
+    axes: Floats  # (ROWS, 15)
+    features: Features
+    places: Floats  # (m, PLACE)
+    motion: Floats  # (3, 2, 12)
+
+
+@kernel
+def new_work(most):
+    """Scratch for shapes whose features have up to `most` points."""
+    places, motion = np.empty((4 * most, PLACE)), np.empty((3, 2, 12))
+    return Work(np.empty((8, 3)), polytope(), np.empty((ROWS, 15)), new_features(most), places, motion)
+
+
+@kernel
+def _comes_after(pose, ka, kb):
+    """Whether pose ka is behind pose kb in an order of places."""
+    for i in range(12):
+        if pose[ka, i] != pose[kb, i]:
+            return pose[ka, i] > pose[kb, i]
+    return False
+
+
+@kernel
+def core_separation(cores, fa, fb, pose, ka, kb, limit, after, preview, move, scale, simplex, hull):
+    """Signed separation of the cores, and the unit vector along which they separate best, from a to b.
+
+    The direction that an expanding polytope gives for cylinders is coarse. Moved apart along it, the cores have a
+    shortest distance, whose direction is better; where both are the same nothing separates the cores better nearby.
+    """
+    if cores.table[fa, KIND] == CAPSULE and cores.table[fb, KIND] == CAPSULE:
+        return segments(cores, fa, fb, pose, ka, kb)
+    # Which one is the first decides about rounding. That must not depend on the numbers of the bodies.
+    sign = 1.0
+    if _comes_after(pose, ka, kb):
+        fa, fb, ka, kb, sign = fb, fa, kb, ka, -1.0
+    best, sx, sy, sz = 0.0, 0.0, 0.0, 0.0
+    shift = (0.0, 0.0, 0.0)
+    for look in range(APART):
+        d, x, y, z = shifted_separation(cores, fa, fb, pose, ka, kb, shift, limit, scale, simplex)
+        if look == 0:
+            if d > 0.0:
+                return d, sign * x, sign * y, sign * z
+            best, sx, sy, sz = overlap(cores, fa, fb, pose, ka, kb, after, preview, move, scale, hull)
+            if not is_curved(cores, fa) and not is_curved(cores, fb):
+                break
+            limit = np.inf
+        elif d > 0.0:
+            wx, wy, wz = difference(cores, fa, fb, pose, ka, kb, -x, -y, -z)
+            found, turn = x * wx + y * wy + z * wz, x * sx + y * sy + z * sz
+            if found > best or look == 1:
+                best, sx, sy, sz = found, x, y, z
+            if turn > 1.0 - SETTLED:
+                break
+        lift = LIFT * scale - best
+        shift = (lift * sx, lift * sy, lift * sz)
+    return best, sign * sx, sign * sy, sign * sz
+
+
+@kernel
+def _snapped(f, na, nb, n):
+    """The exact normal of the features that meet, if the one that the search found is it up to rounding."""
+    d, p = f.data, f.point
+    x = y = z = 0.0
+    for w in range(2):
+        sign = -1.0 if w else 1.0
+        ax, ay, az = sign * d[w, FACE], sign * d[w, FACE + 1], sign * d[w, FACE + 2]
+        if (nb if w else na) >= 3 and ax * n[0] + ay * n[1] + az * n[2] > SQUARE:
+            x, y, z = x + ax, y + ay, z + az
+    if na == 2 and nb == 2:
+        ax, ay, az = p[0, 1, 0] - p[0, 0, 0], p[0, 1, 1] - p[0, 0, 1], p[0, 1, 2] - p[0, 0, 2]
+        bx, by, bz = p[1, 1, 0] - p[1, 0, 0], p[1, 1, 1] - p[1, 0, 1], p[1, 1, 2] - p[1, 0, 2]
+        x, y, z = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
+        along = x * n[0] + y * n[1] + z * n[2]
+        cross = x * x + y * y + z * z
+        square = (ax * ax + ay * ay + az * az) * (bx * bx + by * by + bz * bz)
+        if cross <= PARALLEL**2 * square or abs(along) <= SQUARE * np.sqrt(cross):
+            return n
+        if along < 0.0:
+            x, y, z = -x, -y, -z
+    length = np.sqrt(x * x + y * y + z * z)
+    return (x / length, y / length, z / length) if length > 0.0 else n
+
+
+@kernel
+def _facing_features(cores, fa, fb, pose, ka, kb, n, least, exact, band, f):
+    """The numbers of points of the features that face each other, and the normal, made exact if it is not.
+
+    A face or a pair of edges gives it if it separates the cores as well, by `least`.
+    """
+    na = nb = 0
+    for again in range(2):
+        for w in range(2):
+            sign = -1.0 if w else 1.0
+            k, shape = (kb, fb) if w else (ka, fa)
+            count = facing(cores, shape, pose, k, sign * n[0], sign * n[1], sign * n[2], band, f, w)
+            if w == 0:
+                na = count
+            else:
+                nb = count
+        if exact or again == 1:
+            break
+        m = _snapped(f, na, nb, n)
+        if m[0] == n[0] and m[1] == n[1] and m[2] == n[2]:
+            break
+        x, y, z = difference(cores, fa, fb, pose, ka, kb, -m[0], -m[1], -m[2])
+        if m[0] * x + m[1] * y + m[2] * z < least:
+            break
+        n = m
+    return na, nb, n
+
+
+@kernel
+def convex_pair(cores, fa, fb, pose, after, pose1, ka, kb, time, move, inner, margin, base, work, found, n):
+    """Contacts of two convex shapes, from row n of `found` on; returns the next free row.
+
+    Their poses are rows ka and kb of `pose`, and `after` rows farther down those at the end of the step, which are also
+    the rows of pose1. `time` is when two boxes touch, and their axes are already in `work`. `move` bounds the relative
+    motion of the bodies, `inner` is the smaller one's half width.
+    """
+    reach_a, reach_b = cores.table[fa, REACH], cores.table[fb, REACH]
+    size, scale = min(reach_a, reach_b), reach_a + reach_b
+    boxes = cores.table[fa, KIND] == BOX and cores.table[fb, KIND] == BOX
+    radii = roundness(cores, fa) + roundness(cores, fb)
+    limit, rounds, d = margin, 0, 0.0
+    ended = False  # the features of the end of the step were asked
+    while True:
+        pa, pb = ka, kb
+        if time > 0.0:
+            pa, pb = 2 * after, 2 * after + 1
+            midway(pose, ka, ka + after, time, pa)
+            midway(pose, kb, kb + after, time, pb)
+        if boxes:
+            normal = box_normal(work.axes, pose, pa, pb, size)
+        else:
+            rest = margin + (1.0 - time) * move
+            d, x, y, z = core_separation(
+                cores, fa, fb, pose, pa, pb, rest + radii, pose1, time == 0.0, move, scale, work.simplex, work.polytope
+            )
+            gap, normal = d - radii, (x, y, z)
+            if gap > rest:
+                return n
+            # Fast bodies: steps that cannot miss the first touch.
+            if gap > (CLOSE * inner if time > 0.0 else FAR * inner + margin) and time < 1.0 and rounds < ROUNDS:
+                time = min(time + gap / move, 1.0)
+                rounds += 1
+                continue
+        band = min(margin + move, BAND * inner)
+        na, nb, normal = _facing_features(
+            cores, fa, fb, pose, pa, pb, normal, d - WORSE * scale, boxes, band, work.features
+        )
+        count = meet(work.features, na, nb, normal, size, work.places)
+        rows = (pa, pb, ka, kb)
+        to, least = put_contacts(
+            work.features, na, nb, normal, work.places, count, pose, rows, after, work.motion, limit, base, found, n
+        )
+        if to > n or ended:
+            return to
+        # What the features foretell is good to second order in the motion. Where that leaves open whether the bodies
+        # will touch, the end of the step decides; of boxes it is known that they will.
+        if not boxes and (time == 1.0 or least > margin + move * min(1.0, move / inner)):
+            return n
+        ended = time == 1.0 or not boxes
+        if time == 1.0:
+            limit = least + 1e-9 * size
+        time = 1.0
+
+
+@kernel
+def _apart(at, a, b, reach):
+    """Whether two points (rows of `at`) are farther apart than `reach`."""
+    x, y, z = at[b, 0] - at[a, 0], at[b, 1] - at[a, 1], at[b, 2] - at[a, 2]
+    return reach < 0.0 or x * x + y * y + z * z > reach * reach
+
+
+@kernel
+def _moves(poses, placed, a, b, radius_a, radius_b):
+    """A bound on how far two bodies can move toward each other in the step."""
+    square = 0.0
+    for i in range(3):
+        shift = (poses.position1[b, i] - poses.position0[b, i]) - (poses.position1[a, i] - poses.position0[a, i])
+        square += shift * shift
+    return np.sqrt(square) + placed.chord[a] * radius_a + placed.chord[b] * radius_b
+
+
+@kernel
+def convex_pairs(first, second, shapes, poses, margin):
+    """Contacts of candidate pairs of rows of `poses`: (pair, feature, normal, point, gap, predicted).
+
+    Normals are unit vectors from first to second, points lie midway between the surfaces, both at the start of the
+    step. Pairs come in the order given. Contacts have a predicted gap up to `margin`; the corners of what the two
+    features that face each other have in common each give one. Pairs of parts with a mesh are passed over; two
+    single spheres are a pair like any other. `feature` is below 2^20.
+    """
+    cores = cores_of(shapes)
+    placed = placed_parts(shapes, poses, needed_rows(len(poses.owner), first, second))
+    most = 4 * most_points(shapes)
+    work = new_work(most // 4)
+    found = room(4 * len(first) + most)
+    end = np.empty(len(first), np.int64)  # of the contacts of each pair
+    n, after, pose = 0, len(placed.part), placed.pose
+    for k in range(len(first)):
+        a, b = first[k], second[k]
+        end[k] = n
+        body_a, body_b = poses.owner[a], poses.owner[b]
+        radius_a, radius_b = shapes.radius[body_a], shapes.radius[body_b]
+        if _apart(poses.position1, a, b, radius_a + radius_b + margin):
+            continue
+        inner = min(shapes.inner[body_a], shapes.inner[body_b])
+        move = _moves(poses, placed, a, b, radius_a, radius_b)
+        for ka in range(placed.ptr[a], placed.ptr[a + 1]):
+            fa = shapes.shape[placed.part[ka]]
+            for kb in range(placed.ptr[b], placed.ptr[b + 1]):
+                fb = shapes.shape[placed.part[kb]]
+                kind_a, kind_b = shapes.kind[fa], shapes.kind[fb]
+                if kind_a == MESH or kind_b == MESH:
+                    continue
+                if _apart(pose, ka + after, kb + after, shapes.reach[fa] + shapes.reach[fb] + margin):
+                    continue
+                if n + most > len(found):
+                    found = roomier(found, n, most)
+                base = (ka - placed.ptr[a]) * 4099 + kb - placed.ptr[b]
+                if kind_a == SPHERE or kind_b == SPHERE:
+                    n = sphere_pair(cores, fa, fb, pose, after, ka, kb, margin, base, found, n)
+                    continue
+                time = 0.0
+                if kind_a == BOX and kind_b == BOX:
+                    last, gap, time = box_scores(cores.table, fa, fb, pose, ka, kb, after, margin, work.axes)
+                    if last > margin:
+                        continue
+                    if gap <= FAR * inner:
+                        time = 0.0
+                n = convex_pair(
+                    cores, fa, fb, pose, after, placed.pose1, ka, kb, time, move, inner, margin, base, work, found, n
+                )
+        end[k] = n
+    pair_of = np.empty(n, np.int64)
+    begin = 0
+    for k in range(len(first)):
+        pair_of[begin : end[k]] = k
+        begin = end[k]
+    feature, normal, point, gap, predicted = columns(found, n)
+    return pair_of, feature, normal, point, gap, predicted

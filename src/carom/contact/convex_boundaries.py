@@ -1,0 +1,164 @@
+"""Contacts of convex shapes with boundaries of space: planes, tubes and shells from inside.
+
+All these boundaries are hollow, so what touches first is a corner, an end of a capsule, or a point of a cylinder's rim.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..kernels import kernel
+from ..world import CAPSULE, CYLINDER, MESH, SPHERE
+from .boundaries import LEVEL, point_gap, rim_wave, summit, summits
+from .contact_set import NAMES, columns, put, room, roomier
+from .features import RIM
+from .poses import placed_parts, point_world, to_world
+
+LYING = 0.1  # a rim whose gap varies by more (relative to its radius) touches at its foremost point alone
+
+ONE = 1.0 - 1e-12  # cosine above which a fixed point is the foremost one
+
+
+@kernel
+def _round_contact(boundaries0, boundaries1, w, p, q, radius, margin, label, found, n):
+    """Contact of a ball whose center goes from p to q, if predicted; a radius of zero is a corner."""
+    predicted, mx, my, mz = point_gap(boundaries1, w, q[0], q[1], q[2])
+    predicted -= radius
+    if predicted > margin:
+        return n
+    gap, nx, ny, nz = point_gap(boundaries0, w, p[0], p[1], p[2])
+    gap -= radius
+    if nx == 0.0 and ny == 0.0 and nz == 0.0:  # from the very axis to the boundary in one step: the way it goes
+        nx, ny, nz = mx, my, mz
+    h = radius + 0.5 * gap
+    put(found, n, label & NAMES, nx, ny, nz, p[0] + h * nx, p[1] + h * ny, p[2] + h * nz, gap, predicted)
+    return n + 1
+
+
+@kernel
+def _rim_point(pose, k, radius, height, t):
+    return point_world(pose, k, radius * np.cos(t), radius * np.sin(t), height)
+
+
+@kernel
+def _cylinder(radius, half, pose0, pose1, k, boundaries0, boundaries1, w, margin, label, angles, found, n):
+    """Contacts of a cylinder: foremost points of both rims, and points fixed to a rim that lies flat to the boundary.
+
+    The foremost point is found anew after the motion, so rolling opens no gap.
+    """
+    for cap in range(2):
+        height = half if cap == 0 else -half
+        wave0, wave1 = (
+            rim_wave(boundaries0, w, pose0, k, radius, height),
+            rim_wave(boundaries1, w, pose1, k, radius, height),
+        )
+        swing = (abs(wave0[0]) + abs(wave0[1]) + abs(wave0[2]) + abs(wave0[3])) / radius
+        fixed = RIM if swing < LYING else 0
+        moving = summits(wave0, angles) if swing > LEVEL else 0
+        for i in range(fixed + moving):
+            t = 2.0 * np.pi * i / RIM if i < fixed else angles[i - fixed]
+            if i < fixed and moving > 0 and np.cos(t - angles[0]) > ONE:
+                continue
+            t_after = t
+            if i >= fixed:
+                ex, ey, ez = to_world(pose0, k, np.cos(t), np.sin(t), 0.0)
+                x = ex * pose1[k, 3] + ey * pose1[k, 6] + ez * pose1[k, 9]
+                y = ex * pose1[k, 4] + ey * pose1[k, 7] + ez * pose1[k, 10]
+                t_after = summit(wave1, np.arctan2(y, x))
+            p = _rim_point(pose0, k, radius, height, t)
+            q = _rim_point(pose1, k, radius, height, t_after)
+            code = 16 * (cap + 1) + (i if i < fixed else RIM + i - fixed)
+            n = _round_contact(boundaries0, boundaries1, w, p, q, 0.0, margin, label + code, found, n)
+    return n
+
+
+@kernel
+def _part(shapes, shape, pose0, pose1, k, boundaries0, boundaries1, w, margin, label, angles, found, n):
+    """Contacts of one convex part with boundary w, from row n of `found` on; returns the next free row."""
+    kind = shapes.kind[shape]
+    if kind == CYLINDER:
+        radius, half = shapes.size[shape, 0], shapes.size[shape, 1]
+        return _cylinder(radius, half, pose0, pose1, k, boundaries0, boundaries1, w, margin, label, angles, found, n)
+    # Center of a sphere, ends of a capsule, corners of cuboids and hulls.
+    round_one = kind in (SPHERE, CAPSULE)
+    radius = shapes.size[shape, 0] if round_one else 0.0
+    low = shapes.vertex_ptr[shape]
+    count = (1 if kind == SPHERE else 2) if round_one else shapes.vertex_ptr[shape + 1] - low
+    x = y = z = 0.0
+    for i in range(count):
+        if kind == CAPSULE:
+            z = shapes.size[shape, 1] if i == 0 else -shapes.size[shape, 1]
+        elif not round_one:
+            x, y, z = shapes.vertex[low + i, 0], shapes.vertex[low + i, 1], shapes.vertex[low + i, 2]
+        p, q = point_world(pose0, k, x, y, z), point_world(pose1, k, x, y, z)
+        n = _round_contact(boundaries0, boundaries1, w, p, q, radius, margin, label + i, found, n)
+    return n
+
+
+@kernel
+def convex_boundaries(shapes, poses, chosen, boundaries0, boundaries1, margin):
+    """Contacts of rows of `poses` with boundaries: (row, boundary, feature, normal, point, gap, predicted).
+
+    `chosen` (bodies,) says which bodies take part. boundaries0 and boundaries1 are the boundaries at the start and at the
+    end of the step. Normals point from the body to the boundary, at the start. Contacts are all corners, ends and rim
+    points whose predicted gap is at most `margin`. `feature` is 4096 times the part, plus the number of the corner.
+    """
+    rows = len(poses.owner)
+    needed = np.zeros(rows, np.bool_)
+    for r in range(rows):
+        needed[r] = chosen[poses.owner[r]] and not shapes.round[poses.owner[r]]
+    placed = placed_parts(shapes, poses, needed)
+    most = 2 * (RIM + 2)
+    for f in range(len(shapes.kind)):
+        if shapes.kind[f] != MESH:
+            most = max(most, shapes.vertex_ptr[f + 1] - shapes.vertex_ptr[f])
+    found = room(rows + most)
+    owners = np.empty((len(found), 2))  # row and boundary of each contact
+    angles = np.empty(2)
+    n = 0
+    for w in range(len(boundaries0.kind)):
+        for r in range(rows):
+            body = poses.owner[r]
+            p1 = poses.position1
+            if not chosen[body]:
+                continue
+            if point_gap(boundaries1, w, p1[r, 0], p1[r, 1], p1[r, 2])[0] - shapes.radius[body] > margin:
+                continue
+            begin = n
+            if n + most > len(found):
+                found = roomier(found, n, most)
+            if shapes.round[body]:
+                p0 = poses.position0
+                p, q = (p0[r, 0], p0[r, 1], p0[r, 2]), (p1[r, 0], p1[r, 1], p1[r, 2])
+                n = _round_contact(boundaries0, boundaries1, w, p, q, shapes.radius[body], margin, 0, found, n)
+            for k in range(placed.ptr[r], placed.ptr[r + 1]):
+                shape = shapes.shape[placed.part[k]]
+                if shapes.kind[shape] == MESH:
+                    continue
+                if n + most > len(found):
+                    found = roomier(found, n, most)
+                label = 4096 * (k - placed.ptr[r])
+                n = _part(
+                    shapes,
+                    shape,
+                    placed.pose0,
+                    placed.pose1,
+                    k,
+                    boundaries0,
+                    boundaries1,
+                    w,
+                    margin,
+                    label,
+                    angles,
+                    found,
+                    n,
+                )
+            if len(owners) < len(found):
+                owners = roomier(owners, begin, len(found))
+            for i in range(begin, n):
+                owners[i, 0], owners[i, 1] = r, w
+    row, boundary = np.empty(n, np.int64), np.empty(n, np.int64)
+    for i in range(n):
+        row[i], boundary[i] = int(owners[i, 0]), int(owners[i, 1])
+    feature, normal, point, gap, predicted = columns(found, n)
+    return row, boundary, feature, normal, point, gap, predicted

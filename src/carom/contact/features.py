@@ -1,0 +1,291 @@
+"""The feature of a shape that faces along a normal: a corner, an edge, or a face with all its corners.
+
+Which of them it is depends on how far the other corners lie behind the foremost one: those within a narrow band count.
+So an edge that is a little tilted is still an edge with two ends, of which both may touch within the step.
+
+A cylinder shows its cap as eight points that are fixed on the rim, and the true foremost point if it is tilted; its
+side as a segment; else the foremost point of a rim. Points of the last three kinds are no material points: they keep
+their place while the cylinder rolls. They are `rim` points, and lie at `rho` from a point of the axis along `out`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..kernels import kernel
+from ..solvers.rows import Floats, Ints
+from ..world import BOX, CAPSULE, CYLINDER, HULL, MESH, SPHERE
+from .grid_distance import grid_near
+from .poses import mapped, point_world, to_local, to_world
+from .support import FACES, FACES_END, HIGH, KIND, LOW, farthest_corner
+
+RIM = 8  # fixed points on the rim of a cap
+UPRIGHT = 1e-4  # sine of the tilt below which a cap has no foremost point
+
+
+# Columns of Features.point: place, place across the normal, lasting name, rim point or not, in use or not.
+FLAT_U, FLAT_V, CODE, RIMMED, TAKEN, COLUMNS = 3, 4, 5, 6, 7, 8
+# Entries of Features.data: outward normal of a face (if there are three points or more), axis of a cylinder or capsule,
+# `out`, radius round the core, rho, center of a cap, its radius (0 if it is none).
+FACE, AXIS, OUT, ROUND, RHO, CENTER, CAP, ENTRIES = 0, 3, 6, 9, 10, 11, 14, 15
+
+
+class Features(NamedTuple):
+    """Features of both shapes of a pair, in the world: 0 is that of the first, 1 of the second."""
+
+    point: Floats  # (2, m, COLUMNS) points of the cores
+    side: Floats  # (2, m, m) their distances from the edges of the other feature, positive inside
+    data: Floats  # (2, ENTRIES)
+
+
+@kernel
+def new_features(most):
+    """Room for features of up to `most` points."""
+    return Features(np.zeros((2, most, COLUMNS)), np.zeros((2, most, most)), np.zeros((2, ENTRIES)))
+
+
+@kernel
+def most_points(shapes):
+    """The largest number of points that a feature can have."""
+    most = RIM + 1
+    for j in range(len(shapes.loop_ptr) - 1):
+        most = max(most, shapes.loop_ptr[j + 1] - shapes.loop_ptr[j])
+    return most
+
+
+@kernel
+def _put(f, w, n, pose, k, x, y, z, code, rim):
+    f.point[w, n, 0], f.point[w, n, 1], f.point[w, n, 2] = point_world(pose, k, x, y, z)
+    f.point[w, n, CODE], f.point[w, n, RIMMED] = code, rim
+
+
+@kernel
+def _put_vector(f, w, entry, pose, k, x, y, z):
+    f.data[w, entry], f.data[w, entry + 1], f.data[w, entry + 2] = to_world(pose, k, x, y, z)
+
+
+@kernel
+def _box(table, shape, pose, k, x, y, z, band, f, w):
+    """Corner, edge or face of a cuboid; (x, y, z) is the normal in its frame.
+
+    Corners are numbered by bits: 1, 2, 4 are set on the positive sides.
+    """
+    a, b, c = table[shape, 1], table[shape, 2], table[shape, 3]
+    corner = (1 if x >= 0.0 else 0) | (2 if y >= 0.0 else 0) | (4 if z >= 0.0 else 0)
+    x, y, z = abs(x), abs(y), abs(z)
+    # A step along an edge falls behind by 2 size |n|: which ones stay within the band?
+    bits = (1 if 2.0 * a * x <= band else 0) | (2 if 2.0 * b * y <= band else 0) | (4 if 2.0 * c * z <= band else 0)
+    if bits == 7:  # a speck: its foremost face
+        bits = 3 if z >= x and z >= y else (5 if y >= x else 6)
+    one = bits & -bits
+    two = bits ^ one
+    count = 1 if bits == 0 else (2 if two == 0 else 4)
+    for n in range(count):
+        at = corner ^ (one if n == 1 or n == 2 else 0) ^ (two if n >= 2 else 0)
+        _put(f, w, n, pose, k, a if at & 1 else -a, b if at & 2 else -b, c if at & 4 else -c, at, False)
+    if count == 4:
+        axis = 2 if bits == 3 else (1 if bits == 5 else 0)
+        sign = 1.0 if corner & (1 << axis) else -1.0
+        for i in range(3):
+            f.data[w, FACE + i] = sign * pose[k, 3 + 3 * i + axis]
+    return count
+
+
+@kernel
+def _hull(cores, shape, pose, k, x, y, z, band, f, w):
+    """Corner, edge or face of a hull; (x, y, z) is the normal in its frame."""
+    vertex, low, high = cores.vertex, int(cores.table[shape, LOW]), int(cores.table[shape, HIGH])
+    top = farthest_corner(vertex, low, high, x, y, z)
+    edge = vertex[top, 0] * x + vertex[top, 1] * y + vertex[top, 2] * z - band
+    near, other = 0, top
+    for i in range(low, high):
+        if vertex[i, 0] * x + vertex[i, 1] * y + vertex[i, 2] * z >= edge:
+            near += 1
+            if i != top:
+                other = i
+    start, end, face, cosine = 0, near, 0, -np.inf
+    if near > 2:
+        for j in range(int(cores.table[shape, FACES]), int(cores.table[shape, FACES_END])):
+            c = cores.face[j, 0] * x + cores.face[j, 1] * y + cores.face[j, 2] * z
+            if c > cosine:
+                cosine, face = c, j
+        _put_vector(f, w, FACE, pose, k, cores.face[face, 0], cores.face[face, 1], cores.face[face, 2])
+        start, end = cores.loop_ptr[face], cores.loop_ptr[face + 1]
+    for m in range(start, end):
+        i = low + cores.loop[m] if near > 2 else (top if m == 0 else other)
+        _put(f, w, m - start, pose, k, vertex[i, 0], vertex[i, 1], vertex[i, 2], i - low, False)
+    return end - start
+
+
+@kernel
+def _cylinder(table, shape, pose, k, x, y, z, band, f, w):
+    """Cap, side or rim point of a cylinder; (x, y, z) is the normal in its frame.
+
+    A cap is eight points at angles fixed to it, and the foremost one among them in its place.
+    """
+    radius, half, across = table[shape, 1], table[shape, 2], np.sqrt(x * x + y * y)
+    up = 1.0 if z >= 0.0 else -1.0
+    f.data[w, RHO] = radius
+    _put_vector(f, w, AXIS, pose, k, 0.0, 0.0, 1.0)
+    tilted = across > UPRIGHT
+    px, py = (radius * x / across, radius * y / across) if across > 0.0 else (0.0, 0.0)
+    _put_vector(f, w, OUT, pose, k, px / radius, py / radius, 0.0)
+    cap = 2.0 * radius * across <= band
+    if not cap:
+        count = 2 if 2.0 * half * abs(z) <= band else 1
+        for n in range(count):
+            side = up if n == 0 else -up
+            _put(f, w, n, pose, k, px, py, side * half, 1 if side > 0.0 else 2, True)
+        return count
+    _put_vector(f, w, FACE, pose, k, 0.0, 0.0, up)
+    f.data[w, CAP] = radius
+    for i in range(3):
+        f.data[w, CENTER + i] = pose[k, i] + half * f.data[w, FACE + i]
+    code, n, step = 16 if up > 0.0 else 32, 0, 2.0 * np.pi / RIM
+    angle = np.arctan2(y, x) if tilted else -1.0
+    if tilted and angle < -1e-6:
+        angle += 2.0 * np.pi
+    for i in range(2 * RIM):  # at each angle the fixed point, and then the foremost one if it comes next
+        t = (i // 2) * step
+        if i % 2 == 0 and abs(angle - t) > 1e-6:
+            _put(f, w, n, pose, k, radius * np.cos(t), radius * np.sin(t), up * half, code + i // 2, False)
+            n += 1
+        elif i % 2 == 1 and tilted and t - 1e-6 <= angle < t + step - 1e-6:
+            _put(f, w, n, pose, k, px, py, up * half, code + RIM, True)
+            n += 1
+    return n
+
+
+@kernel
+def facing(cores, shape, pose, k, nx, ny, nz, band, f, w):
+    """Fills feature w of `f` with the one that faces along n; returns the number of its points."""
+    x, y, z = to_local(pose, k, nx, ny, nz)
+    table = cores.table
+    kind = table[shape, KIND]
+    f.data[w, ROUND], f.data[w, RHO], f.data[w, CAP] = 0.0, 0.0, 0.0
+    if kind == BOX:
+        return _box(table, shape, pose, k, x, y, z, band, f, w)
+    if kind == HULL:
+        return _hull(cores, shape, pose, k, x, y, z, band, f, w)
+    if kind == CYLINDER:
+        return _cylinder(table, shape, pose, k, x, y, z, band, f, w)
+    f.data[w, ROUND] = table[shape, 1]
+    _put_vector(f, w, AXIS, pose, k, 0.0, 0.0, 1.0)
+    half = table[shape, 2] if kind == CAPSULE else 0.0
+    count = 2 if kind == CAPSULE and 2.0 * half * abs(z) <= band else 1
+    for n in range(count):
+        upper = (z >= 0.0) == (n == 0)
+        _put(f, w, n, pose, k, 0.0, 0.0, half if upper else -half, 0 if upper else 1, False)
+    return count
+
+
+# MERGED from contact/shapes/mesh_points: Points that stand for a solid against a mesh, and the maps between the frames of two shapes.
+
+RUN = 16  # sample points of a mesh come in runs of so many that lie together (see carom.shapes.sample_points)
+SPOTS = 65  # most points of a capsule's core, or of a cylinder
+RIM_POINTS = 16  # points on each rim of a cylinder
+UPRIGHT = 1e-4  # sine of the tilt below which a rim has no foremost point
+_TURNS = 3  # looks at the other's normal, each from the foremost point of the one before
+_NOWHERE = 1e100  # place of points that do not count
+
+
+class Spots(NamedTuple):
+    """Points of a shape that has no table of them: core of a capsule or sphere, rims and side of a cylinder.
+
+    Points on the side of a cylinder are no material points: while it rolls, they stay where it is nearest.
+    """
+
+    place: Floats  # (k, 3) at the start of the step
+    later: Floats  # (k, 3) at its end
+    normal: Floats  # (k, 3) outward
+    link: Ints  # (k, 2) neighbors
+
+
+@kernel
+def put_spots(shapes, shape, spacing, spots):
+    """Fills the points and neighbors of a round shape. Returns (points, links, radius)."""
+    kind = shapes.kind[shape]
+    if kind == SPHERE:
+        spots.place[0] = 0.0
+        return 1, 0, shapes.size[shape, 0]
+    if kind == CAPSULE:
+        half = shapes.size[shape, 1]
+        count = min(int(np.ceil(2.0 * half / spacing)) + 1, SPOTS)
+        for k in range(count):
+            spots.place[k, 0], spots.place[k, 1] = 0.0, 0.0
+            spots.place[k, 2] = half * ((2 * k - (count - 1)) / (count - 1))
+            if k:
+                spots.link[k - 1, 0], spots.link[k - 1, 1] = k - 1, k
+        return count, count - 1, shapes.size[shape, 0]
+    radius, half = shapes.size[shape, 0], shapes.size[shape, 1]
+    for k in range(2 * RIM_POINTS):
+        angle = 2.0 * np.pi * (k % RIM_POINTS) / RIM_POINTS
+        _put_rim(
+            spots.place, spots.normal, k, radius, half if k < RIM_POINTS else -half, np.cos(angle), np.sin(angle), half
+        )
+        spots.later[k] = spots.place[k]
+        spots.link[k, 0], spots.link[k, 1] = k, k + 1 if (k + 1) % RIM_POINTS else k + 1 - RIM_POINTS
+    count = min(int(np.ceil(2.0 * half / spacing)) + 1, SPOTS - 2 * RIM_POINTS)
+    for k in range(count - 1):
+        spots.link[2 * RIM_POINTS + k, 0], spots.link[2 * RIM_POINTS + k, 1] = (
+            2 * RIM_POINTS + k,
+            2 * RIM_POINTS + k + 1,
+        )
+    return 2 * RIM_POINTS + count, 2 * RIM_POINTS + count - 1, 0.0
+
+
+@kernel
+def _put_rim(place, normal, k, radius, z, ux, uy, half):
+    """A point of a cylinder's surface in the direction u. At a rim its outward direction is midway between both."""
+    place[k, 0], place[k, 1], place[k, 2] = radius * ux, radius * uy, z
+    up = 1.0 if z >= half else (-1.0 if z <= -half else 0.0)
+    length = np.sqrt(1.0 + up * up)
+    normal[k, 0], normal[k, 1], normal[k, 2] = ux / length, uy / length, up / length
+
+
+@kernel
+def put_front(shapes, shape, count, g, m, margin, fixed, place, normal):
+    """Sets the points from 2 RIM_POINTS on where circles about a cylinder's axis are nearest to the mesh with grid g.
+
+    m maps the cylinder's frame to the mesh's. A rim that lies flat has no such point. One that does not has no use for
+    the `fixed` points round it: they come down as the cylinder rolls, but never lower than its side.
+    """
+    radius, half = shapes.size[shape, 0], shapes.size[shape, 1]
+    for k in range(2 * RIM_POINTS, count):
+        z = half * ((2 * (k - 2 * RIM_POINTS) - (count - 2 * RIM_POINTS - 1)) / (count - 2 * RIM_POINTS - 1))
+        ux, uy, across = 0.0, 0.0, 0.0
+        for _ in range(_TURNS):
+            x, y, w = mapped(m, radius * ux, radius * uy, z)
+            _, nx, ny, nz = grid_near(shapes, g, x, y, w, False)
+            x, y = m[0] * nx + m[3] * ny + m[6] * nz, m[1] * nx + m[4] * ny + m[7] * nz
+            across = np.sqrt(x * x + y * y)
+            if across < UPRIGHT:
+                break
+            ux, uy = -x / across, -y / across
+        _put_rim(place, normal, k, radius if across >= UPRIGHT else _NOWHERE, z, ux, uy, half)
+        if across < UPRIGHT:
+            place[k, 2] = _NOWHERE
+        if 2.0 * radius * across > margin and (k == 2 * RIM_POINTS or k == count - 1):
+            first = RIM_POINTS if k == 2 * RIM_POINTS else 0
+            for i in range(first, first + RIM_POINTS):
+                if place[i, 0] * ux + place[i, 1] * uy > 0.5 * radius:
+                    fixed[i, 2] = _NOWHERE
+
+
+@kernel
+def put_box(shapes, shape, more, out):
+    """The box round a shape in its own frame, and `more` on all sides: low corner, high corner."""
+    kind, g = shapes.kind[shape], shapes.grid[shape]
+    for axis in range(3):
+        low, high = -shapes.reach[shape], shapes.reach[shape]
+        if kind == BOX:
+            low, high = -shapes.size[shape, axis], shapes.size[shape, axis]
+        elif kind == CYLINDER:
+            high = shapes.size[shape, 1 if axis == 2 else 0]
+            low = -high
+        elif kind == MESH:
+            low = shapes.grid_low[g, axis]
+            high = low + shapes.grid_spacing[g] * (shapes.grid_count[g, axis] - 1)
+        out[axis], out[3 + axis] = low - more, high + more

@@ -1,0 +1,325 @@
+"""Contacts of triangle meshes: sample points of one side against the signed distance of the other, both ways.
+
+A point whose distance after free flight is within the margin is a candidate; `patches` chooses among them. Spheres and
+capsules show points of their core instead, less the radius, and take from the mesh's points only those that touch them
+from another side (a ball in a groove).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..kernels import kernel
+from ..solvers.rows import Floats, Ints
+from ..world import CAPSULE, CYLINDER, HULL, MESH, SPHERE, Shapes3D
+from .features import RUN, SPOTS, Spots, put_box, put_front, put_spots
+from .grid_distance import grid_near, grid_side, grid_value, walk
+from .mesh_manifold import candidate_room, reduce
+from .point_distance import distance, sized_distance
+from .poses import Poses, mapped, needed_rows, outward_of, placed_parts, relative, to_world
+
+_NAMES = 1 << 20
+_PRIME, _MANY_PARTS = 7919, 61  # spread the names of several parts over their range
+_AWAY = -0.1  # cosine: points that do not face the other body are not what touches it
+_UNSURE = 0.98  # cosine: normals further apart than about 11 degrees are those of two sides
+_ACROSS = 0.5  # cosine with a cylinder's axis: contacts of its side
+_BAND = 5e-3  # of the smaller reach: what lies no higher than this above the lowest point carries the body with it
+_SAME_SIDE = 0.85  # cosine of about 32 degrees: contacts with a round body count as one within it
+
+
+@kernel
+def _facing(shapes, shape, m, x, y, z, ox, oy, oz, core):
+    """(Unsure?, distance, outward normal) of a shape at a point, mapped by m, of a body with outward direction o there.
+
+    At an edge of the shape its normal jumps, and beyond the middle of a thin one it turns round. Seen from a little
+    further back, in the point's own body, it is the one of the side that the point came from. The distance is then
+    that from the plane of this side: unsure. A core point has no outward direction, and its foot on a mesh is sought.
+    """
+    g = shapes.grid[shape]
+    back = 1.5 * shapes.grid_spacing[g] if g >= 0 else 0.03 * shapes.reach[shape]
+    x, y, z = mapped(m, x, y, z)
+    gap, nx, ny, nz = 0.0, 0.0, 0.0, 0.0
+    for look in range(2):
+        if g >= 0:
+            d, ux, uy, uz = grid_near(shapes, g, x, y, z, core)
+        else:
+            d, ux, uy, uz = distance(shapes, shape, x, y, z, np.inf)
+        if look == 0:
+            gap, nx, ny, nz = d, ux, uy, uz
+            if core or ox * nx + oy * ny + oz * nz < -_UNSURE:
+                break
+            x, y, z = x - back * ox, y - back * oy, z - back * oz
+        elif ux * nx + uy * ny + uz * nz < _UNSURE:
+            return True, d + back * (ox * ux + oy * uy + oz * uz), ux, uy, uz
+    return False, gap, nx, ny, nz
+
+
+@kernel
+def _has_foot(shapes, g, m, x, y, z, d, nx, ny, nz, strict):
+    """Whether a mesh has its surface where distance and normal of a point, mapped by m, say.
+
+    If not strict, that is asked only outside the grid, where the distance is no more than that of a foot.
+    """
+    x, y, z = mapped(m, x, y, z)
+    if not strict and not grid_side(shapes, g, x, y, z)[0]:
+        return True
+    foot = grid_value(shapes, g, x - d * nx, y - d * ny, z - d * nz)
+    return abs(foot) < 0.5 * shapes.grid_spacing[g]
+
+
+@kernel
+def _gather(shapes, placed, point, ahead, outward, begin, end, radius, run, runs, k, other, margin, strict, maps, c):
+    """Candidates among the points begin:end of part k, `ahead` at the end of the step, against part `other`.
+
+    Strict: core points between two sides of a mesh do not count. Between them the grid's distance has a ridge that it
+    rounds off, and a normal that is none of the sides'; points of the mesh show both sides. `run` is the reach of a
+    run of points, `runs` where runs end.
+    """
+    shape = shapes.shape[placed.part[other]]
+    before, after, box = maps[0], maps[1], maps[2]
+    put_box(shapes, shape, radius + margin, box)
+    g, kind = shapes.grid[shape], shapes.kind[shape]
+    sa, sb, sc = shapes.size[shape, 0], shapes.size[shape, 1], shapes.size[shape, 2]
+    n, s = 0, begin - 1
+    while s + 1 < end:
+        s += 1
+        x, y, z = point[s, 0], point[s, 1], point[s, 2]
+        ax, ay, az = mapped(after, ahead[s, 0], ahead[s, 1], ahead[s, 2])
+        leads = s < runs and (s - begin) % RUN == 0
+        out = ax < box[0] or ay < box[1] or az < box[2] or ax > box[3] or ay > box[4] or az > box[5]
+        if out and not leads:
+            continue
+        # At first a bound from below, which is all that most points need.
+        if g >= 0:
+            later = grid_value(shapes, g, ax, ay, az)
+        elif kind != HULL:
+            later = sized_distance(kind, sa, sb, sc, ax, ay, az)[0]
+        else:
+            later = distance(shapes, shape, ax, ay, az, margin + run + radius)[0]
+        if leads and later > margin + run:
+            s += RUN - 1
+            continue
+        if later - radius > margin:
+            continue
+        core, away = radius > 0.0, False
+        exact = g < 0 or not grid_side(shapes, g, ax, ay, az)[0]
+        gap, nx, ny, nz, ox, oy, oz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        for moment in range(2):  # before the step; and after it, if that is still open
+            m, at = (before, point) if moment == 0 else (after, ahead)
+            if not core:
+                ox, oy, oz = outward_of(at, outward, s, m)
+            unsure, d, ux, uy, uz = _facing(shapes, shape, m, at[s, 0], at[s, 1], at[s, 2], ox, oy, oz, core)
+            if moment == 1:
+                later = d
+                break
+            gap, nx, ny, nz = d, ux, uy, uz
+            away = not core and ox * nx + oy * ny + oz * nz > _AWAY
+            if away or (exact and not unsure):
+                break
+        if away:
+            continue
+        if core and not _has_foot(shapes, g, before, x, y, z, gap, nx, ny, nz, strict):
+            continue
+        if later - radius > margin:
+            continue
+        c.point[n], c.gap[n], c.predicted[n] = s - begin, gap - radius, later - radius
+        nx, ny, nz = to_world(placed.pose0, other, nx, ny, nz)
+        x, y, z = to_world(placed.pose0, k, x, y, z)
+        c.normal[n, 0], c.normal[n, 1], c.normal[n, 2] = -nx, -ny, -nz
+        c.place[n, 0] = placed.pose0[k, 0] + x - radius * nx
+        c.place[n, 1] = placed.pose0[k, 1] + y - radius * ny
+        c.place[n, 2] = placed.pose0[k, 2] + z - radius * nz
+        n += 1
+    c.used[0] = n
+
+
+@kernel
+def _choose(shapes, placed, k, other, margin, strict, maps, spots, c):
+    """Leaves in `c` the candidates of the points of part k against part `other`, and marks those that stay."""
+    shape, target = shapes.shape[placed.part[k]], shapes.shape[placed.part[other]]
+    kind, hit = shapes.kind[shape], shapes.kind[target]
+    relative(placed.pose0, k, other, maps[0])
+    relative(placed.pose1, k, other, maps[1])
+    point, ahead, outward, edge = shapes.vertex, shapes.vertex, shapes.vertex_normal, shapes.edge
+    begin, end, radius = shapes.vertex_ptr[shape], shapes.vertex_ptr[shape + 1], 0.0
+    run, runs = shapes.size[shape, 1], begin + int(shapes.size[shape, 2]) if kind == MESH else 0
+    first, last = shapes.edge_ptr[shape], shapes.edge_ptr[shape + 1]
+    if kind in (SPHERE, CAPSULE, CYLINDER):
+        point, ahead, outward, edge = spots.place, spots.place, spots.normal, spots.link
+        end, last, radius = put_spots(shapes, shape, shapes.size[target, 0], spots)
+        begin, first = 0, 0
+    if kind == CYLINDER:
+        ahead, g = spots.later, shapes.grid[target]
+        put_front(shapes, shape, end, g, maps[1], margin, ahead, ahead, spots.normal)
+        put_front(shapes, shape, end, g, maps[0], margin, ahead, point, spots.normal)
+    _gather(shapes, placed, point, ahead, outward, begin, end, radius, run, runs, k, other, margin, strict, maps, c)
+    tie = 1e-2 * shapes.grid_spacing[shapes.grid[target]] if hit == MESH else 1e-9 * shapes.reach[target]
+    is_round = hit in (SPHERE, CAPSULE)
+    reduce(c, edge, first, last, tie, 0.0 if is_round else _BAND * min(shapes.reach[shape], shapes.reach[target]))
+    if is_round:
+        refine(shapes, placed, k, other, maps, c)
+
+
+@kernel
+def _emit(c, pair, name, side, axis_of, seen_from, slack, numbers, names, n):
+    """Writes the chosen candidates and returns the rows in use. Some that a round body has seen before are left out:
+    those along a contact from row `seen_from` on that is no higher, and those at one place, within `slack`. A
+    cylinder with axis `axis_of` is round only across it.
+
+    A candidate lies on the surface of its own body, half of the gap short of the point midway.
+    """
+    sign = 1.0 if side == 0 else -1.0
+    known = n
+    for i in range(c.used[0]):
+        if not c.keep[i]:
+            continue
+        half, seen = 0.5 * c.gap[i], False
+        tilt = c.normal[i, 0] * axis_of[0] + c.normal[i, 1] * axis_of[1] + c.normal[i, 2] * axis_of[2]
+        for m in range(seen_from, min(n, len(numbers))):
+            along, apart = 0.0, 0.0
+            for axis in range(3):
+                along += sign * c.normal[i, axis] * numbers[m, axis]
+                apart += (c.place[i, axis] + half * c.normal[i, axis] - numbers[m, 3 + axis]) ** 2
+            same = along > _SAME_SIDE and m < known and numbers[m, 6] <= c.gap[i] + slack
+            seen = seen or (abs(tilt) < _ACROSS and (same or apart < slack * slack))
+        if seen:
+            continue
+        if n < len(numbers):
+            for axis in range(3):
+                numbers[n, axis] = sign * c.normal[i, axis]
+                numbers[n, 3 + axis] = c.place[i, axis] + half * c.normal[i, axis]
+            numbers[n, 6], numbers[n, 7] = c.gap[i], c.predicted[i]
+            names[n, 0], names[n, 1] = pair, (name + 2 * c.point[i] + side) % _NAMES
+        n += 1
+    return n
+
+
+@kernel
+def _part_pairs(shapes, placed, first, second, margin):
+    """Rows (pair, i, j): parts in reach of each other of which one at least is a mesh."""
+    out, n = np.empty((len(first) + 8, 3), np.int64), 0
+    for pair in range(len(first)):
+        a, b = first[pair], second[pair]
+        for i in range(placed.ptr[a], placed.ptr[a + 1]):
+            for j in range(placed.ptr[b], placed.ptr[b + 1]):
+                f, g = shapes.shape[placed.part[i]], shapes.shape[placed.part[j]]
+                if shapes.kind[f] != MESH and shapes.kind[g] != MESH:
+                    continue
+                reach = shapes.reach[f] + shapes.reach[g] + margin
+                square = 0.0
+                for axis in range(3):
+                    square += (placed.pose1[i, axis] - placed.pose1[j, axis]) ** 2
+                if square > reach * reach:
+                    continue
+                if n == len(out):
+                    out = np.concatenate((out, np.empty_like(out)))
+                out[n, 0], out[n, 1], out[n, 2] = pair, i, j
+                n += 1
+    return out[:n].copy()
+
+
+@kernel
+def _contacts(parts, shapes, placed, first, second, margin, maps, spots, c, numbers, names):
+    """Writes the contacts of pairs of parts: numbers (normal, point, gap, predicted), names (pair, feature).
+
+    Returns how many there are. If there is no room for so many, those beyond it are not written.
+    """
+    n, axis_of = 0, np.zeros(3)
+    for row in range(len(parts)):
+        pair, i, j = parts[row, 0], parts[row, 1], parts[row, 2]
+        one, two = shapes.kind[shapes.shape[placed.part[i]]], shapes.kind[shapes.shape[placed.part[j]]]
+        # The core of a round part comes first: the points of the mesh add only what it has not found.
+        start, swap = n, 1 if one == MESH else 0
+        name = 2 * _PRIME * ((i - placed.ptr[first[pair]]) * _MANY_PARTS + j - placed.ptr[second[pair]])
+        for way in range(3):  # the third one only where a round part has found nothing: it takes what there is
+            side = (way + swap) % 2
+            k, other = (i, j) if side == 0 else (j, i)
+            hit, kind = (two, one) if side == 0 else (one, two)
+            if way == 2 and (n > start or kind == MESH):
+                break
+            _choose(shapes, placed, k, other, margin, way < 2, maps, spots, c)
+            seen_from, slack = n, 0.0
+            for axis in range(3):
+                axis_of[axis] = placed.pose0[other, 5 + 3 * axis] if hit == CYLINDER else 0.0
+            if hit in (SPHERE, CAPSULE, CYLINDER):
+                seen_from, slack = start, 0.1 * shapes.size[shapes.shape[placed.part[k]], 0]
+            n = _emit(c, pair, name, side, axis_of, seen_from, slack, numbers, names, n)
+    return n
+
+
+def mesh_pairs(
+    first: Ints, second: Ints, shapes: Shapes3D, poses: Poses, margin: float
+) -> tuple[Ints, Ints, Floats, Floats, Floats, Floats]:
+    """Contacts of candidate pairs of rows of `poses`: (pair, feature, normal, point, gap, predicted).
+
+    Parts of which neither is a mesh are passed over. Normals are unit vectors from first to second at the start of the
+    step, points lie midway between the surfaces, predicted gaps are at most `margin`. `feature` names the sample point
+    and its side, and the pair of parts.
+    """
+    placed = placed_parts(shapes, poses, needed_rows(len(poses.owner), first, second))
+    parts = _part_pairs(shapes, placed, first, second, margin)
+    points, edges = (
+        int(np.diff(ptr).max(initial=SPOTS)) if len(parts) else 0 for ptr in (shapes.vertex_ptr, shapes.edge_ptr)
+    )
+    spots = Spots(np.zeros((SPOTS, 3)), np.zeros((SPOTS, 3)), np.zeros((SPOTS, 3)), np.zeros((SPOTS, 2), np.int64))
+    maps, work = np.empty((3, 12)), candidate_room(points, edges)
+    n, room = 1, 0
+    while n > room:  # kernels that grow their arrays compile for seconds
+        room = n + 64 * len(parts)
+        numbers, names = np.empty((room, 8)), np.empty((room, 2), np.int64)
+        n = _contacts(parts, shapes, placed, first, second, margin, maps, spots, work, numbers, names)
+    numbers, names = numbers[:n], names[:n]
+    return (
+        names[:, 0].copy(),
+        names[:, 1].copy(),
+        numbers[:, 0:3].copy(),
+        numbers[:, 3:6].copy(),
+        numbers[:, 6].copy(),
+        numbers[:, 7].copy(),
+    )
+
+
+# MERGED from contact/shapes/mesh_feet: Where a mesh is nearest to a sphere or capsule: from a sample point over the surface to the very place.
+
+
+@kernel
+def _foot(shapes, shape, m, half, s):
+    """Point of a mesh nearest to the core of a round part, from sample point s on, and the vector from it to the core.
+
+    m maps the mesh's frame to that of the round part, whose core lies along z up to +-half.
+    """
+    x, y, z = shapes.vertex[s, 0], shapes.vertex[s, 1], shapes.vertex[s, 2]
+    core = min(max(mapped(m, x, y, z)[2], -half), half) - m[11]
+    cx = m[6] * core - m[0] * m[9] - m[3] * m[10]
+    cy = m[7] * core - m[1] * m[9] - m[4] * m[10]
+    cz = m[8] * core - m[2] * m[9] - m[5] * m[10]
+    x, y, z = walk(shapes, shapes.grid[shape], cx, cy, cz, x, y, z)
+    return x, y, z, cx - x, cy - y, cz - z
+
+
+@kernel
+def refine(shapes, placed, k, other, maps, c):
+    """Moves the chosen points of mesh part k over its surface to where the round part `other` is nearest."""
+    shape, target = shapes.shape[placed.part[k]], shapes.shape[placed.part[other]]
+    radius, half = shapes.size[target, 0], shapes.size[target, 1]
+    for i in range(c.used[0]):
+        if not c.keep[i]:
+            continue
+        s = shapes.vertex_ptr[shape] + c.point[i]
+        for moment in range(2):
+            x, y, z, dx, dy, dz = _foot(shapes, shape, maps[1 - moment], half, s)
+            far = np.sqrt(dx * dx + dy * dy + dz * dz)
+            n = shapes.vertex_normal[s]
+            if far == 0.0:
+                break
+            if n[0] * dx + n[1] * dy + n[2] * dz < 0.0:  # the core lies within the mesh
+                far = -far
+            if moment == 0:
+                c.predicted[i] = far - radius
+                continue
+            c.gap[i] = far - radius
+            nx, ny, nz = to_world(placed.pose0, k, dx / far, dy / far, dz / far)
+            x, y, z = to_world(placed.pose0, k, x, y, z)
+            p = placed.pose0[k]
+            c.normal[i, 0], c.normal[i, 1], c.normal[i, 2] = nx, ny, nz
+            c.place[i, 0], c.place[i, 1], c.place[i, 2] = p[0] + x, p[1] + y, p[2] + z

@@ -1,0 +1,97 @@
+"""Convex shapes as cores with a radius round them: a sphere is a point, a capsule a segment, the rest has no radius."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..kernels import kernel
+from ..solvers.rows import Floats, Ints
+from ..world import BOX, CAPSULE, CYLINDER, SPHERE
+from .poses import point_world, to_local
+
+# Columns of Cores.table.
+KIND, SIZE, LOW, HIGH, FACES, FACES_END, REACH = 0, 1, 4, 5, 6, 7, 8
+
+
+class Cores(NamedTuple):
+    """What convex pairs read of Shapes3D, in as few arrays as possible, since they are handed from kernel to kernel."""
+
+    table: Floats  # (f, 9) kind, three sizes, first and last corner, first and last face, reach
+    vertex: Floats  # (k, 3)
+    face: Floats  # (faces, 4) outward normal, offset
+    loop_ptr: Ints  # (faces + 1,)
+    loop: Ints
+
+
+@kernel
+def cores_of(shapes):
+    table = np.empty((len(shapes.kind), 9))
+    for f in range(len(shapes.kind)):
+        table[f, KIND], table[f, REACH] = shapes.kind[f], shapes.reach[f]
+        table[f, LOW], table[f, HIGH] = shapes.vertex_ptr[f], shapes.vertex_ptr[f + 1]
+        table[f, FACES], table[f, FACES_END] = shapes.face_ptr[f], shapes.face_ptr[f + 1]
+        for i in range(3):
+            table[f, SIZE + i] = shapes.size[f, i]
+    face = np.empty((len(shapes.face_offset), 4))
+    for j in range(len(face)):
+        face[j, 3] = shapes.face_offset[j]
+        for i in range(3):
+            face[j, i] = shapes.face_normal[j, i]
+    return Cores(table, shapes.vertex, face, shapes.loop_ptr, shapes.loop)
+
+
+@kernel
+def roundness(cores, shape):
+    """Radius round the core."""
+    kind = cores.table[shape, KIND]
+    return cores.table[shape, SIZE] if kind in (SPHERE, CAPSULE) else 0.0
+
+
+@kernel
+def is_curved(cores, shape):
+    """Whether the core has a curved surface: the differences of such cores have no flat faces to settle on."""
+    return cores.table[shape, KIND] == CYLINDER
+
+
+@kernel
+def farthest_corner(vertex, low, high, x, y, z):
+    """The row of the corner farthest along a direction; the first of equals."""
+    best, top = -np.inf, low
+    for i in range(low, high):
+        height = vertex[i, 0] * x + vertex[i, 1] * y + vertex[i, 2] * z
+        if height > best:
+            best, top = height, i
+    return top
+
+
+@kernel
+def support(cores, shape, pose, k, dx, dy, dz):
+    """A point of the core farthest along d, in the world."""
+    x, y, z = to_local(pose, k, dx, dy, dz)
+    table = cores.table
+    kind, a, b, c = table[shape, 0], table[shape, 1], table[shape, 2], table[shape, 3]
+    if kind == SPHERE:
+        x, y, z = 0.0, 0.0, 0.0
+    elif kind == BOX:
+        x, y, z = (a if x >= 0.0 else -a), (b if y >= 0.0 else -b), (c if z >= 0.0 else -c)
+    elif kind == CAPSULE:
+        x, y, z = 0.0, 0.0, (b if z >= 0.0 else -b)
+    elif kind == CYLINDER:
+        across = np.sqrt(x * x + y * y)
+        if across > 0.0:
+            x, y = a * x / across, a * y / across
+        z = b if z >= 0.0 else -b
+    else:
+        i = farthest_corner(cores.vertex, int(table[shape, LOW]), int(table[shape, HIGH]), x, y, z)
+        x, y, z = cores.vertex[i, 0], cores.vertex[i, 1], cores.vertex[i, 2]
+    return point_world(pose, k, x, y, z)
+
+
+@kernel
+def difference(cores, fa, fb, pose, ka, kb, dx, dy, dz):
+    """The point of the difference b - a of two cores that is farthest along d."""
+    bx, by, bz = support(cores, fb, pose, kb, dx, dy, dz)
+    ax, ay, az = support(cores, fa, pose, ka, -dx, -dy, -dz)
+    return bx - ax, by - ay, bz - az

@@ -1,0 +1,300 @@
+"""Signed distance of a closed triangle surface on a grid: made once, kept in memory and on disk.
+
+Distances are exact at the nodes: to the nearest triangle, found in a tree of boxes. Signs come from lines through the
+nodes along x: the triangles that such a line crosses, each counted up or down, give the winding number of every node.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from ..kernels import kernel
+from ..solvers.rows import Floats, Ints
+from .shapes import Grid
+
+VERSION = 1  # of the values: a new one makes old files stale
+PAD = 2  # cells round the mesh, so that contact within a margin finds a gradient
+_LEAF = 6  # triangles in a leaf of the tree
+_GRIDS_KEPT = 16  # grids in memory
+_grids: dict[str, tuple[Grid, Floats | None]] = {}
+
+
+def distance_grid(vertices: Floats, faces: Ints, spacing: float) -> tuple[Grid, Floats | None]:
+    """The grid, and a point that the surface goes round more than once or backwards (None if there is none)."""
+    key = grid_key(vertices, faces, spacing)
+    if key not in _grids:
+        low, count = grid_frame(vertices, spacing)
+        value = fetch(key, tuple(map(int, count)))
+        if value is not None:  # only sound surfaces are kept
+            _grids[key] = Grid(low, spacing, value), None
+        else:
+            _grids[key] = _computed(vertices, faces, spacing, low, count)
+            if _grids[key][1] is None:
+                keep(key, _grids[key][0].value)
+        if len(_grids) > _GRIDS_KEPT:
+            del _grids[next(iter(_grids))]
+    return _grids[key]
+
+
+def grid_key(vertices: Floats, faces: Ints, spacing: float) -> str:
+    """A name for the values: a hash of all that they depend on."""
+    parts = (np.array([VERSION, PAD]), np.array([spacing]), vertices, faces)
+    return hashlib.sha256(b"".join(np.ascontiguousarray(p).tobytes() for p in parts)).hexdigest()
+
+
+def grid_frame(vertices: Floats, spacing: float) -> tuple[Floats, Ints]:
+    """First node and number of nodes. The grid lies evenly about the mesh, so that it has the mesh's mirror planes."""
+    lowest, highest = vertices.min(axis=0), vertices.max(axis=0)
+    count = np.ceil((highest - lowest) / spacing - 1e-9).astype(np.int64) + 1 + 2 * PAD
+    return 0.5 * (lowest + highest) - 0.5 * spacing * (count - 1), count
+
+
+def _computed(vertices: Floats, faces: Ints, spacing: float, low: Floats, count: Ints) -> tuple[Grid, Floats | None]:
+    corners = np.ascontiguousarray(vertices[faces])
+    value = node_distances(corners, *make_tree(corners), low, spacing, count)
+    winding = crossings_of_lines(np.ascontiguousarray(vertices), faces, low, spacing, count)
+    odd = ((winding != 0) & (winding != 1)) & (value > 1e-6 * spacing)
+    overlap = None
+    if odd.any():
+        deepest = np.unravel_index(int(np.argmax(np.where(odd, value, -1.0))), value.shape)
+        overlap = low + spacing * np.array(deepest)
+    return Grid(low, spacing, np.where(winding != 0, -value, value)), overlap
+
+
+def make_tree(corners: Floats) -> tuple[Ints, Floats, Floats, Ints, Ints, Ints]:
+    """A tree of boxes over triangles (f, 3, 3): their order, and low, high, first child (or -1), begin, end of nodes.
+
+    In plain Python: a few thousand nodes, and sorting in a kernel would take longer to compile than it saves.
+    """
+    order = np.arange(len(corners))
+    middle, lowest, highest = corners.mean(axis=1), corners.min(axis=1), corners.max(axis=1)
+    low, high, child, begin, end = [], [], [], [0], [len(corners)]
+    node = 0
+    while node < len(begin):
+        piece = order[begin[node] : end[node]]
+        low.append(lowest[piece].min(axis=0))
+        high.append(highest[piece].max(axis=0))
+        child.append(-1)
+        if len(piece) > _LEAF:
+            axis = int(np.argmax(np.ptp(middle[piece], axis=0)))
+            order[begin[node] : end[node]] = piece[np.argsort(middle[piece, axis], kind="stable")]
+            half = (begin[node] + end[node]) // 2
+            child[node] = len(begin)
+            begin += [begin[node], half]
+            end += [half, end[node]]
+        node += 1
+    return order, np.array(low), np.array(high), np.array(child), np.array(begin), np.array(end)
+
+
+# MERGED from solids/grid_cache: Distance grids on disk, under the user's cache folder. What cannot be read or written is no error.
+
+
+def cache_folder() -> Path:
+    """CAROM_CACHE, or `carom` in XDG_CACHE_HOME, or ~/.cache/carom."""
+    own = os.environ.get("CAROM_CACHE")
+    if own:
+        return Path(own)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "carom"
+
+
+def fetch(key: str, shape: tuple[int, ...]) -> Floats | None:
+    """The values kept under a key; None if there are none, or if the file is damaged (its checksums tell)."""
+    try:
+        with np.load(_file(key), allow_pickle=False) as kept:
+            value = np.array(kept["value"])
+    except (OSError, ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile):
+        return None
+    if value.shape != shape or value.dtype != np.float64 or not np.isfinite(value).all():
+        return None
+    return value
+
+
+def keep(key: str, value: Floats) -> None:
+    """Write the values: whole or not at all, since another process may read at the same time."""
+    name = None
+    try:
+        file = _file(key)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=key[:16], suffix=".part", dir=file.parent)
+        with os.fdopen(handle, "wb") as stream:
+            np.savez(stream, value=value)
+        os.replace(name, file)
+    except (OSError, RuntimeError):  # RuntimeError: there is no home folder
+        if name is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(name)
+
+
+def _file(key: str) -> Path:
+    return cache_folder() / "distance" / f"{key}.npz"
+
+
+# MERGED from solids/grid_kernels: Kernels behind the signed distance grid: nearest triangles by a tree of boxes, and crossings of lines.
+
+# mypy: disallow-untyped-defs=False
+
+
+@kernel
+def _to_segment(ax, ay, az, bx, by, bz):
+    """Squared distance of the origin to the segment a - b."""
+    ux, uy, uz = bx - ax, by - ay, bz - az
+    length = ux * ux + uy * uy + uz * uz
+    t = -(ax * ux + ay * uy + az * uz)
+    t = 0.0 if t <= 0.0 or length == 0.0 else min(t / length, 1.0)
+    x, y, z = ax + t * ux, ay + t * uy, az + t * uz
+    return x * x + y * y + z * z
+
+
+@kernel
+def _to_triangle(t, px, py, pz):
+    """Squared distance of a point to the triangle t (3, 3): its plane if the foot lies within, else its edges."""
+    ax, ay, az = t[0, 0] - px, t[0, 1] - py, t[0, 2] - pz
+    bx, by, bz = t[1, 0] - px, t[1, 1] - py, t[1, 2] - pz
+    cx, cy, cz = t[2, 0] - px, t[2, 1] - py, t[2, 2] - pz
+    ux, uy, uz = bx - ax, by - ay, bz - az
+    vx, vy, vz = cx - ax, cy - ay, cz - az
+    nx, ny, nz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
+    square = nx * nx + ny * ny + nz * nz
+    # Barycentric weights of the foot, times the square: n . (b x c), n . (c x a), n . (a x b).
+    one = nx * (by * cz - bz * cy) + ny * (bz * cx - bx * cz) + nz * (bx * cy - by * cx)
+    two = nx * (cy * az - cz * ay) + ny * (cz * ax - cx * az) + nz * (cx * ay - cy * ax)
+    three = square - one - two
+    if square > 0.0 and one >= 0.0 and two >= 0.0 and three >= 0.0:
+        height = ax * nx + ay * ny + az * nz
+        return height * height / square
+    best = _to_segment(ax, ay, az, bx, by, bz)
+    best = min(best, _to_segment(bx, by, bz, cx, cy, cz))
+    return min(best, _to_segment(cx, cy, cz, ax, ay, az))
+
+
+@kernel
+def _to_box(low, high, node, px, py, pz):
+    x = max(low[node, 0] - px, 0.0, px - high[node, 0])
+    y = max(low[node, 1] - py, 0.0, py - high[node, 1])
+    z = max(low[node, 2] - pz, 0.0, pz - high[node, 2])
+    return x * x + y * y + z * z
+
+
+@kernel
+def _nearest(corners, order, low, high, child, begin, end, px, py, pz, bound, stack, far):
+    """Squared distance of a point to the nearest triangle, if it is below `bound`."""
+    best, top = bound, 1
+    stack[0], far[0] = 0, 0.0
+    while top:
+        top -= 1
+        node = stack[top]
+        if far[top] > best:
+            continue
+        if child[node] < 0:
+            for s in range(begin[node], end[node]):
+                best = min(best, _to_triangle(corners[order[s]], px, py, pz))
+            continue
+        one, two = child[node], child[node] + 1
+        d_one, d_two = _to_box(low, high, one, px, py, pz), _to_box(low, high, two, px, py, pz)
+        if d_one < d_two:
+            one, two, d_one, d_two = two, one, d_two, d_one
+        stack[top], far[top], stack[top + 1], far[top + 1] = one, d_one, two, d_two  # the nearer one comes next
+        top += 2
+    return best
+
+
+@kernel
+def node_distances(corners, order, low, high, child, begin, end, origin, spacing, count):
+    """Distance of every node of the grid to the surface."""
+    out = np.empty((count[0], count[1], count[2]))
+    stack, far = np.empty(128, np.int64), np.empty(128)
+    for i in range(count[0]):
+        for j in range(count[1]):
+            for k in range(count[2]):
+                # A neighbor bounds the distance: the function grows by at most the step.
+                bound = np.inf
+                if k:
+                    bound = out[i, j, k - 1]
+                elif j:
+                    bound = out[i, j - 1, k]
+                elif i:
+                    bound = out[i - 1, j, k]
+                bound = (bound + spacing) ** 2 * (1.0 + 1e-9)
+                x, y, z = origin[0] + spacing * i, origin[1] + spacing * j, origin[2] + spacing * k
+                out[i, j, k] = np.sqrt(
+                    _nearest(corners, order, low, high, child, begin, end, x, y, z, bound, stack, far)
+                )
+    return out
+
+
+@kernel
+def _side(vertices, a, b, y, z):
+    """On which side of the edge a - b, seen along x, the line (y, z) passes: 1, -1, or 0 for an edge along x.
+
+    Both triangles of an edge get exactly opposite answers, and a line through an edge or corner is taken as moved a
+    little, the same for all: no line slips through between two triangles.
+    """
+    if a > b:
+        return -_side_ordered(vertices, b, a, y, z)
+    return _side_ordered(vertices, a, b, y, z)
+
+
+@kernel
+def _side_ordered(vertices, a, b, y, z):
+    uy, uz = vertices[b, 1] - vertices[a, 1], vertices[b, 2] - vertices[a, 2]
+    cross = uy * (z - vertices[a, 2]) - uz * (y - vertices[a, 1])
+    if cross != 0.0:
+        return 1 if cross > 0.0 else -1
+    if uz != 0.0:
+        return 1 if uz < 0.0 else -1
+    if uy != 0.0:
+        return 1 if uy > 0.0 else -1
+    return 0
+
+
+@kernel
+def crossings_of_lines(vertices, faces, origin, spacing, count):
+    """Winding number of every node: triangles that the line along x crosses beyond it, facing +x less facing -x."""
+    steps = np.zeros((count[0], count[1], count[2]), np.int32)
+    for f in range(len(faces)):
+        a, b, c = faces[f]
+        first, last = np.empty(2, np.int64), np.empty(2, np.int64)
+        for k in range(2):
+            lowest = min(vertices[a, k + 1], vertices[b, k + 1], vertices[c, k + 1])
+            highest = max(vertices[a, k + 1], vertices[b, k + 1], vertices[c, k + 1])
+            first[k] = max(int(np.floor((lowest - origin[k + 1]) / spacing)), 0)
+            last[k] = min(int(np.ceil((highest - origin[k + 1]) / spacing)), count[k + 1] - 1)
+        for j in range(first[0], last[0] + 1):
+            y = origin[1] + spacing * j
+            for k in range(first[1], last[1] + 1):
+                z = origin[2] + spacing * k
+                side = _side(vertices, a, b, y, z)
+                if side == 0 or _side(vertices, b, c, y, z) != side or _side(vertices, c, a, y, z) != side:
+                    continue
+                # Nodes before the crossing see it.
+                x = _crossing(vertices, a, b, c, y, z)
+                node = min(int(np.ceil((x - origin[0]) / spacing)) - 1, count[0] - 1)
+                if node >= 0:
+                    steps[node, j, k] += side
+    for i in range(count[0] - 2, -1, -1):
+        steps[i] += steps[i + 1]
+    return steps
+
+
+@kernel
+def _crossing(vertices, a, b, c, y, z):
+    """Where the line (y, z) along x meets the plane of a triangle, kept within the triangle's range."""
+    uy, uz = vertices[b, 1] - vertices[a, 1], vertices[b, 2] - vertices[a, 2]
+    vy, vz = vertices[c, 1] - vertices[a, 1], vertices[c, 2] - vertices[a, 2]
+    py, pz = y - vertices[a, 1], z - vertices[a, 2]
+    area = uy * vz - uz * vy
+    lowest = min(vertices[a, 0], vertices[b, 0], vertices[c, 0])
+    highest = max(vertices[a, 0], vertices[b, 0], vertices[c, 0])
+    if area == 0.0:
+        return lowest
+    s, t = (py * vz - pz * vy) / area, (uy * pz - uz * py) / area
+    x = vertices[a, 0] + s * (vertices[b, 0] - vertices[a, 0]) + t * (vertices[c, 0] - vertices[a, 0])
+    return min(max(x, lowest), highest)

@@ -1,0 +1,105 @@
+"""Mass properties of closed triangle surfaces, exact: a sum over tetrahedra (Tonon, J. Math. Stat. 1, 2005)."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+
+from ..solvers.rows import Floats, Ints
+
+
+def signed_volume(vertices: Floats, faces: Ints) -> float:
+    """Volume of a closed surface, positive if its triangles are anticlockwise seen from outside."""
+    corners = (vertices - vertices.mean(axis=0))[faces]
+    return float(_six_volumes(corners).sum() / 6.0)
+
+
+def mass_properties(vertices: Floats, faces: Ints) -> tuple[float, Floats, Floats]:
+    """Volume, center of mass (3,), and inertia tensor (3, 3) about it for unit mass, of a uniform solid.
+
+    A tetrahedron with corners 0, a, b, c and sixfold volume d has the second moment
+    `d / 120 (s s^T + a a^T + b b^T + c c^T)` with `s = a + b + c`.
+    """
+    # The apex lies within: far from the solid the terms would cancel.
+    apex = vertices.mean(axis=0)
+    corners = (vertices - apex)[faces]
+    six = _six_volumes(corners)
+    volume = float(six.sum() / 6.0)
+    center = apex + six @ corners.sum(axis=1) / (24.0 * volume)
+    corners = (vertices - center)[faces]
+    six = _six_volumes(corners)
+    total = corners.sum(axis=1)
+    second = np.einsum("f,fi,fj->ij", six, total, total)
+    for k in range(3):
+        second += np.einsum("f,fi,fj->ij", six, corners[:, k], corners[:, k])
+    second /= 120.0 * volume
+    second = 0.5 * (second + second.T)
+    return volume, center, np.trace(second) * np.eye(3) - second
+
+
+def winding_number(vertices: Floats, faces: Ints, point: Floats) -> float:
+    """How often a surface goes round a point: the solid angles of its triangles over 4 pi. 1 inside, 0 outside."""
+    a, b, c = ((vertices - point)[faces[:, k]] for k in range(3))
+    la, lb, lc = (np.linalg.norm(x, axis=1) for x in (a, b, c))
+    six = np.einsum("fi,fi->f", a, np.cross(b, c))
+    ab, bc, ca = (np.einsum("fi,fi->f", x, y) for x, y in ((a, b), (b, c), (c, a)))
+    return float(np.arctan2(six, la * lb * lc + ab * lc + bc * la + ca * lb).sum() / (2.0 * np.pi))
+
+
+def _six_volumes(corners: Floats) -> Floats:
+    """Sixfold signed volumes of the tetrahedra from the origin to triangles (f, 3, 3)."""
+    return np.einsum("fi,fi->f", corners[:, 0], np.cross(corners[:, 1], corners[:, 2]))
+
+
+# MERGED from solids/principal: Principal axes of inertia, turned as little as possible from the axes given.
+
+# Below this, relative to the trace, a product of inertia or a difference of moments is rounding.
+_ROUNDING = 1e-12
+
+
+def principal_axes(inertia: Floats) -> tuple[Floats, Floats]:
+    """Moments (3,) and rotation matrix (3, 3) from the principal frame to the given one: its columns are the axes.
+
+    Axes that are principal already stay. Where moments are equal every axis of their plane (or space) is principal,
+    and those next to the given axes are taken: a cube is not turned, nor is a symmetric top about its axis.
+    """
+    scale = float(np.trace(inertia))
+    diagonal = np.diag(inertia).copy()
+    if np.abs(inertia - np.diag(diagonal)).max() <= _ROUNDING * scale:
+        return _evened(diagonal, scale), np.eye(3)
+    values, vectors = np.linalg.eigh(inertia)
+    values = _evened(values, scale)
+    best = max(
+        permutations(range(3)),
+        key=lambda order: float(np.abs(np.diag(_nearest(values[list(order)], vectors[:, order]))).sum()),
+    )
+    moments = values[list(best)]
+    axes = _nearest(moments, vectors[:, best])
+    if np.linalg.det(axes) < 0.0:  # single axes have been signed by themselves; the least certain one gives way
+        k = int(np.argmin(np.diag(axes)))
+        axes[:, k] *= -1.0
+    return moments, axes
+
+
+def _nearest(moments: Floats, vectors: Floats) -> Floats:
+    """Eigenvectors, column k near to axis k: signs, and a free choice within equal moments."""
+    out = vectors.copy()
+    for value in np.unique(moments):
+        same = np.flatnonzero(moments == value)
+        space = vectors[:, same]
+        if len(same) == 1:
+            out[:, same] = space if space[same[0], 0] >= 0.0 else -space
+        else:  # the orthonormal basis of the space that is nearest to the axes: the polar factor of their projection
+            u, _, v = np.linalg.svd(space @ space[same].T, full_matrices=False)
+            out[:, same] = u @ v
+    return out
+
+
+def _evened(moments: Floats, scale: float) -> Floats:
+    """Moments that differ by rounding, made equal."""
+    out = moments.copy()
+    for i in range(3):
+        near = np.abs(moments - moments[i]) <= _ROUNDING * scale
+        out[i] = moments[near].mean()
+    return out

@@ -1,0 +1,116 @@
+"""Rotations in space as unit quaternions (w, x, y, z) that carry the body's frame to that of the world."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..kernels import kernel
+from ..solvers.rows import Floats
+
+
+@kernel
+def matrix_of(q, out):
+    """The rotation matrix (3, 3) of one quaternion: column k is the body's axis k in the world. Writes `out`."""
+    w, x, y, z = q[0], q[1], q[2], q[3]
+    s = 2.0 / (w * w + x * x + y * y + z * z)
+    out[0, 0], out[0, 1], out[0, 2] = 1.0 - s * (y * y + z * z), s * (x * y - w * z), s * (x * z + w * y)
+    out[1, 0], out[1, 1], out[1, 2] = s * (x * y + w * z), 1.0 - s * (x * x + z * z), s * (y * z - w * x)
+    out[2, 0], out[2, 1], out[2, 2] = s * (x * z - w * y), s * (y * z + w * x), 1.0 - s * (x * x + y * y)
+
+
+@kernel
+def matrices(orientation):
+    """The rotation matrices (n, 3, 3) of quaternions (n, 4)."""
+    out = np.empty((len(orientation), 3, 3))
+    for i in range(len(orientation)):
+        matrix_of(orientation[i], out[i])
+    return out
+
+
+@kernel
+def product(p, q):
+    """`p q`: first the turn q, then the turn p, for arrays (n, 4)."""
+    out = np.empty_like(q)
+    for i in range(len(q)):
+        a, b, c, d = p[i, 0], p[i, 1], p[i, 2], p[i, 3]
+        w, x, y, z = q[i, 0], q[i, 1], q[i, 2], q[i, 3]
+        out[i, 0] = a * w - b * x - c * y - d * z
+        out[i, 1] = a * x + b * w + c * z - d * y
+        out[i, 2] = a * y - b * z + c * w + d * x
+        out[i, 3] = a * z + b * y - c * x + d * w
+    return out
+
+
+@kernel
+def of_vector(vector):
+    """The turns (n, 4) by |vector| radians about `vector` (n, 3)."""
+    out = np.empty((len(vector), 4))
+    for i in range(len(vector)):
+        x, y, z = vector[i, 0], vector[i, 1], vector[i, 2]
+        angle = np.sqrt(x * x + y * y + z * z)
+        # sin(a/2)/a by its series where the quotient would lose digits.
+        s = np.sin(0.5 * angle) / angle if angle > 1e-4 else 0.5 - angle * angle / 48.0
+        out[i, 0], out[i, 1], out[i, 2], out[i, 3] = np.cos(0.5 * angle), s * x, s * y, s * z
+    return out
+
+
+@kernel
+def turned(orientation, vector):
+    """Vectors (n, 3) of body frames in the frame of the world."""
+    out, m = np.empty_like(vector), np.empty((3, 3))
+    for i in range(len(vector)):
+        matrix_of(orientation[i], m)
+        for r in range(3):
+            out[i, r] = m[r, 0] * vector[i, 0] + m[r, 1] * vector[i, 1] + m[r, 2] * vector[i, 2]
+    return out
+
+
+@kernel
+def turned_back(orientation, vector):
+    """Vectors (n, 3) of the world in the frames of bodies."""
+    out, m = np.empty_like(vector), np.empty((3, 3))
+    for i in range(len(vector)):
+        matrix_of(orientation[i], m)
+        for r in range(3):
+            out[i, r] = m[0, r] * vector[i, 0] + m[1, r] * vector[i, 1] + m[2, r] * vector[i, 2]
+    return out
+
+
+@kernel
+def vector_between(before, after):
+    """Axis times angle (n, 3), in the frame of the world, of the shorter turn between orientations (n, 4)."""
+    out = np.empty((len(before), 3))
+    for i in range(len(before)):
+        a, b, c, d = after[i, 0], after[i, 1], after[i, 2], after[i, 3]
+        w, x, y, z = before[i, 0], -before[i, 1], -before[i, 2], -before[i, 3]
+        r = a * w - b * x - c * y - d * z
+        u = a * x + b * w + c * z - d * y
+        v = a * y - b * z + c * w + d * x
+        t = a * z + b * y - c * x + d * w
+        if r < 0.0:
+            r, u, v, t = -r, -u, -v, -t
+        sine = np.sqrt(u * u + v * v + t * t)
+        scale = 2.0 * np.arctan2(sine, r) / sine if sine > 1e-9 else 2.0 / r
+        out[i, 0], out[i, 1], out[i, 2] = scale * u, scale * v, scale * t
+    return out
+
+
+def quaternion_of(matrix: Floats) -> Floats:
+    """The unit quaternion (w, x, y, z) of a rotation matrix, w >= 0."""
+    m = matrix
+    four = np.array(
+        [
+            1.0 + m[0, 0] + m[1, 1] + m[2, 2],
+            1.0 + m[0, 0] - m[1, 1] - m[2, 2],
+            1.0 - m[0, 0] + m[1, 1] - m[2, 2],
+            1.0 - m[0, 0] - m[1, 1] + m[2, 2],
+        ]
+    )
+    k = int(np.argmax(four))  # the largest component is divided by: no digits are lost
+    w = np.array([four[0], m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]])
+    x = np.array([m[2, 1] - m[1, 2], four[1], m[0, 1] + m[1, 0], m[0, 2] + m[2, 0]])
+    y = np.array([m[0, 2] - m[2, 0], m[0, 1] + m[1, 0], four[2], m[1, 2] + m[2, 1]])
+    z = np.array([m[1, 0] - m[0, 1], m[0, 2] + m[2, 0], m[1, 2] + m[2, 1], four[3]])
+    q = (w, x, y, z)[k]
+    q = q / np.linalg.norm(q)
+    return (q if q[0] >= 0.0 else -q) + 0.0

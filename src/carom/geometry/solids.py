@@ -1,0 +1,135 @@
+"""The solids that a few sizes describe: sphere, box, capsule and cylinder.
+
+One entry of `SOLIDS` has all that the rest of the package asks about such a solid outside of contact kernels: its
+volume, moments and bounds, its support function, and a triangulated surface for drawing. All are given in the frame of
+the solid, whose origin is its center of mass; capsule and cylinder lie along z.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..solvers.rows import Floats, Ints
+from .hulls import box, convex_triangles
+from .shapes import BOX, CAPSULE, CYLINDER, SPHERE, Shape
+from .surfaces import icosphere, revolved
+
+Size = Floats | tuple[float, float, float]
+Triangles = tuple[Floats, Ints]  # vertices (k, 3), faces (f, 3) counterclockwise from outside
+
+_SPHERE_LEVEL = 4  # 5,120 triangles
+_ARC = 9  # points on the quarter circle of a capsule's end
+
+
+def sphere(radius: float) -> Shape:
+    """A sphere."""
+    return Shape(
+        kind=SPHERE,
+        size=(radius, 0.0, 0.0),
+        reach=radius,
+        inner=radius,
+        volume=4.0 / 3.0 * np.pi * radius**3,
+        inertia=0.4 * radius**2 * np.eye(3),
+    )
+
+
+def cylinder(radius: float, length: float) -> Shape:
+    """A circular cylinder along z."""
+    across = radius**2 / 4.0 + length**2 / 12.0
+    return Shape(
+        kind=CYLINDER,
+        size=(radius, 0.5 * length, 0.0),
+        reach=float(np.hypot(radius, 0.5 * length)),
+        inner=min(radius, 0.5 * length),
+        volume=np.pi * radius**2 * length,
+        inertia=np.diag([across, across, radius**2 / 2.0]),
+    )
+
+
+def capsule(radius: float, length: float) -> Shape:
+    """A cylinder along z with two half spheres, whose centers of mass lie 3/8 of the radius beyond its ends."""
+    half = 0.5 * length
+    tube, caps = np.pi * radius**2 * length, 4.0 / 3.0 * np.pi * radius**3
+    volume = tube + caps
+    along = tube * radius**2 / 2.0 + caps * 0.4 * radius**2
+    # Two half spheres about their common plane have 2/5 r^2; shifted to the ends: + h^2 + 3/4 r h.
+    across = tube * (radius**2 / 4.0 + length**2 / 12.0)
+    across += caps * (0.4 * radius**2 + half**2 + 0.75 * radius * half)
+    return Shape(
+        kind=CAPSULE,
+        size=(radius, half, 0.0),
+        reach=half + radius,
+        inner=radius,
+        volume=volume,
+        inertia=np.diag([across, across, along]) / volume,
+    )
+
+
+def _cylinder_surface(size: Size) -> Triangles:
+    radius, half, _ = size
+    profile = np.array([[0.0, half], [radius, half], [radius, -half], [0.0, -half]])
+    return revolved(profile)
+
+
+def _capsule_surface(size: Size) -> Triangles:
+    radius, half, _ = size
+    angle = np.linspace(0.5 * np.pi, 0.0, _ARC)
+    top = np.stack([radius * np.cos(angle), half + radius * np.sin(angle)], axis=1)
+    return revolved(np.concatenate([top, (top * [1.0, -1.0])[::-1]]))
+
+
+class Solid(NamedTuple):
+    """One kind of solid."""
+
+    name: str  # the `kind` of its declaration in a scene, whose fields are the arguments of `make`
+    make: Callable[..., Shape]
+    support: Callable[[Size, Floats], float]  # (size, direction) -> largest direction . x over the solid
+    surface: Callable[[Size], Triangles]
+
+
+SOLIDS: dict[int, Solid] = {
+    SPHERE: Solid(
+        "sphere",
+        sphere,
+        lambda size, d: float(size[0]),
+        lambda size: icosphere(float(size[0]), _SPHERE_LEVEL),
+    ),
+    BOX: Solid(
+        "cuboid",
+        box,
+        lambda size, d: float(np.abs(d) @ np.asarray(size)),
+        lambda size: convex_triangles(box(2.0 * np.asarray(size))),
+    ),
+    CAPSULE: Solid(
+        "capsule",
+        capsule,
+        lambda size, d: float(size[0]) + float(size[1]) * abs(float(d[2])),
+        _capsule_surface,
+    ),
+    CYLINDER: Solid(
+        "cylinder",
+        cylinder,
+        lambda size, d: float(size[0]) * float(np.hypot(d[0], d[1])) + float(size[1]) * abs(float(d[2])),
+        _cylinder_surface,
+    ),
+}
+
+
+def make_solid(name: str, **sizes: Any) -> Shape:
+    """The shape of the solid that a declaration calls `name`."""
+    return next(solid for solid in SOLIDS.values() if solid.name == name).make(**sizes)
+
+
+def support(shape: Shape, direction: Floats) -> float:
+    """Largest `direction . x` over all points x of a shape, in its own frame."""
+    if shape.kind in SOLIDS:
+        return SOLIDS[shape.kind].support(shape.size, direction)
+    return float((shape.vertices @ direction).max())
+
+
+def surface(kind: int, size: Size) -> Triangles:
+    """A triangulated surface of a solid that its size describes, for drawing."""
+    return SOLIDS[kind].surface(size)

@@ -1,0 +1,244 @@
+"""Stacks of bricks in levels: positions and forces that balance, as one smooth problem.
+
+All lengths are in bricks, all forces in weights of a brick. A brick is [x, x + 1]; bricks of a level do not overlap.
+A pair (upper brick j, lower brick i) of neighboring levels carries the force F >= 0 with moment M about x = 0. It
+acts within the overlap of the two, wherever that is:
+
+    F x_i <= M <= F (x_i + 1),     F x_j <= M <= F (x_j + 1),
+
+which also says that bricks without overlap carry nothing. The table, x <= 0, asks for M <= 0 instead of the first.
+Each brick is in balance: sum F below - sum F above = 1, sum M below - sum M above = x + 1/2. Only the products F x are
+not linear, and neither who lies on whom nor who is further left has to be chosen beforehand. The goal is the last
+brick of level `goal`; its x + 1 is to become large.
+
+From a stack to one of the same structure that reaches further: linear programs in a trust region, then SLSQP.
+
+A linear program moves all bricks by at most `reach`, with the products F x linearized; broken inequalities cost
+PENALTY each. It finds the right corner of the constraints from poor starts, but creeps where the best stack is no
+corner (four bricks: it has a sqrt(2)). Sequential quadratic programming goes on from there. The other way round,
+it gets stuck.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import linprog, minimize
+
+from ..solvers.rows import Floats
+
+TABLE = -1
+
+
+@dataclass(frozen=True)
+class Structure:
+    """How many bricks in each level from the table up, and the level whose last brick reaches out."""
+
+    counts: tuple[int, ...]
+    goal: int
+
+    @property
+    def bricks(self) -> int:
+        return sum(self.counts)
+
+    @cached_property
+    def levels(self) -> list[range]:
+        """Numbers of the bricks in each level, from left to right."""
+        ends = np.cumsum((0, *self.counts)).tolist()
+        return [range(a, b) for a, b in pairwise(ends)]
+
+    def pairs(self, x: Floats, reach: float) -> list[tuple[int, int]]:
+        """(upper, lower) bricks that overlap at positions x, or would with `reach` less between them."""
+        found = [(j, TABLE) for j in self.levels[0]]
+        for low, high in zip(self.levels, self.levels[1:]):
+            found += [(j, i) for j in high for i in low if abs(x[j] - x[i]) < 1.0 + reach]
+        return found
+
+    @property
+    def goal_brick(self) -> int:
+        return self.levels[self.goal][-1]
+
+
+class Balance:
+    """The equations and inequalities of a structure over z = (x of each brick, F of each pair, M of each pair).
+
+    `balance @ z == load`, `apart @ z >= spaces`, and `within(z) >= 0`: sign (M - F (x_k + end)), one row for each end
+    of each of the two bricks of a pair. Pairs that are left out carry nothing. With a `grip` all pairs overlap by it.
+    """
+
+    def __init__(self, structure: Structure, pairs: Sequence[tuple[int, int]], grip: float = 0.0) -> None:
+        self.structure, self.who = structure, tuple(pairs)
+        self.bricks, self.pairs = structure.bricks, len(self.who)
+        self.size = self.bricks + 2 * self.pairs
+        self.goal = structure.goal_brick
+        self.balance, self.load = self._balance()
+        self.apart, self.spaces = self._apart(grip)
+        rows = [row for p, pair in enumerate(self.who) for row in _ends(p, *pair)]
+        self.pair, self.brick = (np.array([row[k] for row in rows], dtype=np.int64) for k in (0, 1))
+        self.end, self.sign = (np.array([row[k] for row in rows], dtype=float) for k in (2, 3))
+        self.rows = len(rows)
+        self._moves = np.flatnonzero(self.brick != TABLE)  # rows whose place is a brick's, not the table's
+
+    def within(self, z: Floats) -> Floats:
+        force, moment = self.split(z)[1:]
+        return self.sign * (moment[self.pair] - force[self.pair] * self._places(z))
+
+    def jacobian(self, z: Floats) -> Floats:
+        """(rows, size) derivative of `within`. Dense: these problems are too small for sparse matrices to pay."""
+        out, rows, n = np.zeros((self.rows, self.size)), np.arange(self.rows), self.bricks
+        force = self.split(z)[1][self.pair]
+        out[rows, n + self.pairs + self.pair] = self.sign
+        out[rows, n + self.pair] = -self.sign * self._places(z)
+        out[self._moves, self.brick[self._moves]] = -(self.sign * force)[self._moves]
+        return out
+
+    def split(self, z: Floats) -> tuple[Floats, Floats, Floats]:
+        """x, F, M."""
+        n, m = self.bricks, self.pairs
+        return z[:n], z[n : n + m], z[n + m :]
+
+    def broken(self, z: Floats) -> float:
+        """The largest amount by which any equation or inequality fails."""
+        worst = [np.abs(self.balance @ z - self.load).max(), -self.within(z).min(), -self.split(z)[1].min(), 0.0]
+        if len(self.apart):
+            worst.append((self.spaces - self.apart @ z).max())
+        return float(max(worst))
+
+    def _places(self, z: Floats) -> Floats:
+        return np.where(self.brick == TABLE, 0.0, z[self.brick]) + self.end
+
+    def _balance(self) -> tuple[Floats, Floats]:
+        n, m = self.bricks, self.pairs
+        out = np.zeros((2 * n, self.size))
+        for p, (upper, lower) in enumerate(self.who):
+            for brick, sign in ((upper, 1.0), (lower, -1.0)):
+                if brick != TABLE:
+                    out[brick, n + p] = out[n + brick, n + m + p] = sign
+        for brick in range(n):
+            out[n + brick, brick] = -1.0
+        return out, np.repeat([1.0, 0.5], n)
+
+    def _apart(self, grip: float) -> tuple[Floats, Floats]:
+        """x_b - x_a >= space: 1 for neighbors in a level, grip - 1 both ways for a pair that overlaps by the grip."""
+        rules = [(a, b, 1.0) for level in self.structure.levels for a, b in pairwise(level)]
+        if grip > 0.0:
+            rules += [(a, b, grip - 1.0) for pair in self.who if TABLE not in pair for a, b in (pair, pair[::-1])]
+        out = np.zeros((len(rules), self.size))
+        for row, (a, b, _) in enumerate(rules):
+            out[row, a], out[row, b] = -1.0, 1.0
+        return out, np.array([space for _, _, space in rules])
+
+
+def _ends(pair: int, upper: int, lower: int) -> list[tuple[int, int, float, float]]:
+    """(pair, brick, end, sign) of the inequalities of a pair: the table has a right end alone."""
+    above = [(pair, upper, 0.0, 1.0), (pair, upper, 1.0, -1.0)]
+    if lower == TABLE:
+        return [*above, (pair, TABLE, 0.0, -1.0)]
+    return [*above, (pair, lower, 0.0, 1.0), (pair, lower, 1.0, -1.0)]
+
+
+PENALTY = 3.0  # overhang that a unit of broken inequality costs
+FEASIBLE = 1e-7  # broken at most by this: good enough to go on with; what is handed out is proved with fractions
+FIRST_REACH, LAST_REACH, MOST_REACH = 0.1, 1e-5, 0.5
+MOST_STEPS = 40  # of SLSQP: three in four that end well do so within 30, and the others are no better
+GAIN = 1e-7  # overhang: a promise below this ends the ascent
+
+
+class Ascent(NamedTuple):
+    """z = (x, F, M), its overhang, how far constraints are broken, and the number of programs solved."""
+
+    z: Floats
+    overhang: float
+    broken: float
+    programs: int
+
+
+def with_forces(problem: Balance, x: Floats) -> Floats:
+    """z with the forces that break the least at these positions."""
+    n, m, rows = problem.bricks, problem.pairs, problem.rows
+    z = np.concatenate([x, np.zeros(2 * m)])
+    ends = problem.jacobian(z)[:, n:]  # `within` is linear in F and M
+    found = linprog(
+        np.repeat([0.0, 1.0], [2 * m, rows]),
+        A_ub=np.hstack([-ends, -np.eye(rows)]),
+        b_ub=np.zeros(rows),
+        A_eq=np.hstack([problem.balance[:, n:], np.zeros((2 * n, rows))]),
+        b_eq=problem.load - problem.balance[:, :n] @ x,
+        bounds=[(0, None)] * m + [(None, None)] * m + [(0, None)] * rows,
+        method="highs",
+    )
+    if found.x is not None:
+        z[n:] = found.x[: 2 * m]
+    return z
+
+
+def climb(problem: Balance, z: Floats, most: int, reach: float = FIRST_REACH) -> Ascent:
+    """At most `most` linear programs, each with bricks moved by at most `reach`, which adapts."""
+    height, solved = merit(problem, z), 0
+    while solved < most and reach > LAST_REACH:
+        step, promise = _linear_step(problem, z, reach)
+        solved += 1
+        if step is None or promise < GAIN:
+            break
+        gain = merit(problem, z + step) - height
+        if gain > 0.0:
+            z, height = z + step, height + gain
+        if gain < 0.25 * promise:
+            reach *= 0.25 if gain < 0.0 else 0.5
+        elif gain > 0.75 * promise:
+            reach = min(2.0 * reach, MOST_REACH)
+    return Ascent(z, float(z[problem.goal] + 1.0), problem.broken(z), solved)
+
+
+def polish(problem: Balance, z: Floats) -> Ascent:
+    """SLSQP on the problem as it stands."""
+    down = np.zeros(problem.size)
+    down[problem.goal] = -1.0
+    balance, apart = problem.balance, problem.apart
+    rules = [
+        {"type": "eq", "fun": lambda v: balance @ v - problem.load, "jac": lambda v: balance},
+        {"type": "ineq", "fun": problem.within, "jac": problem.jacobian},
+    ]
+    if len(apart):
+        rules.append({"type": "ineq", "fun": lambda v: apart @ v - problem.spaces, "jac": lambda v: apart})
+    n, m = problem.bricks, problem.pairs
+    bounds = [(None, None)] * n + [(0.0, None)] * m + [(None, None)] * m
+    options = {"maxiter": MOST_STEPS, "ftol": 1e-11}
+    found = minimize(
+        lambda v: -v[problem.goal], z, jac=lambda v: down, bounds=bounds, constraints=rules, options=options
+    )
+    return Ascent(found.x, float(found.x[problem.goal] + 1.0), problem.broken(found.x), int(found.nit))
+
+
+def merit(problem: Balance, z: Floats) -> float:
+    """Left end of the goal less the price of all broken inequalities."""
+    return float(z[problem.goal] - PENALTY * np.maximum(0.0, -problem.within(z)).sum())
+
+
+def _linear_step(problem: Balance, z: Floats, reach: float) -> tuple[Floats | None, float]:
+    """The best step of the linearized problem and the gain in merit that it promises."""
+    n, m, rows, size = problem.bricks, problem.pairs, problem.rows, problem.size
+    cost = np.repeat([0.0, PENALTY], [size, rows])
+    cost[problem.goal] = -1.0
+    ends = np.hstack([-problem.jacobian(z), -np.eye(rows)])
+    apart = np.hstack([-problem.apart, np.zeros((len(problem.apart), rows))])
+    low = np.concatenate([np.full(n, -reach), -problem.split(z)[1], np.full(m, -np.inf), np.zeros(rows)])
+    high = np.concatenate([np.full(n, reach), np.full(2 * m + rows, np.inf)])
+    found = linprog(
+        cost,
+        A_ub=np.vstack([ends, apart]),
+        b_ub=np.concatenate([problem.within(z), problem.apart @ z - problem.spaces]),
+        A_eq=np.hstack([problem.balance, np.zeros((2 * n, rows))]),
+        b_eq=problem.load - problem.balance @ z,
+        bounds=np.column_stack([low, high]),
+        method="highs",
+    )
+    if found.x is None:
+        return None, 0.0
+    broken_now = PENALTY * np.maximum(0.0, -problem.within(z)).sum()
+    return found.x[:size], float(-found.fun + broken_now)

@@ -1,0 +1,174 @@
+"""Signed distances of convex solids: against an independent library, against minimization, and closed forms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from carom.world import INSIDE, PLANE, TUBE, Boundaries
+
+from .convex_cases import KINDS, PAIRS, SHAPES, TABLES, gap_of, pair_at, random_turn, rotation, still
+from .gaps_3d import boundary_gap, solid_gap
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def corners_of(name):
+    form = TABLES.shape[TABLES.part_ptr[KINDS.index(name)]]
+    return TABLES.vertex[TABLES.vertex_ptr[form] : TABLES.vertex_ptr[form + 1]]
+
+
+def reach(name, direction):
+    """How far a solid reaches along a direction of its own frame: the definition, written anew."""
+    shape, d = SHAPES[name], np.asarray(direction)
+    if name == "sphere":
+        return shape.radius * np.linalg.norm(d)
+    if name == "capsule":
+        return 0.5 * shape.length * abs(d[2]) + shape.radius * np.linalg.norm(d)
+    if name == "cylinder":
+        return 0.5 * shape.length * abs(d[2]) + shape.radius * np.hypot(d[0], d[1])
+    if name == "cuboid":
+        return 0.5 * np.dot(shape.size, np.abs(d))
+    return (corners_of(name) @ d).max()
+
+
+def separation_along(a, b, direction):
+    """Gap between the two planes across a direction that touch the bodies."""
+    part_a, part_b = TABLES.part_ptr[a.number], TABLES.part_ptr[b.number]
+    frame_a, frame_b = a.turn @ TABLES.turn[part_a], b.turn @ TABLES.turn[part_b]
+    apart = b.position + b.turn @ TABLES.place[part_b] - a.position - a.turn @ TABLES.place[part_a]
+    toward = reach(KINDS[a.number], frame_a.T @ direction) + reach(KINDS[b.number], -frame_b.T @ direction)
+    return direction @ apart - toward
+
+
+def best_direction(a, b, seed):
+    def lost(d):
+        return -separation_along(a, b, d / np.linalg.norm(d))
+
+    start = min(np.random.default_rng(seed).normal(size=(2000, 3)), key=lost)
+    options = {"xatol": 1e-10, "fatol": 1e-14, "maxiter": 4000}
+    return minimize(lost, start, method="Nelder-Mead", options=options)
+
+
+@pytest.mark.parametrize(("one", "two"), PAIRS)
+def test_distance_is_the_best_separation_over_all_directions(one, two):
+    """The distance is the maximum of the separation over directions; a search over the sphere must not beat it."""
+    for seed in range(4):
+        a, b = pair_at(one, two, 0.05 * (seed + 1), seed)
+        gap = gap_of(a, b)
+        found = best_direction(a, b, seed)
+        assert -found.fun <= gap + 1e-12
+        # The search stops within about 1e-5 of the best direction, where the separation may have a kink.
+        assert gap == pytest.approx(-found.fun, abs=2e-5)
+
+
+@given(SEEDS, st.sampled_from(PAIRS), st.floats(0.001, 0.15))
+def test_overlap_is_the_best_separation_nearby(seed, pair, depth):
+    """No direction separates overlapping solids better than the depth; pushed out by it they touch."""
+    a, b = pair_at(*pair, -depth, seed)
+    gap = gap_of(a, b)
+    assert gap == pytest.approx(-depth, abs=1e-6)
+    rng = np.random.default_rng(seed)
+    tries = rng.normal(size=(300, 3))
+    tries /= np.linalg.norm(tries, axis=1)[:, None]
+    # The depth of a pair with a cylinder may be too large by 1e-5 of the sizes, which add up to about 1.4.
+    assert max(separation_along(a, b, d) for d in tries) <= gap + 2e-5
+
+
+@given(SEEDS, st.sampled_from(PAIRS), st.floats(-0.05, 0.5))
+def test_distance_against_another_library(seed, pair, gap):
+    coal = pytest.importorskip("coal")
+    a, b = pair_at(*pair, gap, seed)
+    placed = []
+    for body in (a, b):
+        part = TABLES.part_ptr[body.number]
+        turn, place = body.turn @ TABLES.turn[part], body.position + body.turn @ TABLES.place[part]
+        placed += [_coal_shape(coal, KINDS[body.number]), coal.Transform3s(turn, place)]
+    request, result = coal.DistanceRequest(), coal.DistanceResult()
+    request.gjk_tolerance = request.epa_tolerance = 1e-9
+    request.gjk_max_iterations = request.epa_max_iterations = 1000
+    theirs = coal.distance(*placed, request, result)
+    if "cylinder" in pair and gap <= 0.0:
+        return  # its expanding polytope gives up on some cylinders
+    assert gap_of(a, b) == pytest.approx(theirs, abs=2e-6)  # theirs is good to that near touch
+
+
+def _coal_shape(coal, name):
+    shape = SHAPES[name]
+    if name == "sphere":
+        return coal.Sphere(shape.radius)
+    if name == "cuboid":
+        return coal.Box(*shape.size)
+    if name in ("capsule", "cylinder"):
+        return (coal.Capsule if name == "capsule" else coal.Cylinder)(shape.radius, shape.length)
+    points = coal.StdVec_Vec3s()
+    for corner in corners_of(name):
+        points.append(corner)
+    return coal.Convex.convexHull(points, False, "")
+
+
+@given(SEEDS, st.sampled_from(PAIRS), st.floats(-0.1, 0.3))
+def test_distance_does_not_depend_on_order_or_frame(seed, pair, gap):
+    a, b = pair_at(*pair, gap, seed)
+    rng = np.random.default_rng(seed)
+    turn, shift = random_turn(rng), rng.normal(size=3)
+    c, d = (still(x.number, turn @ x.position + shift, turn @ x.turn) for x in (a, b))
+    # Searches among curved surfaces end 1e-12 (relative) from the distance, those of overlap 1e-9 or so.
+    tolerance = 1e-7 if gap < 0.0 and "cylinder" in pair else 1e-9
+    assert gap_of(b, a) == pytest.approx(gap_of(a, b), abs=tolerance)
+    assert gap_of(c, d) == pytest.approx(gap_of(a, b), abs=tolerance)
+
+
+def test_closed_forms():
+    turn = rotation((0.3, -0.2, 0.5))
+    sphere, cube = KINDS.index("sphere"), KINDS.index("cuboid")
+    gap = solid_gap(TABLES, sphere, np.zeros(3), turn, sphere, np.array([0.0, 3.0, 4.0]), np.eye(3))
+    assert gap == pytest.approx(4.0, abs=1e-15)
+    part = TABLES.turn[TABLES.part_ptr[cube]]
+    corner = part @ np.array([0.5, 0.4, 0.25])
+    gap = solid_gap(TABLES, cube, np.zeros(3), np.eye(3), sphere, corner + np.sign(corner), np.eye(3))
+    assert gap == pytest.approx(np.sqrt(3.0) - 0.5, abs=1e-15)
+
+
+def walls(kind, radius=2.0):
+    return Boundaries(
+        np.array([kind], np.int8), np.zeros((1, 3)), np.array([[0.0, 0.0, 1.0]]), np.array([radius]), np.zeros((1, 3)),
+        np.zeros((1, 6)),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [PLANE, TUBE, INSIDE])
+@pytest.mark.parametrize("name", KINDS)
+def test_boundary_against_points_of_the_surface(kind, name):
+    """The gap is that of the nearest of many points of the surface."""
+    rng = np.random.default_rng(3)
+    number, barriers = KINDS.index(name), walls(kind)
+    for _ in range(5):
+        turn, place = random_turn(rng), np.array([0.3, -0.5, 0.9]) * rng.random(3)
+        points = place + _surface(name) @ (turn @ TABLES.turn[TABLES.part_ptr[number]]).T
+        if kind == PLANE:
+            least = points[:, 2].min()
+        else:
+            least = 2.0 - np.linalg.norm(points[:, : 2 if kind == TUBE else 3], axis=1).max()
+        gap = boundary_gap(TABLES, number, place, turn, barriers, 0)
+        assert gap <= least + 1e-12
+        assert gap == pytest.approx(least, abs=2e-4)  # of a sphere sampled every 0.02 rad
+
+
+def _surface(name):
+    """Points of the surface, about 0.02 rad apart, among them all corners."""
+    shape = SHAPES[name]
+    if name in ("cuboid", "hull"):
+        return corners_of(name)
+    t = np.linspace(0.0, 2.0 * np.pi, 400)
+    if name == "cylinder":
+        rim = shape.radius * np.stack([np.cos(t), np.sin(t)], axis=1)
+        return np.concatenate([np.c_[rim, np.full(len(t), z)] for z in (-0.5 * shape.length, 0.5 * shape.length)])
+    s = np.linspace(0.0, np.pi, 200)
+    ball = np.stack([np.outer(np.sin(s), np.cos(t)), np.outer(np.sin(s), np.sin(t)), np.outer(np.cos(s), np.ones(400))])
+    ball = shape.radius * ball.reshape(3, -1).T
+    half = 0.5 * shape.length if name == "capsule" else 0.0
+    return np.concatenate([ball - np.array([0.0, 0.0, half]), ball + np.array([0.0, 0.0, half])])

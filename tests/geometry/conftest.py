@@ -1,0 +1,14 @@
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    """Grids go to a folder of the test, which it may damage, and none comes from the memory of another test."""
+    from carom.geometry import distance_grid, meshes
+
+    monkeypatch.setenv("CAROM_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(distance_grid, "_made", {})
+    monkeypatch.setattr(meshes, "_made", {})
+    return tmp_path / "cache"
