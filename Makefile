@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SHELL := /bin/sh
-# Two processes: kernels are compiled once and shared through the cache. PARALLEL= runs all in one.
+# Two processes, which share compiled kernels through the cache. PARALLEL= runs all in one.
 PARALLEL ?= -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
@@ -17,16 +17,19 @@ help: ## print this list
 	@echo
 	@echo "Everything is installed into $(VENV) with $(PYTHON); PYTHON=... and VENV=... change that."
 
-demo: $(VENV)/.installed $(VENV)/.kernels ## Newton's cradle under every law, a pool break under three: tables here, pictures in out/
+demo: $(VENV)/.installed ## Newton's cradle under every law, a pool break under three: tables here, pictures in out/
+	@$(BIN)/carom warmup laws 2d/discs 2d/drift_safe
 	@$(BIN)/carom demo -o out
 
-test: $(VENV)/.installed-test $(VENV)/.browser $(VENV)/.kernels ## the test suite without its long part
+test: $(VENV)/.installed-test $(VENV)/.browser ## the test suite without its long part
+	@$(BIN)/carom warmup
 	@$(BIN)/python -m pytest $(PARALLEL) -m "not long" $(ARGS)
 
-test-long: $(VENV)/.installed-test $(VENV)/.browser $(VENV)/.kernels ## the whole test suite
+test-long: $(VENV)/.installed-test $(VENV)/.browser ## the whole test suite
+	@$(BIN)/carom warmup
 	@$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 
-bench: $(VENV)/.installed-bench $(VENV)/.bullet $(VENV)/.kernels ## the benchmarks, with other solvers and PyBullet beside them
+bench: $(VENV)/.installed-bench $(VENV)/.bullet ## the benchmarks, with other solvers and PyBullet beside them
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 lint: $(VENV)/.installed-dev ## ruff and mypy
@@ -38,7 +41,7 @@ format: $(VENV)/.installed-dev ## let ruff put imports and layout in order
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-clean: ## remove the environment, caches, compiled kernels and pictures
+clean: ## remove the environment, caches and pictures; compiled kernels stay in the user's cache folder
 	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests examples benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
@@ -50,11 +53,6 @@ $(VENV)/.created:
 	@echo "making a virtual environment in $(VENV) ..."
 	@$(PYTHON) -m venv $(VENV)
 	@$(PIP) "pip>=21.3"
-	@touch $@
-
-# Numba's cache does not notice an edit in a kernel that another kernel calls, so after any edit all are dropped.
-$(VENV)/.kernels: $(VENV)/.created $(shell find src -name '*.py')
-	@find src -name '*.nb[ic]' -delete
 	@touch $@
 
 # PyBullet has wheels for some versions of Python only; without one its benchmarks are skipped.

@@ -10,8 +10,8 @@ import numpy as np
 from carom import laws
 from carom.build import build
 from carom.scene import Bodies, Material, Scene
-from carom.scene.barriers import Container
-from carom.scene.solids import Cuboid, Sphere
+from carom.scene.boundaries import Container
+from carom.scene.shapes import Box, Sphere
 from carom.stepping import Collision, make
 from carom.stepping.report import PHASES, step_table
 
@@ -27,10 +27,10 @@ def run_spheres() -> list[Row]:
 
 
 def run_boxes() -> list[Row]:
-    return _race("1,000 boxes that settle", Cuboid((0.8, 0.8, 0.8)), 1_000, 300, 2.0)
+    return _race("1,000 boxes that settle", Box((0.8, 0.8, 0.8)), 1_000, 300, 2.0)
 
 
-def settling(shape: Sphere | Cuboid, count: int) -> Scene:
+def settling(shape: Sphere | Box, count: int) -> Scene:
     """Bodies on a lattice, each a little off its place, in an open box about as high as wide."""
     across = int(np.ceil((count / 1.5) ** (1.0 / 3.0)))
     chance = np.random.default_rng(0)
@@ -60,7 +60,7 @@ class Bullet:
         self.client = pybullet.connect(pybullet.DIRECT)
         pybullet.setGravity(*scene.gravity)
         pybullet.setTimeStep(scene.step)
-        for wall in scene.boundaries[0].walls():
+        for wall in scene.boundaries[0].planes():
             shape = pybullet.createCollisionShape(pybullet.GEOM_PLANE, planeNormal=wall.normal)
             self._add(0.0, shape, wall.point)
         group = scene.bodies[0]
@@ -117,7 +117,7 @@ class Ours:
         )
 
 
-def _race(name: str, shape: Sphere | Cuboid, count: int, steps: int, times: float) -> list[Row]:
+def _race(name: str, shape: Sphere | Box, count: int, steps: int, times: float) -> list[Row]:
     asked = f">= {times:g} times faster a step than PyBullet"
     if importlib.util.find_spec("pybullet") is None:
         return [Row(name, asked, "PyBullet is not installed", None)]

@@ -7,7 +7,7 @@ from numba import njit
 
 from carom.geometry import rotations
 from carom.solvers.rows import Floats
-from carom.stepping.rotation import MOSER_VESELOV, SPLIT, turn_free
+from carom.stepping.rotation import MOSER_VESELOV, SPLIT, rotate_free
 
 from .report import Row, best_time
 
@@ -19,7 +19,7 @@ MOMENTS = np.array([[1.0, 2.0, 2.7]])
 def _tumble(orientation: Floats, spin: Floats, inertia: Floats, step: float, count: int, scheme: int):  # type: ignore[no-untyped-def]
     free = np.ones(len(spin), np.bool_)
     for _ in range(count):
-        orientation, spin = turn_free(orientation, spin, inertia, free, step, scheme)
+        orientation, spin = rotate_free(orientation, spin, inertia, free, step, scheme)
     return orientation, spin
 
 
@@ -43,7 +43,7 @@ def run() -> list[Row]:
     equal, unequal = np.ones((N, 3)), rng.uniform(1.0, 1.9, (N, 3))
 
     def time(inertia: Floats, scheme: int) -> float:
-        return 1e3 * best_time(lambda: turn_free(q, w, inertia, free, 1e-3, scheme), 20)[0]
+        return 1e3 * best_time(lambda: rotate_free(q, w, inertia, free, 1e-3, scheme), 20)[0]
 
     spheres, bodies, split = time(equal, MOSER_VESELOV), time(unequal, MOSER_VESELOV), time(unequal, SPLIT)
     print(f"  {N:,} bodies: spheres {spheres:.2f} ms, Moser-Veselov {bodies:.2f} ms, split {split:.2f} ms a step")

@@ -6,13 +6,12 @@ import time
 from typing import Any
 
 import numpy as np
-from carom.contact.narrow_phase import convex_pairs
-from carom.contact.solids.gaps import solid_gap
 from numpy.typing import NDArray
 
+from carom.contact.convex import convex_pairs
 from carom.contact.poses import Poses
 from carom.scene.parts import make_shapes
-from carom.scene.solids import Capsule, Cuboid, Cylinder, Hull, Solid, Sphere
+from carom.scene.shapes import Box, Capsule, Cylinder, Hull, Solid, Sphere
 from carom.world import Shapes3D
 
 from .report import Row, best_time
@@ -23,7 +22,7 @@ MARGIN = 0.01
 _POINTS = np.random.default_rng(0).normal(size=(20, 3))
 SHAPES: dict[str, Solid] = {
     "sphere": Sphere(0.5),
-    "cuboid": Cuboid((1.0, 0.8, 0.9)),
+    "box": Box((1.0, 0.8, 0.9)),
     "capsule": Capsule(0.4, 0.6),
     "cylinder": Cylinder(0.5, 1.0),
     "hull": Hull(0.6 * _POINTS / np.linalg.norm(_POINTS, axis=1)[:, None]),
@@ -52,7 +51,7 @@ def close_pairs(one: str, two: str) -> tuple[Shapes3D, Poses]:
         low, high = 0.0, 3.0
         for _ in range(25):
             middle = 0.5 * (low + high)
-            far = solid_gap(solids, k, at[k], turn[k], PAIRS + k, at[k] + middle * way, turn[PAIRS + k]) > gap
+            far = not _within(solids, k, at[k], at[k] + middle * way, turn[[k, PAIRS + k]], gap)
             low, high = (low, middle) if far else (middle, high)
         at[PAIRS + k] = at[k] + high * way
     after = at.copy()
@@ -60,10 +59,17 @@ def close_pairs(one: str, two: str) -> tuple[Shapes3D, Poses]:
     return solids, Poses(np.arange(2 * PAIRS), at, turn, after, turn.copy())
 
 
+def _within(solids: Shapes3D, k: int, first: Floats, second: Floats, turn: Floats, gap: float) -> bool:
+    """Whether the gap of pair k is at most `gap`, at these places."""
+    at = np.array([first, second])
+    poses = Poses(np.array([k, PAIRS + k]), at, turn, at, turn)
+    return bool(len(convex_pairs(np.array([0]), np.array([1]), solids, poses, gap)[0]))
+
+
 def stacked_boxes() -> tuple[Shapes3D, Poses]:
     """Cubes upon cubes, turned about the vertical: a manifold of up to eight corners each."""
     rng = np.random.default_rng(2)
-    solids, _ = make_shapes([("cube", Cuboid((1.0, 1.0, 1.0)), 2 * PAIRS)])
+    solids, _ = make_shapes([("cube", Box((1.0, 1.0, 1.0)), 2 * PAIRS)])
     turn, at = np.zeros((2 * PAIRS, 3, 3)), np.zeros((2 * PAIRS, 3))
     angle = rng.uniform(0.0, 6.0, 2 * PAIRS)
     turn[:, 0, 0] = turn[:, 1, 1] = np.cos(angle)
@@ -106,15 +112,15 @@ def _coal_shape(coal: Any, name: str, solids: Shapes3D) -> Any:
     shape = SHAPES[name]
     if isinstance(shape, Sphere):
         return coal.Sphere(shape.radius)
-    if isinstance(shape, Cuboid):
+    if isinstance(shape, Box):
         return coal.Box(*shape.size)
     if isinstance(shape, Capsule):
         return coal.Capsule(shape.radius, shape.length)
     if isinstance(shape, Cylinder):
         return coal.Cylinder(shape.radius, shape.length)
-    form = int(np.flatnonzero(np.diff(solids.vertex_ptr) == 20)[0])
+    hull = int(np.flatnonzero(np.diff(solids.vertex_ptr) == 20)[0])
     points = coal.StdVec_Vec3s()
-    for corner in solids.vertex[solids.vertex_ptr[form] : solids.vertex_ptr[form + 1]]:
+    for corner in solids.vertex[solids.vertex_ptr[hull] : solids.vertex_ptr[hull + 1]]:
         points.append(corner)
     return coal.Convex.convexHull(points, False, "")
 

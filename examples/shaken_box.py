@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 import carom
-from carom.scene import Bodies, Disc, HalfPlane, Material, Rectangle, Scene, Segment, Vibrating
+from carom.scene import Bodies, Disc, Material, Plane, Rectangle, Scene, Segment, Vibrating
 
 
 def wind(time: float, position: np.ndarray, velocity: np.ndarray) -> np.ndarray:
@@ -28,7 +28,7 @@ def scene() -> Scene:
             Bodies(Rectangle(1.0, 0.6), places[8:], angle=0.3, material="rubber", name="bricks"),
         ],
         boundaries=[
-            HalfPlane((0.0, 0.0), (0.0, 1.0), "rubber", Vibrating(amplitude=0.1, frequency=2.0)),
+            Plane((0.0, 0.0), (0.0, 1.0), "rubber", Vibrating(amplitude=0.1, frequency=2.0)),
             Segment((-4.0, -1.0), (-4.0, 12.0), "rubber"),
             Segment((4.0, -1.0), (4.0, 12.0), "rubber"),
         ],

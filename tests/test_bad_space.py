@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from carom import ProblemError, simulate
-from carom.scene import Bodies, Box, Disc, HalfPlane, Moving, Periodic, Rotating, Scene, Scripted
-from carom.scene.barriers import Container, Plane, Shell, Tube
-from carom.scene.solids import Capsule, Compound, Cuboid, Cylinder, Hull, Mesh, Part, Solid, Sphere
+from carom.scene import Bodies, Disc, Moving, Periodic, Rotating, Scene, Scripted
+from carom.scene.boundaries import Container, Drum, Plane, Shell, Tube
+from carom.scene.shapes import Box, Capsule, Compound, Cylinder, Hull, Mesh, Part, Solid, Sphere
 
 NAN, INF = math.nan, math.inf
 CORNERS = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]]) / 2.0
 FACES = np.array([[0, 1, 2], [0, 3, 1], [0, 2, 3], [1, 3, 2]])
 SQUARE = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0.0]])
-CUBE = Cuboid((1.0, 1.0, 1.0))
+CUBE = Box((1.0, 1.0, 1.0))
 
 
 def body(shape=None, place=(0.0, 0.0, 0.0), **more) -> Bodies:
@@ -59,11 +59,11 @@ SIZES = [
     (Sphere("a"), "radius"),
     (Sphere(None), "radius"),
     (Sphere(np.array([1.0, 2.0])), "radius"),
-    (Cuboid((1.0, 1.0)), "size"),
-    (Cuboid((1.0, 0.0, 1.0)), "size"),
-    (Cuboid((1.0, NAN, 1.0)), "size"),
-    (Cuboid(1.0), "size"),
-    (Cuboid("abc"), "size"),
+    (Box((1.0, 1.0)), "size"),
+    (Box((1.0, 0.0, 1.0)), "size"),
+    (Box((1.0, NAN, 1.0)), "size"),
+    (Box(1.0), "size"),
+    (Box("abc"), "size"),
     (Capsule(1.0, 0.0), "length"),
     (Capsule(np.array([1.0, 2.0]), 1.0), "radius"),
     (Cylinder(1.0, -1.0), "length"),
@@ -207,10 +207,12 @@ def test_what_belongs_to_the_plane(tmp_path):
     refused(scene(body(), Bodies(Disc(1.0), np.array([[5.0, 0, 0]]))), tmp_path, "bodies[1].shape", "Disc")
     refused(scene(body(), Bodies(Disc(1.0), np.array([[5.0, 0]]))), tmp_path, "bodies[1].position")
     refused(scene(body(Solid())), tmp_path, "bodies[0].shape", "Sphere")
-    refused(scene(body(), boundaries=[HalfPlane()]), tmp_path, "boundaries[0]", "Plane")
-    refused(scene(body(), boundaries=[Box((-5, -5), (5, 5))]), tmp_path, "boundaries[0]", "Container")
-    refused(scene(disc, boundaries=[Plane()]), tmp_path, "boundaries[0]", "HalfPlane")
-    refused(scene(disc, boundaries=[Container((-5, -5, -5), (5, 5, 5))]), tmp_path, "boundaries[0]", "Box")
+    refused(scene(body(), boundaries=[Plane((0.0, 0.0))]), tmp_path, "boundaries[0].point", "3 numbers")
+    refused(scene(body(), boundaries=[Drum(5.0)]), tmp_path, "boundaries[0]", "Plane, Container, Tube, Shell")
+    refused(scene(body(), boundaries=[Container((-5, -5), (5, 5))]), tmp_path, "boundaries[0].lower", "3 numbers")
+    refused(scene(disc, boundaries=[Plane(normal=(0.0, 0.0, 1.0))]), tmp_path, "boundaries[0].normal", "2 numbers")
+    refused(scene(disc, boundaries=[Tube(5.0)]), tmp_path, "boundaries[0]", "Plane, Container, Drum, Segment")
+    refused(scene(disc, boundaries=[Container((-5, -5, -5), (5, 5, 5))]), tmp_path, "boundaries[0].lower", "2 numbers")
     refused(scene(disc, gravity=(0.0, 0.0, -1.0)), tmp_path, "gravity", "two")
     turned = Bodies(Disc(1.0), np.zeros((1, 2)), orientation=(0.0, 1.0, 0.0, 0.0))
     refused(scene(turned), tmp_path, "bodies[0].orientation", "angle")
@@ -229,10 +231,10 @@ PAIRS = {
     "at one place": [body(CUBE), body(CUBE)],
     "meshes": [body(mesh()), body(mesh(), (0.3, 0, 0))],
     "meshes at one place": [body(mesh()), body(mesh())],
-    "box within a mesh": [body(mesh(scale=10.0)), body(Cuboid((0.1, 0.1, 0.1)))],
+    "box within a mesh": [body(mesh(scale=10.0)), body(Box((0.1, 0.1, 0.1)))],
     "sphere within a mesh": [body(mesh(scale=10.0)), body(Sphere(0.1))],
-    "mesh within a box": [body(Cuboid((9.0, 9.0, 9.0))), body(mesh(), (1.0, 1.0, 2.0))],
-    "sphere within a box": [body(Cuboid((10.0, 10.0, 10.0))), body(Sphere(0.1), (1, 1, 1))],
+    "mesh within a box": [body(Box((9.0, 9.0, 9.0))), body(mesh(), (1.0, 1.0, 2.0))],
+    "sphere within a box": [body(Box((10.0, 10.0, 10.0))), body(Sphere(0.1), (1, 1, 1))],
     "sphere within a hull": [body(Hull(20.0 * CORNERS)), body(Sphere(0.1))],
     "sphere within a sphere": [body(Sphere(5.0)), body(Sphere(0.1))],
     "capsule across a cylinder": [body(Capsule(0.1, 4.0)), body(Cylinder(1.0, 1.0))],
@@ -255,7 +257,7 @@ def test_bodies_that_are_apart_start(tmp_path):
         [body(mesh()), body(Sphere(0.5), (-0.7, -0.7, -0.7))],
         [body(mesh()), body(CUBE, (-0.9, -0.9, -0.9))],
         [body(Compound([Part(CUBE, (-2, 0, 0)), Part(CUBE, (2, 0, 0))])), body(Sphere(1.4))],
-        [body(Cuboid((10.0, 10.0, 0.1))), body(Cuboid((10.0, 10.0, 0.1)), (0, 0, 0.11))],
+        [body(Box((10.0, 10.0, 0.1))), body(Box((10.0, 10.0, 0.1)), (0, 0, 0.11))],
         [body(Capsule(0.1, 9.0)), body(Capsule(0.1, 9.0), (0.21, 0, 0))],
     ]
     for k, pair in enumerate(pairs):
@@ -303,11 +305,12 @@ def test_functions_are_tried_before_the_run(tmp_path):
 
 BOUNDARIES = [
     (lambda: Plane(normal=(0, 0, 0)), "boundary.normal"),
-    (lambda: Plane(normal=(0, 1)), "boundary.normal"),
+    (lambda: Plane((0, 0, 0), (0, 1)), "boundary.normal"),
     (lambda: Plane((0, 0, NAN)), "boundary.point"),
     (lambda: Plane("abc"), "boundary.point"),
     (lambda: Container((0, 0, 0), (1, 1, -1)), "boundary.upper"),
-    (lambda: Container((0, 0), (1, 1)), "boundary.lower"),
+    (lambda: Container((0, 0, 0), (1, 1)), "boundary.upper"),
+    (lambda: Container((0,), (1,)), "boundary.lower"),
     (lambda: Tube(0.0), "boundary.radius"),
     (lambda: Tube("a"), "boundary.radius"),
     (lambda: Tube(1.0, axis=(0, 0, 0)), "boundary.axis"),

@@ -20,13 +20,13 @@ from carom.geometry.polygons import convex_polygon, polygon_moments
 from carom.scene import (
     FIXED,
     Bodies,
-    Box,
+    Container,
     Disc,
     Drum,
-    HalfPlane,
     Material,
     Moving,
     Periodic,
+    Plane,
     Polygon,
     Rectangle,
     Scene,
@@ -232,7 +232,7 @@ BAD_SCENES = {
     "pair of one": ({"pairs": {"default": {"friction": 0.1}}}, ["pairs", "default"]),
     "not a boundary": ({"boundaries": ["floor"]}, ["boundaries[0]", "str"]),
     "boundary of a strange material": ({"boundaries": [Drum(9.0, material="ice")]}, ["boundaries[0]", "ice"]),
-    "boundary without motion": ({"boundaries": [HalfPlane((0.0, -1.0), motion=None)]}, ["boundaries[0].motion"]),
+    "boundary without motion": ({"boundaries": [Plane((0.0, -1.0), motion=None)]}, ["boundaries[0].motion"]),
     "periodic of numbers": ({"periodic": (0.0, 1.0)}, ["periodic", "tuple"]),
     "force of a number": ({"force": 3.0}, ["force", "3.0"]),
 }
@@ -248,10 +248,10 @@ def test_bad_scenes(bad):
 
 
 BAD_PARTS = {
-    "nan plane": (lambda: HalfPlane((0.0, np.nan)), ["boundary.point", "nan"]),
-    "no normal": (lambda: HalfPlane(normal=(0.0, 0.0)), ["boundary.normal"]),
-    "plane in space": (lambda: HalfPlane((0.0, 0.0, 0.0)), ["boundary.point"]),
-    "box inside out": (lambda: Box((0.0, 0.0), (1.0, -1.0)), ["boundary.upper", "-1"]),
+    "nan plane": (lambda: Plane((0.0, np.nan)), ["boundary.point", "nan"]),
+    "no normal": (lambda: Plane(normal=(0.0, 0.0)), ["boundary.normal"]),
+    "plane of two dimensions": (lambda: Plane((0.0, 0.0, 0.0), (0.0, 1.0)), ["boundary.normal"]),
+    "box inside out": (lambda: Container((0.0, 0.0), (1.0, -1.0)), ["boundary.upper", "-1"]),
     "no drum": (lambda: Drum(0.0), ["boundary.radius", "0"]),
     "nan drum": (lambda: Drum(np.nan), ["boundary.radius", "nan"]),
     "drum of text": (lambda: Drum("big"), ["boundary.radius", "big"]),
@@ -322,9 +322,9 @@ def test_fixed_bodies_may_overlap_each_other():
 
 
 OUTSIDE = {
-    "plane": HalfPlane((0.0, -0.5)),
-    "floor of a box": Box((-5.0, -0.5), (5.0, 5.0)),
-    "right of a box": Box((-5.0, -5.0), (0.5, 5.0)),
+    "plane": Plane((0.0, -0.5)),
+    "floor of a box": Container((-5.0, -0.5), (5.0, 5.0)),
+    "right of a box": Container((-5.0, -5.0), (0.5, 5.0)),
     "drum": Drum(0.5, (0.0, 0.0)),
     "outside of a drum": Drum(1.0, (1.5, 0.0), inside=False),
     "segment": Segment((-1.0, 0.5), (1.0, 0.5)),
@@ -344,14 +344,14 @@ def test_wholly_outside_is_outside_too():
     with pytest.raises(ProblemError, match="outside"):
         build(scene(disc(7.0, 0.0), boundaries=[Drum(3.0)]))
     with pytest.raises(ProblemError, match="outside"):
-        build(scene(box(0.0, -7.0), boundaries=[HalfPlane()]))
+        build(scene(box(0.0, -7.0), boundaries=[Plane()]))
 
 
 @pytest.mark.parametrize("side", [0, 1, 2, 3])
 def test_one_body_that_touches_each_wall_of_a_box_is_fine(side):
     low, high = np.array([-5.0, -5.0]), np.array([5.0, 5.0])
     (low if side % 2 == 0 else high)[side // 2] = -1.0 if side % 2 == 0 else 1.0
-    world, state = build(scene(boundaries=[Box(tuple(low), tuple(high))]))
+    world, state = build(scene(boundaries=[Container(tuple(low), tuple(high))]))
     touching = find_contacts(world, state, state, 1e-9)
     assert touching.count == 1 and abs(touching.gap[0]) <= 1e-12
 
@@ -373,7 +373,7 @@ def test_wider_than_its_periodic_box():
 def mixed(**more) -> Scene:
     materials = {"default": Material(0.9), "soft": Material(0.2)}
     bodies = disc(0.0, 1.5, 0.0, -1.0), disc(9.0, 1.5, 0.0, -1.0, material="soft")
-    return scene(*bodies, boundaries=[HalfPlane()], materials=materials, **more)
+    return scene(*bodies, boundaries=[Plane()], materials=materials, **more)
 
 
 def test_mixed_restitution_is_refused_before_the_run(tmp_path):
@@ -396,7 +396,7 @@ def test_blend_is_the_mean_weighted_by_energy_of_approach():
     np.testing.assert_allclose(run.velocities[-1][:, 1], [0.9, 0.2], atol=1e-12)
     corner = scene(
         disc(1.005, 1.01, -1.0, -2.0),
-        boundaries=[HalfPlane(material="hard"), HalfPlane(normal=(1.0, 0.0), material="soft")],
+        boundaries=[Plane(material="hard"), Plane(normal=(1.0, 0.0), material="soft")],
         materials={"default": Material(1.0), "hard": Material(0.9), "soft": Material(0.2)},
         mixed_restitution="blend",
         stepper="synchronous",
@@ -414,7 +414,7 @@ def test_one_restitution_that_is_used_is_enough():
 def test_one_ball_on_a_floor_of_another_material():
     """There is no second ball to meet: the only pair is ball and floor."""
     s = scene(
-        boundaries=[HalfPlane((0.0, -2.0), material="soft")],
+        boundaries=[Plane((0.0, -2.0), material="soft")],
         materials={"default": Material(0.9), "soft": Material(0.2)},
     )
     Collision(laws.make("gr")).check(build(s)[0])

@@ -1,4 +1,4 @@
-"""Imports go one way: solvers <- geometry <- scene <- world <- contact <- impact <- laws <- solve <- stepping <- ... <- cli."""
+"""Imports go one way: solvers <- geometry <- scene <- world <- contact <- impact <- laws <- solve <- ... <- cli."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _EVERYWHERE = {"errors", "files", "kernels"}
 ALLOWED = {
     "errors": set(),
     "files": {"errors"},  # atomic writing
-    "kernels": {"files"},
+    "kernels": {"errors", "files"},  # compilation and its cache
     "draw.style": set(),  # the style of all figures: a leaf, although the rest of draw reads runs
     "ports": {"errors"},
     "solvers": set(),
     "geometry": {"errors", "kernels", "solvers"},
-    "scene": {"errors", "geometry", "solvers"},
+    "scene": {"errors", "geometry", "settings", "solvers"},
     "world": {"errors", "geometry", "solvers", "scene"},
     "contact": {"errors", "kernels", "geometry", "solvers", "scene", "world"},
     "build": _GEOMETRY,
     "settings": set(),
     "impact": _GEOMETRY,  # impact/assemble.py is the bridge; a test below keeps the rest of impact clear of worlds
     "scenes": {"errors", "geometry", "solvers", "scene"},
-    "stepping": _SOLVE,
+    "stepping": _SOLVE | {"settings"},
     "trajectory": _GEOMETRY | {"build", "settings", "stepping", ""},  # the version, for the record
     "simulation": _SOLVE | {"build", "settings", "stepping", "trajectory"},
     "laws": _CORE,

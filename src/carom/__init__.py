@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from .errors import ProblemError
     from .impact.problem import ImpactProblem, Symmetry
     from .impact.solution import ImpactSolution
-    from .scene.load import load_scene
+    from .scene.file import load_scene
     from .scene.model import Scene
-    from .simulation import resume, simulate
+    from .simulation import Simulation, resume, simulate
     from .solve import solve_impact
     from .trajectory import Trajectory
 
@@ -22,6 +22,7 @@ __all__ = [
     "ImpactSolution",
     "ProblemError",
     "Scene",
+    "Simulation",
     "Symmetry",
     "Trajectory",
     "catalogue",
@@ -41,12 +42,13 @@ _HOME = {
     "ImpactSolution": ".impact.solution",
     "ProblemError": ".errors",
     "Scene": ".scene.model",
+    "Simulation": ".simulation",
     "Symmetry": ".impact.problem",
     "Trajectory": ".trajectory",
     "catalogue": ".catalogue",
     "friction": ".friction",
     "laws": ".laws",
-    "load_scene": ".scene.load",
+    "load_scene": ".scene.file",
     "resume": ".simulation",
     "scenes": ".scenes",
     "simulate": ".simulation",

@@ -11,15 +11,12 @@ from .contact.start import check_start
 from .errors import ProblemError
 from .geometry import rotations
 from .geometry.polygons import convex_polygon, half_width, polygon_moments
-from .scene.barriers import KINDS as KINDS_3D
-from .scene.barriers import Container, Plane, Shell, Tube
-from .scene.boundaries import KINDS as KINDS_2D
-from .scene.boundaries import Boundary, Box, Drum, HalfPlane, Periodic, Segment
-from .scene.model import INTEGRATORS, Bodies, Disc, Material, Polygon, Rectangle, Scene
+from .scene.boundaries import Boundary, Container, Drum, Periodic, Plane, Segment, Shell, Tube
+from .scene.model import INTEGRATORS, Bodies, Material, Scene
 from .scene.motion import Motion
 from .scene.numbers import array, scalar
 from .scene.parts import make_shapes
-from .scene.solids import UNTURNED, Solid, Sphere, unit
+from .scene.shapes import UNTURNED, Disc, Polygon, Rectangle, Solid, Sphere, unit
 from .solvers.rows import Floats, Ints
 from .world import (
     DISC,
@@ -39,11 +36,7 @@ from .world import (
 _AXES = {2: "(x, y)", 3: "(x, y, z)"}
 _NUMBERS = {2: "two finite numbers (gx, gy)", 3: "three finite numbers (gx, gy, gz)"}
 _SHAPES_2D = "Disc, Rectangle or Polygon"
-_SHAPES_3D = "a shape of space, as the others: Sphere, Cuboid, Capsule, Cylinder, Hull, Mesh or Compound"
-_BOUNDARIES = {
-    2: "HalfPlane, Box, Drum or Segment",
-    3: "Plane, Container, Tube or Shell: the bodies are solids",
-}
+_SHAPES_3D = "a shape of space, as the others: Sphere, Box, Capsule, Cylinder, Hull, Mesh or Compound"
 _ROUNDING = 1e-9  # relative excess of one moment of inertia over the sum of the two others that is rounding
 
 
@@ -384,22 +377,21 @@ class _Row(NamedTuple):
 def _boundaries(scene: Scene, names: list[str]) -> tuple[Boundaries, Ints, list[Motion]]:
     """The boundaries at time 0, their materials and motions."""
     dim = scene.dimension
-    allowed = tuple((KINDS_2D if dim == 2 else KINDS_3D).values())
     rows: list[_Row] = []
     material, motions = [], []
     for index, given in enumerate(scene.boundaries):
         path = f"boundaries[{index}]"
-        if not isinstance(given, allowed):
-            raise ProblemError(path, type(given).__name__, _BOUNDARIES[dim])
+        if not isinstance(given, Boundary):
+            raise ProblemError(path, type(given).__name__, "a boundary, such as Plane or Container")
         if given.material not in names:
             raise ProblemError.unknown(f"material (of {path})", given.material, names)
         if not isinstance(given.motion, Motion):
             raise ProblemError(f"{path}.motion", given.motion, "a Motion; FIXED for one that stands")
         given.motion.check(f"{path}.motion", dim)
         about: Any = given.motion.about
-        sides: Sequence[Boundary] = (given,)
-        if isinstance(given, Box | Container):
-            sides = given.walls()
+        sides: Sequence[Boundary] = (given.in_dimension(dim, path),)
+        if isinstance(given, Container):
+            sides = given.planes()
             about = about if about is not None else 0.5 * (np.array(given.lower) + np.array(given.upper))
         for side in sides:
             row = _row(side)
@@ -417,12 +409,10 @@ def _boundaries(scene: Scene, names: list[str]) -> tuple[Boundaries, Ints, list[
 
 
 def _row(boundary: Boundary) -> _Row:
-    if isinstance(boundary, HalfPlane):
-        normal = np.array(boundary.normal, dtype=np.float64)
-        return _Row(PLANE, boundary.point, normal / np.hypot(*normal), 0.0, boundary.point)
     if isinstance(boundary, Plane):
         normal = np.array(boundary.normal, dtype=np.float64)
-        return _Row(PLANE, boundary.point, normal / np.linalg.norm(normal), 0.0, boundary.point)
+        length = np.hypot(*normal) if len(normal) == 2 else np.linalg.norm(normal)  # hypot keeps the bits of 2D runs
+        return _Row(PLANE, boundary.point, normal / length, 0.0, boundary.point)
     if isinstance(boundary, Drum):
         kind = INSIDE if boundary.inside else OUTSIDE
         return _Row(kind, boundary.center, np.zeros(2), boundary.radius, boundary.center)

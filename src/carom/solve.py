@@ -12,6 +12,8 @@ from .friction import FrictionModel
 from .impact.contacts import Contacts, Impulses
 from .impact.problem import ImpactProblem
 from .impact.solution import ImpactSolution
+from .kernels import prepare
+from .kernels.families import families_of_law
 from .laws import Law, make
 from .restitution import model_of, normal_impulses
 from .solvers.rows import Floats
@@ -34,6 +36,7 @@ def solve_impact(
     if not isinstance(problem, ImpactProblem):
         raise ProblemError("problem", type(problem).__name__, "an ImpactProblem")
     chosen = make(law)
+    prepare(families_of_law(chosen, bool(problem.friction.any()), friction_model))
     result = resolve(problem.contacts, chosen, restitution_model, friction_model)
     rubbing = friction_of(chosen, friction_model)
     name = (rubbing.name if rubbing else frictions.OWN) if problem.friction.any() else None

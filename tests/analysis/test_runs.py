@@ -12,7 +12,7 @@ from carom.analysis.run_checks import check_run, energy_rule
 from carom.analysis.run_momentum import angular_momentum_drift, momentum_drift
 from carom.analysis.run_panels import PANELS, overview, panel, thinned
 from carom.analysis.run_statistics import contact_statistics, run_summary
-from carom.scene import Bodies, Box, Disc, Drum, HalfPlane, Material, Periodic, Rectangle, Rotating, Scene, Segment
+from carom.scene import Bodies, Container, Disc, Drum, Material, Periodic, Plane, Rectangle, Rotating, Scene, Segment
 from carom.scene import Vibrating as Shaking
 from carom.scene.symmetry import mirror, turn
 
@@ -107,7 +107,7 @@ def test_gravity_is_taken_off():
 
 
 def test_a_smooth_floor_leaves_momentum_along_it():
-    floor = HalfPlane((0.0, -1.0), (0.0, 1.0), motion=Shaking(0.1, 1.0))
+    floor = Plane((0.0, -1.0), (0.0, 1.0), motion=Shaking(0.1, 1.0))
     bodies = discs([[0, 0], [3, 1]], [[1, 0], [-1, 0]])
     run = carom.simulate(
         Scene("floor", [bodies], [floor], gravity=(0.0, -10.0), duration=1.0, stepper="synchronous"), "gr"
@@ -138,9 +138,9 @@ def test_a_smooth_drum_leaves_angular_momentum_about_its_center(gas):
 @pytest.mark.parametrize(
     ("fields", "linear", "angular"),
     [
-        ({"boundaries": [Box((-9, -9), (9, 9))]}, "every direction", "boundaries push"),
+        ({"boundaries": [Container((-9, -9), (9, 9))]}, "every direction", "boundaries push"),
         ({"boundaries": [Drum(9.0, motion=Rotating(1.0))]}, "every direction", "boundaries push"),
-        ({"boundaries": [HalfPlane((0, -9), (0, 1), motion=Rotating(1.0))]}, "every direction", "boundaries push"),
+        ({"boundaries": [Plane((0, -9), (0, 1), motion=Rotating(1.0))]}, "every direction", "boundaries push"),
         ({"boundaries": [Segment((5, 0), (5, 1))]}, "every direction", "boundaries push"),
         ({"force": lambda t, x, v: np.zeros((len(x), 2))}, "Python", "Python"),
         ({"periodic": Periodic((-9, 9), (-9, 9), shear_rate=0.1)}, "sheared", "periodic"),
@@ -175,7 +175,7 @@ def test_overlap_of_discs_that_fly_through_each_other():
 def test_overlap_is_measured_in_the_smallest_free_body():
     big, small = discs([[0, 0]], [[1, 0]], radius=2.0), discs([[-9, -9]], [[0, 0]], radius=0.25)
     tiny = discs([[-9, 9]], [[0, 0]], radius=0.01, motion=carom.scene.FIXED)
-    run = free_flight(big, small, tiny, boundaries=[HalfPlane((3.0, 0.0), (-1.0, 0.0))], duration=3.0)
+    run = free_flight(big, small, tiny, boundaries=[Plane((3.0, 0.0), (-1.0, 0.0))], duration=3.0)
     assert runs.overlap(run)[-1] == pytest.approx((3.0 + 2.0 - 3.0) / 0.25)
 
 

@@ -10,14 +10,13 @@ import pytest
 import carom
 from carom.analysis import runs
 from carom.analysis.run_checks import check_run
-from carom.analysis.run_momentum import angular_momentum_drift, momentum_drift
+from carom.analysis.run_momentum import along_boundaries, angular_momentum_drift, conserved_axes_3d, momentum_drift
 from carom.analysis.run_panels import PANELS, overview, panel
 from carom.analysis.run_statistics import run_summary
-from carom.analysis.space_momentum import along_walls, conserved_axes
 from carom.build import build
 from carom.scene import Bodies, Material, Moving, Periodic, Rotating, Scene, Vibrating
-from carom.scene.barriers import Container, Plane, Shell, Tube
-from carom.scene.solids import Cuboid, Sphere
+from carom.scene.boundaries import Container, Plane, Shell, Tube
+from carom.scene.shapes import Box, Sphere
 
 ROUNDING = 1e-12  # of sums over a few hundred steps with numbers of order 1
 DOWN = (0.0, 0.0, -10.0)
@@ -42,7 +41,7 @@ def bounced(boundaries, law="gr", **fields):
 def axes_of(boundaries=(), **fields):
     """What is conserved beside boundaries: worked out from the world alone."""
     world = build(Scene("w", [spheres([[0, 0, 0]], [[0, 0, 0]])], boundaries, **fields), check_overlap=False)[0]
-    return along_walls(world) if len(world.boundaries.kind) else np.eye(3), *conserved_axes(world)
+    return along_boundaries(world) if len(world.boundaries.kind) else np.eye(3), *conserved_axes_3d(world)
 
 
 def same_space(found, rows):
@@ -146,7 +145,7 @@ def test_a_rough_floor_keeps_neither():
 
 
 def test_turning_bodies_that_fly_keep_their_angular_momentum():
-    brick = Bodies(Cuboid((1.0, 2.0, 3.0)), np.array([[1.0, 0.0, 2.0]]), (0.5, 0.1, 0.0), spin=(0.1, 2.0, 0.05))
+    brick = Bodies(Box((1.0, 2.0, 3.0)), np.array([[1.0, 0.0, 2.0]]), (0.5, 0.1, 0.0), spin=(0.1, 2.0, 0.05))
     run = free_flight(brick, duration=10.0)
     drift = angular_momentum_drift(run)
     assert drift.conserved and drift.value.max() < ROUNDING and len(drift.value) == len(run.steps)
@@ -199,7 +198,7 @@ def test_symmetry_error_of_bodies_that_stray_or_turn():
     assert runs.symmetry_error(run, mirror) == pytest.approx(0.2 * run.time / 0.5, abs=ROUNDING)
     # Under a mirror across x, spins along x are equal and those along z opposite.
     for spins, error in (([[1, 0, 0], [1, 0, 0]], 0.0), ([[0, 0, 1], [0, 0, -1]], 0.0), ([[0, 0, 1], [0, 0, 1]], 2.0)):
-        pair = Bodies(Cuboid((1, 1, 1)), np.array([[-3.0, 0, 0], [3.0, 0, 0]]), spin=0.3 * np.array(spins, float))
+        pair = Bodies(Box((1, 1, 1)), np.array([[-3.0, 0, 0], [3.0, 0, 0]]), spin=0.3 * np.array(spins, float))
         found = runs.symmetry_error(free_flight(pair), mirror)
         time = 0.1 * np.arange(len(found))
         assert found == pytest.approx(error * 0.3 * time * np.sqrt(0.75) / 0.5, abs=1e-7)  # arcsin near 0

@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 
-from carom.scene.load import load_scene
+from carom.scene.file import load_scene
 
 
 def test_a_new_scene_is_valid(carom, tmp_path):
@@ -17,7 +17,7 @@ def test_a_new_scene_is_valid(carom, tmp_path):
     shown = carom("validate", path)
     assert shown.code == 0
     for word in (
-        "break is a scene that can be run",
+        "break is a valid scene",
         "cue ball",
         "rack",
         "disc",
@@ -101,12 +101,12 @@ def test_validate_shows_every_kind_of_thing(carom, tmp_path):
         radius = {low = 0.25, high = 0.5}
         material = "steel"
         [[bodies]]
-        shape = "box"
+        shape = "rectangle"
         size = [3, 4]
         position = [-10, 0]
         motion = "fixed"
         [[boundaries]]
-        kind = "half_plane"
+        kind = "plane"
         point = [0, -20]
         motion = {kind = "vibrating", amplitude = 1, frequency = 2}
         [periodic]
@@ -115,7 +115,7 @@ def test_validate_shows_every_kind_of_thing(carom, tmp_path):
     )
     shown = carom("validate", path)
     assert shown.code == 0, shown.err
-    for word in ("generators[0]", "3 x 4", "fixed", "half_plane", "vibrating", "periodic", "not used", "0.25", "wool"):
+    for word in ("generators[0]", "3 x 4", "fixed", "plane", "vibrating", "periodic", "not used", "0.25", "wool"):
         assert word in shown.out, shown.out
     assert all(len(line) <= 80 for line in carom("validate", path, columns=80).out.splitlines())
 

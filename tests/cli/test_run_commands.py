@@ -156,7 +156,7 @@ def test_what_a_file_asks_in_vain_is_one_line(carom, monkeypatch):
         warnings.warn("mine.xml: not used by Carom: camera", stacklevel=2)
         return package.scenes.pool_break(rows=2)
 
-    monkeypatch.setattr("carom.scene.load.load_scene", read)
+    monkeypatch.setattr("carom.scene.file.load_scene", read)
     ended = carom("run", "mine.xml", "--duration", "0.1", "-q")
     assert ended.code == 0 and remarks_of(ended) == ["warning: mine.xml: not used by Carom: camera"]
 

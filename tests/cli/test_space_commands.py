@@ -13,8 +13,8 @@ from matplotlib.image import imread
 import carom as package
 from carom.draw.figure3d import camera_of, container_tops, group_colors, unseen
 from carom.scene import Bodies, Scene, Vibrating
-from carom.scene.barriers import Container, Plane
-from carom.scene.solids import Capsule, Compound, Cuboid, Part, Sphere
+from carom.scene.boundaries import Container, Plane
+from carom.scene.shapes import Box, Capsule, Compound, Part, Sphere
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +27,7 @@ def scene(**fields) -> Scene:
     balls = Bodies(
         Sphere(0.5), np.array([[-1.0, 0, 2.0], [1.0, 0, 2.0]]), np.array([[2.0, 0, 0], [-2.0, 0, 0]]), name="balls"
     )
-    brick = Bodies(Cuboid((0.4, 0.8, 1.2)), np.array([[0.0, 3.0, 3.0]]), spin=(0.2, 3.0, 0.1), name="brick")
+    brick = Bodies(Box((0.4, 0.8, 1.2)), np.array([[0.0, 3.0, 3.0]]), spin=(0.2, 3.0, 0.1), name="brick")
     fields = {"gravity": (0.0, 0.0, -9.81), "duration": 0.3, "stepper": "synchronous", **fields}
     return Scene("pair", [balls, brick], [Plane()], **fields)
 
@@ -41,7 +41,7 @@ def made(tmp_path) -> Path:
 @pytest.fixture
 def file_scene(monkeypatch):
     """A file `pair.toml` that holds the scene."""
-    monkeypatch.setattr("carom.scene.load.load_scene", lambda path: scene())
+    monkeypatch.setattr("carom.scene.file.load_scene", lambda path: scene())
     Path("pair.toml").write_text("")
     return "pair.toml"
 
@@ -77,7 +77,7 @@ def test_info_counts_solids_and_shows_three_axes(carom, made):
 
 
 def test_info_tells_compounds_from_their_parts(carom):
-    cross = Compound([Part(Cuboid((1.0, 0.2, 0.2))), Part(Cuboid((0.2, 1.0, 0.2)))])
+    cross = Compound([Part(Box((1.0, 0.2, 0.2))), Part(Box((0.2, 1.0, 0.2)))])
     bodies = [Bodies(cross, np.array([[0.0, 0, 0], [3.0, 0, 0]])), Bodies(Capsule(0.2, 1.0), np.array([[0, 3.0, 0]]))]
     package.simulate(Scene("crosses", bodies, duration=0.02), "gr", output="c.h5").close()
     shown = carom("info", "c.h5")
@@ -144,10 +144,10 @@ def test_compare_draws_all_laws(carom, file_scene, tmp_path):
 
 def test_validate_lists_solids_and_barriers(carom, file_scene, monkeypatch):
     crate = Container((-2, -2, 0), (2, 2, 5), open_top=True)
-    monkeypatch.setattr("carom.scene.load.load_scene", lambda path: scene().with_(boundaries=[crate]))
+    monkeypatch.setattr("carom.scene.file.load_scene", lambda path: scene().with_(boundaries=[crate]))
     bodies = carom("validate", file_scene)
     assert bodies.code == 2 and "brick" not in bodies.out  # it stands outside the crate
-    monkeypatch.setattr("carom.scene.load.load_scene", lambda path: scene())
+    monkeypatch.setattr("carom.scene.file.load_scene", lambda path: scene())
     shown = carom("validate", file_scene)
     assert shown.code == 0, shown.err
     for text in ("0.4 x 0.8 x 1.2", "r 0.5", "normal (0, 0, 1)", "(0, 0, -9.81)", "rotations by dmv"):

@@ -10,7 +10,7 @@ import pytest
 
 from carom import Trajectory
 from carom.towers import Tower
-from carom.towers.named import FORMS, NAMED, named_tower
+from carom.towers.named import NAMED, PATTERNS, named_tower
 
 COMMANDS = ("list", "check", "draw", "collapse", "overhang", "new")
 
@@ -49,9 +49,9 @@ def test_help_names_every_command(carom):
 def test_list_has_every_name_with_its_line(carom):
     shown = carom("tower", "list", columns=100)
     assert shown.code == 0 and fits(shown, 100)
-    for name, line in [*((f.written, f.line) for f in FORMS), *((n, entry.line) for n, entry in NAMED.items())]:
+    for name, line in [*((f.written, f.line) for f in PATTERNS), *((n, entry.line) for n, entry in NAMED.items())]:
         assert any(text.split()[:1] == [name] and line in text for text in shown.out.splitlines()), name
-    assert set(json.loads(carom("tower", "list", "--json").out)) == {*NAMED, *(f.written for f in FORMS)}
+    assert set(json.loads(carom("tower", "list", "--json").out)) == {*NAMED, *(f.written for f in PATTERNS)}
 
 
 def test_a_new_file_is_a_tower_that_stands(carom):

@@ -9,14 +9,14 @@ import numpy as np
 from carom.contact.convex import convex_pairs
 from carom.contact.poses import Poses
 from carom.scene.parts import make_shapes
-from carom.scene.solids import Capsule, Cuboid, Cylinder, Hull, Sphere
+from carom.scene.shapes import Box, Capsule, Cylinder, Hull, Sphere
 
 from .gaps_3d import solid_gap
 
 _LUMP = np.random.default_rng(5).normal(size=(14, 3))
 SHAPES = {
     "sphere": Sphere(0.5),
-    "cuboid": Cuboid((1.0, 0.8, 0.5)),
+    "box": Box((1.0, 0.8, 0.5)),
     "capsule": Capsule(0.3, 0.8),
     "cylinder": Cylinder(0.4, 0.9),
     "hull": Hull(0.6 * _LUMP / np.linalg.norm(_LUMP, axis=1)[:, None]),

@@ -11,7 +11,7 @@ from tests.stepping.runs import box, disc, rough, states_of
 from carom.build import build
 from carom.contact.boundaries import boundaries_at, crosses, disc_gap
 from carom.contact.find import find_contacts
-from carom.scene import Box, Drum, HalfPlane, Moving, Rotating, Scene, Scripted, Segment, Table, Vibrating
+from carom.scene import Container, Drum, Moving, Plane, Rotating, Scene, Scripted, Segment, Table, Vibrating
 from carom.world import INSIDE, OUTSIDE, PLANE, SEGMENT
 
 FAR = st.floats(-3.0, 3.0)
@@ -151,7 +151,7 @@ def test_velocity_is_displacement_over_the_step(motion, time):
 
 def test_a_box_turns_as_one():
     """All four walls of a box turn about its middle: after a quarter its floor is its right wall."""
-    world, _ = build(Scene("s", [disc(0.0, 0.0)], [Box((-4.0, -2.0), (4.0, 2.0), motion=Rotating(np.pi / 2))]))
+    world, _ = build(Scene("s", [disc(0.0, 0.0)], [Container((-4.0, -2.0), (4.0, 2.0), motion=Rotating(np.pi / 2))]))
     now = boundaries_at(world, 1.0, 0.1)[0]
     gaps = [disc_gap(PLANE, a, b, 0.0, 0.0, 0.0, 0.0)[0] for a, b in zip(now.point, now.axis)]
     np.testing.assert_allclose(gaps, [2.0, 2.0, 4.0, 4.0], atol=1e-14)
@@ -161,7 +161,7 @@ def test_a_box_turns_as_one():
 def test_floor_hits_at_the_speed_of_its_step():
     """Elastic: v+ = 2 w - v, with w the floor's displacement over the step in which they meet."""
     motion, h = Vibrating(0.2, 1.5), 1e-3
-    scene = Scene("s", [disc(0.0, 1.5, 0.0, -1.0, radius=0.5)], [HalfPlane(motion=motion)], step=h)
+    scene = Scene("s", [disc(0.0, 1.5, 0.0, -1.0, radius=0.5)], [Plane(motion=motion)], step=h)
     states = states_of(scene, 1500, "synchronous")
     k = next(i for i, s in enumerate(states) if s.velocity[0, 1] > 0.0)
     time = states[k - 1].time
@@ -174,7 +174,7 @@ def test_vibrating_floor_carries_a_ball():
     """Below 1 g of acceleration a ball that does not bounce stays on the floor, and moves as it does."""
     motion, h, g = Vibrating(0.05, 1.0), 2e-3, 9.81  # Gamma = 0.2
     scene = Scene(
-        "s", [disc(0.0, 0.5, radius=0.5)], [HalfPlane(motion=motion)], gravity=(0.0, -g), materials=rough(0.0), step=h
+        "s", [disc(0.0, 0.5, radius=0.5)], [Plane(motion=motion)], gravity=(0.0, -g), materials=rough(0.0), step=h
     )
     for s in states_of(scene, 1500)[1:]:
         assert s.position[0, 1] - 0.5 - motion.pose(s.time)[1] == pytest.approx(0.0, abs=1e-6)
@@ -188,7 +188,7 @@ def test_ball_leaves_the_floor_where_its_acceleration_passes_g():
     omega = 2.0 * np.pi * f
     motion = Vibrating(a, f)
     scene = Scene(
-        "s", [disc(0.0, 0.5, radius=0.5)], [HalfPlane(motion=motion)], gravity=(0.0, -g), materials=rough(0.0), step=h
+        "s", [disc(0.0, 0.5, radius=0.5)], [Plane(motion=motion)], gravity=(0.0, -g), materials=rough(0.0), step=h
     )
     leaves = np.arcsin(g / (a * omega**2)) / omega
     speed = a * omega * np.cos(omega * leaves)
@@ -209,7 +209,7 @@ def test_belt_drags_until_speeds_agree(rotates):
     """
     mu, g, w, h = 0.3, 10.0, 2.0, 1e-3
     body = disc(0.0, 0.5, radius=0.5) if rotates else box(0.0, 0.5, rotates=False)
-    floor = HalfPlane(motion=Moving((w, 0.0)))
+    floor = Plane(motion=Moving((w, 0.0)))
     scene = Scene("s", [body], [floor], gravity=(0.0, -g), materials=rough(mu), step=h)
     stop = w / (mu * g) / (3.0 if rotates else 1.0)
     states = states_of(scene, int(1.5 * stop / h))
@@ -270,7 +270,7 @@ def test_table_and_script_drive_the_same_piston():
         scene = Scene(
             "s",
             [disc(1.0, 0.0, -0.5, 0.0, radius=0.4), disc(2.5, 0.1, radius=0.4)],
-            [HalfPlane((0.0, 0.0), (1.0, 0.0), motion=motion), HalfPlane((4.0, 0.0), (-1.0, 0.0))],
+            [Plane((0.0, 0.0), (1.0, 0.0), motion=motion), Plane((4.0, 0.0), (-1.0, 0.0))],
         )
         ends.append(states_of(scene, 250, "synchronous")[-1])
     assert ends[0].position.tobytes() == ends[1].position.tobytes()
@@ -279,7 +279,7 @@ def test_table_and_script_drive_the_same_piston():
 
 def test_moving_walls_are_found_where_they_will_be():
     """A disc at rest and a floor that comes up: contact if and only if the floor reaches it in the step."""
-    world, state = build(Scene("s", [disc(0.0, 1.0, radius=0.5)], [HalfPlane(motion=Moving((0.0, 10.0)))]))
+    world, state = build(Scene("s", [disc(0.0, 1.0, radius=0.5)], [Plane(motion=Moving((0.0, 10.0)))]))
     for h, hit in ((0.049, False), (0.051, True)):
         later = type(state)(h, 0, state.position, state.orientation, state.velocity)
         found = find_contacts(world, state, later, 0.0)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carom.scene.parts import make_shapes
-from carom.scene.solids import Capsule, Compound, Cuboid, Cylinder, Part, Sphere
+from carom.scene.shapes import Box, Capsule, Compound, Cylinder, Part, Sphere
 
 from .convex_cases import PAIRS, SHAPES, Body, contacts_of, gap_of, moving, pair_at, random_turn, rotation, still
 
@@ -28,7 +28,7 @@ def test_unit_normals_from_first_to_second_and_the_true_gap(seed, pair, gap):
     assert found.predicted == pytest.approx(found.gap, abs=1e-9)  # nothing moves
     # The nearest contact has the gap of the bodies. Two boxes are measured along a separating axis, which is not the
     # shortest way where corners meet: then the gap is a little smaller.
-    assert found.gap.min() == pytest.approx(gap, abs=1e-2 if pair == ("cuboid", "cuboid") else 2e-5)
+    assert found.gap.min() == pytest.approx(gap, abs=1e-2 if pair == ("box", "box") else 2e-5)
     assert len(set(found.feature.tolist())) == len(found.feature)
     assert ((found.feature >= 0) & (found.feature < 2**20)).all()
 
@@ -41,7 +41,7 @@ def test_points_lie_midway_between_the_surfaces(seed, pair, gap):
     k = int(np.argmin(found.gap))
     for body, side in ((a, -0.5), (b, 0.5)):
         place = found.point[k] + side * found.gap[k] * found.normal[k]
-        loose = 1e-2 if pair == ("cuboid", "cuboid") else 5e-4
+        loose = 1e-2 if pair == ("box", "box") else 5e-4
         assert abs(gap_of(body, still(len(SHAPES), place), WITH_SPECK)) < loose
 
 
@@ -101,7 +101,7 @@ def body(tables, number, position, turn=None):
     return still(number, position, turn @ tables.turn[tables.part_ptr[number]].T)
 
 
-UNIT = cubes(Cuboid((1.0, 1.0, 1.0)), Cuboid((1.0, 1.0, 1.0)), Cuboid((2.0, 2.0, 1.0)))
+UNIT = cubes(Box((1.0, 1.0, 1.0)), Box((1.0, 1.0, 1.0)), Box((2.0, 2.0, 1.0)))
 SQUARE = [(-0.5, -0.5), (-0.5, 0.5), (0.5, -0.5), (0.5, 0.5)]
 
 
@@ -190,7 +190,7 @@ def test_a_box_that_slides_down_beside_another_is_not_lifted():
     assert found.normal == pytest.approx(np.tile([1.0, 0.0, 0.0], (len(found.gap), 1)), abs=1e-9)
 
 
-ROUND = cubes(Cuboid((4.0, 4.0, 1.0)), Cylinder(0.5, 1.0), Cylinder(0.5, 1.0), Capsule(0.5, 1.0), Capsule(0.5, 1.0))
+ROUND = cubes(Box((4.0, 4.0, 1.0)), Cylinder(0.5, 1.0), Cylinder(0.5, 1.0), Capsule(0.5, 1.0), Capsule(0.5, 1.0))
 LYING = rotation((np.pi / 2, 0.0, 0.0))
 
 
@@ -235,9 +235,9 @@ def test_tilted_cylinder_touches_at_its_lowest_point():
 
 
 def test_compound_has_contacts_of_each_part():
-    legs = [Part(Cuboid((0.2, 0.2, 1.0)), (x, y, 0.0)) for x in (-1.0, 1.0) for y in (-1.0, 1.0)]
-    table = Compound([*legs, Part(Cuboid((2.2, 2.2, 0.2)), (0.0, 0.0, 0.6))])
-    tables, properties = make_shapes([("floor", Cuboid((9.0, 9.0, 1.0)), 1), ("table", table, 1)])
+    legs = [Part(Box((0.2, 0.2, 1.0)), (x, y, 0.0)) for x in (-1.0, 1.0) for y in (-1.0, 1.0)]
+    table = Compound([*legs, Part(Box((2.2, 2.2, 0.2)), (0.0, 0.0, 0.6))])
+    tables, properties = make_shapes([("floor", Box((9.0, 9.0, 1.0)), 1), ("table", table, 1)])
     rise = properties[1].origin[2]  # the legs end at -0.5 of the frame that the parts are given in
     w, x, y, z = properties[1].frame
     q = np.array([

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from carom.contact.convex_boundaries import convex_boundaries
 from carom.scene.parts import make_shapes
-from carom.scene.solids import Capsule, Cuboid, Cylinder, Sphere
+from carom.scene.shapes import Box, Capsule, Cylinder, Sphere
 from carom.world import INSIDE, PLANE, TUBE, Boundaries
 
 from .convex_cases import KINDS, TABLES, moving, poses_of, random_turn, rotation, still
@@ -18,7 +18,7 @@ from .test_convex import body
 
 SEEDS = st.integers(0, 2**32 - 1)
 SOLIDS, _ = make_shapes([
-    ("cube", Cuboid((1.0, 1.0, 1.0)), 1), ("sphere", Sphere(0.5), 1), ("capsule", Capsule(0.3, 1.0), 1),
+    ("cube", Box((1.0, 1.0, 1.0)), 1), ("sphere", Sphere(0.5), 1), ("capsule", Capsule(0.3, 1.0), 1),
     ("cylinder", Cylinder(0.5, 1.0), 1),
 ])  # fmt: skip
 LYING = rotation((np.pi / 2, 0.0, 0.0))

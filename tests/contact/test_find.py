@@ -11,7 +11,7 @@ from tests.stepping.runs import box, clusters, disc
 
 from carom.build import build
 from carom.contact.find import find_contacts
-from carom.scene import FIXED, Bodies, Box, Disc, Drum, HalfPlane, Moving, Rectangle, Scene, Segment
+from carom.scene import FIXED, Bodies, Container, Disc, Drum, Moving, Plane, Rectangle, Scene, Segment
 from carom.world import DISC, State
 
 
@@ -41,7 +41,7 @@ def test_normal_is_that_of_the_start_though_found_at_the_end():
 
 @pytest.mark.parametrize("margin", [0.0, 0.3])
 def test_margin_decides(margin):
-    world, state = build(Scene("s", [disc(0.0, 0.0), disc(2.2, 0.0)], [HalfPlane((0.0, -1.25))]))
+    world, state = build(Scene("s", [disc(0.0, 0.0), disc(2.2, 0.0)], [Plane((0.0, -1.25))]))
     found = find_contacts(world, state, state, margin)
     assert found.count == (3 if margin else 0)
     assert (found.predicted <= margin).all()
@@ -49,7 +49,7 @@ def test_margin_decides(margin):
 
 def test_boundaries_are_named_from_minus_one_down():
     """A disc near every wall: floor, ceiling, left and right of a box are 0 to 3, then drum and segment."""
-    walls = [Box((-1.0, -1.0), (1.0, 1.0)), Drum(1.1), Segment((-1.0, 0.0), (-0.9, 0.0))]
+    walls = [Container((-1.0, -1.0), (1.0, 1.0)), Drum(1.1), Segment((-1.0, 0.0), (-0.9, 0.0))]
     world, state = build(Scene("s", [disc(0.0, 0.0, radius=0.5)], walls))
     found = find_contacts(world, state, state, 0.7)
     assert list(found.second) == [-1, -2, -3, -4, -5, -6]
@@ -66,7 +66,7 @@ def test_what_cannot_be_pushed_has_no_contacts_among_itself():
         box(0.5, 0.5, motion=FIXED),
         disc(2.5, 0.0),
     ]
-    world, state = build(Scene("s", bodies, [HalfPlane((0.0, -0.8))]), check_overlap=False)
+    world, state = build(Scene("s", bodies, [Plane((0.0, -0.8))]), check_overlap=False)
     found = find_contacts(world, state, state)
     assert {tuple(sorted(p)) for p in zip(found.first.tolist(), found.second.tolist())} == {(1, 3), (-1, 3)}
 
@@ -78,7 +78,7 @@ def corners_of(world, state, body):
 
 
 @settings(max_examples=25)
-@given(clusters(most=7, boundaries=[HalfPlane((0.0, -2.0)), Drum(9.0, (0.0, 3.0))]), st.floats(0.0, 1.0))
+@given(clusters(most=7, boundaries=[Plane((0.0, -2.0)), Drum(9.0, (0.0, 3.0))]), st.floats(0.0, 1.0))
 def test_mixed_worlds(scene, margin):
     """Discs, boxes and polygons: unit normals, one or two contacts a pair, and none missing, by distance of hulls.
 
@@ -120,7 +120,7 @@ def distance_of(world, state, a, b):
 
 
 def test_box_on_the_floor_has_its_two_corners():
-    world, state = build(Scene("s", [box(0.0, 0.5, 2.0, 1.0)], [HalfPlane()]))
+    world, state = build(Scene("s", [box(0.0, 0.5, 2.0, 1.0)], [Plane()]))
     found = find_contacts(world, state, state, 1e-9)
     assert found.count == 2 and set(found.second) == {-1}
     np.testing.assert_allclose(np.sort(found.point[:, 0]), [-1.0, 1.0], atol=1e-15)
@@ -130,7 +130,7 @@ def test_box_on_the_floor_has_its_two_corners():
 def test_names_last_while_a_stack_slides():
     """(first, second, feature) stays the same from step to step: warm starts depend on it."""
     group = Bodies(Rectangle(1.0, 1.0), np.array([[0.0, 0.5], [0.1, 1.5], [-0.1, 2.5]]))
-    world, state = build(Scene("s", [group], [HalfPlane()]))
+    world, state = build(Scene("s", [group], [Plane()]))
 
     def names(s):
         found = find_contacts(world, s, s, 1e-6)
@@ -152,6 +152,6 @@ def test_take_keeps_the_columns_together():
 
 
 def test_an_empty_world_of_contacts():
-    world, state = build(Scene("s", [disc(0.0, 0.0), disc(9.0, 0.0)], [HalfPlane((0.0, -5.0))]))
+    world, state = build(Scene("s", [disc(0.0, 0.0), disc(9.0, 0.0)], [Plane((0.0, -5.0))]))
     found = find_contacts(world, state, state)
     assert found.count == 0 and found.normal.shape == (0, 2) and found.point.shape == (0, 2)

@@ -30,7 +30,7 @@ def reach(name, direction):
         return 0.5 * shape.length * abs(d[2]) + shape.radius * np.linalg.norm(d)
     if name == "cylinder":
         return 0.5 * shape.length * abs(d[2]) + shape.radius * np.hypot(d[0], d[1])
-    if name == "cuboid":
+    if name == "box":
         return 0.5 * np.dot(shape.size, np.abs(d))
     return (corners_of(name) @ d).max()
 
@@ -100,7 +100,7 @@ def _coal_shape(coal, name):
     shape = SHAPES[name]
     if name == "sphere":
         return coal.Sphere(shape.radius)
-    if name == "cuboid":
+    if name == "box":
         return coal.Box(*shape.size)
     if name in ("capsule", "cylinder"):
         return (coal.Capsule if name == "capsule" else coal.Cylinder)(shape.radius, shape.length)
@@ -124,7 +124,7 @@ def test_distance_does_not_depend_on_order_or_frame(seed, pair, gap):
 
 def test_closed_forms():
     turn = rotation((0.3, -0.2, 0.5))
-    sphere, cube = KINDS.index("sphere"), KINDS.index("cuboid")
+    sphere, cube = KINDS.index("sphere"), KINDS.index("box")
     gap = solid_gap(TABLES, sphere, np.zeros(3), turn, sphere, np.array([0.0, 3.0, 4.0]), np.eye(3))
     assert gap == pytest.approx(4.0, abs=1e-15)
     part = TABLES.turn[TABLES.part_ptr[cube]]
@@ -161,7 +161,7 @@ def test_boundary_against_points_of_the_surface(kind, name):
 def _surface(name):
     """Points of the surface, about 0.02 rad apart, among them all corners."""
     shape = SHAPES[name]
-    if name in ("cuboid", "hull"):
+    if name in ("box", "hull"):
         return corners_of(name)
     t = np.linspace(0.0, 2.0 * np.pi, 400)
     if name == "cylinder":

@@ -11,7 +11,7 @@ from tests.stepping.runs import disc, engine_of, rough, states_of
 from carom.build import build
 from carom.contact.find import find_contacts
 from carom.contact.images import wrapped
-from carom.scene import Bodies, Disc, HalfPlane, Moving, Periodic, Rectangle, Scene
+from carom.scene import Bodies, Disc, Moving, Periodic, Plane, Rectangle, Scene
 from carom.world import State
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -299,7 +299,7 @@ def test_walls_and_sides_together():
     """A periodic layer on a floor: contacts with the floor carry no image."""
     places = np.array([[0.2, 0.5], [9.3, 0.5]])
     world, state = build(
-        Scene("s", [Bodies(Disc(0.5), places)], [HalfPlane()], periodic=Periodic(x=(0.0, 10.0))), check_overlap=False
+        Scene("s", [Bodies(Disc(0.5), places)], [Plane()], periodic=Periodic(x=(0.0, 10.0))), check_overlap=False
     )
     found = find_contacts(world, state, state, 1e-9)
     assert sorted(found.second) == [-1, -1, 1] or sorted(found.second) == [-1, -1, 0]

@@ -11,7 +11,7 @@ from carom.contact.meshes import mesh_pairs
 from carom.contact.poses import Poses
 from carom.geometry.hulls import box as make_box
 from carom.scene.parts import make_shapes
-from carom.scene.solids import Cylinder, Mesh, Sphere
+from carom.scene.shapes import Cylinder, Mesh, Sphere
 from carom.world import PLANE, Boundaries
 
 CORNERS = 0.5 * np.array([(1.0, 1.0, 1.0), (1.0, -1.0, -1.0), (-1.0, 1.0, -1.0), (-1.0, -1.0, 1.0)])

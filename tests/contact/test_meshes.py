@@ -13,7 +13,7 @@ from carom.contact.poses import Poses
 from carom.geometry.hulls import box as make_box
 from carom.geometry.surfaces import icosphere, torus, trefoil
 from carom.scene.parts import make_shapes
-from carom.scene.solids import Capsule, Compound, Cuboid, Cylinder, Hull, Mesh, Part, Sphere
+from carom.scene.shapes import Box, Capsule, Compound, Cylinder, Hull, Mesh, Part, Sphere
 from carom.world import INSIDE, PLANE, TUBE, Boundaries
 
 SPACING = 1.0 / 32.0
@@ -33,12 +33,12 @@ BOX = mesh(box_surface(1.0, 1.0, 1.0))
 BALL = mesh(icosphere(0.5, 4))
 SHAPES = {
     "sphere": Sphere(0.5),
-    "cuboid": Cuboid((1.0, 1.0, 1.0)),
+    "box": Box((1.0, 1.0, 1.0)),
     "capsule": Capsule(0.3, 0.8),
     "cylinder": Cylinder(0.4, 1.0),
     "hull": TETRAHEDRON,
     "mesh": mesh(torus(0.5, 0.2, 24, 48)),
-    "compound": Compound([Part(BALL, (0.6, 0.0, 0.0)), Part(Cuboid((0.4, 0.4, 0.4)), (-0.6, 0.0, 0.0))]),
+    "compound": Compound([Part(BALL, (0.6, 0.0, 0.0)), Part(Box((0.4, 0.4, 0.4)), (-0.6, 0.0, 0.0))]),
 }
 
 
@@ -120,7 +120,7 @@ def test_every_pair_swapped_and_turned(name, seed):
     assert turned_gap == pytest.approx(gap, abs=1e-9)
 
 
-@pytest.mark.parametrize("other", [Cuboid((1.0, 1.0, 1.0)), BOX], ids=["cuboid", "mesh"])
+@pytest.mark.parametrize("other", [Box((1.0, 1.0, 1.0)), BOX], ids=["box", "mesh"])
 @pytest.mark.parametrize("gap", [-1e-3, 0.0, 1e-3])
 def test_box_on_box_has_its_corners_and_upright_normals(other, gap):
     """Corner on corner, where every normal between three faces is as near: the one of the sides that met is right."""
@@ -135,7 +135,7 @@ def test_box_on_box_has_its_corners_and_upright_normals(other, gap):
 
 
 def test_shifted_box_on_box_covers_the_common_square():
-    solids = solids_of(BOX, Cuboid((1.0, 1.0, 1.0)))
+    solids = solids_of(BOX, Box((1.0, 1.0, 1.0)))
     where = poses([(0.0, 0.0, 0.0), (0.3, 0.2, 1.0)])
     _, _, normal, point, gap, _ = contacts(solids, where, 1e-6)
     assert np.abs(normal - [0.0, 0.0, 1.0]).max() < 1e-12
@@ -312,7 +312,7 @@ def test_a_thin_plate_is_pushed_out_at_the_side_it_came_from():
 
 def test_names_last_from_step_to_step():
     """A box sliding on a mesh floor keeps its corners' names; others may come and go."""
-    solids = solids_of(mesh(box_surface(3.0, 3.0, 0.5), 0.06), Cuboid((0.5, 0.5, 0.5)))
+    solids = solids_of(mesh(box_surface(3.0, 3.0, 0.5), 0.06), Box((0.5, 0.5, 0.5)))
     seen = []
     for x in np.linspace(0.0, 0.2, 9):
         _, feature, *_ = contacts(solids, poses([(0.0, 0.0, 0.0), (x, 0.5 * x, 0.5)]), 1e-6)
@@ -321,7 +321,7 @@ def test_names_last_from_step_to_step():
 
 
 def test_parts_without_a_mesh_are_passed_over():
-    solids = solids_of(Sphere(1.0), Cuboid((1.0, 1.0, 1.0)), BALL)
+    solids = solids_of(Sphere(1.0), Box((1.0, 1.0, 1.0)), BALL)
     where = poses([(0.0, 0.0, 0.0), (0.5, 0.0, 0.0), (9.0, 0.0, 0.0)])
     assert not len(contacts(solids, where, 0.1)[0])
     floor = flat(((0.0, 0.0, 0.0), (0.0, 0.0, 1.0)))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carom.scene.parts import make_shapes
-from carom.scene.solids import Capsule, Cuboid, Cylinder, Sphere
+from carom.scene.shapes import Box, Capsule, Cylinder, Sphere
 
 from .convex_cases import PAIRS, contacts_of, gap_of, moving, pair_at, rotation, still
 from .test_convex import body
@@ -37,7 +37,7 @@ def test_predicted_gap_is_that_of_the_moved_bodies(pair):
 
 
 BALLS, _ = make_shapes([
-    ("floor", Cuboid((20.0, 20.0, 1.0)), 1), ("sphere", Sphere(0.5), 1), ("capsule", Capsule(0.5, 1.0), 1),
+    ("floor", Box((20.0, 20.0, 1.0)), 1), ("sphere", Sphere(0.5), 1), ("capsule", Capsule(0.5, 1.0), 1),
     ("cylinder", Cylinder(0.5, 1.0), 1),
 ])  # fmt: skip
 LYING = rotation((np.pi / 2, 0.0, 0.0))
@@ -78,7 +78,7 @@ def test_rolling_over_an_edge(number):
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_fast_body_hits_the_face_that_it_meets(number):
     """From beyond the edge of a plate, far above, into its face in one step: the normal is that of the face."""
-    plate, _ = make_shapes([("plate", Cuboid((2.0, 2.0, 0.2)), 1), ("a", Sphere(0.2), 1), ("b", Cuboid((0.4,) * 3), 1),
+    plate, _ = make_shapes([("plate", Box((2.0, 2.0, 0.2)), 1), ("a", Sphere(0.2), 1), ("b", Box((0.4,) * 3), 1),
                             ("c", Cylinder(0.2, 0.4), 1)])  # fmt: skip
     flyer = moving(body(plate, number, (1.6, 0.0, 2.0)), (-1.2, 0.0, -1.8))
     found = contacts_of(body(plate, 0, (0, 0, 0)), flyer, 0.01, plate)

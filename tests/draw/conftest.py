@@ -10,7 +10,7 @@ import pytest
 import carom
 from carom.cli.errors import run as run_command
 from carom.cli.main import app
-from carom.scene import Bodies, Disc, HalfPlane, Polygon, Scene
+from carom.scene import Bodies, Disc, Plane, Polygon, Scene
 from carom.scenes import SCENES
 
 
@@ -45,7 +45,7 @@ def boxes(folder) -> Path:
     square = Polygon(((-1.0, -0.5), (1.0, -0.5), (1.0, 0.5), (-1.0, 0.5)))
     two = Bodies(square, np.array([[0.0, 1.0], [0.2, 3.0]]))
     path = folder / "boxes.h5"
-    scene = Scene("boxes", [two], [HalfPlane()], gravity=(0.0, -10.0))
+    scene = Scene("boxes", [two], [Plane()], gravity=(0.0, -10.0))
     carom.simulate(scene, "gr", duration=1.0, step=0.01, frame_rate=10, output=path).close()
     return path
 

@@ -7,7 +7,7 @@ import pytest
 
 import carom
 from carom.draw.colors import FIXED, MAPS, PALETTE, QUANTITIES, Coloring, colors, limits, quantity, ticks
-from carom.scene import Bodies, Disc, HalfPlane, Scene
+from carom.scene import Bodies, Disc, Plane, Scene
 from carom.scene.motion import FIXED as STILL
 
 
@@ -24,7 +24,7 @@ def run():
 def pile():
     """Three discs on top of each other at rest on the ground."""
     place = np.array([[0.0, 1.0], [0.0, 3.0], [0.0, 5.0]])
-    scene = Scene("pile", [Bodies(Disc(1.0), place)], [HalfPlane()], gravity=(0.0, -10.0))
+    scene = Scene("pile", [Bodies(Disc(1.0), place)], [Plane()], gravity=(0.0, -10.0))
     return carom.simulate(scene, "gr", duration=0.1)
 
 

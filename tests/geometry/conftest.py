@@ -9,6 +9,6 @@ def own_cache(tmp_path, monkeypatch):
     from carom.geometry import distance_grid, meshes
 
     monkeypatch.setenv("CAROM_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(distance_grid, "_made", {})
+    monkeypatch.setattr(distance_grid, "_grids", {})
     monkeypatch.setattr(meshes, "_made", {})
     return tmp_path / "cache"

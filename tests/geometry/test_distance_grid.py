@@ -12,7 +12,7 @@ from carom.geometry.distance_grid import cache_folder, distance_grid, fetch, gri
 from carom.geometry.hulls import box as make_box
 from carom.geometry.surfaces import icosphere, torus
 from carom.scene.parts import make_shapes
-from carom.scene.solids import Mesh
+from carom.scene.shapes import Mesh
 
 RADIUS, TUBE = 1.0, 0.4
 
@@ -104,7 +104,7 @@ def test_the_cache_gives_the_same_bits(own_cache, monkeypatch):
     one, _ = distance_grid(*surface, 0.05)
     made = time.perf_counter() - start
     assert distance_grid(*surface, 0.05)[0] is one  # from memory
-    monkeypatch.setattr(module, "_made", {})
+    monkeypatch.setattr(module, "_grids", {})
     monkeypatch.setattr(module, "node_distances", None)  # must not be needed
     start = time.perf_counter()
     two, _ = distance_grid(*surface, 0.05)
@@ -132,7 +132,7 @@ def test_a_damaged_cache_is_made_anew(own_cache, monkeypatch, damage):
     else:
         file.unlink()
         file.mkdir()
-    monkeypatch.setattr(module, "_made", {})
+    monkeypatch.setattr(module, "_grids", {})
     assert fetch(grid_key(*surface, 0.1), one.value.shape) is None
     two, _ = distance_grid(*surface, 0.1)
     assert two.value.tobytes() == one.value.tobytes()

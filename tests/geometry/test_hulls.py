@@ -10,7 +10,7 @@ from carom.errors import ProblemError
 from carom.geometry.hulls import box as make_box
 from carom.geometry.hulls import hull
 from carom.scene.parts import make_shapes
-from carom.scene.solids import Capsule, Compound, Cuboid, Cylinder, Hull, Mesh, Part, Sphere
+from carom.scene.shapes import Box, Capsule, Compound, Cylinder, Hull, Mesh, Part, Sphere
 from carom.world import BOX, HULL, SPHERE
 
 CUBE = np.array([(x, y, z) for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)])
@@ -78,9 +78,9 @@ def test_size_does_not_matter(scale):
 def test_tables_point_into_each_other():
     shapes = [
         ("bodies[0]", Sphere(np.array([1.0, 2.0, 1.0])), 3),
-        ("bodies[1]", Cuboid((1.0, 1.0, 1.0)), 2),
+        ("bodies[1]", Box((1.0, 1.0, 1.0)), 2),
         ("bodies[2]", Hull(TETRAHEDRON), 1),
-        ("bodies[3]", Compound([Part(Cuboid((1.0, 1.0, 1.0))), Part(Capsule(0.1, 1.0), (1.0, 0.0, 0.0))]), 1),
+        ("bodies[3]", Compound([Part(Box((1.0, 1.0, 1.0))), Part(Capsule(0.1, 1.0), (1.0, 0.0, 0.0))]), 1),
     ]
     solids, _ = make_shapes(shapes)
     assert solids.round.tolist() == [True] * 3 + [False] * 4
@@ -123,8 +123,8 @@ def test_a_hull_in_the_body_frame_has_principal_axes():
         (Sphere(float("nan")), "bodies[2].shape.radius", "finite"),
         (Sphere(np.array([1.0, -1.0])), "bodies[2].shape.radius[1]", "above 0"),
         (Sphere(np.ones(3)), "bodies[2].shape.radius", "one for each body"),
-        (Cuboid((1.0, 0.0, 1.0)), "bodies[2].shape.size", "above 0"),
-        (Cuboid((1.0, 1.0)), "bodies[2].shape.size", "three"),  # type: ignore[arg-type]
+        (Box((1.0, 0.0, 1.0)), "bodies[2].shape.size", "above 0"),
+        (Box((1.0, 1.0)), "bodies[2].shape.size", "three"),  # type: ignore[arg-type]
         (Capsule(1.0, float("inf")), "bodies[2].shape.length", "finite"),
         (Cylinder(-1.0, 1.0), "bodies[2].shape.radius", "above 0"),
         (Hull(np.eye(3)), "bodies[2].shape.vertices", "at least 4"),

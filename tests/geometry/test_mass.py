@@ -14,7 +14,7 @@ from carom.geometry.mass_properties import mass_properties, principal_axes, wind
 from carom.geometry.rotations import quaternion_of
 from carom.geometry.surfaces import icosphere, torus
 from carom.scene.parts import make_shapes
-from carom.scene.solids import Capsule, Compound, Cuboid, Cylinder, Hull, Part, Sphere
+from carom.scene.shapes import Box, Capsule, Compound, Cylinder, Hull, Part, Sphere
 
 CUBE = np.array([(x, y, z) for x in (0.0, 1.0) for y in (0.0, 2.0) for z in (0.0, 3.0)])
 
@@ -39,9 +39,7 @@ def test_tetrahedron():
     assert np.abs(full_inertia(found) - expected).max() < 1e-15
 
 
-@pytest.mark.parametrize(
-    "shape", [Cuboid((1.0, 2.0, 3.0)), Hull(CUBE), Hull(CUBE + 1e3)], ids=["cuboid", "hull", "far"]
-)
+@pytest.mark.parametrize("shape", [Box((1.0, 2.0, 3.0)), Hull(CUBE), Hull(CUBE + 1e3)], ids=["box", "hull", "far"])
 def test_box_by_two_ways(shape):
     found = properties(shape)
     assert found.volume[0] == pytest.approx(6.0, rel=1e-12)
@@ -130,8 +128,8 @@ def test_principal_frame_diagonalises(seed):
 
 
 def test_compound_of_two_halves_is_the_whole():
-    halves = Compound([Part(Cuboid((1.0, 2.0, 1.5)), (0.0, 0.0, z)) for z in (0.25, 1.75)])
-    whole, found = properties(Cuboid((1.0, 2.0, 3.0))), properties(halves)
+    halves = Compound([Part(Box((1.0, 2.0, 1.5)), (0.0, 0.0, z)) for z in (0.25, 1.75)])
+    whole, found = properties(Box((1.0, 2.0, 3.0))), properties(halves)
     assert found.volume[0] == pytest.approx(whole.volume[0], rel=1e-14)
     assert found.gyration[0] == pytest.approx(whole.gyration[0], rel=1e-14)
     assert found.origin == pytest.approx([0.0, 0.0, 1.0])
@@ -140,7 +138,7 @@ def test_compound_of_two_halves_is_the_whole():
 
 def test_nested_compounds_flatten_and_densities_multiply():
     inner = Compound([Part(Sphere(0.5), (1.0, 0.0, 0.0), density=3.0), Part(Sphere(0.5), (-1.0, 0.0, 0.0))])
-    shape = Compound([Part(inner, (0.0, 0.0, 2.0), density=2.0), Part(Cuboid((1.0, 1.0, 1.0)))])
+    shape = Compound([Part(inner, (0.0, 0.0, 2.0), density=2.0), Part(Box((1.0, 1.0, 1.0)))])
     solids, (found,) = make_shapes([("bodies[0]", shape, 2)])
     ball = np.pi / 6.0
     assert found.volume == pytest.approx(np.full(2, 8.0 * ball + 1.0))

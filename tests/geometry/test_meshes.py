@@ -11,7 +11,7 @@ from carom.geometry.mass_properties import mass_properties, signed_volume
 from carom.geometry.sample_points import RUN, sample_points
 from carom.geometry.surfaces import icosphere, torus, trefoil
 from carom.scene.parts import make_shapes
-from carom.scene.solids import Cuboid, Mesh
+from carom.scene.shapes import Box, Mesh
 
 BOX = make_box(np.array([1.0, 1.0, 1.0]))
 VERTICES = BOX.vertices
@@ -128,7 +128,7 @@ def test_files_of_every_kind_give_the_same_solid(tmp_path, suffix, repair):
     file = tmp_path / f"box.{suffix}"
     trimesh.Trimesh(box(shift=(0.3, 0.2, 0.1)), FACES, process=False).export(file)
     _, (found,) = made(path=str(file), scale=2.0, repair=repair)
-    exact = make_shapes([("bodies[0]", Cuboid((2.0, 2.0, 2.0)), 1)])[1][0]
+    exact = make_shapes([("bodies[0]", Box((2.0, 2.0, 2.0)), 1)])[1][0]
     assert found.volume[0] == pytest.approx(8.0, rel=1e-6)
     assert found.origin == pytest.approx([0.6, 0.4, 0.2], abs=1e-6)
     assert found.gyration[0] == pytest.approx(exact.gyration[0], rel=1e-6)

@@ -17,9 +17,9 @@ from carom.contact.find import find_contacts
 from carom.impact import assemble as module
 from carom.impact.assemble import assemble, coefficients
 from carom.impact.contacts import as_matrix
-from carom.scene import FIXED, Bodies, Disc, Drum, HalfPlane, Material, Moving, Periodic, Rotating, Scene
-from carom.stepping.flight import prescribed
-from carom.stepping.stepper import pushed
+from carom.scene import FIXED, Bodies, Disc, Drum, Material, Moving, Periodic, Plane, Rotating, Scene
+from carom.stepping.integrator import prescribed
+from carom.stepping.stepper import velocity_after
 
 
 def assembled(scene, margin=1e-9, h=0.01, check=True):
@@ -47,7 +47,7 @@ def test_discs_as_the_constructor_makes_them(friction):
     masses, velocity = rng.uniform(0.5, 2.0, 7), rng.normal(size=(7, 2))
     floor = -1.0 - np.sqrt(3.0)
     group = Bodies(Disc(1.0), places, velocity=velocity, mass=masses)
-    scene = Scene("s", [group], [HalfPlane((0.0, floor))], materials=rough(friction, 1.0))
+    scene = Scene("s", [group], [Plane((0.0, floor))], materials=rough(friction, 1.0))
     *_, impact = assembled(scene, 1e-6)
     turning = np.column_stack([velocity, np.zeros(7)]) if friction else velocity
     problem = ImpactProblem.from_discs(
@@ -76,7 +76,7 @@ def test_discs_as_the_constructor_makes_them(friction):
 def test_a_box_on_the_floor_by_hand():
     """Corner at (x, y) from the center: the speed into the floor is -vy - spin x, the slip vx - spin y, turned."""
     scene = Scene(
-        "s", [box(0.0, 0.5, 2.0, 1.0, velocity=(0.7, -0.3), spin=0.9)], [HalfPlane()], materials=rough(0.5), step=0.01
+        "s", [box(0.0, 0.5, 2.0, 1.0, velocity=(0.7, -0.3), spin=0.9)], [Plane()], materials=rough(0.5), step=0.01
     )
     world, state, found, impact = assembled(scene)
     mass, inertia = 2.0, 2.0 * (4.0 + 1.0) / 12.0
@@ -96,7 +96,7 @@ def test_a_box_on_the_floor_by_hand():
     )
 
 
-@given(clusters(most=9, boundaries=[HalfPlane((0.0, -1.0)), Drum(12.0, (0.0, 3.0), motion=Rotating(0.7))]))
+@given(clusters(most=9, boundaries=[Plane((0.0, -1.0)), Drum(12.0, (0.0, 3.0), motion=Rotating(0.7))]))
 def test_rows_measure_the_speed_of_the_surfaces(scene):
     """Speeds from rows are those of material points: `n . (v2 + spin2 x r2 - v1 - spin1 x r1)`, walls included."""
     scene = scene.with_(materials=rough(0.5))
@@ -130,7 +130,7 @@ def test_impulses_keep_momentum_and_angular_momentum(scene, seed):
         return
     rng = np.random.default_rng(seed)
     result = type("Given", (), {"normal": rng.random(found.count), "tangent": rng.normal(size=(found.count, 1))})
-    after = pushed(impact, result, state.velocity)
+    after = velocity_after(impact, result, state.velocity)
     if after.shape[1] == 2:
         after, before = (np.column_stack([v, np.zeros(len(v))]) for v in (after, state.velocity))
     else:
@@ -161,7 +161,7 @@ def test_fixed_and_driven_bodies_have_no_entries():
     # Tangent of the right one is (0, 1): the driven rim there moves at 1 + 2 * (-1).
     np.testing.assert_allclose(impact.contacts.tangent_speeds()[~left, 0], [1.0 - 2.0 - 0.2], atol=1e-12)
     result = type("Given", (), {"normal": np.array([1.0, 2.0]), "tangent": np.array([[0.3], [0.1]])})
-    after = pushed(impact, result, state.velocity)
+    after = velocity_after(impact, result, state.velocity)
     np.testing.assert_array_equal(after[[0, 2]], state.velocity[[0, 2]])
     assert np.abs(after[1] - state.velocity[1]).max() > 0.1
 
@@ -198,7 +198,9 @@ def test_only_touched_bodies_take_part_and_nothing_else_changes(monkeypatch):
     np.testing.assert_array_equal(sparse.contacts.speeds(), full.contacts.speeds())
     np.testing.assert_array_equal(sparse.contacts.tangent_speeds(), full.contacts.tangent_speeds())
     result = type("Given", (), {"normal": np.array([1.0, 2.0]), "tangent": np.array([[0.3], [0.1]])})
-    np.testing.assert_array_equal(pushed(sparse, result, state.velocity), pushed(full, result, state.velocity))
+    np.testing.assert_array_equal(
+        velocity_after(sparse, result, state.velocity), velocity_after(full, result, state.velocity)
+    )
 
 
 @given(clusters(most=9))
@@ -227,7 +229,7 @@ def test_coefficients_of_material_pairs():
     scene = Scene(
         "s",
         bodies,
-        [HalfPlane(material="rubber")],
+        [Plane(material="rubber")],
         materials=materials,
         pairs={("rubber", "steel"): {"restitution": 0.65}, ("ice", "ice"): {"friction": 0.01}},
     )
@@ -245,7 +247,7 @@ def test_coefficients_of_material_pairs():
 def test_bodies_that_do_not_turn_have_no_arm():
     """rotates=False: a blow off center changes no spin, and the inertia does not count."""
     free, stiff = box(0.0, 0.5), box(5.0, 0.5, rotates=False)
-    world, state, found, impact = assembled(Scene("s", [free, stiff], [HalfPlane()], materials=rough(0.3)))
+    world, state, found, impact = assembled(Scene("s", [free, stiff], [Plane()], materials=rough(0.3)))
     arms = {int(a): row for a, row in zip(found.first, physical(impact, impact.contacts.rows))}
     assert abs(arms[0][0, 2]) == pytest.approx(0.5)
     assert arms[1][1, 2] == 0.0

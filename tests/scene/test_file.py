@@ -19,13 +19,13 @@ from carom.build import build
 from carom.scene import (
     FIXED,
     Bodies,
-    Box,
+    Container,
     Disc,
     Drum,
-    HalfPlane,
     Material,
     Moving,
     Periodic,
+    Plane,
     Polygon,
     Rectangle,
     Rotating,
@@ -35,10 +35,8 @@ from carom.scene import (
     Table,
     Vibrating,
 )
-from carom.scene.file import parse_toml, save_scene, scene_of, scene_to_toml
+from carom.scene.file import load_scene, parse_toml, save_scene, scene_of, scene_schema, scene_to_toml
 from carom.scene.file.text import line_of, parse
-from carom.scene.load import load_scene
-from carom.scene.schema import scene_schema
 from carom.scene.starter import starter_text
 from carom.scene.store import agrees, pack, unpack
 from carom.scene.symmetry import Symmetry
@@ -88,7 +86,7 @@ def test_every_field_of_a_file_arrives():
         material = "steel"
         rotates = false
         [[bodies]]
-        shape = "box"
+        shape = "rectangle"
         size = [2, 1]
         angle = 0.5
         position = [0, 9]
@@ -184,7 +182,7 @@ BAD = {
     "table for array": ("[bodies]\nradius = 1", ["bodies", "[[bodies]]"]),
     "no position": ("[[bodies]]\nradius = 1", ["bodies[0].position", "nothing", "needed"]),
     "no radius": ("[[bodies]]\nposition = [0, 0]", ["bodies[0].radius", "nothing", "disc"]),
-    "two shapes": (ONE + "size = [1, 1]", ["bodies[0].size", "disc", "box"]),
+    "two shapes": (ONE + "size = [1, 1]", ["bodies[0].size", "disc", "rectangle"]),
     "concave": (
         "[[bodies]]\nshape = 'polygon'\nvertices = [[0, 0], [2, 0], [1, 0.1], [1, 2]]\nposition = [0, 0]",
         ["bodies[0].vertices", "convex"],
@@ -210,7 +208,10 @@ BAD = {
         ["bodies[0].motion.times", "rising"],
     ),
     "free boundary": (ONE + "[[boundaries]]\nkind = 'drum'\nradius = 9\nmotion = 'free'", ["boundaries[0].motion"]),
-    "box": (ONE + "[[boundaries]]\nkind = 'box'\nlower = [0, 0]\nupper = [0, 1]", ["boundaries[0].upper", "line 7"]),
+    "box": (
+        ONE + "[[boundaries]]\nkind = 'container'\nlower = [0, 0]\nupper = [0, 1]",
+        ["boundaries[0].upper", "line 7"],
+    ),
     "segment": (ONE + "[[boundaries]]\nkind = 'segment'\nstart = [1, 1]\nend = [1, 1]", ["boundaries[0].end"]),
     "shear": (ONE + "[periodic]\nx = [0, 1]\nshear_rate = 1", ["periodic.shear_rate"]),
     "symmetry": (ONE + "[[symmetries]]\nmatrix = [[1, 0], [0, 2]]", ["symmetries[0].matrix", "orthogonal"]),
@@ -350,8 +351,8 @@ def rich_scene() -> Scene:
             Bodies(Polygon([(0, 0), (1, 0), (0, 1)]), np.array([1.0, 2.0]), name="wedge", motion=FIXED, material="b"),
         ],
         boundaries=[
-            HalfPlane((0.0, -9.0), (0.1, 1.0), motion=Vibrating(0.1, 3.0, (1.0, 1.0), 0.2)),
-            Box((-50.0, -50.0), (50.0, 50.0), "b"),
+            Plane((0.0, -9.0), (0.1, 1.0), motion=Vibrating(0.1, 3.0, (1.0, 1.0), 0.2)),
+            Container((-50.0, -50.0), (50.0, 50.0), material="b"),
             Drum(99.0, inside=True, motion=Rotating(1.0)),
             Segment((0.0, 20.0), (1.0, 20.0), motion=Table((0.0, 1.0), (0.0, 1.0), (0.0, 0.0), (0.0, 0.5))),
         ],
@@ -401,7 +402,7 @@ def test_functions_are_refused_before_the_file_is_touched(tmp_path):
     for scene, field in (
         (Scene("s", [ball], force=lambda t, x, v: x), "force"),
         (Scene("s", [Bodies(Disc(1.0), np.zeros((1, 2)), motion=Scripted(lambda t: (t, 0.0)))]), "bodies[0].motion"),
-        (Scene("s", [ball], boundaries=[HalfPlane(motion=Scripted(lambda t: (t, 0.0)))]), "boundaries[0].motion"),
+        (Scene("s", [ball], boundaries=[Plane(motion=Scripted(lambda t: (t, 0.0)))]), "boundaries[0].motion"),
     ):
         with pytest.raises(ProblemError) as caught:
             save_scene(scene, path)

@@ -87,7 +87,7 @@ def test_chain_of_different_discs_touches_everywhere():
 
 def test_turned_boxes_touch():
     """A box turned by a quarter has its height along x."""
-    bricks = group(f"kind = 'chain'\ncount = 3\nshape = 'box'\nsize = [1, 3]\nangle = {np.pi / 2}")
+    bricks = group(f"kind = 'chain'\ncount = 3\nshape = 'rectangle'\nsize = [1, 3]\nangle = {np.pi / 2}")
     np.testing.assert_allclose(np.asarray(bricks.position)[:, 0], [0, 3, 6], atol=1e-12)
 
 
@@ -176,13 +176,13 @@ def test_random_velocities(kind, mean_square):
 
 def test_random_angles():
     angle = np.asarray(
-        group("kind = 'grid'\nrows = 30\ncolumns = 30\nshape = 'box'\nsize = [1, 2]\nrandom_angle = true").angle
+        group("kind = 'grid'\nrows = 30\ncolumns = 30\nshape = 'rectangle'\nsize = [1, 2]\nrandom_angle = true").angle
     )
     assert 0.0 <= angle.min() < 0.1 and 6.2 < angle.max() < 2.0 * np.pi
 
 
 def test_turned_by_chance_boxes_of_a_grid_cannot_overlap():
-    boxes = group("kind = 'grid'\nrows = 3\ncolumns = 3\nshape = 'box'\nsize = [3, 4]\nrandom_angle = true")
+    boxes = group("kind = 'grid'\nrows = 3\ncolumns = 3\nshape = 'rectangle'\nsize = [3, 4]\nrandom_angle = true")
     assert closest(np.asarray(boxes.position)) == pytest.approx(5.0)
 
 

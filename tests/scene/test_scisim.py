@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from carom.errors import ProblemError
-from carom.scene import FIXED, Disc, Drum, HalfPlane, Moving, Periodic, Rectangle
+from carom.scene import FIXED, Disc, Drum, Moving, Periodic, Plane, Rectangle
 from carom.scene.scisim import SceneWarning, read_scisim
 
 GR = (
@@ -94,7 +94,7 @@ def test_planes_drums_gravity_camera_and_end(read):
         '<gravity fx="0" fy="-9"/><gravity fx="0.5" fy="-1"/><end_time t="3.5"/>'
         '<camera cx="0" cy="0" scale_factor="2" fps="25" render_at_fps="1" locked="0"/>'
     )
-    assert scene.boundaries == (HalfPlane((0.0, -1.0), (1.0, 1.0)), Drum(9.0, (1.0, 2.0)))
+    assert scene.boundaries == (Plane((0.0, -1.0), (1.0, 1.0)), Drum(9.0, (1.0, 2.0)))
     assert scene.gravity == (0.5, -10.0)  # forces add up
     assert (scene.frame_rate, scene.duration) == (25.0, 3.5)
 

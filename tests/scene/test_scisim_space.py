@@ -14,11 +14,10 @@ from tests.scene.space_scenes import TETRAHEDRON
 from carom.build import build
 from carom.errors import ProblemError
 from carom.geometry.rotations import matrices
-from carom.scene.barriers import Plane, Tube
-from carom.scene.boundaries import Periodic
+from carom.scene.boundaries import Periodic, Plane, Tube
 from carom.scene.motion import FIXED
 from carom.scene.scisim import SceneWarning, read_scisim
-from carom.scene.solids import Cuboid, Mesh, Sphere
+from carom.scene.shapes import Box, Mesh, Sphere
 
 DMV = '<integrator type="dmv" dt="1/100"/>'
 GR = '<impact_operator type="gr" CoR="1.0" v_tol="1e-9"><solver name="ql" tol="1e-12"/></impact_operator>'
@@ -50,7 +49,7 @@ def test_bodies_have_density_times_volume_and_keep_their_order(read):
         DMV + GR + SHAPES + BODY.format(0, 0) + BODY.format(3, 2) + BODY.format(6, 1) + FIXED_BODY.format(9, 1)
     )
     balls, box, block = scene.bodies
-    assert isinstance(balls.shape, Sphere) and box.shape == Cuboid((1.0, 2.0, 3.0)) == block.shape
+    assert isinstance(balls.shape, Sphere) and box.shape == Box((1.0, 2.0, 3.0)) == block.shape
     np.testing.assert_array_equal(balls.shape.radius, [0.5, 0.25])
     np.testing.assert_allclose(balls.mass, 2.0 * 4.0 / 3.0 * np.pi * np.array([0.5, 0.25]) ** 3, rtol=1e-15)
     assert box.mass[0] == 2.0 * 6.0 and box.motion is None and block.motion is FIXED

@@ -16,7 +16,7 @@ from carom.scene.file import parse_toml
 from carom.scene.generators import chain, grid, hex_grid, jittered, random_orientations, random_velocities
 from carom.scene.parts import extent_of, make_shapes
 from carom.scene.pour import Region, random_pour
-from carom.scene.solids import Capsule, Compound, Cuboid, Cylinder, Hull, Mesh, Part, Sphere
+from carom.scene.shapes import Box, Capsule, Compound, Cylinder, Hull, Mesh, Part, Sphere
 
 ROUND = 1e-12  # of a spacing: places are sums of a few products of numbers of size up to 1e3
 BALLS = "shape = 'sphere'\nradius = 0.35\n"
@@ -65,7 +65,7 @@ def test_close_packing_has_twelve_neighbors():
 
 def test_turned_boxes_touch():
     """Turned by a quarter about y, a box has its height along x."""
-    size = "shape = 'cuboid'\nsize = [1, 2, 3]\nrotation = {axis = [0, 1, 0], degrees = 90}\n"
+    size = "shape = 'box'\nsize = [1, 2, 3]\nrotation = {axis = [0, 1, 0], degrees = 90}\n"
     row = group(size + "kind = 'chain'\ncount = 3")
     np.testing.assert_allclose(np.asarray(row.position)[:, 0], [0, 3, 6], atol=1e-12)
     block = np.asarray(group(size + "kind = 'grid'\nrows = 2\ncolumns = 2\nlayers = 2").position)
@@ -75,10 +75,10 @@ def test_turned_boxes_touch():
 def solids():
     parts = (
         Part(Sphere(0.3), (1.0, 0.0, 0.0), density=3.0),
-        Part(Cuboid((1.0, 0.2, 0.4)), orientation=(0.8, 0, 0, 0.6)),
+        Part(Box((1.0, 0.2, 0.4)), orientation=(0.8, 0, 0, 0.6)),
     )
     return {
-        "cuboid": Cuboid((1.0, 2.0, 3.0)),
+        "box": Box((1.0, 2.0, 3.0)),
         "capsule": Capsule(0.5, 2.0),
         "cylinder": Cylinder(0.5, 2.0),
         "hull": Hull(TETRAHEDRON[0] + 5.0),
@@ -98,7 +98,7 @@ def surface(shape) -> np.ndarray:
     )
     if isinstance(shape, Sphere):
         return shape.radius * ball
-    if isinstance(shape, Cuboid):
+    if isinstance(shape, Box):
         corners = np.array(np.meshgrid(*[(-0.5, 0.5)] * 3)).reshape(3, -1).T
         return corners * shape.size
     if isinstance(shape, Capsule):
@@ -132,8 +132,7 @@ def test_reach_is_that_of_the_surface(name):
 
 def test_spheres_round_bodies_that_are_turned_by_chance():
     boxes = group(
-        "kind = 'grid'\nrows = 3\ncolumns = 3\nlayers = 3\nshape = 'cuboid'\nsize = [2, 3, 6]\n"
-        "random_orientation = true"
+        "kind = 'grid'\nrows = 3\ncolumns = 3\nlayers = 3\nshape = 'box'\nsize = [2, 3, 6]\nrandom_orientation = true"
     )
     assert closest(np.asarray(boxes.position)) == pytest.approx(7.0)
     np.testing.assert_allclose(np.linalg.norm(boxes.orientation, axis=1), 1.0, rtol=1e-15)
@@ -226,7 +225,7 @@ def test_copies_are_moved_turned_and_pushed():
         """
         [[bodies]]
         name = "pair"
-        shape = "cuboid"
+        shape = "box"
         size = [1, 2, 3]
         position = [[1, 0, 0], [3, 0, 0]]
         velocity = [[1, 0, 0], [0, 0, 0]]

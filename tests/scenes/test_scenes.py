@@ -146,7 +146,7 @@ def test_break_keeps_momentum_and_has_the_rack_of_the_paper():
 
 
 def test_sizes_of_the_drop():
-    from carom.scenes.piles import drum_radius
+    from carom.scenes.drum import drum_radius
 
     assert [drum_radius(side, 2.0) for side in (101, 317, 1001)] == [143, 449, 1416]
     assert scenes.gas(side=30).boundaries[0].radius / scenes.gas(side=60).boundaries[0].radius == pytest.approx(

@@ -14,7 +14,7 @@ import carom
 from carom import laws, scenes
 from carom.analysis.runs import energy_rise, overlap, symmetry_error
 from carom.geometry.rotations import turned
-from carom.scene import Bodies, Cuboid, Material, Plane, Scene, Sphere
+from carom.scene import Bodies, Box, Material, Plane, Scene, Sphere
 
 G, RADIUS = 10.0, 0.5  # of the scenes
 Y, Z = np.array([0.0, 1.0, 0.0]), np.array([0.0, 0.0, 1.0])
@@ -283,7 +283,7 @@ def test_spheres_fall_into_a_box_and_rest(count, side, duration):
 
 def small_pile(restitution):
     """A box thrown along a plane, and a turning ball that drops on it."""
-    box = Bodies(Cuboid((2.0, 1.5, 0.5)), np.array([[0.0, 0.0, 0.3]]), (1.0, 0.3, 0.0), spin=(0.0, 0.0, 1.0))
+    box = Bodies(Box((2.0, 1.5, 0.5)), np.array([[0.0, 0.0, 0.3]]), (1.0, 0.3, 0.0), spin=(0.0, 0.0, 1.0))
     ball = Bodies(Sphere(0.3), np.array([[0.1, 0.05, 1.0]]), (0.5, 0.0, 0.0), spin=(0.0, 5.0, 0.0))
     return Scene(
         "small pile",

@@ -16,7 +16,7 @@ from carom.analysis.runs import energy_rise, symmetry_error
 from carom.contact.find import find_contacts
 from carom.errors import ProblemError
 from carom.scenes import make_scene
-from carom.stepping.flight import fly
+from carom.stepping.integrator import free_motion
 
 LAMBDAS = (1, 5, 10, 100, 200, 500)  # of Tang 2014
 
@@ -243,7 +243,7 @@ def test_eight_cubes_meet_in_many_ways():
         run = carom.simulate(scenes.eight_cubes(spin=spin), duration=25.0, frame_rate=100.0)
         for k in np.flatnonzero(run.steps["contacts"] > 0):
             before = run.frame(int(k) - 1)
-            found = find_contacts(run.world, before, fly(run.world, before, 0.01), 1e-9)
+            found = find_contacts(run.world, before, free_motion(run.world, before, 0.01), 1e-9)
             pairs, counts = np.unique(np.stack([found.first, found.second]), axis=1, return_counts=True)
             seen |= {("wall" if second < 0 else "cube", int(n)) for second, n in zip(pairs[1], counts)}
     assert {("wall", 1), ("wall", 2), ("wall", 4), ("cube", 1), ("cube", 2)} <= seen

@@ -9,12 +9,12 @@ from tests.stepping.runs import box, clusters, disc, engine_of, rough, rows_of, 
 
 from carom import scenes
 from carom.contact.find import find_contacts
-from carom.scene import FIXED, Bodies, Box, Disc, Drum, HalfPlane, Moving, Rectangle, Scene, Segment
+from carom.scene import FIXED, Bodies, Container, Disc, Drum, Moving, Plane, Rectangle, Scene, Segment
 
 G = 9.81
-TUB = (HalfPlane(), HalfPlane((-5.0, 0.0), (1.0, 0.0)), HalfPlane((5.0, 0.0), (-1.0, 0.0)))
+TUB = (Plane(), Plane((-5.0, 0.0), (1.0, 0.0)), Plane((5.0, 0.0), (-1.0, 0.0)))
 BOWL = (Drum(6.0, (0.0, 4.5)),)
-LEDGE = (HalfPlane((0.0, -3.0)), Segment((-6.0, -0.5), (0.0, 0.0)), Segment((0.5, 0.0), (6.0, -1.0)))
+LEDGE = (Plane((0.0, -3.0)), Segment((-6.0, -0.5), (0.0, 0.0)), Segment((0.5, 0.0), (6.0, -1.0)))
 
 
 def total(rows):
@@ -65,7 +65,7 @@ def test_energy_handed_on_does_not_pay_for_a_lift():
     """A disc that sits a hair deep in the floor stops dead in a head-on hit: all it had is its partner's now, and
     nothing is left to lift it with."""
     bodies = [disc(0.0, 1.0 - 9e-5, 2.0, 0.0, mass=1.0), disc(2.01, 1.0 - 9e-5, mass=1.0)]
-    scene = Scene("s", bodies, [HalfPlane()], gravity=(0.0, -G), step=0.01)
+    scene = Scene("s", bodies, [Plane()], gravity=(0.0, -G), step=0.01)
     assert rise(rows_of(scene, 3)) < 1e-9
 
 
@@ -75,7 +75,7 @@ def test_bouncing_ball_comes_back_to_e_squared():
     errors = []
     for h in (4e-3, 1e-3):
         ball = disc(0.0, r + top, radius=r)
-        scene = Scene("s", [ball], [HalfPlane()], gravity=(0.0, -G), materials=rough(0.0, e), step=h)
+        scene = Scene("s", [ball], [Plane()], gravity=(0.0, -G), materials=rough(0.0, e), step=h)
         y = np.array([s.position[0, 1] - r for s in states_of(scene, int(2.0 / h))])
         tops = [y[i] for i in range(1, len(y) - 1) if y[i] >= y[i - 1] and y[i] > y[i + 1]][:3]
         errors.append(np.abs(np.array(tops) - top * e ** (2.0 * np.arange(1, 4))).max())
@@ -87,7 +87,7 @@ def test_bouncing_ball_comes_back_to_e_squared():
 def test_elastic_ball_bounces_a_thousand_times():
     """Restitution 1: energy to rounding. Each bounce and each flight adds some 1e-16."""
     r = 0.1
-    scene = Scene("s", [disc(0.0, 0.12, 0.3, 0.0, radius=r)], [HalfPlane()], gravity=(0.0, -G), step=4e-3)
+    scene = Scene("s", [disc(0.0, 0.12, 0.3, 0.0, radius=r)], [Plane()], gravity=(0.0, -G), step=4e-3)
     engine, state = engine_of(scene)
     bounces, energy = 0, []
     while bounces < 1000:
@@ -105,7 +105,7 @@ def test_elastic_gas_keeps_its_energy_however_dense(gap):
     places = (1.0 + gap) * np.stack(np.divmod(np.arange(36), 6), axis=1) + 0.5 * (1.0 + gap)
     group = Bodies(Disc(0.5), places, velocity=rng.normal(size=(36, 2)))
     side = 6.0 * (1.0 + gap)
-    rows = rows_of(Scene("s", [group], [Box((0.0, 0.0), (side, side))], step=0.01), 100)
+    rows = rows_of(Scene("s", [group], [Container((0.0, 0.0), (side, side))], step=0.01), 100)
     assert rows["contacts"].sum() > 50
     np.testing.assert_allclose(rows["kinetic"], rows["kinetic"][0], rtol=1e-11)
 
@@ -118,7 +118,7 @@ def test_a_force_on_one_body_does_not_change_how_another_bounces():
             return np.array([[0.0, -G], [0.0, -stiffness * (position[1, 1] - 30.5)]])
 
         bodies = [disc(0.0, 1.5, mass=1.0), disc(9.0, 30.0, mass=1.0)]
-        states = states_of(Scene("s", bodies, [HalfPlane()], force=force, step=5e-3), 200)
+        states = states_of(Scene("s", bodies, [Plane()], force=force, step=5e-3), 200)
         return max(s.velocity[0, 1] for s in states)
 
     assert highest(0.0) == pytest.approx(np.sqrt(2.0 * G * 0.5), rel=0.03)
@@ -127,7 +127,7 @@ def test_a_force_on_one_body_does_not_change_how_another_bounces():
 
 def test_it_comes_to_rest_and_stays():
     """Inelastic, on a floor: no kinetic energy is left, and the gap stays at rounding for a thousand steps."""
-    scene = Scene("s", [disc(0.0, 1.5)], [HalfPlane()], gravity=(0.0, -G), materials=rough(0.3, 0.5), step=0.01)
+    scene = Scene("s", [disc(0.0, 1.5)], [Plane()], gravity=(0.0, -G), materials=rough(0.3, 0.5), step=0.01)
     engine, state = engine_of(scene)
     for _ in range(400):
         state = engine.step(state)
@@ -146,7 +146,7 @@ def incline(body, degrees, mu, h=1e-3, steps=500):
     """A body on a plane that is level, in gravity that is not; both the same but for the numbers."""
     a = np.radians(degrees)
     gravity = (G * np.sin(a), -G * np.cos(a))
-    scene = Scene("s", [body], [HalfPlane()], gravity=gravity, materials=rough(mu), step=h)
+    scene = Scene("s", [body], [Plane()], gravity=gravity, materials=rough(mu), step=h)
     return a, states_of(scene, steps)
 
 
@@ -208,7 +208,7 @@ def test_small_stack_stands():
 def test_pusher_moves_a_block_at_its_own_speed(mu):
     """A driven disc pushes a block along a floor with friction: it moves with it, and does not tip or overlap."""
     pusher = disc(-1.0, 0.5, radius=0.5, motion=Moving((0.7, 0.0)))
-    scene = Scene("s", [pusher, box(0.0, 0.5)], [HalfPlane()], gravity=(0.0, -G), materials=rough(mu), step=2e-3)
+    scene = Scene("s", [pusher, box(0.0, 0.5)], [Plane()], gravity=(0.0, -G), materials=rough(mu), step=2e-3)
     last = states_of(scene, 500)[-1]
     assert last.velocity[1, 0] == pytest.approx(0.7, abs=1e-6)
     assert last.position[1, 0] - last.position[0, 0] == pytest.approx(1.0, abs=1e-4)
@@ -261,7 +261,7 @@ def pyramid(friction, step=5e-3):
     return Scene(
         "s",
         [Bodies(Disc(0.5), places), fixed, striker],
-        [HalfPlane()],
+        [Plane()],
         gravity=(0.0, -G),
         materials=rough(friction, 0.4),
         step=step,

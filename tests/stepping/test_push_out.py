@@ -12,9 +12,9 @@ from carom.build import build
 from carom.contact.boundaries import boundaries_at
 from carom.contact.find import find_contacts
 from carom.impact.assemble import assemble
-from carom.scene import FIXED, Bodies, Disc, HalfPlane, Scene
-from carom.stepping.flight import totals
+from carom.scene import FIXED, Bodies, Disc, Plane, Scene
 from carom.stepping.push_out import RATE, SLOP, push_out
+from carom.stepping.totals import totals
 from carom.world import State
 
 
@@ -64,7 +64,7 @@ def test_centers_of_mass_stay(seed):
 def test_neighbors_do_not_get_pushed_into_overlap():
     """A disc between an overlap and a wall: the others' gaps are kept open as well."""
     world, _, out = moved_out(
-        Scene("s", [disc(0.0, 0.0), disc(1.9, 0.0), disc(3.9, 0.0)], [HalfPlane((4.9, 0.0), (-1.0, 0.0))])
+        Scene("s", [disc(0.0, 0.0), disc(1.9, 0.0), disc(3.9, 0.0)], [Plane((4.9, 0.0), (-1.0, 0.0))])
     )
     after = find_contacts(world, out, out, 0.0)
     assert after.gap.min() > -0.1 * (1.0 - RATE) - 2 * SLOP
@@ -76,14 +76,14 @@ GRAVITY = (0.0, -10.0)
 
 def test_lifting_from_rest_costs_what_is_not_there():
     """A disc at rest in a floor, nothing lost in the step: nothing can pay, so nothing may move."""
-    world, state, out = moved_out(Scene("s", [disc(0.0, 0.95)], [HalfPlane()], gravity=GRAVITY))
+    world, state, out = moved_out(Scene("s", [disc(0.0, 0.95)], [Plane()], gravity=GRAVITY))
     assert energy(world, out) <= energy(world, state) + 1e-15
     np.testing.assert_array_equal(out.position, state.position)
 
 
 def test_what_the_step_lost_pays_first():
     """The step lost more than the lift costs: it is lifted in full, and no velocity is taken."""
-    scene = Scene("s", [disc(0.0, 0.95, 0.5, 0.0, mass=2.0)], [HalfPlane()], gravity=GRAVITY)
+    scene = Scene("s", [disc(0.0, 0.95, 0.5, 0.0, mass=2.0)], [Plane()], gravity=GRAVITY)
     _, state = build(scene, check_overlap=False)
     faster = State(0.0, 0, state.position, state.orientation, state.velocity + np.array([0.0, -2.0]))
     _, state, out = moved_out(scene, faster)
@@ -93,7 +93,7 @@ def test_what_the_step_lost_pays_first():
 
 def test_then_kinetic_energy_pays_exactly():
     """Nothing lost, but it moves fast: lift m g dy is taken from m v^2 / 2, to rounding."""
-    scene = Scene("s", [disc(0.0, 0.95, 5.0, 0.0, mass=2.0)], [HalfPlane()], gravity=GRAVITY)
+    scene = Scene("s", [disc(0.0, 0.95, 5.0, 0.0, mass=2.0)], [Plane()], gravity=GRAVITY)
     world, state, out = moved_out(scene)
     assert out.position[0, 1] > 0.95 + 0.5 * RATE * 0.05
     assert energy(world, out) == pytest.approx(energy(world, state), rel=1e-13)
@@ -109,7 +109,7 @@ def test_one_goes_up_and_another_down_in_one_island(heavy):
         disc(2.0, 0.95 + 1e-3, mass=1.0),
         disc(2.0, 2.90, motion=FIXED),
     ]
-    world, state, out = moved_out(Scene("s", bodies, [HalfPlane()], gravity=GRAVITY))
+    world, state, out = moved_out(Scene("s", bodies, [Plane()], gravity=GRAVITY))
     assert energy(world, out) <= energy(world, state) + 1e-12
 
 
@@ -122,7 +122,7 @@ def test_energy_never_rises(seed):
     places = np.column_stack([rng.uniform(-3.0, 3.0, n), rng.uniform(0.8, 3.0, n)])
     velocity = rng.normal(size=(n, 2)) * rng.choice([0.0, 0.1, 1.0])
     group = Bodies(Disc(1.0), places, velocity=velocity, mass=10.0 ** rng.uniform(-1, 1, n))
-    world, state, out = moved_out(Scene("s", [group], [HalfPlane()], gravity=GRAVITY))
+    world, state, out = moved_out(Scene("s", [group], [Plane()], gravity=GRAVITY))
     assert energy(world, out) <= energy(world, state) + 1e-11 * (world.mass.sum() * 10.0)
 
 
@@ -131,7 +131,7 @@ def test_a_box_stuck_in_the_floor_gets_out_while_it_slides():
     scene = Scene(
         "s",
         [box(0.0, 0.5 - 3e-5, velocity=(3.0, 0.0))],
-        [HalfPlane()],
+        [Plane()],
         gravity=GRAVITY,
         materials=rough(0.3),
         step=5e-3,

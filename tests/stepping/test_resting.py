@@ -11,8 +11,8 @@ from tests.stepping.runs import box, disc, rough
 from carom.build import build
 from carom.contact.find import find_contacts
 from carom.impact.assemble import assemble
-from carom.scene import Bodies, Disc, HalfPlane, Periodic, Rectangle, Scene
-from carom.stepping.resting import Resting
+from carom.scene import Bodies, Disc, Periodic, Plane, Rectangle, Scene
+from carom.stepping.resting import RestingSolver
 
 FALL = 0.1  # speed that everything falls at
 
@@ -31,14 +31,14 @@ def pile(mu, columns=4, rows=3, jitter=0.0, seed=0):
     rng = np.random.default_rng(seed)
     places = np.array([(1.0 * i, 0.5 + 1.0 * j) for j in range(rows) for i in range(columns)])
     places[:, 0] += jitter * rng.uniform(-1.0, 1.0, len(places))
-    return Scene("s", [Bodies(Rectangle(0.9, 1.0), places)], [HalfPlane()], materials=rough(mu))
+    return Scene("s", [Bodies(Rectangle(0.9, 1.0), places)], [Plane()], materials=rough(mu))
 
 
 @pytest.mark.parametrize("mu", [0.0, 0.5])
 def test_a_pile_that_falls_stops(mu):
     """Straight columns: every body stops, and the floor takes all the momentum."""
     world, found, contacts = prepared(pile(mu))
-    result = Resting(world)(contacts, found, np.zeros(found.count))
+    result = RestingSolver(world)(contacts, found, np.zeros(found.count))
     after = contacts.after(result.normal, result.tangent)
     np.testing.assert_allclose(after, 0.0, atol=1e-6 * FALL)
     floor = found.second < 0
@@ -57,7 +57,7 @@ def test_signs_cones_and_slack(seed, mu):
     velocity[:, 1] -= FALL
     world, found, contacts = prepared(scene, velocity, margin=0.05)
     slack = np.where(rng.random(found.count) < 0.5, rng.random(found.count) * FALL, 0.0)
-    result = Resting(world)(contacts, found, slack)
+    result = RestingSolver(world)(contacts, found, slack)
     x = contacts.after(result.normal, result.tangent)
     u = contacts.speeds(x) + slack
     top = np.abs(contacts.speeds()).max() + slack.max()
@@ -75,16 +75,16 @@ def test_signs_cones_and_slack(seed, mu):
 
 def test_nothing_approaches_nothing_happens():
     world, found, contacts = prepared(pile(0.5), np.zeros((12, 3)))
-    assert Resting(world)(contacts, found, np.zeros(found.count)) is None
+    assert RestingSolver(world)(contacts, found, np.zeros(found.count)) is None
     world, found, contacts = prepared(pile(0.5))
-    assert Resting(world)(contacts, found, np.full(found.count, 2.0 * FALL)) is None  # far enough apart
+    assert RestingSolver(world)(contacts, found, np.full(found.count, 2.0 * FALL)) is None  # far enough apart
 
 
 @pytest.mark.parametrize("mu", [0.0, 0.5])
 def test_second_time_costs_nothing(mu):
     """The impulses of the last step solve the same problem at once; the contacts may come in any order."""
     world, found, contacts = prepared(pile(mu))
-    resting = Resting(world)
+    resting = RestingSolver(world)
     first = resting(contacts, found, np.zeros(found.count))
     order = np.random.default_rng(0).permutation(found.count)
     shuffled = found.take(order)
@@ -103,13 +103,13 @@ def test_second_time_costs_nothing(mu):
 def test_names_differ_for_all_contacts():
     """Boundaries, bodies and the two contacts of a face: no two share a name."""
     world, found, _ = prepared(pile(0.5, columns=6, rows=6))
-    names = Resting(world).names(found)
+    names = RestingSolver(world).keys(found)
     assert len(np.unique(names)) == found.count == 72
 
 
 def test_memory_round_trip():
     world, found, contacts = prepared(pile(0.5))
-    one, two = Resting(world), Resting(world)
+    one, two = RestingSolver(world), RestingSolver(world)
     one(contacts, found, np.zeros(found.count))
     two.remember(one.memory())
     a = one(contacts, found, np.zeros(found.count))
@@ -120,7 +120,7 @@ def test_memory_round_trip():
 def test_a_memory_that_misleads_adds_no_energy():
     """Impulses of another problem under the same names: the answer must be the law's, not theirs."""
     world, found, contacts = prepared(pile(0.5))
-    resting = Resting(world)
+    resting = RestingSolver(world)
     resting(contacts, found, np.zeros(found.count))
     resting.remember({k: v if k == "rest_key" else 1e3 * v + 1.0 for k, v in resting.memory().items()})
     result = resting(contacts, found, np.zeros(found.count))
@@ -134,7 +134,7 @@ def test_the_same_pair_twice_in_a_narrow_box():
     world, state = build(scene)
     world, found, contacts = prepared(scene, state.velocity)
     assert found.count == 2
-    result = Resting(world)(contacts, found, np.zeros(2))
+    result = RestingSolver(world)(contacts, found, np.zeros(2))
     x = contacts.after(result.normal, result.tangent)
     assert (contacts.speeds(x) >= -1e-8).all()
 
@@ -142,10 +142,10 @@ def test_the_same_pair_twice_in_a_narrow_box():
 def test_many_discs_by_sweeps_come_near():
     """Above the size for exact solves: 700 columns of 6 discs stop to the sweeps' own certificate."""
     places = np.array([(1.001 * i, 0.5 + j) for j in range(6) for i in range(700)])
-    scene = Scene("s", [Bodies(Disc(0.5), places)], [HalfPlane()])
+    scene = Scene("s", [Bodies(Disc(0.5), places)], [Plane()])
     world, found, contacts = prepared(scene)
     assert found.count > 3000
-    result = Resting(world)(contacts, found, np.zeros(found.count))
+    result = RestingSolver(world)(contacts, found, np.zeros(found.count))
     u = contacts.speeds(contacts.after(result.normal))
     assert u.min() >= -max(1e-6, 10.0 * result.certificate) * FALL
 
@@ -157,7 +157,7 @@ def test_a_box_and_a_disc_share_the_load():
         disc(1.0, 0.5, radius=0.5, rotates=False),
         box(0.0, 1.1, 3.0, 0.2, mass=2.0),
     ]
-    world, found, contacts = prepared(Scene("s", bodies, [HalfPlane()], materials=rough(0.4)))
-    result = Resting(world)(contacts, found, np.zeros(found.count))
+    world, found, contacts = prepared(Scene("s", bodies, [Plane()], materials=rough(0.4)))
+    result = RestingSolver(world)(contacts, found, np.zeros(found.count))
     plank = (found.first == 2) | (found.second == 2)
     np.testing.assert_allclose(result.normal[plank], [FALL, FALL], rtol=1e-6)

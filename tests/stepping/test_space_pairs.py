@@ -13,13 +13,14 @@ from carom.build import build
 from carom.contact.find import find_contacts
 from carom.geometry.rotations import matrices
 from carom.scene import FIXED, Bodies, Material, Scene
-from carom.scene.solids import Capsule, Compound, Cuboid, Cylinder, Hull, Mesh, Part, Solid, Sphere
+from carom.scene.shapes import Box, Capsule, Compound, Cylinder, Hull, Mesh, Part, Solid, Sphere
 from carom.stepping.collision import Collision
-from carom.stepping.flight import fly, totals
+from carom.stepping.integrator import free_motion
 from carom.stepping.stepper import Stepper
+from carom.stepping.totals import totals
 from carom.world import State, World
 
-KINDS = ("sphere", "cuboid", "capsule", "cylinder", "hull", "mesh", "compound")
+KINDS = ("sphere", "box", "capsule", "cylinder", "hull", "mesh", "compound")
 CONVEX = KINDS[:5]
 PAIRS = list(combinations_with_replacement(KINDS, 2))
 STEPPERS = ("synchronous", "drift_safe")
@@ -42,7 +43,7 @@ FIXED_SHAPES = {
     "mesh": l_prism(1.0),
     "compound": Compound(
         [
-            Part(Cuboid((0.9, 0.25, 0.25))),
+            Part(Box((0.9, 0.25, 0.25))),
             Part(Sphere(0.25), (0.5, 0.0, 0.1)),
             Part(Capsule(0.15, 0.5), (-0.4, 0.1, 0.0), (0.9, 0.3, 0.1, 0.2)),
         ]
@@ -53,8 +54,8 @@ FIXED_SHAPES = {
 def drawn(kind: str, rng: np.random.Generator) -> Solid:
     if kind == "sphere":
         return Sphere(rng.uniform(0.25, 0.6))
-    if kind == "cuboid":
-        return Cuboid(tuple(rng.uniform(0.3, 1.0, 3)))
+    if kind == "box":
+        return Box(tuple(rng.uniform(0.3, 1.0, 3)))
     if kind == "capsule":
         return Capsule(rng.uniform(0.15, 0.35), rng.uniform(0.2, 0.8))
     if kind == "cylinder":
@@ -167,7 +168,7 @@ def touching(throw: Throw) -> tuple[World, State, State]:
     engine, state = throw.engine("synchronous")
     world = engine.world
     for _ in range(200):
-        after = fly(world, state, STEP)
+        after = free_motion(world, state, STEP)
         if find_contacts(world, state, after, 0.0).count:
             return world, state, after
         state = replace(after, step=state.step + 1)

@@ -9,7 +9,7 @@ from tests.stepping.runs import box, clusters, disc, engine_of, rough, rows_of, 
 
 from carom import scenes
 from carom.errors import ProblemError
-from carom.scene import FIXED, Bodies, Box, Disc, Drum, HalfPlane, Moving, Rotating, Scene
+from carom.scene import FIXED, Bodies, Container, Disc, Drum, Moving, Plane, Rotating, Scene
 
 ELASTIC = ["gr", "qce", "gauss_seidel", "lcp"]
 
@@ -164,7 +164,7 @@ def test_bernoullis_problem():
 
 def test_billiards_in_a_box():
     """One elastic ball in a box without gravity: |vx| and |vy| never change, and it stays inside."""
-    scene = Scene("s", [disc(0.3, 0.2, 1.1, -0.7, radius=0.1)], [Box((-1.0, -1.0), (1.0, 1.0))], step=0.01)
+    scene = Scene("s", [disc(0.3, 0.2, 1.1, -0.7, radius=0.1)], [Container((-1.0, -1.0), (1.0, 1.0))], step=0.01)
     for s in states_of(scene, 2000, "synchronous"):
         np.testing.assert_allclose(np.abs(s.velocity[0]), [1.1, 0.7], rtol=1e-12)
         assert (np.abs(s.position[0]) <= 0.9).all()
@@ -192,7 +192,7 @@ def test_the_law_runs_only_where_something_approaches():
 def test_restitution_of_a_head_on_hit():
     """v+ = -e v on a wall, whatever e."""
     for e in (0.0, 0.3, 1.0):
-        scene = Scene("s", [disc(0.0, 1.05, 0.2, -1.0)], [HalfPlane()], materials=rough(0.0, e), step=0.01)
+        scene = Scene("s", [disc(0.0, 1.05, 0.2, -1.0)], [Plane()], materials=rough(0.0, e), step=0.01)
         last = states_of(scene, 10, "synchronous")[-1]
         np.testing.assert_allclose(last.velocity[0], [0.2, e], atol=1e-14)
 
@@ -202,7 +202,7 @@ def test_impulses_are_what_changed_the_momentum():
     scene = Scene(
         "s",
         [disc(0.0, 1.01, 0.5, -1.0, spin=1.0), disc(2.01, 1.01, -0.5, 0.0)],
-        [HalfPlane()],
+        [Plane()],
         materials=rough(0.3, 0.5),
         step=0.02,
     )

@@ -10,9 +10,10 @@ from scipy.optimize import brentq
 
 from carom import laws, scenes, stepping
 from carom.build import build
-from carom.scene.boundaries import Box, Drum, HalfPlane, Periodic, Segment
-from carom.scene.model import Bodies, Disc, Material, Polygon, Rectangle, Scene
+from carom.scene.boundaries import Container, Drum, Periodic, Plane, Segment
+from carom.scene.model import Bodies, Material, Scene
 from carom.scene.motion import Moving, Rotating, Vibrating
+from carom.scene.shapes import Disc, Polygon, Rectangle
 from carom.stepping.collision import Collision
 from carom.world import State, World
 
@@ -70,7 +71,7 @@ def test_two_balls_meet_at_the_time_and_place_of_the_closed_form(offset):
 
 
 def test_a_ball_keeps_its_height_over_a_hundred_bounces():
-    scene = balls([[0.0, 1.5]], boundaries=[HalfPlane()], gravity=(0.0, -10.0))
+    scene = balls([[0.0, 1.5]], boundaries=[Plane()], gravity=(0.0, -10.0))
     fall = np.sqrt(2.0 * 1.0 / 10.0)
     mover, states = run(scene, 0.37, int(200.0 * fall / 0.37) + 1)
     start = energy(mover.world, states[0])
@@ -84,7 +85,7 @@ def test_a_ball_keeps_its_height_over_a_hundred_bounces():
 def test_a_box_lands_on_its_corner_when_an_independent_root_finder_says():
     width, height, spin, fall, g = 2.0, 1.0, 1.7, -0.3, 9.81
     box = Bodies(Rectangle(width, height), np.array([[0.0, 2.5]]), (0.4, fall), angle=0.3, spin=spin)
-    mover, states = run(Scene("box", [box], [HalfPlane()], gravity=(0.0, -g)), 1.0, 1)
+    mover, states = run(Scene("box", [box], [Plane()], gravity=(0.0, -g)), 1.0, 1)
 
     def lowest(t):
         a = 0.3 + spin * t
@@ -173,7 +174,7 @@ def test_a_fast_gas_neither_overlaps_nor_loses_energy():
 def test_the_grid_and_the_comparison_of_all_pairs_find_the_same_impacts(monkeypatch):
     scene = drum_gas(120, 1.0)
     _, grid = run(scene, 0.5, 20)
-    monkeypatch.setattr("carom.contact.sweep.FEW", 10**6)
+    monkeypatch.setattr("carom.contact.impact_table.FEW", 10**6)
     _, pairs = run(scene, 0.5, 20)
     assert np.array_equal(grid[-1].position, pairs[-1].position)
 
@@ -209,7 +210,7 @@ def test_fast_bodies_do_not_pass_small_bodies(shape, target):
 def test_polygons_stay_inside_whatever_their_speed(angle, spin, speed, corners):
     shape = Polygon([(np.cos(a), np.sin(a)) for a in 2.0 * np.pi * np.arange(corners + 3) / (corners + 3)])
     body = Bodies(shape, np.array([[0.0, 0.0]]), (speed, 0.6 * speed), angle=angle, spin=spin)
-    mover, states = run(Scene("cage", [body], [Box((-3.0, -2.0), (3.0, 2.0))]), 0.5, 8)
+    mover, states = run(Scene("cage", [body], [Container((-3.0, -2.0), (3.0, 2.0))]), 0.5, 8)
     start = energy(mover.world, states[0])
     for s in states:
         assert abs(energy(mover.world, s) - start) <= 1e-10 * start
@@ -223,7 +224,7 @@ def test_polygons_stay_inside_whatever_their_speed(angle, spin, speed, corners):
 
 
 def test_a_moving_wall_meets_a_ball_on_its_way():
-    wall = HalfPlane((-2.0, 0.0), (1.0, 0.0), motion=Moving((3.0, 0.0)))
+    wall = Plane((-2.0, 0.0), (1.0, 0.0), motion=Moving((3.0, 0.0)))
     _, states = run(balls([[0.0, 0.0]], boundaries=[wall]), 1.0, 1)
     # Wall at -2 + 3 t meets -0.5 at t = 1/2; then the ball has twice the speed of the wall.
     assert states[1].velocity[0, 0] == pytest.approx(6.0, abs=1e-12)
@@ -231,7 +232,7 @@ def test_a_moving_wall_meets_a_ball_on_its_way():
 
 
 def test_a_vibrating_floor_moves_straight_within_a_step():
-    floor = HalfPlane(motion=Vibrating(0.5, 1.0))
+    floor = Plane(motion=Vibrating(0.5, 1.0))
     h = 0.25
     _, states = run(balls([[0.0, 0.75]], boundaries=[floor]), h, 1)
     speed = 0.5 / h  # the floor rises by its amplitude in a quarter of a period
@@ -263,7 +264,7 @@ def test_a_turning_wall_and_a_turning_body_strike_when_they_get_there():
 @pytest.mark.parametrize("shear", [0.0, 0.3])
 @pytest.mark.parametrize("few", [0, 10**6])
 def test_a_gas_with_periodic_sides_keeps_its_discs_apart(monkeypatch, shear, few):
-    monkeypatch.setattr("carom.contact.sweep.FEW", few)
+    monkeypatch.setattr("carom.contact.impact_table.FEW", few)
     chance = np.random.default_rng(3)
     grid = np.stack(np.meshgrid(np.arange(6), np.arange(6)), -1).reshape(-1, 2) * 2.5 + 0.6
     sides = Periodic((0.0, 15.0), (0.0, 15.0), shear_rate=shear)
@@ -288,7 +289,7 @@ def test_a_gas_with_periodic_sides_keeps_its_discs_apart(monkeypatch, shear, few
 
 def test_a_force_is_followed_between_impacts():
     """A spring toward the origin and a wall through it: half a period from one impact to the next."""
-    scene = balls([[1.5, 0.0]], boundaries=[HalfPlane((-0.5, 0.0), (1.0, 0.0))], force=lambda t, q, v: -q * [1.0, 0.0])
+    scene = balls([[1.5, 0.0]], boundaries=[Plane((-0.5, 0.0), (1.0, 0.0))], force=lambda t, q, v: -q * [1.0, 0.0])
     errors = []
     for count in (100, 200, 400):
         _, states = run(scene, 4.0 / count, count)
@@ -300,7 +301,7 @@ def test_a_force_is_followed_between_impacts():
 def test_friction_slows_a_sliding_block_by_the_closed_form():
     """Sliding in lasting contact: held contacts have Coulomb friction."""
     block = Bodies(Rectangle(1.0, 0.5), np.array([[0.0, 0.25]]), (2.0, 0.0))
-    scene = Scene("block", [block], [HalfPlane()], materials={"default": Material(0.0, 0.3)}, gravity=(0.0, -10.0))
+    scene = Scene("block", [block], [Plane()], materials={"default": Material(0.0, 0.3)}, gravity=(0.0, -10.0))
     _, states = run(scene, 0.001, 900)
     # It stops after 2 / 3 of a time unit and 2 / 3 of a length, and lies still.
     assert states[-1].position[0, 0] == pytest.approx(2.0 / 3.0, rel=2e-3)
@@ -312,7 +313,7 @@ def test_a_pile_of_boxes_comes_to_rest_without_deep_overlap():
     chance = np.random.default_rng(0)
     place = np.array([[1.7 * (k % 3) - 1.7, 1.0 + 1.6 * (k // 3)] for k in range(6)])
     group = Bodies(Rectangle(1.0, 0.7), place, angle=chance.uniform(0.0, 6.0, 6))
-    walls = [Box((-3.0, 0.0), (3.0, 20.0))]
+    walls = [Container((-3.0, 0.0), (3.0, 20.0))]
     scene = Scene("pile", [group], walls, materials={"default": Material(0.2, 0.4)}, gravity=(0.0, -10.0))
     mover, state = engine(scene, 0.01)
     overlap = []
@@ -327,7 +328,7 @@ def test_a_pile_of_boxes_comes_to_rest_without_deep_overlap():
 
 
 def test_a_ball_comes_to_rest_and_stays():
-    scene = balls([[0.0, 1.5]], restitution=0.5, boundaries=[HalfPlane()], gravity=(0.0, -10.0))
+    scene = balls([[0.0, 1.5]], restitution=0.5, boundaries=[Plane()], gravity=(0.0, -10.0))
     mover, state = engine(scene, 0.01)
     rounds = []
     for _ in range(500):
@@ -341,7 +342,7 @@ def test_a_ball_comes_to_rest_and_stays():
 def test_a_box_comes_to_rest_on_a_slope_that_holds_it():
     g = 10.0 * np.array([np.sin(0.2), -np.cos(0.2)])
     box = Bodies(Rectangle(1.0, 0.6), np.array([[0.0, 1.0]]), (0.3, 0.0), angle=0.4)
-    scene = Scene("slope", [box], [HalfPlane()], materials={"default": Material(0.3, 0.8)}, gravity=tuple(g))
+    scene = Scene("slope", [box], [Plane()], materials={"default": Material(0.3, 0.8)}, gravity=tuple(g))
     _, states = run(scene, 0.01, 400)
     assert abs(states[-1].position[0, 1] - 0.3) <= 1e-6
     assert np.abs(states[-1].velocity).max() <= 1e-9
@@ -350,7 +351,7 @@ def test_a_box_comes_to_rest_on_a_slope_that_holds_it():
 
 def test_too_many_impacts_end_in_a_synchronous_step():
     """A ball between closing walls has impacts without end: the step says so, and ends."""
-    walls = [HalfPlane((0.0, 0.0), (0.0, 1.0)), HalfPlane((0.0, 1.0 + 1e-4), (0.0, -1.0))]
+    walls = [Plane((0.0, 0.0), (0.0, 1.0)), Plane((0.0, 1.0 + 1e-4), (0.0, -1.0))]
     mover, state = engine(balls([[0.0, 0.5 + 5e-5]], (0.0, 1.0), boundaries=walls), 1.0)
     state = mover.step(state)
     assert mover.rounds == mover.bound + 1
@@ -365,7 +366,7 @@ def test_every_law_ends(law):
 
 
 def test_without_a_law_bodies_pass():
-    scene = balls([[0.0, 2.0]], boundaries=[HalfPlane()], gravity=(0.0, -10.0))
+    scene = balls([[0.0, 2.0]], boundaries=[Plane()], gravity=(0.0, -10.0))
     _, states = run(scene, 0.1, 10, "none")
     assert states[-1].position[0, 1] == pytest.approx(2.0 - 5.0)
 

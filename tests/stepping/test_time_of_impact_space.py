@@ -9,10 +9,10 @@ from carom import laws
 from carom.build import build
 from carom.contact.find import find_contacts
 from carom.scene import Bodies, Material, Scene
-from carom.scene.barriers import Container, Plane
-from carom.scene.solids import Cuboid, Sphere
+from carom.scene.boundaries import Container, Plane
+from carom.scene.shapes import Box, Sphere
 from carom.stepping.collision import Collision
-from carom.stepping.time_of_impact_space import TimeOfImpactSpace
+from carom.stepping.time_of_impact import TimeOfImpact
 
 STILL = (0.0, 0.0, 0.0)
 
@@ -22,7 +22,7 @@ def engine_of(bodies, boundaries=(), *, step, gravity=STILL, restitution=1.0, fr
     scene = Scene("s", bodies, boundaries, gravity=gravity, step=step, materials=materials)
     world, state = build(scene)
     collision = Collision(laws.make(law), scene.restitution_model, scene.friction_model, False)
-    return TimeOfImpactSpace(world, collision, step), state
+    return TimeOfImpact(world, collision, step), state
 
 
 def ball(place, velocity=STILL, radius=0.1, **more):
@@ -60,7 +60,7 @@ def test_balls_in_a_row_by_events():
 @pytest.mark.parametrize("speed", [30.0, 1e3, 1e5])
 def test_a_ball_between_thin_plates(speed):
     """It stays between two plates of 0.01, whatever its speed, and comes as far as straight flights folded back."""
-    plate = Bodies(Cuboid((2.0, 2.0, 0.01)), np.array([(0, 0, 0.0), (0, 0, 1.0)]), mass=1e9)
+    plate = Bodies(Box((2.0, 2.0, 0.01)), np.array([(0, 0, 0.0), (0, 0, 1.0)]), mass=1e9)
     engine, state = engine_of([plate, ball((0.0, 0.0, 0.4), (0, 0, speed))], step=0.01 * 30.0 / speed * 7.0)
     room = 1.0 - 0.01 - 0.2
     for _ in range(4):
@@ -89,7 +89,7 @@ def test_a_gas_keeps_energy_and_stays_apart():
 
 def test_a_box_falls_and_comes_to_rest():
     """Restitution 0.3 and friction: it bounces, then lies still, and overlaps by less than 1e-3 of its half width."""
-    box = Bodies(Cuboid((0.2, 0.2, 0.2)), np.array([(0.0, 0.0, 0.4)]), velocity=np.array([(0.2, 0.0, 0.0)]))
+    box = Bodies(Box((0.2, 0.2, 0.2)), np.array([(0.0, 0.0, 0.4)]), velocity=np.array([(0.2, 0.0, 0.0)]))
     engine, state = engine_of(
         [box], [Plane()], step=0.01, gravity=(0, 0, -9.81), restitution=0.3, friction=0.5, law="qce"
     )

@@ -10,8 +10,9 @@ import pytest
 
 import carom
 from carom import scenes
-from carom.scene.model import Bodies, Disc, Scene
+from carom.scene.model import Bodies, Scene
 from carom.scene.motion import Fixed
+from carom.scene.shapes import Disc
 from carom.studies import STUDIES, clean_break, energy_drum, maxwells_demon, splash
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "studies.md"

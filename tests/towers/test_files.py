@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from carom import ProblemError
 from carom.towers import Brick, Pin, Tower
 from carom.towers.files import load_tower, parse, save_tower, tower_to_toml
-from carom.towers.named import FORMS, NAMED, named_tower
+from carom.towers.named import NAMED, PATTERNS, named_tower
 
 EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples" / "towers").glob("*.toml"))
 ONE = "[[brick]]\nx = 0\ny = 0.5\nwidth = 1\nheight = 1\n"
@@ -123,7 +123,7 @@ def test_forms_take_numbers():
     assert named_tower("diamond-3").count == 9
     assert named_tower("harmonic-3").overhang() == pytest.approx((1 + 1 / 2 + 1 / 3) / 2, abs=1e-15)
     assert named_tower("stack-6").count == 6
-    assert len(FORMS) == 4
+    assert len(PATTERNS) == 4
 
 
 def test_the_leaning_stack_is_told_rightly():
@@ -193,7 +193,7 @@ BAD = [
     ("[[brick]]\ncorners = 3", "brick[0].corners", "three corners", "line 2"),
     ("[[brick]]\ncorners = [[0, 0], [2, 0], [1, 0.1], [0, 2]]", "brick[0].corners", "convex", "line 2"),
     (TWO.format(x=0.5, y=0.5), "brick[1]: got an overlap of 0.5 with brick[0]", "line 6"),
-    (TWO.format(x=0, y=2.5), "brick[1]: got free in the air", "line 6"),
+    (TWO.format(x=0, y=2.5), "brick[1]: got floating in the air", "line 6"),
     (TWO.format(x=0, y=-2.5), "brick[1]", "above the ground"),
     (ONE + "[[pin]]\nat = [0, 0]", "pin[0].bricks: got nothing", "line 6"),
     (ONE + "[[pin]]\nbricks = [0, 1]\nat = [0, 0]", "pin[0].bricks: got 1", "ground", "line 7"),

@@ -78,8 +78,8 @@ def test_both_loops_take_the_same_way(which, coordinates):
     for _ in range(120):
         one.advance()
         two.advance()
-        moved = max(moved, float(np.abs(one.place.corners() - np.concatenate(tower.corners)).max()))
-        assert np.abs(one.place.corners() - two.place.corners()).max() < 1e-9
+        moved = max(moved, float(np.abs(one.coordinates.corners() - np.concatenate(tower.corners)).max()))
+        assert np.abs(one.coordinates.corners() - two.coordinates.corners()).max() < 1e-9
     assert moved > 0.01
 
 

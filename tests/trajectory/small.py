@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from carom.build import build
-from carom.scene import Bodies, Disc, Drum, HalfPlane, Rectangle, Scene, Vibrating
+from carom.scene import Bodies, Disc, Drum, Plane, Rectangle, Scene, Vibrating
 from carom.settings import Settings
 from carom.stepping.report import STEP, ContactImpulses
 from carom.trajectory import Recorder, Trajectory
@@ -20,7 +20,7 @@ def scene(moving: bool = True) -> Scene:
     """Discs and boxes in a drum above a floor that may vibrate."""
     discs = Bodies(Disc(0.5), np.array([[2.0 * i, 3.0] for i in range(-2, 3)]), velocity=(0.1, 0.2))
     boxes = Bodies(Rectangle(1.0, 0.5), np.array([[0.0, 6.0], [2.0, 6.0]]), spin=0.3)
-    floor = HalfPlane(motion=Vibrating(0.1, 2.0)) if moving else HalfPlane()
+    floor = Plane(motion=Vibrating(0.1, 2.0)) if moving else Plane()
     return Scene("small", [discs, boxes], [floor, Drum(20.0)], gravity=(0.0, -1.0))
 
 

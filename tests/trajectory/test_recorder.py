@@ -13,7 +13,7 @@ import pytest
 from tests.trajectory import small
 
 from carom import ProblemError
-from carom.scene import Bodies, Disc, HalfPlane, Scene
+from carom.scene import Bodies, Disc, Plane, Scene
 from carom.scene.motion import Scripted
 from carom.stepping.report import STEP
 from carom.trajectory import Recorder, Trajectory, journal, state_hash
@@ -221,7 +221,7 @@ def test_places_where_nothing_can_be_written(tmp_path, name, text):
 
 def test_a_scene_with_python_in_it_is_resumed_with_the_scene(tmp_path):
     path = tmp_path / "run.h5"
-    floor = HalfPlane(motion=Scripted(lambda t: (0.0, 0.1 * t)))
+    floor = Plane(motion=Scripted(lambda t: (0.0, 0.1 * t)))
     s = Scene("scripted", [Bodies(Disc(1.0), np.array([[0.0, 5.0]]))], [floor])
     world, state = small.world_of(s)
     recorder = Recorder.create(path, s, world, state, small.settings(impulses=False))

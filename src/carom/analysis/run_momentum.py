@@ -1,8 +1,14 @@
-"""Linear and angular momentum of a run: how far they drift, and whether they must stay at all.
+"""Drift of the linear and angular momentum of a run, and which components of them must be conserved.
 
-Gravity, boundaries and bodies that are held push from outside. What remains conserved beside them is worked out from
-the scene, and only that is measured: along a frictionless floor the momentum, in a frictionless drum the angular
-momentum about its center.
+Gravity, boundaries and fixed or scripted bodies push from outside. What is conserved nevertheless follows from the
+scene, and only that is measured:
+
+* A plane pushes along its normal, a tube toward its axis, a drum or shell toward its center. Linear momentum is
+  conserved in the directions orthogonal to all these.
+* In 2D angular momentum is conserved about the common center of drums that do not move.
+* In 3D angular momentum is conserved about an axis e through a point c if no push has a moment about it: for a plane e
+  must be its normal, for a tube its axis, for a shell c must be its center, for gravity e must be vertical, and for
+  sides that are periodic in one direction, which shift bodies along it, e must be that direction.
 """
 
 from __future__ import annotations
@@ -15,35 +21,35 @@ import numpy as np
 from ..scene.motion import Motion
 from ..solvers.rows import Floats
 from ..trajectory import Trajectory
-from ..world import INSIDE, OUTSIDE, PLANE, World
-from . import space_momentum
+from ..world import INSIDE, OUTSIDE, PLANE, TUBE, World
 from .runs import lengths
 
-PARALLEL = 1e-12
+PARALLEL = 1e-12  # components of unit vectors up to this are zero
+ALIGNED = 1e-9  # sine of an angle, or relative distance, up to which two axes or two points are the same
 
 
 @dataclass(frozen=True, eq=False)
 class Drift:
-    """|change since the start| / scale, at every step. If it is not `conserved`, it is only what it is."""
+    """|change since the start| / scale after every step. If `conserved` is False it is not an error."""
 
-    value: Floats
+    value: Floats  # (steps + 1,)
     conserved: bool
-    why: str  # what is measured, or why it is not conserved here
+    why: str  # what is measured, or why it is not conserved
 
 
 def momentum_scale(run: Trajectory) -> float:
-    """Momentum of all free mass at the speed that the largest kinetic energy would give it: sqrt(2 M K)."""
+    """Momentum of the total free mass M at the speed that the largest kinetic energy K gives it: sqrt(2 M K)."""
     mass = float(run.geometry["mass"][run.geometry["free"]].sum())
     return float(np.sqrt(2.0 * mass * run.steps["kinetic"].max(initial=0.0))) or 1.0
 
 
 def momentum_drift(run: Trajectory) -> Drift:
-    """Of the linear momentum, or of the components that are conserved; what gravity gives it is taken off."""
+    """Drift of the linear momentum, or of its conserved components, without the contribution of gravity."""
     steps, world = run.steps, run.world
     momentum = _columns(run, "momentum")
     pull = float(world.mass[world.free].sum()) * world.gravity
     change = momentum - momentum[0] - steps["time"][:, None] * pull
-    along, why = _linear(run)
+    along, why = _conserved_directions(run)
     if along is None:
         return Drift(lengths(change) / momentum_scale(run), False, why)
     if world.gravity.any():
@@ -52,34 +58,34 @@ def momentum_drift(run: Trajectory) -> Drift:
 
 
 def angular_momentum_drift(run: Trajectory) -> Drift:
-    """Of the angular momentum about the origin, or about the center of a drum; in space of what is conserved of it.
+    """Drift of the angular momentum about the origin or the center of a drum; in 3D of its conserved components.
 
-    The scale is that of the momentum times the root mean square distance from there, at the start or the end,
+    The scale is that of the momentum times the root mean square distance from that point, at the start or the end,
     whichever is larger.
     """
-    about, axes, why = _angular(run)
+    about, axes, why = _conserved_axes(run)
     center = np.zeros(run.dimension) if about is None else about
     free = run.geometry["free"]
     arms = [float(np.sqrt(((run.frame(k).position[free] - center) ** 2).sum(axis=1).mean())) for k in (0, -1)]
     scale = momentum_scale(run) * (max(arms) or 1.0)
-    change = _about(run, center)
+    change = _angular_momentum(run, center)
     change = change - change[0]
     return Drift(_size(change, axes) / scale, about is not None, why)
 
 
 def has_force(run: Trajectory) -> bool:
-    """Whether a Python function pushes the bodies. The file cannot hold it, but it notes that there was one."""
+    """Whether a Python function acts as a force. The file cannot store it, but records that there was one."""
     meta = json.loads(run._file["scene/meta"].asstr()[()])
     return run.scene.force is not None or "force" in meta["not_stored"]
 
 
 def _columns(run: Trajectory, name: str) -> Floats:
-    """A vector of the table of steps: (steps, D)."""
+    """A vector of the table of steps: (steps + 1, D)."""
     return np.stack([run.steps[f"{name}_{axis}"] for axis in "xyz"[: run.dimension]], axis=1)
 
 
-def _about(run: Trajectory, center: Floats) -> Floats:
-    """Angular momentum about a point, at every step: (steps, 1), in space (steps, 3)."""
+def _angular_momentum(run: Trajectory, center: Floats) -> Floats:
+    """Angular momentum about a point after every step: (steps + 1, 1) in 2D, (steps + 1, 3) in 3D."""
     p = _columns(run, "momentum")
     if run.dimension == 3:
         return _columns(run, "angular_momentum") - np.cross(center, p)
@@ -87,87 +93,177 @@ def _about(run: Trajectory, center: Floats) -> Floats:
 
 
 def _size(change: Floats, along: Floats) -> Floats:
-    """Lengths of vectors (k, D) within the space that the rows of `along` (m, D), which are orthonormal, span."""
+    """Lengths (k,) of vectors (k, D) projected onto the span of the orthonormal rows of `along` (m, D)."""
     if along.shape[0] == 1:
         return np.abs(change @ along[0])
     return lengths(change if along.shape[0] == along.shape[1] else change @ along.T)
 
 
-def _linear(run: Trajectory) -> tuple[Floats | None, str]:
-    """Directions (m, D) in which momentum is conserved, or None; and why."""
+# ---- what is conserved
+
+
+def _conserved_directions(run: Trajectory) -> tuple[Floats | None, str]:
+    """Directions (m, D) in which linear momentum is conserved, None if there are none; and the reason."""
     world = run.world
     outside = _pushed_from_outside(run)
     if outside:
         return None, outside
     if world.periodic is not None and world.periodic.shear_rate:
         return None, "sheared sides push"
-    kinds = world.boundaries.kind
-    if not len(kinds):
+    if not len(world.boundaries.kind):
         return np.eye(world.dimension), "nothing pushes from outside"
-    along = _along_walls(world) if world.dimension == 2 else space_momentum.along_walls(world)
+    along = along_boundaries(world)
     if along is None:
         return None, "boundaries push in every direction"
-    if _rough_walls(world):
+    if _rough_boundaries(world):
         return None, "boundaries with friction push"
     return along, "along the boundaries, which are without friction"
 
 
-def _along_walls(world: World) -> Floats | None:
-    normal = world.boundaries.axis[0]
-    planes = (world.boundaries.kind == PLANE).all() and not any(_turns(m) for m in world.boundary_motions)
-    if not planes or (np.abs(world.boundaries.axis @ (-normal[1], normal[0])) > PARALLEL).any():
-        return None
-    return np.array([[-normal[1], normal[0]]])
+def along_boundaries(world: World) -> Floats | None:
+    """An orthonormal basis (m, D) of the directions in which no boundary ever pushes; None if there are none."""
+    boundaries, dim = world.boundaries, world.dimension
+    pushes: list[Floats] = []
+    for kind, axis, motion in zip(boundaries.kind, boundaries.axis, world.boundary_motions):
+        if kind not in (PLANE, TUBE) or not _keeps_direction(motion, axis):
+            return None
+        pushes += [axis] if kind == PLANE else list(np.eye(dim) - np.outer(axis, axis))
+    _, sizes, rows = np.linalg.svd(np.array(pushes))
+    free: Floats = rows[int((sizes > PARALLEL).sum()) :]
+    return _tidy(free) if len(free) else None
 
 
-def _angular(run: Trajectory) -> tuple[Floats | None, Floats, str]:
-    """The point about which angular momentum is conserved, or None; the axes along which; and why."""
+def _conserved_axes(run: Trajectory) -> tuple[Floats | None, Floats, str]:
+    """The point about which angular momentum is conserved, None if there is none; the axes (m, D); and the reason."""
     world = run.world
     everything = np.eye(1 if world.dimension == 2 else 3)
     outside = _pushed_from_outside(run)
     if outside:
         return None, everything, outside
-    if len(world.boundaries.kind) and _rough_walls(world):
-        rough = "boundaries with friction push"
-    else:
-        rough = ""
-    if world.dimension == 3:
-        return (None, everything, rough) if rough else space_momentum.conserved_axes(world)
-    center, why = _plane_center(world)
-    if center is not None and rough:
-        center, why = None, rough
+    rough = len(world.boundaries.kind) > 0 and _rough_boundaries(world)
+    if world.dimension == 3 and not rough:
+        return conserved_axes_3d(world)
+    center, why = (None, "") if world.dimension == 3 else _center_2d(world)
+    if rough and (center is not None or not why):
+        center, why = None, "boundaries with friction push"
     return center, everything, why
 
 
-def _plane_center(world: World) -> tuple[Floats | None, str]:
-    """The point of the plane about which nothing turns the bodies, friction apart; and why."""
+def _center_2d(world: World) -> tuple[Floats | None, str]:
+    """The point of the plane about which nothing but friction has a moment, None if there is none; and the reason."""
     if world.gravity.any():
         return None, "gravity acts"
     if world.periodic is not None:
         return None, "the sides are periodic"
-    walls = world.boundaries
-    if not len(walls.kind):
+    boundaries = world.boundaries
+    if not len(boundaries.kind):
         return np.zeros(2), "nothing pushes from outside"
-    round_ = np.isin(walls.kind, (INSIDE, OUTSIDE)).all()
-    if not round_ or (walls.point != walls.point[0]).any() or any(m.kind != "fixed" for m in world.boundary_motions):
+    drums = np.isin(boundaries.kind, (INSIDE, OUTSIDE)).all() and (boundaries.point == boundaries.point[0]).all()
+    if not drums or any(m.kind != "fixed" for m in world.boundary_motions):
         return None, "boundaries push"
-    return walls.point[0], "about the center of the drum, which is without friction"
+    return boundaries.point[0], "about the center of the drum, which is without friction"
+
+
+def conserved_axes_3d(world: World) -> tuple[Floats | None, Floats, str]:
+    """The point and the axes (m, 3) about which angular momentum is conserved in 3D, friction apart; and the reason.
+
+    The point is None if nothing is conserved.
+    """
+    boundaries, everything = world.boundaries, np.eye(3)
+    wanted: list[tuple[Floats, str]] = []
+    if world.gravity.any():
+        wanted.append((world.gravity / np.linalg.norm(world.gravity), "gravity acts"))
+    if world.periodic is not None:
+        sides = [k for k, name in enumerate("xyz") if getattr(world.periodic, name, None) is not None]
+        if len(sides) != 1 or world.periodic.shear_rate:
+            return None, everything, "the sides are periodic"
+        wanted.append((np.eye(3)[sides[0]], "the sides are periodic"))
+    centers: list[Floats] = []
+    for k, motion in enumerate(world.boundary_motions):
+        if not _in_place(world, k, motion):
+            return None, everything, "boundaries move"
+        if boundaries.kind[k] != INSIDE:
+            wanted.append((boundaries.axis[k], "boundaries push"))
+        if boundaries.kind[k] != PLANE:
+            centers.append(boundaries.point[k])
+    return _common_axis(wanted, centers)
+
+
+def _common_axis(wanted: list[tuple[Floats, str]], centers: list[Floats]) -> tuple[Floats | None, Floats, str]:
+    """The one axis that all wanted directions and all centers allow; all axes if there is at most one center."""
+    about = centers[0] if centers else np.zeros(3)
+    for other in centers[1:]:  # two shells allow the line through both
+        if np.linalg.norm(other - about) > PARALLEL * (1.0 + np.linalg.norm(about)):
+            wanted = [*wanted, ((other - about) / np.linalg.norm(other - about), "boundaries push")]
+    if not wanted:
+        return about, np.eye(3), "about the center of the shell" if centers else "nothing pushes from outside"
+    axis = wanted[0][0]
+    for direction, _ in wanted[1:]:
+        if np.linalg.norm(np.cross(axis, direction)) > ALIGNED:
+            reasons = list(dict.fromkeys(reason for _, reason in wanted))
+            return None, np.eye(3), " and ".join(reasons)
+    axis = _tidy(axis[None])[0]
+    where = " through " + _point(about) if centers else ""
+    return about, axis[None], f"about the axis along {_axis_name(axis)}{where} alone"
+
+
+# ---- boundaries
 
 
 def _pushed_from_outside(run: Trajectory) -> str:
+    """What pushes the bodies besides gravity and boundaries; empty if nothing does."""
     if has_force(run):
         return "a force in Python acts"
     return "" if run.world.free.all() else "bodies are held"
 
 
-def _rough_walls(world: World) -> bool:
+def _rough_boundaries(world: World) -> bool:
     bodies = np.unique(world.material[world.free])
     return bool(world.friction[np.ix_(bodies, np.unique(world.boundary_material))].any())
 
 
-def _turns(motion: Motion) -> bool:
-    """Whether a boundary with this motion changes its direction."""
+def _keeps_direction(motion: Motion, axis: Floats) -> bool:
+    """Whether a plane with this normal, or a tube with this axis, keeps its direction: it may rotate about it."""
     if motion.kind in ("fixed", "vibrating"):
+        return True
+    if motion.kind == "moving" and not getattr(motion, "spin", 0.0):
+        return True
+    if motion.kind == "table" and not np.any(getattr(motion, "turn", ())):
+        return True
+    own = getattr(motion, "axis", None)
+    if own is None or len(axis) == 2:  # in 2D boundaries rotate about z
         return False
-    turn = getattr(motion, "spin" if motion.kind == "moving" else "turn", 1.0)
-    return bool(np.any(turn))
+    return bool(np.linalg.norm(np.cross(own, axis)) <= ALIGNED * np.linalg.norm(own))
+
+
+def _in_place(world: World, k: int, motion: Motion) -> bool:
+    """Whether the motion of boundary k of a 3D world leaves its axis unchanged, and its center unless it is a plane."""
+    boundaries = world.boundaries
+    if motion.kind == "fixed":
+        return True
+    if boundaries.kind[k] == PLANE:
+        return _keeps_direction(motion, boundaries.axis[k])
+    if motion.kind != "rotating":
+        return False
+    arm = boundaries.center[k] - boundaries.point[k]
+    if boundaries.kind[k] == TUBE:
+        arm = arm - (arm @ boundaries.axis[k]) * boundaries.axis[k]
+        near = float(np.linalg.norm(arm)) <= ALIGNED * boundaries.radius[k]
+        return _keeps_direction(motion, boundaries.axis[k]) and near
+    return float(np.linalg.norm(arm)) <= ALIGNED * float(boundaries.radius[k])
+
+
+def _tidy(rows: Floats) -> Floats:
+    """Basis vectors without rounding errors where they are axes, the largest component positive."""
+    out = np.where(np.abs(rows) < PARALLEL, 0.0, rows)
+    sign = np.sign(np.take_along_axis(out, np.abs(out).argmax(axis=1)[:, None], axis=1))
+    return out * sign + 0.0
+
+
+def _axis_name(axis: Floats) -> str:
+    k = int(np.abs(axis).argmax())
+    return "xyz"[k] if abs(axis[k]) > 1.0 - PARALLEL else _point(axis)
+
+
+def _point(place: Floats) -> str:
+    return "(" + ", ".join(f"{v:.4g}" for v in place) + ")"

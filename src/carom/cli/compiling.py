@@ -1,103 +1,100 @@
-"""Tells the user when Numba compiles kernels, which it does once and then keeps on disk."""
+"""Tells the user of a command when kernels are compiled, which happens once; the machine code is kept on disk."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.errors import LiveError
 from rich.status import Status
 
+from ..kernels import cache_folder, compile_seconds
+from ..kernels.notice import Notice, announcement, short, using
 from .console import remarks
 
-NOTE = "compiling kernels (only the first time; up to two minutes)"
 
+class Compilation(Notice):
+    """What is compiled while the notice is up: one line, and a spinner in a terminal."""
 
-@dataclass
-class Compilation:
-    """What was compiled while the notice was up."""
+    def __init__(self, console: Console) -> None:
+        super().__init__()
+        self.console = console
+        self.kernels = 0  # that were compiled, without those that they call
+        self.prepared = 0  # kernels that were compiled in parallel, before they were needed
+        self.spinner: Status | None = None
+        self.before = compile_seconds()
+        self.after: float | None = None
 
-    kernels: int = 0
-    seconds: float = 0.0
+    @property
+    def seconds(self) -> float:
+        """Wall time of compiling, so far or until the end of the notice."""
+        return (compile_seconds() if self.after is None else self.after) - self.before
+
+    def begin(self, kernels: int = 0) -> None:
+        if not self.told:
+            self.console.print(announcement(kernels) + " ...", markup=False, soft_wrap=True)
+            self.told = True
+        self.prepared += kernels
+        self._show(f"compiling {kernels} kernels" if kernels else "compiling a kernel")
+
+    def advance(self, done: int, kernels: int) -> None:
+        self._show(f"compiling kernels: {done} of {kernels}")
+
+    def stop(self) -> None:
+        """Removes the spinner."""
+        if self.spinner is not None:
+            self.spinner.stop()
+            self.spinner = None
+
+    def _show(self, text: str) -> None:
+        if self.spinner is not None:
+            self.spinner.update(text)
+        elif self.console.is_terminal:
+            spinner = self.console.status(text)
+            try:
+                spinner.start()
+            except LiveError:  # a progress bar has the last line already
+                return
+            self.spinner = spinner
 
 
 @contextmanager
 def compile_notice(console: Console | None = None) -> Iterator[Compilation]:
     """Prints a line on stderr as soon as a kernel is compiled inside the block, with a spinner in a terminal.
 
-    It listens to Numba's own events, so it is silent exactly when every kernel came from the cache.
+    It is silent if every kernel comes from the cache.
     """
     from numba.core import event
 
-    err = console or remarks()
-    report = Compilation()
-    spinner: Status | None = None
-    depth, since = 0, 0.0
+    notice = Compilation(console or remarks())
 
     class Listener(event.Listener):  # type: ignore[misc]
-        # What a kernel pulls in is compiled inside it and counts as part of it: hence the depth.
+        """Counts; a kernel that another one calls is compiled inside it and counts as part of it."""
+
+        depth = 0
+
         def on_start(self, event: Any) -> None:
-            nonlocal depth, since, spinner
-            if depth == 0:
-                if not report.kernels:
-                    err.print(NOTE + " ...")
-                since = time.perf_counter()
-                report.kernels += 1
-                spinner = _spinner(err, f"compiling {_kernel_name(event.data)} ({report.kernels})")
-            depth += 1
+            if self.depth == 0:
+                notice.kernels += 1
+                notice.begin()
+            self.depth += 1
 
         def on_end(self, event: Any) -> None:
-            nonlocal depth
-            depth -= 1
-            if depth == 0:
-                report.seconds += time.perf_counter() - since
-                if spinner is not None:
-                    spinner.stop()
+            self.depth -= 1
+            if self.depth == 0:
+                notice.stop()
 
     try:
-        with event.install_listener("numba:compile", Listener()):
-            yield report
+        with using(notice), event.install_listener("numba:compile", Listener()):
+            yield notice
     finally:
-        if spinner is not None:  # an interrupt may have come between start and end
-            spinner.stop()
-    if report.kernels:
-        what = "1 kernel" if report.kernels == 1 else f"{report.kernels} kernels"
-        err.print(f"compiled {what} in {report.seconds:.1f} s; kept in {_short(cache_folder())}")
-
-
-def cache_folder() -> Path:
-    """The folder where Numba keeps the compiled kernels of `carom.solvers`; the other folders lie beside it."""
-    from ..solvers.rows import rows_times
-
-    return Path(rows_times.stats.cache_path)
-
-
-def _spinner(console: Console, text: str) -> Status | None:
-    """A spinner in a terminal, unless a progress bar has the last line already."""
-    if not console.is_terminal:
-        return None
-    spinner = console.status(text)
-    try:
-        spinner.start()
-    except LiveError:
-        return None
-    return spinner
-
-
-def _kernel_name(data: Any) -> str:
-    dispatcher = data.get("dispatcher") if isinstance(data, dict) else None
-    function = getattr(dispatcher, "py_func", None)
-    return getattr(function, "__qualname__", "a kernel")
-
-
-def _short(path: Path) -> str:
-    """The path without what every path here starts with."""
-    for base, sign in ((Path.cwd(), ""), (Path.home(), "~/")):
-        if path.is_relative_to(base):
-            return sign + str(path.relative_to(base))
-    return str(path)
+        notice.stop()
+        notice.after = compile_seconds()
+        notice.kernels = max(notice.kernels, notice.prepared)
+    if notice.kernels:
+        what = "1 kernel" if notice.kernels == 1 else f"{notice.kernels} kernels"
+        folder = cache_folder()
+        kept = f"; kept in {short(folder)}" if folder else ""
+        notice.console.print(f"compiled {what} in {notice.seconds:.1f} s{kept}", markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""`carom doctor`: what is installed, and whether it works here."""
+"""`carom doctor`: versions, threads and compiled kernels of this installation, and a test of every law."""
 
 from __future__ import annotations
 
@@ -46,15 +46,19 @@ class SelfTest:
 def doctor(json: bool = typer.Option(False, "--json", help="Print JSON instead of tables.")) -> None:
     """Show versions, threads and the kernel cache, and test every law on Newton's cradle."""
     from .compiling import compile_notice
+    from .warmup import compiled_families
 
     with compile_notice() as compiled:
         tests = self_tests()
+    families = compiled_families()
     facts = {**_versions(), **_threads(), **_kernels(compiled.kernels)}
     failed = [t.law for t in tests if not t.passed]
     if json:
-        print(as_json({"facts": facts, "self_test": [vars(t) for t in tests], "passed": not failed}))
+        kernels = {name: {"compiled": have, "kernels": all_} for name, (have, all_) in families.items()}
+        self_test = [vars(t) for t in tests]
+        print(as_json({"facts": facts, "families": kernels, "self_test": self_test, "passed": not failed}))
     else:
-        _show(out(), facts, tests)
+        _show(out(), {**facts, **_compiled(families)}, tests)
     if failed:
         raise typer.Exit(1)
 
@@ -136,15 +140,18 @@ def _threading_layer() -> str:
 
 
 def _kernels(compiled: int) -> dict[str, str]:
-    from .compiling import cache_folder
+    from ..kernels import cache_folder
 
     folder = cache_folder()
-    writable = os.access(folder, os.W_OK)
     state = f"{compiled} compiled just now" if compiled else "warm: nothing had to be compiled"
-    return {
-        "kernel cache": f"{folder} ({'writable' if writable else 'NOT writable: set NUMBA_CACHE_DIR'})",
-        "kernels": state,
-    }
+    place = str(folder) if folder else "no folder is writable, so nothing is kept: set CAROM_CACHE_DIR"
+    return {"kernel cache": place, "kernels": state}
+
+
+def _compiled(families: dict[str, tuple[int, int]]) -> dict[str, str]:
+    """One line: which families of kernels are compiled, and how much of the others."""
+    parts = [name if have == all_ else f"{name} ({have} of {all_})" for name, (have, all_) in families.items()]
+    return {"compiled": ", ".join(parts) + "; `carom warmup` compiles the rest"}
 
 
 def _show(console: Console, facts: dict[str, str], tests: list[SelfTest]) -> None:

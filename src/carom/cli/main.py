@@ -27,6 +27,7 @@ from .study import study
 from .tower import tower
 from .validate import validate
 from .view import view
+from .warmup import warmup
 
 app = typer.Typer(
     name="carom",
@@ -58,7 +59,7 @@ _IMPACT, _WORLDS, _TOWERS, _MORE = "One impact", "Whole runs", "Towers", "More"
 for panel, commands in (
     (_WORLDS, (scenes, run, info, check, plot, view, render, compare, new, validate)),
     (_IMPACT, (laws, resolve, audit)),
-    (_MORE, (play, study, demo, doctor)),
+    (_MORE, (play, study, demo, doctor, warmup)),
 ):
     for command in commands:
         app.command(rich_help_panel=panel)(command)

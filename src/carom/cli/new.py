@@ -19,7 +19,7 @@ def new(
 ) -> None:
     """Write a commented scene file to start from."""
     if schema:
-        from ..scene.schema import schema_text
+        from ..scene.file import schema_text
 
         if file is None:
             print(schema_text())

@@ -6,6 +6,8 @@ from typing import Any
 
 import typer
 
+from ..settings import STEPPERS
+
 
 def number(text: str) -> float:
     try:
@@ -29,7 +31,7 @@ SET = typer.Option([], "--set", metavar="KEY=VALUE", help="Of the scene; may be 
 DURATION = number_option("--duration", "TIME", "How long, in time units.")
 STEP = number_option("--step", "TIME", "Length of a time step.")
 FRAME_RATE = number_option("--frame-rate", "RATE", "Frames a time unit.")
-STEPPER = typer.Option(None, "--stepper", metavar="NAME", help="synchronous, drift_safe or time_of_impact.")
+STEPPER = typer.Option(None, "--stepper", metavar="NAME", help=f"One of {', '.join(STEPPERS)}.")
 INTEGRATOR = typer.Option(None, "--integrator", metavar="NAME", help="Of rotations in space: dmv or split.")
 THREADS = typer.Option(
     None, "--threads", parser=whole_number, metavar="N", help="At most so many. The bits do not depend on it."

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..analysis.run_momentum import angular_momentum_drift, momentum_drift
 from ..analysis.runs import energy_drift, energy_scale, overlap, spread, symmetry_error
-from ..simulation import simulate
+from ..simulation import completed, simulate
 from ..stepping.report import STATUSES
 from .compiling import Compilation
 
@@ -64,7 +64,7 @@ def check_all(scene: Scene, laws: Sequence[str], settings: dict[str, Any]) -> No
     step = settings.get("step") or scene.step
     short = {**settings, "duration": step}
     for law in laws:
-        simulate(scene, law, **short).close()
+        completed(simulate(scene, law, **short)).close()
 
 
 @contextmanager

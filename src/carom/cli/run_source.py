@@ -48,7 +48,7 @@ def with_integrator(scene: Scene, name: str | None) -> Scene:
 
 def from_file(path: str) -> Scene:
     """The scene of a file; what its reader warns about becomes one line each."""
-    from ..scene.load import load_scene
+    from ..scene.file import load_scene
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -1,23 +1,79 @@
-"""`carom tower ...`: bricks without friction. One file a command."""
+"""`carom tower ...`: the commands on towers of bricks without friction."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 import typer
 
-from .tower_check import check
-from .tower_collapse import collapse
-from .tower_draw import draw
-from .tower_list import list_
-from .tower_new import new
-from .tower_overhang import overhang
+from ..errors import ProblemError
+from ..files import write_text
+from .console import as_json, out, remarks
+from .run_arguments import number_option, whole_number
+
+if TYPE_CHECKING:
+    from ..towers import Tower
+
+STEPS, STEP = 1000, 0.01  # defaults of `carom tower collapse`
+STARTER = """\
+# A tower of bricks without friction. (x, y) is a brick's center, the ground is y = 0.
+# Numbers are read as doubles; text such as "1/6" is exact.
+[tower]
+name = "{name}"
+mass_model = "uniform"  # or "corners": the corners carry all mass
+gravity = 9.81
+
+[[brick]]
+name = "table"
+x = -2
+y = 0.5
+width = 4
+height = 1
+fixed = true  # it does not move
+
+[[brick]]
+x = "-1/4"
+y = 1.125
+width = 1
+height = 0.25
+
+[[brick]]
+x = "1/4"
+y = 1.375
+width = 1
+height = 0.25
+angle = 0  # radians, counterclockwise
+
+[[brick]]  # any convex polygon
+corners = [[-0.5, 1.25], [-0.3, 1.25], [-0.4, 1.5]]
+density = 2
+
+# A hinge between two bricks, or between a brick and the ground:
+# [[pin]]
+# bricks = [1, "ground"]
+# at = [0, 1]
+
+# Instead of bricks, [tower] may have a kind: "wall" (rows, columns, brick, gap, bond), "stack" (offsets, brick),
+# "harmonic" (n, brick, table) or "diamond" (n, brick, gap).
+"""
 
 tower = typer.Typer(
     name="tower",
-    help="Towers of bricks without friction: do they stand, how do they begin to fall, how do they come down.",
+    help="Towers of bricks without friction: stability, initial collapse, collapse, overhang.",
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+SOURCE = typer.Argument(..., metavar="FILE|NAME", help="A .toml file, or a name in `carom tower list`.")
+MASS_MODEL = typer.Option(
+    None, "--mass-model", metavar="NAME", help="uniform (homogeneous bricks) or corners; default: that of the tower."
+)
+OVERWRITE = typer.Option(False, "--overwrite", help="Replace a file that exists.")
+QUIET = typer.Option(False, "--quiet", "-q", help="Print no progress and no table.")
 
 
 @tower.callback(invoke_without_command=True)
@@ -26,12 +82,281 @@ def _top(context: typer.Context) -> None:
         typer.echo(context.get_help())
 
 
-for name, command in (
-    ("list", list_),
-    ("check", check),
-    ("draw", draw),
-    ("collapse", collapse),
-    ("overhang", overhang),
-    ("new", new),
-):
-    tower.command(name)(command)
+@tower.command("list")
+def list_(json: bool = typer.Option(False, "--json", help="Print JSON instead of a table.")) -> None:
+    """List the named towers."""
+    from ..towers.named import NAMED, PATTERNS
+
+    lines = {form.written: form.line for form in PATTERNS} | {name: entry.line for name, entry in NAMED.items()}
+    if json:
+        print(as_json(lines))
+        return
+    from .tower_tables import show_list
+
+    show_list(out(), lines)
+
+
+@tower.command()
+def check(
+    source: str = SOURCE,
+    exact: bool = typer.Option(False, "--exact", help="Verify the verdict in fractions (small towers)."),
+    mass_model: str | None = MASS_MODEL,
+    margin: bool = typer.Option(False, "--margin", help="Also compute how far a load or a shift can grow."),
+    expect: str | None = typer.Option(
+        None, "--expect", metavar="VERDICT", help="stable or unstable; exit with code 1 if the verdict differs."
+    ),
+    picture: Path | None = typer.Option(
+        None, "-o", "--output", metavar="PICTURE", help="Draw the forces, or the initial collapse: .png, .svg, .pdf."
+    ),
+    rows: int = typer.Option(20, "--rows", min=1, help="Maximum number of contacts or bricks to print."),
+    json: bool = typer.Option(False, "--json", help="Print the verdict as JSON."),
+) -> None:
+    """Check whether a tower is stable: contact forces that support it, or a motion that proves it unstable."""
+    if expect is not None and expect not in ("stable", "unstable"):
+        raise ProblemError("--expect", expect, "stable or unstable")
+    _check_picture(picture, "--output")
+    checked = tower_from(source, mass_model)
+    from .compiling import compile_notice
+    from .tower_tables import facts_of, margin_facts, show_check, verdict_facts
+
+    with compile_notice():
+        verdict = checked.stability(exact=exact)
+        facts = {**facts_of(checked), **verdict_facts(checked, verdict)}
+        if margin:
+            with remarks().status("searching for the weakest spot"):
+                facts["margin"] = margin_facts(checked) if verdict.stable else None
+        if picture is not None:
+            checked.draw(picture, what="forces" if verdict.stable else "velocities", caption=True)
+    if json:
+        print(as_json(facts))
+    else:
+        show_check(out(), checked, verdict, facts, rows)
+        hint = f"next: carom tower draw {source} -o forces.png"
+        if not verdict.stable:
+            hint = f"next: carom tower draw {source} -o collapse.png, carom tower collapse {source}"
+        _remark(hint if picture is None else f"wrote {picture}")
+    if expect is not None and verdict.stable != (expect == "stable"):
+        raise typer.Exit(1)
+
+
+@tower.command()
+def draw(
+    source: str = SOURCE,
+    output: Path = typer.Option(..., "-o", "--output", metavar="PICTURE", help="A file name in .png, .svg or .pdf."),
+    what: str | None = typer.Option(
+        None,
+        "--what",
+        metavar="NAME",
+        help="forces, velocities, certificate, resting or plain. Default: forces if stable, else velocities.",
+    ),
+    mass_model: str | None = MASS_MODEL,
+    numbers: bool = typer.Option(False, "--numbers", help="Show the number of each brick."),
+    caption: bool = typer.Option(False, "--caption", help="Add a line with the verdict."),
+    width: float | None = number_option("--width", "INCHES", "Width of the picture; default 3.5, a column of a paper."),
+) -> None:
+    """Draw a tower for print: contact forces, or the initial collapse."""
+    _check_picture(output, "--output")
+    from ..towers.drawing import COLUMN, WHAT
+
+    if what is not None and what not in WHAT:
+        raise ProblemError.unknown("picture", what, WHAT)
+    drawn = tower_from(source, mass_model)
+    from .compiling import compile_notice
+
+    with compile_notice():
+        chosen = what or ("forces" if drawn.stability().stable else "velocities")
+        inches = COLUMN if width is None else width
+        drawn.draw(output, what=chosen, numbers=numbers, caption=caption, width=inches)
+    out().print(str(output), markup=False, soft_wrap=True)
+
+
+@tower.command()
+def collapse(
+    source: str = SOURCE,
+    steps: int | None = typer.Option(
+        None, "--steps", parser=whole_number, metavar="N", help=f"Number of time steps; default {STEPS:,}."
+    ),
+    step: float | None = number_option("--step", "TIME", f"Length of a time step; default {STEP}."),
+    method: str = typer.Option("position", "--method", metavar="NAME", help="position or acceleration."),
+    lengths: str | None = typer.Option(
+        None, "--lengths", metavar="NAME", help="Length constraint of the bars: original, previous or penalty."
+    ),
+    coordinates: str | None = typer.Option(
+        None, "--coordinates", metavar="NAME", help="reduced (three per brick) or framework (bars and joints)."
+    ),
+    mass_model: str | None = MASS_MODEL,
+    frame_every: int | None = typer.Option(
+        None, "--frame-every", parser=whole_number, metavar="N", help="Record every N-th step; default: every step."
+    ),
+    output: Path | None = typer.Option(
+        None, "-o", "--output", metavar="RUN.h5", help="Default: TOWER-collapse.h5, with a number if that exists."
+    ),
+    overwrite: bool = OVERWRITE,
+    quiet: bool = QUIET,
+    json: bool = typer.Option(False, "--json", help="Print the summary as JSON."),
+) -> None:
+    """Simulate the collapse of a tower by Gauss' principle of least constraint. Writes a run like `carom run`."""
+    falling = tower_from(source, mass_model)
+    from .run_source import default_output
+
+    path = default_output(falling.name, "collapse", overwrite) if output is None else output
+    if path.suffix not in (".h5", ".hdf5"):
+        raise ProblemError("--output", str(path), "a name that ends in .h5")
+    options: dict[str, Any] = {"lengths": lengths, "coordinates": coordinates, "frame_every": frame_every}
+    options = {name: value for name, value in options.items() if value is not None}
+    options |= {"steps": STEPS if steps is None else steps, "step": STEP if step is None else step, "method": method}
+    facts = _run_collapse(falling, options, path, overwrite, quiet)
+    if json:
+        print(as_json(facts))
+    elif not quiet:
+        from .tower_tables import show_collapse
+
+        show_collapse(out(), facts)
+        _remark(f"next: carom view {path}, carom render {path} -o film.mp4, carom plot {path}")
+
+
+def _run_collapse(falling: Tower, options: dict[str, Any], path: Path, overwrite: bool, quiet: bool) -> dict[str, Any]:
+    """Runs the collapse with its progress bar; returns the summary."""
+    from ..analysis.run_statistics import run_summary
+    from .run import compile_notice_beside_bar, interrupts_as_such
+    from .run_progress import telling
+    from .tower_tables import facts_of
+
+    began, existed = time.perf_counter(), path.exists()
+    title = f"{falling.name}, {options['method']}"
+    try:
+        with interrupts_as_such(), telling(title, quiet) as tell, compile_notice_beside_bar() as compiled:
+            done = falling.collapse(output=path, progress=tell, overwrite=overwrite, **options)
+    except KeyboardInterrupt:
+        _report_interrupted(path, existed)
+        raise
+    with done as trajectory:
+        facts = run_summary(trajectory, time.perf_counter() - began)
+    return facts | {"compile_seconds": compiled.seconds, "tower": facts_of(falling)}
+
+
+def _report_interrupted(path: Path, existed: bool) -> None:
+    """After Ctrl-C: reports the content of the file. `existed`: there was a file, which may not have been replaced."""
+    from ..trajectory import Trajectory
+
+    if not path.exists():
+        _remark("stopped before the first step: there is no file")
+        return
+    with Trajectory(path) as run:
+        last, steps, finished = run.last, run.settings.steps, run.finished
+    if finished:
+        _remark(f"{path}: {'the previous file is unchanged' if existed else 'the run is finished'}")
+    else:
+        _remark(f"stopped at step {last.step:,} of {steps:,}; {path} has the steps up to there")
+
+
+@tower.command()
+def overhang(
+    n: int = typer.Argument(..., parser=whole_number, metavar="N", help="Number of bricks."),
+    seconds: float | None = number_option("--seconds", "TIME", "Time limit of the search."),
+    output: Path | None = typer.Option(None, "-o", "--output", metavar="TOWER.toml", help="Write the tower to a file."),
+    picture: Path | None = typer.Option(
+        None, "--draw", metavar="PICTURE", help="Draw the tower with its forces: .png, .svg or .pdf."
+    ),
+    overwrite: bool = OVERWRITE,
+    quiet: bool = QUIET,
+    json: bool = typer.Option(False, "--json", help="Print the answer as JSON."),
+) -> None:
+    """Search for a stack of N bricks with the largest overhang that can be proved stable."""
+    _check_picture(picture, "--draw")
+    if output is not None:
+        _check_toml(output, "--output", overwrite, "--overwrite")
+    from ..towers.overhang import largest_overhang
+    from .compiling import compile_notice
+    from .tower_tables import overhang_facts, show_overhang
+
+    began = time.perf_counter()
+    with compile_notice(), _overhang_bar(f"overhang of {n}", quiet) as tell:
+        found = largest_overhang(n, seconds=seconds, progress=tell)
+    if output is not None:
+        found.tower.save(output, overwrite=overwrite)
+    if picture is not None:
+        found.tower.draw(picture, what="forces")
+    facts = overhang_facts(found, n, time.perf_counter() - began)
+    if json:
+        print(as_json(facts))
+    elif not quiet:
+        show_overhang(out(), found, facts)
+        for path in (output, picture):
+            if path is not None:
+                _remark(f"wrote {path}")
+
+
+@contextmanager
+def _overhang_bar(title: str, quiet: bool) -> Iterator[Callable[[int, int, float], None] | None]:
+    """A progress bar with the largest overhang so far, in a terminal."""
+    if quiet or not remarks().is_terminal:
+        yield None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    columns = (TextColumn("[bold]{task.description}"), BarColumn(), TextColumn("best {task.fields[best]:.5f}"))
+    with Progress(*columns, console=remarks(), transient=True) as bar:
+        task = bar.add_task(title, total=1.0, best=0.0)
+        yield lambda done, total, best: bar.update(task, completed=done / max(total, 1), best=best)
+
+
+@tower.command()
+def new(
+    file: Path = typer.Argument(..., metavar="FILE.toml", help="The file to write."),
+    source: str | None = typer.Argument(None, metavar="NAME", help="A tower in `carom tower list`."),
+    force: bool = typer.Option(False, "--force", help="Replace a file that exists."),
+) -> None:
+    """Write a tower file as a starting point: a commented example, or a named tower."""
+    _check_toml(file, "FILE", force, "--force")
+    if source is not None:
+        from ..towers.files import tower_to_toml
+
+        text = tower_to_toml(tower_from(source))
+    else:
+        import json
+
+        text = STARTER.replace('"{name}"', json.dumps(file.stem))
+    write_text(file, text.rstrip("\n") + "\n")
+    _remark(f"wrote {file}; next: carom tower check {file}")
+
+
+def tower_from(source: str, mass_model: str | None = None) -> Tower:
+    """The tower of a FILE|NAME argument."""
+    if Path(source).suffix.lower() == ".toml" or "/" in source or Path(source).is_file():
+        from ..towers.files import load_tower
+
+        made = load_tower(source)
+    else:
+        from ..towers.named import named_tower
+
+        made = named_tower(source)
+    return made if mass_model is None else made.with_(mass_model=mass_model)
+
+
+def _check_picture(path: Path | None, option: str) -> None:
+    """Rejects an invalid name of a picture before any computation."""
+    if path is None:
+        return
+    from ..towers.drawing import picture_path
+
+    try:
+        picture_path(path)
+    except ProblemError as error:
+        raise ProblemError(option, str(path), error.expected) from None
+
+
+def _check_toml(path: Path, option: str, overwrite: bool, switch: str) -> None:
+    """Rejects an invalid name of a tower file before any computation."""
+    if path.suffix.lower() != ".toml":
+        raise ProblemError(option, str(path), "a name that ends in .toml")
+    if path.is_dir():
+        raise ProblemError(option, f"{path}, a folder", "a file name")
+    if not path.absolute().parent.is_dir():
+        raise ProblemError(option, str(path), "a name in a folder that exists")
+    if path.exists() and not overwrite:
+        raise ProblemError(option, str(path), f"a name that is not taken, or {switch}")
+
+
+def _remark(text: str) -> None:
+    remarks().print(text, markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Verdicts about a tower as data and as tables."""
+"""Tables and data that the commands on towers print."""
 
 from __future__ import annotations
 
@@ -10,16 +10,58 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..towers.drawing import carried
 from ..towers.contacts import GROUND
+from ..towers.drawing import carried
 from .console import number
-from .tower_source import counted, headline
 
 if TYPE_CHECKING:
     from ..towers import Tower
+    from ..towers.overhang import Overhang
     from ..towers.stability import Stability
 
-MOVES = 1e-9  # of the fastest corner
+MOVES = 1e-9  # relative to the fastest corner: smaller motions are omitted
+
+
+def facts_of(tower: Tower) -> dict[str, Any]:
+    """What every command reports about its tower."""
+    return {
+        "tower": tower.name,
+        "bricks": tower.count,
+        "fixed": int((~tower.free).sum()),
+        "contacts": len(tower.contacts.on),
+        "pins": len(tower.pins),
+        "mass_model": tower.mass_model,
+        "gravity": tower.gravity,
+        "overhang": tower.overhang(),
+    }
+
+
+def headline(facts: dict[str, Any]) -> str:
+    """One line about the tower, as rich markup."""
+    parts = [counted(facts["bricks"], "brick") + (f" ({facts['fixed']} fixed)" if facts["fixed"] else "")]
+    parts.append(counted(facts["contacts"], "contact"))
+    if facts["pins"]:
+        parts.append(counted(facts["pins"], "pin"))
+    return f"[bold cyan]{escape(facts['tower'])}[/]: {', '.join(parts)}, mass model {facts['mass_model']}"
+
+
+def counted(k: int, one: str) -> str:
+    """A number with its noun in singular or plural."""
+    return f"{k:,} {one}" if k == 1 else f"{k:,} {one}s"
+
+
+def show_list(console: Console, lines: dict[str, str]) -> None:
+    """The table of named towers, as names with descriptions."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), collapse_padding=True, pad_edge=False)
+    table.add_column("tower", style="bold cyan", no_wrap=True)
+    table.add_column("description")
+    for name, line in lines.items():
+        table.add_row(name, line)
+    console.print(table)
+    console.print("[bold]carom tower check wall-5x5[/] checks one, [bold]carom tower new FILE.toml[/] starts another")
+
+
+# ---- check
 
 
 def verdict_facts(tower: Tower, verdict: Stability) -> dict[str, Any]:
@@ -45,7 +87,7 @@ def verdict_facts(tower: Tower, verdict: Stability) -> dict[str, Any]:
 
 
 def margin_facts(tower: Tower) -> dict[str, Any]:
-    """The weakest spot, and how far the brick that reaches furthest may still be moved out."""
+    """The weakest spot, and how far the brick with the largest overhang can be shifted out."""
     found = {"weakest": tower.margin()}
     held = {brick for pin in tower.pins for brick in (pin.first, pin.second)}
     loose = [i for i in np.flatnonzero(tower.free).tolist() if i not in held]
@@ -58,13 +100,13 @@ def margin_facts(tower: Tower) -> dict[str, Any]:
 
 
 def _reach(tower: Tower, i: int) -> tuple[float, float]:
-    """How far to the right a brick reaches, and how high it lies: of equal ones the highest counts."""
+    """Right end and height of a brick: of bricks with equal right ends the highest one is chosen."""
     x, y = tower.corners[i].T
     return round(float(x.max()) / tower.size, 6), float(y.max())
 
 
 def show_check(console: Console, tower: Tower, verdict: Stability, facts: dict[str, Any], limit: int) -> None:
-    """What `carom tower check` prints; lists longer than `limit` are cut with a note."""
+    """The output of `carom tower check`; lists longer than `limit` are truncated with a note."""
     console.print(headline(facts))
     word = "[bold green]stable[/]" if verdict.stable else "[bold red]unstable[/]"
     how = "verified in fractions" if verdict.exact else f"certificate {verdict.certificate:.1e}"
@@ -86,7 +128,7 @@ def _forces(console: Console, tower: Tower, verdict: Stability, limit: int) -> N
     order = carrying[np.argsort(-forces[carrying], kind="stable")]
     _, upper, lower = carried(tower)
     console.print(f"\n[bold]forces[/]: {len(order)} of {len(forces)} contacts carry, the largest first")
-    table = _table("brick", "stands on", "at x", "at y", "force")
+    table = _table("brick", "rests on", "at x", "at y", "force")
     for k in order[:limit]:
         pair = (_brick(tower, int(upper[k])), _brick(tower, int(lower[k])))
         table.add_row(*pair, *(number(float(v)) for v in (*found.point[k], forces[k])))
@@ -133,3 +175,67 @@ def _table(*titles: str) -> Table:
     for title in titles:
         table.add_column(title, justify="right")
     return table
+
+
+# ---- collapse
+
+
+def show_collapse(console: Console, facts: dict[str, Any]) -> None:
+    """The output of `carom tower collapse`."""
+    from .run_table import show_pairs
+
+    console.print(headline(facts["tower"]))
+    show_pairs(console, _collapse_rows(facts))
+
+
+def _collapse_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    from .run_table import size_text, took_text
+
+    s, o = facts["settings"], facts["settings"]["law_options"]
+    near, push, solved = facts["contacts"], facts["resting"], facts["iterations"]
+    method = s["stepper"].removeprefix("tower_")
+    size = f"{size_text(facts['bytes'])}, {facts['frames']:,} frames"
+    return [
+        ("method", f"{method}, lengths {o['lengths']}, coordinates {o['coordinates']}"),
+        ("time", f"{facts['time']:g} in {facts['step']:,} steps of {s['step']:g}"),
+        ("took", took_text(facts)),
+        ("contacts", f"{near['mean']:,.1f} near per step, at most {near['max']:,}; {push['mean']:,.1f} push"),
+        ("programs", f"{solved['mean']:,.2f} per step; worst certificate {facts['certificate']['max']:.1e}"),
+        ("energy", f"{-facts['energy_change']:.2g} lost  [dim]of the largest kinetic energy: impacts are inelastic[/]"),
+        ("overlap", f"{facts['overlap_in_features']:.1e}  [dim]of the smallest half width[/]"),
+        ("file", f"{escape(facts['file'])}  [dim]{size}[/]"),
+        ("state hash", f"[dim]{facts['state_hash']}[/]"),
+    ]
+
+
+# ---- overhang
+
+
+def overhang_facts(found: Overhang, n: int, seconds: float) -> dict[str, Any]:
+    """The result of the search as plain data; lengths are in brick lengths."""
+    return {
+        **facts_of(found.tower),
+        "n": n,
+        "overhang": float(found.overhang),
+        "exact_overhang": str(found.overhang),
+        "harmonic": sum(0.5 / k for k in range(1, n + 1)),
+        "proof": "exact" if found.proof.exact else "certificate",
+        "certificate": found.proof.certificate,
+        "evaluations": found.evaluations,
+        "seconds": seconds,
+    }
+
+
+def show_overhang(console: Console, found: Overhang, facts: dict[str, Any]) -> None:
+    """The output of `carom tower overhang`."""
+    console.print(headline(facts))
+    how = "verified in fractions" if facts["proof"] == "exact" else f"certificate {facts['certificate']:.1e}"
+    console.print(f"overhang [bold]{facts['overhang']:.6f}[/] brick lengths, [bold green]stable[/], {how}")
+    console.print(f"[dim]the harmonic stack has an overhang of {facts['harmonic']:.6f}[/]")
+    console.print(f"[dim]{facts['evaluations']:,} stacks examined in {facts['seconds']:.1f} s[/]")
+    table = _table("brick", "left end", "right end", "bottom")
+    for i, brick in enumerate(found.tower.bricks):
+        if not brick.fixed:
+            x, y = brick.corners.T
+            table.add_row(str(i), f"{x.min():.6f}", f"{x.max():.6f}", f"{y.min():.4f}")
+    console.print(table)

@@ -1,4 +1,4 @@
-"""`carom validate FILE`: is this a scene that can be run, and what is in it?"""
+"""`carom validate FILE`: checks a scene file and lists its content."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ..scene.model import Bodies, Scene
-    from ..scene.solids import Solid
     from ..world import State, World
 
 
 def validate(file: Path = typer.Argument(..., metavar="FILE", help="Scene as .toml, or .xml of SCISim.")) -> None:
-    """Check a scene file, start state included, and list what is in it."""
+    """Check a scene file, including its initial state, and list its content."""
     from ..build import build
     from ..laws import make
     from .compiling import compile_notice
@@ -29,10 +28,10 @@ def validate(file: Path = typer.Argument(..., metavar="FILE", help="Scene as .to
         make(scene.law)
         world, state = build(scene)
     console = out()
-    console.print(f"[bold]{_safe(scene.name)}[/] is a scene that can be run.")
+    console.print(f"[bold]{_safe(scene.name)}[/] is a valid scene.")
     if scene.description:
         console.print(f"[dim]{_safe(scene.description)}[/]")
-    tables = [_groups(scene, world), _walls(scene), _materials(scene), _settings(scene, world, state)]
+    tables = [_groups(scene, world), _boundaries(scene), _materials(scene), _settings(scene, world, state)]
     for table in tables:
         if table.row_count:
             console.print()
@@ -57,7 +56,7 @@ def _table(title: str, *columns: str, numbers: tuple[str, ...] = ()) -> Table:
 
 
 def _groups(scene: Scene, world: World, longest: int = 20) -> Table:
-    """One row a group; groups beyond the longest list are counted in one row."""
+    """One row per group; the groups beyond the first `longest` are summed up in one row."""
     table = _table(
         "bodies", "number", "shape", "size", "mass", "material", "motion", numbers=("number", "size", "mass")
     )
@@ -66,7 +65,7 @@ def _groups(scene: Scene, world: World, longest: int = 20) -> Table:
         end = start + group.count
         if index < longest:
             name = group.name or f"bodies[{index}]"
-            mass = _range(world.mass[start:end]) if group.motion is None else ""  # nothing can push it
+            mass = _range(world.mass[start:end]) if group.motion is None else ""  # scripted: its mass has no effect
             motion = "free" if group.motion is None else group.motion.kind
             row = (f"{group.count:,}", group.shape.kind, _size(group), mass, _safe(group.material), motion)
             table.add_row(_safe(name), *row)
@@ -82,42 +81,24 @@ def _groups(scene: Scene, world: World, longest: int = 20) -> Table:
 
 
 def _size(group: Bodies) -> str:
-    import numpy as np
-
-    from ..scene.model import Disc, Rectangle
-    from ..scene.solids import Solid, Sphere
-
-    shape = group.shape
-    if isinstance(shape, (Disc, Sphere)):
-        return f"r {_range(np.asarray(shape.radius))}"
-    if isinstance(shape, Rectangle):
-        return f"{_short(shape.width)} x {_short(shape.height)}"
-    return _solid_size(shape) if isinstance(shape, Solid) else f"{len(shape.vertices)} corners"
-
-
-def _solid_size(shape: Solid) -> str:
-    from ..scene.solids import Capsule, Compound, Cuboid, Cylinder, Hull, Mesh
-
-    if isinstance(shape, Cuboid):
-        return " x ".join(_short(v) for v in shape.size)
-    if isinstance(shape, (Capsule, Cylinder)):
-        return f"r {_short(shape.radius)}, length {_short(shape.length)}"
-    if isinstance(shape, Hull):
-        return f"{len(shape.vertices):,} points"
-    if isinstance(shape, Compound):
-        return f"{len(shape.parts)} parts"
-    if isinstance(shape, Mesh):
-        return (
-            _safe(Path(shape.path).name)
-            if shape.path
-            else f"{len(shape.faces) if shape.faces is not None else 0:,} faces"
-        )
-    return ""
+    """The sizes of a shape, as a scene file gives them; of lists of points, triangles and parts their number."""
+    sizes = []
+    for key, value in group.shape.to_file(Path()).items():
+        if key == "path":
+            return _safe(Path(value).name)
+        if key == "size":
+            sizes.append(" x ".join(_short(v) for v in value))
+        elif isinstance(value, list) and isinstance(value[0], (list, dict)):
+            sizes.append(f"{len(value):,} {key}")
+        else:
+            sizes.append(f"{'r' if key == 'radius' else key} {_range(value)}")
+    return ", ".join(sizes)
 
 
-def _walls(scene: Scene) -> Table:
+def _boundaries(scene: Scene) -> Table:
     table = _table("boundaries", "where", "material", "motion")
-    for boundary in scene.boundaries:
+    for given in scene.boundaries:
+        boundary = given.in_dimension(scene.dimension)
         fields = {k: v for k, v in vars(boundary).items() if k not in ("material", "motion", "inside", "open_top")}
         where = ", ".join(f"{key} {_value(value)}" for key, value in fields.items())
         where += ", bodies outside" if not getattr(boundary, "inside", True) else ""
@@ -153,7 +134,8 @@ def _settings(scene: Scene, world: World, state: State) -> Table:
     table.add_row("extent of bodies", f"{_value(low)} to {_value(high)}")
     speed = float(lengths(state.velocity[:, : world.dimension]).max())
     table.add_row(
-        "fastest body", f"{_short(speed)}, {_short(speed * scene.step / world.length_scale)} of a radius in a step"
+        "fastest body",
+        f"{_short(speed)}, {_short(speed * scene.step / world.length_scale)} of the length scale per step",
     )
     table.add_row("gravity", _value(world.gravity))
     models = ", ".join(m for m in (scene.restitution_model, scene.friction_model) if m is not None)
@@ -161,7 +143,7 @@ def _settings(scene: Scene, world: World, state: State) -> Table:
     steps = round(scene.duration / scene.step)
     times = f"{scene.stepper}, {steps:,} steps of {_short(scene.step)} to time {_short(scene.duration)}"
     table.add_row("stepping", times + (f", rotations by {scene.integrator}" if world.dimension == 3 else ""))
-    table.add_row("frames", f"{_short(scene.frame_rate)} a time unit")
+    table.add_row("frames", f"{_short(scene.frame_rate)} per unit of time")
     return table
 
 

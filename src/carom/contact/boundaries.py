@@ -1,4 +1,7 @@
-"""Boundaries at an instant: where they are, and how fast they move in a step."""
+"""Boundaries: where they are at an instant, gaps of points, discs and rims to them, and contacts of discs.
+
+A new kind of boundary needs its gap in `disc_gap` (2D), or in `point_gap`, `row_gap` and `rim_wave` (3D).
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,14 @@ import numpy as np
 from ..geometry import rotations
 from ..kernels import kernel
 from ..solvers.rows import Floats
-from ..world import INSIDE, OUTSIDE, PLANE, SEGMENT, Boundaries, World
+from ..world import INSIDE, OUTSIDE, PLANE, SEGMENT, TUBE, Boundaries, World
 from .poses import point_world
 
 
 def boundaries_at(world: World, time: float, step: float) -> tuple[Boundaries, Boundaries]:
     """The boundaries at `time` and at `time + step`, both with the velocities that lead from one to the other.
 
-    The velocity of a boundary in a step is its displacement over the step: it is where its motion says at the end.
+    The velocity in a step is the displacement divided by the step, so that the boundary ends where its motion says.
     """
     if not any(motion.kind != "fixed" for motion in world.boundary_motions):
         return world.boundaries, world.boundaries
@@ -41,7 +44,7 @@ def _moved_2d(world: World, time: float) -> tuple[Boundaries, Floats, Floats]:
     point = center + turned(home.point - home.center)
     segment = (home.kind == SEGMENT)[:, None]
     axis = np.where(segment, center + turned(home.axis - home.center), turned(home.axis))
-    # The speed of a point is that of its secant: distances from the center are taken half way through the step.
+    # The velocity of a point is along its secant: arms about the center are taken in the middle of the step.
     return Boundaries(home.kind, point, axis, home.radius, center, home.velocity), pose[:, :2], pose[:, 2:]
 
 
@@ -55,12 +58,15 @@ def _moved_3d(world: World, time: float) -> tuple[Boundaries, Floats, Floats]:
     return Boundaries(home.kind, point, axis, home.radius, center, home.velocity), center, turn
 
 
-# MERGED from contact/boundaries: Discs against boundaries.
+# ---- 2D
 
 
 @kernel
 def disc_gap(kind, a, b, big, x, y, r):
-    """Signed gap of a disc to one boundary, and the unit normal from the disc to the boundary."""
+    """Gap of a disc of radius r at (x, y) to one boundary, and the unit normal (nx, ny) from the disc to the boundary.
+
+    The boundary is given by its kind, point a, axis b and radius `big`.
+    """
     if kind == PLANE:
         return (x - a[0]) * b[0] + (y - a[1]) * b[1] - r, -b[0], -b[1]
     px, py = a[0], a[1]
@@ -105,7 +111,11 @@ def crosses(a0, b0, a1, b1, x0, y0, x1, y1):
 
 @kernel
 def disc_boundaries(before, after, radius, chosen, boundaries0, boundaries1, margin):
-    """Contacts of the discs marked in `chosen`: (body, boundary, normal to the boundary, gap before, gap after)."""
+    """Contacts of the discs marked in `chosen`: (body, boundary, normal to the boundary, gap before, gap after).
+
+    `before` and `after` (n, 2) are the centers at the start and at the end of the step, boundaries0 and boundaries1 the
+    boundaries then. Contacts have a gap after the step of at most `margin`.
+    """
     n, w = len(radius), len(boundaries0.kind)
     room = 64
     body, boundary = np.empty(room, np.int64), np.empty(room, np.int64)
@@ -121,7 +131,7 @@ def disc_boundaries(before, after, radius, chosen, boundaries0, boundaries1, mar
             if not chosen[i]:
                 continue
             x, y, r = after[i, 0], after[i, 1], radius[i]
-            if kind == INSIDE:  # most discs of a drum are far from its boundary: no root for them
+            if kind == INSIDE:  # most discs are far from the circle, which a comparison of squares finds out
                 reach = near - r
                 if reach > 0.0 and (x - a1[0]) ** 2 + (y - a1[1]) ** 2 < reach * reach:
                     continue
@@ -151,11 +161,11 @@ def _longer(array, used):
     return bigger
 
 
-# MERGED from contact/solids/wall_gaps: Gaps of points and of the rims of cylinders to the boundaries of space.
+# ---- 3D
 
 LEVEL = 1e-4  # a rim whose gap varies by less (relative to its radius) has no foremost point
-NEWTON = 8
-SAMPLES = 24
+NEWTON = 8  # iterations for the maximum of a wave
+SAMPLES = 24  # angles at which a wave is sampled to find its maxima
 
 
 @kernel
@@ -176,10 +186,36 @@ def point_gap(boundaries, w, x, y, z):
 
 
 @kernel
-def rim_wave(boundaries, w, pose, k, radius, height):
-    """How near the boundary a rim is, by its angle t: a cos t + b sin t + c cos 2t + d sin 2t, in lengths.
+def row_gap(kind, row, x, y, z):
+    """`point_gap` for a boundary as a row of seven numbers (see `put_row`), which is faster in loops over many points.
 
-    For planes and shells c = d = 0. The rim lies at `height` on the axis of pose k.
+    On the axis or at the center, where no direction is defined, the normal is along z.
+    """
+    x, y, z = x - row[0], y - row[1], z - row[2]
+    along = x * row[3] + y * row[4] + z * row[5]
+    if kind == PLANE:
+        return along, -row[3], -row[4], -row[5]
+    if kind == TUBE:
+        x, y, z = x - along * row[3], y - along * row[4], z - along * row[5]
+    length = np.sqrt(x * x + y * y + z * z)
+    if length == 0.0:
+        return row[6], 0.0, 0.0, 1.0
+    return row[6] - length, x / length, y / length, z / length
+
+
+@kernel
+def put_row(boundaries, w, out):
+    """Writes point, axis and radius of boundary w to one row."""
+    for axis in range(3):
+        out[axis], out[3 + axis] = boundaries.point[w, axis], boundaries.axis[w, axis]
+    out[6] = boundaries.radius[w]
+
+
+@kernel
+def rim_wave(boundaries, w, pose, k, radius, height):
+    """Coefficients of how close to boundary w a rim is at angle t: a cos t + b sin t + c cos 2t + d sin 2t, a length.
+
+    For planes and shells c = d = 0. The rim is a circle of `radius` at `height` on the z axis of pose k.
     """
     ax, ay, az = pose[k, 3], pose[k, 6], pose[k, 9]
     bx, by, bz = pose[k, 4], pose[k, 7], pose[k, 10]
@@ -201,7 +237,7 @@ def rim_wave(boundaries, w, pose, k, radius, height):
 
 @kernel
 def summit(wave, t):
-    """The angle of the maximum of a wave that is nearest uphill from t."""
+    """The angle of a maximum of a wave, by Newton's method from t."""
     a, b, c, d = wave
     if c == 0.0 and d == 0.0:
         return np.arctan2(b, a)
@@ -221,7 +257,7 @@ def _wave_height(wave, t):
 
 @kernel
 def summits(wave, out):
-    """Angles of the maxima of a wave, at most two, to `out`; returns how many."""
+    """Writes the angles of the maxima of a wave, at most two, to `out`; returns their number."""
     a, b, c, d = wave
     if c == 0.0 and d == 0.0:
         out[0] = np.arctan2(b, a)
@@ -234,7 +270,7 @@ def summits(wave, out):
             _wave_height(wave, i * step),
             _wave_height(wave, (i + 1) * step),
         )
-        # Of two equal samples on both sides of a maximum the first stands for it.
+        # Of two equal samples on both sides of a maximum the first counts.
         if here > before and here >= after and n < 2:
             out[n] = summit(wave, i * step)
             n += 1

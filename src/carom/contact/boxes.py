@@ -1,8 +1,8 @@
-"""Normal of two boxes from their fifteen separating axes, before and after free flight.
+"""Contact normal of two boxes from their fifteen separating axes, before and after free flight.
 
-For boxes that are apart at the start it is the axis that closes last, which is the face or pair of edges that is truly
-hit; for boxes that touch or overlap it is that of least overlap at the start. Among equals the one that stays open
-longer counts, and axes that are equal in that too share the normal.
+For boxes that are apart at the start it is the axis that closes last, which belongs to the face or pair of edges that
+is hit; for boxes that touch or overlap it is the axis of least overlap at the start. Among equal axes the one that
+stays open longer is chosen; if these are equal too, they share the normal.
 """
 
 from __future__ import annotations
@@ -11,21 +11,22 @@ import numpy as np
 
 from ..kernels import kernel
 
-EQUAL = 1e-10  # axes this close to the best one (relative to size) count as equally good
-PREVIEW = 0.01  # weight of the predicted separation among axes that are equally good when the boxes touch
-PARALLEL = 1e-6  # squared sine below which two edges have no common normal
-FLAT = 0.99995  # an edge axis this close to a face normal (cosine, 0.01 rad) leaves the contact to the face
+EQUAL = 1e-10  # axes whose score is this close to the best (relative to size) are equal
+PREVIEW = 0.01  # weight of the predicted separation in the score: decides among axes that are equal at the touch
+PARALLEL = 1e-6  # squared sine of the angle below which two edges are parallel
+FLAT = 0.99995  # cosine (0.01 rad) above which an edge axis counts as a face normal
 
 
 # Rows of the table of axes, which has 15 columns: 3 face normals of a, 3 of b, then edge i of a with edge j of b at
-# 6 + 3 i + j. CENTER: distance of the centers along each axis; REACH: half widths of both boxes along it; before the
-# step, and one row later after it. SCORE; TURN: axes of b in the frame of a, then the center of b; SIZES of them.
+# 6 + 3 i + j. CENTER: distance of the centers along each axis; REACH: sum of the half widths along it; both before the
+# step, and in the next row after it. SCORE. TURN: axes of b in the frame of a, then the center of b. SIZES: absolute
+# values of TURN.
 CENTER, REACH, SCORE, TURN, SIZES, ROWS = 0, 2, 4, 5, 6, 7
 
 
 @kernel
 def _measure(table, fa, fb, pose, ka, kb, limit, axes, when):
-    """Fills row `when`; returns the largest separation. Above `limit` the rest is left out."""
+    """Fills rows CENTER and REACH before (`when` 0) or after (1) the step; returns the largest separation."""
     c, w, r, s = CENTER + when, REACH + when, TURN, SIZES
     x, y, z = pose[kb, 0] - pose[ka, 0], pose[kb, 1] - pose[ka, 1], pose[kb, 2] - pose[ka, 2]
     top = -np.inf
@@ -70,16 +71,16 @@ def _measure(table, fa, fb, pose, ka, kb, limit, axes, when):
 
 @kernel
 def _ends(axes, k):
-    """Separation along axis k before and after the step, toward the side on which b is before."""
+    """Separation along axis k before and after the step, with the direction in which b lies before it."""
     t0, t1 = axes[CENTER, k], axes[CENTER + 1, k]
     return abs(t0) - axes[REACH, k], (t1 if t0 >= 0.0 else -t1) - axes[REACH + 1, k]
 
 
 @kernel
 def box_scores(table, fa, fb, pose, ka, kb, after, margin, axes):
-    """Separations after and before, and when the boxes touch (0 to 1), with the score of each axis at that time.
+    """Separations after and before the step, and the time of touch (0 to 1); writes the scores of all axes then.
 
-    Rows of `pose` after the step are `after` farther down. If the separation then is above `margin` nothing else is
+    Poses after the step are `after` rows farther down. If the separation then is above `margin`, nothing else is
     computed.
     """
     last = _measure(table, fa, fb, pose, ka + after, kb + after, margin, axes, 1)
@@ -89,7 +90,7 @@ def box_scores(table, fa, fb, pose, ka, kb, after, margin, axes):
     time = 0.0
     for k in range(15):
         start, end = _ends(axes, k)
-        if start > margin:  # and end is not: what is within the margin counts as closed, so nothing hangs on rounding
+        if start > margin:  # an axis within the margin counts as closed, so that rounding does not matter
             time = max(time, min((start - margin) / (start - end), 1.0) if start > end else 1.0)
     for k in range(15):
         start, end = _ends(axes, k)
@@ -102,7 +103,7 @@ def box_scores(table, fa, fb, pose, ka, kb, after, margin, axes):
 
 @kernel
 def _axis(pose, ka, kb, k, sign):
-    """Axis k in the world, times `sign`."""
+    """Axis k in the frame of the world, times `sign`."""
     if k < 3:
         return sign * pose[ka, 3 + k], sign * pose[ka, 6 + k], sign * pose[ka, 9 + k]
     if k < 6:
@@ -117,7 +118,7 @@ def _axis(pose, ka, kb, k, sign):
 
 @kernel
 def _near_face(pose, ka, kb, x, y, z):
-    """Whether a direction is almost a face normal of either box."""
+    """Whether a direction is nearly a face normal of one of the boxes."""
     for k in range(6):
         fx, fy, fz = _axis(pose, ka, kb, k, 1.0)
         if abs(fx * x + fy * y + fz * z) > FLAT:
@@ -144,7 +145,7 @@ def box_normal(axes, pose, ka, kb, size):
         best = edge_best
     x = y = z = 0.0
     for k in range(low, high):
-        # A flat top: axes that are equal but for rounding must have equal weights.
+        # Axes that are equal up to rounding must have equal weights.
         weight = min(1.0, 2.0 - 2.0 * (best - axes[SCORE, k]) / bias)
         if weight > 0.0:
             ax, ay, az = _axis(pose, ka, kb, k, 1.0 if axes[CENTER, k] >= 0.0 else -1.0)
@@ -152,6 +153,6 @@ def box_normal(axes, pose, ka, kb, size):
                 continue
             x, y, z = x + weight * ax, y + weight * ay, z + weight * az
     length = np.sqrt(x * x + y * y + z * z)
-    if length < 1e-4:  # equal axes that cancel: every way out is as good
+    if length < 1e-4:  # equal axes that cancel: any of them is as good
         return _axis(pose, ka, kb, top, 1.0 if axes[CENTER, top] >= 0.0 else -1.0)
     return x / length, y / length, z / length

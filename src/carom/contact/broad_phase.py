@@ -1,14 +1,15 @@
-"""Uniform grids, one for each size class: pairs of neighbors in a time that grows as the number of bodies.
+"""Broad phase: pairs of neighbors from uniform grids, one grid per size class, in time linear in the number of bodies.
 
-Bodies are sorted by cell, so that neighbors in space are neighbors in memory. A body's cell is at least as wide as
-the largest body of its size class, so partners of the same class lie in the 3 x 3 cells about it (3 x 3 x 3 in space).
-Classes differ by a factor of two; a small body also looks up the cells about it in the grid of every larger class. Few
-giants among many dwarfs therefore cost nothing extra. Grids wrap round: a body that flies far away lands in some cell
-that is not its own, which costs a needless test and no contact.
+Bodies are sorted by cell, so that neighbors in space are neighbors in memory. A cell is at least as wide as the largest
+body of its size class, so that partners of the same class lie in the 3 x 3 cells around a body (3 x 3 x 3 in 3D).
+Classes differ by a factor of two; a small body also searches the cells around it in the grid of every larger class. A
+few large bodies among many small ones therefore cost nothing extra. Grids are periodic: a body that is far away falls
+into some other cell, which costs a needless test but creates no contact.
 
-Discs and balls are tested on the spot, because a list of candidate pairs would cost more than the test.
+Pairs of discs and of spheres are tested here, because a list of candidate pairs would cost more than the test.
 
-One code for plane and space, see `cells`: the layers of space cost nothing in the plane.
+2D and 3D share the code. `axes` is the tuple (0, 1) or (0, 1, 2), whose length is known at compile time, so that loops
+over axes are unrolled.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 from ..solvers.threads import on_threads, thread_count
 
-PIECE = 20000  # bodies for each piece of work
+PIECE = 20000  # bodies per task of a thread
+CLASSES = 48  # size classes, a factor of two each
 
 Axes = tuple[int, ...]
 Pairs = tuple[Ints, Ints, Floats, Floats, Floats, Ints, Ints]
@@ -31,13 +33,13 @@ Pairs = tuple[Ints, Ints, Floats, Floats, Floats, Ints, Ints]
 def neighbors(
     before: Floats, after: Floats, radius: Floats, is_round: np.ndarray, free: np.ndarray, margin: float
 ) -> Pairs:
-    """All pairs of simple bodies whose gap after is at most `margin`, and all other pairs whose rounds are as close.
+    """All pairs of round bodies whose gap after the step is at most `margin`, and all other pairs that may be as close.
 
-    Places are (n, D), D = 2 or 3. `is_round` (n,) says that a body is a disc or a ball of its `radius`; of any other
-    body the radius is that of a circle or sphere round it.
+    `before` and `after` are positions (n, D), D = 2 or 3. `is_round` (n,) marks discs and spheres of the given
+    `radius`; for any other body it is the radius of the bounding circle or sphere.
 
-    Returns (first, second, normal, gap before, gap after) of pairs of simple bodies with first < second, then
-    (first, second) of all other pairs. Pairs of which neither is free are left out.
+    Returns (first, second, normal, gap before, gap after) of pairs of round bodies with first < second, then
+    (first, second) of all other pairs. Pairs of two bodies that are not free are left out.
     """
     n = len(radius)
     axes: Axes = (0, 1) if before.shape[1] == 2 else (0, 1, 2)
@@ -66,7 +68,7 @@ def neighbors(
 
 @kernel
 def _alone(axes, before, after, radius, is_round, free, margin):
-    """All of it in one kernel: few bodies, where the calls would cost more than the work."""
+    """The whole search in one kernel, for few bodies, where calls from Python would dominate."""
     n = len(radius)
     corner, extent, level, largest, members = size_classes(axes, after, radius)
     cell, count, first = cell_counts(axes, extent, largest, members, margin)
@@ -79,7 +81,7 @@ def _alone(axes, before, after, radius, is_round, free, margin):
 
 
 def _each(work: Callable[[int, int], None], edges: list[tuple[int, int]]) -> None:
-    """Runs `work` on every stretch of bodies, on all threads."""
+    """Runs `work` on every range of bodies, on all threads."""
 
     def one(low: int, high: int) -> float:
         work(low, high)
@@ -97,7 +99,7 @@ def _grown(array, used):
 
 @kernel
 def _wrapped(k, count):
-    """A number of a cell that is at most one beyond the ends."""
+    """The cell number k, at most one beyond the ends, wrapped into range."""
     if k < 0:
         return k + count
     return k - count if k >= count else k
@@ -105,7 +107,7 @@ def _wrapped(k, count):
 
 @kernel
 def _lines(axes, grid, c, line, lowest, out):
-    """First cells of the rows about row `line` (counted through all layers), from row `lowest` of the 3 or 9 on."""
+    """Writes the first cells of the 3 or 9 rows around row `line` (counted through all layers), from `lowest` on."""
     wide, high = grid.cells[0, c], grid.cells[1, c]
     if len(axes) == 2:
         for q in range(lowest, 3):
@@ -120,7 +122,7 @@ def _lines(axes, grid, c, line, lowest, out):
 
 @kernel
 def _stretch(start, line, wide, left, right):
-    """Where the bodies of cells left .. right of a row stand: one stretch, or two where it wraps."""
+    """The range of bodies in cells left .. right of a row, and a second range where it wraps around."""
     if left < 0:
         return start[line], start[line + right + 1], start[line + left + wide], start[line + wide]
     if right >= wide:
@@ -130,13 +132,13 @@ def _stretch(start, line, wide, left, right):
 
 @kernel
 def _pairs(axes, grid, bodies, margin, begin, end):
-    """The pairs of bodies begin..end (sorted order) with those behind them, and with those of larger classes."""
+    """Pairs of bodies begin..end (sorted order) with those after them, and with those of larger classes."""
     room = max(64, 3 * (end - begin))
     first, second = np.empty(room, np.int64), np.empty(room, np.int64)
     odd_first, odd_second = np.empty(64, np.int64), np.empty(64, np.int64)
     m, odd, k = 0, 0, begin
     while True:
-        # Arrays that grow within the loops over bodies would make these three times slower.
+        # Growing the arrays inside the loops over bodies would make them three times slower.
         k, m, odd = _search(axes, grid, bodies, margin, k, end, first, second, m, odd_first, odd_second, odd)
         if k == end:
             break
@@ -148,9 +150,12 @@ def _pairs(axes, grid, bodies, margin, begin, end):
 
 @kernel
 def _search(axes, grid, bodies, margin, begin, end, first, second, m, odd_first, odd_second, odd):
-    """Adds pairs (sorted places) of bodies begin..end while there is room; the first body not done, and the counts."""
+    """Adds pairs (in sorted order) of bodies begin..end while there is room.
+
+    Returns the first body that is not done, and the numbers of pairs.
+    """
     start, classes, at_line = grid.start, len(grid.cell), -1
-    # In its own class a body looks right in its own row, at the row above, and at the layer above: each pair once.
+    # In its own class a body searches to the right in its own row, the row above and the layer above: each pair once.
     # Rows are counted from the lowest of the lowest layer; its own is in the middle.
     rows, own = (3, 1) if len(axes) == 2 else (9, 4)
     lines = np.empty((2, rows), np.int64)  # in its own class, and in a larger one
@@ -168,7 +173,7 @@ def _search(axes, grid, bodies, margin, begin, end, first, second, m, odd_first,
             column = at - line * wide
             if larger:
                 _lines(axes, grid, c, line, 0, lines[1])
-            elif grid.first[c] + line != at_line:  # bodies of a row stand together
+            elif grid.first[c] + line != at_line:  # bodies of one row are consecutive
                 at_line = grid.first[c] + line
                 _lines(axes, grid, c, line, own, lines[0])
             for q in range(0 if larger else own, rows):
@@ -201,9 +206,9 @@ def _search(axes, grid, bodies, margin, begin, end, first, second, m, odd_first,
 
 @kernel
 def _measured(axes, order, before, ball, first, second, m):
-    """Normals and gaps of m pairs of sorted places, which become bodies, first < second.
+    """Normals and gaps of m pairs. Replaces the sorted numbers in `first` and `second` by bodies, first < second.
 
-    Centers that coincide have a normal along x, mirrored for the other order.
+    Where centers coincide the normal is along x, with its sign reversed for the other order.
     """
     normal, gap, predicted = np.empty((m, len(axes))), np.empty(m), np.empty(m)
     for i in range(m):
@@ -228,12 +233,7 @@ def _measured(axes, order, before, ball, first, second, m):
     return normal, gap, predicted
 
 
-# MERGED from contact/cells: Bodies sorted into the cells of uniform grids, one grid for each size class. Plane and space alike.
-#
-# `axes` is (0, 1) or (0, 1, 2), a tuple, whose length the compiler knows: loops over axes are unrolled.
-#
-
-CLASSES = 48  # a factor of two each: more than any two lengths differ by
+# ---- sorting bodies into cells
 
 
 class Grid(NamedTuple):
@@ -248,13 +248,13 @@ class Grid(NamedTuple):
 
 
 class Sorted(NamedTuple):
-    """What the tests read, in the order of the grid."""
+    """Data of the bodies in the order of the grid."""
 
     before: Floats  # (n, D)
-    ball: Floats  # (n, D + 1) place after, and radius
+    ball: Floats  # (n, D + 1) position after the step, and radius
     key: Ints  # (n,) cell
     level: np.ndarray  # (n,) size class
-    round: np.ndarray  # (n,) whether it is a disc or a ball
+    round: np.ndarray  # (n,) whether it is a disc or a sphere
     free: np.ndarray  # (n,)
 
 
@@ -274,7 +274,7 @@ def sorted_room(axes, n):
 def cell_counts(axes, extent, largest, members, margin):
     """Width of a cell, cells along all axes, and number of the first cell, for each size class."""
     classes = len(largest)
-    cell = (2.0 * largest + margin) * (1.0 + 1e-9)  # a hair wider: rounding cannot put a neighbor two cells away
+    cell = (2.0 * largest + margin) * (1.0 + 1e-9)  # rounding cannot put a neighbor two cells away
     count = np.empty((len(axes), classes), np.int64)
     first = np.zeros(classes + 1, np.int64)
     along = np.empty(len(axes))
@@ -284,7 +284,7 @@ def cell_counts(axes, extent, largest, members, margin):
         for d in range(len(axes)):
             along[d] = np.floor(extent[d] / cell[c]) + 2.0
         total, allowed = along.prod(), limit
-        while total > allowed:  # wrap: keep the shape, about `limit` cells, at least four along each axis
+        while total > allowed:  # reduce to about `limit` cells of the same aspect ratio, at least four along each axis
             shrink = np.sqrt(limit / total) if len(axes) == 2 else np.cbrt(limit / total)
             total = 1.0
             for d in range(len(axes)):
@@ -301,7 +301,7 @@ def cell_counts(axes, extent, largest, members, margin):
 
 @kernel
 def size_classes(axes, position, radius):
-    """Corner and extent of all places; size class of each body, largest radius and number in each class."""
+    """Low corner and extent of all positions; size class of each body; largest radius and number per class."""
     n = len(radius)
     low, high = np.full(len(axes), np.inf), np.full(len(axes), -np.inf)
     smallest = np.inf
@@ -336,7 +336,7 @@ def size_classes(axes, position, radius):
 
 @kernel
 def cell_of(axes, place, corner, width, count, c):
-    """The cell of a place in the grid of class c, counted from the first of the class."""
+    """The cell of a position in the grid of class c, counted from the first cell of the class."""
     at = 0
     for d in range(len(axes) - 1, -1, -1):
         k = int((place[d] - corner[d]) / width)  # never negative: the corner is the lowest

@@ -1,4 +1,4 @@
-"""The contacts of one step, as geometry: who touches whom, where, and how deep."""
+"""The contacts of one step: bodies, points, normals and gaps; and the tables in which kernels collect them."""
 
 from __future__ import annotations
 
@@ -13,29 +13,44 @@ from ..solvers.rows import Floats, Ints
 
 @dataclass(frozen=True, eq=False)
 class ContactSet:
-    """m contacts. Normals are unit vectors from first to second, at the start of the step.
+    """m contacts. Normals are unit vectors from first to second, at the start of the step, in the frame of the world.
 
     `second` is a body, or -1 - k for boundary k. Gaps are lengths, negative for overlap: `gap` at the start of the
-    step, `predicted` after free flight. `feature_id` tells several contacts of a pair apart, and stays the same from
-    step to step: (first, second, feature_id) is a contact's lasting name.
+    step, `predicted` after free flight. `feature_id` distinguishes the contacts of a pair, and stays the same from step
+    to step: (first, second, feature_id) identifies a contact.
     """
 
-    first: Ints
-    second: Ints
+    first: Ints  # (m,) body
+    second: Ints  # (m,) body or boundary
     feature_id: Ints  # (m,)
     normal: Floats  # (m, D)
     point: Floats  # (m, D) midway between the surfaces, in the frame of first
     gap: Floats  # (m,)
     predicted: Floats  # (m,)
-    offset: Floats | None = None  # (m, D) added to the place of second: its periodic image
-    drift: Floats | None = None  # (m, D) velocity of that image beyond that of second
+    offset: Floats | None = None  # (m, D) displacement from second to its periodic image
+    drift: Floats | None = None  # (m, D) velocity of that image relative to second
 
     @property
     def count(self) -> int:
         return len(self.first)
 
+    def larger(self, values: Floats) -> Floats:
+        """(m,) The larger one of the values (n,) of the two bodies of each contact; boundaries count as 0."""
+        second = np.where(self.second >= 0, values[np.maximum(self.second, 0)], 0.0)
+        return np.maximum(values[self.first], second)
+
+    def joined(self, other: ContactSet) -> ContactSet:
+        """The contacts of both sets; a contact without a periodic image gets an offset and a drift of zero."""
+        columns = []
+        for name in self.__dataclass_fields__:
+            one, two = getattr(self, name), getattr(other, name)
+            if one is not None or two is not None:
+                one, two = (np.zeros(s.normal.shape) if c is None else c for s, c in ((self, one), (other, two)))
+                columns.append(np.concatenate([one, two]))
+        return ContactSet(*columns)
+
     def take(self, chosen: Ints | NDArray[np.bool_]) -> ContactSet:
-        """Some of the contacts."""
+        """The contacts that `chosen` selects, by number or by mask."""
         return ContactSet(
             self.first[chosen],
             self.second[chosen],
@@ -49,25 +64,23 @@ class ContactSet:
         )
 
 
-# MERGED from contact/columns: Contacts as columns, before they become a ContactSet.
-
 Columns = tuple[Ints, Ints, Ints, Floats, Floats, Floats, Floats]  # the first seven fields of a ContactSet
-Places = tuple[Ints, Floats, Floats]  # owner of each row, place before and after; rows are bodies, then their images
+Places = tuple[Ints, Floats, Floats]  # body, position before and after of each row; rows are bodies, then their images
 
 
 def joined(parts: list[Columns]) -> Columns:
-    """One after the other."""
+    """Several lists of contacts as one."""
     full = [columns for columns in parts if len(columns[0])] or parts[:1]
     return full[0] if len(full) == 1 else tuple(np.concatenate(c) for c in zip(*full))  # type: ignore[return-value]
 
 
-# MERGED from contact/solids/found: Buffers for contacts, and lasting names for them.
+# ---- tables of contacts for kernels in 3D
 
-NAMES = 0xFFFFF
+NAMES = 0xFFFFF  # feature_id has 20 bits
 
 
-# Columns of the table of contacts: normal, point, then these. One table, because Numba counts references for every
-# array that it hands on.
+# Columns of the table: normal, point, then these. It is one array, because Numba counts references for every array that
+# it passes on.
 POINT, GAP, PREDICTED, FEATURE, COLUMNS = 3, 6, 7, 8, 9
 
 
@@ -109,7 +122,7 @@ def columns(found, n):
 
 @kernel
 def name(base, kind, i, j):
-    """A number below 2^20 for a contact: the parts of the bodies (`base`), which features meet, and their codes."""
+    """The feature_id of a contact: a hash of the pair of parts (`base`), the kind of contact, and two codes."""
     h = ((base * 4 + kind) * 8191 + i) * 131071 + j
     h = (h ^ (h >> 17)) * 0x9E3779B1
     h = (h ^ (h >> 13)) * 0x85EBCA6B

@@ -1,8 +1,8 @@
-"""Contacts of two convex shapes: a common normal, then the features that face each other along it.
+"""Narrow phase of convex shapes in 3D: a common normal, then the features that face each other along it.
 
-The normal is that of the shortest distance of the cores, or of the least overlap; for two boxes that of the best
-separating axis. It is found at the start of the step, or, for bodies so fast that they are still far apart there, when
-they come close.
+The normal is the direction of the shortest distance of the cores, or of least overlap; for two boxes it is the best
+separating axis. It is determined at the start of the step, or, for bodies so fast that they are still far apart then,
+when they come close.
 """
 
 from __future__ import annotations
@@ -15,31 +15,29 @@ from ..kernels import kernel
 from ..solvers.rows import Floats
 from ..world import BOX, CAPSULE, MESH, SPHERE
 from .boxes import ROWS, box_normal, box_scores
+from .clipping import PARALLEL, PLACE, clip
 from .contact_set import columns, room, roomier
 from .epa import Polytope, overlap, polytope
 from .features import FACE, Features, facing, most_points, new_features
 from .gjk import segments, shifted_separation
 from .manifold import put_contacts
 from .poses import midway, needed_rows, placed_parts
-from .solids.meeting import PARALLEL, PLACE, meet
 from .spheres import sphere_pair
 from .support import KIND, REACH, cores_of, difference, is_curved, roundness
 
-FAR = 0.1  # gaps above this part of the smaller body's half width are closed in one step only by fast bodies
-CLOSE = 0.02  # and this is close to touching, in the same unit
-BAND = 0.2  # widest band of corners that count as one feature, in the same unit
-SQUARE = 1.0 - 5e-5  # cosine above which a normal may be that of a face, inexactly (0.01 rad)
-WORSE = 1e-9  # separation, relative to the size of the pair, that the exact normal may cost
-ROUNDS = 32
-APART = 6  # looks at cores moved apart
-LIFT = 1e-4  # by this much, relative to the size of the pair: more than a coarse overlap is wrong, else little
-SETTLED = (
-    1e-12  # one minus the cosine between directions that count as the same (1e-6 rad, as good as a distance gives)
-)
+FAR = 0.1  # gap, in half widths of the smaller body, above which bodies that touch in this step count as fast
+CLOSE = 0.02  # gap, in the same unit, up to which fast bodies are advanced
+BAND = 0.2  # largest depth of the band of vertices that count as one feature, in the same unit
+SQUARE = 1.0 - 5e-5  # cosine (0.01 rad) above which a normal is replaced by the exact one of a face
+WORSE = 1e-9  # loss of separation, relative to the size of the pair, that the exact normal may cost
+ROUNDS = 32  # largest number of steps of conservative advancement
+APART = 6  # largest number of searches with cores moved apart
+LIFT = 1e-4  # distance between them, relative to the size of the pair: above the error of a coarse overlap
+SETTLED = 1e-12  # one minus the cosine of the angle (1e-6 rad) up to which two directions are equal
 
 
 class Work(NamedTuple):
-    """Scratch for one pair at a time."""
+    """Scratch arrays for one pair at a time."""
 
     simplex: Floats  # (8, 3)
     polytope: Polytope
@@ -51,14 +49,14 @@ class Work(NamedTuple):
 
 @kernel
 def new_work(most):
-    """Scratch for shapes whose features have up to `most` points."""
+    """Scratch arrays for shapes whose features have up to `most` points."""
     places, motion = np.empty((4 * most, PLACE)), np.empty((3, 2, 12))
     return Work(np.empty((8, 3)), polytope(), np.empty((ROWS, 15)), new_features(most), places, motion)
 
 
 @kernel
 def _comes_after(pose, ka, kb):
-    """Whether pose ka is behind pose kb in an order of places."""
+    """Whether pose ka comes after pose kb in lexicographic order."""
     for i in range(12):
         if pose[ka, i] != pose[kb, i]:
             return pose[ka, i] > pose[kb, i]
@@ -69,12 +67,12 @@ def _comes_after(pose, ka, kb):
 def core_separation(cores, fa, fb, pose, ka, kb, limit, after, preview, move, scale, simplex, hull):
     """Signed separation of the cores, and the unit vector along which they separate best, from a to b.
 
-    The direction that an expanding polytope gives for cylinders is coarse. Moved apart along it, the cores have a
-    shortest distance, whose direction is better; where both are the same nothing separates the cores better nearby.
+    The direction that the expanding polytope gives for curved cores is coarse. Moved apart along it, the cores have a
+    shortest distance, whose direction is better; this is repeated until the direction no longer changes.
     """
     if cores.table[fa, KIND] == CAPSULE and cores.table[fb, KIND] == CAPSULE:
         return segments(cores, fa, fb, pose, ka, kb)
-    # Which one is the first decides about rounding. That must not depend on the numbers of the bodies.
+    # Rounding depends on which core is the first. That must not depend on the numbers of the bodies.
     sign = 1.0
     if _comes_after(pose, ka, kb):
         fa, fb, ka, kb, sign = fb, fa, kb, ka, -1.0
@@ -103,7 +101,7 @@ def core_separation(cores, fa, fb, pose, ka, kb, limit, after, preview, move, sc
 
 @kernel
 def _snapped(f, na, nb, n):
-    """The exact normal of the features that meet, if the one that the search found is it up to rounding."""
+    """The exact normal of the features that meet, if the given normal equals it up to rounding."""
     d, p = f.data, f.point
     x = y = z = 0.0
     for w in range(2):
@@ -128,9 +126,9 @@ def _snapped(f, na, nb, n):
 
 @kernel
 def _facing_features(cores, fa, fb, pose, ka, kb, n, least, exact, band, f):
-    """The numbers of points of the features that face each other, and the normal, made exact if it is not.
+    """Numbers of points of the features that face each other, and the exact normal.
 
-    A face or a pair of edges gives it if it separates the cores as well, by `least`.
+    A face or a pair of edges defines it, if the cores are separated by at least `least` along it.
     """
     na = nb = 0
     for again in range(2):
@@ -156,18 +154,18 @@ def _facing_features(cores, fa, fb, pose, ka, kb, n, least, exact, band, f):
 
 @kernel
 def convex_pair(cores, fa, fb, pose, after, pose1, ka, kb, time, move, inner, margin, base, work, found, n):
-    """Contacts of two convex shapes, from row n of `found` on; returns the next free row.
+    """Writes the contacts of two convex shapes from row n of `found`; returns the next free row.
 
-    Their poses are rows ka and kb of `pose`, and `after` rows farther down those at the end of the step, which are also
-    the rows of pose1. `time` is when two boxes touch, and their axes are already in `work`. `move` bounds the relative
-    motion of the bodies, `inner` is the smaller one's half width.
+    Their poses are rows ka and kb of `pose`; those at the end of the step are `after` rows farther down, and also rows
+    of pose1. `time` is when two boxes touch, whose axes are already in `work`. `move` bounds the relative motion of the
+    bodies, and `inner` is the half width of the smaller one.
     """
     reach_a, reach_b = cores.table[fa, REACH], cores.table[fb, REACH]
     size, scale = min(reach_a, reach_b), reach_a + reach_b
     boxes = cores.table[fa, KIND] == BOX and cores.table[fb, KIND] == BOX
     radii = roundness(cores, fa) + roundness(cores, fb)
     limit, rounds, d = margin, 0, 0.0
-    ended = False  # the features of the end of the step were asked
+    ended = False  # whether the features at the end of the step have been used
     while True:
         pa, pb = ka, kb
         if time > 0.0:
@@ -184,7 +182,7 @@ def convex_pair(cores, fa, fb, pose, after, pose1, ka, kb, time, move, inner, ma
             gap, normal = d - radii, (x, y, z)
             if gap > rest:
                 return n
-            # Fast bodies: steps that cannot miss the first touch.
+            # Fast bodies: conservative advancement to the first touch.
             if gap > (CLOSE * inner if time > 0.0 else FAR * inner + margin) and time < 1.0 and rounds < ROUNDS:
                 time = min(time + gap / move, 1.0)
                 rounds += 1
@@ -193,15 +191,15 @@ def convex_pair(cores, fa, fb, pose, after, pose1, ka, kb, time, move, inner, ma
         na, nb, normal = _facing_features(
             cores, fa, fb, pose, pa, pb, normal, d - WORSE * scale, boxes, band, work.features
         )
-        count = meet(work.features, na, nb, normal, size, work.places)
+        count = clip(work.features, na, nb, normal, size, work.places)
         rows = (pa, pb, ka, kb)
         to, least = put_contacts(
             work.features, na, nb, normal, work.places, count, pose, rows, after, work.motion, limit, base, found, n
         )
         if to > n or ended:
             return to
-        # What the features foretell is good to second order in the motion. Where that leaves open whether the bodies
-        # will touch, the end of the step decides; of boxes it is known that they will.
+        # Gaps predicted from the features have an error of second order in the motion. Where this leaves open whether
+        # the bodies touch, the end of the step decides; for boxes it is known that they do.
         if not boxes and (time == 1.0 or least > margin + move * min(1.0, move / inner)):
             return n
         ended = time == 1.0 or not boxes
@@ -219,7 +217,7 @@ def _apart(at, a, b, reach):
 
 @kernel
 def _moves(poses, placed, a, b, radius_a, radius_b):
-    """A bound on how far two bodies can move toward each other in the step."""
+    """An upper bound on the relative displacement of points of two bodies in the step."""
     square = 0.0
     for i in range(3):
         shift = (poses.position1[b, i] - poses.position0[b, i]) - (poses.position1[a, i] - poses.position0[a, i])
@@ -229,19 +227,19 @@ def _moves(poses, placed, a, b, radius_a, radius_b):
 
 @kernel
 def convex_pairs(first, second, shapes, poses, margin):
-    """Contacts of candidate pairs of rows of `poses`: (pair, feature, normal, point, gap, predicted).
+    """Contacts of candidate pairs of rows of `poses`: (pair, feature_id, normal, point, gap, predicted).
 
-    Normals are unit vectors from first to second, points lie midway between the surfaces, both at the start of the
-    step. Pairs come in the order given. Contacts have a predicted gap up to `margin`; the corners of what the two
-    features that face each other have in common each give one. Pairs of parts with a mesh are passed over; two
-    single spheres are a pair like any other. `feature` is below 2^20.
+    Normals are unit vectors from first to second, and points lie midway between the surfaces, both at the start of the
+    step. Contacts are in the order of the pairs, and have a predicted gap up to `margin`; each vertex of the
+    intersection of the two features that face each other is one. Pairs of parts with a mesh are skipped. feature_id is
+    below 2^20.
     """
     cores = cores_of(shapes)
     placed = placed_parts(shapes, poses, needed_rows(len(poses.owner), first, second))
     most = 4 * most_points(shapes)
     work = new_work(most // 4)
     found = room(4 * len(first) + most)
-    end = np.empty(len(first), np.int64)  # of the contacts of each pair
+    end = np.empty(len(first), np.int64)  # row after the contacts of each pair
     n, after, pose = 0, len(placed.part), placed.pose
     for k in range(len(first)):
         a, b = first[k], second[k]

@@ -1,6 +1,6 @@
-"""Contacts of convex shapes with boundaries of space: planes, tubes and shells from inside.
+"""Contacts of convex shapes with boundaries in 3D: planes, and insides of tubes and shells.
 
-All these boundaries are hollow, so what touches first is a corner, an end of a capsule, or a point of a cylinder's rim.
+The space inside these boundaries is convex, so that a vertex, an end of a capsule or a point of a rim touches first.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from .contact_set import NAMES, columns, put, room, roomier
 from .features import RIM
 from .poses import placed_parts, point_world, to_world
 
-LYING = 0.1  # a rim whose gap varies by more (relative to its radius) touches at its foremost point alone
+LYING = 0.1  # a rim whose gap varies by more (relative to its radius) touches only at its foremost point
 
-ONE = 1.0 - 1e-12  # cosine above which a fixed point is the foremost one
+ONE = 1.0 - 1e-12  # cosine above which a fixed point of a rim coincides with the foremost one
 
 
 @kernel
 def _round_contact(boundaries0, boundaries1, w, p, q, radius, margin, label, found, n):
-    """Contact of a ball whose center goes from p to q, if predicted; a radius of zero is a corner."""
+    """Writes the contact of a sphere (radius 0: a vertex) that moves from p to q, if it is within the margin."""
     predicted, mx, my, mz = point_gap(boundaries1, w, q[0], q[1], q[2])
     predicted -= radius
     if predicted > margin:
         return n
     gap, nx, ny, nz = point_gap(boundaries0, w, p[0], p[1], p[2])
     gap -= radius
-    if nx == 0.0 and ny == 0.0 and nz == 0.0:  # from the very axis to the boundary in one step: the way it goes
+    if nx == 0.0 and ny == 0.0 and nz == 0.0:  # it starts on the axis: the normal after the step is used
         nx, ny, nz = mx, my, mz
     h = radius + 0.5 * gap
     put(found, n, label & NAMES, nx, ny, nz, p[0] + h * nx, p[1] + h * ny, p[2] + h * nz, gap, predicted)
@@ -42,9 +42,9 @@ def _rim_point(pose, k, radius, height, t):
 
 @kernel
 def _cylinder(radius, half, pose0, pose1, k, boundaries0, boundaries1, w, margin, label, angles, found, n):
-    """Contacts of a cylinder: foremost points of both rims, and points fixed to a rim that lies flat to the boundary.
+    """Contacts of a cylinder: foremost points of both rims, and fixed points of a rim that is parallel to the boundary.
 
-    The foremost point is found anew after the motion, so rolling opens no gap.
+    The foremost point is determined again after the motion, so that rolling opens no gap.
     """
     for cap in range(2):
         height = half if cap == 0 else -half
@@ -74,12 +74,12 @@ def _cylinder(radius, half, pose0, pose1, k, boundaries0, boundaries1, w, margin
 
 @kernel
 def _part(shapes, shape, pose0, pose1, k, boundaries0, boundaries1, w, margin, label, angles, found, n):
-    """Contacts of one convex part with boundary w, from row n of `found` on; returns the next free row."""
+    """Writes the contacts of one convex part with boundary w from row n of `found`; returns the next free row."""
     kind = shapes.kind[shape]
     if kind == CYLINDER:
         radius, half = shapes.size[shape, 0], shapes.size[shape, 1]
         return _cylinder(radius, half, pose0, pose1, k, boundaries0, boundaries1, w, margin, label, angles, found, n)
-    # Center of a sphere, ends of a capsule, corners of cuboids and hulls.
+    # Center of a sphere, ends of a capsule, vertices of boxes and hulls.
     round_one = kind in (SPHERE, CAPSULE)
     radius = shapes.size[shape, 0] if round_one else 0.0
     low = shapes.vertex_ptr[shape]
@@ -97,11 +97,12 @@ def _part(shapes, shape, pose0, pose1, k, boundaries0, boundaries1, w, margin, l
 
 @kernel
 def convex_boundaries(shapes, poses, chosen, boundaries0, boundaries1, margin):
-    """Contacts of rows of `poses` with boundaries: (row, boundary, feature, normal, point, gap, predicted).
+    """Contacts of rows of `poses` with boundaries: (row, boundary, feature_id, normal, point, gap, predicted).
 
-    `chosen` (bodies,) says which bodies take part. boundaries0 and boundaries1 are the boundaries at the start and at the
-    end of the step. Normals point from the body to the boundary, at the start. Contacts are all corners, ends and rim
-    points whose predicted gap is at most `margin`. `feature` is 4096 times the part, plus the number of the corner.
+    `chosen` (bodies,) marks the bodies that take part. boundaries0 and boundaries1 are the boundaries at the start and
+    at the end of the step. Normals point from the body to the boundary, at the start. Contacts are all vertices, ends
+    and rim points whose predicted gap is at most `margin`. feature_id is 4096 times the part, plus the number of the
+    point.
     """
     rows = len(poses.owner)
     needed = np.zeros(rows, np.bool_)

@@ -1,9 +1,9 @@
-"""Overlap of two convex cores: least depth and its direction, by an expanding polytope.
+"""Overlap of two convex cores: least depth and its direction, by the expanding polytope algorithm (EPA).
 
-The polytope lies within the difference b - a and grows at the face nearest to the origin until that face is one of
-the difference itself. Distances of faces have a sign, so the origin need not lie inside: cores that merely touch are
-no special case. All faces that are equally near are finished too, and share the direction: nothing depends on which
-one came first.
+The polytope lies inside the Minkowski difference b - a and grows at the face nearest to the origin, until that face is
+a face of the difference. Distances of faces have a sign, so that the origin need not lie inside: cores that only touch
+are no special case. All faces that are equally near are completed too, and share the direction, so that the result does
+not depend on their order.
 """
 
 from __future__ import annotations
@@ -16,34 +16,35 @@ from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 from .support import difference, is_curved
 
-CORNERS = 160
+CORNERS = 160  # largest number of vertices of the polytope
 FACES = 2 * CORNERS + 8
-DONE = 1e-10  # how much farther than a face the difference may reach, relative to the size of the pair
-CURVED = 1e-5  # the same for cylinders, whose differences have no faces; the caller makes the direction exact
-EQUAL = 1e-9  # faces this close to the nearest (relative to size) are as near
-PREVIEW = 0.01  # weight of the separation after the step among directions that are equally good
+DONE = 1e-10  # tolerance on the distance of a face of the difference, relative to the size of the pair
+CURVED = 1e-5  # the same for curved cores, whose differences have no faces; the caller refines the direction
+EQUAL = 1e-9  # faces this close to the nearest (relative to size) are equally near
+PREVIEW = 0.01  # weight of the separation after the step: decides among directions that are equal before it
 
 
-# Columns of Polytope.face: three corners, the outward normal, the offset, and whether the difference has this face.
+# Columns of Polytope.face: three vertices, outward normal, offset, and whether it is a face of the difference.
 NORMAL, OFFSET, SETTLED, COLUMNS = 3, 6, 7, 8
 
 
 class Polytope(NamedTuple):
-    """Scratch for the growing polytope."""
+    """Scratch arrays for the polytope."""
 
-    corner: Floats  # (CORNERS + 1, 3) the last is a point inside
+    corner: Floats  # (CORNERS + 1, 3) vertices; the last row is a point inside
     face: Floats  # (FACES, COLUMNS)
-    edge: Ints  # (3 FACES, 2) rim of the hole that a new corner makes
+    edge: Ints  # (3 FACES, 2) boundary of the hole that a new vertex opens
 
 
 @kernel
 def polytope():
+    """New scratch arrays."""
     return Polytope(np.empty((CORNERS + 1, 3)), np.empty((FACES, COLUMNS)), np.empty((3 * FACES, 2), np.int64))
 
 
 @kernel
 def _add_face(p, n, i, j, k):
-    """Adds a face with its normal away from the point inside; a face of no area counts as settled, and far."""
+    """Adds a face with its normal away from the point inside; a face without area counts as settled and far."""
     c, f = p.corner, p.face
     ax, ay, az = c[i, 0], c[i, 1], c[i, 2]
     bx, by, bz = c[j, 0] - ax, c[j, 1] - ay, c[j, 2] - az
@@ -62,7 +63,7 @@ def _add_face(p, n, i, j, k):
 
 @kernel
 def _farther(cores, fa, fb, pose, ka, kb, x, y, z, corner, row):
-    """Of the support points along d and -d the one farther from corner 0 along it; returns by how much."""
+    """Writes the support point along d or -d that is farther from vertex 0 along it; returns this distance."""
     best = -np.inf
     for _ in range(2):
         wx, wy, wz = difference(cores, fa, fb, pose, ka, kb, x, y, z)
@@ -76,7 +77,7 @@ def _farther(cores, fa, fb, pose, ka, kb, x, y, z, corner, row):
 
 @kernel
 def _start(cores, fa, fb, pose, ka, kb, p):
-    """A tetrahedron within the difference; False if the difference is flat."""
+    """Initial tetrahedron inside the difference; returns False if the difference is flat."""
     x, y, z = pose[kb, 0] - pose[ka, 0], pose[kb, 1] - pose[ka, 1], pose[kb, 2] - pose[ka, 2]
     if x * x + y * y + z * z == 0.0:
         x = 1.0
@@ -105,7 +106,7 @@ def _start(cores, fa, fb, pose, ka, kb, p):
 
 @kernel
 def _open_up(p, n, x, y, z, tolerance):
-    """Removes the faces that a new corner sees; lists the rim of the hole. Returns numbers of faces and of edges."""
+    """Removes the faces visible from a new vertex, lists the edges of the hole; returns numbers of faces and edges."""
     edges, i, f = 0, 0, p.face
     while i < n:
         if f[i, 3] * x + f[i, 4] * y + f[i, 5] * z <= f[i, OFFSET] + tolerance:
@@ -125,7 +126,7 @@ def _open_up(p, n, x, y, z, tolerance):
                 p.edge[edges, 0], p.edge[edges, 1] = a, b
                 edges += 1
         n -= 1
-        for column in range(COLUMNS):  # the last face takes its place
+        for column in range(COLUMNS):  # the last face replaces it
             f[i, column] = f[n, column]
     return n, edges
 
@@ -149,7 +150,7 @@ def _grow(cores, fa, fb, pose, ka, kb, window, tolerance, p):
             f[top, SETTLED] = 1.0
             continue
         p.corner[corners, 0], p.corner[corners, 1], p.corner[corners, 2] = wx, wy, wz
-        # The face that grows is seen for certain; a smaller tolerance for the others would leave slivers.
+        # The face that grows is visible in any case; a smaller tolerance for the others would leave slivers.
         faces, edges = _open_up(p, faces, wx, wy, wz, 0.1 * tolerance)
         if faces + edges > FACES:
             return faces
@@ -161,10 +162,10 @@ def _grow(cores, fa, fb, pose, ka, kb, window, tolerance, p):
 
 @kernel
 def _score_faces(cores, fa, fb, after, ka, kb, p, faces, limit, preview):
-    """Puts into SETTLED how good each face is as a separating direction, and returns the best one.
+    """Writes the score of each face as a separating direction to SETTLED; returns the best face.
 
-    That is its separation now, and a little of that after the step; -inf beyond `limit`, and for a further triangle
-    of a flat face, which has one vote.
+    The score is the separation, plus PREVIEW times that after the step; it is -inf beyond `limit`, and for all but one
+    of coplanar triangles.
     """
     f, top = p.face, 0
     for i in range(faces):
@@ -188,9 +189,9 @@ def _score_faces(cores, fa, fb, after, ka, kb, p, faces, limit, preview):
 def overlap(cores, fa, fb, pose, ka, kb, after, preview, move, scale, p):
     """Signed separation of two cores that overlap or touch, and the unit vector from the first to the second.
 
-    The vector is that along which they separate best. Where several are equally good (corner against corner) the one
-    that stays best after the step counts, if `preview`: `after` are the poses then, in the same rows, and `move` bounds
-    the motion. Equals in that share the vector.
+    The cores separate best along this vector. Where several vectors are equal (vertex against vertex), the one that is
+    best after the step is chosen, if `preview`: `after` are the poses then, in the same rows, and `move` bounds the
+    motion. If these are equal too, the mean is returned.
     """
     if not _start(cores, fa, fb, pose, ka, kb, p):
         return 0.0, 0.0, 0.0, 1.0
@@ -207,6 +208,6 @@ def overlap(cores, fa, fb, pose, ka, kb, after, preview, move, scale, p):
         if weight > 0.0:
             x, y, z = x - weight * f[i, 3], y - weight * f[i, 4], z - weight * f[i, 5]
     length = np.sqrt(x * x + y * y + z * z)
-    if length < 1e-4:  # equal directions that cancel: every way out is as good
+    if length < 1e-4:  # equal directions that cancel: any of them is as good
         x, y, z, length = -f[top, 3], -f[top, 4], -f[top, 5], 1.0
     return -least, x / length, y / length, z / length

@@ -1,11 +1,13 @@
-"""The feature of a shape that faces along a normal: a corner, an edge, or a face with all its corners.
+"""Features of convex shapes: the vertex, edge or face that faces along a normal; and points that represent a shape.
 
-Which of them it is depends on how far the other corners lie behind the foremost one: those within a narrow band count.
-So an edge that is a little tilted is still an edge with two ends, of which both may touch within the step.
+The feature consists of all vertices that lie behind the foremost one by less than a narrow band. So an edge that is
+slightly tilted is still an edge with two ends, of which both may touch within the step.
 
-A cylinder shows its cap as eight points that are fixed on the rim, and the true foremost point if it is tilted; its
-side as a segment; else the foremost point of a rim. Points of the last three kinds are no material points: they keep
-their place while the cylinder rolls. They are `rim` points, and lie at `rho` from a point of the axis along `out`.
+The cap of a cylinder is represented by eight fixed points on the rim, and the foremost point if it is tilted; its side
+by a segment; otherwise the foremost point of a rim is the feature. Points of the last three kinds are not material
+points: they stay in place while the cylinder rolls. They are `rim` points at distance `rho` from the axis along `out`.
+
+Against a mesh, a shape without a table of points is represented by `Spots`: points of its core, rims and side.
 """
 
 from __future__ import annotations
@@ -21,19 +23,23 @@ from .grid_distance import grid_near
 from .poses import mapped, point_world, to_local, to_world
 from .support import FACES, FACES_END, HIGH, KIND, LOW, farthest_corner
 
-RIM = 8  # fixed points on the rim of a cap
-UPRIGHT = 1e-4  # sine of the tilt below which a cap has no foremost point
+RIM = 8  # fixed points on the rim of a cap, against convex shapes and boundaries
+UPRIGHT = 1e-4  # sine of the tilt below which a cap or rim has no foremost point
+RIM_POINTS = 16  # points on each rim of a cylinder, against meshes
+SPOTS = 65  # largest number of points of a capsule's core, or of a cylinder
+_TURNS = 3  # iterations for the foremost point of a rim
+_NOWHERE = 1e100  # coordinate of points that do not count
 
 
-# Columns of Features.point: place, place across the normal, lasting name, rim point or not, in use or not.
+# Columns of Features.point: place, coordinates across the normal, code for feature_id, rim point or not, in use or not.
 FLAT_U, FLAT_V, CODE, RIMMED, TAKEN, COLUMNS = 3, 4, 5, 6, 7, 8
-# Entries of Features.data: outward normal of a face (if there are three points or more), axis of a cylinder or capsule,
-# `out`, radius round the core, rho, center of a cap, its radius (0 if it is none).
+# Entries of Features.data: outward normal of a face (with three points or more), axis of a cylinder or capsule, `out`,
+# radius around the core, rho, center of a cap, its radius (0 if it is not a cap).
 FACE, AXIS, OUT, ROUND, RHO, CENTER, CAP, ENTRIES = 0, 3, 6, 9, 10, 11, 14, 15
 
 
 class Features(NamedTuple):
-    """Features of both shapes of a pair, in the world: 0 is that of the first, 1 of the second."""
+    """Features of both shapes of a pair, in the frame of the world: 0 of the first, 1 of the second."""
 
     point: Floats  # (2, m, COLUMNS) points of the cores
     side: Floats  # (2, m, m) their distances from the edges of the other feature, positive inside
@@ -42,7 +48,7 @@ class Features(NamedTuple):
 
 @kernel
 def new_features(most):
-    """Room for features of up to `most` points."""
+    """Empty features of up to `most` points."""
     return Features(np.zeros((2, most, COLUMNS)), np.zeros((2, most, most)), np.zeros((2, ENTRIES)))
 
 
@@ -68,16 +74,16 @@ def _put_vector(f, w, entry, pose, k, x, y, z):
 
 @kernel
 def _box(table, shape, pose, k, x, y, z, band, f, w):
-    """Corner, edge or face of a cuboid; (x, y, z) is the normal in its frame.
+    """Vertex, edge or face of a box; (x, y, z) is the normal in its frame.
 
-    Corners are numbered by bits: 1, 2, 4 are set on the positive sides.
+    Bits 1, 2, 4 of the number of a vertex are set on the positive sides.
     """
     a, b, c = table[shape, 1], table[shape, 2], table[shape, 3]
     corner = (1 if x >= 0.0 else 0) | (2 if y >= 0.0 else 0) | (4 if z >= 0.0 else 0)
     x, y, z = abs(x), abs(y), abs(z)
-    # A step along an edge falls behind by 2 size |n|: which ones stay within the band?
+    # A neighbor along an edge lies behind by 2 size |n|: bits of the edges that stay within the band.
     bits = (1 if 2.0 * a * x <= band else 0) | (2 if 2.0 * b * y <= band else 0) | (4 if 2.0 * c * z <= band else 0)
-    if bits == 7:  # a speck: its foremost face
+    if bits == 7:  # a box smaller than the band: its foremost face
         bits = 3 if z >= x and z >= y else (5 if y >= x else 6)
     one = bits & -bits
     two = bits ^ one
@@ -95,7 +101,7 @@ def _box(table, shape, pose, k, x, y, z, band, f, w):
 
 @kernel
 def _hull(cores, shape, pose, k, x, y, z, band, f, w):
-    """Corner, edge or face of a hull; (x, y, z) is the normal in its frame."""
+    """Vertex, edge or face of a hull; (x, y, z) is the normal in its frame."""
     vertex, low, high = cores.vertex, int(cores.table[shape, LOW]), int(cores.table[shape, HIGH])
     top = farthest_corner(vertex, low, high, x, y, z)
     edge = vertex[top, 0] * x + vertex[top, 1] * y + vertex[top, 2] * z - band
@@ -123,7 +129,7 @@ def _hull(cores, shape, pose, k, x, y, z, band, f, w):
 def _cylinder(table, shape, pose, k, x, y, z, band, f, w):
     """Cap, side or rim point of a cylinder; (x, y, z) is the normal in its frame.
 
-    A cap is eight points at angles fixed to it, and the foremost one among them in its place.
+    A cap is eight points at fixed angles, and the foremost point in its place among them.
     """
     radius, half, across = table[shape, 1], table[shape, 2], np.sqrt(x * x + y * y)
     up = 1.0 if z >= 0.0 else -1.0
@@ -147,7 +153,7 @@ def _cylinder(table, shape, pose, k, x, y, z, band, f, w):
     angle = np.arctan2(y, x) if tilted else -1.0
     if tilted and angle < -1e-6:
         angle += 2.0 * np.pi
-    for i in range(2 * RIM):  # at each angle the fixed point, and then the foremost one if it comes next
+    for i in range(2 * RIM):  # at each angle the fixed point, then the foremost one if it follows
         t = (i // 2) * step
         if i % 2 == 0 and abs(angle - t) > 1e-6:
             _put(f, w, n, pose, k, radius * np.cos(t), radius * np.sin(t), up * half, code + i // 2, False)
@@ -160,7 +166,7 @@ def _cylinder(table, shape, pose, k, x, y, z, band, f, w):
 
 @kernel
 def facing(cores, shape, pose, k, nx, ny, nz, band, f, w):
-    """Fills feature w of `f` with the one that faces along n; returns the number of its points."""
+    """Writes the feature that faces along n to feature w of `f`; returns the number of its points."""
     x, y, z = to_local(pose, k, nx, ny, nz)
     table = cores.table
     kind = table[shape, KIND]
@@ -181,20 +187,13 @@ def facing(cores, shape, pose, k, nx, ny, nz, band, f, w):
     return count
 
 
-# MERGED from contact/shapes/mesh_points: Points that stand for a solid against a mesh, and the maps between the frames of two shapes.
-
-RUN = 16  # sample points of a mesh come in runs of so many that lie together (see carom.shapes.sample_points)
-SPOTS = 65  # most points of a capsule's core, or of a cylinder
-RIM_POINTS = 16  # points on each rim of a cylinder
-UPRIGHT = 1e-4  # sine of the tilt below which a rim has no foremost point
-_TURNS = 3  # looks at the other's normal, each from the foremost point of the one before
-_NOWHERE = 1e100  # place of points that do not count
+# ---- points that represent a shape against a mesh
 
 
 class Spots(NamedTuple):
-    """Points of a shape that has no table of them: core of a capsule or sphere, rims and side of a cylinder.
+    """Points of a shape without a table of them: core of a capsule or sphere, rims and side of a cylinder.
 
-    Points on the side of a cylinder are no material points: while it rolls, they stay where it is nearest.
+    Points on the side of a cylinder are not material points: while it rolls, they stay where it is nearest.
     """
 
     place: Floats  # (k, 3) at the start of the step
@@ -205,7 +204,7 @@ class Spots(NamedTuple):
 
 @kernel
 def put_spots(shapes, shape, spacing, spots):
-    """Fills the points and neighbors of a round shape. Returns (points, links, radius)."""
+    """Writes the points and neighbors of a sphere, capsule or cylinder; returns (points, links, radius)."""
     kind = shapes.kind[shape]
     if kind == SPHERE:
         spots.place[0] = 0.0
@@ -238,7 +237,7 @@ def put_spots(shapes, shape, spacing, spots):
 
 @kernel
 def _put_rim(place, normal, k, radius, z, ux, uy, half):
-    """A point of a cylinder's surface in the direction u. At a rim its outward direction is midway between both."""
+    """Writes a point of a cylinder in direction u. At a rim the outward direction is midway between side and cap."""
     place[k, 0], place[k, 1], place[k, 2] = radius * ux, radius * uy, z
     up = 1.0 if z >= half else (-1.0 if z <= -half else 0.0)
     length = np.sqrt(1.0 + up * up)
@@ -247,10 +246,10 @@ def _put_rim(place, normal, k, radius, z, ux, uy, half):
 
 @kernel
 def put_front(shapes, shape, count, g, m, margin, fixed, place, normal):
-    """Sets the points from 2 RIM_POINTS on where circles about a cylinder's axis are nearest to the mesh with grid g.
+    """Writes the points from 2 RIM_POINTS on: where circles about a cylinder's axis are nearest to the mesh of grid g.
 
-    m maps the cylinder's frame to the mesh's. A rim that lies flat has no such point. One that does not has no use for
-    the `fixed` points round it: they come down as the cylinder rolls, but never lower than its side.
+    m maps the cylinder's frame to the mesh's. A rim that lies flat has no such point. For any other rim the `fixed`
+    points around it are disabled: they come down as the cylinder rolls, but never below its side.
     """
     radius, half = shapes.size[shape, 0], shapes.size[shape, 1]
     for k in range(2 * RIM_POINTS, count):
@@ -276,7 +275,7 @@ def put_front(shapes, shape, count, g, m, margin, fixed, place, normal):
 
 @kernel
 def put_box(shapes, shape, more, out):
-    """The box round a shape in its own frame, and `more` on all sides: low corner, high corner."""
+    """Writes low and high corner of the bounding box of a shape in its own frame, enlarged by `more` on all sides."""
     kind, g = shapes.kind[shape], shapes.grid[shape]
     for axis in range(3):
         low, high = -shapes.reach[shape], shapes.reach[shape]

@@ -1,7 +1,8 @@
-"""Distance of two convex cores and the direction from one to the other, by Gilbert, Johnson and Keerthi's method.
+"""Distance and direction of two convex cores by the algorithm of Gilbert, Johnson and Keerthi (GJK).
 
-The nearest point v of the difference b - a to the origin is the shortest vector from a to b. It is approached by
-simplices of support points; the nearest point of a simplex comes from its Voronoi regions.
+The point of the Minkowski difference b - a that is nearest to the origin is the shortest vector from a to b. It is
+approximated by simplices of support points; the nearest point of a simplex follows from its Voronoi regions. Capsules,
+whose cores are segments, are solved in closed form.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ import numpy as np
 from ..kernels import kernel
 from .support import difference
 
-ROUNDS = 64
-NEAR = 1e-12  # relative error of the squared distance at which the search ends
-TOUCH = 1e-10  # distance, relative to the size of the pair, below which the cores count as touching
+ROUNDS = 64  # largest number of iterations
+NEAR = 1e-12  # tolerance on the squared distance, relative
+TOUCH = 1e-10  # distance, relative to the size of the pair, below which the cores touch
 
 
 @kernel
 def _of_segment(s, i, j):
-    """Nearest point to the origin of the segment of rows i and j, and which of the two carry it (bits 1, 2)."""
+    """Nearest point to the origin of the segment of rows i and j, and which of the two support it (bits 1, 2)."""
     ax, ay, az = s[i, 0], s[i, 1], s[i, 2]
     ex, ey, ez = s[j, 0] - ax, s[j, 1] - ay, s[j, 2] - az
     t, length = -(ax * ex + ay * ey + az * ez), ex * ex + ey * ey + ez * ez
@@ -32,7 +33,7 @@ def _of_segment(s, i, j):
 
 @kernel
 def _of_triangle(s, i, j, k):
-    """Nearest point to the origin of a triangle, and which of its corners carry it (bits 1, 2, 4)."""
+    """Nearest point to the origin of a triangle, and which of its vertices support it (bits 1, 2, 4)."""
     ax, ay, az = s[i, 0], s[i, 1], s[i, 2]
     bx, by, bz = s[j, 0] - ax, s[j, 1] - ay, s[j, 2] - az
     cx, cy, cz = s[k, 0] - ax, s[k, 1] - ay, s[k, 2] - az
@@ -63,7 +64,7 @@ def _of_triangle(s, i, j, k):
             s[j, 2] + t * (s[k, 2] - s[j, 2]),
             6,
         )
-    # By the plane, not by weights: close to the origin the weighted sum would cancel.
+    # From the plane, since a weighted sum of vertices would cancel close to the origin.
     nx, ny, nz = by * cz - bz * cy, bz * cx - bx * cz, bx * cy - by * cx
     t = (nx * ax + ny * ay + nz * az) / (nx * nx + ny * ny + nz * nz)
     return t * nx, t * ny, t * nz, 7
@@ -71,7 +72,7 @@ def _of_triangle(s, i, j, k):
 
 @kernel
 def _beyond(s, i, j, k, m):
-    """Whether the origin is on the other side of a face (i, j, k) than corner m, or the four are flat."""
+    """Whether the origin and vertex m lie on different sides of face (i, j, k), or the four points are coplanar."""
     ax, ay, az = s[i, 0], s[i, 1], s[i, 2]
     bx, by, bz = s[j, 0] - ax, s[j, 1] - ay, s[j, 2] - az
     cx, cy, cz = s[k, 0] - ax, s[k, 1] - ay, s[k, 2] - az
@@ -100,7 +101,7 @@ def _keep(s, i, j, k, mask):
 
 @kernel
 def _nearest(s, n):
-    """Nearest point of the simplex to the origin; keeps the rows that carry it. Zero rows: the origin is inside."""
+    """Nearest point of the simplex to the origin; keeps the rows that support it. Zero rows: the origin is inside."""
     if n == 1:
         return s[0, 0], s[0, 1], s[0, 2], 1
     if n == 2:
@@ -127,8 +128,8 @@ def _nearest(s, n):
 def shifted_separation(cores, fa, fb, pose, ka, kb, shift, limit, scale, s):
     """Distance of two cores, the second moved by `shift`, and the unit vector from the first to the second.
 
-    Zero if they touch or overlap (the vector then means nothing). Above `limit` the search may end early: the
-    distance is then a lower bound, and the vector separates the cores by it. s (8, 3) is scratch.
+    The distance is zero if they touch or overlap, and the vector then is undefined. Above `limit` the search may end
+    early: the distance is then a lower bound, by which the cores are separated along the vector. s (8, 3) is scratch.
     """
     ox, oy, oz = shift
     x, y, z = pose[kb, 0] - pose[ka, 0] + ox, pose[kb, 1] - pose[ka, 1] + oy, pose[kb, 2] - pose[ka, 2] + oz
@@ -151,7 +152,7 @@ def shifted_separation(cores, fa, fb, pose, ka, kb, shift, limit, scale, s):
         shorter = nx * nx + ny * ny + nz * nz
         if n == 0 or shorter <= touch:
             return 0.0, 0.0, 0.0, 0.0
-        if shorter >= square:  # rounding: no simplex gets nearer
+        if shorter >= square:  # rounding: no further simplex is nearer
             break
         x, y, z, square = nx, ny, nz, shorter
     length = np.sqrt(square)
@@ -160,21 +161,24 @@ def shifted_separation(cores, fa, fb, pose, ka, kb, shift, limit, scale, s):
 
 @kernel
 def separation(cores, fa, fb, pose, ka, kb, limit, scale, s):
-    """The same without a shift."""
+    """`shifted_separation` without a shift."""
     return shifted_separation(cores, fa, fb, pose, ka, kb, (0.0, 0.0, 0.0), limit, scale, s)
 
 
-# MERGED from contact/shapes/segments: Distance of the core segments of two capsules.
+# ---- core segments of two capsules
 
 
 @kernel
 def _nearest_on_axes(ha, hb, c, p, q):
-    """Nearest places on two axes of half lengths ha, hb and cosine c; p, q: center of b along a, of a along b."""
+    """Coordinates of the nearest points on two segments of half lengths ha, hb.
+
+    c is the cosine of their angle, p the center of b along a, and q the center of a along b.
+    """
     sine = 1.0 - c * c
     s = 0.0
     if sine > 1e-12:
         s = min(max((p + c * q) / sine, -ha), ha)
-    else:  # parallel: the middle of the stretch that they share, for which there is no order
+    else:  # parallel: the middle of the interval that they share, which does not depend on their order
         low, high = max(-ha, p - hb), min(ha, p + hb)
         s = min(max(0.5 * (low + high), -ha), ha)
     t = c * s + q
@@ -186,7 +190,7 @@ def _nearest_on_axes(ha, hb, c, p, q):
 
 @kernel
 def segments(cores, fa, fb, pose, ka, kb):
-    """Distance of the segments, and the unit vector from the first to the second."""
+    """Distance of the core segments, and the unit vector from the first to the second."""
     ux, uy, uz = pose[ka, 5], pose[ka, 8], pose[ka, 11]
     vx, vy, vz = pose[kb, 5], pose[kb, 8], pose[kb, 11]
     dx, dy, dz = pose[kb, 0] - pose[ka, 0], pose[kb, 1] - pose[ka, 1], pose[kb, 2] - pose[ka, 2]
@@ -197,7 +201,7 @@ def segments(cores, fa, fb, pose, ka, kb):
     distance = np.sqrt(x * x + y * y + z * z)
     if distance > 1e-12 * (cores.table[fa, 1] + cores.table[fb, 1]):
         return distance, x / distance, y / distance, z / distance
-    # The segments cross: across both, on the side of the centers.
+    # The segments intersect: perpendicular to both, in the direction of the centers.
     x, y, z = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
     if x * x + y * y + z * z < 1e-12:
         x, y, z = (0.0, -uz, uy) if abs(ux) < 0.6 else (uz, 0.0, -ux)

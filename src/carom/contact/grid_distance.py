@@ -1,4 +1,4 @@
-"""Signed distance of a mesh from its grid: trilinear values, and a normal that does not jump on smooth ground."""
+"""Signed distance to a mesh, interpolated from its grid, and a normal that is continuous on smooth surfaces."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import numpy as np
 
 from ..kernels import kernel
 
-_SMOOTH = 0.99  # length of a mean of unit slopes that differ by less than about 10 degrees
-_STEPS = 16  # of a walk over the surface
-_TRIES = 4  # of a step of it, each shorter
-_OFF = 0.25  # cells off the surface within which a foot is on it
-_LOOK = 1.5  # cells that a step of it looks ahead, which is within the grid
+_SMOOTH = 0.99  # length of the mean of unit gradients that differ by less than about 10 degrees
+_STEPS = 16  # largest number of steps of a walk over the surface
+_TRIES = 4  # attempts per step, each shorter
+_OFF = 0.25  # distance in cells within which a point is on the surface
+_LOOK = 1.5  # cells that a step looks ahead, which stays within the grid
 _PAD = 2.0  # cells between the mesh and the sides of its grid
 
 
 @kernel
 def _cell(s, count):
-    """Cell of a coordinate in units of the spacing, and how far into it (0 to 1); kept within the grid."""
+    """Cell of a coordinate in units of the spacing, and the fraction (0 to 1) within it; clipped to the grid."""
     s = min(max(s, 0.0), count - 1.0)
     i = min(int(s), count - 2)
     return i, s - i
@@ -24,7 +24,7 @@ def _cell(s, count):
 
 @kernel
 def _beyond(s, count, inset):
-    """How far a coordinate, in units of the spacing, lies beyond the grid less `inset` cells at each side."""
+    """How far a coordinate, in units of the spacing, lies outside the grid reduced by `inset` cells at each side."""
     return s - min(max(s, inset), count - 1.0 - inset)
 
 
@@ -41,7 +41,7 @@ def _interpolated(value, n, nz, layer, u, v, w):
 
 @kernel
 def grid_value(shapes, g, x, y, z):
-    """Signed distance of a point of the shape's frame. Outside the grid a lower bound, continuous at its sides."""
+    """Signed distance of a point, in the shape's frame. Outside the grid a lower bound, continuous at its sides."""
     h = shapes.grid_spacing[g]
     cx, cy, cz = shapes.grid_count[g, 0], shapes.grid_count[g, 1], shapes.grid_count[g, 2]
     x, y, z = (x - shapes.grid_low[g, 0]) / h, (y - shapes.grid_low[g, 1]) / h, (z - shapes.grid_low[g, 2]) / h
@@ -52,7 +52,7 @@ def grid_value(shapes, g, x, y, z):
     d = _interpolated(shapes.grid_value, n, cz, cy * cz, u, v, w)
     a, b, c = _beyond(x, cx, 0.0), _beyond(y, cy, 0.0), _beyond(z, cz, 0.0)
     if a != 0.0 or b != 0.0 or c != 0.0:
-        # Two bounds hold there: the value at the side less the way to it, and the distance to the mesh's own box.
+        # Two lower bounds: the value at the side minus the distance to it, and the distance to the mesh's bounding box.
         way = np.sqrt(a * a + b * b + c * c)
         a, b, c = _beyond(x, cx, _PAD), _beyond(y, cy, _PAD), _beyond(z, cz, _PAD)
         d = max(d - h * way, h * np.sqrt(a * a + b * b + c * c))
@@ -83,10 +83,11 @@ def _node_slope(value, n, stride, index, count):
 
 @kernel
 def grid_normal(shapes, g, x, y, z):
-    """Unit direction in which the distance grows fastest: slopes at the eight nodes, interpolated.
+    """Unit vector along the gradient of the distance, interpolated from the gradients at the eight nodes.
 
-    The slope of the interpolant itself jumps from cell to cell; contact normals must not. But slopes at nodes look two
-    cells wide, over edges of the mesh. Their mean is then shorter than 1, and the slope within the cell is taken.
+    The gradient of the interpolant itself is discontinuous between cells, which contact normals must not be. But
+    gradients at nodes extend over two cells, across edges of the mesh. Their mean is then shorter than 1, and the
+    gradient within the cell is used.
     """
     h, value = shapes.grid_spacing[g], shapes.grid_value
     cx, cy, cz = shapes.grid_count[g, 0], shapes.grid_count[g, 1], shapes.grid_count[g, 2]
@@ -110,14 +111,14 @@ def grid_normal(shapes, g, x, y, z):
         if gx * gx + gy * gy + gz * gz < (_SMOOTH * h) ** 2:
             gx, gy, gz = _cell_slope(value, n, cz, layer, u, v, w)
     length = np.sqrt(gx * gx + gy * gy + gz * gz)
-    if length == 0.0:  # a ridge between two sides of the mesh: no direction is better
+    if length == 0.0:  # halfway between two sides of the mesh: any direction is as good
         return 0.0, 0.0, 1.0
     return gx / length, gy / length, gz / length
 
 
 @kernel
 def grid_side(shapes, g, x, y, z):
-    """(Outside the grid?, the nearest point of the grid)."""
+    """Whether a point is outside the grid, and the nearest point of the grid."""
     h = shapes.grid_spacing[g]
     a = _beyond((x - shapes.grid_low[g, 0]) / h, shapes.grid_count[g, 0], 0.0)
     b = _beyond((y - shapes.grid_low[g, 1]) / h, shapes.grid_count[g, 1], 0.0)
@@ -127,7 +128,7 @@ def grid_side(shapes, g, x, y, z):
 
 @kernel
 def _pulled(shapes, g, x, y, z):
-    """A point near the surface, moved onto it."""
+    """A point close to the surface, projected onto it."""
     d = grid_value(shapes, g, x, y, z)
     nx, ny, nz = grid_normal(shapes, g, x, y, z)
     return x - d * nx, y - d * ny, z - d * nz
@@ -135,12 +136,12 @@ def _pulled(shapes, g, x, y, z):
 
 @kernel
 def walk(shapes, g, x, y, z, fx, fy, fz):
-    """The point of the surface that is nearest to a far point, near a first guess f on the surface.
+    """The point of the surface that is nearest to a given point, by projected descent from a first guess f.
 
-    A step looks from the foot a little toward the point and pulls that onto the surface; it stays where it is if the
-    point stands straight above. Barzilai and Borwein's rule lengthens the steps. None leads away from the point or off
-    the surface: over sharp edges a step may go wrong, and is tried shorter. So the first guess stays
-    where nothing nearer is found.
+    A step moves a little toward the given point and projects onto the surface; it is zero if the point lies along the
+    normal. The rule of Barzilai and Borwein sets the length of the steps. A step that increases the distance or leaves
+    the surface, as may happen at sharp edges, is repeated with a shorter length. If nothing nearer is found, the first
+    guess is returned.
     """
     h = shapes.grid_spacing[g]
     rate, px, py, pz = 1.0, 0.0, 0.0, 0.0
@@ -158,7 +159,7 @@ def walk(shapes, g, x, y, z, fx, fy, fz):
             change = px * (px - rx) + py * (py - ry) + pz * (pz - rz)
             if change > 0.0:
                 rate *= (px * px + py * py + pz * pz) / change
-            rate = min(max(rate, 1.0), 1.0 / t)  # 1 / t is right on flat ground, less on round
+            rate = min(max(rate, 1.0), 1.0 / t)  # 1 / t is exact on planes, and too long on curved surfaces
         for _ in range(_TRIES):
             ux, uy, uz = _pulled(shapes, g, fx + rate * rx, fy + rate * ry, fz + rate * rz)
             nearer = (x - ux) ** 2 + (y - uy) ** 2 + (z - uz) ** 2 < far * far
@@ -175,9 +176,9 @@ def walk(shapes, g, x, y, z, fx, fy, fz):
 
 @kernel
 def grid_near(shapes, g, x, y, z, exact):
-    """Distance of a point and the direction from the surface, also outside the grid.
+    """Signed distance of a point and unit direction from the surface, also outside the grid.
 
-    There the foot of the nearest point of the grid serves; if `exact` it is moved on until it is that of the point.
+    Outside it is measured from the projection of the nearest point of the grid; if `exact`, that is refined by `walk`.
     """
     outside, sx, sy, sz = grid_side(shapes, g, x, y, z)
     if not outside:

@@ -1,12 +1,12 @@
-"""Periodic sides: copies of the bodies near the low sides stand beyond the high ones.
+"""Periodic images: copies of the bodies near the low sides are placed beyond the high sides.
 
-Then contact across a side is contact with a copy, and detection knows nothing of it. Copies are made toward the high
-sides only, so that each crossing pair turns up once; of two copies that meet, the pair counts if along each axis at
-most one of them was shifted (else the originals meet as well).
+Contact across a side is then contact with an image, and needs no special case in the broad and narrow phase. Images are
+made toward the high sides only, so that each pair across a side is found once. A pair of two images counts if along
+each axis at most one of them was shifted; otherwise the pair of the originals is found as well.
 
-Boundaries are not copied: a wall that ends near a periodic side is not met across it.
+Boundaries have no images: a segment that ends near a periodic side has no contacts across it.
 
-Lees-Edwards sides are periodic ones whose image slides: the copy is also shifted along the side, by
+Lees-Edwards sides are periodic sides whose image slides: the image is also shifted along the side, by
 `shear_rate * length * time`, and moves at `shear_rate * length`.
 """
 
@@ -22,13 +22,13 @@ from ..solvers.rows import Floats, Ints
 
 @dataclass(frozen=True, eq=False)
 class Images:
-    """All bodies, then the copies: what row k is a copy of, and how it was shifted."""
+    """All n bodies, followed by g images: the body of each row, and how it was shifted."""
 
     owner: Ints  # (n + g,)
     shift: Floats  # (n + g, D) at the start of the step
     shift_after: Floats  # (n + g, D) at its end
-    drift: Floats  # (n + g, D) velocity of the copy beyond that of its owner
-    turns: Ints  # (n + g, D) how often it was shifted along each axis
+    drift: Floats  # (n + g, D) velocity relative to the body
+    turns: Ints  # (n + g, D) number of shifts along each axis
 
     @property
     def count(self) -> int:
@@ -36,7 +36,7 @@ class Images:
 
 
 def make_images(periodic: Periodic, after: Floats, radius: Floats, margin: float, time: float, step: float) -> Images:
-    """Copies for a step from `time` to `time + step`, for bodies that are at `after` at its end."""
+    """Images for a step from `time` to `time + step`, for bodies that are at `after` (n, D) at its end."""
     n, dimension = after.shape
     none = np.zeros((n, dimension))
     images = Images(np.arange(n), none, none, none, np.zeros((n, dimension), np.int64))
@@ -49,14 +49,14 @@ def make_images(periodic: Periodic, after: Floats, radius: Floats, margin: float
         outside = max(0.0, float((side[0] - place[:, axis]).max()), float((place[:, axis] - side[1]).max()))
         reach = 2.0 * float(radius.max()) + margin + outside
         if reach >= 0.5 * length:
-            reach = length  # few bodies in a narrow box: copy all, the rule on pairs sorts them out
+            reach = length  # few bodies in a narrow box: all get an image, and counts_once selects the pairs
         chosen = np.flatnonzero(place[:, axis] <= side[0] + reach)
         images = _copied(images, chosen, axis, length, periodic, place[chosen], time, step)
     return images
 
 
 def _order(periodic: Periodic, dimension: int) -> list[int]:
-    """The axes, the sheared one first: its copies slide along another one, and are then copied along that."""
+    """The axes, the sheared one first, because its images slide along another axis and need images along that one."""
     return sorted(range(dimension), key=lambda axis: axis != periodic.sheared_axis)
 
 
@@ -94,13 +94,13 @@ def _copied(
 
 
 def counts_once(images: Images, first: Ints, second: Ints) -> np.ndarray:
-    """Which pairs of rows are counted: no axis along which both were shifted, and not a body with itself."""
+    """Which pairs of rows count: along no axis were both shifted, and they are not one body."""
     apart = (np.minimum(images.turns[first], images.turns[second]) == 0).all(axis=1)
     return apart & (images.owner[first] != images.owner[second])
 
 
 def wrapped(periodic: Periodic, position: Floats, velocity: Floats, time: float) -> tuple[Floats, Floats]:
-    """Places within the sides; what crosses a Lees-Edwards side takes on the velocity of the image."""
+    """Positions wrapped into the periodic sides; bodies that cross a Lees-Edwards side get its image's velocity."""
     position, velocity = position.copy(), velocity.copy()
     for axis in _order(periodic, position.shape[1]):
         side = periodic.sides[axis]
@@ -112,7 +112,7 @@ def wrapped(periodic: Periodic, position: Floats, velocity: Floats, time: float)
         if not crossed.any():
             continue
         position[crossed, axis] -= times[crossed] * length
-        # Rounding can land on the high side itself: put at the low one it would cross a second time.
+        # Rounding can give the high side itself, which would count as crossing again in the next step.
         position[crossed, axis] = np.minimum(position[crossed, axis], np.nextafter(side[1], side[0]))
         if axis == periodic.sheared_axis and periodic.shear_rate != 0.0:
             speed, along = periodic.shear_rate * length, periodic.slide_axis

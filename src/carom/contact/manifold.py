@@ -1,24 +1,25 @@
-"""From the places where two features meet to contacts: points, gaps, and gaps after the motion."""
+"""Contact manifold of two features: points, gaps and predicted gaps at the places where they meet."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ..kernels import kernel
+from .clipping import A0, A1, A_ALONG, B0, B1, B_ALONG
 from .contact_set import name, put
 from .features import AXIS, CODE, FACE, OUT, RHO, RIMMED, ROUND
 from .poses import moved, put_motion, swung
-from .solids.meeting import A0, A1, A_ALONG, B0, B1, B_ALONG
 
-# What the normal of a contact follows when the bodies move.
+# What determines the normal of a contact after the motion: the mean rotation of both bodies, the face of a or b, two
+# edges, the line of an edge of a or b, or two points.
 MEAN, PLANE_A, PLANE_B, CROSS, LINE_A, LINE_B, POINT = 0, 1, 2, 3, 4, 5, 6
-ALIGNED = 1.0 - 1e-6  # cosine above which a face is square to the normal
-STEEP = 0.3  # a face that the normal meets at a smaller cosine has no say
+ALIGNED = 1.0 - 1e-6  # cosine above which a face is perpendicular to the normal
+STEEP = 0.3  # cosine below which a face is too steep to project on
 
 
 @kernel
 def _turn(motion, i, w):
-    """The turn of a motion as a vector: the axis times the angle."""
+    """The rotation of a motion as a vector: axis times angle."""
     x = 0.5 * (motion[i, w, 10] - motion[i, w, 8])
     y = 0.5 * (motion[i, w, 5] - motion[i, w, 9])
     z = 0.5 * (motion[i, w, 6] - motion[i, w, 4])
@@ -30,10 +31,10 @@ def _turn(motion, i, w):
 
 @kernel
 def _rolled_normal(motion, i, n, data):
-    """The normal after the motion of two bodies that are round about an axis each.
+    """The normal after the motion of two bodies of revolution, each about its own axis.
 
-    It turns with both, less what each may have rolled about its axis: `turn_a - s_a u_a = turn_b - s_b u_b`, as well as
-    that can be, with the least s_a and s_b.
+    It rotates with both, minus the rolling of each about its axis: `turn_a - s_a u_a = turn_b - s_b u_b` in the least
+    squares sense, with the smallest s_a and s_b.
     """
     ax, ay, az = _turn(motion, i, 0)
     bx, by, bz = _turn(motion, i, 1)
@@ -41,7 +42,7 @@ def _rolled_normal(motion, i, n, data):
     vx, vy, vz = data[1, AXIS], data[1, AXIS + 1], data[1, AXIS + 2]
     qx, qy, qz = bx - ax, by - ay, bz - az
     c, qu, qv = ux * vx + uy * vy + uz * vz, ux * qx + uy * qy + uz * qz, vx * qx + vy * qy + vz * qz
-    wide = 1.0 + 1e-9  # of parallel axes both take half
+    wide = 1.0 + 1e-9  # regularization: parallel axes share the rolling equally
     share = 0.5 / (wide * wide - c * c)
     s_a, s_b = share * (c * qv - wide * qu), share * (wide * qv - c * qu)
     x = 0.5 * (ax + bx) - s_a * ux - s_b * vx
@@ -62,7 +63,7 @@ def _rolled_normal(motion, i, n, data):
 
 @kernel
 def _turned_normal(motion, i, n, round_a, round_b, data):
-    """The normal after the motion, if nothing else tells: it turns with the bodies, but not with a round one."""
+    """The normal after the motion by default: it rotates with the bodies, but not with a body of revolution."""
     if round_a and round_b:
         return _rolled_normal(motion, i, n, data)
     ax, ay, az = swung(motion, i, 1 if round_a else 0, n[0], n[1], n[2])
@@ -74,7 +75,7 @@ def _turned_normal(motion, i, n, round_a, round_b, data):
 
 @kernel
 def _edge_normal(motion, i, mode, e, g, d, n):
-    """The normal after the motion between edges and points: across two edges, from a line, from a point."""
+    """The normal after the motion for edges and points: perpendicular to two edges, or from a line or a point."""
     ex, ey, ez = swung(motion, i, 0, e[0], e[1], e[2])
     gx, gy, gz = swung(motion, i, 1, g[0], g[1], g[2])
     if mode == CROSS:
@@ -98,9 +99,9 @@ def _edge_normal(motion, i, mode, e, g, d, n):
 def _gap_after(motion, i, mode, n, e, g, ca, cb, data, rim_a, rim_b):
     """Gap of a contact after motion i of both bodies.
 
-    ca and cb are points of the two cores: round parts are carried by their cores, so rolling opens no gap. e and g are
+    ca and cb are points of the two cores: round parts move with their cores, so that rolling opens no gap. e and g are
     the normals of the faces (PLANE_A: e, PLANE_B: g) or the directions of the edges (CROSS: both, LINE_A: e, LINE_B: g)
-    that meet.
+    that meet. rim_a and rim_b tell whether the points lie on a rim.
     """
     ax, ay, az = moved(motion, i, 0, ca[0], ca[1], ca[2])
     bx, by, bz = moved(motion, i, 1, cb[0], cb[1], cb[2])
@@ -135,13 +136,13 @@ def _on_edge(p, w, i, j, t):
 
 @kernel
 def _cosine(data, w, n):
-    """Of the angle between the normal of face w and n."""
+    """Cosine of the angle between the normal of face w and n."""
     return data[w, FACE] * n[0] + data[w, FACE + 1] * n[1] + data[w, FACE + 2] * n[2]
 
 
 @kernel
 def _onto(f, w, n, p):
-    """The point of the plane of face w that lies along n from p, and whether the plane is not too steep for that."""
+    """The projection of p along n onto the plane of face w, and whether the plane is not too steep for it."""
     x, y, z = f.data[w, FACE], f.data[w, FACE + 1], f.data[w, FACE + 2]
     cosine = x * n[0] + y * n[1] + z * n[2]
     t = x * (f.point[w, 0, 0] - p[0]) + y * (f.point[w, 0, 1] - p[1]) + z * (f.point[w, 0, 2] - p[2])
@@ -152,7 +153,7 @@ def _onto(f, w, n, p):
 
 @kernel
 def _follows(data, na, nb, n, corner_a, corner_b):
-    """What the normal follows where corners or edges of both meet."""
+    """What determines the normal after the motion where vertices or edges of both meet."""
     of_a, of_b = na >= 3 and _cosine(data, 0, n) > ALIGNED, nb >= 3 and -_cosine(data, 1, n) > ALIGNED
     if of_a or of_b:
         return MEAN if of_a and of_b else (PLANE_A if of_a else PLANE_B)
@@ -165,10 +166,9 @@ def _follows(data, na, nb, n, corner_a, corner_b):
 
 @kernel
 def _is_measured(n, mode, e, g, ca, cb, radii):
-    """Whether the normal is that of two edges, or the distance of round cores that of the contact.
+    """Whether the normal is perpendicular to both edges, or the distance of round cores is that of the contact.
 
-    Only then can they be measured as such after the motion. Cores of sharp features are measured along the normal
-    instead, and so are the middles of rims.
+    Only then can the gap after the motion be measured between them. Otherwise it is measured along the rotated normal.
     """
     if mode == CROSS:
         x, y, z = e[1] * g[2] - e[2] * g[1], e[2] * g[0] - e[0] * g[2], e[0] * g[1] - e[1] * g[0]
@@ -184,13 +184,13 @@ def _is_measured(n, mode, e, g, ca, cb, radii):
 
 @kernel
 def _core(data, w, p, rho):
-    """The point that moves with the body, for a point of feature w: a rim's lies on the axis."""
+    """The point of the core for a point of feature w; for a rim point it lies on the axis."""
     return p[0] - rho * data[w, OUT], p[1] - rho * data[w, OUT + 1], p[2] - rho * data[w, OUT + 2]
 
 
 @kernel
 def _name(p, i, i2, j, j2, base):
-    """A contact is named after the corner that it has, of a rather than of b, else after both edges."""
+    """The feature_id of a contact: from its vertex, of a rather than of b, else from both edges."""
     if i >= 0 and i == i2:
         return name(base, 0, int(p[0, i, CODE]), 0)
     if j >= 0 and j == j2:
@@ -204,7 +204,7 @@ def _name(p, i, i2, j, j2, base):
 
 @kernel
 def _half_way(motion, i, p, h, n):
-    """Middle of the two surface points p - h n and p + h n after motion i of the two bodies."""
+    """Midpoint of the surface points p - h n of a and p + h n of b after motion i."""
     ax, ay, az = moved(motion, i, 0, p[0] - h * n[0], p[1] - h * n[1], p[2] - h * n[2])
     bx, by, bz = moved(motion, i, 1, p[0] + h * n[0], p[1] + h * n[1], p[2] + h * n[2])
     return 0.5 * (ax + bx), 0.5 * (ay + by), 0.5 * (az + bz)
@@ -212,7 +212,7 @@ def _half_way(motion, i, p, h, n):
 
 @kernel
 def _put_motions(pose, rows, after, motion):
-    """The motions from where the features are: to the end of the step, to here, and to its start."""
+    """Writes the motions from the poses of the features to the end of the step, to themselves, and to its start."""
     for i in range(3):
         if i != 2 or rows[0] != rows[2]:
             for w in range(2):
@@ -221,10 +221,10 @@ def _put_motions(pose, rows, after, motion):
 
 @kernel
 def put_contacts(f, na, nb, n, places, count, pose, rows, after, motion, margin, base, found, at):
-    """Writes the contacts with a predicted gap up to `margin` from row `at` on.
+    """Writes the contacts with a predicted gap up to `margin` from row `at` of `found`.
 
-    rows: of the poses in which the features are, and of those at the start of the step; the poses at its end are
-    `after` rows farther down than these. Returns the next free row, and the least predicted gap. `motion` is scratch.
+    `rows` are the two poses of the features, and the two at the start of the step; those at its end are `after` rows
+    farther down. Returns the next free row, and the least predicted gap. `motion` is scratch.
     """
     least, data, later = np.inf, f.data, rows[0] != rows[2]
     _put_motions(pose, rows, after, motion)
@@ -255,7 +255,7 @@ def put_contacts(f, na, nb, n, places, count, pose, rows, after, motion, margin,
         if mode >= CROSS and not _is_measured(n, mode, e, g, ca, cb, ra + rb + rho_a + rho_b):
             mode = MEAN
         gap = n[0] * (pb[0] - pa[0]) + n[1] * (pb[1] - pa[1]) + n[2] * (pb[2] - pa[2]) - ra - rb
-        # At the end of the step; then here, if this measure and the gap may differ by rounding; then at the start.
+        # At the end of the step; then at the features, whose measured gap may differ by rounding; then at the start.
         predicted = there = gap
         for look in range(3):
             if (look == 1 and mode < CROSS and not rim_a and not rim_b) or (look == 2 and not later):

@@ -1,10 +1,10 @@
-"""From all sample points in contact to a few: of each patch the corners of its outline, and the lowest points.
+"""Contact manifold of a mesh: few of the sample points in contact, the corners of outlines and the lowest points.
 
-A patch is a set of candidates connected through neighbors. Its outline says how far the contact reaches, which keeps
-a resting body from rocking. Pieces are connected through neighbors of about the same height; a piece whose bottom has
-no lower neighbor shows the outline of that bottom. A wide tie for heights gives both ends of an edge that a body lies
-on, a narrow one all local minima. All follow the symmetry of the configuration: points are compared, never taken in
-turn, and ties all stay.
+Candidates that are connected through neighbors form a component. Its convex outline tells how far the contact extends,
+which keeps a resting body from rocking. Within a component, pieces are connected through neighbors of about the same
+height; a piece whose bottom has no lower neighbor contributes the outline of that bottom. A large tolerance for equal
+heights gives both ends of an edge that a body lies on, a small one all local minima. The choice has the symmetry of the
+configuration: points are compared, never taken in order, and all of equal points stay.
 """
 
 from __future__ import annotations
@@ -16,33 +16,33 @@ import numpy as np
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 
-_MOST = 48  # contacts of one side of a pair; the deepest stay, ties with the last of them too
-_STRAIGHT = 1e-6  # a corner that stands out by less of the patch's size is none
-_FINE = 1e-3  # of the tie: of a bottom that the tie makes wide, the very lowest points stay too
+_MOST = 48  # contacts of one side of a pair; the deepest stay, and all that equal the last of them
+_STRAIGHT = 1e-6  # of the size of an outline: a corner that protrudes by less is none
+_FINE = 1e-3  # of the tie: a second, smaller tolerance, with which the lowest points stay too
 
 
 class Candidates(NamedTuple):
-    """Sample points within the margin, and room to work. `used[0]` of all but the last column are in use."""
+    """Sample points within the margin, and scratch arrays. The first `used[0]` rows are in use."""
 
     used: Ints  # (1,)
     point: Ints  # (k,) number of the point
-    place: Floats  # (k, 3) of the point, in the world
+    place: Floats  # (k, 3) of the point, in the frame of the world
     normal: Floats  # (k, 3) unit, from the point's body to the other
     gap: Floats  # (k,)
     predicted: Floats  # (k,)
-    keep: Ints  # (k,) not 0 for those chosen
+    keep: Ints  # (k,) not 0 for the chosen ones
     piece: Ints  # (k,) parent in the tree of a piece
     lowest: Floats  # (k,) at the root of a piece, its least predicted gap
     head: Ints  # (k,) at the root of a piece, the first member of its bottom, -1 if it has a lower neighbor
     following: Ints  # (k,) next member of the same bottom
-    flat: Floats  # (k, 2) in the plane of the patch
+    flat: Floats  # (k, 2) coordinates in the plane of the component
     row: Ints  # (points,) candidate of a point, or -1
     link: Ints  # (edges, 2) neighbors that are both candidates
 
 
 @kernel
 def candidate_room(points, edges):
-    """Room for shapes of up to so many points and pairs of neighbors."""
+    """Empty candidates for shapes of up to `points` points and `edges` pairs of neighbors."""
     return Candidates(
         np.zeros(1, np.int64),
         np.empty(points, np.int64),
@@ -80,7 +80,7 @@ def _join(parent, i, j):
 
 @kernel
 def _link(c, edge, begin, end):
-    """Writes the neighbors among the candidates to `c.link` and returns how many there are."""
+    """Writes the pairs of neighbors among the candidates to `c.link`; returns their number."""
     for i in range(c.used[0]):
         c.row[c.point[i]], c.keep[i] = i, 0
     n = 0
@@ -96,10 +96,10 @@ def _link(c, edge, begin, end):
 
 @kernel
 def _connect(c, links, tie, bottom):
-    """Pieces, joined where neighbors differ by no more than the tie, and lists of their bottoms.
+    """Joins neighbors whose heights differ by at most `tie` to pieces, and lists the bottoms of pieces.
 
-    A bottom is what lies within `bottom` of the lowest member. Along a slope a piece may descend far, tie by tie: only
-    lower neighbors of its bottom tell that it goes on downwards.
+    The bottom is all members within `bottom` of the lowest one. A piece along a slope may extend far in height; it
+    counts as continuing downward only if its bottom has lower neighbors.
     """
     for i in range(c.used[0]):
         c.piece[i], c.lowest[i], c.head[i] = i, c.predicted[i], -1
@@ -125,7 +125,7 @@ def _connect(c, links, tie, bottom):
 
 @kernel
 def _flatten(c, head):
-    """Members of a list, projected along their mean normal about their middle. Returns (size, the farthest member)."""
+    """Projects the members of a list along their mean normal about their center; returns (size, farthest member)."""
     nx, ny, nz, mx, my, mz, count = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0
     i = head
     while i >= 0:
@@ -138,7 +138,7 @@ def _flatten(c, head):
     if length < 1e-9 * count:
         nx, ny, nz, length = 0.0, 0.0, 1.0, 1.0
     nx, ny, nz = nx / length, ny / length, nz / length
-    # Two directions across, from the axis that the normal is least along.
+    # Two directions perpendicular to the normal.
     if abs(nx) <= abs(ny) and abs(nx) <= abs(nz):
         ux, uy, uz = 0.0, nz, -ny
     elif abs(ny) <= abs(nz):
@@ -155,7 +155,7 @@ def _flatten(c, head):
         a, b = ux * px + uy * py + uz * pz, vx * px + vy * py + vz * pz
         c.flat[i, 0], c.flat[i, 1] = a, b
         far = a * a + b * b
-        # Of points above each other the lowest.
+        # Of points above each other the lowest counts.
         if far > size * (1.0 + _STRAIGHT) or (
             far > size * (1.0 - _STRAIGHT) and c.predicted[i] < c.predicted[farthest]
         ):
@@ -166,9 +166,9 @@ def _flatten(c, head):
 
 @kernel
 def _keep_outline(c, head, mark):
-    """Marks the corners of the convex outline of a list, going round it from its farthest member.
+    """Marks the corners of the convex outline of a list by gift wrapping from its farthest member.
 
-    `mark` is this outline's own: where rounding leads back to a corner other than the first, the round ends too.
+    `mark` is unique to this outline: the loop also ends where rounding leads back to a corner other than the first.
     """
     if c.following[head] < 0:
         c.keep[head] = mark
@@ -187,7 +187,7 @@ def _keep_outline(c, head, mark):
             length = np.sqrt(dx * dx + dy * dy)
             if length > _STRAIGHT * size:
                 cross = (cx * dy - cy * dx) / far if chosen >= 0 else -np.inf
-                # Farther out than the best so far, or as far out and more distant, or at its place and lower.
+                # Farther out than the best so far; or as far out and more distant; or at the same place and lower.
                 further = length > far + _STRAIGHT * size
                 if chosen >= 0 and not further and length > far - _STRAIGHT * size:
                     further = c.predicted[i] < c.predicted[chosen]
@@ -201,7 +201,7 @@ def _keep_outline(c, head, mark):
 
 @kernel
 def _cut(c, tie):
-    """Drops the highest beyond _MOST. Returns how many stay."""
+    """Drops the highest contacts beyond _MOST; returns the number that stays."""
     n = 0
     heights = np.empty(c.used[0])
     for i in range(c.used[0]):
@@ -211,7 +211,7 @@ def _cut(c, tie):
     if n <= _MOST:
         return n
     limit = np.inf
-    for i in range(n):  # sorting kernels compile for seconds, and this is rare
+    for i in range(n):  # no sorting: it takes seconds to compile, and this is rare
         below = 0
         for j in range(n):
             below += heights[j] <= heights[i]
@@ -228,10 +228,10 @@ def _cut(c, tie):
 
 @kernel
 def reduce(c, edge, begin, end, tie, band):
-    """Marks in `c.keep` the contacts that stay, and returns their number. `tie` is the height that counts as none.
+    """Marks in `c.keep` the contacts that stay; returns their number. Heights that differ by up to `tie` are equal.
 
-    With a `band` the outlines of whole patches stay, and of their bottoms within this height; without (0) only the
-    local minima, for bodies that are round.
+    With a `band` the outlines of whole components stay, and of their bottoms within this height; without (0) only the
+    local minima stay, for round bodies.
     """
     if c.used[0] == 0:
         return 0

@@ -1,39 +1,41 @@
-"""Contacts of triangle meshes: sample points of one side against the signed distance of the other, both ways.
+"""Narrow phase of triangle meshes: sample points of each body against the signed distance of the other.
 
-A point whose distance after free flight is within the margin is a candidate; `patches` chooses among them. Spheres and
-capsules show points of their core instead, less the radius, and take from the mesh's points only those that touch them
-from another side (a ball in a groove).
+A point whose distance after free flight is within the margin is a candidate; `mesh_manifold` chooses among them.
+Spheres and capsules are represented by points of their core, minus the radius; of the points of the mesh they add only
+those that touch from another side (a sphere in a groove).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from ..geometry.shapes import RUN
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 from ..world import CAPSULE, CYLINDER, HULL, MESH, SPHERE, Shapes3D
-from .features import RUN, SPOTS, Spots, put_box, put_front, put_spots
+from .features import SPOTS, Spots, put_box, put_front, put_spots
 from .grid_distance import grid_near, grid_side, grid_value, walk
 from .mesh_manifold import candidate_room, reduce
 from .point_distance import distance, sized_distance
 from .poses import Poses, mapped, needed_rows, outward_of, placed_parts, relative, to_world
 
-_NAMES = 1 << 20
-_PRIME, _MANY_PARTS = 7919, 61  # spread the names of several parts over their range
-_AWAY = -0.1  # cosine: points that do not face the other body are not what touches it
-_UNSURE = 0.98  # cosine: normals further apart than about 11 degrees are those of two sides
-_ACROSS = 0.5  # cosine with a cylinder's axis: contacts of its side
-_BAND = 5e-3  # of the smaller reach: what lies no higher than this above the lowest point carries the body with it
-_SAME_SIDE = 0.85  # cosine of about 32 degrees: contacts with a round body count as one within it
+_NAMES = 1 << 20  # feature_id has 20 bits
+_PRIME, _MANY_PARTS = 7919, 61  # spread the feature_id of several parts over its range
+_AWAY = -0.1  # cosine: points that face away from the other body do not touch it
+_UNSURE = 0.98  # cosine: normals that differ by more than about 11 degrees belong to two sides
+_ACROSS = 0.5  # cosine with the axis of a cylinder below which a contact is on its side
+_BAND = 5e-3  # of the smaller reach: points up to this height above the lowest support the body
+_SAME_SIDE = 0.85  # cosine of about 32 degrees: contacts of a round body within it are one
 
 
 @kernel
 def _facing(shapes, shape, m, x, y, z, ox, oy, oz, core):
-    """(Unsure?, distance, outward normal) of a shape at a point, mapped by m, of a body with outward direction o there.
+    """(uncertain, distance, outward normal) of a shape at a point, mapped by m, with its own outward direction o.
 
-    At an edge of the shape its normal jumps, and beyond the middle of a thin one it turns round. Seen from a little
-    further back, in the point's own body, it is the one of the side that the point came from. The distance is then
-    that from the plane of this side: unsure. A core point has no outward direction, and its foot on a mesh is sought.
+    At an edge of the shape the normal is discontinuous, and beyond the middle of a thin shape it is reversed. Seen from
+    a point a little farther back, inside the point's own body, it is the normal of the side that the point came from.
+    The distance is then that from the plane of this side, and is uncertain. A core point has no outward direction; its
+    projection on the mesh is computed instead.
     """
     g = shapes.grid[shape]
     back = 1.5 * shapes.grid_spacing[g] if g >= 0 else 0.03 * shapes.reach[shape]
@@ -56,9 +58,9 @@ def _facing(shapes, shape, m, x, y, z, ox, oy, oz, core):
 
 @kernel
 def _has_foot(shapes, g, m, x, y, z, d, nx, ny, nz, strict):
-    """Whether a mesh has its surface where distance and normal of a point, mapped by m, say.
+    """Whether the surface of a mesh is where distance and normal of a point, mapped by m, predict it.
 
-    If not strict, that is asked only outside the grid, where the distance is no more than that of a foot.
+    If not `strict`, this is tested only outside the grid, where the distance is that to a projection.
     """
     x, y, z = mapped(m, x, y, z)
     if not strict and not grid_side(shapes, g, x, y, z)[0]:
@@ -69,11 +71,11 @@ def _has_foot(shapes, g, m, x, y, z, d, nx, ny, nz, strict):
 
 @kernel
 def _gather(shapes, placed, point, ahead, outward, begin, end, radius, run, runs, k, other, margin, strict, maps, c):
-    """Candidates among the points begin:end of part k, `ahead` at the end of the step, against part `other`.
+    """Writes the candidates among points begin:end of part k, `ahead` at the end of the step, against part `other`.
 
-    Strict: core points between two sides of a mesh do not count. Between them the grid's distance has a ridge that it
-    rounds off, and a normal that is none of the sides'; points of the mesh show both sides. `run` is the reach of a
-    run of points, `runs` where runs end.
+    If `strict`, core points between two sides of a mesh do not count: there the interpolated distance smooths a ridge,
+    and the normal belongs to neither side; points of the mesh find both sides. `run` is the reach of a run of points,
+    `runs` the end of the points in runs.
     """
     shape = shapes.shape[placed.part[other]]
     before, after, box = maps[0], maps[1], maps[2]
@@ -89,7 +91,7 @@ def _gather(shapes, placed, point, ahead, outward, begin, end, radius, run, runs
         out = ax < box[0] or ay < box[1] or az < box[2] or ax > box[3] or ay > box[4] or az > box[5]
         if out and not leads:
             continue
-        # At first a bound from below, which is all that most points need.
+        # First a lower bound, which is sufficient for most points.
         if g >= 0:
             later = grid_value(shapes, g, ax, ay, az)
         elif kind != HULL:
@@ -104,7 +106,7 @@ def _gather(shapes, placed, point, ahead, outward, begin, end, radius, run, runs
         core, away = radius > 0.0, False
         exact = g < 0 or not grid_side(shapes, g, ax, ay, az)[0]
         gap, nx, ny, nz, ox, oy, oz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-        for moment in range(2):  # before the step; and after it, if that is still open
+        for moment in range(2):  # before the step; and after it, if that is not decided
             m, at = (before, point) if moment == 0 else (after, ahead)
             if not core:
                 ox, oy, oz = outward_of(at, outward, s, m)
@@ -135,7 +137,7 @@ def _gather(shapes, placed, point, ahead, outward, begin, end, radius, run, runs
 
 @kernel
 def _choose(shapes, placed, k, other, margin, strict, maps, spots, c):
-    """Leaves in `c` the candidates of the points of part k against part `other`, and marks those that stay."""
+    """Writes the candidates of the points of part k against part `other` to `c`, and marks those that stay."""
     shape, target = shapes.shape[placed.part[k]], shapes.shape[placed.part[other]]
     kind, hit = shapes.kind[shape], shapes.kind[target]
     relative(placed.pose0, k, other, maps[0])
@@ -162,11 +164,11 @@ def _choose(shapes, placed, k, other, margin, strict, maps, spots, c):
 
 @kernel
 def _emit(c, pair, name, side, axis_of, seen_from, slack, numbers, names, n):
-    """Writes the chosen candidates and returns the rows in use. Some that a round body has seen before are left out:
-    those along a contact from row `seen_from` on that is no higher, and those at one place, within `slack`. A
-    cylinder with axis `axis_of` is round only across it.
+    """Writes the chosen candidates; returns the number of rows in use.
 
-    A candidate lies on the surface of its own body, half of the gap short of the point midway.
+    For a round body, candidates are left out that repeat a contact from row `seen_from` on: with about the same normal
+    and not lower, or at the same place within `slack`. A cylinder with axis `axis_of` is round only across it. A
+    candidate lies on the surface of its own body, half of the gap from the midpoint.
     """
     sign = 1.0 if side == 0 else -1.0
     known = n
@@ -196,7 +198,7 @@ def _emit(c, pair, name, side, axis_of, seen_from, slack, numbers, names, n):
 
 @kernel
 def _part_pairs(shapes, placed, first, second, margin):
-    """Rows (pair, i, j): parts in reach of each other of which one at least is a mesh."""
+    """Rows (pair, i, j): parts whose bounding spheres are within the margin and of which at least one is a mesh."""
     out, n = np.empty((len(first) + 8, 3), np.int64), 0
     for pair in range(len(first)):
         a, b = first[pair], second[pair]
@@ -220,18 +222,18 @@ def _part_pairs(shapes, placed, first, second, margin):
 
 @kernel
 def _contacts(parts, shapes, placed, first, second, margin, maps, spots, c, numbers, names):
-    """Writes the contacts of pairs of parts: numbers (normal, point, gap, predicted), names (pair, feature).
+    """Writes contacts of pairs of parts to `numbers` (normal, point, gap, predicted) and `names` (pair, feature_id).
 
-    Returns how many there are. If there is no room for so many, those beyond it are not written.
+    Returns their number; those that do not fit are not written.
     """
     n, axis_of = 0, np.zeros(3)
     for row in range(len(parts)):
         pair, i, j = parts[row, 0], parts[row, 1], parts[row, 2]
         one, two = shapes.kind[shapes.shape[placed.part[i]]], shapes.kind[shapes.shape[placed.part[j]]]
-        # The core of a round part comes first: the points of the mesh add only what it has not found.
+        # The core of a round part comes first: points of the mesh add only contacts that it has not found.
         start, swap = n, 1 if one == MESH else 0
         name = 2 * _PRIME * ((i - placed.ptr[first[pair]]) * _MANY_PARTS + j - placed.ptr[second[pair]])
-        for way in range(3):  # the third one only where a round part has found nothing: it takes what there is
+        for way in range(3):  # the third, not strict, only where a round part has found nothing
             side = (way + swap) % 2
             k, other = (i, j) if side == 0 else (j, i)
             hit, kind = (two, one) if side == 0 else (one, two)
@@ -250,11 +252,11 @@ def _contacts(parts, shapes, placed, first, second, margin, maps, spots, c, numb
 def mesh_pairs(
     first: Ints, second: Ints, shapes: Shapes3D, poses: Poses, margin: float
 ) -> tuple[Ints, Ints, Floats, Floats, Floats, Floats]:
-    """Contacts of candidate pairs of rows of `poses`: (pair, feature, normal, point, gap, predicted).
+    """Contacts of candidate pairs of rows of `poses`: (pair, feature_id, normal, point, gap, predicted).
 
-    Parts of which neither is a mesh are passed over. Normals are unit vectors from first to second at the start of the
-    step, points lie midway between the surfaces, predicted gaps are at most `margin`. `feature` names the sample point
-    and its side, and the pair of parts.
+    Pairs of parts without a mesh are skipped. Normals are unit vectors from first to second at the start of the step,
+    points lie midway between the surfaces, and predicted gaps are at most `margin`. feature_id follows from the sample
+    point, its body, and the pair of parts.
     """
     placed = placed_parts(shapes, poses, needed_rows(len(poses.owner), first, second))
     parts = _part_pairs(shapes, placed, first, second, margin)
@@ -264,7 +266,7 @@ def mesh_pairs(
     spots = Spots(np.zeros((SPOTS, 3)), np.zeros((SPOTS, 3)), np.zeros((SPOTS, 3)), np.zeros((SPOTS, 2), np.int64))
     maps, work = np.empty((3, 12)), candidate_room(points, edges)
     n, room = 1, 0
-    while n > room:  # kernels that grow their arrays compile for seconds
+    while n > room:  # kernels that enlarge their arrays take seconds to compile
         room = n + 64 * len(parts)
         numbers, names = np.empty((room, 8)), np.empty((room, 2), np.int64)
         n = _contacts(parts, shapes, placed, first, second, margin, maps, spots, work, numbers, names)
@@ -279,12 +281,12 @@ def mesh_pairs(
     )
 
 
-# MERGED from contact/shapes/mesh_feet: Where a mesh is nearest to a sphere or capsule: from a sample point over the surface to the very place.
+# ---- nearest point of a mesh to the core of a sphere or capsule
 
 
 @kernel
 def _foot(shapes, shape, m, half, s):
-    """Point of a mesh nearest to the core of a round part, from sample point s on, and the vector from it to the core.
+    """Point of a mesh nearest to the core of a round part, searched from sample point s, and the vector to the core.
 
     m maps the mesh's frame to that of the round part, whose core lies along z up to +-half.
     """
@@ -312,7 +314,7 @@ def refine(shapes, placed, k, other, maps, c):
             n = shapes.vertex_normal[s]
             if far == 0.0:
                 break
-            if n[0] * dx + n[1] * dy + n[2] * dz < 0.0:  # the core lies within the mesh
+            if n[0] * dx + n[1] * dy + n[2] * dz < 0.0:  # the core lies inside the mesh
                 far = -far
             if moment == 0:
                 c.predicted[i] = far - radius

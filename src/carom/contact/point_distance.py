@@ -1,4 +1,8 @@
-"""Signed distance of a point from a convex shape, and from one feature of it: all that spheres need."""
+"""Signed distance of a point from a shape, negative inside: for spheres against convex shapes, and for mesh points.
+
+`nearest` and `feature_distance` also tell the nearest feature, and measure the distance from that feature alone.
+`distance` takes shapes of any kind. All are in the frame of the shape.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from .support import FACES, FACES_END, LOW
 
 @kernel
 def _corner(x, y, z):
-    """Distance outside a corner of right angles, from the distances outside its faces; negative inside."""
+    """Distance from a right-angled corner, given the signed distances from its faces; negative inside."""
     top = max(x, y, z)
     if top <= 0.0:
         return top
@@ -22,14 +26,14 @@ def _corner(x, y, z):
 
 @kernel
 def _point(x, y, z, n):
-    """Distance from the origin, negative beyond it as seen along n."""
+    """Distance from the origin, negative if the point lies against n."""
     distance = np.sqrt(x * x + y * y + z * z)
     return -distance if x * n[0] + y * n[1] + z * n[2] < 0.0 else distance
 
 
 @kernel
 def _unit(x, y, z, ux, uy, uz):
-    """(x, y, z) made of unit length, or (ux, uy, uz) if it has none."""
+    """(x, y, z) normalized, or (ux, uy, uz) if it is zero."""
     length = np.sqrt(x * x + y * y + z * z)
     if length == 0.0:
         return ux, uy, uz
@@ -41,7 +45,7 @@ def _nearest_on_box(a, b, c, x, y, z):
     ex, ey, ez = abs(x) - a, abs(y) - b, abs(z) - c
     sx, sy, sz = (1.0 if x >= 0.0 else -1.0), (1.0 if y >= 0.0 else -1.0), (1.0 if z >= 0.0 else -1.0)
     top = max(ex, ey, ez)
-    if top <= 0.0:  # inside: the nearest face, or all that are as near
+    if top <= 0.0:  # inside: the nearest face, or all that are equally near
         i, j, k = ex == top, ey == top, ez == top
         n = _unit(sx * i, sy * j, sz * k, 0.0, 0.0, 1.0)
     else:
@@ -98,7 +102,7 @@ def _cylinder_feature(r, half, code, x, y, z, n):
 
 @kernel
 def _on_face(cores, low, face, x, y, z):
-    """Squared distance of a point above a face from it, and the feature: (1, face), (2, i, j) edge, (3, i) corner."""
+    """Squared distance of a point above a face from it, and the feature: (1, face), (2, i, j) edge, (3, i) vertex."""
     start, end = cores.loop_ptr[face], cores.loop_ptr[face + 1]
     nx, ny, nz = cores.face[face, 0], cores.face[face, 1], cores.face[face, 2]
     best, code, bi, bj = np.inf, 1, face, 0
@@ -149,7 +153,7 @@ def _nearest_on_hull(cores, shape, x, y, z):
     square, code, i, j = top * top, 1, face, 0
     if top > 0.0:
         square, code, i, j = _on_face(cores, low, face, x, y, z)
-        if code != 1:  # beside the highest face: the nearest of all faces that the point is above
+        if code != 1:  # beside the face of largest height: the nearest of all faces that the point is above
             for m in range(f0, f1):
                 height = plane[m, 0] * x + plane[m, 1] * y + plane[m, 2] * z - plane[m, 3]
                 if m != face and height > 0.0 and height * height < square:
@@ -178,9 +182,9 @@ def _hull_feature(cores, code, i, j, x, y, z, n):
 
 @kernel
 def nearest(cores, shape, x, y, z):
-    """Signed distance of a point (in the shape's frame) from the core, its gradient, and the feature it is nearest to.
+    """Signed distance of a point from the core of a convex shape, its gradient, and the nearest feature.
 
-    The feature is three numbers that `feature_distance` understands. A sphere's or capsule's radius is not taken off.
+    The feature is three numbers for `feature_distance`. The radius of a sphere or capsule is not subtracted.
     """
     table = cores.table
     kind, a, b, c = table[shape, 0], table[shape, 1], table[shape, 2], table[shape, 3]
@@ -198,7 +202,7 @@ def nearest(cores, shape, x, y, z):
 
 @kernel
 def feature_distance(cores, shape, code, i, j, x, y, z, n):
-    """Signed distance of a point from a feature that `nearest` named, where the gradient was n."""
+    """Signed distance of a point from a feature that `nearest` returned, with its gradient n."""
     table = cores.table
     kind, a, b, c = table[shape, 0], table[shape, 1], table[shape, 2], table[shape, 3]
     if kind == SPHERE:
@@ -212,14 +216,14 @@ def feature_distance(cores, shape, code, i, j, x, y, z, n):
     return _hull_feature(cores, code, i, j, x, y, z, n)
 
 
-# MERGED from contact/shapes/point_distance: Signed distance of a point to a solid of any kind, in the frame of its shape: negative inside.
+# ---- shapes of any kind
 
 _FAR = 1e300
 
 
 @kernel
 def _from(x, y, z, less):
-    """Distance to the origin less a radius, and its direction; at the origin itself z."""
+    """Distance from the origin minus a radius, and its direction; z at the origin itself."""
     length = np.sqrt(x * x + y * y + z * z)
     if length == 0.0:
         return -less, 0.0, 0.0, 1.0
@@ -256,13 +260,13 @@ def _cylinder_distance(radius, half, x, y, z):
 
 @kernel
 def _height(normal, offset, f, x, y, z):
-    """Of a point over the plane of a face. Single numbers: a view of the table's row would cost more than the sum."""
+    """Height of a point over the plane of face f."""
     return normal[f, 0] * x + normal[f, 1] * y + normal[f, 2] * z - offset[f]
 
 
 @kernel
 def _over_face(shapes, shape, face, x, y, z):
-    """Does a point lie over a face, within the planes through its edges?"""
+    """Whether a point lies over a face, within the planes through its edges."""
     first = shapes.vertex_ptr[shape]
     nx, ny, nz = shapes.face_normal[face, 0], shapes.face_normal[face, 1], shapes.face_normal[face, 2]
     begin, end = shapes.loop_ptr[face], shapes.loop_ptr[face + 1]
@@ -281,13 +285,13 @@ def _over_face(shapes, shape, face, x, y, z):
 
 @kernel
 def _hull_distance(shapes, shape, x, y, z, most):
-    """Inside: the nearest face. Outside: the face that the point lies over, or else the nearest edge."""
+    """Signed distance and normal of a hull: inside from the nearest face, outside from the nearest face or edge."""
     highest, best = -_FAR, 0
     for f in range(shapes.face_ptr[shape], shapes.face_ptr[shape + 1]):
         height = _height(shapes.face_normal, shapes.face_offset, f, x, y, z)
         if height > highest:
             highest, best = height, f
-    # The planes bound the distance from below: what is too far by them needs no more.
+    # The planes give a lower bound of the distance.
     if highest <= 0.0 or highest > most or _over_face(shapes, shape, best, x, y, z):
         return highest, shapes.face_normal[best, 0], shapes.face_normal[best, 1], shapes.face_normal[best, 2]
     first = shapes.vertex_ptr[shape]
@@ -318,7 +322,7 @@ def _hull_distance(shapes, shape, x, y, z, most):
 
 @kernel
 def sized_distance(kind, a, b, c, x, y, z):
-    """`distance` for the shapes that three sizes describe. No tables, whose references Numba would count."""
+    """`distance` for the shapes that three sizes describe. It takes no arrays, whose references Numba would count."""
     if kind == SPHERE:
         return _from(x, y, z, a)
     if kind == CAPSULE:
@@ -330,7 +334,7 @@ def sized_distance(kind, a, b, c, x, y, z):
 
 @kernel
 def distance(shapes, shape, x, y, z, most):
-    """Signed distance of a point and the outward unit normal there. Beyond `most` a lower bound is good enough."""
+    """Signed distance of a point and the outward unit normal there. Beyond `most` it may be a lower bound."""
     kind, g = shapes.kind[shape], shapes.grid[shape]
     if kind == HULL:
         return _hull_distance(shapes, shape, x, y, z, most)

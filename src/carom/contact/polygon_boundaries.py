@@ -1,4 +1,4 @@
-"""Contacts of polygons with boundaries: planes, circles from inside and outside, segments."""
+"""Contacts of polygons with boundaries: planes, insides and outsides of circles, segments."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from .polygons import most_corners, place_segments, placed_corners, polygon_disc
 
 @kernel
 def _near(shapes, poses, free, boundaries0, boundaries1, margin, row, boundary, through):
-    """Counts the free polygons whose circle reaches a boundary at the predicted state, and lists those that find room.
+    """Lists pairs of free polygons and boundaries whose bounding circle is within the margin after the step.
 
-    A segment is also reached by what passes `through` it: whose center ends on the other side.
+    A polygon whose center passes `through` a segment counts too. Returns the number of pairs; those that do not
+    fit into the arrays are not written.
     """
     count = 0
     for w in range(len(boundaries1.kind)):
@@ -53,7 +54,7 @@ def _put(corners, k, corner, gap, predicted, nx, ny, found, n):
 
 @kernel
 def _corner_plane(corners, lo, k, boundaries0, boundaries1, w, margin, found, n):
-    """Contact of corner k with plane w, if predicted."""
+    """Writes the contact of vertex k with plane w, if its predicted gap is within the margin."""
     predicted = _height(corners.at1, k, boundaries1, w)
     if predicted > margin:
         return n
@@ -70,7 +71,7 @@ def _height(at, k, boundaries, w):
 
 @kernel
 def _plane(corners, row, boundaries0, boundaries1, w, size, margin, found, n):
-    """The deepest corner at the predicted state, and the deeper one of its two neighbors."""
+    """Contacts of the deepest vertex after the step, and of the deeper one of its two neighbors."""
     lo, hi = corners.ptr[row], corners.ptr[row + 1]
     deepest, least = lo, np.inf
     for k in range(lo, hi):
@@ -81,7 +82,7 @@ def _plane(corners, row, boundaries0, boundaries1, w, size, margin, found, n):
     before = deepest - 1 if deepest > lo else hi - 1
     lead = _height(corners.at1, before, boundaries1, w) - _height(corners.at1, after, boundaries1, w)
     n = _corner_plane(corners, lo, deepest, boundaries0, boundaries1, w, margin, found, n)
-    # Neighbors at equal height (a box on its corner) have equal rights: either both count or none.
+    # Of two neighbors at equal height (a box on its vertex) neither counts, for symmetry.
     if abs(lead) > SAME * size:
         n = _corner_plane(corners, lo, after if lead > 0.0 else before, boundaries0, boundaries1, w, margin, found, n)
     return n
@@ -89,7 +90,7 @@ def _plane(corners, row, boundaries0, boundaries1, w, size, margin, found, n):
 
 @kernel
 def _inside(corners, row, boundaries0, boundaries1, w, margin, found, n):
-    """All corners that are outside the circle at the predicted state."""
+    """Contacts of all vertices that are outside the circle after the step."""
     lo, hi = corners.ptr[row], corners.ptr[row + 1]
     for k in range(lo, hi):
         x, y = corners.at1[k, 0] - boundaries1.point[w, 0], corners.at1[k, 1] - boundaries1.point[w, 1]
@@ -99,7 +100,7 @@ def _inside(corners, row, boundaries0, boundaries1, w, margin, found, n):
         ox, oy = corners.at0[k, 0] - boundaries0.point[w, 0], corners.at0[k, 1] - boundaries0.point[w, 1]
         distance = np.sqrt(ox * ox + oy * oy)
         gap = boundaries0.radius[w] - distance
-        if distance == 0.0:  # from the very center to the boundary in one step: the way it goes is the normal
+        if distance == 0.0:  # it starts at the center: the direction of its motion is the normal
             ox, oy, distance = x, y, np.sqrt(x * x + y * y)
         n = _put(corners, k, k - lo, gap, predicted, ox / distance, oy / distance, found, n)
     return n
@@ -107,12 +108,12 @@ def _inside(corners, row, boundaries0, boundaries1, w, margin, found, n):
 
 @kernel
 def polygon_boundaries(shapes, poses, free, boundaries0, boundaries1, margin):
-    """Contacts of free polygons with boundaries: (row, boundary, feature, normal, point, gap, predicted).
+    """Contacts of free polygons with boundaries: (row, boundary, feature_id, normal, point, gap, predicted).
 
-    `free` has one entry a body. boundaries0 and boundaries1 are the boundaries at the start and at the end of the step. Normals
-    point from the body into the boundary, at the start. `feature` is the corner for planes and circles from inside, face
-    or corner (2 k, 2 k + 1) for circles from outside, and a code of both shapes' corners and edges for segments.
-    A plane has at most two contacts, the ends of the lowest edge.
+    `free` has one entry per body. boundaries0 and boundaries1 are the boundaries at the start and at the end of the
+    step. Normals point from the body into the boundary, at the start. feature_id is the vertex for planes and insides
+    of circles, edge or vertex (2 k, 2 k + 1) for outsides, and a code of vertices and edges of both for segments. A
+    plane has at most two contacts, the ends of the lowest edge.
     """
     rows, kinds = len(poses.owner), boundaries0.kind
     segment_row = np.empty(len(kinds), np.int64)

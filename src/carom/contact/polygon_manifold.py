@@ -1,9 +1,9 @@
-"""Contacts of two convex polygons: one normal, and the ends of the stretch along which they face each other.
+"""Contact manifold of two convex polygons: one normal, and the ends of the interval in which they face each other.
 
-Neither polygon is the reference. The normal comes from the separating axes, the ends of the stretch from the two
-edges that face each other along it, and both follow from rules that know nothing of the order of bodies or corners.
-So swapped or mirrored polygons have swapped or mirrored contacts, and it does not matter which of two parallel faces
-a rounding error makes the better axis. (Reference and incident face, the usual way, were dropped for that.)
+The normal comes from the separating axes, and the ends of the interval from the two edges that face each other along
+it. Both rules are independent of the order of bodies and vertices, so that exchanged or mirrored polygons have
+exchanged or mirrored contacts, and it does not matter which of two parallel edges rounding makes the better axis. The
+usual choice of a reference and an incident edge does not have this property.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import numpy as np
 
 from ..kernels import kernel
 
-BIAS = 1e-10  # axes this close to the best one (relative to size) count as equally good, and share the normal
-PREVIEW = 0.01  # weight of the predicted separation among axes that are equally good when the polygons touch
-SAME = 1e-9  # points closer than this (relative to size) are one
-ALIGNED = 1e-6  # corners closer than this (relative to size) along the stretch: the one of `first` gives the name
-CODES = 65536  # more than the corners of any polygon
+BIAS = 1e-10  # axes whose score is this close to the best (relative to size) share the normal
+PREVIEW = 0.01  # weight of the predicted separation in the score: decides among axes that are equal at the touch
+SAME = 1e-9  # points closer than this (relative to size) are one point
+ALIGNED = 1e-6  # of vertices closer than this (relative to size) that of `first` gives the feature_id
+CODES = 65536  # larger than the number of vertices of any polygon
 
 
 @kernel
 def _faces_of(at, normal, lo, hi, other_lo, other_hi, limit, out, start):
-    """Separation along each edge normal of one polygon, to `out`. Stops at the first one above `limit`."""
+    """Writes the separation along each edge normal of one polygon to `out`; stops at the first one above `limit`."""
     top = -np.inf
     for k in range(lo, hi):
         nx, ny, ox, oy = normal[k, 0], normal[k, 1], at[k, 0], at[k, 1]
@@ -37,7 +37,7 @@ def _faces_of(at, normal, lo, hi, other_lo, other_hi, limit, out, start):
 
 @kernel
 def _separations(at, normal, span, limit, out):
-    """Separations along the edge normals of both polygons, and the largest. Above `limit` the rest is left out."""
+    """Writes the separations along the edge normals of both polygons; returns the largest, or one above `limit`."""
     a, a_end, b, b_end = span
     top = _faces_of(at, normal, a, a_end, b, b_end, limit, out, 0)
     if top > limit:
@@ -47,7 +47,7 @@ def _separations(at, normal, span, limit, out):
 
 @kernel
 def _touch_time(before, after, count):
-    """When the polygons first touch, as a fraction of the step: when their last separating axis closes."""
+    """Time of first touch as a fraction of the step: when the last separating axis closes."""
     time = 0.0
     for k in range(count):
         if before[k] > 0.0:
@@ -57,7 +57,7 @@ def _touch_time(before, after, count):
 
 @kernel
 def _axis_sum(normal, lo, hi, score, start, best, bias):
-    """Sum of the normals of one polygon whose score is within `bias` of the best, weighted by how near they are."""
+    """Weighted sum of the normals of one polygon whose score is within `bias` of the best."""
     x = y = 0.0
     for k in range(lo, hi):
         weight = 1.0 - (best - score[start + k - lo]) / bias
@@ -71,10 +71,10 @@ def _axis_sum(normal, lo, hi, score, start, best, bias):
 def _contact_normal(normal, span, before, after, time, bias):
     """Unit normal from first to second: the axis of largest separation when the polygons touch.
 
-    For bodies apart at the start this is the axis that closes last, which is the face that is truly hit; for
-    bodies that touch or overlap it is that of least overlap at the start. Where corner meets corner two axes are equal,
-    and the one that stays open longer is taken: a brick that sinks beside its neighbor must not be lifted by it.
-    Axes that are equal in that too share the normal. Overwrites `before` by the scores.
+    For bodies that are apart at the start this is the axis that closes last, the normal of the edge that is hit; for
+    bodies that touch or overlap it is the axis of least overlap at the start. Where vertex meets vertex two axes are
+    equal, and the one that stays open longer is chosen: a brick that slides down beside its neighbor must not be lifted
+    by it. If these are equal too, they share the normal. Overwrites `before` with the scores.
     """
     a, a_end, b, b_end = span
     count = a_end - a + b_end - b
@@ -89,7 +89,7 @@ def _contact_normal(normal, span, before, after, time, bias):
     length = np.sqrt(x * x + y * y)
     if length > 1e-4:
         return x / length, y / length
-    # Equal axes that cancel: one polygon lies centerd within the other, and every way out is as good.
+    # Equal axes that cancel: one polygon is centered inside the other, and any of the axes is as good.
     if top < a_end - a:
         return normal[a + top, 0], normal[a + top, 1]
     k = b + top - (a_end - a)
@@ -98,9 +98,9 @@ def _contact_normal(normal, span, before, after, time, bias):
 
 @kernel
 def _facing(at, normal, lo, hi, nx, ny):
-    """The edge (its two corners) that faces along n best, or twice the corner if its two edges do so equally.
+    """The edge (its two vertices) that faces along n, or one vertex twice if its two edges do so equally.
 
-    A corner too if the edge turns away by more than 60 degrees: only its end is near then.
+    Also a vertex if the edge is tilted by more than 60 degrees: only its end is close then.
     """
     top, best = lo, -np.inf
     for k in range(lo, hi):
@@ -123,7 +123,7 @@ def _facing(at, normal, lo, hi, nx, ny):
 
 @kernel
 def _along(corners, k, tx, ty, time):
-    """Coordinate of corner k along t at that time of the step."""
+    """Coordinate of vertex k along t at a given time of the step."""
     x0, y0 = corners.at0[k, 0], corners.at0[k, 1]
     start = tx * x0 + ty * y0
     if time == 0.0:
@@ -133,15 +133,15 @@ def _along(corners, k, tx, ty, time):
 
 @kernel
 def _height(at, normal, corner, edge):
-    """Signed distance of a corner from the line of an edge of the other polygon, positive outside."""
+    """Signed distance of a vertex from the line of an edge of the other polygon, positive outside."""
     return normal[edge, 0] * (at[corner, 0] - at[edge, 0]) + normal[edge, 1] * (at[corner, 1] - at[edge, 1])
 
 
 @kernel
 def _corner_edge(corners, corner, edge, nx, ny, side, found, n):
-    """Contact of a corner with an edge of the other polygon. `side` is 1 if the corner is that of first, else -1.
+    """Writes the contact of a vertex with an edge of the other polygon; `side` is 1 for a vertex of first, else -1.
 
-    Gaps are measured along the normal. At the predicted state the edge has turned, and the gap is that from its line.
+    The gap is measured along the normal. The predicted gap is the distance from the line of the edge after the step.
     """
     cosine = -side * (nx * corners.normal0[edge, 0] + ny * corners.normal0[edge, 1])
     gap = _height(corners.at0, corners.normal0, corner, edge) / cosine
@@ -154,7 +154,7 @@ def _corner_edge(corners, corner, edge, nx, ny, side, found, n):
 
 @kernel
 def _corner_corner(corners, a, b, nx, ny, found, n):
-    """Contact of corner a of first with corner b of second."""
+    """Writes the contact of vertex a of first with vertex b of second."""
     at0, at1 = corners.at0, corners.at1
     found.gap[n] = nx * (at0[b, 0] - at0[a, 0]) + ny * (at0[b, 1] - at0[a, 1])
     found.predicted[n] = nx * (at1[b, 0] - at1[a, 0]) + ny * (at1[b, 1] - at1[a, 1])
@@ -164,11 +164,11 @@ def _corner_corner(corners, a, b, nx, ny, found, n):
 
 @kernel
 def _end(corners, edges, origins, a, b, lead, nx, ny, size, found, n):
-    """One end of the stretch, where corner a of first and corner b of second compete; a is farther in by `lead`.
+    """Writes the contact at one end of the interval, vertex a of first or b of second; a is farther inside by `lead`.
 
-    The contact is named after the corner that ends the stretch and the edge of the other polygon, so the name lasts
-    if the better axis changes from one polygon to the other. Where corners lie above each other the name is always
-    that of first: rounding, which alone decides, must not change it.
+    feature_id encodes the vertex that ends the interval and the edge of the other polygon, so that it stays the same
+    if the better axis changes from one polygon to the other. Where the vertices coincide along the interval it is
+    always that of first, because rounding alone would decide.
     """
     if lead >= 0.0:
         _corner_edge(corners, a, edges[2], nx, ny, 1.0, found, n)
@@ -179,10 +179,10 @@ def _end(corners, edges, origins, a, b, lead, nx, ny, size, found, n):
 
 @kernel
 def _stretch(corners, edges, origins, nx, ny, time, size, found, n):
-    """Writes the contacts at the ends of the common stretch of two edges, one or two; returns how many.
+    """Writes the one or two contacts at the ends of the common interval of two edges; returns their number.
 
-    Seen along n, edge a runs to the left and edge b to the right; an edge of no length is a corner. Which corners
-    end the stretch is decided when the polygons touch: a fast one may begin the step beside the other.
+    Seen along n, edge a runs to the left and edge b to the right; an edge of zero length is a vertex. Which vertices
+    end the interval is decided at the time of touch, since a fast polygon may start the step beside the other.
     """
     a, a_next, b, b_next = edges
     tx, ty = -ny, nx
@@ -208,7 +208,7 @@ def _stretch(corners, edges, origins, nx, ny, time, size, found, n):
 
 @kernel
 def _name(edges, origins, a, b, of_first):
-    """Corner a of first against an edge of second (even), or an edge of first against corner b of second (odd)."""
+    """feature_id of vertex a of first and an edge of second (even), or of vertex b of second and one of first (odd)."""
     if of_first:
         return ((a - origins[0]) * CODES + (edges[2] - origins[1])) * 2
     return ((edges[0] - origins[0]) * CODES + (b - origins[1])) * 2 + 1
@@ -226,12 +226,12 @@ def _copy(found, source, target):
 
 @kernel
 def polygon_polygon(corners, first, second, size, margin, passed, before, after, found, n):
-    """Contacts of rows `first` and `second` of `corners`, written to `found` from n on; returns the new n.
+    """Writes the contacts of rows `first` and `second` of `corners` to `found` from row n; returns the next free row.
 
-    There are some if and only if the largest separation along an edge normal is at most `margin` at the predicted
-    state, or the caller knows that one has `passed` through the other on the way there. Then points with a predicted
-    gap up to `margin` count, and at least the deepest. `before` and `after` are scratch for the separations along all
-    edge normals; `size` is a length of the smaller body.
+    There are contacts if and only if the largest separation along an edge normal is at most `margin` after the step, or
+    if the caller knows that one polygon has `passed` through the other. Then points with a predicted gap up to `margin`
+    count, and at least the deepest one. `before` and `after` are scratch arrays for the separations along all edge
+    normals; `size` is the radius of the smaller body.
     """
     a, a_end = corners.ptr[first], corners.ptr[first + 1]
     b, b_end = corners.ptr[second], corners.ptr[second + 1]

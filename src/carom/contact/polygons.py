@@ -1,8 +1,7 @@
-"""Narrow phase for convex polygons of the plane: exact contacts of candidate pairs and of boundaries.
+"""Narrow phase of convex polygons: contacts of candidate pairs of two polygons, or of a disc and a polygon.
 
 A pair has contacts if and only if it overlaps (up to a margin) after free flight. Their geometry is that of the start
-of the step, where impulses act. The parts: `polygon_manifold` for two polygons, `polygon_disc` for a disc and a
-polygon, `polygon_boundaries` for boundaries, `polygon_gaps` for distances of single bodies.
+of the step, where impulses act. Two polygons are handled by `polygon_manifold`, boundaries by `polygon_boundaries`.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from .polygon_manifold import polygon_polygon
 
 
 class Poses(NamedTuple):
-    """Where all bodies are, and after them their periodic copies: 0 at the start of the step, 1 after free flight."""
+    """Poses of all bodies, then of their periodic images: 0 at the start of the step, 1 after free flight."""
 
     owner: Ints  # (rows,) the body whose shape a row has
     position0: Floats  # (rows, 2)
@@ -36,13 +35,13 @@ def _apart(poses, a, b, reach):
 
 @kernel
 def polygon_pairs(first, second, shapes, poses, margin):
-    """Contacts of candidate pairs of rows of `poses`: (pair, feature, normal, point, gap, predicted).
+    """Contacts of candidate pairs of rows of `poses`: (pair, feature_id, normal, point, gap, predicted).
 
-    Each pair has at least one polygon; pairs of two discs are passed over. Normals are unit vectors from first to
-    second at the start of the step, points lie midway between the surfaces. Pairs come in the order given. Two
-    polygons have up to two contacts, at the ends of the stretch along which they face each other; `feature` names the
-    corner that ends it and the edge it lies on. A disc and a polygon have one; its `feature` is 2 k for face k,
-    2 k + 1 for corner k. A contact's predicted gap is at most `margin`, unless the pair has this one only.
+    Pairs of two discs are skipped. Normals are unit vectors from first to second at the start of the step, and points
+    lie midway between the surfaces. Contacts are in the order of the pairs. Two polygons have up to two contacts, at
+    the ends of the interval in which they face each other; feature_id encodes the vertex at that end and the edge of
+    the other polygon. A disc and a polygon have one contact, with feature_id 2 k for edge k and 2 k + 1 for vertex k.
+    The predicted gap of a contact is at most `margin`, unless it is the only one of its pair.
     """
     corners = placed_corners(shapes, poses, 0)
     found = room(2 * len(first))
@@ -74,14 +73,14 @@ def polygon_pairs(first, second, shapes, poses, margin):
     )
 
 
-# MERGED from contact/polygon_corners: Corners of polygons brought into the world once a step, and buffers for the contacts found among them.
+# ---- polygons in the world, and tables of contacts
 
 
 class Corners(NamedTuple):
-    """Polygons in the world: 0 at the start of the step, 1 after free flight.
+    """Vertices of polygons in the frame of the world: 0 at the start of the step, 1 after free flight.
 
-    Row r owns corners ptr[r]:ptr[r+1], anticlockwise; a disc owns none. `normal` k is the outward unit normal of the
-    edge from corner k to the next one of its polygon.
+    Row r owns vertices ptr[r]:ptr[r+1], counterclockwise; a disc owns none. `normal` k is the outward unit normal of
+    the edge from vertex k to the next one of its polygon.
     """
 
     ptr: Ints  # (rows + 1,)
@@ -92,7 +91,7 @@ class Corners(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Room for contacts; kernels fill it from the front and return how many rows are in use."""
+    """A table of contacts; kernels fill it from the front and return the number of rows in use."""
 
     feature: Ints
     normal: Floats  # (m, 2)
@@ -103,7 +102,7 @@ class Found(NamedTuple):
 
 @kernel
 def room(count):
-    """Empty buffers for up to `count` contacts."""
+    """An empty table for up to `count` contacts."""
     return Found(
         np.empty(count, np.int64), np.empty((count, 2)), np.empty((count, 2)), np.empty(count), np.empty(count)
     )
@@ -111,7 +110,7 @@ def room(count):
 
 @kernel
 def most_corners(corners):
-    """The largest number of corners of one polygon."""
+    """The largest number of vertices of one polygon."""
     most = 0
     for r in range(len(corners.ptr) - 1):
         most = max(most, corners.ptr[r + 1] - corners.ptr[r])
@@ -120,7 +119,7 @@ def most_corners(corners):
 
 @kernel
 def placed_corners(shapes, poses, extra):
-    """Corners of all rows of `poses`, followed by `extra` rows of two corners each that the caller fills."""
+    """Vertices of all rows of `poses`, followed by `extra` rows of two vertices each that the caller fills."""
     rows = len(poses.owner)
     ptr = np.zeros(rows + extra + 1, np.int64)
     for r in range(rows):
@@ -142,7 +141,7 @@ def placed_corners(shapes, poses, extra):
 
 @kernel
 def _place(vertex, start, lo, hi, position, angle, at):
-    """Turns the corners of one body by `angle` and moves its center of mass to `position`."""
+    """Writes the vertices of one body, rotated by `angle`, with its center of mass at `position`."""
     c, s = np.cos(angle), np.sin(angle)
     for k in range(lo, hi):
         x, y = vertex[start + k - lo, 0], vertex[start + k - lo, 1]
@@ -152,7 +151,7 @@ def _place(vertex, start, lo, hi, position, angle, at):
 
 @kernel
 def set_normals(at, normal, lo, hi):
-    """Outward unit normals of the edges of corners lo:hi. For two corners, those of both sides of a segment."""
+    """Writes the outward unit normals of the edges of vertices lo:hi; two vertices are the two sides of a segment."""
     for k in range(lo, hi):
         after = k + 1 if k + 1 < hi else lo
         x, y = at[after, 0] - at[k, 0], at[after, 1] - at[k, 1]
@@ -163,7 +162,7 @@ def set_normals(at, normal, lo, hi):
 
 @kernel
 def place_segments(corners, rows, boundaries0, boundaries1):
-    """Writes the ends of all SEGMENT boundaries into the extra rows, which begin at `rows`."""
+    """Writes the ends of all SEGMENT boundaries to the extra rows, which begin at `rows`."""
     r = rows
     for w in range(len(boundaries0.kind)):
         if boundaries0.kind[w] == SEGMENT:
@@ -176,16 +175,16 @@ def place_segments(corners, rows, boundaries0, boundaries1):
             r += 1
 
 
-# MERGED from contact/polygon_disc: Contact of a disc and a convex polygon: the face or the corner nearest_on_polygon to the center of the disc.
+# ---- disc and polygon
 
 
 @kernel
 def nearest_on_polygon(at, normal, lo, hi, x, y):
-    """Signed distance of a point from the polygon with corners lo:hi, negative inside, and what is nearest_on_polygon.
+    """Signed distance from the polygon with vertices lo:hi to a point, negative inside, and the nearest feature.
 
-    Returns (distance, feature, nx, ny): n is the unit normal from the polygon to the point; feature is 2 k for the
-    face from corner k on, 2 k + 1 for corner k. The face whose plane is farthest below the point is the nearest_on_polygon
-    one, or ends in the nearest_on_polygon corner. A point within has its nearest_on_polygon face.
+    Returns (distance, feature, nx, ny): n is the unit normal from the polygon to the point; feature is 2 k for the edge
+    from vertex k, 2 k + 1 for vertex k. The edge whose line is farthest below the point is the nearest one, or ends in
+    the nearest vertex. For a point inside, the nearest edge is returned.
     """
     top, best = lo, -np.inf
     for k in range(lo, hi):
@@ -210,10 +209,10 @@ def nearest_on_polygon(at, normal, lo, hi, x, y):
 
 @kernel
 def polygon_disc(corners, row, center0, center1, radius, sign, margin, found, n):
-    """Contact of polygon `row` with a disc, written to `found` at n; returns the new n.
+    """Writes the contact of polygon `row` with a disc to row n of `found`, if there is one; returns the next free row.
 
-    `sign` is 1 if the normal is to point from the polygon to the disc, -1 for the other way. Normal, point and gap
-    are those at the start, the predicted gap is the exact one: it decides whether there is a contact.
+    `sign` is 1 if the normal points from the polygon to the disc, -1 for the opposite direction. Normal, point and gap
+    are those at the start; the predicted gap is exact and decides whether there is a contact.
     """
     lo, hi = corners.ptr[row], corners.ptr[row + 1]
     predicted = nearest_on_polygon(corners.at1, corners.normal1, lo, hi, center1[0], center1[1])[0] - radius

@@ -1,7 +1,7 @@
-"""Where shapes are in a step, as tables that the kernels of the narrow phase read.
+"""Poses of parts in the frame of the world at the start and at the end of a step, for the narrow phase in 3D.
 
-A pose is a row of 12 numbers, the place of a frame's origin and its rotation matrix row by row. One array of poses
-instead of many keeps the calls of kernels cheap: Numba counts references for every array that it hands on.
+A pose is a row of 12 numbers: the origin of a frame, and its rotation matrix row by row. All poses are in one array,
+which keeps calls of kernels cheap: Numba counts references for every array that it passes on.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..solvers.rows import Floats, Ints
 
 
 class Poses(NamedTuple):
-    """Where all bodies are, and after them their periodic copies: 0 at the start of the step, 1 after free flight."""
+    """Poses of all bodies, then of their periodic images: 0 at the start of the step, 1 after free flight."""
 
     owner: Ints  # (rows,) the body whose shape a row has
     position0: Floats  # (rows, 3)
@@ -25,10 +25,10 @@ class Poses(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """Parts of all rows of `Poses` in the world. Rows that no pair needs have none.
+    """Poses of the parts of all rows of `Poses` that some pair needs.
 
-    All poses are in one array: rows 0 to k - 1 at the start of the step, k to 2 k - 1 after free flight, and two more
-    for a moment between them, see `midway`.
+    They are in one array: rows 0 to k - 1 at the start of the step, k to 2 k - 1 after free flight, and two more for a
+    time between them, see `midway`.
     """
 
     ptr: Ints  # (rows + 1,) row r owns parts ptr[r]:ptr[r+1]
@@ -36,12 +36,12 @@ class Placed(NamedTuple):
     pose: Floats  # (2 k + 2, 12)
     pose0: Floats  # (k, 12) the first rows of `pose`
     pose1: Floats  # (k, 12) and the next
-    chord: Floats  # (rows,) 2 sin(angle / 2) of its turn in the step: farthest move of a point at distance 1
+    chord: Floats  # (rows,) 2 sin(angle / 2) of the rotation in the step: largest displacement at distance 1
 
 
 @kernel
 def put_pose(position, turn, r, place, part_turn, part, out, k):
-    """Writes row k of `out`: the pose of a part in the world, from that of the body in row r."""
+    """Writes row k of `out`: the pose of a part, from that of the body in row r."""
     x, y, z = place[part, 0], place[part, 1], place[part, 2]
     for i in range(3):
         a, b, c = turn[r, i, 0], turn[r, i, 1], turn[r, i, 2]
@@ -52,7 +52,7 @@ def put_pose(position, turn, r, place, part_turn, part, out, k):
 
 @kernel
 def placed_parts(shapes, poses, needed):
-    """The table of parts. `needed` (rows,) says which rows any pair needs."""
+    """The poses of all parts of the rows that `needed` (rows,) marks."""
     rows = len(poses.owner)
     ptr = np.zeros(rows + 1, np.int64)
     for r in range(rows):
@@ -89,9 +89,9 @@ def needed_rows(rows, first, second):
 
 @kernel
 def midway(pose, before, after, time, out):
-    """Writes row `out` of `pose`: where a part is at a time (0 to 1) between rows `before` and `after`.
+    """Writes row `out` of `pose`: the pose of a part at a time (0 to 1) between rows `before` and `after`.
 
-    Its place moves straight, its frame is the mean of both with columns made orthonormal.
+    Its origin moves on a straight line; its axes are the weighted mean of both, made orthonormal.
     """
     for i in range(12):
         pose[out, i] = (1.0 - time) * pose[before, i] + time * pose[after, i]
@@ -110,7 +110,7 @@ def midway(pose, before, after, time, out):
 
 @kernel
 def to_local(pose, k, x, y, z):
-    """A direction of the world in the frame of pose k."""
+    """A direction, given in the frame of the world, in the frame of pose k."""
     return (
         pose[k, 3] * x + pose[k, 6] * y + pose[k, 9] * z,
         pose[k, 4] * x + pose[k, 7] * y + pose[k, 10] * z,
@@ -120,7 +120,7 @@ def to_local(pose, k, x, y, z):
 
 @kernel
 def to_world(pose, k, x, y, z):
-    """A direction of the frame of pose k in the world."""
+    """A direction, given in the frame of pose k, in the frame of the world."""
     return (
         pose[k, 3] * x + pose[k, 4] * y + pose[k, 5] * z,
         pose[k, 6] * x + pose[k, 7] * y + pose[k, 8] * z,
@@ -130,20 +130,20 @@ def to_world(pose, k, x, y, z):
 
 @kernel
 def point_local(pose, k, x, y, z):
-    """A point of the world in the frame of pose k."""
+    """A point, given in the frame of the world, in the frame of pose k."""
     return to_local(pose, k, x - pose[k, 0], y - pose[k, 1], z - pose[k, 2])
 
 
 @kernel
 def point_world(pose, k, x, y, z):
-    """A point of the frame of pose k in the world."""
+    """A point, given in the frame of pose k, in the frame of the world."""
     x, y, z = to_world(pose, k, x, y, z)
     return pose[k, 0] + x, pose[k, 1] + y, pose[k, 2] + z
 
 
 @kernel
 def put_motion(pose, k, m, motion, i, w):
-    """Writes motion (i, w), 12 numbers: what carries a part from pose k to pose m, x to `D x + o`."""
+    """Writes motion (i, w), 12 numbers (o, D): the map x -> D x + o that carries a part from pose k to pose m."""
     for row in range(3):
         shift = pose[m, row]
         for column in range(3):
@@ -197,7 +197,7 @@ def mapped(m, x, y, z):
 
 @kernel
 def outward_of(point, outward, s, m):
-    """A point's own outward direction in the frame that m leads to: away from the middle, for corners."""
+    """The outward direction at point s, mapped by m; for vertices, which have none, the direction from the origin."""
     x, y, z = outward[s, 0], outward[s, 1], outward[s, 2]
     if x == 0.0 and y == 0.0 and z == 0.0:
         x, y, z = point[s, 0], point[s, 1], point[s, 2]

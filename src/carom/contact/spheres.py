@@ -1,4 +1,4 @@
-"""Contacts of spheres with any convex shape, in closed form: one for each pair."""
+"""Contact of a sphere with a convex shape, in closed form: one per pair."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from .point_distance import feature_distance, nearest
 from .poses import point_local, to_world
 from .support import roundness
 
-FAR = 0.1  # gaps above this part of the radius are closed in one step only by a fast sphere
-CLOSE = 1e-3  # and this is close to touching
-ROUNDS = 32
+FAR = 0.1  # gap, in radii, above which a sphere that touches in this step counts as fast
+CLOSE = 1e-3  # gap, in radii, up to which a fast sphere is advanced
+ROUNDS = 32  # largest number of iterations
 
 
 @kernel
 def sphere_pair(cores, fa, fb, pose, after, ka, kb, margin, base, found, n):
-    """Contact of two parts of which one is a sphere, if predicted; returns the next free row.
+    """Writes the contact of two parts of which one is a sphere, if there is one; returns the next free row.
 
-    Rows of `pose` after the step are `after` farther down. The sphere's center is followed in the frame of the other
-    shape, so neither its own turning nor a common motion of both counts.
+    Poses after the step are `after` rows farther down. The center of the sphere is followed in the frame of the other
+    shape, so that neither its own rotation nor a common motion matters.
     """
     second = cores.table[fb, 0] == SPHERE
     shape, ball = (fa, fb) if second else (fb, fa)
@@ -32,8 +32,8 @@ def sphere_pair(cores, fa, fb, pose, after, ka, kb, margin, base, found, n):
     q = point_local(pose, kf + after, pose[kb + after, 0], pose[kb + after, 1], pose[kb + after, 2])
     dx, dy, dz = q[0] - p[0], q[1] - p[1], q[2] - p[2]
     length = np.sqrt(dx * dx + dy * dy + dz * dz)
-    # The end of the step first, which says whether there is a contact; then its start; then, if the sphere is fast,
-    # on to where it touches; then the end again, if it only grazes there.
+    # First the end of the step, which decides whether there is a contact; then the start; then, if the sphere is fast,
+    # conservative advancement to the touch; then the end again, if the contact there is only grazing.
     x, y, z = q
     time, predicted, normal, code, i, j = 1.0, 0.0, (0.0, 0.0, 1.0), 0, 0, 0
     for look in range(ROUNDS):

@@ -1,4 +1,4 @@
-"""What a start must not have: bodies in each other, outside their container, or beyond periodic sides."""
+"""Checks of the initial state: bodies must not overlap, leave their container, or lie beyond periodic sides."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ..solvers.rows import Floats, Ints
 from ..world import DISC, INSIDE, OUTSIDE, PLANE, SEGMENT, TUBE, State, World
 from .find import find_contacts
 
-OVERLAP = 1e-4  # start overlap beyond this part of the smaller body is refused; racks are often set a hair too tight
+OVERLAP = 1e-4  # largest initial overlap relative to the smaller body: regular packings often overlap by rounding
 
 
 def check_start(scene: Scene, world: World, state: State) -> None:
-    """Refuses bodies that overlap each other or stick out of their container at time 0."""
+    """Raises a ProblemError if bodies overlap each other or extend out of their container at time 0."""
     if world.periodic is not None:
         _check_periodic(world, state)
     found = find_contacts(world, state, state, 0.0)
@@ -58,9 +58,9 @@ def _check_periodic(world: World, state: State) -> None:
 
 
 def _half_size(world: World, body: Ints) -> Floats:
-    """Radius of discs; of polygons the radius of the circle round them over two: a fair scale for overlap.
+    """Length (k,) that overlap of bodies is compared with: in 3D half of the smallest width.
 
-    In space half of the smallest width.
+    In 2D it is the radius of a disc, and for a polygon half of the radius of the circle around it.
     """
     if world.dimension == 3:
         return np.asarray(world.shapes_3d.inner[body])

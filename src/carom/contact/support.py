@@ -1,4 +1,7 @@
-"""Convex shapes as cores with a radius round them: a sphere is a point, a capsule a segment, the rest has no radius."""
+"""Convex shapes as cores with a radius, and the support function of cores.
+
+The core of a sphere is a point, that of a capsule a segment; other shapes are their own core, with radius zero.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,9 @@ KIND, SIZE, LOW, HIGH, FACES, FACES_END, REACH = 0, 1, 4, 5, 6, 7, 8
 
 
 class Cores(NamedTuple):
-    """What convex pairs read of Shapes3D, in as few arrays as possible, since they are handed from kernel to kernel."""
+    """The columns of Shapes3D that convex pairs need, in few arrays, since kernels pass them on to each other."""
 
-    table: Floats  # (f, 9) kind, three sizes, first and last corner, first and last face, reach
+    table: Floats  # (f, 9) kind, three sizes, range of vertices, range of faces, reach
     vertex: Floats  # (k, 3)
     face: Floats  # (faces, 4) outward normal, offset
     loop_ptr: Ints  # (faces + 1,)
@@ -27,6 +30,7 @@ class Cores(NamedTuple):
 
 @kernel
 def cores_of(shapes):
+    """The cores of all shapes of a table."""
     table = np.empty((len(shapes.kind), 9))
     for f in range(len(shapes.kind)):
         table[f, KIND], table[f, REACH] = shapes.kind[f], shapes.reach[f]
@@ -44,7 +48,7 @@ def cores_of(shapes):
 
 @kernel
 def roundness(cores, shape):
-    """Radius round the core."""
+    """Radius around the core of a shape."""
     kind = cores.table[shape, KIND]
     return cores.table[shape, SIZE] if kind in (SPHERE, CAPSULE) else 0.0
 
@@ -57,7 +61,7 @@ def is_curved(cores, shape):
 
 @kernel
 def farthest_corner(vertex, low, high, x, y, z):
-    """The row of the corner farthest along a direction; the first of equals."""
+    """The row of the vertex farthest along a direction; the first of equal ones."""
     best, top = -np.inf, low
     for i in range(low, high):
         height = vertex[i, 0] * x + vertex[i, 1] * y + vertex[i, 2] * z
@@ -68,7 +72,7 @@ def farthest_corner(vertex, low, high, x, y, z):
 
 @kernel
 def support(cores, shape, pose, k, dx, dy, dz):
-    """A point of the core farthest along d, in the world."""
+    """Support function: a point of the core that is farthest along d, in the frame of the world."""
     x, y, z = to_local(pose, k, dx, dy, dz)
     table = cores.table
     kind, a, b, c = table[shape, 0], table[shape, 1], table[shape, 2], table[shape, 3]
@@ -91,7 +95,7 @@ def support(cores, shape, pose, k, dx, dy, dz):
 
 @kernel
 def difference(cores, fa, fb, pose, ka, kb, dx, dy, dz):
-    """The point of the difference b - a of two cores that is farthest along d."""
+    """Support function of the Minkowski difference b - a of two cores."""
     bx, by, bz = support(cores, fb, pose, kb, dx, dy, dz)
     ax, ay, az = support(cores, fa, pose, ka, -dx, -dy, -dz)
     return bx - ax, by - ay, bz - az

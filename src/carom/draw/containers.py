@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..scene.barriers import Container
+from ..scene.boundaries import Container
 from ..scene.model import Scene
 from ..solvers.rows import Floats
 

@@ -1,7 +1,8 @@
-"""Signed distance of a closed triangle surface on a grid: made once, kept in memory and on disk.
+"""Signed distance grids of closed triangle surfaces, computed once and stored in memory and on disk.
 
-Distances are exact at the nodes: to the nearest triangle, found in a tree of boxes. Signs come from lines through the
-nodes along x: the triangles that such a line crosses, each counted up or down, give the winding number of every node.
+Distances are exact at the nodes: the nearest triangle is found in a bounding volume hierarchy of boxes. The signs come
+from winding numbers. A line through the nodes along x crosses triangles, and the crossings beyond a node, counted with
+the sign of their direction, add up to the winding number of that node.
 """
 
 from __future__ import annotations
@@ -19,20 +20,23 @@ from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 from .shapes import Grid
 
-VERSION = 1  # of the values: a new one makes old files stale
-PAD = 2  # cells round the mesh, so that contact within a margin finds a gradient
-_LEAF = 6  # triangles in a leaf of the tree
-_GRIDS_KEPT = 16  # grids in memory
+VERSION = 1  # of the stored values: files of another version are not read
+PAD = 2  # cells around the mesh, so that the gradient is defined within the contact margin
+_LEAF = 6  # largest number of triangles in a leaf of the hierarchy
+_GRIDS_KEPT = 16  # grids kept in memory
 _grids: dict[str, tuple[Grid, Floats | None]] = {}
 
 
 def distance_grid(vertices: Floats, faces: Ints, spacing: float) -> tuple[Grid, Floats | None]:
-    """The grid, and a point that the surface goes round more than once or backwards (None if there is none)."""
+    """The grid of a closed surface, vertices (k, 3) and faces (f, 3), with nodes `spacing` apart.
+
+    Also a point with a winding number other than 0 or 1, where the surface crosses itself; None if there is none.
+    """
     key = grid_key(vertices, faces, spacing)
     if key not in _grids:
         low, count = grid_frame(vertices, spacing)
         value = fetch(key, tuple(map(int, count)))
-        if value is not None:  # only sound surfaces are kept
+        if value is not None:  # only grids of surfaces that do not cross themselves are stored
             _grids[key] = Grid(low, spacing, value), None
         else:
             _grids[key] = _computed(vertices, faces, spacing, low, count)
@@ -44,13 +48,13 @@ def distance_grid(vertices: Floats, faces: Ints, spacing: float) -> tuple[Grid, 
 
 
 def grid_key(vertices: Floats, faces: Ints, spacing: float) -> str:
-    """A name for the values: a hash of all that they depend on."""
+    """The name under which the values are stored: a hash of everything that they depend on."""
     parts = (np.array([VERSION, PAD]), np.array([spacing]), vertices, faces)
     return hashlib.sha256(b"".join(np.ascontiguousarray(p).tobytes() for p in parts)).hexdigest()
 
 
 def grid_frame(vertices: Floats, spacing: float) -> tuple[Floats, Ints]:
-    """First node and number of nodes. The grid lies evenly about the mesh, so that it has the mesh's mirror planes."""
+    """First node (3,) and number of nodes (3,). The grid is centered on the mesh, and so has its mirror planes."""
     lowest, highest = vertices.min(axis=0), vertices.max(axis=0)
     count = np.ceil((highest - lowest) / spacing - 1e-9).astype(np.int64) + 1 + 2 * PAD
     return 0.5 * (lowest + highest) - 0.5 * spacing * (count - 1), count
@@ -69,9 +73,11 @@ def _computed(vertices: Floats, faces: Ints, spacing: float, low: Floats, count:
 
 
 def make_tree(corners: Floats) -> tuple[Ints, Floats, Floats, Ints, Ints, Ints]:
-    """A tree of boxes over triangles (f, 3, 3): their order, and low, high, first child (or -1), begin, end of nodes.
+    """A bounding volume hierarchy over triangles (f, 3, 3).
 
-    In plain Python: a few thousand nodes, and sorting in a kernel would take longer to compile than it saves.
+    Returns the order of the triangles, and for each node its low and high corner, first child (or -1), begin and end in
+    that order. It is plain Python: there are a few thousand nodes, and a kernel that sorts would take longer to compile
+    than it saves.
     """
     order = np.arange(len(corners))
     middle, lowest, highest = corners.mean(axis=1), corners.min(axis=1), corners.max(axis=1)
@@ -93,11 +99,11 @@ def make_tree(corners: Floats) -> tuple[Ints, Floats, Floats, Ints, Ints, Ints]:
     return order, np.array(low), np.array(high), np.array(child), np.array(begin), np.array(end)
 
 
-# MERGED from solids/grid_cache: Distance grids on disk, under the user's cache folder. What cannot be read or written is no error.
+# ---- grids on disk; a file that cannot be read or written is not an error
 
 
 def cache_folder() -> Path:
-    """CAROM_CACHE, or `carom` in XDG_CACHE_HOME, or ~/.cache/carom."""
+    """The folder of stored grids: CAROM_CACHE, or `carom` in XDG_CACHE_HOME, or ~/.cache/carom."""
     own = os.environ.get("CAROM_CACHE")
     if own:
         return Path(own)
@@ -106,7 +112,7 @@ def cache_folder() -> Path:
 
 
 def fetch(key: str, shape: tuple[int, ...]) -> Floats | None:
-    """The values kept under a key; None if there are none, or if the file is damaged (its checksums tell)."""
+    """The values stored under a key; None if there are none, or if the checksums of the file do not match."""
     try:
         with np.load(_file(key), allow_pickle=False) as kept:
             value = np.array(kept["value"])
@@ -118,7 +124,7 @@ def fetch(key: str, shape: tuple[int, ...]) -> Floats | None:
 
 
 def keep(key: str, value: Floats) -> None:
-    """Write the values: whole or not at all, since another process may read at the same time."""
+    """Stores the values atomically, since another process may read at the same time."""
     name = None
     try:
         file = _file(key)
@@ -137,14 +143,12 @@ def _file(key: str) -> Path:
     return cache_folder() / "distance" / f"{key}.npz"
 
 
-# MERGED from solids/grid_kernels: Kernels behind the signed distance grid: nearest triangles by a tree of boxes, and crossings of lines.
-
-# mypy: disallow-untyped-defs=False
+# ---- kernels: nearest triangles, and crossings of lines
 
 
 @kernel
 def _to_segment(ax, ay, az, bx, by, bz):
-    """Squared distance of the origin to the segment a - b."""
+    """Squared distance from the origin to the segment a - b."""
     ux, uy, uz = bx - ax, by - ay, bz - az
     length = ux * ux + uy * uy + uz * uz
     t = -(ax * ux + ay * uy + az * uz)
@@ -155,7 +159,7 @@ def _to_segment(ax, ay, az, bx, by, bz):
 
 @kernel
 def _to_triangle(t, px, py, pz):
-    """Squared distance of a point to the triangle t (3, 3): its plane if the foot lies within, else its edges."""
+    """Squared distance from a point to the triangle t (3, 3), by its plane or its edges."""
     ax, ay, az = t[0, 0] - px, t[0, 1] - py, t[0, 2] - pz
     bx, by, bz = t[1, 0] - px, t[1, 1] - py, t[1, 2] - pz
     cx, cy, cz = t[2, 0] - px, t[2, 1] - py, t[2, 2] - pz
@@ -163,7 +167,7 @@ def _to_triangle(t, px, py, pz):
     vx, vy, vz = cx - ax, cy - ay, cz - az
     nx, ny, nz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
     square = nx * nx + ny * ny + nz * nz
-    # Barycentric weights of the foot, times the square: n . (b x c), n . (c x a), n . (a x b).
+    # Barycentric weights of the projection, times the square: n . (b x c), n . (c x a), n . (a x b).
     one = nx * (by * cz - bz * cy) + ny * (bz * cx - bx * cz) + nz * (bx * cy - by * cx)
     two = nx * (cy * az - cz * ay) + ny * (cz * ax - cx * az) + nz * (cx * ay - cy * ax)
     three = square - one - two
@@ -185,7 +189,7 @@ def _to_box(low, high, node, px, py, pz):
 
 @kernel
 def _nearest(corners, order, low, high, child, begin, end, px, py, pz, bound, stack, far):
-    """Squared distance of a point to the nearest triangle, if it is below `bound`."""
+    """Squared distance from a point to the nearest triangle, if it is below `bound`; else `bound`."""
     best, top = bound, 1
     stack[0], far[0] = 0, 0.0
     while top:
@@ -201,20 +205,20 @@ def _nearest(corners, order, low, high, child, begin, end, px, py, pz, bound, st
         d_one, d_two = _to_box(low, high, one, px, py, pz), _to_box(low, high, two, px, py, pz)
         if d_one < d_two:
             one, two, d_one, d_two = two, one, d_two, d_one
-        stack[top], far[top], stack[top + 1], far[top + 1] = one, d_one, two, d_two  # the nearer one comes next
+        stack[top], far[top], stack[top + 1], far[top + 1] = one, d_one, two, d_two  # the nearer child is visited next
         top += 2
     return best
 
 
 @kernel
 def node_distances(corners, order, low, high, child, begin, end, origin, spacing, count):
-    """Distance of every node of the grid to the surface."""
+    """Distance (nx, ny, nz) from every node of the grid to the surface, without sign."""
     out = np.empty((count[0], count[1], count[2]))
     stack, far = np.empty(128, np.int64), np.empty(128)
     for i in range(count[0]):
         for j in range(count[1]):
             for k in range(count[2]):
-                # A neighbor bounds the distance: the function grows by at most the step.
+                # The value at a neighbor is a bound: the distance grows by at most the spacing.
                 bound = np.inf
                 if k:
                     bound = out[i, j, k - 1]
@@ -234,8 +238,8 @@ def node_distances(corners, order, low, high, child, begin, end, origin, spacing
 def _side(vertices, a, b, y, z):
     """On which side of the edge a - b, seen along x, the line (y, z) passes: 1, -1, or 0 for an edge along x.
 
-    Both triangles of an edge get exactly opposite answers, and a line through an edge or corner is taken as moved a
-    little, the same for all: no line slips through between two triangles.
+    The two triangles of an edge get exactly opposite answers, and a line through an edge or vertex is treated as
+    displaced in the same way for all triangles: no line passes between two triangles.
     """
     if a > b:
         return -_side_ordered(vertices, b, a, y, z)
@@ -257,7 +261,7 @@ def _side_ordered(vertices, a, b, y, z):
 
 @kernel
 def crossings_of_lines(vertices, faces, origin, spacing, count):
-    """Winding number of every node: triangles that the line along x crosses beyond it, facing +x less facing -x."""
+    """Winding number of every node: crossings of the line along x beyond it, those facing +x minus those facing -x."""
     steps = np.zeros((count[0], count[1], count[2]), np.int32)
     for f in range(len(faces)):
         a, b, c = faces[f]
@@ -274,7 +278,7 @@ def crossings_of_lines(vertices, faces, origin, spacing, count):
                 side = _side(vertices, a, b, y, z)
                 if side == 0 or _side(vertices, b, c, y, z) != side or _side(vertices, c, a, y, z) != side:
                     continue
-                # Nodes before the crossing see it.
+                # It counts for the nodes before the crossing.
                 x = _crossing(vertices, a, b, c, y, z)
                 node = min(int(np.ceil((x - origin[0]) / spacing)) - 1, count[0] - 1)
                 if node >= 0:
@@ -286,7 +290,7 @@ def crossings_of_lines(vertices, faces, origin, spacing, count):
 
 @kernel
 def _crossing(vertices, a, b, c, y, z):
-    """Where the line (y, z) along x meets the plane of a triangle, kept within the triangle's range."""
+    """The x where the line (y, z) meets the plane of a triangle, clipped to the range of the triangle."""
     uy, uz = vertices[b, 1] - vertices[a, 1], vertices[b, 2] - vertices[a, 2]
     vy, vz = vertices[c, 1] - vertices[a, 1], vertices[c, 2] - vertices[a, 2]
     py, pz = y - vertices[a, 1], z - vertices[a, 2]

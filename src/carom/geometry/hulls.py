@@ -1,4 +1,4 @@
-"""Convex polyhedra: cuboids, and hulls of points with flat faces put together from triangles."""
+"""Convex polyhedra: boxes, and convex hulls of points whose coplanar triangles are merged to faces."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from ..world import BOX, HULL
 from .mass_properties import mass_properties
 from .shapes import Shape
 
-# Triangles whose corners lie this near to one plane, in units of the hull's size, are one face: single precision
-# files round their corners by about as much.
+# Triangles whose vertices lie this close to one plane, relative to the size of the hull, are one face: coordinates in
+# single precision are rounded by about as much.
 _FLAT = 1e-7
-_MANY_EDGES = 300  # beyond which the width is taken across faces only: the hull is smooth then
+_MANY_EDGES = 300  # with more edges the hull is nearly smooth, and its width is measured across faces only
 
 
 def box(size: Floats) -> Shape:
-    """A box with edge lengths `size`. Corner k is at +-half, by the bits of k for x, y, z."""
+    """A box with edge lengths `size` (3,). Bits 0, 1, 2 of a vertex number are set on the positive x, y, z side."""
     half = 0.5 * size
     bits = (np.arange(8)[:, None] >> np.arange(3)) & 1
     corners = np.where(bits == 1, half, -half)
     normals, loops = [], []
     for axis in range(3):
         one, two = 1 << (axis + 1) % 3, 1 << (axis + 2) % 3
-        loop = np.array([0, one, one | two, two], dtype=np.int64)  # anticlockwise seen from the positive side
+        loop = np.array([0, one, one | two, two], dtype=np.int64)  # counterclockwise seen from the positive side
         for sign in (-1.0, 1.0):
             normals.append(sign * np.eye(3)[axis])
             loops.append(loop[::-1].copy() if sign < 0.0 else loop + (1 << axis))
@@ -51,7 +51,7 @@ def hull(path: str, vertices: Floats) -> Shape:
     if len(vertices) < 4:
         raise ProblemError(path, f"{len(vertices)} points", "at least 4 points that do not lie in one plane")
     extent = float(np.ptp(vertices, axis=0).max())
-    # Qhull's tolerances know coordinates near 1 best; a hull of microns or of kilometers is the same hull.
+    # Qhull's tolerances suit coordinates near 1; the result must not depend on the unit of length.
     middle = 0.5 * (vertices.min(axis=0) + vertices.max(axis=0))
     try:
         found = ConvexHull((vertices - middle) / extent if extent > 0.0 else vertices)
@@ -86,7 +86,7 @@ def hull(path: str, vertices: Floats) -> Shape:
 
 
 def _outward(triangles: Ints, points: Floats, normals: Floats) -> Ints:
-    """Triangles with their corners anticlockwise from outside; Qhull orders them as it likes."""
+    """Triangles with their vertices counterclockwise from outside; those of Qhull have no defined order."""
     a, b, c = (points[triangles[:, k]] for k in range(3))
     turned = np.einsum("fi,fi->f", np.cross(b - a, c - a), normals) < 0.0
     out = triangles.astype(np.int64)
@@ -99,7 +99,7 @@ def _flat_faces(
 ) -> tuple[Floats, Floats, list[Ints]]:
     """Unit normals, offsets and loops of the faces, each a union of neighboring triangles in one plane.
 
-    A face grows from its largest triangle, so that slivers, whose normals are mostly rounding, join and do not lead.
+    A face grows from its largest triangle, because the normals of slivers are dominated by rounding.
     """
     spans = np.cross(
         corners[triangles[:, 1]] - corners[triangles[:, 0]], corners[triangles[:, 2]] - corners[triangles[:, 0]]
@@ -133,7 +133,7 @@ def _flat_faces(
 
 
 def _loop(corners: Floats, chosen: Ints, normal: Floats) -> Ints:
-    """Corners of a convex face in anticlockwise order about its normal, from the first of them on."""
+    """Vertices of a convex face in counterclockwise order about its normal, beginning with the first."""
     arm = corners[chosen] - corners[chosen].mean(axis=0)
     u = arm[0] - (arm[0] @ normal) * normal
     v = np.cross(normal, u)
@@ -143,7 +143,7 @@ def _loop(corners: Floats, chosen: Ints, normal: Floats) -> Ints:
 
 
 def _edges(loops: list[Ints]) -> Ints:
-    """Pairs of corners that follow each other on a face, each pair once."""
+    """Pairs of vertices (e, 2) that follow each other on a face, each pair once."""
     pairs = np.concatenate([np.stack([loop, np.roll(loop, -1)], axis=1) for loop in loops])
     return np.unique(np.sort(pairs, axis=1), axis=0).astype(np.int64)
 
@@ -151,7 +151,7 @@ def _edges(loops: list[Ints]) -> Ints:
 def _width(corners: Floats, normals: Floats, edges: Ints) -> float:
     """Smallest distance of two parallel planes with the hull between them.
 
-    It is reached with a face on one plane, or with an edge on each: the normal is then the product of two edges.
+    At the minimum a face lies in one plane, or each plane contains an edge, whose cross product is then the normal.
     """
     directions = normals
     if len(edges) <= _MANY_EDGES:

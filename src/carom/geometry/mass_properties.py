@@ -1,4 +1,7 @@
-"""Mass properties of closed triangle surfaces, exact: a sum over tetrahedra (Tonon, J. Math. Stat. 1, 2005)."""
+"""Mass properties of closed triangle surfaces, and principal axes of inertia.
+
+Volume, center and moments are exact sums over tetrahedra (Tonon, J. Math. Stat. 1, 2005).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from ..solvers.rows import Floats, Ints
 
 
 def signed_volume(vertices: Floats, faces: Ints) -> float:
-    """Volume of a closed surface, positive if its triangles are anticlockwise seen from outside."""
+    """Volume of a closed surface, positive if its triangles are counterclockwise seen from outside."""
     corners = (vertices - vertices.mean(axis=0))[faces]
     return float(_six_volumes(corners).sum() / 6.0)
 
@@ -21,7 +24,7 @@ def mass_properties(vertices: Floats, faces: Ints) -> tuple[float, Floats, Float
     A tetrahedron with corners 0, a, b, c and sixfold volume d has the second moment
     `d / 120 (s s^T + a a^T + b b^T + c c^T)` with `s = a + b + c`.
     """
-    # The apex lies within: far from the solid the terms would cancel.
+    # The apex lies inside: far from the solid the terms would cancel.
     apex = vertices.mean(axis=0)
     corners = (vertices - apex)[faces]
     six = _six_volumes(corners)
@@ -39,7 +42,7 @@ def mass_properties(vertices: Floats, faces: Ints) -> tuple[float, Floats, Float
 
 
 def winding_number(vertices: Floats, faces: Ints, point: Floats) -> float:
-    """How often a surface goes round a point: the solid angles of its triangles over 4 pi. 1 inside, 0 outside."""
+    """Winding number of a surface about a point: the solid angles of its triangles over 4 pi; 1 inside, 0 outside."""
     a, b, c = ((vertices - point)[faces[:, k]] for k in range(3))
     la, lb, lc = (np.linalg.norm(x, axis=1) for x in (a, b, c))
     six = np.einsum("fi,fi->f", a, np.cross(b, c))
@@ -52,17 +55,16 @@ def _six_volumes(corners: Floats) -> Floats:
     return np.einsum("fi,fi->f", corners[:, 0], np.cross(corners[:, 1], corners[:, 2]))
 
 
-# MERGED from solids/principal: Principal axes of inertia, turned as little as possible from the axes given.
-
-# Below this, relative to the trace, a product of inertia or a difference of moments is rounding.
+# A product of inertia or a difference of moments below this, relative to the trace, is rounding.
 _ROUNDING = 1e-12
 
 
 def principal_axes(inertia: Floats) -> tuple[Floats, Floats]:
-    """Moments (3,) and rotation matrix (3, 3) from the principal frame to the given one: its columns are the axes.
+    """Principal moments (3,), and the rotation matrix (3, 3) whose columns are the principal axes in the given frame.
 
-    Axes that are principal already stay. Where moments are equal every axis of their plane (or space) is principal,
-    and those next to the given axes are taken: a cube is not turned, nor is a symmetric top about its axis.
+    The frame is turned as little as possible. Axes that are principal already stay. Where moments are equal, every
+    direction of their eigenspace is principal, and the ones closest to the given axes are chosen: a cube is not turned,
+    nor is a symmetric top about its axis.
     """
     scale = float(np.trace(inertia))
     diagonal = np.diag(inertia).copy()
@@ -76,28 +78,28 @@ def principal_axes(inertia: Floats) -> tuple[Floats, Floats]:
     )
     moments = values[list(best)]
     axes = _nearest(moments, vectors[:, best])
-    if np.linalg.det(axes) < 0.0:  # single axes have been signed by themselves; the least certain one gives way
+    if np.linalg.det(axes) < 0.0:  # axes were signed one by one; the one with the smallest diagonal entry is reversed
         k = int(np.argmin(np.diag(axes)))
         axes[:, k] *= -1.0
     return moments, axes
 
 
 def _nearest(moments: Floats, vectors: Floats) -> Floats:
-    """Eigenvectors, column k near to axis k: signs, and a free choice within equal moments."""
+    """Eigenvectors with column k close to axis k: chooses signs, and a basis of each eigenspace of equal moments."""
     out = vectors.copy()
     for value in np.unique(moments):
         same = np.flatnonzero(moments == value)
         space = vectors[:, same]
         if len(same) == 1:
             out[:, same] = space if space[same[0], 0] >= 0.0 else -space
-        else:  # the orthonormal basis of the space that is nearest to the axes: the polar factor of their projection
+        else:  # the orthonormal basis closest to the axes is the polar factor of their projection
             u, _, v = np.linalg.svd(space @ space[same].T, full_matrices=False)
             out[:, same] = u @ v
     return out
 
 
 def _evened(moments: Floats, scale: float) -> Floats:
-    """Moments that differ by rounding, made equal."""
+    """Moments with those made equal that differ by rounding only."""
     out = moments.copy()
     for i in range(3):
         near = np.abs(moments - moments[i]) <= _ROUNDING * scale

@@ -1,4 +1,8 @@
-"""Is a triangle mesh the boundary of a solid? Equal vertices are merged and faces turned, if that is allowed."""
+"""Checks that a triangle mesh bounds a solid. If allowed, equal vertices are merged and faces reversed.
+
+The functions of trimesh for this are not used: they also merge vertices that are only close, orient faces
+by the first one instead of the majority, and turn hollows inside a solid outward.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +14,18 @@ from ..errors import ProblemError
 from ..solvers.rows import Floats, Ints
 from .mass_properties import signed_volume, winding_number
 
-_PROBES = 12  # points of a piece that are looked at
+_PROBES = 12  # points of a component that are tested
 _HINT = "; repair = true would mend it"
 
 
 def closed_surface(
     path: str, name: str, vertices: Floats, faces: Ints, merge: bool, repair: bool
 ) -> tuple[Floats, Ints]:
-    """Vertices and faces of a closed surface, anticlockwise from outside, or a ProblemError. `name` is the file."""
+    """Vertices and faces of a closed surface, counterclockwise from outside, or a ProblemError.
+
+    `path` is the field in messages, and `name` the file, followed by a colon. Without `merge` and `repair` nothing is
+    changed.
+    """
     if merge:
         vertices, faces = _merged(vertices, faces)
     _check_triangles(path, name, vertices, faces)
@@ -40,7 +48,7 @@ def closed_surface(
 
 
 def _merged(vertices: Floats, faces: Ints) -> tuple[Floats, Ints]:
-    """Equal vertices made one, in the order of their first use; faces that thereby lose a corner are dropped."""
+    """Merges equal vertices, in the order of their first use, and drops faces that lose a vertex by that."""
     _, first, which = np.unique(vertices + 0.0, axis=0, return_index=True, return_inverse=True)
     faces = first[which.reshape(-1)][faces]
     faces = faces[~_repeated(faces)]
@@ -55,7 +63,7 @@ def _repeated(faces: Ints) -> np.ndarray:
 
 
 def _check_triangles(path: str, name: str, vertices: Floats, faces: Ints) -> None:
-    """No triangle without area. A sliver between three vertices of a line stays open to either side: no repair."""
+    """Refuses triangles without area, which cannot be repaired: a sliver may face either way."""
     if not len(faces):
         raise ProblemError(path, f"{name}a mesh of volume 0", "a mesh that encloses a volume")
     corners = vertices[faces]
@@ -71,7 +79,7 @@ def _check_triangles(path: str, name: str, vertices: Floats, faces: Ints) -> Non
 
 
 def _edges(faces: Ints) -> tuple[Ints, np.ndarray]:
-    """Edges (3 f, 2) with the lower vertex first, face by face, and whether the face runs along them upward."""
+    """Edges (3 f, 2) of all faces with the lower vertex first, and whether the face traverses them in that order."""
     directed = faces[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2)
     return np.sort(directed, axis=1), directed[:, 0] < directed[:, 1]
 
@@ -89,14 +97,14 @@ def _check_closed(path: str, name: str, vertices: Floats, faces: Ints) -> None:
 
 
 def _consistent(path: str, name: str, faces: Ints) -> Ints:
-    """Faces turned so that neighbors run along their common edge in opposite directions; the majority stays."""
+    """Faces reversed so that neighbors traverse their common edge in opposite directions; the majority stays."""
     edges, upward = _edges(faces)
     _, which, count = np.unique(edges, axis=0, return_inverse=True, return_counts=True)
     which = which.reshape(-1)
     order = np.argsort(which, kind="stable")
-    order = order[count[which[order]] == 2].reshape(-1, 2)  # where four faces meet, neither pair is sure
+    order = order[count[which[order]] == 2].reshape(-1, 2)  # where four faces meet, the pairing is ambiguous
     one, two = order[:, 0] // 3, order[:, 1] // 3
-    against = upward[order[:, 0]] == upward[order[:, 1]]  # these two do not agree as they are
+    against = upward[order[:, 0]] == upward[order[:, 1]]  # these two faces have opposite orientations
     out = faces.copy()
     if against.any():
         flip = _flips(len(faces), one, two, against)
@@ -111,7 +119,7 @@ def _consistent(path: str, name: str, faces: Ints) -> Ints:
 
 
 def _flips(count: int, one: Ints, two: Ints, against: np.ndarray) -> np.ndarray:
-    """Which faces to turn: along a tree through each piece of the surface, parity of the disagreements on the way."""
+    """Which faces to reverse: the parity of the disagreements along a spanning tree of each component."""
     links = {}
     for a, b, bad in zip(one.tolist(), two.tolist(), against.tolist()):
         links[a, b] = links[b, a] = bad
@@ -124,13 +132,13 @@ def _flips(count: int, one: Ints, two: Ints, against: np.ndarray) -> np.ndarray:
         for face in walk[1:].tolist():
             parent = int(before[face])
             flip[face] = flip[parent] ^ links[parent, face]
-        if 2 * flip[members].sum() > len(members):  # the majority is right
+        if 2 * flip[members].sum() > len(members):  # the majority is taken as correct
             flip[members] = ~flip[members]
     return flip
 
 
 def _outward(path: str, name: str, vertices: Floats, faces: Ints) -> Ints:
-    """Pieces turned out, or in where they bound a hollow: where an odd number of other pieces lies round them."""
+    """Faces that point outward, or inward where their component lies inside an odd number of others: a hollow."""
     _, which = np.unique(_edges(faces)[0], axis=0, return_inverse=True)
     owner = np.arange(3 * len(faces)) // 3
     owns = coo_array((np.ones(len(owner)), (owner, which.reshape(-1)))).tocsr()

@@ -1,4 +1,4 @@
-"""Mass properties of shapes of the plane."""
+"""Convex polygons in 2D: checks, mass properties and width."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from ..errors import ProblemError
 from ..solvers.rows import Floats
 
-STRAIGHT = 1e-6  # a corner that turns less would split a face into two that detection cannot tell apart
+STRAIGHT = 1e-6  # sine of the smallest turn at a vertex: contact detection cannot distinguish two edges with less
 
 
 def polygon_moments(vertices: Floats) -> tuple[float, Floats, float]:
-    """Area, centroid and second moment of area about the centroid of a simple polygon, corners anticlockwise."""
+    """Area, centroid (2,) and second moment of area about the centroid of a simple polygon, counterclockwise."""
     x, y = vertices[:, 0], vertices[:, 1]
     x1, y1 = np.roll(x, -1), np.roll(y, -1)
     cross = x * y1 - x1 * y
@@ -24,7 +24,10 @@ def polygon_moments(vertices: Floats) -> tuple[float, Floats, float]:
 
 
 def convex_polygon(vertices: Sequence[Sequence[float]], field: str) -> Floats:
-    """The corners, checked, anticlockwise, about their center of mass."""
+    """The vertices (k, 2) of a strictly convex polygon, counterclockwise, about its center of mass.
+
+    Raises a ProblemError for `field` otherwise. Vertices given clockwise are reversed.
+    """
     try:
         corners = np.array(vertices, dtype=np.float64)
     except (TypeError, ValueError):
@@ -41,7 +44,7 @@ def convex_polygon(vertices: Sequence[Sequence[float]], field: str) -> Floats:
 
 
 def _turns(corners: Floats) -> Floats:
-    """Sine-like measure of the turn at each corner, positive to the left."""
+    """Sine of the turn at each vertex, positive to the left."""
     edge = np.roll(corners, -1, axis=0) - corners
     after = np.roll(edge, -1, axis=0)
     length = np.hypot(*edge.T) * np.hypot(*after.T)
@@ -57,7 +60,7 @@ def _winding(corners: Floats) -> float:
 
 
 def half_width(vertices: Floats) -> float:
-    """Half of the least width of a convex polygon, vertices counterclockwise. The narrowest strip lies along an edge."""
+    """Half of the least width of a convex polygon, counterclockwise. The narrowest strip lies along an edge."""
     edge = np.roll(vertices, -1, axis=0) - vertices
     arm = vertices[None] - vertices[:, None]  # from the start of each edge to each vertex
     height = edge[:, :1] * arm[:, :, 1] - edge[:, 1:] * arm[:, :, 0]

@@ -1,4 +1,4 @@
-"""Rotations in space as unit quaternions (w, x, y, z) that carry the body's frame to that of the world."""
+"""Rotations in 3D as unit quaternions (w, x, y, z), from the frame of a body to that of the world."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def matrices(orientation):
 
 @kernel
 def product(p, q):
-    """`p q`: first the turn q, then the turn p, for arrays (n, 4)."""
+    """The products `p q` of quaternions (n, 4): first the rotation q, then the rotation p."""
     out = np.empty_like(q)
     for i in range(len(q)):
         a, b, c, d = p[i, 0], p[i, 1], p[i, 2], p[i, 3]
@@ -43,12 +43,12 @@ def product(p, q):
 
 @kernel
 def of_vector(vector):
-    """The turns (n, 4) by |vector| radians about `vector` (n, 3)."""
+    """The quaternions (n, 4) of rotations by |vector| radians about `vector` (n, 3)."""
     out = np.empty((len(vector), 4))
     for i in range(len(vector)):
         x, y, z = vector[i, 0], vector[i, 1], vector[i, 2]
         angle = np.sqrt(x * x + y * y + z * z)
-        # sin(a/2)/a by its series where the quotient would lose digits.
+        # The series of sin(a/2)/a where the quotient would lose digits.
         s = np.sin(0.5 * angle) / angle if angle > 1e-4 else 0.5 - angle * angle / 48.0
         out[i, 0], out[i, 1], out[i, 2], out[i, 3] = np.cos(0.5 * angle), s * x, s * y, s * z
     return out
@@ -56,7 +56,7 @@ def of_vector(vector):
 
 @kernel
 def turned(orientation, vector):
-    """Vectors (n, 3) of body frames in the frame of the world."""
+    """Vectors (n, 3), given in the frames of bodies, in the frame of the world."""
     out, m = np.empty_like(vector), np.empty((3, 3))
     for i in range(len(vector)):
         matrix_of(orientation[i], m)
@@ -67,7 +67,7 @@ def turned(orientation, vector):
 
 @kernel
 def turned_back(orientation, vector):
-    """Vectors (n, 3) of the world in the frames of bodies."""
+    """Vectors (n, 3), given in the frame of the world, in the frames of bodies."""
     out, m = np.empty_like(vector), np.empty((3, 3))
     for i in range(len(vector)):
         matrix_of(orientation[i], m)
@@ -78,7 +78,7 @@ def turned_back(orientation, vector):
 
 @kernel
 def vector_between(before, after):
-    """Axis times angle (n, 3), in the frame of the world, of the shorter turn between orientations (n, 4)."""
+    """Axis times angle (n, 3), in the frame of the world, of the shorter rotation between orientations (n, 4)."""
     out = np.empty((len(before), 3))
     for i in range(len(before)):
         a, b, c, d = after[i, 0], after[i, 1], after[i, 2], after[i, 3]
@@ -106,7 +106,7 @@ def quaternion_of(matrix: Floats) -> Floats:
             1.0 - m[0, 0] - m[1, 1] + m[2, 2],
         ]
     )
-    k = int(np.argmax(four))  # the largest component is divided by: no digits are lost
+    k = int(np.argmax(four))  # dividing by the largest component loses no digits
     w = np.array([four[0], m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]])
     x = np.array([m[2, 1] - m[1, 2], four[1], m[0, 1] + m[1, 0], m[0, 2] + m[2, 0]])
     y = np.array([m[0, 2] - m[2, 0], m[0, 1] + m[1, 0], four[2], m[1, 2] + m[2, 1]])

@@ -1,7 +1,7 @@
 """Sample points of a mesh: its vertices, and points on edges and faces that are longer than the spacing.
 
-Along sharp edges they are twice as dense. No chance is involved: equal edges and faces get equal points. Neighbors
-are the pairs between which a contact patch is connected.
+Along sharp edges they are twice as dense. The choice is deterministic: equal edges and faces get equal points. Pairs of
+neighbors define the connected sets of points from which a contact manifold is computed.
 """
 
 from __future__ import annotations
@@ -10,27 +10,27 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from ..solvers.rows import Floats, Ints
+from .shapes import RUN
 
-RUN = 16  # points that are looked at together
-_NEAR = 1.6  # spacings within which two points of a face are neighbors: rows and columns differ by at most 1.12
-_SHARP = 2.0 * np.cos(np.pi / 8.0)  # length of the sum of two unit normals at 45 degrees
-_LEAST = 1e-9  # an edge longer than a whole number of spacings by rounding alone is not cut once more
+_NEAR = 1.6  # points of a face within this many spacings are neighbors; rows and columns are at most 1.12 apart
+_SHARP = 2.0 * np.cos(np.pi / 8.0)  # an edge is sharp from 45 degrees on: length of the sum of its two unit normals
+_LEAST = 1e-9  # relative excess of an edge over a whole number of spacings that is rounding
 
 
 def sample_points(vertices: Floats, faces: Ints, spacing: float) -> tuple[Floats, Floats, Ints, tuple[float, int]]:
     """Points (s, 3), outward unit normals (s, 3), neighbors (e, 2), and (reach of a run, points in runs).
 
-    Points come in runs of RUN that lie together: none is farther from the first of its run than the reach. Where the
-    first point of a run is far from something, all others are. A few odd points follow after the runs.
+    Points come in runs of RUN points that lie close together: none is farther from the first of its run than the reach,
+    so that a test of the first point can exclude the whole run. A few points that belong to no run follow.
     """
     normals, corner_normals = face_and_vertex_normals(vertices, faces)
     pairs = np.sort(faces[:, [[0, 1], [1, 2], [2, 0]]], axis=2).reshape(-1, 2)
     edges, which = np.unique(pairs, axis=0, return_inverse=True)
-    of_face = which.reshape(-1, 3)  # the edges opposite to its corners 2, 0, 1
+    of_face = which.reshape(-1, 3)  # the edges opposite to its vertices 2, 0, 1
     edge_normals = np.zeros((len(edges), 3))
     np.add.at(edge_normals, of_face.reshape(-1), np.repeat(normals, 3, axis=0))
     start, along = vertices[edges[:, 0]], vertices[edges[:, 1]] - vertices[edges[:, 0]]
-    # Where sharp edges cross, the gap between points counts in full; on smooth ground only its square does.
+    # Where sharp edges cross, the error is of the order of the spacing; on smooth surfaces it is of second order.
     widths = np.where(np.linalg.norm(edge_normals, axis=1) < _SHARP, 0.5 * spacing, spacing)
     pieces = np.ceil(np.linalg.norm(along, axis=1) / widths - _LEAST).astype(np.int64)
     owner, step = _counted(np.maximum(pieces - 1, 0))
@@ -58,10 +58,10 @@ def sample_points(vertices: Floats, faces: Ints, spacing: float) -> tuple[Floats
 
 
 def in_runs(points: Floats) -> tuple[Ints, tuple[float, int]]:
-    """An order in which each RUN of points lies together, the most central one first; (reach of a run, points in runs).
+    """An order of the points in runs of RUN, the most central one first, and (reach of a run, points in runs).
 
-    Halving along the longest side leaves some runs that stretch between two sides of the mesh. They are taken apart
-    and put together anew, a few times; what then is left is not in runs.
+    Halving along the longest side leaves some runs that extend between two sides of the mesh. Their points are
+    distributed again, up to three times; points that remain do not belong to a run.
     """
     left, done = np.arange(len(points)), []
     reach = 0.0
@@ -82,7 +82,7 @@ def in_runs(points: Floats) -> tuple[Ints, tuple[float, int]]:
 
 
 def _halved(points: Floats, chosen: Ints) -> Ints:
-    """Some of the points, all but less than RUN, so ordered that each RUN of them lies together."""
+    """Points ordered so that each RUN of them lies close together; fewer than RUN are left out."""
     order = chosen.copy()
     todo = [(0, len(order))]
     while todo:
@@ -97,7 +97,10 @@ def _halved(points: Floats, chosen: Ints) -> Ints:
 
 
 def face_and_vertex_normals(vertices: Floats, faces: Ints) -> tuple[Floats, Floats]:
-    """Unit normals of faces, and of vertices: faces weighted with their angle there, which no cut of a face changes."""
+    """Unit normals of faces (f, 3), and of vertices (k, 3): means over faces, weighted with their angle there.
+
+    These weights do not depend on how a flat face is divided into triangles.
+    """
     corners = vertices[faces]
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     normals /= np.linalg.norm(normals, axis=1, keepdims=True)
@@ -112,7 +115,7 @@ def face_and_vertex_normals(vertices: Floats, faces: Ints) -> tuple[Floats, Floa
 
 
 def _counted(counts: Ints) -> tuple[Ints, Ints]:
-    """For counts (2, 0, 3): owners 0 0 2 2 2 and steps 0 1 0 1 2."""
+    """Owner and running number of each item: for counts (2, 0, 3) owners 0 0 2 2 2 and numbers 0 1 0 1 2."""
     owner = np.repeat(np.arange(len(counts)), counts)
     return owner, np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
 
@@ -120,7 +123,7 @@ def _counted(counts: Ints) -> tuple[Ints, Ints]:
 def _rows(corners: Floats, spacing: float) -> Floats:
     """Points within a triangle, in rows along its longest edge."""
     lengths = np.linalg.norm(np.roll(corners, -1, axis=0) - corners, axis=1)
-    # Of equal edges the first: rounding must not choose.
+    # Of equal edges the first is taken, so that the choice does not depend on rounding.
     k = int(np.argmax(lengths >= lengths.max() * (1.0 - 1e-9)))
     a, b, c = corners[k], corners[(k + 1) % 3], corners[(k + 2) % 3]
     height = np.linalg.norm(np.cross(b - a, c - a)) / lengths[k]

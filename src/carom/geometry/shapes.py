@@ -15,6 +15,7 @@ from .rotations import quaternion_of
 
 DISC, POLYGON = 0, 1  # kinds of shapes in 2D
 SPHERE, BOX, CAPSULE, CYLINDER, HULL, MESH = 0, 1, 2, 3, 4, 5  # and in 3D
+RUN = 16  # sample points of a mesh come in runs of this many points that lie close together
 
 
 class Shapes(Protocol):

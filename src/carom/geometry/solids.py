@@ -98,7 +98,7 @@ SOLIDS: dict[int, Solid] = {
         lambda size: icosphere(float(size[0]), _SPHERE_LEVEL),
     ),
     BOX: Solid(
-        "cuboid",
+        "box",
         box,
         lambda size, d: float(np.abs(d) @ np.asarray(size)),
         lambda size: convex_triangles(box(2.0 * np.asarray(size))),
@@ -118,9 +118,12 @@ SOLIDS: dict[int, Solid] = {
 }
 
 
+SOLID_NAMES = {solid.name: kind for kind, solid in SOLIDS.items()}
+
+
 def make_solid(name: str, **sizes: Any) -> Shape:
-    """The shape of the solid that a declaration calls `name`."""
-    return next(solid for solid in SOLIDS.values() if solid.name == name).make(**sizes)
+    """The shape of the solid that a declaration calls `name`; `sizes` are the fields of the declaration."""
+    return SOLIDS[SOLID_NAMES[name]].make(**sizes)
 
 
 def support(shape: Shape, direction: Floats) -> float:

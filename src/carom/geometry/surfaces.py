@@ -1,4 +1,7 @@
-"""Closed triangle surfaces made by rule: a ball, a torus, and the sweep of a circle along any closed curve."""
+"""Triangulated surfaces: sphere, torus, trefoil knot, tubes along closed curves, surfaces of revolution.
+
+A surface is (vertices (k, 3), faces (f, 3)), with faces counterclockwise seen from outside.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,12 @@ from ..solvers.rows import Floats, Ints
 
 
 def icosphere(radius: float, level: int = 3) -> tuple[Floats, Ints]:
-    """A sphere of 20 * 4**level triangles with all corners on it: vertices (k, 3), faces (f, 3)."""
+    """A sphere of 20 * 4**level triangles, all vertices on it."""
     _check_positive("icosphere.radius", radius)
     golden = 0.5 * (1.0 + np.sqrt(5.0))
     signs = [(s, t) for s in (-1.0, 1.0) for t in (-golden, golden)]
     vertices = np.array([p for s, t in signs for p in ((0.0, s, t), (s, t, 0.0), (t, 0.0, s))])
-    # Its 20 faces are the triples of corners at edge length 2 of each other.
+    # The 20 faces are the triples of vertices at distance 2 from each other.
     near = np.abs(np.linalg.norm(vertices[:, None] - vertices[None], axis=2) - 2.0) < 0.1
     faces = np.array(
         [(i, j, k) for i in range(12) for j in range(i) for k in range(j) if near[i, j] and near[j, k] and near[i, k]]
@@ -27,7 +30,7 @@ def icosphere(radius: float, level: int = 3) -> tuple[Floats, Ints]:
 
 
 def _quartered(vertices: Floats, faces: Ints) -> tuple[Floats, Ints]:
-    """Each triangle cut into four at the middles of its edges."""
+    """Each triangle divided into four at the midpoints of its edges."""
     pairs = np.sort(faces[:, [[0, 1], [1, 2], [2, 0]]], axis=2).reshape(-1, 2)
     edges, which = np.unique(pairs, axis=0, return_inverse=True)
     middle = (len(vertices) + which.reshape(-1)).reshape(-1, 3)
@@ -46,7 +49,7 @@ def torus(radius: float, tube: float, around: int = 24, along: int = 48) -> tupl
 
 
 def check_tube(name: str, radius: float, tube: float, around: int, along: int) -> None:
-    """Sizes of a closed tube, or a ProblemError."""
+    """Refuses sizes that give no closed tube."""
     _check_positive(f"{name}.radius", radius)
     _check_positive(f"{name}.tube", tube)
     if not tube < radius:
@@ -57,7 +60,7 @@ def check_tube(name: str, radius: float, tube: float, around: int, along: int) -
 
 
 def swept(curve: Floats, one: Floats, two: Floats, tube: float, around: int) -> tuple[Floats, Ints]:
-    """The tube round a closed curve (n, 3). The unit vectors one, two and the tangent are a left-handed frame.
+    """The tube around a closed curve (n, 3). The unit vectors one, two and the tangent are a left-handed frame.
 
     Left-handed: `one x two` points against the curve, as for a circle about z with one outward and two up.
     """
@@ -85,7 +88,7 @@ def trefoil(radius: float = 1.0, tube: float = 0.2, around: int = 16, along: int
     scale = radius / 3.0
     wide = 2.0 + np.cos(3.0 * t)
     curve = scale * np.stack([wide * np.cos(2.0 * t), wide * np.sin(2.0 * t), np.sin(3.0 * t)], axis=1)
-    # The curve winds round a torus, whose normal stays across it and closes after one round; Frenet's would do as well.
+    # The curve lies on a torus, whose normal is perpendicular to it and periodic.
     normal = np.stack([np.cos(3 * t) * np.cos(2 * t), np.cos(3 * t) * np.sin(2 * t), np.sin(3 * t)], axis=1)
     tangent = np.stack(
         [
@@ -105,14 +108,14 @@ def trefoil(radius: float = 1.0, tube: float = 0.2, around: int = 16, along: int
 
 
 def _turned(thirds: int, *columns: Floats) -> tuple[Floats, ...]:
-    """Vectors turned about z by as many thirds as the next piece of the curve: 240 degrees each."""
+    """Vectors (n, 3) rotated about z by 240 degrees `thirds` times: the next third of the curve."""
     cos, sin = ((1.0, 0.0), (-0.5, -0.5 * np.sqrt(3.0)), (-0.5, 0.5 * np.sqrt(3.0)))[thirds]
     turn = np.array([[cos, -sin, 0.0], [sin, cos, 0.0], [0.0, 0.0, 1.0]])
     return tuple(column @ turn.T for column in columns)
 
 
 def _clearance(curve: Floats) -> float:
-    """Smallest distance of two strands: of points at least an eighth of the knot apart along it."""
+    """Smallest distance of two strands: of points at least an eighth of the knot apart along the curve."""
     n = len(curve)
     apart = np.abs(np.arange(n)[:, None] - np.arange(n)[None])
     distance = np.linalg.norm(curve[:, None] - curve[None], axis=2)
@@ -120,7 +123,7 @@ def _clearance(curve: Floats) -> float:
 
 
 def revolved(profile: Floats, segments: int = 48) -> tuple[Floats, Ints]:
-    """The surface of a line of points (distance from z, z), from top to bottom, turned about z."""
+    """The surface of revolution about z of a profile (n, 2) of points (distance from z, z), from top to bottom."""
     angle = 2.0 * np.pi * np.arange(segments) / segments
     r, z = profile[:, :1], profile[:, 1:]
     points = np.stack([r * np.cos(angle), r * np.sin(angle), np.broadcast_to(z, (len(profile), segments))], axis=2)

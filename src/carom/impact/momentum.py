@@ -1,4 +1,4 @@
-"""Linear and angular momentum of a problem, and how well an answer keeps them."""
+"""Linear and angular momentum of an impact problem, and the error of their balance in an answer."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from .problem import ImpactProblem
 
 
 def generators(problem: ImpactProblem) -> dict[str, Floats]:
-    """Rigid motions (n, d) by name; the momentum along each is `sum(motion * M v)`.
+    """Rigid motions (n, d) of all bodies by name; the momentum along a motion is `sum(motion * M v)`.
 
-    Angular ones need the bodies' positions. A problem given as matrices has none: its components have no
-    known meaning.
+    The rotations need the positions of the bodies. A problem given as matrices has none, so the meaning of its
+    components is unknown and the result is empty.
     """
     n, d = problem.block
     place = problem.positions
@@ -42,8 +42,8 @@ def generators(problem: ImpactProblem) -> dict[str, Floats]:
 def momentum_violation(problem: ImpactProblem, velocity: Floats, normal: Floats, tangent: Floats | None) -> float:
     """Largest relative error of the momentum balance.
 
-    Two things are measured: every component obeys `M (v+ - v) = J^T lam`, and along each rigid motion the
-    change of momentum is the impulse of the world alone, so contacts between bodies add nothing.
+    Two errors are measured: that of `M (v+ - v) = J^T lam` in every component, and, along each rigid motion, that of
+    the change of momentum against the impulses of contacts with the world. Contacts between bodies must add nothing.
     """
     n = problem.block[0]
     change = problem.mass.times(velocity.reshape(problem.block) - problem.block_velocity)
@@ -58,7 +58,7 @@ def momentum_violation(problem: ImpactProblem, velocity: Floats, normal: Floats,
     worst = np.abs(change - pushed).max() / size
     motions = generators(problem)
     if tangent is not None and problem.positions is not None and problem.block[1] == problem.positions.shape[1]:
-        # Bodies that cannot turn take up no torque: with friction their angular momentum has no balance.
+        # Bodies that cannot rotate take up no torque: with friction their angular momentum is not balanced.
         motions = {name: motion for name, motion in motions.items() if name.startswith("linear")}
     for motion in motions.values():
         reach = max(np.abs(motion).max(), np.finfo(float).tiny)
@@ -69,5 +69,5 @@ def momentum_violation(problem: ImpactProblem, velocity: Floats, normal: Floats,
 
 
 def _alone(ptr: Ints) -> NDArray[np.bool_]:
-    """Contacts with the world: they touch one body."""
+    """Mask (m,) of the contacts with the world, which touch one body."""
     return np.diff(ptr) == 1

@@ -1,10 +1,9 @@
-"""Scenes: what there is before anything moves."""
+"""Scenes: the description of an experiment before anything moves."""
 
-from .barriers import Container, Plane, Shell, Tube
-from .boundaries import Box, Drum, HalfPlane, Periodic, Segment
-from .model import FREE, Bodies, Disc, Material, Polygon, Rectangle, Scene
+from .boundaries import Container, Drum, Periodic, Plane, Segment, Shell, Tube
+from .model import FREE, Bodies, Material, Scene
 from .motion import FIXED, Motion, Moving, Rotating, Scripted, Table, Vibrating
-from .solids import Capsule, Compound, Cuboid, Cylinder, Hull, Mesh, Part, Sphere
+from .shapes import Box, Capsule, Compound, Cylinder, Disc, Hull, Mesh, Part, Polygon, Rectangle, Sphere
 
 __all__ = [
     "FIXED",
@@ -14,11 +13,9 @@ __all__ = [
     "Capsule",
     "Compound",
     "Container",
-    "Cuboid",
     "Cylinder",
     "Disc",
     "Drum",
-    "HalfPlane",
     "Hull",
     "Material",
     "Mesh",

@@ -1,128 +1,182 @@
-"""Boundaries: half-plane, box, drum, segment, periodic sides. They push and are not pushed."""
+"""Boundaries of 2D and 3D scenes: plane, container, drum, segment, tube, shell; and periodic sides.
+
+Boundaries push bodies and are not pushed. The number of components of their vectors is the dimension of the scene.
+Other static or scripted geometry (a box, a mesh) is a group of bodies with a motion.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-import numpy as np
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar, TypeVar
 
 from ..errors import ProblemError
-from .motion import FIXED, Motion
-from .numbers import array, scalar
+from .checks import AXIS, DIRECTION, FLAG, INTERVAL, NUMBER, POINT, POSITIVE, TEXT, Choice, VectorOf
+from .fields import ONLY_3D, KindOf, check_fields, fields_of
+from .motion import FIXED, MOTION, Motion
 
-Vector = tuple[float, float]
+Vector = tuple[float, ...]
+Material = Annotated[str, TEXT]
+Moves = Annotated[Motion, MOTION]
+B = TypeVar("B", bound="Boundary")
 
 
 class Boundary:
     """Base of the boundaries that bodies can hit."""
 
     kind: ClassVar[str]
+    dimensions: ClassVar[tuple[int, ...]] = (2, 3)
     material: str
     motion: Motion
 
+    def __post_init__(self) -> None:
+        check_fields(self, "boundary")
+
+    def in_dimension(self: B, dimension: int, path: str = "boundary") -> B:
+        """The boundary with its default vectors filled in for a scene of this dimension; others are refused."""
+        if dimension not in self.dimensions:
+            known = [c.__name__ for c in KINDS.values() if dimension in c.dimensions]
+            raise ProblemError(path, type(self).__name__, f"{', '.join(known)}: the bodies are {dimension}D")
+        for name, field in fields_of(type(self)).items():
+            value = getattr(self, name)
+            if isinstance(field.check, VectorOf) and value is not None and len(value) != dimension:
+                wanted = f"{dimension} numbers, as the bodies of this {type(self).__name__} are {dimension}D"
+                raise ProblemError(f"{path}.{name}", value, wanted)
+        return self
+
 
 @dataclass(frozen=True)
-class HalfPlane(Boundary):
-    """Bodies stay on the side to which `normal` points. The normal is made a unit vector."""
+class Plane(Boundary):
+    """A plane, in 2D a line; bodies stay on the side to which `normal` points. The normal is normalized.
 
-    kind: ClassVar[str] = "half_plane"
-    point: Vector = (0.0, 0.0)
-    normal: Vector = (0.0, 1.0)
-    material: str = "default"
-    motion: Motion = FIXED
+    By default the plane goes through the origin and its normal points upwards: along y in 2D, along z in 3D.
+    """
+
+    kind: ClassVar[str] = "plane"
+    point: Annotated[Vector | None, POINT, "the origin by default"] = None
+    normal: Annotated[Vector | None, DIRECTION, "upwards by default"] = None
+    material: Material = "default"
+    motion: Moves = FIXED
 
     def __post_init__(self) -> None:
-        _finite(self, "point", "normal")
-        if not np.hypot(*self.normal) > 0.0:
-            raise ProblemError("boundary.normal", self.normal, "a direction that is not zero")
+        super().__post_init__()
+        if self.point is not None and self.normal is not None and len(self.point) != len(self.normal):
+            raise ProblemError("boundary.normal", self.normal, f"{len(self.point)} numbers, as point has")
+
+    def in_dimension(self, dimension: int, path: str = "boundary") -> Plane:
+        super().in_dimension(dimension, path)
+        origin = (0.0,) * dimension
+        point = origin if self.point is None else self.point
+        return replace(self, point=point, normal=(*origin[1:], 1.0) if self.normal is None else self.normal)
 
 
 @dataclass(frozen=True)
-class Box(Boundary):
-    """Four walls; bodies stay inside."""
+class Container(Boundary):
+    """The inside of a box with edges along the axes: four sides in 2D, six in 3D."""
 
-    kind: ClassVar[str] = "box"
-    lower: Vector
-    upper: Vector
-    material: str = "default"
-    motion: Motion = FIXED
+    kind: ClassVar[str] = "container"
+    lower: Annotated[Vector, POINT]
+    upper: Annotated[Vector, POINT]
+    open_top: Annotated[bool, FLAG, "leaves out the side at the upper y, in 3D at the upper z"] = False
+    material: Material = "default"
+    motion: Moves = FIXED
 
     def __post_init__(self) -> None:
-        _finite(self, "lower", "upper")
-        if not (self.lower[0] < self.upper[0] and self.lower[1] < self.upper[1]):
-            raise ProblemError("boundary.upper", self.upper, f"both components above lower = {self.lower}")
+        super().__post_init__()
+        if len(self.lower) != len(self.upper) or not all(a < b for a, b in zip(self.lower, self.upper)):
+            raise ProblemError("boundary.upper", self.upper, f"all components above lower = {self.lower}")
 
-    def walls(self) -> tuple[HalfPlane, ...]:
-        """Floor, ceiling, left and right."""
-        return tuple(
-            HalfPlane(point, normal, self.material, self.motion)
-            for point, normal in (
-                (self.lower, (0.0, 1.0)),
-                (self.upper, (0.0, -1.0)),
-                (self.lower, (1.0, 0.0)),
-                (self.upper, (-1.0, 0.0)),
-            )
+    def planes(self) -> tuple[Plane, ...]:
+        """The sides. In 2D: bottom, top, left, right. In 3D: those at the lower x, y, z, then at the upper ones."""
+        d = len(self.lower)
+        order = (
+            [(1, 1.0), (1, -1.0), (0, 1.0), (0, -1.0)] if d == 2 else [(k, s) for s in (1.0, -1.0) for k in range(3)]
         )
+        sides = []
+        for axis, sign in order:
+            if self.open_top and (axis, sign) == (d - 1, -1.0):
+                continue
+            normal = tuple(sign if k == axis else 0.0 for k in range(d))
+            sides.append(Plane(self.lower if sign > 0.0 else self.upper, normal, self.material, self.motion))
+        return tuple(sides)
 
 
 @dataclass(frozen=True)
 class Drum(Boundary):
-    """A circle; bodies stay inside, or outside."""
+    """A circle, 2D only; bodies stay inside, or outside."""
 
     kind: ClassVar[str] = "drum"
-    radius: float
-    center: Vector = (0.0, 0.0)
-    inside: bool = True
-    material: str = "default"
-    motion: Motion = FIXED
-
-    def __post_init__(self) -> None:
-        _finite(self, "radius", "center")
-        if not self.radius > 0.0:
-            raise ProblemError("boundary.radius", self.radius, "a number above 0")
+    dimensions: ClassVar[tuple[int, ...]] = (2,)
+    radius: Annotated[float, POSITIVE]
+    center: Annotated[Vector, VectorOf(2)] = (0.0, 0.0)
+    inside: Annotated[bool, FLAG] = True
+    material: Material = "default"
+    motion: Moves = FIXED
 
 
 @dataclass(frozen=True)
 class Segment(Boundary):
-    """A thin wall between two points; both sides count."""
+    """A thin wall between two points, 2D only; both of its sides push."""
 
     kind: ClassVar[str] = "segment"
-    start: Vector
-    end: Vector
-    material: str = "default"
-    motion: Motion = FIXED
+    dimensions: ClassVar[tuple[int, ...]] = (2,)
+    start: Annotated[Vector, VectorOf(2)]
+    end: Annotated[Vector, VectorOf(2)]
+    material: Material = "default"
+    motion: Moves = FIXED
 
     def __post_init__(self) -> None:
-        _finite(self, "start", "end")
+        super().__post_init__()
         if tuple(self.start) == tuple(self.end):
             raise ProblemError("boundary.end", self.end, "another point than start")
 
 
 @dataclass(frozen=True)
-class Periodic:
-    """What leaves at one side comes in at the other.
+class Tube(Boundary):
+    """The inside of an infinite circular cylinder, 3D only."""
 
-    x, y, z: (low, high) of the sides that are periodic. shear_rate makes the sides of axis `sheared` Lees-Edwards
-    ones: for "y" the image above moves at `shear_rate * (y_high - y_low)` along x, for "z" likewise, for "x" the image
-    to the right moves along y. The sheared axis and that of the motion must be periodic then.
+    kind: ClassVar[str] = "tube"
+    dimensions: ClassVar[tuple[int, ...]] = (3,)
+    radius: Annotated[float, POSITIVE]
+    point: Annotated[Vector, VectorOf(3)] = (0.0, 0.0, 0.0)
+    axis: Annotated[Vector, AXIS] = (0.0, 0.0, 1.0)
+    material: Material = "default"
+    motion: Moves = FIXED
+
+
+@dataclass(frozen=True)
+class Shell(Boundary):
+    """The inside of a sphere, 3D only."""
+
+    kind: ClassVar[str] = "shell"
+    dimensions: ClassVar[tuple[int, ...]] = (3,)
+    radius: Annotated[float, POSITIVE]
+    center: Annotated[Vector, VectorOf(3)] = (0.0, 0.0, 0.0)
+    material: Material = "default"
+    motion: Moves = FIXED
+
+
+KINDS: dict[str, type[Boundary]] = {c.kind: c for c in (Plane, Container, Drum, Segment, Tube, Shell)}
+BOUNDARY = KindOf(KINDS)
+
+
+@dataclass(frozen=True)
+class Periodic:
+    """Periodic sides: what leaves at one side enters at the opposite one.
+
+    x, y, z: (low, high) of the periodic axes. A shear rate makes the sides of the axis `sheared` Lees-Edwards sides:
+    for "y" the image above moves at `shear_rate * (y_high - y_low)` along x, likewise for "z"; for "x" the image to
+    the right moves along y. The sheared axis and the axis of that motion must then be periodic.
     """
 
     kind: ClassVar[str] = "periodic"
-    x: Vector | None = None
-    y: Vector | None = None
-    shear_rate: float = 0.0
-    sheared: str = "y"
-    z: Vector | None = None
+    x: Annotated[Vector | None, INTERVAL, "[low, high]"] = None
+    y: Annotated[Vector | None, INTERVAL, "[low, high]"] = None
+    shear_rate: Annotated[float, NUMBER, "speed of the image over the distance of the sides"] = 0.0
+    sheared: Annotated[str, Choice(("x", "y", "z")), "the axis whose sides are sheared"] = "y"
+    z: Annotated[Vector | None, INTERVAL, "[low, high]", ONLY_3D] = None
 
     def __post_init__(self) -> None:
-        for name, side in zip("xyz", self.sides):
-            if side is None:
-                continue
-            low, high = array(f"periodic.{name}", side, (2,), "(low, high)")
-            if not low < high:
-                raise ProblemError(f"periodic.{name}", side, "(low, high) with low below high")
-        scalar("periodic.shear_rate", self.shear_rate)
+        check_fields(self, "periodic")
         if self.sheared not in ("x", "y", "z"):
             raise ProblemError("periodic.sheared", self.sheared, "x, y or z")
         needed = sorted({self.sheared_axis, self.slide_axis})
@@ -144,14 +198,3 @@ class Periodic:
     def slide_axis(self) -> int:
         """The axis along which they slide."""
         return 1 if self.sheared == "x" else 0
-
-
-KINDS: dict[str, type[Boundary]] = {c.kind: c for c in (HalfPlane, Box, Drum, Segment)}
-
-
-def _finite(owner: Boundary, *names: str) -> None:
-    for name in names:
-        if name == "radius":
-            scalar(f"boundary.{name}", getattr(owner, name))
-        else:
-            array(f"boundary.{name}", getattr(owner, name), (2,), "two finite numbers (x, y)")

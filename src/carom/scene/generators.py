@@ -117,7 +117,7 @@ def chain(outline: Reach, start: Place, direction: Place, gap: float) -> Floats:
 
 def rack(rows: int, spacing: float, apex: Vector, direction: Vector) -> Floats:
     """A triangle: row k, counted from 0 at the apex, has k + 1 bodies across `direction`."""
-    along = np.array(direction) / np.hypot(*direction)
+    along = np.array(direction) / np.hypot(direction[0], direction[1])
     across = np.array([-along[1], along[0]])
     row = np.repeat(np.arange(rows), np.arange(1, rows + 1))
     in_row = np.arange(len(row)) - row * (row + 1) // 2

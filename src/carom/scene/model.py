@@ -1,92 +1,82 @@
-"""A scene: bodies in groups, boundaries, materials, and how it wants to be run. Plain data, arrays included."""
+"""A scene: bodies in groups, boundaries, materials, and the settings of its runs. Plain data and arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 
 from ..errors import ProblemError
+from ..settings import STEPPERS
 from ..solvers.rows import Floats
 from .boundaries import Boundary, Periodic, Vector
-from .motion import Motion
-from .solids import UNTURNED, Quaternion, Solid, Vector3
+from .checks import (
+    FLAG,
+    FRACTION,
+    INERTIAS,
+    NOT_NEGATIVE,
+    NUMBERS,
+    POINT,
+    POINTS,
+    POSITIVE,
+    POSITIVES,
+    QUATERNIONS,
+    RECORD,
+    SPINS,
+    TEXT,
+    Choice,
+)
+from .fields import ONLY_2D, ONLY_3D
+from .motion import MOTION_OR_FREE, Motion
+from .shapes import UNTURNED, Quaternion, Shape
 
-FREE = None  # the motion of a body that moves as it is pushed
+FREE = None  # the motion of a body that impulses move
 INTEGRATORS = ("dmv", "split")
-STEPPERS = ("synchronous", "drift_safe", "time_of_impact")
+MIXED_RESTITUTION = ("refuse", "blend")
 Force = Callable[[float, Floats, Floats], Floats]  # (time, position, velocity) -> force on each body
 
 
 @dataclass(frozen=True)
-class Disc:
-    """Discs. `radius` is one number, or one for each body."""
-
-    kind: ClassVar[str] = "disc"
-    radius: float | Floats
-
-
-@dataclass(frozen=True)
-class Rectangle:
-    """Boxes of the plane, centerd on their mass."""
-
-    kind: ClassVar[str] = "box"
-    width: float
-    height: float
-
-
-@dataclass(frozen=True)
-class Polygon:
-    """A convex polygon, corners anticlockwise. It is moved so that its center of mass is the origin."""
-
-    kind: ClassVar[str] = "polygon"
-    vertices: Sequence[Vector]
-
-
-Shape = Disc | Rectangle | Polygon | Solid
-
-
-@dataclass(frozen=True)
 class Material:
-    """What two surfaces do to each other: see `Scene.pairs` for exceptions.
+    """Coefficients of a surface, and a density.
 
-    Two different materials without an entry in `pairs` meet with the smaller restitution and the geometric mean of
-    their frictions.
+    Two different materials without an entry in `Scene.pairs` meet with the smaller restitution and the geometric mean
+    of their coefficients of friction.
     """
 
-    restitution: float = 1.0  # 0..1
-    friction: float = 0.0  # not negative
-    density: float = 1.0  # mass / area, in space mass / volume, for bodies without a mass of their own
+    restitution: Annotated[float, FRACTION, "0 to 1"] = 1.0
+    friction: Annotated[float, NOT_NEGATIVE] = 0.0
+    density: Annotated[float, POSITIVE, "mass / area, in 3D mass / volume, of bodies without a mass of their own"] = 1.0
 
 
 @dataclass(frozen=True, eq=False)
 class Bodies:
-    """A group of bodies that share a shape, a material and a kind of motion.
+    """A group of bodies that share a shape, a material and a motion.
 
-    Arrays have one row for each body; a single row or number serves all. `mass` None means density times area (in
-    space volume), `inertia` None that of a homogeneous body. `motion` FREE (None) means that impulses move it.
-    Bodies of the plane have an `angle`, those of space an `orientation`; the spin of the latter is in the frame of
-    the world, their inertia three moments about the principal axes.
+    Arrays have one row per body; a single row or number serves all. `mass` None means density times area (in 3D
+    volume), `inertia` None that of a homogeneous body. `motion` FREE (None) means that impulses move the bodies. Bodies
+    in 2D have an `angle`, bodies in 3D an `orientation`; in 3D the spin is in the frame of the world, and the inertia
+    consists of three moments about the principal axes.
     """
 
     shape: Shape
-    position: Floats  # (n, D)
-    velocity: Floats | Vector | Vector3 | float = 0.0  # (n, D)
-    angle: Floats | float = 0.0  # (n,) radians, anticlockwise
-    spin: Floats | Vector3 | float = 0.0  # (n,) or (n, 3) radians / time
-    mass: Floats | float | None = None
-    inertia: Floats | float | None = None  # (n,) or (n, 3)
-    material: str = "default"
-    motion: Motion | None = FREE
-    rotates: bool = True
-    name: str = ""
-    orientation: Floats | Quaternion = UNTURNED  # (n, 4) quaternions (w, x, y, z), made of unit length
+    position: Annotated[Floats, POINTS, "one point, or one per body"]  # (n, D)
+    velocity: Annotated[Floats | Vector | float, POINTS] = 0.0  # (n, D)
+    angle: Annotated[Floats | float, NUMBERS, "radians, counterclockwise", ONLY_2D] = 0.0  # (n,)
+    spin: Annotated[Floats | Vector | float, SPINS, "radians per unit of time; in 3D about the axes of the world"] = 0.0
+    mass: Annotated[Floats | float | None, POSITIVES, "density times area or volume by default"] = None
+    inertia: Annotated[Floats | float | None, INERTIAS, "homogeneous by default; in 3D three moments"] = None
+    material: Annotated[str, TEXT] = "default"
+    motion: Annotated[Motion | None, MOTION_OR_FREE, '"free", "fixed" or a table {kind = ...}'] = FREE
+    rotates: Annotated[bool, FLAG] = True
+    name: Annotated[str, TEXT] = ""
+    orientation: Annotated[Floats | Quaternion, QUATERNIONS, "[w, x, y, z], normalized", ONLY_3D] = UNTURNED  # (n, 4)
 
     @property
     def count(self) -> int:
-        """Number of bodies; 0 for places that are no array, which the build refuses with their path."""
+        """Number of bodies; 0 if the positions are no array, which the build refuses with their path."""
         try:
             places = np.asarray(self.position, dtype=np.float64)
         except (TypeError, ValueError):
@@ -96,30 +86,35 @@ class Bodies:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """Everything that a run needs. `step`, `duration`, `law` and so on are defaults that a run may override."""
+    """Everything that a run needs. `step`, `duration`, `law` and so on are defaults that a run may override.
 
-    name: str
+    The declared fields are the keys of the table [scene] of a scene file.
+    """
+
+    name: Annotated[str, TEXT]
     bodies: Sequence[Bodies]
     boundaries: Sequence[Boundary] = ()
     periodic: Periodic | None = None
     materials: Mapping[str, Material] = field(default_factory=lambda: {"default": Material()})
     pairs: Mapping[tuple[str, str], Mapping[str, float]] = field(default_factory=dict)  # restitution, friction
-    gravity: Vector | Vector3 = (0.0, 0.0)  # in space three numbers
+    gravity: Annotated[Vector, POINT, "acceleration; none by default"] = (0.0, 0.0)  # in 3D three components
     force: Force | None = None
-    step: float = 0.01
-    duration: float = 10.0
-    frame_rate: float = 50.0  # frames a time unit
-    stepper: str = "drift_safe"
-    integrator: str = "dmv"  # of rotation in space: "dmv" (Discrete Moser-Veselov) or "split"
-    law: str = "gr"
-    restitution_model: str | None = None
-    friction_model: str | None = None
-    # Materials that differ in restitution have no exact meaning under laws that need one value on each island:
-    # "refuse" says so before the run, "blend" takes the mean, weighted by the energy of approach.
-    mixed_restitution: str = "refuse"
-    description: str = ""
-    symmetries: Sequence[Any] = ()  # analysis.symmetry_error understands them
-    parameters: Mapping[str, Any] = field(default_factory=dict)  # what made it, for the record
+    step: Annotated[float, POSITIVE, "time step"] = 0.01
+    duration: Annotated[float, POSITIVE] = 10.0
+    frame_rate: Annotated[float, POSITIVE, "frames per unit of time"] = 50.0
+    stepper: Annotated[str, Choice(STEPPERS)] = "drift_safe"
+    integrator: Annotated[str, Choice(INTEGRATORS), "of rotation: Discrete Moser-Veselov or split", ONLY_3D] = "dmv"
+    law: Annotated[str, TEXT] = "gr"
+    restitution_model: Annotated[str | None, TEXT] = None
+    friction_model: Annotated[str | None, TEXT] = None
+    # Materials that differ in restitution have no exact meaning under laws that need one value per island: "refuse"
+    # raises an error before the run, "blend" takes the mean, weighted by the energy of approach.
+    mixed_restitution: Annotated[str, Choice(MIXED_RESTITUTION)] = "refuse"
+    description: Annotated[str, TEXT] = ""
+    symmetries: Sequence[Any] = ()  # objects that analysis.symmetry_error understands
+    parameters: Annotated[Mapping[str, Any], RECORD, "a record of how the scene was made; not read by Carom"] = field(
+        default_factory=dict
+    )
 
     def with_(self, **changes: Any) -> Scene:
         """The same scene with some fields changed."""
@@ -130,8 +125,8 @@ class Scene:
 
     @property
     def dimension(self) -> int:
-        """3 if any body is a solid of space, else 2."""
-        return 3 if any(isinstance(getattr(group, "shape", None), Solid) for group in self.bodies) else 2
+        """3 if any body has a 3D shape, else 2."""
+        return max((getattr(getattr(group, "shape", None), "dimension", 2) for group in self.bodies), default=2)
 
     @property
     def count(self) -> int:

@@ -1,36 +1,43 @@
 """Motions of bodies and boundaries that nothing can push: fixed, vibrating, rotating, moving, table, scripted.
 
-A motion gives the displacement from where the scene put its owner: in the plane `pose(t) = (dx, dy, turn)`, in space
-`pose(t, 3) = (dx, dy, dz, rx, ry, rz)`, lengths and radians; (rx, ry, rz) is the axis of the turn times its angle.
-In a step from t to t + h its owner moves at `(pose(t + h) - pose(t)) / h`, so that it is where it should be at the
-end of every step, exactly, whatever the size of the step.
+A motion gives the displacement of its owner from its place in the scene: `pose(t) = (dx, dy, turn)` in 2D and
+`pose(t, 3) = (dx, dy, dz, rx, ry, rz)` in 3D, in units of length and radians; (rx, ry, rz) is the axis of rotation
+times the angle. In a step from t to t + h the owner moves at `(pose(t + h) - pose(t)) / h`, so that at the end of
+every step it is exactly at its prescribed pose, for any step size.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from ..errors import ProblemError
+from .checks import AXIS, DIRECTION, NUMBER, POINT, ListOf, Schema, Where, refuse, suggestion
+from .fields import ONLY_3D, KindOf, check_fields
 
 Pose = tuple[float, ...]
-Direction = tuple[float, ...]
+Vector = tuple[float, ...]
+Column = Annotated[Sequence[float], ListOf(NUMBER)]
 
 
 class Motion:
-    """Base of all motions. `about` is the point round which it turns; None means the owner's own place."""
+    """Base of all motions. `about` is the center of rotation; None means the owner's own place."""
 
     kind: ClassVar[str]
-    about: Direction | None = None
+    about: Vector | None = None
+
+    def __post_init__(self) -> None:
+        check_fields(self, "motion")
 
     def pose(self, time: float, dimension: int = 2) -> Pose:
+        """The displacement at a time: 3 numbers in 2D, 6 in 3D."""
         raise NotImplementedError(f"{type(self).__name__} must define pose(time, dimension)")
 
     def check(self, path: str, dimension: int) -> None:
-        """Refuses vectors that belong to another dimension."""
+        """Raises ProblemError if a vector has another number of components than the scene has axes."""
         for name in ("about", "direction", "velocity", "axis"):
             value = getattr(self, name, None)
             if value is not None and np.shape(value) != (dimension,) and (name != "axis" or dimension == 3):
@@ -39,12 +46,12 @@ class Motion:
     @property
     def storable(self) -> bool:
         """Whether the motion can be written to a file and read again."""
-        return True
+        return KINDS.get(self.kind) is type(self)
 
 
 @dataclass(frozen=True)
 class Fixed(Motion):
-    """Stays where it is."""
+    """The owner does not move."""
 
     kind: ClassVar[str] = "fixed"
 
@@ -57,42 +64,32 @@ FIXED = Fixed()
 
 @dataclass(frozen=True)
 class Vibrating(Motion):
-    """`amplitude * sin(2 pi frequency t + phase) - amplitude * sin(phase)` along `direction`, made a unit vector.
+    """`amplitude * (sin(2 pi frequency t + phase) - sin(phase))` along `direction`, which is normalized.
 
-    None means upwards: along y in the plane, along z in space.
+    The direction None means upwards: along y in 2D, along z in 3D.
     """
 
     kind: ClassVar[str] = "vibrating"
-    amplitude: float
-    frequency: float  # 1 / time
-    direction: Direction | None = None
-    phase: float = 0.0  # radians
-
-    def __post_init__(self) -> None:
-        finite(self, "amplitude", "frequency", "phase")
-        if self.direction is not None and not 0.0 < length(self.direction, "motion.direction") < np.inf:
-            raise ProblemError("motion.direction", self.direction, "a direction that is not zero")
+    amplitude: Annotated[float, NUMBER]
+    frequency: Annotated[float, NUMBER, "cycles per unit of time"]
+    direction: Annotated[Vector | None, DIRECTION, "upwards by default"] = None
+    phase: Annotated[float, NUMBER, "radians"] = 0.0
 
     def pose(self, time: float, dimension: int = 2) -> Pose:
         s = self.amplitude * (np.sin(2.0 * np.pi * self.frequency * time + self.phase) - np.sin(self.phase))
         along = self.direction or (*((0.0,) * (dimension - 1)), 1.0)
-        s /= length(along, "motion.direction")
+        s /= _length(along)
         return _pose(dimension, tuple(s * c for c in along))
 
 
 @dataclass(frozen=True)
 class Rotating(Motion):
-    """Turns at `speed` radians a time unit, about `about` or about its own place; in space round `axis`."""
+    """Rotation at `speed` radians per unit of time about `about` or the owner's own place; in 3D about `axis`."""
 
     kind: ClassVar[str] = "rotating"
-    speed: float
-    about: Direction | None = None
-    axis: Direction = (0.0, 0.0, 1.0)  # in space alone
-
-    def __post_init__(self) -> None:
-        finite(self, "speed")
-        if not 0.0 < length(self.axis, "motion.axis") < np.inf:
-            raise ProblemError("motion.axis", self.axis, "a direction that is not zero")
+    speed: Annotated[float, NUMBER]
+    about: Annotated[Vector | None, POINT] = None
+    axis: Annotated[Vector, AXIS, ONLY_3D] = (0.0, 0.0, 1.0)
 
     def pose(self, time: float, dimension: int = 2) -> Pose:
         return _pose(dimension, turn=self.speed * time, axis=self.axis)
@@ -100,17 +97,12 @@ class Rotating(Motion):
 
 @dataclass(frozen=True)
 class Moving(Motion):
-    """Moves at a constant velocity, and turns at a constant rate; in space round `axis`."""
+    """Translation at a constant velocity and rotation at `spin` radians per unit of time; in 3D about `axis`."""
 
     kind: ClassVar[str] = "moving"
-    velocity: Direction
-    spin: float = 0.0
-    axis: Direction = (0.0, 0.0, 1.0)
-
-    def __post_init__(self) -> None:
-        finite(self, "velocity", "spin")
-        if not 0.0 < length(self.axis, "motion.axis") < np.inf:
-            raise ProblemError("motion.axis", self.axis, "a direction that is not zero")
+    velocity: Annotated[Vector, POINT]
+    spin: Annotated[float, NUMBER] = 0.0
+    axis: Annotated[Vector, AXIS, ONLY_3D] = (0.0, 0.0, 1.0)
 
     def pose(self, time: float, dimension: int = 2) -> Pose:
         return _pose(dimension, tuple(v * time for v in self.velocity), self.spin * time, self.axis)
@@ -118,24 +110,27 @@ class Moving(Motion):
 
 @dataclass(frozen=True)
 class Table(Motion):
-    """Straight lines between the given times; before the first and after the last it stands still."""
+    """Linear interpolation between displacements at given times, constant before the first and after the last.
+
+    In 3D the rotation by `turn` radians is about `axis`.
+    """
 
     kind: ClassVar[str] = "table"
-    times: Sequence[float]
-    x: Sequence[float]
-    y: Sequence[float]
-    turn: Sequence[float] = ()
-    z: Sequence[float] = ()  # in space alone
-    axis: Direction = (0.0, 0.0, 1.0)
+    times: Column
+    x: Column
+    y: Column
+    turn: Column = ()
+    z: Annotated[Sequence[float], ListOf(NUMBER), ONLY_3D] = ()
+    axis: Annotated[Vector, AXIS, ONLY_3D] = (0.0, 0.0, 1.0)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if len(self.times) < 2 or not (np.diff(self.times) > 0.0).all():
             raise ProblemError("motion.times", self.times, "at least two times in rising order")
         for name in ("x", "y", "turn", "z"):
             given = getattr(self, name)
             if len(given) != len(self.times) and not (name in ("turn", "z") and not len(given)):
                 raise ProblemError(f"motion.{name}", given, f"{len(self.times)} values, one for each time")
-        finite(self, "times", "x", "y", "turn", "z", "axis")
 
     def pose(self, time: float, dimension: int = 2) -> Pose:
         columns = (self.x, self.y, self.z, self.turn)
@@ -145,7 +140,7 @@ class Table(Motion):
 
 @dataclass(frozen=True)
 class Scripted(Motion):
-    """A Python function of time that returns (dx, dy) or (dx, dy, turn), in space (dx, dy, dz) or with (rx, ry, rz).
+    """A Python function of time that returns (dx, dy) or (dx, dy, turn); in 3D (dx, dy, dz), or with (rx, ry, rz).
 
     It cannot be written to a file.
     """
@@ -161,31 +156,40 @@ class Scripted(Motion):
             raise ProblemError("motion.function", list(values), f"{wanted}, finite, at time {time:g}")
         return (*values, *((0.0,) * (full - len(values))))
 
-    @property
-    def storable(self) -> bool:
-        return False
+
+KINDS: dict[str, type[Motion]] = {c.kind: c for c in (Fixed, Vibrating, Rotating, Moving, Table)}  # in files
 
 
-KINDS: dict[str, type[Motion]] = {c.kind: c for c in (Fixed, Vibrating, Rotating, Moving, Table)}
+class MotionOf(KindOf):
+    """A motion in a scene file: a table, or the words "fixed" and, for bodies, "free" (None)."""
+
+    def read(self, value: Any, where: Where) -> Motion | None:
+        if isinstance(value, Mapping):
+            made: Motion = super().read(value, where)
+            return FIXED if made == FIXED else made
+        words = ["free", "fixed"] if self.default == "free" else ["fixed"]
+        if value not in words:
+            if value == "free":
+                raise refuse('"fixed" or a table: nothing pushes a boundary', value)
+            named = ", ".join(f'"{word}"' for word in words)
+            raise refuse(f"{named}, or a table with kind = {', '.join(KINDS)}{suggestion(value, words)}", value)
+        return FIXED if value == "fixed" else None
+
+    def schema(self) -> Schema:
+        words = ["free", "fixed"] if self.default == "free" else ["fixed"]
+        return {"anyOf": [{"enum": words}, *super().schema()["anyOf"]]}
 
 
-def _pose(dimension: int, shift: Direction = (), turn: float = 0.0, axis: Direction = (0.0, 0.0, 1.0)) -> Pose:
+MOTION, MOTION_OR_FREE = MotionOf(KINDS), MotionOf(KINDS, "free")
+
+
+def _pose(dimension: int, shift: Vector = (), turn: float = 0.0, axis: Vector = (0.0, 0.0, 1.0)) -> Pose:
     place = tuple(float(s) for s in shift) or (0.0,) * dimension
     if dimension == 2:
         return (*place, turn)
-    size = length(axis, "motion.axis")
+    size = _length(axis)
     return (*place, *(turn * float(c) / size for c in axis))
 
 
-def length(vector: Any, field: str) -> float:
-    """Length of a vector of the plane or of space."""
-    try:
-        return float(np.sqrt((np.asarray(vector, dtype=np.float64) ** 2).sum()))
-    except (TypeError, ValueError):
-        raise ProblemError(field, vector, "a vector") from None
-
-
-def finite(owner: Motion, *names: str) -> None:
-    for name in names:
-        if not np.isfinite(np.asarray(getattr(owner, name), dtype=np.float64)).all():
-            raise ProblemError(f"motion.{name}", getattr(owner, name), "finite numbers")
+def _length(vector: Vector) -> float:
+    return float(np.sqrt((np.asarray(vector, dtype=np.float64) ** 2).sum()))

@@ -15,10 +15,10 @@ from ..geometry.hulls import hull
 from ..geometry.mesh_repair import closed_surface
 from ..geometry.meshes import Surface, check_faces, mesh_shape, outline_shape, read_mesh, spaced_surface
 from ..geometry.shapes import Placed, Properties, ShapeList, Shapes3D, equal_group, shape_table, sphere_group
-from ..geometry.solids import make_solid, sphere
+from ..geometry.solids import SOLID_NAMES, make_solid, sphere
 from ..solvers.rows import Floats, Ints
 from .numbers import array, scalar
-from .solids import Compound, Hull, Mesh, Part, Solid, Sphere, unit
+from .shapes import Compound, Hull, Mesh, Part, Solid, Sphere, unit
 
 
 def make_shapes(groups: Sequence[tuple[str, Solid, int]]) -> tuple[Shapes3D, list[Properties]]:
@@ -89,8 +89,8 @@ def _shape(path: str, declared: Solid, shapes: ShapeList, for_contact: bool) -> 
         surface = load_mesh(path, declared)
         make = (lambda: mesh_shape(path, surface)) if for_contact else (lambda: outline_shape(surface))
         return shapes.add((declared.kind, surface.key), make)
-    if not isinstance(declared, Solid) or isinstance(declared, Compound):
-        raise ProblemError(path, type(declared).__name__, "a shape of space, such as Sphere or Cuboid")
+    if getattr(declared, "kind", None) not in SOLID_NAMES:
+        raise ProblemError(path, type(declared).__name__, "a 3D shape, such as Sphere or Box")
     sizes = {f.name: _size(f"{path}.{f.name}", getattr(declared, f.name)) for f in fields(declared)}  # type: ignore[arg-type]
     if isinstance(declared, Sphere):
         return _sphere(float(sizes["radius"]), shapes)

@@ -1,34 +1,30 @@
-"""Reads the XML scenes of SCISim, the simulator of the authors of Smith 2012: ball2d, rigidbody2d and rigidbody3d.
+"""Reader of the XML scenes of SCISim, the simulator of the authors of Smith 2012: ball2d, rigidbody2d, rigidbody3d.
 
-What Carom does not use is named in a `SceneWarning`; what it cannot honor and would change the motion is a
-ProblemError with the line. A body keeps its number: the order of the file is the order of the scene.
+Settings that Carom does not use are named in a `SceneWarning`; settings that it cannot honor and that would change the
+motion raise ProblemError with the line. Bodies keep their numbers: the order of the file is the order of the scene.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import groupby
+import warnings
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from ..errors import ProblemError
-from .boundaries import Boundary, Drum, HalfPlane, Periodic, Vector
-from .markup import Node, read_xml
-from .model import FREE, Bodies, Disc, Material, Rectangle, Scene
-from .motion import FIXED, Motion, Moving
-from .scisim_contact import Notes, SceneWarning, read_contact
-from .scisim_portals import periodic_sides
-from .scisim_space import space_bodies, space_gravity, space_integrator, space_surroundings
+from .boundaries import Vector
+from .model import Material, Scene
+from .scisim_bodies import read_bodies, read_boundaries
+from .scisim_xml import Node, read_xml
 
-__all__ = ["SceneWarning", "read_scisim"]
+DIMENSION = {"ball2d_scene": 2, "rigidbody2d_scene": 2, "rigidbody3d_scene": 3}
+DURATION = 10.0  # a scene without end_time runs in SCISim until it is stopped; a run of Carom needs an end
+INTEGRATORS = {"dmv": "dmv", "split_ham": "split", "exponential_euler": "split"}
+STABILIZED = ("stabilized", "symplectic_euler", "stewart_and_trinkle")  # these keep resting bodies apart
+SOLVERS = ("sobogus_friction_solver", "staggered_projections_friction_solver", "grr_friction_solver")
 
-SPACE = "rigidbody3d_scene"
-KINDS = ("ball2d_scene", "rigidbody2d_scene", SPACE)
-DURATION = 10.0  # a scene without end_time runs until it is stopped; a run of Carom needs an end
-
-# Elements that only tell how to draw.
+# Elements that concern drawing only.
 DRAWING = (
     "global_render_settings",
     "static_plane_renderer",
@@ -43,7 +39,7 @@ SHARED = (
 KNOWN = {
     "ball2d_scene": (*SHARED, "camera", "lees_edwards_portal", "gravity", "static_drum", "ball"),
     "rigidbody2d_scene": (*SHARED, "camera", "lees_edwards_portal", "near_earth_gravity", "geometry", "rigid_body"),
-    SPACE: (
+    "rigidbody3d_scene": (
         *SHARED,
         *("camera_perspective", "camera_orthographic", "grr_friction_solver", "static_cylinder"),
         *("near_earth_gravity", "geometry", "rigid_body_with_density"),
@@ -56,42 +52,52 @@ REFUSED = {
 }
 
 
-@dataclass(frozen=True)
-class _Body:
-    """One body of the file; bodies in a row that agree in `key` form a group."""
+class SceneWarning(UserWarning):
+    """Something in a scene file that Carom reads differently or not at all."""
 
-    key: tuple[object, ...]  # shape without the radius, motion
-    shape: Disc | Rectangle
-    place: Vector
-    velocity: Vector
-    mass: float
-    motion: Motion | None
-    angle: float = 0.0
-    spin: float = 0.0
+
+@dataclass
+class Notes:
+    """Remarks on a file: settings without use, and settings with another meaning."""
+
+    unused: list[str] = field(default_factory=list)
+    differs: list[str] = field(default_factory=list)
+
+    def leave(self, node: Node) -> None:
+        """Notes the attributes that were not read."""
+        if node.rest():
+            self.unused.append(f"{node.tag} {', '.join(node.rest())}")
+
+    def warn(self, name: str) -> None:
+        """Issues the remarks as warnings."""
+        if self.unused:
+            unique = dict.fromkeys(self.unused)
+            warnings.warn(f"{name}: not used by Carom: {'; '.join(unique)}", SceneWarning, stacklevel=3)
+        for text in self.differs:
+            warnings.warn(f"{name}: {text}", SceneWarning, stacklevel=3)
 
 
 def read_scisim(path: str | Path) -> Scene:
     """The scene of a SCISim file of kind ball2d, rigidbody2d or rigidbody3d.
 
-    Balls of ball2d do not turn. Rigid bodies have mass density times area or volume. A fixed body of the plane with a
-    velocity moves at it. Axes stay as they are: most scenes of space have y upwards.
+    Balls of ball2d do not rotate. Rigid bodies have mass density times area or volume. A fixed body of a 2D scene with
+    a velocity moves at it. Axes stay as they are: in most 3D scenes y points upwards.
     """
     root, comment = read_xml(path)
     name = Path(path).name
-    if root.tag not in KINDS:
-        raise ProblemError(name, f"<{root.tag}>", "a SCISim scene: " + ", ".join(f"<{kind}>" for kind in KINDS))
-    notes = Notes()
+    if root.tag not in DIMENSION:
+        raise ProblemError(name, f"<{root.tag}>", "a SCISim scene: " + ", ".join(f"<{kind}>" for kind in DIMENSION))
+    dimension, notes = DIMENSION[root.tag], Notes()
     _check_tags(root, notes)
-    in_space = root.tag == SPACE
-    groups = space_bodies(root, Path(path).parent) if in_space else _plane_bodies(root)
+    groups = read_bodies(root, dimension, Path(path).parent)
     if not groups:
         raise ProblemError(name, "no body", f"at least one {KNOWN[root.tag][-1]}")
-    gravity = space_gravity(root) if in_space else _gravity(root)
-    step, integrator = space_integrator(root, notes) if in_space else (_step(root, bool(np.any(gravity)), notes), "dmv")
-    contact = read_contact(root, notes, in_space)
-    boundaries, periodic = space_surroundings(root) if in_space else _surroundings(root)
+    gravity = _gravity(root, dimension)
+    step, integrator = _integrator(root, dimension, bool(np.any(gravity)), notes)
+    contact = read_contact(root, notes, dimension)
+    boundaries, periodic = read_boundaries(root, dimension)
     frame_rate, duration = _camera(root, notes), _end_time(root, notes)
-    notes.say(name)
+    notes.warn(name)
     return Scene(
         name=Path(path).stem,
         bodies=groups,
@@ -122,143 +128,37 @@ def _check_tags(root: Node, notes: Notes) -> None:
             raise node.error("", f"<{node.tag}>", f"an element of a {root.tag} ({', '.join(KNOWN[root.tag])})")
 
 
-def _plane_bodies(root: Node) -> tuple[Bodies, ...]:
-    turns = root.tag == "rigidbody2d_scene"
-    return _groups(_rigid_bodies(root) if turns else _balls(root), turns)
-
-
-def _balls(root: Node) -> list[_Body]:
-    out = []
-    for node in root.all("ball"):
-        velocity = node.number("vx"), node.number("vy")
-        motion = _motion(node.flag("fixed"), velocity, 0.0)
-        out.append(
-            _Body(
-                key=("disc", motion),
-                shape=Disc(node.number("r", "a number above 0", 0.0, above=True)),
-                place=(node.number("x"), node.number("y")),
-                velocity=velocity,
-                mass=node.number("m", "a number above 0", 0.0, above=True),
-                motion=motion,
-            )
-        )
+def _gravity(root: Node, dimension: int) -> Vector:
+    """The sum of all gravities, as in SCISim the forces add up."""
+    total = np.zeros(dimension)
+    for node in root.all("gravity", "near_earth_gravity"):
+        total += (node.number("fx"), node.number("fy")) if node.tag == "gravity" else node.vector("f", dimension)
         node.no_rest()
-    return out
+    return tuple(float(g) for g in total)
 
 
-def _rigid_bodies(root: Node) -> list[_Body]:
-    shapes = [_geometry(node) for node in root.all("geometry")]
-    out = []
-    for node in root.all("rigid_body"):
-        shape, area = shapes[node.whole("geo_idx", len(shapes))]
-        velocity, spin = node.vector("v"), node.number("omega")
-        motion = _motion(node.flag("fixed", "0"), velocity, spin)
-        out.append(
-            _Body(
-                key=("disc" if isinstance(shape, Disc) else shape, motion),
-                shape=shape,
-                place=node.vector("x"),
-                velocity=velocity,
-                mass=area * node.number("rho", "a number above 0", 0.0, above=True),
-                motion=motion,
-                angle=node.number("theta"),
-                spin=spin,
-            )
-        )
-        node.no_rest()
-    return out
-
-
-def _geometry(node: Node) -> tuple[Disc | Rectangle, float]:
-    """A shape and its area."""
-    kind = node.text("type")
-    if kind == "circle":
-        r = node.number("r", "a number above 0", 0.0, above=True)
-        node.no_rest()
-        return Disc(r), np.pi * r * r
-    if kind == "box":
-        a, b = node.vector("r")
-        if not (a > 0.0 and b > 0.0):
-            raise node.error("r", node.attributes["r"], "two half-widths above 0")
-        node.no_rest()
-        return Rectangle(2.0 * a, 2.0 * b), 4.0 * a * b
-    raise node.error("type", kind, "circle or box")
-
-
-def _motion(fixed: bool, velocity: Vector, spin: float) -> Motion | None:
-    if not fixed:
-        return FREE
-    return Moving(velocity, spin) if any(velocity) or spin else FIXED
-
-
-def _groups(bodies: Sequence[_Body], turns: bool) -> tuple[Bodies, ...]:
-    """Bodies in a row that share shape and motion become one group."""
-    out = []
-    for _, run in groupby(bodies, key=lambda body: body.key):
-        some = list(run)
-        first = some[0]
-        radii = np.array([body.shape.radius for body in some if isinstance(body.shape, Disc)])
-        out.append(
-            Bodies(
-                shape=Disc(radii) if len(radii) else first.shape,
-                position=np.array([body.place for body in some]),
-                velocity=np.array([body.velocity for body in some]),
-                angle=np.array([body.angle for body in some]),
-                spin=np.array([body.spin for body in some]),
-                mass=np.array([body.mass for body in some]),
-                motion=first.motion,
-                rotates=turns,
-            )
-        )
-    return tuple(out)
-
-
-def _gravity(root: Node) -> Vector:
-    """The sum of all gravities, as the forces add up there too."""
-    total = np.zeros(2)
-    for node in root.all("gravity"):
-        total += node.number("fx"), node.number("fy")
-        node.no_rest()
-    for node in root.all("near_earth_gravity"):
-        total += node.vector("f")
-        node.no_rest()
-    return float(total[0]), float(total[1])
-
-
-def _step(root: Node, weighs: bool, notes: Notes) -> float:
+def _integrator(root: Node, dimension: int, has_gravity: bool, notes: Notes) -> tuple[float, str]:
+    """The time step, and the name of the integrator of rotations."""
     node = root.only("integrator")
     if node is None:
         raise root.error("", "no integrator", "an <integrator> with a time step dt")
     kind = node.text("type")
-    if kind not in ("verlet", "symplectic_euler"):
+    if dimension == 2 and kind not in ("verlet", "symplectic_euler"):
         raise node.error(
             "type", kind, "verlet or symplectic_euler (others, such as hybrid ones, move bodies otherwise)"
         )
-    if kind == "symplectic_euler" and weighs:
+    if dimension == 3 and kind not in INTEGRATORS:
+        raise node.error("type", kind, "dmv, split_ham or exponential_euler")
+    if kind == "symplectic_euler" and has_gravity:
         notes.differs.append(
             "integrator symplectic_euler: Carom steps with Verlet, which is exact for uniform gravity; free fall from "
             "rest is behind SCISim's by half a step, g h t / 2"
         )
-    step = node.number("dt", "a number above 0", 0.0, above=True)
+    if kind == "exponential_euler":
+        notes.differs.append("integrator exponential_euler: Carom takes its split integrator, which is of second order")
+    step = node.positive("dt")
     node.no_rest()
-    return step
-
-
-def _surroundings(root: Node) -> tuple[tuple[Boundary, ...], Periodic | None]:
-    planes = list(root.all("static_plane"))
-    for node in planes:
-        if not np.hypot(*node.vector("n")) > 0.0:
-            raise node.error("n", node.attributes["n"], "a direction that is not zero")
-        node.vector("x")
-        node.no_rest()
-    periodic, taken = periodic_sides(root, planes)
-    walls: list[Boundary] = [
-        HalfPlane(node.vector("x"), node.vector("n")) for i, node in enumerate(planes) if i not in taken
-    ]
-    for node in root.all("static_drum"):
-        walls.append(Drum(node.number("r", "a number above 0", 0.0, above=True), (node.number("x"), node.number("y"))))
-        node.no_rest()
-    return tuple(walls), periodic
+    return step, INTEGRATORS.get(kind, "dmv")
 
 
 def _camera(root: Node, notes: Notes) -> float:
@@ -266,7 +166,7 @@ def _camera(root: Node, notes: Notes) -> float:
     if not found:
         return 50.0
     node = found[0]
-    rate = node.number("fps", "a number above 0", 0.0, above=True)
+    rate = node.positive("fps")
     notes.leave(node)
     return rate
 
@@ -275,6 +175,101 @@ def _end_time(root: Node, notes: Notes) -> float:
     node = root.only("end_time")
     if node is None:
         return DURATION
-    end = node.number("t", "a number above 0", 0.0, above=True)
+    end = node.positive("t")
     notes.leave(node)
     return end
+
+
+# ---- impact operators and friction solvers
+
+
+@dataclass(frozen=True)
+class Contact:
+    """The response that an impact operator or a friction solver becomes."""
+
+    law: str
+    restitution: float = 1.0
+    friction: float = 0.0
+    restitution_model: str | None = None
+    friction_model: str | None = None
+    stepper: str = "synchronous"
+
+
+def read_contact(root: Node, notes: Notes, dimension: int) -> Contact:
+    """The law and its coefficients, from the impact operator or friction solver of the scene."""
+    operators = [node for tag in ("impact_operator", *SOLVERS) if (node := root.only(tag)) is not None]
+    if len(operators) > 1:
+        raise operators[1].error("", f"<{operators[1].tag}>", f"nothing more: <{operators[0].tag}> is there already")
+    if not operators:
+        notes.differs.append("no impact operator: bodies pass through each other (law none)")
+        return Contact("none")
+    node = operators[0]
+    restitution = node.number("CoR", 0.0, 1.0)
+    if node.tag == "impact_operator":
+        return _impact(node, restitution, notes)
+    return _friction(node, restitution, notes, dimension)
+
+
+def _impact(node: Node, restitution: float, notes: Notes) -> Contact:
+    kind = node.text("type")
+    if kind == "grr":
+        kind, model = _elastic(node, notes), None
+    else:
+        # Coefficient 1 means the same under every model: without a model a run may take another law.
+        model = "newton" if kind in ("gauss_seidel", "jacobi") and restitution < 1.0 else None
+        if kind in ("gr", "lcp") and 0.0 < restitution < 1.0:
+            notes.differs.append(
+                f"impact_operator {kind} with CoR={restitution:g}: SCISim reflects with CoR inside the operator, Carom "
+                "takes that much of the elastic answer and the rest of the inelastic one (energetic restitution)"
+            )
+    if kind not in ("gr", "lcp", "gauss_seidel", "jacobi"):
+        raise node.error("type", kind, "gr, grr, lcp, gauss_seidel or jacobi")
+    notes.leave(node)
+    notes.unused.extend(f"{node.tag} {child.tag}" for child in node.children if child.tag == "solver")
+    return Contact(kind, restitution, restitution_model=model)
+
+
+def _elastic(node: Node, notes: Notes) -> str:
+    """The type of the elastic half of a generalized restitution operator."""
+    elastic, inelastic = node.only("elastic_operator"), node.only("inelastic_operator")
+    if elastic is None or inelastic is None:
+        raise node.error("", "grr", "an elastic_operator and an inelastic_operator inside")
+    if inelastic.text("type") != "lcp":
+        raise inelastic.error("type", inelastic.text("type"), "lcp")
+    kind = elastic.text("type")
+    notes.leave(elastic)
+    notes.leave(inelastic)
+    return kind
+
+
+def _friction(node: Node, restitution: float, notes: Notes, dimension: int) -> Contact:
+    mu = node.number("mu", 0.0)
+    staggering = node.text("staggering")
+    if staggering not in ("geometric", *STABILIZED):
+        raise node.error("staggering", staggering, f"geometric, {', '.join(STABILIZED)}")
+    law = _law_of(node, notes)
+    notes.differs.append(
+        f"{node.tag}: Carom takes law {law}{' and friction model cone' if mu else ''}; SCISim solves impact and "
+        "friction as one problem"
+    )
+    # In 3D such scenes stack bodies, which would sink into each other without a bound on the gap.
+    drift_safe = staggering in STABILIZED or dimension == 3
+    if drift_safe:
+        notes.differs.append(f"{node.tag} staggering={staggering}: Carom takes its drift-safe stepper")
+    notes.leave(node)
+    notes.unused.extend(f"{node.tag} {child.tag}" for child in node.children if child.tag != "impact_operator")
+    stepper = "drift_safe" if drift_safe else "synchronous"
+    return Contact(law, restitution, mu, None, "cone" if mu else None, stepper)
+
+
+def _law_of(node: Node, notes: Notes) -> str:
+    """The law of a friction solver: inelastic impact, except for generalized restitution."""
+    if node.tag != "grr_friction_solver":
+        return "lcp"
+    operator = node.only("impact_operator")
+    if operator is None or operator.text("type") != "grr":
+        raise node.error("", node.tag, 'an <impact_operator type="grr"> inside')
+    law = _elastic(operator, notes)
+    if law not in ("gr", "gauss_seidel", "jacobi"):
+        raise operator.error("elastic_operator.type", law, "gr, gauss_seidel or jacobi")
+    return law

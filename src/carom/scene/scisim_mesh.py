@@ -7,8 +7,8 @@ from pathlib import Path
 from ..geometry.meshes import read_scisim_mesh
 from ..geometry.rotations import quaternion_of
 from ..solvers.rows import Floats
-from .markup import Node
-from .solids import Mesh
+from .scisim_xml import Node
+from .shapes import Mesh
 
 
 def mesh_of(node: Node, folder: Path) -> tuple[Mesh, float, Floats, Floats]:

@@ -1,26 +1,26 @@
-"""The scene files that `carom new` writes: they run as they are, and say what else there is."""
+"""The scene files that `carom new` writes. They run as they are, and show other options in comments."""
 
 from __future__ import annotations
 
 STARTER = """\
 # A scene for Carom.   carom validate {file}   checks it,   carom run {file}   runs it.
-# Units are yours, as long as they agree: lengths, times and masses. Angles are in radians, anticlockwise.
-# A line that starts with # does nothing; take the # away to use what it shows. Carom's docs/scenes.md has every key.
+# Use any consistent units of length, time and mass. Angles are in radians, counterclockwise.
+# Lines that start with # are comments; remove the # to use what they show. Carom's docs/scenes.md lists every key.
 
 [scene]
 name = "{name}"
 description = "A cue ball breaks a rack of fifteen on a table without pockets."
-gravity = [0.0, 0.0]          # [0.0, -9.81] if up is up
+gravity = [0.0, 0.0]          # [0.0, -9.81] if y points upwards
 step = 0.01                   # time step
 duration = 10.0
-frame_rate = 50.0             # recorded frames a time unit
+frame_rate = 50.0             # recorded frames per unit of time
 law = "gr"                    # impact law; `carom laws` lists them
 stepper = "drift_safe"        # or "synchronous", "time_of_impact"
 # restitution_model = "energetic"
 # friction_model = "cone"
-# mixed_restitution = "blend"   # for laws that need one restitution where the materials have several
+# mixed_restitution = "blend"   # for laws that need one coefficient where the materials have several
 
-# -- Materials. `density` (mass / area) counts for bodies without a mass of their own.
+# -- Materials. `density` (mass / area) applies to bodies without a mass of their own.
 
 [materials.ball]
 restitution = 1.0             # 0 to 1
@@ -36,7 +36,8 @@ friction = 0.0
 # between = ["ball", "cushion"]
 # restitution = 0.8
 
-# -- Bodies, one by one. shape = "disc" with radius, "box" with size = [w, h], or "polygon" with vertices.
+# -- Bodies, one by one. shape = "disc" with radius, "rectangle" with size = [w, h], or "polygon" with
+#    vertices.
 
 [[bodies]]
 name = "cue ball"
@@ -51,7 +52,7 @@ material = "ball"
 # rotates = true
 # motion = "fixed"            # or {{ kind = "vibrating", amplitude = 0.5, frequency = 2.0, direction = [0.0, 1.0] }}
 
-# -- Bodies by the dozen, or by the million.
+# -- Many bodies.
 
 [[generators]]
 kind = "rack"                 # or grid, hex_grid, random_pour, chain, ring, copies
@@ -61,8 +62,8 @@ apex = [0.0, 0.0]             # place of the first ball; the triangle opens alon
 direction = [1.0, 0.0]
 radius = 1.0
 material = "ball"
-# spacing = 2.1               # touching if not given
-# jitter = 0.01               # moves each by up to this far
+# spacing = 2.1               # the balls touch by default
+# jitter = 0.01               # moves each body by up to this far
 # seed = 1
 
 # [[generators]]
@@ -74,10 +75,10 @@ material = "ball"
 # random_velocity = {{ kind = "normal", speed = 1.0 }}
 # material = "ball"
 
-# -- Boundaries: half_plane, box, drum, segment. They push and are not pushed; they may move.
+# -- Boundaries: plane, container, drum, segment. They push and are not pushed; they may move.
 
 [[boundaries]]
-kind = "box"
+kind = "container"
 lower = [-30.0, -15.0]
 upper = [30.0, 15.0]
 material = "cushion"
@@ -88,7 +89,7 @@ material = "cushion"
 # end = [-15.0, -10.0]
 # motion = {{ kind = "rotating", speed = 1.0 }}
 
-# Or no walls: what leaves at one side comes in at the other.
+# Or periodic sides: what leaves at one side enters at the opposite one.
 # [periodic]
 # x = [-30.0, 30.0]
 # y = [-15.0, 15.0]
@@ -97,37 +98,37 @@ material = "cushion"
 
 
 SPACE_STARTER = """\
-# A scene of space for Carom.   carom validate {file}   checks it,   carom run {file}   runs it.
-# Units are yours, as long as they agree: lengths, times and masses. z points up.
-# A line that starts with # does nothing; take the # away to use what it shows. Carom's docs/scenes.md has every key.
+# A 3D scene for Carom.   carom validate {file}   checks it,   carom run {file}   runs it.
+# Use any consistent units of length, time and mass. z points up.
+# Lines that start with # are comments; remove the # to use what they show. Carom's docs/scenes.md lists every key.
 
 [scene]
 name = "{name}"
 description = "A hundred balls fall onto a stack of boxes."
-dimension = 3                 # not needed where a shape says so
+dimension = 3                 # optional where a shape or boundary is 3D
 gravity = [0.0, 0.0, -9.81]
 step = 0.005                  # time step
 duration = 3.0
-frame_rate = 50.0             # recorded frames a time unit
+frame_rate = 50.0             # recorded frames per unit of time
 law = "gr"                    # impact law; `carom laws` lists them
 stepper = "drift_safe"        # or "synchronous", "time_of_impact"
-# integrator = "split"        # of rotation; "dmv" if not given
+# integrator = "split"        # of rotation; "dmv" by default
 # restitution_model = "energetic"
 # friction_model = "cone"
 
-# -- Materials. `density` (mass / volume) counts for bodies without a mass of their own.
+# -- Materials. `density` (mass / volume) applies for bodies without a mass of their own.
 
 [materials.default]
 restitution = 0.3             # 0 to 1
 friction = 0.5
 density = 1.0
 
-# -- Bodies, one by one. shape = "sphere" with radius, "cuboid" with size, "capsule" or "cylinder" with radius and
+# -- Bodies, one by one. shape = "sphere" with radius, "box" with size, "capsule" or "cylinder" with radius and
 #    length, "hull" with vertices, "mesh" with path, "compound" with parts.
 
 [[bodies]]
 name = "top"
-shape = "cylinder"            # its axis is z, before it is turned
+shape = "cylinder"            # its axis is z, before it is rotated
 radius = 0.4
 length = 0.3
 position = [0.0, 0.0, 1.65]   # or a list of places
@@ -156,12 +157,12 @@ position = [0.0, 0.0, 1.65]   # or a list of places
 # radius = 0.2
 # position = [-0.25, 0.0, 0.0]
 
-# -- Bodies by the dozen, or by the million.
+# -- Many bodies.
 
 [[generators]]
 kind = "chain"                # or grid, hex_grid, random_pour, copies
 name = "stack"
-shape = "cuboid"
+shape = "box"
 size = [1.0, 1.0, 0.5]
 count = 3
 start = [0.0, 0.0, 0.25]
@@ -187,7 +188,7 @@ upper = [2.0, 2.0, 6.0]
 open_top = true
 # motion = {{ kind = "vibrating", amplitude = 0.02, frequency = 5.0 }}
 
-# Or no walls: what leaves at one side comes in at the other.
+# Or periodic sides: what leaves at one side enters at the opposite one.
 # [periodic]
 # x = [-3.0, 3.0]
 # y = [-3.0, 3.0]
@@ -195,6 +196,6 @@ open_top = true
 
 
 def starter_text(name: str, file: str, dimension: int = 2) -> str:
-    """The starter scene of the plane or of space, under a name of its own."""
+    """The starter scene in 2D or 3D, under the given name."""
     safe = name.replace("\\", "\\\\").replace('"', '\\"')
     return (SPACE_STARTER if dimension == 3 else STARTER).format(name=safe, file=file)

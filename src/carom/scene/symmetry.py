@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from ..errors import ProblemError
 from ..solvers.rows import Floats, Ints
-from .solids import Vector3
+from .checks import POINT, TEXT, ListOf
+from .shapes import Vector3
 
 Matrix = Sequence[Sequence[float]]
 
@@ -22,9 +24,9 @@ class Symmetry:
     being axial vectors, by det S times S. `center` None means the origin.
     """
 
-    matrix: Matrix
-    center: tuple[float, ...] | None = None
-    name: str = "symmetry"
+    matrix: Annotated[Matrix, ListOf(POINT, 2, 3)]
+    center: Annotated[tuple[float, ...] | None, POINT, "the origin by default"] = None
+    name: Annotated[str, TEXT] = "symmetry"
 
     def __post_init__(self) -> None:
         s = _numbers("symmetry.matrix", self.matrix, "an orthogonal matrix, 2 x 2 or in space 3 x 3")

@@ -9,26 +9,21 @@ from typing import Any
 
 from ..errors import ProblemError
 from ..scene.model import Scene
-from .bricks import from_tower
-from .cradle import bernoulli, newtons_cradle, newtons_cradle_disturbed, three_ball_chain
-from .demon import maxwells_demon
-from .drum import butterfly, energy_drum, splash
-from .friction import rolling_disc, sliding_block
-from .piles import box_stack, drop, gas
-from .pool import pool_break
-from .sliding import rolling_sphere, sliding_box, spinning_box, spinning_top_free
-from .solids import (
-    box_2x2x1,
-    box_on_edge,
-    eight_cubes,
-    flat_box,
-    matryoshka,
-    trefoil_drop,
-    two_tetrahedra,
+from .balls import (
+    bernoulli,
+    cradle_3d,
+    newtons_cradle,
+    newtons_cradle_disturbed,
+    pool_break,
+    pool_break_3d,
+    three_ball_chain,
 )
-from .spheres import cradle_3d, pool_break_3d, sphere_packing
-from .structures import box_tower_3d, card_house
-from .waves import granular_wave_2d
+from .bricks import from_tower
+from .drum import butterfly, drop, energy_drum, gas, splash
+from .granular import granular_wave_2d, maxwells_demon, sphere_packing
+from .sliding import rolling_disc, rolling_sphere, sliding_block, sliding_box, spinning_box, spinning_top_free
+from .solids import box_2x2x1, box_on_edge, eight_cubes, flat_box, matryoshka, trefoil_drop, two_tetrahedra
+from .stacks import box_stack, box_tower_3d, card_house
 
 
 @dataclass(frozen=True)

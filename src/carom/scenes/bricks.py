@@ -8,9 +8,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..errors import ProblemError
-from ..scene.boundaries import HalfPlane
-from ..scene.model import Bodies, Material, Polygon, Rectangle, Scene
+from ..scene.boundaries import Plane
+from ..scene.model import Bodies, Material, Scene
 from ..scene.motion import FIXED
+from ..scene.shapes import Polygon, Rectangle
 from ..solvers.rows import Floats
 
 
@@ -65,7 +66,7 @@ def bricks_scene(tower: Bricks, friction: float = 0.0, restitution: float = 0.0)
     return Scene(
         name=tower.name,
         bodies=groups,
-        boundaries=(HalfPlane(),),
+        boundaries=(Plane(),),
         materials={"default": Material(restitution=restitution, friction=friction)},
         gravity=(0.0, -tower.gravity),
         stepper="drift_safe",

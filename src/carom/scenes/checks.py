@@ -1,61 +1,82 @@
-"""Checks of the parameters of a scene: each says what it got and what would be right."""
+"""Checks of the parameters of a scene, and the record of them in the scene."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 
 from ..errors import ProblemError
+from ..scene.model import Scene
+from ..scene.numbers import scalar
+
+P = ParamSpec("P")
+
+
+def recorded(make: Callable[P, Scene]) -> Callable[P, Scene]:
+    """Records the parameters of a call, defaults included, in the scene that the function returns."""
+    signature = inspect.signature(make)
+
+    @functools.wraps(make)
+    def made(*args: P.args, **kwargs: P.kwargs) -> Scene:
+        call = signature.bind(*args, **kwargs)
+        call.apply_defaults()
+        return make(*args, **kwargs).with_(parameters=dict(call.arguments))
+
+    return made
 
 
 def whole(name: str, value: int, low: int) -> int:
-    """A whole number from `low` up."""
+    """A whole number of at least `low`."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < low:
         raise ProblemError(name, value, f"a whole number from {low} up")
     return int(value)
 
 
 def positive(name: str, value: float) -> float:
-    return _real(name, value, "a finite number above 0", lambda v: v > 0.0)
+    """A finite number above 0."""
+    return scalar(name, _no_flag(name, value), 0.0, above=True)
 
 
 def at_least(name: str, value: float, low: float) -> float:
-    return _real(name, value, f"a finite number from {low:g} up", lambda v: v >= low)
+    """A finite number of at least `low`."""
+    return scalar(name, _no_flag(name, value), low)
 
 
 def between(name: str, value: float, low: float, high: float) -> float:
-    return _real(name, value, f"a number from {low:g} to {high:g}", lambda v: low <= v <= high)
+    """A number from `low` to `high`."""
+    return scalar(name, _no_flag(name, value), low, high)
 
 
 def finite(name: str, value: float) -> float:
-    return _real(name, value, "a finite number", lambda v: True)
-
-
-def _real(name: str, value: Any, expected: str, good: Callable[[float], bool]) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ProblemError(name, value, expected) from None
-    if isinstance(value, bool) or not np.isfinite(number) or not good(number):
-        raise ProblemError(name, value, expected)
-    return number
+    """A finite number."""
+    return scalar(name, _no_flag(name, value))
 
 
 def sizes(name: str, value: Any) -> tuple[float, float, float]:
     """Three numbers above 0."""
-    try:
-        x, y, z = value
-    except (TypeError, ValueError):
-        raise ProblemError(name, value, "three numbers above 0") from None
+    x, y, z = _three(name, value, "three numbers above 0")
     return positive(name, x), positive(name, y), positive(name, z)
 
 
 def three(name: str, value: Any) -> tuple[float, float, float]:
     """Three finite numbers: a vector."""
+    x, y, z = _three(name, value, "three finite numbers")
+    return finite(name, x), finite(name, y), finite(name, z)
+
+
+def _three(name: str, value: Any, expected: str) -> tuple[Any, Any, Any]:
     try:
         x, y, z = value
     except (TypeError, ValueError):
-        raise ProblemError(name, value, "three finite numbers") from None
-    return finite(name, x), finite(name, y), finite(name, z)
+        raise ProblemError(name, value, expected) from None
+    return x, y, z
+
+
+def _no_flag(name: str, value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ProblemError(name, value, "a number")
+    return value

@@ -1,17 +1,59 @@
-"""Friction in space with closed forms, and free rotation."""
+"""Sliding, rolling and spinning with closed-form solutions, in 2D and 3D, and free rotation."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..scene.barriers import Plane
+from ..scene.boundaries import Plane
 from ..scene.model import Bodies, Material, Scene
-from ..scene.solids import Cuboid, Sphere
+from ..scene.shapes import Box, Disc, Rectangle, Sphere
 from . import checks
 
 GRAVITY = 10.0
 
 
+@checks.recorded
+def sliding_block(*, mu: float = 0.1, angle: float = 0.0, speed: float = 1.5, step: float = 1e-3) -> Scene:
+    """A block thrown along a plane that falls to the right by `angle` degrees.
+
+    It gains `g (sin angle - mu cos angle)` a time unit while it slides, and stays where it stops if
+    `tan angle <= mu`. Sixteen times as long as high, it does not tip below mu = 16.
+    """
+    slope, along, up = _slope(angle, 2)
+    mu, speed = checks.at_least("mu", mu, 0.0), checks.at_least("speed", speed, 0.0)
+    block = Bodies(
+        shape=Rectangle(1.6, 0.1),
+        position=np.array([0.05 * up]),
+        velocity=np.array([speed * along]),
+        angle=-slope,
+        name="block",
+    )
+    return _on_plane("sliding_block", block, mu, up, step).with_(
+        description=f"A block slides on a plane of {angle:g} degrees with friction {mu:g}.",
+    )
+
+
+@checks.recorded
+def rolling_disc(
+    *, mu: float = 0.3, angle: float = 0.0, speed: float = 3.0, spin: float = 0.0, step: float = 1e-3
+) -> Scene:
+    """A disc of radius 1/2 on a plane that falls to the right by `angle` degrees, thrown at `speed` with `spin`.
+
+    On the level, thrown without spin, it slides for `speed / (3 mu g)` and then rolls at 2/3 of its speed. On a slope
+    it rolls from rest with `2/3 g sin angle` if `tan angle <= 3 mu`, and slides with `g (sin angle - mu cos angle)`
+    otherwise. Rolling to the right has a negative spin.
+    """
+    _, along, up = _slope(angle, 2)
+    mu, speed, spin = checks.at_least("mu", mu, 0.0), checks.finite("speed", speed), checks.finite("spin", spin)
+    disc = Bodies(
+        shape=Disc(0.5), position=np.array([0.5 * up]), velocity=np.array([speed * along]), spin=spin, name="disc"
+    )
+    return _on_plane("rolling_disc", disc, mu, up, step).with_(
+        description=f"A disc slides and rolls on a plane of {angle:g} degrees with friction {mu:g}.",
+    )
+
+
+@checks.recorded
 def rolling_sphere(
     *,
     mu: float = 0.3,
@@ -26,16 +68,16 @@ def rolling_sphere(
     slope it rolls from rest with `5/7 g sin angle` if `tan angle <= 7/2 mu`. Spin about the normal stays for ever:
     a point cannot brake it. Rolling along x has a positive spin about y.
     """
-    along, up, _ = _plane(angle)
+    _, along, up = _slope(angle, 3)
     mu, speed = checks.at_least("mu", mu, 0.0), checks.finite("speed", speed)
     turning = checks.three("spin", spin)
     ball = Bodies(Sphere(0.5), 0.5 * up[None], speed * along[None], spin=np.array([turning]), name="ball")
     return _on_plane("rolling_sphere", ball, mu, up, step).with_(
         description=f"A sphere slides and rolls on a plane of {angle:g} degrees with friction {mu:g}.",
-        parameters={"mu": mu, "angle": angle, "speed": speed, "spin": turning, "step": step},
     )
 
 
+@checks.recorded
 def sliding_box(
     *, mu: float = 0.1, angle: float = 0.0, speed: float = 1.5, heading: float = 30.0, step: float = 1e-3
 ) -> Scene:
@@ -44,17 +86,18 @@ def sliding_box(
     heading: degrees from x, within the plane. On the level it slides straight for `speed^2 / (2 mu g)`; on a slope it
     gains `g sin angle` along x and loses `mu g cos angle` along its path.
     """
-    along, up, turn = _plane(angle)
+    slope, along, up = _slope(angle, 3)
     mu, speed = checks.at_least("mu", mu, 0.0), checks.at_least("speed", speed, 0.0)
     course = np.radians(checks.finite("heading", heading))
     velocity = speed * (np.cos(course) * along + np.sin(course) * np.array([0.0, 1.0, 0.0]))
-    box = Bodies(Cuboid((1.6, 1.6, 0.1)), 0.05 * up[None], velocity[None], orientation=np.array([turn]), name="box")
+    turn = (float(np.cos(0.5 * slope)), 0.0, float(np.sin(0.5 * slope)), 0.0)  # lays the box on the plane
+    box = Bodies(Box((1.6, 1.6, 0.1)), 0.05 * up[None], velocity[None], orientation=np.array([turn]), name="box")
     return _on_plane("sliding_box", box, mu, up, step).with_(
         description=f"A box slides on a plane of {angle:g} degrees with friction {mu:g}.",
-        parameters={"mu": mu, "angle": angle, "speed": speed, "heading": heading, "step": step},
     )
 
 
+@checks.recorded
 def spinning_box(*, mu: float = 0.1, spin: float = 4.0, step: float = 1e-3) -> Scene:
     """A flat square box turns on a plane about its own axis until friction stops it.
 
@@ -62,13 +105,13 @@ def spinning_box(*, mu: float = 0.1, spin: float = 4.0, step: float = 1e-3) -> S
     the spin falls by `mu g r m / I` a time unit.
     """
     mu, spin = checks.at_least("mu", mu, 0.0), checks.finite("spin", spin)
-    box = Bodies(Cuboid((1.0, 1.0, 0.2)), np.array([[0.0, 0.0, 0.1]]), spin=(0.0, 0.0, spin), mass=1.0, name="box")
+    box = Bodies(Box((1.0, 1.0, 0.2)), np.array([[0.0, 0.0, 0.1]]), spin=(0.0, 0.0, spin), mass=1.0, name="box")
     return _on_plane("spinning_box", box, mu, np.array([0.0, 0.0, 1.0]), step).with_(
         description=f"A box turns on a plane with friction {mu:g} until it stops.",
-        parameters={"mu": mu, "spin": spin, "step": step},
     )
 
 
+@checks.recorded
 def spinning_top_free(*, disturbance: float = 1e-3, spin: float = 5.0, duration: float = 100.0) -> Scene:
     """An asymmetric body tumbles without any force: about its middle axis it flips over, again and again.
 
@@ -76,7 +119,7 @@ def spinning_top_free(*, disturbance: float = 1e-3, spin: float = 5.0, duration:
     """
     disturbance, spin = checks.finite("disturbance", disturbance), checks.positive("spin", spin)
     start = spin * np.array([disturbance, 1.0, disturbance])
-    body = Bodies(Cuboid((2.0, 1.0, 0.3)), np.zeros((1, 3)), spin=start[None], mass=1.0, name="body")
+    body = Bodies(Box((2.0, 1.0, 0.3)), np.zeros((1, 3)), spin=start[None], mass=1.0, name="body")
     return Scene(
         name="spinning_top_free",
         bodies=[body],
@@ -84,24 +127,27 @@ def spinning_top_free(*, disturbance: float = 1e-3, spin: float = 5.0, duration:
         duration=checks.positive("duration", duration),
         stepper="synchronous",
         description="A flat box turns about its middle axis, and flips.",
-        parameters={"disturbance": disturbance, "spin": spin, "duration": duration},
     )
 
 
-def _plane(angle: float) -> tuple[np.ndarray, np.ndarray, tuple[float, float, float, float]]:
-    """Direction down the slope, its normal, and the turn that lays a box on it."""
+def _slope(angle: float, dimension: int) -> tuple[float, np.ndarray, np.ndarray]:
+    """The slope in radians, the direction downhill, and the normal of a plane that descends along x."""
     slope = float(np.radians(checks.between("angle", angle, 0.0, 80.0)))
-    along, up = np.array([np.cos(slope), 0.0, -np.sin(slope)]), np.array([np.sin(slope), 0.0, np.cos(slope)])
-    return along, up, (float(np.cos(0.5 * slope)), 0.0, float(np.sin(0.5 * slope)), 0.0)
+    along, up = np.array([np.cos(slope), -np.sin(slope)]), np.array([np.sin(slope), np.cos(slope)])
+    if dimension == 3:
+        along, up = np.insert(along, 1, 0.0), np.insert(up, 1, 0.0)
+    return slope, along, up
 
 
 def _on_plane(name: str, body: Bodies, mu: float, up: np.ndarray, step: float) -> Scene:
+    """A body on a plane with the normal `up`, under gravity."""
+    origin = (0.0,) * len(up)
     return Scene(
         name=name,
         bodies=[body],
-        boundaries=[Plane((0.0, 0.0, 0.0), (float(up[0]), float(up[1]), float(up[2])))],
+        boundaries=[Plane(origin, tuple(float(v) for v in up))],
         materials={"default": Material(restitution=0.0, friction=mu)},
-        gravity=(0.0, 0.0, -GRAVITY),
+        gravity=(*origin[1:], -GRAVITY),
         step=checks.positive("step", step),
         duration=2.0,
         stepper="drift_safe",

@@ -8,15 +8,16 @@ import numpy as np
 
 from ..errors import ProblemError
 from ..geometry.surfaces import trefoil
-from ..scene.barriers import Container, Plane
+from ..scene.boundaries import Container, Plane
 from ..scene.model import Bodies, Material, Scene
 from ..scene.motion import FIXED
-from ..scene.solids import Compound, Cuboid, Hull, Mesh, Part
+from ..scene.shapes import Box, Compound, Hull, Mesh, Part
 from ..scene.symmetry import Symmetry
 from ..solvers.rows import Floats
 from . import checks
 
 
+@checks.recorded
 def flat_box(
     *, size: tuple[float, float, float] = (2.0, 1.5, 1.0), height: float = 1.0, restitution: float = 1.0
 ) -> Scene:
@@ -26,7 +27,7 @@ def flat_box(
     lzb, so that rounding is seen in the end; gr mirrors it and keeps its size.
     """
     size, height = checks.sizes("size", size), checks.positive("height", height)
-    box = Bodies(Cuboid(size), np.array([[0.0, 0.0, 0.5 * size[2] + height]]), name="box")
+    box = Bodies(Box(size), np.array([[0.0, 0.0, 0.5 * size[2] + height]]), name="box")
     return _elastic(
         "flat_box",
         [box],
@@ -36,10 +37,10 @@ def flat_box(
         duration=3.0,
         description="A box falls flat on a plane, on its four corners.",
         symmetries=[_mirror(0), _mirror(1)],
-        parameters={"size": size, "height": height, "restitution": restitution},
     )
 
 
+@checks.recorded
 def box_on_edge(*, speed: float = 10.0, cover: float = 0.5) -> Scene:
     """A unit cube lands flat on a fixed block that covers the part `cover` of its lower face (Tang 2014, s. 7.2).
 
@@ -47,8 +48,8 @@ def box_on_edge(*, speed: float = 10.0, cover: float = 0.5) -> Scene:
     the face covered, qce leaves at 50/7 upwards with a spin of 120/7 about y.
     """
     speed, cover = checks.positive("speed", speed), checks.between("cover", cover, 0.05, 0.95)
-    cube = Bodies(Cuboid((1.0, 1.0, 1.0)), np.array([[0.0, 0.0, 0.51]]), (0.0, 0.0, -speed), name="cube")
-    block = Bodies(Cuboid((1.0, 2.0, 0.5)), np.array([[cover - 1.0, 0.0, -0.25]]), motion=FIXED, name="block")
+    cube = Bodies(Box((1.0, 1.0, 1.0)), np.array([[0.0, 0.0, 0.51]]), (0.0, 0.0, -speed), name="cube")
+    block = Bodies(Box((1.0, 2.0, 0.5)), np.array([[cover - 1.0, 0.0, -0.25]]), motion=FIXED, name="block")
     return _elastic(
         "box_on_edge",
         [cube, block],
@@ -57,16 +58,16 @@ def box_on_edge(*, speed: float = 10.0, cover: float = 0.5) -> Scene:
         duration=0.1,
         description=f"A unit cube lands with {cover:g} of its face on a fixed block.",
         symmetries=[_mirror(1)],
-        parameters={"speed": speed, "cover": cover},
     )
 
 
+@checks.recorded
 def box_2x2x1(*, restitution: float = 1.0) -> Scene:
     """A 2 x 2 x 1 box with velocity (1, 1, -10) lands flat on the ground, without gravity (Tang 2014, s. 7.3).
 
     Without friction its upward velocity must be reversed, and nothing else must change.
     """
-    box = Bodies(Cuboid((2.0, 2.0, 1.0)), np.array([[0.0, 0.0, 0.6]]), (1.0, 1.0, -10.0), name="box")
+    box = Bodies(Box((2.0, 2.0, 1.0)), np.array([[0.0, 0.0, 0.6]]), (1.0, 1.0, -10.0), name="box")
     return _elastic(
         "box_2x2x1",
         [box],
@@ -75,10 +76,10 @@ def box_2x2x1(*, restitution: float = 1.0) -> Scene:
         step=1.0 / 600.0,
         duration=0.1,
         description="A 2 x 2 x 1 box lands flat while it moves sideways.",
-        parameters={"restitution": restitution},
     )
 
 
+@checks.recorded
 def two_tetrahedra(*, speed: float = 100.0, size: float = 1.0) -> Scene:
     """A tetrahedron strikes the face of another one with a corner, with spin (5, 10, 3) (Tang 2014, s. 7.1).
 
@@ -104,10 +105,10 @@ def two_tetrahedra(*, speed: float = 100.0, size: float = 1.0) -> Scene:
         step=1e-4 * size / speed * 100.0,
         duration=0.01 * size / speed * 100.0,
         description="A spinning tetrahedron strikes the face of another one with a corner.",
-        parameters={"speed": speed, "size": size},
     )
 
 
+@checks.recorded
 def matryoshka(*, shells: int = 4, restitution: float = 0.8, height: float = 1.0) -> Scene:
     """Shells in shells, each standing on the floor of the next larger one, fall on a table (Smith 2012, fig. 2).
 
@@ -132,10 +133,10 @@ def matryoshka(*, shells: int = 4, restitution: float = 0.8, height: float = 1.0
         stepper="drift_safe",
         description=f"{shells} shells, one in the other, fall on a table.",
         symmetries=[_mirror(0), _mirror(1)],
-        parameters={"shells": shells, "restitution": restitution, "height": height},
     )
 
 
+@checks.recorded
 def eight_cubes(*, room: float = 10.0, speed: float = 1.0, spin: tuple[float, float, float] = (0.0, 0.0, 0.5)) -> Scene:
     """Eight unit cubes, touching, fly apart in a cubic room without gravity, each the mirror image of its neighbors.
 
@@ -149,7 +150,7 @@ def eight_cubes(*, room: float = 10.0, speed: float = 1.0, spin: tuple[float, fl
     octants = np.array(list(itertools.product((1.0, -1.0), repeat=3)))
     axial = octants * octants.prod(axis=1)[:, None]  # spins are axial vectors: a mirror turns them the other way
     cubes = Bodies(
-        Cuboid((1.0, 1.0, 1.0)),
+        Box((1.0, 1.0, 1.0)),
         0.5 * octants,
         speed * np.array([1.0, 0.8, 0.6]) * octants,
         spin=np.array(spin) * axial,
@@ -165,10 +166,10 @@ def eight_cubes(*, room: float = 10.0, speed: float = 1.0, spin: tuple[float, fl
         duration=100.0,
         description="Eight cubes fly apart in a room, symmetric in all three directions.",
         symmetries=[_mirror(axis) for axis in range(3)],
-        parameters={"room": room, "speed": speed, "spin": spin},
     )
 
 
+@checks.recorded
 def trefoil_drop(*, height: float = 3.0, spin: float = 1.0, tube: float = 0.4, detail: int = 48) -> Scene:
     """A trefoil knot falls flat on a plane, on its three lobes: turned by 1/3 it is the same (Smith 2012, fig. 8).
 
@@ -193,7 +194,6 @@ def trefoil_drop(*, height: float = 3.0, spin: float = 1.0, tube: float = 0.4, d
         duration=100.0,
         description="A trefoil knot falls flat on a plane.",
         symmetries=[turn],
-        parameters={"height": height, "spin": spin, "tube": tube, "detail": detail},
     )
 
 
@@ -215,9 +215,9 @@ def _hollow(side: float, wall: float) -> Compound:
     inner, at = side - 2.0 * wall, 0.5 * (side - wall)
     parts = []
     for sign in (-1.0, 1.0):
-        parts.append(Part(Cuboid((side, side, wall)), (0.0, 0.0, sign * at)))
-        parts.append(Part(Cuboid((wall, side, inner)), (sign * at, 0.0, 0.0)))
-        parts.append(Part(Cuboid((inner, wall, inner)), (0.0, sign * at, 0.0)))
+        parts.append(Part(Box((side, side, wall)), (0.0, 0.0, sign * at)))
+        parts.append(Part(Box((wall, side, inner)), (sign * at, 0.0, 0.0)))
+        parts.append(Part(Box((inner, wall, inner)), (0.0, sign * at, 0.0)))
     return Compound(parts)
 
 

@@ -1,8 +1,9 @@
-"""Time stepping: how contacts, impacts and free flight follow each other."""
+"""The time steppers, by name. `register` adds one of your own."""
 
 from __future__ import annotations
 
 from ..errors import ProblemError
+from ..settings import STEPPERS as NAMES
 from ..world import World
 from .collision import Collision
 from .drift_safe import DriftSafe
@@ -10,15 +11,31 @@ from .stepper import Stepper
 from .synchronous import Synchronous
 from .time_of_impact import TimeOfImpact
 
+# Every stepper has a name, a title and a guarantee. Scene files and help texts read the names from `carom.settings`.
 STEPPERS: dict[str, type[Stepper]] = {s.name: s for s in (Synchronous, DriftSafe, TimeOfImpact)}
 
 
+def register(name: str, stepper: type[Stepper]) -> None:
+    """Adds a stepper, so that `simulate`, scenes and the command line accept its name.
+
+    The class takes (world, collision, step) and defines `step(state)`, as `Stepper` describes.
+    """
+    if not isinstance(stepper, type) or not callable(getattr(stepper, "step", None)):
+        raise ProblemError("stepper", stepper, "a class with a method step(state), such as a subclass of Stepper")
+    if not (isinstance(name, str) and name.isidentifier()):
+        raise ProblemError("stepper name", name, "letters, digits and underscores")
+    STEPPERS[name] = stepper
+    if name not in NAMES:
+        NAMES.append(name)
+
+
+def names() -> list[str]:
+    """Registered steppers, in the order of the tables."""
+    return list(STEPPERS)
+
+
 def make(name: str, world: World, collision: Collision, step: float) -> Stepper:
-    """A stepper from its name."""
+    """The stepper with a name, for a world, the law and models of a run, and the time step."""
     if name not in STEPPERS:
         raise ProblemError.unknown("stepper", name, STEPPERS)
-    if name == TimeOfImpact.name and world.dimension == 3:
-        from .time_of_impact_space import TimeOfImpactSpace
-
-        return TimeOfImpactSpace(world, collision, step)
     return STEPPERS[name](world, collision, step)

@@ -1,22 +1,22 @@
-"""The drift-safe step: impacts through the law, lasting contact through an inelastic frictional solve.
+"""The drift-safe step: the law resolves impacts, an inelastic frictional solve holds resting contacts.
 
-Impact-only stepping sinks where bodies rest, because gravity acts after the impulses. Here a contact that approaches
-slower than gravity alone would make it in two steps is at rest: it gets the impulse that keeps
-`gap >= 0` at the end of the step, with Coulomb friction and no restitution.
+Stepping with impacts alone sinks where bodies rest, because gravity acts after the impulses. Here a contact that
+approaches more slowly than gravity alone would make it in two steps is at rest: it receives the impulse that keeps
+`gap >= 0` at the end of the step, with Coulomb friction and without restitution.
 
-It never adds energy. With `p` the impulses of the resting solve, `v1 = v + h g + p` and `q1 = q + h v1`, the energy
-changes by `p . v1 - |p - h g|^2 / 2` (mass 1, uniform gravity g); friction opposes slip, and `u1 <= 0` wherever a
-normal impulse acts, because no gap asks for a speed of separation. Where a whole island slides or rolls on closed
-contacts, places move at the mean of the old and the new velocity, which is of second order.
+The step never adds energy. With `p` the impulses of the resting solve, `v1 = v + h g + p` and `q1 = q + h v1`, the
+energy changes by `p . v1 - |p - h g|^2 / 2` (mass 1, uniform gravity g); friction opposes slip, and `u1 <= 0` wherever
+a normal impulse acts, because no gap requires a speed of separation. Where a whole island slides or rolls on closed
+contacts, positions move at the mean of the old and the new velocity, which is of second order.
 
-What overlap there is (rounding, curvature, a start that was tight) is moved out afterwards, and paid for with energy
-that the step has lost or still has.
+Remaining overlap (from rounding, curvature, or the initial state) is then removed by `push_out`, at the expense of
+energy that the step has dissipated or still has.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,75 +29,93 @@ from ..solvers.islands import island_labels
 from ..solvers.rows import Floats
 from ..world import State, World
 from .collision import Collision
-from .flight import accelerations, fly, landed, prescribed, turn_freely, turned_by
+from .integrator import accelerations, freely_rotated, prescribed, rotated
 from .push_out import push_out
-from .resting import Resting
-from .stepper import Stepper, pushed
+from .resting import RestingSolver
+from .stepper import Stepper, velocity_after
 
 Mask = NDArray[np.bool_]
 
-MARGIN = 1e-2  # how near, in parts of the smallest body, contacts are taken into the resting solve
-STEADY = 1e-5  # speeds below this part of the resting speed count as none
-LOOKS = 4  # times that the resting solve takes in contacts which its own answer would close
-REACH = 0.5  # how far, in parts of the smallest body, contacts are looked for that impulses on others may close
-MANY = 2000  # contacts of a step from which on it has ...
-FEW_ROUNDS = 3  # ... fewer rounds
-ROUNDS = 8  # impacts may lead to more impacts within a step; after so many rounds they wait for the next one
+# Lengths relative to the length scale of the world.
+MARGIN = 1e-2  # gap up to which contacts take part in the resting solve
+REACH = 0.5  # upper bound on the gap up to which contacts are found that impulses on other contacts may close;
+# a contact that would overlap more deeply than this is stopped in any case, because push_out could not undo it
+# Numbers of iterations.
+ROUNDS = 8  # applications of the law per step: impacts may cause further impacts; the rest wait for the next step
+ROUNDS_OF_LARGE_STEPS = 3  # the same for steps with more than ...
+LARGE_STEP = 2000  # ... this many contacts
+RESTING_SOLVES = 4  # solves per step, each with the contacts that the previous answer would close
+# Speeds relative to the resting speed.
+STEADY = 1e-5  # up to this a contact counts as closed, and friction as doing no work
+
+
+class Ahead(NamedTuple):
+    """The free motion of an interval, and the contacts that it may close."""
+
+    end: State
+    found: ContactSet
+    impact: Assembly | None  # of the contacts found; None if there are none
+
+
+class Held(NamedTuple):
+    """The answer of the resting solve."""
+
+    found: ContactSet
+    impact: Assembly
+    impulses: Impulses
+    velocity: Floats  # (n, d) of all bodies after the impulses
 
 
 class DriftSafe(Stepper):
-    """Impacts first, in rounds until none is left; then resting contact; then the move."""
+    """Resolves impacts until none is left, then holds resting contacts, then moves the bodies."""
 
     name: ClassVar[str] = "drift_safe"
     title: ClassVar[str] = "impacts through the law, resting contact without drift"
+    guarantee: ClassVar[str] = "never adds energy; bodies at rest do not sink"
 
     def __init__(self, world: World, collision: Collision, step: float) -> None:
         super().__init__(world, collision, step)
-        self.margin = MARGIN * self.world.length_scale
-        self.resting_solve: Resting = Resting(self.world)
+        self.margin = MARGIN * world.length_scale
+        self.reach = REACH * world.length_scale
+        self.resting_solver: RestingSolver = RestingSolver(world)
 
     def step(self, state: State) -> State:
-        self._clear()
-        before = prescribed(self.world, state, self.h)
-        slow = self._resting_speed(before)
-        start, end, found, impact = self._impacts(before, slow)
-        if impact is not None:
-            end = self._rest(start, end, found, impact, slow)
-        number = state.step + 1
-        end = landed(self.world, end, number * self.h, number)
-        self.report(end)
-        return end
+        self.clear()
+        start = prescribed(self.world, state, self.h)
+        slow = self.resting_speed(start)
+        start, ahead = self.resolve_impacts(start, slow, self.h)
+        end = self.hold_resting(start, ahead, slow, self.h)
+        return self.finish(end, state.step + 1)
 
-    def _resting_speed(self, state: State) -> Floats:
-        """What each body gains in two steps of free fall."""
+    def resting_speed(self, state: State) -> Floats:
+        """Speeds (n,) that the bodies gain in two steps of free fall; slower approach is resting contact."""
         pull = accelerations(self.world, state)
         size = np.linalg.norm(self.world.gravity if pull is None else pull[:, : self.world.dimension], axis=-1)
         speed = np.maximum(2.0 * self.h * size, self.noise(state))
         return np.broadcast_to(speed, (self.world.count,))
 
-    def _resting_speeds(self, found: ContactSet, slow: Floats) -> Floats:
-        """Approach up to this speed is rest, for each contact: the larger of its two bodies'."""
-        return np.maximum(slow[found.first], np.where(found.second >= 0, slow[np.maximum(found.second, 0)], 0.0))
+    # ---- impacts
 
-    def _impacts(self, start: State, slow: Floats) -> tuple[State, State, ContactSet, Assembly | None]:
-        """The law on all contacts that the step would close, again while its answer closes others.
+    def resolve_impacts(self, start: State, slow: Floats, h: float) -> tuple[State, Ahead]:
+        """Applies the law to the contacts that close within the time h, repeatedly while its answer closes others.
 
-        Places stay through all rounds, so contacts are found once; what the rounds change in velocities changes the
-        gaps at the end of the step in proportion. A contact that took part stays in: left out, two neighbors would
-        push a body to and fro between them.
+        Returns the state at the start with the new velocities, and the free motion from there. Positions stay the same
+        in all rounds, so contacts are found once; changes of velocity change the gaps at the end in proportion. A
+        contact that took part once takes part in all later rounds: otherwise two neighbors could push a body back and
+        forth between them.
         """
-        travel = self._travel(start)
-        end, found, impact = self._ahead(start, travel)
-        self.saw(found)
+        travel = self._travel(start, h)
+        ahead = self._look_ahead(start, travel, h)
+        found, impact = ahead.found, ahead.impact
+        self.note_overlap(found)
         if impact is None:
-            return start, end, found, None
-        before, limit = impact.contacts.speeds(), self._resting_speeds(found, slow)
+            return start, ahead
+        before, limit = impact.contacts.speeds(), found.larger(slow)
         chosen = np.zeros(found.count, np.bool_)
-        most = ROUNDS if found.count <= MANY else FEW_ROUNDS
         changed = False
-        for _ in range(most):
+        for _ in range(ROUNDS if found.count <= LARGE_STEP else ROUNDS_OF_LARGE_STEPS):
             speed = impact.contacts.speeds(impact.whitened(start.velocity)) if changed else before
-            closing = found.predicted + self.h * (speed - before) <= self.touch
+            closing = found.predicted + h * (speed - before) <= self.touch
             if not (closing & (speed < -limit)).any():
                 break
             self.rounds += 1
@@ -107,129 +125,123 @@ class DriftSafe(Stepper):
                 start = self.collide(start, found, impact.moving(start.velocity), float(slow.max()))
             else:
                 some = found.take(chosen)
-                start = self.collide(start, some, self.assemble(start, some), float(slow.max()))
+                start = self.collide(start, some, self.assemble(start, some, h), float(slow.max()))
         if changed:
-            end, found, impact = self._ahead(start, np.maximum(travel, self._travel(start)))
-        return start, end, found, impact
+            ahead = self._look_ahead(start, np.maximum(travel, self._travel(start, h)), h)
+        return start, ahead
 
-    def _ahead(self, start: State, travel: Floats) -> tuple[State, ContactSet, Assembly | None]:
-        """Free flight, and the contacts that it closes, or that it could if impulses turned their bodies round.
+    def _look_ahead(self, start: State, travel: Floats, h: float) -> Ahead:
+        """Free motion for the time h, with the contacts that it closes and those that reversed velocities would close.
 
-        The latter would open, but impulses on others may close them.
+        The latter would open, but impulses at other contacts may close them.
         """
-        end = self._timed("move", fly, self.world, start, self.h)
-        reach = self.margin + min(2.0 * float(travel.max()), REACH * self.world.length_scale)
-        found = self.find(start, end, reach)
-        second = np.where(found.second >= 0, travel[np.maximum(found.second, 0)], 0.0)
-        near = (found.gap <= self.margin + np.maximum(travel[found.first], second)) | (found.predicted <= self.margin)
+        end = self.move(start, h)
+        found = self.find(start, end, self.margin + min(2.0 * float(travel.max()), self.reach))
+        near = (found.gap <= self.margin + found.larger(travel)) | (found.predicted <= self.margin)
         if not near.all():
             found = found.take(near)
-        return end, found, self.assemble(start, found) if found.count else None
+        return Ahead(end, found, self.assemble(start, found, h) if found.count else None)
 
-    def _travel(self, state: State) -> Floats:
-        """A bound on the move of any point of each body in the step."""
+    def _travel(self, state: State, h: float) -> Floats:
+        """Upper bounds (n,) on the displacement of any point of each body within the time h."""
         world, v, dim = self.world, state.velocity, self.world.dimension
         speed = np.sqrt((v[:, :dim] ** 2).sum(axis=1))
         if world.turns:
             spin = np.sqrt((v[:, dim:] ** 2).sum(axis=1))
             speed = speed + np.where(world.shapes.round, 0.0, spin * world.shapes.radius)
-        return np.asarray(self.h * speed)
+        return np.asarray(h * speed)
 
-    def _rest(self, start: State, end: State, found: ContactSet, impact: Assembly, slow: Floats) -> State:
-        """Stops what rests, and moves; bodies that nothing holds keep their free flight."""
-        # Fast approach is the law's: what does not close in this step, and what the rounds have left, waits for the
-        # next one. Stopped here it would lose its restitution; where that is zero, nothing is lost.
-        fast = impact.contacts.speeds() < -self._resting_speeds(found, slow)
-        # Nor may it wait if it would sink in too deep to be pushed back.
-        shallow = found.predicted > -REACH * self.world.length_scale
+    # ---- resting contact
+
+    def hold_resting(self, start: State, ahead: Ahead, slow: Floats, h: float) -> State:
+        """The state after the time h with resting contacts held; other bodies keep their free motion."""
+        ahead = self._without_impacts(start, ahead, slow, h)
+        end, found, impact = ahead
+        if impact is None:
+            return end
+        held = self._resting_solve(start, ahead, h)
+        if held is not None:
+            self.resting = held.found.count
+            self.rest_residual = held.impulses.certificate
+            self.pushes.append((held.found, held.impulses))
+            end = self._moved(start, end, held, self._steady(start, held, slow), h)
+        return self.timed("rest", push_out, start, end, found, impact)
+
+    def _without_impacts(self, start: State, ahead: Ahead, slow: Floats, h: float) -> Ahead:
+        """The contacts without those that must wait for the law in the next step.
+
+        These approach fast, because they do not close in this step or the rounds have ended. If they were stopped here
+        they would lose their restitution; where that is zero nothing is lost. Contacts that would overlap too deeply
+        to be pushed out do not wait.
+        """
+        found, impact = ahead.found, ahead.impact
+        if impact is None:
+            return ahead
+        fast = impact.contacts.speeds() < -found.larger(slow)
+        shallow = found.predicted > -self.reach
         waiting = fast & (impact.contacts.restitution > 0.0) & shallow
         if waiting.all():
-            return end
-        if waiting.any():
-            found = found.take(~waiting)
-            impact = self.assemble(start, found)
-        # Speed of approach that closes no gap: from the true gap at the predicted place, so that turning counts.
-        falling = self._falling(start, end)
-        mean = impact.contacts.speeds(impact.whitened(0.5 * (start.velocity + falling)))
-        slack = np.maximum(found.predicted / self.h - mean, 0.0)
-        held = self._hold(start, found, impact, slack, falling)
-        if held is None:
-            return self._timed("rest", push_out, start, end, found, impact)
-        few, part, impulses, velocity = held
-        self.resting = few.count
-        self.rest_residual = impulses.certificate
-        self.pushes.append((few, impulses))
-        steady = self._steady(start, velocity, part, impulses, self._resting_speeds(few, slow))
-        end = self._moved(start, end, velocity, self._held(few, impulses), steady)
-        return self._timed("rest", push_out, start, end, found, impact)
+            return Ahead(ahead.end, found, None)
+        if not waiting.any():
+            return ahead
+        found = found.take(~waiting)
+        return Ahead(ahead.end, found, self.assemble(start, found, h))
 
-    def _hold(
-        self, start: State, found: ContactSet, impact: Assembly, slack: Floats, falling: Floats
-    ) -> tuple[ContactSet, Assembly, Impulses, Floats] | None:
-        """The resting solve on the contacts that the fall would close, and then on those that its answer would."""
+    def _resting_solve(self, start: State, ahead: Ahead, h: float) -> Held | None:
+        """Holds the contacts that free motion would close, and then those that the answer itself would close."""
+        end, found, impact = ahead
+        assert impact is not None
+        # `slack` is the speed of approach that just closes a gap. It follows from the gap at the predicted position, so
+        # that rotation is taken into account.
+        falling = self._falling(start, end, h)
+        mean = impact.contacts.speeds(impact.whitened(0.5 * (start.velocity + falling)))
+        slack = np.maximum(found.predicted / h - mean, 0.0)
         chosen = found.predicted <= self.margin
         answer = None
-        for _ in range(LOOKS):
+        for _ in range(RESTING_SOLVES):
             if not chosen.any():
                 break
-            few, part, room = found, impact, slack
+            some, part, room = found, impact, slack
             if not chosen.all():
-                few, room = found.take(chosen), slack[chosen]
-                part = self.assemble(start, few)
+                some, room = found.take(chosen), slack[chosen]
+                part = self.assemble(start, some, h)
             part = part.moving(falling)
-            impulses = self._timed("rest", self.resting_solve, part.contacts, few, room)
+            impulses = self.timed("rest", self.resting_solver, part.contacts, some, room)
             velocity = falling
             if impulses is not None:
-                velocity = pushed(part, impulses, falling)
-                answer = (few, part, impulses, velocity)
-            closed = ~chosen & (impact.contacts.speeds(impact.whitened(velocity)) + slack < -self.touch / self.h)
+                velocity = velocity_after(part, impulses, falling)
+                answer = Held(some, part, impulses, velocity)
+            closed = ~chosen & (impact.contacts.speeds(impact.whitened(velocity)) + slack < -self.touch / h)
             if not closed.any():
                 break
             chosen |= closed
         return answer
 
-    def _moved(self, start: State, end: State, velocity: Floats, held: Mask, steady: Mask) -> State:
-        """Held bodies move at their new velocity, or at the mean of old and new; the others fly."""
-        mean = velocity
-        if steady.any():
-            mean = np.where(steady[:, None], 0.5 * (start.velocity + velocity), velocity)
-        flown = start.position + self.h * mean[:, : self.world.dimension]
-        turned, velocity = self._turned(start, mean, velocity)
-        mine = held[:, None]
-        return replace(
-            end,
-            position=np.where(mine, flown, end.position),
-            orientation=np.where(held if end.orientation.ndim == 1 else mine, turned, end.orientation),
-            velocity=np.where(mine, velocity, end.velocity),
-        )
+    def _falling(self, start: State, end: State, h: float) -> Floats:
+        """Velocities (n, d) at the end if no contact acted, with the force at the start."""
+        pull = accelerations(self.world, start)
+        if pull is not None:
+            return start.velocity + h * pull
+        if self.world.dimension == 2 or not self.world.turns:
+            return end.velocity
+        # In 3D the free rotation follows the impulses: these act on the spin at the start of the step.
+        return np.column_stack([end.velocity[:, :3], start.velocity[:, 3:]])
 
-    def _turned(self, start: State, mean: Floats, velocity: Floats) -> tuple[Floats, Floats]:
-        """Orientations after turning at the mean spin; velocities whose spins follow the turning axes of the bodies."""
-        world = self.world
-        if world.dimension == 2 or not world.turns:
-            return turned_by(world, start.orientation, mean, self.h), velocity
-        turned, spin = turn_freely(world, start, self.h, np.ascontiguousarray(mean[:, 3:]))
-        if mean is not velocity:
-            later, spin = turn_freely(world, start, self.h, np.ascontiguousarray(velocity[:, 3:]))
-            # Turned at the mean spin: what the world sees of the new one must not turn with the difference. For equal
-            # moments that leaves the energy alone.
-            even = (world.inertia == world.inertia[:, :1]).all(axis=1)
-            spin[even] = rotations.turned_back(turned[even], rotations.turned(later[even], spin[even]))
-        return turned, np.column_stack([velocity[:, :3], spin])
+    def _steady(self, start: State, held: Held, slow: Floats) -> Mask:
+        """Bodies (n,) whose whole island slides or rolls on closed contacts, which may move at the mean velocity.
 
-    def _steady(self, start: State, velocity: Floats, impact: Assembly, impulses: Impulses, slow: Floats) -> Mask:
-        """Bodies whose whole island slides or rolls on closed contacts: the mean velocity is then of second order.
-
-        The energy changes by `p . (v0 + v1) / 2` for impulses p, so contacts must be closed before and after, and
-        friction must not do work.
+        The energy then changes by `p . (v0 + v1) / 2` for impulses p, so contacts must be closed before and after, and
+        friction must do no work.
         """
-        contacts, x0, x1 = impact.contacts, impact.whitened(start.velocity), impact.whitened(velocity)
+        limit = held.found.larger(slow)
+        impact, impulses, contacts = held.impact, held.impulses, held.impact.contacts
+        x0, x1 = impact.whitened(start.velocity), impact.whitened(held.velocity)
         u0 = contacts.speeds(x0)
         work = impulses.normal * (u0 + contacts.speeds(x1))
         if impulses.tangent is not None:
             slips = contacts.tangent_speeds(x0) + contacts.tangent_speeds(x1)
             work += (impulses.tangent * slips).sum(axis=1)
-        loose = (impulses.normal > 0.0) & ((np.abs(u0) > STEADY * slow) | (work > STEADY * slow * impulses.normal))
+        loose = (impulses.normal > 0.0) & ((np.abs(u0) > STEADY * limit) | (work > STEADY * limit * impulses.normal))
         rows = contacts.rows
         label = island_labels(rows)
         good = np.ones(len(label), np.bool_)
@@ -239,20 +251,41 @@ class DriftSafe(Stepper):
         out[bodies] = np.repeat(good[label], np.diff(rows.ptr))
         return out
 
-    def _falling(self, start: State, end: State) -> Floats:
-        """Velocities at the end of the step if nothing held: those of free flight, with the pull of its start."""
-        pull = accelerations(self.world, start)
-        if pull is not None:
-            return start.velocity + self.h * pull
-        if self.world.dimension == 2 or not self.world.turns:
-            return end.velocity
-        # In space the free turn comes after the impulses: these act on the spin that the step starts with.
-        return np.column_stack([end.velocity[:, :3], start.velocity[:, 3:]])
+    def _moved(self, start: State, end: State, held: Held, steady: Mask, h: float) -> State:
+        """Bodies that impulses hold move at their new velocity, steady ones at the mean; the others move freely."""
+        mean = held.velocity
+        if steady.any():
+            mean = np.where(steady[:, None], 0.5 * (start.velocity + held.velocity), held.velocity)
+        position = start.position + h * mean[:, : self.world.dimension]
+        orientation, velocity = self._rotated(start, mean, held.velocity, h)
+        mine = self._pushed_bodies(held)
+        row = mine[:, None]
+        return replace(
+            end,
+            position=np.where(row, position, end.position),
+            orientation=np.where(mine if end.orientation.ndim == 1 else row, orientation, end.orientation),
+            velocity=np.where(row, velocity, end.velocity),
+        )
 
-    def _held(self, found: ContactSet, impulses: Impulses) -> Mask:
-        held = np.zeros(self.world.count, np.bool_)
-        active = impulses.normal > 0.0
-        held[found.first[active]] = True
-        second = found.second[active]
-        held[second[second >= 0]] = True
-        return held & self.world.free
+    def _rotated(self, start: State, mean: Floats, velocity: Floats, h: float) -> tuple[Floats, Floats]:
+        """Orientations after rotation at the mean spin, and velocities with the spins in the rotated body frames."""
+        world = self.world
+        if world.dimension == 2 or not world.turns:
+            return rotated(world, start.orientation, mean, h), velocity
+        orientation, spin = freely_rotated(world, start.orientation, mean[:, 3:], h)
+        if mean is not velocity:
+            other, spin = freely_rotated(world, start.orientation, velocity[:, 3:], h)
+            # The new spin belongs to the frame `other`, but the body has the orientation after the mean spin: the spin
+            # must stay the same vector of the world. For equal moments this leaves the energy unchanged.
+            even = (world.inertia == world.inertia[:, :1]).all(axis=1)
+            spin[even] = rotations.turned_back(orientation[even], rotations.turned(other[even], spin[even]))
+        return orientation, np.column_stack([velocity[:, :3], spin])
+
+    def _pushed_bodies(self, held: Held) -> Mask:
+        """Free bodies (n,) on which a normal impulse acts."""
+        out = np.zeros(self.world.count, np.bool_)
+        active = held.impulses.normal > 0.0
+        out[held.found.first[active]] = True
+        second = held.found.second[active]
+        out[second[second >= 0]] = True
+        return out & self.world.free

@@ -1,7 +1,9 @@
-"""Overlap is moved out by positions alone, and lifting is paid for with energy that the step has lost or still has.
+"""Removal of overlap by a change of positions that does not add energy.
 
-`min |dx|^2 / 2` (mass metric) with `J dx >= -rate gap` at overlapping contacts and `J dx >= -max(gap, 0)` at the
-others. Momentum is untouched: such a move keeps the center of mass of whatever does not touch a boundary.
+The displacement dx minimizes `|dx|^2 / 2` in the mass metric, subject to `J dx >= -rate gap` at overlapping contacts
+and `J dx >= -max(gap, 0)` at the others. Velocities are not used, so momentum is unchanged, and the center of mass of
+bodies that touch no boundary stays where it is. The potential energy of lifting is taken from the energy that the step
+has dissipated and from the kinetic energy.
 """
 
 from __future__ import annotations
@@ -18,19 +20,23 @@ from ..solvers.qp.box import solve_cone
 from ..solvers.qp.relax import relax
 from ..solvers.rows import Floats, Ints, Rows, pushed
 from ..world import State, World
-from .flight import turned_by
+from .integrator import rotated
+from .totals import kinetic_energies
 
 Mask = NDArray[np.bool_]
 
-SLOP = 1e-5  # overlap up to this part of the smallest body is left alone
-RATE = 0.8  # part of an overlap that is moved out in a step
-SHARE = 0.5  # part of an island's kinetic energy that a step may spend on lifting
-FEW = 200  # contacts up to which the exact solve is used; beyond, a coarse one does, since the next step goes on
-VISITS = 5  # of each contact, on average, in the coarse one
+SLOP = 1e-5  # overlap, relative to the length scale of the world, that is left alone
+RATE = 0.8  # fraction of an overlap that is removed per step
+SHARE = 0.5  # fraction of an island's kinetic energy that a step may spend on lifting
+EXACT_LIMIT = 200  # contacts; with more, an approximate solve is enough, since the next step continues
+RELAXATIONS = 5  # of each contact, on average, in the approximate solve
 
 
 def push_out(before: State, end: State, found: ContactSet, impact: Assembly) -> State:
-    """The end state with part of the overlap that the start of the step had moved out."""
+    """The state `end` after part of the overlap of the contacts `found` has been removed.
+
+    `before` is the state at the start of the step, to which `found` and `impact` belong.
+    """
     world, contacts = impact.world, impact.contacts
     slop = SLOP * world.length_scale
     deep = found.gap < -slop
@@ -40,25 +46,25 @@ def push_out(before: State, end: State, found: ContactSet, impact: Assembly) -> 
         return end
     target = np.where(deep, RATE * (found.gap + slop), np.maximum(found.gap, 0.0))
     still = np.zeros_like(contacts.velocity)
-    if contacts.count <= FEW:
+    if contacts.count <= EXACT_LIMIT:
         lam, _ = solve_cone(contacts.rows, target)
     else:
         lam, none = np.zeros(contacts.count), np.zeros(contacts.count)
-        relax(contacts.rows, target, none, np.full(contacts.count, np.inf), lam, slop, VISITS)
+        relax(contacts.rows, target, none, np.full(contacts.count, np.inf), lam, slop, RELAXATIONS)
     move = impact.unwhitened(pushed(contacts.rows, lam, still), np.zeros_like(end.velocity))
-    move, velocity = _paid(world, before, end, move, _islands(impact))
+    move, velocity = _within_energy(world, before, end, move, _islands(impact))
     return replace(
         end,
         position=end.position + move[:, : world.dimension],
-        orientation=turned_by(world, end.orientation, move, 1.0),
+        orientation=rotated(world, end.orientation, move, 1.0),
         velocity=velocity,
     )
 
 
 def _anchored(rows: Rows) -> Mask:
-    """Contacts of islands that touch something fixed.
+    """Contacts (m,) of islands that touch something fixed.
 
-    The others are left to impulses: moving bodies that pass each other would change their angular momentum.
+    Other islands are left to impulses, because displacing bodies that pass each other changes their angular momentum.
     """
     label = island_labels(rows)
     fixed = np.zeros(len(label), np.bool_)
@@ -66,43 +72,34 @@ def _anchored(rows: Rows) -> Mask:
     return fixed[label]
 
 
-def _paid(world: World, before: State, end: State, move: Floats, island: Ints) -> tuple[Floats, Floats]:
-    """The part of the move that each island can pay for, and the velocities after paying.
+def _within_energy(world: World, before: State, end: State, move: Floats, island: Ints) -> tuple[Floats, Floats]:
+    """The part of the displacement (n, d) that each island has the energy for, and the velocities (n, d) after it.
 
-    What the step has lost (friction, restitution, sinking) pays first, then kinetic energy.
+    Energy that the step has dissipated (friction, restitution, sinking) is used first, then kinetic energy.
     """
     if not world.gravity.any():
         return move, end.velocity
     mine = island >= 0
     lift = -world.mass * (move[:, : world.dimension] @ world.gravity)
     fallen = world.mass * ((end.position - before.position) @ world.gravity)
-    kinetic = _kinetic(world, end.velocity)
-    lost = _kinetic(world, before.velocity) + fallen - kinetic
-    height = np.maximum(np.bincount(island[mine], lift[mine]), 0.0)  # net: bodies of an island may go down as well
+    kinetic = kinetic_energies(world, end.velocity)
+    lost = kinetic_energies(world, before.velocity) + fallen - kinetic
+    needed = np.maximum(np.bincount(island[mine], lift[mine]), 0.0)  # net: bodies of an island may move down as well
     loss = np.maximum(np.bincount(island[mine], lost[mine]), 0.0)
     energy = np.bincount(island[mine], kinetic[mine])
-    purse = loss + SHARE * energy
+    available = loss + SHARE * energy
     with np.errstate(invalid="ignore", divide="ignore"):
-        part = np.where(height > purse, purse / height, 1.0)
-        price = np.clip(part * height - loss, 0.0, SHARE * energy)
-        left = np.sqrt(np.where(price > 0.0, np.maximum(1.0 - price / energy, 0.0), 1.0))
+        part = np.where(needed > available, available / needed, 1.0)
+        spent = np.clip(part * needed - loss, 0.0, SHARE * energy)
+        factor = np.sqrt(np.where(spent > 0.0, np.maximum(1.0 - spent / energy, 0.0), 1.0))
     move, v = move.copy(), end.velocity.copy()
     move[mine] *= part[island[mine], None]
-    v[mine] *= left[island[mine], None]
+    v[mine] *= factor[island[mine], None]
     return move, v
 
 
-def _kinetic(world: World, v: Floats) -> Floats:
-    """Kinetic energy of each body."""
-    dim = world.dimension
-    out = 0.5 * world.mass * (v[:, :dim] ** 2).sum(axis=1)
-    if world.turns:
-        out += 0.5 * (world.inertia.reshape(len(v), -1) * v[:, dim:] ** 2).sum(axis=1)
-    return np.asarray(out)
-
-
 def _islands(impact: Assembly) -> Ints:
-    """Island of each body, -1 for those without contacts."""
+    """Island (n,) of each body, -1 for bodies without contacts."""
     rows = impact.contacts.rows
     out = np.full(impact.world.count, -1, np.int64)
     body = rows.body if impact.bodies is None else impact.bodies[rows.body]

@@ -1,4 +1,4 @@
-"""What a step tells about itself, and the impulses that it gave."""
+"""The report of a step: its row in the table of steps, and its impulses."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ import numpy as np
 
 from ..solvers.rows import Floats, Ints
 
-PHASES = ("detect", "assemble", "impact", "rest", "move")  # where the time of a step goes
-STATUSES = ("resolved", "finished_inelastically", "infeasible")  # code 0, 1, 2
+PHASES = ("detect", "assemble", "impact", "rest", "move")  # phases of a step whose time is measured
+STATUSES = ("resolved", "finished_inelastically", "infeasible")  # of an impact, with codes 0, 1, 2
 
-MOMENTA = {  # columns, by the number of axes
+MOMENTA = {  # names of columns, by dimension
     2: ("momentum_x", "momentum_y", "angular_momentum"),
     3: (*(f"momentum_{axis}" for axis in "xyz"), *(f"angular_momentum_{axis}" for axis in "xyz")),
 }
 
 
 def step_table(dimension: int) -> np.dtype:
-    """One row of the table of steps. Energies and momenta are those at the end of the step."""
+    """The type of a row in the table of steps. Energies and momenta are those at the end of the step."""
     return np.dtype(
         [
             ("step", np.int64),
             ("time", np.float64),
-            ("contacts", np.int64),  # that the law saw
-            ("resting", np.int64),  # that the resting solve saw
-            ("iterations", np.int64),
-            ("certificate", np.float64),  # of the law
-            ("rest_residual", np.float64),  # of the resting solve, relative speed
-            ("status", np.int8),
-            ("rounds", np.int16),  # sub-steps or repeats of the impact stage
-            ("overlap", np.float64),  # deepest, of the contacts found at the start of the step; a length
+            ("contacts", np.int64),  # that the law treated
+            ("resting", np.int64),  # that the resting solver treated
+            ("iterations", np.int64),  # of the law
+            ("certificate", np.float64),  # largest residual of the law
+            ("rest_residual", np.float64),  # of the resting solver, a relative speed
+            ("status", np.int8),  # index into STATUSES
+            ("rounds", np.int16),  # applications of the law, or impacts of the time-of-impact step
+            ("overlap", np.float64),  # deepest overlap of the contacts found at the start of the step; a length
             ("kinetic", np.float64),
             ("potential", np.float64),
             *((name, np.float64) for name in MOMENTA[dimension]),
@@ -44,11 +44,14 @@ STEP = step_table(2)
 
 @dataclass(frozen=True, eq=False)
 class ContactImpulses:
-    """The impulses of one step. `second` is a body, or -1 - k for boundary k; normals point from first to second."""
+    """m impulses of one step, each acting on `second` along its normal and with opposite sign on `first`.
 
-    first: Ints
-    second: Ints
+    `second` is a body, or -1 - k for boundary k. Normals are unit vectors from first to second, in the world frame.
+    """
+
+    first: Ints  # (m,)
+    second: Ints  # (m,)
     point: Floats  # (m, D)
     normal: Floats  # (m, D)
     normal_impulse: Floats  # (m,)
-    tangent_impulse: Floats  # (m,) along the normal turned by 90 degrees anticlockwise; in space (m, 3), a vector
+    tangent_impulse: Floats  # (m,) along the normal rotated by 90 degrees anticlockwise; in 3D a vector (m, 3)

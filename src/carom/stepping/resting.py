@@ -1,4 +1,4 @@
-"""The resting solve: inelastic contact with Coulomb friction, started from the last step's impulses."""
+"""The resting solve: inelastic contact with Coulomb friction, warm-started with the impulses of the last step."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from ..contact.contact_set import ContactSet
+from ..impact.contact_rows import along_tangents
 from ..impact.contacts import Contacts, Impulses
-from ..impact.space_rows import along_tangents
 from ..solvers.coulomb.active_set import coulomb_2d
 from ..solvers.coulomb.islands_3d import coulomb_3d
 from ..solvers.coulomb.sweeps import normal_sweeps
@@ -16,42 +16,47 @@ from ..solvers.qp.box import solve_cone
 from ..solvers.rows import Floats, Ints
 from ..world import World
 
-TOLERANCE = 1e-8  # speeds, relative to the fastest at any contact
-MANY = 3000  # frictionless contacts above which sweeps replace the exact solve
-SWEEPS = 200
-SPACE_SWEEPS = 12  # of islands too large for exact solves in space: the next step goes on from where they end
+TOLERANCE = 1e-8  # residual of speeds, relative to the fastest at any contact
+EXACT_LIMIT = 3000  # frictionless contacts; with more, Gauss-Seidel sweeps replace the exact solve
+SWEEPS_2D = 200
+SWEEPS_3D = 12  # for islands that are too large for an exact solve in 3D; the next step continues from their result
+WORK_TOLERANCE = 1e-9  # work of the impulses, relative to twice the kinetic energy, above which the solve is repeated
+FEATURE_BITS = 20  # bits of a feature in the key of a contact
 
 
-class Resting:
-    """Remembers the impulses of the last step by the lasting names of their contacts.
+class RestingSolver:
+    """Solves for the impulses of resting contacts, and keeps them for the warm start of the next solve.
 
-    In space friction is kept as a vector of the world: the tangents of a contact may jump from one step to the next.
+    Contacts are recognized by their bodies and feature. In 3D friction is kept as a vector of the world, because the
+    tangents of a contact may change abruptly from one step to the next.
     """
 
     def __init__(self, world: World) -> None:
         self.world = world
         self._key = np.empty(0, np.int64)
-        self._normal, self._tangent = np.empty(0), np.empty(self._sized(0))
+        self._normal, self._tangent = np.empty(0), np.empty(self._tangent_shape(0))
 
     def memory(self) -> dict[str, np.ndarray]:
+        """The impulses of the last solve, for a checkpoint."""
         return {"rest_key": self._key, "rest_normal": self._normal, "rest_tangent": self._tangent}
 
     def remember(self, memory: dict[str, np.ndarray]) -> None:
+        """Restores the impulses of a checkpoint."""
         if "rest_key" in memory:
             self._key = np.array(memory["rest_key"], np.int64)
             self._normal = np.array(memory["rest_normal"], np.float64)
             self._tangent = np.array(memory["rest_tangent"], np.float64)
 
     def __call__(self, contacts: Contacts, found: ContactSet, slack: Floats) -> Impulses | None:
-        """Impulses for `u + slack >= 0`, slack a speed not below zero; None if that holds already."""
+        """Impulses such that `u + slack >= 0`, with speeds slack >= 0; None if that holds without impulses."""
         wanted = replace(contacts, boundary=contacts.boundary + slack)
         if wanted.speeds().min() >= 0.0:
             self._key = np.empty(0, np.int64)
             return None
-        key = self.names(found)
-        normal, tangent = self._start(key, found.normal)
+        key = self.keys(found)
+        normal, tangent = self._warm_start(key, found.normal)
         result = self._solve(wanted, normal, tangent)
-        if _gains(wanted, result):
+        if _do_work(wanted, result):  # the warm start was misleading
             result = self._solve(wanted, np.zeros_like(normal), np.zeros_like(tangent))
         self._keep(key, found.normal, result)
         return result
@@ -59,7 +64,7 @@ class Resting:
     def _solve(self, contacts: Contacts, normal: Floats, tangent: Floats) -> Impulses:
         if contacts.tangents is None:
             return self._frictionless(contacts, normal)
-        solve, sweeps = (coulomb_2d, SWEEPS) if tangent.ndim == 1 else (coulomb_3d, SPACE_SWEEPS)
+        solve, sweeps = (coulomb_2d, SWEEPS_2D) if tangent.ndim == 1 else (coulomb_3d, SWEEPS_3D)
         residual, systems = solve(
             contacts.rows,
             contacts.tangents,
@@ -75,43 +80,45 @@ class Resting:
         return Impulses(normal, tangent.reshape(len(normal), -1), systems, certificate=residual)
 
     def _frictionless(self, contacts: Contacts, normal: Floats) -> Impulses:
-        if contacts.count <= MANY:
+        if contacts.count <= EXACT_LIMIT:
             normal, certificate = solve_cone(contacts.rows, contacts.speeds(), normal)
             return Impulses(normal, None, 1, certificate=certificate)
         x, w = contacts.velocity, contacts.boundary
-        residual, sweeps = normal_sweeps(contacts.rows, x, w, normal, TOLERANCE, SWEEPS)
+        residual, sweeps = normal_sweeps(contacts.rows, x, w, normal, TOLERANCE, SWEEPS_2D)
         return Impulses(normal, None, int(sweeps), certificate=float(residual))
 
-    def names(self, found: ContactSet) -> Ints:
-        """One number for each contact that lasts from step to step."""
+    def keys(self, found: ContactSet) -> Ints:
+        """One number (m,) per contact that identifies it from step to step."""
         n, w = self.world.count, len(self.world.boundaries.kind)
-        return ((found.first * (n + w) + found.second + w) << 20) ^ (found.feature_id & 0xFFFFF)
+        pair = found.first * (n + w) + found.second + w
+        return (pair << FEATURE_BITS) ^ (found.feature_id & ((1 << FEATURE_BITS) - 1))
 
-    def _sized(self, m: int) -> tuple[int, ...]:
-        """Shape of the remembered friction of m contacts: a number each, in space a vector."""
+    def _tangent_shape(self, m: int) -> tuple[int, ...]:
+        """Shape of the stored friction impulses of m contacts: one number each in 2D, a vector in 3D."""
         return (m,) if self.world.dimension == 2 else (m, 3)
 
-    def _start(self, key: Ints, direction: Floats) -> tuple[Floats, Floats]:
-        normal, tangent = np.zeros(len(key)), np.zeros(self._sized(len(key)))
+    def _warm_start(self, key: Ints, direction: Floats) -> tuple[Floats, Floats]:
+        """Normal (m,) and friction impulses (m,) or (m, 2) of the last solve; zero for new contacts."""
+        normal, tangent = np.zeros(len(key)), np.zeros(self._tangent_shape(len(key)))
         if len(self._key):
             at = np.minimum(np.searchsorted(self._key, key), len(self._key) - 1)
             same = self._key[at] == key
             normal[same], tangent[same] = self._normal[at[same]], self._tangent[at[same]]
-        return normal, tangent if tangent.ndim == 1 else _components(direction, tangent)
+        return normal, tangent if tangent.ndim == 1 else _tangent_components(direction, tangent)
 
     def _keep(self, key: Ints, direction: Floats, result: Impulses) -> None:
         order = np.argsort(key, kind="stable")
         self._key, self._normal = key[order], result.normal[order]
         if result.tangent is None:
-            self._tangent = np.zeros(self._sized(len(key)))
+            self._tangent = np.zeros(self._tangent_shape(len(key)))
         elif self.world.dimension == 2:
             self._tangent = result.tangent[order, 0]
         else:
             self._tangent = along_tangents(direction, result.tangent)[order]
 
 
-def _components(normal: Floats, vector: Floats) -> Floats:
-    """Components (m, 2) of vectors along the tangents of their contacts."""
+def _tangent_components(normal: Floats, vector: Floats) -> Floats:
+    """Components (m, 2) of vectors (m, 3) along the two tangents of each contact."""
     out = np.empty((len(normal), 2))
     for s in range(2):
         one = np.zeros_like(out)
@@ -120,8 +127,8 @@ def _components(normal: Floats, vector: Floats) -> Floats:
     return out
 
 
-def _gains(contacts: Contacts, result: Impulses) -> bool:
-    """Whether the impulses do work: then the warm start led astray, and the solve starts again from nothing."""
+def _do_work(contacts: Contacts, result: Impulses) -> bool:
+    """Whether the impulses add energy."""
     x = contacts.after(result.normal, result.tangent)
     work = float(result.normal @ contacts.speeds(x))
     if result.tangent is not None:
@@ -131,4 +138,4 @@ def _gains(contacts: Contacts, result: Impulses) -> bool:
         else:
             work += float((result.tangent * slip).sum())
     before = float((contacts.velocity**2).sum())
-    return work > 1e-9 * before
+    return work > WORK_TOLERANCE * before

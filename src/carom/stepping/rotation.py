@@ -1,33 +1,56 @@
-"""Turning of bodies in space for one time step: free rotation by two schemes, and turning at a constant spin.
+"""Integrators of rigid-body rotation in 3D over one time step.
 
-Orientations are unit quaternions (w, x, y, z) that carry the body's frame to the world's. Spins are in the body's
-frame, whose axes are the principal axes of inertia. `docs/rotation.md` has the equations,
-the guarantees and the figures.
+Orientations are unit quaternions (w, x, y, z) that map the body frame to the world frame. Spins are angular velocities
+in the body frame, whose axes are the principal axes of inertia, in radians per unit of time. `docs/rotation.md` has the
+equations, the guarantees and measurements.
+
+Discrete Moser-Veselov (DMV): Moser and Veselov, "Discrete versions of some classical integrable systems and
+factorization of matrix polynomials", Comm. Math. Phys. 139 (1991); McLachlan and Zanna, "The discrete Moser-Veselov
+algorithm for the free rigid body, revisited", Found. Comput. Math. 5 (2005). With the body's angular momentum `P = I w`
+a step finds the rotation F of `hat(h P) = F J - J F^T`, `J = tr(I)/2 - I`, and sets `R+ = R F`, `P+ = F^T P`. In the
+unit quaternion (a, b) of F, and after division by 2 I, that is
+
+    a b_1 + k_1 b_2 b_3 = h w_1 / 2,    k_1 = (I_3 - I_2) / I_1,    and cyclically,    a = sqrt(1 - |b|^2)
+    w+_1 = w_1 - (4 / h) k_1 b_2 b_3
+
+Hence w + w+ is parallel to b, and I (w+ - w) to b x I b: the energy `w . I w / 2` and `|I w|` are conserved. All axes
+are treated alike: permuting them, or flipping their signs, permutes and flips the results bit for bit.
 """
 
 from __future__ import annotations
+
+from math import factorial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels import kernel
 from ..solvers.rows import Floats
-from .moser_veselov import turn_by_moser_veselov
-from .turning import quaternion_change, turn_steadily
 
 MOSER_VESELOV, SPLIT = 0, 1
+# Radians per sub-step. Up to this bound Newton's method takes at most four iterations for all bodies (|k| <= 1); near 1
+# the equation has no solution for some bodies.
+LARGEST_ROTATION = 0.5
+MOST_SUBSTEPS = 10_000  # 5,000 radians per step; faster bodies rotate by that much, because their phase is arbitrary
+NEWTON_ITERATIONS = 20
+NEWTON_TOLERANCE = 1e-9  # relative size of the last Newton step; the next one would be below rounding
+SMALL_PHASE = 1e-8  # radians below which sin(x) / x is 1 in double precision
+NEXT = 2.0**-53 * (1.0 + 2.0**-52)  # |x| (1 + NEXT) rounds to the next larger number
+# Coefficients of the series of sin(x) / x and cos(x) - 1 in x^2.
+S1, S2, S3, S4, S5 = (1.0 / factorial(n) for n in (3, 5, 7, 9, 11))
+C2, C3, C4, C5, C6 = (1.0 / factorial(n) for n in (4, 6, 8, 10, 12))
 
 
 @kernel
-def turn_free(
+def rotate_free(
     orientation: Floats, spin: Floats, inertia: Floats, free: NDArray[np.bool_], step: float, scheme: int
 ) -> tuple[Floats, Floats]:
-    """Orientations (n, 4) and spins (n, 3) a time `step` later, without torque: `I w' = I w x w`, `q' = q w / 2`.
+    """Orientations (n, 4) and spins (n, 3) after free rotation for a time: `I w' = I w x w`, `q' = q w / 2`.
 
-    `inertia` (n, 3) holds the principal moments, `spin` radians a time unit. Scheme 0 is Discrete Moser-Veselov, which
-    keeps energy and angular momentum; scheme 1 splits the energy by axes, which keeps angular momentum, and the energy
-    up to a bounded error of second order. Both are of second order and reversible. Bodies with three equal moments,
-    and those that are not free, turn at a constant spin: exact for them, and the bits of the spin stay.
+    `inertia` (n, 3) holds the principal moments. Scheme MOSER_VESELOV conserves energy and angular momentum; scheme
+    SPLIT splits the energy by axes, which conserves angular momentum, and the energy up to a bounded error of second
+    order. Both are of second order and time-reversible. Bodies with three equal moments, and those that are not free,
+    rotate at constant spin, which is exact for them and leaves the bits of the spin unchanged.
     """
     q, w = orientation.copy(), spin.copy()
     if step == 0.0:
@@ -36,50 +59,36 @@ def turn_free(
         if w[i, 0] == 0.0 and w[i, 1] == 0.0 and w[i, 2] == 0.0:
             continue
         if not free[i] or (inertia[i, 0] == inertia[i, 1] and inertia[i, 1] == inertia[i, 2]):
-            turn_steadily(q[i], w[i], step)
+            _rotate_steadily(q[i], w[i], step)
         elif scheme == MOSER_VESELOV:
-            turn_by_moser_veselov(q[i], w[i], inertia[i], step)
+            _rotate_moser_veselov(q[i], w[i], inertia[i], step)
         else:
-            _turn_axis_by_axis(q[i], w[i], inertia[i], step)
+            _rotate_split(q[i], w[i], inertia[i], step)
     return q, w
 
 
 @kernel
-def turn_by(orientation: Floats, spin: Floats, step: float) -> Floats:
-    """Orientations (n, 4) after turning at the constant spins (n, 3) of the body's frame for a time: `q exp(h w / 2)`.
+def rotate_steadily(orientation: Floats, spin: Floats, step: float) -> Floats:
+    """Orientations (n, 4) after rotation at constant spins (n, 3) for a time: `q exp(h w / 2)`.
 
-    For bodies that contacts hold: `spin` is the mean that contact impulses have decided. The spin stays as it is in the
-    body's frame, so the angular momentum of a body with unequal moments turns with it. That is the work of a torque;
-    `turn_free` is for bodies without one.
+    This is for bodies whose motion contacts determine: `spin` is the mean spin that follows from the contact impulses.
+    The spin is constant in the body frame, so the angular momentum of a body with unequal moments changes, as under a
+    torque; `rotate_free` is for bodies without torque.
     """
     q = orientation.copy()
     for i in range(len(q)):
         if spin[i, 0] != 0.0 or spin[i, 1] != 0.0 or spin[i, 2] != 0.0:
-            turn_steadily(q[i], spin[i], step)
+            _rotate_steadily(q[i], spin[i], step)
     return q
 
 
 @kernel
-def gyroscopic(spin: Floats, inertia: Floats, step: float) -> Floats:
-    """Spins (n, 3) after a free Discrete Moser-Veselov step, bit for bit those of `turn_free`."""
-    w, q = spin.copy(), np.zeros(4)
-    if step == 0.0:
-        return w
-    for i in range(len(w)):
-        still = w[i, 0] == 0.0 and w[i, 1] == 0.0 and w[i, 2] == 0.0
-        if not (still or (inertia[i, 0] == inertia[i, 1] and inertia[i, 1] == inertia[i, 2])):
-            q[:] = 0.0  # the turn is not asked for; starting anew keeps it from growing
-            q[0] = 1.0
-            turn_by_moser_veselov(q, w[i], inertia[i], step)
-    return w
+def _rotate_split(q: Floats, w: Floats, inertia: Floats, h: float) -> None:
+    """Strang splitting of `w . I w / 2` by axes: x for half a step, y for half, z for one, y, x. Writes q and w.
 
-
-@kernel
-def _turn_axis_by_axis(q: Floats, w: Floats, inertia: Floats, h: float) -> None:
-    """Strang's splitting of `w . I w / 2` by axes: x for half a step, y for half, z for one, y, x. Writes q and w.
-
-    The flow of one part, `I_1 w_1^2 / 2`, is a turn about axis 1 by h w_1: the momentum (2, 3) turns back by it.
-    McLachlan, "Explicit Lie-Poisson integration and the Euler equations", Phys. Rev. Lett. 71 (1993).
+    The flow of one part, `I_1 w_1^2 / 2`, is a rotation about axis 1 by h w_1: the components (2, 3) of the angular
+    momentum rotate back by it. McLachlan, "Explicit Lie-Poisson integration and the Euler equations", Phys. Rev. Lett.
+    71 (1993).
     """
     for stage in range(5):
         i = min(stage, 4 - stage)
@@ -94,3 +103,154 @@ def _turn_axis_by_axis(q: Floats, w: Floats, inertia: Floats, h: float) -> None:
         fourth = np.sin(0.25 * angle)
         d0, d1, d2, d3 = quaternion_change(q, -2.0 * fourth * fourth, x, y, z)
         q[0], q[1], q[2], q[3] = q[0] + d0, q[1] + d1, q[2] + d2, q[3] + d3
+
+
+# ---- Discrete Moser-Veselov
+
+
+@kernel
+def _rotate_moser_veselov(q: Floats, w: Floats, inertia: Floats, h: float) -> None:
+    """Advances orientation q (4,) and spin w (3,) of one body by a time h. Writes both."""
+    ix, iy, iz = inertia[0], inertia[1], inertia[2]
+    kx, ky, kz = (iz - iy) / ix, (ix - iz) / iy, (iy - ix) / iz
+    count, h = _substeps(w, inertia, h)
+    half, rate = 0.5 * h, -4.0 / h
+    for _ in range(count):
+        x, y, z = _newton(half * w[0], half * w[1], half * w[2], kx, ky, kz)
+        w[0] = stochastic_sum(w[0], rate * (kx * (y * z)))
+        w[1] = stochastic_sum(w[1], rate * (ky * (z * x)))
+        w[2] = stochastic_sum(w[2], rate * (kz * (x * y)))
+        t = sum3(x * x, y * y, z * z)
+        d0, d1, d2, d3 = quaternion_change(q, -t / (1.0 + np.sqrt(1.0 - t)), x, y, z)
+        q[0], q[1] = stochastic_sum(q[0], d0), stochastic_sum(q[1], d1)
+        q[2], q[3] = stochastic_sum(q[2], d2), stochastic_sum(q[3], d3)
+
+
+@kernel
+def _substeps(w: Floats, inertia: Floats, h: float) -> tuple[int, float]:
+    """Number of equal sub-steps and the length to use for each; both depend on energy and angular momentum alone.
+
+    The exact and the discrete motion pass through the same states at different rates (McLachlan and Zanna 2005). A
+    steady spin w rotates by asin(h w) under plain DMV. With `sin(x) / x h`, `x = h w . P / |P|`, in place of h it
+    rotates by h w, which is exact for spheres and about principal axes, and the scheme is still DMV. Energy and |P| do
+    not change, so neither does the step, and the map stays reversible. For the same reason the number of sub-steps is
+    computed not from |w| but from the largest |w| of a body with this energy and angular momentum,
+    `w^2 = 2 E (u + v) - |P|^2 u v` with u, v the inverses of the smallest and the largest moment.
+    """
+    px, py, pz = inertia[0] * w[0], inertia[1] * w[1], inertia[2] * w[2]
+    double_energy = sum3(px * w[0], py * w[1], pz * w[2])
+    square = sum3(px * px, py * py, pz * pz)
+    u, v = 1.0 / min(inertia[0], inertia[1], inertia[2]), 1.0 / max(inertia[0], inertia[1], inertia[2])
+    fastest = np.sqrt(max(double_energy * (u + v) - square * u * v, 0.0))
+    wanted = abs(h) * fastest / LARGEST_ROTATION
+    if not np.isfinite(wanted):  # the energy overflows, or the spin is not a number
+        return 1, h
+    count = max(np.ceil(wanted), 1.0)
+    if count > MOST_SUBSTEPS:
+        count, h = 1.0 * MOST_SUBSTEPS, h * (MOST_SUBSTEPS / wanted)
+    h /= count
+    x = h * double_energy / np.sqrt(square) if square > 0.0 else 0.0
+    return int(count), h * (np.sin(x) / x) if abs(x) > SMALL_PHASE else h
+
+
+@kernel
+def _newton(sx: float, sy: float, sz: float, kx: float, ky: float, kz: float) -> tuple[float, float, float]:
+    """The vector part b of the rotation's quaternion by Newton's method: `a b_1 + k_1 b_2 b_3 = s_1` and cyclically."""
+    x, y, z = sx - kx * (sy * sz), sy - ky * (sz * sx), sz - kz * (sx * sy)
+    for _ in range(NEWTON_ITERATIONS):
+        a = np.sqrt(max(1.0 - sum3(x * x, y * y, z * z), 0.25))
+        fx, fy, fz = a * x + kx * (y * z) - sx, a * y + ky * (z * x) - sy, a * z + kz * (x * y) - sz
+        dx, dy, dz = _newton_step(x, y, z, a, kx, ky, kz, fx, fy, fz)
+        x, y, z = x - dx, y - dy, z - dz
+        if abs(dx) + abs(dy) + abs(dz) <= NEWTON_TOLERANCE * max(abs(x), abs(y), abs(z)):
+            break
+    return x, y, z
+
+
+@kernel
+def _newton_step(
+    x: float, y: float, z: float, a: float, kx: float, ky: float, kz: float, fx: float, fy: float, fz: float
+) -> tuple[float, float, float]:
+    """The solution d of `(a - b b^T / a + K) d = f` by cofactors, where row 1 of K is `k_1 (0, b_3, b_2)`."""
+    pxy, pyz, pzx = x * y / a, y * z / a, z * x / a
+    xx, yy, zz = a - x * x / a, a - y * y / a, a - z * z / a
+    xy, yx = kx * z - pxy, ky * z - pxy
+    yz, zy = ky * x - pyz, kz * x - pyz
+    zx, xz = kz * y - pzx, kx * y - pzx
+    cxx, cxy, cxz = yy * zz - yz * zy, yz * zx - yx * zz, yx * zy - yy * zx
+    cyx, cyy, cyz = zy * xz - zz * xy, zz * xx - zx * xz, zx * xy - zy * xx
+    czx, czy, czz = xy * yz - xz * yy, xz * yx - xx * yz, xx * yy - xy * yx
+    # The determinant, expanded by each row: the mean of the three treats all axes alike.
+    three = sum3(
+        sum3(xx * cxx, xy * cxy, xz * cxz), sum3(yx * cyx, yy * cyy, yz * cyz), sum3(zx * czx, zy * czy, zz * czz)
+    )
+    scale = 3.0 / three
+    return (
+        scale * sum3(cxx * fx, cyx * fy, czx * fz),
+        scale * sum3(cxy * fx, cyy * fy, czy * fz),
+        scale * sum3(cxz * fx, cyz * fy, czz * fz),
+    )
+
+
+# ---- rounding and small rotations
+
+
+@kernel
+def sum3(x: float, y: float, z: float) -> float:
+    """x + y + z with a rounding that does not depend on the order of the terms, and is odd in them."""
+    low, high = min(x, y), max(x, y)
+    return (max(high, z) + min(low, z)) + max(low, min(high, z))
+
+
+@kernel
+def stochastic_sum(x: float, dx: float) -> float:
+    """x + dx with stochastic rounding: up or down with the probabilities that make the mean exact.
+
+    Rounding to nearest is biased where dx hardly changes from step to step: the same fraction of the last digit is lost
+    a million times. Near an unstable axis the main spin loses less than half a digit per step, so it would not change
+    while the tumbling grows, and the energy would drift by 1e-11. With stochastic rounding the losses form a random
+    walk of about 1e-13. The pseudo-random number is a hash of the digits of |x| and |dx|, so equal bodies and mirror
+    images still move identically.
+    """
+    s = x + dx
+    if dx == 0.0:
+        return s
+    digit = (abs(s) + NEXT * abs(s)) - abs(s)
+    a, b = np.float64(dx).view(np.uint64), np.float64(x).view(np.uint64)
+    # Multiplicative hash: odd 64-bit multipliers spread the last bits over the first ones; sign bits are shifted out.
+    mixed = (a << np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15) + (b << np.uint64(1)) * np.uint64(0xD1B54A32D192ED03)
+    mixed ^= mixed >> np.uint64(32)
+    chance = np.float64((mixed * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(11)) * 2.0**-53 - 0.5
+    return x + (dx + (chance * digit if dx > 0.0 else -chance * digit))
+
+
+@kernel
+def quaternion_change(q: Floats, da: float, x: float, y: float, z: float) -> tuple[float, float, float, float]:
+    """`q (1 + da, x, y, z) - q`, including the correction that normalizes q.
+
+    The change is small and is added with one rounding; multiplying and then dividing by the length would round twice.
+    """
+    w, i, j, k = q[0], q[1], q[2], q[3]
+    short = 0.5 * (1.0 - (w * w + sum3(i * i, j * j, k * k)))
+    da, x, y, z = da + short * (1.0 + da), x + short * x, y + short * y, z + short * z
+    return (
+        da * w - sum3(i * x, j * y, k * z),
+        (da * i + w * x) + (j * z - k * y),
+        (da * j + w * y) + (k * x - i * z),
+        (da * k + w * z) + (i * y - j * x),
+    )
+
+
+@kernel
+def _rotate_steadily(q: Floats, w: Floats, h: float) -> None:
+    """Rotates q (4,) at the constant spin w (3,) for a time h: `q exp(h w / 2)`. Writes q."""
+    x, y, z = 0.5 * h * w[0], 0.5 * h * w[1], 0.5 * h * w[2]
+    t = sum3(x * x, y * y, z * z)
+    if t < 0.0625:  # half angle below 1/4: the series have an error below 1e-17
+        s = 1.0 - t * (S1 - t * (S2 - t * (S3 - t * (S4 - t * S5))))
+        da = -t * (0.5 - t * (C2 - t * (C3 - t * (C4 - t * (C5 - t * C6)))))
+    else:
+        angle = np.sqrt(t)
+        s, da = np.sin(angle) / angle, np.cos(angle) - 1.0
+    d0, d1, d2, d3 = quaternion_change(q, da, s * x, s * y, s * z)
+    q[0], q[1], q[2], q[3] = q[0] + d0, q[1] + d1, q[2] + d2, q[3] + d3

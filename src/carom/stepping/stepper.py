@@ -1,4 +1,4 @@
-"""What all steppers share: the world, the law, the clock for each phase, and the row that a step reports."""
+"""The base class of steppers: shared stages of a step, the time of each phase, and the report of a step."""
 
 from __future__ import annotations
 
@@ -13,98 +13,125 @@ from ..contact.boundaries import boundaries_at
 from ..contact.contact_set import ContactSet
 from ..contact.find import find_contacts
 from ..impact.assemble import Assembly, assemble
+from ..impact.contact_rows import along_tangents
 from ..impact.contacts import Impulses
-from ..impact.space_rows import along_tangents
 from ..solvers.rows import Floats
 from ..world import State, World
 from .collision import NOISE, Collision
-from .flight import totals
+from .integrator import end_of_step, free_motion
 from .report import PHASES, STATUSES, ContactImpulses
-from .resting import Resting
+from .resting import RestingSolver
+from .totals import totals
 
-TOUCH = 1e-9  # gaps below this part of the smallest body count as touching
+TOUCH = 1e-9  # gap, relative to the length scale of the world, up to which bodies count as touching
 
 
 class Stepper:
-    """Base of the steppers. `step` takes a state to the next; `row` and `impulses` tell about the last step."""
+    """Base of the steppers. A subclass defines `name`, `title`, `guarantee` and `step`.
+
+    `step(state)` returns the state after the time step `h`. Afterwards `row` holds the row of the table of steps and
+    `impulses()` returns the impulses of the step.
+    """
 
     name: ClassVar[str]
-    title: ClassVar[str]
+    title: ClassVar[str]  # one line for lists
+    guarantee: ClassVar[str] = ""  # what it conserves or prevents, one line for lists
 
     def __init__(self, world: World, collision: Collision, step: float) -> None:
         self.world, self.collision, self.h = world, collision, step
         self.touch = TOUCH * world.length_scale
-        self.resting_solve: Resting | None = None  # of steppers that have one
+        self.resting_solver: RestingSolver | None = None  # of steppers that hold resting contacts
         self.row: tuple[Any, ...] = ()
-        self.pushes: list[tuple[ContactSet, Impulses]] = []
-        self.contacts = self.resting = self.iterations = self.status = self.rounds = 0
-        self.certificate = self.rest_residual = self.overlap = 0.0
-        self.seconds: dict[str, float] = {}
-        self._clear()
+        self.clear()
 
     def step(self, state: State) -> State:
+        """The state one time step later."""
         raise NotImplementedError(f"{type(self).__name__} must define step(state)")
 
     def memory(self) -> dict[str, np.ndarray]:
-        """What the next step needs besides the state: goes into checkpoints."""
-        return {} if self.resting_solve is None else self.resting_solve.memory()
+        """Arrays besides the state on which the next step depends; they are stored in checkpoints."""
+        return {} if self.resting_solver is None else self.resting_solver.memory()
 
     def remember(self, memory: dict[str, np.ndarray]) -> None:
-        """Takes up a memory from a checkpoint."""
-        if self.resting_solve is not None:
-            self.resting_solve.remember(memory)
+        """Restores the arrays of a checkpoint."""
+        if self.resting_solver is not None:
+            self.resting_solver.remember(memory)
 
-    # -- the stages that steppers are made of ---------------------------------------------------------------------
+    # ---- stages of a step
+
+    def move(self, state: State, step: float) -> State:
+        """The state after free motion for a time."""
+        return self.timed("move", free_motion, self.world, state, step)
 
     def find(self, before: State, after: State, margin: float) -> ContactSet:
-        return self._timed("detect", self._detected, before, after, margin)
+        """Contacts with a gap of at most `margin` in `after`; in 3D also of pairs that pass through each other."""
+        return self.timed("detect", self._found, before, after, margin)
 
-    def _detected(self, before: State, after: State, margin: float) -> ContactSet:
+    def _found(self, before: State, after: State, margin: float) -> ContactSet:
         found = find_contacts(self.world, before, after, margin)
         if self.world.dimension == 2:
             return found
-        from ..contact.solids.swept import with_swept
+        from ..contact.swept import with_swept  # late: 2D worlds need none of its kernels
 
         return with_swept(self.world, before, after, found)
 
-    def assemble(self, state: State, found: ContactSet) -> Assembly:
-        walls = boundaries_at(self.world, state.time, self.h)[0]
-        return self._timed("assemble", assemble, self.world, state, found, walls)
+    def assemble(self, state: State, found: ContactSet, step: float) -> Assembly:
+        """The impact of the contacts `found`; boundaries move at their mean velocity in the coming time `step`."""
+        boundaries = boundaries_at(self.world, state.time, step)[0]
+        return self.timed("assemble", assemble, self.world, state, found, boundaries)
 
     def collide(self, state: State, found: ContactSet, impact: Assembly, slow: float = 0.0) -> State:
-        """The state with the velocities after impact under the law; `slow` approach may be left in large impacts."""
-        result = self._timed("impact", self.collision.resolve, impact.contacts, slow)
+        """The state with the velocities after the impact under the law.
+
+        In large impacts with friction, approach slower than `slow` may be left to the resting solver.
+        """
+        result = self.timed("impact", self.collision.resolve, impact.contacts, slow)
         self.contacts += found.count
         self.iterations += result.iterations
         self.certificate = max(self.certificate, result.certificate)
         self.status = max(self.status, STATUSES.index(result.status))
         self.pushes.append((found, result))
-        return replace(state, velocity=pushed(impact, result, state.velocity))
+        return replace(state, velocity=velocity_after(impact, result, state.velocity))
 
     def noise(self, state: State) -> float:
-        """Approach speeds that are rounding."""
+        """Speed of approach up to which an approach is rounding error."""
         return NOISE * float(np.abs(state.velocity[:, : self.world.dimension]).max(initial=0.0))
 
-    # -- the report ------------------------------------------------------------------------------------------------
+    def finish(self, end: State, number: int) -> State:
+        """The state at the end of step `number`; updates the report."""
+        end = end_of_step(self.world, end, number * self.h, number)
+        self.report(end)
+        return end
 
-    def _clear(self) -> None:
-        self.contacts = self.resting = self.iterations = self.status = self.rounds = 0
-        self.certificate = self.rest_residual = self.overlap = 0.0
-        self.seconds = dict.fromkeys(PHASES, 0.0)
-        self.pushes.clear()
+    # ---- report
 
-    def saw(self, found: ContactSet) -> None:
+    def clear(self) -> None:
+        """Resets the report at the start of a step."""
+        self.contacts: int = 0
+        self.resting: int = 0
+        self.iterations: int = 0
+        self.status: int = 0
+        self.rounds: int = 0
+        self.certificate: float = 0.0
+        self.rest_residual: float = 0.0
+        self.overlap: float = 0.0
+        self.seconds: dict[str, float] = dict.fromkeys(PHASES, 0.0)
+        self.pushes: list[tuple[ContactSet, Impulses]] = []
+
+    def note_overlap(self, found: ContactSet) -> None:
+        """Records the deepest overlap of the contacts."""
         if found.count:
             self.overlap = max(self.overlap, -float(found.gap.min()))
 
-    def _timed(self, phase: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    def timed(self, phase: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Calls a function and adds its time to a phase of the step."""
         start = perf_counter()
         out = function(*arguments)
         self.seconds[phase] += perf_counter() - start
         return out
 
     def report(self, state: State) -> None:
-        sums = totals(self.world, state)
+        """Sets `row`, the row of the table of steps (`report.step_table`), for a step that ends in `state`."""
         self.row = (
             state.step,
             state.time,
@@ -116,27 +143,41 @@ class Stepper:
             self.status,
             self.rounds,
             self.overlap,
-            *sums,
+            *totals(self.world, state),
             *self.seconds.values(),
         )
 
     def impulses(self) -> ContactImpulses:
-        """All impulses of the last step, those of zero left out."""
+        """All nonzero impulses of the last step."""
         dim, parts = self.world.dimension, []
         for found, result in self.pushes:
             tangent = np.zeros((found.count, dim - 1)) if result.tangent is None else result.tangent
             kept = (result.normal != 0.0) | tangent.any(axis=1)
             normal, tangent = found.normal[kept], np.ascontiguousarray(tangent[kept])
-            rubbed = tangent[:, 0] if dim == 2 else along_tangents(normal, tangent)
+            friction = tangent[:, 0] if dim == 2 else along_tangents(normal, tangent)
             parts.append(
-                (found.first[kept], found.second[kept], found.point[kept], normal, result.normal[kept], rubbed)
+                (found.first[kept], found.second[kept], found.point[kept], normal, result.normal[kept], friction)
             )
         if not parts:
             none, vectors = np.empty(0, np.int64), np.empty((0, dim))
             parts = [(none, none, vectors, vectors, np.empty(0), np.empty(0) if dim == 2 else vectors)]
         return ContactImpulses(*(np.concatenate(columns) for columns in zip(*parts)))
 
+    def treated_contacts(self) -> ContactSet:
+        """The contacts that the law or the resting solver treated in the last step, ordered by bodies and feature.
 
-def pushed(impact: Assembly, result: Impulses, velocity: Floats) -> Floats:
-    """The velocities of all bodies after the impulses."""
+        A contact that was treated several times occurs once, with the geometry of the last time.
+        """
+        sets, dim = [found for found, _ in self.pushes], self.world.dimension
+        none, vectors = np.empty(0, np.int64), np.empty((0, dim))
+        found = ContactSet(none, none, none, vectors, vectors, np.empty(0), np.empty(0))
+        for other in sets:
+            found = found.joined(other)
+        names = np.stack([found.first, found.second, found.feature_id])[:, ::-1]
+        last = np.unique(names, axis=1, return_index=True)[1]
+        return found.take(found.count - 1 - last)
+
+
+def velocity_after(impact: Assembly, result: Impulses, velocity: Floats) -> Floats:
+    """Velocities (n, d) of all bodies after the impulses."""
     return impact.unwhitened(impact.contacts.after(result.normal, result.tangent), velocity)

@@ -17,8 +17,8 @@ from matplotlib.collections import LineCollection
 from ..analysis.runs import energy_drift, symmetry_error
 from ..draw.style import BLACK, GRAY, PALE, TIME, X, Y, law_style, sheet, write, write_table
 from ..scenes import pool_break
-from ..scenes.pool import RADIUS
-from ..simulation import simulate
+from ..scenes.balls import RADIUS
+from ..simulation import completed, simulate
 from ..solvers.rows import Floats
 from ..trajectory import Trajectory
 from .result import Progress, StudyResult, silent
@@ -38,7 +38,7 @@ def run(out: Path, progress: Progress | None = None, rows: int = 10, duration: f
     numbers: dict[str, float] = {}
     for k, law in enumerate(COMPARED):
         tell(k / len(COMPARED), law)
-        runs[law] = simulate(scene, law, duration, frame_rate=20.0)
+        runs[law] = completed(simulate(scene, law, duration, frame_rate=20.0))
         errors[law] = symmetry_error(runs[law])
         numbers[f"{law}: mirror error at the end, in radii"] = float(errors[law][-1])
         numbers[f"{law}: relative energy drift"] = float(np.abs(energy_drift(runs[law])).max())

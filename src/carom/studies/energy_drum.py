@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from ..draw.style import GRAY, TIME, law_style, styled, write
 from ..scenes import energy_drum
 from ..simulation import Progress as RunProgress
-from ..simulation import simulate
+from ..simulation import completed, simulate
 from ..solvers.rows import Floats, Ints
 from ..trajectory import Trajectory
 from .result import Progress, StudyResult, silent
@@ -34,7 +34,7 @@ def run(out: Path, progress: Progress | None = None, duration: float = 1000.0, s
     runs: dict[str, Trajectory] = {}
     numbers: dict[str, float] = {}
     for k, law in enumerate(COMPARED):
-        runs[law] = simulate(scene, law, duration, frame_rate=1.0, progress=_share(tell, k, law))
+        runs[law] = completed(simulate(scene, law, duration, frame_rate=1.0, progress=_share(tell, k, law)))
         numbers[f"{law}: largest relative drift"] = float(np.abs(drift(runs[law])).max())
         numbers[f"{law}: contacts resolved"] = float(runs[law].steps["contacts"].sum())
     files = _draw(out, runs)

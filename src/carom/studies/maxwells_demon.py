@@ -25,11 +25,11 @@ from matplotlib.figure import SubFigure
 
 from ..analysis.runs import sides
 from ..draw.style import BLUE, GRAY, GREEN, PURPLE, RED, TIME, sheet, write
-from ..scene.boundaries import HalfPlane
+from ..scene.boundaries import Plane
 from ..scene.model import Scene
 from ..scene.motion import FIXED
 from ..scenes import maxwells_demon
-from ..simulation import simulate
+from ..simulation import completed, simulate
 from ..solvers.rows import Floats
 from ..trajectory import Trajectory
 from .result import Progress, StudyResult, silent
@@ -80,7 +80,7 @@ def run(
     shown: Trajectory | None = None
     for seed in range(seeds):
         tell(seed / whole, f"seed {seed}")
-        done = simulate(maxwells_demon(seed=seed, **box), None, duration, frame_rate=FRAME_RATE)
+        done = completed(simulate(maxwells_demon(seed=seed, **box), None, duration, frame_rate=FRAME_RATE))
         counts["gather"].append(Count.of(done))
         shown = shown or done
     for seed in range(controls):
@@ -88,7 +88,7 @@ def run(
         calm = at_rest(hot, counts["gather"][seed].kinetic)
         for k, (kind, scene) in enumerate(((SHAKEN, hot), (STILL, calm))):
             tell((seeds + 2 * seed + k) / whole, f"{kind}, seed {seed}")
-            counts[kind].append(Count.of(simulate(scene, None, duration, frame_rate=FRAME_RATE)))
+            counts[kind].append(Count.of(completed(simulate(scene, None, duration, frame_rate=FRAME_RATE))))
     tell(1.0, "drawing")
     assert shown is not None
     return StudyResult("maxwells_demon", _draw(out, shown, counts), _numbers(counts), _findings(counts))
@@ -99,7 +99,7 @@ def at_rest(scene: Scene, kinetic: float) -> Scene:
     (balls,) = scene.bodies
     velocity = np.asarray(balls.velocity)
     mean = 0.5 * float((velocity**2).sum(axis=1).mean())  # the balls have unit mass
-    still = [replace(b, motion=FIXED) if isinstance(b, HalfPlane) else b for b in scene.boundaries]
+    still = [replace(b, motion=FIXED) if isinstance(b, Plane) else b for b in scene.boundaries]
     return scene.with_(bodies=[replace(balls, velocity=velocity * np.sqrt(kinetic / mean))], boundaries=still)
 
 

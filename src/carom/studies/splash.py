@@ -25,7 +25,7 @@ from ..draw.style import GRAY, TIME, law_style, sheet, write
 from ..scene.boundaries import Drum
 from ..scene.model import Scene
 from ..scenes import splash
-from ..simulation import simulate
+from ..simulation import completed, simulate
 from ..solvers.rows import Floats
 from ..trajectory import Trajectory
 from .result import Progress, StudyResult, silent
@@ -46,7 +46,7 @@ def run(out: Path, progress: Progress | None = None, side: int = 15) -> StudyRes
     numbers: dict[str, float] = {}
     for k, law in enumerate(COMPARED):
         tell(k / len(COMPARED), law)
-        runs[law] = simulate(scene, law, LONGER * back, frame_rate=50.0)
+        runs[law] = completed(simulate(scene, law, LONGER * back, frame_rate=50.0))
         kept[law] = kept_over_time(runs[law])
         numbers[f"{law}: neighbors kept at t = {back:g}"] = float(at(runs[law], kept[law], back))
         numbers[f"{law}: neighbors kept at t = {LONGER * back:g}"] = float(kept[law][-1])

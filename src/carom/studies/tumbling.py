@@ -21,7 +21,7 @@ from ..draw.style import BLACK, BLUE, GRAY, RED, sheet, write, write_table
 from ..geometry import rotations
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
-from ..stepping.rotation import MOSER_VESELOV, SPLIT, turn_free
+from ..stepping.rotation import MOSER_VESELOV, SPLIT, rotate_free
 from .result import Progress, StudyResult, silent
 from .t_handle import draw, moments
 
@@ -71,7 +71,7 @@ def _tumble(
     free, done = np.ones(1, np.bool_), 0
     for k in range(len(chosen)):
         for _ in range(chosen[k] - done):
-            orientation, spin = turn_free(orientation, spin, inertia, free, step, scheme)
+            orientation, spin = rotate_free(orientation, spin, inertia, free, step, scheme)
         done = chosen[k]
         q[k], w[k] = orientation[0], spin[0]
     return q, w

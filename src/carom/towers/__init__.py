@@ -1,6 +1,7 @@
-"""Towers of bricks without friction: does it stand, how does it begin to fall, how does it come down.
+"""Towers of bricks without friction: stability, initial collapse and collapse.
 
-After G. Rote et al.'s paper on the collapse of towers by Gauss' principle; docs/towers.md has equations and findings.
+The methods are those of G. Rote and U. Zwick, "Collapse", SODA 2011, called "the paper" in this package. The module
+docstrings name its sections; docs/towers.md has the equations and the results.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Can contacts and pins hold a load? One LP decides, springs give the numbers, and both answers are checked.
+"""Whether contacts and pins can support a load: one linear program decides, and springs give the forces (section 1).
 
-J (m, 3n) are the contact rows, P (2p, 3n) the pin rows, w (3n,) the load. Either forces hold it,
+J (m, 3n) are the contact rows, P (2p, 3n) the pin rows, w (3n,) the load. Either forces support it,
 
     J^T f + P^T q + w = 0,   f >= 0,
 
-or a motion d lets the load do work against no resistance (Farkas): J d >= 0, P d = 0, w . d > 0. Never both, since
-w . d = -f . J d <= 0 for forces that hold. All work here is done in lengths and in units of the largest load, so that
-the answers depend neither on the unit of length nor on gravity.
+or by Farkas' lemma there is a motion d against which the contacts do not resist: J d >= 0, P d = 0, w . d > 0. Both
+cannot exist, since w . d = -f . J d <= 0 for supporting forces. All computations are scaled to lengths and to the
+largest load, so that the results depend neither on the unit of length nor on gravity.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from scipy.sparse.linalg import splu
 
 from ..solvers.rows import Floats, Ints
 
-CLEAR = 1e-6  # LP values above: falls, without a doubt. HiGHS answers to 1e-10 of the largest load
-HELD = 1e-10  # imbalance of a brick, over the forces on it, that counts as none
-# Inertia over the springs' stiffness: it keeps their equations regular where parts are loose. Small, so that few
-# rounds do; not too small where it falls, since displacements are as large as its inverse.
+CLEAR = 1e-6  # larger values of the linear program mean instability; HiGHS is accurate to 1e-10 of the largest load
+HELD = 1e-10  # relative imbalance of a brick that counts as zero
+# Inertia over stiffness of the springs: it keeps their equations regular where parts are loose. It is small, so that
+# few rounds suffice, but larger for unstable towers, where displacements are as large as its inverse.
 SOFT, SOFT_FALLING = 1e-8, 1e-4
-CLEAN = 1e-12  # forces below, over the largest, are rounding
+CLEAN = 1e-12  # relative to the largest force: smaller forces are rounding errors
 TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 MOST_ROUNDS, MOST_NEWTON = 40, 100
 
@@ -37,24 +37,27 @@ class System:
 
     contacts: sparse.csr_array  # (m, k)
     pins: sparse.csr_array  # (2p, k)
-    inertia: Floats  # (k,) over the largest
+    inertia: Floats  # (k,) relative to the largest
     scale: Floats  # (k,)
-    columns: Ints  # (k,) which of the 3n motions these are
+    columns: Ints  # (k,) numbers of these motions among the 3n
     size: int  # 3n
 
     def reduced(self, load: Floats) -> Floats:
-        """The load on scaled motions."""
+        """The load as forces on scaled motions."""
         return load[self.columns] * self.scale
 
     def motion(self, x: Floats) -> Floats:
-        """(3n,) the motion of all bricks."""
+        """(3n,) the motion of all bricks for a scaled motion."""
         out = np.zeros(self.size)
         out[self.columns] = self.scale * x
         return out
 
 
 def make_system(contacts: sparse.csr_array, pins: sparse.csr_array, masses: Floats, reach: Floats) -> System:
-    """`masses` (3n,) and `reach` (n,), the distance of each brick's farthest corner from its center; 0 if fixed."""
+    """Scales the rows by `masses` (3n,) and `reach` (n,).
+
+    The reach is the distance of a brick's farthest corner from its center of mass, and 0 for fixed bricks.
+    """
     columns = np.flatnonzero(np.repeat(reach > 0, 3))
     scale = np.stack([np.ones_like(reach), np.ones_like(reach), 1.0 / np.where(reach > 0, reach, 1.0)], axis=1)
     scale = scale.ravel()[columns]
@@ -73,17 +76,17 @@ def make_system(contacts: sparse.csr_array, pins: sparse.csr_array, masses: Floa
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """Forces that hold the load, or a motion along which it does work."""
+    """Forces that support the load, or a motion along which it does work."""
 
     held: bool
     forces: Floats  # (m,)
     pin_forces: Floats  # (2p,)
     motion: Floats  # (3n,)
-    power: float  # value of the LP: work on a motion whose components are at most 1, over the largest load
+    power: float  # value of the linear program: work on a motion with components up to 1, relative to the largest load
 
 
 def decide(system: System, load: Floats) -> Verdict:
-    """Whether the contacts hold `load` (3n,)."""
+    """Whether the contacts support `load` (3n,)."""
     m, p = system.contacts.shape[0], system.pins.shape[0]
     w = system.reduced(load)
     unit = float(np.abs(w).max(initial=0.0))
@@ -102,9 +105,9 @@ def decide(system: System, load: Floats) -> Verdict:
 
 
 def imbalance(system: System, load: Floats, forces: Floats, pin_forces: Floats) -> float:
-    """Largest force or torque left on a brick, over the forces on that brick (`load` in scaled motions).
+    """Largest unbalanced force or torque of a brick, relative to the forces on that brick (`load` for scaled motions).
 
-    Bricks with next to no force on them count as if they had 1e-4 of the largest: rounding is no imbalance.
+    Bricks with almost no force count as if they had 1e-4 of the largest force, so that rounding is no imbalance.
     """
     if not len(load):
         return 0.0
@@ -115,7 +118,7 @@ def imbalance(system: System, load: Floats, forces: Floats, pin_forces: Floats) 
 
 
 def closing(system: System, x: Floats) -> float:
-    """Largest rate at which a contact closes or a pin comes apart, over the largest component of the motion."""
+    """Largest rate at which a contact closes or a pin separates, relative to the largest component of the motion."""
     largest = float(np.abs(x).max(initial=0.0))
     if largest == 0.0:
         return 0.0
@@ -136,7 +139,7 @@ def most_work(system: System, w: Floats) -> tuple[float, Floats]:
         method="highs",
         options=TIGHT,
     )
-    if answer.x is None:  # x = 0 is feasible and the box bounds it: only a limit on time could come here
+    if answer.x is None:  # cannot happen without a time limit: x = 0 is feasible and the box is bounded
         raise RuntimeError(f"HiGHS found no answer: {answer.message}")
     return max(0.0, -float(answer.fun)), np.asarray(answer.x)
 
@@ -149,11 +152,11 @@ class _Springs:
 
 
 def _springs(system: System, w: Floats, soft: float) -> _Springs:
-    """Forces if each contact were a spring of the same stiffness that can only push, and each pin one in x and y.
+    """Forces if each contact is a spring of the same stiffness that can only push, and each pin one along x and y.
 
-    f = max(0, -J x) with J^T f - P^T P x + w = soft * M (x - x_before), solved again from x until the right side
-    vanishes. In a tower that stands these forces have the least sum of squares, so they are unique, and symmetric if
-    the tower is. In one that falls the right side settles at M a, with a the acceleration by Gauss' principle.
+    f = max(0, -J x) with J^T f - P^T P x + w = soft * M (x - x_before), solved repeatedly from x until the right-hand
+    side vanishes. In a stable tower these forces have the least sum of squares, so they are unique, and symmetric if
+    the tower is. In an unstable tower the right-hand side converges to M a with the acceleration a of Gauss' principle.
     """
     j, p = system.contacts, system.pins
     inertia = soft * np.maximum(system.inertia, 1e-6)
@@ -175,10 +178,10 @@ def _springs(system: System, w: Floats, soft: float) -> _Springs:
 
 
 def _settle(system: System, w: Floats, inertia: Floats, center: Floats) -> Floats:
-    """min 1/2 |max(0, -J x)|^2 + 1/2 |P x|^2 - w . x + 1/2 (x - center)^T inertia (x - center): Newton's method.
+    """min 1/2 |max(0, -J x)|^2 + 1/2 |P x|^2 - w . x + 1/2 (x - center)^T inertia (x - center) by Newton's method.
 
-    The function is convex and made of quadratic pieces: with a search along the line, Newton ends after finitely many
-    steps, when the set of contacts that push stays the same.
+    The function is convex and piecewise quadratic: with a line search, Newton's method ends after finitely many steps,
+    when the set of contacts that push remains the same.
     """
     j, p = system.contacts, system.pins
     x = center
@@ -190,7 +193,7 @@ def _settle(system: System, w: Floats, inertia: Floats, center: Floats) -> Float
         step = -splu(sparse.csc_array(rows.T @ rows + pins)).solve(slope)
         rounding = 1e-15 * (1.0 + float(np.abs(x).max(initial=0.0)))
         if -float(slope @ step) <= rounding * (1e-11 + rounding / float(inertia.max())):
-            return x + step  # contacts on the verge may come and go by rounding: no reason to go on
+            return x + step  # marginal contacts may change by rounding: no reason to continue
         length = _line(j @ x, j @ step, slope, step, p @ step, inertia)
         x = x + length * step
         if length == 1.0 and np.array_equal(j @ x < 0.0, press):
@@ -199,9 +202,9 @@ def _settle(system: System, w: Floats, inertia: Floats, center: Floats) -> Float
 
 
 def _line(rate: Floats, along: Floats, slope: Floats, step: Floats, pins: Floats, inertia: Floats) -> float:
-    """The minimum along the line, where the slope, linear between the places at which a contact opens, is zero."""
+    """The minimum along the line, at a zero of the slope, which is linear between the points where a contact opens."""
     curve = float(pins @ pins + step @ (inertia * step))
-    start = float(slope @ step) - float(np.minimum(0.0, rate) @ along)  # without the contacts' part
+    start = float(slope @ step) - float(np.minimum(0.0, rate) @ along)  # without the contribution of the contacts
     crossing = np.divide(-rate, along, out=np.full_like(rate, np.inf), where=along != 0.0)
     places = np.append(np.sort(crossing[(crossing > 0.0) & np.isfinite(crossing)]), np.inf)
     low = 0.0
@@ -219,7 +222,7 @@ def _line(rate: Floats, along: Floats, slope: Floats, step: Floats, pins: Floats
 
 
 def _polished(system: System, w: Floats, inertia: Floats, forces: Floats, pin_forces: Floats) -> tuple[Floats, Floats]:
-    """Takes out what is left of the imbalance by the least change of the forces that act."""
+    """Removes the remaining imbalance by the least change of the forces that act."""
     j, p = system.contacts, system.pins
     rows = j[np.flatnonzero(forces > 0.0)]
     factor = splu(sparse.csc_array(rows.T @ rows + p.T @ p + sparse.diags_array(inertia)))
@@ -236,9 +239,9 @@ def _polished(system: System, w: Floats, inertia: Floats, forces: Floats, pin_fo
 
 
 def _closed_up(system: System, x: Floats, pushing: NDArray[np.bool_] | None) -> Floats:
-    """The motion, scaled to 1, with contacts that neither open nor close at exactly no rate.
+    """The motion, scaled to 1, corrected so that contacts that neither open nor close have a rate of exactly zero.
 
-    `pushing` says which those are; None means all that open at less than 1e-8, or close.
+    `pushing` marks these contacts; None selects all that open at a rate below 1e-8, or close.
     """
     largest = float(np.abs(x).max(initial=0.0))
     if largest == 0.0:
@@ -261,5 +264,5 @@ def _closed_up(system: System, x: Floats, pushing: NDArray[np.bool_] | None) -> 
 
 
 def _proves(system: System, w: Floats, x: Floats) -> bool:
-    """Whether the load does work on the motion, and far more than contacts that close by rounding could give."""
+    """Whether the load does far more work on the motion than the rounding of closing contacts can account for."""
     return float(w @ x) > 1e3 * closing(system, x)

@@ -1,12 +1,10 @@
-"""Point masses that stand for a brick: four corners, or points that match a homogeneous body's moments to degree 2.
+"""Bricks, pins, and the point masses that represent a brick (section 8.1 of the paper).
 
-Motion in the plane sees a rigid body's mass, center and polar moment alone, so points that match 1, x, y, x^2, xy and
-y^2 move as the homogeneous brick does (section 8.1 of the collapse paper). A rectangle gets the product of two
-Simpson rules, nine points: 1/36 of the mass in each corner, 4/36 in the middle of each side, 16/36 in the center.
-Another polygon is cut into triangles about its centroid; 1/12 of a triangle's mass in each corner and 3/4 in its
-centroid match it to degree 2, with all masses positive.
-
-Bricks: convex polygons with a mass, their corners known as fractions too, and pins between them.
+Planar motion of a rigid body depends only on its mass, center of mass and polar moment of inertia. Point masses that
+reproduce the integrals of 1, x, y, x^2, xy and y^2 over a homogeneous brick therefore move as the brick does. A
+rectangle gets the product of two Simpson rules, nine points: 1/36 of the mass in each corner, 4/36 in the middle of
+each side, 16/36 in the center. Any other polygon is divided into triangles about its centroid; 1/12 of the mass of a
+triangle in each of its corners and 3/4 in its centroid are exact to degree 2, and all masses are positive.
 """
 
 from __future__ import annotations
@@ -24,14 +22,153 @@ import numpy as np
 from ..errors import ProblemError
 from ..geometry.polygons import convex_polygon
 from ..solvers.rows import Floats
-from .checks import choice, exact_number, flag, positive_number, shown, text
+from .checks import check_fields, choice, exact_number, flag, positive_number, shown, text
 
 MASS_MODELS = ("uniform", "corners")
+SHAPES = {"rectangle": ("x", "y", "width", "height", "angle"), "polygon": ("corners",)}  # with their fields
 Point = tuple[Fraction, Fraction]
 
 
+@dataclass(frozen=True, eq=False)
+class Brick:
+    """A convex polygon with counterclockwise corners. Lengths, masses and gravity are in any consistent units.
+
+    `exact` holds the corners as fractions. Numbers given as int, Fraction or text ("1/6") keep their value; a float
+    stands for its binary value.
+    """
+
+    exact: tuple[Point, ...]
+    density: Fraction = Fraction(1)
+    fixed: bool = False
+    name: str = ""
+    rectangle_size: tuple[float, float, float] | None = None  # width, height, angle; None for other polygons
+
+    @classmethod
+    def rectangle(
+        cls,
+        x: Any,
+        y: Any,
+        width: Any,
+        height: Any,
+        angle: float = 0.0,
+        *,
+        density: Any = 1,
+        fixed: bool = False,
+        name: str = "",
+        where: str = "brick",
+    ) -> Brick:
+        """A rectangle with center (x, y), rotated counterclockwise by `angle` radians."""
+        cx, cy = exact_number(f"{where}.x", x), exact_number(f"{where}.y", y)
+        w, h = (positive_number(f"{where}.{key}", value) for key, value in (("width", width), ("height", height)))
+        turn = float(exact_number(f"{where}.angle", angle))
+        half: tuple[Point, ...] = ((-w / 2, -h / 2), (w / 2, -h / 2), (w / 2, h / 2), (-w / 2, h / 2))
+        if turn:
+            c, s = Fraction(math.cos(turn)), Fraction(math.sin(turn))
+            half = tuple((c * a - s * b, s * a + c * b) for a, b in half)
+        corners = tuple((cx + a, cy + b) for a, b in half)
+        size = (float(w), float(h), turn)
+        return cls(corners, *_common(where, density, fixed, name), size)
+
+    @classmethod
+    def polygon(
+        cls,
+        corners: Sequence[Sequence[Any]],
+        *,
+        density: Any = 1,
+        fixed: bool = False,
+        name: str = "",
+        where: str = "brick",
+    ) -> Brick:
+        """A strictly convex polygon with these corners, in either orientation."""
+        try:
+            exact = [(exact_number(f"{where}.corners", x), exact_number(f"{where}.corners", y)) for x, y in corners]
+        except (TypeError, ValueError) as error:
+            if isinstance(error, ProblemError):
+                raise
+            raise ProblemError(f"{where}.corners", shown(corners), "at least three corners (x, y)") from None
+        convex_polygon([(float(x), float(y)) for x, y in exact], f"{where}.corners")
+        if _twice_area(exact) < 0:
+            exact.reverse()
+        return cls(tuple(exact), *_common(where, density, fixed, name))
+
+    @cached_property
+    def corners(self) -> Floats:
+        """(k, 2) corners, counterclockwise."""
+        return np.array([(float(x), float(y)) for x, y in self.exact])
+
+    @cached_property
+    def area(self) -> Fraction:
+        """Area of the polygon."""
+        return _twice_area(self.exact) / 2
+
+    def moved(self, dx: Any, dy: Any = 0) -> Brick:
+        """Returns the brick translated by (dx, dy)."""
+        a, b = exact_number("dx", dx), exact_number("dy", dy)
+        corners = tuple((x + a, y + b) for x, y in self.exact)
+        return Brick(corners, self.density, self.fixed, self.name, self.rectangle_size)
+
+    def properties(self, mass_model: str) -> MassProperties:
+        """Mass, center of mass and moment of inertia as fractions."""
+        return exact_properties(self.exact, self.density, check_mass_model(mass_model))
+
+
+@dataclass(frozen=True)
+class Pin:
+    """A frictionless hinge that holds two bricks together at the point `at`; `second` = -1 is the ground.
+
+    Two bricks that share a pin may overlap and have no contacts with each other.
+    """
+
+    first: int
+    second: int
+    at: tuple[float, float]
+
+
+def brick_of(value: Any, where: str) -> Brick:
+    """Converts a Brick, a tuple (x, y, width, height[, angle]), or a mapping with these keys or `corners`."""
+    if isinstance(value, Brick):
+        return value
+    if isinstance(value, Mapping):
+        return _from_mapping(value, where)
+    try:
+        numbers = tuple(value)
+    except TypeError:
+        numbers = ()
+    if isinstance(value, str) or len(numbers) not in (4, 5):
+        raise ProblemError(where, shown(value), "(x, y, width, height) or (x, y, width, height, angle), or a Brick")
+    return Brick.rectangle(*numbers, where=where)
+
+
+def _from_mapping(value: Mapping[str, Any], where: str) -> Brick:
+    fields = dict(value)
+    shape = fields.pop("shape", "polygon" if "corners" in fields else "rectangle")
+    choice(f"{where}.shape", shape, tuple(SHAPES))
+    names = SHAPES[shape]
+    check_fields(fields, (*names, "shape", "density", "fixed", "name"), [n for n in names if n != "angle"], where)
+    maker: Callable[..., Brick] = Brick.polygon if shape == "polygon" else Brick.rectangle
+    return maker(**fields, where=where)
+
+
+def check_mass_model(value: Any) -> str:
+    """Validates the name of a mass model."""
+    return choice("mass_model", value, MASS_MODELS)
+
+
+def _common(where: str, density: Any, fixed: Any, name: Any) -> tuple[Fraction, bool, str]:
+    """Validates the fields that all bricks have."""
+    return positive_number(f"{where}.density", density), flag(f"{where}.fixed", fixed), text(f"{where}.name", name)
+
+
+def _twice_area(corners: Sequence[Point]) -> Fraction:
+    pairs = zip(corners, (*corners[1:], corners[0]))
+    return sum(((x * v - u * y) for (x, y), (u, v) in pairs), Fraction(0))
+
+
+# ---- point masses (section 8.1)
+
+
 class MassProperties(NamedTuple):
-    """Mass, center of mass, and moment of inertia about it."""
+    """Mass, center of mass, and moment of inertia about the center of mass."""
 
     mass: Fraction
     center: Point
@@ -39,14 +176,17 @@ class MassProperties(NamedTuple):
 
 
 class PointMasses(NamedTuple):
-    """Points of a brick, its corners first and in their order, and the mass in each."""
+    """Points of a brick, starting with its corners in their order, and the mass of each."""
 
     points: tuple[Point, ...]
     masses: tuple[Fraction, ...]
 
 
 def point_masses(corners: Sequence[Point], density: Fraction, mass_model: str) -> PointMasses:
-    """The points that carry the brick's mass. With "corners" all its mass is in the corners, in equal parts."""
+    """The points that carry the mass of a brick, exact to degree 2 with the mass model "uniform".
+
+    With "corners" the corners carry equal parts of the mass.
+    """
     triangles = _fan(corners)
     mass = density * sum(area for area, _ in triangles)
     if mass_model == "corners":
@@ -57,7 +197,7 @@ def point_masses(corners: Sequence[Point], density: Fraction, mass_model: str) -
 
 
 def exact_properties(corners: Sequence[Point], density: Fraction, mass_model: str) -> MassProperties:
-    """What the point masses add up to."""
+    """Mass properties of the point masses."""
     points, masses = point_masses(corners, density, mass_model)
     mass = sum(masses)
     cx = sum(m * x for m, (x, _) in zip(masses, points)) / mass
@@ -67,7 +207,7 @@ def exact_properties(corners: Sequence[Point], density: Fraction, mass_model: st
 
 
 def _is_parallelogram(corners: Sequence[Point]) -> bool:
-    """Whether the Simpson rule fits. Rounding in turned rectangles is below what a float can tell."""
+    """Whether the Simpson rule applies, up to the rounding of rotated rectangles."""
     if len(corners) != 4:
         return False
     a, b, c, d = corners
@@ -86,7 +226,7 @@ def _simpson(corners: Sequence[Point], mass: Fraction) -> PointMasses:
 
 
 def _triangles(corners: Sequence[Point], density: Fraction) -> PointMasses:
-    """Corners, centroid of the whole, centroid of each triangle of the fan about it."""
+    """Corners, centroid of the polygon, and centroid of each triangle of the fan about it."""
     parts = _fan(corners)
     whole = sum(area for area, _ in parts)
     center = (
@@ -107,7 +247,7 @@ def _triangles(corners: Sequence[Point], density: Fraction) -> PointMasses:
 
 
 def _fan(corners: Sequence[Point]) -> list[tuple[Fraction, Point]]:
-    """Area and centroid of the triangles about the first corner."""
+    """Area and centroid of each triangle of the fan about the first corner."""
     (ox, oy), out = corners[0], []
     for (ax, ay), (bx, by) in pairwise(corners[1:]):
         area = ((ax - ox) * (by - oy) - (ay - oy) * (bx - ox)) / 2
@@ -117,146 +257,3 @@ def _fan(corners: Sequence[Point]) -> list[tuple[Fraction, Point]]:
 
 def _middle(a: Point, b: Point) -> Point:
     return (a[0] + b[0]) / 2, (a[1] + b[1]) / 2
-
-
-ExactPoint = tuple[Fraction, Fraction]
-
-
-@dataclass(frozen=True, eq=False)
-class Brick:
-    """A convex polygon, corners anticlockwise. Lengths, masses and gravity are in any consistent units.
-
-    `exact` holds the corners as fractions. Numbers given as int, Fraction or text ("1/6") keep their value; a float
-    stands for the binary number that it is.
-    """
-
-    exact: tuple[ExactPoint, ...]
-    density: Fraction = Fraction(1)
-    fixed: bool = False
-    name: str = ""
-    rectangle_size: tuple[float, float, float] | None = None  # width, height, angle of a rectangle
-
-    @classmethod
-    def rectangle(
-        cls,
-        x: Any,
-        y: Any,
-        width: Any,
-        height: Any,
-        angle: float = 0.0,
-        *,
-        density: Any = 1,
-        fixed: bool = False,
-        name: str = "",
-        where: str = "brick",
-    ) -> Brick:
-        """A brick about its center (x, y), turned anticlockwise by `angle` radians."""
-        cx, cy = exact_number(f"{where}.x", x), exact_number(f"{where}.y", y)
-        w, h = (positive_number(f"{where}.{key}", value) for key, value in (("width", width), ("height", height)))
-        turn = float(exact_number(f"{where}.angle", angle))
-        half: tuple[ExactPoint, ...] = ((-w / 2, -h / 2), (w / 2, -h / 2), (w / 2, h / 2), (-w / 2, h / 2))
-        if turn:
-            c, s = Fraction(math.cos(turn)), Fraction(math.sin(turn))
-            half = tuple((c * a - s * b, s * a + c * b) for a, b in half)
-        corners = tuple((cx + a, cy + b) for a, b in half)
-        size = (float(w), float(h), turn)
-        return cls(corners, *_common(where, density, fixed, name), size)
-
-    @classmethod
-    def polygon(
-        cls,
-        corners: Sequence[Sequence[Any]],
-        *,
-        density: Any = 1,
-        fixed: bool = False,
-        name: str = "",
-        where: str = "brick",
-    ) -> Brick:
-        """A strictly convex polygon with these corners, in either sense."""
-        try:
-            exact = [(exact_number(f"{where}.corners", x), exact_number(f"{where}.corners", y)) for x, y in corners]
-        except (TypeError, ValueError) as error:
-            if isinstance(error, ProblemError):
-                raise
-            raise ProblemError(f"{where}.corners", shown(corners), "at least three corners (x, y)") from None
-        convex_polygon([(float(x), float(y)) for x, y in exact], f"{where}.corners")
-        if _twice_area(exact) < 0:
-            exact.reverse()
-        return cls(tuple(exact), *_common(where, density, fixed, name))
-
-    @cached_property
-    def corners(self) -> Floats:
-        """(k, 2) corners, anticlockwise."""
-        return np.array([(float(x), float(y)) for x, y in self.exact])
-
-    @cached_property
-    def area(self) -> Fraction:
-        return _twice_area(self.exact) / 2
-
-    def moved(self, dx: Any, dy: Any = 0) -> Brick:
-        """The same brick elsewhere."""
-        a, b = exact_number("dx", dx), exact_number("dy", dy)
-        corners = tuple((x + a, y + b) for x, y in self.exact)
-        return Brick(corners, self.density, self.fixed, self.name, self.rectangle_size)
-
-    def properties(self, mass_model: str) -> MassProperties:
-        """Mass, center and moment of inertia, as fractions."""
-        return exact_properties(self.exact, self.density, check_mass_model(mass_model))
-
-
-@dataclass(frozen=True)
-class Pin:
-    """A hinge without friction that holds two bricks together at a point; `second` -1 is the ground.
-
-    Two bricks with a pin between them may overlap, and do not touch otherwise.
-    """
-
-    first: int
-    second: int
-    at: tuple[float, float]
-
-
-def brick_of(value: Any, where: str) -> Brick:
-    """A brick from a Brick, a tuple (x, y, width, height[, angle]), or a mapping with these names or `corners`."""
-    if isinstance(value, Brick):
-        return value
-    if isinstance(value, Mapping):
-        return _from_mapping(value, where)
-    try:
-        numbers = tuple(value)
-    except TypeError:
-        numbers = ()
-    if isinstance(value, str) or len(numbers) not in (4, 5):
-        raise ProblemError(where, shown(value), "(x, y, width, height) or (x, y, width, height, angle), or a Brick")
-    return Brick.rectangle(*numbers, where=where)
-
-
-def _from_mapping(value: Mapping[str, Any], where: str) -> Brick:
-    rest = dict(value)
-    shape = rest.pop("shape", None)
-    if shape is not None:
-        choice(f"shape of {where}", shape, ("rectangle", "polygon"))
-    maker: Callable[..., Brick] = Brick.rectangle
-    names = {"x", "y", "width", "height", "angle"}
-    if shape == "polygon" or (shape is None and "corners" in rest):
-        maker, names = Brick.polygon, {"corners"}
-    for name in rest:
-        if name not in names | {"density", "fixed", "name"}:
-            raise ProblemError.unknown(f"field of {where}", name, names | {"density", "fixed", "name"})
-    for name in sorted(names - {"angle"} - set(rest)):
-        raise ProblemError(f"{where}.{name}", None, "a value; it is missing")
-    return maker(**rest, where=where)
-
-
-def check_mass_model(value: Any) -> str:
-    return choice("mass_model", value, MASS_MODELS)
-
-
-def _common(where: str, density: Any, fixed: Any, name: Any) -> tuple[Fraction, bool, str]:
-    """What every brick has, checked."""
-    return positive_number(f"{where}.density", density), flag(f"{where}.fixed", fixed), text(f"{where}.name", name)
-
-
-def _twice_area(corners: Sequence[ExactPoint]) -> Fraction:
-    pairs = zip(corners, (*corners[1:], corners[0]))
-    return sum(((x * v - u * y) for (x, y), (u, v) in pairs), Fraction(0))

@@ -1,10 +1,10 @@
-"""What arguments of towers must be: each check returns the value in its type, or says what would be right."""
+"""Validation of arguments. Each function returns the value in its type or raises a ProblemError."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Real
@@ -16,17 +16,17 @@ import numpy as np
 
 from ..errors import ProblemError
 
-LARGEST = Fraction(1e50)  # of lengths, densities, gravity: moments of inertia, density times length^4, are doubles
+LARGEST = Fraction(1e50)  # lengths, densities, gravity: density times length^4 must not overflow a double
 SMALLEST = Fraction(1e-50)
-LONGEST = 10**60  # whole numbers beyond are not written out in messages
-MOST_DIGITS = 400  # exponents of ten in text beyond this are refused unread: they would fill the memory
-MOST_BRICKS = 100_000  # of a tower; making the bricks would take minutes
+LONGEST = 10**60  # larger integers are not printed in messages
+MOST_DIGITS = 400  # largest decimal exponent in a text; larger ones would exhaust the memory
+MOST_BRICKS = 100_000  # per tower; making more would take minutes
 EXPONENT = re.compile(r"[eE]([-+]?[\d_]+)")
 NUMBER = 'a finite number (1, 0.5, Fraction(1, 6) or "1/6")'
 
 
 def exact_number(field: str, value: Any, limits: str = "a number from -1e50 to 1e50") -> Fraction:
-    """A number as a fraction: int, float, Fraction, or text like "1/6"; at most 1e50 in size."""
+    """Converts an int, float, Fraction or text like "1/6" to a fraction with absolute value up to 1e50."""
     try:
         if isinstance(value, str) and _exponent(value) > MOST_DIGITS:
             raise ProblemError(field, value, f"a number with an exponent from -{MOST_DIGITS} to {MOST_DIGITS}")
@@ -41,7 +41,7 @@ def exact_number(field: str, value: Any, limits: str = "a number from -1e50 to 1
 
 
 def positive_number(field: str, value: Any) -> Fraction:
-    """A number above 0, from 1e-50 to 1e50."""
+    """A number from 1e-50 to 1e50, as a fraction."""
     limits = "a number from 1e-50 to 1e50"
     number = exact_number(field, value, limits)
     if number <= 0:
@@ -52,7 +52,7 @@ def positive_number(field: str, value: Any) -> Fraction:
 
 
 def count(field: str, value: Any, most: int | None = None, least: int = 1) -> int:
-    """A whole number from `least` up, or to `most`."""
+    """An integer from `least` to `most`, or without an upper limit."""
     number = whole(value)
     if number is None or number < least or (most is not None and number > most):
         limits = f"from {least} up" if most is None else f"from {least} to {most:,}"
@@ -61,56 +61,70 @@ def count(field: str, value: Any, most: int | None = None, least: int = 1) -> in
 
 
 def bricks_in_all(field: str, value: Any, number: int) -> None:
-    """Refuses a tower of too many bricks; `field` is what asked for it."""
+    """Rejects towers of too many bricks; `field` is the argument responsible for the number."""
     if number > MOST_BRICKS:
         raise ProblemError(field, shown(value), f"at most {MOST_BRICKS:,} bricks in all")
 
 
 def flag(field: str, value: Any) -> bool:
+    """A truth value."""
     if not isinstance(value, bool | np.bool_):
         raise ProblemError(field, shown(value), "true or false")
     return bool(value)
 
 
 def choice(field: str, value: Any, known: Sequence[str]) -> str:
-    """One of a few words."""
+    """One of the strings in `known`."""
     if not isinstance(value, str) or value not in known:
         raise ProblemError.unknown(field, shown(value), known)
     return str(value)
 
 
+def check_fields(table: Iterable[str], known: Collection[str], required: Iterable[str], where: str) -> None:
+    """Rejects unknown and missing fields of the table `where`."""
+    for key in table:
+        if key not in known:
+            path = f"{where}.{key}".lstrip(".")
+            error = ProblemError.unknown("field", key, known)
+            rest = str(error).removeprefix(f"unknown field {key!r}: ")
+            raise ProblemError(path, key, error.expected, f"{path}: no such field; {rest}")
+    for key in required:
+        if key not in table:
+            raise ProblemError(f"{where}.{key}", "nothing", "a value; the field is required")
+
+
 def text(field: str, value: Any) -> str:
-    """Text that a file can hold."""
+    """A string that can be encoded in UTF-8."""
     try:
         if isinstance(value, str) and value.encode("utf-8") is not None:
             return str(value)
     except UnicodeEncodeError:
-        value = repr(value)  # a message must be printable
+        value = repr(value)  # the message must be printable
     raise ProblemError(field, shown(value), "text")
 
 
 def file_path(field: str, value: Any) -> Path:
-    """The path of a file, not looked for yet."""
+    """The path of a file, which need not exist."""
     name = fspath(value) if isinstance(value, str | PathLike) else None
     if not isinstance(name, str) or not name or "\0" in name:
         raise ProblemError(field, repr(value) if isinstance(value, str) else shown(value), "the name of a file")
     path = Path(name)
     try:
         path.exists()
-    except OSError as wrong:  # too long a name, a folder that may not be searched
-        raise ProblemError(field, name, f"the name of a file that can be reached ({wrong.strerror})") from None
+    except OSError as wrong:  # the name is too long, or a folder is not accessible
+        raise ProblemError(field, name, f"the name of an accessible file ({wrong.strerror})") from None
     return path
 
 
 def whole(value: Any) -> int | None:
-    """The value as an int if it is a whole number, else None."""
+    """The value as an int if it is an integer, else None."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item()
     return None if isinstance(value, bool) or not isinstance(value, Integral) else int(value)
 
 
 def shown(value: Any) -> Any:
-    """The value as a message can show it: Python itself writes no whole number of thousands of digits."""
+    """The value in a form that a message can print: Python refuses to print integers of thousands of digits."""
     if isinstance(value, int) and abs(value) > LONGEST:
         return f"a whole number of about {int(value.bit_length() * math.log10(2.0)) + 1} digits"
     try:
@@ -121,7 +135,7 @@ def shown(value: Any) -> Any:
 
 
 def _exponent(number: str) -> int:
-    """The size of the exponent of ten that a text has."""
+    """Absolute value of the decimal exponent in a text."""
     found = EXPONENT.search(number)
     return abs(int(found[1])) if found else 0
 

@@ -1,9 +1,8 @@
-"""collapse: how a tower comes down, as a trajectory.
+"""Collapse of a tower as a trajectory (sections 5, 7 and 8 of the paper).
 
-A collapsing tower as an engine for `carom.simulation`: states, rows and impulses like those of every other run.
-
-The loop knows positions; velocities are central differences, `v(t) = (p(t + h) - p(t - h)) / 2h`, so the engine is one
-step ahead of what it reports.
+`TowerEngine` adapts the loops to `carom.simulation`, so that states, rows and impulses are those of any other run. The
+loops know positions; velocities are central differences, `v(t) = (p(t + h) - p(t - h)) / 2h`, so the engine computes
+one step more than it reports.
 """
 
 from __future__ import annotations
@@ -16,15 +15,15 @@ import numpy as np
 
 from ..build import build
 from ..errors import ProblemError
+from ..geometry.polygons import polygon_moments
 from ..scene.numbers import array
 from ..scene.symmetry import mirror
 from ..scenes.bricks import bricks_scene
 from ..settings import Settings
-from ..geometry.polygons import polygon_moments
 from ..simulation import Progress, Tell, run_engine
 from ..solvers.rows import Floats
-from ..stepping.flight import plane_totals
 from ..stepping.report import ContactImpulses
+from ..stepping.totals import totals_2d
 from ..world import State, World
 from .checks import choice, count, file_path, flag, positive_number, shown
 from .framework import BRACINGS
@@ -47,7 +46,8 @@ CHOICES = {
 }
 SUFFIXES = (".h5", ".hdf5")
 MOST_STEPS, MOST_PASSES = 10**9, 1000
-LEAST_MOTION, MOST_MOTION = 1e-15, 1e6  # of a brick in a step, in shortest sides: below it is lost to rounding
+EXACT_PASSES = 8  # default number of passes where constraints are corrected
+LEAST_MOTION, MOST_MOTION = 1e-15, 1e6  # of a brick per step, in shortest sides: less is lost to rounding
 
 
 def collapse(
@@ -72,50 +72,18 @@ def collapse(
     progress: Tell | None = None,
     overwrite: bool = False,
 ) -> Trajectory:
-    """Runs the position loop (Fig. 7 of the paper) or the acceleration loop (Fig. 6); friction 0, restitution 0.
+    """Integrates the collapse by the position loop (Fig. 7) or the acceleration loop (Fig. 6); impacts are inelastic.
 
-    lengths: "original" is (L''), "previous" (L'), "penalty" puts the bars into the objective with weight `penalty`
-    (framework only). sides: "turning" is (S') with its correction for edges that turn, "plain" without. passes: how
-    often at most the constraints are corrected within a step until they hold exactly at its end; 1 is the paper's
-    loop. The default is 8 with lengths="original" and sides="plain", else 1. coordinates: "reduced", three numbers a
-    brick, or "framework", two a point with an equation for each bar of the `bracing`. edges: "separating", or "paper"
-    for the choice of section 8.5. feedback: whether the acceleration loop corrects its drift. velocity: (n, 3) of the
-    bricks at the start, default at rest. `output` is an HDF5 file, or None to stay in memory.
+    lengths: "original" is (L''), "previous" is (L'), "penalty" adds the bars to the objective with weight `penalty`
+    (framework only). sides: "turning" is (S') with its term for rotating edges, "plain" omits it. passes: maximum
+    number of programs per step, with right-hand sides corrected until the constraints hold exactly at the end of the
+    step; 1 is the paper's loop. The default is 8 with lengths="original" and sides="plain", else 1. coordinates:
+    "reduced" has three per brick, "framework" two per point and an equation for each bar of the `bracing`. edges:
+    "separating", or "paper" for the rule of section 8.5. feedback: whether the acceleration loop corrects its drift.
+    velocity: (n, 3) initial (vx, vy, spin) of the bricks, default at rest. output: an HDF5 file, or None to keep the
+    trajectory in memory.
     """
-    options = loop_options(
-        step, method, lengths, sides, passes, coordinates, bracing, penalty, edges, feedback, keep_symmetry
-    )
-    number = count("steps", steps, MOST_STEPS)
-    every = count("frame_every", frame_every)
-    start = np.zeros((tower.count, 3))
-    if velocity is not None:
-        start = array("velocity", velocity, (tower.count, 3), f"{tower.count} rows (vx, vy, spin)")
-    _check_motion(tower, options.step, start)
-    if progress is not None and not callable(progress):
-        raise ProblemError("progress", shown(progress), "a function of one Progress")
-    target = _target(output, flag("overwrite", overwrite))
-    return _run(tower, options, start, number, every, flag("impulses", impulses), target, progress, overwrite)
-
-
-def loop_options(
-    step: float,
-    method: str,
-    lengths: str,
-    sides: str,
-    passes: int | None,
-    coordinates: str | None,
-    bracing: str,
-    penalty: float,
-    edges: str,
-    feedback: bool,
-    keep_symmetry: bool,
-) -> LoopOptions:
-    """The options, checked."""
-    h = float(positive_number("step", step))
-    choice("lengths", lengths, CHOICES["lengths"])
-    if coordinates is None:
-        coordinates = "framework" if lengths == "penalty" else "reduced"
-    chosen = {
+    words = {
         "method": method,
         "lengths": lengths,
         "sides": sides,
@@ -123,39 +91,68 @@ def loop_options(
         "bracing": bracing,
         "edges": edges,
     }
-    for name, value in chosen.items():
+    flags = {"feedback": feedback, "keep_symmetry": keep_symmetry}
+    options = loop_options(step, passes, penalty, words, flags)
+    settings = Settings(
+        law="gauss",
+        law_options=tuple(sorted((k, v) for k, v in vars(options).items() if k not in ("step", "method"))),
+        restitution_model=None,
+        friction_model=None,
+        stepper=f"tower_{options.method}",
+        step=options.step,
+        steps=count("steps", steps, MOST_STEPS),
+        frame_every=count("frame_every", frame_every),
+        impulses=flag("impulses", impulses),
+    )
+    start = np.zeros((tower.count, 3))
+    if velocity is not None:
+        start = array("velocity", velocity, (tower.count, 3), f"{tower.count} rows (vx, vy, spin)")
+    _check_motion(tower, options.step, start)
+    if progress is not None and not callable(progress):
+        raise ProblemError("progress", shown(progress), "a function of one Progress")
+    target = _target(output, flag("overwrite", overwrite))
+    return _run(tower, options, start, settings, target, progress, overwrite)
+
+
+def loop_options(step: Any, passes: Any, penalty: Any, words: dict[str, Any], flags: dict[str, Any]) -> LoopOptions:
+    """Validates the options of `collapse`; `words` are those of CHOICES, `flags` are truth values."""
+    h = float(positive_number("step", step))
+    lengths = choice("lengths", words["lengths"], CHOICES["lengths"])
+    if words["coordinates"] is None:
+        words["coordinates"] = "framework" if lengths == "penalty" else "reduced"
+    for name, value in words.items():
         choice(name, value, CHOICES[name])
-    exact = method == "position" and lengths == "original" and sides == "plain"
-    many = (8 if exact else 1) if passes is None else count("passes", passes, MOST_PASSES)
+    exact = words["method"] == "position" and lengths == "original" and words["sides"] == "plain"
+    many = (EXACT_PASSES if exact else 1) if passes is None else count("passes", passes, MOST_PASSES)
     if many > 1 and not exact:
         raise ProblemError("passes", passes, "1, or method='position', lengths='original', sides='plain'")
-    if lengths == "penalty" and (coordinates != "framework" or method != "position"):
-        wanted = "coordinates='framework' and method='position': reduced bricks have no bars"
+    if lengths == "penalty" and (words["coordinates"] != "framework" or words["method"] != "position"):
+        wanted = "coordinates='framework' and method='position': reduced coordinates have no bars"
         raise ProblemError("lengths", lengths, wanted)
     weight = float(positive_number("penalty", penalty))
-    corrects, mirrors = flag("feedback", feedback), flag("keep_symmetry", keep_symmetry)
-    return LoopOptions(h, **chosen, passes=many, penalty=weight, feedback=corrects, keep_symmetry=mirrors)
+    checked = {name: flag(name, value) for name, value in flags.items()}
+    return LoopOptions(h, **words, passes=many, penalty=weight, **checked)
 
 
 def _check_motion(tower: Tower, step: float, start: Any) -> None:
-    """A step must move bricks by lengths that doubles can hold beside the tower's own."""
+    """Checks that double precision resolves the motion per step beside the size of the tower."""
     size, gravity = tower.size, tower.gravity
     if gravity > 0.0:
         low, high = ((share * size / gravity) ** 0.5 for share in (LEAST_MOTION, MOST_MOTION))
         if not low <= step <= high:
-            why = f"free fall in a step is then {LEAST_MOTION:g} to {MOST_MOTION:g} of the shortest side"
+            why = f"free fall per step is then {LEAST_MOTION:g} to {MOST_MOTION:g} of the shortest side"
             raise ProblemError("step", step, f"a number from {low:.3g} to {high:.3g}: {why}")
     speed = float(np.abs(start * [1.0, 1.0, size]).max())
     if speed > MOST_MOTION * size / step:
-        wanted = f"speeds up to {MOST_MOTION * size / step:.3g}: {MOST_MOTION:g} shortest sides in a step"
+        wanted = f"speeds up to {MOST_MOTION * size / step:.3g}: {MOST_MOTION:g} shortest sides per step"
         raise ProblemError("velocity", f"a speed of {speed:g}", wanted)
     if gravity == 0.0 and 0.0 < speed < LEAST_MOTION * size / step:
         least = LEAST_MOTION * size / speed
-        raise ProblemError("step", step, f"a number from {least:.3g} up: the motion in a step is lost to rounding")
+        raise ProblemError("step", step, f"a number from {least:.3g} up: the motion per step is lost to rounding")
 
 
 def _target(output: Any, overwrite: bool) -> Path | None:
-    """The file that the run will be, checked before any work."""
+    """The output file, checked before any computation."""
     from ..trajectory.recorder import check_target
 
     if output is None:
@@ -170,10 +167,8 @@ def _target(output: Any, overwrite: bool) -> Path | None:
 def _run(
     tower: Tower,
     options: LoopOptions,
-    start: Any,
-    steps: int,
-    every: int,
-    impulses: bool,
+    start: Floats,
+    settings: Settings,
     output: Path | None,
     progress: Tell | None,
     overwrite: bool,
@@ -184,30 +179,19 @@ def _run(
     axis = 0.5 * float(xs.min() + xs.max())
     scene = bricks_scene(tower).with_(
         step=options.step,
-        duration=steps * options.step,
+        duration=settings.steps * options.step,
         parameters={"mass_model": tower.mass_model},
         symmetries=() if mirror_of(tower) is None or start.any() else (mirror((0.0, 1.0), (axis, 0.0)),),
     )
     world, _ = build(scene, check_overlap=False)
     engine = TowerEngine(tower, world, options, start)
-    settings = Settings(
-        law="gauss",
-        law_options=tuple(sorted((k, v) for k, v in vars(options).items() if k not in ("step", "method"))),
-        restitution_model=None,
-        friction_model=None,
-        stepper=f"tower_{options.method}",
-        step=options.step,
-        steps=steps,
-        frame_every=every,
-        impulses=impulses,
-    )
     state = engine.first()
     recorder = Recorder.create(output, scene, world, state, settings, overwrite)
     return run_engine(engine, state, settings, recorder, progress)
 
 
 class TowerEngine:
-    """Takes states of a tower to the next; `row` and `impulses` tell about the last step."""
+    """Advances the state of a tower; `row` and `impulses` describe the last step."""
 
     def __init__(self, tower: Tower, world: World, options: LoopOptions, velocity: Floats) -> None:
         self.tower, self.world, self.options = tower, world, options
@@ -224,13 +208,14 @@ class TowerEngine:
         self.velocity = self.start
         self.row: tuple[Any, ...] = ()
 
-    # ---- the engine
+    # ---- interface of the simulation
 
     def first(self) -> State:
         """The state at time 0."""
         return self._state(0)
 
     def step(self, state: State) -> State:
+        """The state one step later."""
         h = self.options.step
         if self.ahead is None:
             self._go()
@@ -248,14 +233,15 @@ class TowerEngine:
         return made
 
     def _go(self) -> None:
+        """Takes the next step of the loop and keeps its result."""
         self.loop.advance()
         self.ahead = (*self._pose(), self.loop.report, self._impulses())
 
     def report(self, state: State) -> None:
-        """The row of the table of steps; energies about the true centers of mass."""
+        """Sets the row of the table of steps; energies use the true centers of mass."""
         center = np.stack([self.now[0].real, self.now[0].imag], axis=1)
         t, r = self.tower, self.done
-        sums = plane_totals(t.mass, t.inertia, t.free, np.array([0.0, -t.gravity]), center, self.velocity)
+        sums = totals_2d(t.mass, t.inertia, t.free, np.array([0.0, -t.gravity]), center, self.velocity)
         seconds = (r.detect, r.assemble, r.solve, 0.0, 0.0)
         self.row = (
             state.step, state.time, r.near, r.pushing, r.passes, r.certificate, 0.0, 0, r.passes, r.overlap,
@@ -263,18 +249,20 @@ class TowerEngine:
         )  # fmt: skip
 
     def impulses(self) -> ContactImpulses:
+        """Contact impulses of the last step."""
         return self.pushes
 
     def memory(self) -> dict[str, np.ndarray]:
+        """The engine has no state that a checkpoint would need: collapses cannot be resumed."""
         return {}
 
-    # ---- from the loop
+    # ---- conversion from the loop
 
     def _pose(self) -> tuple[Complexes, Complexes]:
-        return self.loop.place.pose()
+        return self.loop.coordinates.pose()
 
     def _state(self, number: int) -> State:
-        """Centroids, angles and velocities as the scene has them."""
+        """Centroids, angles and velocities in the form of the scene."""
         arm = self.offset * self.now[1]
         where = self.now[0] + arm
         velocity = self.velocity.copy()
@@ -289,7 +277,7 @@ class TowerEngine:
         )
 
     def _impulses(self) -> ContactImpulses:
-        """Forces of the step times its length; normals from the first brick to the second, -1 is the ground."""
+        """Forces of the step times its length; normals point from the first brick to the second, -1 is the ground."""
         loop = self.loop
         push = loop.y > 0.0
         on, under = loop.near[push, 0], loop.near[push, 2]

@@ -1,10 +1,9 @@
-"""Where bricks at rest touch: corners of one on an edge of another.
+"""Contacts of bricks at rest, and their rows over rigid motions (sections 2 and 4 of the paper).
 
-A pair touches if the best separating edge of either leaves no gap. Every corner on such an edge is a contact. A
-corner at the very end of an edge counts only where two faces lie on each other along some length: two bricks that
-meet corner to corner hold each other in no definite direction, and hold nothing here.
-
-Contacts and pins as rows over rigid motions: three numbers a brick, (dx, dy, turn) about its center of mass.
+Two bricks touch if the best separating edge of either leaves no gap. Every corner on such an edge is a contact. A
+corner at the end of an edge counts only if two faces share a segment of positive length: where two bricks meet corner
+to corner, no normal is defined, and there is no contact. A rigid motion has three components per brick, (dx, dy, turn)
+with respect to its center of mass, turn in radians counterclockwise.
 """
 
 from __future__ import annotations
@@ -19,17 +18,17 @@ from ..solvers.rows import Floats, Ints
 if TYPE_CHECKING:
     from .tower import Tower
 
-TOUCH = 1e-6  # of the smallest brick: gaps below count as contact, overlap above is refused
-END = 1e-9  # of the edge: a corner this close to the end of an edge is at its end
-GROUND = -1
+CONTACT_TOLERANCE = 1e-6  # in shortest sides: smaller gaps are contacts, larger overlaps are errors
+END = 1e-9  # in edge lengths: corners this close to the end of an edge are at its end
+GROUND = -1  # the number of the ground where bricks are numbered
 
 
-class Touches(NamedTuple):
-    """Contacts: corner `vertex` of brick `on` touches edge `edge` of brick `under` (GROUND, or a brick).
+class TowerContacts(NamedTuple):
+    """Contacts: corner `vertex` of brick `on` lies on edge `edge` of brick `under` (or GROUND).
 
-    Edge e goes from corner e to corner e + 1. `normal` is the unit normal of the edge, out of its brick: contact
-    forces push `on` along it and `under` against it. "On" and "under" say who has the corner and who the edge; an
-    overhanging brick's face may lie on the corner of the brick below.
+    Edge e goes from corner e to corner e + 1. `normal` is the unit normal of the edge that points out of its brick:
+    contact forces push `on` along it and `under` against it. `on` has the corner and `under` the edge; an overhanging
+    brick's face may lie on the corner of the brick below it.
     """
 
     on: Ints
@@ -41,14 +40,14 @@ class Touches(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """Two bricks near each other: best separation (negative: overlap depth) and the contacts, if they touch."""
+    """Largest separation of two bricks by an edge (negative: overlap depth), and their contacts, if they touch."""
 
     separation: float
-    contacts: list[tuple[int, int, bool]]  # vertex, edge, whether the first brick has the edge
+    contacts: list[tuple[int, int, bool]]  # vertex, edge, True if the first brick has the edge
 
 
-def pair_touches(first: Floats, second: Floats, tolerance: float) -> Pair:
-    """Contacts of two convex polygons, corners anticlockwise."""
+def pair_contacts(first: Floats, second: Floats, tolerance: float) -> Pair:
+    """Contacts of two convex polygons with counterclockwise corners; lengths up to `tolerance` count as zero."""
     gaps = (_gaps(first, second), _gaps(second, first))
     separation = max(float(g.min(axis=1).max()) for g in gaps)
     if abs(separation) > tolerance:
@@ -62,21 +61,21 @@ def pair_touches(first: Floats, second: Floats, tolerance: float) -> Pair:
                 if not _holds(polygon, int(edge), other, int(vertex), tolerance):
                     continue
                 if any(np.abs(point - p).max() <= 2.0 * tolerance for p in seen):
-                    continue  # the same place from the other side: corner on corner of two faces
+                    continue  # the same point from the other side: two corners of faces that lie on each other
                 seen.append(point)
                 found.append((int(vertex), int(edge), mine))
     return Pair(separation, found)
 
 
 def _gaps(polygon: Floats, other: Floats) -> Floats:
-    """(edges, vertices) signed distance of the other's corners from each edge's line, positive outside."""
+    """(edges, vertices) signed distance of the other polygon's corners from the line of each edge, positive outside."""
     along = np.roll(polygon, -1, axis=0) - polygon
     outward = np.stack([along[:, 1], -along[:, 0]], axis=1) / np.hypot(*along.T)[:, None]
     return np.einsum("ed,evd->ev", outward, other[None, :, :] - polygon[:, None, :])
 
 
 def _holds(polygon: Floats, edge: int, other: Floats, vertex: int, tolerance: float) -> bool:
-    """Whether the corner lies within the edge, or at its end with a face along it."""
+    """Whether the corner lies inside the edge, or at its end with a face along the edge."""
     start, end = polygon[edge], polygon[(edge + 1) % len(polygon)]
     along = end - start
     length = float(np.hypot(*along))
@@ -96,10 +95,10 @@ def _holds(polygon: Floats, edge: int, other: Floats, vertex: int, tolerance: fl
     return False
 
 
-def near_pairs(corners: list[Floats], reach: float) -> list[tuple[int, int]]:
-    """Pairs (i < j) whose bounding boxes come within `reach`: sorted along x, so far pairs are never looked at."""
-    low = np.array([c.min(axis=0) for c in corners]) - 0.5 * reach
-    high = np.array([c.max(axis=0) for c in corners]) + 0.5 * reach
+def near_pairs(corners: list[Floats], margin: float) -> list[tuple[int, int]]:
+    """Pairs (i < j) whose bounding boxes are at most `margin` apart, found by sorting along x."""
+    low = np.array([c.min(axis=0) for c in corners]) - 0.5 * margin
+    high = np.array([c.max(axis=0) for c in corners]) + 0.5 * margin
     order = np.argsort(low[:, 0], kind="stable")
     found = []
     for p, i in enumerate(order):
@@ -111,24 +110,25 @@ def near_pairs(corners: list[Floats], reach: float) -> list[tuple[int, int]]:
     return sorted(found)
 
 
-def collect(corners: list[Floats], pairs: list[tuple[int, int]], tolerance: float) -> tuple[Touches, float]:
-    """All contacts, ground first, and the deepest overlap (0 if none): see `Tower.contacts`."""
+def find_contacts(corners: list[Floats], pairs: list[tuple[int, int]], tolerance: float) -> tuple[TowerContacts, float]:
+    """All contacts, those with the ground first, and the depth of the deepest overlap (0 if there is none)."""
     rows: list[tuple[int, int, int, int]] = []
     deepest = 0.0
     for i, polygon in enumerate(corners):
         deepest = max(deepest, -float(polygon[:, 1].min()))
         rows += [(i, int(v), GROUND, 0) for v in np.flatnonzero(polygon[:, 1] <= tolerance)]
     for i, j in pairs:
-        pair = pair_touches(corners[i], corners[j], tolerance)
+        pair = pair_contacts(corners[i], corners[j], tolerance)
         deepest = max(deepest, -pair.separation)
         rows += [(j, v, i, e) if mine else (i, v, j, e) for v, e, mine in pair.contacts]
     table = np.array(rows, dtype=np.int64).reshape(-1, 4)
     point = np.array([corners[on][v] for on, v, _, _ in rows]).reshape(-1, 2)
     normal = np.array([_normal(corners, under, e) for _, _, under, e in rows]).reshape(-1, 2)
-    return Touches(table[:, 0], table[:, 1], table[:, 2], table[:, 3], point, normal), deepest
+    return TowerContacts(table[:, 0], table[:, 1], table[:, 2], table[:, 3], point, normal), deepest
 
 
 def _normal(corners: list[Floats], under: int, edge: int) -> tuple[float, float]:
+    """Outward unit normal of an edge, or of the ground."""
     if under == GROUND:
         return 0.0, 1.0
     polygon = corners[under]
@@ -151,7 +151,7 @@ def contact_rows(tower: Tower) -> sparse.csr_array:
 
 
 def pin_rows(tower: Tower) -> sparse.csr_array:
-    """P (2p, 3n): P d is the rate at which the two sides of each pin come apart, along x and y."""
+    """P (2p, 3n): P d is the relative velocity of the two sides of each pin, along x and y."""
     rows, columns, values = [], [], []
     for k, pin in enumerate(tower.pins):
         for brick, sign in ((pin.first, 1.0), (pin.second, -1.0)):
@@ -165,7 +165,7 @@ def pin_rows(tower: Tower) -> sparse.csr_array:
 
 
 def weights(tower: Tower) -> Floats:
-    """(3n,) the pull of gravity on each brick, as force and torque; zero for fixed ones."""
+    """(3n,) gravity as force and torque on each brick; zero for fixed bricks."""
     out = np.zeros((tower.count, 3))
     out[:, 1] = -tower.gravity * tower.mass * tower.free
     return out.ravel()

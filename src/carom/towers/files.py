@@ -1,4 +1,4 @@
-"""Towers as TOML: a maker with its arguments, or bricks and pins one by one.
+"""Towers as TOML files: a function of `named.py` with its arguments, or bricks and pins one by one.
 
     [tower]                                  [tower]
     kind = "wall"                            name = "two bricks"
@@ -8,8 +8,8 @@
                                              width = 3
                                              height = 1
 
-A number stands for the double nearest to it, as in Python; text ("1/6", "0.1") keeps its value. What `save_tower`
-writes `load_tower` reads back exactly.
+A number stands for the nearest double, as in Python; text ("1/6", "0.1") keeps its exact value. `load_tower` restores
+exactly what `save_tower` wrote.
 """
 
 from __future__ import annotations
@@ -28,20 +28,19 @@ from ..files import atomic_path
 from ..scene.file.text import line_of, read
 from ..scene.file.text import parse as parse_text
 from .bricks import Brick, Pin, brick_of
-from .checks import exact_number, file_path, flag
+from .checks import check_fields, exact_number, file_path, flag
 from .contacts import GROUND
 from .named import MAKERS
 from .tower import Tower
 
 COMMON = ("name", "mass_model", "gravity", "floating")
-LISTS = ("brick", "offsets")  # arguments of makers that are lists
-RECTANGLE, POLYGON = ("x", "y", "width", "height", "angle"), ("corners",)
+LISTS = ("brick", "offsets")  # arguments that are lists
 PIN = ("bricks", "at")
-EXACT_INTEGER = 2**53
+EXACT_INTEGER = 2**53  # largest integer up to which all are doubles
 
 
 def load_tower(path: str | PathLike[str]) -> Tower:
-    """The tower of a .toml file. A tower without a name gets that of the file."""
+    """Reads a tower from a .toml file. A tower without a name gets that of the file."""
     path = file_path("path", path)
     if path.suffix.lower() != ".toml":
         raise ProblemError(str(path), repr(path.suffix), "a tower file: .toml")
@@ -49,7 +48,7 @@ def load_tower(path: str | PathLike[str]) -> Tower:
 
 
 def parse(text: str, name: str = "tower", default_name: str = "tower") -> Tower:
-    """The tower of a TOML text; `name` stands for the text in messages."""
+    """Reads a tower from TOML text; messages refer to the text by `name`."""
     document = parse_text(text, name)
     try:
         return tower_of(document, default_name)
@@ -58,7 +57,7 @@ def parse(text: str, name: str = "tower", default_name: str = "tower") -> Tower:
 
 
 def save_tower(tower: Tower, path: str | PathLike[str], overwrite: bool = False) -> None:
-    """Writes the whole file or nothing. A tower that a maker made is written as that maker."""
+    """Writes the file atomically. A tower made by a function of `named.py` is written as its arguments."""
     path = file_path("path", path)
     flag("overwrite", overwrite)
     if path.suffix.lower() != ".toml":
@@ -81,8 +80,8 @@ def save_tower(tower: Tower, path: str | PathLike[str], overwrite: bool = False)
 
 
 def tower_of(document: Mapping[str, Any], default_name: str = "tower") -> Tower:
-    """The tower of a document: dicts, lists, text and numbers, as TOML has them."""
-    _known(document, ("tower", "brick", "pin"), "")
+    """Makes a tower from a parsed TOML document."""
+    check_fields(document, ("tower", "brick", "pin"), (), "")
     head, bricks, pins = document.get("tower", {}), _tables(document, "brick"), _tables(document, "pin")
     if not isinstance(head, Mapping):
         raise ProblemError("tower", head, "a table: write [tower]")
@@ -93,15 +92,15 @@ def tower_of(document: Mapping[str, Any], default_name: str = "tower") -> Tower:
         made = _made(head, options, ())
         held = [_pin(pin, f"pin[{k}]", made.count) for k, pin in enumerate(pins)]
         return _made(head, options, held) if held else made
-    _known(head, COMMON, "tower")
+    check_fields(head, COMMON, (), "tower")
     if not bricks:
         raise ProblemError("brick", "nothing", "at least one [[brick]] table, or kind = ... in [tower]")
-    solid = [_brick(brick, f"brick[{i}]") for i, brick in enumerate(bricks)]
+    solid = [brick_of(brick, f"brick[{i}]") for i, brick in enumerate(bricks)]
     return Tower.from_bricks(solid, pins=[_pin(p, f"pin[{k}]", len(solid)) for k, p in enumerate(pins)], **options)
 
 
 def _options(head: Mapping[str, Any], default_name: str) -> dict[str, Any]:
-    """The keys that every tower has, checked."""
+    """Validates the fields that all towers have."""
     options = {"name": default_name, **{key: head[key] for key in COMMON if key in head}}
     for key, kind, wanted in (("name", str, "text"), ("mass_model", str, "text"), ("floating", bool, "true or false")):
         if key in options and not isinstance(options[key], kind):
@@ -117,39 +116,20 @@ def _made(head: Mapping[str, Any], options: dict[str, Any], pins: Iterable[Pin])
         raise _named(ProblemError.unknown("kind of tower", kind, MAKERS), "tower.kind")
     signature = inspect.signature(MAKERS[kind]).parameters.values()
     own = [p for p in signature if p.kind is not inspect.Parameter.VAR_KEYWORD]
-    _known(head, ("kind", *(p.name for p in own), *COMMON), "tower")
+    needed = [p.name for p in own if p.default is inspect.Parameter.empty]
+    check_fields(head, ("kind", *(p.name for p in own), *COMMON), needed, "tower")
     arguments = {p.name: head[p.name] for p in own if p.name in head}
-    for p in own:
-        if p.default is inspect.Parameter.empty and p.name not in arguments:
-            raise ProblemError(f"tower.{p.name}", "nothing", f"this field, which kind = {kind!r} needs")
-        if p.name in LISTS and p.name in arguments and not isinstance(arguments[p.name], list):
-            raise ProblemError(f"tower.{p.name}", arguments[p.name], "a list of numbers")
+    for name in LISTS:
+        if name in arguments and not isinstance(arguments[name], list):
+            raise ProblemError(f"tower.{name}", arguments[name], "a list of numbers")
     try:
         return MAKERS[kind](**arguments, **options, pins=tuple(pins))
     except ProblemError as error:
         raise _named(error, f"tower.{error.field}") from None
 
 
-def _brick(table: Mapping[str, Any], where: str) -> Brick:
-    names = POLYGON if "corners" in table else RECTANGLE
-    _known(table, ("shape", *names, "density", "fixed", "name"), where)
-    for name in names:
-        if name not in table and name != "angle":
-            raise ProblemError(f"{where}.{name}", "nothing", "this field, which is needed here")
-    if not isinstance(table.get("name", ""), str):
-        raise ProblemError(f"{where}.name", table["name"], "text")
-    if "shape" in table and table["shape"] != ("polygon" if "corners" in table else "rectangle"):
-        raise ProblemError(
-            f"{where}.shape", table["shape"], '"rectangle" with x, y, width, height, "polygon" with corners'
-        )
-    return brick_of(table, where)
-
-
 def _pin(table: Mapping[str, Any], where: str, count: int) -> Pin:
-    _known(table, PIN, where)
-    for name in PIN:
-        if name not in table:
-            raise ProblemError(f"{where}.{name}", "nothing", "this field, which is needed here")
+    check_fields(table, PIN, PIN, where)
     pair, at = table["bricks"], table["at"]
     if not isinstance(pair, list) or len(pair) != 2:
         raise ProblemError(f"{where}.bricks", pair, 'two bricks, [0, 1], or a brick and the ground, [0, "ground"]')
@@ -174,17 +154,8 @@ def _tables(document: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
     return found
 
 
-def _known(table: Mapping[str, Any], names: Iterable[str], where: str) -> None:
-    for key in table:
-        if key not in names:
-            path = f"{where}.{key}".lstrip(".")
-            error = ProblemError.unknown("field", key, names)
-            rest = str(error).removeprefix(f"unknown field {key!r}: ")
-            raise ProblemError(path, key, error.expected, f"{path}: no such field; {rest}")
-
-
 def _named(error: ProblemError, field: str) -> ProblemError:
-    """The same error under the name that its field has in the file."""
+    """The error with the name that its field has in the file."""
     text = str(error)
     if text.startswith(f"{error.field}: "):
         text = field + text.removeprefix(error.field)
@@ -192,7 +163,7 @@ def _named(error: ProblemError, field: str) -> ProblemError:
 
 
 def _in_file(error: ProblemError, text: str, name: str) -> ProblemError:
-    """The error with file and line at its end, and with tables called as the file calls them."""
+    """The error with file and line, and with the names that tables have in the file."""
     field, message = (s.replace("bricks[", "brick[").replace("pins[", "pin[") for s in (error.field, str(error)))
     if field in ("mass_model", "gravity", "floating"):  # what Tower itself found
         message = message if message.startswith("unknown") else f"tower.{message}"
@@ -224,7 +195,7 @@ def tower_to_toml(tower: Tower) -> str:
 
 
 def _is_as_made(tower: Tower) -> bool:
-    """Whether the maker that the tower names still gives these bricks: one may have been moved since."""
+    """Whether the recorded function still gives these bricks; one may have been moved since."""
     arguments = dict(tower.parameters)
     maker = MAKERS.get(str(arguments.pop("kind", "")))
     if maker is None:
@@ -249,7 +220,7 @@ def _brick_fields(brick: Brick) -> dict[str, Any]:
 
 
 def _rectangle_fields(brick: Brick) -> dict[str, Any] | None:
-    """Center, sides and angle, if these give the same corners to the last digit."""
+    """Center, sides and angle, if they reproduce the corners exactly; else None."""
     if brick.rectangle_size is None:
         return None
     angle = brick.rectangle_size[2]
@@ -272,7 +243,7 @@ def _table(title: str, fields: Mapping[str, Any]) -> str:
 
 
 def _text(value: Any) -> str:
-    """A value of TOML on one line: a fraction that no double holds becomes text."""
+    """A TOML value on one line; fractions that are no doubles become text."""
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(_text(item) for item in value)}]"
     if isinstance(value, Fraction):

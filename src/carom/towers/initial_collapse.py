@@ -1,16 +1,16 @@
-"""The first instant of a collapse: accelerations of a tower at rest, by Gauss' principle of least constraint.
+"""Initial collapse (section 3 of the paper): accelerations of a tower at rest, by Gauss' principle of least constraint.
 
     min sum_i m_i |a_i - g|^2   subject to (L2) for all bars and (S2) for all contacts,
 
-at rest `(a_i - a_j) . (p_i - p_j) = 0` and `n . (a_k - (1 - alpha) a_i - alpha a_j) >= 0`. The answer is unique, and
-exact in the sense of the paper: no step is involved. The multipliers are the contact forces.
+at rest `(a_i - a_j) . (p_i - p_j) = 0` and `n . (a_k - (1 - alpha) a_i - alpha a_j) >= 0`. The solution is unique and
+involves no time step. The multipliers are the contact forces.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,34 +18,36 @@ from numpy.typing import NDArray
 from ..errors import ProblemError
 from ..solvers.qp.nearest import Nearest
 from ..solvers.rows import Floats, Ints
-from .framework import Pointwise
+from .contacts import contact_rows
+from .framework import FrameworkCoordinates
 from .near_contacts import edge_geometry
-from .reduced import Reduced
+from .reduced import ReducedCoordinates
+from .steps import whitened
 
 if TYPE_CHECKING:
     from .tower import Tower
 
 COORDINATES = ("reduced", "framework")
-STILL = 1e-9  # of gravity: accelerations below count as none
+STILL = 1e-9  # in units of gravity: smaller accelerations count as zero
 
 
 @dataclass(frozen=True, eq=False)
 class InitialCollapse:
-    """How a tower begins to fall."""
+    """Accelerations and forces at the instant of release."""
 
-    acceleration: Floats  # (n, 3): ax, ay, alpha of each brick, about its center of mass
+    acceleration: Floats  # (n, 3): ax, ay, alpha of each brick, for its center of mass
     forces: Floats  # (m,) contact forces, along the normals of `Tower.contacts` on the brick with the corner
     pin_forces: Floats  # (p, 2) on the first brick of each pin
-    opening: Floats  # (m,) acceleration at which each contact opens
+    opening: Floats  # (m,) relative acceleration of each contact along its normal
     opens: NDArray[np.bool_]  # (m,) which contacts open
-    certificate: float  # largest violation of the optimality conditions, relative to g
-    exact: bool = False  # verified in rational arithmetic
+    certificate: float  # largest violation of the optimality conditions, in units of gravity
+    exact: bool = False  # whether the result was verified in rational arithmetic
     exact_acceleration: tuple[tuple[Fraction, Fraction, Fraction], ...] | None = None
     message: str = ""
 
     @property
     def stands(self) -> bool:
-        """Whether nothing moves."""
+        """Whether no brick moves."""
         return not self.opens.any() and float(np.abs(self.acceleration).max(initial=0.0)) == 0.0
 
     @property
@@ -54,7 +56,7 @@ class InitialCollapse:
         return np.flatnonzero(np.abs(self.acceleration).max(axis=1) > 0.0)
 
     def summary(self) -> str:
-        """A few lines of text."""
+        """A description of a few lines."""
         lines = [
             f"bricks that move: {len(self.moving)} of {len(self.acceleration)}",
             f"contacts that open: {int(self.opens.sum())} of {len(self.opens)}",
@@ -66,33 +68,32 @@ class InitialCollapse:
 def initial_collapse(
     tower: Tower, exact: bool = False, coordinates: str = "reduced", bracing: str = "braced"
 ) -> InitialCollapse:
-    """Accelerations at rest. With `exact` the answer is verified with fractions (small towers).
+    """Accelerations at rest. With `exact` they are verified in rational arithmetic (small towers).
 
-    `coordinates` "framework" solves it over the points and bars of the paper instead, `bracing` says how many bars.
+    With coordinates "framework" the unknowns are the points of the paper's frameworks; `bracing` selects their bars.
     """
     if coordinates not in COORDINATES:
         raise ProblemError.unknown("coordinates", coordinates, COORDINATES)
     still = np.zeros((tower.count, 3))
-    place: Reduced | Pointwise = (
-        Reduced(tower, still, 1.0) if coordinates == "reduced" else Pointwise(tower, still, 1.0, bracing)
-    )
-    found, near = tower.contacts, touching_rows(tower)
-    normal, along, _ = edge_geometry(near, place.corners())
-    normal = np.ascontiguousarray(found.normal)  # the same, without the ground's special case
-    root = place.root()
-    fall = np.array([0.0, -tower.gravity])
-    free = np.where(root > 0.0, place.free_motion(fall) / np.where(root > 0.0, root, 1.0), 0.0)
-    program = Nearest(place.rows(near, normal, along), place.equations)
-    x, y, certificate = program.solve(free, np.zeros(len(near) + place.equations))
-    motion = x * root
-    acceleration = motion if isinstance(place, Reduced) else _rigid(tower, place, motion)
+    if coordinates == "reduced":
+        made: ReducedCoordinates | FrameworkCoordinates = ReducedCoordinates(tower, still, 1.0)
+    else:
+        made = FrameworkCoordinates(tower, still, 1.0, bracing)
+    near = contact_table(tower)
+    along = edge_geometry(near, made.corners())[1]
+    program = Nearest(made.rows(near, np.ascontiguousarray(tower.contacts.normal), along), made.equations)
+    scale = made.inverse_sqrt_mass()
+    free = whitened(made.free_motion(np.array([0.0, -tower.gravity])), scale)
+    x, y, certificate = program.solve(free, np.zeros(len(near) + made.equations))
+    motion = x * scale
+    acceleration = motion if isinstance(made, ReducedCoordinates) else _rigid(tower, made, motion)
     return _result(tower, acceleration, y, certificate, exact)
 
 
-def touching_rows(tower: Tower) -> Ints:
-    """The contacts at rest in the form of `near.Near`."""
+def contact_table(tower: Tower) -> Ints:
+    """The contacts at rest as a table of `near_contacts`."""
     found = tower.contacts
-    ptr = np.concatenate([[0], np.cumsum([len(c) for c in tower.corners])])
+    ptr = tower.first_corner
     count = np.diff(ptr)
     ground = found.under < 0
     under = np.where(ground, 0, found.under)
@@ -108,10 +109,10 @@ def touching_rows(tower: Tower) -> Ints:
     return np.ascontiguousarray(np.stack(columns, axis=1).astype(np.int64))
 
 
-def _rigid(tower: Tower, place: Pointwise, motion: Floats) -> Floats:
-    """Three numbers a brick from the accelerations of its points."""
-    n, owner, mass = tower.count, place.owner, place.mass
-    arm = place.point - tower.center[owner]
+def _rigid(tower: Tower, made: FrameworkCoordinates, motion: Floats) -> Floats:
+    """(n, 3) accelerations of the bricks from those of their points."""
+    n, owner, mass = tower.count, made.owner, made.mass
+    arm = made.point - tower.center[owner]
     out = np.empty((n, 3))
     for t in (0, 1):
         out[:, t] = np.bincount(owner, mass * motion[:, t], n) / tower.mass
@@ -120,8 +121,6 @@ def _rigid(tower: Tower, place: Pointwise, motion: Floats) -> Floats:
 
 
 def _result(tower: Tower, acceleration: Floats, y: Floats, certificate: float, exact: bool) -> InitialCollapse:
-    from .contacts import contact_rows
-
     rows = contact_rows(tower)
     size = np.array([1.0, 1.0, tower.size])
     lengths = acceleration * size
@@ -140,9 +139,10 @@ def _result(tower: Tower, acceleration: Floats, y: Floats, certificate: float, e
 
 
 def _verified(tower: Tower, made: InitialCollapse) -> InitialCollapse:
-    from .exact import exact_initial
+    from .exact import NotVerified, exact_initial
 
-    check: Any = exact_initial(tower, made.forces, made.acceleration)
-    if not check.exact:
-        return replace(made, message=f"not verified exactly: {check.reason}")
-    return replace(made, exact=True, exact_acceleration=check.acceleration)
+    try:
+        found = exact_initial(tower, made.forces, made.acceleration)
+    except NotVerified as reason:
+        return replace(made, message=f"not verified exactly: {reason}")
+    return replace(made, exact=True, exact_acceleration=found.acceleration)

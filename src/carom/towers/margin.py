@@ -1,6 +1,7 @@
-"""How far from falling: the largest load, the farthest shift, and the weakest spot of a tower.
+"""Stability margins: the largest load, the largest shift of bricks, and the weakest spot of a tower.
 
-How far bricks may be moved before the tower falls, or before they meet another brick.
+A shift is examined along its path, because contacts change on the way; it ends where the tower falls or where a shifted
+brick meets another.
 """
 
 from __future__ import annotations
@@ -18,23 +19,27 @@ from ..errors import ProblemError
 from ..solvers.rows import Floats
 from .balance import TIGHT, System, decide, most_work
 from .checks import exact_number, shown
-from .contacts import GROUND, TOUCH, weights
+from .contacts import CONTACT_TOLERANCE, GROUND, weights
 from .stability import Stability, fastest_corner, stability, tower_system
 
 if TYPE_CHECKING:
     from .tower import Tower
 
-NO_LOAD = 1e-9  # of the unit of load: factors below count as zero
-SURE = 1e6  # factors above, in units of load, are tested for having no limit
+NO_LOAD = 1e-9  # in units of load: smaller factors count as zero
+LOOK = 0.125  # in shortest sides: steps in which the path of a shift is examined
+FINE = 1e-10  # in shortest sides: accuracy of the distance at which the tower falls
+NO_SHIFT = 1e-9  # in shortest sides: smaller distances count as zero
+ALONG = 1e-12  # smaller rates of approach: the bricks slide along each other
+SURE = 1e6  # in units of load: for larger factors it is tested whether there is a limit
 
 
 @dataclass(frozen=True, eq=False)
 class Margin:
-    """How far something may go before the tower falls.
+    """How far a load or a shift can grow before the tower falls.
 
     `value` is a factor of the load (kind "load"), a distance (kind "shift"), or a multiple of the brick's own weight
-    (kind "weakest"); infinite if there is no limit. `forces` (m,) and `pin_forces` (p, 2) hold the tower at the limit,
-    `motion` (n, 3) is how it gives way there.
+    (kind "weakest"); it is infinite without a limit. `forces` (m,) and `pin_forces` (p, 2) support the tower at the
+    limit, `motion` (n, 3) is the motion by which it falls beyond.
     """
 
     kind: str
@@ -46,28 +51,28 @@ class Margin:
     forces: Floats | None = None
     pin_forces: Floats | None = None
     motion: Floats | None = None
-    hit: tuple[int, int] | None = None  # the moved brick and what it meets (-1: the ground)
+    hit: tuple[int, int] | None = None  # the shifted brick and the one that it meets (-1: the ground)
     messages: tuple[str, ...] = ()
 
     def summary(self) -> str:
-        """A few lines for people."""
+        """A description of a few lines."""
         which = ", ".join(map(str, self.bricks))
         bricks = f"brick {which}" if len(self.bricks) == 1 else f"bricks {which}"
         where = "" if self.point is None else f" at ({self.point[0]:.6g}, {self.point[1]:.6g})"
         if self.kind == "weakest" and not self.bricks:
-            line = "no weight on a single brick makes it fall"
+            line = "no additional weight on a single brick makes it fall"
         elif self.kind == "shift":
             way = f"along {self.direction[0]:.4g}, {self.direction[1]:.4g}"
             end = "it falls" if self.limit == "falls" else f"it meets {_met(self.hit)}"
-            line = f"{bricks} may move {self.value:.9g} {way}, then {end}"
+            line = f"{bricks} can move {self.value:.9g} {way}, then {end}"
             if self.limit == "none":
-                line = f"{bricks} may move without end {way}"
+                line = f"{bricks} can move without limit {way}"
         elif self.kind == "weakest":
-            line = f"weakest spot: {bricks}{where} carries {self.value:.9g} times its own weight more"
+            line = f"weakest spot: {bricks}{where} supports an additional {self.value:.9g} times its own weight"
         elif self.limit == "none":
-            line = f"the load on {bricks}{where} may grow without end"
+            line = f"the load on {bricks}{where} can grow without limit"
         else:
-            line = f"the load on {bricks}{where} may grow to {self.value:.9g} times what is given"
+            line = f"the load on {bricks}{where} can grow to {self.value:.9g} times the given one"
         return "\n".join((line, *self.messages))
 
 
@@ -78,15 +83,15 @@ def margin(
     shift: Any = None,
     direction: Sequence[float] = (1.0, 0.0),
 ) -> Margin:
-    """How far a load or a shift may go before the tower falls; without either, its weakest spot.
+    """How far a load or a shift can grow before the tower falls; without either, the weakest spot.
 
-    `load` is (brick, (fx, fy)) or (brick, (fx, fy), (x, y)): the largest factor of that force, at the brick's center
-    or at the point, that the tower holds. `shift` is a brick, or a list of bricks, that move together along
-    `direction` until the tower falls or they meet another brick. The weakest spot is the end of a brick where the
-    least extra weight, as a multiple of the brick's own, makes the tower fall.
+    `load` is (brick, (fx, fy)) or (brick, (fx, fy), (x, y)): the result is the largest factor of that force, applied at
+    the brick's center of mass or at (x, y), that the tower supports. `shift` is a brick or a list of bricks that move
+    together along `direction` until the tower falls or they meet another brick. The weakest spot is the end of a brick
+    where the least additional weight, as a multiple of the brick's own, makes the tower fall.
     """
     if load is not None and shift is not None:
-        raise ProblemError("margin", "load and shift", "one of them")
+        raise ProblemError("margin", "load and shift", "one of the two")
     if shift is not None:
         from .margin import shift_margin
 
@@ -101,25 +106,25 @@ def _load_margin(tower: Tower, load: Sequence[Any]) -> Margin:
     start = Margin("load", 0.0, "falls", (brick,), point, force)
     found = stability(tower)
     if not found:
-        return replace(start, motion=found.motion, messages=("it falls already, without the load",))
+        return replace(start, motion=found.motion, messages=("the tower falls without the load",))
     system = tower_system(tower)
     acting = _load_vector(tower, brick, force, point)
     return _with_limit(tower, system, acting, start, _largest_factor(system, weights(tower), acting))
 
 
 def _weakest(tower: Tower) -> Margin:
-    """For each brick the weight at its left and its right end. In between it holds at least as much.
+    """Examines a weight at the left and right end of each brick. In between, the brick supports at least as much.
 
-    The loads (s, s x) that a tower holds form a convex set, so 1/s, the gauge of that set at (1, x), is convex in x
-    and has its maximum at an end.
+    The supported loads (s, s x) form a convex set, so 1/s, the gauge of that set at (1, x), is convex in x and has its
+    maximum at an end.
     """
     if tower.gravity == 0.0:
-        raise ProblemError("gravity", tower.gravity, "a number above 0: the weakest spot is in multiples of a weight")
+        raise ProblemError("gravity", tower.gravity, "a number above 0: the weakest spot is measured in weights")
     nothing = Margin("weakest", math.inf, "none", ())
     found = stability(tower)
     if not found:
         still = Margin("weakest", 0.0, "falls", (_first_to_go(found.motion),), motion=found.motion)
-        return replace(still, messages=("it falls already, without a load",))
+        return replace(still, messages=("the tower falls without a load",))
     system, own = tower_system(tower), weights(tower)
     best, acting = nothing, np.zeros(system.size)
     for brick in np.flatnonzero(tower.free).tolist():
@@ -133,7 +138,7 @@ def _weakest(tower: Tower) -> Margin:
 
 
 def _largest_factor(system: System, own: Floats, acting: Floats) -> float:
-    """max s with J^T f + P^T q + own + s acting = 0, f >= 0, for a tower that stands."""
+    """max s with J^T f + P^T q + own + s acting = 0, f >= 0, for a stable tower."""
     w, extra = system.reduced(own), system.reduced(acting)
     unit = float(np.abs(extra).max(initial=0.0))
     if unit == 0.0:
@@ -149,16 +154,16 @@ def _largest_factor(system: System, own: Floats, acting: Floats) -> float:
         method="highs",
         options=TIGHT,
     )
-    if answer.status == 2:  # the tower stands at the very limit, and rounding tips the balance
+    if answer.status == 2:  # limiting equilibrium, which rounding makes infeasible
         return 0.0
     factor = math.inf if answer.x is None else float(answer.x[-1])
     if factor > SURE and most_work(system, extra / unit)[0] <= NO_LOAD:
-        return math.inf  # the contacts hold the load without any weights
+        return math.inf  # the contacts support the load without any weights
     return 0.0 if factor <= NO_LOAD else factor * base / unit
 
 
 def _with_limit(tower: Tower, system: System, acting: Floats, found: Margin, factor: float) -> Margin:
-    """Adds the forces at the limit, and the motion by which it gives way beyond."""
+    """Adds the forces at the limit, and the motion by which the tower falls beyond it."""
     if math.isinf(factor):
         return replace(found, value=math.inf, limit="none")
     own = weights(tower)
@@ -203,7 +208,7 @@ def vector(field: str, value: Any) -> tuple[float, float]:
 
 
 def _load_vector(tower: Tower, brick: int, force: tuple[float, float], point: tuple[float, float]) -> Floats:
-    """(3n,) the force and its torque about the brick's center."""
+    """(3n,) the force and its torque about the brick's center of mass."""
     arm = np.asarray(point) - tower.center[brick]
     out = np.zeros((tower.count, 3))
     out[brick] = force[0], force[1], arm[0] * force[1] - arm[1] * force[0]
@@ -211,7 +216,7 @@ def _load_vector(tower: Tower, brick: int, force: tuple[float, float], point: tu
 
 
 def _ends(corners: Floats) -> list[tuple[float, float]]:
-    """The upper ones of the leftmost and of the rightmost corners."""
+    """The upper one of the leftmost corners and of the rightmost corners."""
     close = 1e-9 * float(np.ptp(corners[:, 0]))
     out = []
     for end in (corners[:, 0].min(), corners[:, 0].max()):
@@ -222,6 +227,7 @@ def _ends(corners: Floats) -> list[tuple[float, float]]:
 
 
 def _first_to_go(motion: Floats | None) -> int:
+    """The brick that moves down fastest."""
     return 0 if motion is None else int(np.argmin(motion[:, 1]))
 
 
@@ -231,12 +237,6 @@ def _met(hit: tuple[int, int] | None) -> str:
     return "the ground" if hit[1] < 0 else f"brick {hit[1]}"
 
 
-LOOK = 0.125  # of the shortest side: steps in which the path is searched for the first place where it falls
-FINE = 1e-10  # of the shortest side: how well that place is found
-NO_SHIFT = 1e-9  # of the shortest side: distances below count as none
-ALONG = 1e-12  # rates of approach below: the bricks slide along each other
-
-
 @dataclass(frozen=True)
 class _Meeting:
     distance: float
@@ -244,17 +244,17 @@ class _Meeting:
 
 
 def shift_margin(tower: Tower, shift: Any, direction: Any) -> Margin:
-    """Moves the bricks together along `direction` and asks again for stability: contacts come and go on the way.
+    """Shifts the bricks along `direction` and examines stability along the path.
 
-    The way is searched in steps of an eighth of the shortest side, so a fall that ends again within one step is
-    overlooked; the first fall is then found by bisection.
+    The path is sampled in steps of an eighth of the shortest side, so that an instability within one step is missed.
+    The first instability is located by bisection.
     """
     bricks = _moved_bricks(tower, shift)
     way = _unit(direction)
     start = Margin("shift", 0.0, "falls", bricks, None, way)
     standing = stability(tower)
     if not standing:
-        return replace(start, motion=standing.motion, messages=("it falls already, before the shift",))
+        return replace(start, motion=standing.motion, messages=("the tower falls before the shift",))
     meeting = _first_meeting(tower, bricks, way)
     clear = _clear_of_all(tower, bricks, way)
     good, bad, fall = _bracket(tower, bricks, way, min(meeting.distance, clear))
@@ -267,7 +267,7 @@ def shift_margin(tower: Tower, shift: Any, direction: Any) -> Margin:
             good = middle
         else:
             bad, fall = middle, answer
-    if good <= NO_SHIFT * tower.size or (good <= 2.0 * TOUCH * tower.size and _lifts(tower, bricks, way)):
+    if good <= NO_SHIFT * tower.size or (good <= 2.0 * CONTACT_TOLERANCE * tower.size and _lifts(tower, bricks, way)):
         good = 0.0
     at_limit = _after(tower, bricks, way, good)
     assert fall is not None
@@ -275,7 +275,7 @@ def shift_margin(tower: Tower, shift: Any, direction: Any) -> Margin:
 
 
 def _lifts(tower: Tower, bricks: tuple[int, ...], way: tuple[float, float]) -> bool:
-    """Whether a contact opens along the way: then the gap that counts as touching is no part of the margin."""
+    """Whether a contact opens along the path: then the contact tolerance is no part of the margin."""
     found = tower.contacts
     sign = np.isin(found.on, bricks).astype(float) - np.isin(found.under, bricks)
     return bool(((found.normal @ np.array(way)) * sign > ALONG).any())
@@ -284,7 +284,7 @@ def _lifts(tower: Tower, bricks: tuple[int, ...], way: tuple[float, float]) -> b
 def _bracket(
     tower: Tower, bricks: tuple[int, ...], way: tuple[float, float], end: float
 ) -> tuple[float, float | None, Stability | None]:
-    """A distance at which it stands and the next one at which it falls; None if it stands to the end."""
+    """A distance at which the tower is stable and the next one at which it is not; None if it is stable to the end."""
     count = max(1, math.ceil(end / (LOOK * tower.size)))
     good = 0.0
     for k in range(1, count + 1):
@@ -311,6 +311,7 @@ def _met_or_free(tower: Tower, start: Margin, meeting: _Meeting) -> Margin:
 
 
 def _after(tower: Tower, bricks: tuple[int, ...], way: tuple[float, float], distance: float) -> Stability:
+    """Stability after a shift."""
     moved = list(tower.bricks)
     for i in bricks:
         moved[i] = moved[i].moved(way[0] * distance, way[1] * distance)
@@ -318,9 +319,9 @@ def _after(tower: Tower, bricks: tuple[int, ...], way: tuple[float, float], dist
 
 
 def _first_meeting(tower: Tower, bricks: tuple[int, ...], way: tuple[float, float]) -> _Meeting:
-    """The least distance after which a moved brick would enter another one, or the ground."""
+    """The least distance after which a shifted brick would enter another brick or the ground."""
     direction = np.array(way)
-    limit = TOUCH * tower.size
+    limit = CONTACT_TOLERANCE * tower.size
     pinned = {frozenset((pin.first, pin.second)) for pin in tower.pins}
     best = _Meeting(math.inf, None)
     for i in bricks:
@@ -336,10 +337,10 @@ def _first_meeting(tower: Tower, bricks: tuple[int, ...], way: tuple[float, floa
 
 
 def meeting_distance(moving: Floats, still: Floats, direction: Floats, limit: float) -> float:
-    """How far a convex polygon moves along the unit vector `direction` before it enters another; infinite if never.
+    """Distance that a convex polygon can move along the unit vector `direction` before it enters another, or infinity.
 
-    On the normal of each edge of either, the gap between the shadows of the two is linear in the distance t. They
-    overlap while all gaps are negative. Gaps down to -limit count as none on normals across the direction.
+    On the normal of each edge of either, the gap between the projections of the two is linear in the distance t. They
+    overlap while all gaps are negative. On normals across the direction, gaps down to -limit count as zero.
     """
     enter, leave = 0.0, math.inf
     for polygon, other, sign in ((still, moving, 1.0), (moving, still, -1.0)):
@@ -359,7 +360,7 @@ def meeting_distance(moving: Floats, still: Floats, direction: Floats, limit: fl
 
 
 def _clear_of_all(tower: Tower, bricks: tuple[int, ...], way: tuple[float, float]) -> float:
-    """A distance after which the moved bricks are beyond all others."""
+    """A distance after which the shifted bricks are beyond all others."""
     rest = [c for i, c in enumerate(tower.corners) if i not in bricks]
     if not rest:
         return 0.0

@@ -1,6 +1,7 @@
-"""Towers with a name: walls, stacks, harmonic stacks, diamonds. All lengths stay fractions.
+"""Functions that make towers, and the towers that the command line knows by name. All lengths are fractions.
 
-Towers that the command line knows by name: forms with numbers in them, and a few that show something.
+`wall`, `stack`, `harmonic` and `diamond` build regular towers of equal bricks; `NAMED` has single examples, `PATTERNS`
+the names with numbers in them, such as `wall-5x5`.
 """
 
 from __future__ import annotations
@@ -18,18 +19,20 @@ from .checks import bricks_in_all, choice, count, exact_number, positive_number,
 from .tower import Tower
 
 BONDS = ("running", "stacked", "shifted")
-MOST_HARMONIC = 10_000  # bricks; their places are fractions with as many digits
+BLOCKS = 4  # wedges of the round arch on each side of its keystone
+MOST = 10_000  # largest number of bricks of a named tower
+MOST_HARMONIC = 10_000  # bricks; the number of digits of their positions grows with their number
 
 
 def wall(
     rows: int, columns: int, brick: Sequence[Any] = (3, 1), gap: Any = 0, *, bond: str = "running", **options: Any
 ) -> Tower:
-    """A wall of `rows` rows on the ground, `gap` between neighbors in a row.
+    """A wall of `rows` rows on the ground with a gap of width `gap` between neighbors in a row.
 
-    bond "running": rows of `columns` and `columns - 1` bricks take turns, each brick above a joint, so the wall is its
-    own mirror image. The end bricks of the wider rows then hang out by half a brick and half a gap, and tip over if
-    there is a gap and too little weight above. "stacked": columns without bond. "shifted": every row has `columns`
-    bricks, odd rows half a brick and half a gap further right.
+    bond "running": rows of `columns` and `columns - 1` bricks alternate, with each brick above a joint, so that the
+    wall is mirror symmetric. The end bricks of the wider rows overhang by half a brick and half a gap; they tip over if
+    there is a gap and too little weight above them. "stacked": columns without bond. "shifted": every row has `columns`
+    bricks, and odd rows are shifted to the right by half a brick and half a gap.
     """
     r, c = count("rows", rows), count("columns", columns)
     bricks_in_all("rows" if r > c else "columns", max(r, c), r * c)
@@ -37,7 +40,7 @@ def wall(
     space = _gap(gap)
     choice("bond", bond, BONDS)
     if bond == "running" and c < 2 and r > 1:
-        raise ProblemError("columns", columns, "at least 2 with bond='running': every second row has one brick less")
+        raise ProblemError("columns", columns, "at least 2 with bond='running': every second row has one brick fewer")
     pitch = width + space
     bricks = []
     for i in range(r):
@@ -52,7 +55,7 @@ def wall(
 
 
 def stack(offsets: Sequence[Any], brick: Sequence[Any] = (1, "1/4"), **options: Any) -> Tower:
-    """One brick on the other, from the ground up; offsets[i] is the x of brick i's center."""
+    """Bricks on top of each other, from the ground up; offsets[i] is the x coordinate of the center of brick i."""
     width, height = size_of(brick)
     try:
         places = [exact_number(f"offsets[{i}]", x) for i, x in enumerate(offsets)]
@@ -67,10 +70,11 @@ def stack(offsets: Sequence[Any], brick: Sequence[Any] = (1, "1/4"), **options: 
 
 
 def harmonic(n: int, brick: Sequence[Any] = (1, "1/4"), *, table: Any = None, **options: Any) -> Tower:
-    """The harmonic stack of n bricks at the right edge of a table, x = 0: it reaches (1 + 1/2 + ... + 1/n) / 2 bricks.
+    """The harmonic stack of n bricks at the right edge x = 0 of a table, with an overhang of (1 + 1/2 + ... + 1/n) / 2.
 
-    The table is the first brick, fixed, `table` high (default: one brick length). The k-th brick from the top reaches
-    1 / 2k of a brick beyond the one below it; each part above lies with its center of mass right on the edge below.
+    The overhang is in brick lengths. The table is the first brick; it is fixed and `table` high (default: one brick
+    length). The k-th brick from the top overhangs the one below it by 1 / 2k of a brick, so that the center of mass of
+    the part above lies exactly over an edge.
     """
     n = count("n", n, MOST_HARMONIC)
     width, height = size_of(brick)
@@ -85,9 +89,9 @@ def harmonic(n: int, brick: Sequence[Any] = (1, "1/4"), *, table: Any = None, **
 
 
 def diamond(n: int, brick: Sequence[Any] = (3, 1), gap: Any = 0, **options: Any) -> Tower:
-    """n x n bricks as a diamond: rows of 1, 2, ..., n, ..., 2, 1, each shifted by half a brick, on one brick.
+    """n x n bricks in a diamond: rows of 1, 2, ..., n, ..., 2, 1, each shifted by half a brick, on a single brick.
 
-    Stable up to n = 4 (Paterson and Zwick, Overhang, 2006); diamond(5) is the tower of 5 x 5 bricks of the paper.
+    Stable up to n = 4 (Paterson and Zwick, Overhang, 2006); diamond(5) is the tower of 5 x 5 bricks in the paper.
     """
     number = count("n", n)
     bricks_in_all("n", n, number**2)
@@ -107,6 +111,7 @@ MAKERS: dict[str, Callable[..., Tower]] = {"wall": wall, "stack": stack, "harmon
 
 
 def size_of(brick: Any) -> tuple[Fraction, Fraction]:
+    """Width and height of a brick as fractions."""
     try:
         width, height = brick
     except (TypeError, ValueError):
@@ -130,18 +135,15 @@ def _tower(bricks: list[Brick], name: str, made: dict[str, Any], options: dict[s
     return Tower(tuple(bricks), parameters=made, **options)
 
 
-BLOCKS = 4  # of the round arch, on each side of its keystone
-
-
 class NamedTower(NamedTuple):
-    """A tower with a name, and what it shows in one line."""
+    """A function that makes a tower, and a description of one line."""
 
     make: Callable[..., Tower]
     line: str
 
 
-class Shape(NamedTuple):
-    """A name with numbers in it: how it is written, the pattern, the maker, and a line."""
+class NamePattern(NamedTuple):
+    """A name that contains numbers: its notation, its pattern, the function it calls, and a description."""
 
     written: str
     pattern: str
@@ -150,14 +152,14 @@ class Shape(NamedTuple):
 
 
 def arch() -> Tower:
-    """A flat arch: its joints point to one center, so each wedge weighs as much as its two faces can carry.
+    """A flat arch whose joints all point to one center, so that the weight of each wedge is balanced by its two faces.
 
-    Between joints of slopes t1 and t2 (x = t y) and the heights h1, h2 above the center a wedge has the area
-    (t2 - t1) (h2^2 - h1^2) / 2. A force of constant horizontal part H square to each joint gains H (t2 - t1) upward.
-    Both are in proportion for every wedge: no friction is needed.
+    Between joints of slopes t1 and t2 (x = t y) and heights h1, h2 above the center a wedge has the area
+    (t2 - t1) (h2^2 - h1^2) / 2. The vertical components of forces normal to its joints with a constant horizontal
+    component H differ by H (t2 - t1). The two are proportional for every wedge, so no friction is needed.
     """
-    low, high = Fraction(3), Fraction(9, 2)  # above the center
-    sunk = Fraction(3, 2)  # the center, below the ground
+    low, high = Fraction(3), Fraction(9, 2)  # heights above the center
+    sunk = Fraction(3, 2)  # depth of the center below the ground
 
     def at(slope: Fraction, height: Fraction) -> tuple[Fraction, Fraction]:
         return slope * height, height - sunk
@@ -172,7 +174,7 @@ def arch() -> Tower:
 
 
 def round_arch() -> Tower:
-    """Equal wedges of a half circle on two fixed blocks: the lower ones are too light to be held by smooth joints."""
+    """Equal wedges of a half circle on two fixed blocks; smooth joints cannot hold the lower, lighter wedges."""
     inner, outer, base, count = 2.0, 3.0, 1, 2 * BLOCKS + 1
     turns = [math.pi * k / count for k in range(count + 1)]
     rays = [(math.cos(t), math.sin(t)) for t in turns]
@@ -187,7 +189,7 @@ def round_arch() -> Tower:
 
 
 def truss() -> Tower:
-    """Two rafters and a tie, pinned to each other in three points: the tie takes the thrust."""
+    """Two rafters and a tie with three pins between them; the tie takes the thrust."""
     rise, half, thick, low = 2.0, 3.0, 0.3, 0.75
     angle, length = math.atan2(rise, half), math.hypot(rise, half) + thick
     rafters = [Brick.rectangle(s * half / 2, low + rise / 2, length, thick, -s * angle) for s in (-1, 1)]
@@ -198,7 +200,7 @@ def truss() -> Tower:
 
 
 def chain() -> Tower:
-    """Five bricks in a row, pinned end to end and to two posts: nothing holds the middle, so it sags."""
+    """Five bricks in a row with pins between them and to two posts; the chain sags."""
     high, links, thick = 4, 5, Fraction(2, 5)
     bricks = [Brick.rectangle(2 * k - links + 1, high, 2 + thick / 2, thick) for k in range(links)]
     top = high + thick / 2
@@ -209,12 +211,12 @@ def chain() -> Tower:
 
 
 def leaning() -> Tower:
-    """Six bricks, each 1/5 further out than the one below; up to 1/6 they would stand."""
+    """Six bricks, each 1/5 further out than the one below. Offsets of up to 1/6 would be stable."""
     return stack([Fraction(k, 5) for k in range(6)], name="leaning stack")
 
 
 def counterweight() -> Tower:
-    """One brick held down by another reaches a whole brick beyond the table, the most that three can do."""
+    """A brick held down by another extends a whole brick beyond the table, the largest overhang of three bricks."""
     table = Brick.rectangle(-2, Fraction(1, 2), 4, 1, fixed=True, name="table")
     places = ((0, "9/8"), ("-1/2", "11/8"), ("1/2", "11/8"))
     bricks = [Brick.rectangle(x, y, 1, Fraction(1, 4)) for x, y in places]
@@ -222,39 +224,38 @@ def counterweight() -> Tower:
 
 
 NAMED = {
-    "arch": NamedTower(arch, "a flat arch of seven wedges between fixed piers; stands without friction"),
-    "round-arch": NamedTower(round_arch, "nine equal wedges of a half circle; its feet slide out"),
-    "truss": NamedTower(truss, "two rafters and a tie with three pins, on posts; stands"),
-    "chain": NamedTower(chain, "five bricks pinned end to end between two posts; sags"),
+    "arch": NamedTower(arch, "a flat arch of seven wedges between fixed piers; stable without friction"),
+    "round-arch": NamedTower(round_arch, "nine equal wedges of a half circle; the lowest slide outward"),
+    "truss": NamedTower(truss, "two rafters and a tie with three pins, on posts; stable"),
+    "chain": NamedTower(chain, "five bricks connected by pins between two posts; sags"),
     "leaning": NamedTower(leaning, "six bricks, each 1/5 further out than the one below; tips over"),
-    "counterweight": NamedTower(counterweight, "three bricks that reach a whole brick beyond the table; balanced"),
+    "counterweight": NamedTower(counterweight, "three bricks with an overhang of a whole brick; balanced"),
 }
-FORMS = (
-    Shape("wall-RxC", r"wall-(\d+)x(\d+)", wall, "R rows of C and C - 1 bricks in turn, without gaps"),
-    Shape("diamond-N", r"diamond-(\d+)", diamond, "rows of 1, 2, ..., N, ..., 2, 1 bricks; stands up to N = 4"),
-    Shape("harmonic-N", r"harmonic-(\d+)", harmonic, "N bricks at the edge of a table, overhang (1 + ... + 1/N) / 2"),
-    Shape("stack-N", r"stack-(\d+)", lambda n: stack([0] * n), "N bricks straight on top of each other"),
+PATTERNS = (
+    NamePattern("wall-RxC", r"wall-(\d+)x(\d+)", wall, "rows of C and C - 1 bricks alternately, R rows, no gaps"),
+    NamePattern("diamond-N", r"diamond-(\d+)", diamond, "rows of 1, 2, ..., N, ..., 2, 1 bricks; stable up to N = 4"),
+    NamePattern("harmonic-N", r"harmonic-(\d+)", harmonic, "N bricks on a table, overhang (1 + ... + 1/N) / 2"),
+    NamePattern("stack-N", r"stack-(\d+)", lambda n: stack([0] * n), "N bricks exactly on top of each other"),
 )
-MOST = 10_000  # bricks of a form
 
 
 def named_tower(name: str) -> Tower:
-    """The tower that a name means: an entry of NAMED, or a form such as `wall-5x5`, `diamond-5`, `harmonic-8`."""
+    """The tower with a name in NAMED, or of a form such as `wall-5x5`, `diamond-5`, `harmonic-8`."""
     if name in NAMED:
         return NAMED[name].make()
-    for form in FORMS:
-        found = re.fullmatch(form.pattern, name)
+    for entry in PATTERNS:
+        found = re.fullmatch(entry.pattern, name)
         if found:
             numbers = [int(digits) if len(digits) < 6 else MOST + 1 for digits in found.groups()]
-            bricks = math.prod(numbers) if form.make is not diamond else numbers[0] ** 2
+            bricks = math.prod(numbers) if entry.make is not diamond else numbers[0] ** 2
             if bricks > MOST:
-                raise ProblemError(name, "a tower of very many bricks", f"at most {MOST:,} bricks")
-            return form.make(*numbers)
+                raise ProblemError(name, "a tower of too many bricks", f"at most {MOST:,} bricks")
+            return entry.make(*numbers)
     raise unknown_tower(name)
 
 
 def unknown_tower(name: str) -> ProblemError:
-    """With the nearest name; of a form the nearest example."""
+    """The error for an unknown name, with the closest known name; forms are compared by an example."""
     examples = {"wall-5x5": "wall-RxC", "diamond-5": "diamond-N", "harmonic-8": "harmonic-N", "stack-3": "stack-N"}
     error = ProblemError.unknown("tower", name, [*NAMED, *examples])
     text = str(error)

@@ -1,12 +1,14 @@
-"""Pairs of bricks that may touch within a step, and the corners and edges by which they would.
+"""Contacts that a collapse may need within a step (sections 4 and 8.5 of the paper): detection, normals and gaps.
 
-For each pair the best separating edge is the one of either brick whose line leaves the largest gap to the other brick
-(section 8.5 of the paper picks the smaller of the two candidates, one from each brick; see docs/towers.md for why
-that holds a tipping brick fast). Constraints of the pair are the corners above that edge, and the corners of its
-brick above the face that lies most nearly against it: of two faces on each other each may have a corner on the other.
-Pairs beyond reach are never looked at: bricks are sorted along x.
+The separating edge of a pair of bricks is the edge of either whose line leaves the largest gap to the other brick.
+(Section 8.5 takes the smaller of the two candidates, one from each brick; docs/towers.md explains why that fixes a
+tipping brick.) The contacts of the pair are the corners above that edge, and the corners of the edge above the opposite
+face of the other brick: of two faces on each other each may have a corner on the other. Bricks are sorted along x, so
+that distant pairs are skipped.
 
-Normals, gaps and turning terms of near contacts: corner k and the edge from i to j, or the ground.
+A table of near contacts is an (m, 5) array of integers with the columns (on, vertex, under, start, end): corner
+`vertex` of brick `on` must stay outside the edge from corner `start` to `end` of brick `under`. Corners are numbered
+over all bricks; the ground is -1 in the last three columns.
 """
 
 from __future__ import annotations
@@ -14,65 +16,63 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..kernels import kernel
-from ..solvers.rows import Ints
+from ..solvers.rows import Floats, Ints
+from .contacts import GROUND
 
-END = 1e-9  # of an edge's length: how far beyond its end a corner still counts as above it
-TIE = 1e-9  # of the smallest brick: separations this close are equal
+END = 1e-9  # in edge lengths: corners up to this far beyond the end of an edge count as above it
+TIE = 1e-9  # in shortest sides: separations that differ by less are equal
 
 
-class Near(NamedTuple):
-    """Corners that must stay outside edges: corner `vertex` (of all corners) and the edge from `start` to `end`.
+class Layout(NamedTuple):
+    """The constant part of the detection: corners of each brick, and what has no contacts."""
 
-    `start` = -1 is the ground. `on` and `under` are the bricks with the corner and with the edge (-1).
+    ptr: Ints  # (n + 1,) first corner of each brick
+    free: NDArray[np.bool_]  # (n,) bricks that can move
+    apart: Ints  # (k, 2) pairs of bricks (i < j) that share a pin: they have no contacts
+    held: NDArray[np.bool_]  # (c,) corners that a pin attaches to the ground
+    size: float  # shortest side of any brick
+
+
+def near_contacts(layout: Layout, corners: Floats, ahead: Floats, margin: Floats, paper: bool) -> Ints:
+    """(m, 5) contacts of all pairs whose gap is below the sum of their margins (n,).
+
+    `corners` (c, 2) are the present corners, `ahead` (c, 2) those after a step without contacts, which break ties.
+    With `paper` the edge is chosen as in section 8.5.
     """
-
-    on: Ints
-    vertex: Ints
-    under: Ints
-    start: Ints
-    end: Ints
+    low = np.minimum.reduceat(corners, layout.ptr[:-1]) - margin[:, None]
+    high = np.maximum.reduceat(corners, layout.ptr[:-1]) + margin[:, None]
+    order = np.argsort(low[:, 0], kind="stable")
+    out, count = _detect(layout, corners, ahead, margin, paper, low, high, order)
+    return np.asarray(out[:count])
 
 
 @kernel
-def near_contacts(corners, ahead, ptr, movable, reach, apart, held, size, paper):
-    """Contacts of all pairs whose gap is below the sum of their reaches; (m, 5) columns as in `Near`.
-
-    `corners` (c, 2) now, `ahead` (c, 2) where they would be without contact, to settle ties. `ptr` gives each brick's
-    corners, `apart` (k, 2) pairs that never touch, `held` (c,) corners that a pin holds to the ground. With `paper`
-    the edge is chosen as in section 8.5.
-    """
-    n = len(ptr) - 1
-    low, high = np.empty((n, 2)), np.empty((n, 2))
-    for b in range(n):
-        for t in range(2):
-            low[b, t], high[b, t] = np.inf, -np.inf
-            for k in range(ptr[b], ptr[b + 1]):
-                low[b, t] = min(low[b, t], corners[k, t])
-                high[b, t] = max(high[b, t], corners[k, t])
-            low[b, t] -= reach[b]
-            high[b, t] += reach[b]
+def _detect(layout, corners, ahead, margin, paper, low, high, order):
+    """Contacts with the ground, then those of pairs with overlapping boxes [low, high] (n, 2), sorted by low x."""
+    n = len(order)
+    # Typed constants: Numba would compile the functions below once more for each literal argument.
+    ground, count = np.int64(GROUND), np.int64(0)
     out = np.empty((64, 5), np.int64)
-    count = 0
     for b in range(n):
-        if movable[b]:
-            for k in range(ptr[b], ptr[b + 1]):
-                if corners[k, 1] <= 2.0 * reach[b] and not held[k]:
-                    out, count = _emit(out, count, b, k, -1, -1, -1)
-    order = np.argsort(low[:, 0], kind="mergesort")
+        if layout.free[b]:
+            for k in range(layout.ptr[b], layout.ptr[b + 1]):
+                if corners[k, 1] <= 2.0 * margin[b] and not layout.held[k]:
+                    out, count = _emit(out, count, b, k, ground, ground, ground)
     for p in range(n):
         i = order[p]
         for q in range(p + 1, n):
             j = order[q]
             if low[j, 0] > high[i, 0]:
                 break
-            if low[j, 1] > high[i, 1] or low[i, 1] > high[j, 1] or not (movable[i] or movable[j]):
+            if low[j, 1] > high[i, 1] or low[i, 1] > high[j, 1] or not (layout.free[i] or layout.free[j]):
                 continue
             a, b = min(i, j), max(i, j)
-            if not _is_apart(apart, a, b):
-                out, count = _pair(corners, ahead, ptr, a, b, reach[a] + reach[b], size, paper, out, count)
-    return out[:count]
+            if not _is_apart(layout.apart, a, b):
+                out, count = _pair(layout, corners, ahead, a, b, margin[a] + margin[b], paper, out, count)
+    return out, count
 
 
 @kernel
@@ -85,9 +85,12 @@ def _is_apart(apart, a, b):
 
 @kernel
 def _emit(out, count, on, vertex, under, start, end):
+    """Appends a row to the table `out`, which grows as needed; returns the table and its number of rows."""
     if count == len(out):
         wider = np.empty((2 * count, 5), np.int64)
-        wider[:count] = out
+        for r in range(count):
+            for t in range(5):
+                wider[r, t] = out[r, t]
         out = wider
     out[count, 0], out[count, 1], out[count, 2], out[count, 3], out[count, 4] = on, vertex, under, start, end
     return out, count + 1
@@ -95,7 +98,7 @@ def _emit(out, count, on, vertex, under, start, end):
 
 @kernel
 def _separation(corners, ptr, edge, after, other):
-    """Smallest distance of the other brick's corners from the line of an edge, positive outside."""
+    """Smallest signed distance of the other brick's corners from the line of an edge, positive outside."""
     ex, ey = corners[after, 0] - corners[edge, 0], corners[after, 1] - corners[edge, 1]
     length = np.hypot(ex, ey)
     nx, ny = ey / length, -ex / length
@@ -107,33 +110,40 @@ def _separation(corners, ptr, edge, after, other):
 
 @kernel
 def _next(ptr, brick, k):
+    """The corner after k on its brick."""
     return k + 1 if k + 1 < ptr[brick + 1] else ptr[brick]
 
 
 @kernel
-def _best_edge(corners, ahead, ptr, brick, other, size):
-    """The edge of `brick` with the largest separation; of equals the larger one ahead, then the more level one."""
+def _best_edge(layout, corners, ahead, brick, other):
+    """The edge of `brick` with the largest separation, and its separation now and ahead.
+
+    Ties are broken by the separation ahead, then by the smaller slope.
+    """
+    ptr, tie = layout.ptr, TIE * layout.size
     best, best_gap, best_ahead, best_level = -1, -np.inf, -np.inf, -1.0
     for k in range(ptr[brick], ptr[brick + 1]):
         after = _next(ptr, brick, k)
         gap = _separation(corners, ptr, k, after, other)
-        if gap < best_gap - TIE * size:
+        if gap < best_gap - tie:
             continue
         then = _separation(ahead, ptr, k, after, other)
         level = abs(corners[after, 0] - corners[k, 0])
-        larger = gap > best_gap + TIE * size
+        larger = gap > best_gap + tie
         if not larger:
-            larger = then > best_ahead + TIE * size or (then >= best_ahead - TIE * size and level > best_level)
+            larger = then > best_ahead + tie or (then >= best_ahead - tie and level > best_level)
         if larger:
             best, best_gap, best_ahead, best_level = k, max(gap, best_gap), then, level
     return best, best_gap, best_ahead
 
 
 @kernel
-def _pair(corners, ahead, ptr, a, b, reach, size, paper, out, count):
-    edge_a, gap_a, then_a = _best_edge(corners, ahead, ptr, a, b, size)
-    edge_b, gap_b, then_b = _best_edge(corners, ahead, ptr, b, a, size)
-    if max(gap_a, gap_b) > reach:
+def _pair(layout, corners, ahead, a, b, margin, paper, out, count):
+    """Appends the contacts of bricks a and b."""
+    ptr, tie = layout.ptr, TIE * layout.size
+    edge_a, gap_a, then_a = _best_edge(layout, corners, ahead, a, b)
+    edge_b, gap_b, then_b = _best_edge(layout, corners, ahead, b, a)
+    if max(gap_a, gap_b) > margin:
         return out, count
     if paper:
         first = gap_a <= gap_b
@@ -142,15 +152,15 @@ def _pair(corners, ahead, ptr, a, b, reach, size, paper, out, count):
         for k in range(ptr[other], ptr[other + 1]):
             out, count = _emit(out, count, other, k, brick, edge, after)
         return out, count
-    if abs(gap_a - gap_b) > TIE * size:
+    if abs(gap_a - gap_b) > tie:
         first, second = gap_a > gap_b, gap_a < gap_b
-    else:  # two equally good edges, of which neither may be preferred: mirror images must be treated alike
-        first, second = then_a >= then_b - TIE * size, then_b >= then_a - TIE * size
+    else:  # equal separations: use both edges, so that mirror images are treated alike
+        first, second = then_a >= then_b - tie, then_b >= then_a - tie
     begin = count
     if first:
-        out, count = _faces(corners, ptr, a, b, edge_a, gap_a, reach, size, out, count)
+        out, count = _faces(layout, corners, a, b, edge_a, gap_a, margin, out, count)
     if second:
-        out, count = _faces(corners, ptr, b, a, edge_b, gap_b, reach, size, out, count)
+        out, count = _faces(layout, corners, b, a, edge_b, gap_b, margin, out, count)
     if first and second:
         count = _without_repeats(out, begin, count)
     return out, count
@@ -158,40 +168,43 @@ def _pair(corners, ahead, ptr, a, b, reach, size, paper, out, count):
 
 @kernel
 def _without_repeats(out, begin, count):
+    """Removes contacts of rows begin..count that occur twice; returns the number of rows left."""
     kept = begin
     for p in range(begin, count):
         new = True
         for q in range(begin, kept):
             new = new and not (out[p, 1] == out[q, 1] and out[p, 3] == out[q, 3])
         if new:
-            out[kept] = out[p]
+            for t in range(5):
+                out[kept, t] = out[p, t]
             kept += 1
     return kept
 
 
 @kernel
-def _faces(corners, ptr, brick, other, edge, gap, reach, size, out, count):
-    """Corners of `other` above the edge, corners of the edge above the face of `other` that lies against it."""
+def _faces(layout, corners, brick, other, edge, gap, margin, out, count):
+    """Appends the corners of `other` above the edge and the corners of the edge above the opposite face of `other`."""
+    ptr = layout.ptr
     after = _next(ptr, brick, edge)
     face = _against(corners, ptr, edge, after, other)
     facing = _next(ptr, other, face)
     covered = False
     for k in range(ptr[other], ptr[other + 1]):
         place, height = _above(corners, edge, after, k)
-        if -END <= place <= 1.0 + END and height <= reach:
+        if -END <= place <= 1.0 + END and height <= margin:
             out, count = _emit(out, count, other, k, brick, edge, after)
-            covered = covered or height <= gap + TIE * size
+            covered = covered or height <= gap + TIE * layout.size
     for k in (edge, after):
         place, height = _above(corners, face, facing, k)
-        if -END <= place <= 1.0 + END and -size < height <= reach:
+        if -END <= place <= 1.0 + END and -layout.size < height <= margin:
             out, count = _emit(out, count, brick, k, other, face, facing)
-            covered = covered or height <= gap + TIE * size
+            covered = covered or height <= gap + TIE * layout.size
     if covered:
         return out, count
-    # Beside the end of the edge: its line must serve until another edge separates the pair better.
+    # The corners are beside the end of the edge: its line is used until another edge separates the pair better.
     for k in range(ptr[other], ptr[other + 1]):
         place, height = _above(corners, edge, after, k)
-        if height <= gap + TIE * size and not -END <= place <= 1.0 + END:
+        if height <= gap + TIE * layout.size and not -END <= place <= 1.0 + END:
             out, count = _emit(out, count, other, k, brick, edge, after)
     return out, count
 
@@ -212,7 +225,7 @@ def _against(corners, ptr, edge, after, other):
 
 @kernel
 def _above(corners, start, end, k):
-    """Where along the edge (0 to 1) a corner stands, and how far outside."""
+    """Position of a corner along an edge (0 at the start, 1 at the end) and its signed distance, positive outside."""
     ex, ey = corners[end, 0] - corners[start, 0], corners[end, 1] - corners[start, 1]
     dx, dy = corners[k, 0] - corners[start, 0], corners[k, 1] - corners[start, 1]
     length = np.hypot(ex, ey)
@@ -221,7 +234,7 @@ def _above(corners, start, end, k):
 
 @kernel
 def edge_geometry(near, corners):
-    """Unit normal out of the edge (m, 2), place along it (0 at i, 1 at j) and gap of each contact."""
+    """Unit normal out of the edge (m, 2), position along it (0 at i, 1 at j) and gap of each contact."""
     m = len(near)
     normal, place, gap = np.empty((m, 2)), np.zeros(m), np.empty(m)
     for c in range(m):
@@ -240,7 +253,7 @@ def edge_geometry(near, corners):
 
 @kernel
 def true_gaps(near, corners):
-    """The gap of each contact for corners anywhere: distance of corner k from the line of its edge."""
+    """(m,) distance of corner k from the line of its edge, for corners at any position."""
     gap = np.empty(len(near))
     for c in range(len(near)):
         k, i, j = near[c, 1], near[c, 3], near[c, 4]
@@ -255,7 +268,7 @@ def true_gaps(near, corners):
 
 @kernel
 def fixed_gaps(near, normal, place, corners):
-    """`n . (p_k - (1 - alpha) p_i - alpha p_j)` with normal and alpha as they are given: linear in the corners."""
+    """(m,) `n . (p_k - (1 - alpha) p_i - alpha p_j)` for given normals and alphas: linear in the corners."""
     gap = np.empty(len(near))
     for c in range(len(near)):
         k, i, j = near[c, 1], near[c, 3], near[c, 4]
@@ -268,10 +281,10 @@ def fixed_gaps(near, normal, place, corners):
 
 @kernel
 def turning(near, corners, moved):
-    """Right-hand side of (S2) and (S'): `-2 A(m_i, m_j, m_k) / |p_j - p_i|` for motions m, A the doubled signed area.
+    """Right-hand side of (S2) and (S'): `-2 A(m_i, m_j, m_k) / |p_j - p_i|` for motions m; A is twice the signed area.
 
-    A is taken with the sign that is positive outside the brick. The paper prints (S') with a further factor of the
-    step; A is of second degree in its arguments, so with differences of positions in it nothing is left over.
+    A is positive outside the brick. The paper prints (S') with a further factor of the step. A is of second degree in
+    its arguments, so with differences of positions as arguments there is no such factor.
     """
     out = np.zeros(len(near))
     for c in range(len(near)):

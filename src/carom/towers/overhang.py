@@ -1,20 +1,12 @@
-"""Stacks of bricks that reach far beyond the edge of a table: found by search, proved stable in fractions.
+"""Search for stacks with a large overhang beyond the edge of a table, proved stable in fractions (Fig. 1 of the paper).
 
 After M. Paterson and U. Zwick, Overhang, American Mathematical Monthly 116 (2009), who give the best stacks of few
-bricks. Nothing of theirs is built in: the tests compare.
+bricks. Their stacks are not built in; the tests compare with them.
 
-Which levels: every choice of them for few bricks, then the best stacks grown brick by brick.
-
-Up to ALL_UP_TO bricks every way to share them among levels is tried, with every level as the one that reaches out,
-from several random starts. From there on each of the best stacks gets one brick more in every place where there is
-room for one: at either end of a level, or as a new level. A brick pushed in at the bottom, 1 / 2n out, always works
-where the stack stands on one brick, so a larger stack reaches further than the one that it comes from.
-
-One BLAS thread for many small problems.
-
-SLSQP calls LAPACK for matrices of a few dozen rows. With several OpenBLAS threads each such call wakes and awaits
-them all: on two busy processors the search for seven bricks took 84 s instead of 8 s, and the last bits of its sums
-depended on the machine. SciPy and NumPy offer no switch, so it is thrown in the library that their wheels bring.
+Up to ALL_UP_TO bricks, every distribution of the bricks among levels is tried, with every level as the one that
+overhangs, from several random starts. Beyond that, each of the best stacks is extended by one brick in every possible
+position: at either end of a level, or as a new level. A brick inserted at the bottom of a stack that stands on a single
+brick, shifted out by 1 / 2n, always works, so a larger stack has a larger overhang than the one that it comes from.
 """
 
 from __future__ import annotations
@@ -46,26 +38,34 @@ from .tower import Tower
 
 Progress = Callable[[int, int, float], None]  # steps done, steps in all, best overhang so far
 
-WIDTH = 6  # stacks of each size that are grown further
-FIRST_WIDTH = 2  # of the first of several passes, when there is a time limit; each later one has twice as many
+WIDTH = 6  # number of stacks of each size that are extended
+FIRST_WIDTH = 2  # the same in the first pass of a search with a time limit; each later pass has twice as many
 MOST_BRICKS = 100
 MOST_SEED = 2**63 - 1
-TABLE_LENGTH = 3  # brick lengths beyond what stands on it
-STEPS = 1000  # of the progress
+TABLE_LENGTH = 3  # in brick lengths, in addition to the part under the stack
+STEPS = 1000  # number of progress steps
+ALL_UP_TO = 5  # bricks up to which all structures are tried
+STARTS = 4  # random starts for each structure, while all structures are tried
+CLIMBS = 8  # linear programs before SLSQP, if SLSQP alone fails
+NEAR = 0.15  # in brick lengths: pairs further apart carry no force during an ascent
+SAME = 1e-6  # in brick lengths: closer overhangs are equal, and only the counterweights differ
+TRIED = 0.75  # part of the extended stacks that is optimized, the best ones; with 0.5, 20 bricks have less overhang
+WORK = 2.5  # exponent of the growth of the time with the size
+ALIKE = 3  # largest number of stacks with equal overhang that are extended
 
 
 @dataclass(frozen=True, eq=False)
 class Overhang:
-    """A stack at the edge x = 0 of a table and the proof that it stands.
+    """A stack at the edge x = 0 of a table and the proof that it is stable.
 
-    `overhang` is in brick lengths. That the stack stands is proved; that no other reaches further is not claimed.
-    `history` has the furthest stack of each size on the way, (bricks, overhang), as the search found it.
+    `overhang` is in brick lengths. The stability of the stack is proved; that no other stack has a larger overhang is
+    not claimed. `history` has the largest overhang that the search found for each size, (bricks, overhang).
     """
 
     tower: Tower
     overhang: Fraction
     proof: StackProof
-    evaluations: int  # stacks that the search brought to their largest overhang
+    evaluations: int  # number of stacks that the search optimized
     history: tuple[tuple[int, float], ...]
 
 
@@ -76,11 +76,11 @@ def largest_overhang(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Overhang:
-    """The stack of n identical bricks, none turned, with the largest overhang that was found and could be proved.
+    """The stack of n identical, unrotated bricks with the largest overhang that was found and proved stable.
 
     The first brick of its tower is the table, fixed; the others follow level by level, from left to right. Without
-    `seconds` the search makes one pass and the result depends on n and `seed` alone. With it, passes follow that keep
-    more and more stacks until the time is over; the smallest possible search takes about a second all the same.
+    `seconds` the search makes one pass, and the result depends on n and `seed` only. With it, further passes keep more
+    and more stacks until the time has elapsed; the smallest possible search takes about a second in any case.
     """
     (n, seed), (width, height), limit = _checked(n, seed, progress), size_of(brick), _limit(seconds)
     best = _harmonic(n)
@@ -96,7 +96,7 @@ def largest_overhang(
 
 
 def _passes(n: int, limit: float | None, seed: int, progress: Progress | None) -> Iterator[Search]:
-    """Searches to run: one, or one after the other until the time is over."""
+    """The searches to run: one, or a sequence that ends with the time."""
     if limit is None:
         yield Search(n, WIDTH, seed, progress=None if progress is None else _stepwise(progress, lambda part: part))
         return
@@ -109,11 +109,12 @@ def _passes(n: int, limit: float | None, seed: int, progress: Progress | None) -
 
 
 def _stepwise(progress: Progress, done: Callable[[float], float]) -> Callable[[float, float], None]:
+    """A progress function for a search, which reports the completed part of STEPS steps."""
     return lambda part, best: progress(min(int(STEPS * done(part)), STEPS - 1), STEPS, best)
 
 
 def _furthest(stacks: Sequence[Found], best: StackProof) -> StackProof:
-    """The first stack beyond the best one that can be proved, or that one; stacks come with the furthest first."""
+    """The first stack beyond the best one that can be proved, else the best one; the furthest stacks come first."""
     for stack in stacks:
         if stack.overhang <= _reach(best):
             break
@@ -124,7 +125,7 @@ def _furthest(stacks: Sequence[Found], best: StackProof) -> StackProof:
 
 
 def _harmonic(n: int) -> StackProof:
-    """The harmonic stack: what remains if nothing better can be proved."""
+    """The harmonic stack: the result if no better stack can be proved."""
     rows: ExactRows = []
     right = Fraction(0)
     for above in range(n, 0, -1):
@@ -137,11 +138,12 @@ def _harmonic(n: int) -> StackProof:
 
 
 def _reach(proof: StackProof) -> Fraction:
+    """The overhang of a stack."""
     return max(row[-1] for row in proof.rows) + 1
 
 
 def _tower(proof: StackProof, width: Fraction, height: Fraction) -> Tower:
-    """The stack on a table as high as a brick is long."""
+    """The stack on a table whose height is the length of a brick."""
     long = width * (TABLE_LENGTH + max(0, math.ceil(-proof.rows[0][0])))
     bricks = [Brick.rectangle(-long / 2, width / 2, long, width, fixed=True, name="table")]
     for level, row in enumerate(proof.rows):
@@ -160,15 +162,6 @@ def _limit(seconds: Any) -> float | None:
     return None if seconds is None else scalar("seconds", seconds, 0.0, above=True)
 
 
-ALL_UP_TO = 5
-STARTS = 4  # random starts for each structure, as long as all structures are tried
-CLIMBS = 8  # linear programs before SLSQP, if SLSQP alone fails
-NEAR = 0.15  # pairs further apart than this carry nothing for the length of an ascent
-SAME = 1e-6  # overhangs closer than this are alike: the counterweights only lie elsewhere
-TRIED = 0.75  # of the grown stacks: those that stand best as they are (with 0.5, 20 bricks reach less far)
-WORK = 2.5  # power of the size with which the time for a size grows
-ALIKE = 3  # stacks of one overhang that are grown further
-
 Rows = list[list[float]]  # left ends of the bricks of each level
 Start = tuple[Structure, Floats]
 SearchProgress = Callable[[float, float], None]  # part done, best overhang
@@ -176,7 +169,7 @@ SearchProgress = Callable[[float, float], None]  # part done, best overhang
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """A stack: left ends x, in bricks."""
+    """A stack: left ends x of its bricks, in brick lengths."""
 
     structure: Structure
     x: Floats
@@ -184,11 +177,12 @@ class Found:
 
     @property
     def rows(self) -> Rows:
+        """Left ends of the bricks of each level."""
         return [[float(self.x[b]) for b in level] for level in self.structure.levels]
 
 
 class Attempt(NamedTuple):
-    """A stack to start from, with the forces that suit it best."""
+    """A stack to start from, with the forces that violate the constraints least."""
 
     structure: Structure
     problem: Balance
@@ -203,13 +197,13 @@ class Search:
     bricks: int
     width: int
     seed: int = 0
-    deadline: float = float("inf")  # of time.monotonic, shared among the sizes; without time left a brick goes below
+    deadline: float = float("inf")  # of time.monotonic; without time left, bricks are added at the bottom
     progress: SearchProgress | None = None
     evaluations: int = 0
-    history: list[tuple[int, float]] = field(default_factory=list)  # size, best overhang of it
+    history: list[tuple[int, float]] = field(default_factory=list)  # (size, largest overhang)
 
     def run(self) -> list[Found]:
-        """Stacks with all the bricks, the furthest first."""
+        """Stacks with all the bricks, the one with the largest overhang first."""
         size = min(self.bricks, ALL_UP_TO)
         found = self._best(size, everything(size, np.random.default_rng(self.seed)))
         self.history.append((size, found[0].overhang))
@@ -221,11 +215,12 @@ class Search:
         return found
 
     def _best(self, size: int, starts: list[Start]) -> list[Found]:
+        """The best stacks of a size among those reached from `starts`."""
         attempts = [self._attempt(*start) for start in starts]
         if size > ALL_UP_TO:
             attempts.sort(key=lambda attempt: -attempt.merit)
             attempts = attempts[: math.ceil(TRIED * len(attempts))]
-            if self.deadline < float("inf"):  # what the time is too short for should be a fair sample
+            if self.deadline < float("inf"):  # the time may not suffice for all: try a random sample
                 attempts = [attempts[k] for k in np.random.default_rng(self.seed).permutation(len(attempts))]
         best: dict[Structure, Found] = {}
         until = self._until(size)
@@ -240,7 +235,7 @@ class Search:
         return _choice(best.values(), self.width)
 
     def _until(self, size: int) -> float:
-        """The share of this size in the time that is left; the first size gets all the time that it needs."""
+        """The end of the time for this size, in proportion to its work; the first size has no limit."""
         if size <= ALL_UP_TO or self.deadline == float("inf"):
             return float("inf")
         ahead = sum(k**WORK for k in range(size, self.bricks + 1))
@@ -252,12 +247,12 @@ class Search:
         return Attempt(structure, problem, z, merit(problem, z))
 
     def _ascend(self, attempt: Attempt) -> Found | None:
-        """The furthest stack of this structure from these positions."""
+        """The stack with the largest overhang of this structure, from these positions; None if it is infeasible."""
         self.evaluations += 1
         structure, problem, z, _ = attempt
         end = polish(problem, z)
         if end.broken > FEASIBLE and structure.bricks <= ALL_UP_TO:
-            # Poor starts need it; for grown stacks it costs as much as two more stacks and finds less.
+            # Poor starts need this; for extended stacks it costs as much as two more stacks and finds less.
             end = polish(problem, climb(problem, z, CLIMBS).z)
         return None if end.broken > FEASIBLE else Found(structure, end.z[: structure.bricks], end.overhang)
 
@@ -268,7 +263,7 @@ class Search:
 
 
 def _choice(stacks: Iterable[Found], width: int) -> list[Found]:
-    """The furthest ones, at most ALIKE of the same overhang, and not more than half of all."""
+    """The stacks with the largest overhang, at most ALIKE with the same overhang, and at most half of all."""
     chosen: list[Found] = []
     most = min(ALIKE, max(1, width // 2))
     for stack in sorted(stacks, key=lambda s: -s.overhang):
@@ -279,7 +274,7 @@ def _choice(stacks: Iterable[Found], width: int) -> list[Found]:
 
 
 def everything(size: int, rng: np.random.Generator) -> list[Start]:
-    """All ways to share `size` bricks among levels, all goals, random positions."""
+    """All distributions of `size` bricks among levels, all goals, random positions."""
     starts = []
     for cuts in itertools.product((False, True), repeat=size - 1):
         ends = [0, *(k + 1 for k, cut in enumerate(cuts) if cut), size]
@@ -291,7 +286,7 @@ def everything(size: int, rng: np.random.Generator) -> list[Start]:
 
 
 def _leaning(structure: Structure, rng: np.random.Generator) -> Floats:
-    """Levels that lean out a little more each, with gaps between the bricks."""
+    """Levels that lean out increasingly, with gaps between the bricks."""
     x = np.zeros(structure.bricks)
     for height, level in enumerate(structure.levels):
         right = rng.uniform(-0.2, 0.6) + 0.1 * height
@@ -302,13 +297,14 @@ def _leaning(structure: Structure, rng: np.random.Generator) -> Floats:
 
 
 def grown(stack: Found) -> Iterator[Start]:
-    """Stacks with one brick more, with the same brick as goal and with the one a level higher."""
+    """Stacks with one more brick, with the same brick as goal and with the one a level higher."""
     for rows, goal in _with_one_more(stack.rows, stack.structure):
         for level in range(goal, min(goal + 2, len(rows))):
             yield Structure(tuple(len(row) for row in rows), level), _joined(rows)
 
 
 def _with_one_more(rows: Rows, structure: Structure) -> Iterator[tuple[Rows, int]]:
+    """Rows and goal of all stacks with one more brick."""
     goal = structure.goal
     yield _bottomed(rows), goal + 1
     for h, row in enumerate(rows):
@@ -320,7 +316,7 @@ def _with_one_more(rows: Rows, structure: Structure) -> Iterator[tuple[Rows, int
 
 
 def bottomed(stack: Found) -> Found:
-    """The stack on one brick more, as in the harmonic stack."""
+    """The stack on one more brick, as in the harmonic stack."""
     rows, goal = _bottomed(stack.rows), stack.structure.goal + 1
     return Found(Structure(tuple(len(row) for row in rows), goal), _joined(rows), rows[goal][-1] + 1.0)
 
@@ -340,7 +336,12 @@ SUFFIXES = ("", "64_")
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """OpenBLAS from the wheels of SciPy and NumPy keeps to one thread meanwhile. Another BLAS is left alone."""
+    """Limits OpenBLAS from the wheels of SciPy and NumPy to one thread. Another BLAS is not affected.
+
+    SLSQP calls LAPACK for matrices of a few dozen rows. With several OpenBLAS threads each call wakes and waits for all
+    of them: on two busy processors the search for seven bricks took 84 s instead of 8 s, and the last bits of its sums
+    depended on the machine. SciPy and NumPy have no option for this, so it is set in the library of their wheels.
+    """
     with ExitStack() as undo:
         for package in (scipy, numpy):
             for get, put in _switches(Path(str(package.__file__)).parent.parent / f"{package.__name__}.libs"):
@@ -350,7 +351,7 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def _switches(folder: Path) -> Iterator[tuple[Callable[[], int], Callable[[int], None]]]:
-    """(get, set) of the number of threads for each OpenBLAS in the folder; it is loaded already, by its owner."""
+    """(get, set) functions for the number of threads of each OpenBLAS in the folder, which is already loaded."""
     for path in sorted(folder.glob("*openblas*")):
         try:
             library = ctypes.CDLL(str(path))

@@ -1,22 +1,20 @@
-"""Stacks of bricks in levels: positions and forces that balance, as one smooth problem.
+"""Stacks of bricks in levels as a smooth optimization problem, and its solution.
 
-All lengths are in bricks, all forces in weights of a brick. A brick is [x, x + 1]; bricks of a level do not overlap.
-A pair (upper brick j, lower brick i) of neighboring levels carries the force F >= 0 with moment M about x = 0. It
-acts within the overlap of the two, wherever that is:
+All lengths are in brick lengths, all forces in weights of a brick. A brick is [x, x + 1]; bricks of a level do not
+overlap. A pair (upper brick j, lower brick i) of neighboring levels carries a force F >= 0 with moment M about x = 0,
+which acts within the overlap of the two:
 
-    F x_i <= M <= F (x_i + 1),     F x_j <= M <= F (x_j + 1),
+    F x_i <= M <= F (x_i + 1),     F x_j <= M <= F (x_j + 1).
 
-which also says that bricks without overlap carry nothing. The table, x <= 0, asks for M <= 0 instead of the first.
-Each brick is in balance: sum F below - sum F above = 1, sum M below - sum M above = x + 1/2. Only the products F x are
-not linear, and neither who lies on whom nor who is further left has to be chosen beforehand. The goal is the last
-brick of level `goal`; its x + 1 is to become large.
+Bricks without overlap therefore carry no force. For the table, x <= 0, the first condition is M <= 0. Each brick is in
+equilibrium: sum F below - sum F above = 1, sum M below - sum M above = x + 1/2. Only the products F x are nonlinear,
+and neither the pairs in contact nor the order of the bricks has to be chosen in advance. The objective is the right end
+x + 1 of the last brick of level `goal`.
 
-From a stack to one of the same structure that reaches further: linear programs in a trust region, then SLSQP.
-
-A linear program moves all bricks by at most `reach`, with the products F x linearized; broken inequalities cost
-PENALTY each. It finds the right corner of the constraints from poor starts, but creeps where the best stack is no
-corner (four bricks: it has a sqrt(2)). Sequential quadratic programming goes on from there. The other way round,
-it gets stuck.
+The solution starts with linear programs in a trust region and continues with SLSQP. A linear program moves all bricks
+by at most `reach`, with the products F x linearized; each violated inequality costs PENALTY per unit. It finds the
+right vertex of the constraints from poor starts, but converges slowly if the best stack is no vertex (for four bricks
+it contains a sqrt(2)). Sequential quadratic programming converges from there; in the reverse order it gets stuck.
 """
 
 from __future__ import annotations
@@ -32,18 +30,24 @@ from scipy.optimize import linprog, minimize
 
 from ..solvers.rows import Floats
 
-TABLE = -1
+TABLE = -1  # the number of the table where bricks are numbered
+PENALTY = 3.0  # in brick lengths of overhang per unit of violation
+FEASIBLE = 1e-7  # largest violation of a feasible stack; results are proved in fractions later
+FIRST_REACH, LAST_REACH, MOST_REACH = 0.1, 1e-5, 0.5  # in brick lengths: radius of the trust region
+MOST_STEPS = 40  # of SLSQP: of the successful runs three in four need less than 30, and the others are no better
+GAIN = 1e-7  # in brick lengths: a smaller predicted gain ends the ascent
 
 
 @dataclass(frozen=True)
 class Structure:
-    """How many bricks in each level from the table up, and the level whose last brick reaches out."""
+    """Number of bricks in each level from the table up, and the level whose last brick overhangs."""
 
     counts: tuple[int, ...]
     goal: int
 
     @property
     def bricks(self) -> int:
+        """Number of bricks."""
         return sum(self.counts)
 
     @cached_property
@@ -53,7 +57,7 @@ class Structure:
         return [range(a, b) for a, b in pairwise(ends)]
 
     def pairs(self, x: Floats, reach: float) -> list[tuple[int, int]]:
-        """(upper, lower) bricks that overlap at positions x, or would with `reach` less between them."""
+        """(upper, lower) bricks whose distance at positions x is at most `reach`."""
         found = [(j, TABLE) for j in self.levels[0]]
         for low, high in zip(self.levels, self.levels[1:]):
             found += [(j, i) for j in high for i in low if abs(x[j] - x[i]) < 1.0 + reach]
@@ -61,6 +65,7 @@ class Structure:
 
     @property
     def goal_brick(self) -> int:
+        """Number of the brick that overhangs."""
         return self.levels[self.goal][-1]
 
 
@@ -68,7 +73,7 @@ class Balance:
     """The equations and inequalities of a structure over z = (x of each brick, F of each pair, M of each pair).
 
     `balance @ z == load`, `apart @ z >= spaces`, and `within(z) >= 0`: sign (M - F (x_k + end)), one row for each end
-    of each of the two bricks of a pair. Pairs that are left out carry nothing. With a `grip` all pairs overlap by it.
+    of each of the two bricks of a pair. Omitted pairs carry no force. With a `grip` all pairs overlap by at least that.
     """
 
     def __init__(self, structure: Structure, pairs: Sequence[tuple[int, int]], grip: float = 0.0) -> None:
@@ -82,14 +87,15 @@ class Balance:
         self.pair, self.brick = (np.array([row[k] for row in rows], dtype=np.int64) for k in (0, 1))
         self.end, self.sign = (np.array([row[k] for row in rows], dtype=float) for k in (2, 3))
         self.rows = len(rows)
-        self._moves = np.flatnonzero(self.brick != TABLE)  # rows whose place is a brick's, not the table's
+        self._moves = np.flatnonzero(self.brick != TABLE)  # rows of bricks, not of the table
 
     def within(self, z: Floats) -> Floats:
+        """(rows,) values of the inequalities of the pairs."""
         force, moment = self.split(z)[1:]
         return self.sign * (moment[self.pair] - force[self.pair] * self._places(z))
 
     def jacobian(self, z: Floats) -> Floats:
-        """(rows, size) derivative of `within`. Dense: these problems are too small for sparse matrices to pay."""
+        """(rows, size) derivative of `within`. Dense, because sparse matrices do not pay for such small problems."""
         out, rows, n = np.zeros((self.rows, self.size)), np.arange(self.rows), self.bricks
         force = self.split(z)[1][self.pair]
         out[rows, n + self.pairs + self.pair] = self.sign
@@ -98,12 +104,12 @@ class Balance:
         return out
 
     def split(self, z: Floats) -> tuple[Floats, Floats, Floats]:
-        """x, F, M."""
+        """x, F and M."""
         n, m = self.bricks, self.pairs
         return z[:n], z[n : n + m], z[n + m :]
 
     def broken(self, z: Floats) -> float:
-        """The largest amount by which any equation or inequality fails."""
+        """The largest violation of any equation or inequality."""
         worst = [np.abs(self.balance @ z - self.load).max(), -self.within(z).min(), -self.split(z)[1].min(), 0.0]
         if len(self.apart):
             worst.append((self.spaces - self.apart @ z).max())
@@ -135,22 +141,15 @@ class Balance:
 
 
 def _ends(pair: int, upper: int, lower: int) -> list[tuple[int, int, float, float]]:
-    """(pair, brick, end, sign) of the inequalities of a pair: the table has a right end alone."""
+    """(pair, brick, end, sign) of the inequalities of a pair; the table has only a right end."""
     above = [(pair, upper, 0.0, 1.0), (pair, upper, 1.0, -1.0)]
     if lower == TABLE:
         return [*above, (pair, TABLE, 0.0, -1.0)]
     return [*above, (pair, lower, 0.0, 1.0), (pair, lower, 1.0, -1.0)]
 
 
-PENALTY = 3.0  # overhang that a unit of broken inequality costs
-FEASIBLE = 1e-7  # broken at most by this: good enough to go on with; what is handed out is proved with fractions
-FIRST_REACH, LAST_REACH, MOST_REACH = 0.1, 1e-5, 0.5
-MOST_STEPS = 40  # of SLSQP: three in four that end well do so within 30, and the others are no better
-GAIN = 1e-7  # overhang: a promise below this ends the ascent
-
-
 class Ascent(NamedTuple):
-    """z = (x, F, M), its overhang, how far constraints are broken, and the number of programs solved."""
+    """z = (x, F, M), its overhang, the largest violation, and the number of programs solved."""
 
     z: Floats
     overhang: float
@@ -159,7 +158,7 @@ class Ascent(NamedTuple):
 
 
 def with_forces(problem: Balance, x: Floats) -> Floats:
-    """z with the forces that break the least at these positions."""
+    """z with the forces that violate the constraints least at these positions."""
     n, m, rows = problem.bricks, problem.pairs, problem.rows
     z = np.concatenate([x, np.zeros(2 * m)])
     ends = problem.jacobian(z)[:, n:]  # `within` is linear in F and M
@@ -178,7 +177,7 @@ def with_forces(problem: Balance, x: Floats) -> Floats:
 
 
 def climb(problem: Balance, z: Floats, most: int, reach: float = FIRST_REACH) -> Ascent:
-    """At most `most` linear programs, each with bricks moved by at most `reach`, which adapts."""
+    """Solves at most `most` linear programs, each with bricks moved by at most `reach`, which adapts."""
     height, solved = merit(problem, z), 0
     while solved < most and reach > LAST_REACH:
         step, promise = _linear_step(problem, z, reach)
@@ -196,7 +195,7 @@ def climb(problem: Balance, z: Floats, most: int, reach: float = FIRST_REACH) ->
 
 
 def polish(problem: Balance, z: Floats) -> Ascent:
-    """SLSQP on the problem as it stands."""
+    """Solves the problem by SLSQP."""
     down = np.zeros(problem.size)
     down[problem.goal] = -1.0
     balance, apart = problem.balance, problem.apart
@@ -216,12 +215,12 @@ def polish(problem: Balance, z: Floats) -> Ascent:
 
 
 def merit(problem: Balance, z: Floats) -> float:
-    """Left end of the goal less the price of all broken inequalities."""
+    """Left end of the goal brick minus the penalty of all violated inequalities."""
     return float(z[problem.goal] - PENALTY * np.maximum(0.0, -problem.within(z)).sum())
 
 
 def _linear_step(problem: Balance, z: Floats, reach: float) -> tuple[Floats | None, float]:
-    """The best step of the linearized problem and the gain in merit that it promises."""
+    """The best step of the linearized problem and the predicted gain in merit."""
     n, m, rows, size = problem.bricks, problem.pairs, problem.rows, problem.size
     cost = np.repeat([0.0, PENALTY], [size, rows])
     cost[problem.goal] = -1.0

@@ -1,11 +1,10 @@
-"""The proof that a stack in levels stands, in fractions. Lengths are in bricks, forces in weights of a brick.
+"""Proof in fractions that a stack in levels is stable, and rounding of the search result to such a stack.
 
-From the floats of a search to a stack in fractions that stands.
-
-At its largest overhang a stack stands at the very limit, and rounding would make it fall. It is pulled in by a hair,
-then rounded to decimals, then proved; if that fails, by a larger hair. Bricks that touch, and bricks half a brick
-apart (the two upper ones of three, each with its middle on an end of the lower one), are rounded together: there a
-stack has no room at all, at any overhang, and only their differences keep it up.
+Lengths are in brick lengths, forces in weights of a brick. With its largest overhang a stack is in limiting
+equilibrium, and rounding would make it unstable. Its overhang is therefore reduced by a small amount (HAIRS), the
+positions are rounded to decimals, and the result is proved; if that fails, the reduction is increased. Bricks that
+touch, and bricks half a brick apart (the two upper ones of three, each with its center on an end of the lower one), are
+rounded together: their equilibrium has no tolerance at any overhang and depends on exact differences.
 """
 
 from __future__ import annotations
@@ -26,15 +25,23 @@ from .overhang_model import FEASIBLE, TABLE, Balance, Structure, polish, with_fo
 ExactRows = list[list[Fraction]]  # left ends of the bricks of each level
 Place = tuple[int, int, Fraction]  # upper brick, lower brick, x
 HALF = Fraction(1, 2)
-GRIP = Fraction(1, 50_000)  # overlaps below hold nothing, here as in `touching.py`: corner on corner is no support
-LEAST_PUSHES = (1e-9, 1e-7, 1e-12)  # forces above push; what is right shows in the exact balance
-TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}  # of HiGHS, the least it takes
-ENOUGH = 1e-3  # weights of a brick: a place that carries this much needs no more
+GRIP = Fraction(1, 50_000)  # smaller overlaps carry no force, as in `contacts.py`: corner on corner is no support
+LEAST_PUSHES = (1e-9, 1e-7, 1e-12)  # larger forces push; the exact equilibrium selects one of these
+TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}  # the smallest that HiGHS accepts
+ENOUGH = 1e-3  # in weights of a brick: force up to which places are preferred
+HAIRS = (0.0, 1e-6, 1e-5, 1e-4, 1e-3)  # in brick lengths: reductions of the overhang; floats cannot resolve less
+ROOM = 100.0  # in hairs: largest motion of a brick while the overhang is reduced
+PULLS = 3  # linear programs; the error of each is the square of the step before
+GRAIN = 1e-3  # in hairs: resolution of the rounding
+SHORT, CLOSE = 1000, 1e-10  # largest denominator of simple fractions, and their largest distance from the float
+CARRIES = 1e-7  # in weights of a brick: pairs with a smaller force are dispensable
+GRIPPED = 1.01 * float(GRIP)  # the overlap must suffice after rounding
+TOGETHER = 1e-8  # in brick lengths: differences this close to 1/2 or 1 are meant to be exact
 
 
 @dataclass(frozen=True)
 class Push:
-    """The upper brick stands on the lower one (-1: the table) at x with this force. Bricks are numbered from 0."""
+    """The upper brick rests on the lower one (-1: the table) at x with this force. Bricks are numbered from 0."""
 
     upper: int
     lower: int
@@ -44,7 +51,7 @@ class Push:
 
 @dataclass(frozen=True, eq=False)
 class StackProof:
-    """Forces >= 0 within the overlaps that balance every brick, all in fractions: the stack stands.
+    """Forces >= 0 within the overlaps that balance every brick, all in fractions: the stack is stable.
 
     `rows` has the left ends of the bricks of each level, from the table up and from left to right, in brick lengths;
     the bricks are numbered in this order.
@@ -54,11 +61,11 @@ class StackProof:
     pushes: tuple[Push, ...]
 
     exact: ClassVar[bool] = True
-    certificate: ClassVar[float] = 0.0  # what is left over of any balance
+    certificate: ClassVar[float] = 0.0  # the residual of the equilibrium
 
     @property
     def holds(self) -> bool:
-        """Checks it all anew: bricks apart, forces up and within overlaps, every brick in balance."""
+        """Checks the whole proof: bricks do not overlap, forces are admissible, every brick is in equilibrium."""
         x = [value for row in self.rows for value in row]
         level = [h for h, row in enumerate(self.rows) for _ in row]
         apart = all(b - a >= 1 for row in self.rows for a, b in pairwise(row))
@@ -77,9 +84,9 @@ class StackProof:
 
 
 def balance(rows: ExactRows) -> StackProof | None:
-    """The proof that this stack stands, or None if none was found.
+    """The proof that this stack is stable, or None if none was found.
 
-    The floating forces say which ends of overlaps push, as many as possible; the rest is exact.
+    The floating-point forces tell which ends of overlaps push, as many as possible; the rest is exact.
     """
     x = [value for row in rows for value in row]
     places = _places(rows)
@@ -99,14 +106,14 @@ def balance(rows: ExactRows) -> StackProof | None:
 
 
 def _overlap(upper: Fraction, lower: Fraction | None) -> tuple[Fraction, Fraction]:
-    """Ends of what two bricks share; lower None is the table, x <= 0."""
+    """Ends of the overlap of two bricks; lower = None is the table, x <= 0."""
     if lower is None:
         return upper, min(upper + 1, Fraction(0))
     return max(upper, lower), min(upper, lower) + 1
 
 
 def _places(rows: ExactRows) -> list[Place]:
-    """(upper, lower, x) at both ends of every overlap that holds."""
+    """(upper, lower, x) at both ends of every sufficient overlap."""
     starts = np.cumsum([0, *(len(row) for row in rows)]).tolist()
     found = []
     for h, row in enumerate(rows):
@@ -120,7 +127,7 @@ def _places(rows: ExactRows) -> list[Place]:
 
 
 def _equations(x: Sequence[Fraction], places: Sequence[Place]) -> tuple[list[dict[int, Fraction]], list[Fraction]]:
-    """Forces and moments about the brick's own middle of each brick: columns are the places."""
+    """Forces and moments about the center of each brick; the columns are the places."""
     n = len(x)
     equations: list[dict[int, Fraction]] = [{} for _ in range(2 * n)]
     for k, (upper, lower, place) in enumerate(places):
@@ -132,7 +139,7 @@ def _equations(x: Sequence[Fraction], places: Sequence[Place]) -> tuple[list[dic
 
 
 def _forces(x: Sequence[Fraction], places: Sequence[Place]) -> Floats | None:
-    """Forces at the places that balance, as many above 0 as possible: f = g + h, 0 <= g <= ENOUGH, most sum of g."""
+    """Forces at the places in equilibrium, as many > 0 as possible: f = g + h, 0 <= g <= ENOUGH, largest sum of g."""
     m = len(places)
     equations, right = _equations(x, places)
     matrix = np.zeros((len(right), m))
@@ -150,18 +157,8 @@ def _forces(x: Sequence[Fraction], places: Sequence[Place]) -> Floats | None:
     return None if found.x is None else found.x[:m] + found.x[m:]
 
 
-HAIRS = (0.0, 1e-6, 1e-5, 1e-4, 1e-3)  # brick lengths of overhang given away; floats could not check less than 1e-6
-ROOM = 100.0  # hairs that a brick may move on the way in
-PULLS = 3  # linear programs; each leaves an error of the square of the step before
-GRAIN = 1e-3  # of a hair: the decimals to round to
-SHORT, CLOSE = 1000, 1e-10  # denominators of simple fractions, and how close a float must be to count as one
-CARRIES = 1e-7  # weights of a brick: a pair with less can do without
-GRIPPED = 1.01 * float(GRIP)  # rounding takes none of the grip away
-TOGETHER = 1e-8  # brick lengths: differences this close to 1/2 or 1 are meant to be exactly that
-
-
 def proved(structure: Structure, x: Floats) -> StackProof | None:
-    """The proof at the first hair at which there is one, or None."""
+    """The proof with the smallest reduction of the overhang that permits one, or None."""
     problem, x = _gripping(structure, x)
     for hair in HAIRS:
         pulled = _pulled_in(problem, x, hair) if hair else x
@@ -172,7 +169,7 @@ def proved(structure: Structure, x: Floats) -> StackProof | None:
 
 
 def _gripping(structure: Structure, x: Floats) -> tuple[Balance, Floats]:
-    """The furthest stack in which all that carries overlaps by a GRIP; the best ones often hang on a corner."""
+    """The furthest stack in which all pairs that carry a force overlap by GRIP; the best ones may rest on a corner."""
     problem = Balance(structure, structure.pairs(x, TOGETHER))
     force = problem.split(with_forces(problem, x))[1]
     overlap = [1.0 if i == TABLE else 1.0 - abs(x[j] - x[i]) for j, i in problem.who]
@@ -183,7 +180,7 @@ def _gripping(structure: Structure, x: Floats) -> tuple[Balance, Floats]:
 
 
 def _pulled_in(problem: Balance, x: Floats, hair: float) -> Floats:
-    """Positions with the overhang less by `hair` and, for that, all the room that the forces can get (each a hair)."""
+    """Positions with the overhang reduced by `hair` and the largest slack, up to a hair each, in all inequalities."""
     n, m = problem.bricks, problem.pairs
     z = with_forces(problem, x)
     lowest = np.concatenate([x - ROOM * hair, np.zeros(m), np.full(m, -np.inf)])
@@ -198,7 +195,7 @@ def _pulled_in(problem: Balance, x: Floats, hair: float) -> Floats:
 
 
 def _step_inside(problem: Balance, z: Floats, low: Floats, high: Floats, hair: float) -> Floats | None:
-    """The step within these bounds after which the linearized inequalities have the most room, up to a hair each."""
+    """The step within these bounds after which the linearized inequalities have the most slack, up to a hair each."""
     rows, size = problem.rows, problem.size
     ends = np.hstack([-problem.jacobian(z), np.eye(rows)])
     apart = np.hstack([-problem.apart, np.zeros((len(problem.apart), rows))])
@@ -216,7 +213,7 @@ def _step_inside(problem: Balance, z: Floats, low: Floats, high: Floats, hair: f
 
 
 def _rounded(structure: Structure, x: Floats, hair: float) -> ExactRows:
-    """Fractions near x: decimals of GRAIN hairs, or simple fractions without a hair; joined bricks keep together."""
+    """Fractions near x: decimals of GRAIN hairs, or simple fractions without a hair; joined bricks stay together."""
     exact: dict[int, Fraction] = {}
     for brick in range(structure.bricks):
         if brick not in exact:
@@ -226,7 +223,7 @@ def _rounded(structure: Structure, x: Floats, hair: float) -> ExactRows:
 
 
 def _carry(structure: Structure, x: Floats, first: int, exact: dict[int, Fraction]) -> None:
-    """Rounds all bricks that hang together with this one."""
+    """Rounds all bricks that are joined to this one."""
     height = {b: h for h, level in enumerate(structure.levels) for b in level}
     ahead = [first]
     while ahead:

@@ -1,9 +1,9 @@
-"""Where a tower comes to rest if bricks cannot slide: the heights of least potential energy, by one LP.
+"""Resting shape of bricks that cannot slide (section 9 of the paper): least potential energy by linear programming.
 
-The last section of the collapse paper. Each brick keeps its interval along x and may sink and tilt a little: its
-underside is a straight line through two heights, those of its left and its right end, and its top lies one thickness
-above. Of two bricks above each other the upper one's underside stays above the lower one's top over their common
-interval, which is so if it is at both ends of that interval. The ground is at y = 0.
+Each brick keeps its interval along x and may sink and tilt by small angles: its underside is a straight line through
+the heights of its left and right end, and its top is one thickness above. Of two bricks above each other the underside
+of the upper one must stay above the top of the lower one over their common interval; by linearity it suffices to demand
+this at both ends of that interval. The ground is y = 0.
 """
 
 from __future__ import annotations
@@ -19,48 +19,48 @@ from scipy.sparse.linalg import splu
 from ..errors import ProblemError
 from ..solvers.rows import Floats, Ints
 from .balance import TIGHT, System, decide, imbalance, make_system
-from .contacts import GROUND, TOUCH, masses, weights
+from .contacts import CONTACT_TOLERANCE, GROUND, masses, weights
 from .stability import reach
 
 if TYPE_CHECKING:
     from .tower import Tower
 
-CARRIES = 1e-9  # of the total weight: forces above are listed
-CLOSED = 1e-8  # of the height: gaps below are contacts
-SPARE = 1e-12  # of the mean change of height: what the second LP may lose of the first
+CARRIES = 1e-9  # relative to the total weight: smaller forces are omitted
+CLOSED = 1e-8  # relative to the height of the tower: smaller gaps are contacts
+SPARE = 1e-12  # relative to the mean change of height: loss of energy allowed in the second linear program
 
 
 @dataclass(frozen=True, eq=False)
 class RestingShape:
-    """Heights of least potential energy, and the forces that hold the bricks there."""
+    """Heights of least potential energy, and the forces that support the bricks there."""
 
-    heights: Floats  # (n, 2) underside of each brick, at its left and its right end
+    heights: Floats  # (n, 2) underside of each brick at its left and right end
     left: Floats  # (n,) x of the left end
     right: Floats  # (n,) x of the right end
     thickness: Floats  # (n,)
-    energy_before: float  # of the free bricks, over the ground
-    energy: float
-    upper: Ints  # (k,) bricks of the contacts that carry
-    lower: Ints  # (k,) GROUND or a brick
-    at: Floats  # (k,) their x
-    force: Floats  # (k,) upwards on the upper brick
-    certificate: float  # imbalance of forces, or overlap, relative
+    energy_before: float  # potential energy of the free bricks above the ground, as given
+    energy: float  # at rest
+    upper: Ints  # (k,) upper bricks of the contacts that carry a load
+    lower: Ints  # (k,) lower bricks, or GROUND
+    at: Floats  # (k,) x coordinates
+    force: Floats  # (k,) upward force on the upper brick
+    certificate: float  # relative imbalance of forces or overlap, whichever is larger
 
     @property
     def drop(self) -> float:
-        """Energy that the tower gives away, >= 0; 0 if it rests as it stands."""
+        """Potential energy released, >= 0; it is 0 if the tower rests as it stands."""
         return self.energy_before - self.energy
 
     @property
     def polygons(self) -> list[Floats]:
-        """(4, 2) corners of each brick, anticlockwise; a tilted brick is drawn sheared, its ends upright."""
+        """(4, 2) corners of each brick, counterclockwise; a tilted brick is sheared, with upright ends."""
         out = []
         for (low, high), x, u, t in zip(self.heights, self.left, self.right, self.thickness):
             out.append(np.array([(x, low), (u, high), (u, high + t), (x, low + t)]))
         return out
 
     def summary(self) -> str:
-        """A few lines for people."""
+        """A description of a few lines."""
         tilt = np.abs(self.heights[:, 1] - self.heights[:, 0]) > 1e-7 * self.thickness
         return (
             f"potential energy {self.energy_before:.6g} -> {self.energy:.6g}, {self.drop:.6g} less\n"
@@ -69,14 +69,16 @@ class RestingShape:
 
 
 def resting_shape(tower: Tower) -> RestingShape:
-    """min sum of weight times height, with the bricks above each other as they are. Rectangles along the axes only.
+    """min sum of weight times height, with the bricks above each other as they are. Only for axis-aligned rectangles.
 
-    Where bricks may tilt without a change of energy, the answer is the one that moves the ends least in sum. Its
-    proof are forces in the contacts that are closed then: they balance all weights.
+    If bricks can tilt without a change of energy, the solution with the least sum of displacements of the ends is
+    taken. The proof is a set of forces in the closed contacts that balance all weights.
     """
     box = _boxes(tower)
     if tower.pins:
-        raise ProblemError("pins", f"{len(tower.pins)} pins", "a tower without pins: its bricks sink and tilt alone")
+        raise ProblemError(
+            "pins", f"{len(tower.pins)} pins", "a tower without pins: bricks sink and tilt independently"
+        )
     above = _above(tower, box)
     size = float(np.max(box.top))
     lowest = _lowest(tower, box, above)
@@ -130,14 +132,14 @@ def _boxes(tower: Tower) -> _Boxes:
     high = np.array([c.max(axis=0) for c in tower.corners])
     for i, corners in enumerate(tower.corners):
         off = np.minimum(np.abs(corners - low[i]), np.abs(corners - high[i])).max()
-        if len(corners) != 4 or off > TOUCH * tower.size:
-            raise ProblemError(f"bricks[{i}]", "another shape", "a rectangle along the axes: a resting shape needs one")
+        if len(corners) != 4 or off > CONTACT_TOLERANCE * tower.size:
+            raise ProblemError(f"bricks[{i}]", "another shape", "an axis-aligned rectangle, as resting shapes need")
     return _Boxes(low[:, 0], high[:, 0], low[:, 1], high[:, 1])
 
 
 def _above(tower: Tower, box: _Boxes) -> _Above:
-    """Both ends of the common interval of each two bricks above each other, and of each brick with the ground."""
-    close = TOUCH * tower.size
+    """Both ends of the common interval of any two bricks above each other, and of each brick with the ground."""
+    close = CONTACT_TOLERANCE * tower.size
     found: list[tuple[int, int, float]] = []
     for i in np.flatnonzero(tower.free).tolist():
         found += [(i, GROUND, float(box.left[i])), (i, GROUND, float(box.right[i]))]
@@ -156,7 +158,7 @@ def _above(tower: Tower, box: _Boxes) -> _Above:
 
 
 def _height_at(box: _Boxes, rows: Ints, bricks: Ints, at: Floats, count: int) -> sparse.csr_array:
-    """Rows that read the underside of `bricks` at x = `at` off the heights of all ends."""
+    """Rows that evaluate the underside of `bricks` at x = `at` from the heights of all ends."""
     share = (at - box.left[bricks]) / (box.right[bricks] - box.left[bricks])
     values = np.concatenate([1.0 - share, share])
     columns = np.concatenate([2 * bricks, 2 * bricks + 1])
@@ -164,13 +166,13 @@ def _height_at(box: _Boxes, rows: Ints, bricks: Ints, at: Floats, count: int) ->
 
 
 def _lowest(tower: Tower, box: _Boxes, above: _Above) -> Floats:
-    """(2n,) heights of least energy; among those, the least sum of changes."""
+    """(2n,) heights of least energy; among those, the ones with the least sum of changes."""
     before = np.repeat(box.bottom, 2)
     size = float(np.max(box.top))
     share = tower.mass * tower.free
     cost = np.repeat(share / max(float(share.sum()), 1e-300), 2) / 2.0
     ends = np.repeat(tower.free, 2)
-    # Unknowns are changes of height, at most the whole height of the tower: bricks sink from where they are.
+    # The unknowns are changes of height, relative to the height of the tower.
     rows, least = above.rows, (above.least - above.rows @ before) / size
     limits = np.stack([np.where(ends, -2.0, 0.0), np.where(ends, 2.0, 0.0)], axis=1)
     lowest = linprog(cost, A_ub=-rows, b_ub=-least, bounds=limits, method="highs", options=TIGHT)
@@ -197,7 +199,7 @@ def _lowest(tower: Tower, box: _Boxes, above: _Above) -> Floats:
 
 
 def _snapped(tower: Tower, closed: sparse.csr_array, least: Floats, heights: Floats) -> Floats:
-    """The heights with closed contacts closed to rounding, not only to the tolerance of the LP."""
+    """The heights with closed contacts closed up to rounding, not only up to the tolerance of the linear program."""
     free = np.flatnonzero(np.repeat(tower.free, 2))
     if not len(free):
         return heights
@@ -210,7 +212,7 @@ def _snapped(tower: Tower, closed: sparse.csr_array, least: Floats, heights: Flo
 
 
 def _vertical_system(tower: Tower, upper: Ints, lower: Ints, at: Floats) -> System:
-    """Contacts that push straight up at x = `at`, as rows over rigid motions."""
+    """Contacts with vertical normals at x = `at`, as rows over rigid motions."""
     rows, columns, values = [], [], []
     for k, (i, j, x) in enumerate(zip(upper.tolist(), lower.tolist(), at.tolist())):
         for brick, sign in ((i, 1.0), (j, -1.0)):

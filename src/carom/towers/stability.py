@@ -1,4 +1,4 @@
-"""Does the tower stand? Contact forces that hold it, or a motion that sets energy free: the proof either way."""
+"""Stability (section 1 of the paper): contact forces that support a tower, or a motion that releases energy."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..solvers.rows import Floats
-from .balance import System, Verdict, closing, decide, imbalance, make_system
+from .balance import System, closing, decide, imbalance, make_system
 from .contacts import contact_rows, masses, pin_rows, weights
 
 if TYPE_CHECKING:
     from .tower import Tower
 
-BOUND = 1e-9  # largest certificate that counts as proof
+BOUND = 1e-9  # largest certificate that counts as a proof
 
 
 @dataclass(frozen=True, eq=False)
 class Stability:
-    """Whether a tower stands, with the proof. True in a condition if it does.
+    """Whether a tower is stable, with the proof. It is true in a condition if the tower is stable.
 
-    Stable: `forces` (m,) >= 0 along the contact normals and `pin_forces` (p, 2) on each pin's first brick, with
-    J^T f + P^T q + weights = 0. Where forces are not unique they are those of equally stiff springs in all contacts.
-    Unstable: `motion` (n, 3), dx, dy and turn of each brick, along which no contact closes and gravity does work. Its
+    Stable: `forces` (m,) >= 0 along the contact normals and `pin_forces` (p, 2) on the first brick of each pin, with
+    J^T f + P^T q + weights = 0. Forces that are not unique are those of equally stiff springs in all contacts.
+    Unstable: `motion` (n, 3), (dx, dy, turn) of each brick, along which no contact closes and gravity does work. Its
     fastest corner moves by 1.
     """
 
@@ -32,9 +32,9 @@ class Stability:
     pin_forces: Floats | None
     motion: Floats | None
     power: float  # work of gravity along the motion; 0 if stable
-    residual: float  # stable: largest force or torque over arm left on a brick; unstable: largest closing rate
-    certificate: float  # stable: the residual over the forces on that brick; unstable: over the fastest brick's rate
-    exact: bool = False  # verified in fractions
+    residual: float  # stable: largest unbalanced force, or torque over arm; unstable: largest closing rate
+    certificate: float  # stable: residual over the forces on that brick; unstable: over the fastest brick's rate
+    exact: bool = False  # whether it was verified in rational arithmetic
     messages: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
@@ -42,17 +42,20 @@ class Stability:
 
     @property
     def proven(self) -> bool:
-        """Whether the check after the solve found what it should."""
+        """Whether the check after the solution confirmed it."""
         return self.certificate <= BOUND and (self.stable or self.power > 0.0)
 
     def summary(self) -> str:
-        """A few lines for people."""
+        """A description of a few lines."""
         kind = "verified in fractions" if self.exact else f"certificate {self.certificate:.1e}"
         if self.stable:
             carrying = 0 if self.forces is None else int(np.count_nonzero(self.forces))
             total = 0 if self.forces is None else len(self.forces)
             largest = 0.0 if self.forces is None else float(self.forces.max(initial=0.0))
-            lines = [f"stable, {kind}", f"{carrying} of {total} contacts carry, the largest force is {largest:.6g}"]
+            lines = [
+                f"stable, {kind}",
+                f"{carrying} of {total} contacts carry, the largest force is {largest:.6g}",
+            ]
         else:
             moving = 0 if self.motion is None else int(np.count_nonzero(np.abs(self.motion).max(axis=1) > 1e-9))
             lines = [
@@ -63,33 +66,29 @@ class Stability:
 
 
 def stability(tower: Tower, exact: bool = False) -> Stability:
-    """max weights . d with J d >= 0, P d = 0 and |d| <= 1: zero for a tower that stands.
+    """Decides stability by max weights . d with J d >= 0, P d = 0 and |d| <= 1, which is zero for a stable tower.
 
-    `exact` verifies the answer in fractions, for towers of up to `exact.MOST_CONTACTS` contacts.
+    `exact` verifies the answer in rational arithmetic, for towers of up to `exact.MOST_CONTACTS` contacts.
     """
     system = tower_system(tower)
-    found = examined(tower, system, decide(system, weights(tower)))
-    if not exact:
-        return found
-    return _in_fractions(tower, system, found)
+    load = weights(tower)
+    verdict = decide(system, load)
+    if verdict.held:
+        found = _standing(system, load, verdict.forces, verdict.pin_forces)
+    else:
+        found = _falling(tower, system, load, verdict.motion)
+    return _in_fractions(tower, system, found) if exact else found
 
 
 def tower_system(tower: Tower) -> System:
-    """The tower's rows, scaled."""
+    """The scaled rows of a tower."""
     return make_system(contact_rows(tower), pin_rows(tower), masses(tower), reach(tower))
 
 
 def reach(tower: Tower) -> Floats:
-    """(n,) distance of the farthest corner from the center of mass, 0 for fixed bricks."""
+    """(n,) distance of the farthest corner from the center of mass; 0 for fixed bricks."""
     far = [np.hypot(*(corners - center).T).max() for corners, center in zip(tower.corners, tower.center)]
     return np.array(far) * tower.free
-
-
-def examined(tower: Tower, system: System, verdict: Verdict) -> Stability:
-    """The verdict with its check: balance, or rates and work, are computed anew."""
-    if verdict.held:
-        return _standing(system, weights(tower), verdict.forces, verdict.pin_forces)
-    return _falling(tower, system, weights(tower), verdict.motion)
 
 
 def fastest_corner(tower: Tower, motion: Floats) -> float:
@@ -102,15 +101,17 @@ def fastest_corner(tower: Tower, motion: Floats) -> float:
 
 
 def _standing(system: System, load: Floats, forces: Floats, pin_forces: Floats) -> Stability:
+    """The result for a stable tower, with the residual of the balance of forces."""
     scaled = system.reduced(load)
     left = system.contacts.T @ forces + system.pins.T @ pin_forces + scaled
     certificate = imbalance(system, scaled, forces, pin_forces)
-    notes = () if certificate <= BOUND else (f"forces found, but they balance only to {certificate:.1e}",)
+    notes = () if certificate <= BOUND else (f"forces were found, but they balance only to {certificate:.1e}",)
     residual = float(np.abs(left).max(initial=0.0))
     return Stability(True, forces, pin_forces.reshape(-1, 2), None, 0.0, residual, certificate, False, notes)
 
 
 def _falling(tower: Tower, system: System, load: Floats, motion: Floats) -> Stability:
+    """The result for an unstable tower, with the residual of the rates and the work of gravity."""
     moved = motion.reshape(-1, 3)
     fastest = fastest_corner(tower, moved)
     moved = moved / fastest if fastest > 0.0 else moved
@@ -119,22 +120,24 @@ def _falling(tower: Tower, system: System, load: Floats, motion: Floats) -> Stab
     power = float(load @ moved.ravel())
     notes = []
     if certificate > BOUND or power <= 0.0:
-        notes.append(f"motion found, but contacts close at up to {certificate:.1e} of it and gravity does {power:.3g}")
+        notes.append(
+            f"a motion was found, but contacts close at up to {certificate:.1e} of it and gravity does work {power:.3g}"
+        )
     residual = certificate * float(np.abs(x).max(initial=0.0))
     return Stability(False, None, None, moved, power, residual, certificate, False, tuple(notes))
 
 
 def _in_fractions(tower: Tower, system: System, found: Stability) -> Stability:
-    from .exact import exact_forces, exact_motion
+    """The result with its forces or motion verified in rational arithmetic, if possible."""
+    from .exact import NotVerified, exact_forces, exact_motion
 
     load = weights(tower)
-    if found.forces is not None and found.pin_forces is not None:
-        held = exact_forces(tower, found.forces, found.pin_forces)
-        if held.exact:
-            return replace(_standing(system, load, held.forces, held.pin_forces.ravel()), exact=True)
-        return replace(found, messages=(*found.messages, f"not verified in fractions: {held.reason}"))
-    assert found.motion is not None
-    moving = exact_motion(tower, found.motion)
-    if moving.exact:
-        return replace(_falling(tower, system, load, moving.floats.ravel()), exact=True)
-    return replace(found, messages=(*found.messages, f"not verified in fractions: {moving.reason}"))
+    try:
+        if found.forces is not None and found.pin_forces is not None:
+            forces, pin_forces = exact_forces(tower, found.forces, found.pin_forces)
+            return replace(_standing(system, load, forces, pin_forces.ravel()), exact=True)
+        assert found.motion is not None
+        motion = np.array(exact_motion(tower, found.motion), dtype=float)
+        return replace(_falling(tower, system, load, motion.ravel()), exact=True)
+    except NotVerified as reason:
+        return replace(found, messages=(*found.messages, f"not verified in fractions: {reason}"))

@@ -1,19 +1,17 @@
-"""The position loop (Fig. 7 of the paper), made exact.
+"""One step of a collapse: the position loop (Fig. 7 and section 7 of the paper) and the acceleration loop (Fig. 6).
 
-Every point goes on as in the last step, plus g step^2; of all positions that the constraints allow, the nearest one is
-taken. The constraints are linear, with the normals of the start of the step. The paper solves one quadratic program a
-step; a brick that turns by theta then grows by theta^2 / 2. Here the right-hand sides are corrected and the program
-solved again, until bars have their length and gaps are true gaps at the end of the step. Forces still act along the
-directions of the start, as in the SHAKE method, so a brick in free flight turns evenly.
+Position loop: every point continues as in the last step, plus g step^2; of all positions that satisfy the constraints
+the nearest one is taken. The constraints are linear, with the normals of the start of the step. The paper solves one
+quadratic program per step; a brick that rotates by theta then grows by theta^2 / 2. Here the right-hand sides are
+corrected and the program is solved again, until bars have their length and gaps are the true gaps at the end of the
+step. Forces still act along the normals of the start, as in the SHAKE method, so that a brick in free flight rotates
+uniformly. Then contacts are detected at the new positions. New ones are added to the program, and a step whose
+corrections do not converge, as for a small brick that is thrown about, is divided into two halves.
 
-Then bricks are looked at where they have come to. Contacts that the start did not show join in, and a step whose
-corrections do not settle, because a small brick was thrown about, is taken in two halves.
-
-The acceleration loop (Fig. 6 of the paper): accelerations by Gauss' principle, then v += a step and p += v step.
-
-As printed, it enforces second derivatives on contacts that touch and do not separate, and errors pile up: bricks sink
-into each other and grow. `feedback` adds what gap and speed have gone wrong by, over step^2 and step; it is then the
-position loop with (L') and (S'), theorem 5.1.
+Acceleration loop: accelerations follow from Gauss' principle, then v += a step and p += v step. As printed, it
+constrains second derivatives of contacts that touch and do not separate, and errors accumulate: bricks sink into each
+other and grow. `feedback` adds the errors of gap and speed, divided by step^2 and step. By theorem 5.1 this is the
+position loop with (L') and (S').
 """
 
 from __future__ import annotations
@@ -23,20 +21,21 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..solvers.rows import Floats, Ints
-from .framework import Pointwise
+from .framework import FrameworkCoordinates
 from .near_contacts import fixed_gaps, near_contacts, true_gaps, turning
 
 if TYPE_CHECKING:
     from .loop import Loop
 
-CONVERGED = 1e-9  # of the smallest brick: lengths and gaps at the end of a step
-NEXT_PASS = 1e-2  # of the last correction: what a pass may leave to the next
-FAILED = 1e-5  # of the smallest brick: violations after the last pass that make the step be halved
-LOOKS, HALVINGS = 3, 6
+CONVERGED = 1e-9  # in shortest sides: error of lengths and gaps at the end of a step
+NEXT_PASS = 1e-2  # relative to the last correction: error of a program that a later pass corrects
+FAILED = 1e-5  # in shortest sides: a larger error after the last pass divides the step
+DETECTIONS, HALVINGS = 3, 6  # largest number of detections per step, and of successive divisions
+TOUCHING = 1e-4  # in shortest sides: gaps that count as contact in the loop without feedback
 
 
 class Attempt(NamedTuple):
-    """A motion, the stretch that goes with it, the forces, and what is still wrong."""
+    """A motion with its stretch, the multipliers, and the remaining error as a length."""
 
     motion: Floats
     stretch: Floats
@@ -44,161 +43,169 @@ class Attempt(NamedTuple):
     error: float
 
 
+# ---- position loop
+
+
 def position_step(loop: Loop) -> None:
-    """One step, in as many parts as it takes."""
+    """Takes one step of the position loop, divided if necessary."""
     _part(loop, loop.fall, 0)
 
 
 def _part(loop: Loop, fall: Floats, depth: int) -> None:
-    exact, place = loop.options.passes > 1, loop.place
+    """A step, or a part of one; `fall` = g step^2 with the length of the part."""
+    exact, coordinates = loop.options.passes > 1, loop.coordinates
     found = _attempt(loop, fall)
     if not exact or found.error <= FAILED * loop.tower.size or depth == HALVINGS:
         motion = loop.resting(found.motion) if exact else found.motion
-        loop.keep(motion, found.y)
-        place.advance(motion, found.stretch, exact)
+        loop.record(motion, found.y)
+        coordinates.advance(motion, found.stretch, exact)
         return
-    place.halve(fall)
+    coordinates.halve(fall)
     loop.rescale(0.5)
     _part(loop, fall / 4.0, depth + 1)
     _part(loop, fall / 4.0, depth + 1)
-    place.double(fall)
+    coordinates.double(fall)
     loop.rescale(2.0)
 
 
 def _attempt(loop: Loop, fall: Floats) -> Attempt:
-    o, place = loop.options, loop.place
-    free = place.free_motion(fall)
+    """Solves the step, and again with the contacts that the first detection missed."""
+    o, coordinates = loop.options, loop.coordinates
+    free = coordinates.free_motion(fall)
     loop.scale = float(np.abs(free).max(initial=0.0))
     exact = o.passes > 1
-    stretch = place.stretch("original" if o.lengths == "penalty" else o.lengths)
+    stretch = coordinates.stretch("original" if o.lengths == "penalty" else o.lengths)
     if exact:
-        stretch = place.stretch("original", place.turn_part(free if loop.motion is None else loop.motion))
-    loop.look(place.moved(free, stretch))
-    for _ in range(LOOKS):
+        stretch = coordinates.stretch("original", coordinates.turn_part(free if loop.motion is None else loop.motion))
+    loop.detect(coordinates.moved(free, stretch))
+    for number in range(1, DETECTIONS + 1):
         found = _passes(loop, free, stretch)
         if not exact:
             return found
-        missed = _missed(loop, place.moved(found.motion, found.stretch))
+        missed = _missed(loop, coordinates.moved(found.motion, found.stretch))
         if not len(missed):
             return found
-        old, y = loop.near, loop.y
-        loop.take(np.concatenate([old, missed]), place.corners())
-        loop.y = np.concatenate([y, np.zeros(len(missed))])
+        if number < DETECTIONS:  # else the contacts stay those of the multipliers that were found
+            y = loop.y
+            loop.set_contacts(np.concatenate([loop.near, missed]), coordinates.corners())
+            loop.y = np.concatenate([y, np.zeros(len(missed))])
     return found._replace(error=np.inf)
 
 
 def _passes(loop: Loop, free: Floats, stretch: Floats) -> Attempt:
-    o, place = loop.options, loop.place
+    """Solves the program and corrects its right-hand sides until the constraints hold at the end of the step."""
+    o, coordinates = loop.options, loop.coordinates
     exact = o.passes > 1
-    program, root = loop.program(), place.root()
-    x_free, wanted = loop.whitened(free, root), _first_sides(loop, exact, stretch)
-    start, loose, error = loop.warm(place.equations), NEXT_PASS * loop.first_error, 0.0
+    program, scale = loop.program(), coordinates.inverse_sqrt_mass()
+    x_free, wanted = whitened(free, scale), _first_sides(loop, exact, stretch)
+    start, loose, error = loop.warm_start(), NEXT_PASS * loop.first_error, 0.0
     for number in range(1, o.passes + 1):
-        base = fixed_gaps(loop.near, loop.normal, loop.along, place.moved(np.zeros_like(free), stretch))
-        bound = np.concatenate([wanted - base, place.equation_bounds(stretch)])
+        base = fixed_gaps(loop.near, loop.normal, loop.along, coordinates.moved(np.zeros_like(free), stretch))
+        bound = np.concatenate([wanted - base, coordinates.equation_bounds(stretch)])
         x, y = loop.solve(program, x_free, bound, start, loose)
-        motion = loop.even(x * root)
+        motion = loop.symmetric(x * scale)
         loop.report.passes = number
         if not exact:
             break
         stretch, wanted, error = _correct(loop, motion, stretch)
         start = y
         if number == 1:
-            loop.first_error = error  # about what the first pass of the next step will leave, too; 0 at rest
+            loop.first_error = error  # the estimate for the first pass of the next step; 0 at rest
         if error <= CONVERGED * loop.tower.size:
             break
-        loose = NEXT_PASS * error  # what a later pass will move anyway need not be exact
+        loose = NEXT_PASS * error
     return Attempt(motion, stretch, y, error)
 
 
 def _first_sides(loop: Loop, exact: bool, stretch: Floats) -> Floats:
-    """Right-hand sides of the first program: 0, the turning term of (S'), or a guess from the last motion."""
-    corners = loop.place.corners()
+    """Right-hand sides of the first program: 0, the turning term of (S'), or an estimate from the last motion."""
+    corners = loop.coordinates.corners()
     if loop.options.sides == "turning" and not exact:
-        return np.asarray(turning(loop.near, corners, corners - loop.place.last_corners()))
+        return np.asarray(turning(loop.near, corners, corners - loop.coordinates.last_corners()))
     if exact and loop.motion is not None:
-        moved = loop.place.moved(loop.motion, stretch)
+        moved = loop.coordinates.moved(loop.motion, stretch)
         return np.asarray(fixed_gaps(loop.near, loop.normal, loop.along, moved) - true_gaps(loop.near, moved))
     return np.zeros(len(loop.near))
 
 
 def _correct(loop: Loop, motion: Floats, stretch: Floats) -> tuple[Floats, Floats, float]:
-    """Stretch and right-hand sides for the next pass, and how far this one is off."""
-    place = loop.place
-    better = place.stretch("original", place.turn_part(motion))
-    off, moved = place.moved(motion, stretch), place.moved(motion, better)
+    """Stretch and right-hand sides of the next pass, and the error of this one as a length."""
+    coordinates = loop.coordinates
+    better = coordinates.stretch("original", coordinates.turn_part(motion))
+    off, moved = coordinates.moved(motion, stretch), coordinates.moved(motion, better)
     gaps = true_gaps(loop.near, moved)
     wanted = fixed_gaps(loop.near, loop.normal, loop.along, moved) - gaps
-    # A contact is either closed or does not push: what is left of both, as lengths.
+    # A contact is closed or has no force: the violation of this complementarity as a length.
     both = np.minimum(gaps, loop.y[: len(gaps)] * loop.diagonal[: len(gaps)])
     error = float(np.abs(both).max(initial=0.0))
-    if isinstance(place, Pointwise):
+    if isinstance(coordinates, FrameworkCoordinates):
         error = max(error, float(np.abs(better - stretch).max(initial=0.0)) / loop.tower.size)
     return better, wanted, max(error, float(np.abs(moved - off).max(initial=0.0)))
 
 
 def _missed(loop: Loop, moved: Floats) -> Ints:
-    """Contacts of bricks that overlap where they have come to, and that the program did not know of."""
-    limit = FAILED * loop.tower.size
-    none = np.zeros(loop.tower.count)
-    there = near_contacts(moved, moved, loop.ptr, loop.tower.free, none, loop.apart, loop.held, loop.tower.size, False)
-    there = there[true_gaps(there, moved) < -limit]
-    if not len(there):
-        return there
+    """Contacts of bricks that overlap at the corners `moved` and that the program does not contain."""
+    found = near_contacts(loop.layout, moved, moved, np.zeros(loop.tower.count), False)
+    found = found[true_gaps(found, moved) < -FAILED * loop.tower.size]
     known = set(zip(loop.near[:, 1].tolist(), loop.near[:, 3].tolist()))
-    new = [(int(row[1]), int(row[3])) not in known for row in there]
-    return np.ascontiguousarray(there[np.array(new, dtype=bool)])
+    new = [(vertex, start) not in known for vertex, start in found[:, [1, 3]].tolist()]
+    return found[np.array(new, dtype=bool)]
 
 
-TOUCHING = 1e-4  # of the smallest brick: gaps that the plain loop takes for contact
+# ---- acceleration loop
 
 
 def acceleration_step(loop: Loop) -> None:
-    """One step."""
-    o, place, step = loop.options, loop.place, loop.options.step
-    free = place.free_motion(loop.fall)
+    """Takes one step of the acceleration loop."""
+    o, coordinates, step = loop.options, loop.coordinates, loop.options.step
+    free = coordinates.free_motion(loop.fall)
     loop.scale = float(np.abs(free).max(initial=0.0))
-    loop.look(place.moved(free, place.stretch("previous")))
-    corners, speed = place.corners(), place.corner_velocity(step)
+    loop.detect(coordinates.moved(free, coordinates.stretch("previous")))
+    corners, speed = coordinates.corners(), coordinates.corner_velocity(step)
     if not o.feedback:
-        _touching(loop, corners, speed)
-        speed = place.corner_velocity(step)
-    root = place.root()
-    inward = place.centripetal(step, o.feedback)
-    rest = place.acceleration_at_rest(inward)
+        _select_touching(loop, corners, speed)
+        speed = coordinates.corner_velocity(step)
+    scale = coordinates.inverse_sqrt_mass()
+    inward = coordinates.centripetal(step, o.feedback)
+    rest = coordinates.acceleration_at_rest(inward)
     bound = turning(loop.near, corners, speed) - fixed_gaps(loop.near, loop.normal, loop.along, rest)
     if o.feedback:
         bound -= fixed_gaps(loop.near, loop.normal, loop.along, speed) / step
         bound -= fixed_gaps(loop.near, loop.normal, loop.along, corners) / step**2
-    bound = np.concatenate([bound, place.acceleration_equations(inward, step, o.feedback)])
+    bound = np.concatenate([bound, coordinates.acceleration_equations(inward, step, o.feedback)])
     gravity = np.zeros_like(free)
     gravity[:, 1] = loop.fall[1] / step**2
-    gravity *= (root > 0.0) if place.block == 2 else (root[:, :1] > 0.0)
-    x, y = loop.solve(loop.program(), loop.whitened(gravity, root), bound, loop.warm(place.equations) / step**2)
+    gravity *= (scale > 0.0) if coordinates.block == 2 else (scale[:, :1] > 0.0)
+    x, y = loop.solve(loop.program(), whitened(gravity, scale), bound, loop.warm_start() / step**2)
     loop.report.passes = 1
-    motion, stretch = place.accelerated(loop.even(x * root), inward, step)
-    loop.keep(motion, y * step**2)
-    place.advance(motion, stretch, False)
+    motion, stretch = coordinates.accelerated(loop.symmetric(x * scale), inward, step)
+    loop.record(motion, y * step**2)
+    coordinates.advance(motion, stretch, False)
 
 
-def _touching(loop: Loop, corners: Floats, speed: Floats) -> None:
-    """Keeps contacts that touch and do not separate; those that approach are first stopped, inelastically."""
-    o, place = loop.options, loop.place
+def _select_touching(loop: Loop, corners: Floats, speed: Floats) -> None:
+    """Selects the contacts that touch and do not separate; an inelastic impact stops the approaching ones first."""
+    o, coordinates = loop.options, loop.coordinates
     gap = true_gaps(loop.near, corners)
     loop.select(gap <= TOUCHING * loop.tower.size)
     rate = fixed_gaps(loop.near, loop.normal, loop.along, speed)
     still = 1e-9 * (float(np.abs(speed).max(initial=0.0)) + loop.tower.gravity * o.step)
     if (rate < -still).any():
         _stop(loop)
-        rate = fixed_gaps(loop.near, loop.normal, loop.along, place.corner_velocity(o.step))
+        rate = fixed_gaps(loop.near, loop.normal, loop.along, coordinates.corner_velocity(o.step))
     loop.select(rate <= still + loop.tower.gravity * o.step * 1e-6)
 
 
 def _stop(loop: Loop) -> None:
-    """The inelastic impact (Q*): the velocities nearest to those before that (L1) and (S1) allow."""
-    place = loop.place
-    root = place.root()
-    motion = place.free_motion(np.zeros(2))
-    bound = np.zeros(len(loop.near) + place.equations)
-    x, _ = loop.solve(loop.program(), loop.whitened(motion, root), bound, None)
-    place.come_from(x * root)
+    """The inelastic impact (Q*): of the velocities that satisfy (L1) and (S1), those nearest to the present ones."""
+    coordinates = loop.coordinates
+    scale = coordinates.inverse_sqrt_mass()
+    motion = coordinates.free_motion(np.zeros(2))
+    bound = np.zeros(len(loop.near) + coordinates.equations)
+    x, _ = loop.solve(loop.program(), whitened(motion, scale), bound, None)
+    coordinates.come_from(x * scale)
+
+
+def whitened(value: Floats, scale: Floats) -> Floats:
+    """Value over the inverse square root of the mass; 0 for what is fixed."""
+    return np.where(scale > 0.0, value / np.where(scale > 0.0, scale, 1.0), 0.0)

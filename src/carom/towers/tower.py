@@ -1,4 +1,4 @@
-"""Tower: bricks on the ground (y = 0), and the questions that one asks of it."""
+"""The class Tower: bricks on the ground y = 0, with methods for each analysis (section 1 of the paper)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ProblemError
-from ..solvers.rows import Floats
+from ..solvers.rows import Floats, Ints
 from .bricks import Brick, Pin, brick_of, check_mass_model
 from .checks import bricks_in_all, choice, exact_number, flag, shown, text, whole
-from .contacts import GROUND, TOUCH, Touches, collect, near_pairs
+from .contacts import CONTACT_TOLERANCE, GROUND, TowerContacts, find_contacts, near_pairs, pair_contacts
 
 if TYPE_CHECKING:
     from ..trajectory import Trajectory
@@ -24,17 +24,18 @@ if TYPE_CHECKING:
     from .resting_shape import RestingShape
     from .stability import Stability
 
-MOST_NAMED = 3  # bricks that an error message names
-FARTHEST = 1e8  # in shortest sides, from the origin: beyond, rounding comes near TOUCH
+MOST_NAMED = 3  # largest number of bricks listed in an error message
+FARTHEST = 1e8  # largest distance from the origin, in shortest sides: rounding must stay well below CONTACT_TOLERANCE
 
 
 @dataclass(frozen=True, eq=False)
 class Tower:
-    """Bricks without friction, at rest. (x, y) is a brick's center, the ground is y = 0, gravity pulls down.
+    """Bricks without friction, at rest. The ground is y = 0, and gravity acts in the direction -y.
 
-    `mass_model` "uniform" is the homogeneous brick, "corners" has its mass in the corners. A tower is checked when it
-    is made: bricks that overlap are refused, and so are free bricks that nothing connects with the ground, unless
-    `floating` allows them.
+    `mass_model` is "uniform" for homogeneous bricks or "corners" for bricks with equal masses in their corners.
+    `gravity` is an acceleration, >= 0. Units are arbitrary but consistent. A tower is validated when it is made:
+    overlapping bricks are rejected, and so are free bricks without a connection to the ground through contacts and
+    pins, unless `floating` is True.
     """
 
     bricks: tuple[Brick, ...]
@@ -43,7 +44,7 @@ class Tower:
     gravity: float = 9.81
     floating: bool = False
     name: str = "tower"
-    parameters: Mapping[str, Any] = field(default_factory=dict)  # what made it, for the record
+    parameters: Mapping[str, Any] = field(default_factory=dict)  # arguments of the function that made it
 
     def __post_init__(self) -> None:
         given = _listed("bricks", self.bricks, "a list of bricks")
@@ -82,74 +83,80 @@ class Tower:
         floating: bool = False,
         name: str = "tower",
     ) -> Tower:
-        """Bricks as (x, y, width, height) or (x, y, width, height, angle), as mappings, or as `Brick`s.
+        """Makes a tower from bricks given as (x, y, width, height[, angle]), as mappings, or as `Brick`s.
 
-        Pins are (first, second, (x, y)).
+        (x, y) is the center of a brick, `angle` is in radians. Pins are (first, second, (x, y)); second = -1 is the
+        ground.
         """
-        made = cast("tuple[Brick, ...]", bricks)  # what they are not yet they become when checked
+        made = cast("tuple[Brick, ...]", bricks)  # __post_init__ converts them
         return cls(made, cast("tuple[Pin, ...]", pins), mass_model, gravity, floating, name)
 
     @classmethod
     def wall(cls, rows: int, columns: int, brick: Sequence[Any] = (3, 1), gap: Any = 0, **options: Any) -> Tower:
-        """See `carom.towers.named.wall`."""
-        from . import makers
+        """A wall in a running, stacked or shifted bond; see `carom.towers.named.wall`."""
+        from .named import wall
 
-        return makers.wall(rows, columns, brick, gap, **options)
+        return wall(rows, columns, brick, gap, **options)
 
     @classmethod
     def stack(cls, offsets: Sequence[Any], brick: Sequence[Any] = (1, "1/4"), **options: Any) -> Tower:
-        """See `carom.towers.named.stack`."""
-        from . import makers
+        """Bricks on top of each other; see `carom.towers.named.stack`."""
+        from .named import stack
 
-        return makers.stack(offsets, brick, **options)
+        return stack(offsets, brick, **options)
 
     @classmethod
     def harmonic(cls, n: int, brick: Sequence[Any] = (1, "1/4"), **options: Any) -> Tower:
-        """See `carom.towers.named.harmonic`."""
-        from . import makers
+        """The harmonic stack at the edge of a table; see `carom.towers.named.harmonic`."""
+        from .named import harmonic
 
-        return makers.harmonic(n, brick, **options)
+        return harmonic(n, brick, **options)
 
     @classmethod
     def diamond(cls, n: int, brick: Sequence[Any] = (3, 1), **options: Any) -> Tower:
-        """See `carom.towers.named.diamond`."""
-        from . import makers
+        """Rows of 1, 2, ..., n, ..., 2, 1 bricks; see `carom.towers.named.diamond`."""
+        from .named import diamond
 
-        return makers.diamond(n, brick, **options)
+        return diamond(n, brick, **options)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Tower:
-        """Reads a TOML file."""
+        """Reads a tower from a TOML file."""
         from .files import load_tower
 
         return load_tower(path)
 
     def save(self, path: str | PathLike[str], overwrite: bool = False) -> None:
-        """Writes a TOML file that `load` reads back exactly."""
+        """Writes a TOML file from which `load` restores the same tower exactly."""
         from .files import save_tower
 
         save_tower(self, path, overwrite=overwrite)
 
     def with_(self, **changes: Any) -> Tower:
-        """The same tower with some fields changed, checked anew."""
+        """Returns a copy with some fields replaced; the copy is validated."""
         unknown = set(changes) - set(self.__dataclass_fields__)
         if unknown:
             raise ProblemError.unknown("tower field", sorted(unknown)[0], self.__dataclass_fields__)
         return replace(self, **changes)
 
     def moved(self, brick: int, dx: Any, dy: Any = 0) -> Tower:
-        """The tower with one brick moved (negative numbers count from the end)."""
+        """Returns a copy in which one brick is translated by (dx, dy). Negative indices count from the end."""
         bricks = list(self.bricks)
         i = self.brick_number(brick)
         bricks[i] = bricks[i].moved(dx, dy)
         return self.with_(bricks=tuple(bricks))
 
-    # ---- what it is made of
+    # ---- geometry and mass
 
     @cached_property
     def corners(self) -> list[Floats]:
-        """(k, 2) corners of each brick."""
+        """One (k, 2) array of corners per brick, counterclockwise."""
         return [brick.corners for brick in self.bricks]
+
+    @cached_property
+    def first_corner(self) -> Ints:
+        """(n + 1,) number of the first corner of each brick, if the corners of all bricks are numbered in order."""
+        return np.concatenate([[0], np.cumsum([len(c) for c in self.corners])]).astype(np.int64)
 
     @cached_property
     def free(self) -> NDArray[np.bool_]:
@@ -165,7 +172,7 @@ class Tower:
 
     @property
     def mass(self) -> Floats:
-        """(n,) masses."""
+        """(n,) masses of the bricks."""
         return self._properties[0]
 
     @property
@@ -180,21 +187,22 @@ class Tower:
 
     @property
     def count(self) -> int:
-        """Number of bricks, fixed ones included."""
+        """Number of bricks, including fixed ones."""
         return len(self.bricks)
 
     @cached_property
     def size(self) -> float:
-        """Shortest side of any brick: the scale for what counts as touching."""
+        """Length of the shortest side of any brick. Contact tolerances are relative to it."""
         return min(float(np.hypot(*(np.roll(c, -1, axis=0) - c).T).min()) for c in self.corners)
 
     @cached_property
     def held_corners(self) -> NDArray[np.bool_]:
-        """Which of all corners a pin holds to the ground: those need no contact."""
-        at = [(brick, pin.at) for pin in self.pins for brick, other in _both(pin) if other == GROUND]
+        """(c,) True for corners, of all bricks, that a pin attaches to the ground: these need no contact."""
+        at = [(pin.first, pin.at) for pin in self.pins if pin.second == GROUND]
+        close = 2.0 * CONTACT_TOLERANCE * self.size
         return np.array(
             [
-                any(i == brick and np.abs(corner - point).max() <= 2.0 * TOUCH * self.size for brick, point in at)
+                any(i == brick and np.abs(corner - point).max() <= close for brick, point in at)
                 for i, corners in enumerate(self.corners)
                 for corner in corners
             ],
@@ -202,42 +210,51 @@ class Tower:
         )
 
     @cached_property
-    def contacts(self) -> Touches:
-        """Where it touches: free bricks with each other, with fixed ones and with the ground."""
-        return self._touches[0]
+    def contacts(self) -> TowerContacts:
+        """Contacts of the free bricks with each other, with fixed bricks and with the ground."""
+        return self._contacts_and_overlap[0]
 
     @cached_property
-    def _touches(self) -> tuple[Touches, float]:
+    def _contacts_and_overlap(self) -> tuple[TowerContacts, float]:
+        """Contacts and the depth of the deepest overlap."""
         pinned = {tuple(sorted((p.first, p.second))) for p in self.pins}
         fixed = ~self.free
-        tolerance = TOUCH * self.size
+        tolerance = CONTACT_TOLERANCE * self.size
         pairs = [
             (i, j)
             for i, j in near_pairs(self.corners, 2.0 * tolerance)
             if (i, j) not in pinned and not (fixed[i] and fixed[j])
         ]
-        found, deepest = collect(self.corners, pairs, tolerance)
-        still = fixed[found.on] & ((found.under == GROUND) | fixed[found.under])
-        first = np.concatenate([[0], np.cumsum([len(c) for c in self.corners])])
-        keep = ~still & ~((found.under == GROUND) & self.held_corners[first[found.on] + found.vertex])
-        return Touches(*(part[keep] for part in found)), deepest
+        found, deepest = find_contacts(self.corners, pairs, tolerance)
+        between_fixed = fixed[found.on] & ((found.under == GROUND) | fixed[found.under])
+        keep = ~between_fixed & ~(
+            (found.under == GROUND) & self.held_corners[self.first_corner[found.on] + found.vertex]
+        )
+        return TowerContacts(*(part[keep] for part in found)), deepest
 
-    # ---- questions
+    # ---- analysis
 
     def stability(self, exact: bool = False) -> Stability:
-        """Whether it stands: with contact forces that hold it, or with a motion that releases energy."""
+        """Whether the tower is in equilibrium: contact forces that support it, or a motion that releases energy.
+
+        With `exact` the answer is verified in rational arithmetic.
+        """
         from .stability import stability
 
         return stability(self, exact=flag("exact", exact))
 
     def margin(self, **options: Any) -> Margin:
-        """How far a load or a shift may go before it falls: see `carom.towers.margin.margin`."""
+        """How far a load or a shift can grow before the tower falls; see `carom.towers.margin.margin`."""
         from .margin import margin
 
         return margin(self, **options)
 
     def initial_collapse(self, exact: bool = False, **options: Any) -> InitialCollapse:
-        """Accelerations in the first instant, by Gauss' principle of least constraint."""
+        """Accelerations at the instant of release, by Gauss' principle of least constraint.
+
+        With `exact` they are verified in rational arithmetic. For the options see
+        `carom.towers.initial_collapse.initial_collapse`.
+        """
         from .framework import BRACINGS
         from .initial_collapse import COORDINATES, initial_collapse
 
@@ -247,21 +264,21 @@ class Tower:
         return initial_collapse(self, exact=flag("exact", exact), **options)
 
     def collapse(self, steps: int = 1000, step: float = 0.01, method: str = "position", **options: Any) -> Trajectory:
-        """How it comes down: see `carom.towers.collapse.collapse`."""
+        """Integrates the collapse in time; see `carom.towers.collapse.collapse`."""
         from .collapse import collapse
 
         return collapse(self, steps=steps, step=step, method=method, **options)
 
     def resting_shape(self) -> RestingShape:
-        """Heights of least potential energy, for bricks that cannot slide."""
+        """Heights of least potential energy for bricks that cannot slide."""
         from .resting_shape import resting_shape
 
         return resting_shape(self)
 
     def overhang(self) -> float:
-        """How far the free bricks reach beyond what they stand on, to the right.
+        """Distance by which the free bricks extend beyond their support, to the right (+x).
 
-        That is the right end of the fixed bricks, or, if there are none, of the bricks that stand on the ground.
+        The support is the right end of the fixed bricks or, without any, of the bricks that stand on the ground.
         """
         free = [c for c, moves in zip(self.corners, self.free) if moves]
         if not free:
@@ -274,13 +291,13 @@ class Tower:
         return max(float(c[:, 0].max()) for c in free) - max(float(c[:, 0].max()) for c in support)
 
     def draw(self, path: str | PathLike[str], **options: Any) -> None:
-        """A picture: see `carom.towers.drawing.draw`."""
+        """Writes a picture; see `carom.towers.drawing.draw`."""
         from .drawing import draw
 
         draw(self, path, **options)
 
     def brick_number(self, brick: Any) -> int:
-        """The number of a brick, given as a number (from the end if negative) or as its name."""
+        """Index of a brick, given as an index (from the end if negative) or as its name."""
         if isinstance(brick, str):
             names = [b.name for b in self.bricks]
             if brick not in names:
@@ -295,7 +312,7 @@ class Tower:
     # ---- checks
 
     def _check_far(self) -> None:
-        """Doubles must tell a touch from a gap at every corner."""
+        """Checks that double precision resolves the contact tolerance at every corner."""
         if self.size > 0.0 and max(float(np.abs(c).max()) for c in self.corners) <= FARTHEST * self.size:
             return
         for i, corners in enumerate(self.corners):
@@ -305,20 +322,18 @@ class Tower:
                 raise ProblemError(f"bricks[{i}]", f"a corner at ({x:g}, {y:g})", wanted)
 
     def _check_overlap(self) -> None:
-        limit = TOUCH * self.size
+        limit = CONTACT_TOLERANCE * self.size
         for i, corners in enumerate(self.corners):
             low = float(corners[:, 1].min())
             if low < -limit and self.free[i]:
                 raise ProblemError(f"bricks[{i}]", f"a lowest corner at y = {low:g}", "a brick above the ground, y = 0")
-        if self._touches[1] <= limit:
+        if self._contacts_and_overlap[1] <= limit:
             return
-        from .contacts import pair_touches
-
         pinned = {tuple(sorted((p.first, p.second))) for p in self.pins}
         for i, j in near_pairs(self.corners, 2.0 * limit):
             if (i, j) in pinned or not (self.free[i] or self.free[j]):
                 continue
-            deep = -pair_touches(self.corners[i], self.corners[j], limit).separation
+            deep = -pair_contacts(self.corners[i], self.corners[j], limit).separation
             if deep > limit:
                 raise ProblemError(
                     f"bricks[{j}]",
@@ -331,11 +346,11 @@ class Tower:
         if lost:
             names = ", ".join(f"bricks[{i}]" for i in lost[:MOST_NAMED]) + (" ..." if len(lost) > MOST_NAMED else "")
             raise ProblemError(
-                names, "free in the air", "bricks that touch the ground, or others that do (or floating=True)"
+                names, "floating in the air", "bricks connected to the ground by contacts or pins (or floating=True)"
             )
 
     def _grounded(self) -> set[int]:
-        """Bricks connected with the ground or a fixed brick, through contacts and pins."""
+        """Bricks connected to the ground or to a fixed brick through contacts and pins."""
         links: dict[int, set[int]] = {}
         found = self.contacts
         joints = [(p.first, p.second) for p in self.pins]
@@ -382,7 +397,3 @@ def _pin_of(k: int, value: Any, count: int) -> Pin:
         raise ProblemError(f"pins[{k}]", tuple(ends), "two different bricks")
     at = (float(exact_number(f"pins[{k}].at", x)), float(exact_number(f"pins[{k}].at", y)))
     return Pin(ends[0], ends[1], at)
-
-
-def _both(pin: Pin) -> tuple[tuple[int, int], tuple[int, int]]:
-    return (pin.first, pin.second), (pin.second, pin.first)

@@ -180,6 +180,16 @@ class Recorder:
         memory = self._safe.raw
         return Trajectory(memory if isinstance(memory, io.BytesIO) else Path(self.path or ""))
 
+    def leave(self) -> Trajectory:
+        """Closes a run in memory that is not finished, and opens it for reading; call `checkpoint` before."""
+        from .reader import Trajectory
+
+        assert isinstance(self._safe.raw, io.BytesIO)
+        with uninterrupted():
+            self._close()
+            self._safe.close()
+        return Trajectory(self._safe.raw)
+
     def abort(self) -> None:
         """Closes the file as the last checkpoint left it, to be resumed; without a checkpoint there is no file."""
         if self._open:

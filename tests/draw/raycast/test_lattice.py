@@ -13,15 +13,15 @@ from carom.draw.raycast.picture import _ground, extent
 from carom.draw.raycast.room import backdrop
 from carom.draw.raycast.visible import placed_parts
 from carom.scene import Bodies, Scene
-from carom.scene.barriers import Plane
-from carom.scene.solids import Cuboid, Sphere
+from carom.scene.boundaries import Plane
+from carom.scene.shapes import Box, Sphere
 
 ROWS, SMOOTH = 360, 2
 
 
 def test_blended_light_on_a_floor_is_the_measured_light():
     bodies = [
-        Bodies(Cuboid((1.0, 0.1, 2.0)), np.array([[0.0, 0.0, 1.0]])),
+        Bodies(Box((1.0, 0.1, 2.0)), np.array([[0.0, 0.0, 1.0]])),
         Bodies(Sphere(0.4), np.array([[1.2, 0.3, 0.4]])),
     ]
     world, state = build(Scene("light", bodies, [Plane()], gravity=(0.0, 0.0, -10.0)), check_overlap=False)

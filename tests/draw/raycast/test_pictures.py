@@ -15,8 +15,8 @@ from carom.draw.raycast.picture import extent
 from carom.draw.raycast.visible import depths, placed_parts, seen
 from carom.geometry import rotations
 from carom.scene import Bodies, Scene
-from carom.scene.barriers import Container, Plane, Shell, Tube
-from carom.scene.solids import Capsule, Compound, Cuboid, Cylinder, Hull, Part, Sphere
+from carom.scene.boundaries import Container, Plane, Shell, Tube
+from carom.scene.shapes import Box, Capsule, Compound, Cylinder, Hull, Part, Sphere
 
 ROWS = 240
 TETRAHEDRON = 0.7 * np.array([(1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1)], float)
@@ -36,7 +36,7 @@ def within(shape, points):
     x, y, z = points.T
     if isinstance(shape, Sphere):
         return x * x + y * y + z * z <= shape.radius**2
-    if isinstance(shape, Cuboid):
+    if isinstance(shape, Box):
         return (np.abs(points) <= 0.5 * np.array(shape.size)).all(axis=1)
     if isinstance(shape, Cylinder):
         return (np.hypot(x, y) <= shape.radius) & (np.abs(z) <= 0.5 * shape.length)
@@ -59,7 +59,7 @@ def surface(shape, count=20_000):
     return np.concatenate([low[:, None] * along, *corners])
 
 
-SHAPES = [Sphere(0.9), Cuboid((1.6, 0.5, 1.0)), Cylinder(0.5, 1.4), Capsule(0.4, 1.1), Hull(TETRAHEDRON)]
+SHAPES = [Sphere(0.9), Box((1.6, 0.5, 1.0)), Cylinder(0.5, 1.4), Capsule(0.4, 1.1), Hull(TETRAHEDRON)]
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=[s.kind for s in SHAPES])
@@ -97,7 +97,7 @@ def test_depth_and_normal_of_a_sphere():
 
 def test_the_nearer_body_hides_the_farther_whatever_their_order():
     for order in ((0.0, 6.0), (6.0, 0.0)):
-        world, state = made(*(at((0.0, y, 0.0), Cuboid((1.0, 1.0, 1.0))) for y in order))
+        world, state = made(*(at((0.0, y, 0.0), Box((1.0, 1.0, 1.0))) for y in order))
         camera = looking_at(state.position, world.shapes_3d.radius, azimuth=-90.0, elevation=0.0)
         body = render(world, state, np.array([RED, BLUE]), camera, Look(60)).body
         nearer = order.index(0.0)
@@ -118,7 +118,7 @@ def test_colors_are_those_of_the_bodies():
 def test_a_symmetric_scene_is_seen_symmetric():
     """Mirror images left and right of the camera: the same silhouettes, with the numbers of the bodies exchanged."""
     spots = [[-2.0, 1.0, 0.5], [2.0, 1.0, 0.5], [-0.8, -1.0, -0.5], [0.8, -1.0, -0.5]]
-    world, state = made(at(spots[:2]), at(spots[2:], Cuboid((0.8, 0.6, 0.9))))
+    world, state = made(at(spots[:2]), at(spots[2:], Box((0.8, 0.6, 0.9))))
     camera = looking_at(state.position, world.shapes_3d.radius, azimuth=-90.0, elevation=30.0)
     body = render(world, state, np.tile(RED, (4, 1)), camera, Look(200, smooth=1)).body
     partner = np.array([1, 0, 3, 2, -1])
@@ -237,7 +237,7 @@ def test_a_grid_of_distances_is_seen_as_its_surface():
 
 def test_a_shadow_map_is_a_parallel_picture():
     """A box of 2 x 1 seen along z at 10 pixels a length unit covers 20 x 10 of them, at the depth of its top."""
-    world, state = made(at((0.0, 0.0, 0.0), Cuboid((2.0, 1.0, 4.0))))
+    world, state = made(at((0.0, 0.0, 0.0), Box((2.0, 1.0, 4.0))))
     x, y, z = np.eye(3)
     depth = depths(Rays(10.0 * z, x, y, -z, 10.0, 60, 60, True), placed_parts(world.shapes_3d, state), world.shapes_3d)
     assert np.isfinite(depth).sum() == 200 and depth[30, 30] == pytest.approx(8.0)
@@ -261,7 +261,7 @@ def hollow(side: float, wall: float) -> Compound:
         size[axis] = wall
         for sign in (-1.0, 1.0):
             place[axis] = sign * shift
-            parts.append(Part(Cuboid(tuple(size)), tuple(place)))
+            parts.append(Part(Box(tuple(size)), tuple(place)))
     return Compound(parts)
 
 
@@ -280,7 +280,7 @@ def test_what_encloses_another_body_is_glass():
 
 
 def test_a_slab_below_a_body_is_not_glass():
-    slab = Compound([Part(Cuboid((4.0, 4.0, 0.5)), (x, 0.0, 0.0)) for x in (-2.0, 2.0)])
+    slab = Compound([Part(Box((4.0, 4.0, 0.5)), (x, 0.0, 0.0)) for x in (-2.0, 2.0)])
     world, state = made(at((0.0, 0.0, 0.0), slab), at((0.0, 0.0, 1.0), Sphere(0.6)))
     assert len(enclosing(world.shapes_3d, state, placed_parts(world.shapes_3d, state))) == 0
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from carom.build import build
-from carom.scene import Bodies, Cuboid, Disc, Drum, HalfPlane, Plane, Rectangle, Scene, Sphere, Vibrating
+from carom.scene import Bodies, Box, Disc, Drum, Plane, Rectangle, Scene, Sphere, Vibrating
 from carom.settings import Settings
 from carom.stepping.report import ContactImpulses, step_table
 from carom.trajectory import Recorder
@@ -22,14 +22,14 @@ def plane_scene(fastest: float = 1.0) -> Scene:
     velocity = [[-0.5, 0.0], [0.0, 0.0], [fastest, 0.0]]
     discs = Bodies(Disc(0.5), np.array([[-3.0, 0.0], [0.0, 0.0], [3.0, 0.0]]), velocity=velocity)
     boxes = Bodies(Rectangle(1.4, 0.7), np.array([[-1.0, 2.0], [1.0, 2.0]]), velocity=(0.0, 0.5), spin=0.5)
-    floor = HalfPlane((0.0, -2.0), motion=Vibrating(0.3, 0.25))
+    floor = Plane((0.0, -2.0), motion=Vibrating(0.3, 0.25))
     return Scene("flying", [discs, boxes], [floor, Drum(7.0)])
 
 
 def space_scene() -> Scene:
     """Two spheres and a box that fly apart above a floor."""
     balls = Bodies(Sphere(0.5), np.array([[-1.5, 0.0, 1.0], [1.5, 0.0, 1.0]]), velocity=[[-0.6, 0, 0], [0.6, 0, 0]])
-    box = Bodies(Cuboid((1.0, 0.6, 0.4)), np.array([[0.0, 0.0, 0.8]]), velocity=(0.0, 0.0, 0.5), spin=(0.0, 0.0, 1.0))
+    box = Bodies(Box((1.0, 0.6, 0.4)), np.array([[0.0, 0.0, 0.8]]), velocity=(0.0, 0.0, 0.5), spin=(0.0, 0.0, 1.0))
     return Scene("rising", [balls, box], [Plane()], gravity=(0.0, 0.0, -1.0))
 
 

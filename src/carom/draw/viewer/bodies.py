@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...geometry import rotations
-from ...scene.solids import Compound, Solid
-from ...scene.solids import Mesh as MeshShape
+from ...scene.shapes import Compound, Solid
+from ...scene.shapes import Mesh as MeshShape
 from ...solvers.rows import Floats, Ints
 from ...trajectory import Trajectory
 from ...world import BOX, CAPSULE, CYLINDER, DISC, HULL, MESH, SPHERE, Shapes3D

@@ -1,6 +1,15 @@
-"""Scene files in TOML: reading, checking, writing. `docs/scenes.md` is the reference of the format."""
+"""Scene files: reading, checking, writing. `docs/scenes.md` is the reference of the TOML format."""
 
-from .convert import parse_toml, read_toml, scene_of
+from .document import load_scene, parse_toml, read_toml, scene_of, scene_schema, schema_text
 from .write import save_scene, scene_to_toml
 
-__all__ = ["parse_toml", "read_toml", "save_scene", "scene_of", "scene_to_toml"]
+__all__ = [
+    "load_scene",
+    "parse_toml",
+    "read_toml",
+    "save_scene",
+    "scene_of",
+    "scene_schema",
+    "scene_to_toml",
+    "schema_text",
+]

@@ -1,105 +1,180 @@
-"""Bodies in a scene file: place, motion and what else they have; radii by chance."""
+"""Tables of [[bodies]] and [[generators]], with the keys of their shapes, and the groups of bodies that they make."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
-from pydantic import Discriminator, Field, Tag, ValidationInfo, model_validator
+import numpy as np
 
-from .shapes import ShapeFields, TurnFields
-from .tables import FileTable, MotionTable
-from .values import Flag, NotNegative, Numbers, Positive, Positives, Text, wrong
-from .vectors import Inertias, Points, Spins, axes
+from ...errors import ProblemError
+from ...geometry.polygons import convex_polygon
+from ...geometry.rotations import product
+from ...solvers.rows import Floats
+from .. import generators as layout
+from ..checks import FLAG, POSITIVES, Check, Remark, Schema, Where, refuse
+from ..fields import Field, Fields, KindOf, construct, fields_of, properties, read_fields, summary
+from ..model import Bodies
+from ..parts import extent_of
+from ..shapes import (
+    KINDS,
+    ROTATION,
+    Disc,
+    Polygon,
+    Rectangle,
+    Shape,
+    Solid,
+    Sphere,
+    one_or,
+    read_with_shape,
+    shape_fields,
+    with_orientation,
+)
+from .generators import GENERATORS, RADIUS, Chance, ChoiceRadius, Copies, Generator, NormalRadius, UniformRadius
+
+MOST_BODIES = 100_000_000  # in one group: a typing error should not ask for more memory than there is
+EXTRA = {**ROTATION, "template": Field("template", FLAG, False, "not part of the scene, only of its copies")}
+PER_BODY = {2: {"velocity": 2}, 3: {"velocity": 2, "spin": 2, "inertia": 2}}  # axes of a list; 1 for all other fields
 
 
-class UniformRadius(FileTable):
-    """Radii spread evenly between two bounds."""
+@dataclass(frozen=True, eq=False)
+class Group:
+    """A checked table: its bodies, which a generator has yet to place."""
 
-    kind: Literal["uniform"] = "uniform"
-    low: Positive
-    high: Positive
-
-    @model_validator(mode="after")
-    def _ordered(self) -> UniformRadius:
-        if not self.low <= self.high:
-            raise wrong(f"at least low = {self.low:g}", self.high, ("high",))
-        return self
-
-
-class NormalRadius(FileTable):
-    """Normally distributed radii; those outside [low, high] are drawn again."""
-
-    kind: Literal["normal"]
-    mean: Positive
-    deviation: NotNegative
-    low: Positive | None = Field(None, description="mean / 2 if not given")
-    high: Positive | None = Field(None, description="3 mean / 2 if not given")
+    bodies: Bodies
+    template: bool
+    generator: Generator | None = None
 
     @property
-    def bounds(self) -> tuple[float, float]:
-        return self.low or 0.5 * self.mean, self.high or 1.5 * self.mean
-
-    @model_validator(mode="after")
-    def _ordered(self) -> NormalRadius:
-        low, high = self.bounds
-        if not low <= self.mean <= high:
-            raise wrong(f"a number from low = {low:g} to high = {high:g}", self.mean, ("mean",))
-        return self
+    def name(self) -> str:
+        return self.bodies.name
 
 
-class ChoiceRadius(FileTable):
-    """One of a few radii, all alike or by weight."""
-
-    kind: Literal["choice"]
-    values: list[Positive] = Field(min_length=1)
-    weights: list[Positive] | None = None
-
-    @model_validator(mode="after")
-    def _one_each(self) -> ChoiceRadius:
-        if self.weights is not None and len(self.weights) != len(self.values):
-            raise wrong(f"{len(self.values)} numbers, one for each value", self.weights, ("weights",))
-        return self
+def affordable(count: int, path: str) -> None:
+    """Raises ProblemError if a group would have more than `MOST_BODIES` bodies."""
+    if count > MOST_BODIES:
+        got = f"{count:.3g} bodies" if count < 1e300 else "infinitely many bodies"
+        raise ProblemError(path, got, f"at most {MOST_BODIES:,} bodies")
 
 
-def _radius_kind(value: Any) -> Any:
-    return value.get("kind", "uniform") if isinstance(value, dict) else "numbers"
+class BodiesOf(Check):
+    """A table of [[bodies]]: one body, or one for each point in `position`."""
+
+    fields: ClassVar[Fields] = {**fields_of(Bodies), **EXTRA}
+
+    def read(self, value: Any, where: Where) -> Group:
+        shape, values = read_with_shape(value, self.fields, where, POSITIVES)
+        values["position"] = np.atleast_2d(values["position"])
+        return _group(shape, values, len(values["position"]), where)
+
+    def schema(self) -> Schema:
+        return {"$ref": "#/$defs/Bodies"}
 
 
-RadiusTable = Annotated[
-    Annotated[Positives, Tag("numbers")]
-    | Annotated[UniformRadius, Tag("uniform")]
-    | Annotated[NormalRadius, Tag("normal")]
-    | Annotated[ChoiceRadius, Tag("choice")],
-    Discriminator(_radius_kind),
-]
+class GeneratorOf(KindOf):
+    """A table of [[generators]]."""
+
+    def made(self, owner: type, data: Mapping[str, Any], where: Where) -> Group | Copies:
+        if owner is Copies:
+            return construct(Copies, read_fields(data, fields_of(Copies), where))
+        own = fields_of(owner)
+        shape, values = read_with_shape(data, {**own, **generated_fields()}, where, RADIUS)
+        generator: Generator = construct(owner, {key: values.pop(key) for key in own if key in values})
+        values["position"] = np.zeros((0, where.dimension or 2))
+        return _group(shape, values, generator.count, where, generator)
 
 
-class BodyFields(ShapeFields, TurnFields):
-    """What explicit bodies and generated ones have in common. Lists have one entry for each body."""
-
-    plane_keys: ClassVar[tuple[str, ...]] = (*ShapeFields.plane_keys, "angle")
-    space_keys: ClassVar[tuple[str, ...]] = (*ShapeFields.space_keys, *TurnFields.space_keys)
-
-    name: Text = ""
-    radius: RadiusTable | None = Field(None, description="of discs, spheres, capsules and cylinders")
-    velocity: Points | None = None
-    angle: Numbers = Field(0.0, description="radians, anticlockwise; of the plane alone")
-    spin: Spins = Field(0.0, description="radians a time unit; in space [x, y, z] along the axes of the world")
-    mass: Positives | None = Field(None, description="density times area or volume if not given")
-    inertia: Inertias | None = Field(None, description="of a homogeneous body if not given; in space three moments")
-    material: Text = "default"
-    rotates: Flag = True
-    motion: MotionTable = Field("free", description='"free", "fixed" or a table {kind = ...}')
-    template: Flag = Field(False, description="not part of the scene itself, only of its copies")
-
-    @model_validator(mode="after")
-    def _its_shape(self, info: ValidationInfo) -> BodyFields:
-        self.check_shape(axes(info))
-        return self
+def generated_fields() -> dict[str, Field]:
+    """The fields of bodies that a generator has."""
+    return {key: field for key, field in BodiesOf.fields.items() if key != "position"}
 
 
-class BodiesTable(BodyFields):
-    """[[bodies]]: one body, or one for each point in `position`."""
+GENERATOR = GeneratorOf({**GENERATORS, "copies": Copies})
 
-    position: Points
-    radius: Positives | None = Field(None, description="of discs, spheres, capsules and cylinders")
+
+def _group(shape: Shape, values: dict[str, Any], count: int, where: Where, generator: Generator | None = None) -> Group:
+    template = values.pop("template", False)
+    values = with_orientation(values, count)
+    radius = {"radius": shape.radius} if isinstance(shape, (Disc, Sphere)) else {}
+    for key, value in {**radius, **values}.items():
+        axes = PER_BODY[where.dimension or 2].get(key, 1)
+        if key not in ("position", "orientation") and np.ndim(value) == axes and len(value) != count:
+            raise refuse(one_or(count), Remark(f"{len(value)} entries"), key)
+    return Group(Bodies(shape=shape, **values), template, generator)
+
+
+def schema_tables() -> dict[str, Schema]:
+    """Definitions of the tables that have the keys of a shape."""
+    shape = {"shape": {"enum": list(KINDS)}}
+    keys = shape_fields()
+    out = {"Bodies": {"description": summary(Bodies), **properties({**keys, **BodiesOf.fields}, **shape)}}
+    radii = {"radius": replace(keys["radius"], check=RADIUS)}
+    for kind, owner in GENERATORS.items():
+        fields = {**keys, **radii, **generated_fields(), **fields_of(owner)}
+        out[owner.__name__] = {"description": summary(owner), **properties(fields, kind={"const": kind}, **shape)}
+    return out
+
+
+# ---- placing generated bodies
+
+
+def placed(group: Group, path: str, where: Where) -> Bodies:
+    """The bodies of a table; a generator draws radii, rotations, places and velocities, each from its own stream."""
+    bodies, generator = group.bodies, group.generator
+    if generator is None:
+        return replace(bodies, shape=_convex(bodies.shape, path))
+    count, chance = generator.count, Chance(generator.seed)
+    affordable(count, path)
+    shape, angle, turned = bodies.shape, bodies.angle, np.asarray(bodies.orientation, dtype=np.float64)
+    if isinstance(shape, (Disc, Sphere)) and isinstance(shape.radius, (UniformRadius, NormalRadius, ChoiceRadius)):
+        shape = type(shape)(shape.radius.draw(count, chance("radius")))
+    shape = _convex(shape, path)
+    if generator.random_angle:
+        angle = angle + 2.0 * np.pi * chance("angle").random(count)
+    if generator.random_orientation:
+        drawn = layout.random_orientations(count, chance("angle"))
+        turned = product(drawn, np.array(np.broadcast_to(turned, (count, 4))))
+    position = generator.places(_reach(shape, angle, turned, count, path), where, path)
+    if generator.jitter > 0.0:
+        position = layout.jittered(position, generator.jitter, chance("jitter"))
+    velocity, extra = bodies.velocity, generator.random_velocity
+    if extra is not None:
+        drawn = layout.random_velocities(
+            count, extra.kind, extra.speed, extra.no_drift, chance("velocity"), position.shape[1]
+        )
+        velocity = velocity + drawn
+    return replace(bodies, shape=shape, position=position, velocity=velocity, angle=angle, orientation=turned)
+
+
+def _convex(shape: Shape, path: str) -> Shape:
+    """A polygon as a list of vertices that were checked to be convex; other shapes as they are."""
+    if not isinstance(shape, Polygon):
+        return shape
+    vertices = [(float(x), float(y)) for x, y in shape.vertices]
+    convex_polygon(vertices, f"{path}.vertices")
+    return Polygon(vertices)
+
+
+def _reach(shape: Shape, angle: Any, turned: Floats, count: int, path: str) -> layout.Reach:
+    if not isinstance(shape, Solid):
+        return _outline(shape, angle, count)
+    alike = np.unique(turned.reshape(-1, 4), axis=0)
+    return extent_of(path, shape, count, alike[0] if len(alike) == 1 else None)
+
+
+def _outline(shape: Shape, angle: float | Floats, count: int) -> layout.Outline:
+    """Extents of 2D bodies; those of their bounding circles where their angles differ."""
+    if isinstance(shape, Disc):
+        return layout.Outline(np.array(np.broadcast_to(np.asarray(shape.radius, dtype=np.float64), (count,))))
+    if isinstance(shape, Rectangle):
+        corners = 0.5 * np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]]) * (shape.width, shape.height)
+    else:
+        assert isinstance(shape, Polygon)
+        corners = convex_polygon(shape.vertices, "vertices")
+    circle = np.full(count, np.hypot(*corners.T).max())
+    turns = np.unique(angle)
+    if len(turns) > 1:
+        return layout.Outline(circle)
+    c, s = np.cos(turns[0]), np.sin(turns[0])
+    return layout.Outline(circle, corners @ np.array([[c, s], [-s, c]]))

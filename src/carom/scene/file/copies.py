@@ -1,8 +1,8 @@
-"""Copies of groups: `kind = "copies"` names another group, which may itself be copies, but not of the first."""
+"""Groups of a scene file. `kind = "copies"` names another group, which may itself be copies, but not of the first."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,29 +11,24 @@ import numpy as np
 from ...errors import ProblemError
 from ...geometry.rotations import matrices, product
 from ...solvers.rows import Floats
+from ..checks import Where
 from ..generators import grid
-from ..model import Bodies, Disc
-from ..solids import UNTURNED, Sphere
-from .bodies import BodiesTable
-from .document import SceneFile
-from .generators import Copies, PlacedTable
-from .groups import Place, affordable, explicit, generated
-
-Source = BodiesTable | PlacedTable | Copies
+from ..model import Bodies
+from ..shapes import UNTURNED, Disc, Shape, Sphere
+from .bodies import Group, affordable, placed
+from .generators import Copies, origin
 
 
 class Groups:
-    """All groups of a file. Each table is worked out once, when it or a copy of it is asked for."""
+    """All groups of a file, by the path of their table. Each table is placed once, on demand."""
 
-    def __init__(self, file: SceneFile, where: Place) -> None:
+    def __init__(self, tables: Mapping[str, Group | Copies], where: Where) -> None:
         self.where = where
-        self.tables: dict[str, Source] = {}
-        for kind, tables in (("bodies", file.bodies), ("generators", file.generators)):
-            self.tables.update({f"{kind}[{i}]": table for i, table in enumerate(tables)})
+        self.tables = tables
         self.done: dict[str, list[Bodies]] = {}
 
     def all(self) -> list[Bodies]:
-        """Every group but the templates. A nameless group of a generator is named after its table, for messages."""
+        """Every group except the templates. A nameless generated group is named after its table, for messages."""
         out: list[Bodies] = []
         for path, table in self.tables.items():
             made = self.of(path, ())
@@ -45,14 +40,13 @@ class Groups:
         return out
 
     def of(self, path: str, asked_by: tuple[str, ...]) -> list[Bodies]:
+        """The groups of one table; `asked_by` are the copies that lead to it."""
         if path not in self.done:
             table = self.tables[path]
-            if isinstance(table, BodiesTable):
-                self.done[path] = [explicit(table, path, self.where)]
-            elif isinstance(table, Copies):
+            if isinstance(table, Copies):
                 self.done[path] = self._copies(table, path, (*asked_by, path))
             else:
-                self.done[path] = [generated(table, path, self.where)]
+                self.done[path] = [placed(table, path, self.where)]
         return self.done[path]
 
     def _copies(self, table: Copies, path: str, chain: tuple[str, ...]) -> list[Bodies]:
@@ -62,7 +56,7 @@ class Groups:
             raise ProblemError(
                 f"{path}.of", repr(table.of), f"a group that does not lead back to itself: {' -> '.join(names)}"
             )
-        return _copied(self.of(source, chain), table, path, self.where.dimension)
+        return _copied(self.of(source, chain), table, path, self.where)
 
     def _named(self, name: str, path: str) -> str:
         found = [p for p, table in self.tables.items() if table.name and table.name == name]
@@ -77,15 +71,14 @@ class Groups:
         raise ProblemError(f"{path}.of", repr(name), f"one of {', '.join(names)}", f"{path}.of: {message}")
 
 
-def _copied(groups: Sequence[Bodies], table: Copies, path: str, dimension: int) -> list[Bodies]:
-    count = table.count
+def _copied(groups: Sequence[Bodies], table: Copies, path: str, where: Where) -> list[Bodies]:
+    count, dimension = table.count, where.dimension or 2
     affordable(count * sum(group.count for group in groups), path)
     turned = table.quaternions()
     name = "orientation" if table.rotation is None else "rotation.degrees"
     for field, value, single in (("turn", table.turn, 0), ("velocity", table.velocity, 1), (name, turned, 1)):
         if value is not None and np.ndim(value) > single and len(np.asarray(value)) != count:
-            raise ProblemError(f"{path}.{field}", f"{len(np.asarray(value))} entries", f"one, or {count}: one a copy")
-    turn: Floats
+            raise ProblemError(f"{path}.{field}", f"{len(np.asarray(value))} entries", f"one, or {count}: one per copy")
     if dimension == 2:
         turn = np.array(np.broadcast_to(np.asarray(table.turn, dtype=np.float64), (count,)))
     else:
@@ -96,26 +89,25 @@ def _copied(groups: Sequence[Bodies], table: Copies, path: str, dimension: int) 
     for group in groups:
         moves = group.motion is not None and group.motion.kind != "fixed"
         if moves and group.motion is not None and (is_turned or group.motion.about is not None):
-            raise ProblemError(f"{path}.of", repr(table.of), "bodies that are free or fixed, or moved but not turned")
-    made = _Copier(_offsets(table, dimension), turn, velocity, middle, table.name)
+            raise ProblemError(f"{path}.of", repr(table.of), "bodies that are free or fixed, or moved but not rotated")
+    made = _Copier(_offsets(table, where), turn, velocity, middle, table.name)
     return [made.copy(group) for group in groups]
 
 
-def _offsets(table: Copies, dimension: int) -> Floats:
+def _offsets(table: Copies, where: Where) -> Floats:
     if table.offsets is not None:
         return np.atleast_2d(table.offsets)
     assert table.spacing is not None
-    start = table.start or (0.0,) * dimension
-    layers = table.layers if dimension == 3 else None
-    return grid(table.rows, table.columns, table.spacing, corner=start, layers=layers)
+    layers = table.layers if where.dimension == 3 else None
+    return grid(table.rows, table.columns, table.spacing, corner=table.start or origin(where), layers=layers)
 
 
 @dataclass(frozen=True, eq=False)
 class _Copier:
-    """Where k copies go: turned about `middle`, moved, pushed."""
+    """The transformation to k copies: rotated about `middle`, displaced, with a velocity added."""
 
     offsets: Floats  # (k, D)
-    turn: Floats  # (k,) radians, or in space (k, 4) quaternions
+    turn: Floats  # (k,) radians, or in 3D (k, 4) quaternions
     velocity: Floats  # (k, D)
     middle: Floats  # (D,)
     name: str
@@ -123,10 +115,10 @@ class _Copier:
     def copy(self, group: Bodies) -> Bodies:
         """All copies of one group as one group: copy after copy, each in the order of the original."""
         (k, d), n = self.offsets.shape, group.count
-        place = self._turned(np.atleast_2d(group.position) - self.middle) + self.middle + self.offsets[:, None, :]
+        place = self._rotated(np.atleast_2d(group.position) - self.middle) + self.middle + self.offsets[:, None, :]
         own = np.array(np.broadcast_to(group.velocity, (n, d)))
-        speed = self._turned(own) + self.velocity[:, None, :]
-        changes = self._turns_of_plane(group) if d == 2 else self._turns_of_space(group)
+        speed = self._rotated(own) + self.velocity[:, None, :]
+        changes = self._rotations_2d(group) if d == 2 else self._rotations_3d(group)
         if np.ndim(mass := np.asarray(group.mass)) == 1:
             changes["mass"] = np.tile(mass, k)
         return replace(
@@ -138,7 +130,7 @@ class _Copier:
             **changes,
         )
 
-    def _turned(self, vectors: Floats) -> Floats:
+    def _rotated(self, vectors: Floats) -> Floats:
         """(n, D) -> (k, n, D)"""
         if self.turn.ndim == 1:
             c, s = np.cos(self.turn), np.sin(self.turn)
@@ -147,25 +139,25 @@ class _Copier:
             rotation = matrices(self.turn)[:, None]
         return np.asarray((rotation @ vectors[None, :, :, None])[..., 0])
 
-    def _shape(self, group: Bodies) -> Any:
+    def _shape(self, group: Bodies) -> Shape:
         shape = group.shape
         if isinstance(shape, (Disc, Sphere)) and np.ndim(shape.radius):
             return type(shape)(np.tile(shape.radius, len(self.offsets)))
         return shape
 
-    def _turns_of_plane(self, group: Bodies) -> dict[str, Any]:
+    def _rotations_2d(self, group: Bodies) -> dict[str, Any]:
         k = len(self.offsets)
         angle = np.broadcast_to(group.angle, (group.count,)) + self.turn[:, None]
         lists = {f: np.tile(v, k) for f in ("spin", "inertia") if np.ndim(v := getattr(group, f))}
         return {"angle": np.ascontiguousarray(angle.reshape(-1)), **lists}
 
-    def _turns_of_space(self, group: Bodies) -> dict[str, Any]:
+    def _rotations_3d(self, group: Bodies) -> dict[str, Any]:
         k, n = len(self.offsets), group.count
         own = np.tile(np.broadcast_to(np.asarray(group.orientation, dtype=np.float64), (n, 4)), (k, 1))
         out: dict[str, Any] = {"orientation": product(np.repeat(self.turn, n, axis=0), own)}
-        if np.any(group.spin):  # a vector of the world, turned with the rest
+        if np.any(group.spin):  # a vector of the world, rotated with the rest
             spin = np.array(np.broadcast_to(np.asarray(group.spin, dtype=np.float64), (n, 3)))
-            out["spin"] = np.ascontiguousarray(self._turned(spin).reshape(-1, 3))
+            out["spin"] = np.ascontiguousarray(self._rotated(spin).reshape(-1, 3))
         inertia = np.asarray(group.inertia)
         if inertia.ndim == 2:
             out["inertia"] = np.tile(inertia, (k, 1))

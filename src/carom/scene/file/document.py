@@ -1,210 +1,221 @@
-"""The whole scene file: [scene], [materials.NAME], [[pairs]], bodies, generators, [[boundaries]] and [periodic]."""
+"""Scene files: text or document -> Scene, and the JSON schema of the TOML format."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
 
-from pydantic import Field
-
-from ..barriers import KINDS as BARRIERS
-from ..boundaries import KINDS as WALLS
-from ..boundaries import Boundary, Periodic
-from ..model import Material
-from ..motion import FIXED
+from ...errors import ProblemError
+from ..boundaries import BOUNDARY, KINDS, Boundary, Periodic
+from ..checks import FRACTION, NOT_NEGATIVE, TEXT, Check, Choice, ListOf, Refused, Schema, Where, refuse
+from ..fields import Field, TableOf, construct, fields_of, properties, read_fields, reference
+from ..model import Material, Scene
+from ..motion import MOTION
+from ..shapes import KINDS as SHAPES
+from ..shapes import ROTATION, Part, Rotation, shape_fields
 from ..symmetry import Symmetry
-from .bodies import BodiesTable
-from .generators import GeneratorTable
-from .tables import UP, FileTable, MotionTable, motion_of
-from .values import (
-    Dimension,
-    Flag,
-    IntegratorName,
-    MixedName,
-    NotNegative,
-    Number,
-    Positive,
-    Share,
-    StepperName,
-    Text,
-)
-from .vectors import Axis, AxisName, Direction, Interval, Point
-
-BOUNDARY: dict[str, type[Boundary]] = WALLS | BARRIERS
+from .bodies import GENERATOR, BodiesOf, Group, schema_tables
+from .copies import Groups
+from .generators import RADIUS, Copies, RandomVelocity, Round, origin
+from .text import line_of, parse, read
 
 
-class BoundaryFields(FileTable):
-    material: Text = "default"
-    motion: MotionTable = "fixed"
-
-    def plain(self) -> dict[str, Any]:
-        """Keyword arguments of the boundary."""
-        fields = {name: getattr(self, name) for name in type(self).model_fields if name not in ("kind", "motion")}
-        return {**fields, "motion": motion_of(self.motion) or FIXED}
-
-
-class WallFields(BoundaryFields):
-    """Boundaries of the plane."""
-
-    only_axes = 2
-    instead = ", ".join(BARRIERS)
-
-
-class BarrierFields(BoundaryFields):
-    """Boundaries of space."""
-
-    only_axes = 3
-    instead = ", ".join(WALLS)
-
-
-class HalfPlaneTable(WallFields):
-    """Bodies stay on the side to which `normal` points."""
-
-    kind: Literal["half_plane"]
-    point: Point = (0.0, 0.0)
-    normal: Direction = (0.0, 1.0)
-
-
-class BoxTable(WallFields):
-    """Four walls; bodies stay inside."""
-
-    kind: Literal["box"]
-    lower: Point
-    upper: Point
-
-
-class DrumTable(WallFields):
-    """A circle; bodies stay inside, or outside."""
-
-    kind: Literal["drum"]
-    radius: Positive
-    center: Point = (0.0, 0.0)
-    inside: Flag = True
-
-
-class SegmentTable(WallFields):
-    """A thin wall between two points; both sides count."""
-
-    kind: Literal["segment"]
-    start: Point
-    end: Point
-
-
-class PlaneTable(BarrierFields):
-    """Bodies stay on the side to which `normal` points."""
-
-    kind: Literal["plane"]
-    point: Point = (0.0, 0.0, 0.0)
-    normal: Direction = (0.0, 0.0, 1.0)
-
-
-class ContainerTable(BarrierFields):
-    """Six walls; bodies stay inside."""
-
-    kind: Literal["container"]
-    lower: Point
-    upper: Point
-    open_top: Flag = Field(False, description="leaves out the wall at the upper z")
-
-
-class TubeTable(BarrierFields):
-    """The inside of an endless round cylinder."""
-
-    kind: Literal["tube"]
-    radius: Positive
-    point: Point = (0.0, 0.0, 0.0)
-    axis: Axis = UP
-
-
-class ShellTable(BarrierFields):
-    """The inside of a sphere."""
-
-    kind: Literal["shell"]
-    radius: Positive
-    center: Point = (0.0, 0.0, 0.0)
-
-
-BoundaryTable = Annotated[
-    HalfPlaneTable | BoxTable | DrumTable | SegmentTable | PlaneTable | ContainerTable | TubeTable | ShellTable,
-    Field(discriminator="kind"),
-]
-
-
-class PeriodicTable(FileTable):
-    """[periodic]: what leaves at one side comes in at the other."""
-
-    space_keys: ClassVar[tuple[str, ...]] = ("z",)
-
-    x: Interval | None = Field(None, description="[low, high]")
-    y: Interval | None = Field(None, description="[low, high]")
-    z: Interval | None = Field(None, description="[low, high]")
-    shear_rate: Number = Field(0.0, description="Lees-Edwards: the image moves at shear_rate times the width")
-    sheared: AxisName = Field("y", description="the axis whose sides are sheared")
-
-    def periodic(self) -> Periodic:
-        return Periodic(self.x, self.y, self.shear_rate, self.sheared, self.z)
-
-
-class MaterialTable(FileTable):
-    """[materials.NAME]."""
-
-    restitution: Share = 1.0
-    friction: NotNegative = 0.0
-    density: Positive = Field(
-        1.0, description="mass / area, in space mass / volume, for bodies without a mass of their own"
-    )
-
-    def material(self) -> Material:
-        return Material(self.restitution, self.friction, self.density)
-
-
-class PairTable(FileTable):
+@dataclass(frozen=True)
+class Pair:
     """[[pairs]]: how two materials meet, where the rule for two different materials does not suit."""
 
-    between: list[Text] = Field(min_length=2, max_length=2)
-    restitution: Share | None = None
-    friction: NotNegative | None = None
+    between: Annotated[tuple[str, str], ListOf(TEXT, 2, 2, "a list of 2")]
+    restitution: Annotated[float | None, FRACTION] = None
+    friction: Annotated[float | None, NOT_NEGATIVE] = None
+
+    def __post_init__(self) -> None:
+        if not self.values:
+            raise ProblemError("pair", "neither", "restitution, friction or both")
+
+    @property
+    def values(self) -> dict[str, float]:
+        """The coefficients that are given."""
+        given = {"restitution": self.restitution, "friction": self.friction}
+        return {name: value for name, value in given.items() if value is not None}
 
 
-class SceneTable(FileTable):
-    """[scene]: its name, gravity, and how it wants to be run."""
+class _Materials(Check):
+    """[materials.NAME]."""
 
-    space_keys: ClassVar[tuple[str, ...]] = ("integrator",)
+    def read(self, value: Any, where: Where) -> dict[str, Material]:
+        if not isinstance(value, Mapping):
+            raise refuse("a table", value)
+        out, faults = {}, []
+        for name, table in value.items():
+            try:
+                out[name] = construct(Material, read_fields(table, fields_of(Material), where))
+            except Refused as wrong:
+                faults += wrong.under(name)
+        if faults:
+            raise Refused(faults)
+        return out
 
-    name: Text = ""
-    description: Text = ""
-    dimension: Dimension | None = Field(None, description="2 or 3; if not given, as the shapes are")
-    gravity: Point | None = Field(None, description="none if not given")
-    step: Positive = 0.01
-    duration: Positive = 10.0
-    frame_rate: Positive = Field(50.0, description="frames a time unit")
-    stepper: StepperName = "drift_safe"
-    integrator: IntegratorName = Field("dmv", description="of rotation in space")
-    law: Text = "gr"
-    restitution_model: Text | None = None
-    friction_model: Text | None = None
-    mixed_restitution: MixedName = "refuse"
-    parameters: dict[str, Any] = Field(default_factory=dict, description="for the record; Carom does not read it")
-
-
-class SymmetryTable(FileTable):
-    """[[symmetries]]: `x -> center + matrix (x - center)` carries the bodies onto each other. For analysis."""
-
-    matrix: list[Point] = Field(min_length=2, max_length=3)
-    center: Point | None = None
-    name: Text = "symmetry"
-
-    def symmetry(self) -> Symmetry:
-        return Symmetry(self.matrix, self.center, self.name)
+    def schema(self) -> Schema:
+        return {"type": "object", "additionalProperties": reference(Material)}
 
 
-class SceneFile(FileTable):
-    """A scene file."""
+class _SceneTable(Check):
+    """[scene]: the declared fields of a Scene, none of them needed, and the dimension."""
 
-    scene: SceneTable = Field(default_factory=lambda: SceneTable.model_validate({}))
-    materials: dict[str, MaterialTable] = Field(default_factory=dict)
-    pairs: list[PairTable] = Field(default_factory=list)
-    bodies: list[BodiesTable] = Field(default_factory=list)
-    generators: list[GeneratorTable] = Field(default_factory=list)
-    boundaries: list[BoundaryTable] = Field(default_factory=list)
-    periodic: PeriodicTable | None = None
-    symmetries: list[SymmetryTable] = Field(default_factory=list)
+    fields: ClassVar[dict[str, Field]] = {
+        "dimension": Field("dimension", Choice((2, 3)), None, "2 or 3; by default that of the shapes and boundaries"),
+        **{
+            name: Field(name, f.check, f.default if name != "name" else "", f.about, f.only)
+            for name, f in fields_of(Scene).items()
+        },
+    }
+
+    def read(self, value: Any, where: Where) -> dict[str, Any]:
+        return read_fields(value, self.fields, where)
+
+    def schema(self) -> Schema:
+        return reference(Scene)
+
+
+def _tables(name: str, item: Check) -> Field:
+    return Field(name, ListOf(item, text=f"an array of tables: write [[{name}]]"), ())
+
+
+DOCUMENT = {
+    "scene": Field("scene", _SceneTable(), {}),
+    "materials": Field("materials", _Materials(), {}),
+    "pairs": _tables("pairs", TableOf(Pair)),
+    "bodies": _tables("bodies", BodiesOf()),
+    "generators": _tables("generators", GENERATOR),
+    "boundaries": _tables("boundaries", BOUNDARY),
+    "periodic": Field("periodic", TableOf(Periodic), None),
+    "symmetries": _tables("symmetries", TableOf(Symmetry)),
+}
+
+
+def load_scene(path: str | Path) -> Scene:
+    """The scene of a .toml file of Carom or an .xml file of SCISim. Bad files raise ProblemError."""
+    path = Path(path)
+    if path.suffix.lower() == ".toml":
+        return read_toml(path)
+    if path.suffix.lower() == ".xml":
+        from ..scisim import read_scisim
+
+        return read_scisim(path)
+    raise ProblemError(str(path), repr(path.suffix), "a scene file: .toml, or .xml of SCISim")
+
+
+def read_toml(path: str | Path) -> Scene:
+    """The scene of a TOML file. A scene without a name gets that of the file."""
+    path = Path(path)
+    return parse_toml(read(path), path.name, path.stem, path.parent)
+
+
+def parse_toml(text: str, name: str = "scene", default_name: str = "scene", folder: str | Path = ".") -> Scene:
+    """The scene of a TOML text; `name` stands for the text in messages. Mesh files are sought from `folder`."""
+    document = parse(text, name)
+    try:
+        return scene_of(document, default_name, folder)
+    except ProblemError as error:
+        line = line_of(text, error.field)
+        where = f"{name}, line {line}" if line is not None else name
+        raise ProblemError(error.field, error.value, error.expected, f"{error} [{where}]") from None
+
+
+def scene_of(document: Mapping[str, Any], default_name: str = "scene", folder: str | Path = ".") -> Scene:
+    """The scene of a document: dicts, lists, text and numbers, as TOML and JSON have them."""
+    where = Where(dimension_of(document), Path(folder))
+    try:
+        found = read_fields(document, DOCUMENT, where)
+    except Refused as wrong:
+        error = wrong.faults[0].problem()
+        if len(wrong.faults) > 1:
+            error.args = (f"{error} (and {len(wrong.faults) - 1} more)",)
+        raise error from None
+    tables: dict[str, Group | Copies] = {
+        f"{kind}[{i}]": table for kind in ("bodies", "generators") for i, table in enumerate(found.get(kind, ()))
+    }
+    if not tables:
+        raise ProblemError("bodies", "nothing", "at least one [[bodies]] or [[generators]] table")
+    materials = {"default": Material()} | found.get("materials", {})
+    boundaries, pairs = found.get("boundaries", ()), found.get("pairs", ())
+    _check_materials(tables, boundaries, pairs, materials)
+    bodies = Groups(tables, where).all()
+    if not bodies:
+        raise ProblemError("bodies", "templates only", "at least one group that is no template")
+    head = {"gravity": origin(where), "name": default_name} | found.get("scene", {})
+    head.pop("dimension", None)
+    return Scene(
+        bodies=tuple(bodies),
+        boundaries=boundaries,
+        periodic=found.get("periodic"),
+        materials=materials,
+        pairs={(pair.between[0], pair.between[1]): pair.values for pair in pairs},
+        symmetries=found.get("symmetries", ()),
+        **{**head, "name": head["name"] or default_name},
+    )
+
+
+def dimension_of(document: Mapping[str, Any]) -> int:
+    """The dimension in [scene], or else that of the shapes and boundaries, or else of the positions and vectors."""
+    head = document.get("scene")
+    given = head.get("dimension") if isinstance(head, Mapping) else None
+    if given is not None:
+        return 3 if given == 3 else 2  # anything else is refused later
+    rows = [(name, row) for name in ("bodies", "generators", "boundaries") for row in _rows(document.get(name))]
+    words = [str(row.get("kind" if name == "boundaries" else "shape")) for name, row in rows]
+    suited: list[tuple[int, ...]] = [(SHAPES[word].dimension,) for word in words if word in SHAPES]
+    suited += [KINDS[word].dimensions for word in words if word in KINDS]
+    if (3,) in suited or (2,) in suited:
+        return 3 if (3,) in suited else 2
+    vectors = [row.get(key) for _, row in rows for key in ("position", "point", "normal", "lower", "upper")]
+    first = [
+        vector[0] if vector and isinstance(vector[0], list) else vector
+        for vector in vectors
+        if isinstance(vector, list)
+    ]
+    return 3 if any(len(vector) == 3 for vector in first) else 2
+
+
+def _rows(tables: Any) -> list[Mapping[str, Any]]:
+    return [row for row in tables if isinstance(row, Mapping)] if isinstance(tables, list) else []
+
+
+def _check_materials(
+    tables: Mapping[str, Group | Copies],
+    boundaries: Iterable[Boundary],
+    pairs: Iterable[Pair],
+    known: Mapping[str, Material],
+) -> None:
+    """Every material that is named must exist."""
+    used = {f"{path}.material": t.bodies.material for path, t in tables.items() if isinstance(t, Group)}
+    used |= {f"boundaries[{i}].material": boundary.material for i, boundary in enumerate(boundaries)}
+    used |= {f"pairs[{i}].between[{k}]": name for i, pair in enumerate(pairs) for k, name in enumerate(pair.between)}
+    for path, name in used.items():
+        if name not in known:
+            message = str(ProblemError.unknown("material", name, known))
+            raise ProblemError(path, repr(name), f"one of {', '.join(known)}", f"{path}: {message}")
+
+
+# ---- JSON schema
+
+
+def scene_schema() -> Schema:
+    """The JSON schema of TOML scenes, for editors that check and complete them."""
+    tables: dict[str, Schema] = {"Scene": properties(_SceneTable.fields), **schema_tables()}
+    tables["Part"] = properties({**shape_fields(), **fields_of(Part), **ROTATION}, shape={"enum": list(SHAPES)})
+    for owner in (Material, Pair, Periodic, Symmetry, Rotation, RandomVelocity, Round, Copies):
+        tables |= TableOf(owner).tables()
+    for kinds in (BOUNDARY, MOTION, RADIUS):
+        tables |= kinds.tables()
+    tables["Copies"] = properties(fields_of(Copies), kind={"const": Copies.kind})
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Carom scene"}
+    return {**head, **properties(DOCUMENT), "$defs": tables}
+
+
+def schema_text() -> str:
+    """The JSON schema as text."""
+    return json.dumps(scene_schema(), indent=1)

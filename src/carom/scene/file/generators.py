@@ -1,226 +1,367 @@
-"""[[generators]] of a scene file: many bodies by one table. `scene/generators.py` computes where they go."""
+"""[[generators]] of a scene file: tables that place many bodies. `scene/generators.py` computes the places."""
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, model_validator
+import numpy as np
 
-from .bodies import BodyFields
-from .shapes import TurnFields
-from .tables import FileTable
-from .values import (
+from ...errors import ProblemError
+from ...solvers.rows import Floats
+from .. import generators as layout
+from ..checks import (
+    COUNT,
+    DIRECTION,
+    FLAG,
     GIVEN,
-    MISSING,
-    Count,
-    Flag,
-    NotNegative,
-    Number,
-    Numbers,
-    Positive,
-    Seed,
-    Text,
-    VelocityName,
-    wrong,
+    NOT_NEGATIVE,
+    NOTHING,
+    NUMBER,
+    NUMBERS,
+    POINT,
+    POINTS,
+    POSITIVE,
+    POSITIVES,
+    QUATERNIONS,
+    SEED,
+    SPACING,
+    TEXT,
+    Choice,
+    ListOf,
+    Schema,
+    Where,
+    or_list,
 )
-from .vectors import Direction, Point, Points, Spacing
+from ..fields import ONLY_2D, ONLY_3D, KindOf, TableOf
+from ..pour import Region, random_pour
+from ..shapes import Rotation
+
+Vector = tuple[float, ...]
 
 
-class RandomVelocity(FileTable):
-    """Added to `velocity`. normal: each component has standard deviation `speed`; uniform: each lies within
-    +-speed; direction: exactly `speed`, any direction."""
+class Chance:
+    """Random numbers of one generator. Each use has its own stream: jitter does not change the velocities."""
 
-    kind: VelocityName = "normal"
-    speed: NotNegative
-    no_drift: Flag = Field(False, description="take the mean off, so that the bodies do not move as a whole")
+    USES = ("radius", "place", "jitter", "velocity", "angle")
 
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
 
-class GeneratorFields(BodyFields):
-    """What all generators have besides the fields of bodies."""
-
-    plane_keys: ClassVar[tuple[str, ...]] = (*BodyFields.plane_keys, "random_angle")
-    space_keys: ClassVar[tuple[str, ...]] = (*BodyFields.space_keys, "random_orientation")
-
-    jitter: NotNegative = Field(0.0, description="each body is moved by up to this far, in any direction")
-    random_velocity: RandomVelocity | None = None
-    random_angle: Flag = Field(False, description="each body is turned by any angle; in the plane")
-    random_orientation: Flag = Field(False, description="each body is turned any way round; in space")
-    seed: Seed = 0
+    def __call__(self, use: str) -> np.random.Generator:
+        return np.random.default_rng([self.seed, self.USES.index(use)])
 
 
-class GridFields(GeneratorFields):
-    """Rows and columns, in space in layers."""
+# ---- random radii
 
-    space_keys: ClassVar[tuple[str, ...]] = (*GeneratorFields.space_keys, "layers")
 
-    rows: Count = Field(description="along y")
-    columns: Count = Field(description="along x")
-    layers: Count = Field(1, description="along z; in space alone")
-    center: Point | None = Field(None, description="of the whole; the origin if neither this nor corner is given")
-    corner: Point | None = Field(None, description="place of the first body: lowest x, y and z")
+@dataclass(frozen=True)
+class UniformRadius:
+    """Radii distributed evenly between two bounds."""
 
-    @model_validator(mode="after")
-    def _one_place(self) -> GridFields:
+    low: Annotated[float, POSITIVE]
+    high: Annotated[float, POSITIVE]
+
+    def __post_init__(self) -> None:
+        if not self.low <= self.high:
+            raise ProblemError("radius.high", self.high, f"at least low = {self.low:g}")
+
+    def draw(self, count: int, random: np.random.Generator) -> Floats:
+        return random.uniform(self.low, self.high, count)
+
+
+@dataclass(frozen=True)
+class NormalRadius:
+    """Normally distributed radii; those outside [low, high] are drawn again."""
+
+    mean: Annotated[float, POSITIVE]
+    deviation: Annotated[float, NOT_NEGATIVE]
+    low: Annotated[float | None, POSITIVE, "mean / 2 by default"] = None
+    high: Annotated[float | None, POSITIVE, "3 mean / 2 by default"] = None
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        return self.low or 0.5 * self.mean, self.high or 1.5 * self.mean
+
+    def __post_init__(self) -> None:
+        low, high = self.bounds
+        if not low <= self.mean <= high:
+            raise ProblemError("radius.mean", self.mean, f"a number from low = {low:g} to high = {high:g}")
+
+    def draw(self, count: int, random: np.random.Generator) -> Floats:
+        low, high = self.bounds
+        drawn = random.normal(self.mean, self.deviation, count)
+        for _ in range(100):
+            outside = np.flatnonzero((drawn < low) | (drawn > high))
+            if not len(outside):
+                return drawn
+            drawn[outside] = random.normal(self.mean, self.deviation, len(outside))
+        return np.clip(drawn, low, high)  # bounds too narrow for the draws to meet
+
+
+@dataclass(frozen=True)
+class ChoiceRadius:
+    """One of several radii, with equal probability or by weight."""
+
+    values: Annotated[Vector, ListOf(POSITIVE, 1, text="a list that is not empty")]
+    weights: Annotated[Vector | None, ListOf(POSITIVE)] = None
+
+    def __post_init__(self) -> None:
+        if self.weights is not None and len(self.weights) != len(self.values):
+            raise ProblemError("radius.weights", self.weights, f"{len(self.values)} numbers, one for each value")
+
+    def draw(self, count: int, random: np.random.Generator) -> Floats:
+        weights = np.ones(len(self.values)) if self.weights is None else np.array(self.weights)
+        return random.choice(np.array(self.values), size=count, p=weights / weights.sum())
+
+
+RandomRadius = UniformRadius | NormalRadius | ChoiceRadius
+RADIUS_KINDS = {"uniform": UniformRadius, "normal": NormalRadius, "choice": ChoiceRadius}
+
+
+class RadiusOf(KindOf):
+    """Radii of generated bodies: a number, a list, or a table of a distribution."""
+
+    def words(self, where: Where) -> str:
+        return POSITIVES.words(where)
+
+    def read(self, value: Any, where: Where) -> Any:
+        return super().read(value, where) if isinstance(value, Mapping) else POSITIVES.read(value, where)
+
+    def schema(self) -> Schema:
+        return {"anyOf": [*or_list(POSITIVE.schema())["anyOf"], *super().schema()["anyOf"]]}
+
+
+RADIUS = RadiusOf(RADIUS_KINDS, "uniform")
+
+
+# ---- generators
+
+
+@dataclass(frozen=True)
+class RandomVelocity:
+    """A random velocity, added to `velocity`.
+
+    normal: each component has the standard deviation `speed`; uniform: each lies within +-speed; direction: of length
+    `speed`, in a random direction.
+    """
+
+    speed: Annotated[float, NOT_NEGATIVE]
+    kind: Annotated[str, Choice(("normal", "uniform", "direction"))] = "normal"
+    no_drift: Annotated[bool, FLAG, "subtract the mean, so that the bodies do not move as a whole"] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Generator:
+    """Base of the generators: the fields that all of them have besides those of bodies."""
+
+    kind: ClassVar[str]
+    dimensions: ClassVar[tuple[int, ...]] = (2, 3)
+    jitter: Annotated[float, NOT_NEGATIVE, "each body is moved by up to this far, in a random direction"] = 0.0
+    random_velocity: Annotated[RandomVelocity | None, TableOf(RandomVelocity)] = None
+    random_angle: Annotated[bool, FLAG, "each body is rotated by a random angle", ONLY_2D] = False
+    random_orientation: Annotated[bool, FLAG, "each body has a random orientation", ONLY_3D] = False
+    seed: Annotated[int, SEED] = 0
+    count: int = 0
+
+    def places(self, size: layout.Reach, where: Where, path: str) -> Floats:
+        """Places (count, D) of bodies of the given size; `path` is that of the table, for messages."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Lattice(Generator):
+    """Rows and columns, in 3D also layers."""
+
+    rows: Annotated[int, COUNT, "along y"]
+    columns: Annotated[int, COUNT, "along x"]
+    layers: Annotated[int, COUNT, "along z", ONLY_3D] = 1
+    center: Annotated[Vector | None, POINT, "of the whole; the origin if neither this nor corner is given"] = None
+    corner: Annotated[Vector | None, POINT, "place of the first body: lowest x, y and z"] = None
+
+    def __post_init__(self) -> None:
         if self.center is not None and self.corner is not None:
-            raise wrong("either center or corner, not both", list(self.corner), ("corner",))
-        return self
+            raise ProblemError("generator.corner", list(self.corner), "either center or corner, not both")
+        object.__setattr__(self, "count", self.rows * self.columns * self.layers)
 
-    @property
-    def count(self) -> int:
-        return self.rows * self.columns * self.layers
-
-
-class Grid(GridFields):
-    """A rectangular grid. The spacing is that of bodies which touch, unless it is given."""
-
-    kind: Literal["grid"]
-    spacing: Spacing | None = None
+    def _rest(self, where: Where) -> tuple[Vector | None, Vector | None, int | None]:
+        return self.center, self.corner, self.layers if where.dimension == 3 else None
 
 
-class HexGrid(GridFields):
-    """As close as circles can lie: every other row is moved by half a spacing. In space hexagonal close packing."""
+@dataclass(frozen=True, kw_only=True)
+class Grid(_Lattice):
+    """A rectangular grid. By default the bodies touch."""
 
-    kind: Literal["hex_grid"]
-    spacing: Positive | None = None
+    kind: ClassVar[str] = "grid"
+    spacing: Annotated[Vector | None, SPACING] = None
 
-
-class Round(FileTable):
-    """A circular region, in space a ball."""
-
-    radius: Positive
-    center: Point | None = Field(None, description="the origin if not given")
+    def places(self, size: layout.Reach, where: Where, path: str) -> Floats:
+        return layout.grid(self.rows, self.columns, self.spacing or size.extent, *self._rest(where))
 
 
-class RandomPour(GeneratorFields):
-    """Anywhere in a region, without overlap: a box from `lower` to `upper`, or a `circle`, in space a `ball`."""
+@dataclass(frozen=True, kw_only=True)
+class HexGrid(_Lattice):
+    """A hexagonal grid: every other row is moved by half a spacing. In 3D hexagonal close packing."""
 
-    plane_keys: ClassVar[tuple[str, ...]] = (*GeneratorFields.plane_keys, "circle")
-    space_keys: ClassVar[tuple[str, ...]] = (*GeneratorFields.space_keys, "ball")
+    kind: ClassVar[str] = "hex_grid"
+    spacing: Annotated[float | None, POSITIVE] = None
 
-    kind: Literal["random_pour"]
-    count: Count
-    lower: Point | None = None
-    upper: Point | None = None
-    circle: Round | None = None
-    ball: Round | None = None
-    gap: NotNegative = Field(0.0, description="least distance between two bodies")
+    def places(self, size: layout.Reach, where: Where, path: str) -> Floats:
+        return layout.hex_grid(self.rows, self.columns, self.spacing or size.diameter, *self._rest(where))
 
-    @property
-    def circle_or_ball(self) -> Round | None:
-        return self.circle or self.ball
 
-    @model_validator(mode="after")
-    def _one_region(self) -> RandomPour:
-        if self.circle_or_ball is not None:
+@dataclass(frozen=True)
+class Round:
+    """A circular region, in 3D a ball."""
+
+    radius: Annotated[float, POSITIVE]
+    center: Annotated[Vector | None, POINT, "the origin by default"] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomPour(Generator):
+    """Random places without overlap in a region: from `lower` to `upper`, or a `circle`, in 3D a `ball`."""
+
+    kind: ClassVar[str] = "random_pour"
+    count: Annotated[int, COUNT]
+    lower: Annotated[Vector | None, POINT] = None
+    upper: Annotated[Vector | None, POINT] = None
+    circle: Annotated[Round | None, TableOf(Round), ONLY_2D] = None
+    ball: Annotated[Round | None, TableOf(Round), ONLY_3D] = None
+    gap: Annotated[float, NOT_NEGATIVE, "least distance between two bodies"] = 0.0
+
+    def __post_init__(self) -> None:
+        if self.circle or self.ball:
             if self.lower is not None or self.upper is not None:
                 name = "circle" if self.circle else "ball"
-                raise wrong(f"either lower and upper, or {name}, not both", GIVEN, (name,))
-            return self
-        for field in ("lower", "upper"):
-            if getattr(self, field) is None:
-                raise wrong("a corner of the region; or give circle, in space ball", MISSING, (field,))
+                raise ProblemError(f"generator.{name}", GIVEN, f"either lower and upper, or {name}, not both")
+            return
+        for name in ("lower", "upper"):
+            if getattr(self, name) is None:
+                raise ProblemError(f"generator.{name}", NOTHING, "a corner of the region; or give circle, in 3D ball")
         assert self.lower is not None
         assert self.upper is not None
         if not all(low < high for low, high in zip(self.lower, self.upper)):
-            raise wrong(f"all components above lower = {list(self.lower)}", list(self.upper), ("upper",))
-        return self
+            raise ProblemError("generator.upper", list(self.upper), f"all components above lower = {list(self.lower)}")
+
+    def places(self, size: layout.Reach, where: Where, path: str) -> Floats:
+        region = self.circle or self.ball
+        if region is not None:
+            room = Region(region.center or origin(where), radius=region.radius)
+        else:
+            assert self.lower is not None
+            assert self.upper is not None
+            room = Region(self.lower, self.upper)
+        return random_pour(size.radius, room, self.gap, Chance(self.seed)("place"), path)
 
 
-class Chain(GeneratorFields):
+@dataclass(frozen=True, kw_only=True)
+class Chain(Generator):
     """A straight line of bodies; neighbors touch, or leave a gap."""
 
-    kind: Literal["chain"]
-    count: Count
-    start: Point | None = Field(None, description="place of the first body; the origin if not given")
-    direction: Direction | None = Field(None, description="along x if not given")
-    gap: NotNegative = 0.0
+    kind: ClassVar[str] = "chain"
+    count: Annotated[int, COUNT]
+    start: Annotated[Vector | None, POINT, "place of the first body; the origin by default"] = None
+    direction: Annotated[Vector | None, DIRECTION, "along x by default"] = None
+    gap: Annotated[float, NOT_NEGATIVE] = 0.0
+
+    def places(self, size: layout.Reach, where: Where, path: str) -> Floats:
+        start = origin(where)
+        return layout.chain(size, self.start or start, self.direction or (1.0, *start[1:]), self.gap)
 
 
-class Rack(GeneratorFields):
-    """A triangle of bodies, 1 in the first row, `rows` in the last, which lies furthest along `direction`."""
+@dataclass(frozen=True, kw_only=True)
+class Rack(Generator):
+    """A triangle of bodies: 1 in the first row, `rows` in the last, which lies furthest along `direction`."""
 
-    only_axes = 2
-    instead = "grid, hex_grid, random_pour, chain, copies"
+    kind: ClassVar[str] = "rack"
+    dimensions: ClassVar[tuple[int, ...]] = (2,)
+    rows: Annotated[int, COUNT]
+    apex: Annotated[Vector, POINT, "place of the body in the first row"] = (0.0, 0.0)
+    direction: Annotated[Vector, DIRECTION] = (1.0, 0.0)
+    spacing: Annotated[float | None, POSITIVE] = None
 
-    kind: Literal["rack"]
-    rows: Count
-    apex: Point = Field((0.0, 0.0), description="place of the body in the first row")
-    direction: Direction = (1.0, 0.0)
-    spacing: Positive | None = None
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "count", self.rows * (self.rows + 1) // 2)
 
-    @property
-    def count(self) -> int:
-        return self.rows * (self.rows + 1) // 2
+    def places(self, size: layout.Reach, where: Where, path: str) -> Floats:
+        return layout.rack(self.rows, self.spacing or size.diameter, self.apex, self.direction)
 
 
-class Ring(GeneratorFields):
-    """`number` bodies on a circle; or `rings` full circles of 6, 12, 18 ... round one in the middle."""
+@dataclass(frozen=True, kw_only=True)
+class Ring(Generator):
+    """`number` bodies on a circle; or `rings` full circles of 6, 12, 18, ... bodies around one in the middle."""
 
-    only_axes = 2
-    instead = "grid, hex_grid, random_pour, chain, copies"
+    kind: ClassVar[str] = "ring"
+    dimensions: ClassVar[tuple[int, ...]] = (2,)
+    number: Annotated[int | None, COUNT] = None
+    rings: Annotated[int | None, COUNT] = None
+    center: Annotated[Vector, POINT] = (0.0, 0.0)
+    ring_radius: Annotated[float | None, NOT_NEGATIVE, "of the circle; neighbors touch by default"] = None
+    spacing: Annotated[float | None, POSITIVE, "of neighbors on the circle, or of the rings"] = None
+    start_angle: Annotated[float, NUMBER, "of the first body on the circle, radians"] = 0.0
 
-    kind: Literal["ring"]
-    number: Count | None = None
-    rings: Count | None = None
-    center: Point = (0.0, 0.0)
-    ring_radius: NotNegative | None = Field(None, description="of the circle; neighbors touch if not given")
-    spacing: Positive | None = Field(None, description="of neighbors on the circle, or from ring to ring")
-    start_angle: Number = Field(0.0, description="where on the circle the first body lies, radians")
-
-    @model_validator(mode="after")
-    def _one_kind(self) -> Ring:
+    def __post_init__(self) -> None:
         if (self.number is None) == (self.rings is None):
-            raise wrong("either number or rings", MISSING if self.number is None else self.rings, ("rings",))
+            got = NOTHING if self.number is None else self.rings
+            raise ProblemError("generator.rings", got, "either number or rings")
         if self.ring_radius is not None and (self.rings is not None or self.spacing is not None):
-            raise wrong("nothing where rings or spacing is given", self.ring_radius, ("ring_radius",))
-        return self
+            raise ProblemError("generator.ring_radius", self.ring_radius, "nothing where rings or spacing is given")
+        count = 1 + 3 * self.rings * (self.rings + 1) if self.rings is not None else self.number
+        object.__setattr__(self, "count", count)
 
-    @property
-    def count(self) -> int:
-        if self.number is not None:
-            return self.number
-        assert self.rings is not None
-        return 1 + 3 * self.rings * (self.rings + 1)
+    def places(self, size: layout.Reach, where: Where, path: str) -> Floats:
+        spacing = self.spacing or size.diameter
+        if self.rings is not None:
+            return layout.rings(self.rings, self.center, spacing, self.start_angle)
+        radius = layout.ring_radius(self.count, spacing) if self.ring_radius is None else self.ring_radius
+        return layout.ring(self.count, self.center, radius, self.start_angle)
 
 
-class Copies(TurnFields):
-    """Copies of another group, moved: by a list of `offsets`, or on a grid of rows and columns, in space of layers."""
+@dataclass(frozen=True, kw_only=True)
+class Copies:
+    """Copies of another group, displaced by a list of `offsets`, or on a grid of rows, columns and, in 3D, layers."""
 
-    plane_keys: ClassVar[tuple[str, ...]] = ("turn",)
-    space_keys: ClassVar[tuple[str, ...]] = (*TurnFields.space_keys, "layers")
+    kind: ClassVar[str] = "copies"
+    of: Annotated[str, TEXT, "name of a group in [[bodies]] or [[generators]]"]
+    name: Annotated[str, TEXT] = ""
+    offsets: Annotated[Floats | None, POINTS] = None
+    rows: Annotated[int, COUNT] = 1
+    columns: Annotated[int, COUNT] = 1
+    layers: Annotated[int, COUNT, ONLY_3D] = 1
+    spacing: Annotated[Vector | None, SPACING] = None
+    start: Annotated[Vector | None, POINT, "offset of the first copy of a grid; none by default"] = None
+    turn: Annotated[
+        float | Floats, NUMBERS, "radians, about the mean place of the group; one, or one per copy", ONLY_2D
+    ] = 0.0
+    orientation: Annotated[Floats | None, QUATERNIONS, "[w, x, y, z], one, or one per copy", ONLY_3D] = None
+    rotation: Annotated[Rotation | None, TableOf(Rotation), "{axis = [x, y, z], degrees = ...}", ONLY_3D] = None
+    velocity: Annotated[Floats | None, POINTS, "added to that of the group; one, or one per copy"] = None
+    template: Annotated[bool, FLAG] = False
 
-    kind: Literal["copies"]
-    of: Text = Field(description="name of a group in [[bodies]] or [[generators]]")
-    name: Text = ""
-    offsets: Points | None = None
-    rows: Count = 1
-    columns: Count = 1
-    layers: Count = 1
-    spacing: Spacing | None = None
-    start: Point | None = Field(None, description="offset of the first copy of a grid; none if not given")
-    turn: Numbers = Field(0.0, description="radians, about the mean place of the group; one, or one for each copy")
-    velocity: Points | None = Field(None, description="added to that of the group; one, or one for each copy")
-    template: Flag = False
-
-    @property
-    def count(self) -> int:
-        if self.offsets is None:
-            return self.rows * self.columns * self.layers
-        return 1 if self.offsets.ndim == 1 else len(self.offsets)
-
-    @model_validator(mode="after")
-    def _one_layout(self) -> Copies:
-        grid = self.rows * self.columns * self.layers > 1 or self.spacing is not None
-        if self.offsets is not None and grid:
-            raise wrong("either offsets, or rows, columns and spacing", MISSING, ("offsets",))
+    def __post_init__(self) -> None:
+        if self.orientation is not None and self.rotation is not None:
+            raise ProblemError("copies.rotation", GIVEN, "either orientation or rotation, not both")
+        is_grid = self.rows * self.columns * self.layers > 1 or self.spacing is not None
+        if self.offsets is not None and is_grid:
+            raise ProblemError("copies.offsets", NOTHING, "either offsets, or rows, columns and spacing")
         if self.offsets is None and self.spacing is None:
-            raise wrong("a list of offsets, or spacing with rows and columns", MISSING, ("offsets",))
-        return self
+            raise ProblemError("copies.offsets", NOTHING, "a list of offsets, or spacing with rows and columns")
+
+    @property
+    def count(self) -> int:
+        """Number of copies."""
+        return self.rows * self.columns * self.layers if self.offsets is None else len(np.atleast_2d(self.offsets))
+
+    def quaternions(self) -> Floats | None:
+        """Rotations of the copies, (4,) or (k, 4); None for none."""
+        return self.orientation if self.rotation is None else self.rotation.quaternions()
 
 
-PlacedTable = Grid | HexGrid | RandomPour | Chain | Rack | Ring
-GeneratorTable = Annotated[
-    Grid | HexGrid | RandomPour | Chain | Rack | Ring | Copies,
-    Field(discriminator="kind"),
-]
-GENERATORS = ["grid", "hex_grid", "random_pour", "chain", "rack", "ring", "copies"]
+def origin(where: Where) -> Vector:
+    """The origin of the scene."""
+    return (0.0,) * (where.dimension or 2)
+
+
+GENERATORS = {c.kind: c for c in (Grid, HexGrid, RandomPour, Chain, Rack, Ring)}

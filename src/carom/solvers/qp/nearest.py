@@ -117,7 +117,8 @@ def _solve(island, scale, free, bound, equations, floor, eps, y, change, diagona
         slow = error > SLOW * best
         if error < best:
             best = error
-            y[:] = trial
+            for i in range(m):  # a loop compiles faster than an assignment of slices
+                y[i] = trial[i]
         if best <= max(floor, TARGET * largest) or (slow and eps <= SMALLEST_EPS):
             break
         if round_ > 0 and (slow or eps > 0.1 * COLD_EPS):

@@ -1,0 +1,161 @@
+"""The workloads whose kernels make the manifest: small runs that use each family of kernels once."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ..kernels.manifest import Entry, Manifest, recording
+
+STEPS = 40  # of a run, unless it says otherwise: enough for the first impacts
+SMALL, LARGE = 20, 1000  # contacts: up to the first, laws solve impacts with dense matrices
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Something to run. Kernels that the families of `uses` do not have are added to `family`."""
+
+    family: str
+    run: Callable[[], object]
+    uses: tuple[str, ...] = ()
+
+
+def workloads() -> Iterator[Workload]:
+    """All workloads, those whose families others use first."""
+    from .. import friction, laws
+
+    yield Workload("2d/discs", partial(_run, "pool_break", {"rows": 4}, STEPS, law="none"))
+    yield Workload("3d/spheres", partial(_run, "pool_break_3d", {}, STEPS, law="none"))
+    for law in laws.names():
+        family = f"laws/{law}"
+        yield Workload(family, partial(_impacts, law, 0, SMALL))
+        yield Workload(family, partial(_run, "pool_break", {"rows": 4}, 60, law=law), ("2d/discs",))
+    yield from _plane()
+    yield from _space()
+    for model in friction.MODELS:
+        yield from _with_friction(model)
+    for law in laws.names():
+        yield Workload("large", partial(_impacts, law, SMALL, LARGE), (f"laws/{law}",))
+    yield from _others()
+
+
+def _plane() -> Iterator[Workload]:
+    uses = ("laws/gr", "2d/discs")
+    yield Workload("2d/discs", partial(_run, "energy_drum", {"side": 4}, 60), uses)
+    yield Workload("2d/discs", partial(_run, "newtons_cradle", {}, 60), uses)
+    yield Workload("2d/discs", partial(_run, "gas", {"side": 6}, 20), uses)
+    yield Workload("2d/polygons", partial(_run, "box_stack", {"boxes": 3}, STEPS, frictionless=True), uses)
+    for stepper in ("drift_safe", "time_of_impact"):
+        family = f"2d/{stepper}"
+        yield Workload(family, partial(_run, "pool_break", {"rows": 4}, 60, stepper=stepper), uses)
+        polygons = partial(_run, "box_stack", {"boxes": 3}, STEPS, frictionless=True, stepper=stepper)
+        yield Workload(family, polygons, (*uses, "2d/polygons"))
+
+
+def _space() -> Iterator[Workload]:
+    uses = ("laws/gr", "3d/spheres")
+    yield Workload("3d/spheres", partial(_run, "pool_break_3d", {}, STEPS, frictionless=True), uses)
+    yield Workload("3d/spheres", partial(_run, "sphere_packing", {"count": 20}, STEPS, frictionless=True), uses)
+    yield Workload("3d/solids", partial(_run, "flat_box", {}, 60), uses)
+    yield Workload("3d/solids", partial(_run, "two_tetrahedra", {}, 60), uses)
+    yield Workload("3d/meshes", partial(_run, "trefoil_drop", {"detail": 16}, 60), (*uses, "3d/solids"))
+    for stepper in ("drift_safe", "time_of_impact"):
+        family = f"3d/{stepper}"
+        yield Workload(family, partial(_run, "pool_break_3d", {}, 20, frictionless=True, stepper=stepper), uses)
+        yield Workload(family, partial(_run, "flat_box", {}, 60, stepper=stepper), (*uses, "3d/solids"))
+
+
+def _with_friction(model: str) -> Iterator[Workload]:
+    for dimension, runs in (
+        (2, (("box_stack", {"boxes": 3}), ("granular_wave_2d", {"columns": 5, "rows": 3}))),
+        (3, (("box_on_edge", {}), ("box_tower_3d", {"boxes": 3}), ("rolling_sphere", {}))),
+    ):
+        for scene, parameters in runs:
+            uses = ("laws/gr", f"{dimension}d")
+            run = partial(_run, scene, parameters, STEPS, law="gr", friction_model=model)
+            yield Workload(f"friction/{model}/{dimension}d", run, uses)
+
+
+def _others() -> Iterator[Workload]:
+    every = ("laws", "2d", "3d", "friction")
+    yield Workload("large", partial(_run, "drop", {"side": 30}, 60, law="gr"), every)
+    yield Workload("towers", _towers)
+    yield Workload("draw", _pictures, every)
+
+
+def _impacts(law: str, above: int, most: int) -> None:
+    """All problems of the catalogue with more than `above` and at most `most` contacts."""
+    from .. import catalogue, solve_impact
+
+    for entry in catalogue.entries():
+        if above < entry.problem.contact_count <= most:
+            with contextlib.suppress(Exception):  # a law may refuse a problem
+                solve_impact(entry.problem, law)
+
+
+def _run(
+    name: str, parameters: dict[str, Any], steps: int, law: str = "gr", frictionless: bool = False, **settings: Any
+) -> None:
+    from .. import scenes, simulate
+
+    scene = scenes.make_scene(name, **parameters)
+    if frictionless:
+        materials = {key: replace(material, friction=0.0) for key, material in scene.materials.items()}
+        scene = scene.with_(materials=materials, pairs={})
+    settings.setdefault("stepper", "synchronous")
+    simulate(scene, law, duration=steps * scene.step, **settings)
+
+
+def _towers() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        run = str(Path(folder) / "run.h5")
+        _command("tower", "check", "diamond-4")
+        _command("tower", "collapse", "diamond-4", "--steps", "40", "-o", run)
+
+
+def _pictures() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        for scene in ("pool_break", "flat_box"):
+            run, picture = str(Path(folder) / f"{scene}.h5"), str(Path(folder) / f"{scene}.png")
+            _command("run", scene, "--duration", "0.1", "-q", "-o", run)
+            _command("render", run, "--at", "0", "-o", picture)
+
+
+def _command(*arguments: str) -> None:
+    from .main import app
+
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as errors:
+        try:
+            app(list(arguments), standalone_mode=False)
+        except Exception as error:
+            raise RuntimeError(f"carom {' '.join(arguments)}: {error} {errors.getvalue()}") from error
+
+
+def record(tell: Callable[[str], None]) -> Manifest:
+    """Runs all workloads and returns the manifest of what they used. A workload that fails is reported and left out."""
+    entries: dict[str, Entry] = {}
+    needs: dict[str, list[str]] = {}
+    families: dict[str, list[str]] = {}
+    for workload in workloads():
+        with recording() as used:
+            try:
+                workload.run()
+            except Exception as error:
+                tell(f"{workload.family}: {type(error).__name__}: {error}")
+        names = [name for name in families if any(name == u or name.startswith(f"{u}/") for u in workload.uses)]
+        known = {key for name in names if name != workload.family for key in families[name]}
+        own = families.setdefault(workload.family, [])
+        own.extend(key for key in used.entries if key not in known and key not in own)
+        entries |= used.entries
+        needs |= used.needs
+        tell(f"{workload.family}: {len(used.entries)} kernels used, {len(own)} in the family")
+    numbers = {key: i for i, key in enumerate(entries)}
+    for key, entry in entries.items():
+        entry.needs = [numbers[needed] for needed in needs[key]]
+    return Manifest(list(entries.values()), {name: sorted(numbers[k] for k in keys) for name, keys in families.items()})

@@ -1,0 +1,301 @@
+"""Conservative advancement: the time at which two bodies of a 3D world first touch within a step.
+
+Within a step a body moves straight from its position at the start to that after free motion, and rotates steadily about
+a fixed axis by less than half a turn. Let n separate two convex parts by `gap`. Points of a part are at most `reach`
+from the center of their body, so along n the parts approach in the time t of the step by no more than
+
+    t (n . (w_first - w_second) + |s_first x n| reach_first + |s_second x n| reach_second)
+
+(w: displacement of the center, s: rotation vector of the step). They cannot touch before this equals `gap`, nor at all
+if it is not positive. Steps of that length never pass a touch; without rotation they converge as Newton's method does.
+
+Meshes are not convex. Their distance is that of sample points of either shape from the other, no direction separates
+them, and the bound is on the speed of any point. The resolution is that of the cells of the distance grid.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..kernels import kernel
+from ..solvers.rows import Floats, Ints
+from ..world import CAPSULE, CYLINDER, MESH, SPHERE, Shapes3D
+from .epa import overlap, polytope
+from .gjk import separation
+from .point_distance import distance
+from .poses import point_local, point_world
+from .support import cores_of, difference, roundness
+
+NEVER = 2.0  # the time of a touch that does not happen; a step is from 0 to 1
+MOST_ITERATIONS = 120  # of the advancement; then the pair counts as touching where it is
+MESH_ITERATIONS = 4  # times as many for meshes
+SAME_GAP = 1e-9  # change of a gap, relative to the tolerance, that is rounding error
+
+
+class Moves(NamedTuple):
+    """Motion of rows (bodies, or periodic images of them) in a step."""
+
+    owner: Ints  # (rows,) the body of a row
+    position: Floats  # (rows, 3) at the start of the step
+    way: Floats  # (rows, 3) displacement from there to the end of the step
+    turn: Floats  # (rows, 3, 3) rotation matrix at the start
+    spin: Floats  # (rows, 3) rotation vector of the step, in radians, in the world frame
+
+
+@kernel
+def rotation_vectors(before, after):
+    """The shortest rotation vectors (n, 3), in the world frame, that lead from quaternions (n, 4) to others."""
+    out = np.empty((len(before), 3))
+    for i in range(len(before)):
+        a, b, c, d = before[i, 0], before[i, 1], before[i, 2], before[i, 3]
+        w, x, y, z = after[i, 0], after[i, 1], after[i, 2], after[i, 3]
+        # after * conjugate(before)
+        real = w * a + x * b + y * c + z * d
+        i1 = x * a - w * b - y * d + z * c
+        i2 = y * a - w * c - z * b + x * d
+        i3 = z * a - w * d - x * c + y * b
+        if real < 0.0:
+            real, i1, i2, i3 = -real, -i1, -i2, -i3
+        sine = np.sqrt(i1 * i1 + i2 * i2 + i3 * i3)
+        factor = 2.0 * np.arctan2(sine, real) / sine if sine > 0.0 else 0.0
+        out[i, 0], out[i, 1], out[i, 2] = factor * i1, factor * i2, factor * i3
+    return out
+
+
+@kernel
+def turned_at(moves, row, time, out):
+    """The rotation matrix of a row at a time of the step. Writes `out` (3, 3)."""
+    x, y, z = moves.spin[row, 0], moves.spin[row, 1], moves.spin[row, 2]
+    size = np.sqrt(x * x + y * y + z * z)
+    turn = moves.turn[row]
+    if size == 0.0 or time == 0.0:
+        for i in range(3):
+            for j in range(3):
+                out[i, j] = turn[i, j]
+        return
+    x, y, z = x / size, y / size, z / size
+    c, s = np.cos(time * size), np.sin(time * size)
+    for j in range(3):
+        a, b, d = turn[0, j], turn[1, j], turn[2, j]
+        along = (1.0 - c) * (x * a + y * b + z * d)
+        out[0, j] = c * a + s * (y * d - z * b) + along * x
+        out[1, j] = c * b + s * (z * a - x * d) + along * y
+        out[2, j] = c * d + s * (x * b - y * a) + along * z
+
+
+@kernel
+def put_part(shapes, moves, row, part, time, turn, pose, k):
+    """Pose of a part of a row at a time of the step, into row k of `pose` (12 numbers each). turn (3, 3) is scratch."""
+    turned_at(moves, row, time, turn)
+    place, own = shapes.place[part], shapes.turn[part]
+    for i in range(3):
+        center = moves.position[row, i] + time * moves.way[row, i]
+        pose[k, i] = center + (turn[i, 0] * place[0] + turn[i, 1] * place[1] + turn[i, 2] * place[2])
+        for j in range(3):
+            pose[k, 3 + 3 * i + j] = turn[i, 0] * own[0, j] + turn[i, 1] * own[1, j] + turn[i, 2] * own[2, j]
+
+
+@kernel
+def round_touch(x, y, z, vx, vy, vz, reach):
+    """Time at which a point at (x, y, z) that moves by v within the step first comes within `reach` of the origin.
+
+    NEVER if it does not. If it starts within reach: 0 if it comes nearer, else NEVER.
+    """
+    inward, fast = x * vx + y * vy + z * vz, vx * vx + vy * vy + vz * vz
+    apart = np.sqrt(x * x + y * y + z * z)
+    c = (apart - reach) * (apart + reach)
+    if inward >= 0.0:
+        return NEVER
+    if c <= 0.0:
+        return 0.0
+    square = inward * inward - fast * c
+    if square < 0.0:
+        return NEVER
+    time = c / (np.sqrt(square) - inward)
+    return time if time <= 1.0 else NEVER
+
+
+@kernel
+def part_reach(shapes, part):
+    """Largest distance of a point of a part from the center of its body."""
+    p = shapes.place[part]
+    return np.sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2]) + shapes.reach[shapes.shape[part]]
+
+
+@kernel
+def _cross_length(v, x, y, z):
+    a, b, c = v[1] * z - v[2] * y, v[2] * x - v[0] * z, v[0] * y - v[1] * x
+    return np.sqrt(a * a + b * b + c * c)
+
+
+@kernel
+def convex_gap(cores, fa, fb, pose, scale, simplex, hull):
+    """Signed gap of two convex parts at rows 0 and 1 of `pose`, and the unit vector from the first to the second."""
+    gap, x, y, z = separation(cores, fa, fb, pose, 0, 1, np.inf, scale, simplex)
+    if gap == 0.0:
+        gap, x, y, z = overlap(cores, fa, fb, pose, 0, 1, pose, False, 0.0, scale, hull)
+    return gap - roundness(cores, fa) - roundness(cores, fb), x, y, z
+
+
+@kernel
+def _convex_touch(shapes, cores, moves, i, pa, j, pb, tolerance, until, pose, turn, simplex, hull):
+    """Time at which the convex parts pa of row i and pb of row j first touch; NEVER if not before `until`."""
+    fa, fb = shapes.shape[pa], shapes.shape[pb]
+    ra, rb = part_reach(shapes, pa), part_reach(shapes, pb)
+    scale, rounds = shapes.reach[fa] + shapes.reach[fb], roundness(cores, fa) + roundness(cores, fb)
+    vx, vy, vz = (
+        moves.way[j, 0] - moves.way[i, 0],
+        moves.way[j, 1] - moves.way[i, 1],
+        moves.way[j, 2] - moves.way[i, 2],
+    )
+    t = 0.0
+    for _ in range(MOST_ITERATIONS):
+        put_part(shapes, moves, i, pa, t, turn, pose, 0)
+        put_part(shapes, moves, j, pb, t, turn, pose, 1)
+        gap, x, y, z = convex_gap(cores, fa, fb, pose, scale, simplex, hull)
+        turning = _cross_length(moves.spin[i], x, y, z) * ra + _cross_length(moves.spin[j], x, y, z) * rb
+        bound = turning - (vx * x + vy * y + vz * z)
+        if bound <= 0.0 or gap > bound * (until - t):
+            return NEVER
+        if gap > tolerance:
+            t += gap / bound
+            continue
+        # They touch. Poses a little later tell approaching vertices from rising ones.
+        ahead = tolerance / bound
+        put_part(shapes, moves, i, pa, t + ahead, turn, pose, 0)
+        put_part(shapes, moves, j, pb, t + ahead, turn, pose, 1)
+        px, py, pz = difference(cores, fa, fb, pose, 0, 1, -x, -y, -z)
+        if px * x + py * y + pz * z - rounds < gap - SAME_GAP * tolerance:
+            return t
+        t += ahead
+        if t > until:
+            return NEVER
+    return t
+
+
+@kernel
+def _samples(shapes, shape):
+    """Number of points that represent a shape against a mesh: sample points, vertices, or a few on axis and rims."""
+    kind = shapes.kind[shape]
+    if kind == SPHERE:
+        return 1
+    if kind == CAPSULE:
+        return 9
+    if kind == CYLINDER:
+        return 17
+    return shapes.vertex_ptr[shape + 1] - shapes.vertex_ptr[shape]
+
+
+@kernel
+def _sample(shapes, shape, k):
+    """Sample point k of a shape, in its own frame, and the radius about it."""
+    kind = shapes.kind[shape]
+    a, b = shapes.size[shape, 0], shapes.size[shape, 1]
+    if kind == SPHERE:
+        return 0.0, 0.0, 0.0, a
+    if kind == CAPSULE:
+        return 0.0, 0.0, b * (0.25 * k - 1.0), a
+    if kind == CYLINDER:
+        if k == 16:
+            return 0.0, 0.0, 0.0, 0.0
+        angle = 0.25 * np.pi * (k % 8)
+        return a * np.cos(angle), a * np.sin(angle), (b if k < 8 else -b), 0.0
+    v = shapes.vertex[shapes.vertex_ptr[shape] + k]
+    return v[0], v[1], v[2], 0.0
+
+
+@kernel
+def _sampled_gap(shapes, fa, fb, pose, ka, kb):
+    """Smallest distance of sample points of shape fa (pose ka) from shape fb (pose kb), which may be a mesh."""
+    least = np.inf
+    for k in range(_samples(shapes, fa)):
+        x, y, z, r = _sample(shapes, fa, k)
+        x, y, z = point_world(pose, ka, x, y, z)
+        x, y, z = point_local(pose, kb, x, y, z)
+        if np.sqrt(x * x + y * y + z * z) - shapes.reach[fb] - r >= least:
+            continue
+        least = min(least, distance(shapes, fb, x, y, z, least + r)[0] - r)
+    return least
+
+
+@kernel
+def _mesh_touch(shapes, moves, i, pa, j, pb, tolerance, until, pose, turn):
+    """As _convex_touch, where one part is a mesh; the tolerance is at least half a cell of its grid."""
+    fa, fb = shapes.shape[pa], shapes.shape[pb]
+    fine = 0.0
+    for shape in (fa, fb):
+        if shapes.kind[shape] == MESH:
+            fine = max(fine, shapes.grid_spacing[shapes.grid[shape]])
+    square = 0.0
+    for axis in range(3):
+        square += (moves.way[j, axis] - moves.way[i, axis]) ** 2
+    bound = np.sqrt(square)
+    for row, part in ((i, pa), (j, pb)):
+        s = moves.spin[row]
+        bound += np.sqrt(s[0] * s[0] + s[1] * s[1] + s[2] * s[2]) * part_reach(shapes, part)
+    touch = max(tolerance, 0.5 * fine)
+    t, last = 0.0, np.inf
+    for _ in range(MESH_ITERATIONS * MOST_ITERATIONS):
+        put_part(shapes, moves, i, pa, t, turn, pose, 0)
+        put_part(shapes, moves, j, pb, t, turn, pose, 1)
+        gap = min(_sampled_gap(shapes, fa, fb, pose, 0, 1), _sampled_gap(shapes, fb, fa, pose, 1, 0))
+        if gap <= touch and gap < last and t > 0.0:
+            return t
+        if gap > bound * (until - t):
+            return NEVER
+        last = gap
+        t += max(gap - 0.5 * touch, 0.25 * touch) / bound
+        if t > until:
+            return NEVER
+    return t
+
+
+def touch_times(shapes: Shapes3D, moves: Moves, first: Ints, second: Ints, tolerance: Floats) -> Floats:
+    """Times (m,) of the first touch of pairs of rows, as fractions of the step; NEVER for pairs that do not touch.
+
+    `tolerance` (m,) is the gap up to which bodies touch. A pair that touches at the start gets the time 0 if it
+    approaches, else the time of a later touch. For two spheres the time is exact.
+    """
+    spheres = shapes.round[moves.owner[first]] & shapes.round[moves.owner[second]]
+    time = np.full(len(first), NEVER)
+    if spheres.any():
+        time[spheres] = _sphere_times(shapes.radius, moves, first[spheres], second[spheres])
+    if not spheres.all():  # called only if needed, because these kernels take long to compile
+        time[~spheres] = _shape_times(shapes, moves, first[~spheres], second[~spheres], tolerance[~spheres])
+    return time
+
+
+@kernel
+def _sphere_times(radius, moves, first, second):
+    time = np.empty(len(first))
+    for k in range(len(first)):
+        i, j = first[k], second[k]
+        p, q, v, w = moves.position[i], moves.position[j], moves.way[i], moves.way[j]
+        reach = radius[moves.owner[i]] + radius[moves.owner[j]]
+        time[k] = round_touch(q[0] - p[0], q[1] - p[1], q[2] - p[2], w[0] - v[0], w[1] - v[1], w[2] - v[2], reach)
+    return time
+
+
+@kernel
+def _shape_times(shapes, moves, first, second, tolerance):
+    """The earliest touch of any two parts."""
+    m = len(first)
+    time = np.full(m, NEVER)
+    cores, hull, simplex = cores_of(shapes), polytope(), np.empty((8, 3))
+    pose, turn = np.empty((2, 12)), np.empty((3, 3))
+    for k in range(m):
+        i, j, until = first[k], second[k], 1.0
+        a, b = moves.owner[i], moves.owner[j]
+        for pa in range(shapes.part_ptr[a], shapes.part_ptr[a + 1]):
+            for pb in range(shapes.part_ptr[b], shapes.part_ptr[b + 1]):
+                if shapes.kind[shapes.shape[pa]] == MESH or shapes.kind[shapes.shape[pb]] == MESH:
+                    found = _mesh_touch(shapes, moves, i, pa, j, pb, tolerance[k], until, pose, turn)
+                else:
+                    found = _convex_touch(
+                        shapes, cores, moves, i, pa, j, pb, tolerance[k], until, pose, turn, simplex, hull
+                    )
+                if found <= until:
+                    time[k] = until = found
+    return time

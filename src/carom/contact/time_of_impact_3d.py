@@ -1,0 +1,92 @@
+"""Time of impact of 3D worlds: the contacts that touch at one instant, and the time until the next impact.
+
+Impacts are timed on the true paths of free motion, which the caller provides as a function `move(state, time)`. Pairs
+that would pass through each other within the interval are found by the swept test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..solvers.rows import Floats
+from ..world import State, World
+from .contact_set import ContactSet
+from .find import find_contacts
+from .swept import travels, with_swept
+
+Move = Callable[[State, float], State]
+
+# The contacts that touch are detected over a short motion of FLIGHT touching distances, which tells approaching
+# vertices from rising ones. They count up to a gap of CLEAR touching distances, which such a motion cannot open.
+FLIGHT = 10.0
+CLEAR = 25.0
+MOST_ITERATIONS = 40  # of the search for one impact
+SAME_TIME = 1e-12  # fraction of the interval below which two times are equal
+SMALLEST_STEP = 1e-3  # of the search, as a fraction of its bracket: the secant converges slowly for curved gaps
+
+
+def all_contacts(world: World, before: State, after: State, margin: float) -> ContactSet:
+    """Contacts with a gap of at most `margin` in `after`, and those of pairs that pass through each other."""
+    return with_swept(world, before, after, find_contacts(world, before, after, margin))
+
+
+def touching_now(world: World, state: State, move: Move, interval: float, touch: float) -> ContactSet:
+    """The contacts that touch in `state`. `touch` is the gap up to which bodies count as touching."""
+    end = move(state, interval)
+    shapes = world.shapes_3d
+    way = travels(state.position, end.position, state.orientation, end.orientation, shapes.round, shapes.radius)
+    most = float(way.max(initial=0.0))
+    short = interval * min(1.0, FLIGHT * touch / most) if most > 0.0 else interval
+    found = all_contacts(world, state, move(state, short), CLEAR * touch)
+    return found.take(found.gap <= CLEAR * touch)
+
+
+class ImpactSearch:
+    """Search for the time of the next impact of bodies that do not touch yet.
+
+    An impact is a gap that closes faster than the resting speeds `slow` (n,) of its bodies.
+    """
+
+    def __init__(self, world: World, move: Move, touch: float, margin: float) -> None:
+        self.world, self.move, self.touch, self.margin = world, move, touch, margin
+
+    def next_impact(self, start: State, interval: float, slow: Floats) -> float:
+        """Time from `start` until the next impact, at most `interval`.
+
+        The bracket lies between a time without an impact and one at which a gap has closed. The next guess is the
+        earliest root of the gaps, taken as linear in time, until a gap is as small as that of touching bodies.
+        """
+        closed = self._closed(start, interval, slow)
+        if closed is None:
+            return interval
+        low, high, time = 0.0, interval, interval * closed[0]
+        for _ in range(MOST_ITERATIONS):
+            if high - low <= SAME_TIME * interval:
+                break
+            least = SMALLEST_STEP * (high - low)
+            time = min(max(time, low + least), high - least)
+            closed = self._closed(start, time, slow)
+            if closed is None:
+                low = time
+                time = 0.5 * (low + high)
+                continue
+            if abs(closed[1]) <= self.touch:
+                return time
+            if closed[1] > 0.0:
+                low, time = time, time * closed[0]
+            else:
+                high, time = time, time * closed[0]
+        return high if low == 0.0 else low
+
+    def _closed(self, start: State, time: float, slow: Floats) -> tuple[float, float] | None:
+        """Of the gaps that are open in `start` and (nearly) closed after `time`: earliest root and smallest value.
+
+        The root is a fraction of `time`, and above 1 for a gap that is not quite closed. None if there is no such gap.
+        """
+        found = all_contacts(self.world, start, self.move(start, time), self.margin)
+        fast = found.gap - found.predicted > time * found.larger(slow)
+        new = (found.gap > CLEAR * self.touch) & fast
+        if not new.any():
+            return None
+        gap, then = found.gap[new], found.predicted[new]
+        return float((gap / (gap - then)).min()), float(then.min())

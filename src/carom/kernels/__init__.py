@@ -1,0 +1,291 @@
+"""Compiled kernels: one decorator, a cache on disk, and compilation in parallel before it is needed.
+
+Numba's own cache compares the time stamp of the file that defines a kernel. It misses an edit in a kernel that
+another file's kernel calls, and it drops a whole file's kernels for an edit of a comment. Here the key of a
+compiled kernel is a digest of everything that its machine code depends on (`digest.py`). A kernel is compiled again
+if and only if one of these has changed. The files lie in a user cache folder, so that a read-only installation works
+and all environments share them.
+
+`prepare` compiles the kernels that a run is going to need in several processes; `manifest.json` lists them.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+import sys
+import weakref
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+from time import perf_counter, process_time
+from types import FunctionType
+from typing import Any
+
+import llvmlite
+import numba
+import numpy as np
+from numba import types
+from numba.core import compiler, config, errors, event, sigutils
+from numba.core.caching import _Cache
+from numba.core.dispatcher import Dispatcher
+from numba.extending import overload
+from numba.np import arrayobj
+
+from ..errors import ProblemError
+from . import files
+from .digest import dependencies
+from .files import cache_folder
+from .notice import notice
+from .signatures import Unsupported, encode, meaning, name_of
+
+__all__ = ["cache_folder", "compile_seconds", "kernel", "prepare"]
+
+
+def kernel(function: Any = None, **options: Any) -> Any:
+    """Compiles a function with Numba in nopython mode, as a decorator with or without options.
+
+    All kernels release the GIL and follow NumPy's rules for division by zero. Machine code is kept on disk.
+    `options` are those of `numba.njit`.
+    """
+    if function is None:
+        return lambda given: kernel(given, **options)
+    # The C wrapper, which only function pointers need, is left out: it costs compile time.
+    made: Any = numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)(function)
+    if isinstance(made, Dispatcher):  # not with NUMBA_DISABLE_JIT
+        setattr(made, "_cache", KernelCache(function, repr(sorted(options.items()))))  # noqa: B010
+        setattr(made, "get_call_template", partial(_call_without_literals, made.get_call_template))  # noqa: B010
+        ALL.add(made)
+    return made
+
+
+def _call_without_literals(call_template: Any, args: Any, kws: Any) -> Any:
+    """What Numba asks for a call of a kernel from a kernel, with `int64` for a constant in place of its value.
+
+    Otherwise Numba compiles `f(x, 0)` and `f(x, n)` to two versions, and one more for each other constant.
+    """
+    plain = [types.unliteral(arg) for arg in args], {name: types.unliteral(arg) for name, arg in kws.items()}
+    if plain == (list(args), dict(kws)):
+        return call_template(args, kws)
+    try:
+        return call_template(tuple(plain[0]), plain[1])
+    except errors.TypingError:  # the kernel needs the value, for example as the index of a tuple
+        return call_template(args, kws)
+
+
+def compile_seconds() -> float:
+    """Seconds of wall time that this process has spent compiling kernels, or waiting for others to compile them."""
+    return _clock.total + (perf_counter() - _clock.since if _clock.depth else 0.0)
+
+
+def prepare(families: Iterable[str]) -> None:
+    """Compiles the kernels of some families that are missing from the cache, in parallel processes."""
+    wanted = [name for name in families if name not in _prepared]
+    if wanted and not config.DISABLE_JIT and KernelCache.observer is None:
+        from .warmup import warm_up
+
+        _prepared.update(wanted)
+        warm_up(wanted)
+
+
+ALL: weakref.WeakSet[Any] = weakref.WeakSet()  # the dispatchers of all kernels
+_prepared: set[str] = set()
+
+
+class KernelCache(_Cache):  # type: ignore[misc]
+    """The compiled versions of one kernel on disk, one file per signature."""
+
+    # Called with the name, signature and file of every version that is loaded or compiled: see manifest.recording.
+    observer: Callable[[str, Any, Path], None] | None = None
+
+    def __init__(self, function: FunctionType, options: str) -> None:
+        self.function, self.options, self.enabled = function, options, True
+        self.locks: dict[Path, int | None] = {}
+
+    @property
+    def cache_path(self) -> str:
+        return str(cache_folder() or "")
+
+    def enable(self) -> None:
+        self.enabled = True
+
+    def disable(self) -> None:
+        self.enabled = False
+
+    def flush(self) -> None:
+        folder = cache_folder()
+        for path in folder.glob(f"{self._file_name()}-*{files.SUFFIX}") if folder else ():
+            files.remove(path)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compiled version of a signature, or None, with a lock that lasts until it is compiled."""
+        target_context.refresh()
+        path, plain = self._path_of(sig)
+        if path is None:
+            return None
+        found = files.read(path)
+        if not found:
+            with _clock:
+                lock = files.lock(path)
+            found = files.read(path)  # another process may have compiled it meanwhile
+            if not found:
+                self.locks[path] = lock  # Numba compiles now, and save_overload or a failure frees the lock
+                return None
+            files.unlock(path, lock)
+        try:
+            loaded = compiler.CompileResult._rebuild(target_context, *pickle.loads(found[1]))
+        except Exception:  # whatever is wrong with the file, the kernel can be compiled again
+            files.remove(path)
+            return None
+        if KernelCache.observer:
+            KernelCache.observer(name_of(self.function), plain, path)
+        return loaded
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        path, plain = self._path_of(sig)
+        if path is None:
+            return
+        try:
+            if not data.library.has_dynamic_globals:
+                facts = {"seconds": round(_clock.last, 2), "needs": _called(data)}
+                files.write(path, facts, pickle.dumps(data._reduce(), protocol=pickle.HIGHEST_PROTOCOL))
+        except (OSError, ProblemError):
+            pass  # a full disk: the kernel is compiled again next time
+        finally:
+            self.unlock()
+        if KernelCache.observer:
+            KernelCache.observer(name_of(self.function), plain, path)
+
+    def unlock(self) -> None:
+        """Frees the lock of the version that has just been compiled, or has failed to compile."""
+        if self.locks:
+            files.unlock(*self.locks.popitem())
+
+    def path(self, plain: list[Any]) -> Path | None:
+        """The file of a signature, given as plain data (see `signatures.py`)."""
+        return self._path(json.dumps(plain) + meaning(["tuple", *plain]))
+
+    def _path_of(self, sig: Any) -> tuple[Path | None, Any]:
+        args, _ = sigutils.normalize_signature(sig)
+        try:
+            plain = [encode(arg) for arg in args]
+        except Unsupported:
+            return self._path(re.sub(r" at 0x[0-9a-f]+", "", str(args))), None
+        try:
+            return self.path(plain), plain
+        except (ImportError, AttributeError, Unsupported):
+            return None, None  # a class or kernel that is local to a function: it has no name to tell versions apart
+
+    def _path(self, signature: str) -> Path | None:
+        folder = cache_folder() if self.enabled else None
+        if folder is None:
+            return None
+        text = "\n".join([_platform(), name_of(self.function), self.options, signature, dependencies(self.function)])
+        return folder / f"{self._file_name()}-{files.digest(text)}{files.SUFFIX}"
+
+    def _file_name(self) -> str:
+        return name_of(self.function).replace(":", ".").replace("<locals>.", "").replace("<lambda>", "lambda")
+
+
+def _platform() -> str:
+    """All that machine code depends on besides the source: versions, processor, and settings of Numba."""
+    global _PLATFORM
+    if not _PLATFORM:
+        from numba.core.registry import cpu_target
+
+        versions = (numba.__version__, llvmlite.__version__, np.__version__, sys.version)
+        settings = (config.OPT, config.LOOP_VECTORIZE, config.SLP_VECTORIZE, config.BOUNDSCHECK, config.USING_SVML)
+        codegen = cpu_target.target_context.codegen().magic_tuple()
+        _PLATFORM = repr((versions, str(settings), config.DEBUGINFO_DEFAULT, codegen))
+    return _PLATFORM
+
+
+_PLATFORM = ""
+
+
+def _called(data: Any) -> list[Any]:
+    """The kernels that a compiled kernel calls, with their signatures as plain data."""
+    found = []
+    typemap = data.type_annotation.typemap
+    for expression, signature in data.type_annotation.calltypes.items():
+        called = typemap.get(expression.func.name) if getattr(expression, "op", "") == "call" else None
+        if isinstance(getattr(called, "dispatcher", None), Dispatcher):
+            try:
+                entry = [name_of(called.dispatcher.py_func), [encode(arg) for arg in signature.args]]
+            except Unsupported:
+                continue
+            if entry not in found:
+                found.append(entry)
+    return found
+
+
+class _Clock(event.Listener):  # type: ignore[misc]
+    """Measures compilation: the wall time of this process, and the processor time of each kernel by itself."""
+
+    def __init__(self) -> None:
+        self.total, self.since, self.depth = 0.0, 0.0, 0
+        self.last = 0.0  # processor seconds of the kernel that was compiled last, without those that it calls
+        self.stack: list[list[float]] = []
+
+    def __enter__(self) -> None:
+        if self.depth == 0:
+            self.since = perf_counter()
+        self.depth += 1
+
+    def __exit__(self, *_: object) -> None:
+        self.depth -= 1
+        if self.depth == 0:
+            self.total += perf_counter() - self.since
+
+    def on_start(self, event: Any) -> None:
+        self.__enter__()
+        if isinstance(getattr(event.data["dispatcher"], "_cache", None), KernelCache):
+            if self.depth == 1:
+                notice().begin()
+            _use_short_message(True)
+            self.stack.append([process_time(), 0.0])
+
+    def on_end(self, event: Any) -> None:
+        cache = getattr(event.data["dispatcher"], "_cache", None)
+        if isinstance(cache, KernelCache):
+            start, inner = self.stack.pop()
+            took = process_time() - start
+            self.last = took - inner
+            if self.stack:
+                self.stack[-1][1] += took
+            else:
+                _use_short_message(False)
+            if tuple(event.data["args"]) not in event.data["dispatcher"].overloads:  # it has failed
+                cache.unlock()
+        self.__exit__()
+
+
+_clock = _Clock()
+event.register("numba:compile", _clock)
+
+
+# ---- the message of an assignment between arrays of different shapes
+#
+# Numba's own message contains the shapes. The code that formats them takes three seconds to compile, in each process
+# that compiles an assignment such as `a[:] = b`.
+
+
+def _different_shapes(source: Any, target: Any) -> None:
+    """Stands for Numba's function that raises the error, while a kernel is compiled."""
+
+
+@overload(_different_shapes)  # type: ignore[untyped-decorator]
+def _raise_different_shapes(source: Any, target: Any) -> Any:
+    def raise_it(source: Any, target: Any) -> None:
+        raise ValueError("cannot assign an array to a slice of another shape")
+
+    return raise_it
+
+
+_NUMBAS_MESSAGE = getattr(arrayobj, "raise_with_shape_context", None)
+
+
+def _use_short_message(short: bool) -> None:
+    if _NUMBAS_MESSAGE is not None:
+        arrayobj.raise_with_shape_context = _different_shapes if short else _NUMBAS_MESSAGE

@@ -1,0 +1,112 @@
+"""Files of compiled kernels: the folder, reading with a checksum, atomic writing, and locks between processes."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import stat
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ..files import atomic_path
+
+FOLDER_VARIABLE = "CAROM_CACHE_DIR"
+SUFFIX = ".kernel"
+
+
+@cache
+def cache_folder() -> Path | None:
+    """The folder of the compiled kernels: $CAROM_CACHE_DIR, the user's cache folder, a temporary one, or None."""
+    chosen = os.environ.get(FOLDER_VARIABLE)
+    candidates = [Path(chosen)] if chosen else [_user_cache() / "carom" / "kernels"]
+    user = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
+    candidates.append(Path(tempfile.gettempdir()) / f"carom-kernels-{user}")
+    for folder in candidates:
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if os.access(folder, os.W_OK | os.X_OK) and _is_safe(folder):
+                return folder
+        except OSError:
+            continue
+    return None
+
+
+def _is_safe(folder: Path) -> bool:
+    """Machine code is loaded from here, so nobody else may own the folder or write to it."""
+    if not hasattr(os, "getuid"):
+        return True
+    facts = folder.stat()
+    return facts.st_uid == os.getuid() and not facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def _user_cache() -> Path:
+    home = Path(os.path.expanduser("~"))
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local"))
+    if sys.platform == "darwin":
+        return home / "Library" / "Caches"
+    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
+
+
+def digest(text: str) -> str:
+    """The part of a file name that stands for a text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def read(path: Path) -> tuple[dict[str, Any], bytes] | None:
+    """Facts and machine code of a file; None if there is none, or if it is damaged, in which case it is removed."""
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    checksum, _, rest = data.partition(b"\n")
+    if hashlib.sha256(rest).hexdigest().encode() == checksum:
+        facts, _, code = rest.partition(b"\n")
+        return json.loads(facts), code
+    remove(path)
+    return None
+
+
+def write(path: Path, facts: dict[str, Any], code: bytes) -> None:
+    """Writes a file atomically; raises OSError or ProblemError if that is impossible."""
+    rest = json.dumps(facts, separators=(",", ":")).encode() + b"\n" + code
+    with atomic_path(path) as part:
+        part.write_bytes(hashlib.sha256(rest).hexdigest().encode() + b"\n" + rest)
+
+
+def remove(path: Path) -> None:
+    """Removes a file if it exists and the system allows it (Windows does not while another process reads it)."""
+    with contextlib.suppress(OSError):
+        path.unlink(missing_ok=True)
+
+
+def lock(path: Path) -> int | None:
+    """Waits until no other process compiles the kernel of this file; None where files cannot be locked.
+
+    The system frees the lock of a process that dies. The call graph of kernels has no cycles but that of a kernel
+    with itself, so processes that wait for each other's kernels cannot block each other.
+    """
+    try:
+        import fcntl
+
+        handle = os.open(path.with_suffix(".lock"), os.O_CREAT | os.O_RDWR, 0o600)
+    except (ImportError, OSError):
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    except OSError:  # a file system without locks
+        os.close(handle)
+        return None
+    return handle
+
+
+def unlock(path: Path, handle: int | None) -> None:
+    """Frees a lock. A process that still waits for the removed file gets it and finds the kernel compiled."""
+    if handle is not None:
+        remove(path.with_suffix(".lock"))
+        os.close(handle)

@@ -1,0 +1,241 @@
+"""Bodies, boundaries and periodic sides of SCISim's scenes, in 2D and 3D."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..geometry.rotations import of_vector, product
+from ..solvers.rows import Floats
+from .boundaries import Boundary, Drum, Periodic, Plane, Tube, Vector
+from .model import FREE, Bodies
+from .motion import FIXED, Motion, Moving
+from .scisim_mesh import mesh_of
+from .scisim_xml import Node
+from .shapes import UNTURNED, Box, Disc, Rectangle, Shape, Sphere
+
+CLOSE = 1e-9  # of the distance between planes: written in decimals, they need not agree to the last bit
+PORTALS = ("planar_portal", "lees_edwards_portal")
+
+
+@dataclass(frozen=True, eq=False)
+class _Geometry:
+    """A shape, its area or volume, and for meshes the frame that SCISim gives their vertices."""
+
+    shape: Shape
+    size: float
+    origin: Floats  # (D,) added to the place of a body
+    turn: Floats  # (1, 4) applied before the rotation of the body itself
+
+
+@dataclass(frozen=True, eq=False)
+class _Body:
+    """One body of the file; consecutive bodies that agree in `key` form a group."""
+
+    key: tuple[object, ...]  # shape (all discs or spheres count as one), motion
+    shape: Shape
+    motion: Motion | None
+    values: dict[str, Any]  # of the other fields of `Bodies`
+
+
+def read_bodies(root: Node, dimension: int, folder: Path) -> tuple[Bodies, ...]:
+    """The bodies of a scene in groups, in the order of the file. Meshes are sought beside it."""
+    shapes = [_geometry(node, dimension, folder) for node in root.all("geometry")]
+    if dimension == 3:
+        bodies = [_body_3d(node, shapes) for node in root.all("rigid_body_with_density")]
+    else:
+        bodies = [_ball(node) for node in root.all("ball")]
+        bodies += [_body_2d(node, shapes) for node in root.all("rigid_body")]
+    groups = []
+    for _, run in groupby(bodies, key=lambda body: body.key):
+        some = list(run)
+        shape = some[0].shape
+        if isinstance(shape, (Disc, Sphere)):
+            shape = type(shape)(np.array([body.shape.radius for body in some]))  # type: ignore[attr-defined]
+        values: dict[str, Any] = {name: np.array([body.values[name] for body in some]) for name in some[0].values}
+        groups.append(Bodies(shape, motion=some[0].motion, rotates=root.tag != "ball2d_scene", **values))
+    return tuple(groups)
+
+
+def _geometry(node: Node, dimension: int, folder: Path) -> _Geometry:
+    kind, origin, unturned = node.text("type"), np.zeros(dimension), np.array([UNTURNED])
+    if kind == ("circle" if dimension == 2 else "sphere"):
+        r = node.positive("r")
+        shape, size = (Disc(r), np.pi * r * r) if dimension == 2 else (Sphere(r), 4.0 / 3.0 * np.pi * r**3)
+        made = _Geometry(shape, size, origin, unturned)
+    elif kind == "box":
+        made = _Geometry(*_box(node, dimension), origin, unturned)
+    elif kind == "mesh" and dimension == 3:
+        made = _Geometry(*mesh_of(node, folder))
+    else:
+        raise node.error("type", kind, "circle or box" if dimension == 2 else "sphere, box or mesh")
+    node.no_rest()
+    return made
+
+
+def _box(node: Node, dimension: int) -> tuple[Shape, float]:
+    """A rectangle or box from its half-widths, and its area or volume."""
+    half = node.vector("r", dimension)
+    if not min(half) > 0.0:
+        raise node.error("r", node.attributes["r"], f"{'two' if dimension == 2 else 'three'} half-widths above 0")
+    if dimension == 2:
+        a, b = half
+        return Rectangle(2.0 * a, 2.0 * b), 4.0 * a * b
+    a, b, c = half
+    return Box((2.0 * a, 2.0 * b, 2.0 * c)), 8.0 * a * b * c
+
+
+def _ball(node: Node) -> _Body:
+    velocity = node.number("vx"), node.number("vy")
+    motion = _motion(node.flag("fixed"), velocity, 0.0)
+    shape = Disc(node.positive("r"))
+    place = node.number("x"), node.number("y")
+    values = {"position": place, "velocity": velocity, "angle": 0.0, "spin": 0.0, "mass": node.positive("m")}
+    node.no_rest()
+    return _Body(("disc", motion), shape, motion, values)
+
+
+def _body_2d(node: Node, shapes: Sequence[_Geometry]) -> _Body:
+    geometry = shapes[node.whole("geo_idx", len(shapes))]
+    shape, velocity, spin = geometry.shape, node.vector("v", 2), node.number("omega")
+    motion = _motion(node.flag("fixed", "0"), velocity, spin)
+    values = {
+        "position": node.vector("x", 2),
+        "velocity": velocity,
+        "angle": node.number("theta"),
+        "spin": spin,
+        "mass": geometry.size * node.positive("rho"),
+    }
+    node.no_rest()
+    return _Body(("disc" if isinstance(shape, Disc) else shape, motion), shape, motion, values)
+
+
+def _motion(fixed: bool, velocity: Vector, spin: float) -> Motion | None:
+    """A fixed body of a 2D scene moves at its velocity."""
+    if not fixed:
+        return FREE
+    return Moving(velocity, spin) if any(velocity) or spin else FIXED
+
+
+def _body_3d(node: Node, shapes: Sequence[_Geometry]) -> _Body:
+    number = node.whole("geo_idx", len(shapes))
+    geometry = shapes[number]
+    velocity, spin = node.vector("v", 3), node.vector("omega", 3)
+    fixed = node.flag("fixed")
+    for name, value in (("v", velocity), ("omega", spin)):
+        if fixed and any(value):
+            raise node.error(name, node.attributes[name], "0 0 0: in 3D only a script moves fixed bodies")
+    motion = FIXED if fixed else FREE
+    turn = of_vector(np.array([node.vector("R", 3, "0 0 0")]))
+    values = {
+        "position": np.array(node.vector("x", 3)) + geometry.origin,
+        "velocity": velocity,
+        "orientation": product(turn, geometry.turn)[0],
+        "spin": spin,
+        "mass": geometry.size * node.positive("rho"),
+    }
+    node.no_rest()
+    return _Body(("sphere" if isinstance(geometry.shape, Sphere) else number, motion), geometry.shape, motion, values)
+
+
+# ---- boundaries and periodic sides
+
+
+def read_boundaries(root: Node, dimension: int) -> tuple[tuple[Boundary, ...], Periodic | None]:
+    """Planes, drums and cylinders with bodies inside, and periodic sides."""
+    planes = list(root.all("static_plane"))
+    for node in planes:
+        node.direction("n", dimension)
+        node.vector("x", dimension)
+        node.no_rest()
+    periodic, taken = _periodic(root, planes, dimension)
+    out: list[Boundary] = [
+        Plane(node.vector("x", dimension), node.vector("n", dimension))
+        for i, node in enumerate(planes)
+        if i not in taken
+    ]
+    for node in root.all("static_drum", "static_cylinder"):
+        if node.tag == "static_drum":
+            out.append(Drum(node.positive("r"), (node.number("x"), node.number("y"))))
+        else:
+            out.append(Tube(node.positive("R"), node.vector("x", 3), node.direction("axis", 3)))
+        node.no_rest()
+    return tuple(out), periodic
+
+
+def _periodic(root: Node, planes: Sequence[Node], dimension: int) -> tuple[Periodic | None, set[int]]:
+    """The periodic sides that the portals of a scene make, and which planes they use."""
+    taken: set[int] = set()
+    sides: dict[str, Vector] = {}
+    moving: list[tuple[Node, int]] = []
+    for node in root.all(*PORTALS):
+        pair = [node.whole(name, len(planes)) for name in ("planeA", "planeB")]
+        for name, index in zip(("planeA", "planeB"), pair):
+            if index in taken:
+                raise node.error(name, index, "a plane that no portal has yet")
+            taken.add(index)
+        axis, side = _side(node, planes[pair[0]], planes[pair[1]], dimension)
+        if "xyz"[axis] in sides:
+            raise node.error("", f"a second portal across {'xyz'[axis]}", "one for each direction")
+        sides["xyz"[axis]] = side
+        if dimension == 3:
+            _check_signs(node, axis)
+        if node.tag == "lees_edwards_portal":
+            moving.append((node, axis))
+    if len(moving) > 1:
+        raise moving[1][0].error("", "a second Lees-Edwards portal", "one")
+    shear = {"shear_rate": _shear_rate(*moving[0], sides), "sheared": "xy"[moving[0][1]]} if moving else {}
+    for node in root.all(*PORTALS):
+        node.no_rest()
+    return (Periodic(**sides, **shear) if sides else None), taken  # type: ignore[arg-type]
+
+
+def _side(node: Node, a: Node, b: Node, dimension: int) -> tuple[int, Vector]:
+    """The axis and (low, high) of two planes that face each other, with points opposite each other."""
+    normals = [np.array(plane.vector("n", dimension)) for plane in (a, b)]
+    normals = [normal / np.linalg.norm(normal) for normal in normals]
+    points = [np.array(plane.vector("x", dimension)) for plane in (a, b)]
+    axis = int(np.argmax(np.abs(normals[0])))
+    across = [k for k in range(dimension) if k != axis]
+    if np.abs(normals[0] + normals[1]).max() > CLOSE or np.abs(normals[0][across]).max() > CLOSE:
+        text = f"planes with normals {a.attributes['n']} and {b.attributes['n']}"
+        along = "x or along y" if dimension == 2 else "x, y or z"
+        raise node.error("", text, f"two planes that face each other along {along}")
+    low, high = (points[0], points[1]) if normals[0][axis] > 0.0 else (points[1], points[0])
+    where = f"planes at {a.attributes['x']} and {b.attributes['x']}"
+    if not low[axis] < high[axis]:
+        raise node.error("", where, "planes with the scene between them")
+    if np.abs(low - high)[across].max() > CLOSE * (high - low)[axis]:
+        # SCISim keeps offsets along the planes: such a portal also shifts what passes through it.
+        raise node.error("", where, "points opposite each other")
+    return axis, (float(low[axis]), float(high[axis]))
+
+
+def _check_signs(node: Node, axis: int) -> None:
+    """Refuses portals that mirror.
+
+    `multiplier` has the signs with which SCISim inserts what leaves, along the normal and the two axes of a plane.
+    These axes are x and z, rotated as y is rotated to the normal: one of the two keeps its direction from plane to
+    plane, the other does not.
+    """
+    straight = {0: ["1 1 -1"], 1: ["1 1 -1", "1 -1 1"], 2: ["1 -1 1"]}[axis]
+    if " ".join(f"{sign:g}" for sign in node.vector("multiplier", 3)) not in straight:
+        raise node.error("multiplier", node.attributes["multiplier"], f"{' or '.join(straight)}: nothing is mirrored")
+
+
+def _shear_rate(node: Node, axis: int, sides: dict[str, Vector]) -> float:
+    """Speed of the image on the high side over the distance of the sides.
+
+    SCISim adds the velocity -v (n rotated by 90 degrees counterclockwise) to a body that leaves at a plane with normal
+    n: the image above the high y side moves at +v along x, the image beyond the high x side at -v along y.
+    """
+    speed, bounds = node.number("v"), node.positive("bounds")
+    across, side = "xy"[1 - axis], sides["xy"[axis]]
+    if across not in sides or abs((sides[across][1] - sides[across][0]) - 2.0 * bounds) > CLOSE * bounds:
+        raise node.error("bounds", node.attributes["bounds"], f"half the width of a planar_portal across {across}")
+    return (speed if axis == 1 else -speed) / (side[1] - side[0])

@@ -1,0 +1,170 @@
+"""Integration of free motion over a time step: velocity Verlet, which is exact for uniform gravity.
+
+In 2D bodies rotate at constant spin. In 3D they rotate as `rotation` describes, by Discrete Moser-Veselov steps, which
+conserve energy and angular momentum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..contact.images import wrapped
+from ..errors import ProblemError
+from ..geometry import rotations
+from ..kernels import kernel
+from ..scene.boundaries import Periodic
+from ..scene.model import INTEGRATORS
+from ..solvers.rows import Floats
+from ..world import State, World
+from .rotation import rotate_free, rotate_steadily
+
+
+def free_motion(world: World, state: State, step: float) -> State:
+    """The state after a time `step` without contact: `q += h v + h^2 a / 2`, `v += h (a0 + a1) / 2`.
+
+    Scripted bodies are placed where their motion prescribes.
+    """
+    acceleration = accelerations(world, state)
+    if acceleration is None:
+        after = _under_gravity(world, state, step)
+    elif world.dimension == 2:
+        after = _under_force_2d(world, state, acceleration, step)
+    else:
+        after = _under_force_3d(world, state, acceleration, step)
+    return _with_scripted_poses(world, after)
+
+
+def accelerations(world: World, state: State) -> Floats | None:
+    """Accelerations (n, d) of all bodies under gravity and the world's force; None if gravity alone acts."""
+    if world.force is None:
+        return None
+    given = world.force(state.time, state.position, state.velocity)
+    n, d = state.velocity.shape
+    dim = world.dimension
+    wanted = f"finite forces of shape ({n}, {dim}) or ({n}, {d})"
+    try:
+        force = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ProblemError("force", given, wanted) from None
+    if force.shape not in ((n, dim), (n, d)) or not np.isfinite(force).all():
+        raise ProblemError("force", f"an array of shape {force.shape}", wanted)
+    out = np.zeros((n, d))
+    out[:, : force.shape[1]] = force * world.inverse_sqrt_mass[:, : force.shape[1]] ** 2
+    out[world.free, :dim] += world.gravity
+    return out
+
+
+def prescribed(world: World, state: State, step: float) -> State:
+    """The state with the velocities of scripted bodies in the coming step: displacement divided by time."""
+    if not world.motions:
+        return state
+    velocity, dim = state.velocity.copy(), world.dimension
+    for body, motion in world.motions:
+        place0, turn0 = world.posed(body, motion, state.time)
+        place1, turn1 = world.posed(body, motion, state.time + step)
+        velocity[body, :dim] = (place1 - place0) / step
+        if world.turns and dim == 2:
+            velocity[body, 2] = (turn1 - turn0) / step
+        elif world.turns:
+            velocity[body, 3:] = rotations.turned_back(turn0, rotations.vector_between(turn0, turn1) / step)
+    return replace(state, velocity=velocity)
+
+
+def end_of_step(world: World, state: State, time: float, number: int) -> State:
+    """The state with its time and step number, and with positions wrapped into the periodic sides."""
+    position, velocity = state.position, state.velocity
+    if world.periodic is not None:
+        position, velocity = wrapped(world.periodic, position, velocity, time)
+    return State(time, number, position, state.orientation, velocity)
+
+
+def rotated(world: World, orientation: Floats, velocity: Floats, step: float) -> Floats:
+    """Orientations after rotation at the constant spins of `velocity` (n, d) for a time."""
+    if not world.turns:
+        return orientation
+    if world.dimension == 2:
+        return orientation + step * velocity[:, 2]
+    return rotate_steadily(orientation, np.ascontiguousarray(velocity[:, 3:]), step)
+
+
+def freely_rotated(world: World, orientation: Floats, spin: Floats, step: float) -> tuple[Floats, Floats]:
+    """Orientations (n, 4) and spins (n, 3) of the bodies of a 3D world after a time without torque."""
+    scheme = INTEGRATORS.index(world.integrator)
+    return rotate_free(orientation, np.ascontiguousarray(spin), world.inertia, world.free, step, scheme)
+
+
+def _under_gravity(world: World, state: State, h: float) -> State:
+    q, v = _uniform(state.position, state.velocity, world.gravity, world.free, h)
+    if not world.turns:
+        orientation = state.orientation.copy()
+    elif world.dimension == 2:
+        orientation = rotated(world, state.orientation, state.velocity, h)
+    else:
+        orientation, v[:, 3:] = freely_rotated(world, state.orientation, state.velocity[:, 3:], h)
+    return State(state.time + h, state.step, q, orientation, v)
+
+
+@kernel
+def _uniform(position, velocity, gravity, free, h):
+    """Positions and velocities after a time under uniform gravity."""
+    n, dim = position.shape
+    q, v = np.empty((n, dim)), velocity.copy()
+    for i in range(n):
+        for k in range(dim):
+            a = gravity[k] if free[i] else 0.0
+            # The mean velocity is formed first: where it is zero by symmetry, the displacement is exactly zero.
+            q[i, k] = position[i, k] + h * (velocity[i, k] + 0.5 * h * a)
+            v[i, k] = velocity[i, k] + h * a
+    return q, v
+
+
+def _under_force_2d(world: World, state: State, a0: Floats, h: float) -> State:
+    position = state.position + h * state.velocity[:, :2] + 0.5 * h * h * a0[:, :2]
+    angle = state.orientation.copy()
+    if world.turns:
+        angle = angle + h * state.velocity[:, 2] + 0.5 * h * h * a0[:, 2]
+    guess = State(state.time + h, state.step, position, angle, state.velocity + h * a0)
+    a1 = accelerations(world, guess)
+    assert a1 is not None
+    return replace(guess, velocity=state.velocity + 0.5 * h * (a0 + a1))
+
+
+def _under_force_3d(world: World, state: State, a0: Floats, h: float) -> State:
+    """Torques act in two halves, before and after the free rotation."""
+    q = state.position + h * (state.velocity[:, :3] + 0.5 * h * a0[:, :3])
+    v = state.velocity + h * a0
+    v[:, 3:] = state.velocity[:, 3:] + 0.5 * h * a0[:, 3:]
+    orientation = state.orientation.copy()
+    if world.turns:
+        orientation, v[:, 3:] = freely_rotated(world, state.orientation, v[:, 3:], h)
+    after = State(state.time + h, state.step, q, orientation, v)
+    a1 = accelerations(world, after)
+    assert a1 is not None
+    v[:, :3] = state.velocity[:, :3] + 0.5 * h * (a0 + a1)[:, :3]
+    v[:, 3:] += 0.5 * h * a1[:, 3:]
+    return after
+
+
+def _with_scripted_poses(world: World, state: State) -> State:
+    """Places scripted bodies exactly where their motion prescribes. Writes into the arrays of `state`."""
+    for body, motion in world.motions:
+        place, state.orientation[body] = world.posed(body, motion, state.time)
+        state.position[body] = (
+            place if world.periodic is None else _nearest_image(world.periodic, place, state.position[body])
+        )
+    return state
+
+
+def _nearest_image(periodic: Periodic, place: Floats, moved: Floats) -> Floats:
+    """The periodic image of `place` nearest to `moved`; with sheared sides, whose images slide, `moved` itself."""
+    if periodic.shear_rate != 0.0:
+        return moved
+    out = place.copy()
+    for axis, name in enumerate("xyz"[: place.shape[1]]):
+        side = getattr(periodic, name)
+        if side is not None:
+            length = side[1] - side[0]
+            out[:, axis] -= length * np.round((place[:, axis] - moved[:, axis]) / length)
+    return out

@@ -1,0 +1,225 @@
+"""The motion from impact to impact within a step in 2D: bodies follow parabolas that impacts change one by one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..contact.boundaries import boundaries_at
+from ..contact.contact_set import ContactSet
+from ..contact.find import find_contacts
+from ..contact.impact_schedule import SAME_TIME, ImpactSchedule, moved_boundaries
+from ..contact.time_of_impact_2d import NOISE
+from ..impact.assemble import Assembly, assemble
+from ..impact.contacts import Impulses
+from ..solvers.rows import Floats, Ints
+from ..world import State
+from .collision import used_restitutions
+from .drift_safe import DriftSafe
+from .integrator import accelerations, prescribed
+from .push_out import SLOP, push_out
+from .stepper import velocity_after
+
+MOST_IMPACTS = 30_000  # per step, for any number of bodies
+NEAR = 1e-10  # gap, relative to the length scale, up to which impacts are timed
+HOP = 0.1  # a bounce of less than twice this fraction of a step is rest, ...
+HOP_ELASTIC = 0.01  # ... or of this one, where no contact dissipates energy
+REPEATS = 8  # applications of the law to one impact
+LEFT = 1e-9  # approach, relative to the fastest before the impact, that may be left after it
+
+
+class Interval2D:
+    """The paths of all bodies within a step.
+
+    Resting contacts are held: their bodies move straight, at velocities at which no held contact closes, until the end
+    of the step or their next impact. The overlap that results is removed at the end of the step.
+    """
+
+    most_impacts: float = MOST_IMPACTS
+
+    def __init__(self, stepper: DriftSafe) -> None:
+        self.stepper, self.world, self.h = stepper, stepper.world, stepper.h
+        elastic = bool((used_restitutions(self.world) == 1.0).all())
+        self.hop = (HOP_ELASTIC if elastic else HOP) * self.h
+        self.schedule = ImpactSchedule(self.world, self.h, self.hop, stepper.touch, NEAR * self.world.length_scale)
+        self.paths = self.schedule.paths
+        self.held = np.zeros(self.world.count, np.bool_)
+
+    def begin(self, state: State) -> None:
+        self.start = prescribed(self.world, state, self.h)
+        self.free_end = self.stepper.move(self.start, self.h)
+        self.boundaries = boundaries_at(self.world, self.start.time, self.h)[0]
+        self.pull = self._accelerations(self.start)
+        self.pulled = self.world.force is not None or bool(self.world.gravity.any())
+        self.held[:] = False
+        self.stepper.timed("detect", self.schedule.begin, self.start, self.boundaries, self.pull)
+
+    def next_impact(self) -> bool:
+        self.time = self.schedule.next_time()
+        return self.time <= self.h
+
+    def resolve(self) -> None:
+        """Resolves the impact at `time`, and changes the paths of the bodies that take part."""
+        schedule, time = self.schedule, self.time
+        rows, bodies = self.stepper.timed("detect", schedule.impact_at, time)
+        state = self.stepper.timed("move", self._advance, bodies, time)
+        found = self.stepper.timed("detect", schedule.contacts, rows, time)
+        schedule.met[bodies], self.held[bodies] = True, False
+        self.paths.acceleration[bodies] = self.pull[bodies]
+        if found.count:
+            self.stepper.note_overlap(found)
+            self._collide(state, found, bodies)
+        self.stepper.timed("detect", schedule.update, bodies)
+
+    def finish(self) -> None:
+        """The impacts of the rest of the step are resolved together, as in the synchronous step."""
+        n, d = self.start.velocity.shape
+        state = self._advance(np.arange(n), self.time)
+        s = self.h - self.time
+        move = s * (self.paths.velocity[:n] + 0.5 * s * self.paths.acceleration[:n])
+        after = State(
+            self.start.time + self.h,
+            self.start.step,
+            state.position + move[:, :2],
+            state.orientation + move[:, 2],
+            state.velocity,
+        )
+        found = self.stepper.timed("detect", find_contacts, self.world, state, after, self.stepper.touch)
+        if not found.count:
+            return
+        self.stepper.note_overlap(found)
+        impact = self._assembled(state, found)
+        if impact.contacts.speeds().min() < -self.stepper.noise(state):
+            state = self.stepper.collide(state, found, impact)
+            free = self.world.free
+            self.paths.velocity[:n, :d][free] = state.velocity[free]
+
+    def end(self) -> State:
+        """All bodies at the end of their paths, scripted ones where their motion prescribes; overlap is removed."""
+        end = self.free_end
+        if self.stepper.rounds:
+            end = self.stepper.timed("move", self._end_of_paths)
+        if self.stepper.resting and self.stepper.overlap > SLOP * self.world.length_scale:
+            end = self.stepper.timed("rest", self._without_overlap, end)
+        return end
+
+    # ---- paths
+
+    def _accelerations(self, state: State) -> Floats:
+        """Accelerations (n, 3) of all bodies without contact: x, y, angle."""
+        out = np.zeros((self.world.count, 3))
+        given = accelerations(self.world, state)
+        if given is None:
+            out[self.world.free, :2] = self.world.gravity
+        else:
+            out[:, : given.shape[1]] = np.where(self.world.free[:, None], given, 0.0)
+        return out
+
+    def _advance(self, bodies: Ints, time: float) -> State:
+        """Lets the paths of some bodies begin at `time`; under a force function those of all bodies."""
+        schedule, n = self.schedule, self.world.count
+        if self.world.force is None:
+            schedule.advance(bodies, time)
+            return schedule.state(self.start, time)
+        elapsed = time - self.paths.since[:n]
+        before = self.paths.acceleration[:n].copy()
+        schedule.advance(np.arange(n), time)
+        pull = np.where(self.held[:, None], 0.0, self._accelerations(schedule.state(self.start, time)))
+        self.paths.velocity[:n] += (0.5 * elapsed)[:, None] * (pull - before)
+        self.pull = self._accelerations(schedule.state(self.start, time))
+        self.paths.acceleration[:n] = np.where(self.held[:, None], 0.0, self.pull)
+        return schedule.state(self.start, time)
+
+    def _end_of_paths(self) -> State:
+        state = self._advance(np.arange(self.world.count), self.h)
+        free, end = self.world.free, self.free_end
+        return replace(
+            state,
+            position=np.where(free[:, None], state.position, end.position),
+            orientation=np.where(free, state.orientation, end.orientation),
+            velocity=np.where(free[:, None], state.velocity, end.velocity),
+        )
+
+    def _without_overlap(self, end: State) -> State:
+        """Removes the overlap that results because held bodies move straight where their contacts curve."""
+        found = find_contacts(self.world, end, end, self.stepper.margin)
+        if not found.count:
+            return end
+        impact = assemble(self.world, end, found, boundaries_at(self.world, end.time, self.h)[0])
+        return push_out(self.start, end, found, impact)
+
+    # ---- impacts
+
+    def _assembled(self, state: State, found: ContactSet) -> Assembly:
+        boundaries = moved_boundaries(self.boundaries, self.time)
+        return self.stepper.timed("assemble", assemble, self.world, state, found, boundaries)
+
+    def _collide(self, state: State, found: ContactSet, bodies: Ints) -> None:
+        """Applies the law, repeatedly while its answer leaves an approach (with friction it may), then holds rest."""
+        impact = self._assembled(state, found)
+        u = impact.contacts.speeds()
+        noise = NOISE * float(np.abs(state.velocity[bodies]).max(initial=0.0))
+        noise = max(noise, -LEFT * float(u.min()))
+        hop = self._hop_speeds(state, impact, u)
+        for _ in range(REPEATS):
+            if not (u < -np.maximum(noise, hop)).any():
+                break
+            before = state.velocity
+            state = self.stepper.collide(state, found, impact)
+            impact = impact.moving(state.velocity)
+            u = impact.contacts.speeds()
+            if np.array_equal(state.velocity[bodies], before[bodies]):
+                break
+        self.paths.velocity[bodies, : self.world.block] = state.velocity[bodies]
+        if hop.any():
+            self.stepper.timed("rest", self._hold, state, found, impact, hop, noise)
+
+    def _hop_speeds(self, state: State, impact: Assembly, u: Floats) -> Floats:
+        """Speeds (m,) up to which a contact that gravity or a force closes counts neither as separating nor closing."""
+        left = self.h - self.time
+        if not self.pulled or left <= SAME_TIME * self.h:
+            return np.zeros(len(u))
+        drop = u - impact.contacts.speeds(impact.whitened(self._falling(state)))
+        return np.maximum(self.hop / left * drop, 0.0)
+
+    def _falling(self, state: State) -> Floats:
+        """Velocities (n, d) at the end of the step if no contact acted."""
+        return state.velocity + (self.h - self.time) * self.pull[:, : self.world.block]
+
+    def _hold(self, state: State, found: ContactSet, impact: Assembly, hop: Floats, noise: float) -> None:
+        """Holds contacts at rest from here to the end of the step. `hop` (m,) is the speed of the smallest bounce."""
+        falling = self._falling(state)
+        u, then = impact.contacts.speeds(), impact.contacts.speeds(impact.whitened(falling))
+        if not ((np.abs(u) <= hop) & (then < -noise)).any():
+            return
+        lying = np.abs(u) <= max(float(hop.max()), noise)  # contacts on a held body will rest with it
+        while True:
+            some = found.take(lying)
+            after, who, impulses = self._held_still(state, some, falling)
+            # Contacts that were separating, but which the held bodies now close, are held as well.
+            more = ~lying & (u >= 0.0) & (impact.contacts.speeds(impact.whitened(after)) < -noise)
+            if not more.any():
+                break
+            lying |= more
+        if impulses is not None:
+            self.stepper.resting += some.count
+            self.stepper.rest_residual = max(self.stepper.rest_residual, impulses.certificate)
+            self.stepper.pushes.append((some, impulses))
+        self.held[who] = True
+        self.paths.acceleration[who] = 0.0
+        self.paths.velocity[who, : self.world.block] = after[who]
+
+    def _held_still(self, state: State, found: ContactSet, falling: Floats) -> tuple[Floats, Ints, Impulses | None]:
+        """Velocities (n, d) at which no contact closes until the end of the step, the bodies held, and the impulses."""
+        impact = self._assembled(state, found).moving(falling)
+        impulses = self.stepper.resting_solver(impact.contacts, found, np.zeros(found.count))
+        if impulses is None:
+            return state.velocity, np.empty(0, np.int64), None
+        active = impulses.normal > 0.0
+        who = np.concatenate([found.first[active], found.second[active]])
+        who = np.unique(who[who >= 0])
+        who = who[self.world.free[who]]
+        after = state.velocity.copy()
+        after[who] = velocity_after(impact, impulses, falling)[who]
+        return after, who, impulses

@@ -1,0 +1,195 @@
+"""Families of kernels: signatures as data, the manifest, and compilation before it is needed."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import numpy as np
+import pytest
+from numba import typeof, types
+
+from carom import kernels, laws
+from carom.cli.warmup_workloads import _run
+from carom.kernels import files, manifest, warmup
+from carom.kernels.families import families_of_law, families_of_run
+from carom.kernels.manifest import Entry, Manifest, recording
+from carom.kernels.notice import Notice, notice, using
+from carom.kernels.signatures import Unsupported, decode, encode
+from carom.scenes import make_scene
+from carom.solvers.rows import Rows, speeds
+
+
+def read_only(array):
+    array.setflags(write=False)
+    return array
+
+
+@pytest.mark.parametrize(
+    "numba_type",
+    [
+        types.float64,
+        types.int32,
+        types.boolean,
+        types.none,
+        types.literal(3),
+        types.Omitted(1e-9),
+        types.Tuple([types.int64, types.float64]),
+        typeof(np.zeros((2, 3))),
+        typeof(np.zeros((2, 3), order="F")),
+        typeof(np.zeros((4, 4))[::2, ::2]),
+        typeof(read_only(np.zeros(2, dtype=np.int8))),
+        types.Dispatcher(speeds),
+        types.NamedUniTuple(typeof(np.zeros(1)), len(Rows._fields), Rows),
+    ],
+    ids=str,
+)
+def test_a_signature_survives_json(numba_type):
+    assert decode(json.loads(json.dumps(encode(numba_type)))) == numba_type
+
+
+def test_a_type_without_a_form_says_so():
+    with pytest.raises(Unsupported):
+        encode(types.unicode_type)
+
+
+def test_families_follow_the_scene():
+    gr, etm = laws.make("gr"), laws.make("etm")
+    assert families_of_run(make_scene("pool_break"), gr, "synchronous", None) == [
+        "laws/gr",
+        "2d/discs",
+        "2d/synchronous",
+    ]
+    boxes = families_of_run(make_scene("box_tower_3d"), gr, "drift_safe", "cone")
+    assert boxes == ["laws/gr", "friction/cone/3d", "3d/spheres", "3d/solids", "3d/drift_safe"]
+    assert families_of_law(etm, True, None) == ["laws/etm"]  # it has friction of its own
+
+
+@pytest.mark.parametrize(
+    ("scene", "parameters", "law", "settings"),
+    [
+        ("pool_break", {"rows": 5}, "gr", {}),
+        ("pool_break", {"rows": 3}, "qce", {"stepper": "drift_safe"}),
+        ("box_stack", {"boxes": 2}, "gr", {"friction_model": "cone"}),
+        ("flat_box", {}, "qce", {"stepper": "time_of_impact"}),
+        ("box_on_edge", {}, "gr", {"friction_model": "coulomb_fixed_direction"}),
+    ],
+)
+def test_the_families_of_a_run_have_all_its_kernels(scene, parameters, law, settings):
+    """If this fails, kernels have moved or changed their signatures: run `carom warmup --record`."""
+    families = families_of_run(
+        make_scene(scene, **parameters),
+        laws.make(law),
+        settings.get("stepper", "synchronous"),
+        settings.get("friction_model"),
+    )
+    known = manifest.load()
+    there = {known.entries[i].key for i in known.select(families)}
+    with recording() as used:
+        _run(scene, parameters, 20, law=law, **settings)
+    assert used.entries
+    assert sorted(set(used.entries) - there) == []
+
+
+def test_every_entry_of_the_manifest_exists():
+    """If this fails, kernels have moved or been renamed: run `carom warmup --record`."""
+    gone = [entry.kernel for entry in manifest.load().entries if entry.path() is None]
+    assert gone == []
+
+
+SOURCE = """
+from carom.kernels import kernel
+
+@kernel
+def leaf(x):
+    return 2.0 * x
+
+@kernel
+def caller(x):
+    return leaf(x) + 1.0
+
+@kernel
+def broken(x):
+    return x.no_such_field
+"""
+
+
+class Counting(Notice):
+    """Remembers what it was told."""
+
+    def __init__(self):
+        super().__init__()
+        self.said = []
+
+    def begin(self, kernels=0):
+        self.said.append(kernels)
+
+    def advance(self, done, kernels):
+        self.said.append((done, kernels))
+
+
+@pytest.fixture
+def small(tmp_path, monkeypatch):
+    """A manifest of two kernels, one of which calls the other, and of entries that cannot be compiled."""
+    (tmp_path / "warmed.py").write_text(SOURCE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "warmed", raising=False)
+    monkeypatch.setenv("CAROM_CACHE_DIR", str(tmp_path / "cache"))
+    files.cache_folder.cache_clear()
+    names = ("warmed:leaf", "warmed:caller", "warmed:broken", "warmed:gone", "no.such:module")
+    entries = [Entry(name, ["float64"], 1.0) for name in names]
+    entries[1].needs = [0]
+    made = Manifest(entries, {"some/kernels": [0, 1], "some/stale": [2, 3, 4]})
+    monkeypatch.setattr(warmup, "load", lambda: made)
+    yield made
+    files.cache_folder.cache_clear()
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_warm_up_compiles_what_is_missing_and_skips_what_is_stale(small, processes):
+    with using(Counting()):
+        first = warmup.warm_up(["some"], processes)
+        said = notice().said
+        second = warmup.warm_up(["some"], processes)
+    assert first.kernels == 3  # entries whose kernel is gone do not count
+    assert [line.partition(":")[0] for line in first.skipped] == ["warmed"]
+    assert said[0] == 3 and (3, 3) in said
+    assert second.kernels == 0
+    caller = small.entries[1].dispatcher()
+    assert caller(2.0) == 5.0
+    if processes == 1:
+        assert sum(caller.stats.cache_misses.values()) == 1
+
+
+def test_callees_are_compiled_first_and_long_chains_before_short_ones():
+    entries = [Entry("short", [], 1.0), Entry("leaf", [], 0.5), Entry("middle", [], 1.0, [1]), Entry("top", [], 1, [2])]
+    queue = warmup._Queue(Manifest(entries, {}), [0, 1, 2, 3])
+    taken = []
+    while (number := queue.take()) is not None:
+        taken.append(entries[number].kernel)
+        queue.finish(number, "")
+    assert taken == ["leaf", "middle", "top", "short"] or taken == ["leaf", "middle", "short", "top"]
+
+
+def test_compile_time_is_counted_and_announced_once(small, capfd, monkeypatch):
+    monkeypatch.delenv("CAROM_QUIET", raising=False)
+    before = kernels.compile_seconds()
+    with using(Notice()):
+        warmup.warm_up(["some/kernels"], 1)
+        warmup.warm_up(["some/stale"], 1)
+    assert kernels.compile_seconds() > before
+    lines = capfd.readouterr().err.splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith("carom: compiling 2 kernels (once; kept in ")
+
+
+def test_a_quiet_process_says_nothing(small, capfd, monkeypatch):
+    monkeypatch.setenv("CAROM_QUIET", "1")
+    with using(Notice()):
+        warmup.warm_up(["some"], 1)
+    assert capfd.readouterr().err == ""
+
+
+def test_a_manifest_survives_its_file(small, tmp_path):
+    small.save(tmp_path / "manifest.json")
+    assert manifest.load(tmp_path / "manifest.json") == small
