@@ -7,12 +7,12 @@ from time import perf_counter
 
 import numpy as np
 
-from carom import laws
 from carom.build import build
+from carom.impact.response import Response
 from carom.scene import Bodies, Material, Scene
 from carom.scene.boundaries import Container
 from carom.scene.shapes import Box, Sphere
-from carom.stepping import Collision, make
+from carom.stepping import make
 from carom.stepping.report import PHASES, step_table
 
 from .report import Row
@@ -95,7 +95,7 @@ class Ours:
 
     def __init__(self, scene: Scene) -> None:
         self.world, self.state = build(scene)
-        self.engine = make(scene.stepper, self.world, Collision(laws.make(scene.law)), scene.step)
+        self.engine = make(scene.stepper, self.world, Response.for_run(scene.law), scene.step)
         self.rows: list[tuple] = []
 
     def steps(self, count: int) -> float:

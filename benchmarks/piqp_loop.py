@@ -22,15 +22,15 @@ from carom.solvers.rows import Floats, speeds
 class Outcome:
     velocity: Floats
     iterations: int
-    certificate: float
+    residual: float
     inside: float  # seconds in PIQP's setup and solve
     total: float
 
 
 def reflect_with_piqp(contacts: Contacts, tol: float, gap: float = 1e-18) -> Outcome:
-    """GR with PIQP; the certificate is measured as in Carom, from PIQP's own multipliers.
+    """GR with PIQP; the residual is measured as in Carom, from PIQP's own multipliers.
 
-    Each problem is scaled to largest |c| = 1. The certificate falls like the root of the duality gap, so the gap is
+    Each problem is scaled to largest |c| = 1. The residual falls like the root of the duality gap, so the gap is
     what has to be asked for: 1e-18 brings most solves below 1e-10, at about 20 iterations.
     """
     import piqp
@@ -39,7 +39,7 @@ def reflect_with_piqp(contacts: Contacts, tol: float, gap: float = 1e-18) -> Out
     matrix = as_matrix(rows)
     x = contacts.velocity.copy()
     stamp, visited = np.full(contacts.count, -1, np.int64), np.full(len(x), -1, np.int64)
-    front, u = initial_front(rows, x, contacts.boundary, tol)
+    front, u = initial_front(rows, x, contacts.boundary_speed, tol)
     count, worst, inside = 0, 0.0, 0.0
     begin = time.perf_counter()
     while len(front):
@@ -63,7 +63,7 @@ def reflect_with_piqp(contacts: Contacts, tol: float, gap: float = 1e-18) -> Out
         slack = g @ change + 2.0 * u
         worst = max(worst, np.abs(np.minimum(rows.diag[front] * y, slack)).max() / size)
         x.reshape(-1)[used] += change
-        front, u = next_front(rows, x, contacts.boundary, tol, front, stamp, visited, count, True)
+        front, u = next_front(rows, x, contacts.boundary_speed, tol, front, stamp, visited, count, True)
         count += 1
     return Outcome(x, count, float(worst), inside, time.perf_counter() - begin)
 
@@ -78,4 +78,4 @@ def _multipliers(result: object) -> Floats:
 
 def slowest(contacts: Contacts, x: Floats) -> float:
     """The smallest separation speed."""
-    return float(speeds(contacts.rows, x, contacts.boundary).min())
+    return float(speeds(contacts.rows, x, contacts.boundary_speed).min())

@@ -7,7 +7,6 @@ import importlib.util
 import numpy as np
 
 from carom.laws.gr import reflections
-from carom.laws.pairwise import threshold
 
 from .piles import cluster_field
 from .piqp_loop import reflect_with_piqp
@@ -20,8 +19,8 @@ def run() -> list[Row]:
     rows = []
     for clusters, contacts in ((1, 3), (1, 10), (1, 20), (30, 20), (1000, 20)):
         impact = cluster_field(clusters, contacts).contacts
-        tol = threshold(impact, 1e-10)
-        arguments = (impact.rows, impact.velocity, impact.boundary, tol, 100000)
+        tol = 1e-10 * impact.approach()
+        arguments = (impact.rows, impact.velocity, impact.boundary_speed, tol, 100000)
         mine, answer = best_time(lambda args=arguments: reflections(*args), 30)
         repeats = 3 if clusters == 1000 else 20
         other = min((reflect_with_piqp(impact, tol) for _ in range(repeats)), key=lambda o: o.total)

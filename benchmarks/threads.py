@@ -25,7 +25,7 @@ def run() -> list[Row]:
         for count in (1, 2):
             numba.set_num_threads(count)
             seconds, answer = best_time(
-                lambda c=contacts: reflections(c.rows, c.velocity, c.boundary, TOLERANCE, 100000), 7
+                lambda c=contacts: reflections(c.rows, c.velocity, c.boundary_speed, TOLERANCE, 100000), 7
             )
             answers.append(answer[1])
             times.append(seconds)

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from carom import laws, scenes
+from carom import scenes
 from carom.build import build
 from carom.impact.contacts import Contacts, Impulses
+from carom.impact.response import Response
+from carom.laws import GR
 from carom.scene import Scene
-from carom.stepping import Collision, make
+from carom.stepping import make
 from carom.stepping.report import PHASES, STEP
 
 from .piqp_loop import reflect_with_piqp
@@ -24,29 +26,29 @@ TOLERANCE = 1e-9  # speeds
 
 
 @dataclass(frozen=True)
-class WithPiqp(Collision):
-    """The law, and beside it the same loop with PIQP on the same contacts; times go to `seconds`."""
+class WithPiqp(GR):
+    """GR, and beside it the same loop with PIQP on the same contacts; times go to `seconds`."""
 
     seconds: tuple[list[float], list[float]] = ((), ())  # type: ignore[assignment]
 
-    def resolve(self, contacts: Contacts, slow: float = 0.0) -> Impulses:
+    def impulses(self, contacts: Contacts) -> Impulses:
         other = reflect_with_piqp(contacts, TOLERANCE)
         self.seconds[0].append(other.total)
         self.seconds[1].append(other.inside)
-        return super().resolve(contacts, slow)
+        return super().impulses(contacts)
 
 
-def march(scene: Scene, steps: int, collision: Collision) -> Iterator[tuple]:
+def march(scene: Scene, steps: int, response: Response) -> Iterator[tuple]:
     world, state = build(scene)
-    engine = make(scene.stepper, world, collision, scene.step)
+    engine = make(scene.stepper, world, response, scene.step)
     for _ in range(steps):
         state = engine.step(state)
         yield engine.row
 
 
-def table_of(scene: Scene, steps: int, collision: Collision | None = None) -> np.ndarray:
+def table_of(scene: Scene, steps: int, response: Response | None = None) -> np.ndarray:
     """The rows of all steps, with a line about them on the screen."""
-    rows = np.array(list(march(scene, steps, collision or Collision(laws.make("gr")))), STEP)
+    rows = np.array(list(march(scene, steps, response or Response.for_run("gr"))), STEP)
     seconds = {phase: rows[f"seconds_{phase}"] for phase in PHASES}
     total = sum(s.sum() for s in seconds.values())
     energy = rows["kinetic"] + rows["potential"]
@@ -56,7 +58,7 @@ def table_of(scene: Scene, steps: int, collision: Collision | None = None) -> np
         f"  {scene.count:>9,} discs, {steps} steps: {total / steps * 1e3:.1f} ms a step ({share})\n"
         f"            impact {seconds['impact'].mean() * 1e3:.2f} ms on average, {seconds['impact'].max() * 1e3:.0f} "
         f"at worst; contacts {rows['contacts'].mean():.0f} and at most {rows['contacts'].max()}; GR iterations at most "
-        f"{rows['iterations'].max()}; certificate {rows['certificate'].max():.0e}; energy drift {drift:.0e}",
+        f"{rows['iterations'].max()}; residual {rows['residual'].max():.0e}; energy drift {drift:.0e}",
         flush=True,
     )
     return rows
@@ -64,7 +66,7 @@ def table_of(scene: Scene, steps: int, collision: Collision | None = None) -> np
 
 def warm_up() -> None:
     """Compiles all that the runs need, the kernels for large islands included."""
-    for _ in march(scenes.drop(side=60), 400, Collision(laws.make("gr"))):
+    for _ in march(scenes.drop(side=60), 400, Response.for_run("gr")):
         pass
 
 
@@ -78,9 +80,9 @@ def run_drop_10k() -> list[Row]:
     if importlib.util.find_spec("piqp") is None:
         return [Row(name, asked, "PIQP is not installed", None)]
     warm_up()
-    collision = WithPiqp(laws.make("gr"), seconds=([], []))
-    rows = table_of(scenes.drop(side=101), 500, collision)
-    whole, inside = (sum(s) for s in collision.seconds)
+    law = WithPiqp(seconds=([], []))
+    rows = table_of(scenes.drop(side=101), 500, Response.for_run(law))
+    whole, inside = (sum(s) for s in law.seconds)
     mine = rows["seconds_impact"].sum() - whole  # the stepper's clock saw both
     print(f"            carom {mine:.2f} s; the loop with PIQP {whole:.2f} s, of which {inside:.2f} s inside PIQP")
     own = f"{inside / mine:.1f} counting PIQP's own time only"

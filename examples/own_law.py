@@ -15,7 +15,7 @@ import numpy as np
 
 import carom
 from carom.impact.contacts import Contacts, Impulses
-from carom.laws.finish import finish_inelastically
+from carom.laws import finish_inelastically
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 from tests.contact.plane_shapes import polygons
 from tests.stepping.runs import box, disc, states_of
 
-from carom import laws
 from carom.build import build
 from carom.contact.find import find_contacts
 from carom.contact.start import OVERLAP
 from carom.errors import ProblemError
 from carom.geometry.polygons import convex_polygon, polygon_moments
+from carom.impact.assemble import used_restitutions
+from carom.impact.response import Response
 from carom.scene import (
     FIXED,
     Bodies,
@@ -36,7 +37,6 @@ from carom.scene import (
     Vibrating,
 )
 from carom.simulation import simulate
-from carom.stepping.collision import Collision
 
 
 def scene(*bodies, **more) -> Scene:
@@ -408,7 +408,7 @@ def test_blend_is_the_mean_weighted_by_energy_of_approach():
 def test_one_restitution_that_is_used_is_enough():
     """A material that nothing is made of does not count."""
     s = scene(materials={"default": Material(0.9), "soft": Material(0.2)})
-    Collision(laws.make("gr")).check(build(s)[0])
+    Response.for_run("gr").check_restitutions(used_restitutions(build(s)[0]))
 
 
 def test_one_ball_on_a_floor_of_another_material():
@@ -417,7 +417,7 @@ def test_one_ball_on_a_floor_of_another_material():
         boundaries=[Plane((0.0, -2.0), material="soft")],
         materials={"default": Material(0.9), "soft": Material(0.2)},
     )
-    Collision(laws.make("gr")).check(build(s)[0])
+    Response.for_run("gr").check_restitutions(used_restitutions(build(s)[0]))
 
 
 def test_driven_bodies_start_where_their_motion_begins():

@@ -9,11 +9,12 @@ if TYPE_CHECKING:
     from . import catalogue, friction, laws, scenes, testing
     from .errors import ProblemError
     from .impact.problem import ImpactProblem, Symmetry
+    from .impact.resolve import solve_impact
     from .impact.solution import ImpactSolution
     from .scene.file import load_scene
     from .scene.model import Scene
-    from .simulation import Simulation, resume, simulate
-    from .solve import solve_impact
+    from .simulation import resume, simulate
+    from .stepwise import Simulation
     from .trajectory import Trajectory
 
 __version__ = "0.1.0"
@@ -42,7 +43,7 @@ _HOME = {
     "ImpactSolution": ".impact.solution",
     "ProblemError": ".errors",
     "Scene": ".scene.model",
-    "Simulation": ".simulation",
+    "Simulation": ".stepwise",
     "Symmetry": ".impact.problem",
     "Trajectory": ".trajectory",
     "catalogue": ".catalogue",
@@ -52,7 +53,7 @@ _HOME = {
     "resume": ".simulation",
     "scenes": ".scenes",
     "simulate": ".simulation",
-    "solve_impact": ".solve",
+    "solve_impact": ".impact.resolve",
     "testing": ".testing",
 }
 

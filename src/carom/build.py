@@ -36,7 +36,7 @@ from .world import (
 _AXES = {2: "(x, y)", 3: "(x, y, z)"}
 _NUMBERS = {2: "two finite numbers (gx, gy)", 3: "three finite numbers (gx, gy, gz)"}
 _SHAPES_2D = "Disc, Rectangle or Polygon"
-_SHAPES_3D = "a shape of space, as the others: Sphere, Box, Capsule, Cylinder, Hull, Mesh or Compound"
+_SHAPES_3D = "a 3D shape, like the other bodies: Sphere, Box, Capsule, Cylinder, Hull, Mesh or Compound"
 _ROUNDING = 1e-9  # relative excess of one moment of inertia over the sum of the two others that is rounding
 
 
@@ -137,7 +137,7 @@ def _check_settings(scene: Scene) -> None:
     if scene.periodic is not None and not isinstance(scene.periodic, Periodic):
         raise ProblemError("periodic", f"a {type(scene.periodic).__name__}", "a Periodic")
     if scene.periodic is not None and scene.dimension == 2 and (scene.periodic.z or scene.periodic.sheared == "z"):
-        raise ProblemError("periodic.z", scene.periodic.z, "none: the bodies of this scene are of the plane")
+        raise ProblemError("periodic.z", scene.periodic.z, "none: the bodies of this scene are 2D")
     if scene.integrator not in INTEGRATORS:
         raise ProblemError.unknown("integrator", scene.integrator, INTEGRATORS)
     if scene.mixed_restitution not in ("refuse", "blend"):
@@ -224,14 +224,14 @@ class _Group:
         if not isinstance(given.shape, Solid):
             raise ProblemError(f"{self.path}.shape", type(given.shape).__name__, _SHAPES_3D)
         if np.any(np.asarray(given.angle) != 0.0):
-            raise ProblemError(f"{self.path}.angle", given.angle, "0: bodies of space have an orientation")
+            raise ProblemError(f"{self.path}.angle", given.angle, "0: bodies in 3D have an orientation")
         if np.ndim(given.spin) == 0 and np.any(np.asarray(given.spin) != 0.0):
-            raise ProblemError(f"{self.path}.spin", given.spin, "three numbers: in space a spin is a vector")
+            raise ProblemError(f"{self.path}.spin", given.spin, "three numbers: in 3D a spin is a vector")
 
     def _angles(self) -> Floats:
         given = self.given
         if tuple(np.ravel(given.orientation)) != UNTURNED:
-            raise ProblemError(f"{self.path}.orientation", given.orientation, "none: bodies of the plane have an angle")
+            raise ProblemError(f"{self.path}.orientation", given.orientation, "none: bodies in 2D have an angle")
         return self.spread(given.angle, "angle", (self.count,))
 
     def _quaternions(self) -> Floats:
@@ -386,7 +386,7 @@ def _boundaries(scene: Scene, names: list[str]) -> tuple[Boundaries, Ints, list[
         if given.material not in names:
             raise ProblemError.unknown(f"material (of {path})", given.material, names)
         if not isinstance(given.motion, Motion):
-            raise ProblemError(f"{path}.motion", given.motion, "a Motion; FIXED for one that stands")
+            raise ProblemError(f"{path}.motion", given.motion, "a Motion; FIXED for a boundary at rest")
         given.motion.check(f"{path}.motion", dim)
         about: Any = given.motion.about
         sides: Sequence[Boundary] = (given.in_dimension(dim, path),)

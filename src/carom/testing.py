@@ -21,9 +21,9 @@ from .catalogue.scatter import disc_cluster, sphere_cluster
 from .errors import ProblemError
 from .impact.contacts import FINISHED_INELASTICALLY, INFEASIBLE, RESOLVED
 from .impact.problem import ImpactProblem
+from .impact.resolve import solve_impact
 from .impact.solution import ImpactSolution
 from .laws import DESIDERATA, Law
-from .solve import solve_impact
 
 # -- random problems -----------------------------------------------------------------------------------------
 

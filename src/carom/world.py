@@ -1,4 +1,4 @@
-"""World: what stays the same during a run (masses, shapes, materials). State: what changes (place, velocity)."""
+"""World: the arrays that stay constant during a run. State: position, orientation and velocity at one instant."""
 
 from __future__ import annotations
 
@@ -62,20 +62,21 @@ class Boundaries(NamedTuple):
     point: Floats  # (w, D) a point of the plane, the center, the start of the segment, a point of the axis
     axis: Floats  # (w, D) unit normal toward the bodies; unused; end of the segment; unit direction of the axis
     radius: Floats  # (w,) of circle, sphere and tube
-    center: Floats  # (w, D) about which it turns
-    velocity: Floats  # (w, 3) or (w, 6) of that center, and its angular velocity in the world frame, during the step
+    center: Floats  # (w, D) point about which its motion rotates it
+    velocity: Floats  # (w, 3) or (w, 6) velocity of the center and angular velocity in the step, in the world's frame
 
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """All that changes, in a world with D axes.
+    """What varies during a run, for n bodies in D dimensions.
 
-    Velocities are in the frame of the world. If any body turns, its spin follows: in the plane one number, in space
-    three, about the body's own axes, which are its principal ones, so that the mass matrix stays diagonal.
+    A velocity has d components: the linear velocity (D) in the frame of the world and, if any body can rotate, the
+    angular velocity: one number in 2D (counterclockwise), three in 3D, in the frame of the body, whose axes are the
+    principal axes of inertia, so that the mass matrix is diagonal.
     """
 
     time: float
-    step: int
+    step: int  # number of steps since time 0
     position: Floats  # (n, D) of the centers of mass
     orientation: Floats  # (n,) angles, or (n, 4) unit quaternions (w, x, y, z) from the body's frame to the world's
     velocity: Floats  # (n, d)
@@ -83,46 +84,51 @@ class State:
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """All that stays. A body that nothing can push has infinite mass: `inverse_sqrt_mass` zero."""
+    """What stays constant during a run, for n bodies, w boundaries and k materials.
+
+    Bodies that are not free have infinite mass: their `inverse_sqrt_mass` is zero.
+    """
 
     name: str
     mass: Floats  # (n,)
-    inertia: Floats  # (n,), in space (n, 3) about the principal axes
+    inertia: Floats  # (n,), in 3D (n, 3) about the principal axes
     free: NDArray[np.bool_]  # (n,) moved by impulses
     inverse_sqrt_mass: Floats  # (n, d) 1 / sqrt(mass) for each component of velocity; 0 where it cannot change
     shapes: Shapes  # Shapes2D or Shapes3D
-    material: Ints  # (n,)
+    material: Ints  # (n,) index into material_names
     boundary_material: Ints  # (w,)
-    restitution: Floats  # (k, k) for two materials
+    restitution: Floats  # (k, k) coefficients of pairs of materials
     friction: Floats  # (k, k)
     boundaries: Boundaries  # at time 0
     boundary_motions: Sequence[Motion]
     motions: Sequence[tuple[Ints, Motion]]  # bodies that follow a motion
-    home: Floats  # (n, 3) place and angle at time 0, from which motions count; in space (n, 7)
+    home: Floats  # (n, 3) position and angle at time 0, to which motions refer; in 3D (n, 7) with a quaternion
     gravity: Floats  # (D,)
     force: Force | None = None
     periodic: Periodic | None = None
     material_names: Sequence[str] = ()
     group: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # (n,) index into scene.bodies
-    length_scale: float = 1.0  # smallest radius, or half width, of a free body: overlap is measured in it
-    integrator: str = "dmv"  # of rotation in space
+    length_scale: float = 1.0  # smallest radius or half width of a free body: overlap is measured relative to it
+    integrator: str = "dmv"  # of rigid-body rotation in 3D
 
     @property
     def count(self) -> int:
+        """Number of bodies."""
         return len(self.mass)
 
     @property
     def dimension(self) -> int:
+        """D, 2 or 3."""
         return len(self.gravity)
 
     @property
     def block(self) -> int:
-        """Components of velocity of each body: D if nothing turns, else 3 in the plane and 6 in space."""
+        """Components of velocity per body: D if nothing rotates, else 3 in 2D and 6 in 3D."""
         return self.inverse_sqrt_mass.shape[1]
 
     @property
     def turns(self) -> bool:
-        """Whether velocities have a spin."""
+        """Whether velocities include angular velocities."""
         return self.block > self.dimension
 
     @property
@@ -144,19 +150,15 @@ class World:
 
     @property
     def frictionless(self) -> bool:
+        """Whether all coefficients of friction are zero."""
         return not self.friction.any()
 
     def posed(self, body: Ints, motion: Motion, time: float) -> tuple[Floats, Floats]:
-        """Places and orientations that a motion gives its bodies at a time."""
+        """Positions (m, D) and orientations that a motion gives its m bodies at a time."""
         dim = self.dimension
-        pose = np.array(motion.pose(time, dim))
-        place = self.home[body, :dim]
+        pose = np.tile(np.array(motion.pose(time, dim)), (len(body), 1))
+        place, start = self.home[body, :dim], self.home[body, dim:]
         about = place if motion.about is None else np.asarray(motion.about, dtype=np.float64)
-        arm = place - about
-        if dim == 2:
-            cos, sin = np.cos(pose[2]), np.sin(pose[2])
-            arm = np.stack([cos * arm[:, 0] - sin * arm[:, 1], sin * arm[:, 0] + cos * arm[:, 1]], axis=1)
-            return about + arm + pose[:2], self.home[body, 2] + pose[2]
-        turn = np.repeat(rotations.of_vector(pose[None, 3:]), len(body), axis=0)
-        arm = rotations.turned(turn, np.ascontiguousarray(arm))
-        return about + arm + pose[:3], rotations.product(turn, np.ascontiguousarray(self.home[body, 3:]))
+        turn = rotations.orientation_of(pose[:, dim:])
+        orientation = rotations.composed(turn, start[:, 0] if dim == 2 else start)
+        return about + rotations.rotated(turn, place - about) + pose[:, :dim], orientation

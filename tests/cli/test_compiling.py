@@ -10,6 +10,7 @@ from numba import njit
 from rich.console import Console
 
 from carom.cli.compiling import compile_notice
+from carom.kernels.notice import notice
 
 
 def fresh_kernel():
@@ -28,7 +29,7 @@ def test_it_says_so_once(terminal):
         fresh_kernel()(np.ones(3))
     assert report.kernels == 2
     assert report.seconds > 0
-    assert text.getvalue().count("only the first time") == 1
+    assert text.getvalue().count("compiling kernels (once; kept in ") == 1
     assert "compiled 2 kernels" in text.getvalue()
 
 
@@ -45,3 +46,13 @@ def test_it_is_silent_when_nothing_is_compiled():
 def test_an_error_inside_passes_through():
     with pytest.raises(ValueError, match="inside"), compile_notice(Console(file=io.StringIO())):
         raise ValueError("inside")
+
+
+def test_kernels_that_are_compiled_in_parallel_count():
+    text = io.StringIO()
+    with compile_notice(Console(file=text, width=300, highlight=False)) as report:
+        notice().begin(7)  # as `carom.kernels.prepare` does
+        notice().advance(7, 7)
+    assert report.kernels == 7
+    assert "compiling 7 kernels" in text.getvalue()
+    assert "compiled 7 kernels" in text.getvalue()

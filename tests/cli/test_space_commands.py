@@ -11,8 +11,7 @@ import pytest
 from matplotlib.image import imread
 
 import carom as package
-from carom.draw.figure3d import camera_of, container_tops, group_colors, unseen
-from carom.scene import Bodies, Scene, Vibrating
+from carom.scene import Bodies, Scene
 from carom.scene.boundaries import Container, Plane
 from carom.scene.shapes import Box, Capsule, Compound, Part, Sphere
 
@@ -130,7 +129,7 @@ def test_plot_refuses(carom, made, option, value, word):
 def test_the_plane_has_no_camera(carom):
     assert carom("run", "pool_break", "--set", "rows=2", "--duration", "0.1", "-o", "flat.h5", "-q").code == 0
     bad = carom("plot", "flat.h5", "--what", "state", "--azimuth", "20")
-    assert bad.code == 2 and "bodies of space" in bad.err
+    assert bad.code == 2 and "3D runs" in bad.err
     assert carom("plot", "flat.h5", "--what", "moments").code == 0 and len(table_of("flat-moments.csv")) == 4 * 4
 
 
@@ -152,37 +151,3 @@ def test_validate_lists_solids_and_barriers(carom, file_scene, monkeypatch):
     assert shown.code == 0, shown.err
     for text in ("0.4 x 0.8 x 1.2", "r 0.5", "normal (0, 0, 1)", "(0, 0, -9.81)", "rotations by dmv"):
         assert text in shown.out
-
-
-# ---- what pictures hold
-
-
-class Seen:
-    """As much of a view as cameras and colors ask for."""
-
-    def __init__(self, scene):
-        from carom.build import build
-
-        self.world, self.state = build(scene, check_overlap=False)
-        self.walls, self.tops = self.world.boundaries, container_tops(scene, 0.0)
-
-
-def test_groups_have_colors_of_their_own():
-    view = Seen(scene())
-    found = group_colors(view)
-    assert np.array_equal(found[0], found[1]) and not np.array_equal(found[0], found[2])
-
-
-def test_one_camera_for_several_runs_leaves_out_the_one_that_exploded():
-    near = Seen(scene())
-    blown = Seen(scene())
-    blown.state.position[0] = (400.0, 0.0, 0.0)
-    camera = camera_of([near, near, blown])
-    assert unseen(near, camera) == 0 and unseen(blown, camera) == 1
-
-
-def test_open_containers_are_drawn_to_their_top():
-    crate = Container((-2, -2, 0), (2, 2, 5), open_top=True, motion=Vibrating(0.5, 0.25))
-    tops = container_tops(Scene("crate", [], [crate, Container((0, 0, 0), (1, 1, 1))]), 1.0)
-    assert tops.shape == (4, 3) and tops[:, 2] == pytest.approx(5.5)
-    assert set(np.abs(tops[:, :2]).ravel()) == {2.0}

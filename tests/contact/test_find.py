@@ -147,7 +147,7 @@ def test_take_keeps_the_columns_together():
     found = find_contacts(world, state, state, 1e-9)
     chosen = found.take(np.array([1]))
     assert chosen.count == 1
-    for name in ("first", "second", "feature", "normal", "point", "gap", "predicted"):
+    for name in ("first", "second", "feature_id", "normal", "point", "gap", "predicted"):
         np.testing.assert_array_equal(getattr(chosen, name), getattr(found, name)[[1]])
 
 

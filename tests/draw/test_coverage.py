@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from carom.draw.layers import Discs, Hole, Lines, Page, Polygons, Rings, Text, clipped, quads, repeated, thick
+from carom.draw.primitives import Discs, Hole, Lines, Page, Polygons, Rings, Text, clipped, quads, repeated, thick
 from carom.draw.raster import painted, text_width
 
 BLACK = (0, 0, 0)

@@ -13,8 +13,7 @@ import pytest
 from PIL import Image
 
 import carom
-from carom.draw.films import write_film
-from carom.draw.studio import Look, Span
+from carom.draw.films import Look, Span, write_film
 from carom.draw.timeline import film_times
 
 ffmpeg = pytest.importorskip("imageio_ffmpeg")

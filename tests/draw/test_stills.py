@@ -10,9 +10,8 @@ from PIL import Image
 
 import carom
 from carom.draw.colors import MAPS, PALETTE
-from carom.draw.films import write_still
-from carom.draw.picture2d import GROUND
-from carom.draw.studio import Look, Span, Studio
+from carom.draw.films import Look, Span, Studio, write_still
+from carom.draw.world2d import GROUND
 
 SIZE = (640, 360)
 SVG = "{http://www.w3.org/2000/svg}"

@@ -12,12 +12,12 @@ import pytest
 
 from carom.draw import style as plotting
 
-PACKAGE = Path(__file__).resolve().parents[1] / "src" / "carom"
+PACKAGE = Path(__file__).resolve().parents[2] / "src" / "carom"
 
 # Figures that are made or saved elsewhere, and why.
 OWN_WAY = {
-    "plotting.py": "the style itself",
-    "render/vector.py": "a page of a film: its size and letters are those of the frames, in pixels",
+    "draw/style.py": "the style itself",
+    "draw/vector.py": "a page of a film: its size and letters are those of the frames, in pixels",
 }
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import carom
-from carom.draw.camera_option import plane_camera, space_camera
+from carom.draw.camera import camera_option_2d, camera_option_3d
 from carom.draw.framing import Area, fitted, following, together, zooming
 from carom.draw.timeline import Timeline
 from carom.scene import Bodies, Disc, Periodic, Scene
@@ -86,12 +86,12 @@ def test_a_camera_that_zooms_never_comes_nearer(struck):
 
 
 def test_cameras_from_text():
-    assert plane_camera("fit", 3).center is None and plane_camera(" ALL ", 3).everything
-    assert plane_camera("follow:2", 3).body == 2 and plane_camera("1,-2.5,8", 3).center == (1.0, -2.5)
-    assert space_camera("azimuth=30, elevation=-10,target=1:2:3,turn=20").target == (1.0, 2.0, 3.0)
+    assert camera_option_2d("fit", 3).center is None and camera_option_2d(" ALL ", 3).everything
+    assert camera_option_2d("follow:2", 3).body == 2 and camera_option_2d("1,-2.5,8", 3).center == (1.0, -2.5)
+    assert camera_option_3d("azimuth=30, elevation=-10,target=1:2:3,turn=20").target == (1.0, 2.0, 3.0)
     for text in ("", "left", "1,2", "1,2,3,4", "1,2,0", "1,2,nan", "1,2,x", "follow:3", "follow:-1", "follow:x"):
         with pytest.raises(carom.ProblemError, match="--camera"):
-            plane_camera(text, 3)
+            camera_option_2d(text, 3)
     for text in ("1,2,3", "azimuth", "azimuth=x", "elevation=91", "distance=0", "target=1:2", "tilt=3", "azimuth=inf"):
         with pytest.raises(carom.ProblemError, match="--camera"):
-            space_camera(text)
+            camera_option_3d(text)

@@ -151,7 +151,7 @@ def test_directions_in_which_nothing_can_move(model, e):
     )
     s = solve_impact(problem, "gr", friction_model=model)
     np.testing.assert_allclose(s.velocity, [0.0, e, e], atol=1e-9)
-    assert s.certificate <= 1e-10
+    assert s.residual <= 1e-10
 
 
 @pytest.mark.parametrize("law", ["etm", "sqm"])

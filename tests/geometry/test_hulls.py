@@ -137,7 +137,7 @@ def test_a_hull_in_the_body_frame_has_principal_axes():
         (Compound([Part(Sphere(1.0), orientation=(0, 0, 0, 0))]), "bodies[2].shape.parts[0].orientation", "not zero"),
         (Compound([Part(Sphere(1.0)), Part(Sphere(-1.0))]), "bodies[2].shape.parts[1].shape.radius", "above 0"),
         (Mesh(), "bodies[2].shape.vertices", "path to a file"),
-        (3, "bodies[2].shape", "a shape of space"),
+        (3, "bodies[2].shape", "a 3D shape"),
     ],
 )
 def test_bad_shapes_are_refused_with_their_path(shape, field, part_of_message):

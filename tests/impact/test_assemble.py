@@ -191,7 +191,7 @@ def test_only_touched_bodies_take_part_and_nothing_else_changes(monkeypatch):
     scene = Scene("s", [group], materials=rough(0.4, 1.0))
     world, state, found, sparse = assembled(scene, check=False)
     assert list(sparse.bodies) == [7, 8, 45, 55]
-    monkeypatch.setattr(module, "SPARSE", 0)
+    monkeypatch.setattr(module, "TOUCHED_BODIES_FACTOR", 0)
     full = assemble(world, state, found, world.boundaries)
     sparse = (monkeypatch.undo(), assemble(world, state, found, world.boundaries))[1]
     assert full.bodies is not None or len(full.contacts.velocity) == 100

@@ -190,6 +190,17 @@ def test_without_a_folder_kernels_are_compiled_and_not_kept(monkeypatch, capfd):
     assert "Traceback" not in capfd.readouterr().err
 
 
+def test_files_that_nobody_used_for_long_are_removed(folder, monkeypatch):
+    caller = imported(monkeypatch)
+    caller.direct(2.0)
+    caller.squared(2.0)
+    for path in folder.iterdir():
+        os.utime(path, (0.0, 0.0))
+    imported(monkeypatch).squared(2.0)
+    files.prune(folder)
+    assert [path.name.partition("-")[0] for path in folder.iterdir()] == ["caller.factory.inner"]
+
+
 @pytest.fixture
 def fresh_search():
     files.cache_folder.cache_clear()

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 from carom import ImpactProblem, ProblemError, solve_impact
+from carom.catalogue.problems_1d import galperin
 from carom.laws.etm import ETM
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -318,3 +319,11 @@ def test_hundreds_of_collisions_keep_energy():
     solution = solve_impact(problem, "etm")
     assert solution.status == "resolved"
     assert abs(solution.kinetic_energy / problem.kinetic_energy - 1.0) <= 1e-10
+
+
+def test_energy_tracking_gives_up_after_its_bound():
+    """Beyond its bound of repeats restitution is 0, as its paper has it; the status tells."""
+    entry = galperin(1e4)
+    solution = solve_impact(entry.problem, ETM(max_repeats=3))
+    assert solution.status == "finished_inelastically"
+    assert solution.kinetic_energy < entry.problem.kinetic_energy

@@ -72,7 +72,7 @@ def test_4_bounded_energy(name, seed, kind, c):
 @given(entry=st.sampled_from(SYMMETRIC), c=coefficients)
 def test_5_symmetry(name, entry, c):
     if "SYM" not in laws.make(name).claims:
-        return  # the theorem is about laws whose elastic answer is symmetric
+        pytest.skip("the theorem is about laws whose elastic answer is symmetric")
     error, _ = image_error(entry.problem, solve(entry.problem, name, c).velocity)
     assert error <= 1e-9
 

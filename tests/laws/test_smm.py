@@ -66,7 +66,7 @@ def test_elastic_patch_keeps_energy_and_momentum(seed):
     assert solution.status == "resolved"
     assert abs(solution.kinetic_energy / problem.kinetic_energy - 1.0) <= 1e-10
     measures = solution.audit().to_dict()
-    for name in ("energy change", "momentum error", "slowest separation", "certificate"):
+    for name in ("energy change", "momentum error", "slowest separation", "residual"):
         assert measures[name]["passed"], name
 
 
@@ -158,17 +158,17 @@ def test_sparse_and_dense_solves_agree(monkeypatch):
     cells = np.array([(i + 0.5 * (j % 2), j * np.sqrt(0.75)) for j in range(7) for i in range(7)])
     problem = ImpactProblem.from_discs(cells, 0.5, 1.0, cells.mean(axis=0) - cells)
     contacts = problem.contacts
-    assert contacts.count > smm.DENSE
+    assert contacts.count > smm.DENSE_SMM_CONTACTS
     sparse = SMM().impulses(contacts)
-    monkeypatch.setattr(smm, "DENSE", 1000)
+    monkeypatch.setattr(smm, "DENSE_SMM_CONTACTS", 1000)
     dense = SMM().impulses(contacts)
     np.testing.assert_allclose(sparse.normal, dense.normal, atol=1e-9)
-    assert max(sparse.certificate, dense.certificate) <= 1e-10
+    assert max(sparse.residual, dense.residual) <= 1e-10
 
 
 def test_least_squares_where_the_sparse_system_has_no_solution(monkeypatch):
     # A box between a floor and three pistons of unequal speed: four rows of rank two, u outside their range.
-    monkeypatch.setattr(smm, "DENSE", 1)
+    monkeypatch.setattr(smm, "DENSE_SMM_CONTACTS", 1)
     rows = np.array([[1.0, -1.0], [1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
     speed = np.array([-1.0, -3.0, -2.0, -1.5])
     problem = ImpactProblem.from_matrices([1.0, 1.0], rows, [0.0, 0.0], boundary_speed=speed)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import copy
-import datetime
 import json
-import math
 import re
 from pathlib import Path
 
@@ -13,17 +11,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.scene.rich_scenes import EVERYTHING, JUNK, WORLD, leaves, rich_2d, same
 
 from carom import ProblemError
 from carom.build import build
 from carom.scene import (
     FIXED,
     Bodies,
-    Container,
     Disc,
     Drum,
     Material,
-    Moving,
     Periodic,
     Plane,
     Polygon,
@@ -31,24 +28,16 @@ from carom.scene import (
     Rotating,
     Scene,
     Scripted,
-    Segment,
-    Table,
     Vibrating,
 )
 from carom.scene.file import load_scene, parse_toml, save_scene, scene_of, scene_schema, scene_to_toml
 from carom.scene.file.text import line_of, parse
 from carom.scene.starter import starter_text
-from carom.scene.store import agrees, pack, unpack
-from carom.scene.symmetry import Symmetry
+from carom.scene.store import pack, unpack
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "scenes.md"
 EXAMPLES = re.findall(r"^```toml\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
 ONE = "[[bodies]]\nradius = 1\nposition = [0, 0]\n"
-
-
-def same(a: Scene, b: Scene) -> bool:
-    """Equal in everything that can be stored, bit for bit."""
-    return agrees(a, *pack(b))
 
 
 # -- what a file says ------------------------------------------------------------------------------------------
@@ -248,7 +237,7 @@ def test_bad_files_get_one_clear_message(name):
     with pytest.raises(ProblemError) as caught:
         parse_toml(text, "bad.toml")
     message = str(caught.value)
-    assert "\n" not in message and "bad.toml" in message and "pydantic" not in message
+    assert "\n" not in message and "bad.toml" in message
     for word in words:
         assert word in message, message
 
@@ -274,39 +263,12 @@ def test_files_that_cannot_be_read(tmp_path, name, make, words):
     assert all(word in str(caught.value) for word in words), caught.value
 
 
-JUNK = [
-    10**400,
-    -0.0,
-    math.nan,
-    -math.inf,
-    -1,
-    0,
-    2.5,
-    True,
-    "",
-    "x",
-    [],
-    [1],
-    [[1, 2], 3],
-    {},
-    {"kind": "x"},
-    datetime.date(2000, 1, 1),
-]
-
-
-def leaves(node, path=()):
-    """Every place of a document where another value could stand."""
-    if path:
-        yield path
-    items = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
-    for key, value in items:
-        yield from leaves(value, (*path, key))
-
-
 @given(st.data())
 def test_junk_anywhere_is_refused_as_a_problem_or_harmless(data):
     """Replace, remove or add: a scene, or a ProblemError; never another exception."""
-    text = data.draw(st.sampled_from([*EXAMPLES, starter_text("s", "s.toml")])).replace("1000", "10")
+    text = data.draw(
+        st.sampled_from([*EXAMPLES, EVERYTHING, *(starter_text("s", "s.toml", d) for d in (2, 3))])
+    ).replace("1000", "10")
     document = copy.deepcopy(parse(text, "s"))
     *way, last = data.draw(st.sampled_from(list(leaves(document))))
     here = document
@@ -339,41 +301,13 @@ def test_lines_are_found_past_strings_and_lists_of_several_lines():
 # -- writing ---------------------------------------------------------------------------------------------------
 
 
-def rich_scene() -> Scene:
-    random = np.random.default_rng(3)
-    return Scene(
-        'rich "quoted" ü',
-        [
-            Bodies(
-                Disc(random.uniform(0.1, 0.2, 40)), random.normal(size=(40, 2)), velocity=random.normal(size=(40, 2))
-            ),
-            Bodies(Rectangle(1, 2), [[3.0, 1.0]], mass=2, inertia=0.1, angle=0.3, motion=Moving((1.0, 0.0), 0.5)),
-            Bodies(Polygon([(0, 0), (1, 0), (0, 1)]), np.array([1.0, 2.0]), name="wedge", motion=FIXED, material="b"),
-        ],
-        boundaries=[
-            Plane((0.0, -9.0), (0.1, 1.0), motion=Vibrating(0.1, 3.0, (1.0, 1.0), 0.2)),
-            Container((-50.0, -50.0), (50.0, 50.0), material="b"),
-            Drum(99.0, inside=True, motion=Rotating(1.0)),
-            Segment((0.0, 20.0), (1.0, 20.0), motion=Table((0.0, 1.0), (0.0, 1.0), (0.0, 0.0), (0.0, 0.5))),
-        ],
-        periodic=Periodic(x=(-50.0, 50.0), y=(-50.0, 50.0), shear_rate=0.1, sheared="x"),
-        materials={"default": Material(0.9), "b": Material(0.5, 0.1, 3.0)},
-        pairs={("default", "b"): {"restitution": 0.3, "friction": 0.7}},
-        gravity=(0.0, -9.81),
-        step=1.0 / 3.0,
-        restitution_model="energetic",
-        symmetries=(Symmetry(((1.0, 0.0), (0.0, -1.0)), name="mirror"),),
-        parameters={"rows": 3, "law": "gr"},
-    )
-
-
 def test_a_written_scene_reads_the_same():
-    scene = rich_scene()
+    scene = rich_2d()
     again = parse_toml(scene_to_toml(scene))
     assert same(unpack(*pack(again)), again)
     assert same(parse_toml(scene_to_toml(again)), again)
     a, b = build(scene, check_overlap=False), build(again, check_overlap=False)
-    for field in ("mass", "inertia", "inverse_sqrt_mass", "restitution", "friction", "home"):
+    for field in WORLD:
         np.testing.assert_array_equal(getattr(a[0], field), getattr(b[0], field))
     np.testing.assert_array_equal(a[1].velocity, b[1].velocity)
     assert again.boundaries == tuple(scene.boundaries) and again.periodic == scene.periodic
@@ -412,54 +346,13 @@ def test_functions_are_refused_before_the_file_is_touched(tmp_path):
 
 def test_saving_does_not_overwrite_unasked(tmp_path):
     path = tmp_path / "s.toml"
-    save_scene(rich_scene(), path)
+    save_scene(rich_2d(), path)
     with pytest.raises(ProblemError, match="exists"):
-        save_scene(rich_scene(), path)
-    save_scene(rich_scene(), path, overwrite=True)
+        save_scene(rich_2d(), path)
+    save_scene(rich_2d(), path, overwrite=True)
     assert load_scene(path).count == 42
     with pytest.raises(ProblemError, match=r"\.toml"):
-        save_scene(rich_scene(), tmp_path / "s.json")
-
-
-# -- the same as data and arrays -------------------------------------------------------------------------------
-
-
-def test_packing_keeps_everything_and_survives_json():
-    scene = rich_scene()
-    meta, arrays = pack(scene)
-    again = unpack(json.loads(json.dumps(meta)), arrays)
-    assert same(scene, again)
-    assert set(arrays) == {"bodies[0].position", "bodies[0].velocity", "bodies[0].shape.radius"}
-    assert not same(scene.with_(step=0.1), again)
-    moved = Bodies(scene.bodies[0].shape, np.nextafter(scene.bodies[0].position, 9.0))
-    assert not same(scene.with_(bodies=[moved, *scene.bodies[1:]]), again)
-
-
-def test_what_cannot_be_packed_is_listed():
-    pushed = Scene("s", [Bodies(Disc(1.0), np.zeros((1, 2)))], force=lambda t, x, v: x, parameters={"f": print})
-    meta, arrays = pack(pushed)
-    assert sorted(meta["not_stored"]) == ["force", "parameters.f"]
-    left = unpack(meta, arrays)
-    assert left.force is None and left.parameters == {}
-    assert unpack(meta, arrays, pushed) is pushed
-    with pytest.raises(ProblemError, match="unchanged"):
-        unpack(meta, arrays, pushed.with_(step=0.5))
-
-
-def test_a_scripted_motion_needs_its_scene_again():
-    scripted = Scene("s", [Bodies(Disc(1.0), np.zeros((1, 2)), motion=Scripted(lambda t: (t, 0.0)))])
-    meta, arrays = pack(scripted)
-    assert meta["not_stored"] == ["bodies[0].motion"]
-    with pytest.raises(ProblemError, match="passed again"):
-        unpack(meta, arrays)
-    assert unpack(meta, arrays, scripted) is scripted
-
-
-def test_a_stored_scene_cannot_name_foreign_objects():
-    meta, arrays = pack(rich_scene())
-    meta["symmetries"] = [{"object": "subprocess:Popen", "fields": {"args": "true"}}]
-    with pytest.raises(ProblemError, match="subprocess"):
-        unpack(meta, arrays)
+        save_scene(rich_2d(), tmp_path / "s.json")
 
 
 # -- schema ----------------------------------------------------------------------------------------------------
@@ -470,7 +363,7 @@ def test_the_schema_knows_every_key_of_the_examples():
     keys = {key for table in schema["$defs"].values() for key in table.get("properties", ())} | set(
         schema["properties"]
     )
-    for text in EXAMPLES:
+    for text in [*EXAMPLES, EVERYTHING]:
         names = {step for path in leaves(parse(text, "s")) for step in path if isinstance(step, str)}
         assert names - keys - set(parse(text, "s").get("materials", ())) == set()
     assert "null" not in json.dumps(schema)

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from carom.impact.contacts import Contacts
 from carom.solvers.rows import Rows, make_rows
 
 FALL = 0.1  # speed gained in the step
@@ -185,3 +186,9 @@ def sphere_line(count=5, mu=0.3, **kick):
     point = [(float(i), 0.0, 0.0) for i in range(count)] + [(i + 0.5, 0.0, 0.5) for i in range(count - 1)]
     place = [(float(i), 0.0, 0.5) for i in range(count)]
     return pile(np.ones(count), np.full((count, 3), 0.1), place, first, second, normal, point, mu, **kick)
+
+
+def contacts_of(pile: Pile, restitution: float) -> Contacts:
+    """The impact of a pile with one coefficient of restitution."""
+    c = np.full(pile.count, restitution)
+    return Contacts(pile.rows, pile.velocity, pile.boundary, c, pile.friction, pile.tangents, pile.slip)

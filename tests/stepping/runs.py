@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from carom import laws, stepping
+from carom import stepping
 from carom.build import build
+from carom.impact.assemble import used_restitutions
+from carom.impact.response import Response
 from carom.scene import Bodies, Disc, Material, Polygon, Rectangle, Scene
-from carom.stepping.collision import Collision
 from carom.stepping.report import STEP
 from carom.stepping.stepper import Stepper
 from carom.world import State
@@ -17,14 +18,11 @@ from carom.world import State
 def engine_of(scene: Scene, stepper: str | None = None, law: str | None = None) -> tuple[Stepper, State]:
     """A stepper for the scene and the state it starts from."""
     world, state = build(scene)
-    collision = Collision(
-        laws.make(law or scene.law),
-        scene.restitution_model,
-        scene.friction_model,
-        scene.mixed_restitution == "blend",
+    response = Response.for_run(
+        law or scene.law, scene.restitution_model, scene.friction_model, scene.mixed_restitution
     )
-    collision.check(world)
-    return stepping.make(stepper or scene.stepper, world, collision, scene.step), state
+    response.check_restitutions(used_restitutions(world))
+    return stepping.make(stepper or scene.stepper, world, response, scene.step), state
 
 
 def states_of(scene: Scene, steps: int, stepper: str | None = None, law: str | None = None) -> list[State]:

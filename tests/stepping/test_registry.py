@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from carom.scene.load import load_scene
 from tests.stepping.runs import disc
 
 import carom
 from carom import settings, stepping
 from carom.errors import ProblemError
 from carom.scene import Scene
+from carom.scene.file import load_scene
 from carom.stepping.synchronous import Synchronous
 
-FILE = 'format = 1\nname = "s"\nstepper = "{}"\n\n[[bodies]]\nshape = "disc"\nradius = 1.0\nposition = [0.0, 0.0]\n'
+FILE = '[scene]\nname = "s"\nstepper = "{}"\n\n[[bodies]]\nshape = "disc"\nradius = 1.0\nposition = [0.0, 0.0]\n'
 
 
 class Counting(Synchronous):

@@ -43,7 +43,7 @@ def test_a_pile_that_falls_stops(mu):
     np.testing.assert_allclose(after, 0.0, atol=1e-6 * FALL)
     floor = found.second < 0
     assert result.normal[floor].sum() == pytest.approx(world.mass.sum() * FALL, rel=1e-6)
-    assert result.certificate < 1e-7
+    assert result.residual < 1e-7
 
 
 @settings(max_examples=25)
@@ -61,7 +61,7 @@ def test_signs_cones_and_slack(seed, mu):
     x = contacts.after(result.normal, result.tangent)
     u = contacts.speeds(x) + slack
     top = np.abs(contacts.speeds()).max() + slack.max()
-    tolerance = (2.0 * result.certificate + 1e-7) * top
+    tolerance = (2.0 * result.residual + 1e-7) * top
     assert (result.normal >= 0.0).all()
     assert u.min() >= -tolerance
     assert np.minimum(u, contacts.rows.diag * result.normal).max() <= tolerance
@@ -140,14 +140,14 @@ def test_the_same_pair_twice_in_a_narrow_box():
 
 
 def test_many_discs_by_sweeps_come_near():
-    """Above the size for exact solves: 700 columns of 6 discs stop to the sweeps' own certificate."""
+    """Above the size for exact solves: 700 columns of 6 discs stop to the sweeps' own residual."""
     places = np.array([(1.001 * i, 0.5 + j) for j in range(6) for i in range(700)])
     scene = Scene("s", [Bodies(Disc(0.5), places)], [Plane()])
     world, found, contacts = prepared(scene)
     assert found.count > 3000
     result = RestingSolver(world)(contacts, found, np.zeros(found.count))
     u = contacts.speeds(contacts.after(result.normal))
-    assert u.min() >= -max(1e-6, 10.0 * result.certificate) * FALL
+    assert u.min() >= -max(1e-6, 10.0 * result.residual) * FALL
 
 
 def test_a_box_and_a_disc_share_the_load():

@@ -8,20 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from carom import laws, scenes, stepping
+from carom import scenes, stepping
 from carom.build import build
+from carom.impact.response import Response
 from carom.scene.boundaries import Container, Drum, Periodic, Plane, Segment
 from carom.scene.model import Bodies, Material, Scene
 from carom.scene.motion import Moving, Rotating, Vibrating
 from carom.scene.shapes import Disc, Polygon, Rectangle
-from carom.stepping.collision import Collision
 from carom.world import State, World
 
 
 def engine(scene: Scene, step: float, law: str = "gr", stepper: str = "time_of_impact"):
     """A stepper for a scene, and its first state."""
     world, state = build(scene)
-    return stepping.make(stepper, world, Collision(laws.make(law)), step), state
+    return stepping.make(stepper, world, Response.for_run(law), step), state
 
 
 def run(scene: Scene, step: float, count: int, law: str = "gr", stepper: str = "time_of_impact"):

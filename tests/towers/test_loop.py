@@ -154,7 +154,12 @@ def test_lengths():
 
 
 @pytest.mark.parametrize(
-    "tower", [Tower.diamond(5), Tower.wall(5, 5, gap="1/10"), Tower.diamond(5, mass_model="corners")]
+    "tower",
+    [
+        Tower.diamond(5),
+        pytest.param(Tower.wall(5, 5, gap="1/10"), marks=pytest.mark.long),
+        pytest.param(Tower.diamond(5, mass_model="corners"), marks=pytest.mark.long),
+    ],
 )
 def test_symmetric_towers_stay_symmetric(tower):
     """1,000 steps: mirror images to 1e-6 of a brick's width, no overlap over 1e-3, lengths to 1e-6."""
@@ -170,11 +175,10 @@ def test_symmetric_towers_stay_symmetric(tower):
     assert np.abs(loop.coordinates.corners() - np.concatenate(tower.corners)).max() > 10.0
 
 
-def test_the_pinned_chain_falls_to_the_ground():
-    """Steps with impacts that are divided as often as allowed: the run goes on with the contacts that it has."""
-    tower = named_tower("chain")
-    run = tower.collapse(steps=100)
-    assert run.finished and run.positions[-1][2, 1] < 1.0 < tower.center[2, 1]
+def test_contradicting_pins_and_contacts_are_an_error():
+    """The ends of the pinned chain jam between the posts: a step without a solution is refused, not accepted."""
+    with pytest.raises(carom.ProblemError, match="contradict"):
+        named_tower("chain").collapse(steps=40)
 
 
 def test_dropping_what_is_not_symmetric_drops_rounding_alone():
@@ -229,7 +233,7 @@ def test_a_collapse_is_a_trajectory_like_every_other(tmp_path):
     weight = tower.mass.sum() * tower.gravity * 0.01
     assert abs(push.normal_impulse[push.second < 0].sum() - weight - gained) <= 1e-9 * weight
     assert -gained > 1e-3 * weight  # part of it falls
-    with pytest.raises(carom.ProblemError, match="run others"):
+    with pytest.raises(carom.ProblemError, match="start others"):
         carom.resume(_unfinished(tmp_path, tower))
 
 

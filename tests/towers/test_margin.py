@@ -144,7 +144,7 @@ def test_weakest_point_is_an_end():
 
 def test_towers_that_cannot_fall_or_fall_already():
     assert Tower.stack([0]).margin().value == math.inf
-    assert "no weight" in Tower.stack([0]).margin().summary()
+    assert "no additional weight" in Tower.stack([0]).margin().summary()
     for options in ({}, {"shift": 1}, {"load": (1, (0, -1))}):
         found = Tower.diamond(5).margin(**options)
         assert found.value == 0.0 and "the tower falls" in found.summary() and found.motion is not None
@@ -164,7 +164,7 @@ def test_towers_that_cannot_fall_or_fall_already():
         ({"shift": []}, "shift"),
         ({"shift": 0, "direction": (0, 0)}, "direction"),
         ({"shift": 0, "direction": "right"}, "direction"),
-        ({"shift": 0, "load": (0, (0, -1))}, "one of them"),
+        ({"shift": 0, "load": (0, (0, -1))}, "one of the two"),
     ],
 )
 def test_bad_questions_get_one_clear_message(options, word):

@@ -128,7 +128,7 @@ def test_scale_and_gravity_only_scale_the_answer():
 
 
 def test_other_shapes_and_pins_are_refused():
-    with pytest.raises(ProblemError, match="rectangle along the axes"):
+    with pytest.raises(ProblemError, match="axis-aligned rectangle"):
         Tower.from_bricks([{"corners": [(0, 0), (2, 0), (1, 1)]}]).resting_shape()
     with pytest.raises(ProblemError, match="pins"):
         Tower.from_bricks([(0, 0.5, 1, 1)], pins=[(0, -1, (0.0, 0.5))]).resting_shape()

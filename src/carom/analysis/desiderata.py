@@ -15,9 +15,9 @@ from ..catalogue import Entry
 from ..errors import ProblemError
 from ..impact.momentum import momentum_violation
 from ..impact.problem import ImpactProblem
+from ..impact.resolve import solve_impact
 from ..impact.solution import ENERGY_BOUND, MOMENTUM_BOUND, SPEED_BOUND, ImpactSolution
 from ..laws import Law
-from ..solve import solve_impact
 from .symmetry import image_error, top_speed
 
 BREAK_AWAY_SPEED = 1e-6

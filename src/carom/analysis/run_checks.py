@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import laws
 from ..errors import ProblemError
-from ..stepping.collision import used_restitutions
+from ..impact.assemble import used_restitutions
 from ..trajectory import Trajectory
 from ..trajectory.layout import moving
 from ..world import World

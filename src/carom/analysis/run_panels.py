@@ -1,4 +1,4 @@
-"""The curves of a run that are worth a look, as numbers: what `carom plot` draws and writes as CSV."""
+"""The curves of a run that `carom plot` draws and writes as CSV, as numbers."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from .run_checks import BOUNDS, energy_rule
 from .run_momentum import angular_momentum_drift, momentum_drift
 from .runs import dividing_line, energy_drift, energy_scale, overlap, sides, spread, symmetry_error
 
-POINTS = 800  # of a curve; a longer one is drawn as means or largest values of as many stretches
-STRETCHES = 120  # of what jumps from step to step: drawn as a mean with the largest value above it
+POINTS = 800  # largest number of points of a curve; a longer one is drawn as means or maxima over intervals
+STRETCHES = 120  # number of intervals of a quantity that varies from step to step: drawn as mean and maximum
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Values at times. `high` are the largest values of stretches of which `value` are the means."""
+    """Values at times; if `value` are means over intervals, `high` are the maxima."""
 
     name: str
     time: Floats
@@ -31,27 +31,27 @@ class Curve:
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """Curves over time in one frame. style: `lines`, `dots` (where the value is above 0) or `stacked`."""
+    """Curves over time in one plot. `style` is `lines`, `dots` (at positive values) or `stacked`."""
 
     name: str
     title: str
     unit: str  # of the vertical axis
     curves: tuple[Curve, ...]
     log: bool = False
-    bound: float | None = None  # drawn as a line across
+    bound: float | None = None  # drawn as a horizontal line
     style: str = "lines"
-    least: float = 0.0  # the vertical axis reaches at least here: what is far below it is nothing
+    least: float = 0.0  # smallest upper end of the vertical axis: values far below it are negligible
 
 
 def panel(run: Trajectory, name: str, x: float | None = None) -> Panel:
-    """One of PANELS by its name; `x` is the dividing line of `sides`."""
+    """The panel of that name in PANELS; `x` is the dividing line of `sides`."""
     if name not in PANELS:
         raise ProblemError.unknown("plot", name, PANELS)
     return _sides(run, x) if name == "sides" else PANELS[name](run)
 
 
 def overview(run: Trajectory) -> list[Panel]:
-    """The panels that tell most about this run."""
+    """The four most informative panels of this run."""
     special = "spread"
     if dividing_line(run) is not None:
         special = "sides"
@@ -64,7 +64,7 @@ def overview(run: Trajectory) -> list[Panel]:
 
 
 def thinned(time: Floats, value: Floats, largest: bool = False, most: int = POINTS) -> tuple[Floats, Floats]:
-    """At most `most` points: means over stretches, or their largest values; a stretch stands at its last time."""
+    """At most `most` points: means over intervals, or their maxima, at the last time of each interval."""
     if len(time) <= most:
         return time, np.asarray(value, dtype=np.float64)
     starts = np.linspace(0, len(time), most + 1).astype(np.int64)
@@ -99,11 +99,11 @@ def _drift(run: Trajectory) -> Panel:
     curve = _of_steps(run, "energy", np.abs(energy_drift(run)), largest=True)
     kept = energy_rule(run)[0] == "kept"
     bound = BOUNDS["energy"] if kept else None
-    return Panel("drift", "Energy drift", "part of the largest\nkinetic energy", (curve,), True, bound)
+    return Panel("drift", "Energy drift", "relative to the largest\nkinetic energy", (curve,), True, bound)
 
 
 def _momentum(run: Trajectory) -> Panel:
-    """Drifts of what is conserved; if nothing is, the momentum itself."""
+    """Drifts of the conserved momenta; if none is conserved, the momentum itself."""
     drifts = {"linear": momentum_drift(run), "angular": angular_momentum_drift(run)}
     kept = {name: drift for name, drift in drifts.items() if drift.conserved}
     if kept:
@@ -117,27 +117,27 @@ def _momentum(run: Trajectory) -> Panel:
 def _symmetry(run: Trajectory) -> Panel:
     names = ", ".join(str(s.name) for s in run.scene.symmetries)
     curve = Curve(names, run.time, symmetry_error(run))
-    return Panel("symmetry", "Symmetry error", "in smallest radii", (curve,), True, BOUNDS["symmetry"])
+    return Panel("symmetry", "Symmetry error", "relative to the\nlength scale", (curve,), True, BOUNDS["symmetry"])
 
 
 def _overlap(run: Trajectory) -> Panel:
     reported = _of_steps(run, "at steps", np.maximum(run.steps["overlap"], 0.0) / run.world.length_scale, largest=True)
     bound = BOUNDS["overlap"] if run.settings.stepper == "drift_safe" else None
     curves = (reported, Curve("in frames", run.time, overlap(run)))
-    return Panel("overlap", "Deepest overlap", "in smallest radii\nor half widths", curves, True, bound, "dots")
+    return Panel("overlap", "Deepest overlap", "relative to the\nlength scale", curves, True, bound, "dots")
 
 
 def _contacts(run: Trajectory) -> Panel:
     names = [name for name in ("contacts", "resting", "iterations") if name != "resting" or run.steps["resting"].any()]
     curves = tuple(_jumping(run, name, run.steps[name]) for name in names)
-    return Panel("contacts", "Contacts and iterations", "number in one step", curves)
+    return Panel("contacts", "Contacts and iterations", "number per step", curves)
 
 
 def _sides(run: Trajectory, x: float | None = None) -> Panel:
     found = sides(run, x)
     total = found.left + found.right
     curves = tuple(Curve(name, run.time, getattr(found, name) / total) for name in ("left", "right"))
-    return Panel("sides", f"Sides of x = {found.x:g}", "part of all bodies", curves)
+    return Panel("sides", f"Sides of x = {found.x:g}", "fraction of all bodies", curves)
 
 
 def _spread(run: Trajectory) -> Panel:
@@ -151,7 +151,7 @@ def _phases(run: Trajectory) -> Panel:
         Curve(phase, *thinned(steps["time"], 1e3 * steps[f"seconds_{phase}"], most=STRETCHES)) for phase in PHASES
     ]
     used = tuple(c for c in curves if c.value.any()) or tuple(curves[:1])
-    return Panel("phases", "Where the time goes", "milliseconds a step", used, style="stacked")
+    return Panel("phases", "Computing time by phase", "milliseconds per step", used, style="stacked")
 
 
 PANELS: dict[str, Callable[[Trajectory], Panel]] = {

@@ -1,4 +1,4 @@
-"""What the steps of a run say about themselves: contacts, iterations, certificates, outcomes, seconds."""
+"""What the steps of a run say about themselves: contacts, iterations, residuals, outcomes, seconds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..trajectory import Trajectory
 from .run_momentum import angular_momentum_drift, momentum_drift
 from .runs import energy_drift
 
-COUNTED = ("contacts", "resting", "iterations", "rounds", "certificate", "overlap")
+COUNTED = ("contacts", "resting", "iterations", "rounds", "residual", "overlap")
 
 
 def contact_statistics(run: Trajectory, after: int = 0) -> dict[str, Any]:

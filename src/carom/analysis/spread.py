@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..impact.problem import ImpactProblem
+from ..impact.resolve import solve_impact
 from ..impact.solution import ImpactSolution
 from ..laws import Law
-from ..solve import solve_impact
 from ..solvers.rows import Floats
 
 

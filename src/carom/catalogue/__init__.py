@@ -1,4 +1,4 @@
-"""The catalogue: problems with known answers and known symmetries, on which every law is examined."""
+"""The catalogue: impact problems with known answers and known symmetries, on which every law is audited."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from functools import cache
 
 from ..errors import ProblemError
 from .entry import Entry, is_degenerate, mirror, rotation, spatial_symmetry
-from .lines import line_entries
-from .plane import plane_entries
-from .space import space_entries
+from .problems_1d import entries_1d
+from .problems_2d import entries_2d
+from .problems_3d import entries_3d
 
 
 @cache
 def entries() -> tuple[Entry, ...]:
     """Every entry, those on a line first."""
-    return (*line_entries(), *plane_entries(), *space_entries())
+    return (*entries_1d(), *entries_2d(), *entries_3d())
 
 
 def names() -> list[str]:

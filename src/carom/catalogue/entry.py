@@ -1,4 +1,4 @@
-"""One problem of the catalogue, and the symmetries that it may carry."""
+"""An entry of the catalogue: a problem, its known answers and its symmetries."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from ..solvers.rows import Floats
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """A problem with what is known about it.
+    """A problem and its known properties.
 
-    breaking: contacts that must separate under an elastic law that has break-away: those that rest before the
-    impact and that the shock has to open, and in Bernoulli's problem the struck ones too.
+    breaking: contacts that must separate under an elastic law with break-away: those that rest before the impact and
+    are opened by it, and in Bernoulli's problem the struck ones too.
     answers: law -> velocities after an elastic impact; the key "hertz" is the compliant chain, not a law.
     degenerate: some non-negative combination of contact rows vanishes, so that no velocity separates every
     contact and energy has to be lost.
@@ -50,14 +50,14 @@ class Entry:
         return self.problem.name
 
 
-LARGEST_SEARCHED = 2000  # contacts up to which `is_degenerate` looks
+LARGEST_SEARCHED = 2000  # contacts up to which `is_degenerate` solves its linear program
 
 
 def is_degenerate(problem: ImpactProblem) -> bool:
     """Whether `J^T y = 0` has a solution y >= 0 other than 0: a small linear program.
 
-    No velocity then separates all contacts: those with y_i > 0 hold something between them. Larger problems
-    than `LARGEST_SEARCHED` contacts are taken to be free of it.
+    No velocity then separates all contacts: those with y_i > 0 are a clamp. Problems of
+    more than `LARGEST_SEARCHED` contacts count as free of clamps.
     """
     m = problem.contact_count
     if m > LARGEST_SEARCHED:
@@ -80,7 +80,7 @@ def spatial_symmetry(
 ) -> Symmetry:
     """The symmetry x -> center + Q (x - center) of bodies at `positions` (n, dim), Q orthogonal.
 
-    Linear velocity maps by Q. Angular velocity is a pseudovector: det(Q) in the plane, det(Q) Q in space.
+    Linear velocity maps by Q. Angular velocity is a pseudovector: det(Q) in 2D, det(Q) Q in 3D.
     The center is the centroid unless given. Bodies are matched by their positions.
     """
     place = np.asarray(positions, dtype=float)
@@ -110,7 +110,7 @@ def mirror(axis: int, dim: int) -> Floats:
 
 
 def rotation(angle: float, dim: int = 2) -> Floats:
-    """A turn by `angle` (radians) in the plane of the first two coordinates."""
+    """The rotation by `angle` (radians) in the plane of the first two coordinates."""
     q = np.eye(dim)
     q[:2, :2] = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
     return q

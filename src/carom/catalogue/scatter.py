@@ -12,8 +12,8 @@ from ..solvers.rows import Floats
 def disc_cluster(rng: np.random.Generator, count: int) -> tuple[Floats, Floats]:
     """`count` touching discs with radii from 0.35 to 0.65: positions (count, 2) and radii.
 
-    Every new disc leans on two that touch each other, where one fits: the cluster is full of triangles, so
-    contacts are coupled all round.
+    Where one fits, a new disc touches two that touch each other: the cluster consists of triangles, so that all
+    contacts are coupled.
     """
     radii = rng.uniform(0.35, 0.65, count)
     places = np.zeros((count, 2))

@@ -33,14 +33,14 @@ def compare(
     step: float | None = STEP,
     stepper: str | None = STEPPER,
     frame_rate: float | None = FRAME_RATE,
-    output: Path = typer.Option(Path("."), "-o", "--output", metavar="DIR", help="Where the files go."),
-    keep: bool = typer.Option(False, "--keep", help="Keep the runs, as DIR/SCENE-LAW.h5."),
+    output: Path = typer.Option(Path("."), "-o", "--output", metavar="DIR", help="Folder for the files."),
+    keep: bool = typer.Option(False, "--keep", help="Keep the runs as DIR/SCENE-LAW.h5."),
     threads: int | None = THREADS,
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress."),
     json: bool = typer.Option(False, "--json", help="Print JSON instead of a table."),
     formats: Formats = ALL,
 ) -> None:
-    """Run a scene under several laws: a table side by side, and one figure with its numbers as CSV."""
+    """Run a scene under several laws: a table of results, and one figure with its numbers as CSV."""
     from .run_source import load
 
     names = _law_names(laws)
@@ -93,7 +93,7 @@ def run_all(
         check_all(scene, laws, settings)
         output.mkdir(parents=True, exist_ok=True)
         with compared(scene, files, settings, lambda law: telling(f"{scene.name}, {law}", quiet), compiled) as runs:
-            from .run_compare_figure import draw
+            from .compare_figure import draw
 
             paths = draw(runs, output, f"{stem}-compare")
             rule = energy_rule(runs[0].run)
@@ -110,14 +110,14 @@ def show(scene: Scene, numbers: Sequence[Numbers], rule: tuple[str, str]) -> Non
     console = out()
     console.print(f"[bold]{scene.name}[/], {scene.count:,} {'body' if scene.count == 1 else 'bodies'}")
     console.print(_table(numbers, console.width >= WIDE))
-    must = {"kept": "must be kept", "never rises": "must not rise", "free": "need not be kept"}[rule[0]]
+    must = {"kept": "must be conserved", "never rises": "must not rise", "free": "need not be conserved"}[rule[0]]
     lines = [f"energy: largest change / largest kinetic energy; {must}: {rule[1]}"]
     if numbers[0].symmetry_error is not None:
-        lines.append("symmetry: largest error in smallest radii")
-    lines.append("contacts, iters (iterations): mean of a step; wall: without compiling")
+        lines.append("symmetry: largest error relative to the length scale")
+    lines.append("contacts, iters (iterations): mean per step; wall: without compilation")
     lines.append("spread: rms distance from the centroid at the end")
     if any(n.unresolved for n in numbers):
-        lines.append("*: with steps that finished inelastically, or were infeasible")
+        lines.append("*: some steps were finished inelastically or were infeasible")
     for line in lines:
         console.print(f"[dim]{line}[/]")
 

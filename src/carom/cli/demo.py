@@ -74,7 +74,7 @@ def demo(
     with compile_notice():
         rows = cradle_rows()
     show(out(), rows)
-    from .demo_picture import draw
+    from .demo_figure import draw
 
     path = draw(rows, output / "newtons_cradle.png")
     remarks().print(f"picture: {path}\n")
@@ -106,8 +106,8 @@ def exchange(count: int) -> list[float]:
 def cradle_rows() -> list[Row]:
     """Every registered law on every cradle."""
     from ..impact.problem import ImpactProblem
+    from ..impact.resolve import solve_impact
     from ..laws import every
-    from ..solve import solve_impact
 
     problems = {k: ImpactProblem.chain([1.0] * BALLS, arriving_speeds(k), name=f"{k} in") for k in ARRIVING}
     return [

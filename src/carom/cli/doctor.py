@@ -72,7 +72,7 @@ def self_tests() -> list[SelfTest]:
 
 def _self_test(name: str, law: Law) -> SelfTest:
     from ..impact.problem import ImpactProblem
-    from ..solve import solve_impact
+    from ..impact.resolve import solve_impact
 
     problem = ImpactProblem.chain([1.0] * 5, [1.0, 0.0, 0.0, 0.0, 0.0], name="Newton's cradle")
     try:

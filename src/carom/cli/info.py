@@ -94,7 +94,7 @@ def _statistics(run: Trajectory) -> dict[str, Any]:
 
     steps = run.steps[1:]
     out: dict[str, Any] = {}
-    for name in ("contacts", "resting", "iterations", "rounds", "overlap", "certificate"):
+    for name in ("contacts", "resting", "iterations", "rounds", "overlap", "residual"):
         values = steps[name]
         out[name] = {"mean": float(values.mean()), "max": values.max().item()} if len(values) else None
     counts = np.bincount(steps["status"], minlength=len(STATUSES)) if len(steps) else [0] * len(STATUSES)
@@ -195,7 +195,7 @@ def _statistics_table(facts: dict[str, Any]) -> Table:
     for name in ("contacts", "resting", "iterations"):
         if statistics[name] is not None and (name != "resting" or statistics[name]["max"]):
             table.add_row(name, f"{statistics[name]['mean']:,.2f}", f"{statistics[name]['max']:,}")
-    for name in ("certificate", "overlap"):
+    for name in ("residual", "overlap"):
         if statistics[name] is not None:
             table.add_row(name, *(f"{max(0.0, statistics[name][key]):.1e}" for key in ("mean", "max")))
     return table

@@ -12,10 +12,10 @@ from .console import remarks
 
 
 def new(
-    file: Path | None = typer.Argument(None, metavar="FILE.toml", help="Where the scene goes."),
+    file: Path | None = typer.Argument(None, metavar="FILE.toml", help="Name of the new file."),
     schema: bool = typer.Option(False, "--schema", help="Print the JSON schema of scene files instead."),
-    space: bool = typer.Option(False, "--space", help="A scene of space instead of the plane."),
-    force: bool = typer.Option(False, "--force", help="Write over a file that exists."),
+    in_3d: bool = typer.Option(False, "--3d", help="Write a 3D scene instead of a 2D one."),
+    force: bool = typer.Option(False, "--force", help="Overwrite an existing file."),
 ) -> None:
     """Write a commented scene file to start from."""
     if schema:
@@ -37,5 +37,5 @@ def new(
         raise ProblemError("FILE", f"{file}, a folder", "a file name")
     from ..scene.starter import starter_text
 
-    write_text(file, starter_text(file.stem, file.name, 3 if space else 2).rstrip("\n") + "\n")
+    write_text(file, starter_text(file.stem, file.name, 3 if in_3d else 2).rstrip("\n") + "\n")
     remarks().print(f"wrote {file}; next: carom validate {file}, carom run {file}", soft_wrap=True, markup=False)

@@ -1,4 +1,4 @@
-"""`carom plot run.h5`: figures of a run as PNG, SVG and PDF, and their numbers as CSV."""
+"""`carom plot run.h5`: figures of a run as PNG, SVG and PDF, with the plotted numbers as CSV."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .figure_formats import ALL, Formats, formats_of, names_a_figure
 from .run_arguments import RUN, number_option
 
 if TYPE_CHECKING:
-    from ..draw.figure2d import Angle
+    from ..draw.figures import Angle
     from ..trajectory import Trajectory
 
 WHAT = (
@@ -25,21 +25,23 @@ WHAT = (
 def plot(
     file: Path = RUN,
     output: Path = typer.Option(
-        Path("."), "-o", "--output", metavar="DIR|FILE", help="Where the files go; NAME.pdf and the like: one figure."
+        Path("."), "-o", "--output", metavar="DIR|FILE", help="Folder for the files; NAME.pdf or similar: one figure."
     ),
     what: str = typer.Option("overview", "--what", metavar="NAMES", help=f"Any of {', '.join(WHAT)}; or all."),
-    time: float | None = number_option("--time", "TIME", "Of the state; default: the last frame."),
+    time: float | None = number_option("--time", "TIME", "Time of the state; default: the last frame."),
     line: float | None = number_option(
-        "--line", "X", "What divides the sides; default: the scene's upright wall, or 0."
+        "--line", "X", "Position of the line between the sides; default: the scene's vertical boundary, or 0."
     ),
     azimuth: float | None = number_option(
-        "--azimuth", "DEGREES", "Of the camera about the upward axis, from x to y; for bodies of space."
+        "--azimuth", "DEGREES", "Direction of the camera about the upward axis, from x to y; for 3D runs."
     ),
-    elevation: float | None = number_option("--elevation", "DEGREES", "Of the camera; likewise."),
-    colors: str = typer.Option("speed", "--colors", metavar="NAME", help="speed or group; likewise."),
+    elevation: float | None = number_option(
+        "--elevation", "DEGREES", "Angle of the camera above the horizon; for 3D runs."
+    ),
+    colors: str = typer.Option("speed", "--colors", metavar="NAME", help="speed or group; for 3D runs."),
     formats: Formats = ALL,
 ) -> None:
-    """Draw a run: an overview, or single quantities with --what. The plotted numbers stand beside, as CSV."""
+    """Draw a run: an overview, or single quantities with --what. The plotted numbers are written as CSV."""
     from ..trajectory import Trajectory
 
     names = _names(what)
@@ -54,7 +56,7 @@ def plot(
 
 
 class Target(NamedTuple):
-    """Where figures go, in which formats, and what they are called; None: after the run and what they show."""
+    """Folder, formats and name of the figures; by default they are named after the run and the quantity."""
 
     folder: Path
     formats: tuple[str, ...]
@@ -67,7 +69,7 @@ def _target(output: Path, formats: str, names: list[str]) -> Target:
             raise ProblemError("--output", str(output), "a folder, or a name for a new one, or one in .png, .svg, .pdf")
         return Target(output, formats_of(formats))
     if formats != ALL:
-        raise ProblemError("--format", formats, f"nothing beside a file name: {output.name} tells it")
+        raise ProblemError("--format", formats, f"nothing beside a file name: {output.name} names the format")
     if len(names) > 1:
         raise ProblemError("--output", str(output), f"a folder for {len(names)} plots, or one name in --what")
     return Target(output.parent, formats_of(output.suffix), output.stem)
@@ -86,16 +88,16 @@ def _names(what: str) -> list[str]:
 
 
 def _possible(run: Trajectory, names: list[str], everything: bool) -> list[str]:
-    """Without a symmetry there is no symmetry error: refused if asked for by name, left out of `all`."""
+    """The plots that the run allows. A scene without symmetry has no symmetry error: `all` leaves it out."""
     if "symmetry" in names and not run.scene.symmetries:
         if not everything:
-            raise ProblemError("--what", "symmetry", f"another plot: scene {run.name!r} is registered with no symmetry")
+            raise ProblemError("--what", "symmetry", f"another plot: scene {run.name!r} declares no symmetry")
         names.remove("symmetry")
     return names
 
 
 def _frame(run: Trajectory, time: float | None) -> int:
-    """The frame nearest to a time."""
+    """The index of the frame nearest to a time."""
     import numpy as np
 
     if time is None:
@@ -106,18 +108,18 @@ def _frame(run: Trajectory, time: float | None) -> int:
 
 
 def _angle(run: Trajectory, azimuth: float | None, elevation: float | None, colors: str) -> Angle:
-    """How bodies are looked at. The plane is looked at from above, always."""
+    """The camera angle and colors; they are for 3D runs."""
     given = {"--azimuth": azimuth, "--elevation": elevation, "--colors": None if colors == "speed" else colors}
     for name, value in given.items():
         if run.dimension == 2 and value is not None:
-            raise ProblemError(name, value, "nothing: it is for bodies of space")
+            raise ProblemError(name, value, "nothing: it is for 3D runs")
     if colors not in ("speed", "group"):
         raise ProblemError("--colors", colors, "speed or group")
     if elevation is not None and not -90.0 <= elevation <= 90.0:
         raise ProblemError("--elevation", elevation, "degrees from -90 to 90")
     if azimuth is not None and not abs(azimuth) <= 360.0:
         raise ProblemError("--azimuth", azimuth, "degrees from -360 to 360")
-    from ..draw.figure2d import Angle
+    from ..draw.figures import Angle
 
     return Angle(azimuth, elevation, colors == "group")
 

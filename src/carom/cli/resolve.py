@@ -103,8 +103,8 @@ def _solve(
     restitution_model: str | None,
     friction_model: str | None,
 ) -> ImpactSolution:
+    from ..impact.resolve import solve_impact
     from ..laws import make
-    from ..solve import solve_impact
     from .compiling import compile_notice
     from .options import law_options
 

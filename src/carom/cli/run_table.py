@@ -38,7 +38,7 @@ def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("time", f"{facts['time']:g} in {facts['step']:,} steps of {s['step']:g}, {s['stepper']}{_turning(facts)}"),
         ("took", took_text(facts)),
         ("contacts", _counted(facts, "contacts") + _resting(facts)),
-        ("iterations", _counted(facts, "iterations") + _certificate(facts)),
+        ("iterations", _counted(facts, "iterations") + _residual(facts)),
         ("impacts", outcomes_text(facts["statuses"])),
         ("energy", f"drift {_tiny(facts['energy_drift'])}  [dim]of the largest kinetic energy[/]"),
         ("momentum", _momentum(facts, "momentum")),
@@ -121,9 +121,9 @@ def _resting(facts: dict[str, Any]) -> str:
     return f"; resting {found['mean']:,.2f}, at most {found['max']:,}" if found and found["max"] else ""
 
 
-def _certificate(facts: dict[str, Any]) -> str:
-    found = facts["certificate"]
-    return f"; worst certificate {_tiny(found['max'])}" if found else ""
+def _residual(facts: dict[str, Any]) -> str:
+    found = facts["residual"]
+    return f"; worst residual {_tiny(found['max'])}" if found else ""
 
 
 def _momentum(facts: dict[str, Any], name: str) -> str:

@@ -23,7 +23,7 @@ def show(console: Console, solution: ImpactSolution, limit: int) -> None:
     )
     console.print(
         f"law [bold cyan]{solution.law}[/], {status} after {_count(solution.iterations, 'iteration')}, "
-        f"certificate {solution.certificate:.1e}"
+        f"residual {solution.residual:.1e}"
     )
     for message in solution.messages:
         console.print(f"[yellow]note:[/] {message}")

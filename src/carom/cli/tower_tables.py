@@ -200,7 +200,7 @@ def _collapse_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("time", f"{facts['time']:g} in {facts['step']:,} steps of {s['step']:g}"),
         ("took", took_text(facts)),
         ("contacts", f"{near['mean']:,.1f} near per step, at most {near['max']:,}; {push['mean']:,.1f} push"),
-        ("programs", f"{solved['mean']:,.2f} per step; worst certificate {facts['certificate']['max']:.1e}"),
+        ("programs", f"{solved['mean']:,.2f} per step; worst residual {facts['residual']['max']:.1e}"),
         ("energy", f"{-facts['energy_change']:.2g} lost  [dim]of the largest kinetic energy: impacts are inelastic[/]"),
         ("overlap", f"{facts['overlap_in_features']:.1e}  [dim]of the smallest half width[/]"),
         ("file", f"{escape(facts['file'])}  [dim]{size}[/]"),

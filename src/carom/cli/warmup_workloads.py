@@ -86,7 +86,8 @@ def _others() -> Iterator[Workload]:
     every = ("laws", "2d", "3d", "friction")
     yield Workload("large", partial(_run, "drop", {"side": 30}, 60, law="gr"), every)
     yield Workload("towers", _towers)
-    yield Workload("draw", _pictures, every)
+    yield Workload("draw/2d", partial(_picture, "pool_break"), every)
+    yield Workload("draw/3d", partial(_picture, "flat_box"), every)
 
 
 def _impacts(law: str, above: int, most: int) -> None:
@@ -119,12 +120,12 @@ def _towers() -> None:
         _command("tower", "collapse", "diamond-4", "--steps", "40", "-o", run)
 
 
-def _pictures() -> None:
+def _picture(scene: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        for scene in ("pool_break", "flat_box"):
-            run, picture = str(Path(folder) / f"{scene}.h5"), str(Path(folder) / f"{scene}.png")
-            _command("run", scene, "--duration", "0.1", "-q", "-o", run)
-            _command("render", run, "--at", "0", "-o", picture)
+        run = str(Path(folder) / "run.h5")
+        _command("run", scene, "--duration", "0.1", "-q", "-o", run)
+        _command("render", run, "--at", "0", "-o", str(Path(folder) / "picture.png"))
+        _command("render", run, "--to", "0.1", "--fps", "20", "-q", "-o", str(Path(folder) / "film.gif"))
 
 
 def _command(*arguments: str) -> None:

@@ -7,10 +7,17 @@ import numpy as np
 from ..errors import ProblemError
 from ..scene.model import Scene
 from ..solvers.rows import Floats, Ints
-from ..world import DISC, INSIDE, OUTSIDE, PLANE, SEGMENT, TUBE, State, World
+from ..world import INSIDE, OUTSIDE, PLANE, SEGMENT, TUBE, State, World
 from .find import find_contacts
 
 OVERLAP = 1e-4  # largest initial overlap relative to the smaller body: regular packings often overlap by rounding
+KIND_NAMES = {  # of boundaries in 2D and 3D
+    PLANE: ("plane", "plane"),
+    INSIDE: ("drum", "shell"),
+    OUTSIDE: ("drum, outside", "sphere"),
+    SEGMENT: ("segment", "segment"),
+    TUBE: ("tube", "tube"),
+}
 
 
 def check_start(scene: Scene, world: World, state: State) -> None:
@@ -26,7 +33,7 @@ def check_start(scene: Scene, world: World, state: State) -> None:
     k = deep[np.argmin(found.gap[deep] / size[deep])]
     a, b, depth = int(found.first[k]), int(found.second[k]), float(-found.gap[k])
     more = f" (and {len(deep) - 1} more contacts)" if len(deep) > 1 else ""
-    segment = b < 0 and world.dimension == 2 and world.boundaries.kind[-1 - b] == SEGMENT
+    segment = b < 0 and world.boundaries.kind[-1 - b] == SEGMENT
     if b >= 0:
         raise ProblemError(
             f"bodies: {_who(scene, world, a)} and {_who(scene, world, b)}",
@@ -63,8 +70,8 @@ def _half_size(world: World, body: Ints) -> Floats:
     In 2D it is the radius of a disc, and for a polygon half of the radius of the circle around it.
     """
     if world.dimension == 3:
-        return np.asarray(world.shapes_3d.inner[body])
-    return np.where(world.shapes.kind[body] == DISC, 1.0, 0.5) * world.shapes.radius[body]
+        return np.asarray(world.shapes.inner[body])
+    return np.where(world.shapes.round[body], 1.0, 0.5) * world.shapes.radius[body]
 
 
 def _path(world: World, body: int) -> str:
@@ -80,8 +87,4 @@ def _who(scene: Scene, world: World, body: int) -> str:
 
 
 def _kind(world: World, boundary: int) -> str:
-    if world.dimension == 3:
-        return {PLANE: "plane", TUBE: "tube", INSIDE: "shell"}[int(world.boundaries.kind[boundary])]
-    return {PLANE: "half-plane", INSIDE: "drum", OUTSIDE: "drum, outside", SEGMENT: "segment"}[
-        int(world.boundaries.kind[boundary])
-    ]
+    return KIND_NAMES[int(world.boundaries.kind[boundary])][world.dimension - 2]

@@ -1,4 +1,4 @@
-"""Where a picture is taken from, and which pixel sees which point."""
+"""Cameras: position and directions of a 3D view, rays through its pixels, and the `--camera` option."""
 
 from __future__ import annotations
 
@@ -12,15 +12,22 @@ from ..errors import ProblemError
 from ..scene.numbers import scalar
 from ..solvers.rows import Floats
 
-FIELD = 0.2  # tangent of half the angle of view: mild perspective
+FIELD = 0.2  # tangent of half the vertical angle of view: mild perspective
 ELEVATION = 22.0  # degrees above the horizon
-LONG = 2.5  # a scene so many times longer than wide is seen from its side
+LONG = 2.5  # ratio of length to width from which a scene is seen from its side
+SIDE, FRONT, OBLIQUE = -75.0, -15.0, -62.0  # default azimuths, degrees: scene long along x, long along y, neither
+
+OPTION_2D = "fit, all, zoom, follow, follow:BODY, or x,y,width"
+OPTION_3D = (
+    "fit, all, or any of azimuth=, elevation= (degrees), distance=, target=x:y:z, turn= (degrees per second), "
+    "separated by commas"
+)
 
 
 class Rays(NamedTuple):
-    """The rays of a picture, for kernels: through pixel (row, column) goes `start + depth * direction`.
+    """The rays of a picture, for kernels: the ray of pixel (row, column) is `start + depth * direction`.
 
-    With a = (column + 1/2 - columns/2) / scale and b = (rows/2 - row - 1/2) / scale, a picture in perspective has
+    With a = (column + 1/2 - columns/2) / scale and b = (rows/2 - row - 1/2) / scale, a perspective picture has
     start = eye, direction = forward + a right + b up; a parallel one start = eye + a right + b up, direction = forward.
     """
 
@@ -28,7 +35,7 @@ class Rays(NamedTuple):
     right: Floats  # (3,) unit vectors
     up: Floats
     forward: Floats
-    scale: float  # pixels for each length unit, in perspective at depth 1
+    scale: float  # pixels per length unit; in perspective at depth 1
     rows: int
     columns: int
     parallel: bool
@@ -38,7 +45,8 @@ class Rays(NamedTuple):
 class Camera:
     """Eye and directions. `field` is the tangent of half the vertical angle of view, `aspect` width over height.
 
-    `low` and `high` are corners of the box that it was made to see: floors fade out beyond it, walls end there.
+    `low` and `high` are the corners of the box that the camera was made to see: the ground fades out beyond it, and
+    unbounded side planes end there.
     """
 
     eye: Floats
@@ -55,7 +63,7 @@ class Camera:
         return Rays(self.eye, self.right, self.up, self.forward, scale, rows, columns, False)
 
     def project(self, points: Floats) -> Floats:
-        """Points (k, 3) as (x, y, depth): x and y run from 0, left and top, to 1; what is behind has depth <= 0."""
+        """Points (k, 3) as (x, y, depth). x and y run from 0 (left, top) to 1; behind the eye depth is not positive."""
         arm = np.asarray(points, dtype=np.float64) - self.eye
         depth = arm @ self.forward
         safe = np.where(depth > 0.0, depth, np.inf)
@@ -65,7 +73,7 @@ class Camera:
 
 
 def upward(gravity: Floats) -> Floats:
-    """The axis that is up: z, or the one that gravity is nearest to pulling against."""
+    """The upward axis (3,): opposite to the largest component of gravity, or z without gravity."""
     if not np.any(gravity):
         return np.array([0.0, 0.0, 1.0])
     k = int(np.argmax(np.abs(gravity)))
@@ -81,11 +89,11 @@ def looking_at(
     aspect: float | None = None,
     margin: float = 0.05,
 ) -> Camera:
-    """The nearest camera that sees all spheres (k, 3), (k,), with a margin round them.
+    """The nearest camera that sees all spheres, centers (k, 3) and radii (k,), with a margin around them.
 
-    Degrees: `elevation` above the horizon, `azimuth` of the place of the camera about the upward axis; for z it is 0
-    on the positive x axis and 90 on the positive y axis. None chooses: what is long is seen from its side. `aspect`
-    None makes the picture as wide as the scene looks, from 0.7 to 3 times its height.
+    `elevation` is in degrees above the horizon, `azimuth` in degrees about the upward axis: with z upward, a camera at
+    azimuth 0 stands on the positive x axis and one at 90 on the positive y axis. By default a long scene is seen from
+    its side. By default `aspect` is that of the scene as it is seen, between 0.7 and 3.
     """
     across, ahead, top = level_axes(np.asarray(up, dtype=np.float64))
     if azimuth is None:
@@ -113,7 +121,7 @@ def looking_at(
 
 
 def level_axes(up: Floats) -> tuple[Floats, Floats, Floats]:
-    """Two horizontal axes and the upward one, right-handed: x, y, z for z, and likewise in turn for others."""
+    """Two horizontal unit vectors and the upward one, right-handed; x, y, z if `up` is along z."""
     top = up / np.linalg.norm(up)
     k = int(np.argmax(np.abs(top)))
     across = np.eye(3)[(k + 1) % 3]
@@ -125,12 +133,88 @@ def level_axes(up: Floats) -> tuple[Floats, Floats, Floats]:
 def _azimuth(x: Floats, y: Floats, radius: Floats) -> float:
     wide, deep = (float((v + radius).max() - (v - radius).min()) for v in (x, y))
     if wide > LONG * deep:
-        return -75.0
-    return -15.0 if deep > LONG * wide else -62.0
+        return SIDE
+    return FRONT if deep > LONG * wide else OBLIQUE
 
 
 def _fit(x: Floats, z: Floats, radius: Floats, slope: float) -> tuple[float, float]:
-    """Place across and along of an eye whose two side planes, at `slope`, touch the outermost spheres."""
+    """Coordinates (x, z) of an eye whose two bounding planes, at `slope`, touch the outermost spheres."""
     reach = radius * np.sqrt(1.0 + slope * slope)
     low, high = float((reach - x - slope * z).max()), float((reach + x - slope * z).max())
     return 0.5 * (high - low), -0.5 * (high + low) / slope
+
+
+# ---- the option --camera
+
+
+@dataclass(frozen=True)
+class CameraOption2D:
+    """`--camera` of a 2D run: fit, all, zoom, follow a body or the middle of all, or a center and a width."""
+
+    everything: bool = False
+    zoom: bool = False
+    follow: bool = False
+    body: int | None = None
+    center: tuple[float, float] | None = None
+    width: float = 0.0
+
+
+@dataclass(frozen=True)
+class CameraOption3D:
+    """`--camera` of a 3D run. None means the default: the nearest camera that sees nearly everything."""
+
+    azimuth: float | None = None
+    elevation: float | None = None
+    distance: float | None = None
+    target: tuple[float, float, float] | None = None
+    everything: bool = False
+    turn: float = 0.0  # degrees per second of the film
+
+
+def camera_option_2d(text: str, count: int) -> CameraOption2D:
+    """The option of a run with `count` bodies, read from text."""
+    word = text.strip().lower()
+    if word in ("fit", "all", "zoom", "follow"):
+        return CameraOption2D(everything=word == "all", zoom=word == "zoom", follow=word == "follow")
+    if word.startswith("follow:"):
+        number = word.removeprefix("follow:")
+        if not number.isdigit() or int(number) >= count:
+            raise ProblemError("--camera", text, f"follow:BODY with a number from 0 to {count - 1}")
+        return CameraOption2D(follow=True, body=int(number))
+    x, y, width = _numbers(text, word.split(","), 3, OPTION_2D)
+    if not width > 0.0:
+        raise ProblemError("--camera", text, "x,y,width with a width above 0")
+    return CameraOption2D(center=(x, y), width=width)
+
+
+def camera_option_3d(text: str) -> CameraOption3D:
+    """The option of a 3D run, read from text."""
+    word = text.strip().lower()
+    if word in ("fit", "all"):
+        return CameraOption3D(everything=word == "all")
+    given: dict[str, object] = {}
+    for part in word.split(","):
+        key, equals, value = part.partition("=")
+        key = key.strip()
+        if not equals or key not in ("azimuth", "elevation", "distance", "target", "turn"):
+            raise ProblemError("--camera", text, OPTION_3D)
+        if key == "target":
+            given[key] = tuple(_numbers(text, value.split(":"), 3, "target=x:y:z"))
+        else:
+            given[key] = _numbers(text, [value], 1, f"{key}= with a number")[0]
+    camera = CameraOption3D(**given)  # type: ignore[arg-type]
+    if camera.elevation is not None and not -90.0 <= camera.elevation <= 90.0:
+        raise ProblemError("--camera", text, "elevation= with degrees from -90 to 90")
+    if camera.distance is not None and not camera.distance > 0.0:
+        raise ProblemError("--camera", text, "distance= with a number above 0")
+    return camera
+
+
+def _numbers(text: str, parts: list[str], count: int, wanted: str) -> list[float]:
+    try:
+        values = [float(part) for part in parts]
+    except ValueError:
+        values = []
+    if len(values) != count or not np.isfinite(values).all():
+        raise ProblemError("--camera", text, wanted)
+    return values

@@ -1,4 +1,4 @@
-"""The strip above a picture: what was run, under which law, the time, and what the colors mean."""
+"""The caption above a picture: scene, law, time and legend of the colors."""
 
 from __future__ import annotations
 
@@ -9,38 +9,39 @@ import numpy as np
 from ..trajectory import Trajectory
 from .colors import Coloring, Legend
 from .framing import Area
-from .layers import RGB, WHITE, Discs, Layer, Page, Text, quads, repeated
+from .primitives import RGB, WHITE, Discs, Page, Primitive, Text, quads, repeated
 from .raster import text_width
 
 INK: RGB = (31, 41, 55)
 QUIET: RGB = (107, 114, 128)
-LARGE, MIDDLE, FINE = 31.0, 22.0, 19.0  # sizes of text, in pixels of a page 1080 high
-MARGIN, STRIP = 40.0, 118.0  # likewise
-BAR = (250.0, 12.0)
-PIECES = 64  # of the bar
-PLATE = 0.84  # how much of a body is hidden when it passes behind the caption
+# Sizes are in pixels of a page of height 1080.
+LARGE, MIDDLE, FINE = 31.0, 22.0, 19.0  # sizes of text
+MARGIN, STRIP = 40.0, 118.0  # at the sides, and height of the caption
+BAR = (250.0, 12.0)  # width and height of the color bar
+PIECES = 64  # pieces of the color bar
+PLATE = 0.84  # opacity of the strip that hides bodies behind the caption
 WORDS = {"newtons": "Newton's", "maxwells": "Maxwell's", "2d": "2D", "3d": "3D"}
 TOWER_LAWS = {"gauss": "Gauss' principle of least constraint"}
 
 
 @dataclass(frozen=True, eq=False)
 class Caption:
-    """What stands above all pictures of a film; the time is added to each."""
+    """The caption of all pictures of a film; the time is added to each."""
 
     title: str
     law: str
-    digits: int  # of the time
-    longest: float  # time
+    digits: int  # decimals of the time
+    longest: float  # the last time
     legend: Legend | None
 
-    def layers(self, page: Page, time: float) -> list[Layer]:
+    def primitives(self, page: Page, time: float) -> list[Primitive]:
         unit = unit_of(page)
         edge, first, second = MARGIN * unit, 58.0 * unit, 94.0 * unit
         right = page.width - edge
         clock = f"t = {time:.{self.digits}f}"
         wide = text_width(f"t = {self.longest:.{self.digits}f}", LARGE * unit)
-        # The time starts at one place, so that it does not tremble when its digits change.
-        out: list[Layer] = [Text(right - wide, first, clock, LARGE * unit, INK)]
+        # The time is aligned at its left end, so that it does not move when its digits change.
+        out: list[Primitive] = [Text(right - wide, first, clock, LARGE * unit, INK)]
         room = right - wide - edge
         if self.legend is not None:
             legend, used = _legend(self.legend, right - wide - 60.0 * unit, first, unit)
@@ -52,12 +53,12 @@ class Caption:
 
 
 def unit_of(page: Page) -> float:
-    """Pixels of this page for one of a page 1080 high; narrow pages are measured by their width."""
+    """Pixels of this page per pixel of a page of height 1080; narrow pages are measured by their width."""
     return min(page.height / 1080.0, page.width / 1400.0)
 
 
-def plate(page: Page, highest: float) -> list[Layer]:
-    """A pale strip behind the caption, if anything reaches up to it; `highest` is the top of all bodies in pixels."""
+def plate(page: Page, highest: float) -> list[Primitive]:
+    """A pale strip behind the caption if a body reaches it; `highest` is the top of all bodies in pixels."""
     bottom = STRIP * unit_of(page)
     if not highest < bottom:
         return []
@@ -66,33 +67,33 @@ def plate(page: Page, highest: float) -> list[Layer]:
 
 
 def picture_area(page: Page, caption: bool) -> Area:
-    """Where the picture goes."""
+    """The part of the page that the picture fills."""
     top = STRIP * unit_of(page) if caption else 0.0
     return Area(0.0, top, float(page.width), page.height - top)
 
 
 def caption_of(run: Trajectory, coloring: Coloring | None, title: str | None = None) -> Caption:
-    """`coloring` None means that colors are not explained."""
+    """The caption of a run; without a coloring it has no legend."""
     name = title if title is not None else spoken(run.name)
     longest = float(run.time[-1])
     digits = 1 if longest >= 100.0 else 2 if longest >= 0.5 else 4
-    return Caption(name[:1].upper() + name[1:], law_text(run), digits, longest, _worth(coloring))
+    return Caption(name[:1].upper() + name[1:], law_text(run), digits, longest, _useful_legend(coloring))
 
 
 def spoken(name: str) -> str:
-    """A scene's name as one would say it: `newtons_cradle` is Newton's cradle."""
+    """The name of a scene in plain words: `newtons_cradle` is Newton's cradle."""
     return " ".join(WORDS.get(word, word) for word in name.replace("_", " ").split())
 
 
-def _worth(coloring: Coloring | None) -> Legend | None:
-    """Colors that only tell one body from the other need no legend; nor does a single group."""
+def _useful_legend(coloring: Coloring | None) -> Legend | None:
+    """The legend; None for colors that only distinguish bodies, and for a single group."""
     if coloring is None or coloring.quantity.name == "body":
         return None
     return coloring.legend if len(coloring.legend.labels) > 1 else None
 
 
 def law_text(run: Trajectory) -> str:
-    """The law's name, with its title where that tells more, and how many bodies there are."""
+    """Title and name of the law, and the number of bodies."""
     from .. import laws
 
     known = dict(laws.every())
@@ -103,7 +104,7 @@ def law_text(run: Trajectory) -> str:
 
 
 def _cut(text: str, size: float, bold: bool, room: float) -> str:
-    """The text, or as much of it as there is room for."""
+    """The text, shortened to a width in pixels."""
     if text_width(text, size, bold) <= room:
         return text
     while text and text_width(text + "…", size, bold) > room:
@@ -111,23 +112,23 @@ def _cut(text: str, size: float, bold: bool, room: float) -> str:
     return text.rstrip() + "…"
 
 
-def _legend(legend: Legend, right: float, base: float, unit: float) -> tuple[list[Layer], float]:
-    """Layers that end at x = right, and how wide they are."""
+def _legend(legend: Legend, right: float, base: float, unit: float) -> tuple[list[Primitive], float]:
+    """Primitives that end at x = right, and their width."""
     return _bar(legend, right, base, unit) if legend.places is not None else _keys(legend, right, base, unit)
 
 
-def _bar(legend: Legend, right: float, base: float, unit: float) -> tuple[list[Layer], float]:
-    """A bar of colors with numbers below it and the title above."""
+def _bar(legend: Legend, right: float, base: float, unit: float) -> tuple[list[Primitive], float]:
+    """A color bar with numbers below it and the title above."""
     wide, tall = BAR[0] * unit, BAR[1] * unit
     left, top = right - wide, base - 4.0 * unit
-    # Each piece reaches to the bar's end and the next one covers the rest: no seams.
+    # Each piece extends to the end of the bar and the next one covers the rest, so that there are no seams.
     x = left + np.arange(PIECES) / PIECES * wide
     corners = np.empty((PIECES, 4, 2))
     corners[:, :, 0] = np.stack([x, x * 0 + right, x * 0 + right, x], axis=1)
     corners[:, :, 1] = (top, top, top + tall, top + tall)
     fill = legend.colors[np.linspace(0, 255, PIECES).round().astype(int)]
-    out: list[Layer] = [quads(corners, fill), Text(left, top - 10.0 * unit, legend.title, FINE * unit, QUIET)]
-    free = left  # where the next label may begin
+    out: list[Primitive] = [quads(corners, fill), Text(left, top - 10.0 * unit, legend.title, FINE * unit, QUIET)]
+    free = left  # the next label may start here
     for place, label in zip(legend.places or (), legend.labels):
         at, size = left + place * wide, text_width(label, FINE * unit)
         anchor = "left" if place < 0.02 else "right" if place > 0.98 else "center"
@@ -138,13 +139,13 @@ def _bar(legend: Legend, right: float, base: float, unit: float) -> tuple[list[L
     return out, max(wide, text_width(legend.title, FINE * unit))
 
 
-def _keys(legend: Legend, right: float, base: float, unit: float) -> tuple[list[Layer], float]:
-    """A dot and a name for each, in one row."""
+def _keys(legend: Legend, right: float, base: float, unit: float) -> tuple[list[Primitive], float]:
+    """A dot and a name per category, in one row."""
     size, gap = FINE * unit, 26.0 * unit
     widths = [text_width(label, size) + 22.0 * unit for label in legend.labels]
     total = sum(widths) + gap * (len(widths) - 1)
     x = right - total
-    out: list[Layer] = []
+    out: list[Primitive] = []
     for label, wide, color in zip(legend.labels, widths, legend.colors):
         dot = np.array([[x + 7.0 * unit, base - 6.5 * unit]])
         if label != "…":

@@ -1,6 +1,6 @@
-"""What colors tell about bodies: quantities of a run, color maps that color-blind eyes can read, legends.
+"""Colors of bodies by a quantity: the quantities of a run, color maps, legends.
 
-Pictures, films and viewers share this, so that a color means the same in all of them.
+All back ends share this table, so that a color has the same meaning in figures, films, the viewer and the play page.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+import matplotlib
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,20 +23,16 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Bytes = NDArray[np.uint8]
 
-SAMPLES = 60  # frames from which limits are taken
-TOP = 0.995  # part of the free bodies, over all of these frames, that stays below the upper limit
-TOUCHING = 1e-3  # gap, in the smallest radius or half width, up to which bodies count as touching
-FIXED = (200, 204, 211)  # bodies that nothing can push
-LEGEND = 8  # categories that a legend lists
+SAMPLES = 60  # frames from which the limits of a scale are taken
+TOP = 0.995  # quantile of the values of free bodies, over these frames, at the upper limit
+TOUCHING = 1e-3  # gap up to which bodies count as touching, relative to the length scale of the world
+FIXED = (200, 204, 211)  # bodies that are not free
+LEGEND = 8  # largest number of categories in a legend
+REST_FALL = 1e-3  # height of a fall, relative to the length scale: slower bodies have the color of rest
+SOFT_START, SOFT_WHITE = 0.16, 0.22  # the map "soft": start within viridis, share of white
 
-# Every sixteenth color of the tables by S. van der Walt and N. Smith (viridis) and by J. R. Nunez, C. R. Anderton and
-# R. S. Renslow (cividis, 2018): lightness grows evenly in both, with and without all three kinds of cones.
-_TABLES = {
-    "viridis": "44015448186a472d7b4240863b528b33638d2c728e26828e21918c1fa08828ae803fbc735ec96284d44baddc30d8e219fde725",
-    "cividis": "00224e002e6a1a386f32436d434e6c535a6d61656f6f70737d7c788c88789b9476aba072bcae6ccdbb63dec958f0d846fee838",
-}
 DEFAULT_MAP = "soft"
-# Okabe and Ito (2008): the soft ones first, because they cover areas. Neither black nor gray, which mean other things.
+# Okabe and Ito (2008), the soft colors first, because they fill areas; without black and gray, which mean other things.
 PALETTE: Bytes = np.array(
     [[86, 180, 233], [230, 159, 0], [0, 158, 115], [204, 121, 167], [213, 94, 0], [0, 114, 178], [240, 228, 66]],
     np.uint8,
@@ -45,19 +42,15 @@ PALETTE: Bytes = np.array(
 # ---- color maps
 
 
-def _table(name: str) -> Floats:
-    anchors = np.frombuffer(bytes.fromhex(_TABLES[name]), np.uint8).reshape(-1, 3)
-    knots, at = np.linspace(0.0, 1.0, len(anchors)), np.linspace(0.0, 1.0, 256)
-    return np.stack([np.interp(at, knots, anchors[:, k]) for k in range(3)], axis=1)
+def _table(name: str, start: float = 0.0) -> Floats:
+    """(256, 3) the colors of a Matplotlib color map from `start` on, 0 to 255."""
+    return 255.0 * np.asarray(matplotlib.colormaps[name](np.linspace(start, 1.0, 256)))[:, :3]
 
 
 def _soft() -> Floats:
-    """Viridis without its darkest sixth and a little paler: areas of it stay quiet, thin dark lines are seen on them,
-    and shade does not blacken them."""
-    whole = _table("viridis")
-    at = np.linspace(0.16, 1.0, 256) * 255.0
-    part = np.stack([np.interp(at, np.arange(256.0), whole[:, k]) for k in range(3)], axis=1)
-    return part + 0.22 * (255.0 - part)
+    """Viridis without its darkest sixth and mixed with white: dark outlines and shading stay visible on it."""
+    part = _table("viridis", SOFT_START)
+    return part + SOFT_WHITE * (255.0 - part)
 
 
 MAPS: dict[str, Bytes] = {
@@ -67,7 +60,7 @@ MAPS: dict[str, Bytes] = {
 
 
 def colors(values: Floats, low: float, high: float, map: str = DEFAULT_MAP) -> Bytes:
-    """(n,) values as (n, 3) sRGB bytes: `low` and below is the map's dark end, `high` and above its bright one."""
+    """Values (n,) as (n, 3) sRGB bytes, from the dark end of the map at `low` to its bright end at `high`."""
     if map not in MAPS:
         raise ProblemError.unknown("color map", map, MAPS)
     share = (np.asarray(values, dtype=np.float64) - low) / ((high - low) or 1.0)
@@ -76,7 +69,7 @@ def colors(values: Floats, low: float, high: float, map: str = DEFAULT_MAP) -> B
 
 
 def category_colors(values: NDArray[Any]) -> Bytes:
-    """(n,) whole numbers as (n, 3) sRGB bytes, from a palette that repeats."""
+    """Integers (n,) as (n, 3) sRGB bytes, from a palette that repeats."""
     return PALETTE[np.asarray(values, dtype=np.intp) % len(PALETTE)]
 
 
@@ -85,24 +78,24 @@ def category_colors(values: NDArray[Any]) -> Bytes:
 
 @dataclass(frozen=True)
 class Quantity:
-    """Something that colors can tell: `values(run, frame)` gives (n,) numbers, one for each body."""
+    """A quantity that colors show: `values(run, frame)` returns (n,) numbers, one per body."""
 
     name: str
     title: str
-    unit: str  # empty for counts and names; times, lengths and masses have no units of their own in a scene
+    unit: str  # empty for counts and categories
     values: Callable[[Trajectory, int], Floats]
-    category: bool = False  # numbers that name things: neither larger nor smaller
-    whole: bool = False  # counts
+    category: bool = False  # the numbers are labels without order
+    whole: bool = False  # the numbers are counts
     steady: bool = False  # the same in every frame
 
     @property
     def label(self) -> str:
-        """For an axis: title and unit."""
+        """Title and unit, for an axis."""
         return f"{self.title} ({self.unit})" if self.unit else self.title
 
 
 class _Fixed:
-    """What does not change in a run, read once: its file is compressed."""
+    """The constant arrays of a run, read once because the file is compressed."""
 
     def __init__(self, run: Trajectory) -> None:
         geometry = run.geometry
@@ -123,12 +116,12 @@ def _fixed(run: Trajectory) -> _Fixed:
 
 
 def speed(run: Trajectory, frame: int) -> Floats:
-    """|v| of the center of mass."""
+    """|v| of the center of mass, (n,)."""
     return np.asarray(np.sqrt((run.velocities[frame] ** 2).sum(axis=-1)))
 
 
 def kinetic_energy(run: Trajectory, frame: int) -> Floats:
-    """m |v|^2 / 2 + w . I w / 2; 0 for bodies that nothing can push, whose mass is without bound."""
+    """m |v|^2 / 2 + w . I w / 2, (n,); 0 for bodies that are not free, whose mass is infinite."""
     fixed = _fixed(run)
     moving = 0.5 * fixed.mass * (run.velocities[frame] ** 2).sum(axis=-1)
     turning = 0.5 * fixed.inertia * np.asarray(run.spins[frame]) ** 2
@@ -138,19 +131,19 @@ def kinetic_energy(run: Trajectory, frame: int) -> Floats:
 
 
 def body(run: Trajectory, frame: int) -> Floats:
-    """The number of each body."""
+    """The index of each body, (n,)."""
     return np.arange(run.count, dtype=np.float64)
 
 
 def group(run: Trajectory, frame: int) -> Floats:
-    """The group of the scene that each body belongs to, by number."""
+    """The index of the group in `scene.bodies` that each body belongs to, (n,)."""
     return _fixed(run).group.astype(np.float64)
 
 
 def contact_count(run: Trajectory, frame: int) -> Floats:
-    """How many contacts each body has: pairs, and pairs with boundaries, that touch to a thousandth of a radius.
+    """The number of contacts of each body with bodies and boundaries, (n,), up to a gap of TOUCHING.
 
-    Boxes that lie on each other have two contacts in the plane and up to eight in space, one at each corner.
+    A manifold counts each of its contacts: boxes that lie on each other have two in 2D and up to eight in 3D.
     """
     from ..contact.find import find_contacts
 
@@ -161,10 +154,9 @@ def contact_count(run: Trajectory, frame: int) -> Floats:
 
 
 def depth_at_rest(run: Trajectory, frame: int) -> Floats:
-    """How far below the highest body each one lies when all is at rest, the same in every frame: a body keeps the
-    color of its layer while layers mix.
+    """Depth of each body below the highest one at rest, (n,). A body keeps the color of its layer while layers mix.
 
-    At rest means in the first frame, if things touch there; else, if all start in the air, in the last.
+    The frame at rest is the first one if at least half of the free bodies have contacts there, else the last one.
     """
     fixed = _fixed(run)
     if fixed.depth is None:
@@ -201,7 +193,7 @@ QUANTITIES: dict[str, Quantity] = {
 
 
 def quantity(name: str) -> Quantity:
-    """The quantity of that name; a clear error for others."""
+    """The quantity of that name; raises ProblemError for other names."""
     if name not in QUANTITIES:
         raise ProblemError.unknown("color", name, QUANTITIES)
     return QUANTITIES[name]
@@ -212,8 +204,8 @@ def quantity(name: str) -> Quantity:
 
 @dataclass(frozen=True, eq=False)
 class Legend:
-    """What explains the colors. A scale has a bar, `colors` (256, 3) from low to high, with ticks at `places` from 0
-    to 1 along it; categories have one color for each label."""
+    """The legend of a coloring. A scale is a bar of `colors` (256, 3), from low to high, with ticks at `places` from 0
+    to 1 along it. Categories have one color per label."""
 
     title: str
     labels: list[str]
@@ -223,7 +215,7 @@ class Legend:
 
 @dataclass(frozen=True, eq=False)
 class Coloring:
-    """The colors of a run's bodies by one quantity, on one scale for all frames."""
+    """The colors of the bodies of a run by one quantity, on one scale for all frames."""
 
     run: Trajectory
     quantity: Quantity
@@ -238,18 +230,18 @@ class Coloring:
 
     @cached_property
     def range(self) -> tuple[float, float]:
-        """Values at the two ends of the scale."""
+        """The values at the two ends of the scale."""
         return limits(self.run, self.quantity) if self.limits is None else self.limits
 
     def values(self, frame: int) -> Floats:
         return self.quantity.values(self.run, frame)
 
     def rgb(self, frame: int) -> Bytes:
-        """(n, 3) sRGB bytes; bodies that nothing can push are gray."""
+        """The colors in a frame, (n, 3) sRGB bytes; bodies that are not free are gray."""
         return self.painted(self.values(frame))
 
     def painted(self, values: Floats) -> Bytes:
-        """The colors of values (n,) of all bodies."""
+        """The colors of given values (n,) of all bodies."""
         out = category_colors(values) if self.quantity.category else colors(values, *self.range, self.map)
         out[~_fixed(self.run).free] = FIXED
         return out
@@ -266,10 +258,10 @@ class Coloring:
 
 
 def limits(run: Trajectory, quantity: Quantity) -> tuple[float, float]:
-    """From 0 to what nearly all free bodies stay below, over a sample of the run's frames.
+    """The limits of a scale: from 0 to the quantile TOP of the values of free bodies over a sample of the frames.
 
-    Speeds and energies where gravity acts: at least those after a fall by a thousandth of a radius, so that what rests
-    looks at rest. A few bodies that are faster than all others do not take the colors from the rest.
+    A few bodies that are much faster than the others do not compress the scale. Where gravity acts, the upper limit of
+    speed and energy is at least that after a fall by REST_FALL, so that bodies at rest have one color.
     """
     free = _fixed(run).free
     if not free.any():
@@ -287,7 +279,7 @@ def limits(run: Trajectory, quantity: Quantity) -> tuple[float, float]:
 
 def _smallest(run: Trajectory, quantity: Quantity) -> float:
     world = run.world
-    fall = 2.0 * float(np.linalg.norm(world.gravity)) * 1e-3 * float(world.length_scale)  # speed squared
+    fall = 2.0 * float(np.linalg.norm(world.gravity)) * REST_FALL * float(world.length_scale)  # speed squared
     if quantity.name == "speed":
         return float(np.sqrt(fall))
     return 0.5 * float(np.median(world.mass[world.free])) * fall if quantity.name == "energy" else 0.0
@@ -306,20 +298,20 @@ def _categories(run: Trajectory, quantity: Quantity) -> Legend:
 
 
 def ticks(low: float, high: float, count: int = 4, whole: bool = False) -> list[float]:
-    """About `count` round numbers from low to high; whole ones for counts."""
+    """About `count` round numbers from `low` to `high`; integers if `whole`."""
     width = high - low
     if not width > 0.0 or not np.isfinite(width):
         return [low]
     power = 10.0 ** np.floor(np.log10(width / count))
     step = next(m * power for m in (1.0, 2.0, 5.0, 10.0) if width / (m * power) <= count + 1e-9)
-    step = 0.5 * step if width < 2.0 * step - 1e-9 else step  # two ticks alone tell little
+    step = 0.5 * step if width < 2.0 * step - 1e-9 else step  # at least three ticks
     step = max(1.0, round(step)) if whole else step
     first, last = int(np.ceil(low / step - 1e-9)), int(np.floor(high / step + 1e-9))
     return [float(k * step) for k in range(first, last + 1)]
 
 
 def _tick_label(value: float, ticks: list[float]) -> str:
-    """As many digits as tell the ticks apart."""
+    """A number with as many digits as distinguish the ticks."""
     largest = max(abs(v) for v in ticks)
     if largest and not 1e-3 <= largest < 1e5:
         return f"{value:.2g}"

@@ -1,4 +1,8 @@
-"""Films and stills of a run."""
+"""Stills and films of runs, made without a display. `carom render` is the command.
+
+write_still(run, Path("run.png"), 1.0, Look())
+write_film(run, Path("run.mp4"), Span(0.0, 5.0), Look())
+"""
 
 from __future__ import annotations
 
@@ -10,42 +14,109 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ..contact.boundaries import boundaries_at
+from ..errors import ProblemError
 from ..files import atomic_path
 from ..trajectory import Trajectory
-from . import encoding as encode
-from . import vector
-from .colors import Bytes
-from .layers import Page
-from .output import FILMS
+from ..world import State
+from . import marks
+from .camera import Camera, camera_option_2d, camera_option_3d
+from .caption import caption_of, picture_area, plate
+from .colors import Bytes, Coloring, Floats
+from .encoding import check_film, film
+from .framing import MovingWindow, Shot, Window, fitted, following, shot, window_on, zooming
+from .primitives import Image, Page, mapped
 from .raster import painted
-from .studio import Look, Span, Studio
-from .timeline import film_times
+from .raycast import Picture, RayLook, render
+from .timeline import Timeline, film_times
+from .world2d import View2D, world_shapes
 
-SAMPLES = 12  # pictures from which a GIF takes its colors
+STILLS = (".png", ".svg", ".pdf")
+FILMS = (".mp4", ".gif")
+SMALLEST, LARGEST = 64, 7680  # pixels of width and height
+TAIL = 1.5  # seconds of a film that a trail lasts
+SAMPLES = 12  # pictures from which a GIF takes its palette
+LINE, EDGE = 2.0, 1.3  # widths of boundary lines and outlines, in pixels of a page of height 1080
+THIN_LINE, THIN_EDGE = 1.0, 0.8  # and at least, in pixels
+SMALL = 5.0  # radius in such pixels below which bodies have no outline
+
+
+@dataclass(frozen=True)
+class Look:
+    """Options of stills and films. `size` is width and height in pixels."""
+
+    size: tuple[int, int] = (1920, 1080)
+    color: str = "speed"  # one of colors.QUANTITIES
+    map: str = "soft"  # one of colors.MAPS
+    camera: str = "fit"
+    trails: bool = False
+    impulses: bool = False
+    caption: bool = True
+    title: str | None = None  # default: the name of the scene
+
+    def __post_init__(self) -> None:
+        wide, tall = self.size
+        if not (SMALLEST <= wide <= LARGEST and SMALLEST <= tall <= LARGEST):
+            raise ProblemError("--size", f"{wide}x{tall}", f"WIDTHxHEIGHT, from {SMALLEST} to {LARGEST} pixels each")
+
+
+@dataclass(frozen=True)
+class Span:
+    """The part of a run that a film shows; `speed` is in units of time per second of the film."""
+
+    start: float
+    stop: float
+    speed: float = 1.0
+    fps: float = 30.0
+
+    @property
+    def still(self) -> bool:
+        return not self.stop > self.start
 
 
 @dataclass(frozen=True)
 class Made:
-    """A film or picture that was written."""
+    """A film or still that was written."""
 
     path: Path
     size: tuple[int, int]
     pictures: int
-    seconds: float  # that the film runs; 0 for a still
+    seconds: float  # duration of the film; 0 for a still
+
+
+def checked_path(path: str | os.PathLike[str], overwrite: bool = False) -> Path:
+    """The file name, checked before any work."""
+    target = Path(path)
+    if target.suffix.lower() not in (*STILLS, *FILMS):
+        wanted = f"a film ({', '.join(FILMS)}) or a picture ({', '.join(STILLS)})"
+        raise ProblemError("--output", str(target), f"a name that ends as {wanted}")
+    if target.is_dir():
+        raise ProblemError("--output", str(target), "a file name; this is a folder")
+    if not target.absolute().parent.is_dir():
+        raise ProblemError("--output", str(target), f"a folder that exists: {target.absolute().parent} does not")
+    if target.exists() and not overwrite:
+        raise ProblemError("--output", str(target), "a new name, or --overwrite: this file exists")
+    return target
+
+
+def is_film(path: Path) -> bool:
+    return path.suffix.lower() in FILMS
 
 
 def write_still(run: Trajectory, path: Path, time: float, look: Look) -> Made:
-    """One instant, as PNG, SVG or PDF. Bodies of the plane stay shapes in the latter two."""
-    studio = Studio(run, look, Span(time, time))
-    page = studio.sketch(time)()
+    """Writes one instant as PNG, SVG or PDF. In the latter two, 2D bodies are vector shapes."""
+    page = Studio(run, look, Span(time, time)).sketch(time)()
     kind = path.suffix.lower().removeprefix(".")
     with atomic_path(path) as part:
         if kind == "png":
-            from PIL import Image
+            import PIL.Image
 
-            Image.fromarray(painted(page)).save(part, optimize=True)
+            PIL.Image.fromarray(painted(page)).save(part, optimize=True)
         else:
+            from . import vector
+
             vector.write(page, part, kind)
     return Made(path, look.size, 1, 0.0)
 
@@ -53,8 +124,8 @@ def write_still(run: Trajectory, path: Path, time: float, look: Look) -> Made:
 def write_film(
     run: Trajectory, path: Path, span: Span, look: Look, progress: Callable[[int, int], None] | None = None
 ) -> Made:
-    """A film from `span.start` to `span.stop`. `progress(done, all)` is called after each picture."""
-    encode.check_film(path, look.size, span.fps)
+    """Writes a film from `span.start` to `span.stop`. `progress(done, all)` is called after each picture."""
+    check_film(path, look.size, span.fps)
     times = film_times(span.start, span.stop, span.fps, span.speed)
     studio = Studio(run, look, span)
 
@@ -62,30 +133,22 @@ def write_film(
         chosen = np.unique(np.linspace(0, len(times) - 1, SAMPLES).round().astype(int))
         return list(_pictures(studio, times[chosen].tolist()))
 
-    with encode.film(path, look.size, span.fps, samples) as film:
+    with film(path, look.size, span.fps, samples) as out:
         for done, picture in enumerate(_pictures(studio, times.tolist()), start=1):
-            film.add(picture)
+            out.add(picture)
             if progress is not None:
                 progress(done, len(times))
     return Made(path, look.size, len(times), len(times) / span.fps)
 
 
-def _painted(make: Callable[[], Page]) -> Bytes:
-    return painted(make())
-
-
-def is_film(path: Path) -> bool:
-    return path.suffix.lower() in FILMS
-
-
 def _pictures(studio: Studio, times: list[float]) -> Iterator[Bytes]:
-    """Pictures in order. The file is read here, pages are made and painted by as many threads as there are cores."""
+    """The pictures in order. This thread reads the file; one thread per core makes and paints the pages."""
     workers = os.cpu_count() or 1
     waiting: deque[Future[Bytes]] = deque()
     with ThreadPoolExecutor(workers) as pool:
         try:
             for time in times:
-                waiting.append(pool.submit(_painted, studio.sketch(time)))
+                waiting.append(pool.submit(lambda make: painted(make()), studio.sketch(time)))
                 if len(waiting) > workers + 1:
                     yield waiting.popleft().result()
             while waiting:
@@ -93,3 +156,154 @@ def _pictures(studio: Studio, times: list[float]) -> Iterator[Bytes]:
         finally:
             for future in waiting:
                 future.cancel()
+
+
+class Studio:
+    """Makes the pages of a run with one look.
+
+    `sketch(time)` reads the file and must be called by one thread. The function that it returns makes the page, which
+    takes most of the time, and may be called by any thread.
+    """
+
+    def __init__(self, run: Trajectory, look: Look, span: Span) -> None:
+        self.run, self.look, self.span = run, look, span
+        self.coloring = Coloring.of(run, look.color, look.map)
+        self.timeline = Timeline(run)
+        self._area = picture_area(Page(*look.size), look.caption)
+        self._framing = self._window() if run.dimension == 2 else self._shot()
+        frames = range(self.timeline.nearest(span.start), self.timeline.nearest(span.stop) + 1)
+        self._impulses = marks.Impulses(run, frames) if look.impulses else None
+        self._caption = caption_of(run, self.coloring, look.title) if look.caption else None
+        _ = self.coloring.range  # reads the whole run, which must not happen in another thread
+        self._free, self._radius = run.world.free, float(np.median(run.world.shapes.radius))
+        self._colors: tuple[int, Bytes] | None = None
+
+    def _window(self) -> Window | MovingWindow:
+        asked = camera_option_2d(self.look.camera, self.run.count)
+        if asked.follow:
+            return following(self.timeline, self._area, asked.body)
+        if asked.center is not None:
+            tall = asked.width * self._area.height / self._area.width
+            return window_on(self._area, asked.center, asked.width, tall)
+        start, stop = self.span.start, self.span.stop
+        if asked.zoom:
+            return zooming(self.timeline, self._area, start, stop)
+        return fitted(self.timeline, self._area, start, stop, asked.everything)
+
+    def _shot(self) -> Shot:
+        aspect = self.look.size[0] / round(self._area.height)
+        asked, span = camera_option_3d(self.look.camera), self.span
+        return shot(self.timeline, asked, aspect, span.start, span.stop, span.speed)
+
+    def picture(self, time: float) -> Bytes:
+        """The picture at one instant, (height, width, 3) sRGB bytes."""
+        return painted(self.sketch(time)())
+
+    def sketch(self, time: float) -> Callable[[], Page]:
+        """Reads everything about one instant; the function that it returns makes the page."""
+        moment = self.timeline.at(time)
+        colors, page = self._rgb(moment.frame), Page(*self.look.size)
+        words = [] if self._caption is None else self._caption.primitives(page, time)
+        tail = self._tail_start(time)
+        tracks = self.timeline.tracks(tail, time, self._points()) if self.look.trails and time > tail else None
+        pushes = [] if self._impulses is None else self._impulses.read(self._pushing(time))
+
+        def make() -> Page:
+            add = self._add_2d if self.run.dimension == 2 else self._add_3d
+            project = add(page, moment.state, time, colors, tracks)
+            if self._impulses is not None:
+                page.add(*self._impulses.arrows(pushes, project, page.height))
+            if words:
+                page.add(*plate(page, self._highest(moment.state, project)), *words)
+            return page
+
+        return make
+
+    def _add_2d(
+        self, page: Page, state: State, time: float, colors: Bytes, tracks: marks.Tracks | None
+    ) -> marks.Project:
+        assert not isinstance(self._framing, Shot)
+        window = self._framing.at(time) if isinstance(self._framing, MovingWindow) else self._framing
+        low, high = window.places(np.array([[0.0, page.height], [page.width, 0.0]]))
+        unit = page.height / 1080.0
+        line, edge = max(THIN_LINE, LINE * unit), max(THIN_EDGE, EDGE * unit)
+        view = View2D(low, high, window.scale, line, edge, SMALL * unit)
+        width = marks.trail_width(self._radius * window.scale, page.height)
+        trails = marks.trails(tracks, self._free, colors, lambda places: places, width, window.scale)
+        boundaries = boundaries_at(self.run.world, state.time, 1e-6)[0]
+        shapes = world_shapes(self.run.world, state, boundaries, colors, view, trails)
+        page.add(*(mapped(shape, window) for shape in shapes))
+        return window.pixels
+
+    def _add_3d(
+        self, page: Page, state: State, time: float, colors: Bytes, tracks: marks.Tracks | None
+    ) -> marks.Project:
+        assert isinstance(self._framing, Shot)
+        camera, top = self._framing.at(time), round(self._area.top)
+        look = RayLook(rows=page.height - top)
+        view = PageView(render(self.run.world, state, colors / 255.0, camera, look, self.run.scene), camera, top)
+        width = marks.trail_width(self._radius * view.scale_at(self._framing.target), page.height)
+        page.add(Image(view.picture.pixels, top))
+        page.add(*marks.trails(tracks, self._free, colors, view.project_visible, width))
+        return view.project
+
+    def _highest(self, state: State, project: marks.Project) -> float:
+        """The top of all bodies in pixels. A 3D picture lies below the caption."""
+        if self.run.dimension == 3:
+            return np.inf
+        top = state.position + np.stack([np.zeros(self.run.count), self.run.world.shapes.radius], axis=1)
+        return float(project(top)[:, 1].min())
+
+    def _rgb(self, frame: int) -> Bytes:
+        """The colors of a frame. The last ones are kept, because a slow film shows each frame several times."""
+        if self._colors is None or self._colors[0] != frame:
+            self._colors = frame, self.coloring.rgb(frame)
+        return self._colors[1]
+
+    def _tail_start(self, time: float) -> float:
+        """The start of trails: in a still the start of the run, in a film TAIL seconds ago."""
+        return self.timeline.start if self.span.still else max(self.span.start, time - TAIL * self.span.speed)
+
+    def _points(self) -> int:
+        return marks.LONG_POINTS if self.span.still else marks.POINTS
+
+    def _pushing(self, time: float) -> list[tuple[int, float]]:
+        if self.span.still:
+            return [(self.timeline.nearest(time), 1.0)]
+        before = time - self.span.speed / self.span.fps
+        return marks.lingering(self.timeline, time, before, marks.LINGER, self.span.speed)
+
+
+@dataclass(frozen=True, eq=False)
+class PageView:
+    """A 3D picture on a page, from row `top` on, and the map from points to its pixels."""
+
+    picture: Picture
+    camera: Camera
+    top: int
+
+    def scale_at(self, place: Floats) -> float:
+        """Pixels per length unit across the view at the depth of a point."""
+        depth = float((place - self.camera.eye) @ self.camera.forward)
+        return self.picture.depth.shape[0] / (2.0 * self.camera.field * depth) if depth > 0.0 else 0.0
+
+    def project(self, places: Floats) -> Floats:
+        """Points (..., 3) as pixels (..., 2) of the page; NaN behind the camera."""
+        return self._projected(places)[0].reshape(*places.shape[:-1], 2)
+
+    def project_visible(self, places: Floats) -> Floats:
+        """The same; points that bodies hide are NaN as well."""
+        out, depth = self._projected(places)
+        seen: NDArray[np.float32] = self.picture.depth
+        finite = np.nan_to_num(out, nan=-1.0)
+        j = np.clip(finite[:, 0].astype(int), 0, seen.shape[1] - 1)
+        i = np.clip((finite[:, 1] - self.top).astype(int), 0, seen.shape[0] - 1)
+        out[depth > 1.002 * seen[i, j]] = np.nan
+        return out.reshape(*places.shape[:-1], 2)
+
+    def _projected(self, places: Floats) -> tuple[Floats, Floats]:
+        rows, columns = self.picture.depth.shape
+        x, y, depth = self.camera.project(places.reshape(-1, 3)).T
+        out = np.stack([columns * x, self.top + rows * y], axis=1)
+        out[~(depth > 0.0)] = np.nan
+        return out, depth

@@ -1,4 +1,4 @@
-"""Trails of bodies and arrows of impulses, as layers over or under a picture."""
+"""Trails of bodies and arrows of impulses, as primitives over or under a picture."""
 
 from __future__ import annotations
 
@@ -11,25 +11,31 @@ from ..errors import ProblemError
 from ..stepping.report import ContactImpulses
 from ..trajectory import Trajectory
 from .colors import Bytes, Floats
-from .layers import RGB, Discs, Layer, Lines, Polygons, repeated
+from .primitives import RGB, Discs, Lines, Polygons, Shape, repeated
 from .timeline import Timeline
 
-Project = Callable[[Floats], Floats]  # places (..., D) to pixels (..., 2)
+Project = Callable[[Floats], Floats]  # from points (..., D) to pixels (..., 2)
+Tracks = tuple[Floats, Floats]  # times (k,) and positions (k, n, D), NaN in gaps
 ARROW: RGB = (178, 34, 52)
-POINTS = 60  # of a trail at most, in a film
-LONG_POINTS = 400  # in a still, which shows the whole way
-LONGEST = 0.11  # of the page's height: an arrow that only one in fifty exceeds
-LEAST = 0.01  # of that: smaller ones are left out
-LINGER = 0.16  # seconds that an arrow stays on the screen
-
-
-Tracks = tuple[Floats, Floats]  # times (k,) and places (k, n, D), with gaps that are not numbers
+POINTS, LONG_POINTS = 60, 400  # largest number of points of a trail in a film, and in a still, which shows all of it
+SHORTEST = 0.02  # pixels: shorter pieces of trails are left out; a pile at rest has a hundred thousand of them
+LONGEST = 0.11  # length, relative to the height of the page, of an arrow that one in fifty impulses exceeds
+LEAST = 0.01  # impulses below this fraction of that impulse are left out
+LINGER = 0.16  # seconds that an arrow stays visible
 
 
 def trails(
-    tracks: Tracks | None, free: NDArray[np.bool_], colors: Bytes, project: Project, width: float
-) -> list[Layer]:
-    """The ways of all free bodies, in their colors, fading out toward the past."""
+    tracks: Tracks | None,
+    free: NDArray[np.bool_],
+    colors: Bytes,
+    project: Project,
+    width: float,
+    scale: float = 1.0,
+) -> list[Shape]:
+    """The paths of all free bodies in their colors, fading out toward the past.
+
+    `scale` is in pixels per unit of what `project` returns.
+    """
     if tracks is None:
         return []
     times, places = tracks
@@ -38,19 +44,18 @@ def trails(
     age = (times[:-1] - times[0]) / (times[-1] - times[0])
     alpha = np.repeat(0.1 + 0.7 * age, int(free.sum()))
     color = np.tile(colors[free], (len(pixels) - 1, 1))
-    # Ways shorter than a hair are left out: a pile of bodies at rest has a hundred thousand of them.
-    keep = np.abs(end - begin).max(axis=1, initial=0.0) > 0.02  # false for what is not a number
+    keep = np.abs(end - begin).max(axis=1, initial=0.0) * scale > SHORTEST  # false for NaN
     return [Lines(begin[keep], end[keep], color[keep], width, alpha[keep])]
 
 
 def trail_width(radius: float, height: int) -> float:
-    """For bodies of a radius, on a page of a height; all in pixels."""
+    """The width of trails of bodies of a radius on a page of a height, all in pixels."""
     unit = height / 1080.0
     return float(np.clip(0.3 * radius, min(1.2, 1.6 * unit), 7.0 * unit))
 
 
 class Impulses:
-    """Impulses of a run as arrows. A length unit of the page means the same in all pictures of a film."""
+    """Impulses of a run as arrows, on one scale for all pictures of a film."""
 
     def __init__(self, run: Trajectory, frames: range) -> None:
         if run.impulses(0) is None:
@@ -67,16 +72,16 @@ class Impulses:
         return float(np.quantile(sizes, 0.98)) if len(sizes) else 1.0
 
     def read(self, frames: list[tuple[int, float]]) -> list[tuple[ContactImpulses, float]]:
-        """The impulses of frames, each with the strength from 0 to 1 in which it is drawn."""
+        """The impulses of frames, each with the opacity from 0 to 1 with which it is drawn."""
         found = ((self.run.impulses(frame), strength) for frame, strength in frames)
         return [(f, strength) for f, strength in found if f is not None and len(f.first)]
 
-    def arrows(self, pushes: list[tuple[ContactImpulses, float]], project: Project, height: int) -> list[Layer]:
-        """Each contact has a dot and one arrow: the impulse on `second`, along its direction.
+    def arrows(self, pushes: list[tuple[ContactImpulses, float]], project: Project, height: int) -> list[Shape]:
+        """A dot at each contact and one arrow along the impulse on `second`.
 
-        Lengths go with the root of the impulses: they differ by so much that the small ones would not be seen.
+        Lengths are proportional to the square root of the impulse; otherwise small impulses would not be visible.
         """
-        out: list[Layer] = []
+        out: list[Shape] = []
         unit = height / 1080.0
         for found, strength in pushes:
             vector = found.normal_impulse[:, None] * found.normal + _tangent(found.normal, found.tangent_impulse)
@@ -88,23 +93,23 @@ class Impulses:
             start = project(point)
             toward = project(point + 1e-4 * vector / size[:, None]) - start
             away = np.linalg.norm(toward, axis=1)
-            # Seen from its end an arrow is short, in space: its length on the page is by its angle.
+            # In 3D an arrow that points toward the eye is foreshortened.
             most = float(away.max()) or 1.0
             length = LONGEST * height * np.minimum(np.sqrt(size / self.largest), 1.6) * away / most
             unit_vector = toward / np.maximum(away, 1e-300)[:, None]
-            out += arrow_layers(start, start + length[:, None] * unit_vector, unit, strength)
+            out += arrow_shapes(start, start + length[:, None] * unit_vector, unit, strength)
         return out
 
 
 def _tangent(normal: Floats, tangent: Floats) -> Floats:
-    """Friction as vectors: in the plane it is a number along the normal turned by 90 degrees anticlockwise."""
+    """Friction impulses as vectors: in 2D a number along the normal rotated by 90 degrees counterclockwise."""
     if tangent.ndim == 2:
         return tangent
     return tangent[:, None] * np.stack([-normal[:, 1], normal[:, 0]], axis=1)
 
 
-def arrow_layers(start: Floats, tip: Floats, unit: float, strength: float) -> list[Layer]:
-    """Arrows (n, 2), with heads that shrink when they are short, and a dot where they start."""
+def arrow_shapes(start: Floats, tip: Floats, unit: float, strength: float) -> list[Shape]:
+    """Arrows (n, 2) with a dot at their start; the heads of short arrows are smaller."""
     along = tip - start
     length = np.linalg.norm(along, axis=1)
     way = along / np.maximum(length, 1e-9)[:, None]
@@ -120,9 +125,9 @@ def arrow_layers(start: Floats, tip: Floats, unit: float, strength: float) -> li
 
 
 def lingering(timeline: Timeline, time: float, before: float, seconds: float, speed: float) -> list[tuple[int, float]]:
-    """Recorded frames whose impulses are seen at a time, the oldest first, with their strength.
+    """Recorded frames whose impulses are visible at a time, the oldest first, with their opacity.
 
-    All frames since the film's last picture count, so that none is missed, and earlier ones fade away.
+    All frames since the last picture of the film are included, so that no impulse is missed; earlier ones fade out.
     """
     tail = max(seconds * speed, time - before)
     chosen = np.flatnonzero((timeline.times > time - tail - 1e-12) & (timeline.times <= time + 1e-12))

@@ -1,4 +1,7 @@
-"""Figures of a run: an overview, or one quantity each. PNG, SVG, PDF, and the plotted numbers as CSV."""
+"""Figures of a run, for `carom plot`: an overview, the bodies in some frames, or one quantity over time.
+
+Each is written as PNG, SVG and PDF, with the plotted numbers as CSV.
+"""
 
 from __future__ import annotations
 
@@ -15,20 +18,21 @@ from matplotlib.figure import Figure, FigureBase, SubFigure
 from ..analysis.run_panels import Panel, overview, panel
 from ..stepping.report import PHASES
 from ..trajectory import Trajectory
-from .figure2d import Angle, Frame, View, color_map, draw_state, frame_of, speed_scale, tallness
-from .raycast import Camera
+from .camera import Camera
+from .figures import Angle, Frame, View, color_map, draw_state, frame_of, speed_scale, tallness
 from .style import COLUMN, CYCLE, DASHES, GRAY, TIME, WIDE, X, Y, sheet, styled, write
 
-SMALLEST = 1e-17  # where logarithmic axes end: below all rounding; zeros are left out
-MANY = 200  # contacts from which their axis is logarithmic, so that iterations are seen beside them
-FLAT = 0.5  # height over width of a picture below which it goes above the curves, not beside them
+SMALLEST = 1e-17  # lower end of logarithmic axes, below all rounding errors; zeros are left out
+MANY = 200  # number of contacts from which their axis is logarithmic, so that iterations stay visible beside them
+FLAT = 0.5  # height over width below which a picture is placed above the curves, not beside them
+LETTER = 0.07  # inches: width of a letter in the bar of computing times
 PLAIN = Angle()
 
 
 def draw_overview(run: Trajectory, out: Path, called: str, angle: Angle = PLAIN) -> tuple[Path, ...]:
-    """The last frame, the curves that tell most about this run, and where the time went, on one sheet.
+    """The last frame, the most informative curves of this run, and the computing time of each phase.
 
-    Of space there are three moments above the curves: in the plane one picture holds all, in space bodies hide bodies.
+    A 3D run is shown at three instants, because bodies hide each other.
     """
     panels, view = overview(run), View.of(run)
     if run.dimension == 3:
@@ -50,12 +54,12 @@ def draw_overview(run: Trajectory, out: Path, called: str, angle: Angle = PLAIN)
 def _draw_tall_overview(
     run: Trajectory, views: Sequence[View], panels: list[Panel], out: Path, called: str, angle: Angle
 ) -> tuple[Path, ...]:
-    """Pictures across the sheet, and the curves below them."""
+    """The overview with pictures across the figure and the curves below them."""
     frame = frame_of(views, angle)
     height = WIDE / len(views) * max(tallness(frame), 0.12) + 0.95
     with sheet(WIDE, height + 3.7) as figure:
         above, below, shares = split(figure, 3, 1, height_ratios=[height, 3.2, 0.5])
-        above.suptitle(" ", fontsize=2)  # room below the title of the sheet
+        above.suptitle(" ", fontsize=2)  # room below the title of the figure
         _draw_moments(above, views, frame, 500, by_group=angle.by_group)
         for axes, p in zip(below.subplots(2, 2).flat, panels):
             draw_panel(axes, p)
@@ -65,7 +69,7 @@ def _draw_tall_overview(
 
 
 def draw_moments(run: Trajectory, out: Path, called: str, angle: Angle = PLAIN, count: int = 4) -> tuple[Path, ...]:
-    """Several frames side by side, evenly from the start to the end; the CSV has the bodies of each."""
+    """Several frames side by side, at equal intervals from start to end; the CSV lists the bodies of each."""
     chosen = moments_of(run, count)
     views = [View.of(run, k) for k in chosen]
     frame = frame_of(views, angle)
@@ -80,21 +84,21 @@ def draw_moments(run: Trajectory, out: Path, called: str, angle: Angle = PLAIN, 
 
 
 def moments_of(run: Trajectory, count: int) -> list[int]:
-    """Numbers of frames, evenly from the first to the last; fewer if there are not as many."""
+    """Indices of at most `count` frames at equal intervals from the first to the last."""
     return sorted({round(k) for k in np.linspace(0, len(run) - 1, count)})
 
 
 def _draw_moments(
     figure: FigureBase, views: Sequence[View], frame: Frame, width: int, rows: int = 1, by_group: bool = False
 ) -> None:
-    # One scale for all, that of the fastest moment: a start from rest would have no colors of its own.
+    # All frames have the scale of the fastest one: a start from rest has no scale of its own.
     scale = max((speed_scale([view]) for view in views), key=lambda s: float(s.vmax or 0.0))
     panels = list(figure.subplots(rows, -(-len(views) // rows), squeeze=False, sharex=True, sharey=True).flat)
     for axes, view in zip(panels, views):
         draw_state(axes, view, scale, frame, width, by_group)
         axes.set_title(f"time {view.state.time:.4g}", fontsize=8.5)
         name_axes(axes, frame)
-        if isinstance(frame, Camera):  # the same squares for all: said once, with room to the right
+        if isinstance(frame, Camera):  # the grid is the same for all: it is named once, with room to the right
             axes.set_xlabel(axes.get_xlabel() if axes is panels[0] else "", loc="left")
     for axes in panels[len(views) :]:
         axes.set_axis_off()
@@ -103,7 +107,7 @@ def _draw_moments(
 
 
 def draw_one(run: Trajectory, name: str, out: Path, called: str, x: float | None = None) -> tuple[Path, ...]:
-    """One quantity. `energy` has its drift beside it."""
+    """One quantity over time; `energy` together with its drift. `x` is the dividing line of `sides`."""
     names = ["energy", "drift"] if name == "energy" else [name]
     panels = [panel(run, n, x) for n in names]
     with styled(len(panels), width=WIDE if len(panels) > 1 else COLUMN, height=2.6) as (figure, axes):
@@ -114,7 +118,7 @@ def draw_one(run: Trajectory, name: str, out: Path, called: str, x: float | None
 
 
 def draw_frame(run: Trajectory, index: int, out: Path, called: str, angle: Angle = PLAIN) -> tuple[Path, ...]:
-    """The bodies of one frame; the CSV has a row for each."""
+    """The bodies of one frame; the CSV has one row per body."""
     view = View.of(run, index)
     frame = frame_of([view], angle)
     tall = COLUMN * float(np.clip(tallness(frame), 0.2, 1.6)) + (0.8 if angle.by_group else 1.25)
@@ -125,7 +129,7 @@ def draw_frame(run: Trajectory, index: int, out: Path, called: str, angle: Angle
 
 
 def _columns(run: Trajectory, view: View) -> dict[str, Any]:
-    """A row for each body: place, orientation, velocity, spin (in space about the body's own axes), radius."""
+    """One row per body: position, orientation, velocity, spin (in 3D about the principal axes), radius."""
     s, dim = view.state, run.dimension
     axes = "xyz"[:dim]
     columns: dict[str, Any] = {"body": np.arange(run.count)}
@@ -142,7 +146,7 @@ def _columns(run: Trajectory, view: View) -> dict[str, Any]:
 
 
 def split(figure: FigureBase, rows: int, columns: int, **ratios: Any) -> list[SubFigure]:
-    """Parts of a figure that are laid out apart from each other."""
+    """Parts of a figure with independent layouts."""
     return list(np.asarray(figure.subfigures(rows, columns, **ratios), dtype=object).ravel())
 
 
@@ -156,7 +160,7 @@ def _draw_state(figure: FigureBase, axes: Axes, view: View, frame: Frame, by_gro
 
 
 def name_axes(axes: Axes, frame: Frame) -> None:
-    """Of pictures of the plane, at the edge of the figure only; those of space tell their size themselves."""
+    """Labels the axes of 2D pictures at the edge of the figure; 3D pictures state their own scale."""
     if isinstance(frame, tuple):
         axes.set_xlabel(X, fontsize=7.5)
         axes.set_ylabel(Y, fontsize=7.5)
@@ -164,7 +168,7 @@ def name_axes(axes: Axes, frame: Frame) -> None:
 
 
 def color_bar(figure: FigureBase, axes: Sequence[Axes], scale: Normalize, frame: Frame, aspect: float = 40) -> None:
-    """The speeds that the colors mean, below the bodies."""
+    """The color bar of speeds below the bodies."""
     bar = figure.colorbar(
         ScalarMappable(scale, color_map()),
         ax=list(axes),
@@ -180,14 +184,14 @@ def color_bar(figure: FigureBase, axes: Sequence[Axes], scale: Normalize, frame:
 
 
 def _draw_shares(axes: Axes, run: Trajectory) -> None:
-    """One bar: what part of the computing time each phase took."""
+    """One bar with the share of each phase in the computing time."""
     seconds = seconds_of(run)
     total, left = sum(seconds.values()) or 1.0, 0.0
     for k, (phase, value) in enumerate(seconds.items()):
         share = value / total
         axes.barh(0, share, left=left, color=CYCLE[k], height=0.8, edgecolor="white", linewidth=0.8)
         texts = [f"{phase} {100 * share:.0f} %", phase]
-        fitting = [text for text in texts if share * WIDE > 0.07 * len(text)]  # inches that a letter takes
+        fitting = [text for text in texts if share * WIDE > LETTER * len(text)]
         if fitting:
             look: dict[str, Any] = {
                 "ha": "center",
@@ -198,12 +202,12 @@ def _draw_shares(axes: Axes, run: Trajectory) -> None:
             axes.text(left + share / 2, 0, fitting[0], **look)
         left += share
     axes.set(xlim=(0, 1), ylim=(-0.45, 0.45))
-    axes.set_title(f"Where {total:.3g} s of computing went", fontsize=8.5)
+    axes.set_title(f"Computing time by phase, {total:.3g} s in total", fontsize=8.5)
     axes.set_axis_off()
 
 
 def seconds_of(run: Trajectory) -> dict[str, float]:
-    """Computing time of each phase."""
+    """The computing time of each phase, in seconds."""
     return {phase: float(run.steps[f"seconds_{phase}"].sum()) for phase in PHASES}
 
 
@@ -216,7 +220,7 @@ def _title(figure: Figure, run: Trajectory) -> None:
 
 
 def draw_panel(axes: Axes, p: Panel) -> None:
-    """Curves over time, with a legend where there are several."""
+    """Draws the curves of a panel over time, with a legend if there are several."""
     if p.style == "stacked":
         axes.stackplot(p.curves[0].time, *(c.value for c in p.curves), colors=CYCLE, labels=[c.name for c in p.curves])
     elif p.style == "dots":
@@ -248,7 +252,7 @@ def draw_panel(axes: Axes, p: Panel) -> None:
 
 
 def _draw_dots(axes: Axes, p: Panel) -> None:
-    """Only what is above zero: most steps have no overlap, and lines down to zero would hide the rest."""
+    """Draws positive values as dots: most steps have no overlap, and lines down to zero would hide the rest."""
     for k, c in enumerate(p.curves):
         there = c.value > 0.0
         look: dict[str, Any] = {"marker": "." if k == 0 else "o", "markersize": 3 if k == 0 else 2.8, "linestyle": ""}
@@ -282,7 +286,7 @@ def _span(p: Panel) -> tuple[float, float]:
 
 
 def long_table(panels: Sequence[Panel]) -> dict[str, list[object]]:
-    """One row for each plotted number; `largest` where `value` is the mean of a stretch."""
+    """One row per plotted number; `largest` is given where `value` is the mean over an interval."""
     out: dict[str, list[object]] = {"panel": [], "curve": [], TIME: [], "value": [], "largest": [], "unit": []}
     for p in panels:
         for c in p.curves:
@@ -296,6 +300,6 @@ def long_table(panels: Sequence[Panel]) -> dict[str, list[object]]:
 
 
 def overview_table(run: Trajectory, panels: Sequence[Panel]) -> dict[str, list[object]]:
-    """The curves, and the computing time of the phases, which has no time of the run."""
+    """The curves, and the computing time of the phases."""
     rows = [["computing", phase, "", value, "", "seconds"] for phase, value in seconds_of(run).items()]
     return {name: [*cells, *more] for (name, cells), more in zip(long_table(panels).items(), zip(*rows))}

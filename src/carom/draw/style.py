@@ -1,4 +1,7 @@
-"""The one plot style of the project: readable in a column of a paper, safe for color-blind eyes."""
+"""The style of all figures: sizes for one column of a paper, colors that color-blind readers can tell apart.
+
+Figures are written in several formats together with a CSV table of the plotted numbers.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +26,16 @@ CYCLE = (BLUE, RED, GREEN, PURPLE, ORANGE, SKY, BLACK)
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.4, 1)), (0, (6, 1.5, 1, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
-# A law looks the same in every figure. Seven differ in color and marker alike; beyond that, dashes tell.
+# A law looks the same in every figure. The first seven differ in color and marker, the others in dashes.
 _LAW_ORDER = ("gr", "lcp", "qce", "lzb", "gauss_seidel", "jacobi", "etm", "sqm", "smm")
 
-_STYLE: dict[Any, Any] = {
+VECTOR_FONTS: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
+    "svg.hashsalt": "carom",  # the same figure gives the same file
+    "svg.fonttype": "none",
+    "pdf.fonttype": 42,  # TrueType: journals do not accept Type 3 fonts
+}
+_STYLE: dict[Any, Any] = VECTOR_FONTS | {
     "font.size": 8.5,
     "axes.titlesize": 9,
     "axes.titlelocation": "left",
@@ -43,23 +51,20 @@ _STYLE: dict[Any, Any] = {
     "legend.fontsize": 8,
     "lines.linewidth": 1.4,
     "lines.markersize": 4,
-    "svg.hashsalt": "carom",  # the same picture gives the same file
-    "svg.fonttype": "none",
-    "pdf.fonttype": 42,  # journals refuse the other kind
 }
-COLUMN, WIDE = 3.5, 7.2  # inches: one column of a paper, and two
+COLUMN, WIDE = 3.5, 7.2  # inches: width of one and of two columns of a paper
 FORMATS = ("png", "svg", "pdf")
-DOTS = 300  # an inch, of PNG files
+DOTS = 300  # per inch, of PNG files
 _UNDATED: dict[str, dict[str, None]] = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
-# Scenes have no units of their own: what is a length there is a length here.
+# Scenes have no units of their own, and neither have figures.
 TIME, X, Y = "time (time units)", "x (length units)", "y (length units)"
 
 _formats: ContextVar[tuple[str, ...]] = ContextVar("formats", default=FORMATS)
 
 
 def law_style(name: str) -> dict[str, Any]:
-    """Color, dash and marker of a law; a law of the user's gets the next ones in the cycle."""
+    """Color, dash and marker of a law. A law that a user has registered gets the next ones of the cycle."""
     k = _LAW_ORDER.index(name) if name in _LAW_ORDER else len(_LAW_ORDER) + sum(map(ord, name))
     return {
         "color": CYCLE[k % len(CYCLE)],
@@ -72,21 +77,21 @@ def law_style(name: str) -> dict[str, Any]:
 def styled(
     columns: int, rows: int = 1, width: float = WIDE, height: float = 2.9
 ) -> Iterator[tuple[Figure, list[Axes]]]:
-    """A figure and its panels, row by row, drawn in the project's style inside the block; sizes in inches."""
+    """A figure and its axes, row by row, in the style of the project while the block runs. Sizes are in inches."""
     with sheet(width, height) as figure:
         yield figure, list(figure.subplots(rows, columns, squeeze=False).flat)
 
 
 @contextmanager
 def sheet(width: float = WIDE, height: float = 2.9) -> Iterator[Figure]:
-    """An empty figure in the project's style, for panels of different sizes."""
+    """An empty figure in the style of the project while the block runs. Sizes are in inches."""
     with matplotlib.rc_context(_STYLE):
         yield Figure(figsize=(width, height), layout="constrained")
 
 
 @contextmanager
 def written_as(formats: Sequence[str]) -> Iterator[None]:
-    """Inside the block `write` gives figures in these of FORMATS only; the CSV is always written."""
+    """Restricts `write` to some of FORMATS while the block runs. The CSV table is always written."""
     before = _formats.set(tuple(formats))
     try:
         yield
@@ -95,16 +100,20 @@ def written_as(formats: Sequence[str]) -> Iterator[None]:
 
 
 def write(figure: Figure, out: Path, name: str, columns: Mapping[str, Any]) -> tuple[Path, ...]:
-    """Writes NAME.png, NAME.svg and NAME.pdf, or those that `written_as` asks for, and NAME.csv with the plotted
-    numbers. Names of columns hold the unit, as in `x (length units)`; without one they are pure numbers. Returns the
-    paths, the table last."""
+    """Writes NAME.png, NAME.svg and NAME.pdf (or those selected by `written_as`) and NAME.csv, the plotted numbers.
+
+    Column names include the unit, as in `x (length units)`; a column without one is dimensionless. Returns the paths,
+    the table last.
+    """
     figures = [save(figure, out / f"{name}.{ending}") for ending in _formats.get()]
     return (*figures, write_table(out / f"{name}.csv", columns))
 
 
 def save(figure: Figure, path: Path, dots: float = DOTS) -> Path:
-    """Writes a figure in the format that its ending names, whole or not at all; the same picture gives the same bytes.
-    `dots` an inch, of a PNG and of what an SVG or PDF holds as an image."""
+    """Writes a figure atomically in the format of its suffix. The same figure gives the same bytes.
+
+    `dots` is the resolution per inch of a PNG file, and of images inside an SVG or PDF file.
+    """
     ending = path.suffix.lower().lstrip(".")
     with atomic_path(path) as part:
         figure.savefig(part, format=ending, dpi=dots, metadata=_UNDATED[ending])
@@ -112,7 +121,7 @@ def save(figure: Figure, path: Path, dots: float = DOTS) -> Path:
 
 
 def write_table(path: Path, columns: Mapping[str, Any]) -> Path:
-    """Writes columns of equal length as CSV, with their names in the first line; whole or not at all."""
+    """Writes columns of equal length atomically as CSV, with their names in the first line."""
     with atomic_path(path) as part, part.open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(columns)

@@ -1,4 +1,4 @@
-"""Which instants a film shows, and the state of a run at any of them."""
+"""The instants of a film, and the state of a run at any instant."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from ..world import State
 from .colors import Floats
 
 KEPT = 1 << 27  # bytes of frames that are kept in memory
-SLACK = 1e-9  # of the run's length: times may lie so far outside it by rounding
+SLACK = 1e-9  # relative to the length of the run: times may lie this far outside it by rounding
 
 
 @dataclass(frozen=True)
 class Moment:
-    """A state at some instant, and the recorded frame that is nearest to it."""
+    """A state at some instant, and the index of the recorded frame nearest to it."""
 
     state: State
     frame: int
 
 
 class Timeline:
-    """The states of a run at any time: between frames, places and orientations are interpolated.
+    """The states of a run at any time. Positions and orientations are interpolated between frames.
 
-    Velocities, colors and impulses are those of the nearest frame. What jumps, because it crosses a periodic side,
-    does not slide back: it stays where it was until the nearer frame.
+    Velocities, colors and impulses are those of the nearest frame. A body that crosses a periodic side between two
+    frames is not interpolated: it has the position of the nearest frame.
     """
 
     def __init__(self, run: Trajectory) -> None:
@@ -49,7 +49,7 @@ class Timeline:
         return float(self.times[-1])
 
     def check(self, name: str, time: float) -> float:
-        """The time, if it lies within the run."""
+        """The time, if it lies within the run; raises ProblemError otherwise."""
         slack = SLACK * max(abs(self.start), abs(self.stop), 1e-300)
         if not self.start - slack <= time <= self.stop + slack:
             end = "" if self.run.finished else " (the run was stopped there)"
@@ -57,10 +57,12 @@ class Timeline:
         return min(max(float(time), self.start), self.stop)
 
     def nearest(self, time: float) -> int:
+        """The index of the recorded frame nearest to a time."""
         k = int(np.clip(np.searchsorted(self.times, time), 1, len(self.times) - 1)) if len(self.times) > 1 else 0
         return k - 1 if k and time - self.times[k - 1] <= self.times[k] - time else k
 
     def frame(self, index: int) -> State:
+        """A recorded state, kept in memory for the next call."""
         if index in self._kept:
             self._kept.move_to_end(index)
             return self._kept[index]
@@ -70,6 +72,7 @@ class Timeline:
         return self._kept[index]
 
     def at(self, time: float) -> Moment:
+        """The state at a time, interpolated."""
         near = self.nearest(time)
         k = int(np.searchsorted(self.times, time, side="right")) - 1
         if k < 0 or k + 1 >= len(self.times):
@@ -89,9 +92,9 @@ class Timeline:
         return out
 
     def tracks(self, start: float, stop: float, most: int) -> tuple[Floats, Floats]:
-        """Where all bodies were: times (k,) and places (k, n, D), of at most about `most` frames, the last at `stop`.
+        """Times (k,) and positions (k, n, D) of all bodies in at most about `most` frames, the last at `stop`.
 
-        A jump across a periodic side is marked by places that are not numbers.
+        A jump across a periodic side is marked by NaN.
         """
         chosen = np.flatnonzero((self.times >= start) & (self.times < stop))
         chosen = chosen[:: max(1, -(-len(chosen) // most))]
@@ -111,7 +114,7 @@ def _periods(run: Trajectory) -> list[tuple[int, float]]:
 
 
 def _between(a: Floats, b: Floats, share: float) -> Floats:
-    """Angles (n,), or unit quaternions (n, 4), of which q and -q mean the same."""
+    """Interpolated angles (n,), or unit quaternions (n, 4), of which q and -q are the same orientation."""
     if a.ndim == 1:
         return (1.0 - share) * a + share * b
     sign = np.where((a * b).sum(axis=1, keepdims=True) < 0.0, -1.0, 1.0)
@@ -120,6 +123,6 @@ def _between(a: Floats, b: Floats, share: float) -> Floats:
 
 
 def film_times(start: float, stop: float, fps: float, speed: float) -> Floats:
-    """The instants of a film: `fps` pictures a second, `speed` time units a second; none comes after `stop`."""
+    """The instants of a film of `fps` pictures per second and `speed` units of time per second, up to `stop`."""
     count = int(np.floor((stop - start) / speed * fps + 1e-6)) + 1
     return np.asarray(start + np.arange(count) * (speed / fps), dtype=np.float64)

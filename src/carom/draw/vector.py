@@ -1,147 +1,117 @@
-"""From a page to SVG and PDF: every shape stays a shape."""
+"""Primitives on Matplotlib axes: stills as SVG and PDF, and the bodies of figures. Every shape stays a shape."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import matplotlib
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import EllipseCollection, LineCollection, PolyCollection
+from matplotlib.figure import Figure
+from matplotlib.patches import Circle, PathPatch
+from matplotlib.path import Path as Outline
 from numpy.typing import NDArray
 
 from .colors import Bytes, Floats
-from .layers import RGB, Discs, Hole, Layer, Lines, Page, Picture, Polygons, Rings, Text
+from .primitives import RGB, Discs, Hole, Image, Lines, Page, Polygons, Primitive, Rings, Text, inset
+from .style import VECTOR_FONTS
 
-RASTER = 20_000  # shapes of one layer from which it is stored as an image: viewers choke on more
+RASTER = 20_000  # number of shapes of one primitive from which it is stored as an image: viewers are slow with more
 
 
 def write(page: Page, path: Path, kind: str) -> None:
-    """Writes the page as `svg` or `pdf`; a pixel becomes a point."""
-    import matplotlib
-    from matplotlib.figure import Figure
-
-    style: dict[Any, Any] = {
-        "font.family": "DejaVu Sans",
-        "svg.hashsalt": "carom",
-        "svg.fonttype": "none",
-        "pdf.fonttype": 42,
-    }
-    with matplotlib.rc_context(style):
+    """Writes the page as `svg` or `pdf`; one pixel becomes one point."""
+    with matplotlib.rc_context(VECTOR_FONTS):
         figure = Figure(figsize=(page.width / 72.0, page.height / 72.0), dpi=72.0)
         axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
         axes.set(xlim=(0.0, page.width), ylim=(page.height, 0.0))
         axes.set_axis_off()
-        for layer in page.layers:
-            _draw(axes, layer, page)
+        draw(axes, page.primitives)
         meta: dict[str, Any] = {"Date": None} if kind == "svg" else {"CreationDate": None}
         figure.savefig(path, format=kind, dpi=200.0, metadata=meta)
 
 
-def _draw(axes: Any, layer: Layer, page: Page) -> None:
-    if isinstance(layer, Text):
-        _text(axes, layer)
-    elif isinstance(layer, Discs):
-        _discs(axes, layer)
-    elif isinstance(layer, Polygons):
-        _polygons(axes, layer)
-    elif isinstance(layer, Lines):
-        _lines(axes, layer)
-    elif isinstance(layer, Rings):
-        _rings(axes, layer)
-    elif isinstance(layer, Picture):
-        rows, columns = layer.pixels.shape[:2]
-        box = (0.0, float(columns), float(layer.top + rows), float(layer.top))
-        axes.imshow(layer.pixels, extent=box, interpolation="none", aspect="auto")
-        axes.set(xlim=(0.0, page.width), ylim=(page.height, 0.0))
-    else:
-        _hole(axes, layer, page)
+def draw(axes: Axes, primitives: Sequence[Primitive], scale: float = 1.0, raster: int = RASTER) -> None:
+    """Draws primitives into axes whose limits are set. `scale` is in points per unit of the axes."""
+    for p in primitives:
+        if isinstance(p, Text):
+            _text(axes, p)
+        elif isinstance(p, Discs):
+            _discs(axes, p, scale, raster)
+        elif isinstance(p, Polygons):
+            _polygons(axes, p, scale, raster)
+        elif isinstance(p, Lines):
+            pieces = np.stack([p.start, p.end], axis=1)
+            lines = LineCollection(list(pieces), colors=_rgba(p.color, p.alpha), linewidths=p.width)
+            lines.set(capstyle="butt", rasterized=len(pieces) > raster, zorder=1)  # in the order of the primitives
+            axes.add_collection(lines, autolim=False)
+        elif isinstance(p, Rings):
+            for center, radius in zip(p.center, p.radius):
+                look: dict[str, Any] = {"fill": False, "edgecolor": _unit(p.color), "linewidth": p.width}
+                axes.add_patch(Circle((float(center[0]), float(center[1])), float(radius), **look))
+        elif isinstance(p, Image):
+            _image(axes, p)
+        else:
+            _hole(axes, p)
 
 
-def _text(axes: Any, text: Text) -> None:
-    align = {"left": "left", "center": "center", "right": "right"}[text.anchor]
+def _text(axes: Axes, text: Text) -> None:
     weight = "bold" if text.bold else "normal"
-    look = {"color": _unit(text.color), "fontsize": text.size, "weight": weight, "ha": align, "va": "baseline"}
+    look: dict[str, Any] = {
+        "color": _unit(text.color),
+        "fontsize": text.size,
+        "weight": weight,
+        "ha": text.anchor,
+        "va": "baseline",
+    }
     axes.text(text.x, text.y, text.text.replace("$", r"\$"), **look)
 
 
-def _discs(axes: Any, discs: Discs) -> None:
-    from matplotlib.collections import EllipseCollection
+def _image(axes: Axes, image: Image) -> None:
+    rows, columns = image.pixels.shape[:2]
+    limits = (axes.get_xlim(), axes.get_ylim())
+    box = (0.0, float(columns), float(image.top + rows), float(image.top))
+    axes.imshow(image.pixels, extent=box, interpolation="none", aspect="auto")
+    axes.set(xlim=limits[0], ylim=limits[1])
 
-    size = 2.0 * np.maximum(discs.radius - 0.5 * discs.edge_width, 0.0)
-    look = _look(discs.edge, discs.edge_width, len(size))
-    fill = _rgba(discs.fill, discs.alpha)
+
+def _discs(axes: Axes, discs: Discs, scale: float, raster: int) -> None:
+    size = 2.0 * np.maximum(discs.radius - 0.5 * discs.edge_width / scale, 0.0)
     shapes = EllipseCollection(
         size, size, np.zeros(len(size)), units="xy", offsets=discs.center, offset_transform=axes.transData
     )
-    shapes.set(facecolors=fill, **look)
+    shapes.set(facecolors=_rgba(discs.fill, discs.alpha), **_outline(discs.edge, discs.edge_width, len(size), raster))
     axes.add_collection(shapes, autolim=False)
 
 
-def _polygons(axes: Any, polygons: Polygons) -> None:
-    from matplotlib.collections import PolyCollection
-
+def _polygons(axes: Axes, polygons: Polygons, scale: float, raster: int) -> None:
     ptr, corner = polygons.ptr, polygons.corner
     corners = [corner[ptr[i] : ptr[i + 1]] for i in range(len(ptr) - 1)]
     if polygons.edge_width > 0.0:
-        corners = [inset(c, 0.5 * polygons.edge_width) for c in corners]
+        corners = [inset(c, 0.5 * polygons.edge_width / scale) for c in corners]
     shapes = PolyCollection(corners, closed=True)
     shapes.set(facecolors=_rgba(polygons.fill, polygons.alpha), joinstyle="miter")
-    shapes.set(**_look(polygons.edge, polygons.edge_width, len(corners)))
+    shapes.set(**_outline(polygons.edge, polygons.edge_width, len(corners), raster))
     axes.add_collection(shapes, autolim=False)
 
 
-def _lines(axes: Any, lines: Lines) -> None:
-    from matplotlib.collections import LineCollection
-
-    pieces = np.stack([lines.start, lines.end], axis=1)
-    shapes = LineCollection(list(pieces), colors=_rgba(lines.color, lines.alpha), linewidths=lines.width)
-    shapes.set(capstyle="butt", rasterized=len(pieces) > RASTER)
-    axes.add_collection(shapes, autolim=False)
-
-
-def _rings(axes: Any, rings: Rings) -> None:
-    from matplotlib.patches import Circle
-
-    for center, radius in zip(rings.center, rings.radius):
-        ring = Circle(tuple(center), float(radius), fill=False, edgecolor=_unit(rings.color), linewidth=rings.width)
-        axes.add_patch(ring)
-
-
-def _hole(axes: Any, hole: Hole, page: Page) -> None:
-    from matplotlib.patches import PathPatch
-    from matplotlib.path import Path as Outline
-
-    w, h = float(page.width), float(page.height)
-    sheet = Outline(np.array([[0.0, 0.0], [w, 0.0], [w, h], [0.0, h], [0.0, 0.0]]), closed=True)
+def _hole(axes: Axes, hole: Hole) -> None:
+    (x0, x1), (y0, y1) = axes.get_xlim(), axes.get_ylim()
+    sheet = Outline(np.array([[x0, y0], [x1, y0], [x1, y1], [x0, y1], [x0, y0]]), closed=True)
     circle = Outline.circle((float(hole.center[0]), float(hole.center[1])), hole.radius)
-    # The circle runs the other way round: then it is cut out, by every rule of filling. Its last row only closes it.
-    round_ = np.asarray(circle.vertices)
-    away = Outline(np.concatenate([round_[-2::-1], round_[-1:]]), circle.codes)
-    outline = Outline.make_compound_path(sheet, away)
+    points = np.asarray(circle.vertices)
+    # The circle has the opposite orientation, so that every fill rule cuts it out. Its last vertex only closes it.
+    if (x1 - x0) * (y1 - y0) > 0.0:
+        circle = Outline(np.concatenate([points[-2::-1], points[-1:]]), circle.codes)
+    outline = Outline.make_compound_path(sheet, circle)
     axes.add_patch(PathPatch(outline, facecolor=_unit(hole.fill), linewidth=0.0))
 
 
-def inset(corners: Floats, by: float) -> Floats:
-    """A convex polygon (k, 2) with all sides moved inward; where it is too thin, the polygon itself."""
-    along = np.roll(corners, -1, axis=0) - corners
-    length = np.hypot(along[:, 0], along[:, 1])
-    before, after = corners, np.roll(corners, -1, axis=0)
-    sign = 1.0 if float((before[:, 0] * after[:, 1] - after[:, 0] * before[:, 1]).sum()) >= 0.0 else -1.0
-    if not length.min(initial=np.inf) > 0.0:
-        return corners
-    normal = sign * np.stack([along[:, 1], -along[:, 0]], axis=1) / length[:, None]  # outward
-    offset = (normal * corners).sum(axis=1) - by
-    n0, n1 = np.roll(normal, 1, axis=0), normal
-    c0, c1 = np.roll(offset, 1), offset
-    det = n0[:, 0] * n1[:, 1] - n0[:, 1] * n1[:, 0]
-    if not np.abs(det).min() > 1e-9:
-        return corners
-    out = np.stack([c0 * n1[:, 1] - c1 * n0[:, 1], n0[:, 0] * c1 - n1[:, 0] * c0], axis=1) / det[:, None]
-    inside = (out @ normal.T <= offset + 1e-6).all()
-    return out if inside else corners
-
-
-def _look(edge: RGB, width: float, count: int) -> dict[str, Any]:
-    look: dict[str, Any] = {"linewidths": width, "rasterized": count > RASTER}
+def _outline(edge: RGB, width: float, count: int, raster: int) -> dict[str, Any]:
+    look: dict[str, Any] = {"linewidths": width, "rasterized": count > raster}
     return look | {"edgecolors": _unit(edge) if width > 0.0 else "none"}
 
 

@@ -1,7 +1,7 @@
-"""Coulomb friction at impact, for every law.
+"""Friction models: Coulomb friction at impact, for every law.
 
-A law's normal impulses come first; friction then takes away as much kinetic energy as its bounds allow, and the
-two alternate while friction drives contacts together (`staggered.py`). Every stage can only lower the energy.
+The normal impulses of the law come first; friction then takes away as much kinetic energy as its bounds allow, and
+the two alternate while friction drives contacts together (`impact/resolve.py`). Every stage can only lower the energy.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from .fixed_direction import FixedDirection
 from .model import FrictionModel
 from .pyramid import Pyramid
 
-OWN = "own"
+OWN = "own"  # name of the friction that a law itself has
 MODELS: dict[str, FrictionModel] = {
     "coulomb_fixed_direction": FixedDirection(),
     "pyramid": Pyramid(),

@@ -1,4 +1,4 @@
-"""One friction direction for each contact, against the slip before impact."""
+"""Coulomb friction along one direction per contact, opposite to the slip before impact."""
 
 from __future__ import annotations
 
@@ -12,30 +12,31 @@ from ..impact.contacts import Contacts
 from ..kernels import kernel
 from ..laws.law import SMITH_2012
 from ..solvers.qp.box import solve_bounds
+from ..solvers.qp.relax import relaxed
 from ..solvers.rows import Floats, Ints, Rows, make_rows
-from .coarse import relaxed, slow_speed
 from .model import FrictionModel
 
 Mask = NDArray[np.bool_]
-ROUND_OFF = 1e-12  # slip below this part of the fastest speed at any contact counts as none
+ROUND_OFF = 1e-12  # slip below this share of the fastest speed at any contact counts as none
+ZERO_ROW = 1e-24  # rows whose |row|^2 is below this share of the largest move nothing
 
 
 @dataclass(frozen=True)
 class FixedDirection(FrictionModel):
-    """`min 1/2 z^T B z + z^T D v` over `0 <= z <= mu lam`, D against the slip before impact (Smith 2012, alg. 3).
+    """`min 1/2 z^T B z + z^T D v` over `0 <= z <= mu lam`, D opposite to the slip before impact (Smith 2012, alg. 3).
 
     The printed objective lacks the 1/2 that makes it kinetic energy. Contacts that do not slip before the impact
     get no friction.
     """
 
     name: ClassVar[str] = "coulomb_fixed_direction"
-    title: ClassVar[str] = "Coulomb, one fixed direction a contact"
+    title: ClassVar[str] = "Coulomb, one fixed direction per contact"
     paper: ClassVar = SMITH_2012
 
-    def impulses(self, contacts: Contacts, normal: Floats, start: Floats) -> tuple[Floats, float]:
+    def impulses(self, contacts: Contacts, normal: Floats, start: Floats, slow: float = 0.0) -> tuple[Floats, float]:
         slip = contacts.tangent_speeds()
         fast = np.linalg.norm(slip, axis=1)
-        # A slip of round-off has no direction: taken for one, it would make the answer depend on the frame.
+        # A slip of the size of rounding has no direction; with one, the answer would depend on the frame of reference.
         still = ROUND_OFF * max(fast.max(), np.abs(contacts.speeds()).max())
         bound = np.where(fast > still, contacts.friction * np.maximum(normal, 0.0), 0.0)
         used = np.flatnonzero(bound > 0.0)
@@ -48,17 +49,17 @@ class FixedDirection(FrictionModel):
         x = contacts.after(normal)
         speed = (contacts.tangent_speeds(x)[used] * direction).sum(axis=1)
         first = np.clip((start[used] * direction).sum(axis=1), 0.0, bound[used])
-        slow = slow_speed(contacts, self)
         if slow > 0.0:
-            z, certificate = relaxed(rows, speed, bound[used], first, slow)
+            z, residual = relaxed(rows, speed, bound[used], first, slow)
         else:
-            z, certificate = solve_bounds(rows, speed, np.zeros(len(used)), bound[used], first)
+            z, residual = solve_bounds(rows, speed, np.zeros(len(used)), bound[used], first)
         tangent[used] = z[:, None] * direction
-        return tangent, certificate
+        return tangent, residual
 
 
 def _along(tangents: Rows, used: Ints, direction: Floats) -> tuple[Rows, Mask]:
-    """The rows of the given contacts combined along one direction each, and which of them move anything."""
+    """The tangent rows of the contacts `used`, combined along one direction (k, t) each, and a mask of those that move
+    a body."""
     same, ptr, body, val = directed(tangents.ptr, tangents.body, tangents.val, used, direction)
     if not same:
         return _along_general(tangents, used, direction)
@@ -66,7 +67,7 @@ def _along(tangents: Rows, used: Ints, direction: Floats) -> tuple[Rows, Mask]:
 
 
 def _along_general(tangents: Rows, used: Ints, direction: Floats) -> tuple[Rows, Mask]:
-    """The same when the tangent rows of a contact touch different components, as whitened matrices may."""
+    """`_along` for tangent rows of one contact that touch different bodies, as with general mass matrices."""
     t, d = direction.shape[1], tangents.val.shape[1]
     ptr, body, val = [0], [], []
     for k, contact in enumerate(used):
@@ -84,9 +85,9 @@ def _along_general(tangents: Rows, used: Ints, direction: Floats) -> tuple[Rows,
 
 
 def without_zero_rows(ptr: Ints, body: Ints, val: Floats, n: int) -> tuple[Rows, Mask]:
-    """The rows that move anything, and which those are."""
+    """The rows that move a body, and a mask of them."""
     rows = make_rows(ptr, body, val, n)
-    moving = rows.diag > 1e-24 * rows.diag.max()
+    moving = rows.diag > ZERO_ROW * rows.diag.max()
     if moving.all():
         return rows, moving
     entry = np.repeat(moving, np.diff(ptr))
@@ -96,9 +97,9 @@ def without_zero_rows(ptr: Ints, body: Ints, val: Floats, n: int) -> tuple[Rows,
 
 @kernel
 def directed(ptr, body, val, contacts, direction):
-    """Rows (pointers, bodies, entries) `sum_s direction_s row_s` of the given contacts, t rows to a contact.
+    """Rows (pointers, bodies, entries) `sum_s direction_s row_s` of the given contacts, which have t rows each.
 
-    The first number returned says whether all rows of each contact touch the same bodies; if not, there are no rows.
+    The first value returned is false, and the rows are not valid, if the rows of a contact touch different bodies.
     """
     k, t = direction.shape
     d = val.shape[1]

@@ -1,4 +1,4 @@
-"""What a friction model is: the friction impulses that fit given normal ones."""
+"""The base class of the friction models."""
 
 from __future__ import annotations
 
@@ -10,42 +10,39 @@ import numpy as np
 from ..errors import ProblemError
 from ..impact import checks
 from ..impact.contacts import Contacts, Impulses
-from ..laws.law import Law, Paper
+from ..laws.law import Paper
 from ..solvers.rows import Floats
 
 
 @dataclass(frozen=True)
 class FrictionModel:
-    """Base of the friction models.
+    """Base of the friction models: the friction impulses that belong to given normal impulses.
 
-    repeats: how often normal and friction impulses alternate before what still approaches is stopped
-    inelastically. coarse: with very many contacts, speeds below this part of the fastest approach count as none
-    (`coarse.py`); 0 for exact answers.
+    repeats: how often normal and friction impulses alternate before the remaining approach is stopped inelastically.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     paper: ClassVar[Paper]
+    coupled: ClassVar[bool] = False  # whether the model has `inelastic`
 
     repeats: int = 20
-    coarse: float = 0.0
 
     def __post_init__(self) -> None:
         checks.options(self)
         if isinstance(self.repeats, bool) or not isinstance(self.repeats, int | np.integer) or self.repeats < 1:
             raise ProblemError("repeats", self.repeats, "a whole number from 1 up")
-        if isinstance(self.coarse, bool) or not isinstance(self.coarse, int | float) or not 0.0 <= self.coarse < 1.0:
-            raise ProblemError("coarse", self.coarse, "a number from 0 to below 1")
 
-    def impulses(self, contacts: Contacts, normal: Floats, start: Floats) -> tuple[Floats, float]:
-        """Friction impulses (m, t) that minimize kinetic energy within the bounds of `normal`; certificate.
+    def impulses(self, contacts: Contacts, normal: Floats, start: Floats, slow: float = 0.0) -> tuple[Floats, float]:
+        """Friction impulses (m, t) that minimize kinetic energy within the bounds of `normal` (m,); their residual.
 
-        `start` are impulses that are within the bounds already.
+        `start` (m, t) are impulses within the bounds, for a warm start. Slip speeds below `slow` may be left.
         """
         raise NotImplementedError(f"{type(self).__name__} must define impulses")
 
-    def resolve(self, contacts: Contacts, law: Law, restitution_model: str) -> Impulses:
-        """Normal and friction impulses together."""
-        from .staggered import staggered
+    def inelastic(self, contacts: Contacts) -> tuple[Impulses, bool]:
+        """Normal and friction impulses of the impact with restitution 0, solved together; whether that converged.
 
-        return staggered(contacts, law, restitution_model, self)
+        Only models with `coupled` have it. `contacts` must have tangents.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not couple friction with the normal impulses")

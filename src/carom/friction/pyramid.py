@@ -1,4 +1,4 @@
-"""Friction bounded along each tangent: the boxed LCP."""
+"""The friction pyramid: friction bounded along each tangent by itself (boxed LCP)."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from .model import FrictionModel
 class Pyramid(FrictionModel):
     """`-mu lam <= beta <= mu lam` along each tangent, minimum of kinetic energy (Zhang 2015, eqs. 20 and 21).
 
-    In space the corners of the square reach sqrt(2) times the Coulomb disk, and the answer depends on the choice
-    of tangents: that is the price of a problem with simple bounds.
+    It is a box QP. In 3D the corners of the pyramid reach sqrt(2) times the friction cone, and the answer depends on
+    the choice of tangents.
     """
 
     name: ClassVar[str] = "pyramid"
     title: ClassVar[str] = "friction pyramid (boxed LCP)"
     paper: ClassVar = ZHANG_2015
 
-    def impulses(self, contacts: Contacts, normal: Floats, start: Floats) -> tuple[Floats, float]:
+    def impulses(self, contacts: Contacts, normal: Floats, start: Floats, slow: float = 0.0) -> tuple[Floats, float]:
         t = start.shape[1]
         if contacts.tangents is None or not normal.any():
             return start, 0.0
@@ -35,8 +35,8 @@ class Pyramid(FrictionModel):
         slip = contacts.tangent_speeds(contacts.after(normal)).ravel()
         first = np.clip(start.ravel(), -bound, bound)
         rows, moving = contacts.tangents, contacts.tangents.diag > 0.0
-        if not moving.all():  # directions in which nothing can move
+        if not moving.all():  # tangents along which no body can move
             rows, moving = without_zero_rows(rows.ptr, rows.body, rows.val, len(rows.touch_ptr) - 1)
         beta = np.zeros(len(bound))
-        beta[moving], certificate = solve_bounds(rows, slip[moving], -bound[moving], bound[moving], first[moving])
-        return beta.reshape(-1, t), certificate
+        beta[moving], residual = solve_bounds(rows, slip[moving], -bound[moving], bound[moving], first[moving])
+        return beta.reshape(-1, t), residual

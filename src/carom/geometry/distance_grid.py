@@ -10,12 +10,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import tempfile
 import zipfile
 from pathlib import Path
 
 import numpy as np
 
+from ..errors import ProblemError
+from ..files import atomic_path
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 from .shapes import Grid
@@ -125,18 +126,11 @@ def fetch(key: str, shape: tuple[int, ...]) -> Floats | None:
 
 def keep(key: str, value: Floats) -> None:
     """Stores the values atomically, since another process may read at the same time."""
-    name = None
-    try:
+    with contextlib.suppress(OSError, RuntimeError, ProblemError):  # RuntimeError: there is no home folder
         file = _file(key)
         file.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=key[:16], suffix=".part", dir=file.parent)
-        with os.fdopen(handle, "wb") as stream:
-            np.savez(stream, value=value)
-        os.replace(name, file)
-    except (OSError, RuntimeError):  # RuntimeError: there is no home folder
-        if name is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(name)
+        with atomic_path(file) as part:
+            np.savez(part, value=value)
 
 
 def _file(key: str) -> Path:

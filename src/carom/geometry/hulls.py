@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
-from scipy.spatial import ConvexHull, QhullError
 
 from ..errors import ProblemError
 from ..solvers.rows import Floats, Ints
-from ..world import BOX, HULL
 from .mass_properties import mass_properties
-from .shapes import Shape
+from .shapes import BOX, HULL, Shape
 
 # Triangles whose vertices lie this close to one plane, relative to the size of the hull, are one face: coordinates in
 # single precision are rounded by about as much.
@@ -53,6 +53,8 @@ def hull(path: str, vertices: Floats) -> Shape:
     extent = float(np.ptp(vertices, axis=0).max())
     # Qhull's tolerances suit coordinates near 1; the result must not depend on the unit of length.
     middle = 0.5 * (vertices.min(axis=0) + vertices.max(axis=0))
+    from scipy.spatial import ConvexHull, QhullError  # slow to import
+
     try:
         found = ConvexHull((vertices - middle) / extent if extent > 0.0 else vertices)
     except QhullError:
@@ -169,7 +171,6 @@ def _width(corners: Floats, normals: Floats, edges: Ints) -> float:
     return best
 
 
-def convex_triangles(shape: Shape) -> tuple[Floats, Ints]:
-    """Vertices (k, 3) and triangles (f, 3) of a convex polyhedron: each face as a fan about its first vertex."""
-    fans = [np.stack([np.full(len(loop) - 2, loop[0]), loop[1:-1], loop[2:]], axis=1) for loop in shape.loops]
-    return shape.vertices, np.concatenate(fans)
+def fans(loops: Sequence[Ints]) -> Ints:
+    """Triangles (f, 3) of convex faces, given by their vertices: a fan about the first vertex of each."""
+    return np.concatenate([np.stack([np.full(len(p) - 2, p[0]), p[1:-1], p[2:]], axis=1) for p in loops])

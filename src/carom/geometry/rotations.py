@@ -1,4 +1,7 @@
-"""Rotations in 3D as unit quaternions (w, x, y, z), from the frame of a body to that of the world."""
+"""Rotations: angles in 2D, unit quaternions (w, x, y, z) in 3D, from the frame of a body to that of the world.
+
+The last functions take both: orientations are angles (n,) or quaternions (n, 4), rotation vectors (n, 1) or (n, 3).
+"""
 
 from __future__ import annotations
 
@@ -114,3 +117,28 @@ def quaternion_of(matrix: Floats) -> Floats:
     q = (w, x, y, z)[k]
     q = q / np.linalg.norm(q)
     return (q if q[0] >= 0.0 else -q) + 0.0
+
+
+def orientation_of(vector: Floats) -> Floats:
+    """Orientations after a rotation by `vector`: angles (n, 1), or axis times angle (n, 3)."""
+    return vector[:, 0] if vector.shape[1] == 1 else of_vector(np.ascontiguousarray(vector))
+
+
+def rotated(orientation: Floats, vector: Floats) -> Floats:
+    """Vectors (n, D) of body frames in the frame of the world."""
+    if orientation.ndim == 2:
+        return turned(orientation, np.ascontiguousarray(vector))
+    cos, sin = np.cos(orientation), np.sin(orientation)
+    return np.stack([cos * vector[:, 0] - sin * vector[:, 1], sin * vector[:, 0] + cos * vector[:, 1]], axis=1)
+
+
+def composed(rotation: Floats, orientation: Floats) -> Floats:
+    """Orientations after a further rotation, in the frame of the world."""
+    if orientation.ndim == 2:
+        return product(rotation, np.ascontiguousarray(orientation))
+    return orientation + rotation
+
+
+def rotation_between(before: Floats, after: Floats) -> Floats:
+    """Rotation vectors (n, 1) or (n, 3), in the frame of the world, that lead from one orientation to the other."""
+    return vector_between(before, after) if before.ndim == 2 else (after - before)[:, None]

@@ -7,7 +7,6 @@ neighbors define the connected sets of points from which a contact manifold is c
 from __future__ import annotations
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from ..solvers.rows import Floats, Ints
 from .shapes import RUN
@@ -140,6 +139,8 @@ def _rows(corners: Floats, spacing: float) -> Floats:
 def _close(points: Floats, radius: float) -> Ints:
     """Pairs of points within a radius."""
     if len(points) > 64:
+        from scipy.spatial import cKDTree  # slow to import
+
         return cKDTree(points).query_pairs(radius, output_type="ndarray")
     distance = np.linalg.norm(points[:, None] - points[None], axis=2)
     one, two = np.nonzero(np.triu(distance <= radius, 1))

@@ -8,14 +8,15 @@ the solid, whose origin is its center of mass; capsule and cylinder lie along z.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..solvers.rows import Floats, Ints
-from .hulls import box, convex_triangles
-from .shapes import BOX, CAPSULE, CYLINDER, SPHERE, Shape
-from .surfaces import icosphere, revolved
+from .hulls import box, fans
+from .shapes import BOX, CAPSULE, CYLINDER, HULL, SPHERE, Shape, Shapes3D
+from .surfaces import icosphere, joined, revolved
 
 Size = Floats | tuple[float, float, float]
 Triangles = tuple[Floats, Ints]  # vertices (k, 3), faces (f, 3) counterclockwise from outside
@@ -68,10 +69,15 @@ def capsule(radius: float, length: float) -> Shape:
     )
 
 
+def _box_surface(size: Size) -> Triangles:
+    shape = box(2.0 * np.asarray(size))
+    return shape.vertices, fans(shape.loops)
+
+
 def _cylinder_surface(size: Size) -> Triangles:
     radius, half, _ = size
-    profile = np.array([[0.0, half], [radius, half], [radius, -half], [0.0, -half]])
-    return revolved(profile)
+    corners = [(0.0, half), (radius, half), (radius, -half), (0.0, -half)]
+    return joined([revolved(np.array(line)) for line in pairwise(corners)])
 
 
 def _capsule_surface(size: Size) -> Triangles:
@@ -101,7 +107,7 @@ SOLIDS: dict[int, Solid] = {
         "box",
         box,
         lambda size, d: float(np.abs(d) @ np.asarray(size)),
-        lambda size: convex_triangles(box(2.0 * np.asarray(size))),
+        _box_surface,
     ),
     CAPSULE: Solid(
         "capsule",
@@ -133,6 +139,16 @@ def support(shape: Shape, direction: Floats) -> float:
     return float((shape.vertices @ direction).max())
 
 
-def surface(kind: int, size: Size) -> Triangles:
-    """A triangulated surface of a solid that its size describes, for drawing."""
-    return SOLIDS[kind].surface(size)
+def surface(shapes: Shapes3D, number: int) -> Triangles:
+    """A triangulated surface of one shape of a table, in its own frame, for drawing.
+
+    The tables have no triangles of meshes; `carom.scene.parts.load_mesh` reads them from the declaration.
+    """
+    kind = int(shapes.kind[number])
+    if kind in SOLIDS:
+        return SOLIDS[kind].surface(shapes.size[number])
+    if kind != HULL:
+        raise ValueError("the surface of a mesh is not part of the tables")
+    vertices = shapes.vertex[shapes.vertex_ptr[number] : shapes.vertex_ptr[number + 1]]
+    faces = range(shapes.face_ptr[number], shapes.face_ptr[number + 1])
+    return vertices, fans([shapes.loop[shapes.loop_ptr[j] : shapes.loop_ptr[j + 1]] for j in faces])

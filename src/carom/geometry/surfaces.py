@@ -5,6 +5,8 @@ A surface is (vertices (k, 3), faces (f, 3)), with faces counterclockwise seen f
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ..errors import ProblemError
@@ -132,6 +134,13 @@ def revolved(profile: Floats, segments: int = 48) -> tuple[Floats, Ints]:
     c, d = a + segments, b + segments
     faces = np.concatenate([np.stack([a, c, d], axis=2).reshape(-1, 3), np.stack([a, d, b], axis=2).reshape(-1, 3)])
     return points.reshape(-1, 3), faces
+
+
+def joined(surfaces: Sequence[tuple[Floats, Ints]]) -> tuple[Floats, Ints]:
+    """Several surfaces as one. They share no vertices, so that their edges stay sharp when normals are interpolated."""
+    starts = np.cumsum([0, *(len(vertices) for vertices, _ in surfaces[:-1])])
+    faces = [faces + start for (_, faces), start in zip(surfaces, starts)]
+    return np.concatenate([vertices for vertices, _ in surfaces]), np.concatenate(faces)
 
 
 def _check_positive(field: str, value: float) -> None:

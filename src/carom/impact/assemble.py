@@ -13,11 +13,10 @@ from ..contact.contact_set import ContactSet
 from ..geometry.rotations import matrices
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints, make_rows
+from ..solvers.thresholds import TOUCHED_BODIES_FACTOR
 from ..world import Boundaries, State, World
 from .contact_rows import row_pointers, rows_2d, rows_3d, tangent_bodies, tangent_pointers
 from .contacts import Contacts
-
-SPARSE = 8  # with fewer contacts than bodies by this factor, only touched bodies take part, as in a dilute gas
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +66,7 @@ def assemble(world: World, state: State, found: ContactSet, boundaries: Boundari
         body, val, tangent, w, wt = rows_3d(*geometry, matrices(state.orientation), *pushed)
         tangent_ptr = tangent_pointers(ptr) if rubs else ptr
     bodies, count = None, world.count
-    if SPARSE * found.count < world.count:
+    if TOUCHED_BODIES_FACTOR * found.count < world.count:
         bodies, body = np.unique(body, return_inverse=True)
         count = len(bodies)
     tangents = None
@@ -77,11 +76,11 @@ def assemble(world: World, state: State, found: ContactSet, boundaries: Boundari
     contacts = Contacts(
         rows=make_rows(ptr, body, val, count),
         velocity=np.empty((0, 0)),
-        boundary=w,
+        boundary_speed=w,
         restitution=restitution,
         friction=mu if rubs else np.zeros(found.count),
         tangents=tangents,
-        tangent_boundary=wt if rubs else None,
+        tangent_boundary_speed=wt if rubs else None,
     )
     return Assembly(world, contacts, bodies).moving(state.velocity)
 
@@ -117,3 +116,12 @@ def _unwhiten(x, root, velocity):
             if root[i, k] > 0.0:
                 out[i, k] = x[i, k] * root[i, k]
     return out
+
+
+def used_restitutions(world: World) -> Floats:
+    """Coefficients of restitution of all pairs of materials that can meet."""
+    free = np.unique(world.material[world.free])
+    bodies, count = np.unique(world.material, return_counts=True)
+    pairs = [(a, b) for a in free for b, k in zip(bodies, count) if a != b or k > 1]
+    pairs += [(a, b) for a in free for b in np.unique(world.boundary_material)]
+    return np.array([world.restitution[a, b] for a, b in pairs])

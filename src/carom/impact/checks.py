@@ -1,4 +1,4 @@
-"""Checks of what a user hands in. Each raises ProblemError that names the field, the value and what is right."""
+"""Validation of user input. Each function raises a ProblemError that names the field, the value and what is allowed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..solvers.rows import Floats, Ints
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """A read-only array that nobody else can write to; copies only if someone could."""
+    """A read-only array that no other reference can change; copied only if one could."""
     if array.flags.writeable or array.base is not None:
         array = np.array(array, order="C")
         array.setflags(write=False)
@@ -59,7 +59,7 @@ def positive(field: str, array: Floats) -> Floats:
 
 
 def per_contact(field: str, value: Any, m: int, low: float | None, high: float | None) -> Floats:
-    """One number, or one a contact, within [low, high]."""
+    """One number, or one per contact, within [low, high], as an (m,) array."""
     array = finite(field, value)
     if array.shape not in ((), (1,), (m,)):
         raise ProblemError(field, f"shape {array.shape}", f"one number or one for each of {m} contacts")
@@ -99,12 +99,12 @@ def tangent_matrix(value: Any, m: int, n: int) -> sp.csr_matrix:
             value = value.reshape(-1, value.shape[2])
     matrix = rows_matrix("tangents", value, n)
     if m == 0 or matrix.shape[0] not in (m, 2 * m):
-        raise ProblemError("tangents", f"{matrix.shape[0]} rows", f"{m} or {2 * m} rows (1 or 2 a contact)")
+        raise ProblemError("tangents", f"{matrix.shape[0]} rows", f"{m} or {2 * m} rows (1 or 2 per contact)")
     return matrix
 
 
 def body_pairs(value: Any, n: int) -> Ints:
-    """An (m, 2) array of body numbers, -1 for the world, two different ones to a contact."""
+    """An (m, 2) array of body numbers, -1 for the world, two different ones per contact."""
     pair = finite("bodies", value)
     if pair.size == 0:
         return np.zeros((0, 2), np.int64)
@@ -148,7 +148,7 @@ def no_zero_rows(field: str, ptr: Ints, val: Floats) -> None:
 
 
 def symmetric(mass: Any, n: int) -> sp.csr_matrix:
-    """A symmetric (n, n) matrix with a positive diagonal; definiteness is checked by the factorisation."""
+    """A symmetric (n, n) matrix with a positive diagonal; definiteness is checked by the factorization."""
     if not sp.issparse(mass):
         mass = finite("mass", mass)
     matrix = sp.csr_matrix(mass, dtype=np.float64)
@@ -167,7 +167,7 @@ def symmetric(mass: Any, n: int) -> sp.csr_matrix:
 
 
 def options(model: Any) -> None:
-    """The options that laws and friction models share: `tolerance`, and bounds that are named max_something."""
+    """Validates the options that laws and friction models share: `tolerance`, and bounds named max_..."""
     for field in fields(model):
         value = getattr(model, field.name)
         whole_number = isinstance(value, int | np.integer) and not isinstance(value, bool)

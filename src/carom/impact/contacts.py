@@ -1,4 +1,4 @@
-"""What a law sees: whitened rows, the velocity before, and the numbers of each contact."""
+"""Contacts, the input of a law, and Impulses, its output."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INFEASIBLE = "infeasible"
 
 
 def worse(first: str, second: str) -> str:
-    """The graver of two statuses."""
+    """The more severe of two statuses."""
     gravity = {RESOLVED: 0, FINISHED_INELASTICALLY: 1, INFEASIBLE: 2}
     return first if gravity[first] >= gravity[second] else second
 
@@ -24,43 +24,48 @@ def worse(first: str, second: str) -> str:
 class Contacts:
     """One impact in coordinates where the mass matrix is the identity.
 
-    Separation speeds are `u = rows x + boundary`; negative means approaching. Impulses push along the rows:
-    `x+ = x + rows^T lam`. Tangent rows come `t` to a contact: contact k owns rows k*t to k*t + t - 1.
+    m contacts among n bodies with d velocity components each. Separation speeds are `u = rows x + boundary_speed`, in
+    m/s; negative means approaching. Impulses act along the rows: `x+ = x + rows^T lam`, lam in N s. There are t tangent
+    rows per contact: contact k owns rows k*t to k*t + t - 1.
     """
 
-    rows: Rows
-    velocity: Floats  # (n, d) whitened
-    boundary: Floats  # (m,) the boundary's own normal speed
-    restitution: Floats  # (m,) in 0..1
-    friction: Floats  # (m,) not negative
-    tangents: Rows | None = None
-    tangent_boundary: Floats | None = None  # (m * t,)
+    rows: Rows  # whitened normal rows
+    velocity: Floats  # (n, d) whitened velocity before the impact
+    boundary_speed: Floats  # (m,) prescribed normal speed of the boundary
+    restitution: Floats  # (m,) from 0 to 1
+    friction: Floats  # (m,) coefficient mu, not negative
+    tangents: Rows | None = None  # whitened tangent rows
+    tangent_boundary_speed: Floats | None = None  # (m * t,) prescribed speed of the boundary along the tangents
 
     @property
     def count(self) -> int:
         """Number of contacts m."""
-        return len(self.boundary)
+        return len(self.boundary_speed)
 
     def speeds(self, velocity: Floats | None = None) -> Floats:
-        """Separation speed of every contact, (m,)."""
-        return speeds(self.rows, self.velocity if velocity is None else velocity, self.boundary)
+        """Separation speed of every contact, (m,), at a whitened velocity; by default at that before the impact."""
+        return speeds(self.rows, self.velocity if velocity is None else velocity, self.boundary_speed)
+
+    def approach(self) -> float:
+        """Fastest approach before the impact, a speed that is not negative; 0 if nothing approaches."""
+        return max(float(-self.speeds().min(initial=0.0)), 0.0)
 
     def tangent_speeds(self, velocity: Floats | None = None) -> Floats:
-        """Slip speed along every tangent row, (m, t)."""
-        if self.tangents is None or self.tangent_boundary is None:
+        """Slip speed along every tangent row, (m, t), at a whitened velocity; by default at that before the impact."""
+        if self.tangents is None or self.tangent_boundary_speed is None:
             return np.zeros((self.count, 0))
         x = self.velocity if velocity is None else velocity
-        return speeds(self.tangents, x, self.tangent_boundary).reshape(self.count, -1)
+        return speeds(self.tangents, x, self.tangent_boundary_speed).reshape(self.count, -1)
 
     def after(self, normal: Floats, tangent: Floats | None = None) -> Floats:
-        """Whitened velocity after the given impulses."""
+        """Whitened velocity (n, d) after normal impulses (m,) and tangential impulses (m, t)."""
         x = pushed(self.rows, normal, self.velocity)
         if tangent is not None and self.tangents is not None:
             x = pushed(self.tangents, np.ascontiguousarray(tangent).ravel(), x)
         return x
 
     def delassus(self) -> sp.csr_matrix:
-        """`A = J M^-1 J^T`, (m, m) sparse."""
+        """The Delassus matrix `A = J M^-1 J^T`, (m, m), sparse."""
         g = self.matrix()
         return sp.csr_matrix(g @ g.T)
 
@@ -73,23 +78,23 @@ class Contacts:
         return replace(self, restitution=np.broadcast_to(float_array(value), (self.count,)).copy())
 
     def moving(self, velocity: Floats) -> Contacts:
-        """The same contacts with another (whitened) velocity before impact."""
+        """The same contacts with another whitened velocity before the impact."""
         return replace(self, velocity=velocity)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Impulses:
-    """What a law returns.
+    """The impulses of an impact, the result of a law (see `Law.impulses`).
 
-    `certificate` is the largest relative residual of the equations that define the law: for laws built on the
-    cone problem `max |min(A_ii y_i, (A y + c)_i)| / max |c|` over all their solves.
+    `residual` is the largest relative residual of the equations that define the law: for laws built on the cone problem
+    `max |min(A_ii y_i, (A y + c)_i)| / max |c|` over all their solves.
     """
 
-    normal: Floats  # (m,)
-    tangent: Floats | None = None  # (m, t), only from laws with their own friction
+    normal: Floats  # (m,) N s, positive pushes apart
+    tangent: Floats | None = None  # (m, t) N s, along the tangent rows
     iterations: int = 0
     status: str = RESOLVED
-    certificate: float = 0.0
+    residual: float = 0.0
     messages: tuple[str, ...] = field(default=())
 
 
@@ -102,4 +107,5 @@ def as_matrix(rows: Rows) -> sp.csr_matrix:
 
 
 def float_array(value: float | Floats) -> Floats:
+    """A number or an array as an array of floats."""
     return np.asarray(value, dtype=np.float64)

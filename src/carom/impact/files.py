@@ -26,7 +26,7 @@ _NEEDED = ("velocity", "block", "row_ptr", "row_body", "row_value")
 
 
 def save(problem: ImpactProblem, path: Path) -> Path:
-    """Writes the problem beside its final name first, so that a killed write leaves the old file whole."""
+    """Writes the problem atomically, as .json or .npz by the suffix of the path."""
     data = _to_arrays(problem)
     if path.suffix == ".json":
         head = {"format": FORMAT, "version": VERSION, "name": problem.name}
@@ -41,7 +41,7 @@ def save(problem: ImpactProblem, path: Path) -> Path:
 
 
 def load(path: Path) -> ImpactProblem:
-    """Reads a problem; a file that cannot be one is refused with the reason."""
+    """Reads a problem; raises ProblemError with the reason if the file does not hold one."""
     if not path.exists():
         raise ProblemError("file", str(path), "a file that exists")
     if path.suffix == ".json":

@@ -1,11 +1,10 @@
-"""Discs and spheres that touch, as impact problems."""
+"""Impact problems of discs and spheres that touch."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from ..errors import ProblemError
 from ..solvers.rows import Floats, Ints
@@ -30,10 +29,10 @@ def discs(
 ) -> ImpactProblem:
     """Every touching pair of discs, and every disc that touches a plane.
 
-    positions (n, 2); velocities (n, 2) for discs that do not turn, (n, 3) with the spin last for discs that do
+    positions (n, 2); velocities (n, 2) for discs that do not rotate, (n, 3) with the spin last for discs that do
     (inertia m r^2 / 2 unless given). Two discs touch if their gap is at most `tolerance` times the smaller
-    radius. `planes` are (point, unit normal) pairs of fixed half-planes, the normal pointing at the discs.
-    Contacts come sorted by body numbers, those with planes last; normals point from first body to second.
+    radius. `planes` are (point, unit normal) pairs of fixed half-planes, the normal pointing to the discs.
+    Contacts are sorted by body numbers, those with planes last; normals point from the first body to the second.
     """
     return _balls(2, 0.5, positions, radii, masses, velocities, tolerance, planes, inertias).build(
         boundary_speed, restitution, friction, symmetries, name
@@ -55,7 +54,7 @@ def spheres(
     symmetries: Any = (),
     name: str = "spheres",
 ) -> ImpactProblem:
-    """Every touching pair of spheres, and every sphere that touches a plane: `discs` in space.
+    """Every touching pair of spheres, and every sphere that touches a plane: `discs` in 3D.
 
     velocities (n, 3), or (n, 6) with the angular velocity last (inertia 2 m r^2 / 5 unless given).
     """
@@ -65,7 +64,7 @@ def spheres(
 
 
 class _balls:
-    """Checks the input, finds the contacts, and lays out their rows."""
+    """Validates the input, finds the contacts, and computes their rows."""
 
     def __init__(
         self,
@@ -109,6 +108,8 @@ class _balls:
 
     def _touching(self, tolerance: float) -> tuple[Ints, Floats]:
         reach = 2 * self.radii.max() + tolerance * self.radii.min()
+        from scipy.spatial import cKDTree  # slow to import
+
         pairs = cKDTree(self.positions).query_pairs(reach, output_type="ndarray").astype(np.int64)
         pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
         offset = self.positions[pairs[:, 1]] - self.positions[pairs[:, 0]]
@@ -169,8 +170,8 @@ class _balls:
         if not self.turning:
             return rows
         for side, sign in ((0, 1.0), (1, -1.0)):
-            # Both bodies are pushed at one point, halfway across what gap there is, or angular momentum would
-            # not balance: the arm is +(r + gap / 2) n for the first body and the opposite for the second.
+            # Both impulses act at one point, in the middle of the gap, or angular momentum would not be
+            # conserved: the arm is +(r + gap / 2) n for the first body and the opposite for the second.
             r = np.where(self.pairs[:, side] >= 0, self.radii[self.pairs[:, side]] + 0.5 * self.gaps, 0.0)
             arm = (sign * r[:, None] * self.normals)[:, None, :]
             outward = -1.0 if side == 0 else 1.0
@@ -183,7 +184,7 @@ class _balls:
 
 
 def tangents_of(normals: Floats) -> Floats:
-    """Orthonormal tangents (m, t, dim) of unit normals (m, dim): one in the plane, two in space."""
+    """Orthonormal tangents (m, t, dim) of unit normals (m, dim): one in 2D, two in 3D."""
     if normals.shape[1] == 2:
         return np.stack([-normals[:, 1], normals[:, 0]], axis=1)[:, None, :]
     helper = np.zeros_like(normals)

@@ -1,4 +1,4 @@
-"""Mass matrices and the change of coordinates that turns each into the identity."""
+"""Mass matrices `M = L L^T`, and the whitened coordinates `x = L^T v` in which they are the identity."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from ..errors import ProblemError
 from ..solvers.rows import Floats, Ints, Rows, make_rows
@@ -69,13 +67,15 @@ class BlockMass:
 
 
 class GeneralMass:
-    """Any symmetric positive definite matrix over N components, factored one connected part at a time.
+    """Any symmetric positive definite matrix over N components, factored by connected parts.
 
-    After whitening every component counts as a body of one component, so a row may touch many of them.
+    In whitened coordinates every component counts as a body of one component, so a row may touch many of them.
     """
 
     def __init__(self, matrix: sp.csr_matrix) -> None:
         self.matrix = sp.csr_matrix(matrix)
+        from scipy.sparse.csgraph import connected_components  # slow to import
+
         count, label = connected_components(self.matrix, directed=False)
         order = np.argsort(label, kind="stable")
         starts = np.searchsorted(label[order], np.arange(count + 1))
@@ -95,13 +95,15 @@ class GeneralMass:
 
     @cached_property
     def _whitener(self) -> sp.csr_matrix:
-        """`L^T` in the components' own order, block by block."""
+        """`L^T`, block diagonal, in the order of the components."""
         return self._assemble([root.T for root in self._roots])
 
     @cached_property
     def _inverse_root(self) -> sp.csr_matrix:
         """`L^-1`."""
-        inverse = [scipy.linalg.solve_triangular(root, np.eye(len(root)), lower=True) for root in self._roots]
+        from scipy.linalg import solve_triangular  # slow to import
+
+        inverse = [solve_triangular(root, np.eye(len(root)), lower=True) for root in self._roots]
         return self._assemble(inverse)
 
     def _assemble(self, blocks: list[Floats]) -> sp.csr_matrix:

@@ -1,4 +1,4 @@
-"""Jacobian rows in the user's own coordinates."""
+"""Jacobian rows in the coordinates of the user, before whitening."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from . import checks
 
 @dataclass(frozen=True, eq=False)
 class PhysicalRows:
-    """Jacobian rows in the user's coordinates, one d-vector for each body that a row touches."""
+    """Jacobian rows in the coordinates of the user, with one d-vector for each body that a row touches."""
 
-    ptr: Ints
-    body: Ints
-    val: Floats
+    ptr: Ints  # (m + 1,) row i owns entries ptr[i]:ptr[i+1]
+    body: Ints  # (nnz,) body of each entry
+    val: Floats  # (nnz, d)
 
     def times(self, v: Floats) -> Floats:
         """`J v` for v of shape (n, d)."""
@@ -29,7 +29,7 @@ class PhysicalRows:
 
 
 def rows_from_matrix(matrix: sp.csr_matrix) -> PhysicalRows:
-    """One component to a body: the rows of a general system."""
+    """The rows of a general system, in which every body has one component."""
     return PhysicalRows(
         checks.frozen(matrix.indptr.astype(np.int64)),
         checks.frozen(matrix.indices.astype(np.int64)),

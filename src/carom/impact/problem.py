@@ -21,7 +21,7 @@ from .physical import PhysicalRows, rows_from_matrix, rows_from_pairs, take_rows
 
 @dataclass(frozen=True, eq=False)
 class Symmetry:
-    """A symmetry of a problem: body b goes to `bodies[b]` and velocities map linearly, v -> S v.
+    """A symmetry of a problem: body b is mapped to `bodies[b]`, and velocities are mapped linearly, v -> S v.
 
     `matrix` is S, one (d, d) block for each body (n, d, d), or a single (d, d) for all of them.
     """
@@ -39,7 +39,7 @@ class Symmetry:
 
 @dataclass(frozen=True, eq=False)
 class ImpactProblem:
-    """One instant of simultaneous impact. Immutable; build it with one of the constructors.
+    """One instant of simultaneous impact. Immutable; made by one of the constructors.
 
     Separation speed of contact i: `u_i = J_i v + boundary_speed_i`, negative when approaching.
     """
@@ -47,11 +47,11 @@ class ImpactProblem:
     mass: Mass
     rows: PhysicalRows
     velocity: Floats  # in the shape in which it was given
-    boundary_speed: Floats  # (m,)
-    restitution: Floats  # (m,)
-    friction: Floats  # (m,)
+    boundary_speed: Floats  # (m,) prescribed normal speed of the boundary, m/s; negative toward the body
+    restitution: Floats  # (m,) from 0 to 1
+    friction: Floats  # (m,) coefficient mu, not negative
     tangents: PhysicalRows | None = None
-    tangent_speed: Floats | None = None  # (m, t)
+    tangent_speed: Floats | None = None  # (m, t) prescribed speed of the boundary along the tangents, m/s
     positions: Floats | None = None  # (n, 1..3) centers, for angular momentum and pictures
     symmetries: tuple[Symmetry, ...] = ()
     name: str = "impact problem"
@@ -76,7 +76,7 @@ class ImpactProblem:
         """Any mechanical system: mass (N, N) or its diagonal (N,), jacobian (m, N), velocity of N numbers.
 
         Dense or scipy.sparse. `tangents` are the rows of friction, (m, N), (m * t, N) or (m, t, N), with t rows
-        to a contact: one in the plane, two orthogonal ones in space.
+        per contact: one in 2D, two orthogonal ones in 3D.
         """
         v = checks.finite("velocity", velocity)
         n = v.size
@@ -117,10 +117,10 @@ class ImpactProblem:
         symmetries: Sequence[Symmetry] = (),
         name: str = "blocks",
     ) -> ImpactProblem:
-        """The form that a simulator fills.
+        """Bodies with equal numbers of velocity components, the form that a simulator has.
 
         velocity (n, d); mass (n,), (n, d) or (n, d, d); bodies (m, 2) with -1 for the world; rows (m, 2, d);
-        tangents (m, t, 2, d). Entries of the world's side are ignored.
+        tangents (m, t, 2, d). Entries of the world are ignored.
         """
         v = checks.finite("velocity", velocity)
         checks.not_empty("velocity", v.size)
@@ -188,14 +188,14 @@ class ImpactProblem:
 
     @classmethod
     def from_discs(cls, positions: Any, radii: Any, masses: Any, velocities: Any, **options: Any) -> ImpactProblem:
-        """Touching discs in the plane: see `carom.impact.geometry.discs`."""
+        """Touching discs in 2D: see `carom.impact.geometry.discs`."""
         from .geometry import discs
 
         return discs(positions, radii, masses, velocities, **options)
 
     @classmethod
     def from_spheres(cls, positions: Any, radii: Any, masses: Any, velocities: Any, **options: Any) -> ImpactProblem:
-        """Touching spheres in space: see `carom.impact.geometry.spheres`."""
+        """Touching spheres in 3D: see `carom.impact.geometry.spheres`."""
         from .geometry import spheres
 
         return spheres(positions, radii, masses, velocities, **options)
@@ -246,7 +246,7 @@ class ImpactProblem:
             block=block,
         )
 
-    # -- what the problem says -----------------------------------------------------------------------------
+    # -- properties -------------------------------------------------------------------------------------------
 
     @property
     def contact_count(self) -> int:
@@ -323,7 +323,7 @@ class ImpactProblem:
 
     @cached_property
     def contacts(self) -> Contacts:
-        """The problem as laws see it, in whitened coordinates."""
+        """The problem in whitened coordinates, the input of a law."""
         tangents = None
         slip = None
         if self.tangents is not None and self.tangent_speed is not None:
@@ -333,24 +333,24 @@ class ImpactProblem:
         return Contacts(
             rows=self.mass.whiten_rows(self.rows.ptr, self.rows.body, self.rows.val),
             velocity=self.mass.whiten(self.block_velocity),
-            boundary=self.boundary_speed.copy(),
+            boundary_speed=self.boundary_speed.copy(),
             restitution=self.restitution.copy(),
             friction=self.friction.copy(),
             tangents=tangents,
-            tangent_boundary=slip,
+            tangent_boundary_speed=slip,
         )
 
     # -- files ---------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> Path:
-        """Writes .json or .npz, by the file's ending."""
+        """Writes .json or .npz, by the suffix of the path."""
         from .files import save
 
         return save(self, Path(path))
 
     @classmethod
     def load(cls, path: str | Path) -> ImpactProblem:
-        """Reads .json or .npz, by the file's ending."""
+        """Reads .json or .npz, by the suffix of the path."""
         from .files import load
 
         return load(Path(path))

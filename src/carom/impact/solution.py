@@ -1,4 +1,4 @@
-"""ImpactSolution: the velocities after impact, and the solution's own examination."""
+"""ImpactSolution: the velocities after impact, and the audit of the solution."""
 
 from __future__ import annotations
 
@@ -12,25 +12,27 @@ from ..solvers.rows import Floats
 from .momentum import momentum_violation
 from .problem import ImpactProblem
 
+# Bounds of the audit: energy, momentum and residual relative, speeds relative to the fastest at any contact.
 ENERGY_BOUND = 1e-10
 MOMENTUM_BOUND = 1e-12
 SPEED_BOUND = 1e-9
+RESIDUAL_BOUND = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
 class ImpactSolution:
-    """The answer of one law to one problem. Immutable."""
+    """The solution of one problem under one law. Immutable."""
 
     problem: ImpactProblem
     law: str
-    velocity: Floats  # after impact, in the shape in which the problem's was given
-    impulse: Floats  # (m,) normal, >= 0 where the law is one-sided
-    friction_impulse: Floats | None  # (m, t) along the tangent rows
+    velocity: Floats  # after impact, in the shape of the velocity of the problem
+    impulse: Floats  # (m,) normal, N s; >= 0 if the law is one-sided
+    friction_impulse: Floats | None  # (m, t) along the tangent rows, N s
     iterations: int
     status: str  # resolved, finished_inelastically or infeasible
-    certificate: float  # largest relative residual of the law's own equations
+    residual: float  # largest relative residual of the equations of the law
     messages: tuple[str, ...] = ()
-    friction_model: str | None = None  # "own" for a law's own, None without friction
+    friction_model: str | None = None  # "own" for the friction of the law itself, None without friction
 
     @cached_property
     def separation_speed(self) -> Floats:
@@ -38,6 +40,11 @@ class ImpactSolution:
         speed = self.problem.separation_speed(self.velocity)
         speed.setflags(write=False)
         return speed
+
+    @property
+    def certified(self) -> bool:
+        """Whether the residual is at most 1e-10: a certificate that the equations of the law were solved."""
+        return self.residual <= RESIDUAL_BOUND
 
     @property
     def kinetic_energy(self) -> float:
@@ -48,8 +55,8 @@ class ImpactSolution:
     def contact_work(self) -> float:
         """Work of all contact impulses, `sum lam (u- + u+) / 2`, in the frame of each contact.
 
-        With boundaries at rest it is the change of kinetic energy; with moving ones it leaves out what the
-        boundary itself puts in.
+        With boundaries at rest it is the change of kinetic energy. With moving boundaries it does not contain the work
+        of the boundary.
         """
         before = self.problem.separation_speed()
         work = 0.5 * float(self.impulse @ (before + self.separation_speed))
@@ -61,7 +68,7 @@ class ImpactSolution:
         return work
 
     def audit(self) -> SolutionAudit:
-        """Energy, momentum, feasibility and one-sidedness, measured."""
+        """Measures energy, momentum, feasibility, one-sidedness and the residual."""
         return SolutionAudit.of(self)
 
     def to_dict(self) -> dict[str, Any]:
@@ -70,7 +77,7 @@ class ImpactSolution:
             "law": self.law,
             "status": self.status,
             "iterations": self.iterations,
-            "certificate": self.certificate,
+            "residual": self.residual,
             "velocity": self.velocity.tolist(),
             "impulse": self.impulse.tolist(),
             "friction_model": self.friction_model,
@@ -94,7 +101,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class SolutionAudit:
-    """What one solution keeps. Printing it gives a table."""
+    """The measures of one solution. Printing it gives a table."""
 
     law: str
     status: str
@@ -102,9 +109,10 @@ class SolutionAudit:
 
     @classmethod
     def of(cls, s: ImpactSolution) -> SolutionAudit:
+        """The audit of a solution."""
         p = s.problem
         before = p.kinetic_energy
-        # With boundaries that drive bodies at rest, the energy of one contact's approach is the natural scale.
+        # With boundaries that drive bodies at rest, the energy of the fastest approaching contact is the scale.
         approach = p.separation_speed() ** 2 / (2.0 * p.contacts.rows.diag)
         scale = max(before, float(approach.max()), np.finfo(float).tiny)
         change = s.contact_work / scale
@@ -122,10 +130,10 @@ class SolutionAudit:
             Measure("momentum error", momentum, "relative", "<= 1e-12", momentum <= MOMENTUM_BOUND),
             Measure("slowest separation", slowest, "m/s", ">= -1e-9 of speed", slowest >= -SPEED_BOUND * speed),
             Measure("smallest impulse", smallest, "N s", ">= 0", smallest >= -1e-12 * push),
-            Measure("certificate", s.certificate, "relative", "<= 1e-10", s.certificate <= 1e-10),
+            Measure("residual", s.residual, "relative", "<= 1e-10", s.certified),
         ]
         if s.friction_impulse is not None and p.friction.any():
-            # The pyramid bounds each tangent by itself, so its corners may reach sqrt(2) times the disk.
+            # The pyramid bounds each tangent by itself, so its corners may reach sqrt(2) times the friction cone.
             order = np.inf if s.friction_model == "pyramid" else 2
             excess = np.linalg.norm(s.friction_impulse, ord=order, axis=1) - p.friction * s.impulse
             worst = float(excess.max()) / push
@@ -134,9 +142,11 @@ class SolutionAudit:
 
     @property
     def passed(self) -> bool:
+        """Whether every measure is within its bound."""
         return all(m.passed for m in self.measures)
 
     def to_dict(self) -> dict[str, Any]:
+        """The measures as plain numbers, for JSON."""
         rows = {m.name: {"value": m.value, "unit": m.unit, "passed": m.passed} for m in self.measures}
         return {"passed": self.passed, **rows}
 

@@ -209,10 +209,11 @@ def _called(data: Any) -> list[Any]:
     found = []
     typemap = data.type_annotation.typemap
     for expression, signature in data.type_annotation.calltypes.items():
-        called = typemap.get(expression.func.name) if getattr(expression, "op", "") == "call" else None
-        if isinstance(getattr(called, "dispatcher", None), Dispatcher):
+        function = typemap.get(expression.func.name) if getattr(expression, "op", "") == "call" else None
+        called = getattr(function, "dispatcher", None)
+        if isinstance(called, Dispatcher):
             try:
-                entry = [name_of(called.dispatcher.py_func), [encode(arg) for arg in signature.args]]
+                entry = [name_of(called.py_func), [encode(arg) for arg in signature.args]]
             except Unsupported:
                 continue
             if entry not in found:
@@ -275,7 +276,7 @@ def _different_shapes(source: Any, target: Any) -> None:
     """Stands for Numba's function that raises the error, while a kernel is compiled."""
 
 
-@overload(_different_shapes)  # type: ignore[untyped-decorator]
+@overload(_different_shapes)
 def _raise_different_shapes(source: Any, target: Any) -> Any:
     def raise_it(source: Any, target: Any) -> None:
         raise ValueError("cannot assign an array to a slice of another shape")

@@ -20,8 +20,8 @@ def families_of_run(scene: Any, law: Any, stepper: str, friction_model: str | No
     return [*found, f"{name}/{stepper}"]
 
 
-def families_of_law(law: Any, friction: bool, friction_model: str | None, dimension: int | None = None) -> list[str]:
-    """The families of impacts under a law; `dimension` None means 2 and 3."""
+def families_of_law(law: Any, friction: bool, friction_model: Any, dimension: int | None = None) -> list[str]:
+    """The families of impacts under a law; a friction model is a name, an object or None, no dimension both."""
     found = [f"laws/{law.name}"]
     if friction and (friction_model or not law.own_friction):
         model = friction_model if isinstance(friction_model, str) else getattr(friction_model, "name", "")

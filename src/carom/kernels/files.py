@@ -9,6 +9,7 @@ import os
 import stat
 import sys
 import tempfile
+import time
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from ..files import atomic_path
 
 FOLDER_VARIABLE = "CAROM_CACHE_DIR"
 SUFFIX = ".kernel"
+KEEP_DAYS = 60.0  # without use, after which a file is removed
 
 
 @cache
@@ -64,6 +66,8 @@ def read(path: Path) -> tuple[dict[str, Any], bytes] | None:
         data = path.read_bytes()
     except OSError:
         return None
+    with contextlib.suppress(OSError):
+        os.utime(path)  # for prune
     checksum, _, rest = data.partition(b"\n")
     if hashlib.sha256(rest).hexdigest().encode() == checksum:
         facts, _, code = rest.partition(b"\n")
@@ -77,6 +81,15 @@ def write(path: Path, facts: dict[str, Any], code: bytes) -> None:
     rest = json.dumps(facts, separators=(",", ":")).encode() + b"\n" + code
     with atomic_path(path) as part:
         part.write_bytes(hashlib.sha256(rest).hexdigest().encode() + b"\n" + rest)
+
+
+def prune(folder: Path, days: float = KEEP_DAYS) -> None:
+    """Removes files that no process has used for some days, such as kernels of older versions."""
+    oldest = time.time() - days * 86400.0
+    for path in folder.iterdir():
+        with contextlib.suppress(OSError):
+            if path.stat().st_mtime < oldest:
+                path.unlink()
 
 
 def remove(path: Path) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from . import _clock
-from .files import cache_folder
+from .files import cache_folder, prune
 from .manifest import FAILED, Entry, Manifest, load
 from .notice import QUIET_VARIABLE, notice
 from .signatures import decode
@@ -39,8 +39,8 @@ class WarmUp:
 
 def warm_up(families: Iterable[str], processes: int | None = None) -> WarmUp:
     """Compiles the kernels of some families that are not in the cache; with `processes` None, as many as cores."""
-    manifest = load()
-    if cache_folder() is None:
+    manifest, folder = load(), cache_folder()
+    if folder is None:
         return WarmUp()  # other processes could not hand over their work
     missing = [i for i in manifest.select(families) if manifest.entries[i].is_missing()]
     if not missing:
@@ -50,6 +50,7 @@ def warm_up(families: Iterable[str], processes: int | None = None) -> WarmUp:
     notice().begin(len(missing))
     with _clock:
         _compile_all(queue, count)
+    prune(folder)
     return WarmUp(len(missing), count, queue.skipped)
 
 

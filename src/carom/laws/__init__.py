@@ -1,4 +1,4 @@
-"""The impact laws, by name. `register` adds one of your own."""
+"""The impact laws, by name. `register` adds a law."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from ..errors import ProblemError
 from .etm import ETM
 from .gauss_seidel import GaussSeidel
 from .gr import GR
+from .inelastic import finish_inelastically
 from .jacobi import Jacobi
 from .law import DESIDERATA, Law, Paper
 from .lcp import LCP
@@ -33,7 +34,7 @@ _LAWS: dict[str, Law] = {
 
 
 def register(name: str, law: Law | type[Law]) -> None:
-    """Adds a law, so that `solve_impact(p, law=name)`, the audit and the command line know it."""
+    """Adds a law under a name, for `solve_impact(problem, law=name)`, the audit and the command line."""
     instance = law() if isinstance(law, type) else law
     if not callable(getattr(instance, "impulses", None)):
         raise ProblemError("law", law, "an object with a method impulses(contacts)")
@@ -53,7 +54,7 @@ def every() -> Iterator[tuple[str, Law]]:
 
 
 def make(law: str | Law, **options: Any) -> Law:
-    """A law from its name and options; a law that is configured already passes through."""
+    """A law from its name and options; a law object is returned as it is."""
     if not isinstance(law, str):
         if not callable(getattr(law, "impulses", None)):
             raise ProblemError("law", law, "a name or an object with a method impulses(contacts)")
@@ -85,6 +86,7 @@ __all__ = [
     "NoImpulse",
     "Paper",
     "every",
+    "finish_inelastically",
     "make",
     "names",
     "register",

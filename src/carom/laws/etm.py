@@ -1,4 +1,4 @@
-"""Energy tracking: impulses in small steps, and an account of the energy that each contact has stored."""
+"""Energy tracking: impulses in small increments, with the energy that each contact has stored."""
 
 from __future__ import annotations
 
@@ -11,31 +11,15 @@ from ..errors import ProblemError
 from ..impact.contacts import FINISHED_INELASTICALLY, Contacts, Impulses
 from ..kernels import kernel
 from ..solvers.islands import island_labels
-from .finish import finish_inelastically
+from .contact_points import N1, N2, NN, SCHUR, apply, normal_speed, points, slip, writable
+from .inelastic import finish_inelastically
 from .law import TANG_2014, Law
-from .pairwise import threshold
-from .point_impulse import (
-    N1,
-    N2,
-    NN,
-    SCHUR,
-    apply,
-    next_worst,
-    normal_speed,
-    points,
-    requeue,
-    slide,
-    slip,
-    stick,
-    sticking_offset,
-    tangential_work,
-    worst_first,
-    writable,
-)
+from .stick_slip import slide, stick, sticking_offset, tangential_work
+from .worst_first import next_worst, requeue, worst_first
 
 DONE, DAMPED, STUCK = 0, 1, 2
-# Compression stops at this share of a step. The approach that is left is the next repeat's business: only the
-# long tail of a relaxation is saved, which for a hundred balls against a wall is half of all the work.
+# Compression stops at this share of an increment, and the next repeat resolves the approach that is left. This saves
+# only the long tail of a relaxation, which for a hundred balls against a wall is half of the work.
 COMPRESSED = 1e-3
 
 
@@ -43,15 +27,20 @@ COMPRESSED = 1e-3
 class ETM(Law):
     """Three stages, repeated until nothing approaches (Tang 2014, algorithms 1 and 2).
 
-    1. Compression: the contact with the worst u < 0 gets the impulse that raises u by its step, and stores
+    1. Compression: the contact with the fastest approach gets the impulse that raises u by its increment, and stores
        `W_i -= p_n (u + du/2)`, minus the work of the normal impulse.
     2. Loss: `W_i <- e_i^2 W_i` (Stronge).
-    3. Release: sweeps over the contacts with W > 0, each raising its u by one step, or by what uses up W.
+    3. Release: sweeps over the contacts with W > 0, each raising its u by one increment, or by as much as W allows.
 
-    The step is the fastest approach at the start of the repeat over `lam`, one for each island. (By a contact's
-    own approach, one that starts almost at rest and is struck later needs any number of steps, and one that
-    starts at rest has none.) Friction: see `point_impulse`; positive work of a sticking tangent is paid from W,
-    so K + sum W never rises. After `max_repeats` repeats e = 0.
+    The increment of an island is its fastest approach at the start of the repeat, divided by `lam`. (With increments
+    from the approach of each contact, a contact that starts almost at rest and is struck later needs an unbounded
+    number of them.) Friction: see `stick_slip`; positive work of a sticking tangential impulse is taken from W, so that
+    K + sum W never rises. After `max_repeats` repeats e = 0.
+
+    lam: increments in which an approach is stopped, Tang's lambda.
+    tolerance: approach speed that counts as none, relative to the fastest approach.
+    max_repeats: repeats of the three stages after which restitution is set to 0.
+    max_increments: bound on the impulses; 0 means 1000 lam (100 + m).
     """
 
     name: ClassVar[str] = "etm"
@@ -61,10 +50,10 @@ class ETM(Law):
     restitution_models: ClassVar[tuple[str, ...]] = ("stronge",)
     own_friction: ClassVar[bool] = True
 
-    lam: int = 30  # steps in which an approach is stopped, Tang's lambda
-    tolerance: float = 1e-10  # speeds, relative to the fastest approach
+    lam: int = 30
+    tolerance: float = 1e-10
     max_repeats: int = 300
-    max_increments: int = 0  # impulses in all; 0 means 1000 lam (100 + m)
+    max_increments: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -76,7 +65,7 @@ class ETM(Law):
     def impulses(self, contacts: Contacts) -> Impulses:
         bound = self.max_increments or 1000 * self.lam * (100 + contacts.count)
         p = points(contacts)
-        tol = threshold(contacts, self.tolerance)
+        tol = self.tolerance * contacts.approach()
         total, x, count, repeats, state = _track(
             p,
             island_labels(contacts.rows),
@@ -91,7 +80,7 @@ class ETM(Law):
         if state == STUCK:
             reason = f"etm reached its bound after {count} impulses in {repeats} repeats"
             return replace(finish_inelastically(contacts, normal, x, count, reason), tangent=tangent)
-        result = Impulses(normal=normal, tangent=tangent, iterations=count, certificate=float(np.finfo(float).eps))
+        result = Impulses(normal=normal, tangent=tangent, iterations=count, residual=float(np.finfo(float).eps))
         if state == DAMPED:
             message = f"etm set restitution to 0 after {self.max_repeats} repeats of its three stages"
             return replace(result, status=FINISHED_INELASTICALLY, messages=(message,))
@@ -100,7 +89,7 @@ class ETM(Law):
 
 @kernel
 def _track(points, island, velocity, restitution, steps, tol, repeats, bound):
-    """The repeats. Returns impulses (m, 3), velocity, impulse count, repeats, how it ended."""
+    """The repeats. Returns impulses (m, 3), velocity, number of impulses, repeats, and how the iteration ended."""
     m = len(points.boundary)
     x, low = velocity.copy(), np.zeros_like(velocity)
     total, total_low, store = np.zeros((m, 3)), np.zeros((m, 3)), np.zeros(m)
@@ -113,7 +102,7 @@ def _track(points, island, velocity, restitution, steps, tol, repeats, bound):
         top = fastest.max()
         if top <= tol:
             return total, x, count, repeat, DONE if repeat <= repeats else DAMPED
-        # The repeats without restitution are a relaxation: ten, each a thousand times closer, are plenty.
+        # The repeats without restitution are a relaxation: each reduces the approach a thousandfold, so ten are enough.
         if count >= bound or repeat >= repeats + 10:
             return total, x, count, repeat, STUCK
         repeat += 1
@@ -128,7 +117,7 @@ def _track(points, island, velocity, restitution, steps, tol, repeats, bound):
 
 @kernel
 def _compress(points, step, rest, bound, x, low, total, total_low, store, count):
-    """Stage 1: raises the worst approach step by step until none is below -rest. Returns the impulse count."""
+    """Stage 1: raises the fastest approach by increments until none is below -rest. Returns the number of impulses."""
     keys, items, size, queued = worst_first(points, x, rest)
     while count < bound:
         i, u, keys, items, size = next_worst(points, x, rest, keys, items, size, queued)
@@ -145,7 +134,7 @@ def _compress(points, step, rest, bound, x, low, total, total_low, store, count)
 
 @kernel
 def _release(points, step, bound, x, low, total, total_low, store, count):
-    """Stage 3: sweeps in the order of contacts until every store is empty. Returns the impulse count."""
+    """Stage 3: sweeps in the order of contacts until no energy is stored. Returns the number of impulses."""
     full = np.flatnonzero(store > 0.0)
     left = len(full)
     while left > 0 and count < bound:
@@ -165,9 +154,9 @@ def _release(points, step, bound, x, low, total, total_low, store, count):
 
 @kernel
 def _increment(points, i, u, x, du, store, release):
-    """One impulse at contact i, (pn, p1, p2), that raises u by du, and what its store is afterwards.
+    """One impulse at contact i, (pn, p1, p2), that raises u by du, and the stored energy afterwards.
 
-    On release the change is capped so that the store ends at zero exactly and not below (eq. 49).
+    On release the change is limited so that the stored energy ends at exactly zero (eq. 49).
     """
     k = points.table[i]
     mu = points.friction[i]
@@ -182,7 +171,7 @@ def _increment(points, i, u, x, du, store, release):
 
 @kernel
 def _sliding(k, mu, u, s1, s2, du, store, release):
-    """The sliding impulse of an increment and the store after it (eqs. 54, 55, and the cap of eq. 49)."""
+    """The sliding impulse of an increment and the stored energy after it (eqs. 54, 55, and the limit of eq. 49)."""
     while True:
         f1, f2 = slide(k, mu, s1, s2, du) if mu > 0.0 else (0.0, 0.0)
         response = k[NN] + k[N1] * f1 + k[N2] * f2  # n^T K (n + mu q)
@@ -191,7 +180,7 @@ def _sliding(k, mu, u, s1, s2, du, store, release):
         if not release or work < store:
             return pn, f1 * pn, f2 * pn, store - work
         pn = _using_up(u, response, store)
-        # A smaller change may stand more friction than the whole step did: once more, with that change.
+        # A smaller change may allow more friction than the whole increment: repeat with that change.
         reduced = f1 * f1 + f2 * f2 < (1.0 - 1e-12) * mu * mu
         if not reduced or response * pn > 0.999 * du:
             return pn, f1 * pn, f2 * pn, 0.0
@@ -200,22 +189,22 @@ def _sliding(k, mu, u, s1, s2, du, store, release):
 
 @kernel
 def _using_up(u, response, store):
-    """The impulse p > 0 whose work `u p + response p^2 / 2` is the whole store, without cancellation."""
+    """The impulse p > 0 whose work `u p + response p^2 / 2` is the whole stored energy, without cancellation."""
     root = np.sqrt(u * u + 2.0 * response * store)
     return 2.0 * store / (u + root) if u > 0.0 else (root - u) / response
 
 
 @kernel
 def _sticking(k, mu, u, s1, s2, du, store, release):
-    """The sticking impulse of an increment and the store after it; a negative store if it must not stick.
+    """The sticking impulse of an increment and the stored energy after it, which is negative if it cannot stick.
 
-    The store pays for the normal work, and for tangential work where that is positive: a slip that reverses
-    within the increment shows as such, although friction at each instant only dissipates.
+    The normal work is taken from the stored energy, and so is tangential work where it is positive: that of a slip that
+    reverses within the increment, although friction at each instant only dissipates.
     """
     emptied = False
     if release:
-        # Work (du + b)(u + du/2) / schur equal to the store, with b the sticking offset; without cancellation,
-        # or the last crumbs of a store are never released.
+        # Work (du + b)(u + du/2) / schur equal to the stored energy, with b the sticking offset. The form without
+        # cancellation is needed to release the last of it.
         b = sticking_offset(k, s1, s2)
         root, shift = np.sqrt((u - 0.5 * b) ** 2 + 2.0 * k[SCHUR] * store), u + 0.5 * b
         cap = root - shift if shift <= 0.0 else 2.0 * (k[SCHUR] * store - b * u) / (root + shift)

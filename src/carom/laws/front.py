@@ -1,4 +1,4 @@
-"""The moving front of a shock: which contacts approach now, looked for only where velocities changed."""
+"""The front of an impact: the violators among the contacts whose bodies have just changed velocity."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def initial_front(rows, x, boundary, tol):
 def next_front(rows, x, boundary, tol, moved, stamp, visited, generation, settled):
     """Violators among the contacts of all bodies that the contacts `moved` touch.
 
-    `stamp` marks contacts and `visited` bodies that were looked at in this generation, so that each is looked at
-    once. With `settled` the moved contacts themselves are known to separate.
+    `stamp` marks contacts and `visited` marks bodies that were examined in this `generation`, so that each is examined
+    once. With `settled` the moved contacts themselves are known to separate. Returns the violators and their speeds.
     """
     if settled:
         for i in moved:

@@ -1,4 +1,4 @@
-"""Pairwise propagation: one violating contact after another is reflected, as if it were alone."""
+"""Pairwise propagation: one violator after another is reflected as if it were alone."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ..impact.contacts import Contacts, Impulses
 from ..kernels import kernel
 from ..solvers.heap import heap_pop, heap_push
 from ..solvers.rows import push, speed
+from .inelastic import reflected
 from .law import SMITH_2012, Law
-from .pairwise import outcome, threshold
 
 ORDERS = ("index", "random", "worst")
 
@@ -22,8 +22,10 @@ ORDERS = ("index", "random", "worst")
 class GaussSeidel(Law):
     """Reflects violators one at a time, `lam = -(1 + e) u / A_ii`, until none is left.
 
-    order: "index" sweeps in the order of contacts, "random" shuffles them anew for each sweep (with `seed`),
-    "worst" takes the fastest approach next. The answer depends on it: the law is not symmetric.
+    order: "index" sweeps in the order of contacts, "random" shuffles the contacts for each sweep (with `seed`), "worst"
+    reflects the fastest approach next. The answer depends on it: the law is not symmetric.
+    tolerance: approach speed that counts as none, relative to the fastest approach.
+    max_iterations: bound on the single reflections; 0 means 1000 + 2000 m.
     """
 
     name: ClassVar[str] = "gauss_seidel"
@@ -34,8 +36,8 @@ class GaussSeidel(Law):
 
     order: str = "index"
     seed: int = 0
-    tolerance: float = 1e-10  # speeds, relative to the fastest approach
-    max_iterations: int = 0  # single reflections; 0 means 1000 + 2000 m
+    tolerance: float = 1e-10
+    max_iterations: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -44,12 +46,12 @@ class GaussSeidel(Law):
 
     def impulses(self, contacts: Contacts) -> Impulses:
         bound = self.max_iterations or 1000 + 2000 * contacts.count
-        tol = threshold(contacts, self.tolerance)
+        tol = self.tolerance * contacts.approach()
         keys = _sweep_keys(contacts.count, self.order, self.seed)
         lam, x, count, left = _reflect(
             contacts.rows,
             contacts.velocity,
-            contacts.boundary,
+            contacts.boundary_speed,
             contacts.restitution,
             keys,
             self.order == "worst",
@@ -57,10 +59,11 @@ class GaussSeidel(Law):
             tol,
             bound,
         )
-        return outcome(contacts, lam, x, count, left, tol, self.name)
+        return reflected(contacts, lam, x, count, left, tol, self.name)
 
 
 def _sweep_keys(m: int, order: str, seed: int) -> np.ndarray:
+    """The place of each contact in the first sweep, (m,)."""
     if order == "random":
         return np.random.default_rng(seed).permutation(m).astype(np.float64)
     return np.arange(m, dtype=np.float64)
@@ -68,13 +71,13 @@ def _sweep_keys(m: int, order: str, seed: int) -> np.ndarray:
 
 @kernel
 def _reflect(rows, velocity, boundary, restitution, keys, worst, shuffle, tol, bound):
-    """Reflections in the asked order. Returns impulses, velocity, their number, and violators left."""
+    """Reflections in the given order. Returns impulses, velocity, their number, and violators left."""
     m = len(boundary)
     x = velocity.copy()
     lam = np.zeros(m)
     keys = keys.copy()
-    # Two heaps of violators by key: the sweep under way, and the one after it. Only neighbors of a reflected
-    # contact are looked at again, so the work is that of the reflections and not of the sweeps.
+    # A heap of the violators of this sweep by key, and a list of those of the next sweep. Only the neighbors of a
+    # reflected contact are examined again, so that the work is proportional to the reflections, not to the sweeps.
     heap_key, heap_item = np.empty(max(2 * m, 16)), np.empty(max(2 * m, 16), np.int64)
     next_item = np.empty(m, np.int64)
     size, waiting, count = 0, 0, 0
@@ -98,7 +101,7 @@ def _reflect(rows, velocity, boundary, restitution, keys, worst, shuffle, tol, b
         u = speed(rows, i, x) + boundary[i]
         if worst:
             if u >= -tol or u != key:
-                continue  # an entry that a later push has overtaken
+                continue  # an outdated entry: a later one has the present speed
         else:
             queued[i] = 0
             if u >= -tol:
@@ -131,7 +134,7 @@ def _reflect(rows, velocity, boundary, restitution, keys, worst, shuffle, tol, b
 
 @kernel
 def _permuted(keys):
-    """A fixed-arithmetic shuffle: the same on every machine and for every number of threads."""
+    """A shuffle in integer arithmetic, with the same result on every machine."""
     out = keys.copy()
     state = np.uint64(88172645463325252) + np.uint64(keys[0])
     for k in range(len(out) - 1, 0, -1):

@@ -1,27 +1,63 @@
-"""Perfectly inelastic impact: the cone problem with c = u over all contacts (Moreau; Smith 2012, alg. 1)."""
+"""Perfectly inelastic impact, and the laws that finish with it (Moreau; Smith 2012, alg. 1)."""
 
 from __future__ import annotations
 
-from ..impact.contacts import INFEASIBLE, RESOLVED, Contacts, Impulses
+import numpy as np
+
+from ..impact.contacts import FINISHED_INELASTICALLY, INFEASIBLE, RESOLVED, Contacts, Impulses, worse
 from ..solvers.qp.box import solve_cone
+from ..solvers.qp.relax import relaxed
+from ..solvers.rows import Floats
 
-FEASIBLE = 1e-6  # a certificate above this means that no velocity keeps all contacts apart
-
+FEASIBLE = 1e-6  # a residual above this means that no velocity keeps all contacts apart
 NO_WAY_OUT = "no velocity keeps every contact apart: boundaries close in on a body"
 
+# Above the threshold of inelastic collapse the last reflection leaves every contact clearly separating. An approach
+# above this share of the tolerance means that only the tolerance has ended an infinite sequence.
+COLLAPSE_SHARE = 1e-3
 
-def inelastic(contacts: Contacts, target: float = 0.0) -> Impulses:
-    """`0 <= lam perp A lam + u >= target`: the answer that loses most energy, always well posed at rest.
 
-    Boundaries that close in on a body can leave no feasible velocity at all; the status then says so.
+def inelastic(contacts: Contacts, slow: float = 0.0) -> Impulses:
+    """`0 <= lam perp A lam + u >= 0`: the answer that loses most energy.
+
+    It is the cone problem with c = u over all contacts, and has a solution wherever boundaries are at rest. Boundaries
+    that close in on a body can leave no feasible velocity; the status is then "infeasible". With `slow` > 0 approach
+    speeds below it are left.
     """
-    lam, certificate = solve_cone(contacts.rows, contacts.speeds() - target)
-    if certificate > FEASIBLE:
-        return Impulses(
-            normal=lam,
-            iterations=1,
-            status=INFEASIBLE,
-            certificate=certificate,
-            messages=(NO_WAY_OUT,),
-        )
-    return Impulses(normal=lam, iterations=1, status=RESOLVED, certificate=certificate)
+    if slow > 0.0:
+        m = contacts.count
+        lam, residual = relaxed(contacts.rows, contacts.speeds(), np.full(m, np.inf), np.zeros(m), slow)
+        return Impulses(normal=lam, iterations=1, residual=residual)
+    lam, residual = solve_cone(contacts.rows, contacts.speeds())
+    if residual > FEASIBLE:
+        return Impulses(normal=lam, iterations=1, status=INFEASIBLE, residual=residual, messages=(NO_WAY_OUT,))
+    return Impulses(normal=lam, iterations=1, status=RESOLVED, residual=residual)
+
+
+def finish_inelastically(
+    contacts: Contacts, lam: Floats, x: Floats, iterations: int, reason: str, residual: float = 0.0
+) -> Impulses:
+    """The result of a law that has reached its bound with impulses `lam` and velocity `x`.
+
+    The inelastic impulses that stop every remaining approach are added, and the status says so.
+    """
+    extra = inelastic(contacts.moving(x))
+    return Impulses(
+        normal=lam + extra.normal,
+        iterations=iterations,
+        status=worse(FINISHED_INELASTICALLY, extra.status),
+        residual=max(residual, extra.residual),
+        messages=(f"{reason}; what was left was resolved inelastically", *extra.messages),
+    )
+
+
+def reflected(contacts: Contacts, lam: Floats, x: Floats, count: int, left: int, tol: float, name: str) -> Impulses:
+    """The result of a law that reflects contacts one by one: `count` reflections, `left` contacts still approaching."""
+    if left:
+        return finish_inelastically(contacts, lam, x, count, f"{name} reached its bound of {count} reflections")
+    messages: tuple[str, ...] = ()
+    if tol > 0.0 and bool((contacts.restitution < 1.0).any()):
+        slow = float(-contacts.speeds(x).min(initial=0.0))
+        if slow > COLLAPSE_SHARE * tol and count > contacts.count:
+            messages = (f"inelastic collapse: cut off after {count} reflections at speed {slow:.1e}",)
+    return Impulses(normal=lam, iterations=count, messages=messages, residual=float(np.finfo(float).eps))

@@ -11,15 +11,19 @@ from ..impact.contacts import Contacts, Impulses
 from ..kernels import kernel
 from ..solvers.rows import push
 from .front import initial_front, next_front
+from .inelastic import reflected
 from .law import SMITH_2012, Law
-from .pairwise import outcome, threshold
 
 
 @dataclass(frozen=True)
 class Jacobi(Law):
-    """Repeats: every violator gets the impulse it would need alone, `-(1 + e) u / A_ii`, all at the same time.
+    """Repeats: every violator gets the impulse that it would need alone, `-(1 + e) u / A_ii`, all at the same time.
 
-    Symmetric, but neighbors add up: energy can grow without limit, and then the bound ends it.
+    It is symmetric, but the impulses of neighbors add up, so that the energy can grow without limit until the bound.
+
+    tolerance: approach speed that counts as none, relative to the fastest approach.
+    max_iterations: bound on the number of iterations.
+    max_growth: factor of the kinetic energy above which the iteration counts as diverged.
     """
 
     name: ClassVar[str] = "jacobi"
@@ -28,26 +32,27 @@ class Jacobi(Law):
     claims: ClassVar[frozenset[str]] = frozenset({"BRK", "SYM", "MOM", "ONE", "FEA"})
     restitution_models: ClassVar[tuple[str, ...]] = ("energetic", "qce_lcp", "newton")
 
-    tolerance: float = 1e-10  # speeds, relative to the fastest approach
+    tolerance: float = 1e-10
     max_iterations: int = 1000
-    max_growth: float = 1e6  # of kinetic energy, after which it counts as diverged
+    max_growth: float = 1e6
 
     def impulses(self, contacts: Contacts) -> Impulses:
-        tol = threshold(contacts, self.tolerance)
+        tol = self.tolerance * contacts.approach()
         lam, x, count, left = _reflect_all(
             contacts.rows,
             contacts.velocity,
-            contacts.boundary,
+            contacts.boundary_speed,
             contacts.restitution,
             tol,
             self.max_iterations,
             self.max_growth,
         )
-        return outcome(contacts, lam, x, count, left, tol, self.name)
+        return reflected(contacts, lam, x, count, left, tol, self.name)
 
 
 @kernel
 def _reflect_all(rows, velocity, boundary, restitution, tol, bound, growth):
+    """The iterations. Returns impulses, velocity, their number, and violators left."""
     m = len(boundary)
     x = velocity.copy()
     lam = np.zeros(m)

@@ -1,4 +1,4 @@
-"""What an impact law is: a name, a paper, claims that the audit tests, and one method."""
+"""The base class of the impact laws: a name, a paper, claims that the audit tests, and one method."""
 
 from __future__ import annotations
 
@@ -21,35 +21,68 @@ DESIDERATA = {
 
 @dataclass(frozen=True)
 class Paper:
-    """Where a law comes from."""
+    """The publication that a law or a friction model comes from."""
 
     key: str  # short name, such as "Smith 2012"
     text: str  # full reference
 
 
 class Law:
-    """Base of all impact laws. A law is a frozen dataclass: its fields are its options.
+    """Base of all impact laws. A law is a frozen dataclass whose fields are its options.
 
-    `impulses` gets the impact in whitened coordinates and returns normal impulses, and tangential ones if
-    `own_friction` is set. It honors `contacts.restitution` when its restitution model is "newton" or
-    "stronge"; under the other models it is always called with restitution 1.
+    A subclass defines the class variables below and the method `impulses`. Options named `tolerance` and `max_...` are
+    validated here.
     """
 
-    name: ClassVar[str]
-    title: ClassVar[str]
+    name: ClassVar[str]  # under which it is registered
+    title: ClassVar[str]  # for tables, a few words
     paper: ClassVar[Paper]
-    claims: ClassVar[frozenset[str]]
-    restitution_models: ClassVar[tuple[str, ...]]  # the first is the default
-    own_friction: ClassVar[bool] = False
+    claims: ClassVar[frozenset[str]]  # keys of DESIDERATA; each generates tests
+    restitution_models: ClassVar[tuple[str, ...]]  # keys of carom.impact.restitution.MODELS; the first is the default
+    own_friction: ClassVar[bool] = False  # whether `impulses` reads contacts.friction and returns tangential impulses
 
     def __post_init__(self) -> None:
         checks.options(self)
 
     def impulses(self, contacts: Contacts) -> Impulses:
+        """The impulses of one impact: the only method that a law must define.
+
+        `contacts` describes m contacts among n bodies with d velocity components each, in whitened coordinates, where
+        the mass matrix is the identity. It must not be changed.
+
+        - `contacts.rows`: the sparse rows G = J L^-T (m rows over n bodies, d components each), for M = L L^T. The
+          kernels `speed`, `push`, `speeds` and `pushed` of `carom.solvers.rows` read them; `contacts.matrix()` and
+          `contacts.delassus()` give G and A = G G^T = J M^-1 J^T as scipy matrices. `rows.diag` is the diagonal of A,
+          1/kg, positive.
+        - `contacts.velocity`: (n, d) whitened velocity x = L^T v before the impact.
+        - `contacts.boundary_speed`: (m,) prescribed normal speed w of the boundary at each contact, m/s.
+        - `contacts.speeds(x)`: (m,) separation speeds u = G x + w, m/s; **negative means approaching**. Without an
+          argument, those before the impact. `contacts.approach()` is the fastest approach, not negative.
+        - `contacts.restitution`: (m,) from 0 to 1. Under the restitution models "newton" and "stronge" the law reads
+          it. Under "energetic" and "qce_lcp" the law is only called with 1 everywhere, and the model takes care of
+          restitution.
+        - `contacts.friction`, `contacts.tangents`, `contacts.tangent_boundary_speed`: for laws with `own_friction`
+          only; other laws ignore them, and a friction model adds friction afterwards.
+
+        Returns `Impulses` with
+
+        - `normal`: (m,) impulses lam in N s. The velocity after the impact is `contacts.after(lam)` = x + G^T lam; a
+          positive impulse pushes the bodies apart. A new array, not a view of `contacts`.
+        - `tangent`: (m, t) along the tangent rows, from laws with `own_friction`; else None.
+        - `iterations`: how many iterations, passes or reflections the law took.
+        - `status`: "resolved"; "finished_inelastically" if the law has reached its bound, in which case
+          `finish_inelastically` stops the remaining approach, so that every law ends; "infeasible" if no velocity
+          keeps all contacts apart.
+        - `residual`: how far the answer is from satisfying the equations of the law, relative; 0 means solved. For laws
+          built on the cone problem, `max |min(A_ii y_i, (A y + c)_i)| / max |c|` over all their solves.
+        - `messages`: sentences for the user about anything unusual.
+
+        There is at least one contact. The answer must not depend on the number of threads.
+        """
         raise NotImplementedError(f"{type(self).__name__} must define impulses(contacts)")
 
     def options(self) -> dict[str, Any]:
-        """The law's options and their values."""
+        """The options of the law and their values, by name."""
         return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
 
 

@@ -7,18 +7,19 @@ from typing import ClassVar
 
 from ..impact.contacts import INFEASIBLE, Contacts, Impulses
 from ..solvers.qp.box import solve_cone
-from .finish import finish_inelastically
-from .inelastic import FEASIBLE, NO_WAY_OUT
+from .inelastic import FEASIBLE, NO_WAY_OUT, finish_inelastically
 from .law import SMITH_2012, Law
-from .pairwise import threshold
 
 
 @dataclass(frozen=True)
 class LCP(Law):
     """`0 <= lam perp u+ >= -u-`: every contact reflects, resting ones stick. One cone problem with c = 2 u.
 
-    A contact that separates before the impact may approach after it (u+ >= -u- allows that). As long as one
-    does, the problem is solved again from there; problems without such contacts take one solve.
+    A contact that separates before the impact may approach after it (u+ >= -u- allows that). As long as one does, the
+    problem is solved again from there; problems without such contacts take one solve.
+
+    tolerance: approach speed that counts as none, relative to the fastest approach.
+    max_iterations: bound on the number of solves.
     """
 
     name: ClassVar[str] = "lcp"
@@ -27,11 +28,11 @@ class LCP(Law):
     claims: ClassVar[frozenset[str]] = frozenset({"SYM", "KIN", "MOM", "ONE", "FEA"})
     restitution_models: ClassVar[tuple[str, ...]] = ("energetic", "qce_lcp")
 
-    tolerance: float = 1e-10  # speeds, relative to the fastest approach
+    tolerance: float = 1e-10
     max_iterations: int = 300
 
     def impulses(self, contacts: Contacts) -> Impulses:
-        tol = threshold(contacts, self.tolerance)
+        tol = self.tolerance * contacts.approach()
         u = contacts.speeds()
         lam, x = 0.0 * u, contacts.velocity
         worst, count = 0.0, 0
@@ -39,11 +40,11 @@ class LCP(Law):
             if count == self.max_iterations:
                 reason = f"lcp reached its bound of {count} solves"
                 return finish_inelastically(contacts, lam, x, count, reason, worst)
-            more, certificate = solve_cone(contacts.rows, 2.0 * u)
+            more, residual = solve_cone(contacts.rows, 2.0 * u)
             lam = lam + more
-            worst, count = max(worst, certificate), count + 1
-            if certificate > FEASIBLE:
+            worst, count = max(worst, residual), count + 1
+            if residual > FEASIBLE:
                 return Impulses(lam, None, count, INFEASIBLE, worst, (NO_WAY_OUT,))
             x = contacts.after(lam)
             u = contacts.speeds(x)
-        return Impulses(normal=lam, iterations=count, certificate=worst)
+        return Impulses(normal=lam, iterations=count, residual=worst)

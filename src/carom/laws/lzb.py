@@ -1,4 +1,4 @@
-"""Liu-Zhao-Brogliato: impulses grow together as the energies of compliant contacts tell them to."""
+"""Liu-Zhao-Brogliato: impulses grow together in ratios given by the energies of compliant contacts."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ import numpy as np
 from ..errors import ProblemError
 from ..impact.contacts import Contacts, Impulses
 from ..solvers.rows import Floats
-from ..solvers.springs import OPEN_SPEED, integrate_islands
-from .finish import finish_inelastically
+from .inelastic import finish_inelastically
 from .law import LIU_2008, Law
 
-SMALLEST_RESTITUTION = 0.05
+SMALLEST_RESTITUTION = 0.05  # springs relax 1/e^2 times faster than they load, without limit as e goes to 0
 
 
 @dataclass(frozen=True)
@@ -24,10 +23,11 @@ class LZB(Law):
         dP_j / dP_i = (k_j / k_i)^(1 / (eta + 1)) (E_j / E_i)^(eta / (eta + 1)).
 
     That ratio is singular where energies start at zero, so the same law is integrated in the pseudo-time s with
-    `dP_i/ds = k_i D_i^eta` (see `carom.solvers.springs`). A contact gives back `e_i^2` of what it stored.
+    `dP_i/ds = k_i D_i^eta` (see `carom.solvers.springs`). A contact returns `e_i^2` of the energy
+    that it stored.
 
-    Each change of a contact ends a step of its whole island, so the cost of one island grows with the square of
-    its contacts: an accurate reference for chains and clusters, not a law for large piles.
+    Each change of a contact ends a step of its whole island, so the cost of an island grows with the square of its
+    contacts: the law is an accurate reference for chains and clusters, not for large piles.
 
     eta: 3/2 for Hertz's contact of round bodies, 1 for linear springs; from 1 to 3.
     stiffness: one number, or one for each contact; only ratios matter.
@@ -62,10 +62,12 @@ class LZB(Law):
                 f"at least {SMALLEST_RESTITUTION} under lzb, whose springs relax 1/e^2 times faster than "
                 "they load, without limit as e goes to 0; for less take another law, such as gr or qce",
             )
+        from ..solvers.springs import integrate_islands  # scipy.integrate takes half a second to import
+
         lam, steps, error, cut = integrate_islands(
             contacts.rows,
-            np.array(contacts.velocity, order="C"),  # copies: one array type, so one compilation of the kernel
-            np.array(contacts.boundary),
+            np.array(contacts.velocity, order="C"),  # copies: read-only arrays would compile the kernel again
+            np.array(contacts.boundary_speed),
             self._stiffness_of(contacts.count),
             self.eta,
             np.array(contacts.restitution),
@@ -75,7 +77,7 @@ class LZB(Law):
         if cut:
             reason = f"lzb reached its bound of steps on {cut} island{'s' if cut > 1 else ''}"
             return finish_inelastically(contacts, lam, contacts.after(lam), steps, reason, error)
-        return Impulses(normal=lam, iterations=steps, certificate=error, messages=_collapse(contacts, lam))
+        return Impulses(normal=lam, iterations=steps, residual=error, messages=_collapse(contacts, lam))
 
     def _stiffness_of(self, m: int) -> Floats:
         if isinstance(self.stiffness, float):
@@ -86,9 +88,11 @@ class LZB(Law):
 
 
 def _collapse(contacts: Contacts, lam: Floats) -> tuple[str, ...]:
-    """A message if only the tolerance on speeds ended an endless sequence of ever weaker compressions."""
+    """A message if only the tolerance on speeds has ended an infinite sequence of weaker and weaker compressions."""
     if (contacts.restitution == 1.0).all():
         return ()
+    from ..solvers.springs import OPEN_SPEED
+
     fastest = float(-contacts.speeds().min(initial=0.0))
     slow = float(-contacts.speeds(contacts.after(lam)).min(initial=0.0))
     if slow <= 1e-3 * OPEN_SPEED * fastest:

@@ -1,4 +1,4 @@
-"""No law at all: the baseline that must fail the audit."""
+"""The law that applies no impulse: the baseline that must fail the audit."""
 
 from __future__ import annotations
 

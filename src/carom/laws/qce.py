@@ -1,4 +1,4 @@
-"""Quadratic contact energy: contacts compress and expand together, each for as long as it stores energy."""
+"""Quadratic contact energy: contacts compress and expand together, each as long as it stores energy."""
 
 from __future__ import annotations
 
@@ -11,26 +11,29 @@ from ..impact.contacts import Contacts, Impulses
 from ..kernels import kernel
 from ..solvers.heap import heap_pop, heap_push
 from ..solvers.rows import push, speed
-from .finish import finish_inelastically
 from .front import initial_front, next_front
+from .inelastic import finish_inelastically
 from .law import ZHANG_2015, Law
-from .pairwise import threshold
 
-# Columns of a contact's state: e, u and a are kept at its last change s0, where
-# e(s) = e + u (s - s0) + a (s - s0)^2 / 2. Measured from s = 0 instead, the constant term would cancel ever more
-# digits as s grows. F is its rate, NEXT the s at which it would end, QUEUED its place in the heap (never later than
-# NEXT), DONE the s at which it did end.
-E, U, A, S0, F, NEXT, QUEUED, DONE = range(8)
+# Columns of the state of a contact. Its stored energy is E(s) = -F e(s), e(s) = a (s - s0)^2 / 2 + b (s - s0) + c, from
+# its last change s0 on. (From s = 0 on, as in the paper, the constant term would cancel more and more digits as s
+# grows.) F is the rate of its impulse, NEXT the s at which it would end, QUEUED its key in the heap (never later than
+# NEXT), DONE the s at which it has ended, or -1.
+A, B, C, S0, F, NEXT, QUEUED, DONE = range(8)
 
 
 @dataclass(frozen=True)
 class QCE(Law):
-    """In one pass each violator i grows its impulse as `P_i = s F_i`, `F_i = -u_i`, until its energy is back at 0.
+    """In one pass the impulse of each violator i grows as `P_i = s F_i`, `F_i = -u_i`, until its energy E_i is 0 again.
 
-    While a set of contacts is active, `u_i(s)` is linear and the stored energy `-F_i e_i(s)`, `e_i' = u_i`,
-    quadratic in s, so the end of each contact is the root of a quadratic. A heap finds the next one; ending
-    contact k changes only its neighbors, so a pass over m contacts costs O(m log m). Contacts that are pushed
-    together again wait for the next pass. (Zhang 2015, alg. 1, derived anew: its listing is damaged.)
+    While a set of contacts is active, `u_i(s) = a_i s + b_i` is linear and `E_i(s) = -F_i e_i(s)`,
+    `e_i = a_i s^2 / 2 + b_i s + c_i`, quadratic in s, so that the end of each contact is the root of a quadratic. A
+    heap finds the next one; the end of contact k changes only its neighbors, so that a pass over m contacts costs
+    O(m log m). Contacts that are compressed again wait for the next pass. (Zhang 2015, alg. 1; derived from the
+    equations, since the printed listing is damaged.)
+
+    tolerance: approach speed that counts as none, relative to the fastest approach.
+    max_iterations: bound on the passes; 0 means 1000 + 100 sqrt(m).
     """
 
     name: ClassVar[str] = "qce"
@@ -39,23 +42,26 @@ class QCE(Law):
     claims: ClassVar[frozenset[str]] = frozenset({"BRK", "SYM", "KIN", "MOM", "ONE", "WAV", "FEA"})
     restitution_models: ClassVar[tuple[str, ...]] = ("energetic", "qce_lcp")
 
-    tolerance: float = 1e-10  # speeds, relative to the fastest approach
-    max_iterations: int = 0  # passes; 0 means 1000 + 100 sqrt(m)
+    tolerance: float = 1e-10
+    max_iterations: int = 0
 
     def impulses(self, contacts: Contacts) -> Impulses:
         bound = self.max_iterations or 1000 + int(100 * np.sqrt(contacts.count))
-        tol = threshold(contacts, self.tolerance)
-        lam, x, count, left, residual = passes(contacts.rows, contacts.velocity, contacts.boundary, tol, bound)
+        tol = self.tolerance * contacts.approach()
+        lam, x, count, left, residual = passes(contacts.rows, contacts.velocity, contacts.boundary_speed, tol, bound)
         if left:
             reason = f"qce reached its bound of {count} passes"
             return finish_inelastically(contacts, lam, x, count, reason, residual)
-        return Impulses(normal=lam, iterations=count, certificate=residual)
+        return Impulses(normal=lam, iterations=count, residual=residual)
 
 
 @kernel
 def passes(rows, velocity, boundary, tol, bound):
-    """Passes until nothing approaches. The residual is the work of a pass, which ought to be zero, over the kinetic
-    energy, or over what the pass stored if a boundary does the driving."""
+    """Passes until nothing approaches: (impulses, velocity, passes, violators left, residual).
+
+    The residual is the work of a pass, which is zero in exact arithmetic, over the kinetic energy, or over the energy
+    that the pass stored, if boundaries drive it.
+    """
     m = len(boundary)
     x = velocity.copy()
     lam = np.zeros(m)
@@ -85,22 +91,22 @@ def passes(rows, velocity, boundary, tol, bound):
 
 @kernel
 def one_pass(rows, front, u0, slot):
-    """The value of s at which each contact of the front ends. `slot` is scratch, -1 everywhere.
+    """The value of s at which each contact of the front ends. `slot` (m,) is scratch, -1 everywhere.
 
-    Contacts end in an order that jumps all over the pile, so what is touched together lies together: the state of
-    a contact in one cache line, its neighbors and their couplings in one run.
+    Contacts end in an order that is spread over the whole pile, so data that are used together are stored together: the
+    state of a contact in one cache line, its neighbors and their couplings side by side.
     """
     k = len(front)
     ptr, neighbor, coupling = _neighbors(rows, front, slot)
     state = _lines(k)
     keys, items, size = np.empty(2 * k), np.empty(2 * k, np.int32), 0
     for j in range(k):
-        slope = -u0[j] * rows.diag[front[j]]
+        a = -u0[j] * rows.diag[front[j]]
         for q in range(ptr[j], ptr[j + 1]):
-            slope -= coupling[q] * u0[neighbor[q]]
-        state[j, E], state[j, U], state[j, A], state[j, S0] = 0.0, u0[j], slope, 0.0
+            a -= coupling[q] * u0[neighbor[q]]
+        state[j, A], state[j, B], state[j, C], state[j, S0] = a, u0[j], 0.0, 0.0
         state[j, F], state[j, DONE] = -u0[j], -1.0
-        state[j, NEXT] = crossing(0.0, u0[j], slope)
+        state[j, NEXT] = crossing(a, u0[j], 0.0)
         state[j, QUEUED] = state[j, NEXT]
         if state[j, NEXT] < np.inf:
             keys, items, size = heap_push(keys, items, size, state[j, NEXT], j)
@@ -110,7 +116,7 @@ def one_pass(rows, front, u0, slot):
         if state[j, DONE] >= 0.0 or s != state[j, QUEUED]:
             continue  # ended, or replaced by an earlier entry
         if state[j, NEXT] > s:
-            # Its end moved back since it was queued: only now does that cost an entry.
+            # Its end has moved to a later s since it was queued. The new entry is made only now.
             state[j, QUEUED] = state[j, NEXT]
             if state[j, NEXT] < np.inf:
                 keys, items, size = heap_push(keys, items, size, state[j, NEXT], j)
@@ -122,11 +128,11 @@ def one_pass(rows, front, u0, slot):
             if state[i, DONE] >= 0.0:
                 continue
             step = now - state[i, S0]
-            state[i, E] += (state[i, U] + 0.5 * state[i, A] * step) * step
-            state[i, U] += state[i, A] * step
+            state[i, C] += (state[i, B] + 0.5 * state[i, A] * step) * step
+            state[i, B] += state[i, A] * step
             state[i, S0] = now
             state[i, A] -= coupling[q] * state[j, F]
-            state[i, NEXT] = now + crossing(state[i, E], state[i, U], state[i, A])
+            state[i, NEXT] = now + crossing(state[i, A], state[i, B], state[i, C])
             if state[i, NEXT] < state[i, QUEUED]:
                 state[i, QUEUED] = state[i, NEXT]
                 keys, items, size = heap_push(keys, items, size, state[i, NEXT], i)
@@ -138,7 +144,7 @@ def one_pass(rows, front, u0, slot):
 
 @kernel
 def _lines(k):
-    """(k, 8) numbers with each row in one cache line of 64 bytes instead of across two."""
+    """An uninitialized (k, 8) array in which each row lies in one cache line of 64 bytes."""
     raw = np.empty(8 * k + 8)
     skip = (-raw.ctypes.data % 64) // 8
     return raw[skip : skip + 8 * k].reshape(k, 8)
@@ -146,7 +152,7 @@ def _lines(k):
 
 @kernel
 def _neighbors(rows, front, slot):
-    """Contacts of the front that share a body with each one, and A_ij; two shared bodies make two entries."""
+    """For each contact of the front those that share a body with it, and A_ij; two shared bodies make two entries."""
     k = len(front)
     for j in range(k):
         slot[front[j]] = j
@@ -188,20 +194,20 @@ def _through_body(rows, i, b, q):
 
 
 @kernel(inline="always")
-def crossing(e, u, a):
-    """The next upward zero of `e + u h + a h^2 / 2` for h >= 0, given e <= 0; infinity if there is none.
+def crossing(a, b, c):
+    """The next upward zero of `a h^2 / 2 + b h + c` for h >= 0, given c <= 0; infinity if there is none.
 
-    Its slope there is `+sqrt(u^2 - 2 a e)`. Both forms below are the same root; each is used where it does not
+    The slope there is `+sqrt(b^2 - 2 a c)`. Both forms below are the same root; each is used where it does not
     subtract nearly equal numbers.
     """
-    if e >= 0.0 and u > 0.0:
+    if c >= 0.0 and b > 0.0:
         return 0.0
-    square = u * u - 2.0 * a * e
+    square = b * b - 2.0 * a * c
     if square < 0.0:
         return np.inf
     root = np.sqrt(square)
-    if u > 0.0:
-        return -2.0 * e / (u + root)
+    if b > 0.0:
+        return -2.0 * c / (b + root)
     if a <= 0.0:
         return np.inf
-    return (root - u) / a
+    return (root - b) / a

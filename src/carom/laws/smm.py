@@ -7,19 +7,17 @@ from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import lsmr, splu
 
 from ..impact.contacts import Contacts, Impulses
 from ..kernels import kernel
 from ..solvers.islands import islands
 from ..solvers.rows import Floats, Ints, Rows, pushed, speeds
-from .finish import finish_inelastically
+from ..solvers.thresholds import DENSE_SMM_CONTACTS
+from .inelastic import finish_inelastically
 from .law import TANG_2014, Law
-from .pairwise import threshold
 
-DENSE = 32  # contacts of an island that is solved by a dense singular value decomposition
 RANK = 1e-10  # singular values of the rows below this share of the largest count as zero
-SHIFT = 1e-8  # regularisation of the sparse factorisation, relative to the largest A_ii
+SHIFT = 1e-8  # regularization of the sparse factorization, relative to the largest A_ii
 ACCURATE = 1e-13  # residual, relative to the right side, at which refinement stops
 
 
@@ -27,13 +25,16 @@ ACCURATE = 1e-13  # residual, relative to the right side, at which refinement st
 class SMM(Law):
     """Repeats: V = approaching contacts; `A_VV lam = -(1 + e) u_V`; until V is empty (Tang 2014, appendix B).
 
-    Where A_VV is singular lam is the least-squares solution of least norm, so equal contacts share equally and
-    the order of contacts does not matter. Nothing keeps lam positive: a contact whose neighbors alone would
-    reverse it too fast is held back by a pull. It fails ONE, and WAV as do all laws that reflect at once.
-    With one coefficient for all contacts a system changes energy by `-(1 - e^2) u^T A^+ u / 2`; unequal can
-    raise it, as a pull works with another sign. Pulls can also send the systems round in circles, even where
-    every push would end: then the bound ends it inelastically. So KIN is not claimed, although each elastic
-    system keeps energy. For e < 1 it can collapse inelastically: a message says so.
+    Where A_VV is singular lam is the least-squares solution of least norm, so that equal contacts get equal impulses
+    and the order of contacts does not matter. Nothing keeps lam positive: a contact whose neighbors alone would reverse
+    it too fast is held back by a pull. The law fails ONE, and WAV as do all laws that reflect all contacts at once.
+    With one coefficient for all contacts a system changes the energy by `-(1 - e^2) u^T A^+ u / 2`; unequal
+    coefficients can raise it, since pulls do work of the other sign. Pulls can also make the systems cycle, even where
+    reflections without pulls would end; then the bound ends the law inelastically. So KIN is not claimed, although each
+    elastic system conserves energy. For e < 1 the law can collapse inelastically; a message says so.
+
+    tolerance: approach speed that counts as none, relative to the fastest approach.
+    max_reflections: bound on the contacts reflected, over all systems; 0 means 300 + 100 m.
     """
 
     name: ClassVar[str] = "smm"
@@ -42,40 +43,40 @@ class SMM(Law):
     claims: ClassVar[frozenset[str]] = frozenset({"BRK", "SYM", "MOM", "FEA"})
     restitution_models: ClassVar[tuple[str, ...]] = ("newton",)
 
-    tolerance: float = 1e-10  # speeds, relative to the fastest approach
-    max_reflections: int = 0  # contacts reflected, over all systems; 0 means 300 + 100 m
+    tolerance: float = 1e-10
+    max_reflections: int = 0
 
     def impulses(self, contacts: Contacts) -> Impulses:
-        tol = threshold(contacts, self.tolerance)
+        tol = self.tolerance * contacts.approach()
         bound = self.max_reflections or 300 + 100 * contacts.count
         lam = np.zeros(contacts.count)
-        x, certificate, count, reflected = contacts.velocity, 0.0, 0, 0
+        x, residual, count, reflected = contacts.velocity, 0.0, 0, 0
         while True:
             u = contacts.speeds(x)
             approaching = np.flatnonzero(u < -tol)
             if len(approaching) == 0:
-                return self._resolved(contacts, lam, u, tol, count, certificate)
+                return self._resolved(contacts, lam, u, tol, count, residual)
             if reflected >= bound:
                 reason = f"smm reached its bound of {bound} reflections in {count} linear systems"
                 break
             target = -(1.0 + contacts.restitution[approaching]) * u[approaching]
-            step, residual = _reflect(contacts.rows, approaching, target)
-            count, reflected, certificate = count + 1, reflected + len(approaching), max(certificate, residual)
+            step, step_residual = _reflect(contacts.rows, approaching, target)
+            count, reflected, residual = count + 1, reflected + len(approaching), max(residual, step_residual)
             if (np.abs(step) * contacts.rows.diag[approaching]).max() <= 1e-12 * target.max():
                 reason = "smm cannot reflect boundaries that close in from both sides"
                 break
             lam[approaching] += step
             x = pushed(contacts.rows, lam, contacts.velocity)
-        return finish_inelastically(contacts, lam, x, count, reason, certificate)
+        return finish_inelastically(contacts, lam, x, count, reason, residual)
 
     def _resolved(
-        self, contacts: Contacts, lam: Floats, u: Floats, tol: float, count: int, certificate: float
+        self, contacts: Contacts, lam: Floats, u: Floats, tol: float, count: int, residual: float
     ) -> Impulses:
         messages: tuple[str, ...] = ()
         slow = float(-u.min(initial=0.0))
         if (contacts.restitution < 1.0).any() and slow > 1e-3 * tol and count > contacts.count:
             messages = (f"inelastic collapse: cut off after {count} linear systems at speed {slow:.1e}",)
-        return Impulses(normal=lam, iterations=count, certificate=certificate, messages=messages)
+        return Impulses(normal=lam, iterations=count, residual=residual, messages=messages)
 
 
 def _reflect(rows: Rows, subset: Ints, target: Floats) -> tuple[Floats, float]:
@@ -86,8 +87,8 @@ def _reflect(rows: Rows, subset: Ints, target: Floats) -> tuple[Floats, float]:
     n = len(rows.touch_ptr) - 1
     order, ptr = islands(rows, subset, np.empty(n, np.int64), np.empty(n, np.int64))
     y = np.zeros(len(subset))
-    _solve_small(rows, subset, order, ptr, target, DENSE, RANK, y)
-    for s in np.flatnonzero(np.diff(ptr) > DENSE):
+    _solve_small(rows, subset, order, ptr, target, DENSE_SMM_CONTACTS, RANK, y)
+    for s in np.flatnonzero(np.diff(ptr) > DENSE_SMM_CONTACTS):
         part = order[ptr[s] : ptr[s + 1]]
         y[part] = _solve_large(_matrix(rows, subset[part]), target[part])
     return y, _residual(rows, subset, y, target)
@@ -116,11 +117,13 @@ def _matrix(rows: Rows, subset: Ints) -> sp.csr_matrix:
 
 
 def _solve_large(g: sp.csr_matrix, b: Floats) -> Floats:
-    """Sparse factorisation of A + shift I with refinement; LSMR where that does not converge.
+    """Sparse factorization of A + shift I with refinement; LSMR where that does not converge.
 
     Refinement multiplies the error along an eigenvector of A by shift / (shift + eigenvalue), and from zero it
     stays in the range of A, so its limit has the least norm. It diverges, slowly, if b is outside that range.
     """
+    from scipy.sparse.linalg import lsmr, splu  # slow to import, and only large impacts come here
+
     a = sp.csc_matrix(g @ g.T)
     shift = SHIFT * a.diagonal().max()
     factor = splu(
@@ -142,8 +145,10 @@ def _solve_large(g: sp.csr_matrix, b: Floats) -> Floats:
 
 @kernel
 def _solve_small(rows, subset, order, ptr, target, dense, rank, y):
-    """Islands of up to `dense` contacts: `y = U S^-2 U^T b` from the rows' own singular values, which are twice
-    as accurate, in digits, as the eigenvalues of A. Writes into y."""
+    """Solves islands of up to `dense` contacts in place of y: `y = U S^-2 U^T b` from the singular values of the rows.
+
+    They have twice as many accurate digits as the eigenvalues of A.
+    """
     place = np.full(len(rows.touch_ptr) - 1, -1, np.int64)
     for s in range(len(ptr) - 1):
         k = ptr[s + 1] - ptr[s]

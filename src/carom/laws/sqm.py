@@ -9,34 +9,26 @@ import numpy as np
 
 from ..impact.contacts import Contacts, Impulses
 from ..kernels import kernel
+from .contact_points import N1, N2, NN, apply, points, slip, writable
+from .inelastic import reflected
 from .law import TANG_2014, Law
-from .pairwise import outcome, threshold
-from .point_impulse import (
-    N1,
-    N2,
-    NN,
-    apply,
-    next_worst,
-    points,
-    requeue,
-    slide,
-    slip,
-    stick,
-    tangential_work,
-    worst_first,
-    writable,
-)
+from .stick_slip import slide, stick, tangential_work
+from .worst_first import next_worst, requeue, worst_first
 
 
 @dataclass(frozen=True)
 class SQM(Law):
-    """Serves the contact with the worst u < 0, as if it were alone, until none is left (Tang 2014, appendix A).
+    """Reflects the contact with the fastest approach, as if it were alone, until none approaches (Tang 2014, app. A).
 
     One impulse gives `u+ = -e u`. It stops the slip as well if that takes |p_t| <= mu p_n (eqs. 72-74), and is
     `p_n (n + mu q)` with q against the slip if not (eqs. 75-76, whose signs of u and q disagree: here
-    `p_n = -(1 + e) u / n^T K (n + mu q)`). An impulse never raises kinetic energy: see `point_impulse.slide`.
-    Without friction this is Gauss-Seidel, worst first, and no more symmetric. For e < 1 it can collapse
-    inelastically, into ever more and ever smaller reflections; the tolerance ends those, and a message says so.
+    `p_n = -(1 + e) u / n^T K (n + mu q)`). An impulse never raises kinetic energy: see `stick_slip.slide`.
+    Without friction this is Gauss-Seidel with order "worst", and not symmetric either. For e < 1 it can collapse
+    inelastically, in an infinite sequence of smaller and smaller reflections; the tolerance ends it, and a message
+    says so.
+
+    tolerance: approach speed that counts as none, relative to the fastest approach.
+    max_iterations: bound on the single reflections; 0 means 1000 + 2000 m.
     """
 
     name: ClassVar[str] = "sqm"
@@ -46,22 +38,22 @@ class SQM(Law):
     restitution_models: ClassVar[tuple[str, ...]] = ("newton",)
     own_friction: ClassVar[bool] = True
 
-    tolerance: float = 1e-10  # speeds, relative to the fastest approach
-    max_iterations: int = 0  # single reflections; 0 means 1000 + 2000 m
+    tolerance: float = 1e-10
+    max_iterations: int = 0
 
     def impulses(self, contacts: Contacts) -> Impulses:
         bound = self.max_iterations or 1000 + 2000 * contacts.count
-        tol = threshold(contacts, self.tolerance)
+        tol = self.tolerance * contacts.approach()
         p = points(contacts)
         velocity, e = writable(contacts.velocity), writable(contacts.restitution)
         total, x, count, left = _reflect(p, velocity, e, tol, bound)
-        result = outcome(contacts, total[:, 0].copy(), x, count, left, tol, self.name)
+        result = reflected(contacts, total[:, 0].copy(), x, count, left, tol, self.name)
         return replace(result, tangent=total[:, 1 : 1 + p.t].copy() if p.t else None)
 
 
 @kernel
 def _reflect(points, velocity, restitution, tol, bound):
-    """Reflections, worst first. Returns impulses (m, 3), velocity, their number, and violators left."""
+    """Reflections, fastest approach first. Returns impulses (m, 3), velocity, their number, and violators left."""
     x, low = velocity.copy(), np.zeros_like(velocity)
     m = len(points.boundary)
     total, total_low = np.zeros((m, 3)), np.zeros((m, 3))
@@ -92,7 +84,7 @@ def _reflection(points, i, u, x, e):
     if points.t > 0 and mu > 0.0:
         s1, s2 = slip(points, i, x)
         pn, p1, p2 = stick(k, s1, s2, du)
-        # Newton's law fixes u+ whatever friction does, so stopping a slip can cost more energy than it frees.
+        # Newton's law prescribes u+ independently of friction, so stopping the slip can require energy.
         work = pn * (u + 0.5 * du) + tangential_work(k, s1, s2, pn, p1, p2)
         if pn > 0.0 and p1 * p1 + p2 * p2 <= mu * mu * pn * pn and work <= 0.0:
             return pn, p1, p2

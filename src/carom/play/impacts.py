@@ -9,8 +9,8 @@ import numpy as np
 
 from .. import laws
 from ..errors import ProblemError
+from ..impact.resolve import solve_impact
 from ..impact.solution import ImpactSolution
-from ..solve import solve_impact
 from ..solvers.rows import Floats
 from .lessons import LESSONS, Lesson, Setup, in_plane
 from .sliders import checked, chosen_laws

@@ -17,9 +17,8 @@ from ..scene.model import Scene
 from ..simulation import Progress, simulate
 from ..trajectory import Trajectory
 from .library import Play, play_of
-from .plane_picture import plane_picture
+from .pictures import picture
 from .sliders import chosen_laws
-from .space_picture import space_picture
 from .ticks import Tick
 
 FRAMES = 240
@@ -66,7 +65,7 @@ class RunRequest:
             "title": self.play.title,
             "dimension": self.play.dimension,
             "bodies": self.scene.count,
-            "picture": plane_picture(done) if self.play.dimension == 2 else space_picture(done),
+            "picture": picture(done),
             "colors": {"map": MAPS[MAP].tolist(), "low": 0.0, "high": top, "title": "speed"},
             "results": [_result(law, run, top, s) for law, run, s in zip(self.laws, runs, seconds)],
         }

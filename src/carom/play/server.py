@@ -27,8 +27,9 @@ PAGE = {  # the only files that are ever served
     "/play.js": ("play.js", "text/javascript; charset=utf-8"),
     "/controls.js": ("controls.js", "text/javascript; charset=utf-8"),
     "/results.js": ("results.js", "text/javascript; charset=utf-8"),
-    "/plane.js": ("plane.js", "text/javascript; charset=utf-8"),
-    "/space.js": ("space.js", "text/javascript; charset=utf-8"),
+    "/drawing2d.js": ("drawing2d.js", "text/javascript; charset=utf-8"),
+    "/drawing3d.js": ("drawing3d.js", "text/javascript; charset=utf-8"),
+    "/three.min.js": ("three.min.js", "text/javascript; charset=utf-8"),
     "/icon.svg": ("icon.svg", "image/svg+xml"),
 }
 

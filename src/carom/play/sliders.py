@@ -1,4 +1,4 @@
-"""Sliders: the numbers that a visitor of the page may change, each with its limits. Requests are held to them."""
+"""Sliders of the play page: numbers that a visitor may change, each with its limits, which requests must respect."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 from ..errors import ProblemError
 
-MAX_LAWS = 3  # side by side; more would not be read from the last row of a lecture hall
+MAX_LAWS = 3  # side by side; more would be too small to read in a lecture hall
 
 
 @dataclass(frozen=True)
 class Slider:
-    """One number from `low` to `high`. With `below` it must also stay under the value of that other slider."""
+    """One number from `low` to `high`. With `below` it must also be less than the value of that other slider."""
 
     name: str
     title: str
@@ -24,10 +24,10 @@ class Slider:
     step: float = 0.05
     whole: bool = False
     below: str | None = None
-    logarithmic: bool = False  # the page moves its knob in powers; values are what they are
+    logarithmic: bool = False  # the position of the knob is the logarithm of the value
 
     def check(self, value: Any) -> float:
-        """The value as a number within the limits; a whole one is an int."""
+        """The value as a number within the limits; an int if it must be whole."""
         expected = f"{'a whole number' if self.whole else 'a number'} from {self.low:g} to {self.high:g}"
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
             raise ProblemError(self.name, value, expected)
@@ -36,11 +36,12 @@ class Slider:
         return int(value) if self.whole else float(value)
 
     def to_dict(self) -> dict[str, Any]:
+        """The fields, for the page."""
         return asdict(self)
 
 
 def checked(sliders: Sequence[Slider], given: Any) -> dict[str, float]:
-    """Values of all sliders: those given, held to their limits, and the defaults of the others."""
+    """Values of all sliders: the given ones, checked, and the defaults of the others."""
     if not isinstance(given, Mapping):
         raise ProblemError("parameters", given, "an object of names and numbers")
     known = {slider.name: slider for slider in sliders}
@@ -55,11 +56,12 @@ def checked(sliders: Sequence[Slider], given: Any) -> dict[str, float]:
 
 
 def whole(name: str, title: str, low: int, high: int, value: int, below: str | None = None) -> Slider:
+    """A slider of whole numbers."""
     return Slider(name, title, low, high, value, 1, whole=True, below=below)
 
 
 def mass(name: str, title: str) -> Slider:
-    """From a tenth to ten times the mass of the others."""
+    """A slider from a tenth to ten times the mass of the other bodies."""
     return Slider(name, title, 0.1, 10.0, 1.0, 0.01, logarithmic=True)
 
 

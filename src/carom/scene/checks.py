@@ -102,15 +102,18 @@ class Check:
 
     in_python = True  # whether the value is also checked when the owner is constructed in Python
     dtype: type | None = None  # of the array as which the value is stored, if it may be one
+    text = "a table"  # what is expected
 
     def words(self, where: Where) -> str:
-        """What is expected."""
-        raise NotImplementedError
+        """What is expected in a scene of this dimension."""
+        return self.text
 
     def read(self, value: Any, where: Where) -> Any:
+        """The checked value, converted to tuples and arrays of floats."""
         raise NotImplementedError
 
     def schema(self) -> Schema:
+        """The JSON schema of the value."""
         raise NotImplementedError
 
 
@@ -128,11 +131,8 @@ class Number(Check):
             return "a finite number"
         if self.above:
             return f"a number above {self.low:g}"
-        return (
-            f"a number of at least {self.low:g}"
-            if self.high is None
-            else f"a number from {self.low:g} to {self.high:g}"
-        )
+        low = self.low
+        return f"a number of at least {low:g}" if self.high is None else f"a number from {low:g} to {self.high:g}"
 
     def fits(self, value: Any) -> bool:
         if not is_number(value) or (self.high is not None and value > self.high):
@@ -142,9 +142,8 @@ class Number(Check):
     def read(self, value: Any, where: Where) -> float | Floats:
         if not (self.many and isinstance(value, list)):
             if not self.fits(value):
-                raise refuse(
-                    self.words(where) + (", the same for all bodies" if isinstance(value, list) else ""), value
-                )
+                note = ", the same for all bodies" if isinstance(value, list) else ""
+                raise refuse(self.words(where) + note, value)
             return float(value)
         for i, v in enumerate(value):
             if not self.fits(v):
@@ -186,12 +185,9 @@ class OfType(Check):
     """A text or a flag."""
 
     kind: type
-    text: str
     name: str  # of the type, in JSON schema
+    text: str
     in_python = False
-
-    def words(self, where: Where) -> str:
-        return self.text
 
     def read(self, value: Any, where: Where) -> Any:
         if not isinstance(value, self.kind):
@@ -199,7 +195,7 @@ class OfType(Check):
         return value
 
     def schema(self) -> Schema:
-        return {"type": self.name} if self.name else {}
+        return {"type": self.name}
 
 
 @dataclass(frozen=True)
@@ -270,18 +266,15 @@ class Interval(VectorOf):
 class Spacing(VectorOf):
     """A positive number for all axes, or one for each."""
 
-    def words(self, where: Where) -> str:
-        return f"a number above 0, or {COUNTS[where.dimension].replace(' numbers', ' of them')}"
-
     def read(self, value: Any, where: Where) -> tuple[float, ...]:
         each = [value] * (where.dimension or 2) if is_number(value) else value
         try:
-            return VectorOf(positive=True).read(each, where)
+            return super().read(each, where)
         except Refused:
-            raise refuse(self.words(where), value) from None
+            raise refuse(f"a number above 0, or {COUNTS[where.dimension]}, all above 0", value) from None
 
     def schema(self) -> Schema:
-        return {"anyOf": [POSITIVE.schema(), VectorOf(positive=True).schema()]}
+        return {"anyOf": [POSITIVE.schema(), super().schema()]}
 
 
 @dataclass(frozen=True)
@@ -351,13 +344,11 @@ class Triangles(Check):
     """Triangles `[[i, j, k], ...]` of vertex numbers."""
 
     dtype = np.int64
-
-    def words(self, where: Where) -> str:
-        return "triangles [[i, j, k], ...] of vertex numbers"
+    text = "triangles [[i, j, k], ...] of vertex numbers"
 
     def read(self, value: Any, where: Where) -> Ints:
         if not isinstance(value, list) or not value:
-            raise refuse(self.words(where), value)
+            raise refuse(self.text, value)
         for i, face in enumerate(value):
             whole = isinstance(face, list) and len(face) == 3 and all(type(v) is int and 0 <= v < 2**62 for v in face)
             if not whole:
@@ -376,9 +367,6 @@ class ListOf(Check):
     low: int = 0
     high: int | None = None
     text: str = "a list"
-
-    def words(self, where: Where) -> str:
-        return self.text
 
     def read(self, value: Any, where: Where) -> tuple[Any, ...]:
         if not isinstance(value, list) or len(value) < self.low or (self.high is not None and len(value) > self.high):
@@ -411,10 +399,10 @@ NUMBER, NUMBERS = Number(), Number(many=True)
 POSITIVE, POSITIVES = Number(0, above=True), Number(0, above=True, many=True)
 NOT_NEGATIVE, FRACTION = Number(0), Number(0, 1)
 COUNT, SEED = Whole(1), Whole(0)
-FLAG, TEXT = OfType(bool, "true or false", "boolean"), OfType(str, "text in quotes", "string")
-RECORD = OfType(dict, "a table", "object")
+FLAG, TEXT = OfType(bool, "boolean", "true or false"), OfType(str, "string", "text in quotes")
+RECORD = OfType(dict, "object", "a table")
 POINT, DIRECTION, AXIS = VectorOf(), VectorOf(nonzero=True), VectorOf(3, nonzero=True)
-INTERVAL, SPACING = Interval(2, "[low, high]"), Spacing()
+INTERVAL, SPACING = Interval(2, "[low, high]"), Spacing(positive=True)
 POINTS, VERTICES = Rows(), Rows(least=3)
 QUATERNIONS = Rows(4, "a quaternion [w, x, y, z]", nonzero=True)
 SPINS = PerBody(NUMBERS, Rows(3, "three numbers [x, y, z], along the axes of the world"))

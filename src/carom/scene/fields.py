@@ -28,7 +28,6 @@ T = TypeVar("T")
 class Field:
     """One declared field: its check, its default (NEEDED: it must be given), and its dimension (None: both)."""
 
-    name: str
     check: Check
     default: Any = NEEDED
     about: str = ""
@@ -41,8 +40,6 @@ class Field:
 
 
 Fields = Mapping[str, Field]
-
-
 _FIELDS: dict[type, dict[str, Field]] = {}
 
 
@@ -58,7 +55,7 @@ def fields_of(owner: type) -> dict[str, Field]:
             about = next((note for note in notes if isinstance(note, str)), "")
             only = next((note for note in notes if isinstance(note, int)), None)
             default = field.default if field.default_factory is MISSING else field.default_factory()
-            found[field.name] = Field(field.name, check, NEEDED if default is MISSING else default, about, only)
+            found[field.name] = Field(check, NEEDED if default is MISSING else default, about, only)
         _FIELDS[owner] = found
     return _FIELDS[owner]
 
@@ -138,13 +135,10 @@ def properties(fields: Fields, **more: Schema) -> Schema:
 
 @dataclass(frozen=True)
 class TableOf(Check):
-    """A table with the declared fields of a class; `words` says what is expected where it is missing."""
+    """A table with the declared fields of a class."""
 
     owner: type
     in_python = False
-
-    def words(self, where: Where) -> str:
-        return "a table"
 
     def read(self, value: Any, where: Where) -> Any:
         return construct(self.owner, read_fields(value, fields_of(self.owner), where))
@@ -153,6 +147,7 @@ class TableOf(Check):
         return reference(self.owner)
 
     def tables(self) -> dict[str, Schema]:
+        """The definition of the class, by its name."""
         return {self.owner.__name__: {"description": summary(self.owner), **properties(fields_of(self.owner))}}
 
 
@@ -163,9 +158,6 @@ class KindOf(Check):
     kinds: Mapping[str, type]
     default: str = ""  # the kind of a table without one
     in_python = False
-
-    def words(self, where: Where) -> str:
-        return f"a table with kind = {', '.join(self.kinds)}"
 
     def read(self, value: Any, where: Where) -> Any:
         if not isinstance(value, Mapping):
@@ -179,6 +171,7 @@ class KindOf(Check):
         return self.made(self.kinds[got], {key: v for key, v in value.items() if key != "kind"}, where)
 
     def made(self, owner: type, data: Mapping[str, Any], where: Where) -> Any:
+        """An object of the class `owner` from the other keys of the table."""
         return construct(owner, read_fields(data, fields_of(owner), where))
 
     def schema(self) -> Schema:

@@ -1,6 +1,6 @@
-"""Where bodies go: grid, hexagonal grid, chain, rack, ring. Each returns places, (n, D).
+"""Layouts of bodies: grid, hexagonal grid, chain, rack, ring. Each returns places, (n, D).
 
-Random places are in `pour.py`. Scene files call these functions; Python scenes may too.
+Random places are in `pour.py`. Scene files use these functions; Python scenes may, too.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ Place = tuple[float, ...]
 
 
 class Reach(Protocol):
-    """How far bodies reach from their centers of mass: needed for bodies that are to touch."""
+    """Extents of bodies about their centers of mass, for layouts in which bodies touch."""
 
     @property
     def radius(self) -> Floats:
-        """(n,) of the disc or sphere, or of the one round the body."""
+        """(n,) radii of the bounding discs or spheres."""
 
     def reach(self, direction: Floats) -> Floats:
         """Distance from the center to the furthest point along the unit vector `direction`, (n,)."""
 
     @property
     def extent(self) -> Place:
-        """Width of the largest along each axis."""
+        """Width of the largest body along each axis."""
 
     @property
     def diameter(self) -> float:
-        """Of the largest circle or sphere round a body."""
+        """Diameter of the largest bounding circle or sphere."""
 
 
 @dataclass(frozen=True)
 class Outline:
-    """Reach of discs and polygons."""
+    """Extents of discs and polygons."""
 
-    radius: Floats  # (n,) of the disc, or of the circle round the polygon
-    corners: Floats | None = None  # (k, 2) of a polygon, about its center, turned as the bodies are; all alike
+    radius: Floats  # (n,) of the bounding discs
+    corners: Floats | None = None  # (k, 2) of a polygon about its center, rotated as all bodies are
 
     def reach(self, direction: Floats) -> Floats:
         """Distance from the center to the furthest point along the unit vector `direction`, (n,)."""
@@ -52,7 +52,7 @@ class Outline:
 
     @property
     def extent(self) -> Vector:
-        """Width and height of the largest."""
+        """Width and height of the largest body."""
         if self.corners is None:
             return self.diameter, self.diameter
         width, height = np.ptp(self.corners, axis=0)
@@ -60,7 +60,7 @@ class Outline:
 
     @property
     def diameter(self) -> float:
-        """Of the largest circle round a body."""
+        """Diameter of the largest bounding circle."""
         return 2.0 * float(self.radius.max())
 
 
@@ -72,9 +72,9 @@ def grid(
     corner: Place | None = None,
     layers: int | None = None,
 ) -> Floats:
-    """Row by row from the lower left, in space layer by layer from below: `layers` and three spacings.
+    """A grid, row by row from the lower left; in 3D (`layers` and three spacings) layer by layer from below.
 
-    `corner` is the place of the first body, `center` that of the middle.
+    `corner` is the place of the first body, `center` that of the center of the grid.
     """
     counts = (columns, rows) if layers is None else (columns, rows, layers)
     along = [np.arange(count) * spacing[k] for k, count in enumerate(counts)]
@@ -90,10 +90,10 @@ def hex_grid(
     corner: Place | None = None,
     layers: int | None = None,
 ) -> Floats:
-    """Rows `sqrt(3)/2 spacing` apart; every other row is moved by half a spacing to the right.
+    """A hexagonal grid: rows `sqrt(3)/2 spacing` apart, every other row moved by half a spacing to the right.
 
     With `layers`, hexagonal close packing: layers `sqrt(2/3) spacing` apart, every other one moved into the hollows of
-    the one below, by half a spacing along x and a third of a row along y.
+    the layer below, by half a spacing along x and a third of a row along y.
     """
     if layers is None:
         points = grid(rows, columns, (spacing, ROW * spacing), corner=(0.0, 0.0))
@@ -108,7 +108,7 @@ def hex_grid(
 
 
 def chain(outline: Reach, start: Place, direction: Place, gap: float) -> Floats:
-    """Along a line from `start`; surfaces of neighbors are `gap` apart."""
+    """A chain along a line from `start`; surfaces of neighbors are `gap` apart."""
     along = np.array(direction) / np.hypot.reduce(direction)
     front, back = outline.reach(along), outline.reach(-along)
     distance = np.concatenate([[0.0], np.cumsum(front[:-1] + gap + back[1:])])
@@ -126,25 +126,24 @@ def rack(rows: int, spacing: float, apex: Vector, direction: Vector) -> Floats:
 
 
 def ring(count: int, center: Vector, radius: float, start_angle: float = 0.0) -> Floats:
-    """Evenly on a circle."""
+    """Places spread evenly on a circle."""
     angle = start_angle + 2.0 * np.pi * np.arange(count) / count
     return np.array(center) + radius * np.column_stack([np.cos(angle), np.sin(angle)])
 
 
 def ring_radius(count: int, spacing: float) -> float:
-    """Of the circle on which neighbors are `spacing` apart: `spacing / (2 sin(pi / count))`; 0 for a single body."""
+    """Radius of the circle on which neighbors are `spacing` apart: `spacing / (2 sin(pi / count))`; 0 for one body."""
     return spacing / (2.0 * np.sin(np.pi / count)) if count > 1 else 0.0
 
 
 def rings(count: int, center: Vector, spacing: float, start_angle: float = 0.0) -> Floats:
-    """One in the middle, then 6 k on the circle of radius `k spacing`. Neighbors are at least `spacing` apart."""
+    """One body at the center and 6 k on the circle of radius `k spacing`. Neighbors are at least `spacing` apart."""
     circles = [ring(6 * k, center, k * spacing, start_angle) for k in range(1, count + 1)]
     return np.concatenate([np.array([center], dtype=np.float64), *circles])
 
 
 def jittered(points: Floats, reach: float, random: np.random.Generator) -> Floats:
-    """Each point moved to any place within `reach`, all places alike: points `2 reach` further apart than needed are
-    still far enough apart."""
+    """Each point moved by a random vector, uniformly distributed in the disc or ball of radius `reach`."""
     count, d = points.shape
     if d == 2:
         angle = 2.0 * np.pi * random.random(count)
@@ -170,13 +169,13 @@ def random_velocities(
 
 
 def random_orientations(count: int, random: np.random.Generator) -> Floats:
-    """Unit quaternions (count, 4), all orientations alike: directions of a normal distribution of four components."""
+    """Uniformly distributed unit quaternions (count, 4): directions of a normal distribution in four dimensions."""
     q = random.normal(size=(count, 4))
     return q / np.linalg.norm(q, axis=1, keepdims=True)
 
 
 def _directions(count: int, random: np.random.Generator) -> Floats:
-    """Unit vectors of space, all alike: heights are even (Archimedes)."""
+    """Uniformly distributed unit vectors (count, 3): their heights are uniform (Archimedes)."""
     height, angle = random.uniform(-1.0, 1.0, count), 2.0 * np.pi * random.random(count)
     across = np.sqrt(1.0 - height * height)
     return np.column_stack([across * np.cos(angle), across * np.sin(angle), height])

@@ -1,4 +1,4 @@
-"""Numbers of a scene, checked: what is not a finite number of the right shape is refused with its path."""
+"""Checks of numbers and arrays: what is not finite or not of the right shape raises ProblemError with its path."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def array(field: str, value: Any, shape: tuple[int | None, ...], wanted: str) ->
         out = np.array(value, dtype=np.float64)
     except (TypeError, ValueError):
         raise ProblemError(field, value, wanted) from None
-    except OverflowError:  # a whole number that no double holds; it may have more digits than can be written
+    except OverflowError:  # an integer beyond the range of float64; it may have too many digits to print
         raise ProblemError(field, "a number beyond 1.8e308", wanted) from None
-    if value is None:  # which numpy takes for a nan
+    if value is None:  # numpy converts None to nan
         raise ProblemError(field, value, wanted)
     if out.ndim != len(shape) or any(n is not None and n != m for n, m in zip(shape, out.shape)):
         raise ProblemError(field, f"an array of shape {out.shape}" if out.ndim else value, wanted)

@@ -1,8 +1,8 @@
-"""Random places without overlap: in a box or a circle, in space in a box or a ball.
+"""Random places without overlap in a rectangle, circle, box or ball.
 
-Darts are thrown as long as they find room, the largest body first. Darts alone jam at 0.55 of the area (0.38 of the
-volume), and get slow before; bodies that found no place by then are put anywhere, and all are pushed apart until none
-overlap. The plane is treated as a space without depth: all z are 0 there.
+Random sequential addition places the largest bodies first. It jams at 0.55 of the area (0.38 of the volume), and gets
+slow before; bodies without a place are then put anywhere, and all are pushed apart until none overlap. In 2D all z are
+0.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from ..errors import ProblemError
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 
-TRIES = 40  # darts for each body, on average, before pushing begins
-SWEEPS = 4000
-FULL = {2: 0.8, 3: 0.58}  # of the area or volume: above it no random arrangement is looked for
-AIM = 1e-3  # bodies are pushed this part of a radius further than they need to be, so that pushing ends
+TRIES = 40  # trial places per body, on average, before pushing begins
+SWEEPS = 4000  # of pushing, before the region counts as too full
+FULL = {2: 0.8, 3: 0.58}  # of the area or volume: above it no random arrangement is sought
+AIM = 1e-3  # relative excess of the distance to which bodies are pushed apart, so that pushing ends
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ class Region:
 
     @property
     def dimension(self) -> int:
+        """2 or 3."""
         return len(self.lower)
 
     @property
@@ -43,10 +44,11 @@ class Region:
 
     @property
     def half_width(self) -> float:
+        """Half of the smallest width: the largest radius that fits."""
         return self.radius or 0.5 * min(high - low for low, high in zip(self.lower, self.upper))
 
     def kernel_form(self) -> Floats:
-        """(lower x, y, z, width, depth, height, radius) for the kernels; a height of 0 means the plane."""
+        """(lower x, y, z, width, depth, height, radius) for the kernels; a height of 0 means 2D."""
         box = np.zeros(7)
         d = self.dimension
         if self.radius > 0.0:
@@ -60,7 +62,7 @@ class Region:
 
 
 class Cells(NamedTuple):
-    """Which bodies lie in which cell of a grid over the region: lists, as `head` of a cell and `after` of a body."""
+    """The bodies in each cell of a grid over the region: linked lists, `head` of a cell and `after` of a body."""
 
     box: Floats  # (7,) as Region.kernel_form
     shape: Ints  # (3,) number of cells along each axis
@@ -100,7 +102,7 @@ def _too_many(field: str, radius: Floats, filled: float, dimension: int) -> Prob
 
 
 def _throw(radius: Floats, reach: Floats, region: Region, random: np.random.Generator) -> Floats | None:
-    """Darts first, pushing if they were not enough; None if that fails too."""
+    """Random sequential addition, then pushing if some bodies have no place; None if that fails too."""
     n, d = len(radius), region.dimension
     box = region.kernel_form()
     sides = box[3 : 3 + d]

@@ -18,7 +18,6 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from ..errors import ProblemError
-from ..geometry.meshes import check_mesh_file
 from ..solvers.rows import Floats, Ints
 from .checks import (
     AXIS,
@@ -95,7 +94,7 @@ class Rectangle(Shape):
 
     @classmethod
     def file_fields(cls) -> dict[str, Field]:
-        return {"size": Field("size", VectorOf(2, "[width, height], both above 0", positive=True))}
+        return {"size": Field(VectorOf(2, "[width, height], both above 0", positive=True))}
 
     @classmethod
     def from_file(cls, values: Mapping[str, Any], folder: Path) -> Rectangle:
@@ -185,6 +184,8 @@ class Mesh(Solid):
             for key in ("vertices", "faces"):
                 if key in given:
                     raise refuse("nothing: path names the mesh", GIVEN, key)
+            from ..geometry.meshes import check_mesh_file  # with its kernels, which other scenes do not need
+
             try:
                 file = str(folder / given["path"])
                 check_mesh_file("path", file)
@@ -233,9 +234,6 @@ class PartOf(Check):
     """A part of a compound in a scene file: its pose, and the keys of its shape."""
 
     in_python = False
-
-    def words(self, where: Where) -> str:
-        return "a part {shape = ..., position = ...}"
 
     def read(self, value: Any, where: Where) -> Part:
         shape, values = read_with_shape(value, {**fields_of(Part), **ROTATION}, where, POSITIVE)
@@ -293,7 +291,7 @@ class Rotation:
 
 
 _COSINES = np.array([1.0, np.sqrt(0.5), 0.0, -np.sqrt(0.5), -1.0, -np.sqrt(0.5), 0.0, np.sqrt(0.5)])  # of k pi / 4
-ROTATION = {"rotation": Field("rotation", TableOf(Rotation), None, "{axis = [x, y, z], degrees = ...}", ONLY_3D)}
+ROTATION = {"rotation": Field(TableOf(Rotation), None, "{axis = [x, y, z], degrees = ...}", ONLY_3D)}
 
 
 def with_orientation(values: Mapping[str, Any], count: int) -> dict[str, Any]:
@@ -333,7 +331,7 @@ def read_with_shape(data: Any, own: Fields, where: Where, radius: Check) -> tupl
         other = _COUNTERPARTS.get(kind) if isinstance(kind, str) else None
         hint = f"; did you mean {other!r}?" if other in kinds else suggestion(kind, kinds)
         raise refuse(f"one of {', '.join(kinds)}{hint}", kind, "shape")
-    fields: dict[str, Field] = {"shape": Field("shape", TEXT, kind)}
+    fields: dict[str, Field] = {"shape": Field(TEXT, kind)}
     for key, field in KINDS[kind].file_fields().items():
         check = radius if field.check is POSITIVES else field.check
         fields[key] = replace(field, check=check, because=f", because shape is {kind!r}")
@@ -358,6 +356,7 @@ def shape_fields() -> dict[str, Field]:
     return out
 
 
+@functools.cache
 def _owners(key: str) -> tuple[str, ...]:
     return tuple(kind for kind, shape in KINDS.items() if key in shape.file_fields())
 

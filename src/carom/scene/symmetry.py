@@ -1,4 +1,4 @@
-"""Symmetries of a scene: a linear map about a center that carries the bodies onto each other."""
+"""Symmetries of a scene: linear maps about a center that map the bodies onto each other."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Matrix = Sequence[Sequence[float]]
 
 @dataclass(frozen=True)
 class Symmetry:
-    """`x -> center + S (x - center)` with S = `matrix`, orthogonal, (2, 2) or in space (3, 3): a mirror or a turn.
+    """`x -> center + S (x - center)` with S = `matrix`, orthogonal, (2, 2) or (3, 3): a mirror or a rotation.
 
-    Velocities map by S alone, angles and spins of the plane by det S, which is -1 for a mirror, and spins of space,
-    being axial vectors, by det S times S. `center` None means the origin.
+    Velocities map by S alone, angles and spins in 2D by det S, which is -1 for a mirror, and spins in 3D, being axial
+    vectors, by det S times S. `center` None means the origin.
     """
 
     matrix: Annotated[Matrix, ListOf(POINT, 2, 3)]
@@ -29,14 +29,14 @@ class Symmetry:
     name: Annotated[str, TEXT] = "symmetry"
 
     def __post_init__(self) -> None:
-        s = _numbers("symmetry.matrix", self.matrix, "an orthogonal matrix, 2 x 2 or in space 3 x 3")
+        s = _numbers("symmetry.matrix", self.matrix, "an orthogonal matrix, 2 x 2 or in 3D 3 x 3")
         if s.shape not in ((2, 2), (3, 3)) or not np.abs(s.T @ s - np.eye(len(s))).max() <= 1e-12:
-            raise ProblemError("symmetry.matrix", self.matrix, "an orthogonal matrix, 2 x 2 or in space 3 x 3")
+            raise ProblemError("symmetry.matrix", self.matrix, "an orthogonal matrix, 2 x 2 or in 3D 3 x 3")
         wanted = "two finite numbers" if len(s) == 2 else "three finite numbers"
         center = _numbers("symmetry.center", np.zeros(len(s)) if self.center is None else self.center, wanted)
         if center.shape != (len(s),):
             raise ProblemError("symmetry.center", self.center, wanted)
-        # Tuples compare and hash; a scene read from a file brings lists.
+        # Tuples can be compared and hashed; scene files give lists.
         object.__setattr__(self, "matrix", tuple(tuple(float(v) for v in row) for row in s))
         object.__setattr__(self, "center", tuple(float(v) for v in center))
 
@@ -47,18 +47,18 @@ class Symmetry:
 
     @property
     def handedness(self) -> float:
-        """+1 for a turn, -1 for a mirror: the sign that angles and spins take."""
+        """+1 for a rotation, -1 for a mirror: the factor of angles and spins."""
         return 1.0 if np.linalg.det(np.asarray(self.matrix)) > 0.0 else -1.0
 
     def image(self, position: Floats) -> Floats:
-        """Where positions (..., D) go."""
+        """The images of positions (..., D)."""
         center = np.asarray(self.center)
         return center + (np.asarray(position, dtype=np.float64) - center) @ np.asarray(self.matrix).T
 
     def image_of_velocity(self, velocity: Floats) -> Floats:
-        """What becomes of velocities (..., D), or with the spin behind: (..., 3) in the plane, (..., 6) in space.
+        """The images of velocities (..., D), or of velocities with spins: (..., 3) in 2D, (..., 6) in 3D.
 
-        Spins of space are given and returned in the frame of the world.
+        Spins in 3D are given and returned in the frame of the world.
         """
         v, d = np.asarray(velocity, dtype=np.float64), self.dimension
         matrix = np.asarray(self.matrix).T
@@ -70,7 +70,7 @@ class Symmetry:
     def permutation(self, position: Floats, tolerance: float = 1e-6) -> Ints:
         """`p` with image(position[i]) = position[p[i]], for positions (n, D) at the start of a run.
 
-        tolerance: how far an image may be from the body that it meets, in units of the scene's extent.
+        tolerance: largest distance of an image from the body that it is mapped to, relative to the extent of the scene.
         """
         from scipy.spatial import cKDTree
 
@@ -100,7 +100,7 @@ def mirror(direction: tuple[float, float] = (0.0, 1.0), point: tuple[float, floa
 
 
 def mirror_plane(normal: Vector3 = (1.0, 0.0, 0.0), point: Vector3 = (0.0, 0.0, 0.0)) -> Symmetry:
-    """The mirror of space whose plane runs through `point` across `normal`: `S = I - 2 n n^T / n^T n`.
+    """The 3D mirror at the plane through `point` with the given normal: `S = I - 2 n n^T / n^T n`.
 
     The entries are exact for a normal along an axis or along the diagonal of two.
     """
@@ -113,7 +113,7 @@ def mirror_plane(normal: Vector3 = (1.0, 0.0, 0.0), point: Vector3 = (0.0, 0.0, 
 
 
 def turn(parts: int, point: tuple[float, ...] | None = None, axis: Vector3 | None = None) -> Symmetry:
-    """The turn by a whole circle over `parts`; in space round `axis`, through `point`, by the right-hand rule."""
+    """The rotation by 2 pi / `parts` about `point`; in 3D about `axis` through it, by the right-hand rule."""
     if isinstance(parts, bool) or not isinstance(parts, int) or parts < 2:
         raise ProblemError("symmetry.parts", parts, "a whole number from 2 up")
     exact = {2: (-1.0, 0.0), 4: (0.0, 1.0)}
@@ -127,7 +127,7 @@ def turn(parts: int, point: tuple[float, ...] | None = None, axis: Vector3 | Non
     cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     along = np.outer([x, y, z], [x, y, z])
     matrix = along + cosine * (np.eye(3) - along) + sine * cross
-    # Halves and wholes, as for a third of a circle about (1, 1, 1), must not be off by their rounding.
+    # Multiples of 1/2, as for a third of a circle about (1, 1, 1), are exact.
     near = np.round(2.0 * matrix) / 2.0
     matrix = np.where(np.abs(matrix - near) <= 1e-15, near, matrix) + 0.0
     name = f"turn by 1/{parts} round ({a[0]:g}, {a[1]:g}, {a[2]:g})"

@@ -1,4 +1,4 @@
-"""The library of scenes. Each is a function with keyword parameters that returns a Scene."""
+"""The library of scenes: functions with keyword parameters that return a Scene."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .stacks import box_stack, box_tower_3d, card_house
 class Entry:
     """A scene of the library.
 
-    `bodies` counts them from the parameters, without building the scene; `small` are parameters for a quick look.
+    `bodies` computes their number from the parameters; `small` are parameters for a quick run.
     """
 
     make: Callable[..., Scene]
@@ -62,32 +62,30 @@ def _cards(p: Mapping[str, Any]) -> int:
 
 
 SCENES: dict[str, Entry] = {
-    "newtons_cradle": Entry(newtons_cradle, "balls in a row, struck: as many leave as came", lambda p: p["balls"]),
+    "newtons_cradle": Entry(newtons_cradle, "balls in a row: as many leave as came in", lambda p: p["balls"]),
     "newtons_cradle_disturbed": Entry(
-        newtons_cradle_disturbed, "the same with gaps and balls off the line", lambda p: p["balls"]
+        newtons_cradle_disturbed, "Newton's cradle with gaps and balls off the line", lambda p: p["balls"]
     ),
-    "three_ball_chain": Entry(three_ball_chain, "three touching balls, the outer two come in", lambda p: 3),
-    "bernoulli": Entry(bernoulli, "one ball strikes two touching ones at once", lambda p: 3),
+    "three_ball_chain": Entry(three_ball_chain, "three touching balls, the outer two approach", lambda p: 3),
+    "bernoulli": Entry(bernoulli, "one ball strikes two touching balls at the same time", lambda p: 3),
     "pool_break": Entry(
         pool_break, "a cue ball breaks a rack", lambda p: p["rows"] * (p["rows"] + 1) // 2 + 1, {"rows": 4}
     ),
     "splash": Entry(splash, "a touching grid falls into a drum", lambda p: p["side"] ** 2, {"side": 5}),
-    "energy_drum": Entry(
-        energy_drum, "random velocities in a drum, for a long time", lambda p: p["side"] ** 2, {"side": 4}
-    ),
-    "butterfly": Entry(butterfly, "four balls in a drum, symmetric for ever", lambda p: 4),
+    "energy_drum": Entry(energy_drum, "a gas in a drum, for a long time", lambda p: p["side"] ** 2, {"side": 4}),
+    "butterfly": Entry(butterfly, "four balls in a drum, symmetric for all times", lambda p: 4),
     "drop": Entry(drop, "a large touching grid falls in a drum (Table 2)", lambda p: p["side"] ** 2, {"side": 9}),
     "gas": Entry(gas, "a large gas of unit speeds in a drum (Table 2)", lambda p: p["side"] ** 2, {"side": 9}),
     "box_stack": Entry(box_stack, "a tower of boxes that must stand", lambda p: p["boxes"], {"boxes": 4}),
     "maxwells_demon": Entry(
         maxwells_demon,
-        "shaken balls gather on one side of a wall",
+        "shaken balls gather on one side of a partition",
         lambda p: 2 * p["side"] ** 2,
         {"side": 6, "width": 15.0},
     ),
     "granular_wave_2d": Entry(
         granular_wave_2d,
-        "one shake runs up through layers of grains",
+        "a front runs up through layers of grains",
         lambda p: p["columns"] * p["rows"],
         {"columns": 8, "rows": 5},
     ),
@@ -97,22 +95,25 @@ SCENES: dict[str, Entry] = {
     "box_on_edge": Entry(box_on_edge, "a cube lands with half of its face on a block", lambda p: 2),
     "box_2x2x1": Entry(box_2x2x1, "a box lands flat while it moves sideways", lambda p: 1),
     "two_tetrahedra": Entry(two_tetrahedra, "a spinning tetrahedron strikes another one", lambda p: 2),
-    "matryoshka": Entry(matryoshka, "shells in shells fall on a table", lambda p: p["shells"]),
-    "eight_cubes": Entry(eight_cubes, "eight cubes in a room, symmetric in all directions", lambda p: 8),
+    "matryoshka": Entry(matryoshka, "nested shells fall on a plane", lambda p: p["shells"]),
+    "eight_cubes": Entry(eight_cubes, "eight cubes in a container, symmetric in all directions", lambda p: 8),
     "trefoil_drop": Entry(trefoil_drop, "a trefoil knot bounces on a plane", lambda p: 1, {"detail": 16}),
     "cradle_3d": Entry(cradle_3d, "Newton's cradle of spheres", lambda p: p["balls"]),
     "pool_break_3d": Entry(
-        pool_break_3d, "a cue ball breaks a rack on a table", lambda p: p["rows"] * (p["rows"] + 1) // 2 + 1
+        pool_break_3d, "a cue ball breaks a rack on a plane, in 3D", lambda p: p["rows"] * (p["rows"] + 1) // 2 + 1
     ),
     "sphere_packing": Entry(
-        sphere_packing, "spheres fall into a box and rest", lambda p: p["count"], {"count": 60, "side": 5.0}
+        sphere_packing,
+        "spheres fall into a container and come to rest",
+        lambda p: p["count"],
+        {"count": 60, "side": 5.0},
     ),
     "box_tower_3d": Entry(box_tower_3d, "a tower of cubes that must stand", lambda p: p["boxes"], {"boxes": 4}),
     "card_house": Entry(card_house, "a house of 24 cards, hit by two balls", _cards, {"stories": 2, "width": 2}),
     "rolling_sphere": Entry(rolling_sphere, "a sphere slides on a plane until it rolls", lambda p: 1),
     "sliding_box": Entry(sliding_box, "a box slides on a plane until friction stops it", lambda p: 1),
-    "spinning_box": Entry(spinning_box, "a box turns on a plane until friction stops it", lambda p: 1),
-    "spinning_top_free": Entry(spinning_top_free, "a flat box flips over, again and again", lambda p: 1),
+    "spinning_box": Entry(spinning_box, "a box rotates on a plane until friction stops it", lambda p: 1),
+    "spinning_top_free": Entry(spinning_top_free, "a flat box rotates freely and flips over periodically", lambda p: 1),
 }
 
 

@@ -18,9 +18,9 @@ RADIUS = 0.5  # so that balls in a row stand at whole numbers and touch exactly
 def newtons_cradle(
     *, balls: int = 5, striking: int = 1, speed: float = 1.0, distance: float = 1.0, restitution: float = 1.0
 ) -> Scene:
-    """Balls in a row, struck by some of their number: as many leave as came.
+    """Newton's cradle: balls in a row, struck by some of them; as many leave as came in.
 
-    `balls` in all, of which `striking` come from the left at `speed`, `distance` radii before the others.
+    Of `balls` balls `striking` ones come from the left at `speed`, starting `distance` radii away from the others.
     """
     balls, striking = checks.whole("balls", balls, 2), checks.whole("striking", striking, 1)
     if striking >= balls:
@@ -46,9 +46,9 @@ def newtons_cradle(
 def newtons_cradle_disturbed(
     *, balls: int = 5, speed: float = 1.0, gap: float = 0.0, offset: float = 1e-3, seed: int = 0
 ) -> Scene:
-    """A cradle that is not perfect: gaps between the balls, and balls off the line.
+    """An imperfect cradle: gaps between the balls, and balls off the line.
 
-    gap: distance between neighbors in radii. offset: each ball stands up to this many radii off the line, by chance.
+    gap: distance between neighbors in radii. offset: each ball is up to this many radii off the line, at random.
     """
     balls, gap = checks.whole("balls", balls, 2), checks.at_least("gap", gap, 0.0)
     speed, offset = checks.positive("speed", speed), checks.between("offset", offset, 0.0, 0.5)
@@ -72,7 +72,7 @@ def newtons_cradle_disturbed(
 
 @checks.recorded
 def cradle_3d(*, balls: int = 5, striking: int = 1, speed: float = 1.0, restitution: float = 1.0) -> Scene:
-    """Newton's cradle of spheres along x: `striking` balls come in, as many must leave."""
+    """Newton's cradle of spheres along x: `striking` balls come in, and as many must leave."""
     balls, striking = checks.whole("balls", balls, 2), checks.whole("striking", striking, 1)
     if striking >= balls:
         raise ProblemError("striking", striking, f"fewer than balls = {balls}")
@@ -106,21 +106,21 @@ def three_ball_chain(*, va: float = 0.5, restitution: float = 1.0) -> Scene:
         step=0.01,
         duration=2.0,
         stepper="synchronous",
-        description="Three balls in touch; the outer two come in at va and 1. The laws differ between va = 0 and 1.",
+        description="Three touching balls; the outer two approach at va and 1. The laws differ between va = 0 and 1.",
         symmetries=[mirror((1.0, 0.0))],
     )
 
 
 @checks.recorded
 def bernoulli(*, speed: float = 2.0, distance: float = 1.0, restitution: float = 1.0) -> Scene:
-    """Bernoulli's problem: a ball strikes two that touch, both at once.
+    """Bernoulli's problem: a ball strikes two touching balls at the same time.
 
-    Elastic answer for equal balls: -1/5 of the speed for the striker, (3, +-sqrt 3) / 5 of it for the others.
+    Elastic solution for equal balls: -1/5 of the speed for the striking ball, (3, +-sqrt 3) / 5 of it for the others.
     """
     speed, distance = checks.positive("speed", speed), checks.at_least("distance", distance, 0.0)
     step = 0.01 * 2.0 / speed
-    # The impact is resolved where its step begins. A whole number of steps away, and a hair more against rounding,
-    # that place is the touch itself.
+    # The impact is resolved at the start of its step. After a whole number of steps, with a small excess against
+    # rounding, the balls touch there.
     steps = round(distance * RADIUS / (step * speed))
     x = -np.sqrt(3.0) * RADIUS - steps * step * speed - 1e-7 * RADIUS
     position = np.array([[x, 0.0], [0.0, RADIUS], [0.0, -RADIUS]])
@@ -167,10 +167,10 @@ def pool_break(*, rows: int = 10, speed: float = 5.0, distance: float = 6.0, res
 
 @checks.recorded
 def pool_break_3d(*, rows: int = 5, speed: float = 5.0, distance: float = 6.0, restitution: float = 1.0) -> Scene:
-    """A cue ball breaks a rack of 15 balls on a smooth table, under gravity.
+    """A cue ball breaks a rack of `rows` rows on a plane without friction, under gravity.
 
-    distance: from the cue ball to the foot of the rack, center to center, in radii. Balls have unit mass and radius
-    1/2; balls on the two sides of the axis y = 0 have bitwise opposite y.
+    distance: from the cue ball to the foot of the rack, center to center, in radii. Balls have unit mass and
+    radius 1/2; balls on the two sides of the axis y = 0 have bitwise opposite y.
     """
     rows, speed = checks.whole("rows", rows, 1), checks.positive("speed", speed)
     distance = checks.at_least("distance", distance, 2.0)

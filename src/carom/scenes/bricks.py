@@ -1,4 +1,4 @@
-"""The bricks of a tower as a scene of the plane, with friction and restitution."""
+"""The bricks of a tower as a 2D scene with friction and restitution."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..solvers.rows import Floats
 
 
 class Bricks(Protocol):
-    """What a `carom.towers.Tower` has that a scene needs."""
+    """The attributes of a `carom.towers.Tower` that a scene needs."""
 
     @property
     def bricks(self) -> Any: ...
@@ -43,12 +43,12 @@ def from_tower(
     duration: float = 10.0,
     law: str = "gr",
 ) -> Scene:
-    """The tower in the engine of the plane: bricks in their order, ground y = 0, `drift_safe` steps.
+    """The tower as a 2D scene: bricks in their order, ground y = 0, stepper `drift_safe`.
 
-    The masses are those of the tower's mass model. The engine has no pins: a tower with pins is refused.
+    The masses are those of the tower's mass model. A tower with pins is refused, because scenes have no joints.
     """
     if len(tower.pins):
-        raise ProblemError("tower.pins", f"{len(tower.pins)} pins", "a tower without pins: the engine has no joints")
+        raise ProblemError("tower.pins", f"{len(tower.pins)} pins", "a tower without pins: scenes have no joints")
     scene = bricks_scene(tower, friction, restitution)
     for i, brick in enumerate(tower.bricks):
         if brick.rectangle_size is None and np.abs(_centroid(brick.corners) - tower.center[i]).max() > 1e-9:
@@ -60,7 +60,7 @@ def bricks_scene(tower: Bricks, friction: float = 0.0, restitution: float = 0.0)
     """Bodies, ground and gravity of a tower; pins are left out."""
     groups, first = [], 0
     for last in range(1, len(tower.bricks) + 1):
-        if last == len(tower.bricks) or _form(tower.bricks[last]) != _form(tower.bricks[first]):
+        if last == len(tower.bricks) or _key(tower.bricks[last]) != _key(tower.bricks[first]):
             groups.append(_group(tower, first, last))
             first = last
     return Scene(
@@ -74,8 +74,8 @@ def bricks_scene(tower: Bricks, friction: float = 0.0, restitution: float = 0.0)
     )
 
 
-def _form(brick: Any) -> tuple[Any, ...]:
-    """Bricks with equal forms make a group."""
+def _key(brick: Any) -> tuple[Any, ...]:
+    """Consecutive bricks with equal keys form a group."""
     if brick.rectangle_size is not None:
         return (*brick.rectangle_size[:2], brick.fixed)
     return (id(brick),)

@@ -16,11 +16,11 @@ from . import checks
 def splash(*, side: int = 15, gravity: float = 10.0, restitution: float = 1.0) -> Scene:
     """A grid of touching balls falls into a drum. Under gr it scatters like a splash; lcp keeps it together.
 
-    `side` x `side` balls of radius 1; the drum has radius 2.5 side, and the grid begins in the middle of it.
+    `side` x `side` balls of radius 1; the drum has radius 2.5 side, and the grid starts at its center.
     """
     side, gravity = checks.whole("side", side, 2), checks.positive("gravity", gravity)
     radius = 2.5 * side
-    # The lower corners meet the drum first. The run ends when the grid would be back where it began.
+    # The lower corners of the grid hit the drum first. The run ends when the grid would be back at its start.
     fall = np.sqrt((radius - 1.0) ** 2 - (side - 1.0) ** 2) - (side - 1.0)
     back = 2.0 * np.sqrt(2.0 * fall / gravity)
     return Scene(
@@ -39,9 +39,9 @@ def splash(*, side: int = 15, gravity: float = 10.0, restitution: float = 1.0) -
 
 @checks.recorded
 def energy_drum(*, side: int = 9, spacing: float = 3.0, seed: int = 0) -> Scene:
-    """A gas of side x side balls in a drum, without gravity: energy must stay for ever (Smith 2012, section 9).
+    """A gas of side x side balls in a drum, without gravity: energy must be conserved (Smith 2012, section 9).
 
-    spacing: of the grid from which they start, in radii. Velocities are normal deviates with unit spread.
+    spacing: of the initial grid, in radii. Velocity components are normally distributed with unit standard deviation.
     """
     side, spacing = checks.whole("side", side, 1), checks.at_least("spacing", spacing, 2.0)
     chance = np.random.default_rng(checks.whole("seed", seed, 0))
@@ -106,7 +106,7 @@ def drop(*, side: int = 101, gravity: float = 10.0, restitution: float = 1.0) ->
 def gas(*, side: int = 101, spacing: float = 2.0, seed: int = 0) -> Scene:
     """side x side discs of radius 1 with unit speeds in random directions, in a drum without gravity.
 
-    spacing: of the grid from which they start; 2 means touching. Discs cover 2 / spacing^2 of the drum whatever the
+    spacing: of the initial grid; 2 means touching. Discs cover 2 / spacing^2 of the drum whatever the
     side. Sides 101, 317 and 1001 are the gases of Smith 2012, Table 2.
     """
     side, spacing = checks.whole("side", side, 2), checks.at_least("spacing", spacing, 2.0)

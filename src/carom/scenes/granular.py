@@ -26,11 +26,11 @@ def maxwells_demon(
     restitution: float = 0.6,
     seed: int = 0,
 ) -> Scene:
-    """Two grids of side x side balls of radius 1 beside a wall of half the height of the box, on a shaking floor.
+    """Two grids of side x side balls of radius 1 beside a partition, in a container with a vibrating bottom.
 
-    Collisions take energy (restitution below 1), so the fuller half is the calmer one: more balls come over the wall
-    than go back, until nearly all are on one side. Which side is a matter of the seed, that is of the velocities that
-    the balls begin with. Lengths in radii: width of one half, height of the wall; frequency in shakes a time unit.
+    Impacts dissipate energy (restitution below 1), so the fuller half is the calmer one: more balls cross the partition
+    into it than out of it, until nearly all are on one side. The side depends on the seed of the initial velocities.
+    width: of one half, wall: height of the partition, in radii. frequency: cycles per unit of time.
     """
     side, width = checks.whole("side", side, 1), checks.positive("width", width)
     wall, amplitude = checks.positive("wall", wall), checks.positive("amplitude", amplitude)
@@ -57,14 +57,14 @@ def maxwells_demon(
         duration=80.0,
         frame_rate=5.0,
         stepper="synchronous",
-        description=f"{len(position)} balls in a shaken box with a wall of half its height gather on one side.",
+        description=f"{len(position)} balls in a shaken container with a partition gather on one side.",
     )
 
 
 def _halves(
     side: int, width: float, spacing: float, amplitude: float, chance: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Mirrored grids in the two halves, above the highest place of the floor, and random velocities."""
+    """Mirrored grids in the two halves, above the highest position of the bottom, and random velocities."""
     half = grid(side, side, spacing)
     half[:, 1] += 0.5 * spacing * (side - 1) + 1.5 + amplitude
     half[:, 0] += 0.5 * width
@@ -83,11 +83,11 @@ def granular_wave_2d(
     restitution: float = 0.3,
     friction: float = 0.2,
 ) -> Scene:
-    """Layers of grains of radius 1, `loose` apart, in a container that is thrown up once by `lift` radii.
+    """Layers of grains of radius 1, `loose` apart, in a container that is lifted by `lift` radii and lowered again.
 
-    The lowest layer is hit first. Each layer moves when the one below reaches it, so a front runs up the pile, faster
-    than the floor by about the factor (distance of layers) / (gap between them). Radii vary by 5 percent. The run ends
-    while the grains fly: to see them settle, run it longer with the stepper drift_safe.
+    Each layer moves when the layer below reaches it, so a front runs up the pile, faster than the ground by about the
+    factor (distance of layers) / (gap between them). Radii vary by 5 percent. The run ends while the grains fly: to see
+    them settle, run it longer with the stepper drift_safe. After Zhang 2015, fig. 8.
     """
     columns, rows = checks.whole("columns", columns, 2), checks.whole("rows", rows, 2)
     loose, lift = checks.at_least("loose", loose, 0.0), checks.positive("lift", lift)
@@ -113,12 +113,12 @@ def granular_wave_2d(
         duration=0.6,
         frame_rate=100.0,
         stepper="synchronous",
-        description=f"{columns * rows} grains in a container that is thrown up once; a front runs up through them.",
+        description=f"{columns * rows} grains in a container that is lifted once; a front runs up through them.",
     )
 
 
 def shake(lift: float, duration: float) -> Table:
-    """Up by `lift` and down again in `duration`: one period of (1 - cos) / 2, from time 0."""
+    """The motion up by `lift` and down again within `duration`: one period of (1 - cos) / 2, from time 0."""
     t = np.linspace(0.0, duration, SHAKE_POINTS)
     y = 0.5 * lift * (1.0 - np.cos(2.0 * np.pi * t / duration))
     return Table(t.tolist(), [0.0] * len(t), y.tolist())
@@ -128,9 +128,9 @@ def shake(lift: float, duration: float) -> Table:
 def sphere_packing(
     *, count: int = 540, restitution: float = 0.3, friction: float = 0.3, side: float = 12.0, seed: int = 0
 ) -> Scene:
-    """Spheres of diameter 1 fall into a box and come to rest (Tang 2014, s. 7.4).
+    """Spheres of diameter 1 fall into a container and come to rest (Tang 2014, s. 7.4).
 
-    They start on a loose lattice, with speeds drawn from `seed` that break its symmetry.
+    They start on a loose lattice, with random velocities from `seed` that break its symmetry.
     """
     count, side = checks.whole("count", count, 1), checks.at_least("side", side, 2.0)
     across = int(side / 1.2)
@@ -152,5 +152,5 @@ def sphere_packing(
         duration=4.0,
         stepper="drift_safe",
         law="qce",
-        description=f"{count} spheres fall into a box and come to rest.",
+        description=f"{count} spheres fall into a container and come to rest.",
     )

@@ -14,10 +14,10 @@ GRAVITY = 10.0
 
 @checks.recorded
 def sliding_block(*, mu: float = 0.1, angle: float = 0.0, speed: float = 1.5, step: float = 1e-3) -> Scene:
-    """A block thrown along a plane that falls to the right by `angle` degrees.
+    """A block slides on a plane that descends to the right by `angle` degrees, at first at `speed`.
 
-    It gains `g (sin angle - mu cos angle)` a time unit while it slides, and stays where it stops if
-    `tan angle <= mu`. Sixteen times as long as high, it does not tip below mu = 16.
+    While it slides its acceleration is `g (sin angle - mu cos angle)`; it stays where it stops if `tan angle <= mu`.
+    It is sixteen times as long as high and does not tip below mu = 16.
     """
     slope, along, up = _slope(angle, 2)
     mu, speed = checks.at_least("mu", mu, 0.0), checks.at_least("speed", speed, 0.0)
@@ -37,11 +37,11 @@ def sliding_block(*, mu: float = 0.1, angle: float = 0.0, speed: float = 1.5, st
 def rolling_disc(
     *, mu: float = 0.3, angle: float = 0.0, speed: float = 3.0, spin: float = 0.0, step: float = 1e-3
 ) -> Scene:
-    """A disc of radius 1/2 on a plane that falls to the right by `angle` degrees, thrown at `speed` with `spin`.
+    """A disc of radius 1/2 on a plane that descends to the right by `angle` degrees, at first at `speed` with `spin`.
 
-    On the level, thrown without spin, it slides for `speed / (3 mu g)` and then rolls at 2/3 of its speed. On a slope
-    it rolls from rest with `2/3 g sin angle` if `tan angle <= 3 mu`, and slides with `g (sin angle - mu cos angle)`
-    otherwise. Rolling to the right has a negative spin.
+    On a level plane, without initial spin, it slides for `speed / (3 mu g)` and then rolls at 2/3 of its speed.
+    On a slope it rolls from rest with the acceleration `2/3 g sin angle` if `tan angle <= 3 mu`, and slides with
+    `g (sin angle - mu cos angle)` otherwise. Rolling to the right has a negative spin.
     """
     _, along, up = _slope(angle, 2)
     mu, speed, spin = checks.at_least("mu", mu, 0.0), checks.finite("speed", speed), checks.finite("spin", spin)
@@ -62,11 +62,11 @@ def rolling_sphere(
     spin: tuple[float, float, float] = (0.0, 0.0, 0.0),
     step: float = 1e-3,
 ) -> Scene:
-    """A sphere of radius 1/2 on a plane that falls along x by `angle` degrees, thrown at `speed` with `spin`.
+    """A sphere of radius 1/2 on a plane that descends along x by `angle` degrees, at first at `speed` with `spin`.
 
-    On the level, thrown without spin, it slides for `2 speed / (7 mu g)` and then rolls at 5/7 of its speed. On a
-    slope it rolls from rest with `5/7 g sin angle` if `tan angle <= 7/2 mu`. Spin about the normal stays for ever:
-    a point cannot brake it. Rolling along x has a positive spin about y.
+    On a level plane, without initial spin, it slides for the time `2 speed / (7 mu g)` and then rolls at 5/7 of its
+    speed. On a slope it rolls from rest with the acceleration `5/7 g sin angle` if `tan angle <= 7/2 mu`. Spin about
+    the normal is conserved: a contact point exerts no torque about it. Rolling along x has a positive spin about y.
     """
     _, along, up = _slope(angle, 3)
     mu, speed = checks.at_least("mu", mu, 0.0), checks.finite("speed", speed)
@@ -81,9 +81,9 @@ def rolling_sphere(
 def sliding_box(
     *, mu: float = 0.1, angle: float = 0.0, speed: float = 1.5, heading: float = 30.0, step: float = 1e-3
 ) -> Scene:
-    """A flat box thrown along a plane that falls along x by `angle` degrees.
+    """A flat box slides on a plane that descends along x by `angle` degrees, at first at `speed`.
 
-    heading: degrees from x, within the plane. On the level it slides straight for `speed^2 / (2 mu g)`; on a slope it
+    heading: degrees from x, in the plane. On a level plane it slides straight for `speed^2 / (2 mu g)`; on a slope it
     gains `g sin angle` along x and loses `mu g cos angle` along its path.
     """
     slope, along, up = _slope(angle, 3)
@@ -99,21 +99,21 @@ def sliding_box(
 
 @checks.recorded
 def spinning_box(*, mu: float = 0.1, spin: float = 4.0, step: float = 1e-3) -> Scene:
-    """A flat square box turns on a plane about its own axis until friction stops it.
+    """A flat square box rotates on a plane about its own axis until friction stops it.
 
-    Its four corners, at the radius r, carry a quarter of the weight each and slide across their arms:
-    the spin falls by `mu g r m / I` a time unit.
+    Its four corners, at the radius r, carry a quarter of the weight each and slide perpendicular to their lever arms:
+    the spin decreases at the rate `mu g r m / I`.
     """
     mu, spin = checks.at_least("mu", mu, 0.0), checks.finite("spin", spin)
     box = Bodies(Box((1.0, 1.0, 0.2)), np.array([[0.0, 0.0, 0.1]]), spin=(0.0, 0.0, spin), mass=1.0, name="box")
     return _on_plane("spinning_box", box, mu, np.array([0.0, 0.0, 1.0]), step).with_(
-        description=f"A box turns on a plane with friction {mu:g} until it stops.",
+        description=f"A box rotates on a plane with friction {mu:g} until it stops.",
     )
 
 
 @checks.recorded
 def spinning_top_free(*, disturbance: float = 1e-3, spin: float = 5.0, duration: float = 100.0) -> Scene:
-    """An asymmetric body tumbles without any force: about its middle axis it flips over, again and again.
+    """An asymmetric body rotates without forces: about its intermediate axis it flips over periodically.
 
     disturbance: spin about the two other axes, relative to `spin` (the Dzhanibekov effect).
     """
@@ -126,7 +126,7 @@ def spinning_top_free(*, disturbance: float = 1e-3, spin: float = 5.0, duration:
         step=0.01,
         duration=checks.positive("duration", duration),
         stepper="synchronous",
-        description="A flat box turns about its middle axis, and flips.",
+        description="A flat box rotates about its intermediate axis, and flips.",
     )
 
 

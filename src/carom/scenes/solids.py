@@ -1,4 +1,4 @@
-"""Single impacts of boxes, tetrahedra and shells in space, and two scenes whose symmetry must last."""
+"""Single impacts of 3D boxes, tetrahedra and shells, and two scenes whose symmetry must be conserved."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from . import checks
 def flat_box(
     *, size: tuple[float, float, float] = (2.0, 1.5, 1.0), height: float = 1.0, restitution: float = 1.0
 ) -> Scene:
-    """A box falls flat on a plane: four corners at once. By symmetry it must come back straight up, without spin.
+    """A box falls flat on a plane, on four corners at once. By symmetry it must rebound vertically, without spin.
 
-    To fall flat is not stable under every law. With each bounce a small spin grows 13 times under qce and 3 times under
-    lzb, so that rounding is seen in the end; gr mirrors it and keeps its size.
+    This motion is not stable under every law. With each bounce a small spin grows 13-fold under qce and 3-fold under
+    lzb, so that rounding errors become visible; gr reverses the spin and keeps its size.
     """
     size, height = checks.sizes("size", size), checks.positive("height", height)
     box = Bodies(Box(size), np.array([[0.0, 0.0, 0.5 * size[2] + height]]), name="box")
@@ -44,8 +44,8 @@ def flat_box(
 def box_on_edge(*, speed: float = 10.0, cover: float = 0.5) -> Scene:
     """A unit cube lands flat on a fixed block that covers the part `cover` of its lower face (Tang 2014, s. 7.2).
 
-    The block is on the side of low x. All contact points lie there, so the cube must turn: with speed 10 and half of
-    the face covered, qce leaves at 50/7 upwards with a spin of 120/7 about y.
+    The block is on the side of low x. All contact points lie there, so the cube must rotate: with speed 10 and half of
+    the face covered, under qce it leaves upwards at 50/7 with a spin of 120/7 about y.
     """
     speed, cover = checks.positive("speed", speed), checks.between("cover", cover, 0.05, 0.95)
     cube = Bodies(Box((1.0, 1.0, 1.0)), np.array([[0.0, 0.0, 0.51]]), (0.0, 0.0, -speed), name="cube")
@@ -65,7 +65,7 @@ def box_on_edge(*, speed: float = 10.0, cover: float = 0.5) -> Scene:
 def box_2x2x1(*, restitution: float = 1.0) -> Scene:
     """A 2 x 2 x 1 box with velocity (1, 1, -10) lands flat on the ground, without gravity (Tang 2014, s. 7.3).
 
-    Without friction its upward velocity must be reversed, and nothing else must change.
+    Without friction its vertical velocity must be reversed, and nothing else may change.
     """
     box = Bodies(Box((2.0, 2.0, 1.0)), np.array([[0.0, 0.0, 0.6]]), (1.0, 1.0, -10.0), name="box")
     return _elastic(
@@ -83,11 +83,11 @@ def box_2x2x1(*, restitution: float = 1.0) -> Scene:
 def two_tetrahedra(*, speed: float = 100.0, size: float = 1.0) -> Scene:
     """A tetrahedron strikes the face of another one with a corner, with spin (5, 10, 3) (Tang 2014, s. 7.1).
 
-    size: edge length of both. One contact, elastic and without friction: energy must be kept to the last digits.
+    size: edge length of both. One contact, elastic and without friction: energy must be conserved up to rounding.
     """
     speed, size = checks.positive("speed", speed), checks.positive("size", size)
     corners = size * np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]]) / np.sqrt(8.0)
-    # The face opposite to the last corner lies up, the corner of the other points down, a little off its middle.
+    # The face opposite to the last corner points up; the corner of the other tetrahedron points down, off its center.
     up = _turn_to(-corners[3], np.array([0.0, 0.0, 1.0]))
     depth = float(np.linalg.norm(corners[0]))
     a = Bodies(
@@ -110,18 +110,18 @@ def two_tetrahedra(*, speed: float = 100.0, size: float = 1.0) -> Scene:
 
 @checks.recorded
 def matryoshka(*, shells: int = 4, restitution: float = 0.8, height: float = 1.0) -> Scene:
-    """Shells in shells, each standing on the floor of the next larger one, fall on a table (Smith 2012, fig. 2).
+    """Nested shells, each standing on the bottom of the next larger one, fall on a plane (Smith 2012, fig. 2).
 
-    Under lcp they bounce as one body. With break-away the inner ones leave their shells.
+    Under lcp they bounce as one body. Under laws with break-away the inner shells separate from the outer ones.
     """
     shells, height = checks.whole("shells", shells, 1), checks.positive("height", height)
-    wall, bodies, floor = 0.08, [], height
+    thickness, bodies, bottom = 0.08, [], height
     for k in range(shells):
         side = 2.0 * 0.72**k
         bodies.append(
-            Bodies(_hollow(side, wall), np.array([[0.0, 0.0, floor + 0.5 * side]]), mass=side**2, name=f"{k}")
+            Bodies(_hollow(side, thickness), np.array([[0.0, 0.0, bottom + 0.5 * side]]), mass=side**2, name=f"{k}")
         )
-        floor += wall
+        bottom += thickness
     return _elastic(
         "matryoshka",
         bodies,
@@ -131,7 +131,7 @@ def matryoshka(*, shells: int = 4, restitution: float = 0.8, height: float = 1.0
         step=0.005,
         duration=2.0,
         stepper="drift_safe",
-        description=f"{shells} shells, one in the other, fall on a table.",
+        description=f"{shells} nested shells fall on a plane.",
         symmetries=[_mirror(0), _mirror(1)],
     )
 
@@ -141,14 +141,14 @@ def eight_cubes(*, room: float = 10.0, speed: float = 1.0, spin: tuple[float, fl
     """Eight unit cubes, touching, fly apart in a cubic room without gravity, each the mirror image of its neighbors.
 
     Their velocities are `speed (1, 0.8, 0.6)` and their spins `spin` in the first octant, mirrored in the others
-    (Smith 2012, fig. 8). Cubes that turn about z only meet walls and each other with edges and faces, several
-    contacts at once: there the laws differ. With a spin such as (0.15, -0.35, 0.5) they tumble and meet with corners,
-    one contact a pair, and all symmetric laws agree.
+    (Smith 2012, fig. 8). Cubes that rotate about z only hit the boundary and each other with edges and faces,
+    several contacts at once: there the laws differ. With a spin such as (0.15, -0.35, 0.5) they hit with corners, one
+    contact per pair, and all symmetric laws agree.
     """
     room, speed = checks.at_least("room", room, 4.0), checks.positive("speed", speed)
     spin = checks.three("spin", spin)
     octants = np.array(list(itertools.product((1.0, -1.0), repeat=3)))
-    axial = octants * octants.prod(axis=1)[:, None]  # spins are axial vectors: a mirror turns them the other way
+    axial = octants * octants.prod(axis=1)[:, None]  # spins are axial vectors: a mirror reverses them
     cubes = Bodies(
         Box((1.0, 1.0, 1.0)),
         0.5 * octants,
@@ -171,9 +171,9 @@ def eight_cubes(*, room: float = 10.0, speed: float = 1.0, spin: tuple[float, fl
 
 @checks.recorded
 def trefoil_drop(*, height: float = 3.0, spin: float = 1.0, tube: float = 0.4, detail: int = 48) -> Scene:
-    """A trefoil knot falls flat on a plane, on its three lobes: turned by 1/3 it is the same (Smith 2012, fig. 8).
+    """A trefoil knot falls flat on a plane, on its three lobes, with 3-fold symmetry (Smith 2012, fig. 8).
 
-    spin: about z, which smooth contact cannot change. tube: radius of the rope; the knot is about 6 wide.
+    spin: about z, which contact without friction cannot change. tube: radius of the rope; the knot is about 6 wide.
     detail: points along each third of the rope.
     """
     height, tube = checks.positive("height", height), checks.between("tube", tube, 0.05, 0.45)

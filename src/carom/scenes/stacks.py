@@ -16,7 +16,7 @@ GRAVITY = 9.81
 
 @checks.recorded
 def box_stack(*, boxes: int = 10, width: float = 1.0, height: float = 1.0, friction: float = 0.5) -> Scene:
-    """A tower of boxes on the floor that must stand still."""
+    """A tower of boxes on the ground that must stand still."""
     boxes, friction = checks.whole("boxes", boxes, 1), checks.at_least("friction", friction, 0.0)
     width, height = checks.positive("width", width), checks.positive("height", height)
     y = height * (np.arange(boxes) + 0.5)
@@ -30,7 +30,7 @@ def box_stack(*, boxes: int = 10, width: float = 1.0, height: float = 1.0, frict
         duration=60.0,
         frame_rate=10.0,
         stepper="drift_safe",
-        description=f"A tower of {boxes} boxes at rest on the floor.",
+        description=f"A tower of {boxes} boxes at rest on the ground.",
         symmetries=[mirror((0.0, 1.0))],
     )
 
@@ -73,7 +73,7 @@ def card_house(
     tilt = np.radians(70.0)
     cos, sin = float(np.cos(tilt)), float(np.sin(tilt))
     reach, rise = 0.5 * (length * cos + thick * sin), 0.5 * (length * sin + thick * cos)  # half width, half height
-    pitch = length + 0.2 * thick  # ridges: two flat plates meet above each, with a little room between them
+    pitch = length + 0.2 * thick  # of the ridges: two flat plates meet above each, with a small gap between them
     place, turn, floor = [], [], 0.0
     for story in range(stories):
         pairs = width - story
@@ -108,7 +108,7 @@ def card_house(
 
 
 def _balls(rest: float, half: float) -> Bodies:
-    """Two balls that roll to the house from both sides and reach it, `half` from its middle, at the time `rest`."""
+    """Two balls that roll towards the house from both sides and reach it, `half` from its center, at time `rest`."""
     radius, speed = 0.15, 4.0
     away = half + radius + speed * rest
     start = np.array([[-away, -0.1, radius], [away, 0.1, radius]])

@@ -1,4 +1,4 @@
-"""A binary min-heap in two arrays, ordered by key and then by item, so that ties are settled the same way."""
+"""A binary min-heap in two arrays, ordered by key and then by item, so that the order of ties is defined."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def heap_push(keys, items, size, key, item):
 
 @kernel
 def heap_pop(keys, items, size):
-    """Takes the smallest entry; returns its key, its item and the new size."""
+    """Removes the smallest entry; returns its key, its item and the new size."""
     key, item = keys[0], items[0]
     size -= 1
     last_key, last_item = keys[size], items[size]

@@ -1,4 +1,4 @@
-"""Connected islands of contacts: two contacts belong together if they share a body."""
+"""Islands: two contacts belong to the same one if they share a body."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def _root(parent, b):
 def islands(rows, subset, parent, label):
     """Groups the contacts in `subset` by island.
 
-    `parent` and `label` are scratch of one entry a body; only those of touched bodies are read or written, so
-    the work is that of the subset. Returns (order, ptr): island s holds contacts subset[order[ptr[s]:ptr[s+1]]],
-    islands in order of their first contact, contacts in the order of `subset`.
+    `parent` and `label` are scratch of one integer per body; only the entries of touched bodies are used, so that the
+    work is proportional to the subset. Returns (order, ptr): island s holds the contacts
+    subset[order[ptr[s]:ptr[s+1]]], islands in order of their first contact, contacts in the order of `subset`.
     """
     k = len(subset)
     for i in subset:
@@ -33,7 +33,7 @@ def islands(rows, subset, parent, label):
         for e in range(rows.ptr[i] + 1, rows.ptr[i + 1]):
             other = _root(parent, rows.body[e])
             if other != first:
-                # The smaller number leads, so that labels do not depend on the order of contacts.
+                # The smaller number is the root, so that labels do not depend on the order of contacts.
                 if other < first:
                     first, other = other, first
                 parent[other] = first

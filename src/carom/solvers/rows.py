@@ -31,7 +31,7 @@ class Rows(NamedTuple):
 
 def make_rows(ptr: Ints, body: Ints, val: Floats, n_bodies: int) -> Rows:
     """Rows with their incidence lists and diagonal, in one pass over the entries."""
-    # Numba takes read-only arrays for another type: mixing them would compile every kernel twice.
+    # Read-only arrays are another type to Numba: mixing them would compile every kernel twice.
     ptr = np.require(ptr, np.int64, ["C", "W"])
     body = np.require(body, np.int64, ["C", "W"])
     val = np.require(val, np.float64, ["C", "W"])
@@ -61,9 +61,9 @@ def _incidence(ptr, body, val, n_bodies):
 
 @kernel(inline="always")
 def speed(rows, i, x):
-    """Row i times x: the separation speed, without the boundary's own."""
+    """Row i times x: the separation speed without that of the boundary."""
     total = 0.0
-    # Discs are spelled out: a loop over two components costs more than its body.
+    # Unrolled for discs: a loop over two components costs more than its body.
     if rows.val.shape[1] == 2:
         for e in range(rows.ptr[i], rows.ptr[i + 1]):
             b = rows.body[e]

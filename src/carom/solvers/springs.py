@@ -1,16 +1,17 @@
-"""Compliant impact: springs at all contacts, integrated to rest in a pseudo-time while bodies stay in place.
+"""Compliant impact: springs at all contacts, integrated in a pseudo-time while the bodies do not move.
 
 Contact i carries a spring of compression `D_i >= 0` and force `f_i = k_i D_i^eta`. With impulses P,
 
     dP_i/ds = k_i D_i^eta,     dD_i/ds = -r_i u_i,     u = G (x + G^T P) + w,
 
-and r_i = 1 while the spring is loaded (u_i < 0), `1 / e_i^2` while it is unloaded (u_i > 0), so that it gives
-back `e_i^2` of what it stored. A spring that is relaxed and not approached is open (r_i = 0); positions never
-move, so it loads again from zero as soon as its contact approaches anew. All ends when all springs are open.
+and r_i = 1 while the spring is loaded (u_i < 0), `1 / e_i^2` while it is unloaded (u_i > 0), so that it
+returns `e_i^2` of the energy that it stored. A spring that is relaxed and does not approach is open (r_i = 0);
+positions do not change, so it is loaded again from zero when its contact approaches again. The integration ends when
+all springs are open.
 
-The right-hand side is smooth but for these changes of r. They are located and steps end on them; between them
-an eighth-order Runge-Kutta pair (Dormand and Prince, Hairer's DOP853) chooses its own steps. Work a step is
-proportional to the entries of the rows.
+The right-hand side is smooth except for these changes of r. They are located, and steps end on them; between them
+an eighth-order Runge-Kutta pair (Dormand and Prince, Hairer's DOP853) controls the step length. The work per step is
+proportional to the number of entries of the rows.
 """
 
 from __future__ import annotations
@@ -24,27 +25,27 @@ from .islands import islands
 _A, _B = np.ascontiguousarray(DOP853.A), np.ascontiguousarray(DOP853.B)
 _E3, _E5 = np.ascontiguousarray(DOP853.E3), np.ascontiguousarray(DOP853.E5)
 _STAGES = len(_B)
-OPEN_SPEED = 1e-12  # approach below this part of the island's fastest counts as none
-_RELAXED = 1e-12  # compression below this part of what would store the whole energy counts as none
-_LOCATE = 60  # most trial steps spent on locating one change of r
+OPEN_SPEED = 1e-12  # approach below this share of the fastest of the island counts as none
+_RELAXED = 1e-12  # compression below this share of the one that would store the whole energy counts as none
+_LOCATE = 60  # bound on the trial steps for locating one change of r
 
 
 @kernel
 def default_bound(m):
     """Trial steps allowed for an island of m contacts.
 
-    Clusters need about 40 m and cradles 80 m. Light balls rattling between heavy ones need most: 13,000 m were
-    seen for a mass ratio of 1e4. The cap limits what a large clamped island can cost.
+    Clusters need about 40 m and cradles 80 m. Light balls between heavy ones need most: 13,000 m for a mass ratio of
+    1e4. The cap limits the cost of a large clamped island.
     """
     return min(30_000 + 12_000 * m, 500_000 + 500 * m)
 
 
 @kernel
 def integrate_islands(rows, velocity, boundary, stiffness, eta, restitution, tolerance, max_steps):
-    """Runs every island to its end.
+    """Integrates every island to its end.
 
-    Returns impulses (m,), trial steps, the worst island's error estimate relative to its impact, and the number
-    of islands that were cut off: those that took more than `max_steps`, or `default_bound` for 0.
+    Returns impulses (m,), trial steps, the largest error estimate of an island relative to its impact, and the number
+    of islands that were cut off after `max_steps`, or after `default_bound` if that is 0.
     """
     m, n = len(boundary), len(velocity)
     impulse = np.zeros(m)
@@ -88,7 +89,7 @@ def _fastest(rows, members, x, boundary):
 
 @kernel
 def _extract(rows, members, velocity, local):
-    """The island's own (ptr, body, val, diag) with bodies numbered from 0, and their velocities."""
+    """(ptr, body, val, diag) of the island, with its bodies numbered from 0, and their velocities."""
     entries = 0
     for i in members:
         entries += rows.ptr[i + 1] - rows.ptr[i]
@@ -119,7 +120,7 @@ def _separation(g, x0, w, p, x, u):
     """`u = G (x0 + G^T p) + w`, with x as scratch for the velocity."""
     ptr, body, val, _ = g
     d = val.shape[1]
-    for b in range(len(x0)):  # element by element here and below: array assignments take seconds to compile
+    for b in range(len(x0)):  # loops here and below: array assignments take seconds to compile
         for c in range(d):
             x[b, c] = x0[b, c]
     for i in range(len(w)):
@@ -188,7 +189,7 @@ def _step(g, x0, w, k, eta, r, y, h, unit, slope, stage, x, u, out):
 
 @kernel
 def _passed(y, u, r, release, depth_unit, speed_floor, out):
-    """How far each contact is past its next change of r, in units of what is let pass; returns the most."""
+    """How far each contact is past its next change of r, in units of the tolerance; returns the largest."""
     most = -np.inf
     for i in range(len(u)):
         if r[i] == 0.0:
@@ -252,14 +253,14 @@ def _integrate(g, x0, w, k, eta, release, tolerance, bound):
         grown = h * min(5.0, 0.9 * (tolerance / max(guess, 1e-300)) ** 0.125)
         if _passed(new, u, r, release, unit[1], speed_floor, after) > 1.0:
             steps += _locate(g, x0, w, k, eta, r, release, y, h, unit, speed_floor, slope, stage, x, u, new, after)
-            # What follows a change of r starts with a kink: do not waste trial steps on the old length.
+            # After a change of r the solution has a kink: the previous step length would be rejected.
             grown = min(grown, 0.01)
         y, new = new, y
         error += guess
         h = grown
         loaded = _switch(y, u, r, release, unit[1], speed_floor)
     p = np.maximum(y[0], 0.0)
-    # A heavy body that drives light ones hands over far more energy than its contacts absorb one by one.
+    # A heavy body that drives light ones transfers far more energy than its contacts absorb one by one.
     stake = max(energy, np.sum(p * np.abs(start)))
     error *= np.sqrt(energy / stake)
     if not loaded and np.all(release == 1.0):

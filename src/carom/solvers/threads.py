@@ -1,6 +1,6 @@
-"""Independent pieces of work on several threads. Kernels release the GIL; pieces write to disjoint places.
+"""Independent pieces of work on several threads. Kernels release the GIL, and pieces write to disjoint memory.
 
-Numba's own parallel loops were tried: they double the compile time of what they contain.
+Numba's own parallel loops were tried: they double the compile time of the loops.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ def _pool(threads: int) -> ThreadPoolExecutor:
 
 
 def thread_count() -> int:
-    """Threads in use: `numba.set_num_threads` or the variable NUMBA_NUM_THREADS set it."""
+    """Number of threads in use, set by `numba.set_num_threads` or the environment variable NUMBA_NUM_THREADS."""
     return int(numba.get_num_threads())
 
 
 def most_threads() -> int:
-    """As many as Numba was started with: all processors, or the variable NUMBA_NUM_THREADS."""
+    """Maximum number of threads: all processors, or the environment variable NUMBA_NUM_THREADS."""
     return int(numba.config.NUMBA_NUM_THREADS)
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ..errors import ProblemError
+from ..impact.response import Response
 from ..settings import STEPPERS as NAMES
 from ..world import World
-from .collision import Collision
 from .drift_safe import DriftSafe
 from .stepper import Stepper
 from .synchronous import Synchronous
@@ -18,7 +18,7 @@ STEPPERS: dict[str, type[Stepper]] = {s.name: s for s in (Synchronous, DriftSafe
 def register(name: str, stepper: type[Stepper]) -> None:
     """Adds a stepper, so that `simulate`, scenes and the command line accept its name.
 
-    The class takes (world, collision, step) and defines `step(state)`, as `Stepper` describes.
+    The class takes (world, response, step) and defines `step(state)`, as `Stepper` describes.
     """
     if not isinstance(stepper, type) or not callable(getattr(stepper, "step", None)):
         raise ProblemError("stepper", stepper, "a class with a method step(state), such as a subclass of Stepper")
@@ -34,8 +34,8 @@ def names() -> list[str]:
     return list(STEPPERS)
 
 
-def make(name: str, world: World, collision: Collision, step: float) -> Stepper:
-    """The stepper with a name, for a world, the law and models of a run, and the time step."""
+def make(name: str, world: World, response: Response, step: float) -> Stepper:
+    """The stepper with a name, for a world, the response of a run, and the time step."""
     if name not in STEPPERS:
         raise ProblemError.unknown("stepper", name, STEPPERS)
-    return STEPPERS[name](world, collision, step)
+    return STEPPERS[name](world, response, step)

@@ -25,10 +25,11 @@ from ..contact.contact_set import ContactSet
 from ..geometry import rotations
 from ..impact.assemble import Assembly
 from ..impact.contacts import Impulses
+from ..impact.response import Response
 from ..solvers.islands import island_labels
 from ..solvers.rows import Floats
+from ..solvers.thresholds import FEW_ROUNDS_CONTACTS
 from ..world import State, World
-from .collision import Collision
 from .integrator import accelerations, freely_rotated, prescribed, rotated
 from .push_out import push_out
 from .resting import RestingSolver
@@ -42,8 +43,7 @@ REACH = 0.5  # upper bound on the gap up to which contacts are found that impuls
 # a contact that would overlap more deeply than this is stopped in any case, because push_out could not undo it
 # Numbers of iterations.
 ROUNDS = 8  # applications of the law per step: impacts may cause further impacts; the rest wait for the next step
-ROUNDS_OF_LARGE_STEPS = 3  # the same for steps with more than ...
-LARGE_STEP = 2000  # ... this many contacts
+ROUNDS_OF_LARGE_STEPS = 3  # the same for steps with more than FEW_ROUNDS_CONTACTS contacts
 RESTING_SOLVES = 4  # solves per step, each with the contacts that the previous answer would close
 # Speeds relative to the resting speed.
 STEADY = 1e-5  # up to this a contact counts as closed, and friction as doing no work
@@ -73,8 +73,8 @@ class DriftSafe(Stepper):
     title: ClassVar[str] = "impacts through the law, resting contact without drift"
     guarantee: ClassVar[str] = "never adds energy; bodies at rest do not sink"
 
-    def __init__(self, world: World, collision: Collision, step: float) -> None:
-        super().__init__(world, collision, step)
+    def __init__(self, world: World, response: Response, step: float) -> None:
+        super().__init__(world, response, step)
         self.margin = MARGIN * world.length_scale
         self.reach = REACH * world.length_scale
         self.resting_solver: RestingSolver = RestingSolver(world)
@@ -113,7 +113,7 @@ class DriftSafe(Stepper):
         before, limit = impact.contacts.speeds(), found.larger(slow)
         chosen = np.zeros(found.count, np.bool_)
         changed = False
-        for _ in range(ROUNDS if found.count <= LARGE_STEP else ROUNDS_OF_LARGE_STEPS):
+        for _ in range(ROUNDS if found.count <= FEW_ROUNDS_CONTACTS else ROUNDS_OF_LARGE_STEPS):
             speed = impact.contacts.speeds(impact.whitened(start.velocity)) if changed else before
             closing = found.predicted + h * (speed - before) <= self.touch
             if not (closing & (speed < -limit)).any():
@@ -162,7 +162,7 @@ class DriftSafe(Stepper):
         held = self._resting_solve(start, ahead, h)
         if held is not None:
             self.resting = held.found.count
-            self.rest_residual = held.impulses.certificate
+            self.rest_residual = held.impulses.residual
             self.pushes.append((held.found, held.impulses))
             end = self._moved(start, end, held, self._steady(start, held, slow), h)
         return self.timed("rest", push_out, start, end, found, impact)

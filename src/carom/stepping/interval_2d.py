@@ -11,11 +11,10 @@ from ..contact.contact_set import ContactSet
 from ..contact.find import find_contacts
 from ..contact.impact_schedule import SAME_TIME, ImpactSchedule, moved_boundaries
 from ..contact.time_of_impact_2d import NOISE
-from ..impact.assemble import Assembly, assemble
+from ..impact.assemble import Assembly, assemble, used_restitutions
 from ..impact.contacts import Impulses
 from ..solvers.rows import Floats, Ints
 from ..world import State
-from .collision import used_restitutions
 from .drift_safe import DriftSafe
 from .integrator import accelerations, prescribed
 from .push_out import SLOP, push_out
@@ -204,7 +203,7 @@ class Interval2D:
             lying |= more
         if impulses is not None:
             self.stepper.resting += some.count
-            self.stepper.rest_residual = max(self.stepper.rest_residual, impulses.certificate)
+            self.stepper.rest_residual = max(self.stepper.rest_residual, impulses.residual)
             self.stepper.pushes.append((some, impulses))
         self.held[who] = True
         self.paths.acceleration[who] = 0.0

@@ -19,6 +19,7 @@ from ..solvers.islands import island_labels
 from ..solvers.qp.box import solve_cone
 from ..solvers.qp.relax import relax
 from ..solvers.rows import Floats, Ints, Rows, pushed
+from ..solvers.thresholds import EXACT_PUSH_OUT_CONTACTS
 from ..world import State, World
 from .integrator import rotated
 from .totals import kinetic_energies
@@ -28,7 +29,6 @@ Mask = NDArray[np.bool_]
 SLOP = 1e-5  # overlap, relative to the length scale of the world, that is left alone
 RATE = 0.8  # fraction of an overlap that is removed per step
 SHARE = 0.5  # fraction of an island's kinetic energy that a step may spend on lifting
-EXACT_LIMIT = 200  # contacts; with more, an approximate solve is enough, since the next step continues
 RELAXATIONS = 5  # of each contact, on average, in the approximate solve
 
 
@@ -46,7 +46,7 @@ def push_out(before: State, end: State, found: ContactSet, impact: Assembly) -> 
         return end
     target = np.where(deep, RATE * (found.gap + slop), np.maximum(found.gap, 0.0))
     still = np.zeros_like(contacts.velocity)
-    if contacts.count <= EXACT_LIMIT:
+    if contacts.count <= EXACT_PUSH_OUT_CONTACTS:
         lam, _ = solve_cone(contacts.rows, target)
     else:
         lam, none = np.zeros(contacts.count), np.zeros(contacts.count)

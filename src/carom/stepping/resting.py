@@ -14,10 +14,10 @@ from ..solvers.coulomb.islands_3d import coulomb_3d
 from ..solvers.coulomb.sweeps import normal_sweeps
 from ..solvers.qp.box import solve_cone
 from ..solvers.rows import Floats, Ints
+from ..solvers.thresholds import EXACT_REST_CONTACTS
 from ..world import World
 
 TOLERANCE = 1e-8  # residual of speeds, relative to the fastest at any contact
-EXACT_LIMIT = 3000  # frictionless contacts; with more, Gauss-Seidel sweeps replace the exact solve
 SWEEPS_2D = 200
 SWEEPS_3D = 12  # for islands that are too large for an exact solve in 3D; the next step continues from their result
 WORK_TOLERANCE = 1e-9  # work of the impulses, relative to twice the kinetic energy, above which the solve is repeated
@@ -49,7 +49,7 @@ class RestingSolver:
 
     def __call__(self, contacts: Contacts, found: ContactSet, slack: Floats) -> Impulses | None:
         """Impulses such that `u + slack >= 0`, with speeds slack >= 0; None if that holds without impulses."""
-        wanted = replace(contacts, boundary=contacts.boundary + slack)
+        wanted = replace(contacts, boundary_speed=contacts.boundary_speed + slack)
         if wanted.speeds().min() >= 0.0:
             self._key = np.empty(0, np.int64)
             return None
@@ -69,23 +69,23 @@ class RestingSolver:
             contacts.rows,
             contacts.tangents,
             contacts.velocity,
-            contacts.boundary,
-            contacts.tangent_boundary,
+            contacts.boundary_speed,
+            contacts.tangent_boundary_speed,
             contacts.friction,
             normal,
             tangent,
             TOLERANCE,
             sweeps,
         )
-        return Impulses(normal, tangent.reshape(len(normal), -1), systems, certificate=residual)
+        return Impulses(normal, tangent.reshape(len(normal), -1), systems, residual=residual)
 
     def _frictionless(self, contacts: Contacts, normal: Floats) -> Impulses:
-        if contacts.count <= EXACT_LIMIT:
-            normal, certificate = solve_cone(contacts.rows, contacts.speeds(), normal)
-            return Impulses(normal, None, 1, certificate=certificate)
-        x, w = contacts.velocity, contacts.boundary
+        if contacts.count <= EXACT_REST_CONTACTS:
+            normal, residual = solve_cone(contacts.rows, contacts.speeds(), normal)
+            return Impulses(normal, None, 1, residual=residual)
+        x, w = contacts.velocity, contacts.boundary_speed
         residual, sweeps = normal_sweeps(contacts.rows, x, w, normal, TOLERANCE, SWEEPS_2D)
-        return Impulses(normal, None, int(sweeps), certificate=float(residual))
+        return Impulses(normal, None, int(sweeps), residual=float(residual))
 
     def keys(self, found: ContactSet) -> Ints:
         """One number (m,) per contact that identifies it from step to step."""

@@ -15,15 +15,17 @@ from ..contact.find import find_contacts
 from ..impact.assemble import Assembly, assemble
 from ..impact.contact_rows import along_tangents
 from ..impact.contacts import Impulses
+from ..impact.resolve import resolve
+from ..impact.response import Response
 from ..solvers.rows import Floats
 from ..world import State, World
-from .collision import NOISE, Collision
 from .integrator import end_of_step, free_motion
 from .report import PHASES, STATUSES, ContactImpulses
 from .resting import RestingSolver
 from .totals import totals
 
 TOUCH = 1e-9  # gap, relative to the length scale of the world, up to which bodies count as touching
+NOISE = 1e-12  # approach, relative to the fastest body, that is rounding: touching bodies that move together
 
 
 class Stepper:
@@ -37,8 +39,20 @@ class Stepper:
     title: ClassVar[str]  # one line for lists
     guarantee: ClassVar[str] = ""  # what it conserves or prevents, one line for lists
 
-    def __init__(self, world: World, collision: Collision, step: float) -> None:
-        self.world, self.collision, self.h = world, collision, step
+    # The report of the last step; `report.step_table` describes the columns.
+    contacts: int
+    resting: int
+    iterations: int
+    residual: float
+    rest_residual: float
+    status: int
+    rounds: int
+    overlap: float
+    seconds: dict[str, float]  # by phase
+    pushes: list[tuple[ContactSet, Impulses]]  # contacts and impulses, in the order in which they were computed
+
+    def __init__(self, world: World, response: Response, step: float) -> None:
+        self.world, self.response, self.h = world, response, step
         self.touch = TOUCH * world.length_scale
         self.resting_solver: RestingSolver | None = None  # of steppers that hold resting contacts
         self.row: tuple[Any, ...] = ()
@@ -85,10 +99,10 @@ class Stepper:
 
         In large impacts with friction, approach slower than `slow` may be left to the resting solver.
         """
-        result = self.timed("impact", self.collision.resolve, impact.contacts, slow)
+        result = self.timed("impact", resolve, impact.contacts, self.response, slow)
         self.contacts += found.count
         self.iterations += result.iterations
-        self.certificate = max(self.certificate, result.certificate)
+        self.residual = max(self.residual, result.residual)
         self.status = max(self.status, STATUSES.index(result.status))
         self.pushes.append((found, result))
         return replace(state, velocity=velocity_after(impact, result, state.velocity))
@@ -107,16 +121,10 @@ class Stepper:
 
     def clear(self) -> None:
         """Resets the report at the start of a step."""
-        self.contacts: int = 0
-        self.resting: int = 0
-        self.iterations: int = 0
-        self.status: int = 0
-        self.rounds: int = 0
-        self.certificate: float = 0.0
-        self.rest_residual: float = 0.0
-        self.overlap: float = 0.0
-        self.seconds: dict[str, float] = dict.fromkeys(PHASES, 0.0)
-        self.pushes: list[tuple[ContactSet, Impulses]] = []
+        self.contacts = self.resting = self.iterations = self.status = self.rounds = 0
+        self.residual = self.rest_residual = self.overlap = 0.0
+        self.seconds = dict.fromkeys(PHASES, 0.0)
+        self.pushes = []
 
     def note_overlap(self, found: ContactSet) -> None:
         """Records the deepest overlap of the contacts."""
@@ -138,7 +146,7 @@ class Stepper:
             self.contacts,
             self.resting,
             self.iterations,
-            self.certificate,
+            self.residual,
             self.rest_residual,
             self.status,
             self.rounds,

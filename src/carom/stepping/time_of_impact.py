@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar, Protocol
 
+from ..impact.response import Response
 from ..world import State, World
-from .collision import Collision
 from .drift_safe import DriftSafe
 
 IMPACTS = 200  # bound on the number of impacts per step, plus ...
@@ -59,8 +59,8 @@ class TimeOfImpact(DriftSafe):
     title: ClassVar[str] = "every impact at its own time (Tang 2014, sec. 2)"
     guarantee: ClassVar[str] = "bodies never pass through each other; the cost grows with the number of impacts"
 
-    def __init__(self, world: World, collision: Collision, step: float) -> None:
-        super().__init__(world, collision, step)
+    def __init__(self, world: World, response: Response, step: float) -> None:
+        super().__init__(world, response, step)
         self.interval: Interval
         if world.dimension == 2:
             from .interval_2d import Interval2D

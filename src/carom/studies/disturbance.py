@@ -19,8 +19,8 @@ from matplotlib.axes import Axes
 
 from ..draw.style import GRAY, law_style, styled, write, write_table
 from ..impact.problem import ImpactProblem
+from ..impact.resolve import solve_impact
 from ..laws import Law, every
-from ..solve import solve_impact
 from ..solvers.rows import Floats
 from .result import Progress, StudyResult, silent
 

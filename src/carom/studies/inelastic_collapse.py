@@ -18,9 +18,9 @@ from matplotlib.axes import Axes
 
 from ..draw.style import BLUE, GRAY, GREEN, ORANGE, PURPLE, RED, styled, write, write_table
 from ..impact.problem import ImpactProblem
+from ..impact.resolve import solve_impact
 from ..kernels import kernel
 from ..laws import make
-from ..solve import solve_impact
 from ..solvers.rows import Floats, Ints
 from .result import Progress, StudyResult, silent
 

@@ -13,8 +13,8 @@ from matplotlib.axes import Axes
 
 from ..draw.style import BLACK, GRAY, PALE, law_style, styled, write
 from ..impact.problem import ImpactProblem
+from ..impact.resolve import solve_impact
 from ..laws import Law, every
-from ..solve import solve_impact
 from ..solvers.rows import Floats
 from .hertz import hertz_chain
 from .result import Progress, StudyResult, silent

@@ -16,6 +16,7 @@ import numpy as np
 from ..build import build
 from ..errors import ProblemError
 from ..geometry.polygons import polygon_moments
+from ..kernels import prepare
 from ..scene.numbers import array
 from ..scene.symmetry import mirror
 from ..scenes.bricks import bricks_scene
@@ -108,6 +109,7 @@ def collapse(
     if velocity is not None:
         start = array("velocity", velocity, (tower.count, 3), f"{tower.count} rows (vx, vy, spin)")
     _check_motion(tower, options.step, start)
+    prepare(["towers"])
     if progress is not None and not callable(progress):
         raise ProblemError("progress", shown(progress), "a function of one Progress")
     target = _target(output, flag("overwrite", overwrite))
@@ -130,7 +132,7 @@ def loop_options(step: Any, passes: Any, penalty: Any, words: dict[str, Any], fl
         wanted = "coordinates='framework' and method='position': reduced coordinates have no bars"
         raise ProblemError("lengths", lengths, wanted)
     weight = float(positive_number("penalty", penalty))
-    checked = {name: flag(name, value) for name, value in flags.items()}
+    checked: dict[str, Any] = {name: flag(name, value) for name, value in flags.items()}
     return LoopOptions(h, **words, passes=many, penalty=weight, **checked)
 
 

@@ -1,9 +1,9 @@
-"""Pictures of a tower, as one would print them: contact forces, the onset of collapse, the resting shape.
+"""Figures of a tower: contact forces, the initial collapse, the resting shape.
 
-One arrow a contact, the force on the brick above it (on the right one, where neither is above); its length is in
-proportion to the force. It stands a little inside the brick that it acts on, because two bricks often share a corner
-point. At the onset of collapse an arrow from each center of mass shows its acceleration, and so the direction in which
-it sets out; dashed outlines show where the bricks go, and rings the contacts that open.
+Each contact has one arrow for the force on the brick above it (on the right brick, if neither is above), with a length
+proportional to the force. It starts slightly inside the brick on which it acts, because bricks often share a corner.
+For the initial collapse an arrow at each center of mass shows its acceleration; dashed outlines show where the bricks
+move, and rings mark the contacts that open.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ WHAT = ("forces", "velocities", "plain", "certificate", "resting")
 SUFFIXES = (".png", ".svg", ".pdf")
 GRAY = "#6B7280"
 COLUMN = 3.5  # inches: one column of a paper
-SHIFT = 0.45  # of a brick's thickness: how far the dashed outlines are moved at most
-LEAST = 1e-6  # of the largest: forces and motions below are left out
+SHIFT = 0.45  # largest displacement of the dashed outlines, relative to the thickness of a brick
+LEAST = 1e-6  # forces and motions below this fraction of the largest are left out
 
 
 def draw(
@@ -42,12 +42,12 @@ def draw(
     width: float = COLUMN,
     overwrite: bool = True,
 ) -> Path:
-    """Writes a picture as .png, .svg or .pdf and returns its path.
+    """Writes a figure as .png, .svg or .pdf and returns its path.
 
-    what: "forces" (those that hold the tower, or if it falls those of the first instant), "velocities" (the onset of
+    `what` is "forces" (of the equilibrium, or of the initial collapse if the tower falls), "velocities" (the initial
     collapse), "certificate" (the motion that proves it unstable), "resting" (the shape of least energy for bricks that
-    cannot slide) or "plain". `numbers` writes each brick's number into it, `caption` a line below: True for the
-    verdict, or a text. `width` is in inches.
+    cannot slide) or "plain". `numbers` writes the number of each brick into it, `caption` adds a line below: True for
+    the verdict, or a text. `width` is in inches.
     """
     target = picture_path(path, overwrite)
     choice("picture", what, WHAT)
@@ -91,12 +91,12 @@ class Plain:
 
     @property
     def legend_rows(self) -> int:
-        """Lines below the picture, besides the caption."""
+        """The number of text lines below the figure, besides the caption."""
         return 0
 
     @property
     def shown(self) -> list[Floats]:
-        """Polygons that the picture has to hold besides the tower."""
+        """Polygons that the figure must contain besides the tower."""
         return []
 
     @property
@@ -109,7 +109,7 @@ class Plain:
 
 
 class Forces(Plain):
-    """Contact forces, and those of pins: of the equilibrium, or of the first instant if there is none."""
+    """Forces of contacts and pins: of the equilibrium, or of the initial collapse if there is none."""
 
     def __init__(self, tower: Tower) -> None:
         super().__init__(tower)
@@ -118,7 +118,7 @@ class Forces(Plain):
         found: Any = verdict if self.stable else tower.initial_collapse()
         forces = np.asarray(found.forces, dtype=np.float64)
         self.at, self.vectors, self.inward = acting(tower, forces, found.pin_forces)
-        self.touching = len(forces)  # contacts come first, then pins
+        self.touching = len(forces)  # contacts are followed by pins
 
     @property
     def legend_rows(self) -> int:
@@ -126,14 +126,14 @@ class Forces(Plain):
 
     @property
     def shown(self) -> list[Floats]:
-        """Where the arrows end, about."""
+        """The approximate tips of the arrows."""
         size = float(np.hypot(*self.vectors.T).max(initial=0.0))
         longest = max(thickness(self.tower), 0.2 * float(np.ptp(np.concatenate(self.tower.corners)[:, 0])) / COLUMN)
         return [self.at + longest / size * self.vectors] if size else []
 
     @property
     def caption(self) -> str:
-        state = "stable" if self.stable else "falls; forces of the first instant"
+        state = "stable" if self.stable else "falls; forces of the initial collapse"
         return f"{super().caption}; {state}"
 
     def on(self, page: Sheet) -> None:
@@ -141,7 +141,7 @@ class Forces(Plain):
         self.arrows(page)
 
     def arrows(self, page: Sheet) -> None:
-        """Forces with their points and their scale."""
+        """Draws the forces, their contact points and their scale."""
         size = np.hypot(self.vectors[:, 0], self.vectors[:, 1])
         keep = size > LEAST * size.max(initial=0.0)
         page.dots(self.at[: self.touching][keep[: self.touching]])
@@ -152,13 +152,13 @@ class Forces(Plain):
         page.scale(unit, f"{times} = {unit.value * weight:.4g}" if weight else f"force {unit.value:g}")
 
     def _weight(self) -> float:
-        """The weight of a brick, where all weigh the same; else 0."""
+        """The weight of a brick if all weigh the same; else 0."""
         weight = self.tower.gravity * self.tower.mass[self.tower.free]
         return float(weight[0]) if len(weight) and np.ptp(weight) <= 1e-9 * weight[0] else 0.0
 
 
-class Onset(Plain):
-    """Accelerations of the first instant."""
+class InitialCollapse(Plain):
+    """Accelerations of the initial collapse."""
 
     def __init__(self, tower: Tower) -> None:
         super().__init__(tower)
@@ -206,8 +206,8 @@ class Onset(Plain):
         return f"acceleration {value:g} g = {value * g:.4g}" if g else f"acceleration {value:g}"
 
 
-class Certificate(Onset):
-    """The motion that proves a tower unstable: contacts open or stay, pins hold, and energy falls."""
+class Certificate(InitialCollapse):
+    """The motion that proves a tower unstable: contacts open or stay closed, pins hold, and the energy falls."""
 
     def _first(self) -> tuple[Floats, Any]:
         verdict = self.tower.stability()
@@ -227,7 +227,7 @@ class Certificate(Onset):
 
 
 class Resting(Forces):
-    """Where the bricks end if they sink but cannot slide, with the forces that hold them there."""
+    """The resting shape of bricks that sink but cannot slide, with the forces that hold them."""
 
     def __init__(self, tower: Tower) -> None:
         Plain.__init__(self, tower)
@@ -257,7 +257,7 @@ class Resting(Forces):
 
 
 def thickness(tower: Tower) -> float:
-    """The middle one of the free bricks' areas over their longest sides: the height of a brick that lies."""
+    """The median over the free bricks of area / longest side: the height of a brick that lies flat."""
     sizes = []
     for brick in [b for b in tower.bricks if not b.fixed] or tower.bricks:
         sides = np.roll(brick.corners, -1, axis=0) - brick.corners
@@ -266,7 +266,7 @@ def thickness(tower: Tower) -> float:
 
 
 def displaced(tower: Tower, motion: Floats) -> list[Floats]:
-    """Corners after a short motion (dx, dy, turn) of each brick, scaled so that the picture shows it."""
+    """Corners after a small motion (dx, dy, angle) of each brick, scaled to a visible size."""
     arms = [c - tower.center[i] for i, c in enumerate(tower.corners)]
     reach = max(
         (float(np.hypot(*(d[:2, None] + d[2] * np.array([-a[:, 1], a[:, 0]]))).max()) for d, a in zip(motion, arms)),
@@ -283,9 +283,9 @@ def displaced(tower: Tower, motion: Floats) -> list[Floats]:
 
 
 def carried(tower: Tower) -> tuple[Floats, Ints, Ints]:
-    """Each contact seen from the brick above it: sign of the normal, that brick, and the one that pushes it up.
+    """For each contact: sign of the normal toward the brick above, that brick, and the one that pushes it up.
 
-    Where neither is above, from the brick on the right.
+    If neither is above, the brick on the right takes its place.
     """
     found = tower.contacts
     level = np.abs(found.normal[:, 1]) <= 1e-9
@@ -294,7 +294,7 @@ def carried(tower: Tower) -> tuple[Floats, Ints, Ints]:
 
 
 def acting(tower: Tower, forces: Floats, pin_forces: Any) -> tuple[Floats, Floats, Floats]:
-    """Points, forces and unit vectors along the contact into the brick acted on: contacts first, then pins."""
+    """Points, forces and unit vectors along the contact into the brick on which it acts: contacts, then pins."""
     found, (sign, brick, _) = tower.contacts, carried(tower)
     vectors = (sign * forces)[:, None] * found.normal
     along = np.stack([-found.normal[:, 1], found.normal[:, 0]], axis=1)
@@ -309,7 +309,7 @@ def acting(tower: Tower, forces: Floats, pin_forces: Any) -> tuple[Floats, Float
 _PARTS: dict[str, Any] = {
     "plain": Plain,
     "forces": Forces,
-    "velocities": Onset,
+    "velocities": InitialCollapse,
     "certificate": Certificate,
     "resting": Resting,
 }

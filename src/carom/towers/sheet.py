@@ -1,4 +1,4 @@
-"""The sheet that a tower is drawn on: bricks, ground, arrows with their scale, marks. Lengths are the tower's own."""
+"""The Matplotlib figure of a tower: bricks, ground, arrows with their scale, marks. Lengths are those of the tower."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from .drawing import thickness
 if TYPE_CHECKING:
     from .tower import Tower
 
-SAND, TINT = "#F1E9DA", "#FBDCC6"  # bricks that stay, bricks that move
+SAND, TINT = "#F1E9DA", "#FBDCC6"  # bricks at rest, bricks that move
 INK = "#374151"
-DOTS = 300  # an inch, of PNG files
-TALLEST = 8.5  # inches
-THICKEST = 0.45  # inches of a brick: few bricks do not fill a page
-ROW = 0.19  # inches of a line of text below the picture
-LINE = 0.8  # points of an outline, for a picture of few bricks
+TALLEST = 8.5  # inches: largest height of the figure
+THICKEST = 0.45  # inches: largest thickness of a brick, so that few bricks do not fill a page
+NARROWEST = 2.6  # inches: smallest width, which the legend needs
+ROW = 0.19  # inches: height of a line of text below the tower
+LINE = 0.8  # points: outline of a brick in a figure of few bricks
 COLORS = {"forces": BLUE, "motion": RED}
 
 
 class Unit(NamedTuple):
-    """A round value and the length of its arrow."""
+    """A round value, and the length and color of its arrow."""
 
     value: float
     length: float
@@ -41,25 +41,25 @@ class Unit(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """A figure: the tower above, lines of text below. `box` is (left, right, bottom, top) in the tower's lengths."""
+    """A figure with the tower above lines of text. `box` is (left, right, bottom, top) in lengths of the tower."""
 
     tower: Tower
     figure: Figure
     axes: Axes
-    text: Axes  # the strip below, in inches
+    text: Axes  # the lines of text, in inches
     box: tuple[float, float, float, float]
-    inch: float  # length that an inch shows
+    inch: float  # lengths per inch
 
     @classmethod
     @contextmanager
     def of(cls, tower: Tower, width: float, more: list[Floats], rows: int) -> Iterator[Sheet]:
-        """A sheet for the tower and `more` polygons, `width` inches wide, with `rows` lines of text below."""
+        """A figure for the tower and `more` polygons, `width` inches wide, with `rows` lines of text below."""
         box = _box(tower, more)
         across, up = box[1] - box[0], box[3] - box[2]
         inch = max(across / width, up / TALLEST, thickness(tower) / THICKEST)
         high, below = up / inch, ROW * rows
         wide = across / inch
-        page = max(wide, min(width, 2.6))  # a narrow tower still needs room for its legend
+        page = max(wide, min(width, NARROWEST))
         with sheet(page, high + below) as figure:
             figure.set_layout_engine("none")
             axes = figure.add_axes(
@@ -72,10 +72,10 @@ class Sheet:
             strip.axis("off")
             yield cls(tower, figure, axes, strip, box, inch)
 
-    # ---- what stands there
+    # ---- the tower
 
     def bricks(self, tinted: Any = None, corners: list[Floats] | None = None) -> None:
-        """All bricks; fixed ones are hatched, `tinted` ones (n,) stand out. The ground below them."""
+        """Draws the ground and all bricks; fixed ones are hatched, those in the mask `tinted` (n,) are highlighted."""
         self._ground()
         t = self.tower
         shapes = t.corners if corners is None else corners
@@ -100,7 +100,7 @@ class Sheet:
             self.axes.plot(*pin.at, marker="o", markersize=4 * self.fine + 1, mfc="white", mec=INK, mew=1.0, zorder=6)
 
     def ghosts(self, shapes: list[Floats], color: str = RED) -> None:
-        """Dashed outlines."""
+        """Draws dashed outlines."""
         look: dict[str, Any] = {
             "facecolors": "none",
             "edgecolors": color,
@@ -110,16 +110,18 @@ class Sheet:
         self._add(PolyCollection(shapes, **look, zorder=3), "ghosts")
 
     def dots(self, points: Floats) -> None:
-        """Contacts that hold."""
+        """Marks contacts that stay closed."""
         self._marks(points, "contacts", color=BLACK, s=(3.2 * self.fine) ** 2, linewidths=0.0)
 
     def rings(self, points: Floats) -> None:
-        """Contacts that open."""
+        """Marks contacts that open."""
         self._marks(points, "opening", facecolors="white", edgecolors=RED, s=(4.5 * self.fine) ** 2, linewidths=0.9)
 
     def arrows(self, at: Floats, vectors: Floats, name: str, unit: float = 1.0) -> Unit:
-        """Arrows in proportion to `vectors`, the longest about as long as a brick is high. Returns a round number of
-        units and how long it is drawn."""
+        """Draws arrows proportional to `vectors`, the longest about as long as a brick is high.
+
+        Returns a round number of units and the length of its arrow.
+        """
         color = COLORS[name]
         size = np.hypot(vectors[:, 0], vectors[:, 1])
         largest = float(size.max(initial=0.0))
@@ -134,7 +136,7 @@ class Sheet:
         return Unit(value, value * unit / largest * longest, color)
 
     def numbers(self) -> None:
-        """The number of each brick, in its middle."""
+        """Writes the number of each brick into its middle."""
         low, high = (self.box[0], 0.0), (self.box[1], self.box[3])
         for i, brick in enumerate(self.tower.corners):
             corners = np.clip(brick, low, high)
@@ -143,10 +145,10 @@ class Sheet:
             look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": float(np.clip(0.5 * tall, 3.0, 8.0))}
             self.axes.text(x, y, str(i), color=INK, zorder=7, **look)
 
-    # ---- the lines below
+    # ---- the lines of text
 
     def scale(self, unit: Unit, text: str) -> None:
-        """An arrow of a round value with its text, in the first line."""
+        """Draws an arrow of a round value with its text in the first line."""
         if unit.value == 0.0:
             return
         length = unit.length / self.inch
@@ -157,29 +159,29 @@ class Sheet:
         self.text.text(0.1 + length + 0.08, y, text, va="center", fontsize=7)
 
     def marks_legend(self, opens: bool, holds: bool) -> None:
-        """What dots and rings mean, in the next line."""
+        """Explains dots and rings in the next line."""
         y, x = self.text.get_ylim()[1] - (1.55 if self.text.collections else 0.55) * ROW, 0.14
         for is_there, text, look in (
-            (holds, "contact stays", {"mfc": BLACK, "mec": BLACK, "markersize": 3}),
+            (holds, "contact stays closed", {"mfc": BLACK, "mec": BLACK, "markersize": 3}),
             (opens, "contact opens", {"mfc": "white", "mec": RED, "markersize": 4.5}),
         ):
             if is_there:
                 self.text.plot(x, y, marker="o", clip_on=False, **look)  # type: ignore[arg-type]
                 self.text.text(x + 0.09, y, text, va="center", fontsize=7)
-                x += 1.05
+                x += 1.3
 
     def caption(self, text: str) -> None:
         self.text.text(0.08, 0.45 * ROW, text, va="center", fontsize=7, color=GRAY)
 
     def save(self, target: Path) -> None:
-        """Writes the whole file or nothing; the same picture gives the same bytes."""
-        save(self.figure, target, DOTS)
+        """Writes the figure atomically; the same figure gives the same bytes."""
+        save(self.figure, target)
 
     # ---- sizes
 
     @property
     def fine(self) -> float:
-        """1 for pictures in which a brick is easily seen, less where it is small."""
+        """The scale of marks and lines: 1 for large bricks, less for small ones."""
         return float(np.clip(self._height / self.inch / 0.2, 0.35, 1.0))
 
     @property
@@ -188,12 +190,12 @@ class Sheet:
 
     @property
     def inside(self) -> float:
-        """How far an arrow stands off the corner point at which it acts."""
+        """The distance of an arrow from the corner at which it acts."""
         return min(0.03 * self.inch, 0.12 * self._height)
 
     @property
     def _longest(self) -> float:
-        """Length of the longest arrow: most of a brick's height, but enough to be seen."""
+        """The length of the longest arrow: most of the height of a brick, but always visible."""
         return max(0.95 * self._height, 0.2 * self.fine * self.inch)
 
     @property
@@ -230,7 +232,7 @@ class Sheet:
 
 
 def _box(tower: Tower, more: list[Floats]) -> tuple[float, float, float, float]:
-    """What the picture shows: free bricks and room for arrows; of long tables only the part beside them."""
+    """What the figure shows: free bricks and room for arrows; of long fixed bricks only the part beside them."""
     free = [c for c, moves in zip(tower.corners, tower.free) if moves] or tower.corners
     seen = np.concatenate([*free, *more])
     everything = np.concatenate([seen, *tower.corners])

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ..errors import ProblemError
 from ..solvers.rows import Floats, Ints
 from .framework import FrameworkCoordinates
 from .near_contacts import fixed_gaps, near_contacts, true_gaps, turning
@@ -55,6 +56,11 @@ def _part(loop: Loop, fall: Floats, depth: int) -> None:
     """A step, or a part of one; `fall` = g step^2 with the length of the part."""
     exact, coordinates = loop.options.passes > 1, loop.coordinates
     found = _attempt(loop, fall)
+    if depth == HALVINGS and np.isinf(found.error):
+        got = f"bricks that overlap although a step was divided {HALVINGS} times"
+        raise ProblemError(
+            loop.tower.name, got, "pins and contacts that do not contradict each other, or smaller steps"
+        )
     if not exact or found.error <= FAILED * loop.tower.size or depth == HALVINGS:
         motion = loop.resting(found.motion) if exact else found.motion
         loop.record(motion, found.y)

@@ -8,11 +8,12 @@ from scipy.spatial import ConvexHull
 
 from carom import ProblemError
 from carom.build import build
-from carom.draw.camera import FIELD, Rays, upward
-from carom.draw.raycast import Look, cast, looking_at, render, room
-from carom.draw.raycast.glass import enclosing
-from carom.draw.raycast.picture import extent
-from carom.draw.raycast.visible import depths, placed_parts, seen
+from carom.draw.camera import FIELD, Rays, looking_at, upward
+from carom.draw.framing import FIGURE_STRAY, extent_3d
+from carom.draw.raycast import RayLook, cast, render
+from carom.draw.raycast.background import backdrop
+from carom.draw.raycast.visible import depths, enclosing, placed_parts, seen
+from carom.draw.world3d import edges, shell_outlines
 from carom.geometry import rotations
 from carom.scene import Bodies, Scene
 from carom.scene.boundaries import Container, Plane, Shell, Tube
@@ -68,7 +69,7 @@ def test_a_pixel_shows_a_body_if_and_only_if_the_body_is_there(shape):
     quaternion = np.array([[0.6, -0.3, 0.5, 0.4]])
     world, state = made(at((1.0, 2.0, 3.0), shape, orientation=quaternion))
     camera = looking_at(state.position, world.shapes_3d.radius, azimuth=-40.0, elevation=25.0, aspect=1.0)
-    picture = render(world, state, np.array([RED]), camera, Look(ROWS, smooth=1))
+    picture = render(world, state, np.array([RED]), camera, RayLook(ROWS, smooth=1))
     points = surface(shape)
     turned = rotations.turned(np.repeat(quaternion / np.linalg.norm(quaternion), len(points), axis=0), points)
     mask = picture.body == 0
@@ -99,7 +100,7 @@ def test_the_nearer_body_hides_the_farther_whatever_their_order():
     for order in ((0.0, 6.0), (6.0, 0.0)):
         world, state = made(*(at((0.0, y, 0.0), Box((1.0, 1.0, 1.0))) for y in order))
         camera = looking_at(state.position, world.shapes_3d.radius, azimuth=-90.0, elevation=0.0)
-        body = render(world, state, np.array([RED, BLUE]), camera, Look(60)).body
+        body = render(world, state, np.array([RED, BLUE]), camera, RayLook(60)).body
         nearer = order.index(0.0)
         assert body[30, body.shape[1] // 2] == nearer and (body == nearer).sum() > 100
         assert not (body == 1 - nearer).any()
@@ -120,7 +121,7 @@ def test_a_symmetric_scene_is_seen_symmetric():
     spots = [[-2.0, 1.0, 0.5], [2.0, 1.0, 0.5], [-0.8, -1.0, -0.5], [0.8, -1.0, -0.5]]
     world, state = made(at(spots[:2]), at(spots[2:], Box((0.8, 0.6, 0.9))))
     camera = looking_at(state.position, world.shapes_3d.radius, azimuth=-90.0, elevation=30.0)
-    body = render(world, state, np.tile(RED, (4, 1)), camera, Look(200, smooth=1)).body
+    body = render(world, state, np.tile(RED, (4, 1)), camera, RayLook(200, smooth=1)).body
     partner = np.array([1, 0, 3, 2, -1])
     assert np.array_equal(partner[body], body[:, ::-1])
     assert all((body == k).sum() > 200 for k in range(4))
@@ -129,7 +130,7 @@ def test_a_symmetric_scene_is_seen_symmetric():
 def test_parts_of_a_compound_are_one_body():
     dumbbell = Compound([Part(Sphere(0.5), (0.0, 0.0, -1.0)), Part(Sphere(0.5), (0.0, 0.0, 1.0))])
     world, state = made(at((0.0, 0.0, 0.0), dumbbell))
-    picture = render(world, state, np.array([RED]), look=Look(120))
+    picture = render(world, state, np.array([RED]), look=RayLook(120))
     x, y, _ = picture.camera.project(np.array([[0.0, 0.0, -1.0], [0.0, 0.0, 0.0], [0.0, 0.0, 1.0]])).T
     rows, columns = picture.body.shape
     assert picture.body[(y * rows).astype(int), (x * columns).astype(int)].tolist() == [0, -1, 0]
@@ -141,18 +142,18 @@ def test_parts_of_a_compound_are_one_body():
 def test_a_body_throws_a_shadow_on_the_floor():
     world, state = made(at((0.0, 0.0, 1.5)), boundaries=[Plane()])
     camera = looking_at(np.array([[0.0, 0.0, 1.0]]), np.array([4.0]), azimuth=-90.0, elevation=35.0, aspect=1.0)
-    lit = render(world, state, np.array([RED]), camera, Look(200))
+    lit = render(world, state, np.array([RED]), camera, RayLook(200))
     x, y, _ = camera.project(np.array([[0.4, 0.3, 0.0], [-3.0, -0.6, 0.0]])).T
     below, aside = lit.pixels[(y * 200).astype(int), (x * 200).astype(int)].astype(int).mean(axis=1)
     assert below < aside - 40 and aside > 200 and lit.spacing is not None
     none, _ = made(at((0.0, 0.0, 1.5)))
-    bare = render(none, state, np.array([RED]), camera, Look(200))
+    bare = render(none, state, np.array([RED]), camera, RayLook(200))
     assert bare.spacing is None and (bare.pixels[bare.body < 0].min(axis=1) > 250).mean() > 0.97  # but for outlines
 
 
 def test_what_is_under_the_floor_is_hidden():
     world, state = made(at((0.0, 0.0, -3.0)), at((5.0, 0.0, 1.0)), boundaries=[Plane()])
-    picture = render(world, state, np.array([RED, BLUE]), look=Look(100))
+    picture = render(world, state, np.array([RED, BLUE]), look=RayLook(100))
     red = picture.pixels[..., 0].astype(int) - picture.pixels[..., 2]
     assert red.max() < 20
 
@@ -162,7 +163,7 @@ def test_a_container_has_twelve_edges_and_an_open_one_a_rim():
     for open_top in (False, True):
         container = Container((-1.0, -2.0, 0.0), (1.0, 2.0, 3.0), open_top=open_top)
         world, _ = made(at((0.0, 0.0, 1.5), Sphere(0.2)), boundaries=[container])
-        lines = room.edges(
+        lines = edges(
             world.boundaries, -far, far if not open_top else np.array([50.0, 50.0, 7.0]), upward(world.gravity)
         )
         lengths = sorted(float(np.linalg.norm(line[1] - line[0])) for line in lines)
@@ -172,12 +173,12 @@ def test_a_container_has_twelve_edges_and_an_open_one_a_rim():
 
 def test_a_tube_ends_at_its_floor_and_a_shell_is_a_circle():
     world, _ = made(at((0.0, 0.0, 1.0), Sphere(0.2)), boundaries=[Tube(2.0), Plane((0.0, 0.0, -1.0))])
-    rings = room.edges(world.boundaries, np.full(3, -9.0), np.full(3, 9.0), upward(world.gravity))
+    rings = edges(world.boundaries, np.full(3, -9.0), np.full(3, 9.0), upward(world.gravity))
     heights = sorted(float(ring[:, 2].mean()) for ring in rings)
     assert heights == pytest.approx([-1.0, 9.0])
     assert np.hypot(rings[0][:, 0], rings[0][:, 1]) == pytest.approx(2.0)
     world, _ = made(at((0.0, 0.0, 0.0), Sphere(0.2)), boundaries=[Shell(3.0)])
-    (circle,) = room.shell_outlines(world.boundaries, np.array([0.0, -6.0, 0.0]))
+    (circle,) = shell_outlines(world.boundaries, np.array([0.0, -6.0, 0.0]))
     assert np.linalg.norm(circle, axis=1) == pytest.approx(3.0)
     assert circle[:, 1] == pytest.approx(-1.5)  # r^2 / distance: there the rays from the eye touch it
 
@@ -185,11 +186,11 @@ def test_a_tube_ends_at_its_floor_and_a_shell_is_a_circle():
 def test_rays_leave_a_box_through_the_far_side():
     world, _ = made(at((0.0, 0.0, 0.5), Sphere(0.1)), boundaries=[Container((-1.0, -1.0, 0.0), (1.0, 1.0, 1.0))])
     camera = looking_at(np.array([[0.0, 0.0, 0.5]]), np.array([2.0]), azimuth=-90.0, elevation=0.0, aspect=1.0)
-    back = room.backdrop(camera.rays(101, 101), world.boundaries)
-    wall = int(back.wall[50, 50])
+    back = backdrop(camera.rays(101, 101), world.boundaries)
+    wall = int(back.boundary[50, 50])
     assert world.boundaries.axis[wall].tolist() == [0.0, -1.0, 0.0]
     assert camera.eye[1] + back.depth[50, 50] == pytest.approx(1.0, abs=1e-5)
-    assert back.wall[0, 0] == -1  # past the box
+    assert back.boundary[0, 0] == -1  # past the box
 
 
 # ---- camera
@@ -245,7 +246,7 @@ def test_a_shadow_map_is_a_parallel_picture():
 
 def test_pictures_are_the_same_every_time():
     world, state = made(at([[0.0, 0.0, 1.0], [1.5, 1.0, 1.0]]), boundaries=[Plane()])
-    one, two = (render(world, state, np.array([RED, BLUE]), look=Look(60)).pixels for _ in range(2))
+    one, two = (render(world, state, np.array([RED, BLUE]), look=RayLook(60)).pixels for _ in range(2))
     assert np.array_equal(one, two)
 
 
@@ -272,7 +273,7 @@ def test_what_encloses_another_body_is_glass():
         world, state = made(at((0.0, 0.0, 0.0), hollow(2.0, 0.1)), at(place, Sphere(0.6)))
         found = enclosing(world.shapes_3d, state, placed_parts(world.shapes_3d, state))
         assert found.tolist() == ([0] if place[0] == 0.0 else [])
-        picture = render(world, state, np.array([BLUE, RED]), look=Look(160))
+        picture = render(world, state, np.array([BLUE, RED]), look=RayLook(160))
         rows, columns = picture.body.shape
         x, y, _ = picture.camera.project(np.zeros((1, 3)))[0]
         looks.append(picture.pixels[int(y * rows), int(x * columns)].astype(int))
@@ -291,6 +292,7 @@ def test_one_that_flew_off_does_not_shrink_the_rest():
     for count, seen_whole in ((1, False), (10, True)):  # of 31 a tenth may be left out, of 40 not ten
         far = np.array([[200.0 + 3.0 * k, 0.0, 0.0] for k in range(count)])
         world, state = made(at(np.concatenate([crowd, far]), Sphere(0.5)))
-        x, _, depth = looking_at(*extent(world, state, world.boundaries)).project(state.position).T
+        extent = extent_3d(world, [state], stray=FIGURE_STRAY)
+        x, _, depth = looking_at(extent.centers, extent.radii).project(state.position).T
         assert (x[:30] > 0.0).all() and (x[:30] < 1.0).all()
         assert ((np.abs(x[30:] - 0.5) < 0.5) & (depth[30:] > 0.0)).all() == seen_whole

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from tests.draw.viewer.made_runs import plane_scene, record, space_scene
 
+from carom.draw import meshes
 from carom.draw.colors import MAPS, Coloring
-from carom.draw.viewer import shape_meshes, tone
+from carom.draw.viewer import tone
 from carom.draw.viewer.bodies import POINTS, batches_of
-from carom.draw.viewer.flat_walls import flat_walls
-from carom.draw.viewer.frames import Frames
-from carom.draw.viewer.framing import Layout, box_of, united
-from carom.draw.viewer.legend import legend_html
+from carom.draw.viewer.boundaries import meshes_2d, meshes_3d
+from carom.draw.viewer.layout import Layout, boundaries_of, box_of, united
+from carom.draw.viewer.panel import legend_html
 from carom.draw.viewer.plots import Line, Plot, energy_plot, momentum_plot
-from carom.draw.viewer.room_walls import barriers_of, room_walls
+from carom.draw.viewer.runs import Frames
 from carom.trajectory import Trajectory
 
 
@@ -45,11 +45,11 @@ def volume(mesh):
 @pytest.mark.parametrize(
     ("mesh", "wanted"),
     [
-        (shape_meshes.sphere(4), 4.0 / 3.0 * np.pi),
-        (shape_meshes.cuboid(np.array([1.0, 2.0, 0.5])), 8.0),
-        (shape_meshes.cylinder(0.5, 2.0), np.pi),
-        (shape_meshes.capsule(0.5, 1.0), np.pi * 0.25 * 2.0 + 4.0 / 3.0 * np.pi * 0.125),
-        (shape_meshes.hull(np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1.0]])), 1.0 / 6.0),
+        (meshes.sphere(4), 4.0 / 3.0 * np.pi),
+        (meshes.cuboid(np.array([1.0, 2.0, 0.5])), 8.0),
+        (meshes.cylinder(0.5, 2.0), np.pi),
+        (meshes.capsule(0.5, 1.0), np.pi * 0.25 * 2.0 + 4.0 / 3.0 * np.pi * 0.125),
+        (meshes.hull(np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1.0]])), 1.0 / 6.0),
     ],
     ids=["sphere", "cuboid", "cylinder", "capsule", "hull"],
 )
@@ -59,12 +59,12 @@ def test_solids_are_closed_and_look_outwards(mesh, wanted):
 
 
 def test_a_coin_faces_the_viewer_and_has_a_steep_rim():
-    mesh = shape_meshes.coin(np.array([[-2.0, -0.5], [2.0, -0.5], [2.0, 0.5], [-2.0, 0.5]]))
+    mesh = meshes.coin(np.array([[-2.0, -0.5], [2.0, -0.5], [2.0, 0.5], [-2.0, 0.5]]))
     corners = mesh.vertices.astype(float)[mesh.faces.astype(int)]
     normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     slope = normal[:, 2] / np.linalg.norm(normal, axis=1)
     assert (slope > 0.0).all()
-    assert set(slope.round(3)) == {1.0, round(1.0 / np.sqrt(1.0 + shape_meshes.STEEP**2), 3)}
+    assert set(slope.round(3)) == {1.0, round(1.0 / np.sqrt(1.0 + meshes.STEEP**2), 3)}
     seen = 0.5 * normal[:, 2].sum()
     assert seen == pytest.approx(4.0, rel=1e-6)  # rim and face together cover the shape, once
 
@@ -167,15 +167,14 @@ def test_runs_side_by_side_do_not_overlap(plane_run):
 
 
 def test_boundaries_are_drawn_where_they_are(plane_run, space_run):
-    with Trajectory(plane_run) as run:
-        frames = Frames(plane_run)
-        walls = flat_walls(run.geometry, box_of(frames), True, None)
-        frames.run.close()
+    frames = Frames(plane_run)
+    walls = meshes_2d(boundaries_of(frames), box_of(frames), True, None)
+    frames.run.close()
     floor = [w for w in walls if w.number == 0]
     assert max((w.center + w.mesh.vertices)[:, 1].max() for w in floor) == pytest.approx(-2.0)
     inner = min(np.hypot(*(w.center + w.mesh.vertices)[:, :2].T).min() for w in walls if w.number == 1)
     assert inner == pytest.approx(7.0, rel=1e-6)
     frames = Frames(space_run)
-    ground = room_walls(barriers_of(frames.run.geometry), box_of(frames), np.zeros((0, 3)), False, np.zeros(3))
+    ground = meshes_3d(boundaries_of(frames), box_of(frames), np.zeros((0, 3)), False, np.zeros(3))
     assert all(abs((w.center + w.mesh.vertices)[:, 2]).max() < 0.01 for w in ground)
     frames.run.close()

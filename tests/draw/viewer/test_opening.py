@@ -9,8 +9,7 @@ import pytest
 from tests.draw.viewer.made_runs import plane_scene, record, space_scene
 
 from carom import ProblemError
-from carom.draw.viewer.frames import Frames
-from carom.draw.viewer.opening import open_runs
+from carom.draw.viewer.runs import Frames, open_runs
 from carom.draw.viewer.server import free_port
 from carom.trajectory import Recorder
 
@@ -64,10 +63,10 @@ def test_of_two_files_the_readable_one_is_shown(tmp_path, run):
     opened.close()
 
 
-def test_plane_and_space_do_not_go_together(tmp_path, run):
+def test_2d_and_3d_runs_are_not_shown_together(tmp_path, run):
     other = tmp_path / "space.h5"
     record(other, space_scene())
-    assert "two runs of the plane, or two of space" in said(run, other)
+    assert "two 2D runs, or two 3D runs" in said(run, other)
     assert "one file, or two" in said(run, run, run)
 
 

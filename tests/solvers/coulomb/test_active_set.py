@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from carom.solvers import thresholds
 from carom.solvers.coulomb import active_set
 from carom.solvers.coulomb.active_set import coulomb_2d
 from carom.solvers.rows import make_rows
@@ -152,7 +153,7 @@ def test_residual_is_a_certificate(seed, m, friction):
 
 
 def test_most_are_solved():
-    """The certificate could hide failures: nineteen in twenty random problems of ten contacts are solved tightly."""
+    """The residual could hide failures: nineteen in twenty random problems of ten contacts are solved tightly."""
     solved = sum(solve(*problem(seed, 10, 0.4))[2] < 1e-9 for seed in range(100))
     assert solved >= 95
 
@@ -251,7 +252,7 @@ def test_stack_stops(count):
 def test_large_islands_go_by_sweeps_and_obey_the_law():
     """Above the limit: 80 boxes side by side and on top of each other, residual and law agree."""
     given = stack(80)
-    assert active_set.LIMIT < 160
+    assert thresholds.DENSE_COULOMB_CONTACTS < 160
     lam, beta, residual, sweeps = solve(*given, tolerance=1e-6, sweeps=200)
     assert sweeps <= 200
     assert violation(*given, lam, beta) < max(50.0 * residual, 1e-5)

@@ -224,8 +224,8 @@ def test_slabs_of_the_same_parity_share_no_body(seed, wanted):
 
 
 def test_threads_change_no_bit(monkeypatch):
-    """Slabs are swept side by side from MANY contacts on; the cut does not know the number of threads."""
-    monkeypatch.setattr("carom.solvers.coulomb.slab_sweeps.MANY", 100)
+    """Large islands are cut into slabs for threads; the cut does not depend on the number of threads."""
+    monkeypatch.setattr("carom.solvers.coulomb.slab_sweeps.THREADED_SWEEPS_CONTACTS", 100)
     pile = bricks(layers=6, across=8, deep=2, kick=0.1)
     answers = []
     before = numba.get_num_threads()

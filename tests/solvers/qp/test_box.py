@@ -1,4 +1,4 @@
-"""The box problem as the laws call it: right answers, honest certificates, whatever the contacts are like."""
+"""The box problem as the laws call it: right answers, honest residuals, whatever the contacts are like."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from tests.solvers import packings, reference
 
 from carom import ImpactProblem
-from carom.solvers.qp.box import DENSE_LIMIT, solve_bounds, solve_cone
+from carom.solvers.qp.box import solve_bounds, solve_cone
 from carom.solvers.rows import make_rows
+from carom.solvers.thresholds import DENSE_QP_CONTACTS
 
 SEEDS = st.integers(0, 2**32 - 1)
 CERTIFIED = 1e-10
@@ -31,14 +32,14 @@ def awkward_matrix(rng, contacts, columns):
     return g
 
 
-def certified(g, c, low, high, y, certificate):
-    """y keeps its bounds exactly, solves the problem, and the certificate does not claim more than is true."""
+def certified(g, c, low, high, y, residual):
+    """y keeps its bounds exactly, solves the problem, and the residual does not claim more than is true."""
     assert (low <= y).all() and (y <= high).all()
     true = reference.residual(g, c, low, high, y)
     assert true <= CERTIFIED
     # Rounding of A y, of which no two computations agree; long rows and large impulses make it grow.
     noise = 1e-15 * len(c) * (np.abs(g) @ (np.abs(g).T @ np.abs(y))).max() / np.abs(c).max()
-    assert true <= certificate + noise + 1e-15
+    assert true <= residual + noise + 1e-15
 
 
 @settings(max_examples=150)
@@ -48,8 +49,8 @@ def test_cone_against_all_active_sets(seed, m):
     g = awkward_matrix(rng, m, int(rng.integers(1, m + 3)))
     x0 = rng.normal(size=g.shape[1])
     low, high = packings.bounds_of("cone", m, rng)
-    y, certificate = solve_cone(packings.rows_from(g), g @ x0)
-    certified(g, g @ x0, low, high, y, certificate)
+    y, residual = solve_cone(packings.rows_from(g), g @ x0)
+    certified(g, g @ x0, low, high, y, residual)
     expected = reference.by_enumeration(g, g @ x0, low, high)
     assert np.abs(g.T @ y - expected).max() <= 1e-8 * np.abs(x0).max()
 
@@ -61,8 +62,8 @@ def test_bounds_against_all_active_sets(seed, m, kind):
     g = awkward_matrix(rng, m, int(rng.integers(1, m + 3)))
     x0 = rng.normal(size=g.shape[1])
     low, high = packings.bounds_of(kind, m, rng)
-    y, certificate = solve_bounds(packings.rows_from(g), g @ x0, low, high)
-    certified(g, g @ x0, low, high, y, certificate)
+    y, residual = solve_bounds(packings.rows_from(g), g @ x0, low, high)
+    certified(g, g @ x0, low, high, y, residual)
     expected = reference.by_enumeration(g, g @ x0, low, high)
     assert np.abs(g.T @ y - expected).max() <= 1e-8 * np.abs(x0).max()
 
@@ -72,13 +73,13 @@ def test_bounds_against_all_active_sets(seed, m, kind):
 def test_small_islands_are_always_certified(seed, kind):
     """Up to the largest island that is solved densely; c in the range of the rows, so that a solution exists."""
     rng = np.random.default_rng(seed)
-    m = int(rng.integers(2, DENSE_LIMIT + 1))
+    m = int(rng.integers(2, DENSE_QP_CONTACTS + 1))
     g = awkward_matrix(rng, m, int(rng.integers(1, m + 4)))
     c = g @ rng.normal(size=g.shape[1])
     low, high = packings.bounds_of(kind, m, rng)
-    y, certificate = solve_bounds(packings.rows_from(g), c, low, high)
-    assert certificate <= CERTIFIED
-    certified(g, c, low, high, y, certificate)
+    y, residual = solve_bounds(packings.rows_from(g), c, low, high)
+    assert residual <= CERTIFIED
+    certified(g, c, low, high, y, residual)
 
 
 # Problems that the dense method once left at 1e-8, because one step without progress ended it.
@@ -96,8 +97,8 @@ def test_a_step_without_progress_is_not_the_end(seed):
     high = np.where(rng.random(m) < 0.5, np.inf, rng.uniform(0, 1, m))
     fixed = rng.random(m) < 0.1
     high[fixed] = low[fixed]
-    y, certificate = solve_bounds(packings.rows_from(g), c, low, high)
-    certified(g, c, low, high, y, certificate)
+    y, residual = solve_bounds(packings.rows_from(g), c, low, high)
+    certified(g, c, low, high, y, residual)
 
 
 def large_problems():
@@ -117,11 +118,11 @@ LARGE = dict(large_problems())
 def test_large_islands_against_bounded_least_squares(name, kind):
     problem = LARGE[name]
     rows, c = packings.rows_and_speeds(problem)
-    assert len(c) > DENSE_LIMIT
+    assert len(c) > DENSE_QP_CONTACTS
     g, x0 = packings.dense(rows), problem.contacts.velocity.ravel()
     low, high = packings.bounds_of(kind, len(c), np.random.default_rng(2))
-    y, certificate = solve_bounds(rows, c, low, high)
-    certified(g, c, low, high, y, certificate)
+    y, residual = solve_bounds(rows, c, low, high)
+    certified(g, c, low, high, y, residual)
     if kind == "cone":
         expected = reference.by_nnls(g, x0)
     else:
@@ -148,9 +149,9 @@ def test_every_third_contact_twice(kind):
     for problem in (packings.unequal_discs(9, rng), packings.hexagonal(6, rng)):
         rows, c = packings.with_duplicates(problem, rng)
         low, high = packings.bounds_of(kind, len(c), rng)
-        y, certificate = solve_bounds(rows, c, low, high)
-        assert certificate <= CERTIFIED
-        certified(packings.dense(rows), c, low, high, y, certificate)
+        y, residual = solve_bounds(rows, c, low, high)
+        assert residual <= CERTIFIED
+        certified(packings.dense(rows), c, low, high, y, residual)
 
 
 @pytest.mark.parametrize("decades", [0.5, 2.0])
@@ -161,18 +162,18 @@ def test_a_chain_of_five_thousand_contacts(kind, decades):
     problem = packings.long_chain(5000, rng, decades=decades)
     rows, c = packings.rows_and_speeds(problem)
     low, high = packings.bounds_of(kind, len(c), rng)
-    y, certificate = solve_bounds(rows, c, low, high)
+    y, residual = solve_bounds(rows, c, low, high)
     g = problem.contacts.matrix()
-    assert certificate <= CERTIFIED
+    assert residual <= CERTIFIED
     assert reference.residual(g, c, low, high, y) <= CERTIFIED
 
 
 def test_one_contact_is_a_closed_form():
     rows = packings.rows_from(np.array([[2.0, 1.0]]))
     for c, low, high, expected in [(-5.0, 0, np.inf, 1.0), (5.0, 0, np.inf, 0.0), (5.0, -0.3, 0.2, -0.3)]:
-        y, certificate = solve_bounds(rows, np.array([c]), np.array([low]), np.array([high]))
+        y, residual = solve_bounds(rows, np.array([c]), np.array([low]), np.array([high]))
         assert y[0] == pytest.approx(expected, abs=1e-15)
-        assert certificate == 0.0
+        assert residual == 0.0
 
 
 @pytest.mark.parametrize("side", [2, 7])
@@ -180,9 +181,9 @@ def test_nothing_to_do(side):
     """c = 0: no impulse at all, of both the dense and the sparse method."""
     rows, c = packings.rows_and_speeds(packings.hexagonal(side, np.random.default_rng(0)))
     for low, high in (packings.bounds_of(kind, len(c), np.random.default_rng(1)) for kind in ("cone", "box")):
-        y, certificate = solve_bounds(rows, 0.0 * c, low, high)
+        y, residual = solve_bounds(rows, 0.0 * c, low, high)
         assert not y.any()
-        assert certificate == 0.0
+        assert residual == 0.0
 
 
 @pytest.mark.parametrize("side", [2, 7])
@@ -190,9 +191,9 @@ def test_bounds_that_leave_no_choice(side):
     rng = np.random.default_rng(3)
     rows, c = packings.rows_and_speeds(packings.hexagonal(side, rng))
     fixed = rng.normal(size=len(c))
-    y, certificate = solve_bounds(rows, c, fixed, fixed)
+    y, residual = solve_bounds(rows, c, fixed, fixed)
     np.testing.assert_array_equal(y, fixed)
-    assert certificate == 0.0
+    assert residual == 0.0
 
 
 def test_four_corners_share_alike():
@@ -203,10 +204,10 @@ def test_four_corners_share_alike():
     """
     rows, c = packings.rows_and_speeds(packings.flat_box())
     assert np.linalg.matrix_rank(packings.dense(rows)) == 3
-    y, certificate = solve_cone(rows, c)
+    y, residual = solve_cone(rows, c)
     # Stopping 2 kg at 1 m/s takes 2 N s, a quarter of it at each corner.
     np.testing.assert_allclose(y, 0.5, rtol=1e-6)
-    assert certificate <= 1e-14
+    assert residual <= 1e-14
 
 
 @pytest.mark.parametrize("tilt", [0.05, 0.2, 1.0])
@@ -222,9 +223,9 @@ def test_a_tilting_box_keeps_its_mirror(tilt):
 def test_copies_of_a_contact_share_alike(copies):
     """One ball on a floor, the contact given several times over: each copy carries its share, small or large."""
     rows = packings.rows_from(np.full((copies, 1), 2.0))
-    y, certificate = solve_cone(rows, np.full(copies, -3.0))
+    y, residual = solve_cone(rows, np.full(copies, -3.0))
     np.testing.assert_allclose(y, 0.75 / copies, rtol=1e-6)
-    assert certificate <= CERTIFIED
+    assert residual <= CERTIFIED
 
 
 def test_a_symmetric_packing_gets_symmetric_impulses():
@@ -253,9 +254,9 @@ def test_warm_starts_change_nothing(name, kind):
     wrong = np.where(cold > low, low, np.minimum(high, low + 1.0))
     for start in (cold, wrong, rng.normal(size=len(c)), np.zeros(len(c)), 1e6 * rng.random(len(c))):
         before = start.copy()
-        y, certificate = solve_bounds(rows, c, low, high, start)
+        y, residual = solve_bounds(rows, c, low, high, start)
         np.testing.assert_array_equal(start, before)
-        assert certificate <= CERTIFIED
+        assert residual <= CERTIFIED
         assert np.abs(g.T @ (y - cold)).max() <= 1e-9 * size
 
 
@@ -263,14 +264,14 @@ def test_warm_starts_change_nothing(name, kind):
 @given(SEEDS, st.sampled_from(["cone", "box", "mixed"]))
 def test_warm_starts_of_small_islands(seed, kind):
     rng = np.random.default_rng(seed)
-    m = int(rng.integers(2, DENSE_LIMIT + 1))
+    m = int(rng.integers(2, DENSE_QP_CONTACTS + 1))
     g = rng.normal(size=(m, int(rng.integers(1, m + 1))))
     c, rows = g @ rng.normal(size=g.shape[1]), packings.rows_from(g)
     low, high = packings.bounds_of(kind, m, rng)
     cold, _ = solve_bounds(rows, c, low, high)
     for start in (cold, 10.0 * rng.normal(size=m)):
-        y, certificate = solve_bounds(rows, c, low, high, start)
-        assert certificate <= CERTIFIED
+        y, residual = solve_bounds(rows, c, low, high, start)
+        assert residual <= CERTIFIED
         assert np.abs(g.T @ (y - cold)).max() <= 1e-9 * np.abs(c).max()
 
 
@@ -306,11 +307,11 @@ def squeezed(balls, rng=None):
 @pytest.mark.parametrize("seed", [None, 0, 1])
 def test_no_solution_is_never_certified(balls, seed):
     """The problem is unbounded below. Impulses then grow until they swallow c, and a residual of the form
-    |P(y - g) - y| reads zero: the certificate must not be computed that way."""
+    |P(y - g) - y| reads zero: the residual must not be computed that way."""
     g, c = squeezed(balls, None if seed is None else np.random.default_rng(seed))
-    y, certificate = solve_cone(packings.rows_from(g), c)
+    y, residual = solve_cone(packings.rows_from(g), c)
     assert np.isfinite(y).all()
-    assert certificate > 1e-5
+    assert residual > 1e-5
 
 
 def test_islands_are_solved_apart():

@@ -64,8 +64,8 @@ def sparse(rows, c, low, high):
 def gradients(rows, c, low, high):
     s = Scaled(rows, c, low, high)
     z = np.zeros(len(c))
-    certificate = projected_gradients(*s.problem, z, 100_000)
-    return s.unit * z, certificate
+    residual = projected_gradients(*s.problem, z, 100_000)
+    return s.unit * z, residual
 
 
 def interior(rows, c, low, high):
@@ -73,8 +73,8 @@ def interior(rows, c, low, high):
     s = Scaled(rows, c, low, high)
     state = np.ones(len(c), np.int8)
     z = interior_point(*s.problem, state, s.diagonal, s.blocks)
-    certificate = active_set(*s.problem, z, state, s.diagonal, s.blocks)
-    return s.unit * z, certificate
+    residual = active_set(*s.problem, z, state, s.diagonal, s.blocks)
+    return s.unit * z, residual
 
 
 METHODS = {"dense": dense, "sparse": sparse, "interior": interior, "gradients": gradients}
@@ -87,9 +87,9 @@ def test_method(method, name, kind):
     problem = ISLANDS[name]
     rows, c = packings.rows_and_speeds(problem)
     low, high = packings.bounds_of(kind, len(c), np.random.default_rng(5))
-    y, certificate = METHODS[method](rows, c, low, high)
+    y, residual = METHODS[method](rows, c, low, high)
     g, x0 = packings.dense(rows), problem.contacts.velocity.ravel()
-    assert certificate <= 1e-11
+    assert residual <= 1e-11
     assert reference.residual(g, c, low, high, np.clip(y, low, high)) <= 1e-10
     expected = reference.by_lsq_linear(g, x0, low, high) if kind != "cone" else reference.by_nnls(g, x0)
     assert np.abs(g.T @ y - expected).max() <= 1e-8 * np.abs(x0).max()
@@ -144,6 +144,6 @@ def test_methods_agree_in_three_dimensions_where_factors_fill():
     g = problem.contacts.matrix()
     answers = {name: METHODS[name](rows, c, low, high) for name in ("sparse", "interior", "gradients")}
     first = g.T @ answers["sparse"][0]
-    for y, certificate in answers.values():
-        assert certificate <= 1e-12
+    for y, residual in answers.values():
+        assert residual <= 1e-12
         assert np.abs(g.T @ y - first).max() <= 1e-10 * np.abs(problem.contacts.velocity).max()

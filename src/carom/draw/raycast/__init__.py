@@ -1,6 +1,5 @@
-"""Pictures of worlds of space: rays cast at every shape exactly, soft light, and the room round the bodies."""
+"""A ray caster for 3D worlds: exact intersections with every shape, soft shadows, boundaries behind the bodies."""
 
-from ..camera import Camera, looking_at
-from .picture import Look, Picture, render
+from .picture import Picture, RayLook, render
 
-__all__ = ["Camera", "Look", "Picture", "looking_at", "render"]
+__all__ = ["Picture", "RayLook", "render"]

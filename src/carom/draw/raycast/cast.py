@@ -1,7 +1,7 @@
-"""Rays against shapes, in the frame of each form. A ray is `o + t d`; the direction need not have unit length.
+"""Intersections of rays with shapes, in the frame of each shape. A ray is `o + t d`; d need not have unit length.
 
-Every function returns (t, nx, ny, nz, face): the first t > 0 at which the ray enters, the outward normal there (unit
-length), and the number of the smooth piece of surface that was hit. t is infinite for a miss.
+Every function returns (t, nx, ny, nz, face): the first t > 0 at which the ray enters the shape, the outward unit normal
+there, and the index of the smooth face that was hit. t is infinite for a miss.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ...solvers.rows import Floats, Ints
 
 Hit = tuple[float, float, float, float, int]
 MISS: Hit = (np.inf, 0.0, 0.0, 1.0, 0)
-STEPS = 256  # through a signed distance grid
+STEPS = 256  # largest number of steps through a signed distance grid
 
 
 @kernel
@@ -59,7 +59,7 @@ def cylinder(ox: float, oy: float, oz: float, dx: float, dy: float, dz: float, r
 
 @kernel
 def capsule(ox: float, oy: float, oz: float, dx: float, dy: float, dz: float, r: float, half: float) -> Hit:
-    """The nearest of the side between the ends and the two spheres: entries into the union come first."""
+    """The nearest intersection with the cylindrical side and the two spheres at its ends."""
     best = MISS
     a, b = dx * dx + dy * dy, ox * dx + oy * dy
     disc = b * b - a * (ox * ox + oy * oy - r * r)
@@ -100,7 +100,7 @@ def cuboid(ox: float, oy: float, oz: float, dx: float, dy: float, dz: float, hx:
 def hull(
     ox: float, oy: float, oz: float, dx: float, dy: float, dz: float, normal: Floats, offset: Floats, lo: int, hi: int
 ) -> Hit:
-    """Between the planes normal . x = offset of the faces lo..hi."""
+    """The intersection of the half-spaces normal . x <= offset of faces lo..hi."""
     enter, leave, face = -np.inf, np.inf, lo
     for j in range(lo, hi):
         speed = normal[j, 0] * dx + normal[j, 1] * dy + normal[j, 2] * dz
@@ -121,7 +121,7 @@ def hull(
 
 @kernel
 def distance(x: float, y: float, z: float, low: Floats, spacing: float, count: Ints, value: Floats, at: int) -> float:
-    """The signed distance grid between its nodes, linear along each axis; outside it, that of the nearest node."""
+    """A signed distance grid, interpolated linearly along each axis; outside the grid the value at its surface."""
     nx, ny, nz = count[0], count[1], count[2]
     u = min(max((x - low[0]) / spacing, 0.0), nx - 1.000001)
     v = min(max((y - low[1]) / spacing, 0.0), ny - 1.000001)
@@ -154,9 +154,9 @@ def mesh(
     value: Floats,
     at: int,
 ) -> Hit:
-    """The surface where a signed distance grid is 0: what contact detection sees of a mesh.
+    """The zero level of a signed distance grid, which is the surface that contact detection uses for a mesh.
 
-    Steps as long as the distance allows, then halving between the last point outside and the first inside.
+    Sphere tracing finds the first point inside; bisection then locates the surface.
     """
     hx, hy, hz = (0.5 * spacing * (count[0] - 1), 0.5 * spacing * (count[1] - 1), 0.5 * spacing * (count[2] - 1))
     mx, my, mz = ox - low[0] - hx, oy - low[1] - hy, oz - low[2] - hz
@@ -184,7 +184,8 @@ def mesh(
             t = middle
         else:
             last = middle
-    x, y, z, e = ox + t * dx, oy + t * dy, oz + t * dz, spacing  # a whole cell: the facets of the grid stay hidden
+    # Differences over a whole cell hide the facets of the grid.
+    x, y, z, e = ox + t * dx, oy + t * dy, oz + t * dz, spacing
     nx = distance(x + e, y, z, low, spacing, count, value, at) - distance(x - e, y, z, low, spacing, count, value, at)
     ny = distance(x, y + e, z, low, spacing, count, value, at) - distance(x, y - e, z, low, spacing, count, value, at)
     nz = distance(x, y, z + e, low, spacing, count, value, at) - distance(x, y, z - e, low, spacing, count, value, at)

@@ -1,7 +1,11 @@
-"""Light: a lamp of some width and a bright sky, with the shadows that bodies throw.
+"""Light: a lamp of some width and a bright sky, with the shadows of bodies.
 
-A lamp or a patch of sky is a direction with a depth buffer seen from there (a shadow map): what lies deeper than the
-map says is in the dark. Several directions close together make soft edges, many over the sky fill corners with shade.
+A lamp or a patch of sky is a set of directions, each with a depth buffer seen from there (a shadow map): points deeper
+than the map are in shadow. Close directions give soft edges; many directions over the sky darken corners.
+
+Light is measured on a lattice of pixels and interpolated between them. The part of the sky is interpolated between four
+lattice points on one surface; the part of the lamp is measured at every pixel near which it changes. This is several
+times faster than measuring at every pixel; the mean difference is a quarter of one level of a byte.
 """
 
 from __future__ import annotations
@@ -17,10 +21,13 @@ from ...world import Shapes3D
 from ..camera import Camera, Rays
 from .visible import Parts, depths
 
-LAMP, SKY, BOUNCE = 0.55, 0.52, 0.24  # strengths; a level floor in the open gets about 1 from lamp and sky
-LAMPS, LAMP_WIDTH, LAMP_MAP = 14, 0.06, 640  # directions, radians from the middle, pixels of a map at most
+LAMP, SKY, BOUNCE = 0.55, 0.52, 0.24  # intensities; the ground without shadows gets about 1 from lamp and sky
+LAMPS, LAMP_WIDTH, LAMP_MAP = 14, 0.06, 640  # number of directions, radius in radians, largest size of a map in pixels
 SKIES, SKY_MAP = 64, 160
-GOLDEN = np.pi * (3.0 - np.sqrt(5.0))
+GOLDEN = np.pi * (3.0 - np.sqrt(5.0))  # golden angle: successive directions fill a disc evenly
+COARSE = 4  # pixels between two lattice points
+CHANGE = 0.004  # difference of the lamp light between lattice points above which it is measured at every pixel
+Normal = tuple[float, float, float]
 
 
 class Maps(NamedTuple):
@@ -35,14 +42,16 @@ class Maps(NamedTuple):
 
 
 class Lights(NamedTuple):
+    """The lamp and the sky."""
+
     lamp: Maps
     sky: Maps
     up: Floats
-    level: float  # what a level floor in the open gets
+    level: float  # light on the ground without shadows
 
 
 def lights(parts: Parts, solids: Shapes3D, camera: Camera, up: Floats, rows: int) -> Lights:
-    """A lamp behind the left shoulder of who looks through the camera, and the sky; for a picture of so many rows."""
+    """A lamp above and to the left of the camera, and the sky, for a picture with this number of rows."""
     center, radius = 0.5 * (camera.low + camera.high), 0.5 * float(np.linalg.norm(camera.high - camera.low))
     reach = solids.reach[parts.form]
     far = float((np.linalg.norm(parts.place - center, axis=1) + reach).max())
@@ -60,7 +69,7 @@ def lights(parts: Parts, solids: Shapes3D, camera: Camera, up: Floats, rows: int
 
 
 def _spread(toward: Floats, count: int, width: float) -> Floats:
-    """Directions that fill a cone evenly."""
+    """Unit vectors (count, 3) that fill a cone evenly."""
     u, v = _axes(toward)
     k = np.arange(count)
     r, angle = width * np.sqrt((k + 0.5) / count), GOLDEN * k
@@ -69,7 +78,7 @@ def _spread(toward: Floats, count: int, width: float) -> Floats:
 
 
 def _dome(up: Floats, count: int) -> Floats:
-    """Directions that fill the half space above evenly."""
+    """Unit vectors (count, 3) that fill the upper half-space evenly."""
     u, v = _axes(up)
     height = (np.arange(count) + 0.5) / count
     r, angle = np.sqrt(1.0 - height**2), GOLDEN * np.arange(count)
@@ -93,8 +102,8 @@ def _maps(toward: Floats, size: int, center: Floats, radius: float, parts: Parts
 
 @kernel
 def lit(maps: Maps, k: int, x: float, y: float, z: float) -> float:
-    """How much of light k reaches a point, from 0 to 1: the four nearest pixels of its map are asked and blended."""
-    # Numbers are taken out of the arrays one by one: a row of an array, as an object of its own, costs more than all.
+    """The part of light k that reaches a point, from 0 to 1, interpolated between four pixels of its map."""
+    # Scalars are read from the arrays one by one: a view of a row would cost more than everything else.
     size = maps.depth.shape[1]
     ax, ay, az = x - maps.center[0], y - maps.center[1], z - maps.center[2]
     scale = 0.5 * size / maps.radius
@@ -121,13 +130,13 @@ def lit(maps: Maps, k: int, x: float, y: float, z: float) -> float:
 
 @kernel
 def above(maps: Maps) -> float:
-    """How far above a surface its light is asked for: where a map is coarser than its slope it would shade itself."""
+    """The distance above a surface at which its light is measured, so that a coarse map does not shade the surface."""
     return 4.4 * maps.radius / maps.depth.shape[1]
 
 
 @kernel
 def gathered(maps: Maps, x: float, y: float, z: float, nx: float, ny: float, nz: float) -> float:
-    """The mean over the lights of these maps of cosine times what arrives at a point with unit normal n."""
+    """The mean over the lights of the cosine times the part that reaches a point with unit normal n."""
     count = len(maps.toward)
     off = above(maps)
     px, py, pz = x + off * nx, y + off * ny, z + off * nz
@@ -141,6 +150,119 @@ def gathered(maps: Maps, x: float, y: float, z: float, nx: float, ny: float, nz:
 
 @kernel
 def summed(lights: Lights, lamp: float, sky: float, nx: float, ny: float, nz: float) -> float:
-    """Light on a surface with unit normal n, from what it gathers of lamp and sky; 1 on a level floor in the open."""
+    """The light on a surface with unit normal n from its parts of lamp and sky; 1 on the ground without shadows."""
     facing = lights.up[0] * nx + lights.up[1] * ny + lights.up[2] * nz
     return (LAMP * lamp + 2.0 * SKY * sky + BOUNCE * 0.5 * (1.0 - facing)) / lights.level
+
+
+# ---- light between lattice points
+
+
+class Lattice(NamedTuple):
+    """Every `step`-th ray in both directions: the surface that it meets, and the light of lamp and sky there."""
+
+    surface: NDArray[np.int64]  # (rows, columns), -1 for none
+    place: Floats  # (rows, columns, 6) point and unit normal
+    lamp: NDArray[np.float32]
+    sky: NDArray[np.float32]
+    even: NDArray[np.bool_]  # (rows, columns) whether the lamp light is even in this cell and next to it
+    step: int
+
+
+@kernel
+def point(rays: Rays, i: int, j: int, t: float) -> tuple[float, float, float]:
+    """The point of ray (i, j) at depth t."""
+    b = (0.5 * rays.rows - i - 0.5) / rays.scale
+    a = (j + 0.5 - 0.5 * rays.columns) / rays.scale
+    dx = rays.forward[0] + a * rays.right[0] + b * rays.up[0]
+    dy = rays.forward[1] + a * rays.right[1] + b * rays.up[1]
+    dz = rays.forward[2] + a * rays.right[2] + b * rays.up[2]
+    return rays.eye[0] + t * dx, rays.eye[1] + t * dy, rays.eye[2] + t * dz
+
+
+@kernel
+def empty(rays: Rays, smooth: int) -> Lattice:
+    """A lattice without surfaces, for rays of which `smooth` x `smooth` make a pixel."""
+    step = COARSE * smooth
+    rows, columns = (rays.rows - 1) // step + 2, (rays.columns - 1) // step + 2
+    surface = np.full((rows, columns), -1, np.int64)
+    lamp, sky = np.zeros((rows, columns), np.float32), np.zeros((rows, columns), np.float32)
+    place = np.zeros((rows, columns, 6))
+    return Lattice(surface, place, lamp, sky, np.zeros((rows, columns), np.bool_), step)
+
+
+@kernel
+def note(lattice: Lattice, r: int, c: int, surface: int, x: float, y: float, z: float, n: Normal) -> None:
+    """Records the point and unit normal n of the surface that lattice ray (r, c) meets."""
+    lattice.surface[r, c] = surface
+    place = lattice.place[r, c]
+    place[0], place[1], place[2], place[3], place[4], place[5] = x, y, z, n[0], n[1], n[2]
+
+
+@kernel
+def measure(lattice: Lattice, lights: Lights) -> None:
+    """Measures the light at all recorded points and finds the cells where that of the lamp is even."""
+    _gather(lattice, lights.lamp, lattice.lamp)
+    _gather(lattice, lights.sky, lattice.sky)
+    _compare(lattice)
+
+
+@kernel
+def _gather(lattice: Lattice, maps: Maps, out: NDArray[np.float32]) -> None:
+    """`gathered` at all recorded points, map by map, so that each map stays in the cache of the processor."""
+    rows, columns = lattice.surface.shape
+    off, share = above(maps), 1.0 / len(maps.toward)
+    for k in range(len(maps.toward)):
+        dx, dy, dz = maps.toward[k, 0], maps.toward[k, 1], maps.toward[k, 2]
+        for r in range(rows):
+            for c in range(columns):
+                if lattice.surface[r, c] < 0:
+                    continue
+                nx, ny, nz = lattice.place[r, c, 3], lattice.place[r, c, 4], lattice.place[r, c, 5]
+                cosine = dx * nx + dy * ny + dz * nz
+                if cosine > 0.0:
+                    x, y, z = lattice.place[r, c, 0], lattice.place[r, c, 1], lattice.place[r, c, 2]
+                    out[r, c] += share * cosine * lit(maps, k, x + off * nx, y + off * ny, z + off * nz)
+
+
+@kernel
+def _compare(lattice: Lattice) -> None:
+    """Finds the cells where the lamp light is even.
+
+    Neighboring cells are included, so that a thin shadow that ends between two lattice points is not lost.
+    """
+    rows, columns = lattice.surface.shape
+    for r in range(rows - 1):
+        for c in range(columns - 1):
+            low, high = lattice.lamp[r, c], lattice.lamp[r, c]
+            for u in range(max(r - 1, 0), min(r + 3, rows)):
+                for v in range(max(c - 1, 0), min(c + 3, columns)):
+                    if lattice.surface[u, v] == lattice.surface[r, c]:
+                        low, high = min(low, lattice.lamp[u, v]), max(high, lattice.lamp[u, v])
+            lattice.even[r, c] = high - low <= CHANGE
+
+
+@kernel
+def light(
+    lattice: Lattice, i: int, j: int, surface: int, lights: Lights, x: float, y: float, z: float, n: Normal
+) -> float:
+    """The light at the point of a surface with unit normal n that ray (i, j) meets."""
+    r, c = i // lattice.step, j // lattice.step
+    s, t = i / lattice.step - r, j / lattice.step - c
+    whole = lattice.surface[r, c] == surface and lattice.surface[r, c + 1] == surface
+    whole = whole and lattice.surface[r + 1, c] == surface and lattice.surface[r + 1, c + 1] == surface
+    if whole and lattice.even[r, c]:
+        lamp = _blend(lattice.lamp, r, c, s, t)
+    else:
+        lamp = gathered(lights.lamp, x, y, z, n[0], n[1], n[2])
+    if whole:
+        sky = _blend(lattice.sky, r, c, s, t)
+    else:
+        sky = gathered(lights.sky, x, y, z, n[0], n[1], n[2])
+    return summed(lights, lamp, sky, n[0], n[1], n[2])
+
+
+@kernel
+def _blend(values: NDArray[np.float32], r: int, c: int, s: float, t: float) -> float:
+    top = (1.0 - t) * values[r, c] + t * values[r, c + 1]
+    return (1.0 - s) * top + s * ((1.0 - t) * values[r + 1, c] + t * values[r + 1, c + 1])

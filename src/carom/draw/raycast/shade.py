@@ -1,4 +1,4 @@
-"""From what each pixel sees to its color. Colors are linear in light here; the last step makes them sRGB."""
+"""Shading: from the visible faces to colors. Colors are linear in light until the last step converts them to sRGB."""
 
 from __future__ import annotations
 
@@ -8,22 +8,21 @@ from numpy.typing import NDArray
 from ...kernels import kernel
 from ...solvers.rows import Floats
 from ..camera import Rays
-from .lattice import Lattice, empty, light, measure, note, point
-from .light import Lights
+from .light import Lattice, Lights, empty, light, measure, note, point
 from .visible import Buffers
 
 Image = NDArray[np.float32]
-SMOOTH = 0.98  # cosine: faces that turn by less than 11 degrees have no line between them
-GLASS = 0.26  # how much of a body that encloses others is seen
-FACES = 1 << 20  # more than any part has: part and face make one number
-OUTLINE, CREASE = 0.22, 0.5  # brightness of lines round bodies and between their faces, as factors
+SMOOTH = 0.98  # cosine of the angle between normals above which there is no line between faces: 11 degrees
+GLASS = 0.26  # opacity of a body that encloses others
+FACES = 1 << 20  # larger than the number of faces of any part: part * FACES + face identifies a surface
+OUTLINE, CREASE = 0.22, 0.5  # relative brightness of outlines of bodies, and of edges between their faces
 
 
 @kernel
 def bodies(
     rays: Rays, smooth: int, seen: Buffers, body: NDArray[np.int64], color: Floats, lights: Lights, image: Image
 ) -> None:
-    """Paints the bodies. Colors (n, 3). Rays of one pixel, of `smooth` x `smooth`, share light on the same face."""
+    """Paints the bodies in colors (n, 3). The `smooth` x `smooth` rays of a pixel share the light on one face."""
     lattice = _measured(rays, smooth, seen, lights)
     known = np.empty((rays.rows, rays.columns), np.float32)
     for i in range(rays.rows):
@@ -31,7 +30,7 @@ def bodies(
             p = seen.part[i, j]
             if p < 0:
                 continue
-            # Light changes slowly: the first ray of the pixel that hit this face has asked for it already.
+            # Light varies slowly: the light that the first ray of the pixel found on this face is used again.
             r, c = i - i % smooth, j - j % smooth
             amount = -1.0
             for q in range((i - r) * smooth + j - c):
@@ -50,7 +49,7 @@ def bodies(
 
 @kernel
 def _measured(rays: Rays, smooth: int, seen: Buffers, lights: Lights) -> Lattice:
-    """Light on the faces of bodies."""
+    """The lattice of light on the faces of bodies."""
     lattice = empty(rays, smooth)
     for r in range(lattice.surface.shape[0]):
         i = min(r * lattice.step, rays.rows - 1)
@@ -67,9 +66,9 @@ def _measured(rays: Rays, smooth: int, seen: Buffers, lights: Lights) -> Lattice
 
 @kernel
 def outlines(seen: Buffers, body: NDArray[np.int64], radius: Floats, weight: Floats, image: Image) -> None:
-    """Darkens the nearer side of every border: strongly between bodies, lightly between faces of one.
+    """Darkens the nearer side of every border: strongly between bodies, lightly between faces of one body.
 
-    A body that hides a part of itself has a border there, too: a step in depth by a fifth of its radius.
+    A step in depth of a fifth of its radius counts as a border: there a body hides a part of itself.
     """
     rows, columns = seen.part.shape
     for i in range(rows):
@@ -101,7 +100,7 @@ def outlines(seen: Buffers, body: NDArray[np.int64], radius: Floats, weight: Flo
 
 @kernel
 def glass(before: Buffers, behind: Buffers, layer: Image, image: Image) -> None:
-    """Lays a picture of glass bodies over the image: their faces faintly, their lines (which are dark) more."""
+    """Blends a picture of glass bodies over the image: faces with low opacity, their dark edges with more."""
     rows, columns = before.part.shape
     for i in range(rows):
         for j in range(columns):
@@ -119,7 +118,7 @@ def glass(before: Buffers, behind: Buffers, layer: Image, image: Image) -> None:
 
 
 def line(image: Image, depth: NDArray[np.float32], rays: Rays, points: Floats, dark: float, width: int) -> None:
-    """Draws a line (k, 3) where nothing is before it."""
+    """Draws a line (k, 3) where no body hides it."""
     arm = points - rays.eye
     z = arm @ rays.forward
     if not (z > 0.0).all():
@@ -149,12 +148,12 @@ def _line(image: Image, depth: NDArray[np.float32], points: Floats, dark: float,
 
 
 def weights(radius: Floats, rays: Rays, place: Floats) -> Floats:
-    """How strong the lines round each body are: bodies of a few pixels have none, or they would be all line."""
+    """The strength of the outline of each body, (n,): bodies of a few pixels have none."""
     z = np.maximum((place - rays.eye) @ rays.forward, 1e-9)
     return np.clip((radius / z * rays.scale - 4.0) / 16.0, 0.0, 1.0)
 
 
-LEVELS = 4096
+LEVELS = 4096  # of the table from linear light to sRGB
 _LIGHT = np.arange(LEVELS + 1) / LEVELS
 _SRGB = np.round(255.0 * np.where(_LIGHT <= 0.0031308, 12.92 * _LIGHT, 1.055 * _LIGHT ** (1.0 / 2.4) - 0.055)).astype(
     np.uint8
@@ -162,7 +161,7 @@ _SRGB = np.round(255.0 * np.where(_LIGHT <= 0.0031308, 12.92 * _LIGHT, 1.055 * _
 
 
 def averaged(image: Image, smooth: int) -> NDArray[np.uint8]:
-    """Pixels (rows, columns, 3) in sRGB: means of the light of their rays."""
+    """Pixels (rows, columns, 3) in sRGB: the means of the light of their rays."""
     return np.asarray(_averaged(image, smooth, _SRGB))
 
 

@@ -1,7 +1,11 @@
-"""Depth buffers: for each pixel the nearest part of a body, found by casting rays within the part's bounds."""
+"""Visibility: depth buffers with the nearest part of a body at each pixel, and bodies that enclose others.
+
+Rays are cast only at pixels within the bounding sphere of a part.
+"""
 
 from __future__ import annotations
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -10,31 +14,34 @@ from numpy.typing import NDArray
 from ...geometry import rotations
 from ...kernels import kernel
 from ...solvers.rows import Floats, Ints
-from ...world import BOX, CAPSULE, CYLINDER, HULL, SPHERE, Shapes3D, State
+from ...world import BOX, CAPSULE, CYLINDER, HULL, MESH, SPHERE, Shapes3D, State
 from ..camera import Rays
 from . import cast
 
+ENCLOSING_PAIRS = 400  # pairs of bodies that are tested for enclosing; with more pairs no body is drawn as glass
+DIRECTIONS = np.array([d for d in itertools.product((-1.0, 0.0, 1.0), repeat=3) if any(d)])
+
 
 class Parts(NamedTuple):
-    """Parts of bodies where they are in the world."""
+    """Parts of bodies, placed in the world."""
 
     body: Ints  # (p,)
     form: Ints  # (p,)
-    place: Floats  # (p, 3) origin of the form's frame
-    turn: Floats  # (p, 3, 3) from the form's frame to the world's
+    place: Floats  # (p, 3) origin of the frame of its shape
+    turn: Floats  # (p, 3, 3) rotation from the frame of its shape to that of the world
 
 
 class Buffers(NamedTuple):
-    """What each pixel sees."""
+    """What each pixel shows."""
 
-    depth: NDArray[np.float32]  # (rows, columns), infinite where nothing is
-    part: NDArray[np.int32]  # -1 where nothing is
-    face: NDArray[np.int32]  # of the part's form
-    normal: NDArray[np.float32]  # (rows, columns, 3) in the world
+    depth: NDArray[np.float32]  # (rows, columns), infinite where there is no body
+    part: NDArray[np.int32]  # -1 where there is no body
+    face: NDArray[np.int32]  # of the shape of the part
+    normal: NDArray[np.float32]  # (rows, columns, 3) unit normal in the world frame
 
 
 def placed_parts(solids: Shapes3D, state: State) -> Parts:
-    """All parts of all bodies."""
+    """All parts of all bodies of a state."""
     body = np.repeat(np.arange(len(solids.round)), np.diff(solids.part_ptr))
     turn = rotations.matrices(np.ascontiguousarray(state.orientation))[body]
     place = state.position[body] + np.einsum("pij,pj->pi", turn, solids.place)
@@ -55,7 +62,7 @@ def seen(rays: Rays, parts: Parts, solids: Shapes3D) -> Buffers:
 
 
 def depths(rays: Rays, parts: Parts, solids: Shapes3D) -> NDArray[np.float32]:
-    """The depth at every pixel alone: a shadow map, if the rays come from a lamp."""
+    """The depth at every pixel: a shadow map, if the rays come from a lamp."""
     depth = np.full((rays.rows, rays.columns), np.inf, np.float32)
     none = np.zeros((1, 1), np.int32)
     _fill(
@@ -76,10 +83,10 @@ def _nearest_first(rays: Rays, parts: Parts, solids: Shapes3D) -> Ints:
 
 @kernel
 def _across(x: float, z: float, r: float, parallel: bool) -> tuple[float, float]:
-    """Where a circle of radius r about (x, z) begins and ends, as seen from the origin along z; at depth 1."""
+    """The interval at depth 1 that a circle of radius r about (x, z) covers, seen from the origin along z."""
     if parallel:
         return x - r, x + r
-    if z <= r:  # the eye is inside or beside it
+    if z <= r:  # the eye is inside the sphere or beside it
         return -1e9, 1e9
     # Tangents of the two tangent lines.
     root = r * np.sqrt(x * x + z * z - r * r)
@@ -89,7 +96,7 @@ def _across(x: float, z: float, r: float, parallel: bool) -> tuple[float, float]
 
 @kernel
 def _range(x: float, z: float, reach: float, rays: Rays, count: int, sign: float) -> tuple[int, int]:
-    """First and last pixel along one side of the picture that may see a sphere; sign -1 for rows, which run down."""
+    """First and last pixel along one axis of the picture that may show a sphere; sign -1 for rows, which run down."""
     low, high = _across(x, z, reach, rays.parallel)
     if sign < 0.0:
         low, high = -high, -low
@@ -100,7 +107,7 @@ def _range(x: float, z: float, reach: float, rays: Rays, count: int, sign: float
 
 @kernel
 def _fill(rays: Rays, order: Ints, parts: Parts, solids: Shapes3D, out: Buffers, full: bool) -> None:
-    """Parts in the given order, nearest first: what is hidden then costs a comparison for each pixel, and no ray."""
+    """Fills buffers with parts, nearest first: a hidden part then costs one comparison per pixel and no ray."""
     eye, right, up, ahead = rays.eye, rays.right, rays.up, rays.forward
     o, dr, du, df = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
     for p in order:
@@ -114,7 +121,7 @@ def _fill(rays: Rays, order: Ints, parts: Parts, solids: Shapes3D, out: Buffers,
             continue
         first, last = _range(x, z, reach, rays, rays.columns, 1.0)
         top, bottom = _range(y, z, reach, rays, rays.rows, -1.0)
-        for k in range(3):  # eye and directions in the form's frame
+        for k in range(3):  # eye and directions in the frame of the shape
             o[k] = -(m[0, k] * ax + m[1, k] * ay + m[2, k] * az)
             dr[k] = m[0, k] * right[0] + m[1, k] * right[1] + m[2, k] * right[2]
             du[k] = m[0, k] * up[0] + m[1, k] * up[1] + m[2, k] * up[2]
@@ -154,3 +161,45 @@ def _fill(rays: Rays, order: Ints, parts: Parts, solids: Shapes3D, out: Buffers,
                         out.part[i, j], out.face[i, j] = p, hit[4]
                         for k in range(3):
                             out.normal[i, j, k] = m[k, 0] * hit[1] + m[k, 1] * hit[2] + m[k, 2] * hit[3]
+
+
+# ---- bodies that enclose others
+
+
+def chosen_parts(parts: Parts, bodies: NDArray[np.bool_]) -> Parts:
+    """The parts of the bodies in a mask (n,)."""
+    keep = bodies[parts.body]
+    return Parts(parts.body[keep], parts.form[keep], parts.place[keep], parts.turn[keep])
+
+
+def enclosing(solids: Shapes3D, state: State, parts: Parts) -> Ints:
+    """Bodies that surround the center of another body in all DIRECTIONS, the smallest first; they are drawn as glass.
+
+    Only compounds and meshes can be hollow.
+    """
+    several = np.diff(solids.part_ptr) > 1
+    mesh = solids.kind[solids.shape[solids.part_ptr[:-1]]] == MESH
+    radius = solids.radius
+    pairs: list[tuple[int, int]] = []
+    for i in np.flatnonzero(several | mesh).tolist():
+        apart = np.linalg.norm(state.position - state.position[i], axis=1)
+        pairs += [(i, j) for j in np.flatnonzero((apart < radius[i]) & (radius < radius[i])).tolist()]
+        if len(pairs) > ENCLOSING_PAIRS:
+            return np.zeros(0, np.int64)
+    found: set[int] = set()
+    for i, j in pairs:
+        if i not in found and _surrounded(state.position[j], chosen_parts(parts, np.arange(len(radius)) == i), solids):
+            found.add(i)
+    return np.array(sorted(found, key=lambda i: float(radius[i])), dtype=np.int64)
+
+
+def _surrounded(place: Floats, parts: Parts, solids: Shapes3D) -> bool:
+    """Whether rays from a point in all DIRECTIONS meet the parts."""
+    for direction in DIRECTIONS:
+        ahead = direction / np.linalg.norm(direction)
+        right = np.cross(ahead, np.eye(3)[int(np.argmin(np.abs(ahead)))])
+        right /= np.linalg.norm(right)
+        one = Rays(np.ascontiguousarray(place), right, np.cross(right, ahead), ahead, 1.0, 1, 1, False)
+        if not np.isfinite(depths(one, parts, solids)[0, 0]):
+            return False
+    return True

@@ -1,4 +1,8 @@
-"""The viewer: a web page that shows recorded runs. It reads trajectories and nothing else; `carom view` opens it."""
+"""The viewer: a web page that shows recorded runs. `carom view` is the command.
+
+with viewing(["run.h5"]) as viewer:
+    print(viewer.address)
+"""
 
 from __future__ import annotations
 
@@ -16,24 +20,24 @@ __all__ = ["Viewer", "viewing"]
 
 @dataclass(frozen=True, eq=False)
 class Viewer:
-    """A page that is being served."""
+    """A page that is served."""
 
     page: Page
     server: Any
     address: str
-    remarks: list[str]  # what is wrong with the files, and what of them is shown
+    remarks: list[str]  # problems of the files, and what is shown of them
 
 
 @contextmanager
 def viewing(
     paths: Sequence[str | Path], host: str = "127.0.0.1", port: int = 8080, play: bool = True
 ) -> Iterator[Viewer]:
-    """Serves a page that shows one run, or two side by side, while the block runs; its port is free afterwards.
+    """Serves a page that shows one run, or two side by side, while the block runs.
 
-    If `port` is in use, the next free one is taken; `Viewer.address` tells. Other machines can see the page only if
-    `host` is an address of this one that they reach, such as "0.0.0.0" for all of them.
+    If `port` is in use, the next free port is taken; `Viewer.address` contains it. Other machines can open the page
+    only if `host` is an address that they reach, such as "0.0.0.0" for all addresses of this machine.
     """
-    from .opening import open_runs
+    from .runs import open_runs
     from .server import address_of, close_server, need_viser, open_server
 
     need_viser()

@@ -1,4 +1,4 @@
-"""The bodies of a run on the page: one instanced mesh for each shape, of which only poses and colors are sent."""
+"""The bodies of a run on the page: one instanced mesh per shape; each frame sends poses and colors only."""
 
 from __future__ import annotations
 
@@ -10,47 +10,48 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...geometry import rotations
-from ...scene.shapes import Compound, Solid
-from ...scene.shapes import Mesh as MeshShape
 from ...solvers.rows import Floats, Ints
 from ...trajectory import Trajectory
-from ...world import BOX, CAPSULE, CYLINDER, DISC, HULL, MESH, SPHERE, Shapes3D
-from ..raycast.glass import enclosing
-from ..raycast.visible import placed_parts
-from . import shape_meshes, tone
-from .frames import Frame
-from .framing import Layout
+from ...world import DISC, SPHERE, Shapes3D
+from .. import meshes
+from ..meshes import Mesh
+from ..raycast.visible import enclosing, placed_parts
+from . import tone
+from .layout import Layout
 from .look import lamp_of
-from .shape_meshes import Mesh
+from .runs import Frame
 
 Bytes = NDArray[np.uint8]
 
-POINTS = 4_000  # round bodies from which they are drawn as points: smooth without a graphics processor, too
-LAYERED = 40_000  # of these, how many have a dark edge: points behind the points
-EDGE = {2: 0.80, 3: 0.55}  # its shade; in the plane a dark one would flicker where discs are a few pixels wide
-INNER, LIFT = 0.80, 0.30  # size of the bright part, and its distance toward the lamp, in the radius
-PIECE = 40_000  # instances of one node; above 50,000 the page keeps a tree of them, and rebuilds it every frame
-MARKED = 3_000  # bodies up to which their turning is drawn
-SHADOWS = 4_000  # bodies up to which they throw shadows
-CLASSES = 12  # sizes of points
-BELTED = 120  # balls up to which they wear rings
+# Numbers of bodies that select how they are drawn.
+POINTS = 4_000  # more round bodies than this are drawn as points, which are fast without a graphics processor
+LAYERED = 40_000  # up to this number, points have a dark edge: larger points behind them
+MARKED = 3_000  # up to this number, rotation is shown
+SHADOWS = 4_000  # up to this number, bodies cast shadows
+BELTED = 120  # up to this number, balls have rings that show their rotation
+PIECE = 40_000  # instances of one node; above 50,000 viser rebuilds a search tree in every frame
+
+EDGE = {2: 0.80, 3: 0.55}  # shade of the dark edge; in 2D a darker one would flicker around discs of a few pixels
+INNER, LIFT = 0.80, 0.30  # radius of the bright part, and its distance toward the lamp, relative to the radius
+CLASSES = 12  # number of different sizes of points
+FAINT, GLASS = 0.35, 0.3  # opacity of all bodies while contacts are shown, and of bodies that enclose others
 BELT = np.array([[96, 102, 112]], np.uint8)
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Instances of one mesh, or points: which body each belongs to, and where it is within that body."""
+    """Instances of one mesh, or points: the body of each, and its pose in the frame of that body."""
 
     mesh: Mesh | None  # None for points
     body: Ints  # (k,)
     scale: Floats | None = None  # (k,) factors, None for 1
-    place: Floats | None = None  # (k, 3) in the body's frame, None for its origin
-    turn: Floats | None = None  # (k, 4) quaternions, None for none
-    turns: bool = True  # whether its orientation shows
+    place: Floats | None = None  # (k, 3) in the frame of the body, None for its origin
+    turn: Floats | None = None  # (k, 4) quaternions, None for no rotation
+    turns: bool = True  # whether its orientation is visible
     glass: bool = False
     belt: bool = False  # drawn in one dark color
     shade: float = 1.0  # of points: a factor of their colors
-    lift: float = 0.0  # and how far they stand toward the lamp, in their radius
+    lift: float = 0.0  # of points: their distance toward the lamp, relative to their radius
 
     def pieces(self) -> Iterator[Batch]:
         for start in range(0, len(self.body), PIECE):
@@ -59,16 +60,16 @@ class Batch:
             yield replace(self, body=self.body[cut], scale=scale, place=place, turn=turn)
 
 
-# ---- what there is to draw
+# ---- batches
 
 
 def batches_of(run: Trajectory) -> list[Batch]:
-    """All shapes of a run, ready to be placed."""
-    found = _solids(run) if run.dimension == 3 else _flat_shapes(run)
+    """All shapes of a run in batches."""
+    found = _batches_3d(run) if run.dimension == 3 else _batches_2d(run)
     return [piece for batch in found for piece in batch.pieces()]
 
 
-def _flat_shapes(run: Trajectory) -> Iterator[Batch]:
+def _batches_2d(run: Trajectory) -> Iterator[Batch]:
     geometry = run.geometry
     kind, radius, pointer, vertex = (geometry[name] for name in ("kind", "radius", "vertex_ptr", "vertex"))
     turns = run.count <= MARKED and _turns(run)
@@ -77,22 +78,22 @@ def _flat_shapes(run: Trajectory) -> Iterator[Batch]:
         yield from _points(discs, radius[discs], 2)
     elif len(discs):
         segments = 72 if len(discs) <= 500 else 40 if len(discs) <= 4_000 else 20
-        yield Batch(shape_meshes.disc(segments, turns), discs, radius[discs], turns=turns)
+        yield Batch(meshes.disc(segments, turns), discs, radius[discs], turns=turns)
     shapes: dict[bytes, list[int]] = {}
     for i in np.flatnonzero(kind != DISC).tolist():
         shapes.setdefault(vertex[pointer[i] : pointer[i + 1]].tobytes(), []).append(i)
     for key, bodies in shapes.items():
         corners = np.frombuffer(key, dtype=vertex.dtype).reshape(-1, 2)
-        yield Batch(shape_meshes.coin(corners), np.array(bodies))
+        yield Batch(meshes.coin(corners), np.array(bodies))
 
 
 def _turns(run: Trajectory) -> bool:
-    """Whether anything in the run can turn: frames hold a spin then."""
+    """Whether bodies of the run rotate: its frames contain spins."""
     return bool(np.ndim(run.spins) and not isinstance(run.spins, np.ndarray))
 
 
 def _points(bodies: Ints, radius: Floats, dimension: int) -> Iterator[Batch]:
-    """Round bodies as points, in classes of about equal radius: a dark one, and a smaller bright one before it."""
+    """Round bodies as points, in classes of about equal radius: a dark point and a smaller bright one in front."""
     sizes = np.unique(radius)
     if len(sizes) > CLASSES:
         sizes = np.quantile(radius, (np.arange(CLASSES) + 0.5) / CLASSES)
@@ -106,7 +107,7 @@ def _points(bodies: Ints, radius: Floats, dimension: int) -> Iterator[Batch]:
             yield Batch(None, chosen, np.full(len(chosen), part * size), turns=False, shade=shade, lift=lift)
 
 
-def _solids(run: Trajectory) -> Iterator[Batch]:
+def _batches_3d(run: Trajectory) -> Iterator[Batch]:
     solids: Shapes3D = run.world.shapes_3d
     body = np.repeat(np.arange(run.count), np.diff(solids.part_ptr))
     glass = np.zeros(run.count, bool)
@@ -121,7 +122,7 @@ def _solids(run: Trajectory) -> Iterator[Batch]:
         others = part[solids.kind[solids.shape[part]] != SPHERE]
         for form in np.unique(solids.shape[others]).tolist():
             chosen = others[solids.shape[others] == form]
-            mesh = _form_mesh(run, solids, form)
+            mesh = meshes.shape_mesh(run.world, run.scene, form)
             yield Batch(mesh, body[chosen], None, *_within(solids, chosen), True, hollow)
 
 
@@ -132,13 +133,13 @@ def _balls(run: Trajectory, solids: Shapes3D, body: Ints, part: Ints, glass: boo
         yield from _points(body[part], radius, 3)
         return
     level = 4 if len(part) <= 60 else 3 if len(part) <= 800 else 2 if len(part) <= 6_000 else 1
-    yield Batch(shape_meshes.sphere(level), body[part], radius, place, turn, False, glass)
+    yield Batch(meshes.sphere(level), body[part], radius, place, turn, False, glass)
     if len(part) <= BELTED and place is None and not glass and run.world.turns:
-        yield Batch(shape_meshes.belt(), body[part], radius, turns=True, belt=True)
+        yield Batch(meshes.belt(), body[part], radius, turns=True, belt=True)
 
 
 def _within(solids: Shapes3D, part: Ints) -> tuple[Floats | None, Floats | None]:
-    """Places and turns of parts in their bodies; None where all are at the origin, unturned."""
+    """Positions and rotations of parts in their bodies; None where all are zero."""
     place, turn = solids.place[part], solids.turn[part]
     at = None if not place.any() else place
     if np.array_equal(turn, np.broadcast_to(np.eye(3), turn.shape)):
@@ -148,52 +149,11 @@ def _within(solids: Shapes3D, part: Ints) -> tuple[Floats | None, Floats | None]
     return at, np.array([quaternion_of(m) for m in turn])
 
 
-def _form_mesh(run: Trajectory, solids: Shapes3D, form: int) -> Mesh:
-    kind, size = solids.kind[form], solids.size[form]
-    if kind == BOX:
-        return shape_meshes.cuboid(size)
-    if kind == CAPSULE:
-        return shape_meshes.capsule(size[0], size[1])
-    if kind == CYLINDER:
-        return shape_meshes.cylinder(size[0], size[1])
-    points = solids.vertex[solids.vertex_ptr[form] : solids.vertex_ptr[form + 1]]
-    if kind == MESH:
-        return _surface(run, solids, form)
-    assert kind == HULL
-    return shape_meshes.hull(points)
-
-
-def _surface(run: Trajectory, solids: Shapes3D, form: int) -> Mesh:
-    """The triangles of a mesh form: the scene has them, while the tables only keep what contact needs."""
-    from ...geometry.mass_properties import mass_properties
-    from ...scene.parts import load_mesh
-
-    for number, group in enumerate(run.scene.bodies):
-        first = np.flatnonzero(run.world.group == number)[:1]
-        if not len(first):
-            continue
-        forms = solids.shape[solids.part_ptr[first[0]] : solids.part_ptr[first[0] + 1]].tolist()
-        for own, shape in zip(forms, _leaves(group.shape)):
-            if own == form and isinstance(shape, MeshShape):
-                surface = load_mesh("shape", shape)
-                center = mass_properties(surface.vertices, surface.faces)[1]
-                return shape_meshes.surface(surface.vertices - center, surface.faces)
-    points = solids.vertex[solids.vertex_ptr[form] : solids.vertex_ptr[form + 1]]
-    return shape_meshes.hull(points)
-
-
-def _leaves(shape: Any) -> list[Solid]:
-    """The shapes of a compound, in the order of its parts."""
-    if isinstance(shape, Compound):
-        return [leaf for part in shape.parts for leaf in _leaves(part.shape)]
-    return [shape]
-
-
-# ---- on the page
+# ---- scene nodes
 
 
 class Bodies:
-    """The nodes of one run's bodies."""
+    """The scene nodes of the bodies of one run."""
 
     def __init__(self, server: Any, name: str, run: Trajectory, layout: Layout, number: int) -> None:
         self._server, self._layout, self._number = server, layout, number
@@ -205,7 +165,7 @@ class Bodies:
         self._faint = False
 
     def show(self, frame: Frame, colors: Bytes) -> None:
-        """Moves and paints everything. `colors` (n, 3): sRGB, one for each body."""
+        """Moves and colors all bodies. `colors` (n, 3): sRGB bytes, one per body."""
         position = self._layout.placed(frame.position, self._number)
         if not self._handles:
             self._handles = [None] * len(self._batches)
@@ -249,12 +209,12 @@ class Bodies:
             handle.batched_colors = paint
 
     def faint(self, yes: bool) -> None:
-        """Lets one see through all bodies: what lies between them shows."""
+        """Makes all bodies transparent, so that contacts between them are visible."""
         if yes != self._faint:
             self._faint = yes
             for batch, handle in zip(self._batches, self._handles):
                 if batch.mesh is not None:
-                    handle.opacity = 0.35 if yes else 0.3 if batch.glass else None
+                    handle.opacity = FAINT if yes else GLASS if batch.glass else None
 
     def _added(self, name: str, batch: Batch, place: Floats, turn: Floats | None, paint: Bytes) -> Any:
         assert batch.mesh is not None
@@ -268,14 +228,14 @@ class Bodies:
             batched_scales=(self._layout.scale * scales).astype(np.float32),
             batched_colors=paint[0] if batch.belt else paint,
             lod="off",
-            opacity=0.3 if batch.glass else None,
+            opacity=GLASS if batch.glass else None,
             cast_shadow=self._shadow and not batch.belt and not batch.glass,
-            receive_shadow=False,  # soft shadows leave spots on what throws them
+            receive_shadow=False,  # soft shadows leave spots on the bodies that cast them
         )
 
 
 def _posed(batch: Batch, position: Floats, orientation: Floats, scale: float) -> tuple[Floats, Floats | None]:
-    """Places and turns of a batch's instances on the page; None if they do not turn to the eye."""
+    """Positions (k, 3) and quaternions (k, 4) of the instances on the page; None if rotation is not visible."""
     place = position[batch.body]
     if batch.place is None and not batch.turns:
         return place.astype(np.float32), None
@@ -288,7 +248,7 @@ def _posed(batch: Batch, position: Floats, orientation: Floats, scale: float) ->
 
 
 def _quaternions(orientation: Floats) -> Floats:
-    """(n, 4) from quaternions, or from angles about z."""
+    """Quaternions (n, 4) from quaternions or from angles about z."""
     if orientation.ndim == 2:
         return orientation
     half = 0.5 * orientation

@@ -1,4 +1,4 @@
-"""How pages look: light background, no clutter, lamps that suit the plane and space, a camera that sees all."""
+"""The appearance of the page: panel, background, lamps, and the cameras of its windows."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import numpy as np
 
 from ...solvers.rows import Floats
 from . import tone
-from .framing import Layout
+from .layout import Layout
 
 BRAND = (38, 92, 150)
-SPOT = 0.75  # half the angle of the lamp that throws shadows, radians: it reaches the whole floor
-WIDTH = 372  # pixels of the panel
+SPOT = 0.75  # half angle of the lamp that casts shadows, radians: it covers the whole ground
+WIDTH = 372  # width of the panel in pixels
 
 
 def set_up_panel(server: Any) -> None:
-    """The panel at the right, without what does not belong to Carom."""
+    """Docks the panel at the right and removes viser's own buttons."""
     server.gui.configure_theme(show_logo=False, show_share_button=False, brand_color=BRAND)
     server.gui.main_panel.dock_right()
     server.gui.main_panel.set_width(WIDTH)
 
 
 def set_up_page(server: Any, layout: Layout, shadows: bool) -> None:
-    """Background and lamps."""
+    """Sets up background and lamps."""
     scene = server.scene
     scene.configure_default_lights(False)
     scene.configure_environment_map(None)
@@ -40,7 +40,7 @@ def set_up_page(server: Any, layout: Layout, shadows: bool) -> None:
 
 
 def lamp_of(layout: Layout) -> Floats:
-    """The unit vector to the lamp: before the plane; in space above the viewer's left shoulder."""
+    """The unit vector to the lamp: in 2D toward the viewer, in 3D above and to the left of the viewer."""
     if layout.box.dimension == 2:
         return np.array([0.0, 0.0, 1.0])
     right, ahead = _level(layout)
@@ -49,7 +49,7 @@ def lamp_of(layout: Layout) -> Floats:
 
 
 def _level(layout: Layout) -> tuple[Floats, Floats]:
-    """What is to the right and ahead in the first view, along the horizon."""
+    """Horizontal unit vectors to the right and ahead in the initial view."""
     view = layout.view()
     ahead = view.target - view.eye
     ahead = ahead - (ahead @ view.up) * view.up
@@ -58,14 +58,14 @@ def _level(layout: Layout) -> tuple[Floats, Floats]:
 
 
 def _lamps(server: Any, ambient: float, lamps: tuple[tuple[str, float, Floats, bool], ...]) -> None:
-    """Lamps far away, their intensities in parts of the light under which colors are what they are."""
+    """Adds distant lamps; intensities are relative to the light under which colors are shown unchanged."""
     whole = np.pi * tone.GAIN
     server.scene.add_light_ambient("/light/ambient", intensity=ambient * whole)
     for name, part, place, shadows in lamps:
         if not shadows:
             server.scene.add_light_directional(f"/light/{name}", intensity=part * whole, position=tuple(place))
             continue
-        # A spot without decay. The page's own shadows of distant lamps fade in and out with the camera's distance.
+        # A spot without decay: viser's shadows of directional lights depend on the distance of the camera.
         server.scene.add_light_spot(
             f"/light/{name}",
             intensity=part * whole,
@@ -78,11 +78,11 @@ def _lamps(server: Any, ambient: float, lamps: tuple[tuple[str, float, Floats, b
 
 
 class Cameras:
-    """The cameras of all windows: each sees everything, in its own width, until its user moves it."""
+    """The cameras of all windows. Each sees everything until its user moves it."""
 
     def __init__(self, server: Any, layout: Layout) -> None:
         self._server, self._layout = server, layout
-        self._given: dict[int, list[Floats]] = {}  # places that cameras of windows were ever sent to
+        self._given: dict[int, list[Floats]] = {}  # positions that the camera of each window was given
         self._aspect: dict[int, float] = {}
         self._lock = threading.RLock()
         self._start()
@@ -90,7 +90,7 @@ class Cameras:
         server.on_client_disconnect(self._left)
 
     def use(self, layout: Layout) -> None:
-        """The scene has another size now."""
+        """Adopts a new layout; cameras that were not moved follow it."""
         with self._lock:
             unmoved = [client for client in self._server.get_clients().values() if self._unmoved(client)]
             self._layout = layout
@@ -99,7 +99,7 @@ class Cameras:
                 self.fit(client)
 
     def fit(self, client: Any) -> None:
-        """Lets one window see everything."""
+        """Moves the camera of one window so that it sees everything."""
         camera, number = client.camera, client.client_id
         with self._lock, client.atomic():
             self._aspect[number] = float(camera.aspect)
@@ -116,7 +116,7 @@ class Cameras:
     def _met(self, client: Any) -> None:
         self.fit(client)
         client.camera.on_update(lambda camera: self._resized(client))
-        self._resized(client)  # what was told in between
+        self._resized(client)  # the window may have been resized in between
 
     def _left(self, client: Any) -> None:
         with self._lock:
@@ -130,7 +130,7 @@ class Cameras:
                 self.fit(client)
 
     def _unmoved(self, client: Any) -> bool:
-        """Whether the camera is where it was once sent; news of the last time may still be on their way."""
+        """Whether the camera is at a position that it was given; its last position may not be known yet."""
         place = client.camera.position
         given = self._given.get(client.client_id, [])
         return any(np.linalg.norm(place - eye) < 1e-3 * np.linalg.norm(eye) for eye in given)

@@ -1,4 +1,4 @@
-"""The viewer's page: runs, panel and clock put together, and the one thread that moves things."""
+"""The page of the viewer: it connects runs, panel and player, and updates the scene in one thread."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ from ...errors import ProblemError
 from ...trajectory import Trajectory
 from ..colors import QUANTITIES, Quantity, limits
 from .bodies import SHADOWS
-from .frames import Frames
-from .framing import Layout, box_of, outgrown, united
+from .layout import Layout, box_of, outgrown, united
 from .look import Cameras, set_up_page, set_up_panel
 from .panel import Panel
 from .player import Player
 from .plots import energy_plot, momentum_plot
+from .runs import Frames
 from .stage import Stage
 
-TICK = 1.0 / 30.0
-MANY = 20_000  # bodies from which half as many pictures a second are sent
-LOOK = 0.5  # seconds between looks at a file that still grows
-PLOTS = 0.1  # seconds between drawings of the plots
-GROWN = 1.5  # more frames than when it was last measured, as a factor, after which a run is measured again
+TICK = 1.0 / 30.0  # seconds between updates of the page
+MANY = 20_000  # number of bodies from which updates are half as frequent
+LOOK = 0.5  # seconds between checks of the file of a run in progress
+PLOTS = 0.1  # seconds between updates of the plots
+GROWN = 1.5  # factor of growth in frames after which colors and layout of a run in progress are computed again
+LONGEST = 0.25  # seconds that the player advances at most in one update
 
 
 class Page:
-    """Shows one run, or two side by side, on a server; `close` ends its thread, not the server."""
+    """Shows one run, or two side by side, on a server. `close` ends its thread, not the server."""
 
     def __init__(self, server: Any, runs: Sequence[Frames], remarks: Sequence[str] = (), play: bool = True) -> None:
         self._server, self._runs, self._remarks = server, list(runs), list(remarks)
@@ -35,15 +36,15 @@ class Page:
         self.live = any(frames.running for frames in runs)
         self._count = sum(frames.run.count for frames in runs)
         self._plotted = 0.0
-        self.frame_seconds: list[float] = []  # what the last changes of the page took, newest last
+        self.frame_seconds: list[float] = []  # durations of the last updates of the scene, newest last
         self._build(self._measured_layout())
         self._cameras = Cameras(server, self.layout)
         self.player = Player(self._longest.times, self._duration)
         set_up_panel(server)
         self.panel = Panel(server, self.player, [f.run for f in runs], self._duration, self._wake.set)
         self.panel.reset_view = self._cameras.fit
-        self._quantity = self._painted = ""  # what the panel asked for, and what the colors tell
-        self._lacking: str | None = None  # why they differ
+        self._quantity = self._painted = ""  # the quantity that the panel requests, and the one that colors show
+        self._lacking: str | None = None  # the reason why they differ
         self._marks = (False, False)
         self._draw_plots()
         self._update()
@@ -57,7 +58,7 @@ class Page:
         self._wake.set()
         self._thread.join(timeout=5.0)
 
-    # ---- what is on it
+    # ---- contents
 
     @property
     def _longest(self) -> Frames:
@@ -65,7 +66,7 @@ class Page:
 
     @property
     def _duration(self) -> float:
-        """What the slider of time spans: of a run that goes on, all that it is going to be."""
+        """The end of the time slider; for a run in progress, its intended duration."""
         if self.live:
             return max(float(frames.run.settings.duration) for frames in self._runs)
         return float(self._longest.times[-1])
@@ -96,33 +97,33 @@ class Page:
             self._wake.wait(tick if self.player.playing else LOOK)
             self._wake.clear()
             now = time.perf_counter()
-            self.player.advance(min(now - before, 0.25), wait_at_end=self.live)
+            self.player.advance(min(now - before, LONGEST), wait_at_end=self.live)
             before = now
             if self.live and now - looked >= pause:
                 began = time.perf_counter()
                 self._safely(self._look)
                 looked = time.perf_counter()
-                pause = max(LOOK, 10.0 * (looked - began))  # large files are copied less often
+                pause = max(LOOK, 10.0 * (looked - began))  # large files are read less often
             if not self._ended.is_set():
                 self._safely(self._update)
 
     def _safely(self, act: Callable[[], None]) -> None:
-        """What cannot be read is said on the page, and tried again at the next turn."""
+        """Shows errors of reading on the page; the next update tries again."""
         try:
             act()
         except (ProblemError, OSError) as error:
             self.panel.show_state([*self._state(), str(error)])
 
     def _look(self) -> None:
-        """Takes in what a run that goes on has recorded since."""
-        over = not any(frames.running for frames in self._runs)  # before the last look, which then sees all
+        """Reads what a run in progress has recorded since."""
+        over = not any(frames.running for frames in self._runs)  # tested first, so that the last read is complete
         for frames in self._runs:
             frames.refresh()
         if float(self._longest.times[-1]) <= self.player.end and not over:
             return
         waiting = self.player.time >= self.player.end
         self.player.extend(self._longest.times)
-        if waiting and self.player.playing:  # what came in lasts until more comes
+        if waiting and self.player.playing:  # the new frames last until more are expected
             self.player.speed = max(self.player.speed, (self.player.end - self.player.time) / 2.0)
         if over or len(self._longest.times) > GROWN * self._measured:
             self._measure_again()
@@ -131,7 +132,7 @@ class Page:
         self._draw_plots()
 
     def _measure_again(self) -> None:
-        """Colors and the part of the world that is shown, from all frames that there are now."""
+        """Computes colors and layout again from all frames that there are now."""
         layout = self._measured_layout()
         if outgrown(self.layout.box, layout.box):
             self._server.scene.reset()
@@ -141,7 +142,7 @@ class Page:
         self._quantity = ""
 
     def _update(self) -> None:
-        """Brings the page to what panel and clock say."""
+        """Updates the page to the state of panel and player."""
         began = time.perf_counter()
         panel, player = self.panel, self.player
         if panel.quantity != self._quantity:
@@ -162,7 +163,7 @@ class Page:
             self.frame_seconds = [*self.frame_seconds[-99:], time.perf_counter() - began]
 
     def _repaint(self, name: str) -> None:
-        """New colors, on one scale for all runs. What cannot be measured is said, and the colors stay."""
+        """Colors bodies by another quantity, on one scale for all runs. If it is not available, colors stay."""
         if name != self._painted:
             self.panel.show_legend(None)
         self._quantity, self._lacking = name, None
@@ -175,7 +176,7 @@ class Page:
             self._painted = name
         except ProblemError as error:
             self._lacking = f"no colors by {QUANTITIES[name].title}: {error}"
-            self.panel.show_legend(self._stages[0].coloring.legend)  # as before; at first, by body
+            self.panel.show_legend(self._stages[0].coloring.legend)
 
     def _draw_plots(self) -> None:
         runs = [frames.run for frames in self._runs]
@@ -187,12 +188,12 @@ class Page:
         if self._lacking:
             out.append(self._lacking)
         if self.live:
-            out.append(f"still running: time {self.player.end:g} of {self._duration:g} so far")
+            out.append(f"still running: time {self.player.end:g} of {self._duration:g}")
         return out
 
 
 def common_scale(runs: Sequence[Trajectory], quantity: Quantity) -> tuple[float, float]:
-    """The ends of one scale of colors for all runs."""
+    """The limits of one color scale for all runs."""
     own = [_own_scale(run, quantity) for run in runs]
     return min(low for low, _ in own), max(high for _, high in own)
 
@@ -200,6 +201,6 @@ def common_scale(runs: Sequence[Trajectory], quantity: Quantity) -> tuple[float,
 def _own_scale(run: Trajectory, quantity: Quantity) -> tuple[float, float]:
     try:
         return limits(run, quantity)
-    except ProblemError:  # the scene holds a Python function, which no file keeps: the frames alone must do
+    except ProblemError:  # the scene contains a Python function, which a file does not store: use the frames alone
         chosen = range(0, len(run), max(1, len(run) // 20))
         return 0.0, max(float(quantity.values(run, i).max(initial=0.0)) for i in chosen) or 1.0

@@ -1,4 +1,4 @@
-"""The panel beside the picture: what is shown, time, colors, contacts, energy and momentum."""
+"""The panel beside the picture: heading, time, speed, colors, contacts, energy and momentum."""
 
 from __future__ import annotations
 
@@ -7,21 +7,23 @@ from html import escape
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...errors import ProblemError
 from ...trajectory import Trajectory
 from ..colors import QUANTITIES, Legend
-from .legend import INK, legend_html
+from . import tone
 from .player import Player, speeds
 from .plots import Plot
 
 FIRST, BACK, ON, LAST = "|◀", "◀", "▶", "▶|"
 PLAY, PAUSE = "Play", "Pause"
-HOW = "drag to turn · right-drag to move · wheel to zoom · K plays, J and L step"
+INK = "#3b4250"
+HOW = "drag to rotate · right-drag to move · wheel to zoom · K plays, J and L step"
 
 
 class Panel:
-    """The controls of a page. They change the player and call `changed`; they show nothing by themselves."""
+    """The controls of a page. They change the player and call `changed`; the page then updates the scene."""
 
     def __init__(
         self, server: Any, player: Player, runs: Sequence[Trajectory], span: float, changed: Callable[[], None]
@@ -41,11 +43,11 @@ class Panel:
         self._gui.add_html(_small(HOW))
         self._add_keys()
 
-    # ---- what the page tells the panel
+    # ---- display
 
     def show_time(self, time: float, playing: bool) -> None:
         wanted = min(max(time, self._time.min), self._time.max)
-        if wanted != self._told:  # a user may be moving it just now
+        if wanted != self._told:  # a user may be dragging the slider
             self._told = self._time.value = wanted
         label = PAUSE if playing else PLAY
         if self._play.label != label:
@@ -56,7 +58,7 @@ class Panel:
             handle.content = f'<div style="padding:2px 12px 0">{plot.svg(time)}</div>'
 
     def show_legend(self, legend: Legend | None) -> None:
-        self._legend.content = _small("measuring the run …") if legend is None else legend_html(legend)
+        self._legend.content = _small("computing the color scale …") if legend is None else legend_html(legend)
 
     def show_heading(self, runs: Sequence[Trajectory]) -> None:
         self._heading.content = heading(runs)
@@ -64,7 +66,7 @@ class Panel:
     def show_state(self, lines: Sequence[str]) -> None:
         self._state.content = "".join(_small(line) for line in lines)
 
-    # ---- the controls
+    # ---- controls
 
     def _add_time(self, span: float) -> None:
         gui, player = self._gui, self._player
@@ -80,8 +82,8 @@ class Panel:
         @self._time.on_update
         async def _(
             event: Any,
-        ) -> None:  # at once, in the server's own thread: a moment later the page may have moved it
-            if event.client is not None:  # the page itself moves the slider too
+        ) -> None:  # a coroutine runs at once in the server's thread, before the page moves the slider again
+            if event.client is not None:  # not None: moved by a user, not by the page
                 player.pause()
                 player.seek(float(event.target.value))
                 self._changed()
@@ -108,7 +110,7 @@ class Panel:
         player = self._player
         choice = {f"{value:g}": value for value in speeds(player.speed)}
         speed = self._gui.add_dropdown(
-            "Speed", tuple(choice), initial_value=f"{player.speed:g}", hint="units of the run's time a second"
+            "Speed", tuple(choice), initial_value=f"{player.speed:g}", hint="units of time per second"
         )
         repeat = self._gui.add_checkbox("Repeat", player.repeat)
 
@@ -135,7 +137,7 @@ class Panel:
         hint = None if recorded else "not recorded: carom run --impulses"
         dots = self._gui.add_checkbox("Contact points", False)
         arrows = self._gui.add_checkbox("Impulses", False, disabled=not recorded, hint=hint)
-        view = self._gui.add_button("Show all", color="gray", hint="the view that everything fits")
+        view = self._gui.add_button("Show all", color="gray", hint="the view that shows everything")
 
         @dots.on_update
         def _(event: Any) -> None:
@@ -156,7 +158,7 @@ class Panel:
         for label, key, act in (
             ("Play or pause", "K", self._player.toggle),
             ("One frame back", "J", lambda: self._player.step(-1)),
-            ("One frame on", "L", lambda: self._player.step(1)),
+            ("One frame forward", "L", lambda: self._player.step(1)),
         ):
             self._add_key(label, key, act)
 
@@ -170,7 +172,7 @@ class Panel:
 
 
 def usual_quantity(runs: Sequence[Trajectory]) -> str:
-    """What colors tell at first: layers where bodies lie on each other under gravity, speeds elsewhere."""
+    """The initial quantity of the colors: depth where bodies lie on each other under gravity, else speed."""
     return "depth" if any(map(_layered, runs)) else "speed"
 
 
@@ -179,13 +181,13 @@ def _layered(run: Trajectory) -> bool:
         if not np.any(run.world.gravity):
             return False
         depth = QUANTITIES["depth"].values(run, 0)[run.geometry["free"]]
-    except ProblemError:  # the scene holds a Python function, which no file keeps
+    except ProblemError:  # the scene contains a Python function, which a file does not store
         return False
     return bool(len(depth) and np.ptp(depth) > float(run.world.length_scale))
 
 
 def heading(runs: Sequence[Trajectory]) -> str:
-    """Scene, law, stepper and number of bodies of each run; what two runs have in common is said once."""
+    """Scene, law, stepper and number of bodies of each run; two runs of one scene share its name."""
     parts, told = [], ""
     for run in runs:
         s = run.settings
@@ -199,6 +201,39 @@ def heading(runs: Sequence[Trajectory]) -> str:
     return f'<div style="font-family:system-ui,sans-serif;color:{INK};padding:8px 12px 0">{"".join(parts)}</div>'
 
 
+def legend_html(legend: Legend) -> str:
+    """A color bar with ticks, or one swatch per category, in the colors that the page displays."""
+    body = _swatches(legend) if legend.places is None else _bar(legend)
+    head = f'<div style="font-weight:600;margin-bottom:4px">{escape(legend.title)}</div>'
+    return f'<div style="font:12px system-ui,sans-serif;color:{INK};padding:2px 12px 8px">{head}{body}</div>'
+
+
+def _bar(legend: Legend) -> str:
+    assert legend.places is not None
+    chosen = tone.shown(legend.colors[np.linspace(0, len(legend.colors) - 1, 24).round().astype(int)])
+    stops = ",".join(_hex(c) for c in chosen)
+    marks = []
+    for place, label in zip(legend.places, legend.labels):
+        shift = -100.0 * place  # labels at the ends stay within the bar
+        style = f"position:absolute;left:{100.0 * place:.1f}%;transform:translateX({shift:.0f}%)"
+        marks.append(f'<span style="{style}">{escape(label)}</span>')
+    bar = f'<div style="height:12px;border-radius:3px;background:linear-gradient(90deg,{stops})"></div>'
+    return f'{bar}<div style="position:relative;height:16px;margin-top:2px">{"".join(marks)}</div>'
+
+
+def _swatches(legend: Legend) -> str:
+    box = "display:inline-block;width:11px;height:11px;border-radius:2px;margin:0 4px -1px 0"
+    return " ".join(
+        f'<span style="margin-right:9px;white-space:nowrap"><span style="{box};background:{_hex(c)}"></span>'
+        f"{escape(label)}</span>"
+        for label, c in zip(legend.labels, tone.shown(legend.colors))
+    )
+
+
+def _hex(color: NDArray[np.uint8]) -> str:
+    return "#" + "".join(f"{int(v):02x}" for v in color)
+
+
 def _small(text: str) -> str:
     return f'<div style="font:11.5px system-ui,sans-serif;color:#6a7280;padding:1px 12px">{escape(text)}</div>'
 
@@ -208,5 +243,5 @@ def _rounded(value: float) -> float:
 
 
 def _digits(width: float) -> int:
-    """Decimals that tell a thousandth of the whole."""
+    """The number of decimals that resolve a thousandth of the width."""
     return max(0, min(6, len(f"{1000 / width:.0f}"))) if width < 1000 else 0

@@ -1,4 +1,4 @@
-"""The clock of a page: what time is shown, whether it goes on by itself, how fast. It knows nothing of pages."""
+"""The player: the time that a page shows, whether it advances, and how fast."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import numpy as np
 
 from ...errors import ProblemError
 
-SHORTEST, LONGEST = 4.0, 25.0  # seconds that a run may take at one unit of time a second
-USUAL = 10.0  # seconds that it takes otherwise
+SHORTEST, LONGEST = 4.0, 25.0  # durations of runs in seconds between which the speed is 1
+USUAL = 10.0  # seconds that other runs take
+REST = 0.4  # seconds that the end is shown before a repetition
 
 
 def nice(value: float) -> float:
@@ -21,22 +22,22 @@ def nice(value: float) -> float:
 
 
 def usual_speed(duration: float) -> float:
-    """Units of time a second at which a run takes a few seconds: one, where that will do."""
+    """The default speed in units of time per second."""
     if not duration > 0.0:
         return 1.0
     return 1.0 if SHORTEST <= duration <= LONGEST else nice(duration / USUAL)
 
 
 def speeds(usual: float) -> list[float]:
-    """A choice of speeds, from a hundredth to twenty times the usual one."""
+    """The speeds that can be chosen, from a hundredth to twenty times the default."""
     return [float(f"{usual * m:.3g}") for m in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)]
 
 
 class Player:
-    """Time between 0 and the end, in the run's own unit. Safe to use from several threads."""
+    """The time of a page, in units of the run. Several threads may use it."""
 
     def __init__(self, times: Iterable[float], duration: float | None = None) -> None:
-        self._times = [float(t) for t in times]  # of frames, in rising order: single steps go from one to the next
+        self._times = [float(t) for t in times]  # times of the frames, increasing
         if not self._times:
             raise ProblemError("run", "no frames", "at least one frame")
         whole = self._times[-1] if duration is None else max(duration, self._times[-1])
@@ -56,12 +57,12 @@ class Player:
         return self._times[-1]
 
     def extend(self, times: Iterable[float]) -> None:
-        """The run has more frames."""
+        """Replaces the times of the frames, because the run has more of them."""
         with self._lock:
             self._times = [float(t) for t in times]
 
     def play(self) -> None:
-        """Goes on; from the start, if it stands at the end."""
+        """Starts playing; from the start, if the time is at the end."""
         with self._lock:
             self.playing = True
             if self.time >= self.end:
@@ -79,18 +80,18 @@ class Player:
             self.time = min(max(float(time), self.start), self.end)
 
     def step(self, frames: int) -> None:
-        """So many frames on, or back if negative; stops playing."""
+        """Moves forward by a number of frames, or back if it is negative, and stops playing."""
         with self._lock:
             self.playing = False
             slack = 1e-9 * max(1.0, abs(self.time))
             if frames > 0:
                 here = bisect_right(self._times, self.time + slack) - 1
-            else:  # between two frames the one before is already a step back
+            else:  # between two frames the earlier one is a step back
                 here = bisect_left(self._times, self.time - slack)
             self.time = self._times[min(max(here + frames, 0), len(self._times) - 1)]
 
     def advance(self, seconds: float, wait_at_end: bool = False) -> None:
-        """What passes in so many seconds on the wall. At the end it starts again, stops, or waits for more frames."""
+        """Advances by some seconds of real time. At the end it starts again, stops, or waits for more frames."""
         with self._lock:
             if not self.playing:
                 return
@@ -101,11 +102,11 @@ class Player:
             if wait_at_end:
                 self.time = self.end
             elif self.repeat and length > 0.0:
-                self.time = self.start if self.time > self.end + 0.4 * self.speed else self.time
+                self.time = self.start if self.time > self.end + REST * self.speed else self.time
             else:
                 self.time, self.playing = self.end, False
 
     @property
     def shown(self) -> float:
-        """The time to show: during the short rest before a repetition, the end."""
+        """The time to show; the end during the rest before a repetition."""
         return min(self.time, self.end)

@@ -1,4 +1,4 @@
-"""Energy and momentum over time as small drawings (SVG) with a cursor; the page sends them anew when time moves."""
+"""Plots of energy and momentum over time as SVG with a cursor, for the panel."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import numpy as np
 from ...solvers.rows import Floats
 from ...trajectory import Trajectory
 from ..colors import ticks
+from ..style import BLUE, GREEN, ORANGE, RED
 
-WIDTH, HEIGHT = 340, 136
-LEFT, RIGHT, TOP, BOTTOM = 50, 12, 26, 24
-POINTS = 300  # of a line
-# Okabe and Ito's blue, vermilion, green and orange: told apart by all eyes, and by their lightness.
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#E69F00")
+WIDTH, HEIGHT = 340, 136  # pixels
+LEFT, RIGHT, TOP, BOTTOM = 50, 12, 26, 24  # margins
+LETTER = 6.1  # width of a letter
+POINTS = 300  # largest number of points of a line
+COLORS = (BLUE, RED, GREEN, ORANGE)
 INK, FAINT = "#3b4250", "#dfe3e9"
 
 
@@ -32,7 +33,7 @@ class Line:
 
 
 class Plot:
-    """Lines over one axis of time. All but the cursor is drawn once."""
+    """Lines over one time axis. Everything but the cursor is drawn once."""
 
     def __init__(self, title: str, lines: Sequence[Line], end: float) -> None:
         self._lines = [line for line in lines if len(line.time)]
@@ -41,7 +42,7 @@ class Plot:
         self._frame = self._axes(title) + "".join(self._drawn(line) for line in self._lines)
 
     def svg(self, time: float) -> str:
-        """The drawing with the cursor at a time, and the values there."""
+        """The plot with the cursor at a time and dots at the values there."""
         x = self._x(min(max(time, self._start), self._end))
         marks = [f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}" stroke="{INK}" stroke-width="1"/>']
         for line in self._lines:
@@ -63,7 +64,7 @@ class Plot:
         out = [f'<text x="2" y="12" fill="{INK}" font-weight="600">{escape(title)}</text>']
         at = float(WIDTH - RIGHT)
         for line in reversed(self._lines):
-            at -= 6.1 * len(line.label)
+            at -= LETTER * len(line.label)
             look = f'stroke="{line.color}" stroke-width="2"' + (' stroke-dasharray="4 2.5"' if line.dashed else "")
             out.append(f'<text x="{at:.0f}" y="12" fill="{INK}">{escape(line.label)}</text>')
             out.append(f'<line x1="{at - 17:.0f}" x2="{at - 4:.0f}" y1="8.5" y2="8.5" {look}/>')
@@ -74,7 +75,7 @@ class Plot:
             out.append(f'<text x="{LEFT - 5}" y="{y + 3.5:.1f}" text-anchor="end" fill="{INK}">{_short(value)}</text>')
         for time in ticks(self._start, self._end, 4):
             x = self._x(time)
-            if x > WIDTH - RIGHT - 38:  # the name of the axis stands there
+            if x > WIDTH - RIGHT - 38:  # the label of the axis is there
                 continue
             out.append(f'<text x="{x:.1f}" y="{HEIGHT - 8}" text-anchor="middle" fill="{INK}">{_short(time)}</text>')
         out.append(f'<text x="{WIDTH - RIGHT}" y="{HEIGHT - 8}" text-anchor="end" fill="{INK}">time</text>')
@@ -91,7 +92,7 @@ class Plot:
 
 
 def energy_plot(runs: Sequence[Trajectory], end: float) -> Plot:
-    """Kinetic, potential and total energy of one run; of two, their totals."""
+    """Kinetic, potential and total energy of one run, or the total energies of two."""
     heavy = any(np.ptp(run.potential) > 0.0 for run in runs)
     if len(runs) > 1:
         lines = [
@@ -107,7 +108,7 @@ def energy_plot(runs: Sequence[Trajectory], end: float) -> Plot:
 
 
 def momentum_plot(runs: Sequence[Trajectory], end: float) -> Plot:
-    """The components of momentum of one run; the magnitudes of two."""
+    """The components of the momentum of one run, or the magnitudes of the momenta of two."""
     lines = []
     for k, run in enumerate(runs):
         p = run.momentum
@@ -115,11 +116,11 @@ def momentum_plot(runs: Sequence[Trajectory], end: float) -> Plot:
             lines += [Line(f"{'xyz'[i]}", COLORS[i], run.time, p[:, i]) for i in range(p.shape[1])]
         else:
             lines.append(Line(_law(run, runs), COLORS[k], run.time, np.linalg.norm(p, axis=1), k > 0))
-    return Plot("Momentum" if len(runs) == 1 else "Momentum, size", lines, end)
+    return Plot("Momentum" if len(runs) == 1 else "Momentum, magnitude", lines, end)
 
 
 def _law(run: Trajectory, runs: Sequence[Trajectory]) -> str:
-    """What tells two runs apart: their laws, or their order."""
+    """The label of a run: its law, or its position if both have the same law."""
     if len({other.law for other in runs}) == len(runs):
         return run.law
     return "left" if run is runs[0] else "right"
@@ -129,7 +130,7 @@ def _limits(lines: Sequence[Line]) -> tuple[float, float]:
     values = [line.value[np.isfinite(line.value)] for line in lines]
     low = min((float(v.min()) for v in values if len(v)), default=0.0)
     high = max((float(v.max()) for v in values if len(v)), default=1.0)
-    low, high = min(low, 0.0), max(high, 0.0)  # zero shows how large a change is
+    low, high = min(low, 0.0), max(high, 0.0)  # the axis includes zero
     if high - low <= 1e-12 * max(abs(low), abs(high), 1e-300):
         return low - 1.0, high + 1.0
     edge = 0.06 * (high - low)
@@ -137,7 +138,7 @@ def _limits(lines: Sequence[Line]) -> tuple[float, float]:
 
 
 def _thinned(time: Floats, value: Floats) -> tuple[Floats, Floats]:
-    """At most POINTS points; of each stretch the lowest and the highest stay, so that no peak is lost."""
+    """At most POINTS points; the minimum and maximum of each interval are kept, so that no peak is lost."""
     value = np.nan_to_num(value)
     if len(time) <= POINTS:
         return time, value

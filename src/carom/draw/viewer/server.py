@@ -1,4 +1,4 @@
-"""The server of a page: viser, made quiet, on a port that is free; loopback unless told otherwise."""
+"""The web server of the viewer: viser without its own messages, on a free port."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ PORT = 8080
 
 
 def need_viser() -> Any:
-    """The package, or one line that says how to get it."""
+    """The package viser; the error says how to install it."""
     try:
         import viser
     except ImportError as error:
-        if error.name not in (None, "viser"):  # there, but without something that it needs
+        if error.name not in (None, "viser"):  # installed, but one of its dependencies is missing
             raise
         text = "the viewer needs the package viser: pip install 'carom[view]'"
         raise ProblemError("viser", "not installed", "pip install 'carom[view]'", text) from None
@@ -27,12 +27,12 @@ def need_viser() -> Any:
 
 
 def free_port(host: str, port: int) -> int:
-    """The first port from `port` on that nobody listens to; 0 lets the system choose."""
+    """The first free port from `port` on; 0 lets the system choose."""
     return on_free_port(_bound, host, port)
 
 
 def _bound(host: str, port: int) -> int:
-    """Takes the port for an instant on every address of the host, and gives it back."""
+    """Binds the port on every address of the host and releases it; returns its number."""
     found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     for family, kind, protocol, _, place in found:
         with socket.socket(family, kind, protocol) as probe:
@@ -43,7 +43,7 @@ def _bound(host: str, port: int) -> int:
 
 
 def open_server(host: str, port: int, label: str) -> Any:
-    """A server that listens. Its own messages are dropped: the command says what matters."""
+    """Starts a server. Its own messages are dropped."""
     viser = need_viser()
     chosen = free_port(host, port)
     with _silence():
@@ -51,18 +51,18 @@ def open_server(host: str, port: int, label: str) -> Any:
 
 
 def close_server(server: Any) -> None:
-    """Ends all connections and frees the port."""
+    """Closes all connections and frees the port."""
     with _silence():
         server.stop()
 
 
 def address_of(server: Any) -> str:
-    """Where a browser on this machine finds the page."""
+    """The address of the page for a browser on this machine."""
     return address(server.get_host(), server.get_port())
 
 
 @contextmanager
 def _silence() -> Iterator[None]:
-    """What is printed in the block is dropped, by other threads too."""
+    """Drops what is printed while the block runs, also by other threads."""
     with redirect_stdout(io.StringIO()):
         yield

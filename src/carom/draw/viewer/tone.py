@@ -1,9 +1,9 @@
-"""Colors as the page's renderer wants them, so that what is seen is the color that was meant.
+"""Inverse tone mapping: colors for the renderer of the page that appear as intended.
 
-three.js takes instance colors as linear light and sends the result through the ACES film curve (S. Hill's fit, with
-an exposure of 1/0.6). Given as they are, colors come out pale and bright. Here that is undone: under light of GAIN
-times white a surface shows its color, to a few of 255 steps; the most saturated ones, which the curve cannot give,
-come out a little paler, and `shown` tells how.
+three.js takes the colors of instances as linear light and applies the ACES film curve (S. Hill's fit, with an exposure
+of 1/0.6), which makes them pale and bright. `lit` inverts this: under light of GAIN times white a surface has the given
+color up to a few of 255 levels. The most saturated colors, which the curve cannot produce, are a little paler; `shown`
+returns what is displayed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Bytes = NDArray[np.uint8]
 
-GAIN = 2.0  # light on a surface that faces it, where 1 shows white as white would be without the curve
+GAIN = 2.0  # light on a surface that faces the lamp; 1 would show white as white without the curve
 _EXPOSURE = 0.6
 _IN = np.array([[0.59719, 0.35458, 0.04823], [0.07600, 0.90834, 0.01566], [0.02840, 0.13383, 0.83777]])
 _OUT = np.array([[1.60475, -0.53108, -0.07367], [-0.10208, 1.10813, -0.00605], [-0.00327, -0.07276, 1.07602]])
@@ -26,18 +26,18 @@ _LINEAR = np.where(_BYTES <= 0.04045, _BYTES / 12.92, ((_BYTES + 0.055) / 1.055)
 
 
 def lit(colors: Bytes) -> Bytes:
-    """sRGB bytes (n, 3) as bytes for instances: linear, before the curve, divided by GAIN. To 6 bits a channel."""
+    """sRGB bytes (n, 3) as bytes for instances: linear, before the curve, divided by GAIN. 6 bits per channel."""
     six = (colors >> 2).astype(np.intp)
     return _lit_table()[(six[:, 0] << 12) | (six[:, 1] << 6) | six[:, 2]]
 
 
 @cache
 def _lit_table() -> Bytes:
-    """(64^3, 3) for all colors of 6 bits a channel: the curve's roots would cost more than sending the bytes."""
+    """(64^3, 3) for all colors with 6 bits per channel: solving for each color would take longer than sending it."""
     levels = np.round(np.arange(64) * (255.0 / 63.0)).astype(np.intp)
     colors = np.stack(np.meshgrid(levels, levels, levels, indexing="ij"), axis=-1).reshape(-1, 3)
     wanted = (_LINEAR[colors] @ _OUT_BACK.T).clip(0.0, 0.995)
-    # The curve is y = (v (v + a) - b) / (v (c v + d) + e) for each channel: a quadratic in v.
+    # The curve y = (v (v + a) - b) / (v (c v + d) + e) is a quadratic equation for v in each channel.
     one, two = 1.0 - 0.983729 * wanted, 0.0245786 - 0.4329510 * wanted
     three = -0.000090537 - 0.238081 * wanted
     light = (np.sqrt(two * two - 4.0 * one * three) - two) / (2.0 * one)
@@ -46,7 +46,7 @@ def _lit_table() -> Bytes:
 
 
 def shown(colors: Bytes) -> Bytes:
-    """What the page makes of sRGB bytes (n, 3): the same, where it can."""
+    """The sRGB bytes (n, 3) that the page displays for given ones."""
     scene = lit(colors) * (GAIN / 255.0)
     light = (scene / _EXPOSURE) @ _IN.T
     curved = (light * (light + 0.0245786) - 0.000090537) / (light * (0.983729 * light + 0.4329510) + 0.238081)

@@ -1,9 +1,9 @@
 // The page: asks the server, keeps the time of the film, and hands everything to its parts.
 
 import { Controls } from "/controls.js";
-import { ImpactPainter, RunPainter, impactBox } from "/plane.js";
+import { ImpactPainter, RunPainter, impactBox } from "/drawing2d.js";
 import { chartColumn, short, tickCard, velocityCard } from "/results.js";
-import { SpacePainter } from "/space.js";
+import { Painter3D } from "/drawing3d.js";
 
 const byId = (id) => document.getElementById(id);
 const WAIT = 140; // milliseconds after the last move of a slider
@@ -161,7 +161,7 @@ class Page {
       return lane;
     }
     const canvas = lane.querySelector("canvas");
-    const Painter = this.data.kind === "impact" ? ImpactPainter : this.data.dimension === 3 ? SpacePainter : RunPainter;
+    const Painter = this.data.kind === "impact" ? ImpactPainter : this.data.dimension === 3 ? Painter3D : RunPainter;
     const painter = new Painter(canvas, this.data, k, () => this.draw());
     this.painters.push({ painter, remark: lane.querySelector(".remark"), result });
     return lane;

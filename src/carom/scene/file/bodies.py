@@ -16,7 +16,6 @@ from .. import generators as layout
 from ..checks import FLAG, POSITIVES, Check, Remark, Schema, Where, refuse
 from ..fields import Field, Fields, KindOf, construct, fields_of, properties, read_fields, summary
 from ..model import Bodies
-from ..parts import extent_of
 from ..shapes import (
     KINDS,
     ROTATION,
@@ -34,7 +33,7 @@ from ..shapes import (
 from .generators import GENERATORS, RADIUS, Chance, ChoiceRadius, Copies, Generator, NormalRadius, UniformRadius
 
 MOST_BODIES = 100_000_000  # in one group: a typing error should not ask for more memory than there is
-EXTRA = {**ROTATION, "template": Field("template", FLAG, False, "not part of the scene, only of its copies")}
+EXTRA = {**ROTATION, "template": Field(FLAG, False, "not part of the scene, only of its copies")}
 PER_BODY = {2: {"velocity": 2}, 3: {"velocity": 2, "spin": 2, "inertia": 2}}  # axes of a list; 1 for all other fields
 
 
@@ -157,8 +156,11 @@ def _convex(shape: Shape, path: str) -> Shape:
 
 
 def _reach(shape: Shape, angle: Any, turned: Floats, count: int, path: str) -> layout.Reach:
+    """Extents of the bodies of a table; those of bounding spheres where their orientations differ."""
     if not isinstance(shape, Solid):
         return _outline(shape, angle, count)
+    from ..parts import extent_of  # loads the 3D geometry, which other scenes do not need
+
     alike = np.unique(turned.reshape(-1, 4), axis=0)
     return extent_of(path, shape, count, alike[0] if len(alike) == 1 else None)
 

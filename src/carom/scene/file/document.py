@@ -66,9 +66,9 @@ class _SceneTable(Check):
     """[scene]: the declared fields of a Scene, none of them needed, and the dimension."""
 
     fields: ClassVar[dict[str, Field]] = {
-        "dimension": Field("dimension", Choice((2, 3)), None, "2 or 3; by default that of the shapes and boundaries"),
+        "dimension": Field(Choice((2, 3)), None, "2 or 3; by default that of the shapes and boundaries"),
         **{
-            name: Field(name, f.check, f.default if name != "name" else "", f.about, f.only)
+            name: Field(f.check, f.default if name != "name" else "", f.about, f.only)
             for name, f in fields_of(Scene).items()
         },
     }
@@ -81,17 +81,17 @@ class _SceneTable(Check):
 
 
 def _tables(name: str, item: Check) -> Field:
-    return Field(name, ListOf(item, text=f"an array of tables: write [[{name}]]"), ())
+    return Field(ListOf(item, text=f"an array of tables: write [[{name}]]"), ())
 
 
 DOCUMENT = {
-    "scene": Field("scene", _SceneTable(), {}),
-    "materials": Field("materials", _Materials(), {}),
+    "scene": Field(_SceneTable(), {}),
+    "materials": Field(_Materials(), {}),
     "pairs": _tables("pairs", TableOf(Pair)),
     "bodies": _tables("bodies", BodiesOf()),
     "generators": _tables("generators", GENERATOR),
     "boundaries": _tables("boundaries", BOUNDARY),
-    "periodic": Field("periodic", TableOf(Periodic), None),
+    "periodic": Field(TableOf(Periodic), None),
     "symmetries": _tables("symmetries", TableOf(Symmetry)),
 }
 

@@ -123,8 +123,7 @@ RADIUS_KINDS = {"uniform": UniformRadius, "normal": NormalRadius, "choice": Choi
 class RadiusOf(KindOf):
     """Radii of generated bodies: a number, a list, or a table of a distribution."""
 
-    def words(self, where: Where) -> str:
-        return POSITIVES.words(where)
+    text = "a number above 0"
 
     def read(self, value: Any, where: Where) -> Any:
         return super().read(value, where) if isinstance(value, Mapping) else POSITIVES.read(value, where)

@@ -1,4 +1,4 @@
-"""TOML text: reading it, and finding the line on which a field stands."""
+"""TOML text: reading it, and finding the line of a field."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def parse(text: str, name: str) -> dict[str, Any]:
     """The document, or a ProblemError that names line and column."""
     try:
         return tomllib.loads(text)
-    except (ValueError, RecursionError) as wrong:  # numbers of thousands of digits, lists in lists in lists ...
+    except (ValueError, RecursionError) as wrong:  # numbers with thousands of digits, deeply nested lists
         raise ProblemError(name, str(wrong), "TOML", f"{name}: not valid TOML: {wrong}") from None
 
 
 def read(path: Path, kind: str = "scene") -> str:
-    """The text of a file, or a ProblemError that says why there is none; `kind` is what it should hold."""
+    """The text of a file, or a ProblemError; `kind` says in messages what the file should hold."""
     if not path.exists():
         raise ProblemError(str(path), "nothing", f"a {kind} file that exists")
     if path.is_dir():
@@ -42,9 +42,9 @@ def read(path: Path, kind: str = "scene") -> str:
 
 
 def line_of(text: str, field: str) -> int | None:
-    """Line on which `bodies[2].radius` or, if that is not found, what contains it stands; the first line is 1.
+    """The line of `bodies[2].radius` or, if that is not found, of the table that contains it; the first line is 1.
 
-    The text must be valid TOML. Keys of inline tables are not looked for.
+    The text must be valid TOML. Keys of inline tables are not searched.
     """
     lines = _lines(text)
     while field:

@@ -1,15 +1,15 @@
-"""Coulomb's law in the plane by active sets: guess who is apart, sticks or slips, solve, look again.
+"""Coulomb's law in 2D by active sets: contacts that are apart, stick or slip.
 
     0 <= lam perp u_n >= 0,   |beta| <= mu lam,   beta against the slip u_t where |beta| = mu lam
 
-One guess is one linear system, and bodies that keep resting keep their impulses, so a step of a pile at rest costs no
-system at all (a semismooth Newton method on the projections of Alart and Curnier, Comput. Methods Appl. Mech. Eng. 92,
-1991). Contacts are mostly redundant, and a guess then has no solution or many: so each problem is made regular by a
-multiple of the change of the impulses (a proximal term), which vanishes where the iteration ends.
+Each guess of the active sets is one linear system (a semismooth Newton method on the projections of Alart and Curnier,
+Comput. Methods Appl. Mech. Eng. 92, 1991). Resting bodies keep their impulses, so a step of a pile at rest solves no
+system. Contacts are mostly redundant, and a guess then has no solution or many: each problem is therefore regularized
+by a multiple of the change of the impulses (a proximal term), which vanishes where the iteration ends.
 
-Tried before: the same guesses with a tiny regularisation, which go round in circles in three piles of four; normal and
-friction impulses in turn, each exact, which stall at a percent; sweeps contact by contact, which need thousands for a
-stack of ten boxes and let it lean.
+Other methods were tried before: the same guesses with a tiny regularization cycle in three piles of four; alternating
+exact normal and friction solves stall at one percent; Gauss-Seidel sweeps need thousands for a stack of ten boxes, and
+let it lean.
 """
 
 from __future__ import annotations
@@ -19,32 +19,30 @@ import numpy as np
 from ...kernels import kernel
 from ..islands import islands
 from ..rows import push, speed
+from ..thresholds import ACTIVE_SET_WORK, DENSE_COULOMB_CONTACTS, ROUGH_RESIDUAL, TINY_ISLAND_CONTACTS
 from .sweeps import row_product
 
 APART, STICKS, SLIPS_UP, SLIPS_DOWN = 0, 1, 2, 3
-LIMIT = 150  # contacts of an island up to which it is tried: the systems are dense
-FIRST, LEAST, UP, DOWN = 1e-2, 1e-7, 10.0, 0.3  # the proximal term: where to start, and how it adapts
-GUESSES = 6  # systems for one proximal term
-OUTER = 20  # proximal terms
-IDLE = 6  # of them without progress end it
-SWEEPS = 30
-ROUGH = 1e-3  # a residual that calls for the last resort
-SMALL = 24  # contacts of an island that is solved to a thousandth of the tolerance: it costs nothing
-WORK = 1e8  # multiplications for an island: what is left then is small, and the next step goes on
+FIRST, LEAST, UP, DOWN = 1e-2, 1e-7, 10.0, 0.3  # proximal term: first value, lower bound, factors of change
+GUESSES = 6  # bound on the systems for one proximal term
+OUTER = 20  # bound on the number of proximal terms
+IDLE = 6  # proximal terms without progress after which the iteration ends
+SWEEPS = 30  # sweeps after a proximal term that did not settle, and as the last resort
 
 
 def coulomb_2d(rows, tangents, velocity, boundary, slip, friction, normal, tangent, tolerance, max_sweeps):
     """Solves in place of `normal` and `tangent`, both (m,), from their values; returns (residual, systems).
 
     Tangent rows must touch the bodies of their normal rows. The residual is the largest distance to the projected step,
-    in units of speed, over the fastest speed. Islands of more than LIMIT contacts get at most `max_sweeps` sweeps.
+    in units of speed, over the fastest speed. Islands of more than DENSE_COULOMB_CONTACTS contacts are relaxed by at
+    most `max_sweeps` sweeps.
     """
     m, n = len(normal), len(rows.touch_ptr) - 1
     order, ptr = islands(rows, np.arange(m), np.empty(n, np.int64), np.empty(n, np.int64))
     worst, systems = 0.0, 0
     for s in range(len(ptr) - 1):
         mine = order[ptr[s] : ptr[s + 1]]
-        if len(mine) > LIMIT:
+        if len(mine) > DENSE_COULOMB_CONTACTS:
             residual, count = _sweeps(
                 rows, tangents, velocity, boundary, slip, friction, normal, tangent, mine, tolerance, max_sweeps
             )
@@ -58,7 +56,7 @@ def coulomb_2d(rows, tangents, velocity, boundary, slip, friction, normal, tange
 
 @kernel
 def _sweeps(rows, tangents, velocity, boundary, slip, friction, normal, tangent, mine, tolerance, max_sweeps):
-    """Contact by contact: normal impulse, then friction within its bound. For piles too large for dense systems."""
+    """Gauss-Seidel sweeps (normal impulse, then friction within its bound), for islands too large for dense systems."""
     x = velocity.copy()
     top = 0.0
     for i in mine:
@@ -90,7 +88,7 @@ def _sweeps(rows, tangents, velocity, boundary, slip, friction, normal, tangent,
 
 @kernel
 def _delassus(rows, tangents, mine):
-    """`W` over (normals, tangents) of the island, (2k, 2k)."""
+    """The Delassus matrix over (normals, tangents) of the island, (2k, 2k)."""
     k = len(mine)
     w = np.empty((2 * k, 2 * k))
     for p in range(k):
@@ -119,7 +117,7 @@ def _island(rows, tangents, velocity, boundary, slip, friction, normal, tangent,
         free[p], free[k + p] = a, b
         mu[p] = friction[i] if w[k + p, k + p] > 0.0 else 0.0
         z[p], z[k + p] = normal[i], tangent[i]
-    if k <= SMALL:
+    if k <= TINY_ISLAND_CONTACTS:
         tolerance = 1e-3 * tolerance
     top = np.abs(free).max()
     if top == 0.0:
@@ -130,7 +128,7 @@ def _island(rows, tangents, velocity, boundary, slip, friction, normal, tangent,
     shift, idle = FIRST, 0
     shifted, target = w.copy(), np.empty(2 * k)
     for _ in range(OUTER):
-        if least <= tolerance or idle == IDLE or systems * (2.0 * k) ** 3 > WORK:
+        if least <= tolerance or idle == IDLE or systems * (2.0 * k) ** 3 > ACTIVE_SET_WORK:
             break
         for r in range(2 * k):
             shifted[r, r] = w[r, r] * (1.0 + shift)
@@ -143,11 +141,11 @@ def _island(rows, tangents, velocity, boundary, slip, friction, normal, tangent,
             best[:], least = z, residual
         if settled:
             shift = max(shift * DOWN, LEAST)
-        else:  # too bold: back to the best so far, and on by sweeps
+        else:  # not settled: return to the best answer, and continue by sweeps
             shift = min(shift * UP, 1.0)
             z[:] = best
             _sweep(w, free, mu, z, SWEEPS)
-    if least > ROUGH:
+    if least > ROUGH_RESIDUAL:
         z[:] = best
         _sweep_in_order(w, free, mu, z, SWEEPS)
         residual = _residual(w, free, mu, z) / top
@@ -160,7 +158,7 @@ def _island(rows, tangents, velocity, boundary, slip, friction, normal, tangent,
 
 @kernel
 def _state(w, u, mu, z, p, k):
-    """The set to which contact p belongs, by its projected step."""
+    """The set to which contact p belongs according to its projected step."""
     lam = z[p] - u[p] / w[p, p]
     if lam <= 0.0:
         return APART
@@ -176,7 +174,7 @@ def _state(w, u, mu, z, p, k):
 
 @kernel
 def _guesses(w, free, mu, z):
-    """Newton steps until the guess repeats itself; changes z, returns the number of systems and whether it settled."""
+    """Newton steps in place of z until the sets repeat; returns the number of systems and whether it settled."""
     k = len(mu)
     state, before = np.empty(k, np.int64), np.full(k, -1, np.int64)
     solved = 0
@@ -194,7 +192,7 @@ def _guesses(w, free, mu, z):
         before[:] = state
         _solve_guess(w, free, mu, z, state)
         solved += 1
-    for p in range(k):  # what rounding left beyond the bounds
+    for p in range(k):  # remove violations of the bounds by rounding
         z[p] = max(z[p], 0.0)
         z[k + p] = min(max(z[k + p], -mu[p] * z[p]), mu[p] * z[p])
     return solved, settled
@@ -256,7 +254,7 @@ def _residual(w, free, mu, z):
 
 @kernel
 def _sweep(w, free, mu, z, sweeps):
-    """Steps of all contacts at once: slower than one after the other, but a mirror image stays one."""
+    """Jacobi iterations over all contacts: slower than Gauss-Seidel sweeps, but they preserve mirror symmetry."""
     k = len(mu)
     reach = np.abs(w).sum(axis=1)
     for _ in range(sweeps):
@@ -270,7 +268,7 @@ def _sweep(w, free, mu, z, sweeps):
 
 @kernel
 def _sweep_in_order(w, free, mu, z, sweeps):
-    """Contact by contact: normal impulse, then friction within its bound. The last resort."""
+    """Gauss-Seidel sweeps (normal impulse, then friction within its bound): the last resort."""
     k = len(mu)
     for _ in range(sweeps):
         for p in range(k):

@@ -1,7 +1,7 @@
-"""Contacts of one island in space, with everything that a frictional solve reads side by side in memory.
+"""Contacts of one island in 3D, with all data of a contact side by side in memory.
 
 A contact has three rows (normal, two tangents) over at most two bodies, of six components each; shorter rows are
-filled up with zeros. Impulses are `z` (k, 3), speeds `u = G x + w` (k, 3), whitened velocities `x = v + G^T z`.
+padded with zeros. Impulses are `z` (k, 3), speeds `u = G x + w` (k, 3), whitened velocities `x = v + G^T z`.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from ..rows import Floats, Ints
 
 
 class Blocks(NamedTuple):
-    """`k` contacts among `n` bodies that are numbered within the island."""
+    """k contacts among n bodies, which are numbered within the island."""
 
     body: Ints  # (k, 2) -1 for none
     val: Floats  # (k, 2, 3, WIDTH) the rows of both bodies
     base: Floats  # (k, 3) speeds of the boundary: normal, tangents
-    friction: Floats  # (k,) zero where no tangent impulse moves anything
-    unit: Floats  # (k, 2) speed that a unit impulse makes: normal, mean of the tangents
-    velocity: Floats  # (n, WIDTH) before
+    friction: Floats  # (k,) coefficient mu; zero where no tangential impulse moves a body
+    unit: Floats  # (k, 2) change of speed by a unit impulse: normal, mean of the tangents
+    velocity: Floats  # (n, WIDTH) whitened velocity before the impulses
 
 
 @kernel
 def blocks_of(rows, tangents, velocity, boundary, slip, friction, mine, label):
-    """The contacts `mine`; tangent rows, two for each, must touch the bodies of their normal rows, two at most.
+    """The blocks of the contacts `mine`, whose two tangent rows must touch the bodies of the normal row, two at most.
 
-    `label` is -1 for each of their bodies, before and after.
+    `label` is scratch, -1 for each of their bodies before and after.
     """
     k, d = len(mine), velocity.shape[1]
     body = np.full((k, 2), -1, np.int64)

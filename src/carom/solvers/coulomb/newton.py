@@ -1,18 +1,17 @@
-"""Coulomb's law in space by Newton steps on the velocities of an island.
+"""Coulomb's law in 3D by Newton steps on the velocities of an island.
 
-Contacts are mostly redundant, and then impulses are not unique. So the law is made regular by a proximal term, a
-multiple of the change of the impulses, that vanishes where the iteration ends:
+Contacts are mostly redundant, and then impulses are not unique. The law is therefore regularized by a proximal term, a
+multiple of the change of the impulses, which vanishes where the iteration ends:
 
     z = P(c - u / (s r)),   u = G x + w
 
-Impulses answer to speeds directly: P projects on `lam >= 0` and the disk of radius mu lam, c are the impulses so far,
-r the speed that a unit impulse makes, s the strength of the term. What is left are as many equations as bodies have
-components, `x = v + G^T z(x)`, however many contacts there are; without friction they are the minimum of a convex
-function (the augmented Lagrangian). One Newton step factors `I + G^T Q G`, sparse (`block_lu.py`).
+Impulses are a function of speeds: P projects on `lam >= 0` and the disk of radius mu lam, c are the present impulses,
+r is the change of speed by a unit impulse, and s the strength of the term. The remaining unknowns are the velocity
+components of the bodies, `x = v + G^T z(x)`, however many contacts there are; without friction x is the minimum of a
+convex function (the augmented Lagrangian). One Newton step factors the sparse matrix `I + G^T Q G` (`block_lu.py`).
 
-Tried before: Newton steps on the impulses without looking where along the step to stop, which go round in circles in
-one pile of three; stopping where the residual is smallest, which is worse; friction bounded by the normal impulses of
-the last round, worse too.
+Other methods were tried before: Newton steps on the impulses without a line search cycle in one pile of three; a line
+search for the smallest residual is worse, and so is friction bounded by the normal impulses of the last iteration.
 """
 
 from __future__ import annotations
@@ -20,19 +19,19 @@ from __future__ import annotations
 import numpy as np
 
 from ...kernels import kernel
-from ..linalg.block_lu import assemble_blocks, eliminate, solve_eliminated
-from .contact_blocks import WIDTH, distance, moved, speeds_at
+from ..linalg.block_lu import WIDTH, assemble_blocks, eliminate, solve_eliminated
+from .contact_blocks import distance, moved, speeds_at
 
-FIRST, LEAST, MOST = 1e-1, 1e-6, 1.0  # the proximal term: where to start, and its bounds
-UP = 4.0  # after a round that did not settle
-ROUND = 12  # systems for one proximal term
-FAILURES = 6  # rounds in a row that did not settle: then it ends
-ALONG = 8  # tries to find where along a step to stop
+FIRST, LEAST, MOST = 1e-1, 1e-6, 1.0  # proximal term: first value and bounds
+UP = 4.0  # factor of the proximal term after a solve that did not settle
+ROUND = 12  # bound on the systems for one proximal term
+FAILURES = 6  # consecutive solves that did not settle, after which the iteration ends
+ALONG = 8  # bound on the trials of the line search
 
 
 @kernel
 def solve_blocks(blocks, pattern, z, tolerance, most):
-    """Solves in place of z (k, 3), from its values, by at most about `most` systems; returns (residual, systems)."""
+    """Solves in place of z (k, 3), from its values, with at most about `most` systems; returns (residual, systems)."""
     k, n = len(z), len(blocks.velocity)
     x, u = np.empty((n, WIDTH)), np.empty((k, 3))
     speeds_at(blocks, blocks.velocity, u)
@@ -59,7 +58,7 @@ def solve_blocks(blocks, pattern, z, tolerance, most):
         if settled:
             failures = 0
             _copy(z, center)
-            # Easy rounds earn a weaker term, hard ones a stronger; a bolder rule fails in one pile of seven.
+            # Weaker after easy solves, stronger after hard ones. A bolder rule fails in one pile of seven.
             factor = 0.4 if count <= 3 else 0.7 if count <= 5 else 1.0 if count <= 7 else 2.0
             shift = min(max(shift * factor, LEAST), MOST)
         else:
@@ -74,7 +73,7 @@ def solve_blocks(blocks, pattern, z, tolerance, most):
 
 @kernel
 def _without_work(blocks, z, x, u):
-    """What is not solved might do work, `z . u > 0`: all impulses are then made smaller by one factor.
+    """Reduces all impulses by one factor if they do work, `z . u > 0`, which an unconverged answer might.
 
     u is linear in the factor. Returns the residual, a speed.
     """
@@ -103,7 +102,7 @@ def _copy(source, target):
 
 @kernel
 def _round(blocks, pattern, center, shift, z, x, enough):
-    """Newton steps for one proximal term, in place of x and z; returns systems, and whether it settled."""
+    """Newton steps for one proximal term, in place of x and z; returns the systems and whether it settled."""
     k, n = len(z), len(x)
     u, off, step, start = np.empty((k, 3)), np.empty((n, WIDTH)), np.empty((n, WIDTH)), np.empty((n, WIDTH))
     q, wrong = np.empty((k, 3, 3)), np.empty((k, 3))
@@ -111,7 +110,7 @@ def _round(blocks, pattern, center, shift, z, x, enough):
     low, up = np.empty((len(pattern.col_row), WIDTH, WIDTH)), np.empty((len(pattern.col_row), WIDTH, WIDTH))
     _answer(blocks, center, shift, x, u, z, off)
     count = 0
-    # The speeds that z makes differ from u by those of `off`.
+    # The speeds after z differ from u by those of `off`.
     while speeds_at(blocks, off, wrong) > enough:
         if count == ROUND:
             return count, False
@@ -122,7 +121,7 @@ def _round(blocks, pattern, center, shift, z, x, enough):
         solve_eliminated(pattern, diagonal, low, up, start, step)
         _copy(x, start)
         first = -_dot(off, step)
-        # F(x + t step) . step falls from `first` through zero where the step should end.
+        # F(x + t step) . step falls from `first`, and is zero where the step should end.
         low_t, high_t, at_low, t = 0.0, 1.0, first, 1.0
         at_high = 0.0
         for attempt in range(ALONG):
@@ -153,7 +152,7 @@ def _dot(a, b):
 
 @kernel
 def _answer(blocks, center, shift, x, u, z, off):
-    """Speeds u at x, impulses z that answer them, and `off = x - v - G^T z`."""
+    """Speeds u at x, the impulses z(u), and `off = x - v - G^T z`."""
     speeds_at(blocks, x, u)
     for p in range(len(z)):
         lam = max(center[p, 0] - u[p, 0] / (shift * blocks.unit[p, 0]), 0.0)
@@ -174,7 +173,7 @@ def _answer(blocks, center, shift, x, u, z, off):
 
 @kernel
 def _slopes(blocks, center, shift, u, z, q):
-    """`q = -dz/du` of the answer, (k, 3, 3)."""
+    """`q = -dz/du`, (k, 3, 3)."""
     for p in range(len(z)):
         for s in range(3):
             q[p, s, 0] = q[p, s, 1] = q[p, s, 2] = 0.0
@@ -190,7 +189,7 @@ def _slopes(blocks, center, shift, u, z, q):
         if size <= bound:  # sticks
             q[p, 1, 1] = q[p, 2, 2] = 1.0 / r
             continue
-        # Slips: the normal impulse feeds friction along (a, b), and slip across turns its direction.
+        # Slips: the normal impulse scales friction along (a, b), and slip across it changes its direction.
         a, b = a / size, b / size
         q[p, 1, 0], q[p, 2, 0] = mu * a * q[p, 0, 0], mu * b * q[p, 0, 0]
         turn = bound / (size * r)

@@ -1,13 +1,19 @@
-"""Coulomb's law in space for large islands: contact by contact, with all that a contact reads side by side in memory.
+"""Coulomb's law in 3D for large islands: accelerated Gauss-Seidel sweeps, in slabs for threads.
 
-One visit gives a contact the normal impulse that stops its approach, then the friction impulse that stops its slip,
-within the disk of radius mu times the normal one. Where normal and tangent motion do not couple (spheres), that is the
-exact answer for one contact. Between sweeps impulses and velocities go on in the direction of their last change, by
-Nesterov's rule with a bound, and without where that led back: in piles this halves the error of 20 sweeps. Sweeps to
-and fro were tried, and are worse than sweeps in one direction; the order of contacts makes no difference.
+A sweep gives each contact the normal impulse that stops its approach, then the friction impulse that stops its slip,
+within the disk of radius mu times the normal impulse. Where normal and tangential motion do not couple (spheres), that
+is the exact answer for one contact. Between sweeps impulses and velocities are extrapolated along their last change, by
+Nesterov's rule with a bound, unless the last change went back: in piles this halves the error of 20 sweeps. Sweeps in
+alternating directions were tried, and are worse; the order of contacts makes no difference.
 
-Sweeps end early, and then impulses might do work. They are made smaller, all of an island by one factor, until they do
-not; at convergence the factor is one.
+Sweeps end before convergence, and then impulses might do work. They are reduced by one factor until they do not; at
+convergence the factor is one.
+
+Slabs: bodies are assigned to levels by their distance, in contacts, from a body at one end of the island. A contact
+joins bodies of one level or of two consecutive levels. Whole levels make a slab, and a contact belongs to the lower
+slab of its bodies: it moves bodies of that slab and the next, so that all even slabs may be swept at the same time,
+then all odd ones. The slabs depend on the contacts alone, so that results are bitwise identical for any number of
+threads.
 """
 
 from __future__ import annotations
@@ -15,23 +21,25 @@ from __future__ import annotations
 import numpy as np
 
 from ...kernels import kernel
+from ..linalg.block_lu import WIDTH
 from ..threads import on_threads, thread_count
-from .contact_blocks import WIDTH
+from ..thresholds import THREADED_SWEEPS_CONTACTS
 
-SPEED, NORMAL, TANGENT, MIXED, FRICTION, PACKED = 36, 39, 40, 41, 43, 44  # places in a contact's record
-LOOSE = {"reassoc", "contract", "nsz"}  # sums in any order: faster, and the same in every run
-BOLD = 0.7  # bound on how far to go on
-MANY = 6000  # contacts from which threads pay
-SLABS = 8
+SPEED, NORMAL, TANGENT, MIXED, FRICTION, PACKED = 36, 39, 40, 41, 43, 44  # offsets in the record of a contact
+LOOSE = {"reassoc", "contract", "nsz"}  # sums in any order: faster, and the same result in every run
+BOLD = 0.7  # bound on the extrapolation, as a share of the last change
+SLABS = 8  # slabs of a large island
 
 
 def sweeps(rows, tangents, velocity, boundary, slip, friction, normal, tangent, mine, tolerance, max_sweeps):
     """At most `max_sweeps` sweeps over the contacts `mine`, in place of the impulses; returns (residual, sweeps).
 
-    They end when a sweep changes no speed by more than `tolerance` times the fastest before.
+    They end when a sweep changes no speed by more than `tolerance` times the fastest speed before.
     """
     n = len(velocity)
-    order, cuts = slabs(_pairs(rows, mine, np.array([0, len(mine)]), n), n, SLABS if len(mine) >= MANY else 1)
+    order, cuts = slabs(
+        _pairs(rows, mine, np.array([0, len(mine)]), n), n, SLABS if len(mine) >= THREADED_SWEEPS_CONTACTS else 1
+    )
     mine = mine[order]
     pair = _pairs(rows, mine, cuts, n)
     record, z = _packed(rows, tangents, boundary, slip, friction, normal, tangent, mine)
@@ -58,14 +66,14 @@ def sweeps(rows, tangents, velocity, boundary, slip, friction, normal, tangent, 
 
 
 def _dealt(count):
-    """Even slabs, then odd ones, dealt out to the threads."""
+    """Even slabs, then odd ones, distributed over the threads."""
     phases = [np.arange(parity, count, 2) for parity in range(min(count, 2))]
     return [[part for part in np.array_split(phase, thread_count()) if len(part)] for phase in phases]
 
 
 @kernel
 def _pairs(rows, mine, cuts, n):
-    """Bodies (k, 2) of the contacts. The world is `n`, then every other number: threads do not share its memory."""
+    """Bodies (k, 2) of the contacts. The world has a number from n up per slab, so that threads share no memory."""
     pair = np.empty((len(mine), 2), np.int32)
     for s in range(len(cuts) - 1):
         for p in range(cuts[s], cuts[s + 1]):
@@ -95,7 +103,7 @@ def _packed(rows, tangents, boundary, slip, friction, normal, tangent, mine):
             off += r[12 + c] * r[24 + c]
         r[SPEED], r[SPEED + 1], r[SPEED + 2] = boundary[i], slip[2 * i], slip[2 * i + 1]
         r[NORMAL] = 1.0 / rows.diag[i]
-        # A step by the larger eigenvalue of the tangent block never overshoots.
+        # A step with the larger eigenvalue of the tangential block never overshoots.
         a, b = tangents.diag[2 * i], tangents.diag[2 * i + 1]
         stiff = 0.5 * (a + b) + np.sqrt(0.25 * (a - b) ** 2 + off * off)
         if stiff > 0.0:
@@ -106,7 +114,7 @@ def _packed(rows, tangents, boundary, slip, friction, normal, tangent, mine):
 
 @kernel
 def _go_on(z, last_z, tried, x, last_x, pace):
-    """Moves z and x on by part of their change in the last sweep, which began at `tried`; returns the next pace."""
+    """Extrapolates z and x by part of their change in the last sweep, which began at `tried`; returns the next pace."""
     back = 0.0
     for p in range(len(z)):
         for s in range(3):
@@ -129,7 +137,7 @@ def _go_on(z, last_z, tried, x, last_x, pace):
 
 @kernel
 def _no_work(pair, record, z, x, before):
-    """Makes all impulses smaller by one factor if they do work, `z . u > 0`; u is linear in the factor."""
+    """Reduces all impulses by one factor if they do work, `z . u > 0`; u is linear in the factor."""
     work = size = 0.0
     for p in range(len(z)):
         for row in range(3):
@@ -150,7 +158,7 @@ def _no_work(pair, record, z, x, before):
 
 @kernel(fastmath=LOOSE)
 def _sweep(pair, record, z, x, cuts, hand):
-    """Contacts of the given slabs one after the other; returns the largest change of a speed."""
+    """One sweep over the contacts of the given slabs; returns the largest change of a speed."""
     worst = 0.0
     for slab in hand:
         worst = max(worst, _slab(pair, record, z, x, cuts[slab], cuts[slab + 1]))
@@ -236,9 +244,9 @@ def _distance(pair, record, z, x):
 
 @kernel
 def slabs(pair, bodies, wanted):
-    """Order of contacts by slab, and slab pointers, at most `wanted` slabs; `pair` (k, 2) is `bodies` for the world.
+    """Order of contacts by slab, and slab pointers, for at most `wanted` slabs of a connected island.
 
-    The island must be connected.
+    `pair` (k, 2) are the bodies of the contacts; the world is number `bodies`.
     """
     k = len(pair)
     ptr, touch = _touching(pair, bodies)
@@ -273,7 +281,7 @@ def slabs(pair, bodies, wanted):
 
 @kernel
 def _touching(pair, bodies):
-    """Contacts of each body, by pointers."""
+    """Contacts of each body: pointers and contacts."""
     ptr = np.zeros(bodies + 1, np.int64)
     for p in range(len(pair)):
         for side in range(2):
@@ -293,7 +301,7 @@ def _touching(pair, bodies):
 
 @kernel
 def _levels(pair, ptr, touch, bodies, start, level, queue):
-    """Distances from `start` into `level`, bodies in that order into `queue`; returns how many there are."""
+    """Writes distances from `start` to `level` and bodies in that order to `queue`; returns their number."""
     for b in range(bodies):
         level[b] = -1
     level[start] = 0

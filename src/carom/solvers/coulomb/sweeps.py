@@ -1,7 +1,7 @@
-"""Coulomb's disk, contact by contact: friction within given disks, and the full law with its normal part.
+"""Block Gauss-Seidel sweeps for Coulomb's friction cone, with exact solves for each contact.
 
-Both are block Gauss-Seidel sweeps with exact local solves. They are the reference for small and medium problems;
-their convergence is linear.
+One for friction within given disks, one for the whole law with its normal part, one for normal impulses alone. They are
+the reference for small and medium problems; their convergence is linear.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..rows import push, speed
 
 @kernel
 def disk_friction(tangents, velocity, boundary, bound, beta, tolerance, max_sweeps):
-    """Minimises `|x|^2 / 2`, `x = velocity + T^T beta`, over `|beta_i| <= bound_i`, in place of beta (m, t).
+    """Minimizes `|x|^2 / 2`, `x = velocity + T^T beta`, over `|beta_i| <= bound_i`, in place of beta (m, t).
 
     Returns the largest change of slip speed that another sweep would make, relative to the fastest slip.
     """
@@ -53,9 +53,10 @@ def disk_friction(tangents, velocity, boundary, bound, beta, tolerance, max_swee
 
 @kernel
 def coupled_coulomb(rows, tangents, velocity, boundary, slip, friction, normal, tangent, tolerance, max_sweeps):
-    """`0 <= lam perp u_n >= 0`, `|beta| <= mu lam`, beta against the slip after impact; in place of both arrays.
+    """`0 <= lam perp u_n >= 0`, `|beta| <= mu lam`, beta against the slip after impact; solved in place of
+    `normal` (m,) and `tangent` (m, t).
 
-    Returns the largest change of speed in the last sweep, relative to the fastest speed before, and sweeps.
+    Returns the largest change of speed in the last sweep, relative to the fastest speed before, and the sweeps.
     """
     m, t = tangent.shape
     x = velocity.copy()
@@ -101,7 +102,7 @@ def coupled_coulomb(rows, tangents, velocity, boundary, slip, friction, normal, 
 
 @kernel
 def normal_sweeps(rows, velocity, boundary, normal, tolerance, max_sweeps):
-    """`0 <= lam perp u >= 0` contact by contact, in place of `normal`; returns what `coupled_coulomb` does."""
+    """`0 <= lam perp u >= 0`, solved in place of `normal` (m,); returns the same as `coupled_coulomb`."""
     x = velocity.copy()
     top = 0.0
     for i in range(len(normal)):
@@ -128,7 +129,7 @@ def normal_sweeps(rows, velocity, boundary, normal, tolerance, max_sweeps):
 
 @kernel
 def row_product(a, i, b, j):
-    """Row i of a times row j of b."""
+    """Scalar product of row i of a and row j of b."""
     total = 0.0
     for e in range(a.ptr[i], a.ptr[i + 1]):
         for f in range(b.ptr[j], b.ptr[j + 1]):
@@ -163,7 +164,7 @@ def _contact_block(rows, tangents, i, t):
 
 @kernel
 def _solve_shifted(k, q, shift, out):
-    """`(k + shift I) out = -q` for one or two unknowns; singular directions get nothing."""
+    """`(k + shift I) out = -q` for one or two unknowns; zero along singular directions."""
     if len(q) == 1:
         pivot = k[0, 0] + shift
         out[0] = -q[0] / pivot if pivot > 0.0 else 0.0
@@ -174,7 +175,7 @@ def _solve_shifted(k, q, shift, out):
         out[0] = (-q[0] * c + q[1] * b) / det
         out[1] = (-q[1] * a + q[0] * b) / det
     else:
-        # One direction at most can move: the pseudo-inverse of v v^T is itself over |v|^4.
+        # At most one direction can move: the pseudo-inverse of v v^T is v v^T / |v|^4.
         square = (a + c) ** 2 if a + c > 0.0 else 1.0
         out[0] = -(a * q[0] + b * q[1]) / square
         out[1] = -(b * q[0] + c * q[1]) / square
@@ -190,7 +191,7 @@ def _length(v, first):
 
 @kernel
 def _disk(k, q, radius, out):
-    """`min 1/2 b^T k b + q^T b` over `|b| <= radius`: inside, or on the rim with a multiplier found by bisection."""
+    """`min 1/2 b^T k b + q^T b` over `|b| <= radius`: inside, or on the rim with a multiplier by bisection."""
     _solve_shifted(k, q, 0.0, out)
     if _length(out, 0) <= radius:
         return
@@ -224,7 +225,7 @@ def _one_contact(k, free, mu, out):
     beta = np.empty(t)
     if _given_shift(k, free, 0.0, mu, out, beta) <= 0.0:
         return
-    # Slipping: the multiplier `shift` >= 0 with |beta| = mu lam. At 0 friction is too large, at infinity none.
+    # Slipping: the multiplier `shift` >= 0 with |beta| = mu lam. At 0 friction is too large, at infinity it is zero.
     low, high = 0.0, k[0, 0]
     while _given_shift(k, free, high, mu, out, beta) > 0.0 and high < 1e12 * k[0, 0]:
         low = high
@@ -256,7 +257,7 @@ def _given_shift(k, free, shift, mu, out, beta):
         lam -= k[0, s + 1] * beta[s]
     lam /= k[0, 0]
     if lam < 0.0:
-        # Friction alone would lift the contact: too much of it.
+        # Friction alone would separate the contact: it is too large.
         out[0] = 0.0
         for s in range(t):
             out[s + 1] = 0.0

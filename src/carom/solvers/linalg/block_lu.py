@@ -1,8 +1,8 @@
-"""Sparse block factorisation of `I + G^T Q G`, with one 3 x 3 block Q for each contact, not symmetric.
+"""Sparse block LU factorization of `I + G^T Q G`, with one 3 x 3 block Q per contact, not symmetric.
 
-The pattern is that of the contacts, the order of elimination that of minimum degree, as in `factor.py`. Blocks are
-exchanged nowhere, only rows within a diagonal block: the matrix is the identity plus what contacts add, which is
-positive definite but for the part by which normal impulses feed friction.
+The pattern is that of the contacts, and the elimination order is that of minimum degree, as in `factor.py`. There is no
+pivoting between blocks, only within diagonal blocks: the matrix is the identity plus the terms of the contacts, which
+are positive definite except for the dependence of friction on the normal impulses.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ WIDTH = 6  # velocity components of a body in 3D: the size of a block
 
 
 class Pattern(NamedTuple):
-    """Bodies in order of elimination: blocks below the diagonal, whose mirror images are those beside it."""
+    """Bodies in order of elimination, and the blocks below the diagonal; those above it have the transposed pattern."""
 
     place: Ints  # (n,) place of each body in the order of elimination
     col_ptr: Ints  # (n + 1,)
     col_row: Ints  # rows of each column, ascending
-    pair: Ints  # (k,) block of each contact's two bodies, -1 for contacts of one
+    pair: Ints  # (k,) block of the two bodies of each contact, -1 for contacts of one body
 
 
 @kernel
@@ -61,7 +61,7 @@ def pattern_of(body, n):
 
 @kernel
 def multiplications(pattern):
-    """Of one factorisation."""
+    """Number of multiplications of one factorization."""
     total = 0.0
     for j in range(len(pattern.place)):
         c = pattern.col_ptr[j + 1] - pattern.col_ptr[j]
@@ -71,7 +71,7 @@ def multiplications(pattern):
 
 @kernel
 def assemble_blocks(blocks, pattern, q, diagonal, low, up):
-    """`I + G^T q G`, q (k, 3, 3): blocks on the diagonal, below it by column, and beside it by row."""
+    """`I + G^T q G`, q (k, 3, 3): blocks on the diagonal, below it by column, and above it by row."""
     for b in range(len(diagonal)):
         for r in range(WIDTH):
             for c in range(WIDTH):
@@ -117,7 +117,7 @@ def _add(out, rows, part):
 
 @kernel
 def eliminate(pattern, diagonal, low, up):
-    """In place: inverses of the pivots, `L` below them with unit pivots, `U` beside them."""
+    """Factors in place: inverses of the pivots, `L` with unit pivots below them, `U` above them."""
     n = len(diagonal)
     slot = np.empty(n, np.int64)
     scratch = np.empty((WIDTH, 2 * WIDTH))
@@ -162,7 +162,7 @@ def _times(a, b, scratch):
 
 @kernel
 def _invert(a, work):
-    """The inverse of a in its place, by Gauss and Jordan with exchanges of rows."""
+    """Inverts a in place, by Gauss-Jordan elimination with row exchanges."""
     for r in range(WIDTH):
         for c in range(WIDTH):
             work[r, c], work[r, WIDTH + c] = a[r, c], (1.0 if r == c else 0.0)
@@ -173,7 +173,7 @@ def _invert(a, work):
                 best = r
         for c in range(2 * WIDTH):
             work[j, c], work[best, c] = work[best, c], work[j, c]
-        pivot = work[j, j] if work[j, j] != 0.0 else 1e-300  # the step will be useless, and the caller sees that
+        pivot = work[j, j] if work[j, j] != 0.0 else 1e-300  # the solution will be useless, which the caller detects
         for c in range(2 * WIDTH):
             work[j, c] /= pivot
         for r in range(WIDTH):
@@ -188,7 +188,7 @@ def _invert(a, work):
 
 @kernel
 def solve_eliminated(pattern, diagonal, low, up, right, x):
-    """Solves for `right` (n, WIDTH) in the order of bodies, in place of x; `right` is overwritten."""
+    """Solves for `right` (n, WIDTH), in the order of bodies, in place of x; `right` is overwritten."""
     n = len(diagonal)
     order = np.empty(n, np.int64)
     for b in range(n):

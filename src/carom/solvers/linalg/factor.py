@@ -1,4 +1,4 @@
-"""Sparse block Cholesky factorisation of `H = I + G^T D G`, the matrix of an island in velocity space.
+"""Sparse block Cholesky factorization of `H = I + G^T D G`, the matrix of an island in velocity space.
 
 H has one d x d block for each pair of bodies in contact and is positive definite for every D >= 0, although the
 Delassus matrix `G G^T` of the same island is often singular. The pattern depends on the contacts alone: it is
@@ -17,7 +17,7 @@ from .ordering import minimum_degree
 
 
 class Island(NamedTuple):
-    """An island's rows scaled to unit length, over its own bodies numbered in order of elimination."""
+    """The rows of an island, scaled, over its bodies numbered in order of elimination."""
 
     ptr: Ints  # (k + 1,) contact i owns entries ptr[i]:ptr[i+1]
     body: Ints  # (nnz,)
@@ -31,10 +31,7 @@ class Island(NamedTuple):
 
 @kernel
 def analyze(rows, contacts, scale, local):
-    """Island of the given contacts; `local` is integer scratch with one entry a body.
-
-    Rows are multiplied by scale, one number a contact.
-    """
+    """The island of the given contacts, with rows multiplied by `scale` (k,); `local` is (n,) integer scratch."""
     k, d = len(contacts), rows.val.shape[1]
     ptr = np.zeros(k + 1, np.int64)
     for i in range(k):
@@ -68,7 +65,7 @@ def analyze(rows, contacts, scale, local):
 
 @kernel
 def neighbors(ptr, body, n):
-    """Neighbor lists of bodies that share a contact, without repeats."""
+    """Neighbor lists (pointers, bodies) of bodies that share a contact, without duplicates."""
     count = np.zeros(n + 1, np.int64)
     for i in range(len(ptr) - 1):
         w = ptr[i + 1] - ptr[i]
@@ -153,7 +150,7 @@ def factorise(island, weight, diagonal, blocks):
     n, d = island.bodies, island.val.shape[1]
     _assemble(island, weight, diagonal, blocks)
     head, link = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
-    place = island.col_ptr[:-1].copy()  # of each finished column: the row it updates next
+    place = island.col_ptr[:-1].copy()  # of each finished column: the row that it updates next
     slot = np.empty(n, np.int64)
     for j in range(n):
         first, last = island.col_ptr[j], island.col_ptr[j + 1]
@@ -217,7 +214,7 @@ def _subtract(out, o, a, i, b, j, d):
         out[o, 0, 1] -= a00 * b10 + a01 * b11
         out[o, 1, 0] -= a10 * b00 + a11 * b01
         out[o, 1, 1] -= a10 * b10 + a11 * b11
-    elif d == 3:  # spelled out for rigid bodies of the plane: the loops below take twice the time
+    elif d == 3:  # unrolled for rigid bodies in 2D: the loops below take twice the time
         for t in range(3):
             b0, b1, b2 = b[j, t, 0], b[j, t, 1], b[j, t, 2]
             out[o, 0, t] -= a[i, 0, 0] * b0 + a[i, 0, 1] * b1 + a[i, 0, 2] * b2
@@ -241,7 +238,7 @@ def _small_cholesky(a, j, d):
             for r in range(t):
                 total -= a[j, s, r] * a[j, t, r]
             if s == t:
-                # H >= I, so a pivot below one is round-off.
+                # H >= I, so a pivot below one is a rounding error.
                 a[j, s, s] = np.sqrt(max(total, 1e-3))
             else:
                 a[j, s, t] = total / a[j, t, t]

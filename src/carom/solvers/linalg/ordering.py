@@ -3,7 +3,7 @@
 Minimum degree on the quotient graph with approximate degrees, after Amestoy, Davis and Duff (1996): an
 eliminated node becomes an element whose member list is its column of the factor, elements that a new one covers
 are absorbed, and the degree of a node is bounded from the sizes of its elements. Contact graphs are close to
-trees or planar, so mass elimination and supervariables, which pay on finite element meshes, are left out.
+trees or planar, so mass elimination and supervariables, which speed up finite element meshes, are left out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def minimum_degree(adj_ptr, adj):
     n = len(adj_ptr) - 1
     start = adj_ptr[:-1].copy()
     length = np.empty(n, np.int64)
-    elements = np.zeros(n, np.int64)  # a list begins with so many elements, nodes follow
+    elements = np.zeros(n, np.int64)  # number of elements at the start of each list; nodes follow
     work = adj.copy()
     degree = np.empty(n, np.int64)
     # Buckets of equal degree as doubly linked lists.
@@ -119,9 +119,9 @@ def minimum_degree(adj_ptr, adj):
             carried = work[slot] if slot < end else p
             work[slot] = p
             if slot >= nodes_from:
-                # The slot held a node: look at it first.
+                # The slot held a node: process it first.
                 if alive[carried] and mark[carried] != step:
-                    # Keep it at the end of those processed; room is made by p's own entry further on.
+                    # Keep it at the end of those processed; the entry of p further on makes room.
                     pending = carried
                 else:
                     pending = -1

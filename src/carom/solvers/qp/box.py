@@ -1,12 +1,12 @@
-"""The one subproblem under almost everything: `min 1/2 y^T A y + c^T y`, `lo <= y <= hi`, with `A = G G^T`.
+"""The box QP `min 1/2 y^T A y + c^T y`, `lo <= y <= hi`, with `A = G G^T`.
 
 With lo = 0 and hi = infinity it is the cone problem of inelastic impact, of the Newton-law LCP and of every GR
-step; with finite bounds it is friction. The problem falls apart into islands; each gets the cheapest exact
-method for its size: a closed form for one contact, dense pivoting for small ones (`dense.py`), sparse methods for
-large ones (`sparse.py`). Islands share no body, so they are solved in parallel where there are enough of them,
-and the answer has the same bits for every number of threads.
+iteration; with finite bounds it is friction. The problem separates into islands, and each is solved by the cheapest
+exact method for its size: a closed form for one contact, dense pivoting for small islands (`dense.py`), sparse methods
+for large ones (`sparse.py`). Large numbers of contacts are solved by several threads; results are bitwise identical
+for any number of threads.
 
-The kernels for large islands are compiled only when the first one turns up: they are most of the compile time.
+The kernels for large islands take most of the compile time; they are compiled when the first large island appears.
 """
 
 from __future__ import annotations
@@ -19,23 +19,21 @@ from ...kernels import kernel
 from ..islands import islands
 from ..rows import Floats, Ints, Rows, speed
 from ..threads import on_threads, thread_count
+from ..thresholds import DENSE_QP_CONTACTS, THREADED_QP_CONTACTS
 from .dense import VECTORS, inside_solution, solve_dense_in
 from .sparse import large_islands
 
-DENSE_LIMIT = 24  # contacts of an island that is solved densely
-MANY = 4000  # contacts from which starting threads pays
-
 
 def solve_cone(rows: Rows, c: Floats, start: Floats | None = None) -> tuple[Floats, float]:
-    """`argmin_{y >= 0} 1/2 y^T A y + c^T y` over all rows, and its certificate."""
+    """`argmin_{y >= 0} 1/2 y^T A y + c^T y` over all rows, and its residual."""
     return solve_bounds(rows, c, np.zeros(len(c)), np.full(len(c), np.inf), start)
 
 
 def solve_bounds(rows: Rows, c: Floats, low: Floats, high: Floats, start: Floats | None = None) -> tuple[Floats, float]:
-    """`argmin 1/2 y^T A y + c^T y` over `low <= y <= high` and all rows, and its certificate.
+    """`argmin 1/2 y^T A y + c^T y` over `low <= y <= high` and all rows, and its residual.
 
-    `start` warms it: its values are the first guess, and tell which bounds are active. The bounds must let every
-    impulse be zero.
+    `start` is a warm start: its values are the first guess, and determine which bounds are active. Zero must lie within
+    all bounds.
     """
     n, d = len(rows.touch_ptr) - 1, rows.val.shape[1]
     warm = start is not None
@@ -46,7 +44,7 @@ def solve_bounds(rows: Rows, c: Floats, low: Floats, high: Floats, start: Floats
 
 
 class Work:
-    """Scratch for any number of solves over the same bodies."""
+    """Scratch for any number of solves over the same bodies: two (n,) arrays of integers and (n, d) zeros."""
 
     def __init__(self, parent: Ints, label: Ints, velocity: Floats) -> None:
         self.parent, self.label, self.velocity = parent, label, velocity
@@ -55,23 +53,23 @@ class Work:
 def solve_box(rows: Rows, subset: Ints, c: Floats, lo: Floats, hi: Floats, y: Floats, warm: bool, work: Work) -> float:
     """Solves over the contacts in `subset`; c, lo, hi and y have one entry for each of them, in their order.
 
-    y is overwritten (and read first if `warm`). Returns the certificate: the largest |y - P(y - gradient)| in
-    units of speed, over the largest |c|.
+    y is overwritten (and is the warm start if `warm`). Returns the residual: the largest |y - P(y - gradient)| in units
+    of speed, over the largest |c|.
     """
     size = float(np.abs(c).max(initial=0.0))
     if size == 0.0:
         y[:] = np.clip(0.0, lo, hi)
         return 0.0
     order, ptr = islands(rows, subset, work.parent, work.label)
-    parts = thread_count() if len(subset) >= MANY else 1
+    parts = thread_count() if len(subset) >= THREADED_QP_CONTACTS else 1
     cuts = np.searchsorted(ptr, np.linspace(0, len(subset), 4 * parts + 1 if parts > 1 else 2))
     cuts[0], cuts[-1] = 0, len(ptr) - 1
     pieces = [(rows, subset, order, ptr, int(a), int(b), c, lo, hi, y, warm, work.velocity) for a, b in pairwise(cuts)]
     worst = on_threads(_small, pieces)
     width = np.diff(ptr)
-    large = np.flatnonzero(width > DENSE_LIMIT)
+    large = np.flatnonzero(width > DENSE_QP_CONTACTS)
     if len(large):
-        # Dealt out largest first, so that the threads are busy for about the same time.
+        # Distributed in order of size, so that all threads are busy for about the same time.
         large = large[np.argsort(-width[large], kind="stable")]
         hands = [large[k::parts] for k in range(min(parts, len(large)))]
         worst = max(
@@ -86,14 +84,17 @@ def solve_box(rows: Rows, subset: Ints, c: Floats, lo: Floats, hi: Floats, y: Fl
 
 @kernel
 def solve_small_box(rows, subset, c, lo, hi, y, parent, label, scratch):
-    """`solve_box` for kernels, cold: returns -1 and does nothing if an island is too large for the dense method."""
+    """`solve_box` for kernels, without a warm start.
+
+    Returns -1 and does nothing if an island is too large for the dense method.
+    """
     k = len(subset)
     size = 0.0
     for j in range(k):
         size = max(size, abs(c[j]))
     order, ptr = islands(rows, subset, parent, label)
     for s in range(len(ptr) - 1):
-        if ptr[s + 1] - ptr[s] > DENSE_LIMIT:
+        if ptr[s + 1] - ptr[s] > DENSE_QP_CONTACTS:
             return -1.0
     if size == 0.0:
         return 0.0
@@ -102,11 +103,11 @@ def solve_small_box(rows, subset, c, lo, hi, y, parent, label, scratch):
 
 @kernel
 def _small(rows, subset, order, ptr, first, last, c, lo, hi, y, warm, scratch):
-    """Islands first..last-1 that have at most DENSE_LIMIT contacts; the largest residual in units of speed."""
+    """Solves islands first..last-1 of at most DENSE_QP_CONTACTS contacts; returns the largest residual, a speed."""
     worst = 0.0
-    a = np.empty((DENSE_LIMIT, DENSE_LIMIT))
-    given = np.empty((4, DENSE_LIMIT))
-    work, index = np.empty((DENSE_LIMIT + VECTORS, DENSE_LIMIT)), np.empty((2, DENSE_LIMIT), np.int64)
+    a = np.empty((DENSE_QP_CONTACTS, DENSE_QP_CONTACTS))
+    given = np.empty((4, DENSE_QP_CONTACTS))
+    work, index = np.empty((DENSE_QP_CONTACTS + VECTORS, DENSE_QP_CONTACTS)), np.empty((2, DENSE_QP_CONTACTS), np.int64)
     for s in _by_size(ptr, first, last):
         k = ptr[s + 1] - ptr[s]
         if k == 1:
@@ -131,18 +132,18 @@ def _small(rows, subset, order, ptr, first, last, c, lo, hi, y, warm, scratch):
 
 @kernel
 def _by_size(ptr, first, last):
-    """Islands first..last-1 up to DENSE_LIMIT, small ones first: the processor predicts loops of equal length."""
-    start = np.zeros(DENSE_LIMIT + 2, np.int64)
+    """Islands first..last-1 of at most DENSE_QP_CONTACTS contacts by size, which helps branch prediction."""
+    start = np.zeros(DENSE_QP_CONTACTS + 2, np.int64)
     for s in range(first, last):
         k = ptr[s + 1] - ptr[s]
-        if k <= DENSE_LIMIT:
+        if k <= DENSE_QP_CONTACTS:
             start[k + 1] += 1
-    for k in range(DENSE_LIMIT + 1):
+    for k in range(DENSE_QP_CONTACTS + 1):
         start[k + 1] += start[k]
-    sorted_ = np.empty(start[DENSE_LIMIT + 1], np.int64)
+    sorted_ = np.empty(start[DENSE_QP_CONTACTS + 1], np.int64)
     for s in range(first, last):
         k = ptr[s + 1] - ptr[s]
-        if k <= DENSE_LIMIT:
+        if k <= DENSE_QP_CONTACTS:
             sorted_[start[k]] = s
             start[k] += 1
     return sorted_
@@ -167,7 +168,7 @@ def _delassus(rows, subset, mine, a, scratch):
                 a[p, q] = total
                 a[q, p] = total
             continue
-        # Rows over many components, as general mass matrices make them: spread one out, multiply the others.
+        # Rows over many components, as with general mass matrices: expand one, and multiply the others by it.
         for e in range(rows.ptr[i], rows.ptr[i + 1]):
             for t in range(d):
                 scratch[rows.body[e], t] = rows.val[e, t]

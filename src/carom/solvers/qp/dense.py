@@ -1,12 +1,12 @@
-"""Exact active-set solution of small box problems.
+"""Exact active-set solution of small box QPs.
 
 `min 1/2 y^T A y + c^T y` with `lo <= y <= hi`, A positive semidefinite and often singular. Block principal pivoting
 (Portugal, Judice, Vicente 1994): guess which contacts are free, solve for them, move every misplaced one, with
 Murty's single pivots as the safeguard that makes it finite.
 
-Where contacts are redundant the problem is solved as a short series of proximal steps, `A + eps I` about the answer
-so far: each is strictly convex, has one solution whatever the order of contacts, and converges to an exact solution
-of the singular problem that is as even as the contacts allow.
+Where contacts are redundant the problem is solved by a short sequence of proximal steps, with `A + eps I` about the
+present answer. Each is strictly convex and has one solution, whatever the order of contacts; the sequence converges to
+an exact solution of the singular problem that distributes impulses as evenly as the contacts allow.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ import numpy as np
 from ...kernels import kernel
 
 PROXIMAL = 1e-9  # eps, for matrices scaled to a unit diagonal
-TARGET = 1e-14
-SLACK = 1e-15  # gradients below this are round-off, for gradients of size one
-SINGULAR = 1e-7  # pivots below this call for the proximal term
+TARGET = 1e-14  # residual at which the iteration ends, for gradients of size one
+SLACK = 1e-15  # gradients below this are rounding errors, for gradients of size one
+SINGULAR = 1e-7  # pivots below this share of the diagonal need the proximal term
 VECTORS = 9  # rows of work space behind the factor
 
 
 @kernel
 def inside_solution(a, given, k, factor):
-    """The minimum without bounds, if it lies within them: then it is the answer, and most often it is.
+    """The minimum without bounds if it lies within the bounds, which is the most frequent case.
 
     `given` holds the rows c, lo, hi and y; y is written. Returns the largest |gradient|, or -1 if the contacts are
-    redundant, the minimum lies outside, or round-off spoils it.
+    redundant, the minimum lies outside, or rounding errors are too large.
     """
     if k == 2:
         return _inside_pair(a, given)
@@ -68,7 +68,7 @@ def inside_solution(a, given, k, factor):
 
 @kernel
 def _inside_pair(a, given):
-    """`inside_solution` of two contacts, by Cramer's rule: the commonest island after the single contact."""
+    """`inside_solution` of two contacts, by Cramer's rule: the most frequent island after the single contact."""
     p, q, r = a[0, 0], a[1, 0], a[1, 1]
     c, d = given[0, 0], given[0, 1]
     determinant = p * r - q * q
@@ -99,7 +99,7 @@ def solve_dense_in(a, c, lo, hi, y, warm, k, work, index):
         for i in range(k):
             y[i] = min(max(0.0, lo[i]), hi[i])
         return 0.0
-    # Unit diagonal and a gradient of size one: every number below is of order one.
+    # Scaled to a unit diagonal and a gradient of size one, so that every number below is of order one.
     for i in range(k):
         for j in range(k):
             a[i, j] *= scale[i] * scale[j]
@@ -120,8 +120,8 @@ def solve_dense_in(a, c, lo, hi, y, warm, k, work, index):
             best = residual
             for i in range(k):
                 best_z[i] = z[i]
-        # A step can end at a poor guess and the next one still be exact: an improvement too small is no reason to
-        # stop until round-off is in sight.
+        # A step can end at a poor guess and the next one can still be exact, so that a small improvement is no reason
+        # to stop before the residual is close to rounding.
         if best <= TARGET or (not better and best <= 100 * TARGET):
             break
     for i in range(k):
@@ -150,7 +150,7 @@ def _first_guess(y, scale, size, warm, g0, low, high, z, place, k):
 
 @kernel
 def _settle(b, k, eps, work, index):
-    """One (proximal) step about z, in place of z; returns its residual, or -1 if it met a singular pivot."""
+    """One (proximal) step about z, in place of z; returns its residual, or -1 at a singular pivot."""
     g0, low, high, z = work[k + 1], work[k + 2], work[k + 3], work[k + 4]
     center, rhs, g = work[k + 6], work[k + 7], work[k + 8]
     free, place = index[0], index[1]
@@ -164,7 +164,7 @@ def _settle(b, k, eps, work, index):
             if place[i] == 1:
                 free[p] = i
                 p += 1
-        # Solve for the change from the center, so that what the proximal term leaves is only round-off.
+        # Solve for the change from the center, so that the proximal term leaves only rounding errors.
         for q in range(p):
             i = free[q]
             total = g0[i]
@@ -208,7 +208,7 @@ def _settle(b, k, eps, work, index):
 
 @kernel
 def _belongs(z, g, low, high, place):
-    """Where a contact ought to be: 0 at low, 1 free, 2 at high."""
+    """The set to which a contact belongs: 0 at low, 1 free, 2 at high."""
     if place == 1:
         return 0 if z < low else (2 if z > high else 1)
     if low == high:

@@ -1,8 +1,8 @@
-"""Large islands whose factorisation would fill in, as in three dimensions: projected conjugate gradients.
+"""Projected conjugate gradients for the box QP of large islands whose factors fill in, as in 3D.
 
 MPRGP of Dostal and Schoeberl (2005) for bounds on both sides: conjugate gradients on the face of the free
-contacts, a projected gradient step where they run into a bound, and a proportioning step that releases bounds
-when their share of the gradient dominates. Only products with G are needed.
+contacts, a projected gradient step where they reach a bound, and a proportioning step that releases bounds where
+their part of the gradient dominates. Only products with G are needed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from ...kernels import kernel
 from ..linalg.factor import combine, gradient
 
-TARGET = 3e-14
+TARGET = 3e-14  # residual at which the iteration ends, for gradients of size one
 
 
 @kernel
@@ -32,7 +32,7 @@ def projected_gradients(island, g0, low, high, z, limit):
     while done < limit:
         worst, chopped, free, reduced = 0.0, 0.0, 0.0, 0.0
         for i in range(k):
-            # Not P(z - g) - z: a huge z, of a problem without a solution, would swallow g.
+            # Not P(z - g) - z: in a problem without a solution z is huge, and g would be lost to rounding.
             move = min(max(-g[i], low[i] - z[i]), high[i] - z[i])
             worst = max(worst, abs(move))
             if low[i] < z[i] < high[i]:
@@ -44,7 +44,7 @@ def projected_gradients(island, g0, low, high, z, limit):
         if worst <= TARGET:
             if fresh:
                 break
-            # The running gradient has drifted: look again with one that was computed anew.
+            # The updated gradient has accumulated errors: test again with a recomputed one.
             gradient(island, combine(island, z), g0, g)
             p = _free_part(z, g, low, high)
             fresh = True
@@ -101,7 +101,7 @@ def projected_gradients(island, g0, low, high, z, limit):
                 elif d[i] > 0.0:
                     length = min(length, (z[i] - low[i]) / d[i])
             for i in range(k):
-                # Clipped: an ulp beyond a bound would count as a chopped gradient for ever, and stop all progress.
+                # Clipped: one ulp beyond a bound would count as a chopped gradient forever, and stop all progress.
                 z[i] = min(max(z[i] - length * d[i], low[i]), high[i])
                 g[i] -= length * ap[i]
             p = _free_part(z, g, low, high)

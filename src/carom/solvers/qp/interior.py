@@ -1,8 +1,8 @@
-"""Primal-dual interior-point method for the box problem of one island (Mehrotra's predictor and corrector).
+"""Primal-dual interior-point method for the box QP of one island (Mehrotra's predictor and corrector).
 
-Unknowns: velocities x = G^T z, impulses low < z < high, and the speeds `G x + g0 = p - q` with p >= 0 held by the
-lower bound, q >= 0 by the upper one. Each Newton step eliminates all but x, leaving `I + G^T D G` with
-`D = 1 / (p / (z - low) + q / (high - z))`: positive definite however redundant the contacts are.
+Unknowns: velocities x = G^T z, impulses low < z < high, and the speeds `G x + g0 = p - q` with the
+multipliers p >= 0 of the lower bounds and q >= 0 of the upper ones. Each Newton step eliminates all but x, leaving
+`I + G^T D G` with `D = 1 / (p / (z - low) + q / (high - z))`: positive definite however redundant the contacts are.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import numpy as np
 from ...kernels import kernel
 from ..linalg.factor import combine, factorise, gradient, solve_factored
 
-ITERATIONS = 60
-CLOSE = 1e-12
+ITERATIONS = 60  # bound; 15 to 30 are usual
+CLOSE = 1e-12  # mean complementarity at which the method ends, for gradients of size one
 
 
 @kernel
 def interior_point(island, g0, low, high, state, diagonal, blocks):
-    """An approximate solution z; `state` is set to the contacts that it says are at a bound."""
+    """An approximate solution z; `state` is set to its active set (0 at low, 1 free, 2 at high)."""
     k = len(g0)
     open_ = low < high
     bounded = np.isfinite(high)
@@ -34,7 +34,7 @@ def interior_point(island, g0, low, high, state, diagonal, blocks):
     x = combine(island, z)
     weight, rhs, r, speed = np.zeros(k), np.empty(k), np.empty(k), np.empty(k)
     for _ in range(ITERATIONS):
-        # Residual of the speeds; x = G^T z is kept exact, so that is the only linear one.
+        # Residual of the speeds. It is the only linear one, since x = G^T z is kept exact.
         mu, count = 0.0, 0
         gradient(island, x, g0, speed)
         for i in range(k):
@@ -49,7 +49,7 @@ def interior_point(island, g0, low, high, state, diagonal, blocks):
         if count == 0:
             break
         mu /= count
-        # Close enough to read off the active set. Further on D overflows and round-off takes over (tried: NaN).
+        # Close enough to determine the active set. Beyond this point D overflows and rounding dominates (tried: NaN).
         if mu < CLOSE:
             break
         for i in range(k):
@@ -100,7 +100,7 @@ def interior_point(island, g0, low, high, state, diagonal, blocks):
 
 @kernel
 def _direction(island, open_, bounded, z, low, high, p, q, r, weight, diagonal, blocks, low_fix, high_fix, rhs, speed):
-    """Newton direction with the complementarity targets `p (z - low) + low_fix -> 0`, likewise above."""
+    """Newton direction with the complementarity targets `p (z - low) + low_fix -> 0`, and likewise for q and high."""
     k = len(z)
     for i in range(k):
         rhs[i] = 0.0

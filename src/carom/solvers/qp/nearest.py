@@ -1,14 +1,14 @@
-"""The point of a polyhedron nearest to a given one, to round-off: `min 1/2 |x - f|^2`, `G x >= b`, some rows `G x = b`.
+"""Projection of a point on a polyhedron, to rounding: `min 1/2 |x - f|^2`, `G x >= b`, some rows `G x = b`.
 
-The dual is the box problem of `box.py`. This solver is for sequences of such problems that hardly change, as the steps
-of a collapsing tower are, and for rows that are highly redundant. It works on x: a method of multipliers, whose
+The dual is the box QP of `box.py`. This solver is for sequences of problems that hardly change, such as the steps of
+a collapsing tower, and for rows that are highly redundant. It works on x: a method of multipliers, whose
 piecewise quadratic subproblems
 
     min_x 1/2 |x - f|^2 + 1/(2 eps) sum_i max(0, b_i - G_i x + eps y_i)^2
 
-are solved by Newton steps with an exact line search. A step costs a factorisation of `I + G_A^T G_A / eps` if the set A
+are solved by Newton steps with an exact line search. A step costs a factorization of `I + G_A^T G_A / eps` if the set A
 of active rows has changed, else two triangular solves. With the multipliers of the last problem as a start, most
-problems need one factorisation or none. The active-set iteration of `sparse.py` has no line search: on towers it
+problems need one factorization or none. The active-set iteration of `sparse.py` has no line search: on towers it
 ended at 1e-6 to 1e-12 in one step out of twenty, enough to break a mirror symmetry within some hundred steps.
 """
 
@@ -21,15 +21,15 @@ from ..linalg.factor import analyze, combine, factorise, gradient, solve_factore
 from ..rows import Floats, Rows, speeds
 from .box import solve_cone
 
-# eps, for rows of unit length. A large one needs more rounds, a small one makes many rows start and stop on the way:
-# cold starts come down from the first number, warm ones begin at the second. Smaller ones are for redundant rows that
-# contradict each other a little.
+# eps, for rows of unit length. A large eps needs more iterations of the outer loop; with a small one many rows become
+# active and inactive on the way. Cold starts begin at the first number, warm starts at the second. Smaller values are
+# for redundant rows that contradict each other slightly.
 COLD_EPS, WARM_EPS, SMALLEST_EPS = 1e-2, 1e-5, 1e-12
-SHRINK = 0.1
-SLOW = 0.2  # a round that leaves more than this of the violation asks for a smaller eps
-TARGET = 1e-15  # of the largest violation at the start
-GOOD = 1e-12  # what a warm start must reach; else a cold one is tried as well
-ROUNDS, NEWTON_STEPS = 40, 25
+SHRINK = 0.1  # factor by which eps is reduced
+SLOW = 0.2  # an outer iteration that leaves more than this share of the violation is followed by a smaller eps
+TARGET = 1e-15  # violation at which the iteration ends, relative to the largest one at the start
+GOOD = 1e-12  # residual above which a warm start is followed by a cold one
+ROUNDS, NEWTON_STEPS = 40, 25  # bounds on the outer iterations, and on the Newton steps in each
 
 
 class Nearest:
@@ -41,26 +41,26 @@ class Nearest:
         self.scale = 1.0 / np.sqrt(rows.diag)
         local = np.empty(self.bodies, np.int64)
         self.island = analyze(rows, np.arange(m), self.scale, local)
-        self.number = np.empty(self.island.bodies, np.int64)  # each of its bodies' own number
+        self.number = np.empty(self.island.bodies, np.int64)  # number of each body of the island in the rows
         self.number[self.island.body] = rows.body
         d = rows.val.shape[1]
         self.diagonal = np.empty((self.island.bodies, d, d))
         self.blocks = np.empty((len(self.island.col_row), d, d))
-        self.weight = np.full(m, -1.0)  # of the factor at hand: none yet
+        self.weight = np.full(m, -1.0)  # weights of the present factorization: none yet
         self.factorisations = 0
 
     def solve(
         self, free: Floats, bound: Floats, start: Floats | None = None, floor: float = 0.0, scale: float = 0.0
     ) -> tuple[Floats, Floats, float]:
-        """x, multipliers y >= 0 (any sign for the last `equations` rows) with x = free + G^T y, and the certificate.
+        """x, multipliers y >= 0 (any sign for the last `equations` rows) with x = free + G^T y, and the residual.
 
-        The certificate is the largest violation of min(A_ii y_i, G_i x - b_i) = 0 over the largest |G free - b|, or
-        over `scale` if that is larger. Violations up to `floor`, the rounding of b, are as good as none.
+        The residual is the largest violation of min(A_ii y_i, G_i x - b_i) = 0 over the largest |G free - b|, or
+        over `scale` if that is larger. Violations up to `floor`, the rounding error of b, count as none.
         """
         bound = np.ascontiguousarray(bound)
         best, size = (np.inf, np.zeros(0), np.zeros(0)), 0.0
         for attempt in ("warm", "box", "nothing"):
-            # With equations the box problem has rows without bounds, which its own solvers take badly.
+            # With equations the box QP has rows without bounds, for which its solvers are not accurate enough.
             if (attempt == "warm" and start is None) or (attempt == "box" and self.equations):
                 continue
             y = start.copy() if attempt == "warm" and start is not None else self._guess(free, bound, attempt)
@@ -79,7 +79,7 @@ class Nearest:
         return x, best[2], float(best[0] / max(size, scale)) if size else 0.0
 
     def _guess(self, free: Floats, bound: Floats, attempt: str) -> Floats:
-        """Multipliers to start from where there are none, or bad ones: the answer of the box problem's own solvers."""
+        """Multipliers for a cold start: the solution of the box QP by `box.py`."""
         if attempt == "nothing":
             return np.zeros(len(bound))
         y = solve_cone(self.rows, speeds(self.rows, free, -bound))[0]
@@ -88,7 +88,7 @@ class Nearest:
 
 @kernel
 def _solve(island, scale, free, bound, equations, floor, eps, y, change, diagonal, blocks, weight):
-    """y and the change of x in place; returns the largest violation and the largest at the start, in units of b."""
+    """Solves in place of y and of the change of x; returns the largest violation and that at the start, as for b."""
     m = len(bound)
     need, size, largest = np.empty(m), 0.0, 0.0
     gradient(island, free, np.zeros(m), need)
@@ -122,12 +122,12 @@ def _solve(island, scale, free, bound, equations, floor, eps, y, change, diagona
         if best <= max(floor, TARGET * largest) or (slow and eps <= SMALLEST_EPS):
             break
         if round_ > 0 and (slow or eps > 0.1 * COLD_EPS):
-            # Redundant rows that contradict each other by d: each round moves their multipliers by d / eps only.
+            # Redundant rows that contradict each other by d: their multipliers change by d / eps per iteration only.
             eps *= SHRINK
         used, settled = _subproblem(island, short, equations, trial, eps, diagonal, blocks, weight)
         count += used
         if not settled and eps <= WARM_EPS:
-            break  # a bad start: another one will do better
+            break  # a bad start: a cold one follows
     x = combine(island, y)
     for b in range(x.shape[0]):
         for t in range(x.shape[1]):
@@ -139,17 +139,17 @@ def _solve(island, scale, free, bound, equations, floor, eps, y, change, diagona
 
 @kernel
 def _subproblem(island, short, equations, y, eps, diagonal, blocks, weight):
-    """One round of the method of multipliers: y is replaced. Returns how often it factored and if it settled.
+    """One outer iteration of the method of multipliers, in place of y; returns its factorizations, and if it settled.
 
-    `short` is what each row lacks at x = G^T y. The unknown is the change of x, so that all sums are of the size of
-    what is still wrong, and so is their rounding: in terms of x itself, 1e-16 / eps would be left in y.
+    `short` is the violation of each row at x = G^T y. The unknown is the change of x, so that all sums, and their
+    rounding errors, are of the size of the remaining error: in terms of x itself, 1e-16 / eps would be left in y.
     """
     m, count, fewest, settled = len(short), 0, len(short) + 1, False
     change, push = np.zeros((island.bodies, island.val.shape[1])), np.empty(m)
     lack, rate, nothing = short.copy(), np.empty(m), np.zeros(m)
     for number in range(NEWTON_STEPS):
-        # The first guess of the active rows is that of complementarity, in units of x: with eps in its place what y
-        # knows would be lost to small gaps. It may go uphill; from then on the set is that of the function itself.
+        # The first guess of the active rows is that of complementarity, in units of x: with eps in its place small gaps
+        # would hide the information in y. It may increase the function; from then on the set is that of the function.
         trust = 1.0 if number == 0 else eps
         changed = False
         for i in range(m):
@@ -190,7 +190,7 @@ def _subproblem(island, short, equations, y, eps, diagonal, blocks, weight):
 
 @kernel
 def _flips(y, lack, rate, weight, eps, inequalities):
-    """How many rows a full step starts or stops. As long as that falls, no search along the step is needed."""
+    """How many rows a full step adds to or removes from the active set. While it falls, no line search is needed."""
     count = 0
     for i in range(inequalities):
         count += (weight[i] > 0.0) != (eps * y[i] + lack[i] - rate[i] > 0.0)
@@ -199,7 +199,7 @@ def _flips(y, lack, rate, weight, eps, inequalities):
 
 @kernel
 def _line_search(y, lack, rate, change, dx, eps, inequalities):
-    """The minimum along dx in (0, 1]: the derivative is piecewise linear, its kinks where a row starts or stops."""
+    """The minimum along dx in (0, 1]: the derivative is piecewise linear, with kinks where a row becomes (in)active."""
     slope, bend = 0.0, 0.0
     for b in range(dx.shape[0]):
         for t in range(dx.shape[1]):
@@ -226,7 +226,7 @@ def _line_search(y, lack, rate, change, dx, eps, inequalities):
         at, i = times[p], where[p]
         if slope + bend * (at - now_at) >= 0.0:
             break
-        # At the kink both forms of the term agree, so only the bend changes.
+        # At the kink both forms of the term agree, so only the slope of the derivative changes.
         slope += bend * (at - now_at)
         bend += rate[i] * rate[i] / eps if rate[i] < 0.0 else -rate[i] * rate[i] / eps
         now_at = at

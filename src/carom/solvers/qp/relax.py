@@ -1,8 +1,8 @@
-"""The box problem `min 1/2 y^T A y + c^T y`, `low <= y <= high`, to a coarse tolerance, with work for what moves only.
+"""The box QP to a coarse tolerance, with work only for the contacts that move.
 
 Contacts wait in a queue. Each gets the impulse that is exact while all others stay, which can only lower the energy;
-if that changed a speed by more than the tolerance, its neighbors join the queue. Where most contacts of a large pile
-are all but at rest, few are ever touched.
+if that changed a speed by more than the tolerance, its neighbors join the queue. In a large pile most contacts are
+almost at rest, and few are ever processed.
 """
 
 from __future__ import annotations
@@ -10,12 +10,28 @@ from __future__ import annotations
 import numpy as np
 
 from ...kernels import kernel
-from ..rows import push, speed
+from ..rows import Floats, Rows, push, speed
+
+VISITS = 200  # average number of times that a contact is processed, at most
+
+
+def relaxed(rows: Rows, c: Floats, bound: Floats, start: Floats, slow: float) -> tuple[Floats, float]:
+    """`argmin 1/2 y^T A y + c^T y` over `0 <= y <= bound`, to speeds of `slow`; and its residual.
+
+    The residual is a speed relative to the largest entry of c.
+    """
+    y = np.array(start)
+    size = float(np.abs(c).max(initial=0.0))
+    residual = relax(rows, c, np.zeros(len(y)), bound, y, slow, VISITS)
+    return y, float(residual) / size if size > 0.0 else 0.0
 
 
 @kernel
 def relax(rows, c, low, high, y, tolerance, visits):
-    """In place of y, from its values, at most `visits` times the number of contacts; returns the residual, a speed."""
+    """Solves the box QP in place of y, starting from its values; returns the residual, a speed.
+
+    A contact is processed at most `visits` times on average.
+    """
     m, n = len(c), len(rows.touch_ptr) - 1
     x = np.zeros((n, rows.val.shape[1]))
     queue, waits = np.empty(m, np.int64), np.ones(m, np.bool_)

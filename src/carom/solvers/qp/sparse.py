@@ -12,21 +12,20 @@ import numpy as np
 
 from ...kernels import kernel
 from ..linalg.factor import analyze, combine, factorise, gradient, solve_factored
+from ..thresholds import GRADIENT_QP_WORK, LARGEST_FACTOR_WORK
 from .dense import PROXIMAL, SLACK, TARGET
 from .gradient_projection import projected_gradients
 from .interior import interior_point
 
-REACH = 15  # corrections of the guess before the interior-point method takes over
-HEAVY = 3e8  # multiplications of a factorisation above which projected gradients are tried first
-PRODUCTS = 3000  # of them before the factorisation is done all the same
-HOPELESS = 3e11  # multiplications of a factorisation that is never done
+REACH = 15  # corrections of the active set before the interior-point method is used
+PRODUCTS = 3000  # matrix products of projected gradients, after which the factorization is done all the same
 
 
 @kernel
 def large_islands(rows, subset, order, ptr, large, c, lo, hi, y, warm, local):
-    """Islands numbered in `large`; returns the largest residual in units of speed.
+    """Solves the islands numbered in `large`; returns the largest residual in units of speed.
 
-    `local` is scratch with one integer a body: islands share none.
+    `local` is scratch of one integer per body; islands share no body.
     """
     worst = 0.0
     for s in large:
@@ -46,7 +45,7 @@ def large_islands(rows, subset, order, ptr, large, c, lo, hi, y, warm, local):
 
 @kernel
 def solve_sparse(rows, contacts, c, lo, hi, y, warm, local):
-    """Box problem of one island in place of y; returns its residual in units of speed."""
+    """Solves the box QP of one island in place of y; returns its residual in units of speed."""
     k = len(contacts)
     scale, size = np.empty(k), 0.0
     for i in range(k):
@@ -78,7 +77,7 @@ def solve_sparse(rows, contacts, c, lo, hi, y, warm, local):
     worst = 0.0
     for i in range(k):
         y[i] = min(max(z[i] * scale[i] * size, lo[i]), hi[i])
-        # Not P(z - r) - z: the huge z of a problem without a solution would swallow r.
+        # Not P(z - r) - z: in a problem without a solution z is huge, and r would be lost to rounding.
         step = min(max(-r[i], low[i] - z[i]), high[i] - z[i])
         worst = max(worst, abs(step) * size / scale[i])
     return worst
@@ -86,17 +85,17 @@ def solve_sparse(rows, contacts, c, lo, hi, y, warm, local):
 
 @kernel
 def _descend_ladder(island, g0, low, high, z, state):
-    """Projected gradients if factors fill in, the active-set iteration, and an interior point if that fails."""
+    """Projected gradients if factors fill in, the active-set iteration, and the interior-point method if that fails."""
     k, d = len(z), island.val.shape[1]
     work = 0.0
     for b in range(island.bodies):
         work += (island.col_ptr[b + 1] - island.col_ptr[b]) ** 2 * float(d) ** 3
-    if work > HEAVY:
-        best = projected_gradients(island, g0, low, high, z, PRODUCTS if work <= HOPELESS else 20 * PRODUCTS)
+    if work > GRADIENT_QP_WORK:
+        best = projected_gradients(island, g0, low, high, z, PRODUCTS if work <= LARGEST_FACTOR_WORK else 20 * PRODUCTS)
         for i in range(k):
             if low[i] < high[i]:
                 state[i] = 0 if z[i] <= low[i] else (2 if z[i] >= high[i] else 1)
-        if best <= 100 * TARGET or work > HOPELESS:
+        if best <= 100 * TARGET or work > LARGEST_FACTOR_WORK:
             return z
     diagonal, blocks = np.empty((island.bodies, d, d)), np.empty((len(island.col_row), d, d))
     best = active_set(island, g0, low, high, z, state, diagonal, blocks)
@@ -106,7 +105,7 @@ def _descend_ladder(island, g0, low, high, z, state):
     polished = other.copy()
     residual = active_set(island, g0, low, high, polished, state, diagonal, blocks)
     plain = residual_of(island, g0, low, high, other)
-    # The negated comparisons also turn away a residual that is not a number.
+    # The negated comparison also rejects a residual that is not a number.
     if not residual <= plain:
         polished, residual = other, plain
     return z if best <= residual else polished
@@ -114,7 +113,7 @@ def _descend_ladder(island, g0, low, high, z, state):
 
 @kernel
 def active_set(island, g0, low, high, z, state, diagonal, blocks):
-    """Improves z and its guess `state` in place; returns the residual of the best z met, which it leaves in z."""
+    """Improves z and its active set `state` in place; returns the residual of the best z, which it leaves in z."""
     k = len(g0)
     best_z = z.copy()
     best = residual_of(island, g0, low, high, z)
@@ -167,11 +166,11 @@ def active_set(island, g0, low, high, z, state, diagonal, blocks):
 
 @kernel
 def _correct(island, z, r, low, high, state, fewest, top):
-    """Moves misplaced contacts to where they belong; returns how many there were.
+    """Corrects the active set; returns the number of misplaced contacts.
 
-    All of them, while their number falls. Else neighbors that undo each other's moves are going round in
-    circles: then only the one with the highest number on each of its bodies moves, which is Murty's rule in
-    every neighborhood at once.
+    All of them are moved while their number falls. Otherwise neighbors undo each other's moves in cycles: then only
+    contacts with the highest number on each of their bodies are moved, which is Murty's rule in every neighborhood at
+    once.
     """
     wrong = 0
     for i in range(len(z)):

@@ -1,0 +1,129 @@
+"""Contact points and impulses of a frame on the page, as dots and arrows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...solvers.rows import Floats
+from ...stepping.report import ContactImpulses
+from ...trajectory import Trajectory
+from ..colors import TOUCHING
+from . import tone
+from .layout import SIZE, Layout
+
+MOST = 3_000  # largest number of dots and of arrows; the largest impulses are kept
+DOT, ARROW = (20, 24, 32), np.array([[196, 44, 44]], np.uint8)
+SAMPLES = 40  # frames from which the scale of arrows is taken
+QUANTILE = 0.9  # of the impulses of a run, which is the typical impulse
+TYPICAL = 1.8  # length of the arrow of the typical impulse, in median radii; lengths grow with the root of impulses
+LONGEST = 2.5  # longest arrow, relative to that length
+LARGEST = 0.05 * SIZE  # largest radius by which dots and arrows are scaled, so that they do not hide large bodies
+
+
+def contact_points(run: Trajectory, index: int) -> Floats:
+    """Contact points (m, D) of a frame: the recorded ones, or those that contact detection finds."""
+    recorded = run.impulses(index)
+    if recorded is not None and index > 0:
+        return recorded.point
+    from ...contact.find import find_contacts
+
+    state, world = run.frame(index), run.world
+    return np.asarray(find_contacts(world, state, state, TOUCHING * world.length_scale).point)
+
+
+def vectors(found: ContactImpulses) -> Floats:
+    """Impulses (m, D) on the second body: normal and tangential parts."""
+    push = found.normal_impulse[:, None] * found.normal
+    if found.normal.shape[1] == 3:
+        return push + found.tangent_impulse
+    turned = np.stack([-found.normal[:, 1], found.normal[:, 0]], axis=1)
+    return push + found.tangent_impulse[:, None] * turned
+
+
+def typical_impulse(run: Trajectory) -> float:
+    """The QUANTILE of the impulses over a sample of the frames; 0 if there are none."""
+    sizes = []
+    for i in np.unique(np.linspace(0, len(run) - 1, min(SAMPLES, len(run))).round().astype(int)).tolist():
+        found = run.impulses(i)
+        if found is not None and len(found.normal_impulse):
+            sizes.append(np.linalg.norm(vectors(found), axis=1))
+    whole = np.concatenate([np.zeros(0), *sizes])
+    whole = whole[whole > 0.0]
+    return float(np.quantile(whole, QUANTILE)) if len(whole) else 0.0
+
+
+class ContactMarks:
+    """The scene nodes of the dots and arrows of one run."""
+
+    def __init__(self, server: Any, name: str, run: Trajectory, layout: Layout, number: int) -> None:
+        self._server, self._name, self._layout, self._number = server, name, layout, number
+        self._radius = min(layout.scale * float(np.median(run.geometry["radius"])), LARGEST)
+        self._typical: float | None = None
+        self._dots: Any = None
+        self._arrows: Any = None
+
+    def show_dots(self, run: Trajectory, index: int | None) -> None:
+        """The contact points of a frame; None removes them."""
+        points = np.zeros((0, run.dimension)) if index is None else contact_points(run, index)[:MOST]
+        place = self._layout.placed(points, self._number, self._lift(run)).astype(np.float32)
+        if not len(place):
+            _remove(self._dots)
+            self._dots = None
+        elif self._dots is None:
+            self._dots = self._server.scene.add_point_cloud(
+                f"{self._name}/contacts",
+                place,
+                DOT,
+                point_size=0.16 * self._radius,
+                point_shape="circle",
+                point_shading="flat",
+                precision="float32",
+            )
+        else:
+            self._dots.points = place
+
+    def show_arrows(self, run: Trajectory, index: int | None) -> None:
+        """The impulses of the step that led to a frame; None removes them."""
+        found = None if index is None else run.impulses(index)
+        lines = self._lines(run, found) if found is not None else np.zeros((0, 2, 3))
+        if not len(lines):
+            _remove(self._arrows)
+            self._arrows = None
+        elif self._arrows is None:
+            thick = 0.07 * self._radius
+            self._arrows = self._server.scene.add_arrows(
+                f"{self._name}/impulses",
+                lines,
+                tone.lit(ARROW)[0],
+                shaft_radius=thick,
+                head_radius=2.6 * thick,
+                head_length=5.5 * thick,
+            )
+        else:
+            self._arrows.points = lines
+
+    def _lines(self, run: Trajectory, found: ContactImpulses) -> Floats:
+        """Tails and tips (m, 2, 3) of at most MOST arrows, the largest impulses first; tails are contact points."""
+        if self._typical is None:
+            self._typical = typical_impulse(run)
+        push = vectors(found)
+        size = np.linalg.norm(push, axis=1)
+        shown = np.flatnonzero(size > 1e-3 * (self._typical or 1.0))
+        shown = shown[np.argsort(-size[shown], kind="stable")][:MOST]
+        length = TYPICAL * self._radius * np.minimum(np.sqrt(size[shown] / (self._typical or 1.0)), LONGEST)
+        tail = self._layout.placed(found.point[shown], self._number, self._lift(run))
+        way = push[shown] / size[shown, None]
+        if way.shape[1] == 2:
+            way = np.concatenate([way, np.zeros((len(way), 1))], axis=1)
+        return np.stack([tail, tail + length[:, None] * way], axis=1).astype(np.float32)
+
+    def _lift(self, run: Trajectory) -> float:
+        """2D marks are drawn in front of the bodies."""
+        return 0.6 * self._radius if run.dimension == 2 else 0.0
+
+
+def _remove(handle: Any) -> None:
+    if handle is not None:
+        handle.remove()

@@ -1,0 +1,136 @@
+"""Restitution models: how an elastic law becomes one that loses energy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import ProblemError
+from ..laws.inelastic import FEASIBLE, inelastic
+from ..solvers.islands import island_labels
+from ..solvers.qp.box import solve_cone
+from ..solvers.rows import Floats
+from .clamps import run_law
+from .contacts import INFEASIBLE, RESOLVED, Contacts, Impulses, worse
+
+if TYPE_CHECKING:
+    from .response import Response
+
+MODELS = {
+    "energetic": "lam = (1 - c) lam_inelastic + c lam_elastic, c uniform on each island (Smith 2012, section 5)",
+    "qce_lcp": "0 <= lam perp A lam + u - c u_elastic >= 0, c uniform on each island (Zhang 2015, eq. 19)",
+    "newton": "u+ = -e u at each contact inside the iteration; can collapse inelastically",
+    "stronge": "each contact gives back e^2 of the energy that it stored",
+}
+
+
+def needs_uniform_restitution(model: str) -> bool:
+    """Whether a restitution model needs a single coefficient on each island."""
+    return model in ("energetic", "qce_lcp")
+
+
+def normal_impulses(contacts: Contacts, response: Response, slow: float = 0.0) -> Impulses:
+    """Impulses of the law with the coefficients of restitution of `contacts`.
+
+    Under the energetic model approach speeds below `slow` are left (see `resolve`).
+    """
+    model, c = response.restitution_model, contacts.restitution
+    if slow > 0.0:
+        approach = contacts.approach()
+        if approach <= slow:
+            return Impulses(np.zeros(contacts.count))
+        if model == "energetic":
+            response = _with_tolerance(response, slow / approach)
+        else:
+            slow = 0.0
+    if not needs_uniform_restitution(model):
+        return run_law(contacts, response)
+    check_islands(contacts, model)
+    if (c == 0.0).all():
+        return inelastic(contacts, slow)
+    elastic = run_law(contacts.with_restitution(1.0), response)
+    if (c == 1.0).all():
+        return elastic
+    if model == "energetic":
+        return interpolated(inelastic(contacts, slow), elastic, c)
+    return _complementary(contacts, elastic, c)
+
+
+def interpolated(low: Impulses, high: Impulses, c: Floats) -> Impulses:
+    """`(1 - c) low + c high` between the inelastic and the elastic impulses, for each contact.
+
+    Interpolation preserves what both ends satisfy: feasibility, one-sidedness, momentum, symmetry, bounded energy.
+    """
+    tangent = None
+    if low.tangent is not None and high.tangent is not None:
+        tangent = (1.0 - c)[:, None] * low.tangent + c[:, None] * high.tangent
+    return Impulses(
+        normal=(1.0 - c) * low.normal + c * high.normal,
+        tangent=tangent,
+        iterations=high.iterations,
+        status=worse(low.status, high.status),
+        residual=max(low.residual, high.residual),
+        messages=(*low.messages, *high.messages),
+    )
+
+
+def _complementary(contacts: Contacts, elastic: Impulses, c: Floats) -> Impulses:
+    """`0 <= lam perp A lam + u - c u_elastic >= 0` (Zhang 2015, eq. 19)."""
+    target = c * contacts.speeds(contacts.after(elastic.normal))
+    lam, residual = solve_cone(contacts.rows, contacts.speeds() - target)
+    return Impulses(
+        normal=lam,
+        iterations=elastic.iterations,
+        status=worse(elastic.status, RESOLVED if residual <= FEASIBLE else INFEASIBLE),
+        residual=max(residual, elastic.residual),
+        messages=elastic.messages,
+    )
+
+
+def _with_tolerance(response: Response, tolerance: float) -> Response:
+    """The response with a law whose tolerance, relative to the fastest approach, is at least `tolerance`."""
+    law: Any = response.law
+    if "tolerance" not in law.options():
+        return response
+    return replace(response, law=replace(law, tolerance=max(law.tolerance, tolerance)))
+
+
+def check_islands(contacts: Contacts, model: str) -> None:
+    """Raises ProblemError if coefficients of restitution differ within one island.
+
+    Under the energetic and the qce_lcp model such an island has no exact meaning.
+    """
+    c = contacts.restitution
+    if (c == c[0]).all():
+        return
+    label = island_labels(contacts.rows)
+    high, low = np.full(label.max() + 1, -1.0), np.full(label.max() + 1, 2.0)
+    np.maximum.at(high, label, c)
+    np.minimum.at(low, label, c)
+    mixed = np.flatnonzero(high > low)
+    if len(mixed):
+        who = np.flatnonzero(label == mixed[0])
+        raise ProblemError(
+            "restitution",
+            f"values from {low[mixed[0]]:g} to {high[mixed[0]]:g} among the connected contacts {who[:8].tolist()}",
+            f"one value on each island for model {model!r} "
+            "(per-contact values: law etm or lzb with stronge, gauss_seidel, jacobi or sqm with newton)",
+        )
+
+
+def blended(contacts: Contacts) -> Contacts:
+    """The contacts with one restitution per island: the mean, weighted by `u^2 / A_ii` of approaching contacts."""
+    c = contacts.restitution
+    if len(c) == 0 or (c == c[0]).all():
+        return contacts
+    label = island_labels(contacts.rows)
+    u = np.minimum(contacts.speeds(), 0.0)
+    weight = u * u / contacts.rows.diag
+    total = np.bincount(label, weight)
+    mean = np.bincount(label, weight * c)
+    plain = np.bincount(label, c) / np.bincount(label)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        value = np.where(total > 0.0, mean / total, plain)
+    return replace(contacts, restitution=np.clip(value, 0.0, 1.0)[label])

@@ -1,0 +1,67 @@
+"""Thresholds that select a method by the size or the cost of a problem.
+
+Results on the two sides of a threshold agree within the tolerances of the methods, but not bit for bit: another value
+changes the bits of runs that cross it. The values were measured on one core. "Work" is a number of multiplications; a
+million of them take about a millisecond.
+"""
+
+from __future__ import annotations
+
+# ---- box QP
+
+# Contacts of an island up to which the box QP is solved by dense pivoting, else by sparse methods. The dense matrix of
+# this size still fits into the first-level cache.
+DENSE_QP_CONTACTS = 24
+# Contacts from which the islands of a box QP are shared out to threads.
+THREADED_QP_CONTACTS = 4000
+# Work of one sparse factorization above which projected gradients are tried before it: factors fill in, mostly in 3D.
+GRADIENT_QP_WORK = 3e8
+# Work of one sparse factorization above which it is never done: minutes, and gigabytes of memory.
+LARGEST_FACTOR_WORK = 3e11
+
+# ---- Coulomb friction
+
+# Contacts of a 2D island up to which Coulomb's law is solved by an active set with dense systems, else by sweeps.
+DENSE_COULOMB_CONTACTS = 150
+# Work on one 2D island after which the active set stops. The error left is small, and the next step continues from it.
+ACTIVE_SET_WORK = 1e8
+# Contacts of an island that is solved to a thousandth of the tolerance, because that costs next to nothing.
+TINY_ISLAND_CONTACTS = 24
+# Residual above which a Newton or active-set solution is followed by sweeps.
+ROUGH_RESIDUAL = 1e-3
+# Bodies of a 3D island up to which Newton steps are considered, and work of one linear system up to which they are
+# taken: a few milliseconds. Larger islands are relaxed by sweeps.
+NEWTON_BODIES = 500
+NEWTON_SYSTEM_WORK = 5e6
+# Linear systems for one 3D island, and their work.
+NEWTON_SYSTEMS = 1000
+NEWTON_ISLAND_WORK = 2e8
+# With more than CROWD_ISLANDS islands in 3D, the work CROWD_WORK is shared evenly among them. An island whose share is
+# less than LEAST_NEWTON_SYSTEMS systems is relaxed by sweeps instead, and the next step continues from there.
+CROWD_ISLANDS = 8
+CROWD_WORK = 5e6
+LEAST_NEWTON_SYSTEMS = 8.0
+# Contacts from which sweeps in 3D are cut into slabs for threads.
+THREADED_SWEEPS_CONTACTS = 6000
+
+# ---- impacts
+
+# Contacts of an island up to which smm uses a singular value decomposition, else a sparse factorization.
+DENSE_SMM_CONTACTS = 32
+# Contacts of an island up to which clamps are searched for: the linear program is dense.
+CLAMP_CONTACTS = 2000
+# Contacts from which an impact with friction may leave slow approach to the stepper.
+COARSE_IMPACT_CONTACTS = 500
+# Contacts of an impact above which normal and friction impulses alternate only once per round.
+SINGLE_REPEAT_CONTACTS = 2000
+# With fewer contacts than bodies by this factor, only the touched bodies enter the rows: a gas costs its contacts.
+TOUCHED_BODIES_FACTOR = 8
+
+# ---- steps
+
+# Contacts of a drift-safe step above which it has fewer rounds of impacts.
+FEW_ROUNDS_CONTACTS = 2000
+# Contacts without friction up to which resting contact is solved exactly, else by sweeps.
+EXACT_REST_CONTACTS = 3000
+# Contacts up to which overlap is moved out by an exact solve. Beyond, a coarse one is enough: the next step continues.
+EXACT_PUSH_OUT_CONTACTS = 200

@@ -1,0 +1,217 @@
+"""Simulation of a scene step by step, for programs with a loop of their own."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from . import laws, stepping
+from .build import build
+from .contact.boundaries import boundaries_at
+from .contact.contact_set import ContactSet
+from .errors import ProblemError
+from .impact.assemble import used_restitutions
+from .impact.response import Response
+from .kernels import prepare
+from .kernels.families import families_of_run
+from .laws import Law
+from .scene.model import Scene
+from .settings import Settings
+from .stepping.integrator import accelerations, prescribed
+from .stepping.report import ContactImpulses, step_table
+from .stepping.stepper import Stepper
+from .world import State, World
+
+WHOLE_STEP = 1e-9  # fraction of a step by which a time may differ from a whole number of steps
+UNIT = 1e-6  # difference from 1 up to which the length of a quaternion given by the user is accepted
+
+
+class Simulation:
+    """A scene that is simulated step by step, for programs with a loop of their own.
+
+    >>> sim = carom.Simulation(carom.scenes.pool_break(), law="gr")
+    >>> sim.step()
+    >>> sim.run(until=1.0)
+    >>> sim.state.position, sim.impulses.normal_impulse
+
+    Arguments that are None have the value of the scene. `law` is a name or a configured law, `step` the time step.
+    The bits of a state are those of `simulate` with the same arguments. The state may be replaced between two steps.
+    """
+
+    def __init__(
+        self,
+        scene: Scene,
+        law: str | Law | None = None,
+        *,
+        step: float | None = None,
+        stepper: str | None = None,
+        restitution_model: str | None = None,
+        friction_model: str | None = None,
+    ) -> None:
+        _prepare_kernels(scene, law, stepper, friction_model)
+        world, start = build(scene)
+        chosen = laws.make(law if law is not None else scene.law)
+        h = positive("step", scene.step if step is None else step)
+        name = scene.stepper if stepper is None else stepper
+        if name not in stepping.STEPPERS:
+            raise ProblemError.unknown("stepper", name, stepping.STEPPERS)
+        self._set_up(scene, world, chosen, _models(scene, chosen, restitution_model, friction_model), name, h)
+        # The functions of the scene are called once, so that a wrong one is refused before anything else is done.
+        accelerations(world, prescribed(world, start, h))
+        boundaries_at(world, start.time, h)
+        self.engine.report(start)
+        self._state = start
+
+    def _set_up(
+        self, scene: Scene, world: World, law: Law, models: tuple[str | None, str | None], stepper: str, step: float
+    ) -> None:
+        self.scene, self.world, self.law = scene, world, law
+        self.restitution_model, self.friction_model = models
+        self.stepper, self.time_step = stepper, step
+        response = Response.for_run(law, *models, scene.mixed_restitution)
+        response.check_restitutions(used_restitutions(world))
+        self.engine: Stepper = stepping.make(stepper, world, response, step)
+
+    @classmethod
+    def restored(cls, scene: Scene, settings: Settings, state: State, memory: dict[str, np.ndarray]) -> Simulation:
+        """The simulation of an interrupted run at a checkpoint, which consists of `state` and `memory`."""
+        sim = cls.__new__(cls)
+        _prepare_kernels(scene, settings.law, settings.stepper, settings.friction_model)
+        world, _ = build(scene, check_overlap=False)
+        law = laws.make(settings.law, **dict(settings.law_options))
+        models = settings.restitution_model, settings.friction_model
+        sim._set_up(scene, world, law, models, settings.stepper, settings.step)
+        sim.engine.remember(memory)
+        sim._state = state
+        return sim
+
+    @property
+    def state(self) -> State:
+        """The current state: time, step number, positions, orientations and velocities of all bodies.
+
+        A state that is assigned must have arrays of the same shapes with finite numbers, unit quaternions in 3D, and a
+        time of `step * time_step`. To change velocities: `sim.state = dataclasses.replace(sim.state, velocity=v)`.
+        """
+        return self._state
+
+    @state.setter
+    def state(self, state: State) -> None:
+        self._state = _checked(state, self._state, self.time_step)
+
+    @property
+    def time(self) -> float:
+        """Simulated time of the current state."""
+        return self._state.time
+
+    @property
+    def contacts(self) -> ContactSet:
+        """Contacts that the law or the resting solver treated in the last step, each once."""
+        return self.engine.treated_contacts()
+
+    @property
+    def impulses(self) -> ContactImpulses:
+        """The nonzero impulses of the last step."""
+        return self.engine.impulses()
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """The row of the last step in the table of steps, by column: contacts, iterations, energies, momenta, ..."""
+        return dict(zip(step_table(self.world.dimension).names or (), self.engine.row))
+
+    def step(self) -> State:
+        """Advances the simulation by one time step and returns the new state."""
+        self._state = self.engine.step(self._state)
+        return self._state
+
+    def run(self, until: float) -> State:
+        """Advances by whole steps until the time `until` is reached, and returns the state.
+
+        Ctrl-C raises KeyboardInterrupt after the current step, so that the simulation can be continued.
+        """
+        from .trajectory.interrupts import stop_on_request
+
+        end = _finite("until", until)
+        if end < self.time - WHOLE_STEP * self.time_step:
+            raise ProblemError("until", end, f"a time not before the current one, {self.time:g}")
+        steps = math.ceil(end / self.time_step - WHOLE_STEP)
+        with stop_on_request() as stop:
+            while self._state.step < steps:
+                self.step()
+                if stop.asked:
+                    raise KeyboardInterrupt
+        return self._state
+
+
+# ---- arguments
+
+
+def _prepare_kernels(scene: Scene, law: str | Law | None, stepper: str | None, friction_model: str | None) -> None:
+    """Compiles the kernels of a run in parallel, so that none is compiled in the middle of it."""
+    try:
+        chosen = laws.make(scene.law if law is None else law)
+        families = families_of_run(scene, chosen, stepper or scene.stepper, friction_model or scene.friction_model)
+    except (ProblemError, AttributeError, TypeError, ValueError):
+        return  # the checks that follow say what is wrong
+    prepare(families)
+
+
+def _models(
+    scene: Scene, law: Law, restitution_model: str | None, friction_model: str | None
+) -> tuple[str | None, str | None]:
+    """Restitution and friction model of a run, None for the default of the law."""
+    restitution = scene.restitution_model if restitution_model is None else restitution_model
+    friction = scene.friction_model if friction_model is None else friction_model
+    if restitution is not None and restitution_model is None and restitution not in law.restitution_models:
+        restitution = None  # the model of the scene belongs to the law of the scene; another law has its own default
+    Response.of(law, restitution, friction)  # validates them
+    return restitution, friction
+
+
+def _finite(name: str, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ProblemError(name, value, "a number") from None
+    if not math.isfinite(number):
+        raise ProblemError(name, value, "a finite number")
+    return number
+
+
+def positive(name: str, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ProblemError(name, value, "a number above 0") from None
+    if not (math.isfinite(number) and number > 0.0):
+        raise ProblemError(name, value, "a finite number above 0")
+    return number
+
+
+def _checked(state: State, like: State, step: float) -> State:
+    """A copy of a state given by the user, with arrays as kernels expect them."""
+    if not isinstance(state, State):
+        raise ProblemError("state", state, "a carom.world.State, such as dataclasses.replace(sim.state, velocity=v)")
+    arrays: dict[str, np.ndarray] = {}
+    for name in ("position", "orientation", "velocity"):
+        shape = getattr(like, name).shape
+        try:
+            array = np.array(getattr(state, name), dtype=np.float64, order="C")
+        except (TypeError, ValueError):
+            raise ProblemError(f"state.{name}", getattr(state, name), f"numbers of shape {shape}") from None
+        if array.shape != shape or not np.isfinite(array).all():
+            raise ProblemError(f"state.{name}", f"an array of shape {array.shape}", f"finite numbers of shape {shape}")
+        arrays[name] = array
+    if like.orientation.ndim == 2:
+        worst = float(np.abs(np.linalg.norm(arrays["orientation"], axis=1) - 1.0).max(initial=0.0))
+        if worst > UNIT:
+            raise ProblemError(
+                "state.orientation", f"quaternions whose length differs from 1 by {worst:.3g}", "unit ones"
+            )
+    number, time = state.step, _finite("state.time", state.time)
+    if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 0:
+        raise ProblemError("state.step", number, "a whole number of at least 0")
+    if abs(time - number * step) > WHOLE_STEP * step:
+        raise ProblemError("state.time", time, f"step number times time step, {number} * {step:g}")
+    return State(time, int(number), arrays["position"], arrays["orientation"], arrays["velocity"])

@@ -1,0 +1,99 @@
+"""Generalized reflections: known answers, one iteration as the cone problem of its violators, and its bounds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import carom
+from carom import ImpactProblem, catalogue, laws, solve_impact
+from carom.laws.gr import GR, reflections
+from carom.solvers.qp.box import solve_bounds
+from carom.solvers.thresholds import DENSE_QP_CONTACTS
+
+# Three equal balls with v = (va, 0, -1): all contacts violate for va > 0, and one iteration is the Newton-law LCP.
+THREE_BALLS = {
+    0.0: (-1, 0, 0),
+    0.25: (-0.75, -0.5, 0.5),
+    0.5: (-5 / 6, -1 / 3, 2 / 3),
+    0.75: (-11 / 12, -1 / 6, 5 / 6),
+    1.0: (-1, 0, 1),
+}
+
+
+@pytest.mark.parametrize("va", THREE_BALLS)
+def test_three_balls(va):
+    velocity = solve_impact(ImpactProblem.chain([1, 1, 1], [va, 0, -1]), "gr").velocity
+    np.testing.assert_allclose(velocity, THREE_BALLS[va], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("masses", "before", "after", "accuracy"),
+    [
+        ([1] * 5, [1, 0, 0, 0, 0], [0, 0, 0, 0, 1], 1e-12),
+        ([1] * 5, [1, 1, 0, 0, 0], [0, 0, 0, 1, 1], 1e-12),
+        ([1, 2, 1, 3], [1, 0, 0, -1], [-1.18930, -0.99177, -0.16049, 0.44444], 6e-6),
+    ],
+)
+def test_chains(masses, before, after, accuracy):
+    np.testing.assert_allclose(solve_impact(ImpactProblem.chain(masses, before), "gr").velocity, after, atol=accuracy)
+
+
+def test_scisim_bernoulli_to_its_four_digits():
+    entry = catalogue.entry("bernoulli_scisim")
+    expected = [[-0.4076, 0], [1.2038, 0.6840], [1.2038, -0.6840]]
+    np.testing.assert_allclose(carom.solve_impact(entry.problem, "gr").velocity, expected, atol=5e-5)
+
+
+def test_gr_jumps_where_the_middle_ball_is_just_touched():
+    """Continuous in va for va > 0, with another limit than its value at 0: Zhang 2015, fig. 4."""
+    chains = [carom.ImpactProblem.chain([1, 1, 1], [va, 0, -1]) for va in (0.0, 1e-6)]
+    at, near = (carom.solve_impact(chain, "gr").velocity for chain in chains)
+    np.testing.assert_allclose(at, [-1, 0, 0], atol=1e-12)
+    np.testing.assert_allclose(near, [-2 / 3, -2 / 3, 1 / 3], atol=1e-5)
+
+
+def hexagonal_impact(layers: int) -> ImpactProblem:
+    """A hexagonal packing of discs that falls on the line below its lowest row, all contacts at once."""
+    cells = [(i + 0.5 * (j % 2), 0.5 + j * np.sqrt(0.75)) for j in range(layers) for i in range(layers)]
+    rng = np.random.default_rng(layers)
+    velocity = np.column_stack([0.1 * rng.normal(size=len(cells)), -1.0 - rng.random(len(cells))])
+    return ImpactProblem.from_discs(cells, 0.5, 1.0, velocity, planes=[((0.0, 0.0), (0.0, 1.0))])
+
+
+@pytest.mark.parametrize("layers", [2, 6])
+def test_an_iteration_solves_the_cone_problem_of_the_violators(layers):
+    """Small islands inside the kernel and large ones outside it take the same steps as the algorithm in the paper."""
+    contacts = hexagonal_impact(layers).contacts
+    assert (contacts.count > DENSE_QP_CONTACTS) == (layers == 6)
+    tol = 1e-10 * contacts.approach()
+    x, lam, count = contacts.velocity, np.zeros(contacts.count), 0
+    while (violators := contacts.speeds(x) < -tol).any():
+        bound = np.where(violators, np.inf, 0.0)
+        lam += solve_bounds(contacts.rows, 2.0 * contacts.speeds(x), np.zeros(contacts.count), bound)[0]
+        x, count = contacts.after(lam), count + 1
+    _, got, iterations, left, residual = reflections(
+        contacts.rows, contacts.velocity, contacts.boundary_speed, tol, 10_000
+    )
+    assert (iterations, left) == (count, 0)
+    assert residual <= 1e-10
+    np.testing.assert_allclose(got, x, atol=1e-8)
+
+
+def test_the_bound_ends_it_inelastically():
+    """A cradle of five needs four iterations. Two leave the shock in the middle."""
+    problem = catalogue.entry("cradle_5_1").problem
+    solution = solve_impact(problem, laws.make("gr", max_iterations=2))
+    assert solution.status == "finished_inelastically"
+    assert solution.iterations == 2
+    assert "gr reached its bound" in solution.messages[0]
+    assert solution.separation_speed.min() >= -1e-12
+    assert solution.kinetic_energy < 0.9 * problem.kinetic_energy
+
+
+def test_boundaries_that_close_in_are_infeasible():
+    """A ball between two walls that approach each other: no velocity satisfies both contacts."""
+    problem = ImpactProblem.from_matrices([1.0], [[1.0], [-1.0]], [0.0], boundary_speed=[-1.0, -1.0])
+    solution = solve_impact(problem, GR())
+    assert solution.status == "infeasible"
+    assert solution.residual > 1e-6

@@ -1,0 +1,74 @@
+"""Quadratic contact energy: known answers, the root that ends a contact, exact energy, and its bounds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from carom import ImpactProblem, catalogue, laws, solve_impact
+from carom.laws.qce import crossing
+from carom.testing import random_problem
+
+# Three equal balls with v = (va, 0, -1), calculated independently of this library, to four decimals.
+THREE_BALLS = {
+    0.0: (-1, 0, 0),
+    0.25: (-1.0137, 0.1208, 0.1429),
+    0.5: (-1.0458, 0.2125, 0.3333),
+    0.75: (-1.0736, 0.2236, 0.6000),
+    1.0: (-1, 0, 1),
+}
+
+
+@pytest.mark.parametrize("va", THREE_BALLS)
+def test_three_balls(va):
+    velocity = solve_impact(ImpactProblem.chain([1, 1, 1], [va, 0, -1]), "qce").velocity
+    np.testing.assert_allclose(velocity, THREE_BALLS[va], atol=6e-5)
+
+
+@pytest.mark.parametrize(
+    ("masses", "before", "after", "accuracy"),
+    [
+        ([1] * 5, [1, 0, 0, 0, 0], [0, 0, 0, 0, 1], 1e-12),
+        ([1] * 5, [1, 1, 0, 0, 0], [0, 0, 0, 1, 1], 1e-12),
+        ([1, 2, 1, 3], [1, 0, 0, -1], [-1.18930, -0.99177, -0.16049, 0.44444], 6e-6),
+    ],
+)
+def test_chains(masses, before, after, accuracy):
+    np.testing.assert_allclose(solve_impact(ImpactProblem.chain(masses, before), "qce").velocity, after, atol=accuracy)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "c", "expected"),
+    [
+        (2.0, -1.0, 0.0, 1.0),  # h^2 - h
+        (2.0, -1.0, -2.0, 2.0),  # h^2 - h - 2 = (h - 2) (h + 1)
+        (0.0, 1.0, -3.0, 3.0),  # a line
+        (-2.0, 3.0, -2.0, 1.0),  # -(h - 1) (h - 2): the nearer root is the upward one
+        (1e-20, 1.0, -3.0, 3.0),  # almost a line: the textbook formula divides 0 by 1e-20
+        (0.0, -1.0, 0.0, np.inf),  # falls forever
+        (-2.0, 1.0, -1.0, np.inf),  # turns round below zero
+        (5.0, 1.0, 0.0, 0.0),  # at zero and rising: it ends now
+    ],
+)
+def test_a_contact_ends_at_the_next_upward_zero(a, b, c, expected):
+    assert crossing(a, b, c) == pytest.approx(expected, rel=1e-14)
+
+
+def test_every_pass_keeps_the_energy():
+    """To rounding, on random clusters: the larger root instead of the upward one loses 1e-3 there."""
+    for k in range(40):
+        problem = random_problem(np.random.default_rng([3, k]), "discs")
+        solution = solve_impact(problem, "qce")
+        assert solution.residual <= 1e-12
+        assert solution.kinetic_energy == pytest.approx(problem.kinetic_energy, rel=1e-11)
+
+
+def test_the_bound_ends_it_inelastically():
+    """One pass is one collision in a cradle of five: two leave the shock in the middle."""
+    problem = catalogue.entry("cradle_5_1").problem
+    solution = solve_impact(problem, laws.make("qce", max_iterations=2))
+    assert solution.status == "finished_inelastically"
+    assert solution.iterations == 2
+    assert "qce reached its bound" in solution.messages[0]
+    assert solution.separation_speed.min() >= -1e-12
+    assert solution.kinetic_energy < 0.9 * problem.kinetic_energy
