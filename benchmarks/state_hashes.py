@@ -1,12 +1,13 @@
 """State hashes of many runs, to compare before and after a change that must not change behavior.
 
 `python -m benchmarks.state_hashes OUT.json [TEXT ...]` runs all cases, or those whose names contain one of the texts,
-and writes {name: hash}. `python -m benchmarks.state_hashes --compare OLD.json NEW.json` lists the differences. Hashes are
-those of one machine: another processor or another version of NumPy or Numba may give other bits.
+and writes {name: hash}. `python -m benchmarks.state_hashes --compare OLD.json NEW.json` lists the differences. Hashes
+are those of one machine: another processor or another version of NumPy or Numba may give other bits.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 import tempfile
@@ -96,10 +97,8 @@ def resumed_hash(case: Case) -> str:
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.h5"
-        try:
+        with contextlib.suppress(Stop):
             carom.simulate(made, duration=steps * made.step, output=path, progress=stop, **options)
-        except Stop:
-            pass
         with carom.resume(path) as run:
             return state_hash(run.last)
 
