@@ -6,7 +6,7 @@ python examples/law_in_a_run.py
 from __future__ import annotations
 
 import carom
-from carom.analysis.scatter import neighbors_kept
+from carom.analysis.runs import neighbors_kept
 
 LAWS = ("gr", "qce", "lcp")
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.contact.plane_shapes import polygons
+from tests.contact.shapes_2d import polygons
 from tests.stepping.runs import box, disc, states_of
 
 from carom.build import build
@@ -134,13 +134,9 @@ def test_single_values_serve_all_and_arrays_are_copied():
 
 
 def test_fixed_bodies_stay():
-    """A velocity or a spin on a body that is fixed moves nothing (or is refused)."""
-    try:
-        s = scene(disc(0.0, 0.0, 1.0, 0.0, spin=2.0, motion=FIXED), disc(9.0, 0.0))
-        last = states_of(s, 20)[-1]
-    except ProblemError as refused:
-        assert "bodies[0]" in str(refused)  # noqa: PT017
-        return
+    """A velocity or a spin on a body that is fixed moves nothing."""
+    s = scene(disc(0.0, 0.0, 1.0, 0.0, spin=2.0, motion=FIXED), disc(9.0, 0.0))
+    last = states_of(s, 20)[-1]
     np.testing.assert_array_equal(last.position[0], [0.0, 0.0])
     assert last.orientation[0] == 0.0
 
@@ -423,11 +419,7 @@ def test_one_ball_on_a_floor_of_another_material():
 def test_driven_bodies_start_where_their_motion_begins():
     """A table that begins at x = 2: the first state has it there, and the overlap check sees it there."""
     table = Table((0.0, 1.0), (2.0, 3.0), (0.0, 0.0))
-    try:
-        _, state = build(scene(disc(0.0, 0.0, motion=table), disc(9.0, 0.0)))
-    except ProblemError as refused:
-        assert "motion" in str(refused)  # noqa: PT017
-        return
+    _, state = build(scene(disc(0.0, 0.0, motion=table), disc(9.0, 0.0)))
     np.testing.assert_array_equal(state.position[0], [2.0, 0.0])
     with pytest.raises(ProblemError, match="overlap"):
         build(scene(disc(0.0, 0.0, motion=table), disc(3.0, 0.0)))

@@ -37,7 +37,7 @@ __all__ = [
     "testing",
 ]
 
-# Where each public name lives. They load on first use, so that `carom --version` does not wait for Numba.
+# Module of each public name. Names are imported on first use, so that `carom --version` does not import Numba.
 _HOME = {
     "ImpactProblem": ".impact.problem",
     "ImpactSolution": ".impact.solution",

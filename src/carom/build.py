@@ -16,8 +16,7 @@ from .scene.model import INTEGRATORS, Bodies, Material, Scene
 from .scene.motion import Motion
 from .scene.numbers import array, scalar
 from .scene.parts import make_shapes
-from .scene.shapes import KINDS as SHAPES
-from .scene.shapes import UNTURNED, Disc, Polygon, Rectangle, Solid, Sphere, unit
+from .scene.shapes import KINDS, UNTURNED, Disc, Polygon, Rectangle, Solid, Sphere, unit
 from .solvers.rows import Floats, Ints
 from .world import (
     DISC,
@@ -36,8 +35,6 @@ from .world import (
 
 _AXES = {2: "(x, y)", 3: "(x, y, z)"}
 _NUMBERS = {2: "two finite numbers (gx, gy)", 3: "three finite numbers (gx, gy, gz)"}
-_SHAPES_2D = "Disc, Rectangle or Polygon"
-_SHAPES_3D = "a 3D shape, like the other bodies: " + ", ".join(c.__name__ for c in SHAPES.values() if c.dimension == 3)
 _ROUNDING = 1e-9  # relative excess of one moment of inertia over the sum of the two others that is rounding
 
 
@@ -223,7 +220,9 @@ class _Group:
     def _check_3d(self) -> None:
         given = self.given
         if not isinstance(given.shape, Solid):
-            raise ProblemError(f"{self.path}.shape", type(given.shape).__name__, _SHAPES_3D)
+            raise ProblemError(
+                f"{self.path}.shape", type(given.shape).__name__, f"a 3D shape, like the other bodies: {_known(3)}"
+            )
         if np.any(np.asarray(given.angle) != 0.0):
             raise ProblemError(f"{self.path}.angle", given.angle, "0: bodies in 3D have an orientation")
         if np.ndim(given.spin) == 0 and np.any(np.asarray(given.spin) != 0.0):
@@ -348,7 +347,13 @@ def _polygon(g: _Group) -> tuple[Floats, float, float]:
         corners = convex_polygon(shape.vertices, f"{g.path}.vertices")
         area, _, moment = polygon_moments(corners)
         return corners, area, moment
-    raise ProblemError(f"{g.path}.shape", type(shape).__name__, _SHAPES_2D)
+    raise ProblemError(f"{g.path}.shape", type(shape).__name__, _known(2))
+
+
+def _known(dimension: int) -> str:
+    """The names of all shapes of a dimension, for messages."""
+    *names, last = (shape.__name__ for shape in KINDS.values() if shape.dimension == dimension)
+    return f"{', '.join(names)} or {last}"
 
 
 def _shapes_3d(groups: Sequence[_Group]) -> Shapes:
@@ -366,13 +371,13 @@ def _shapes_3d(groups: Sequence[_Group]) -> Shapes:
 
 
 class _Row(NamedTuple):
-    """One row of Boundaries; `center` is the point about which it turns, unless its motion gives another one."""
+    """One row of Boundaries; `center` is the point about which it rotates, unless its motion gives another one."""
 
     kind: int
-    point: Any
-    axis: Any
+    point: Floats
+    axis: Floats
     radius: float
-    center: Any
+    center: Floats
 
 
 def _boundaries(scene: Scene, names: list[str]) -> tuple[Boundaries, Ints, list[Motion]]:
@@ -407,18 +412,18 @@ def _boundaries(scene: Scene, names: list[str]) -> tuple[Boundaries, Ints, list[
 
 
 def _row(boundary: Boundary) -> _Row:
+    """The row of a boundary that is one primitive. A new kind of boundary needs a case here."""
     if isinstance(boundary, Plane):
-        normal = np.array(boundary.normal, dtype=np.float64)
+        point, normal = np.asarray(boundary.point, dtype=np.float64), np.array(boundary.normal, dtype=np.float64)
         length = np.hypot(*normal) if len(normal) == 2 else np.linalg.norm(normal)  # hypot keeps the bits of 2D runs
-        return _Row(PLANE, boundary.point, normal / length, 0.0, boundary.point)
-    if isinstance(boundary, Drum):
-        kind = INSIDE if boundary.inside else OUTSIDE
-        return _Row(kind, boundary.center, np.zeros(2), boundary.radius, boundary.center)
-    if isinstance(boundary, Shell):
-        return _Row(INSIDE, boundary.center, np.zeros(3), boundary.radius, boundary.center)
+        return _Row(PLANE, point, normal / length, 0.0, point)
+    if isinstance(boundary, Drum | Shell):
+        center = np.asarray(boundary.center, dtype=np.float64)
+        outside = isinstance(boundary, Drum) and not boundary.inside
+        return _Row(OUTSIDE if outside else INSIDE, center, np.zeros_like(center), boundary.radius, center)
     if isinstance(boundary, Segment):
-        middle = 0.5 * (np.array(boundary.start) + np.array(boundary.end))
-        return _Row(SEGMENT, boundary.start, boundary.end, 0.0, middle)
+        start, end = np.array(boundary.start, dtype=np.float64), np.array(boundary.end, dtype=np.float64)
+        return _Row(SEGMENT, start, end, 0.0, 0.5 * (start + end))
     assert isinstance(boundary, Tube)
-    axis = np.array(boundary.axis, dtype=np.float64)
-    return _Row(TUBE, boundary.point, axis / np.linalg.norm(axis), boundary.radius, boundary.point)
+    point, axis = np.asarray(boundary.point, dtype=np.float64), np.array(boundary.axis, dtype=np.float64)
+    return _Row(TUBE, point, axis / np.linalg.norm(axis), boundary.radius, point)

@@ -1,4 +1,4 @@
-"""The one exception that bad input raises."""
+"""The exception that invalid input raises."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class ProblemError(ValueError):
-    """Input that Carom refuses: which field, what it was, what would be right."""
+    """Invalid input: the name of the field, its value, and what is expected."""
 
     def __init__(self, field: str, value: Any, expected: str, message: str | None = None) -> None:
         self.field, self.value, self.expected = field, value, expected
@@ -16,7 +16,7 @@ class ProblemError(ValueError):
 
     @classmethod
     def unknown(cls, kind: str, name: Any, known: Iterable[str]) -> ProblemError:
-        """`unknown law 'grr': did you mean 'gr'?`, with the whole list behind it."""
+        """`unknown law 'grr': did you mean 'gr'?`, followed by the list of known names."""
         names = sorted(known)
         close = difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
         hint = f"did you mean {close[0]!r}? " if close else ""

@@ -1,15 +1,18 @@
-"""Atomic writing of files: a file is complete under its name, or it is not there.
+"""Atomic writing of files, which are complete or do not exist, and strict JSON.
 
 Trajectories are the exception: they grow during a run and have their own protocol (`carom.trajectory.safe_file`).
 """
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from .errors import ProblemError
 
@@ -45,3 +48,18 @@ def write_text(target: str | os.PathLike[str], text: str) -> None:
     """Writes `text` in UTF-8, atomically."""
     with atomic_path(target) as part:
         part.write_text(text, encoding="utf-8")
+
+
+def json_text(data: Any, indent: int | None = None) -> str:
+    """Strict JSON, in which numbers that are not finite become null; NumPy scalars are converted."""
+    return json.dumps(_finite(data), indent=indent, allow_nan=False)
+
+
+def _finite(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {key: _finite(value) for key, value in data.items()}
+    if isinstance(data, (list, tuple)):
+        return [_finite(value) for value in data]
+    if hasattr(data, "item") and not isinstance(data, (str, bytes)):
+        data = data.item()
+    return None if isinstance(data, float) and not math.isfinite(data) else data

@@ -1,9 +1,9 @@
-"""Examination of an impact law from outside: random problems, and a check of everything a law claims.
+"""Testing of impact laws: random problems, and a check of all claims of a law.
 
     carom.testing.check_law(MyLaw)
 
-raises AssertionError with the claim, the problem and the measured value where the law breaks a claim. Nothing
-here needs a test framework.
+raises AssertionError with the claim, the problem and the measured value if the law breaks a claim. No test framework
+is needed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .impact.resolve import solve_impact
 from .impact.solution import ImpactSolution
 from .laws import DESIDERATA, Law
 
-# -- random problems -----------------------------------------------------------------------------------------
+# ---- random problems
 
 
 def _chain(rng: np.random.Generator) -> ImpactProblem:
@@ -50,9 +50,9 @@ def _spheres(rng: np.random.Generator) -> ImpactProblem:
 
 
 def _matrices(rng: np.random.Generator) -> ImpactProblem:
-    """Any system: a full mass matrix, and up to twice as many rows as half the components.
+    """A general system with a full mass matrix of n components and up to n + 2 rows.
 
-    All rows are turned so that one velocity separates them, which keeps the problem from being degenerate.
+    The signs of the rows are chosen so that one velocity separates all contacts; the problem is not degenerate.
     """
     n = int(rng.integers(2, 9))
     m = int(rng.integers(1, n + 3))
@@ -60,14 +60,14 @@ def _matrices(rng: np.random.Generator) -> ImpactProblem:
     rows = rng.normal(size=(m, n))
     outward = rng.normal(size=n)
     rows *= np.sign(rows @ outward)[:, None]
-    # Nearly parallel pairs that oppose each other bounce for ever in practice: tilt every row a bit outward.
+    # Pairs of nearly opposite rows would need very many reflections: tilt every row outward.
     rows += 0.3 * outward / np.linalg.norm(outward)
     mass = root @ root.T + 0.5 * np.eye(n)
     return ImpactProblem.from_matrices(mass, rows, rng.normal(size=n) - outward, name="random matrices")
 
 
 def _box(rng: np.random.Generator) -> ImpactProblem:
-    """A box that lands on its lower corners on a floor that may move: d = 3 with 2 feet or d = 6 with 4."""
+    """A box that lands on its lower corners on a ground that may move: d = 3 with 2 contacts or d = 6 with 4."""
     size = rng.uniform(0.5, 2.0, 3)
     mass = float(rng.uniform(0.5, 2.0))
     if rng.random() < 0.5:
@@ -113,8 +113,8 @@ def _masses(rng: np.random.Generator, n: int) -> np.ndarray:
 def random_problem(rng: np.random.Generator, kind: str | None = None) -> ImpactProblem:
     """A random elastic problem with at least one approaching contact; the same for the same generator state.
 
-    kind: chain, discs, spheres, matrices or box; a random one if not given. Free clusters, a floor under one
-    body and the turned rows of "matrices" are never degenerate, so an elastic law can keep all their energy.
+    `kind` is chain, discs, spheres, matrices or box; by default it is random. None of these problems is
+    degenerate, so an elastic law can conserve their energy.
     """
     if kind is not None and kind not in KINDS:
         raise ProblemError.unknown("kind of random problem", kind, KINDS)
@@ -127,7 +127,7 @@ def random_problem(rng: np.random.Generator, kind: str | None = None) -> ImpactP
 
 @cache
 def random_entries(count: int, seed: int = 0, kind: str | None = None) -> tuple[Entry, ...]:
-    """`count` random problems as catalogue entries without known answers; names carry seed and number."""
+    """`count` random problems as catalogue entries without known solutions; names contain seed and number."""
     found = []
     for k in range(count):
         problem = random_problem(np.random.default_rng([seed, k]), kind)
@@ -135,7 +135,7 @@ def random_entries(count: int, seed: int = 0, kind: str | None = None) -> tuple[
     return tuple(found)
 
 
-# -- the check -----------------------------------------------------------------------------------------------
+# ---- the check
 
 
 def check_law(
@@ -148,10 +148,9 @@ def check_law(
 ) -> None:
     """Raises AssertionError if a law breaks one of its claims.
 
-    law: an instance, a class or a registered name. problems: what to examine it on instead of the catalogue.
-    examples: how many random problems to add. claims: what to hold it to instead of its own claims.
-    Whatever it claims, a law must return one finite impulse a contact, a known status, and the same bits when
-    it is asked again.
+    `law` is an instance, a class or a registered name; `problems` replace the catalogue; `examples` is the number
+    of additional random problems; `claims` replace those of the law. Independent of its claims, a law must return
+    one finite impulse per contact, a known status, and the same bits for the same problem.
     """
     if isinstance(law, str):
         chosen = laws.make(law)
@@ -182,13 +181,13 @@ def _claims(law: Law, claims: Iterable[str] | None) -> frozenset[str]:
 
 
 def _faults(examination: Examination) -> Iterable[str]:
-    """What no law may do: wrong shapes, numbers that are not finite, unknown status, different bits."""
+    """Errors that no law may make: wrong shapes, impulses that are not finite, unknown status, different bits."""
     for entry, solution in zip(examination.entries, examination.solutions, strict=True):
         fault = _fault(entry.problem, solution)
         if fault is None:
             again = solve_impact(entry.problem, examination.law)
             if not np.array_equal(again.impulse, solution.impulse):
-                fault = "gives different impulses when asked twice"
+                fault = "gives different impulses for the same problem"
         if fault is not None:
             yield f"{fault} (on {entry.name})"
             return

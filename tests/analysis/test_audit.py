@@ -11,8 +11,7 @@ import pytest
 
 import carom
 from carom import ImpactProblem, Symmetry, catalogue, laws
-from carom.analysis.audit import audit_laws, audit_problem
-from carom.analysis.published import CHARTS, published
+from carom.analysis.audit import CHARTS, audit_laws, audit_problem, published
 from carom.cli.errors import run
 from carom.cli.main import app
 

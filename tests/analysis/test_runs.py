@@ -8,10 +8,10 @@ import pytest
 import carom
 from carom import ProblemError
 from carom.analysis import runs
-from carom.analysis.run_checks import check_run, energy_rule
+from carom.analysis.checks import check_run, energy_rule
 from carom.analysis.run_momentum import angular_momentum_drift, momentum_drift
 from carom.analysis.run_panels import PANELS, overview, panel, thinned
-from carom.analysis.run_statistics import contact_statistics, run_summary
+from carom.analysis.statistics import contact_statistics, run_summary
 from carom.scene import Bodies, Container, Disc, Drum, Material, Periodic, Plane, Rectangle, Rotating, Scene, Segment
 from carom.scene import Vibrating as Shaking
 from carom.scene.symmetry import mirror, turn

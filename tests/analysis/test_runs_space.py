@@ -9,10 +9,10 @@ import pytest
 
 import carom
 from carom.analysis import runs
-from carom.analysis.run_checks import check_run
+from carom.analysis.checks import check_run
 from carom.analysis.run_momentum import along_boundaries, angular_momentum_drift, conserved_axes_3d, momentum_drift
 from carom.analysis.run_panels import PANELS, overview, panel
-from carom.analysis.run_statistics import run_summary
+from carom.analysis.statistics import run_summary
 from carom.build import build
 from carom.scene import Bodies, Material, Moving, Periodic, Rotating, Scene, Vibrating
 from carom.scene.boundaries import Container, Plane, Shell, Tube

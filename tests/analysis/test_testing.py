@@ -110,7 +110,7 @@ def test_only_what_is_claimed_is_held_against_a_law():
 
 @pytest.mark.parametrize(
     ("law", "words"),
-    [(Infinite, "not finite"), (Moody, "different impulses when asked twice")],
+    [(Infinite, "not finite"), (Moody, "different impulses for the same problem")],
 )
 def test_what_no_law_may_do(law, words):
     with pytest.raises(AssertionError, match=words):

@@ -80,7 +80,7 @@ def test_option_with_a_value_that_the_law_refuses(carom, cradle):
 
 
 def test_option_of_a_law_without_options(carom, cradle):
-    refused(carom("resolve", cradle, "--law", "none", "--option", "seed=1"), "no options")
+    refused(carom("resolve", cradle, "--law", "none", "--option", "seed=1"), "no option of law")
 
 
 @pytest.mark.parametrize("value", ["1.5", "-0.1", "nan"])

@@ -61,7 +61,7 @@ def test_run_tells_the_integrator_and_takes_another(carom, file_scene):
     bad = carom("run", file_scene, "--integrator", "dvm")
     assert bad.code == 2 and "did you mean 'dmv'?" in bad.err
     flat = carom("run", "pool_break", "--integrator", "dmv")
-    assert flat.code == 2 and "plane" in flat.err
+    assert flat.code == 2 and "2D" in flat.err
 
 
 def test_info_counts_solids_and_shows_three_axes(carom, made):

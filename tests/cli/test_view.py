@@ -97,14 +97,14 @@ def test_without_viser_both_commands_say_how_to_get_it(carom, run, tmp_path, mon
 
 
 def test_a_viewer_beside_a_run_may_die(run, capfd):
-    from carom.cli.run_view import LiveView
+    from carom.cli.view import LiveView
 
     told = []
     viewer = LiveView(run)
     tell = viewer.beside(told.append)
     tell("first")
     process = viewer._process
-    end = time.monotonic() + 40.0
+    end = time.monotonic() + 600.0
     while "http://127.0.0.1" not in (text := capfd.readouterr().err):
         assert time.monotonic() < end and process.poll() is None, text
         time.sleep(0.1)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.contact.plane_shapes import hull_distance, placed
+from tests.contact.shapes_2d import hull_distance, placed
 from tests.stepping.runs import box, clusters, disc
 
 from carom.build import build

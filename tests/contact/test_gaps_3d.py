@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
@@ -96,6 +96,7 @@ def test_overlap_is_the_best_separation_nearby(seed, pair, depth):
 @given(SEEDS, st.sampled_from([p for p in PAIRS if "frustum" not in p]), st.floats(-0.05, 0.5))
 def test_distance_against_another_library(seed, pair, gap):
     coal = pytest.importorskip("coal")
+    assume(not is_curved(pair) or gap > 0.0)  # its expanding polytope gives up on some curved shapes
     a, b = pair_at(*pair, gap, seed)
     placed = []
     for body in (a, b):
@@ -108,8 +109,6 @@ def test_distance_against_another_library(seed, pair, gap):
     request.gjk_tolerance = request.epa_tolerance = 1e-9
     request.gjk_max_iterations = request.epa_max_iterations = 1000
     theirs = coal.distance(*placed, request, result)
-    if is_curved(pair) and gap <= 0.0:
-        return  # its expanding polytope gives up on some curved shapes
     assert gap_of(a, b) == pytest.approx(theirs, abs=2e-6)  # theirs is good to that near touch
 
 

@@ -11,7 +11,7 @@ from carom.contact.polygon_boundaries import polygon_boundaries
 from carom.world import INSIDE, OUTSIDE, PLANE, SEGMENT
 
 from .gaps_2d import boundary_gap
-from .plane_shapes import (
+from .shapes_2d import (
     SQUARE,
     hull_distance,
     make_poses,

@@ -11,7 +11,7 @@ from carom.contact.polygons import polygon_pairs
 from carom.geometry.polygons import half_width
 
 from .gaps_2d import polygon_gap
-from .plane_shapes import (
+from .shapes_2d import (
     SQUARE,
     hull_distance,
     hulls_meet,

@@ -132,7 +132,7 @@ def test_a_hull_in_the_body_frame_has_principal_axes():
         (Hull(CUBE * [1.0, 1.0, 1e-14]), "bodies[2].shape.vertices", "volume"),
         (Hull(np.ones((5, 3))), "bodies[2].shape.vertices", "volume"),
         (Hull(CUBE * np.nan), "bodies[2].shape.vertices[0]", "finite"),
-        (Compound(), "bodies[2].shape.parts", "at least one"),
+        (Compound([]), "bodies[2].shape.parts", "at least one"),
         (Compound([Part(Sphere(1.0), density=0.0)]), "bodies[2].shape.parts[0].density", "above 0"),
         (Compound([Part(Sphere(1.0), orientation=(0, 0, 0, 0))]), "bodies[2].shape.parts[0].orientation", "not zero"),
         (Compound([Part(Sphere(1.0)), Part(Sphere(-1.0))]), "bodies[2].shape.parts[1].shape.radius", "above 0"),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from carom.scene.solids import Hull
 
 from carom.geometry.mass_properties import mass_properties
 from carom.geometry.solids import SOLIDS, support, surface
 from carom.scene.parts import make_shapes
+from carom.scene.shapes import Hull
 from carom.world import HULL
 
 SIZES = {"radius": 0.5, "length": 1.25, "size": np.array([1.0, 0.75, 0.5])}

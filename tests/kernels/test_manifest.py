@@ -61,7 +61,8 @@ def test_families_follow_the_scene():
         "2d/synchronous",
     ]
     boxes = families_of_run(make_scene("box_tower_3d"), gr, "drift_safe", "cone")
-    assert boxes == ["laws/gr", "friction/cone/3d", "3d/spheres", "3d/solids", "3d/drift_safe"]
+    pairs = ["3d/pairs", "3d/drift_safe-pairs", "3d/drift_safe"]
+    assert boxes == ["laws/gr", "friction/cone/3d", "3d/spheres", "3d/solids", *pairs]
     assert families_of_law(etm, True, None) == ["laws/etm"]  # it has friction of its own
 
 

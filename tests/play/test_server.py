@@ -63,7 +63,7 @@ def test_the_velocities_of_an_answer_are_those_of_solve_impact(server):
 def test_start_lists_scenes_laws_and_meanings(server):
     _, start = ask(server, "/api/start")
     assert [law["name"] for law in start["laws"]] == carom.laws.names()
-    assert [group["title"] for group in start["groups"]] == ["One impact", "Runs in the plane", "Runs in space"]
+    assert [group["title"] for group in start["groups"]] == ["One impact", "Runs in 2D", "Runs in 3D"]
     assert [d["key"] for d in start["desiderata"]] == ["BRK", "SYM", "KIN", "MOM", "ONE", "WAV", "FEA"]
 
 

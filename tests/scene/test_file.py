@@ -30,9 +30,8 @@ from carom.scene import (
     Scripted,
     Vibrating,
 )
-from carom.scene.file import load_scene, parse_toml, save_scene, scene_of, scene_schema, scene_to_toml
+from carom.scene.file import load_scene, parse_toml, save_scene, scene_of, scene_schema, scene_to_toml, starter_text
 from carom.scene.file.text import line_of, parse
-from carom.scene.starter import starter_text
 from carom.scene.store import pack, unpack
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "scenes.md"

@@ -1,4 +1,4 @@
-"""Scene files of space: what they say, what they refuse and how, and that what is written reads the same."""
+"""Scene files in 3D: contents, error messages, and that a written scene reads the same."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from carom import ProblemError
 from carom.build import build
 from carom.geometry.rotations import matrices
 from carom.scene.boundaries import Container, Periodic, Plane, Shell, Tube
-from carom.scene.file import load_scene, parse_toml, save_scene, scene_to_toml
+from carom.scene.file import load_scene, parse_toml, save_scene, scene_to_toml, starter_text
 from carom.scene.model import Bodies, Scene
 from carom.scene.motion import FIXED, Moving, Rotating, Scripted, Table, Vibrating
 from carom.scene.shapes import Box, Capsule, Compound, Cone, Cylinder, Hull, Part, Sphere
-from carom.scene.starter import starter_text
 from carom.scene.store import pack, unpack
 
 ONE = "[[bodies]]\nshape = 'sphere'\nradius = 1\nposition = [0, 0, 0]\n"
@@ -119,9 +118,9 @@ BAD = {
     "two numbers": ("[[bodies]]\nshape = 'sphere'\nradius = 1\nposition = [0, 0]", ["bodies[0].position", "[x, y, z]"]),
     "gravity": ("[scene]\ngravity = [0, -9]\n" + ONE, ["scene.gravity", "three numbers [x, y, z]", "line 2"]),
     "dimension": ("[scene]\ndimension = 4\n" + ONE, ["scene.dimension: got 4; expected 2 or 3"]),
-    "sphere in the plane": ("[scene]\ndimension = 2\n" + ONE, ["bodies[0].shape", "did you mean 'disc'?"]),
-    "disc in space": (ONE + ONE.replace("sphere", "disc"), ["bodies[1].shape", "did you mean 'sphere'?", "line 6"]),
-    "rectangle in space": (
+    "sphere in 2D": ("[scene]\ndimension = 2\n" + ONE, ["bodies[0].shape", "did you mean 'disc'?"]),
+    "disc in 3D": (ONE + ONE.replace("sphere", "disc"), ["bodies[1].shape", "did you mean 'sphere'?", "line 6"]),
+    "rectangle in 3D": (
         ONE + "[[bodies]]\nshape = 'rectangle'\nsize = [1, 1, 1]\nposition = [3, 0, 0]",
         ["bodies[1].shape", "did you mean 'box'?"],
     ),
@@ -136,15 +135,15 @@ BAD = {
         ["bodies[0].radius", "the same for all bodies"],
     ),
     "angle": (ONE + "angle = 1", ["bodies[0].angle", "the scene is 3D"]),
-    "orientation in the plane": (
+    "orientation in 2D": (
         "[[bodies]]\nradius = 1\nposition = [0, 0]\norientation = [1, 0, 0, 0]",
         ["bodies[0].orientation", "the scene is 2D", "dimension = 3"],
     ),
-    "axis in the plane": (
+    "axis in 2D": (
         "[[bodies]]\nradius = 1\nposition = [0, 0]\nmotion = {kind = 'rotating', speed = 1, axis = [0, 0, 1]}",
         ["bodies[0].motion.axis", "the scene is 2D"],
     ),
-    "integrator in the plane": (
+    "integrator in 2D": (
         "[scene]\nintegrator = 'dmv'\n[[bodies]]\nradius = 1\nposition = [0, 0]",
         ["scene.integrator", "the scene is 2D"],
     ),
@@ -193,11 +192,11 @@ BAD = {
         "[[bodies]]\nshape = 'compound'\nposition = [0, 0, 0]\nparts = [{radius = 1, velocity = [1, 0, 0]}]",
         ["bodies[0].parts[0].velocity", "no such field"],
     ),
-    "wall of the plane": (
+    "boundary of 2D": (
         ONE + "[[boundaries]]\nkind = 'drum'\nradius = 9",
         ["boundaries[0].kind", "'drum'", "plane, container, tube, shell", "the scene is 3D"],
     ),
-    "wall of space": (
+    "boundary of 3D": (
         "[scene]\ndimension = 2\n[[bodies]]\nradius = 1\nposition = [0, 0]\n[[boundaries]]\nkind = 'tube'\nradius = 9",
         ["boundaries[0].kind", "plane, container, drum, segment", "the scene is 2D"],
     ),
@@ -209,12 +208,12 @@ BAD = {
     "free wall": (ONE + "[[boundaries]]\nkind = 'plane'\nmotion = 'free'", ["boundaries[0].motion"]),
     "flat motion": (ONE + "motion = {kind = 'moving', velocity = [1, 0]}", ["bodies[0].motion.velocity", "[x, y, z]"]),
     "periodic": (ONE + "[periodic]\nz = [1, 0]", ["periodic.z", "low below high"]),
-    "periodic z in the plane": ("[[bodies]]\nradius = 1\nposition = [0, 0]\n[periodic]\nz = [0, 9]", ["periodic.z"]),
+    "periodic z in 2D": ("[[bodies]]\nradius = 1\nposition = [0, 0]\n[periodic]\nz = [0, 9]", ["periodic.z"]),
     "rack": (
         "[[generators]]\nkind = 'rack'\nshape = 'sphere'\nradius = 1\nrows = 3",
         ["generators[0].kind", "hex_grid"],
     ),
-    "layers in the plane": (
+    "layers in 2D": (
         "[[generators]]\nkind = 'grid'\nrows = 1\ncolumns = 1\nlayers = 2\nradius = 1",
         ["generators[0].layers", "the scene is 2D"],
     ),
@@ -228,7 +227,7 @@ BAD = {
         "upper = [9, 9, 9]",
         ["generators[0].radius", "4.5"],
     ),
-    "circle in space": (
+    "circle in 3D": (
         "[[generators]]\nkind = 'random_pour'\nshape = 'sphere'\nradius = 1\ncount = 1\ncircle = {radius = 9}",
         ["generators[0].circle", "the scene is 3D"],
     ),

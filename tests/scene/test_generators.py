@@ -254,15 +254,15 @@ def test_a_group_that_turns_about_a_point_is_not_copied():
 def test_a_million_discs_in_five_lines():
     text = "[[generators]]\nkind = 'hex_grid'\nrows = 1000\ncolumns = 1000\nradius = 0.5\n"
     assert text.count("\n") == 5
-    start = time.perf_counter()
+    start = time.process_time()
     scene = parse_toml(text)
     assert scene.count == 1_000_000
-    assert time.perf_counter() - start < 10.0  # measured: well below one second on an idle machine
+    assert time.process_time() - start < 10.0  # measured: well below one second on an idle machine
 
 
 def test_a_hundred_thousand_poured():
     text = "[[generators]]\nkind = 'random_pour'\ncount = 100_000\nradius = 0.5\nlower = [0, 0]\nupper = [500, 500]"
-    start = time.perf_counter()
+    start = time.process_time()
     points = np.asarray(parse_toml(text).bodies[0].position)
-    assert time.perf_counter() - start < 15.0  # a fraction of a second besides compiling
+    assert time.process_time() - start < 15.0  # a fraction of a second besides compiling
     assert closest(points) >= 1.0 - 1e-12

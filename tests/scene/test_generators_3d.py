@@ -1,4 +1,4 @@
-"""Generators in space: how many, how far apart, inside what."""
+"""Generators in 3D: numbers, distances and regions."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import pytest
 
 import carom
 from carom import scenes
-from carom.analysis.scatter import neighbors_kept
+from carom.analysis.runs import neighbors_kept
 
 
 def drift(run) -> float:

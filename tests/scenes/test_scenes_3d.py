@@ -1,4 +1,4 @@
-"""The scenes of space without friction: single impacts with known answers, symmetry and energy that must last.
+"""3D scenes without friction: single impacts with known solutions, symmetry and energy that must be conserved.
 
 Each claim has a law that must fail beside those that must pass. What takes long is marked so.
 """

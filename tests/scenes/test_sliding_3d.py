@@ -1,4 +1,4 @@
-"""The scenes of space with friction: closed forms of rolling, sliding and spinning, and what must stand.
+"""3D scenes with friction: closed forms of rolling, sliding and spinning, and stacks that must stand.
 
 Tolerances of speeds are those of the resting solve, about 1e-10 of a speed; places are off by the one step in which
 sliding ends, or by the order of the step where friction turns.

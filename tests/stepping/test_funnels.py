@@ -143,10 +143,4 @@ def test_a_funnel_that_narrows_upwards_is_refused():
     with pytest.raises(carom.ProblemError, match="top"):
         Funnel(1.0, 0.5, 1.0)
     with pytest.raises(carom.ProblemError, match="point"):
-        build(
-            Scene(
-                "s",
-                [Bodies(Hull(np.vstack([np.zeros(3), np.eye(3)])), [[0.0, 0.0, 5.0]])],
-                [Funnel(1.0, 2.0, 1.0, (0.0, 0.0))],
-            )
-        )
+        build(Scene("s", [Bodies(Sphere(0.1), [[0.0, 0.0, 5.0]])], [Funnel(1.0, 2.0, 1.0, (0.0, 0.0))]))

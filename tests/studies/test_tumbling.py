@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from carom.studies import tumbling
-from carom.studies.t_handle import CENTER, HALF, moments
+from carom.studies.tumbling import CENTER, HALF, moments
 
 
 def test_moments_are_those_of_the_sampled_handle():

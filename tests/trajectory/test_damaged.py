@@ -57,6 +57,13 @@ def newer(path, content):
         file.attrs["carom_version"] = "9.9"
 
 
+def older(path, content):
+    path.write_bytes(content)
+    with h5py.File(path, "r+") as file:
+        file.attrs["version"] = 1
+        file.attrs["carom_version"] = "0.0"
+
+
 def no_steps(path, content):
     path.write_bytes(content)
     with h5py.File(path, "r+") as file:
@@ -82,8 +89,9 @@ OPENING = [
     (short_text, "not an HDF5 file"),
     (half, "cut off: .* bytes of"),
     (first_bytes, "cut off"),
-    (another, "no trajectory of Carom"),
+    (another, "not a trajectory of Carom"),
     (newer, "Carom 9.9 .*upgrade"),
+    (older, "Carom 0.0.* in format 1; .*run the scene again"),
 ]
 RESUMING = [(no_steps, "damaged"), (wrong_state, "damaged"), (wrong_count, "damaged")]
 

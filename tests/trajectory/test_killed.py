@@ -6,7 +6,6 @@ import os
 import random
 import shutil
 import signal
-import time
 from pathlib import Path
 
 import h5py
@@ -14,10 +13,11 @@ import pytest
 from tests.trajectory import small
 from tests.trajectory.test_safe_file import Died
 
-from carom.trajectory import Recorder, Trajectory, journal, safe_file
-from carom.trajectory.journal import journal_of
+from carom.trajectory import Recorder, Trajectory, safe_file
+from carom.trajectory.safe_file import journal_of
 
 STEPS = 200
+OPERATIONS = 400  # of a process, at most, before it is killed; a whole run has about six times as many
 
 
 def record(path: Path) -> None:
@@ -38,17 +38,51 @@ def warm_up(path: Path) -> None:
     small.resumed_run(path).close()
 
 
-def run_and_kill(path: Path, after: float) -> bool:
-    """Records in a process of its own; whether it was killed before its end."""
+def run_and_kill(path: Path, after: int) -> bool:
+    """Records in another process, which kills itself at write operation `after`; whether it was killed before its end.
+
+    Moments are counted in write operations and not in seconds, so that the test does not depend on the machine.
+    """
     child = os.fork()
     if child == 0:
+        code = 1
         try:
+            kill_at_operation(after)
             record(path)
+            code = 0
         finally:
-            os._exit(0)
-    time.sleep(after)
-    os.kill(child, signal.SIGKILL)
-    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+            os._exit(code)
+    status = os.waitpid(child, 0)[1]
+    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0, "the recording raised an error"
+    return os.WIFSIGNALED(status)
+
+
+def kill_at_operation(number: int) -> None:
+    """Sends SIGKILL to this process in the middle of its write, rename, removal or truncation `number`."""
+    left = [number]
+    write_all = safe_file.write_all
+
+    def counted(function):
+        def operation(*arguments, **options):
+            left[0] -= 1
+            if left[0] < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return function(*arguments, **options)
+
+        return operation
+
+    def write(raw, at, view):
+        left[0] -= 1
+        if left[0] < 0:
+            write_all(raw, at, view[: len(view) // 2])
+            os.kill(os.getpid(), signal.SIGKILL)
+        write_all(raw, at, view)
+
+    safe_file.write_all = write
+    safe_file.SafeFile._resize = counted(safe_file.SafeFile._resize)
+    os.replace = counted(os.replace)
+    os.fsync = counted(os.fsync)
+    Path.unlink = counted(Path.unlink)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -58,7 +92,7 @@ def test_a_process_killed_at_random_moments(tmp_path, seed):
     warm_up(tmp_path / "first.h5")
     path, chance = tmp_path / "run.h5", random.Random(seed)
     kills, last = 0, -1
-    while run_and_kill(path, chance.uniform(0.0, 0.2)):
+    while run_and_kill(path, chance.randrange(OPERATIONS)):
         kills += 1
         assert kills < 200, "the run does not get on"
         if not path.exists():
@@ -71,7 +105,7 @@ def test_a_process_killed_at_random_moments(tmp_path, seed):
             last = run.last.step
             assert run.steps["step"][-1] == last
             assert run.positions[-1].shape == (7, 2)
-    assert kills >= 3, "the process was hardly ever killed in the middle"
+    assert kills >= 3, "the process was hardly ever killed"
     with Trajectory(path) as run, small.whole_run(None, STEPS) as whole:
         assert run.finished
         assert small.content(run) == small.content(whole)
@@ -83,7 +117,7 @@ class Witness:
     def __init__(self, patch: pytest.MonkeyPatch, folder: Path, copies: Path, every: int) -> None:
         self.folder, self.copies, self.every, self.until = folder, copies, every, every
         self.count = 0
-        write_all, replace, unlink = journal.write_all, os.replace, Path.unlink
+        write_all, replace, unlink = safe_file.write_all, os.replace, Path.unlink
 
         def write(raw, at, view):
             done = 0
@@ -102,7 +136,7 @@ class Witness:
 
             return witnessed
 
-        patch.setattr(journal, "write_all", write)
+        patch.setattr(safe_file, "write_all", write)
         patch.setattr(os, "replace", before(replace))
         patch.setattr(Path, "unlink", before(unlink))
 

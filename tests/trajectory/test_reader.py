@@ -8,7 +8,7 @@ from tests.trajectory import small
 
 from carom import ProblemError
 from carom.trajectory import Trajectory
-from carom.trajectory.lazy import LazyArray
+from carom.trajectory.reader import LazyArray
 from carom.trajectory.safe_file import SafeFile
 
 

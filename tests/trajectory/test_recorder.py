@@ -16,7 +16,7 @@ from carom import ProblemError
 from carom.scene import Bodies, Disc, Plane, Scene
 from carom.scene.motion import Scripted
 from carom.stepping.report import STEP
-from carom.trajectory import Recorder, Trajectory, journal, state_hash
+from carom.trajectory import Recorder, Trajectory, safe_file, state_hash
 from carom.trajectory.checkpoint import pack_memory, unpack_memory
 from carom.trajectory.interrupts import stop_on_request, uninterrupted
 from carom.trajectory.series import CHUNK, Series
@@ -269,7 +269,7 @@ def test_the_hash_sees_every_part():
 def test_a_full_disk_stops_the_run_and_keeps_the_file(tmp_path, monkeypatch, room):
     path, left = tmp_path / "run.h5", [room]
     recorder, fake = small.start(path)
-    write_all = journal.write_all
+    write_all = safe_file.write_all
 
     def limited(raw, at, view):
         left[0] -= len(view)
@@ -278,7 +278,7 @@ def test_a_full_disk_stops_the_run_and_keeps_the_file(tmp_path, monkeypatch, roo
         write_all(raw, at, view)
 
     with monkeypatch.context() as patch:
-        patch.setattr(journal, "write_all", limited)
+        patch.setattr(safe_file, "write_all", limited)
         with pytest.raises(OSError, match="No space left"):
             small.go(recorder, fake, small.STEPS, checkpoint_every=2)
         recorder.abort()

@@ -11,9 +11,8 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from carom.trajectory import journal, safe_file
-from carom.trajectory.journal import journal_of, read_journal, write_journal
-from carom.trajectory.safe_file import SafeFile, recover
+from carom.trajectory import safe_file
+from carom.trajectory.safe_file import SafeFile, journal_of, read_journal, recover, write_journal
 
 
 class Died(BaseException):
@@ -25,7 +24,7 @@ class Mortal:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, budget: int) -> None:
         self.left = budget
-        write_all, replace, unlink, truncate = journal.write_all, os.replace, Path.unlink, SafeFile._resize
+        write_all, replace, unlink, truncate = safe_file.write_all, os.replace, Path.unlink, SafeFile._resize
 
         def mortal_write(raw, at, view):
             allowed = max(0, min(len(view), self.left))
@@ -39,7 +38,7 @@ class Mortal:
 
             return mortal
 
-        monkeypatch.setattr(journal, "write_all", mortal_write)
+        monkeypatch.setattr(safe_file, "write_all", mortal_write)
         monkeypatch.setattr(os, "replace", once(replace))
         monkeypatch.setattr(Path, "unlink", once(unlink))
         monkeypatch.setattr(SafeFile, "_resize", once(truncate))

@@ -1,4 +1,4 @@
-"""Laws x desiderata: what each law was measured to satisfy, beside its claims and the papers' charts."""
+"""Audit of laws: measured desiderata beside the claims of the laws and the charts of the papers."""
 
 from __future__ import annotations
 
@@ -14,17 +14,39 @@ from ..errors import ProblemError
 from ..impact.problem import ImpactProblem
 from ..laws import Law
 from .desiderata import ORDER, Examination, Finding
-from .published import published
 from .spread import Spread, spread_of
 from .symmetry import defect
 
 PROBLEM_DESIDERATA = ("SYM", "KIN", "MOM", "ONE", "FEA")
+SYMMETRY_DEFECT = 1e-9  # relative; up to it a registered symmetry of a problem is accepted
 Progress = Callable[[str, str], None]  # called with (law, desideratum) before each measurement
+
+# Smith 2012, table 1, and Zhang 2015, table 1 (its "MON" is MOM). Each set lists what the chart ticks; a
+# desideratum that a chart does not have is in neither its columns nor a set.
+CHARTS: dict[str, tuple[tuple[str, ...], dict[str, frozenset[str]]]] = {
+    "Smith 2012": (
+        ("BRK", "SYM", "KIN", "MOM", "ONE"),
+        {
+            "gr": frozenset({"BRK", "SYM", "KIN", "MOM", "ONE"}),
+            "lcp": frozenset({"SYM", "KIN", "MOM", "ONE"}),
+            "gauss_seidel": frozenset({"BRK", "KIN", "MOM", "ONE"}),
+            "jacobi": frozenset({"BRK", "SYM", "MOM", "ONE"}),
+        },
+    ),
+    "Zhang 2015": (
+        ("WAV", "BRK", "SYM", "KIN", "MOM", "ONE"),
+        {
+            "qce": frozenset({"WAV", "BRK", "SYM", "KIN", "MOM", "ONE"}),
+            "gr": frozenset({"BRK", "SYM", "KIN", "MOM", "ONE"}),
+            "lcp": frozenset({"SYM", "KIN", "MOM", "ONE"}),
+        },
+    ),
+}
 
 
 @dataclass(frozen=True)
 class AuditRow:
-    """One cell of the table."""
+    """One cell of the table: the worst measured value of a desideratum of a law, and where it was found."""
 
     law: str
     desideratum: str
@@ -37,17 +59,17 @@ class AuditRow:
 
     @property
     def agrees_with_claim(self) -> bool:
-        """Whether a claim held, or what is not claimed was indeed seen to fail."""
+        """Whether a claimed desideratum passed, or one that is not claimed failed."""
         return self.passed == self.claimed
 
     @property
     def contradicted(self) -> list[str]:
-        """Papers whose chart says otherwise."""
+        """Papers whose chart differs from the measurement."""
         return [paper for paper, tick in self.papers.items() if tick != self.passed]
 
     @property
     def remark(self) -> str:
-        """What deserves a word: a broken claim, an unclaimed pass, a contradiction with a paper."""
+        """A broken claim, a pass without a claim, agreement or contradiction with a paper."""
         notes = []
         if self.claimed and not self.passed:
             notes.append("claimed, but fails")
@@ -75,22 +97,25 @@ class AuditRow:
 
 @dataclass(frozen=True, eq=False)
 class AuditReport:
-    """The whole table. `rows` are ordered by law, then desideratum."""
+    """The table of an audit. `rows` are ordered by law, then by desideratum."""
 
     rows: tuple[AuditRow, ...]
     problems: tuple[str, ...]
-    spread: Spread | None = None  # only of an audit of one problem
-    refusals: tuple[tuple[str, str], ...] = ()  # (law, why it does not take this problem)
+    spread: Spread | None = None  # of an audit of one problem
+    refusals: tuple[tuple[str, str], ...] = ()  # (law, reason why it refuses the problem)
 
     @property
     def laws(self) -> list[str]:
+        """Names of the laws, in order."""
         return list(dict.fromkeys(row.law for row in self.rows))
 
     @property
     def desiderata(self) -> list[str]:
+        """Names of the desiderata, in order."""
         return list(dict.fromkeys(row.desideratum for row in self.rows))
 
     def cell(self, law: str, desideratum: str) -> AuditRow:
+        """The row of a law and a desideratum; KeyError if it was not measured."""
         for row in self.rows:
             if (row.law, row.desideratum) == (law, desideratum):
                 return row
@@ -98,11 +123,12 @@ class AuditReport:
 
     @property
     def broken_claims(self) -> list[AuditRow]:
+        """Claims that failed."""
         return [row for row in self.rows if row.claimed and not row.passed]
 
     @property
     def contradictions(self) -> list[AuditRow]:
-        """Cells in which a paper's chart says otherwise."""
+        """Cells in which the chart of a paper differs from the measurement."""
         return [row for row in self.rows if row.contradicted]
 
     def to_dict(self) -> dict[str, Any]:
@@ -134,7 +160,7 @@ class AuditReport:
         return "\n".join(lines)
 
     def comparison(self) -> list[str]:
-        """Sentences about claims that fail and charts that disagree."""
+        """Sentences about broken claims and about charts that differ."""
         lines = [f"{r.law} {r.desideratum}: {r.remark} ({r.where})" for r in self.broken_claims]
         known = broken = 0
         for row in self.rows:
@@ -163,7 +189,7 @@ def audit_laws(
     problems: Sequence[Entry | ImpactProblem] | None = None,
     progress: Progress | None = None,
 ) -> AuditReport:
-    """Every desideratum of the named laws (all registered ones by default) over the catalogue or `problems`."""
+    """Measures every desideratum of the named laws, by default all, on `problems`, by default the catalogue."""
     chosen = chosen_laws(names)
     entries = tuple(as_entry(p) for p in problems) if problems is not None else catalogue.entries()
     rows: list[AuditRow] = []
@@ -175,16 +201,16 @@ def audit_laws(
 def audit_problem(
     problem: ImpactProblem, names: Iterable[str] | None = None, progress: Progress | None = None
 ) -> AuditReport:
-    """What each law keeps on one problem, and how far the laws disagree about it.
+    """Measures the desiderata of each law on one problem, and the spread between the laws.
 
-    BRK and WAV belong to catalogue problems and are left out. Symmetries that the problem carries are checked
-    first: one that is not a symmetry of the problem is refused. A law that does not take the problem, say
-    because of its coefficients, is listed with its reason; one that leaves bodies approaching has no part in
+    BRK and WAV are defined on catalogue problems only and are left out. Symmetries of the problem are verified
+    first: a map that is not a symmetry of the problem is refused. A law that refuses the problem, for instance
+    because of its coefficients, is listed with its reason; a law that leaves bodies approaching is excluded from
     the spread.
     """
     for symmetry in problem.symmetries:
         off = defect(problem, symmetry)
-        if off > 1e-9:
+        if off > SYMMETRY_DEFECT:
             expected = "a map that keeps masses, velocities and contacts"
             raise ProblemError("symmetries", f"{symmetry.name!r}, off by {off:.2g}", expected)
     entry = as_entry(problem)
@@ -198,14 +224,14 @@ def audit_problem(
             refusals.append((name, str(refusal)))
             continue
         rows += found
-        if found[-1].passed:  # FEA: bodies that still approach are no answer to compare with
+        if found[-1].passed:  # FEA: solutions in which bodies still approach are not compared
             answering.append((name, law))
     spread = spread_of(problem, answering) if len(answering) > 1 else None
     return AuditReport(tuple(rows), (problem.name,), spread=spread, refusals=tuple(refusals))
 
 
 def as_entry(problem: Entry | ImpactProblem) -> Entry:
-    """A user's problem as an entry without known answers."""
+    """A problem as a catalogue entry without known solutions."""
     if isinstance(problem, Entry):
         return problem
     return Entry(problem, "given", degenerate=catalogue.is_degenerate(problem))
@@ -251,3 +277,12 @@ def _row(name: str, law: Law, finding: Finding, papers: dict[str, bool]) -> Audi
         claimed=finding.desideratum in law.claims,
         papers=papers,
     )
+
+
+def published(law: str, desideratum: str) -> dict[str, bool]:
+    """Paper -> whether its chart ticks the desideratum for the law. Empty if no chart has that cell."""
+    return {
+        paper: desideratum in ticks[law]
+        for paper, (columns, ticks) in CHARTS.items()
+        if law in ticks and desideratum in columns
+    }

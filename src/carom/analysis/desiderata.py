@@ -1,6 +1,6 @@
-"""The seven desiderata, each as a number measured on the answers of one law.
+"""The seven desiderata, each measured as a number on the solutions of one law.
 
-A finding holds the worst value over all problems, the bound that it is held against, and where it occurred.
+A finding has the worst value over all problems, its bound, and where it occurred.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from ..impact.solution import ENERGY_BOUND, MOMENTUM_BOUND, SPEED_BOUND, ImpactS
 from ..laws import Law
 from .symmetry import image_error, top_speed
 
-BREAK_AWAY_SPEED = 1e-6
-SYMMETRY_BOUND = 1e-9
-IMPULSE_BOUND = 1e-12
-WAVE_DEVIATION = 0.25
-WAVE_JUMP = 0.05
-RESTITUTIONS = (0.0, 0.5, 0.8)
-SHUFFLES = 3
+BREAK_AWAY_SPEED = 1e-6  # separation speed above which a contact has broken away
+SYMMETRY_BOUND = 1e-9  # relative to the largest speed
+IMPULSE_BOUND = 1e-12  # of pulling impulses, relative to the largest impulse
+WAVE_DEVIATION = 0.25  # from the exchange of velocities, at speed 1: Hertz contact deviates by 0.21
+WAVE_JUMP = 0.05  # of the solution between va = 0 and va = 1e-6, at speed 1
+RESTITUTIONS = (0.0, 0.5, 0.8)  # coefficients that are examined besides those of the problem
+SHUFFLES = 3  # random orders of the contacts
 TINY = float(np.finfo(float).tiny)
 
 ORDER = ("BRK", "SYM", "KIN", "MOM", "ONE", "WAV", "FEA")
@@ -34,7 +34,7 @@ ORDER = ("BRK", "SYM", "KIN", "MOM", "ONE", "WAV", "FEA")
 
 @dataclass(frozen=True)
 class Finding:
-    """One desideratum of one law: passed or not, the worst value measured, its bound and where it occurred."""
+    """One desideratum of one law: whether it passed, the worst measured value, its bound and where it occurred."""
 
     desideratum: str
     passed: bool
@@ -44,10 +44,10 @@ class Finding:
 
 
 class Worst:
-    """The largest value seen, and where."""
+    """The largest value so far, and where it occurred."""
 
     def __init__(self) -> None:
-        self.value, self.where = 0.0, ""  # no place means that nothing was violated at all
+        self.value, self.where = 0.0, ""  # an empty place means no violation
 
     def see(self, value: float, where: str) -> None:
         value = float("inf") if np.isnan(value) else value
@@ -58,19 +58,19 @@ class Worst:
         return Finding(desideratum, self.value <= bound, self.value, bound, self.where)
 
 
-# -- single solutions ----------------------------------------------------------------------------------------
+# ---- single solutions
 
 
 def energy_violation(solution: ImpactSolution, degenerate: bool = False) -> float:
-    """KIN: relative energy error of one solution, from the impulses' own work `sum lam (u- + u+) / 2`.
+    """KIN: relative energy error of one solution, from the work of the impulses `sum lam (u- + u+) / 2`.
 
-    The work counts in the frame of each contact, so a moving boundary is not charged for what it puts in. An
-    elastic impact must do no work at all; below restitution 1, with friction, or where the problem is
-    degenerate, work may be negative.
+    The work is measured in the frame of each contact, which excludes the energy that a moving boundary supplies.
+    It must be zero for an elastic impact; with restitution below 1, with friction, or if the problem is
+    degenerate, it may be negative.
 
-    Relative to the kinetic energy before, or to the energy `u_i^2 / (2 A_ii)` of the fastest single contact
-    where a moving boundary makes that larger. The impulses themselves are no scale: pushes and pulls that
-    cancel can be of any size.
+    It is relative to the kinetic energy before the impact, or to the energy `u_i^2 / (2 A_ii)` of the fastest
+    single contact where a moving boundary makes that larger. The impulses do not provide a scale: impulses that
+    cancel can have any size.
     """
     p = solution.problem
     single = 0.5 * float((p.separation_speed() ** 2 / p.contacts.rows.diag).max())
@@ -80,8 +80,8 @@ def energy_violation(solution: ImpactSolution, degenerate: bool = False) -> floa
 
 
 def momentum_error(solution: ImpactSolution) -> float:
-    """MOM: relative error of the balance `M (v+ - v) = J^T lam`, and of every rigid motion's momentum when
-    the impulses of the world are counted in."""
+    """MOM: relative error of the balance `M (v+ - v) = J^T lam`, and of the momentum of every rigid motion,
+    with the impulses of boundaries included."""
     return momentum_violation(solution.problem, solution.velocity, solution.impulse, solution.friction_impulse)
 
 
@@ -103,7 +103,7 @@ def _above_zero(value: float) -> float:
 
 
 def order_error(problem: ImpactProblem, law: Law, reference: ImpactSolution, shuffles: int = SHUFFLES) -> float:
-    """SYM, second half: largest difference between answers for shuffled contact orders, relative to speed."""
+    """SYM, second part: largest difference between solutions for permuted contacts, relative to the top speed."""
     m = problem.contact_count
     if m < 2:
         return 0.0
@@ -117,7 +117,7 @@ def order_error(problem: ImpactProblem, law: Law, reference: ImpactSolution, shu
     return worst
 
 
-# -- one law over many problems ------------------------------------------------------------------------------
+# ---- one law on many problems
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,14 +130,14 @@ class Examination:
 
     @cached_property
     def solutions(self) -> tuple[ImpactSolution, ...]:
-        """The answer to each problem as it is."""
+        """The solution of each problem."""
         return tuple(solve_impact(entry.problem, self.law) for entry in self.entries)
 
     @cached_property
     def softer(self) -> tuple[tuple[Entry, ImpactSolution], ...]:
-        """Answers with lower coefficients of restitution, under the law's default model.
+        """Solutions with lower coefficients of restitution, under the default model of the law.
 
-        A law may refuse a coefficient that it is not made for; that is no violation.
+        A law may refuse a coefficient that it does not support; that is not a violation.
         """
         found = []
         for entry in self.entries:
@@ -152,16 +152,18 @@ class Examination:
         return tuple(found)
 
     def everything(self) -> Iterator[tuple[Entry, ImpactSolution, str]]:
+        """All solutions, with their catalogue entry and a label."""
         for entry, solution in zip(self.entries, self.solutions, strict=True):
             yield entry, solution, entry.name
         for entry, solution in self.softer:
             yield entry, solution, f"{entry.name}, c = {solution.problem.restitution[0]:g}"
 
     def finding(self, desideratum: str) -> Finding:
+        """The finding of a desideratum by its name, such as "KIN"."""
         return getattr(self, desideratum.lower())()
 
     def brk(self) -> Finding:
-        """The slowest separation of a contact that has to break away; a pass is above 1e-6."""
+        """The slowest separation of a contact that has to break away; it passes above BREAK_AWAY_SPEED."""
         slowest, where = float("inf"), "no breaking contacts listed"
         for entry, solution in zip(self.entries, self.solutions, strict=True):
             for contact in entry.breaking:
@@ -204,9 +206,9 @@ class Examination:
 def wave(law: Law, points: int = 41) -> Finding:
     """WAV: three equal balls with v = (va, 0, -1), va from 0 to 1.
 
-    The outer balls should exchange velocities: the deviation from (-1, 0, va) stays within 0.25 and the
-    answer jumps by at most 0.05 between va = 0 and va = 1e-6. The value reported is the deviation, unless the
-    jump is the worse failure of the two.
+    The outer balls should exchange velocities: the deviation from (-1, 0, va) must be at most WAVE_DEVIATION, and
+    the change of the solution between va = 0 and va = 1e-6 at most WAVE_JUMP. The reported value is the deviation,
+    unless the jump exceeds its bound by a larger factor.
     """
     deviation, where = 0.0, 0.0
     answers = {}

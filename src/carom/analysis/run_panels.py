@@ -11,7 +11,7 @@ from ..errors import ProblemError
 from ..solvers.rows import Floats
 from ..stepping.report import PHASES
 from ..trajectory import Trajectory
-from .run_checks import BOUNDS, energy_rule
+from .checks import BOUNDS, energy_rule
 from .run_momentum import angular_momentum_drift, momentum_drift
 from .runs import dividing_line, energy_drift, energy_scale, overlap, sides, spread, symmetry_error
 

@@ -1,7 +1,7 @@
-"""What a run did, measured from its trajectory: energy, overlap, symmetry, sides, spread.
+"""Quantities of a run, measured from its trajectory: energy, overlap, symmetry, sides, spread.
 
-Every function also takes the file of a run that was stopped: it measures what is there. Frames are read in blocks of
-a bounded size, so that a run of a million bodies is never in memory as a whole.
+Every function accepts unfinished runs as well. Frames are read in blocks of bounded size, so that a run of a million
+bodies is never in memory as a whole.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from ..scene.symmetry import Symmetry
 from ..solvers.rows import Floats, Ints
 from ..trajectory import Trajectory
 
-BLOCK = 1 << 25  # bytes of one array that are read at once
+BLOCK = 1 << 25  # bytes of an array that are read at once
 
 
 def blocks(run: Trajectory, row: int) -> Iterator[slice]:
-    """Slices that cover all frames, each of at most BLOCK bytes (or one frame) for `row` numbers a frame."""
+    """Slices that cover all frames, each of at most BLOCK bytes (or one frame) for `row` numbers per frame."""
     size = max(1, BLOCK // (8 * max(1, row)))
     return (slice(start, min(start + size, len(run))) for start in range(0, len(run), size))
 
@@ -38,10 +38,10 @@ def lengths(vectors: Floats) -> Floats:
 
 
 def energy_scale(run: Trajectory) -> float:
-    """What energy is measured in: the largest kinetic energy of the run, at any step.
+    """Unit of energy drifts: the largest kinetic energy of any step.
 
-    Where gravity acts it is at least the energy of all mass falling by the smallest radius or half width (the world's
-    `feature`): else a tower that stands would be measured in its own rounding.
+    With gravity it is at least the energy of the whole mass falling by the length scale of the world; otherwise the
+    drift of a stack at rest would be relative to rounding errors.
     """
     w = run.world
     fall = float(w.mass[w.free].sum()) * float(lengths(w.gravity)) * w.length_scale
@@ -49,26 +49,26 @@ def energy_scale(run: Trajectory) -> float:
 
 
 def energy_drift(run: Trajectory) -> Floats:
-    """(E(t) - E(0)) / energy_scale, at the start and after every step. E is kinetic plus potential energy."""
+    """(E(t) - E(0)) / energy_scale at the start and after every step; E is kinetic plus potential energy."""
     total = run.steps["kinetic"] + run.steps["potential"]
     return (total - total[0]) / energy_scale(run)
 
 
 def energy_rise(run: Trajectory) -> Floats:
-    """How far the energy is above the lowest that it had before, over energy_scale, at every step: never below 0."""
+    """Energy minus its minimum so far, relative to energy_scale, at every step; never negative."""
     drift = energy_drift(run)
     return drift - np.minimum.accumulate(drift)
 
 
-# ---- shape of the state
+# ---- symmetry, overlap, speed
 
 
 def symmetry_error(run: Trajectory, symmetry: Symmetry | None = None) -> Floats:
-    """Largest distance between a body and the image of its partner, at every frame, in units of the smallest radius.
+    """Largest distance between a body and the image of its partner, per frame, in units of the length scale.
 
-    `symmetry` None means those that the scene is registered with; of several the largest error counts. Partners are
-    found in the first frame. What turns is held to it as well: the difference of the turns since the first frame, in
-    radians, times the radius.
+    `symmetry` None stands for the symmetries of the scene; the largest error counts. Partners are determined in the
+    first frame. For bodies that rotate, the difference of the rotations since the first frame, in radians, times the
+    radius counts as well.
     """
     chosen = list(run.scene.symmetries) if symmetry is None else [symmetry]
     if not chosen:
@@ -81,12 +81,12 @@ def symmetry_error(run: Trajectory, symmetry: Symmetry | None = None) -> Floats:
             apart = _nearest(s.image(position) - position[:, partner], run.world.periodic)
             out[part] = np.maximum(out[part], lengths(apart).max(axis=1))
     if run.world.turns:
-        error = _turning_error if run.dimension == 2 else _turning_error_in_space
+        error = _rotation_error_2d if run.dimension == 2 else _rotation_error_3d
         out = np.maximum(out, error(run, chosen, partners))
     return out / run.world.length_scale
 
 
-def _turning_error(run: Trajectory, symmetries: list[Symmetry], partners: list[Ints]) -> Floats:
+def _rotation_error_2d(run: Trajectory, symmetries: list[Symmetry], partners: list[Ints]) -> Floats:
     first, radius = run.angles[0], run.world.shapes.radius
     out = np.zeros(len(run))
     for part in blocks(run, run.count):
@@ -97,8 +97,8 @@ def _turning_error(run: Trajectory, symmetries: list[Symmetry], partners: list[I
     return out
 
 
-def _turning_error_in_space(run: Trajectory, symmetries: list[Symmetry], partners: list[Ints]) -> Floats:
-    """A body has turned by R(t) R(0)^T since the start; its partner must have by S R(t) R(0)^T S^T."""
+def _rotation_error_3d(run: Trajectory, symmetries: list[Symmetry], partners: list[Ints]) -> Floats:
+    """If a body has rotated by Q = R(t) R(0)^T since the start, its partner must have rotated by S Q S^T."""
     first = rotations.matrices(run.orientations[0]).transpose(0, 2, 1)
     radius = run.world.shapes.radius
     out = np.zeros(len(run))
@@ -115,7 +115,7 @@ def _turning_error_in_space(run: Trajectory, symmetries: list[Symmetry], partner
 
 
 def _nearest(apart: Floats, periodic: Periodic | None) -> Floats:
-    """Differences of places to the nearest image; under shear the images move, and are left alone."""
+    """Reduces differences of positions to the nearest periodic image; not under shear, where the images move."""
     if periodic is None or periodic.shear_rate:
         return apart
     for axis, side in enumerate(getattr(periodic, name, None) for name in "xyz"[: apart.shape[-1]]):
@@ -126,9 +126,9 @@ def _nearest(apart: Floats, periodic: Periodic | None) -> Floats:
 
 
 def overlap(run: Trajectory) -> Floats:
-    """Deepest overlap of any two bodies, or of a body and a boundary, at every frame, in units of `world.length_scale`.
+    """Deepest overlap of two bodies, or of a body and a boundary, per frame, in units of `world.length_scale`.
 
-    Found anew and exactly from the state of the frame: 0 where nothing overlaps.
+    It is computed exactly from the state of the frame, and 0 if nothing overlaps.
     """
     world = run.world
     out = np.zeros(len(run))
@@ -139,19 +139,19 @@ def overlap(run: Trajectory) -> Floats:
 
 
 def fastest(run: Trajectory) -> Floats:
-    """Speed of the fastest body, at every frame; a length over a time."""
+    """Speed of the fastest body per frame, in units of length over time."""
     out = np.zeros(len(run))
     for part in blocks(run, run.dimension * run.count):
         out[part] = lengths(run.velocities[part]).max(axis=1)
     return out
 
 
-# ---- where the bodies are
+# ---- positions of the bodies
 
 
 @dataclass(frozen=True, eq=False)
 class Sides:
-    """How many free bodies are left and right of a line (in space, a plane) of constant x; on it counts as right."""
+    """Numbers of free bodies left and right of x per frame; a body at x counts as right."""
 
     x: float
     left: Ints
@@ -159,12 +159,12 @@ class Sides:
 
     @property
     def fuller(self) -> Floats:
-        """The part of all that is on the fuller side: 1/2 when even, 1 when all are on one side."""
+        """Fraction of the bodies on the fuller side: 1/2 if they are even, 1 if all are on one side."""
         return np.maximum(self.left, self.right) / (self.left + self.right)
 
 
 def dividing_line(run: Trajectory) -> float | None:
-    """Where the scene has a wall that divides it, left from right: the x of its first upright segment."""
+    """The x of the first vertical segment of the scene, which divides it into left and right; None without one."""
     for boundary in run.scene.boundaries:
         if isinstance(boundary, Segment) and boundary.start[0] == boundary.end[0]:
             return float(boundary.start[0])
@@ -172,9 +172,9 @@ def dividing_line(run: Trajectory) -> float | None:
 
 
 def sides(run: Trajectory, x: float | None = None) -> Sides:
-    """Counts of the bodies by their centers, left and right of the line at `x`: Maxwell's demon.
+    """Counts the free bodies left and right of `x` by their centers (Maxwell's demon).
 
-    `x` None means the scene's own dividing wall, or 0 if it has none.
+    `x` None stands for the dividing segment of the scene, or 0 if it has none.
     """
     if x is None:
         x = dividing_line(run) or 0.0
@@ -188,9 +188,9 @@ def sides(run: Trajectory, x: float | None = None) -> Sides:
 
 
 def spread(run: Trajectory, group: str | int | None = None) -> Floats:
-    """Root of the mean square distance of the bodies from their centroid, at every frame; a length.
+    """Root mean square distance of the bodies from their centroid per frame; a length.
 
-    `group` is the name or number of a group of the scene; None means all free bodies.
+    `group` is the name or index of a group of the scene; None stands for all free bodies.
     """
     chosen = _chosen(run, group)
     out = np.zeros(len(run))
@@ -201,7 +201,7 @@ def spread(run: Trajectory, group: str | int | None = None) -> Floats:
 
 
 def _chosen(run: Trajectory, group: str | int | None) -> np.ndarray:
-    """Which bodies: a mask."""
+    """Mask of the bodies of a group."""
     if group is None:
         free: np.ndarray = run.geometry["free"]
         return free
@@ -214,3 +214,17 @@ def _chosen(run: Trajectory, group: str | int | None) -> np.ndarray:
         raise ProblemError("group", group, f"a name, or a number from 0 to {len(names) - 1}")
     mask: np.ndarray = run.geometry["group"] == group
     return mask
+
+
+def neighbors_kept(start: Floats, now: Floats, diameter: float, reach: float = 1.1) -> float:
+    """Fraction of the pairs in contact at the start whose distance is still at most `reach` diameters.
+
+    It is 1 if all stayed together and near 0 if they scattered. `start` and `now` are positions (n, 2) of equal discs.
+    """
+    from scipy.spatial import cKDTree
+
+    pairs = cKDTree(start).query_pairs(diameter * (1.0 + 1e-6), output_type="ndarray")
+    if not len(pairs):
+        return 1.0
+    apart = np.asarray(now)[pairs[:, 0]] - np.asarray(now)[pairs[:, 1]]
+    return float((np.hypot(apart[:, 0], apart[:, 1]) <= reach * diameter).mean())

@@ -1,4 +1,4 @@
-"""How far laws disagree about one problem: the answer to a multi-impact is not unique."""
+"""Spread of the solutions of one problem between laws: a simultaneous impact has no unique solution."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from ..solvers.rows import Floats
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """Separation speeds after impact, contact by contact, under several laws.
+    """Solutions of one problem under several laws.
 
-    `speeds` is (laws, contacts), in the problem's unit of speed; `velocities` (laws, bodies, components).
+    `speeds` (laws, contacts) are separation speeds after the impact; `velocities` is (laws, bodies, components).
     """
 
     laws: tuple[str, ...]
@@ -29,18 +29,18 @@ class Spread:
 
     @property
     def by_contact(self) -> Floats:
-        """Largest minus smallest separation speed of each contact, (m,)."""
+        """(m,) largest minus smallest separation speed of each contact."""
         return np.ptp(self.speeds, axis=0)
 
     @property
     def by_body(self) -> Floats:
-        """Largest distance between two laws' velocities of each body, (n,)."""
+        """(n,) largest distance between the velocities of two laws for each body."""
         pairs = self.velocities[:, None] - self.velocities[None]
         return np.linalg.norm(pairs, axis=3).max(axis=(0, 1))
 
     @property
     def order(self) -> list[int]:
-        """Contacts, the most disputed first."""
+        """Contacts in order of decreasing spread."""
         return [int(i) for i in np.argsort(-self.by_contact, kind="stable")]
 
     def extremes(self, contact: int) -> tuple[str, str]:
@@ -49,7 +49,7 @@ class Spread:
         return self.laws[int(column.argmin())], self.laws[int(column.argmax())]
 
     def to_csv(self) -> str:
-        """One line a contact: its spread, and its separation speed under each law."""
+        """One line per contact: its spread, and its separation speed under each law."""
         lines = [",".join(["contact", "spread", "min", "max", *self.laws])]
         for i in self.order:
             speeds = self.speeds[:, i]
@@ -80,7 +80,7 @@ class Spread:
 
 
 def spread_of(problem: ImpactProblem, laws: Sequence[tuple[str, Law]]) -> Spread:
-    """The spread of the given (name, law) pairs on a problem."""
+    """The spread of the solutions of a problem under the given (name, law) pairs."""
     solutions: list[ImpactSolution] = [solve_impact(problem, law) for _, law in laws]
     return Spread(
         laws=tuple(name for name, _ in laws),

@@ -1,4 +1,4 @@
-"""Symmetries of a problem: whether a claimed one is one, and how far an answer departs from it."""
+"""Symmetries of an impact problem: verifying them, and the deviation of a solution from them."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def as_matrix(problem: ImpactProblem, symmetry: Symmetry) -> sp.csr_matrix:
 
 
 def defect(problem: ImpactProblem, symmetry: Symmetry) -> float:
-    """How far the problem itself is from being symmetric, relative; 0 for a true symmetry.
+    """Relative deviation of the problem itself from the symmetry; 0 for an exact one.
 
-    A symmetry T keeps the velocity (T v = v), the mass (T^T M T = M), and maps contacts onto contacts: for
+    A symmetry T preserves the velocity (T v = v), the mass (T^T M T = M), and maps contacts onto contacts: for
     every row J_i there is a row J_j with J_j T = J_i and the same boundary speed, restitution and friction.
     """
     t = as_matrix(problem, symmetry)
     n, d = problem.block
     v = problem.velocity.ravel()
     worst = float(np.abs(t @ v - v).max()) / max(float(np.abs(v).max()), np.finfo(float).tiny)
-    # A few fixed vectors test T^T M T = M without asking the mass for its matrix.
+    # A few fixed vectors test T^T M T = M without forming the mass matrix.
     probe = np.random.default_rng(0).normal(size=(3, n * d))
     for x in probe:
         before = problem.mass.times(x.reshape(n, d)).ravel()
@@ -63,7 +63,7 @@ def _rows(problem: ImpactProblem) -> sp.csr_matrix:
 def image_error(problem: ImpactProblem, velocity: Floats) -> tuple[float, str]:
     """Largest difference between velocities and their symmetric image, relative to the largest speed.
 
-    Returns the error and the name of the symmetry that shows it; (0, "") for a problem without symmetries.
+    Returns the error and the name of the symmetry with the largest error; (0, "") for a problem without symmetries.
     """
     v = velocity.reshape(problem.block)
     speed = top_speed(problem, velocity)

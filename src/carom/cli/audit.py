@@ -1,4 +1,4 @@
-"""`carom audit [FILE]`: what each law keeps, measured."""
+"""`carom audit [FILE]` measures which desiderata each law satisfies."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 def audit(
     file: Path | None = typer.Argument(
-        None, metavar="[FILE]", help="Your problem, .json or .npz. Without it the catalogue is used."
+        None, metavar="[FILE]", help="An impact problem, .json or .npz. Default: the catalogue."
     ),
-    laws: str | None = typer.Option(None, "--laws", metavar="A,B", help="Only these laws; all by default."),
+    laws: str | None = typer.Option(None, "--laws", metavar="A,B", help="Names of laws; default: all."),
     json: bool = typer.Option(False, "--json", help="Print the report as JSON."),
-    csv: bool = typer.Option(False, "--csv", help="Print one line for each law and desideratum."),
-    rows: int = typer.Option(20, "--rows", min=1, help="Longest list of contacts that is printed for FILE."),
+    csv: bool = typer.Option(False, "--csv", help="Print CSV with one line per law and desideratum."),
+    rows: int = typer.Option(20, "--rows", min=1, help="Maximum number of contacts that are printed for FILE."),
 ) -> None:
-    """Measure what each law keeps: over the catalogue, or on your problem with the spread between laws."""
+    """Measure the desiderata of each law, on the catalogue or on FILE, there with the spread between laws."""
     if json and csv:
         raise ProblemError("--json --csv", "both", "one of the two")
     from ..analysis.audit import PROBLEM_DESIDERATA, audit_laws, audit_problem, chosen_laws
@@ -58,7 +58,7 @@ def audit(
 
 @contextmanager
 def _bar(steps: int) -> Iterator[Callback]:
-    """A progress bar on stderr, gone at the end; silent where stderr is no terminal."""
+    """A progress bar on stderr, removed at the end; none if stderr is not a terminal."""
     console = remarks()
     columns = (TextColumn("{task.description:<22}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
@@ -81,7 +81,7 @@ def _csv(report: AuditReport) -> str:
 
 
 def show(console: Console, report: AuditReport, rows: int = 20) -> None:
-    """The table, the comparison with claims and papers, and the spread if there is one."""
+    """Prints the table, the comparison with claims and papers, and the spread if there is one."""
     if len(report.problems) > 1:
         _show_catalogue(console, report)
     else:
@@ -92,7 +92,7 @@ def _show_catalogue(console: Console, report: AuditReport) -> None:
     console.print(f"[bold]{_laws(report)} on {len(report.problems)} catalogue problems[/]")
     console.print(_table(report))
     console.print(
-        "[dim]✓ pass, ✗ fail, ! otherwise than the law claims. Numbers are the worst measured: BRK the slowest "
+        "[dim]✓ pass, ✗ fail, ! contrary to the claim of the law. Numbers are the worst measured: BRK the slowest "
         "separation of a contact that must open, WAV the largest deviation or jump, the others relative "
         "violations.[/]"
     )
@@ -135,7 +135,7 @@ def _table(report: AuditReport) -> Table:
 
 
 def _cell(row: AuditRow, whole: bool) -> Text:
-    """On a single problem a pass that was not claimed is no surprise; over the whole catalogue it is."""
+    """A pass without a claim is marked for the whole catalogue, but not for a single problem."""
     mark = "✓" if row.passed else "✗"
     surprise = "!" if (row.claimed and not row.passed) or (whole and not row.agrees_with_claim) else ""
     style = "green" if row.passed else "bold red"
@@ -143,7 +143,7 @@ def _cell(row: AuditRow, whole: bool) -> Text:
 
 
 def _short(value: float) -> str:
-    """Two digits; zero and everyday sizes without an exponent."""
+    """Two digits; numbers from 1e-3 to 1e3 without an exponent."""
     if value == 0:
         return "0"
     if value != value or abs(value) == float("inf"):
@@ -153,7 +153,7 @@ def _short(value: float) -> str:
 
 def _show_spread(console: Console, spread: Spread, rows: int) -> None:
     by_contact, by_body = spread.by_contact, spread.by_body
-    console.print("[bold]Spread[/]: separation speed after impact, contact by contact, the most disputed first")
+    console.print("[bold]Spread[/]: separation speed after the impact per contact, the largest spread first")
     table = Table(header_style="bold", box=None, padding=(0, 1))
     wide = console.width >= 34 + 9 * len(spread.laws)
     table.add_column("contact", justify="right")
@@ -180,5 +180,5 @@ def _show_spread(console: Console, spread: Spread, rows: int) -> None:
 
 
 def _heading(law: str) -> str:
-    """Long names broken at the underscore, so that many laws fit side by side."""
+    """Breaks long names at the underscore, so that many laws fit side by side."""
     return law.replace("_", "_\n") if len(law) > 8 else law

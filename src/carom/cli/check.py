@@ -1,4 +1,4 @@
-"""`carom check run.h5`: did the run keep what it must keep?"""
+"""`carom check RUN.h5` checks energy, momentum, overlap and symmetry of a run."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from .console import as_json, out, verdict
-from .run_arguments import RUN, number_option
+from .arguments import JSON, RUN, number_option
+from .console import WIDE, as_json, out, verdict
+from .tables import count_text, plain_table
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from ..analysis.run_checks import Check
+    from ..analysis.checks import Check
 
-FAILED = 1
-WIDE = 100  # columns from which the reason stands in a column of its own
+FAILED = 1  # exit code
 
 
 def check(
     file: Path = RUN,
-    energy: float | None = number_option("--energy", "BOUND", "Drift, or rise; default 1e-9."),
-    momentum: float | None = number_option("--momentum", "BOUND", "Drift; default 1e-9."),
+    energy: float | None = number_option("--energy", "BOUND", "Largest drift or rise; default 1e-9."),
+    momentum: float | None = number_option("--momentum", "BOUND", "Largest drift; default 1e-9."),
     overlap: float | None = number_option(
-        "--overlap", "BOUND", "In smallest radii; default 1e-3, or the way of a synchronous step."
+        "--overlap", "BOUND", "In units of the smallest radius; default 1e-3, or the distance of a synchronous step."
     ),
-    symmetry: float | None = number_option("--symmetry", "BOUND", "In smallest radii; default 1e-6."),
-    json: bool = typer.Option(False, "--json", help="Print JSON instead of a table."),
+    symmetry: float | None = number_option("--symmetry", "BOUND", "In units of the smallest radius; default 1e-6."),
+    json: bool = JSON,
 ) -> None:
-    """Check a run: energy, momentum, overlap and symmetry against bounds. Exit code 1 if one fails."""
-    from ..analysis.run_checks import check_run
+    """Check energy, momentum, overlap and symmetry of a run against bounds. Exit code 1 if a check fails."""
+    from ..analysis.checks import check_run
     from ..trajectory import Trajectory
     from .compiling import compile_notice
 
@@ -38,7 +38,7 @@ def check(
     bounds = {name: bound for name, bound in given.items() if bound is not None}
     with Trajectory(file) as run, compile_notice():
         checks = check_run(run, bounds)
-        title = f"{run.name}, law {run.law}, {run.count:,} {'body' if run.count == 1 else 'bodies'}, "
+        title = f"{run.name}, law {run.law}, {count_text(run.count, 'body', 'bodies')}, "
         title += f"{run.last.step:,} steps to time {run.last.time:g}"
         finished = run.finished
     failed = [c.name for c in checks if c.passed is False]
@@ -46,7 +46,7 @@ def check(
         found = {c.name.replace(" ", "_"): c.as_dict() for c in checks}
         print(as_json({"file": str(file), "finished": finished, "passed": not failed, "checks": found}))
     else:
-        _show(checks, title + ("" if finished else " (stopped there)"))
+        _show(checks, title + ("" if finished else " (unfinished)"))
     if failed:
         raise typer.Exit(FAILED)
 
@@ -61,14 +61,11 @@ def _show(checks: list[Check], title: str) -> None:
         for c in checks:
             console.print(f"[dim]{c.name}: {c.note}[/]")
     failed = [c.name for c in checks if c.passed is False]
-    console.print(f"[bold red]FAIL[/]: {', '.join(failed)}" if failed else "[green]all that was checked holds[/]")
+    console.print(f"[bold red]FAIL[/]: {', '.join(failed)}" if failed else "[green]all checks pass[/]")
 
 
 def _table(checks: list[Check], notes: bool) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), collapse_padding=True, pad_edge=False)
+    table = plain_table()
     table.add_column("", style="bold", no_wrap=True)
     table.add_column("largest", justify="right", no_wrap=True)
     table.add_column("bound", justify="right", no_wrap=True)

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import tempfile
-from contextlib import ExitStack
+import time
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from ..errors import ProblemError
+from .arguments import DURATION, FRAME_RATE, SET, STEP, STEPPER, THREADS
 from .console import WIDE, as_json, out, remarks
 from .figure_formats import ALL, Formats, check_folder, formats_of
-from .run_arguments import DURATION, FRAME_RATE, SET, STEP, STEPPER, THREADS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rich.table import Table
 
+    from ..analysis.comparison import Compared, Numbers
     from ..scene.model import Scene
-    from .run_compare import Numbers
+    from .compiling import Compilation
 
 LAWS = "gr,qce,lcp,gauss_seidel,jacobi"
 
@@ -41,7 +43,7 @@ def compare(
     formats: Formats = ALL,
 ) -> None:
     """Run a scene under several laws: a table of results, and one figure with its numbers as CSV."""
-    from .run_source import load
+    from .source import load
 
     names = _law_names(laws)
     scene = load(source, parameter)
@@ -76,11 +78,9 @@ def _law_names(text: str) -> list[str]:
 def run_all(
     scene: Scene, laws: Sequence[str], settings: dict[str, Any], output: Path, keep: bool, quiet: bool
 ) -> tuple[list[Numbers], tuple[str, str], list[Path]]:
-    from ..analysis.run_checks import energy_rule
-    from .run import compile_notice_beside_bar, interrupts_as_such
-    from .run_compare import check_all, compared
-    from .run_progress import telling
-    from .run_source import file_stem
+    from ..analysis.checks import energy_rule
+    from .progress import compile_notice_beside_bar, interrupts_as_such, telling
+    from .source import file_stem
 
     stem = file_stem(scene.name)
     with ExitStack() as stack:
@@ -98,6 +98,42 @@ def run_all(
             paths = draw(runs, output, f"{stem}-compare")
             rule = energy_rule(runs[0].run)
             return [c.numbers for c in runs], rule, [*paths, *(files.values() if keep else ())]
+
+
+def check_all(scene: Scene, laws: Sequence[str], settings: dict[str, Any]) -> None:
+    """Computes one step under every law, so that a law that refuses the scene does so before the first run."""
+    from ..simulation import completed, simulate
+
+    step = settings.get("step") or scene.step
+    short = {**settings, "duration": step}
+    for law in laws:
+        completed(simulate(scene, law, **short)).close()
+
+
+@contextmanager
+def compared(
+    scene: Scene,
+    files: Mapping[str, Path],
+    settings: dict[str, Any],
+    teller: Callable[[str], Any],
+    compiled: Compilation,
+) -> Iterator[list[Compared]]:
+    """Runs the laws one after the other, each into its file. The runs are open inside the block."""
+    from ..analysis.comparison import Compared, measure
+    from ..analysis.runs import energy_scale
+    from ..simulation import simulate
+
+    with ExitStack() as stack:
+        runs, seconds = [], []
+        for law, path in files.items():
+            with teller(law) as tell:
+                before, began = compiled.seconds, time.perf_counter()
+                run = simulate(scene, law, output=path, progress=tell, **settings)
+                seconds.append(time.perf_counter() - began - (compiled.seconds - before))
+            runs.append(stack.enter_context(run))
+        # The smallest scale: with its own scale, a law whose energy explodes would have a drift of 1.
+        scale = min(energy_scale(run) for run in runs)
+        yield [Compared(run, measure(run, scale, spent), scale) for run, spent in zip(runs, seconds)]
 
 
 def _check_free(paths: Sequence[Path]) -> None:

@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 
-from ..analysis.run_checks import BOUNDS, energy_rule
+from ..analysis.checks import BOUNDS, energy_rule
+from ..analysis.comparison import Compared
 from ..analysis.run_panels import thinned
 from ..draw.camera import Camera
 from ..draw.figures import View, draw_state, frame_of, outside, speed_scale, tallness
 from ..draw.run_figures import SMALLEST, color_bar, name_axes, split
 from ..draw.style import GRAY, TIME, WIDE, law_style, sheet, write, write_table
 from ..solvers.rows import Floats
-from .run_compare import Compared
 
 IN_A_ROW = 3  # panels per row: more would be too small to read
 

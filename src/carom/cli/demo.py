@@ -1,4 +1,4 @@
-"""`carom demo`: Newton's cradle under every law and a pool break under three, as tables and as pictures for a talk."""
+"""`carom demo` shows Newton's cradle under every law and a pool break under three, as tables and figures."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from .console import number, out, remarks
+from .console import number, out, remarks, tick
+from .tables import plain_table
 
-SIDE_BY_SIDE = 116  # columns from which both cradles fit beside each other
+SIDE_BY_SIDE = 116  # columns from which both cradles fit side by side
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,14 +24,15 @@ BALLS = 5
 BREAK_LAWS = ("gr", "qce", "gauss_seidel")
 ARRIVING = (1, 2)
 
-# How near an answer must be to the exchange (as many balls leave as arrive, the rest stand) to count as what is
-# seen on a desk. Elastic balls with Hertz contact, close to real ones, deviate by 0.21 with two arriving.
+# Largest deviation from the exchange (as many balls leave as arrive, the others rest), relative to the arriving speed,
+# that counts as the observed outcome. Balls with Hertz contact, which are close to real ones, deviate by 0.21 with two
+# arriving.
 NEAR = 0.25
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """One law on one cradle."""
+    """The solution of one law for one cradle."""
 
     arriving: int
     solution: ImpactSolution
@@ -41,7 +43,7 @@ class Outcome:
 
     @property
     def energy_kept(self) -> float:
-        """Kinetic energy after impact over that before."""
+        """Kinetic energy after the impact relative to that before."""
         return self.solution.kinetic_energy / self.solution.problem.kinetic_energy
 
     @property
@@ -57,7 +59,7 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """One law on all cradles."""
+    """The solutions of one law for all cradles."""
 
     name: str
     law: Law
@@ -65,9 +67,9 @@ class Row:
 
 
 def demo(
-    output: Path = typer.Option(Path("out"), "-o", "--output", metavar="DIR", help="Where the pictures go."),
+    output: Path = typer.Option(Path("out"), "-o", "--output", metavar="DIR", help="Folder of the figures."),
 ) -> None:
-    """Newton's cradle under every law, and a pool break under three: tables here, pictures in DIR."""
+    """Show Newton's cradle under every law and a pool break under three: print tables, write figures to DIR."""
     from .compiling import compile_notice
 
     output.mkdir(parents=True, exist_ok=True)
@@ -82,7 +84,7 @@ def demo(
 
 
 def break_a_rack(output: Path) -> None:
-    """Ten seconds of a break of 56 balls: symmetric under laws that have no order, scattered under one that has."""
+    """A break of 56 balls for 10 units of time: laws without an order of contacts keep its symmetry."""
     from ..scenes import pool_break
     from .compare import run_all
     from .compare import show as show_runs
@@ -94,17 +96,17 @@ def break_a_rack(output: Path) -> None:
 
 
 def arriving_speeds(count: int) -> list[float]:
-    """The first `count` balls come in at speed 1, the others hang still."""
+    """Velocities before the impact: the first `count` balls arrive at speed 1, the others rest."""
     return [1.0] * count + [0.0] * (BALLS - count)
 
 
 def exchange(count: int) -> list[float]:
-    """What one sees: as many balls leave on the far side."""
+    """The observed velocities after the impact: as many balls leave on the other side."""
     return arriving_speeds(count)[::-1]
 
 
 def cradle_rows() -> list[Row]:
-    """Every registered law on every cradle."""
+    """Solves every cradle under every registered law."""
     from ..impact.problem import ImpactProblem
     from ..impact.resolve import solve_impact
     from ..laws import every
@@ -116,7 +118,7 @@ def cradle_rows() -> list[Row]:
 
 
 def show(console: Console, rows: list[Row]) -> None:
-    """One table, or one for each cradle where the terminal is narrow."""
+    """Prints one table, or one per cradle if the terminal is narrow."""
     console.print(f"[bold]Newton's cradle[/]: {BALLS} equal balls that touch, velocities after impact\n")
     groups = [tuple(range(len(ARRIVING)))] if console.width >= SIDE_BY_SIDE else [(k,) for k in range(len(ARRIVING))]
     for group in groups:
@@ -124,14 +126,11 @@ def show(console: Console, rows: list[Row]) -> None:
     right = [row.name for row in rows if all(o.as_observed for o in row.outcomes)]
     console.print("✓  as many balls leave as arrive, within a quarter of the speed")
     console.print(f"   for one and for two: [bold cyan]{', '.join(right) or 'no law'}[/]")
-    console.print("   energy: what is left of the kinetic energy, in percent\n")
+    console.print("   energy: kinetic energy after the impact in percent of that before\n")
 
 
 def _table(rows: list[Row], group: tuple[int, ...]) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), collapse_padding=True)
+    table = plain_table()
     table.add_column("law", style="bold cyan", no_wrap=True)
     for k in group:
         table.add_column(f"{ARRIVING[k]} in: v1", justify="right", no_wrap=True)
@@ -144,7 +143,7 @@ def _table(rows: list[Row], group: tuple[int, ...]) -> Table:
         for k in group:
             o = row.outcomes[k]
             cells += [_speed(v) for v in o.velocities]
-            cells += [f"{100 * o.energy_kept:.1f}", "[bold green]✓[/]" if o.as_observed else "[dim]·[/]"]
+            cells += [f"{100 * o.energy_kept:.1f}", tick(o.as_observed)]
         table.add_row(row.name, *cells)
     return table
 

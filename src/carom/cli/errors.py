@@ -1,4 +1,4 @@
-"""How a command ends: one line on stderr and an exit code, never a traceback for what the user can mend."""
+"""Exit codes and error messages. Errors that the user can correct give one line on stderr and no traceback."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def run(command: Callable[..., Any], arguments: Sequence[str] | None = None) -> 
     """Runs the application with `arguments` (default: those of the process) and returns its exit code."""
     try:
         code = command(args=arguments, prog_name="carom", standalone_mode=False)
-        if code == INTERRUPTED:  # how newer versions of Typer pass an interrupt on
+        if code == INTERRUPTED:  # newer versions of Typer report an interrupt by this code
             raise KeyboardInterrupt
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
@@ -28,7 +28,7 @@ def run(command: Callable[..., Any], arguments: Sequence[str] | None = None) -> 
         return end.exit_code
     except (KeyboardInterrupt, typer.Abort):
         return _say("interrupted", INTERRUPTED)
-    except SystemError as error:  # how an interrupt inside a compiled kernel arrives
+    except SystemError as error:  # an interrupt inside a compiled kernel
         if not isinstance(error.__cause__, KeyboardInterrupt):
             raise
         return _say("interrupted", INTERRUPTED)
@@ -39,7 +39,7 @@ def run(command: Callable[..., Any], arguments: Sequence[str] | None = None) -> 
     except OSError as error:
         return _say(f"{error.filename or 'file'}: {error.strerror or error}", USAGE)
     except Exception as error:
-        # Usage errors. Their class moved between versions of Typer, their method did not.
+        # Usage errors. Their class differs between versions of Typer, their method does not.
         text = getattr(error, "format_message", None)
         if text is None:
             raise
@@ -52,6 +52,6 @@ def _say(message: str, code: int) -> int:
 
 
 def _leave_quietly() -> int:
-    """The reader of a pipe has gone (`carom laws | head`): nothing to report, and nothing left to flush."""
+    """The reader of a pipe has closed it (`carom laws | head`): there is nothing to report or to flush."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return BROKEN_PIPE

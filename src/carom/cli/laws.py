@@ -1,23 +1,23 @@
-"""`carom laws`: every registered law, its paper, its claims and its options."""
+"""`carom laws` lists every registered law with its paper, claims and options."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import typer
-
+from .arguments import JSON
 from .console import as_json, out, tick
+from .tables import plain_table
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from ..laws import Law
 
-ONE_TABLE = 112  # columns from which claims and options stand in one table
+ONE_TABLE = 112  # columns from which claims and options are in one table
 
 
-def laws(json: bool = typer.Option(False, "--json", help="Print JSON instead of tables.")) -> None:
-    """List the impact laws: paper, what each claims, restitution models and options."""
+def laws(json: bool = JSON) -> None:
+    """List the impact laws: paper, claims, restitution models and options."""
     from rich.padding import Padding
 
     from ..laws import DESIDERATA, every
@@ -45,10 +45,7 @@ def option_text(law: Law) -> list[str]:
 
 
 def _claims(known: list[tuple[str, Law]], desiderata: list[str], with_options: bool) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), collapse_padding=True, pad_edge=False)
+    table = plain_table()
     table.add_column("law", style="bold cyan", no_wrap=True)
     table.add_column("paper", no_wrap=True)
     for key in desiderata:
@@ -65,10 +62,7 @@ def _claims(known: list[tuple[str, Law]], desiderata: list[str], with_options: b
 
 
 def _options(known: list[tuple[str, Law]]) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), collapse_padding=True, pad_edge=False)
+    table = plain_table()
     table.add_column("law", style="bold cyan", no_wrap=True)
     table.add_column("restitution", max_width=24)
     table.add_column("options", style="dim")

@@ -35,7 +35,7 @@ def new(
         raise ProblemError("FILE", str(file), "a name that is not taken, or --force")
     if file.is_dir():
         raise ProblemError("FILE", f"{file}, a folder", "a file name")
-    from ..scene.starter import starter_text
+    from ..scene.file import starter_text
 
     write_text(file, starter_text(file.stem, file.name, 3 if in_3d else 2).rstrip("\n") + "\n")
     remarks().print(f"wrote {file}; next: carom validate {file}, carom run {file}", soft_wrap=True, markup=False)

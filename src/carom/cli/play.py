@@ -1,23 +1,20 @@
-"""`carom play`: the page for teachers: pick a scene and laws, move sliders, press Run."""
+"""`carom play` serves a web page for teaching, with scenes, laws and sliders."""
 
 from __future__ import annotations
 
-import threading
-
 import typer
 
+from .arguments import HOST, PORT_HELP, whole_number
 from .console import out, remarks
-from .run_arguments import whole_number
+from .view import open_browser
 
 
 def play(
-    port: int = typer.Option(
-        8090, "--port", parser=whole_number, metavar="N", help="The next free one if it is taken."
-    ),
-    host: str = typer.Option("127.0.0.1", "--host", help="Address to listen at; 0.0.0.0 lets other machines in."),
-    no_browser: bool = typer.Option(False, "--no-browser", help="Only say the address."),
+    port: int = typer.Option(8090, "--port", parser=whole_number, metavar="N", help=PORT_HELP),
+    host: str = HOST,
+    no_browser: bool = typer.Option(False, "--no-browser", help="Only print the address."),
 ) -> None:
-    """Open the page for teachers: impacts and runs with sliders, laws side by side."""
+    """Open the page for teaching: impacts and runs with sliders, and laws side by side."""
     from ..play import open_server
 
     server = open_server(host, port)
@@ -26,19 +23,12 @@ def play(
         if server.server_address[1] != port and port:
             remarks().print(f"port {port} is taken")
         if host in ("0.0.0.0", "::"):
-            remarks().print("every machine that reaches this one can use the page")
-        remarks().print("Ctrl-C ends it")
+            remarks().print("every machine that can reach this one can use the page")
+        remarks().print("press Ctrl-C to end the server")
         if not no_browser:
-            _open_browser(server.address)
+            open_browser(server.address)
         server.serve_forever()
     except KeyboardInterrupt:
         remarks().print("\nended; the port is free again")
     finally:
         server.close()
-
-
-def _open_browser(address: str) -> None:
-    """In a thread: some browsers are started and waited for."""
-    import webbrowser
-
-    threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()

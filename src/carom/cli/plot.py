@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import typer
 
 from ..errors import ProblemError
+from .arguments import RUN, number_option
 from .console import out
 from .figure_formats import ALL, Formats, formats_of, names_a_figure
-from .run_arguments import RUN, number_option
 
 if TYPE_CHECKING:
     from ..draw.figures import Angle

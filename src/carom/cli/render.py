@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import typer
 
 from ..errors import ProblemError
+from .arguments import RUN, number_option
 from .console import out, remarks
-from .run_arguments import RUN, number_option
-from .run_progress import EVERY, WINDOW, clock
+from .progress import EVERY, WINDOW, clock
 
 if TYPE_CHECKING:
     from ..draw.films import Look, Made, Span
@@ -184,7 +184,7 @@ def _still(run: Trajectory, target: Path, at: float | None, look: Look) -> Made:
 
 
 def _report(run: Trajectory, made: Made) -> None:
-    from .run_table import size_text
+    from .tables import size_text
 
     size = f"{made.size[0]} x {made.size[1]}, {size_text(made.path.stat().st_size)}"
     if made.seconds:

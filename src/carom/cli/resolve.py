@@ -1,4 +1,4 @@
-"""`carom resolve FILE`: one problem under one law."""
+"""`carom resolve FILE` solves one impact problem under one law."""
 
 from __future__ import annotations
 
@@ -11,52 +11,44 @@ import typer
 
 from ..errors import ProblemError
 from ..files import write_text
-from .console import as_json, out, remarks
+from .arguments import FRICTION_MODEL, LAW_HELP, RESTITUTION_MODEL, law_with_options
+from .arguments import number as number_
+from .console import WIDE, as_json, number, out, remarks, verdict
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
     from ..impact.problem import ImpactProblem
     from ..impact.solution import ImpactSolution
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise typer.BadParameter(f"{text!r} is not a number") from None
+    from ..solvers.rows import Floats, Ints
 
 
 def resolve(
-    file: Path = typer.Argument(..., metavar="FILE", help="Problem as .json or .npz; - reads JSON from stdin."),
-    law: str = typer.Option("gr", "--law", "-l", help="Impact law; `carom laws` lists them."),
-    option: list[str] = typer.Option([], "--option", metavar="KEY=VALUE", help="Of the law; may be repeated."),
+    file: Path = typer.Argument(..., metavar="FILE", help="Impact problem, .json or .npz; - reads JSON from stdin."),
+    law: str = typer.Option("gr", "--law", "-l", help=LAW_HELP),
+    option: list[str] = typer.Option([], "--option", metavar="KEY=VALUE", help="Option of the law; may be repeated."),
     restitution: float | None = typer.Option(
         None,
         "--restitution",
-        parser=_number,
+        parser=number_,
         metavar="0..1",
-        help="One coefficient for all contacts, instead of the file's.",
+        help="Coefficient for all contacts, in place of those in the file.",
     ),
     friction: float | None = typer.Option(
         None,
         "--friction",
-        parser=_number,
+        parser=number_,
         metavar="MU",
-        help="One coefficient for all contacts, instead of the file's.",
+        help="Coefficient for all contacts, in place of those in the file.",
     ),
-    restitution_model: str | None = typer.Option(
-        None,
-        "--restitution-model",
-        metavar="NAME",
-        help="What the coefficient means; default: the law's first.",
-    ),
-    friction_model: str | None = typer.Option(
-        None, "--friction-model", metavar="NAME", help="How friction is resolved; default: the library's."
-    ),
+    restitution_model: str | None = RESTITUTION_MODEL,
+    friction_model: str | None = FRICTION_MODEL,
     as_json_: bool = typer.Option(False, "--json", help="Print the solution as JSON."),
-    output: Path | None = typer.Option(None, "-o", "--output", metavar="FILE", help="Write the JSON here."),
-    rows: int = typer.Option(20, "--rows", min=1, help="Longest list of bodies or contacts that is printed."),
+    output: Path | None = typer.Option(None, "-o", "--output", metavar="FILE", help="Write the JSON to FILE."),
+    rows: int = typer.Option(20, "--rows", min=1, help="Maximum number of bodies and contacts that are printed."),
 ) -> None:
-    """Resolve the impact in FILE: velocities, impulses, separation speeds, and what the answer keeps."""
+    """Solve the impact problem in FILE: velocities, impulses, separation speeds, and an audit of the solution."""
     if output is not None and output.suffix != ".json":
         raise ProblemError("--output", str(output), "a name that ends in .json")
     if output is not None and not output.parent.is_dir():
@@ -69,9 +61,7 @@ def resolve(
     if as_json_:
         print(text)
         return
-    from .solution_tables import show
-
-    show(out(), solution, rows)
+    _show(out(), solution, rows)
     if output is not None:
         remarks().print(f"wrote {output}")
 
@@ -106,8 +96,108 @@ def _solve(
     from ..impact.resolve import solve_impact
     from ..laws import make
     from .compiling import compile_notice
-    from .options import law_options
 
-    chosen = make(law, **law_options(pairs, make(law).options(), law))
+    chosen = law_with_options(make(law), pairs, "--option")
     with compile_notice():
         return solve_impact(problem, chosen, restitution_model=restitution_model, friction_model=friction_model)
+
+
+# ---- tables
+
+
+def _show(console: Console, solution: ImpactSolution, limit: int) -> None:
+    """Prints a solution; lists longer than `limit` are cut with a note."""
+    from .tables import count_text
+
+    p = solution.problem
+    n, d = p.block
+    status = solution.status if solution.status == "resolved" else f"[yellow]{solution.status}[/]"
+    console.print(
+        f"[bold]{p.name}[/]: {count_text(n, 'body', 'bodies')} of {count_text(d, 'component')}, "
+        f"{count_text(p.contact_count, 'contact')}"
+    )
+    console.print(
+        f"law [bold cyan]{solution.law}[/], {status} after {count_text(solution.iterations, 'iteration')}, "
+        f"residual {solution.residual:.1e}"
+    )
+    for message in solution.messages:
+        console.print(f"[yellow]note:[/] {message}")
+    _print(console, _bodies(solution, limit, console.width >= WIDE), n, limit, "bodies")
+    _print(console, _contacts(solution, limit), p.contact_count, limit, "contacts")
+    console.print(_audit(solution))
+
+
+def _print(console: Console, table: Table, total: int, limit: int, what: str) -> None:
+    console.print(table)
+    if total > limit:
+        console.print(f"  ... and {total - limit} more {what}: --rows {total} prints all, --json has all digits\n")
+
+
+def _bodies(solution: ImpactSolution, limit: int, wide: bool) -> Table:
+    p = solution.problem
+    before, after = p.block_velocity[:limit], solution.velocity.reshape(p.block)[:limit]
+    d = p.block[1]
+    table = _table("velocity")
+    table.add_column("body", justify="right")
+    if d == 1 or (wide and d <= 3):
+        names = [""] if d == 1 else [f" {k}" for k in ("xyz"[:d] if d == 2 else "123"[:d])]
+        for when in ("before", "after"):
+            for name in names:
+                table.add_column(when + name, justify="right")
+        for b in range(len(before)):
+            table.add_row(str(b), *map(number, before[b]), *map(number, after[b]))
+        return table
+    table.add_column("before", justify="right")
+    table.add_column("after", justify="right")
+    for b in range(len(before)):
+        table.add_row(str(b), _vector(before[b]), _vector(after[b]))
+    return table
+
+
+def _contacts(solution: ImpactSolution, limit: int) -> Table:
+    p = solution.problem
+    before, after = p.separation_speed(), solution.separation_speed
+    table = _table("contacts")
+    table.add_column("contact", justify="right")
+    table.add_column("bodies", justify="center")
+    for title in ("speed before", "speed after", "impulse"):
+        table.add_column(title, justify="right")
+    slide = solution.friction_impulse
+    if slide is not None:
+        table.add_column("friction impulse", justify="right")
+    for k in range(min(limit, p.contact_count)):
+        touched = p.rows.body[p.rows.ptr[k] : p.rows.ptr[k + 1]]
+        row = [str(k), _names(touched), number(before[k]), number(after[k]), number(solution.impulse[k])]
+        table.add_row(*row, *([] if slide is None else [_vector(slide[k])]))
+    return table
+
+
+def _audit(solution: ImpactSolution) -> Table:
+    table = _table("audit")
+    table.add_column("measured")
+    table.add_column("value", justify="right")
+    table.add_column("unit")
+    table.add_column("bound")
+    table.add_column("")
+    for m in solution.audit().measures:
+        value = number(m.value, 6) if m.unit == "J" else f"{m.value:.2e}"
+        table.add_row(m.name, value, m.unit, m.bound, verdict(m.passed) if m.bound else "")
+    return table
+
+
+def _table(title: str) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    return Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+
+
+def _vector(values: Floats) -> str:
+    return "(" + ", ".join(number(float(v)) for v in values.ravel()) + ")"
+
+
+def _names(touched: Ints) -> str:
+    listed = [str(int(b)) for b in touched]
+    if len(listed) <= 2:
+        return " - ".join([*listed, "world"][:2])
+    return ", ".join(listed[:4]) + (" ..." if listed[4:] else "")

@@ -1,56 +1,74 @@
-"""`carom run SCENE|FILE`: a whole run into one file; `carom run --resume run.h5` goes on with one that was stopped."""
+"""`carom run SCENE|FILE` records a run in one file; `carom run --resume RUN.h5` continues an unfinished run."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from ..errors import ProblemError
+from .arguments import (
+    DURATION,
+    FRAME_RATE,
+    FRICTION_MODEL,
+    INTEGRATOR,
+    LAW_HELP,
+    RESTITUTION_MODEL,
+    SET,
+    STEP,
+    STEPPER,
+    THREADS,
+)
 from .console import as_json, out, remarks
-from .run_arguments import DURATION, FRAME_RATE, INTEGRATOR, SET, STEP, STEPPER, THREADS
 
 if TYPE_CHECKING:
-    from ..scene.model import Scene
+    from rich.console import Console
+
     from ..trajectory import Trajectory
-    from .compiling import Compilation
+
+
+@dataclass(frozen=True)
+class Display:
+    """What a run shows: the viewer beside it, progress and table unless quiet, JSON in place of the table."""
+
+    view: bool
+    quiet: bool
+    json: bool
 
 
 def run(
     source: str | None = typer.Argument(
-        None, metavar="SCENE|FILE", help="A scene that `carom scenes` lists, or a .toml file, or an .xml of SCISim."
+        None, metavar="SCENE|FILE", help="A scene of the library (`carom scenes`), a .toml file, or an .xml of SCISim."
     ),
-    law: str | None = typer.Option(None, "--law", "-l", help="Impact law; `carom laws` lists them."),
-    law_option: list[str] = typer.Option([], "--law-option", metavar="KEY=VALUE", help="Of the law; may be repeated."),
+    law: str | None = typer.Option(None, "--law", "-l", help=LAW_HELP),
+    law_option: list[str] = typer.Option(
+        [], "--law-option", metavar="KEY=VALUE", help="Option of the law; may be repeated."
+    ),
     parameter: list[str] = SET,
     duration: float | None = DURATION,
     step: float | None = STEP,
     stepper: str | None = STEPPER,
     integrator: str | None = INTEGRATOR,
     frame_rate: float | None = FRAME_RATE,
-    impulses: bool = typer.Option(False, "--impulses", help="Record the impulses of each frame's step."),
-    restitution_model: str | None = typer.Option(
-        None, "--restitution-model", metavar="NAME", help="What the coefficient means."
-    ),
-    friction_model: str | None = typer.Option(
-        None, "--friction-model", metavar="NAME", help="How friction is resolved."
-    ),
+    impulses: bool = typer.Option(False, "--impulses", help="Record the contact impulses of each frame."),
+    restitution_model: str | None = RESTITUTION_MODEL,
+    friction_model: str | None = FRICTION_MODEL,
     output: Path | None = typer.Option(
-        None, "-o", "--output", metavar="RUN.h5", help="Default: SCENE-LAW.h5, with a number if that is taken."
+        None, "-o", "--output", metavar="RUN.h5", help="Default: SCENE-LAW.h5, with a number if that file exists."
     ),
-    overwrite: bool = typer.Option(False, "--overwrite", help="Write over a file that exists."),
-    resume: Path | None = typer.Option(None, "--resume", metavar="RUN.h5", help="Go on with a run that was stopped."),
+    overwrite: bool = typer.Option(False, "--overwrite", help="Replace an existing file."),
+    resume: Path | None = typer.Option(None, "--resume", metavar="RUN.h5", help="Continue an unfinished run."),
     threads: int | None = THREADS,
-    view: bool = typer.Option(False, "--view", help="Show the run in the browser while it goes on."),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress, no table."),
+    view: bool = typer.Option(False, "--view", help="Show the run in the browser while it is computed."),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="Print neither progress nor table."),
     json: bool = typer.Option(False, "--json", help="Print the summary as JSON."),
 ) -> None:
-    """Run a scene under a law, into one file. What is left out is the scene's own."""
-    settings = {
+    """Run a scene under a law and record it in one file. Defaults are those of the scene."""
+    settings: dict[str, Any] = {
         "duration": duration,
         "step": step,
         "stepper": stepper,
@@ -59,6 +77,7 @@ def run(
         "friction_model": friction_model,
         "impulses": impulses,
     }
+    display = Display(view, quiet, json)
     if resume is not None:
         given: dict[str, Any] = {
             "SCENE": source,
@@ -69,32 +88,15 @@ def run(
             "--output": output,
         }
         given |= {f"--{name.replace('_', '-')}": value for name, value in settings.items()} | {"--overwrite": overwrite}
-        _go_on(resume, [name for name, value in given.items() if value], threads, view, quiet, json)
+        _resume(resume, [name for name, value in given.items() if value], threads, display)
         return
     if source is None:
         raise ProblemError("SCENE|FILE", "nothing", "a scene (`carom scenes` lists them), a file, or --resume RUN.h5")
-    from .run_source import load, with_integrator
+    from ..simulation import simulate
+    from .source import default_output, law_of, load, with_integrator
 
     scene = with_integrator(load(source, parameter), integrator)
-    _start(scene, law, law_option, settings, output, overwrite, threads, view, quiet, json)
-
-
-def _start(
-    scene: Scene,
-    law: str | None,
-    law_options: list[str],
-    settings: dict[str, Any],
-    output: Path | None,
-    overwrite: bool,
-    threads: int | None,
-    view: bool,
-    quiet: bool,
-    json: bool,
-) -> None:
-    from ..simulation import simulate
-    from .run_source import default_output, law_of
-
-    chosen = law_of(law, law_options, scene)
+    chosen = law_of(law, law_option, scene)
     path = default_output(scene.name, chosen.name, overwrite) if output is None else output
     if path.suffix not in (".h5", ".hdf5"):
         raise ProblemError("--output", str(path), "a name that ends in .h5")
@@ -102,10 +104,11 @@ def _start(
     def work(tell: Any) -> Trajectory:
         return simulate(scene, chosen, output=path, threads=threads, overwrite=overwrite, progress=tell, **settings)
 
-    _carry_out(work, f"{scene.name}, {chosen.name}", path, view, quiet, json)
+    _carry_out(work, f"{scene.name}, {chosen.name}", path, display)
 
 
-def _go_on(path: Path, given: list[str], threads: int | None, view: bool, quiet: bool, json: bool) -> None:
+def _resume(path: Path, given: list[str], threads: int | None, display: Display) -> None:
+    """Continues the run of a file; `given` names the options that --resume excludes."""
     if given:
         raise ProblemError("--resume", f"{', '.join(given)} as well", "the file alone: its settings cannot change")
     from ..simulation import resume
@@ -117,75 +120,107 @@ def _go_on(path: Path, given: list[str], threads: int | None, view: bool, quiet:
     def work(tell: Any) -> Trajectory:
         return resume(path, threads=threads, progress=tell)
 
-    _carry_out(work, title, path, view, quiet, json, after)
+    _carry_out(work, title, path, display, after)
 
 
-def _carry_out(
-    work: Callable[[Any], Trajectory], title: str, path: Path, view: bool, quiet: bool, json: bool, after: int = 0
-) -> None:
-    """The run with its progress and perhaps its viewer, and the table or what to do after Ctrl-C."""
-    from ..analysis.run_statistics import run_summary
-    from .run_progress import telling
-    from .run_view import live_view
+def _carry_out(work: Callable[[Any], Trajectory], title: str, path: Path, display: Display, after: int = 0) -> None:
+    """Computes the run with progress and viewer, and prints its summary or, after Ctrl-C, how to continue it.
 
-    with live_view(path, view) as viewer:
+    `work` is called with the progress function; `after` is the step at which a resumed run starts.
+    """
+    from ..analysis.statistics import run_summary
+    from .progress import compile_notice_beside_bar, interrupts_as_such, telling
+    from .view import live_view
+
+    with live_view(path, display.view) as viewer:
         began, existed = time.perf_counter(), path.exists()
         try:
-            with interrupts_as_such(), telling(title, quiet) as tell, compile_notice_beside_bar() as compiled:
+            with interrupts_as_such(), telling(title, display.quiet) as tell, compile_notice_beside_bar() as compiled:
                 done = work(tell if viewer is None else viewer.beside(tell))
         except KeyboardInterrupt:
-            _say_how_to_go_on(path, existed and not after)
+            _say_how_to_continue(path, existed and not after)
             raise
         with done as trajectory:
             facts = run_summary(trajectory, time.perf_counter() - began, after)
         facts["compile_seconds"] = compiled.seconds
-        _tell_result(facts, path, quiet, json)
+        if display.json:
+            print(as_json(facts), flush=True)
+        elif not display.quiet:
+            _show(out(), facts)
+            remarks().print(f"next: carom check {path}, carom plot {path}", markup=False, soft_wrap=True)
         if viewer is not None:
             viewer.wait()
 
 
-def _tell_result(facts: dict[str, Any], path: Path, quiet: bool, json: bool) -> None:
-    from .run_table import show
-
-    if json:
-        print(as_json(facts), flush=True)
-    elif not quiet:
-        show(out(), facts)
-        remarks().print(f"next: carom check {path}, carom plot {path}", markup=False, soft_wrap=True)
-
-
-@contextmanager
-def interrupts_as_such() -> Iterator[None]:
-    """Ctrl-C while a compiled kernel runs reaches Python as a SystemError with the interrupt inside."""
-    try:
-        yield
-    except SystemError as error:
-        if isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
-            raise KeyboardInterrupt from None
-        raise
-
-
-def compile_notice_beside_bar() -> AbstractContextManager[Compilation]:
-    """The notice, plain: a spinner and the bar would draw over each other."""
-    from rich.console import Console
-
-    from .compiling import compile_notice
-
-    return compile_notice(Console(stderr=True, force_terminal=False, highlight=False))
-
-
-def _say_how_to_go_on(path: Path, older: bool) -> None:
-    """After Ctrl-C: where the run stopped. `older` says that a file was there before, which may still be that one."""
+def _say_how_to_continue(path: Path, older: bool) -> None:
+    """After Ctrl-C: where the run stopped. `older` tells that a file of this name existed before the run."""
     from ..trajectory import Trajectory
 
     if not path.exists():
-        remarks().print("stopped before the first step: there is no file")
+        remarks().print("stopped before the first step; no file was written")
         return
     with Trajectory(path) as run:
         s, last = run.settings, run.last
         finished = run.finished
     if finished:
-        remarks().print(f"{path}: {'still the file from before' if older else 'the run is finished'}", markup=False)
+        remarks().print(f"{path}: {'still the older file' if older else 'the run is finished'}", markup=False)
         return
-    remarks().print(f"stopped at time {last.time:g} of {s.duration:g}, step {last.step:,} of {s.steps:,}; all is kept")
-    remarks().print(f"to go on:  carom run --resume {path}", markup=False, soft_wrap=True)
+    remarks().print(
+        f"stopped at time {last.time:g} of {s.duration:g}, step {last.step:,} of {s.steps:,}; everything is saved"
+    )
+    remarks().print(f"to continue:  carom run --resume {path}", markup=False, soft_wrap=True)
+
+
+# ---- the table at the end
+
+
+def _show(console: Console, facts: dict[str, Any]) -> None:
+    """Prints the facts of `analysis.statistics.run_summary`."""
+    from rich.markup import escape
+
+    from .tables import contents_text, count_text, law_text, outcomes_text, show_pairs, size_text, took_text
+
+    s = facts["settings"]
+    contents = contents_text(count_text(facts["bodies"], "body", "bodies"), facts["boundaries"])
+    rotations = f", rotations by {facts['integrator']}" if facts.get("integrator") else ""
+    rows = [
+        ("scene", f"[cyan]{escape(facts['scene'])}[/]: {contents}"),
+        ("law", law_text(s)),
+        ("time", f"{facts['time']:g} in {facts['step']:,} steps of {s['step']:g}, {s['stepper']}{rotations}"),
+        ("took", took_text(facts)),
+        ("contacts", _counted(facts, "contacts") + _resting(facts)),
+        ("iterations", _counted(facts, "iterations") + _residual(facts)),
+        ("impacts", outcomes_text(facts["statuses"])),
+        ("energy", f"drift {_tiny(facts['energy_drift'])}  [dim]of the largest kinetic energy[/]"),
+        ("momentum", _momentum(facts, "momentum")),
+        ("angular", _momentum(facts, "angular_momentum")),
+        ("overlap", f"{_tiny(facts['overlap_in_features'])}  [dim]of the smallest radius or half width[/]"),
+    ]
+    if facts["file"] is not None:
+        size = f"{size_text(facts['bytes'])}, {facts['frames']:,} frames"
+        rows.append(("file", f"{escape(facts['file'])}  [dim]{size}[/]"))
+    show_pairs(console, [*rows, ("state hash", f"[dim]{facts['state_hash']}[/]")])
+
+
+def _counted(facts: dict[str, Any], name: str) -> str:
+    found = facts[name]
+    return "no step" if found is None else f"{found['mean']:,.2f} per step, at most {found['max']:,}"
+
+
+def _resting(facts: dict[str, Any]) -> str:
+    found = facts["resting"]
+    return f"; resting {found['mean']:,.2f}, at most {found['max']:,}" if found and found["max"] else ""
+
+
+def _residual(facts: dict[str, Any]) -> str:
+    found = facts["residual"]
+    return f"; largest residual {_tiny(found['max'])}" if found else ""
+
+
+def _momentum(facts: dict[str, Any], name: str) -> str:
+    value, why = facts[f"{name}_drift"], facts[f"{name}_why"]
+    return f"[dim]not conserved here: {why}[/]" if value is None else f"drift {_tiny(value)}  [dim]{why}[/]"
+
+
+def _tiny(value: float) -> str:
+    return "0" if value == 0.0 else f"{value:.1e}"

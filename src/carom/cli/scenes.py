@@ -1,4 +1,4 @@
-"""`carom scenes`: the library of scenes; `carom scenes NAME`: what one is, and its parameters."""
+"""`carom scenes` lists the library of scenes; `carom scenes NAME` describes one and its parameters."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from .arguments import JSON
 from .console import as_json, out
+from .tables import count_text, plain_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -16,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def scenes(
-    name: str | None = typer.Argument(None, help="One scene: its description and parameters."),
-    json: bool = typer.Option(False, "--json", help="Print JSON instead of tables."),
+    name: str | None = typer.Argument(None, help="A scene to describe, with its parameters."),
+    json: bool = JSON,
 ) -> None:
     """List the scenes of the library, or describe one."""
     from ..scenes import SCENES
@@ -29,7 +31,7 @@ def scenes(
             _list(out(), SCENES)
         return
     if name not in SCENES:
-        from .run_source import unknown_scene
+        from .source import unknown_scene
 
         raise unknown_scene(name, SCENES)
     entry = SCENES[name]
@@ -40,14 +42,11 @@ def scenes(
 
 
 def _list(console: Console, known: dict[str, Entry]) -> None:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), collapse_padding=True, pad_edge=False)
+    table = plain_table()
     table.add_column("scene", style="bold cyan", no_wrap=True)
     table.add_column("what happens")
     table.add_column("bodies", justify="right", no_wrap=True)
-    for dimension, title in ((2, "in the plane"), (3, "in space")):
+    for dimension, title in ((2, "2D"), (3, "3D")):
         group = {name: entry for name, entry in known.items() if entry(**entry.small).dimension == dimension}
         if group:
             table.add_section()
@@ -59,23 +58,21 @@ def _list(console: Console, known: dict[str, Entry]) -> None:
 
 
 def _describe(console: Console, name: str, entry: Entry) -> None:
-    from rich import box
     from rich.markup import escape
-    from rich.table import Table
 
     console.print(f"[bold cyan]{name}[/]: {escape(entry.line)}\n")
     for paragraph in paragraphs(entry):
         console.print(escape(paragraph) + "\n")
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), collapse_padding=True, pad_edge=False)
+    table = plain_table()
     table.add_column("parameter", style="bold", no_wrap=True)
     table.add_column("default", justify="right")
-    table.add_column("for a quick look", justify="right", style="dim")
+    table.add_column("small example", justify="right", style="dim")
     for key, value in entry.parameters.items():
         table.add_row(key, str(value), str(entry.small.get(key, "")))
     console.print(table)
     facts = run_facts(entry)
-    text = f"{facts['bodies']:,} {'body' if facts['bodies'] == 1 else 'bodies'}, law {facts['law']}, "
-    text += f"{facts['duration']:g} time units in steps of {facts['step']:g}, {facts['stepper']}"
+    text = f"{count_text(facts['bodies'], 'body', 'bodies')}, law {facts['law']}, "
+    text += f"{facts['duration']:g} units of time in steps of {facts['step']:g}, {facts['stepper']}"
     console.print(text + (f", rotations by {facts['integrator']}" if "integrator" in facts else ""))
     first = next(iter(entry.parameters.items()), None)
     example = "" if first is None else f" --set {first[0]}={first[1]}"
@@ -83,13 +80,13 @@ def _describe(console: Console, name: str, entry: Entry) -> None:
 
 
 def paragraphs(entry: Entry) -> list[str]:
-    """The documentation of a scene, each paragraph on one line."""
+    """The docstring of a scene, one line per paragraph."""
     text = inspect.cleandoc(entry.make.__doc__ or "")
     return [" ".join(part.split()) for part in text.split("\n\n") if part.strip()]
 
 
 def run_facts(entry: Entry) -> dict[str, Any]:
-    """How the scene wants to be run."""
+    """Size and default settings of the scene."""
     scene = entry()
     names = ("law", "stepper", "step", "duration", "frame_rate")
     facts = {"bodies": scene.count, "dimension": scene.dimension, **{key: getattr(scene, key) for key in names}}

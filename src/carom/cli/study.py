@@ -1,4 +1,4 @@
-"""`carom study NAME`: computes a figure of the literature anew and writes it, with its numbers as CSV."""
+"""`carom study NAME` reproduces a figure of the literature and writes it, with its numbers as CSV."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ LIST = "list"
 
 
 def study(
-    name: str = typer.Argument(LIST, help="A study, or `list` for all of them.", show_default=True),
-    output: Path = typer.Option(Path("."), "-o", "--output", metavar="DIR", help="Where its files go."),
+    name: str = typer.Argument(LIST, help="A study, or `list` to list all of them.", show_default=True),
+    output: Path = typer.Option(Path("."), "-o", "--output", metavar="DIR", help="Folder of the files."),
     formats: Formats = ALL,
 ) -> None:
-    """Reproduce a figure of the literature: writes it, with its numbers as CSV, and prints the numbers to quote."""
+    """Reproduce a figure of the literature: write it, with its numbers as CSV, and print the main numbers."""
     from ..errors import ProblemError
     from ..studies import STUDIES
 
@@ -49,11 +49,10 @@ def _list(studies: dict[str, str]) -> None:
 
 def _run(name: str, output: Path) -> StudyResult:
     """Runs the study with a progress bar on stderr."""
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     from ..studies import run
-    from .compiling import compile_notice
+    from .progress import compile_notice_beside_bar
 
     bar = Progress(
         TextColumn("{task.description:<28}"),
@@ -62,8 +61,7 @@ def _run(name: str, output: Path) -> StudyResult:
         console=remarks(),
         transient=True,
     )
-    # A plain console for the notice: its spinner and the bar would draw over each other.
-    with bar, compile_notice(Console(stderr=True, force_terminal=False, highlight=False)):
+    with bar, compile_notice_beside_bar():
         task = bar.add_task(name, total=1.0)
 
         def tell(part: float, what: str) -> None:
@@ -81,7 +79,7 @@ def _show(result: StudyResult) -> None:
     table.add_column("measured")
     table.add_column("value", justify="right", no_wrap=True)
     for label, value in result.numbers.items():
-        # Exponents down to rounding: that a number is 1e-14 and not 0 is what some studies are about.
+        # Small numbers keep their exponent: some studies are about 1e-14 in contrast to 0.
         table.add_row(label, f"{value:.1e}" if 0.0 < abs(value) < 1e-3 else number(value))
     console.print(table)
     for finding in result.findings:

@@ -12,8 +12,8 @@ import typer
 
 from ..errors import ProblemError
 from ..files import write_text
+from .arguments import number_option, whole_number
 from .console import as_json, out, remarks
-from .run_arguments import number_option, whole_number
 
 if TYPE_CHECKING:
     from ..towers import Tower
@@ -197,7 +197,7 @@ def collapse(
 ) -> None:
     """Simulate the collapse of a tower by Gauss' principle of least constraint. Writes a run like `carom run`."""
     falling = tower_from(source, mass_model)
-    from .run_source import default_output
+    from .source import default_output
 
     path = default_output(falling.name, "collapse", overwrite) if output is None else output
     if path.suffix not in (".h5", ".hdf5"):
@@ -217,9 +217,8 @@ def collapse(
 
 def _run_collapse(falling: Tower, options: dict[str, Any], path: Path, overwrite: bool, quiet: bool) -> dict[str, Any]:
     """Runs the collapse with its progress bar; returns the summary."""
-    from ..analysis.run_statistics import run_summary
-    from .run import compile_notice_beside_bar, interrupts_as_such
-    from .run_progress import telling
+    from ..analysis.statistics import run_summary
+    from .progress import compile_notice_beside_bar, interrupts_as_such, telling
     from .tower_tables import facts_of
 
     began, existed = time.perf_counter(), path.exists()

@@ -182,14 +182,14 @@ def _table(*titles: str) -> Table:
 
 def show_collapse(console: Console, facts: dict[str, Any]) -> None:
     """The output of `carom tower collapse`."""
-    from .run_table import show_pairs
+    from .tables import show_pairs
 
     console.print(headline(facts["tower"]))
     show_pairs(console, _collapse_rows(facts))
 
 
 def _collapse_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    from .run_table import size_text, took_text
+    from .tables import size_text, took_text
 
     s, o = facts["settings"], facts["settings"]["law_options"]
     near, push, solved = facts["contacts"], facts["resting"], facts["iterations"]

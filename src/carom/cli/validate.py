@@ -21,7 +21,7 @@ def validate(file: Path = typer.Argument(..., metavar="FILE", help="Scene as .to
     from ..build import build
     from ..laws import make
     from .compiling import compile_notice
-    from .run_source import from_file
+    from .source import from_file
 
     with compile_notice():
         scene = from_file(str(file))

@@ -31,7 +31,7 @@ def workloads() -> Iterator[Workload]:
     from .. import friction, laws
 
     yield Workload("2d/discs", partial(_run, "pool_break", {"rows": 4}, STEPS, law="none"))
-    yield Workload("3d/spheres", partial(_run, "pool_break_3d", {}, STEPS, law="none"))
+    yield Workload("3d/spheres", partial(_run, "cradle_3d", {}, STEPS, law="none"))
     for law in laws.names():
         family = f"laws/{law}"
         yield Workload(family, partial(_impacts, law, 0, SMALL))
@@ -60,31 +60,39 @@ def _plane() -> Iterator[Workload]:
 
 def _space() -> Iterator[Workload]:
     uses = ("laws/gr", "3d/spheres")
-    yield Workload("3d/spheres", partial(_run, "pool_break_3d", {}, STEPS, frictionless=True), uses)
-    yield Workload("3d/spheres", partial(_run, "sphere_packing", {"count": 20}, STEPS, frictionless=True), uses)
+    yield Workload("3d/spheres", partial(_run, "cradle_3d", {}, STEPS, frictionless=True), uses)
     yield Workload("3d/solids", partial(_run, "flat_box", {}, 60), uses)
-    yield Workload("3d/solids", partial(_run, "two_tetrahedra", {}, 60), uses)
-    yield Workload("3d/meshes", partial(_run, "trefoil_drop", {"detail": 16}, 60), (*uses, "3d/solids"))
+    yield Workload("3d/pairs", partial(_run, "two_tetrahedra", {}, 60), (*uses, "3d/solids"))
+    yield Workload("3d/meshes", partial(_run, "trefoil_drop", {"detail": 16}, 60), (*uses, "3d/solids", "3d/pairs"))
     for stepper in ("drift_safe", "time_of_impact"):
         family = f"3d/{stepper}"
-        yield Workload(family, partial(_run, "pool_break_3d", {}, 20, frictionless=True, stepper=stepper), uses)
+        yield Workload(family, partial(_run, "cradle_3d", {}, 20, frictionless=True, stepper=stepper), uses)
         yield Workload(family, partial(_run, "flat_box", {}, 60, stepper=stepper), (*uses, "3d/solids"))
+        cards = partial(_run, "card_house", {"stories": 2, "width": 2}, 60, frictionless=True, stepper=stepper)
+        yield Workload(f"{family}-pairs", cards, (*uses, "3d/solids", "3d/pairs"))
 
 
 def _with_friction(model: str) -> Iterator[Workload]:
-    for dimension, runs in (
-        (2, (("box_stack", {"boxes": 3}), ("granular_wave_2d", {"columns": 5, "rows": 3}))),
-        (3, (("box_on_edge", {}), ("box_tower_3d", {"boxes": 3}), ("rolling_sphere", {}))),
+    solids = ("3d/spheres", "3d/solids")
+    pairs = (*solids, "3d/pairs", "3d/drift_safe-pairs")
+    for dimension, scene, parameters, shapes in (
+        (2, "granular_wave_2d", {"columns": 5, "rows": 3}, ("2d/discs",)),
+        (2, "box_stack", {"boxes": 3}, ("2d/discs", "2d/polygons")),
+        (3, "rolling_sphere", {}, ("3d/spheres",)),
+        (3, "sliding_box", {}, solids),
+        (3, "box_on_edge", {}, pairs),
+        (3, "box_tower_3d", {"boxes": 3}, pairs),
     ):
-        for scene, parameters in runs:
-            uses = ("laws/gr", f"{dimension}d")
-            run = partial(_run, scene, parameters, STEPS, law="gr", friction_model=model)
-            yield Workload(f"friction/{model}/{dimension}d", run, uses)
+        family, uses = f"friction/{model}/{dimension}d", ("laws/gr", *shapes)
+        run = partial(_run, scene, parameters, law="gr", friction_model=model)
+        yield Workload(family, partial(run, steps=STEPS), uses)
+        yield Workload(family, partial(run, steps=100, stepper="drift_safe"), uses)
 
 
 def _others() -> Iterator[Workload]:
     every = ("laws", "2d", "3d", "friction")
     yield Workload("large", partial(_run, "drop", {"side": 30}, 60, law="gr"), every)
+    yield Workload("large", partial(_run, "pool_break_3d", {}, STEPS), every)
     yield Workload("towers", _towers)
     yield Workload("draw/2d", partial(_picture, "pool_break"), every)
     yield Workload("draw/3d", partial(_picture, "flat_box"), every)

@@ -21,12 +21,13 @@ import numpy as np
 
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
-from ..world import CAPSULE, MESH, SPHERE, Shapes3D
+from ..world import MESH, Shapes3D
 from .epa import overlap, polytope
+from .features import sample_count, sample_point
 from .gjk import separation
 from .point_distance import distance
 from .poses import point_local, point_world
-from .support import cores_of, difference, has_rims, rims, roundness
+from .support import cores_of, difference, roundness
 
 NEVER = 2.0  # the time of a touch that does not happen; a step is from 0 to 1
 MOST_ITERATIONS = 120  # of the advancement; then the pair counts as touching where it is
@@ -176,44 +177,11 @@ def _convex_touch(shapes, cores, moves, i, pa, j, pb, tolerance, until, pose, tu
 
 
 @kernel
-def _samples(shapes, shape):
-    """Number of points that represent a shape against a mesh: sample points, vertices, or a few on axis and rims."""
-    kind = shapes.kind[shape]
-    if kind == SPHERE:
-        return 1
-    if kind == CAPSULE:
-        return 9
-    if has_rims(kind):
-        return 17
-    return shapes.vertex_ptr[shape + 1] - shapes.vertex_ptr[shape]
-
-
-@kernel
-def _sample(shapes, shape, k):
-    """Sample point k of a shape, in its own frame, and the radius about it."""
-    kind = shapes.kind[shape]
-    a, b = shapes.size[shape, 0], shapes.size[shape, 1]
-    if kind == SPHERE:
-        return 0.0, 0.0, 0.0, a
-    if kind == CAPSULE:
-        return 0.0, 0.0, b * (0.25 * k - 1.0), a
-    if has_rims(kind):
-        if k == 16:
-            return 0.0, 0.0, 0.0, 0.0
-        angle = 0.25 * np.pi * (k % 8)
-        top, high, bottom, low = rims(kind, a, b, shapes.size[shape, 2])
-        radius, z = (top, high) if k < 8 else (bottom, low)
-        return radius * np.cos(angle), radius * np.sin(angle), z, 0.0
-    v = shapes.vertex[shapes.vertex_ptr[shape] + k]
-    return v[0], v[1], v[2], 0.0
-
-
-@kernel
 def _sampled_gap(shapes, fa, fb, pose, ka, kb):
     """Smallest distance of sample points of shape fa (pose ka) from shape fb (pose kb), which may be a mesh."""
     least = np.inf
-    for k in range(_samples(shapes, fa)):
-        x, y, z, r = _sample(shapes, fa, k)
+    for k in range(sample_count(shapes, fa)):
+        x, y, z, r = sample_point(shapes, fa, k)
         x, y, z = point_world(pose, ka, x, y, z)
         x, y, z = point_local(pose, kb, x, y, z)
         if np.sqrt(x * x + y * y + z * z) - shapes.reach[fb] - r >= least:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..geometry.shapes import CAPSULE, MESH, SPHERE
 from ..kernels import kernel
-from ..world import CAPSULE, MESH, SPHERE
 from .boundaries import LEVEL, point_gap, rim_wave, summit, summits
 from .contact_set import NAMES, columns, put, room, roomier
 from .features import RIM
 from .poses import placed_parts, point_world, to_world
-from .support import has_rims, rims
+from .support import has_rims, is_rounded, rims
 
 LYING = 0.1  # a rim whose gap varies by more (relative to its radius) touches only at its foremost point
 
@@ -85,7 +85,7 @@ def _part(shapes, shape, pose0, pose1, k, boundaries0, boundaries1, w, margin, l
         ends = rims(kind, shapes.size[shape, 0], shapes.size[shape, 1], shapes.size[shape, 2])
         return _rims(ends, pose0, pose1, k, boundaries0, boundaries1, w, margin, label, angles, found, n)
     # Center of a sphere, ends of a capsule, vertices of boxes and hulls.
-    round_one = kind in (SPHERE, CAPSULE)
+    round_one = is_rounded(kind)
     radius = shapes.size[shape, 0] if round_one else 0.0
     low = shapes.vertex_ptr[shape]
     count = (1 if kind == SPHERE else 2) if round_one else shapes.vertex_ptr[shape + 1] - low

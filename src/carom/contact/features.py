@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..geometry.shapes import BOX, CAPSULE, HULL, MESH, SPHERE
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
-from ..world import BOX, CAPSULE, HULL, MESH, SPHERE
 from .grid_distance import grid_near
 from .poses import mapped, point_world, to_local, to_world
 from .support import FACES, FACES_END, HIGH, KIND, LOW, farthest_corner, has_rims, rims
@@ -307,3 +307,39 @@ def put_box(shapes, shape, more, out):
             low = shapes.grid_low[g, axis]
             high = low + shapes.grid_spacing[g] * (shapes.grid_count[g, axis] - 1)
         out[axis], out[3 + axis] = low - more, high + more
+
+
+# ---- points that represent a shape in the swept test against a mesh
+
+
+@kernel
+def sample_count(shapes, shape):
+    """Number of points that represent a shape in the swept test: sample points, vertices, or a few on axis and rims."""
+    kind = shapes.kind[shape]
+    if kind == SPHERE:
+        return 1
+    if kind == CAPSULE:
+        return 9
+    if has_rims(kind):
+        return 17
+    return shapes.vertex_ptr[shape + 1] - shapes.vertex_ptr[shape]
+
+
+@kernel
+def sample_point(shapes, shape, k):
+    """Sample point k of a shape, in its own frame, and the radius about it."""
+    kind = shapes.kind[shape]
+    a, b = shapes.size[shape, 0], shapes.size[shape, 1]
+    if kind == SPHERE:
+        return 0.0, 0.0, 0.0, a
+    if kind == CAPSULE:
+        return 0.0, 0.0, b * (0.25 * k - 1.0), a
+    if has_rims(kind):
+        if k == 16:
+            return 0.0, 0.0, 0.0, 0.0
+        angle = 0.25 * np.pi * (k % 8)
+        top, high, bottom, low = rims(kind, a, b, shapes.size[shape, 2])
+        radius, z = (top, high) if k < 8 else (bottom, low)
+        return radius * np.cos(angle), radius * np.sin(angle), z, 0.0
+    v = shapes.vertex[shapes.vertex_ptr[shape] + k]
+    return v[0], v[1], v[2], 0.0

@@ -12,13 +12,13 @@ import numpy as np
 from ..geometry.shapes import RUN
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
-from ..world import CAPSULE, HULL, MESH, SPHERE, Shapes3D
+from ..world import HULL, MESH, Shapes3D
 from .features import SPOTS, Spots, put_box, put_front, put_spots
 from .grid_distance import grid_near, grid_side, grid_value, walk
 from .mesh_manifold import candidate_room, reduce
 from .point_distance import distance, sized_distance
 from .poses import Poses, mapped, needed_rows, outward_of, placed_parts, relative, to_world
-from .support import has_rims, rims
+from .support import has_rims, is_rounded, rims
 
 _NAMES = 1 << 20  # feature_id has 20 bits
 _PRIME, _MANY_PARTS = 7919, 61  # spread the feature_id of several parts over its range
@@ -147,7 +147,7 @@ def _choose(shapes, placed, k, other, margin, strict, maps, spots, c):
     begin, end, radius = shapes.vertex_ptr[shape], shapes.vertex_ptr[shape + 1], 0.0
     run, runs = shapes.size[shape, 1], begin + int(shapes.size[shape, 2]) if kind == MESH else 0
     first, last = shapes.edge_ptr[shape], shapes.edge_ptr[shape + 1]
-    if kind in (SPHERE, CAPSULE) or has_rims(kind):
+    if is_rounded(kind) or has_rims(kind):
         point, ahead, outward, edge = spots.place, spots.place, spots.normal, spots.link
         end, last, radius = put_spots(shapes, shape, shapes.size[target, 0], spots)
         begin, first = 0, 0
@@ -157,7 +157,7 @@ def _choose(shapes, placed, k, other, margin, strict, maps, spots, c):
         put_front(shapes, shape, end, g, maps[0], margin, ahead, point, spots.normal)
     _gather(shapes, placed, point, ahead, outward, begin, end, radius, run, runs, k, other, margin, strict, maps, c)
     tie = 1e-2 * shapes.grid_spacing[shapes.grid[target]] if hit == MESH else 1e-9 * shapes.reach[target]
-    is_round = hit in (SPHERE, CAPSULE)
+    is_round = is_rounded(hit)
     reduce(c, edge, first, last, tie, 0.0 if is_round else _BAND * min(shapes.reach[shape], shapes.reach[target]))
     if is_round:
         refine(shapes, placed, k, other, maps, c)
@@ -250,7 +250,7 @@ def _contacts(parts, shapes, placed, first, second, margin, maps, spots, c, numb
             if has_rims(hit):
                 top, high, bottom, low = rims(hit, size[0], size[1], size[2])
                 lean = (bottom - top) / np.sqrt((high - low) ** 2 + (bottom - top) ** 2)
-            if hit in (SPHERE, CAPSULE) or has_rims(hit):
+            if is_rounded(hit) or has_rims(hit):
                 seen_from, slack = start, 0.1 * shapes.size[shapes.shape[placed.part[k]], 0]
             n = _emit(c, pair, name, side, axis_of, lean, seen_from, slack, numbers, names, n)
     return n

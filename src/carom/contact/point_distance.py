@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..geometry.shapes import BOX, CAPSULE, CONE, CYLINDER, HULL, SPHERE
 from ..kernels import kernel
-from ..world import BOX, CAPSULE, CONE, CYLINDER, HULL, SPHERE
 from .grid_distance import grid_normal, grid_value
 from .support import FACES, FACES_END, LOW, rims
 

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..geometry.shapes import BOX, CAPSULE, CONE, CYLINDER, SPHERE
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
-from ..world import BOX, CAPSULE, CONE, CYLINDER, SPHERE
 from .poses import point_world, to_local
 
 # Columns of Cores.table.
@@ -49,10 +49,15 @@ def cores_of(shapes):
 
 
 @kernel
+def is_rounded(kind):
+    """Whether shapes of this kind are a point or segment with a radius around it."""
+    return kind in (SPHERE, CAPSULE)
+
+
+@kernel
 def roundness(cores, shape):
     """Radius around the core of a shape."""
-    kind = cores.table[shape, KIND]
-    return cores.table[shape, SIZE] if kind in (SPHERE, CAPSULE) else 0.0
+    return cores.table[shape, SIZE] if is_rounded(cores.table[shape, KIND]) else 0.0
 
 
 @kernel

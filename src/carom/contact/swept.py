@@ -41,6 +41,7 @@ from ..world import MESH, State, World
 from .broad_phase import neighbors
 from .conservative_advancement import NEVER, Moves, rotation_vectors, touch_times, turned_at
 from .contact_set import ContactSet
+from .find import find_contacts
 from .images import Images, counts_once, make_images
 from .poses import Poses
 
@@ -67,6 +68,11 @@ class Crossings(NamedTuple):
     time: Floats  # (m,) of touching, as a fraction of the step
     tolerance: Floats  # (m,) gap at which they touch
     drift: Floats  # (m, 3) velocity of the image of second relative to that of first, minus that of the bodies
+
+
+def all_contacts(world: World, before: State, after: State, margin: float) -> ContactSet:
+    """Contacts with a gap of at most `margin` in `after`, and those of pairs that pass through each other."""
+    return with_swept(world, before, after, find_contacts(world, before, after, margin))
 
 
 def with_swept(world: World, before: State, after: State, found: ContactSet) -> ContactSet:

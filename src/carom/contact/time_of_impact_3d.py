@@ -11,8 +11,7 @@ from collections.abc import Callable
 from ..solvers.rows import Floats
 from ..world import State, World
 from .contact_set import ContactSet
-from .find import find_contacts
-from .swept import travels, with_swept
+from .swept import all_contacts, travels
 
 Move = Callable[[State, float], State]
 
@@ -23,11 +22,6 @@ CLEAR = 25.0
 MOST_ITERATIONS = 40  # of the search for one impact
 SAME_TIME = 1e-12  # fraction of the interval below which two times are equal
 SMALLEST_STEP = 1e-3  # of the search, as a fraction of its bracket: the secant converges slowly for curved gaps
-
-
-def all_contacts(world: World, before: State, after: State, margin: float) -> ContactSet:
-    """Contacts with a gap of at most `margin` in `after`, and those of pairs that pass through each other."""
-    return with_swept(world, before, after, find_contacts(world, before, after, margin))
 
 
 def touching_now(world: World, state: State, move: Move, interval: float, touch: float) -> ContactSet:

@@ -136,7 +136,7 @@ def body(run: Trajectory, frame: int) -> Floats:
 
 
 def group(run: Trajectory, frame: int) -> Floats:
-    """The index of the group in `scene.bodies` that each body belongs to, (n,)."""
+    """The index of the group in `scene.groups` that each body belongs to, (n,)."""
     return _fixed(run).group.astype(np.float64)
 
 

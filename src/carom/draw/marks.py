@@ -84,7 +84,7 @@ class Impulses:
         out: list[Shape] = []
         unit = height / 1080.0
         for found, strength in pushes:
-            vector = found.normal_impulse[:, None] * found.normal + _tangent(found.normal, found.tangent_impulse)
+            vector = impulse_vectors(found)
             size = np.linalg.norm(vector, axis=1)
             keep = size > LEAST * self.largest
             if not keep.any():
@@ -101,11 +101,15 @@ class Impulses:
         return out
 
 
-def _tangent(normal: Floats, tangent: Floats) -> Floats:
-    """Friction impulses as vectors: in 2D a number along the normal rotated by 90 degrees counterclockwise."""
-    if tangent.ndim == 2:
-        return tangent
-    return tangent[:, None] * np.stack([-normal[:, 1], normal[:, 0]], axis=1)
+def impulse_vectors(found: ContactImpulses) -> Floats:
+    """Impulses (m, D) on the second body, normal and tangential parts.
+
+    In 2D the tangential impulse is a number along the normal rotated by 90 degrees counterclockwise.
+    """
+    tangent = found.tangent_impulse
+    if tangent.ndim == 1:
+        tangent = tangent[:, None] * np.stack([-found.normal[:, 1], found.normal[:, 0]], axis=1)
+    return found.normal_impulse[:, None] * found.normal + tangent
 
 
 def arrow_shapes(start: Floats, tip: Floats, unit: float, strength: float) -> list[Shape]:

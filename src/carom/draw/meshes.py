@@ -124,10 +124,10 @@ def belt() -> Mesh:
     return joined(pieces)
 
 
-def shape_mesh(world: World, scene: Scene, form: int, chamfer: float = CHAMFER) -> Mesh:
-    """The surface of shape `form` of a 3D world in the frame of the shape."""
-    solids = world.shapes_3d
-    kind, size = solids.kind[form], solids.size[form]
+def shape_mesh(world: World, scene: Scene, index: int, chamfer: float = CHAMFER) -> Mesh:
+    """The surface of shape `index` of a 3D world in the frame of the shape."""
+    shapes = world.shapes_3d
+    kind, size = shapes.kind[index], shapes.size[index]
     if kind == SPHERE:
         vertices, faces = icosphere(float(size[0]), 3)
         return Mesh(vertices.astype(np.float32), faces.astype(np.uint32))
@@ -135,32 +135,32 @@ def shape_mesh(world: World, scene: Scene, form: int, chamfer: float = CHAMFER) 
         return cuboid(size, chamfer)
     if int(kind) in SOLIDS:
         return joined([SOLIDS[int(kind)].surface(size)])
-    found = _scene_surface(world, scene, form) if kind == MESH else None
-    return hull(solids.vertex[solids.vertex_ptr[form] : solids.vertex_ptr[form + 1]]) if found is None else found
+    found = _scene_surface(world, scene, index) if kind == MESH else None
+    return hull(shapes.vertex[shapes.vertex_ptr[index] : shapes.vertex_ptr[index + 1]]) if found is None else found
 
 
 def body_mesh(world: World, scene: Scene, body: int) -> Mesh:
     """The surface of a body with sharp edges in the frame of the body."""
-    solids, pieces = world.shapes_3d, []
-    for part in range(int(solids.part_ptr[body]), int(solids.part_ptr[body + 1])):
-        mesh = shape_mesh(world, scene, int(solids.shape[part]), 0.0)
-        pieces.append((mesh.vertices @ solids.turn[part].T + solids.place[part], mesh.faces.astype(np.int64)))
+    shapes, pieces = world.shapes_3d, []
+    for part in range(int(shapes.part_ptr[body]), int(shapes.part_ptr[body + 1])):
+        mesh = shape_mesh(world, scene, int(shapes.shape[part]), 0.0)
+        pieces.append((mesh.vertices @ shapes.turn[part].T + shapes.place[part], mesh.faces.astype(np.int64)))
     return joined(pieces)
 
 
-def _scene_surface(world: World, scene: Scene, form: int) -> Mesh | None:
+def _scene_surface(world: World, scene: Scene, index: int) -> Mesh | None:
     """The triangles of a mesh, from the scene: the tables of the world contain only what contact detection needs."""
     from ..geometry.mass_properties import mass_properties
     from ..scene.parts import load_mesh
 
-    solids = world.shapes_3d
+    shapes = world.shapes_3d
     for number, group in enumerate(scene.bodies):
         first = np.flatnonzero(world.group == number)[:1]
         if not len(first):
             continue
-        forms = solids.shape[solids.part_ptr[first[0]] : solids.part_ptr[first[0] + 1]].tolist()
-        for own, shape in zip(forms, _leaves(group.shape)):
-            if own == form and isinstance(shape, MeshShape):
+        indices = shapes.shape[shapes.part_ptr[first[0]] : shapes.part_ptr[first[0] + 1]].tolist()
+        for own, shape in zip(indices, _leaves(group.shape)):
+            if own == index and isinstance(shape, MeshShape):
                 found = load_mesh("shape", shape)
                 center = mass_properties(found.vertices, found.faces)[1]
                 return surface(found.vertices - center, found.faces)

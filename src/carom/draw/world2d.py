@@ -74,7 +74,7 @@ def _plane_line(boundaries: Boundaries, k: int, low: Floats, high: Floats, overl
     along = np.array([normal[1], -normal[0]])
     middle = 0.5 * (low + high)
     foot = middle - float((middle - point) @ normal) * normal
-    reach = 0.5 * float(np.abs(along) @ (high - low)) + overlap
+    reach = 0.5 * float(np.abs(along) @ (high - low))
     first, last = -reach, reach
     for m in np.flatnonzero(boundaries.kind == PLANE):
         rate = float(boundaries.axis[m] @ along)

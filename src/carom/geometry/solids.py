@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -167,7 +167,7 @@ SOLIDS: dict[int, Solid] = {
 SOLID_NAMES = {solid.name: kind for kind, solid in SOLIDS.items()}
 
 
-def make_solid(name: str, **sizes: Any) -> Shape:
+def make_solid(name: str, **sizes: float | Floats) -> Shape:
     """The shape of the solid that a declaration calls `name`; `sizes` are the fields of the declaration."""
     return SOLIDS[SOLID_NAMES[name]].make(**sizes)
 

@@ -1,4 +1,4 @@
-"""The play page: a lesson or a scene, some laws, sliders, and at once what happens. A small server of its own."""
+"""The play page for teaching: impacts and runs with sliders, laws side by side, served by a small web server."""
 
 from __future__ import annotations
 

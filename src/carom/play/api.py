@@ -1,4 +1,4 @@
-"""What the page may ask for: plain data in, plain data out, every request checked. Knows nothing of HTTP."""
+"""The requests of the play page: plain data in and out, independent of HTTP. Every request is validated."""
 
 from __future__ import annotations
 
@@ -7,32 +7,30 @@ from collections.abc import Mapping
 from typing import Any
 
 from .. import __version__, laws
-from .impacts import impact_answer
+from .impacts import LESSONS, impact_answer
 from .jobs import Jobs
-from .lessons import LESSONS
-from .library import library
-from .run_answer import MEANINGS as RUN_MEANINGS
-from .run_answer import RunRequest
+from .runs import MEANINGS as RUN_MEANINGS
+from .runs import RunRequest, library
 from .sliders import MAX_LAWS
 from .ticks import MEANINGS
 
 
 class Api:
-    """The answers. Impacts are solved while one waits; runs become jobs."""
+    """Answers requests. Impacts are solved at once; runs become jobs."""
 
     def __init__(self) -> None:
         self.jobs = Jobs()
-        self._solving = threading.Lock()  # two first calls would compile the same kernels twice
+        self._solving = threading.Lock()  # two simultaneous first calls would compile the same kernels twice
 
     def start(self) -> dict[str, Any]:
-        """Everything that the page needs before its first run: lessons, scenes, laws, meanings."""
+        """The data that the page needs at its start: lessons, scenes, laws, and meanings of the checks."""
         return {
             "version": __version__,
             "most_laws": MAX_LAWS,
             "groups": [
                 {"title": "One impact", "kind": "impact", "scenes": [_lesson(name) for name in LESSONS]},
-                {"title": "Runs in the plane", "kind": "run", "scenes": _scenes(2)},
-                {"title": "Runs in space", "kind": "run", "scenes": _scenes(3)},
+                {"title": "Runs in 2D", "kind": "run", "scenes": _scenes(2)},
+                {"title": "Runs in 3D", "kind": "run", "scenes": _scenes(3)},
             ],
             "laws": [{"name": n, "title": law.title, "paper": law.paper.key} for n, law in laws.every()],
             "desiderata": [{"key": k, "mark": k, "title": t, "meaning": m} for k, (t, m) in MEANINGS.items()],
@@ -40,15 +38,17 @@ class Api:
         }
 
     def impact(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Solves an impact; see `impact_answer`."""
         with self._solving:
             return impact_answer(request)
 
     def run(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Checks the whole request, then puts it in the queue."""
+        """Validates the request and puts it in the queue; returns the state of the job."""
         wanted = RunRequest(request)
         return self.jobs.add(wanted.answer).to_dict()
 
     def close(self) -> None:
+        """Stops all jobs."""
         self.jobs.close()
 
 

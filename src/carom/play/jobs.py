@@ -1,4 +1,4 @@
-"""Runs in the background, one at a time: their progress can be asked for, and they can be stopped."""
+"""Background jobs, carried out one at a time, with progress and a way to stop them."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from typing import Any
 
 from ..errors import ProblemError
 
-KEPT = 6  # finished jobs whose results can still be asked for
-WAITING = 4  # jobs that may wait for the one that runs
-LIMIT = 300.0  # seconds of one job, the first compilation of kernels included
+KEPT = 6  # finished jobs whose results are kept
+WAITING = 4  # jobs that may wait for the running one
+LIMIT = 300.0  # seconds per job, compiling included
 
 Work = Callable[[Callable[[str, float], None]], dict[str, Any]]
 
 
 class Stopped(Exception):
-    """Raised inside a run that was stopped."""
+    """Raised inside a job that was stopped."""
 
 
 @dataclass
 class Job:
-    """One run. `state`: waiting, running, done, failed or stopped."""
+    """One job. `state` is waiting, running, done, failed or stopped."""
 
     number: int
     work: Work
@@ -48,7 +48,7 @@ class Job:
         return {**told, "error": self.error} if self.error else told
 
     def tell(self, text: str, share: float) -> None:
-        """Progress from inside the work: also the place where it ends if it was stopped or takes too long."""
+        """Reports progress from inside the work; raises if the job was stopped or exceeds LIMIT."""
         self.text, self.share = text, share
         if self.asked_to_stop.is_set():
             raise Stopped
@@ -57,6 +57,7 @@ class Job:
             raise ProblemError("run", f"{LIMIT:.0f} seconds of computing", expected, _too_long(expected))
 
     def carry_out(self) -> None:
+        """Does the work and stores its result or error."""
         if self.asked_to_stop.is_set():
             self.state, self.text = "stopped", "stopped before it began"
             return
@@ -78,7 +79,7 @@ def _too_long(expected: str) -> str:
 
 
 class Jobs:
-    """The queue and the one thread that works on it. A daemon: it never keeps the process alive."""
+    """The queue and its worker, a daemon thread, which does not keep the process alive."""
 
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
@@ -89,6 +90,7 @@ class Jobs:
         self._thread.start()
 
     def add(self, work: Work) -> Job:
+        """Puts a job in the queue; ProblemError if too many are waiting."""
         with self._lock:
             if sum(not job.over for job in self._jobs.values()) > WAITING:
                 raise ProblemError("run", "too many at once", f"at most {WAITING} that wait; stop one of them")
@@ -101,19 +103,20 @@ class Jobs:
         return job
 
     def job(self, number: int) -> Job:
+        """The job of that number, waiting, running or kept."""
         with self._lock:
             if number not in self._jobs:
                 raise ProblemError("run", number, "the number of a run that this server still keeps")
             return self._jobs[number]
 
     def stop(self, number: int) -> Job:
-        """Asks it to stop, which it does after its current step."""
+        """Asks a job to stop, which it does after its current step."""
         job = self.job(number)
         job.asked_to_stop.set()
         return job
 
     def close(self) -> None:
-        """Asks all to stop, and does not wait for it."""
+        """Asks all jobs to stop, without waiting for them."""
         with self._lock:
             for job in self._jobs.values():
                 job.asked_to_stop.set()

@@ -117,11 +117,11 @@ def _picture_3d(runs: Sequence[Trajectory]) -> dict[str, Any]:
 def _meshes(run: Trajectory) -> tuple[list[dict[str, Any]], list[int]]:
     """The different shapes, and the index of its shape for each body."""
     world = run.world
-    solids, known, which = world.shapes_3d, {}, []
+    shapes, known, which = world.shapes_3d, {}, []
     meshes: list[dict[str, Any]] = []
     for body in range(world.count):
-        parts = range(int(solids.part_ptr[body]), int(solids.part_ptr[body + 1]))
-        key = tuple((int(solids.shape[p]), solids.place[p].tobytes(), solids.turn[p].tobytes()) for p in parts)
+        parts = range(int(shapes.part_ptr[body]), int(shapes.part_ptr[body + 1]))
+        key = tuple((int(shapes.shape[p]), shapes.place[p].tobytes(), shapes.turn[p].tobytes()) for p in parts)
         if key not in known:
             known[key] = len(meshes)
             meshes.append(_mesh(run, world, body, parts))
@@ -131,9 +131,9 @@ def _meshes(run: Trajectory) -> tuple[list[dict[str, Any]], list[int]]:
 
 def _mesh(run: Trajectory, world: World, body: int, parts: range) -> dict[str, Any]:
     """`{"sphere": radius}`, or `{"triangles": [x, y, z, ...]}` with three corners per triangle."""
-    solids = world.shapes_3d
-    first = solids.shape[parts[0]]
-    if len(parts) == 1 and solids.kind[first] == SPHERE:
-        return {"sphere": float(solids.size[first, 0])}
+    shapes = world.shapes_3d
+    first = shapes.shape[parts[0]]
+    if len(parts) == 1 and shapes.kind[first] == SPHERE:
+        return {"sphere": float(shapes.size[first, 0])}
     mesh = body_mesh(world, run.scene, body)
     return {"triangles": mesh.vertices[mesh.faces].round(6).ravel().tolist()}

@@ -1,4 +1,4 @@
-"""The server of the play page: files of the page and the few requests of `Api`, on the standard library alone."""
+"""The web server of the play page, on the standard library: the files of the page and the requests of `Api`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from importlib.resources import files
 from typing import Any
 
 from ..errors import ProblemError
+from ..files import json_text
 from ..ports import LOOPBACK, address, on_free_port
 from .api import Api
 
@@ -21,7 +22,7 @@ PORT = 8090
 LARGEST = 16_384  # bytes of a request
 HERE = {"localhost", "127.0.0.1", "::1"}
 
-PAGE = {  # the only files that are ever served
+PAGE = {  # no other files are served
     "/": ("index.html", "text/html; charset=utf-8"),
     "/play.css": ("play.css", "text/css; charset=utf-8"),
     "/play.js": ("play.js", "text/javascript; charset=utf-8"),
@@ -35,10 +36,10 @@ PAGE = {  # the only files that are ever served
 
 
 class PlayServer(ThreadingHTTPServer):
-    """Listens as soon as it is made; `serve_forever` answers, `close` stops all runs and frees the port."""
+    """A server that listens from its creation on; `serve_forever` answers requests."""
 
     daemon_threads = True
-    # Elsewhere it only lets a port be taken again at once; on Windows it would let two servers share one.
+    # On Windows this would let two servers share a port; elsewhere it allows the immediate reuse of a port.
     allow_reuse_address = sys.platform != "win32"
 
     def __init__(self, host: str, port: int) -> None:
@@ -48,22 +49,23 @@ class PlayServer(ThreadingHTTPServer):
 
     @property
     def address(self) -> str:
-        """Where a browser on this machine finds the page."""
+        """URL of the page for a browser on this machine."""
         return address(self.host, int(self.server_address[1]))
 
     def knows(self, host: str) -> bool:
-        """Whether a request names this server. On loopback a page of another site may not pose as ours."""
+        """Whether `host` of a request is this server; on loopback this keeps out pages of other sites."""
         if self.host not in HERE:
             return True
         name = host.rsplit(":", 1)[0] if host.rpartition(":")[2].isdigit() else host
         return name.strip("[]").lower() in HERE
 
     def close(self) -> None:
+        """Stops all runs and frees the port."""
         self.api.close()
         self.server_close()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that hangs up in the middle of an answer is nothing to report."""
+        """Ignores browsers that close the connection during an answer."""
         if not isinstance(sys.exc_info()[1], ConnectionError):
             super().handle_error(request, client_address)
 
@@ -74,7 +76,7 @@ def open_server(host: str = LOOPBACK, port: int = PORT) -> PlayServer:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One request."""
+    """Answers one request."""
 
     server: PlayServer
     server_version = "carom-play"
@@ -110,12 +112,12 @@ class Handler(BaseHTTPRequestHandler):
             self._error(HTTPStatus.NOT_FOUND, f"there is nothing at {path}")
 
     def _with_body(self, act: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
-        """Reads the JSON of a request. Asking for its type keeps forms of other pages out, too."""
+        """Reads the JSON of a request. Requiring its type also keeps out forms of other pages."""
         length = self.headers.get("Content-Length", "")
         if self.headers.get_content_type() != "application/json":
             return self._refuse("Content-Type must be application/json")
         if not length.isdigit() or int(length) > LARGEST:
-            return self._refuse(f"a request has at most {LARGEST} bytes, and says how many")
+            return self._refuse(f"a request must state its length, which is at most {LARGEST} bytes")
         try:
             body = json.loads(self.rfile.read(int(length)))
         except (ValueError, RecursionError):
@@ -126,9 +128,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def _answer(self, act: Callable[[], dict[str, Any]]) -> None:
         if not self.server.knows(self.headers.get("Host", "")):
-            return self._refuse("this server answers to its own address only")
+            return self._refuse("this server answers requests to its own address only")
         try:
-            text = json.dumps(_finite(act()), allow_nan=False)
+            text = json_text(act())
         except ProblemError as refusal:
             self._error(HTTPStatus.BAD_REQUEST, str(refusal), refusal.field)
         except Exception as fault:
@@ -157,7 +159,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Silent: the terminal belongs to the address."""
+        """Does not log requests."""
 
 
 def _run_number(path: str, ending: str) -> int | None:
@@ -177,12 +179,3 @@ def _result(api: Api, number: int) -> dict[str, Any]:
     if job.result is None:
         raise ProblemError("run", f"{number}, which is {job.state}", "a run that is done")
     return job.result
-
-
-def _finite(data: Any) -> Any:
-    """Strict JSON: what is not finite becomes null."""
-    if isinstance(data, dict):
-        return {key: _finite(value) for key, value in data.items()}
-    if isinstance(data, (list, tuple)):
-        return [_finite(value) for value in data]
-    return None if isinstance(data, float) and (data != data or abs(data) == float("inf")) else data

@@ -1,4 +1,4 @@
-"""The desiderata of one answer as ticks: passed, failed or not asked here, each with a short measured text."""
+"""The desiderata of one solution as ticks: passed, failed or not applicable, each with the measured value."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ..analysis.symmetry import image_error, top_speed
 from ..impact.solution import ENERGY_BOUND, MOMENTUM_BOUND, SPEED_BOUND, ImpactSolution
 from ..laws import Law
 
-# What each desideratum asks, in words for the last row of a lecture hall.
+# Title and short meaning of each desideratum.
 MEANINGS = {
     "BRK": ("break-away", "touching bodies may part"),
     "SYM": ("symmetry", "mirror images stay so"),
@@ -39,20 +39,20 @@ MEANINGS = {
 
 @dataclass(frozen=True)
 class Tick:
-    """One desideratum of one law. `passed` None: this impact does not ask for it."""
+    """One desideratum of one solution. `passed` is None if it does not apply to this impact."""
 
     name: str
     passed: bool | None
     short: str  # a word or a number under the mark
     text: str  # the whole sentence
-    claimed: bool | None = None  # whether the law promises it for all problems
+    claimed: bool | None = None  # whether the law claims it for all problems
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
 
 def ticks_of(solution: ImpactSolution, law: Law) -> list[Tick]:
-    """All seven, in their usual order: six measured on this answer, the wave on three balls."""
+    """All seven desiderata: six are measured on this solution, the wave on three balls."""
     measured = (
         _break_away(solution),
         _symmetry(solution, law),
@@ -66,14 +66,14 @@ def ticks_of(solution: ImpactSolution, law: Law) -> list[Tick]:
 
 
 def percent(share: float) -> str:
-    """`+33 %`; what is below a thousandth of a percent is given as a power of ten."""
+    """`+33 %`; small changes are printed as a power of ten."""
     if share != 0.0 and abs(share) < 5e-4:
         return f"{share:+.0e}"
     return f"{100.0 * share:+.1f} %"
 
 
 def _break_away(s: ImpactSolution) -> Tick:
-    """Contacts at rest before: does one of them open? An elastic shock has to open one; a softer one need not."""
+    """Whether a contact opens that was at rest before, which is required of elastic impacts only."""
     before = s.problem.separation_speed()
     scale = top_speed(s.problem, s.velocity)
     resting = np.abs(before) <= 1e-12 * scale
@@ -140,7 +140,7 @@ def _sweep(law: str) -> Finding:
 
 
 def _wave(name: str) -> Tick:
-    """A property of the law rather than of this impact: measured once, on three balls of equal mass."""
+    """A property of the law and not of this impact: measured once per law, on three balls of equal mass."""
     if name not in laws.names():
         return Tick("WAV", None, "not asked", "measured for registered laws only")
     found = _sweep(name)

@@ -31,6 +31,7 @@ from .checks import (
 from .fields import ONLY_2D, ONLY_3D
 from .motion import MOTION_OR_FREE, Motion
 from .shapes import UNTURNED, Quaternion, Shape
+from .symmetry import Symmetry
 
 FREE = None  # the motion of a body that impulses move
 INTEGRATORS = ("dmv", "split")
@@ -111,7 +112,7 @@ class Scene:
     # raises an error before the run, "blend" takes the mean, weighted by the energy of approach.
     mixed_restitution: Annotated[str, Choice(MIXED_RESTITUTION)] = "refuse"
     description: Annotated[str, TEXT] = ""
-    symmetries: Sequence[Any] = ()  # objects that analysis.symmetry_error understands
+    symmetries: Sequence[Symmetry] = ()  # of the initial state; analysis.symmetry_error measures them
     parameters: Annotated[Mapping[str, Any], RECORD, "a record of how the scene was made; not read by Carom"] = field(
         default_factory=dict
     )

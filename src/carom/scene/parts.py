@@ -11,7 +11,6 @@ import numpy as np
 from ..errors import ProblemError
 from ..geometry.extent import Extent
 from ..geometry.hulls import hull
-from ..geometry.mesh_repair import closed_surface
 from ..geometry.meshes import Surface, check_faces, mesh_shape, outline_shape, read_mesh, spaced_surface
 from ..geometry.shapes import Placed, Properties, ShapeList, Shapes3D, equal_group, shape_table, sphere_group
 from ..geometry.solids import SOLID_NAMES, make_solid, sphere
@@ -125,6 +124,8 @@ def _radii(path: str, declared: Sphere, count: int) -> Floats:
 
 def load_mesh(path: str, declared: Mesh) -> Surface:
     """The surface of a mesh, from its file or arrays, or a ProblemError that says what is wrong with it."""
+    from ..geometry.mesh_repair import closed_surface  # it imports scipy.sparse, which takes a while
+
     scale = scalar(f"{path}.scale", declared.scale, 0.0, above=True)
     if declared.path is not None:
         if declared.vertices is not None or declared.faces is not None:

@@ -103,7 +103,7 @@ class _Writer:
         return {"array": path}
 
     def fields(self, value: Any, path: str) -> dict[str, Any]:
-        """The fields of an object; numbers that may be many are stored as arrays, whatever they are given as."""
+        """The fields of an object; numbers that may be many are stored as arrays, however they are given."""
         if isinstance(value, Mesh) and value.path is not None:
             vertices, faces = read_mesh(f"{path}.path", value.path)
             value = dataclasses.replace(value, path=None, vertices=vertices, faces=faces)

@@ -106,7 +106,7 @@ def drop(*, side: int = 101, gravity: float = 10.0, restitution: float = 1.0) ->
 def gas(*, side: int = 101, spacing: float = 2.0, seed: int = 0) -> Scene:
     """side x side discs of radius 1 with unit speeds in random directions, in a drum without gravity.
 
-    spacing: of the initial grid; 2 means touching. Discs cover 2 / spacing^2 of the drum whatever the
+    spacing: of the initial grid; 2 means touching. Discs cover 2 / spacing^2 of the drum for any
     side. Sides 101, 317 and 1001 are the gases of Smith 2012, Table 2.
     """
     side, spacing = checks.whole("side", side, 2), checks.at_least("spacing", spacing, 2.0)

@@ -98,11 +98,11 @@ def granular_wave_2d(
     y = np.broadcast_to(1.0 + apart * np.sqrt(0.75) * np.arange(rows)[:, None], x.shape)
     width = apart * (columns + 0.5)
     motion = shake(lift, 0.5)
-    walls = [((0.0, 0.0), (0.0, 1.0)), ((0.0, 0.0), (1.0, 0.0)), ((width, 0.0), (-1.0, 0.0))]
+    sides = [((0.0, 0.0), (0.0, 1.0)), ((0.0, 0.0), (1.0, 0.0)), ((width, 0.0), (-1.0, 0.0))]
     return Scene(
         name="granular_wave_2d",
         bodies=[Bodies(Disc(radius), np.column_stack([x.ravel(), y.ravel()]), name="grains")],
-        boundaries=[Plane(point, normal, motion=motion) for point, normal in walls],
+        boundaries=[Plane(point, normal, motion=motion) for point, normal in sides],
         materials={
             "default": Material(
                 checks.between("restitution", restitution, 0.0, 1.0), checks.at_least("friction", friction, 0.0)

@@ -20,8 +20,8 @@ def register(name: str, stepper: type[Stepper]) -> None:
 
     The class takes (world, response, step) and defines `step(state)`, as `Stepper` describes.
     """
-    if not isinstance(stepper, type) or not callable(getattr(stepper, "step", None)):
-        raise ProblemError("stepper", stepper, "a class with a method step(state), such as a subclass of Stepper")
+    if not (isinstance(stepper, type) and issubclass(stepper, Stepper)):
+        raise ProblemError("stepper", stepper, "a subclass of carom.stepping.Stepper")
     if not (isinstance(name, str) and name.isidentifier()):
         raise ProblemError("stepper name", name, "letters, digits and underscores")
     STEPPERS[name] = stepper

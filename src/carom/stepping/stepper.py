@@ -82,12 +82,11 @@ class Stepper:
         return self.timed("detect", self._found, before, after, margin)
 
     def _found(self, before: State, after: State, margin: float) -> ContactSet:
-        found = find_contacts(self.world, before, after, margin)
         if self.world.dimension == 2:
-            return found
-        from ..contact.swept import with_swept  # late: 2D worlds need none of its kernels
+            return find_contacts(self.world, before, after, margin)
+        from ..contact.swept import all_contacts  # late: 2D worlds need none of its kernels
 
-        return with_swept(self.world, before, after, found)
+        return all_contacts(self.world, before, after, margin)
 
     def assemble(self, state: State, found: ContactSet, step: float) -> Assembly:
         """The impact of the contacts `found`; boundaries move at their mean velocity in the coming time `step`."""

@@ -1,16 +1,18 @@
-"""Studies: each computes one figure of the literature anew and writes it as PNG, SVG, PDF and CSV.
-`carom.studies.run("three_ball", out="figures")`, or `carom study three_ball -o figures` in a terminal.
+"""Studies: each reproduces one figure of the literature and writes it as PNG, SVG, PDF and CSV.
+
+Run one with `carom.studies.run("three_ball", out="figures")`, or `carom study three_ball -o figures` in a terminal.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
 from ..errors import ProblemError
-from .result import Progress, StudyResult, silent
 
-# name -> what it shows. Each study is the module of its name with a function run(out, progress).
+# name -> description. Each study is the module of its name with a function run(out, progress).
 STUDIES: dict[str, str] = {
     "three_ball": "three balls collide: every law against the exchange and the Hertz ODE (Zhang 2015, fig. 4)",
     "inelastic_collapse": "pairwise reflections with restitution below 1 that never end (Smith 2012, fig. 4)",
@@ -23,13 +25,30 @@ STUDIES: dict[str, str] = {
 }
 
 
+Progress = Callable[[float, str], None]  # fraction done (0 to 1) and the present task
+
+
+@dataclass(frozen=True)
+class StudyResult:
+    """The files of a study, its main numbers, and its findings in words."""
+
+    name: str
+    files: tuple[Path, ...]
+    numbers: dict[str, float]
+    findings: tuple[str, ...] = ()
+
+
+def silent(part: float, what: str) -> None:
+    """A progress function that does nothing."""
+
+
 def names() -> list[str]:
     """Names of all studies."""
     return list(STUDIES)
 
 
 def run(name: str, out: str | Path = ".", progress: Progress | None = None) -> StudyResult:
-    """Runs the study of that name and writes its files into the folder `out`."""
+    """Runs a study and writes its files to the folder `out`."""
     if name not in STUDIES:
         raise ProblemError.unknown("study", name, STUDIES)
     folder = Path(out)

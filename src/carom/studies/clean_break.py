@@ -1,7 +1,7 @@
 """The clean break: a rack of 55 balls struck along its axis must stay mirror-symmetric.
 
 After Smith 2012, figure 5. A law that resolves all contacts of an impact at once keeps the symmetry of the rack up to
-round-off; serving the contacts one after another, as gauss_seidel does, breaks it at the first blow.
+rounding errors; resolving the contacts one after another, as gauss_seidel does, breaks it at the first impact.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from ..scenes.balls import RADIUS
 from ..simulation import completed, simulate
 from ..solvers.rows import Floats
 from ..trajectory import Trajectory
-from .result import Progress, StudyResult, silent
+from . import Progress, StudyResult, silent
 from .splash import draw_balls
 
 COMPARED = ("gr", "qce", "gauss_seidel")
-KEPT = 1e-6  # radii: a mirror error below this is round-off that grew
+KEPT = 1e-6  # radii: a mirror error below this is amplified rounding
 FLOOR = 1e-17  # radii: where an error of exactly 0 is drawn
 
 
@@ -49,7 +49,7 @@ def run(out: Path, progress: Progress | None = None, rows: int = 10, duration: f
 
 
 def moved(run: Trajectory) -> Any:
-    """Which balls are more than a radius from where they began."""
+    """Mask of the balls that are more than a radius from their initial positions."""
     apart = run.positions[-1] - run.positions[0]
     return np.hypot(apart[:, 0], apart[:, 1]) > RADIUS
 
@@ -83,7 +83,7 @@ def _draw(out: Path, runs: Mapping[str, Trajectory], errors: Mapping[str, Floats
 
 
 def _picture(axes: Axes, run: Trajectory, ends: Floats) -> None:
-    """Balls at the end with their trails, and the mirror images of all of them as rings."""
+    """Draws the balls at the end with their paths, and the mirror images of all of them as rings."""
     (symmetry,) = run.scene.symmetries
     paths, end = run.positions[:], run.positions[-1]
     color = law_style(run.law)["color"]

@@ -1,12 +1,12 @@
-"""Newton's cradle with tiny random disturbances of the contacts' relative speeds: which laws forgive them?
+"""Newton's cradle with tiny random disturbances of the contacts' relative speeds: the sensitivity of the laws.
 
 After Zhang 2015, figure 12. Five balls in contact, the first arriving at v0. Contact i gets the extra
-separation speed `size * v0 * r_i` with r_i uniform in (-1, 1). A law whose answer depends continuously on the
-velocities deviates from its undisturbed answer in proportion to the size; one that does not keeps a gap.
+separation speed `size * v0 * r_i` with r_i uniform in (-1, 1). If the solution of a law depends continuously on the
+velocities, its change is proportional to the size; otherwise the change does not vanish for small sizes.
 
-What is found: gr has another answer for more than half of all disturbances, however small. qce is far steadier,
-yet not continuous: where two resting neighbors of the blow both approach, its impulses grow in the ratio of
-these tiny speeds, so the direction of the disturbance counts. That is seldom, and the last ball still leaves.
+Result: gr has a different solution for more than half of all disturbances, however small. qce is much less
+sensitive, but not continuous: if two resting neighbors of the impact both approach, its impulses grow in the ratio
+of these small speeds, so that the direction of the disturbance matters. This is rare, and the last ball still leaves.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from ..impact.problem import ImpactProblem
 from ..impact.resolve import solve_impact
 from ..laws import Law, every
 from ..solvers.rows import Floats
-from .result import Progress, StudyResult, silent
+from . import Progress, StudyResult, silent
 
 BALLS = 5
 COMPARED = ("lcp", "gauss_seidel", "gr", "qce", "lzb")
-JUMP = 0.01  # of v0: no disturbance below 1e-3 moves a continuous law's answer that far
-SHOWN = 1e-6  # the size whose answers panel (b) shows
+JUMP = 0.01  # of v0: disturbances below 1e-3 change the solution of a continuous law by less
+SHOWN = 1e-6  # size of the disturbances in panel (b)
 
 
 def run(out: Path, progress: Progress | None = None, seeds: int = 200, sizes: int = 15) -> StudyResult:
@@ -54,12 +54,12 @@ def run(out: Path, progress: Progress | None = None, seeds: int = 200, sizes: in
 
 
 def jumping(changes: Floats) -> float:
-    """Part of the smallest disturbances that change the answer by more than 0.01 v0."""
+    """Fraction of the smallest disturbances that change the solution by more than 0.01 v0."""
     return float((changes[0] > JUMP).mean())
 
 
 def after(law: Law, disturbance: Floats) -> Floats:
-    """Velocities after impact when the separation speeds (-1, 0, ..., 0) are disturbed."""
+    """Velocities after the impact when the separation speeds (-1, 0, ..., 0) are disturbed."""
     u = disturbance.copy()
     u[0] -= 1.0
     v = np.concatenate([[1.0], 1.0 + np.cumsum(u)])
@@ -103,7 +103,7 @@ def _changes(axes: Axes, size: Floats, changes: dict[str, Floats]) -> None:
     apart: dict[str, Any] = {"textcoords": "offset points", "va": "top", "color": GRAY}
     axes.annotate("change = disturbance", (2e-5, 2e-5), (6, -2), **apart)
     for k, (name, change) in enumerate(changes.items()):
-        # Three of the curves coincide: markers take turns, so that each can be seen.
+        # Three of the curves coincide: their markers alternate, so that each is visible.
         style = {**law_style(name), "markevery": (k, len(changes))}
         part = jumping(change)
         verdict = f"{name}: {part:.0%} jump" if part else f"{name}: none jumps"

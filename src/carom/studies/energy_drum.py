@@ -1,8 +1,8 @@
-"""81 balls with random velocities in a drum for 1,000 s: which laws keep the energy?
+"""81 balls with random velocities in a drum for 1,000 s: the drift of energy under each law.
 
-After the plot in Smith 2012, section 9. Restitution is 1 and nothing else acts, so the kinetic energy must stay. Laws
-that reflect the whole impact keep it to round-off. jacobi resolves each contact as if it were the only one, which is
-right for a single contact and wrong as soon as a ball has two.
+After the plot in Smith 2012, section 9. Restitution is 1 and no force acts, so the kinetic energy must be conserved.
+Laws that reflect the whole impact conserve it to rounding. jacobi resolves each contact as if it were the only one,
+which is wrong as soon as a ball has two contacts.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from ..simulation import Progress as RunProgress
 from ..simulation import completed, simulate
 from ..solvers.rows import Floats, Ints
 from ..trajectory import Trajectory
-from .result import Progress, StudyResult, silent
+from . import Progress, StudyResult, silent
 
 COMPARED = ("gr", "qce", "gauss_seidel", "lcp", "jacobi")
-BOUND = 1e-9  # the drift that a law must stay below
+BOUND = 1e-9  # largest admissible relative drift
 FLOOR = 1e-16  # where a drift of exactly 0 is drawn: less than one rounding of the energy
-POINTS = 400  # of a curve
+POINTS = 400  # per curve
 
 
 def run(out: Path, progress: Progress | None = None, duration: float = 1000.0, side: int = 9) -> StudyResult:
@@ -43,18 +43,18 @@ def run(out: Path, progress: Progress | None = None, duration: float = 1000.0, s
 
 
 def _share(tell: Progress, k: int, law: str) -> Callable[[RunProgress], None]:
-    """The k-th run's own progress as a part of the whole study's."""
+    """The progress function of run k, as a fraction of the whole study."""
     return lambda run: tell((k + run.step / run.steps) / len(COMPARED), law)
 
 
 def drift(run: Trajectory) -> Floats:
-    """E(t) / E(0) - 1, at the start and after every step."""
+    """E(t) / E(0) - 1 at the start and after every step."""
     energy = run.steps["kinetic"]
     return np.asarray(energy / energy[0] - 1.0)
 
 
 def leaves(run: Trajectory) -> float:
-    """When the drift first exceeds the bound; infinity if it never does."""
+    """Time at which the drift first exceeds the bound; infinity if it never does."""
     beyond = np.abs(drift(run)) > BOUND
     return float(run.steps["time"][int(beyond.argmax())]) if beyond.any() else float("inf")
 
@@ -93,7 +93,7 @@ def _so_far(run: Trajectory) -> Floats:
 
 def _largest(axes: Axes, runs: Mapping[str, Trajectory], time: Floats, chosen: Ints) -> None:
     for k, (law, run) in enumerate(runs.items()):
-        # Two of the laws give the same bits: markers take turns, so that each can be seen.
+        # Two of the laws give the same bits: their markers alternate, so that each is visible.
         style = {**law_style(law), "markevery": (25 + 12 * k, 12 * len(runs)), "markerfacecolor": "white"}
         axes.plot(time[chosen], np.maximum(_so_far(run)[chosen], FLOOR), **style, label=law)
     axes.axhline(BOUND, color=GRAY, linewidth=0.8, linestyle=(0, (4, 3)))
@@ -109,5 +109,5 @@ def _energies(axes: Axes, runs: Mapping[str, Trajectory], time: Floats, chosen: 
         axes.plot(time[chosen], 1.0 + drift(run)[chosen], **style)
     axes.set(xlabel=TIME, xlim=(0, time[-1]), ylabel="$E$ / $E_0$")
     low, high = axes.get_ylim()
-    axes.set_ylim(min(low, 0.99), max(high, 1.01))  # roundings are for panel (a)
+    axes.set_ylim(min(low, 0.99), max(high, 1.01))  # panel (a) shows rounding errors
     axes.set_title("(b) energy")

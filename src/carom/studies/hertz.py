@@ -1,7 +1,7 @@
-"""A chain of elastic balls in real time: the reference that compliant laws are measured against.
+"""A chain of elastic balls with Hertz contact as an ODE: the reference for compliant laws.
 
-Nothing here is shared with the impact laws: balls move, gaps open and close, and forces act only where bodies
-overlap. Ball k at x_k with mass m_k; overlap of neighbors q_i = x_i - x_{i+1}, all zero at the start;
+It shares no code with the impact laws: balls move, gaps open and close, and forces act where balls overlap.
+Ball k at x_k with mass m_k; overlap of neighbors q_i = x_i - x_{i+1}, all zero at the start;
 
     m_k dv_k/dt = f_{k-1} - f_k,     f_i = k_i max(q_i, 0)^eta,     dq_i/dt = v_i - v_{i+1}.
 
@@ -18,7 +18,7 @@ from scipy.integrate import solve_ivp
 from ..errors import ProblemError
 from ..solvers.rows import Floats
 
-LONGEST = 1e6  # in units of one contact's duration; free flight costs nothing, so this is generous
+LONGEST = 1e6  # in units of the duration of one contact; free flight costs nothing, so this is generous
 
 
 def hertz_chain(
@@ -45,7 +45,7 @@ def hertz_chain(
 
 
 def _separated(state: Floats, m: Floats, k: Floats, eta: float, tolerance: float) -> Floats:
-    """Integrates stretch by stretch until no neighbors overlap or approach."""
+    """Integrates interval by interval until no neighbors overlap or approach."""
     n = len(m)
     force = np.zeros(n + 1)
 

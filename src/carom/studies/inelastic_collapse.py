@@ -1,12 +1,12 @@
-"""Inelastic collapse: pairwise reflections with restitution below 1 need not end.
+"""Inelastic collapse: sequences of pairwise reflections with restitution below 1 that do not terminate.
 
 After Smith 2012, figure 4 a to c. In (a) and (b) three equal balls, one arriving, go through `solve_impact`
 with `gauss_seidel` and the Newton model. In (c) the largest restitution that collapses is searched for N balls.
 
 Bernu and Mazighi (1990) give tan^2((pi/4)(1 - 1/N)) for N beads in front of a wall. A free chain of 2N balls
 is, by its mirror symmetry, such a column and its image, hence tan^2((pi/4)(1 - 2/N)) for N free balls: 0.0718
-for three. Both hold for contacts served in order along the chain and starts that keep all contacts busy. Served
-in another order a chain may collapse above that; started by a single ball, a long one may come apart below it.
+for three. Both hold if the contacts are resolved in order along the chain and all of them approach at the start. In
+another order a chain may collapse above that value; started by a single ball, a long chain may separate below it.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from ..impact.resolve import solve_impact
 from ..kernels import kernel
 from ..laws import make
 from ..solvers.rows import Floats, Ints
-from .result import Progress, StudyResult, silent
+from . import Progress, StudyResult, silent
 
-TOLERANCES = (1e-6, 1e-9, 1e-12)  # of the law: where the answer is an infinite sequence, they alone end it
+TOLERANCES = (1e-6, 1e-9, 1e-12)  # of the law: they end sequences that would be infinite
 SWEEP, WORST = 0, 1  # orders of reflections
-BOUND = 4000  # reflections a ball; near the threshold their number grows as 1 / sqrt(c - c*): error below 1e-5
+BOUND = 4000  # reflections per ball; near the threshold their number grows as 1 / sqrt(c - c*): error below 1e-5
 
 
 def threshold(balls: float, wall: bool = False) -> float:
@@ -92,7 +92,7 @@ def cradle(c: Floats, tolerance: float) -> tuple[Floats, Floats]:
 
 
 def measured_threshold(balls: int, order: int = SWEEP, wall: bool = False, one: bool = True) -> float:
-    """The restitution between collapse and a finite end, by bisection to 1e-6.
+    """The restitution between collapse and termination, by bisection to 1e-6.
 
     At the start one ball arrives, or else all contacts approach at the same speed.
     """

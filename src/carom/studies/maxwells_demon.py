@@ -1,12 +1,12 @@
 """The granular Maxwell's demon: 288 shaken balls gather on one side of a wall, for ten seeds.
 
-After Smith 2012, figure 11. Collisions with restitution 0.6 take energy where balls are many, so the fuller half is the
-calmer one and keeps what comes over the wall. With restitution 1 this must not happen, which is tried in two ways:
+After Smith 2012, figure 11. Impacts with restitution 0.6 dissipate energy where the density is high, so that the balls
+of the fuller half are slower and rarely cross the wall. With restitution 1 this must not happen. Two controls:
 
-- the same shaking. The floor then heats the balls without end: soon they fly many radii in a step, and the wall hardly
-  counts. That they stay even says little.
-- a floor at rest, and velocities scaled to the mean kinetic energy of the run that gathered. Now the balls cross the
-  wall about as often as they did there.
+- the same shaking. The energy of the balls then grows without bound: they move many radii per step, and the wall has
+  hardly any effect, so that the even distribution proves little.
+- the ground at rest, and velocities scaled to the mean kinetic energy of the run that gathered. The balls then cross
+  the wall about as often as in that run.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ from ..scenes import maxwells_demon
 from ..simulation import completed, simulate
 from ..solvers.rows import Floats
 from ..trajectory import Trajectory
-from .result import Progress, StudyResult, silent
+from . import Progress, StudyResult, silent
 from .splash import draw_balls
 
-GATHERED = 0.8  # part of all balls on the fuller side
+GATHERED = 0.8  # fraction of all balls on the fuller side
 FRAME_RATE = 5.0
-MOMENTS = (0.0, 0.25, 1.0)  # of the pictures, as parts of the duration
+MOMENTS = (0.0, 0.25, 1.0)  # of the pictures, as fractions of the duration
 SHAKEN, STILL = "c_r = 1, shaken", "c_r = 1, floor at rest"
 
 
 @dataclass(frozen=True, eq=False)
 class Count:
-    """One run, counted frame by frame."""
+    """The counts of one run per frame."""
 
     time: Floats
-    right: Floats  # part of the balls that is right of the wall
-    crossings: float  # changes of side from frame to frame, for each ball; what is faster than frames goes uncounted
-    kinetic: float  # energy of a ball, mean over balls and time
+    right: Floats  # (k,) fraction of the balls right of the wall
+    crossings: float  # changes of side between frames per ball; faster ones are not counted
+    kinetic: float  # energy per ball, averaged over time
 
     @classmethod
     def of(cls, run: Trajectory) -> Count:
@@ -95,7 +95,7 @@ def run(
 
 
 def at_rest(scene: Scene, kinetic: float) -> Scene:
-    """The scene with its floor at rest, and velocities scaled to this mean kinetic energy of a ball."""
+    """The scene with its ground at rest, and velocities scaled to this mean kinetic energy per ball."""
     (balls,) = scene.bodies
     velocity = np.asarray(balls.velocity)
     mean = 0.5 * float((velocity**2).sum(axis=1).mean())  # the balls have unit mass
@@ -124,7 +124,7 @@ def _numbers(counts: dict[str, list[Count]]) -> dict[str, float]:
 
 
 def final(counts: Sequence[Count]) -> Floats:
-    """Parts on the fuller side at the end."""
+    """Fractions on the fuller side at the end."""
     return np.array([count.fuller[-1] for count in counts])
 
 
@@ -158,7 +158,7 @@ def _draw(out: Path, shown: Trajectory, counts: dict[str, list[Count]]) -> tuple
 
 
 def _pictures(figure: SubFigure, run: Trajectory, count: Count) -> None:
-    """The first seed at three moments, balls colored by speed: the fuller side is the calm one."""
+    """Draws the first seed at three times with balls colored by speed, which is lower on the fuller side."""
     figure.suptitle("seed 0; bright balls are fast", fontsize=8.5, color=GRAY)
     panels = figure.subplots(len(MOMENTS), 1)
     speed = np.hypot(run.velocities[:, :, 0], run.velocities[:, :, 1])

@@ -1,9 +1,9 @@
 """A grid of touching balls falls into a drum: under gr it scatters, under lcp it stays together.
 
-After Smith 2012, figure 6. The number is the part of the pairs that touched at the start and are still within 1.1
+After Smith 2012, figure 6. The measure is the fraction of the pairs in contact at the start that are still within 1.1
 diameters of each other. Under lcp every column of the grid bounces as one body, and the grid forms again; the other
-laws pass the blow on from ball to ball. The curves go on through the second impact, which the grid of lcp does not
-survive either.
+laws propagate the impact from ball to ball. The curves extend beyond the second impact, which also breaks the grid of
+lcp.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from matplotlib.collections import EllipseCollection
 from matplotlib.figure import SubFigure
 from matplotlib.patches import Circle
 
-from ..analysis.runs import energy_drift
-from ..analysis.scatter import neighbors_kept
+from ..analysis.runs import energy_drift, neighbors_kept
 from ..draw.style import GRAY, TIME, law_style, sheet, write
 from ..scene.boundaries import Drum
 from ..scene.model import Scene
@@ -28,19 +27,19 @@ from ..scenes import splash
 from ..simulation import completed, simulate
 from ..solvers.rows import Floats
 from ..trajectory import Trajectory
-from .result import Progress, StudyResult, silent
+from . import Progress, StudyResult, silent
 
 SHOWN = ("gr", "lcp")  # rows of pictures
 COMPARED = ("gr", "lcp", "qce", "gauss_seidel")  # curves
-MOMENTS = (0.98, 1.1, 1.3, 2.0)  # of the pictures, in times of the first fall
-LONGER = 2  # the curves go on for as many times the duration of the scene
+MOMENTS = (0.98, 1.1, 1.3, 2.0)  # of the pictures, in units of the time of the first fall
+LONGER = 2  # duration of the curves in units of the duration of the scene
 
 
 def run(out: Path, progress: Progress | None = None, side: int = 15) -> StudyResult:
     """Drops a grid of side x side balls under each law and writes splash.png, .svg, .pdf and .csv."""
     tell = progress or silent
     scene = splash(side=side)
-    back = scene.duration  # when the grid would be back at its start
+    back = scene.duration  # time at which the grid would return to its start
     kept: dict[str, Floats] = {}
     runs: dict[str, Trajectory] = {}
     numbers: dict[str, float] = {}
@@ -57,18 +56,18 @@ def run(out: Path, progress: Progress | None = None, side: int = 15) -> StudyRes
 
 
 def kept_over_time(run: Trajectory) -> Floats:
-    """Part of the touching neighbors that are still together, at every frame."""
+    """Fraction of the touching neighbors that are still together, per frame."""
     start = run.positions[0]
     return np.array([neighbors_kept(start, place, 2.0) for place in run.positions[:]])
 
 
 def at(run: Trajectory, values: Floats, time: float) -> Any:
-    """The entry of `values`, one for each frame, that belongs to the frame nearest to `time`."""
+    """The entry of `values` (one per frame) at the frame nearest to `time`."""
     return values[int(np.abs(run.time - time).argmin())]
 
 
 def first_fall(scene: Scene) -> float:
-    """When the lower corners of the grid reach the drum, if they fall freely."""
+    """Time at which the lower corners of the grid reach the drum in free fall."""
     place, radius = np.asarray(scene.bodies[0].position), drum_radius(scene)
     reach = np.sqrt((radius - 1.0) ** 2 - place[:, 0] ** 2) + place[:, 1]
     return float(np.sqrt(2.0 * reach.min() / abs(scene.gravity[1])))
@@ -92,7 +91,7 @@ def _findings(scene: Scene, runs: Mapping[str, Trajectory], kept: Mapping[str, F
 
 
 def draw_balls(axes: Axes, place: Floats, radius: float, **look: Any) -> None:
-    """Discs of one radius, to scale. `look`: facecolors, edgecolors and the like of a matplotlib collection."""
+    """Draws discs of one radius to scale. `look` holds options of a matplotlib collection, such as facecolors."""
     size, flat = np.full(len(place), 2.0 * radius), np.zeros(len(place))
     axes.add_collection(
         EllipseCollection(size, size, flat, units="xy", offsets=place, offset_transform=axes.transData, **look)
@@ -111,7 +110,7 @@ def _draw(out: Path, scene: Scene, runs: Mapping[str, Trajectory], kept: Mapping
 def _pictures(figure: SubFigure, scene: Scene, runs: Mapping[str, Trajectory], kept: Mapping[str, Floats]) -> None:
     radius, fall = drum_radius(scene), first_fall(scene)
     height = np.asarray(scene.bodies[0].position)[:, 1]
-    # Each ball keeps the color of its row in the grid: what mixes can be seen.
+    # Each ball has the color of its row in the grid, which makes mixing visible.
     colors = matplotlib.colormaps["viridis"](0.04 + 0.92 * (height - height.min()) / np.ptp(height))
     panels = figure.subplots(len(SHOWN), len(MOMENTS))
     for law, row in zip(SHOWN, panels):

@@ -16,11 +16,11 @@ from ..impact.problem import ImpactProblem
 from ..impact.resolve import solve_impact
 from ..laws import Law, every
 from ..solvers.rows import Floats
+from . import Progress, StudyResult, silent
 from .hertz import hertz_chain
-from .result import Progress, StudyResult, silent
 
-NUDGE = 1e-6  # va just above 0: a law whose answer jumps there is not continuous
-SAME = 5e-3  # curves closer than this are one line in the figure, with all names on it
+NUDGE = 1e-6  # va just above 0, for the jump of laws that are not continuous
+SAME = 5e-3  # curves closer than this are drawn as one line with all names
 
 
 def run(out: Path, progress: Progress | None = None, points: int = 101) -> StudyResult:
@@ -51,7 +51,7 @@ def after(law: Law, va: float) -> Floats:
 
 
 def jump(curve: Floats) -> float:
-    """How far the answer moves between va = 0 and va = 1e-6."""
+    """Change of the solution between va = 0 and va = 1e-6."""
     return float(np.abs(curve[1] - curve[0]).max())
 
 
@@ -67,7 +67,7 @@ def _findings(curves: dict[str, Floats], ideal: Floats, hertz: Floats) -> tuple[
 
 
 def groups(curves: dict[str, Floats]) -> list[list[str]]:
-    """Laws whose answers agree for all va > 0, so that one line can carry all their names."""
+    """Groups of laws whose solutions agree for all va > 0 and share a line."""
     found: list[list[str]] = []
     for name, curve in curves.items():
         for group in found:
@@ -105,7 +105,7 @@ def _draw(out: Path, va: Floats, curves: dict[str, Floats], ideal: Floats, hertz
 
 
 def _dots(axes: Axes, curves: dict[str, Floats], ball: int) -> None:
-    """Answers at va = 0 that no neighboring va gives, one dot for laws that agree there."""
+    """Draws solutions at va = 0 that differ from those of small va, one dot for laws that agree there."""
     jumps = {name: curve for name, curve in curves.items() if jump(curve) > 0.05}
     while jumps:
         first = next(iter(jumps))

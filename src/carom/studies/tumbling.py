@@ -1,40 +1,47 @@
-"""A T-handle tumbles freely: the flip of its middle axis, and what two integrators keep in a million steps.
+"""A freely tumbling T-handle: the flips of its middle axis, and the invariants of two integrators in a million steps.
 
-Spin about the middle principal axis is unstable: the handle turns over again and again (the Dzhanibekov effect). How
-long it takes follows from Jacobi's elliptic functions, in closed form. Discrete Moser-Veselov keeps energy and angular
-momentum to rounding; the splitting by axes keeps angular momentum, and its energy wavers.
+Rotation about the middle principal axis is unstable: the handle flips repeatedly (the Dzhanibekov effect). The period
+follows from Jacobi's elliptic functions in closed form. Discrete Moser-Veselov conserves energy and angular momentum to
+rounding; the splitting by axes conserves angular momentum, and its energy oscillates.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import to_rgb
 from matplotlib.figure import SubFigure
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 from scipy.special import ellipj, ellipk, ellipkinc
 
-from ..draw.style import BLACK, BLUE, GRAY, RED, sheet, write, write_table
+from ..draw.style import BLACK, BLUE, GRAY, ORANGE, PALE, RED, sheet, write, write_table
 from ..geometry import rotations
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 from ..stepping.rotation import MOSER_VESELOV, SPLIT, rotate_free
-from .result import Progress, StudyResult, silent
-from .t_handle import draw, moments
+from . import Progress, StudyResult, silent
 
-SPIN = 2 * np.pi  # one turn a second about the middle axis
-NUDGE = 0.01  # and this part of it about the other two
+SPIN = 2 * np.pi  # one revolution per unit of time about the middle axis
+NUDGE = 0.01  # fraction of SPIN about the other two axes
 STEP = 1e-2  # of the flip and of the million steps
 SCHEMES = {"Moser-Veselov": MOSER_VESELOV, "split": SPLIT}
 COLORS = {"Moser-Veselov": BLUE, "split": RED}
 PICTURES = 8
 
+# The handle: two boxes of unit density. Body axes: 1 along the bar, 2 along the stem, 3 across.
+HALF = np.array([[1.0, 0.16, 0.16], [0.16, 0.5, 0.16]])  # half edges of bar and stem, unit density
+CENTER = np.array([[0.0, 0.0, 0.0], [0.0, -0.66, 0.0]])  # in a frame whose origin is the center of the bar
+PIECES = 10  # strips of a face in each direction: small pieces can be sorted by depth
+
 
 class Flip(NamedTuple):
-    """Middle spin `top sn(rate t + phase, m)` of a free body, and the time between two flips."""
+    """Angular velocity `top sn(rate t + phase, m)` of a free body about its middle axis, and the time between flips."""
 
     top: float
     rate: float
@@ -47,7 +54,7 @@ class Flip(NamedTuple):
 
 
 def flip_of(spin: Floats, inertia: Floats) -> Flip:
-    """Closed form for moments in rising order: energy E and momentum P decide which outer axis the spin circles."""
+    """Closed form for moments in increasing order; energy and momentum decide which outer axis the motion circles."""
     i1, i2, i3 = inertia
     energy, square = float(inertia @ spin**2), float(((inertia * spin) ** 2).sum())  # 2 E, |P|^2
     if square < energy * i2:
@@ -66,7 +73,7 @@ def flip_of(spin: Floats, inertia: Floats) -> Flip:
 def _tumble(
     orientation: Floats, spin: Floats, inertia: Floats, step: float, chosen: Ints, scheme: int
 ) -> tuple[Floats, Floats]:
-    """Orientation (k, 4) and spin (k, 3) of one body after the `chosen` numbers of steps, in rising order."""
+    """Orientation (k, 4) and angular velocity (k, 3) after the `chosen` numbers of steps, in increasing order."""
     q, w = np.empty((len(chosen), 4)), np.empty((len(chosen), 3))
     free, done = np.ones(1, np.bool_), 0
     for k in range(len(chosen)):
@@ -78,7 +85,7 @@ def _tumble(
 
 
 def start() -> tuple[Floats, Floats, Floats]:
-    """Orientation (1, 4) with the stem upright, spin (1, 3), moments (1, 3) of the handle."""
+    """Orientation (1, 4) with vertical stem, angular velocity (1, 3) and moments (1, 3) of the handle."""
     upright = np.sqrt([[0.5, 0.5, 0.0, 0.0]])
     return upright, SPIN * np.array([[NUDGE, 1.0, NUDGE]]), moments()[None]
 
@@ -110,14 +117,14 @@ def run(out: Path, progress: Progress | None = None, steps: int = 1_000_000) -> 
 
 
 def drift(q: Floats, w: Floats, inertia: Floats) -> tuple[Floats, Floats]:
-    """Largest relative change so far of energy and of angular momentum in the world's frame, after the first row."""
+    """Running maximum of the relative change of energy and of angular momentum in the world frame."""
     energy, momentum = (inertia * w**2).sum(axis=1), rotations.turned(q, inertia * w)
     off = np.linalg.norm(momentum - momentum[0], axis=1) / np.linalg.norm(momentum[0])
     return np.maximum.accumulate(np.abs(energy / energy[0] - 1.0))[1:], np.maximum.accumulate(off)[1:]
 
 
 def between_flips(time: Floats, w: Floats) -> float:
-    """Mean time between sign changes of the middle spin."""
+    """Mean time between sign changes of the middle angular velocity."""
     middle = w[:, 1]
     k = np.flatnonzero(middle[:-1] * middle[1:] < 0)
     crossing = time[k] + (time[1] - time[0]) * middle[k] / (middle[k] - middle[k + 1])
@@ -125,7 +132,7 @@ def between_flips(time: Floats, w: Floats) -> float:
 
 
 def convergence(q: Floats, w: Floats, inertia: Floats, time: float = 4.0) -> tuple[Floats, dict[str, Floats]]:
-    """Steps, and for each scheme the angle in radians by which the orientation is off after a flip."""
+    """Time steps, and for each scheme the error of the orientation after a flip, as an angle in radians."""
 
     def rate(_: float, state: Floats) -> Floats:
         turning = rotations.product(state[None, :4], np.concatenate([[0.0], state[4:]])[None])[0]
@@ -178,12 +185,12 @@ def _draw(
 
 
 def _pictures(figure: SubFigure, exact: Flip, time: Floats, q: Floats) -> Floats:
-    """The handle at even times around its first flip; returns the times."""
+    """Draws the handle at equal intervals around its first flip; returns the times."""
     middle = exact.half_period - exact.phase / exact.rate
     shown = np.linspace(middle - 0.8, middle + 0.8, PICTURES)
     nearest = np.round(shown / (time[1] - time[0])).astype(np.int64)
     for axes, k in zip(figure.subplots(1, PICTURES, gridspec_kw={"wspace": 0.0}), nearest):
-        draw(axes, q[k])
+        draw_handle(axes, q[k])
         axes.set_title(f"{time[k]:.2f} s", loc="center", fontsize=8, color=GRAY)
     return time[nearest]
 
@@ -220,3 +227,52 @@ def _orders(axes: Axes, sizes: Floats, errors: dict[str, Floats]) -> None:
     axes.set(xscale="log", xlabel="step (s)", yscale="log", ylabel="orientation off (rad)")
     axes.set_title("(c) error after 4 s")
     axes.legend(loc="upper left")
+
+
+# ---- the handle
+
+
+def moments() -> Floats:
+    """(3,) principal moments about the center of mass in increasing order: bar, stem, across."""
+    mass = 8.0 * HALF.prod(axis=1)
+    squares = mass[:, None] * (HALF**2 / 3.0 + _centers() ** 2)
+    return np.asarray((squares.sum(axis=1, keepdims=True) - squares).sum(axis=0))
+
+
+def _centers() -> Floats:
+    mass = HALF.prod(axis=1)
+    return CENTER - (mass @ CENTER) / mass.sum()
+
+
+def _pieces() -> tuple[Floats, Floats, list[str]]:
+    """Corners (k, 4, 3), outward normals (k, 3) and colors of all pieces of the surface."""
+    corners, normals, colors = [], [], []
+    edges = np.linspace(-1.0, 1.0, PIECES + 1)
+    for box, (center, half) in enumerate(zip(_centers(), HALF)):
+        for axis, side in ((axis, side) for axis in range(3) for side in (-1.0, 1.0)):
+            for u0, u1 in pairwise(edges):
+                for v0, v1 in pairwise(edges):
+                    square = np.array([[side, u0, v0], [side, u1, v0], [side, u1, v1], [side, u0, v1]])
+                    corners.append(center + half * np.roll(square, axis, axis=1))
+                    normals.append(side * np.eye(3)[axis])
+                    colors.append(ORANGE if box else BLUE if corners[-1][:, 0].mean() < 0 else PALE)
+    return np.array(corners), np.array(normals), colors
+
+
+def draw_handle(axes: Axes, orientation: Floats, azimuth: float = -0.9, elevation: float = 0.3) -> None:
+    """Draws the handle in parallel projection with the world axis z up; `azimuth` and `elevation` in radians."""
+    corners, normals, colors = _pieces()
+    out = np.empty((3, 3))
+    rotations.matrix_of(orientation, out)
+    toward = np.array([np.cos(elevation) * np.cos(azimuth), np.cos(elevation) * np.sin(azimuth), np.sin(elevation)])
+    right = np.array([-np.sin(azimuth), np.cos(azimuth), 0.0])
+    screen = np.stack([right, np.cross(toward, right)], axis=1)
+    world, facing = corners @ out.T, normals @ out.T
+    seen = np.flatnonzero(facing @ toward > 0)
+    order = seen[np.argsort(world[seen].mean(axis=1) @ toward, kind="stable")]
+    light = toward + 0.9 * screen[:, 1] - 0.5 * right
+    bright = 0.6 + 0.4 * np.clip(facing @ light / np.linalg.norm(light), 0.0, 1.0)
+    paint = [tuple(bright[k] * np.array(to_rgb(colors[k]))) for k in order]
+    axes.add_collection(PolyCollection(world[order] @ screen, facecolors=paint, edgecolors=paint, linewidths=0.3))
+    axes.set(xlim=(-1.15, 1.15), ylim=(-1.08, 1.08), aspect="equal")
+    axes.set_axis_off()

@@ -1,4 +1,4 @@
-"""Trajectories: one HDF5 file a run, written so that a killed run loses nothing but its last moments."""
+"""Trajectories: one HDF5 file per run, from which a killed run can be resumed at its last checkpoint."""
 
 from .checkpoint import state_hash
 from .reader import Trajectory

@@ -1,7 +1,7 @@
-"""Checkpoints: the exact state and the stepper's memory, in two slots that take turns.
+"""Checkpoints: the exact state and the memory of the stepper, in two slots that are written alternately.
 
-A slot has its place in the file once and for all, and the one that is not current may be overwritten at once: so a
-checkpoint of a million bodies is written once, and neither kept in memory nor written to the journal.
+A slot has a fixed place in the file, and the slot that is not current may be overwritten in place. A checkpoint of a
+million bodies is therefore written once, and neither kept in memory nor written to the journal.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from ..world import State
 from .safe_file import SafeFile
 
 Memory = dict[str, NDArray[Any]]
-ALIGNMENT = 64  # of arrays inside the memory's bytes
+ALIGNMENT = 64  # bytes; of arrays inside the packed memory
 RECORD = np.dtype(
     [
-        ("serial", np.int64),  # 1, 2, 3 ...; the slot with the larger one is current
+        ("serial", np.int64),  # 1, 2, 3, ...; the slot with the larger number is current
         ("step", np.int64),
         ("time", np.float64),
-        ("frames", np.int64),  # rows of the tables at this instant
-        ("steps", np.int64),
+        ("frames", np.int64),  # number of frames
+        ("steps", np.int64),  # rows of the step table
         ("memory", np.int64),  # bytes in use
         ("memory_crc", np.int64),
         ("state_hash", "S64"),
@@ -36,7 +36,7 @@ RECORD = np.dtype(
 
 
 def state_hash(state: State) -> str:
-    """SHA-256 over step, positions, angles and velocities, bit for bit. Equal runs have equal hashes."""
+    """SHA-256 of step, positions, orientations and velocities, in hexadecimal; equal for bitwise equal states."""
     digest = hashlib.sha256(int(state.step).to_bytes(8, "little", signed=True))
     for array in (state.position, state.orientation, state.velocity):
         digest.update(np.ascontiguousarray(array, dtype="<f8").data)
@@ -44,7 +44,7 @@ def state_hash(state: State) -> str:
 
 
 def _arrays(state: State) -> dict[str, NDArray[Any]]:
-    """The arrays of a state by the names that they have in files."""
+    """The arrays of a state by their names in files."""
     turn = "angle" if state.orientation.ndim == 1 else "orientation"
     return {"position": state.position, turn: state.orientation, "velocity": state.velocity}
 
@@ -61,6 +61,7 @@ class Checkpoints:
 
     @staticmethod
     def create(group: h5py.Group, state: State) -> None:
+        """Creates two empty slots for states of this shape."""
         group.create_dataset("record", data=np.zeros(2, RECORD))
         for slot in ("0", "1"):
             target = group.create_group(slot)
@@ -69,7 +70,7 @@ class Checkpoints:
             _contiguous(target, "memory", (ALIGNMENT,), np.uint8)
 
     def save(self, state: State, memory: Mapping[str, NDArray[Any]], frames: int, steps: int, digest: str) -> None:
-        """Writes to the slot that is not current; a commit, and then `settle`, make it the current one."""
+        """Writes to the slot that is not current; a commit followed by `settle` makes it the current one."""
         records = self.group["record"][()]
         slot = 1 - self._current
         target = self.group[str(slot)]
@@ -90,10 +91,11 @@ class Checkpoints:
         self.group["record"][...] = records
 
     def settle(self) -> None:
+        """Exchanges the slots after a commit."""
         self._current = 1 - self._current
 
     def _room(self, target: h5py.Group, count: int) -> h5py.Dataset:
-        """The slot's memory, made larger if need be; a quarter more than asked, so that this is rare."""
+        """The memory of the slot, enlarged if needed, by a quarter more than needed so that this is rare."""
         dataset = target["memory"]
         if count > dataset.size:
             self._safe.disallow(dataset.id.get_offset())
@@ -109,7 +111,7 @@ class Checkpoints:
 
 
 def load(group: h5py.Group) -> tuple[State, Memory, Any]:
-    """State, memory and record of the current checkpoint. Raises ValueError if its bytes are not what was written."""
+    """State, memory and record of the current checkpoint. Raises ValueError if a checksum does not match."""
     records = group["record"][()]
     slot = int(np.argmax(records["serial"]))
     record, source = records[slot], group[str(slot)]
@@ -118,12 +120,12 @@ def load(group: h5py.Group) -> tuple[State, Memory, Any]:
     state = State(float(record["time"]), int(record["step"]), *arrays)
     packed = source["memory"][: int(record["memory"])]
     if state_hash(state).encode() != record["state_hash"] or zlib.crc32(packed.data) != record["memory_crc"]:
-        raise ValueError("the checkpoint is not what was written")
+        raise ValueError("the checksum of the checkpoint does not match")
     return state, unpack_memory(packed), record
 
 
 def pack_memory(memory: Mapping[str, NDArray[Any]]) -> NDArray[np.uint8]:
-    """Length of a JSON index, the index, then the arrays one after the other, each at a multiple of ALIGNMENT."""
+    """Packs arrays: length of a JSON index, the index, then the arrays, each at a multiple of ALIGNMENT."""
     index, parts, at = {}, [], 0
     for name, value in memory.items():
         array = np.ascontiguousarray(value)
@@ -141,6 +143,7 @@ def pack_memory(memory: Mapping[str, NDArray[Any]]) -> NDArray[np.uint8]:
 
 
 def unpack_memory(packed: NDArray[np.uint8]) -> Memory:
+    """The inverse of `pack_memory`."""
     length = int.from_bytes(packed[:8].tobytes(), "little")
     first = -(-(8 + length) // ALIGNMENT) * ALIGNMENT
     out: Memory = {}
@@ -152,7 +155,7 @@ def unpack_memory(packed: NDArray[np.uint8]) -> Memory:
 
 
 def _contiguous(group: h5py.Group, name: str, shape: tuple[int, ...], dtype: Any) -> h5py.Dataset:
-    """A dataset that has its place in the file from now on."""
+    """A dataset whose place in the file is allocated at once."""
     how = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
     how.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
     how.set_fill_time(h5py.h5d.FILL_TIME_NEVER)

@@ -1,9 +1,9 @@
-"""Who may write: advisory locks, so that two runs do not write one file.
+"""Advisory file locks, so that two runs do not write the same file.
 
-A recorder holds a *shared* lock on its file for as long as it lives. Readers are not kept out: HDF5 itself takes a
-shared lock to read. To start writing one must be alone for an instant, which fails beside a living recorder and
-beside another program that has the file open. The system drops the locks of a killed process.
-Where the system has no such locks (Windows, some network drives) all of this does nothing.
+A recorder holds a *shared* lock on its file during its lifetime. It does not exclude readers: HDF5 itself takes a
+shared lock to read. To start writing, a process must hold an exclusive lock for an instant, which fails while another
+recorder, or another program, has the file open. The system releases the locks of a killed process. On systems without
+such locks (Windows, some network drives) these functions have no effect.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 def hold(raw: io.FileIO) -> None:
-    """Waits until nobody else holds the file, and holds it until it is closed."""
+    """Waits for an exclusive lock, which lasts until the file is closed."""
     if fcntl is not None:
         with contextlib.suppress(OSError):
             fcntl.flock(raw.fileno(), fcntl.LOCK_EX)
 
 
 def try_alone(raw: io.FileIO) -> bool:
-    """Whether nobody else has locked the file; if so, it is from now on shared with readers only."""
+    """Whether no other process has locked the file; if so, the caller now holds a shared lock."""
     if fcntl is None:
         return True
     try:
@@ -46,7 +46,7 @@ def try_alone(raw: io.FileIO) -> bool:
 
 
 def in_use(path: Path) -> bool:
-    """Whether a recorder, or another program, has the file open."""
+    """Whether a recorder or another program has the file open."""
     try:
         with io.FileIO(str(path), "rb") as raw:
             return not try_alone(raw)
@@ -55,7 +55,7 @@ def in_use(path: Path) -> bool:
 
 
 def still_named(raw: io.FileIO, path: Path) -> bool:
-    """Whether `path` still names the file that `raw` has open."""
+    """Whether `path` is still the name of the open file `raw`."""
     try:
         return os.path.samestat(os.fstat(raw.fileno()), os.stat(path))
     except FileNotFoundError:

@@ -1,5 +1,5 @@
-"""When Ctrl-C counts: not inside a write, because HDF5 does not forgive a callback that fails half-way, and in a run
-only between two steps, so that state, rows and frames belong together."""
+"""Deferring Ctrl-C: during a write, because HDF5 cannot handle an exception in its callbacks, and during a step, so
+that state, step table and frames stay consistent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from types import FrameType
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Holds SIGINT back inside the block, and delivers it at the end. Only the main thread ever receives it."""
+    """Delays SIGINT to the end of the block. Has no effect outside the main thread, which alone receives signals."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -36,7 +36,7 @@ class StopRequest:
 
 @contextmanager
 def stop_on_request() -> Iterator[StopRequest]:
-    """Inside the block the first Ctrl-C is only noted, for a loop to look at; a second one interrupts at once."""
+    """Inside the block the first Ctrl-C only sets `asked`, which a loop can test; the second one interrupts at once."""
     request = StopRequest()
     if threading.current_thread() is not threading.main_thread():
         yield request

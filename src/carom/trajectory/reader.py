@@ -1,15 +1,17 @@
-"""A recorded run: everything lazily read from its file."""
+"""Reading a recorded run. Arrays of all frames are read from the file as far as they are indexed."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 
 from ..scene.model import Scene
@@ -18,18 +20,16 @@ from ..stepping.report import ContactImpulses
 from ..world import State, World
 from . import checkpoint
 from .file_locks import in_use
-from .layout import IMPULSES, ORIENTATION, read_scene, read_settings
-from .lazy import LazyArray
-from .opening import check_format, open_to_read, reading
+from .format import IMPULSES, ORIENTATION, check_format, open_to_read, read_scene, read_settings, reading
 
 Floats = NDArray[np.float64]
 
 
 class Trajectory:
-    """What a run recorded. Frames are counted from 0, the start; `time[i]` belongs to `positions[i]`.
+    """A recorded run: k frames of n bodies in D dimensions. Frame 0 is the start; `time[i]` belongs to `positions[i]`.
 
-    A file of a run that was killed, or still goes on, ends at its last checkpoint. `positions`, `velocities`,
-    `angles` and `spins` are read as far as they are indexed; the rest is small and read on first use.
+    The file of a run that was killed, or is still running, ends at its last checkpoint. `positions`, `velocities`,
+    `angles` and `spins` are LazyArrays; the other arrays are small and read on first use.
     """
 
     def __init__(self, source: str | Path | io.BytesIO, scene: Scene | None = None) -> None:
@@ -45,51 +45,56 @@ class Trajectory:
 
     @cached_property
     def scene(self) -> Scene:
+        """The scene of the run."""
         with self._reading():
             return read_scene(self._file, self._given)
 
     @cached_property
     def settings(self) -> Settings:
+        """Law, models, stepper, time step and recording interval of the run."""
         with self._reading():
             return read_settings(self._file)
 
     @cached_property
     def world(self) -> World:
-        """The world, built again from the scene."""
+        """The world, rebuilt from the scene."""
         from ..build import build
 
         return build(self.scene, check_overlap=False)[0]
 
     @property
     def geometry(self) -> Mapping[str, Any]:
-        """Arrays of the group /world by name: radius, kind, vertex, mass, boundary_point ...; needs no scene."""
+        """Arrays of the group /world by name (radius, kind, vertex, mass, boundary_point, ...). They need no scene."""
         return _Arrays(self)
 
     @property
     def name(self) -> str:
+        """Name of the scene."""
         return str(self._attribute("scene"))
 
     @property
     def law(self) -> str:
+        """Name of the law."""
         return str(self._attribute("law"))
 
     @property
     def carom_version(self) -> str:
+        """Version of Carom that started the run."""
         return str(self._attribute("carom_version"))
 
     @property
     def finished(self) -> bool:
-        """Whether the run came to its end. If not, `carom run --resume` goes on with it."""
+        """Whether the run reached its end. If not, `carom run --resume` continues it."""
         return bool(self._attribute("finished"))
 
     @property
     def running(self) -> bool:
-        """Whether the run still goes on; where files cannot be locked this is not known, and False."""
+        """Whether a process is still recording the run; always False on systems without file locks."""
         return not self.finished and self.path is not None and in_use(self.path)
 
     @cached_property
     def state_hash(self) -> str:
-        """SHA-256 of the state at the end, or at the last checkpoint of a run that was stopped."""
+        """SHA-256 of the state at the end, or at the last checkpoint of an unfinished run, in hexadecimal."""
         with self._reading():
             records = self._file["checkpoint/record"][()]
         return str(records[np.argmax(records["serial"])]["state_hash"].decode())
@@ -101,10 +106,12 @@ class Trajectory:
 
     @cached_property
     def time(self) -> Floats:
+        """(k,) time of each frame."""
         return self._whole("frames/time")
 
     @cached_property
     def step(self) -> NDArray[np.int64]:
+        """(k,) step number of each frame."""
         return self._whole("frames/step")
 
     @property
@@ -114,34 +121,38 @@ class Trajectory:
 
     @property
     def dimension(self) -> int:
-        """Number of axes: 2 or 3."""
+        """D: 2 or 3."""
         return int(self._file["frames/position"].shape[2])
 
     @property
     def positions(self) -> LazyArray:
-        """(k, n, D)"""
+        """(k, n, D) centers of mass."""
         return self._lazy("frames/position")
 
     @property
     def angles(self) -> LazyArray:
-        """(k, n), radians; not wrapped round. Bodies of space have `orientations` instead."""
+        """(k, n) angles in radians, not reduced modulo 2 pi; 2D only: 3D has `orientations`."""
         if self.dimension == 3:
-            raise AttributeError("bodies of space have no angles: see orientations")
+            raise AttributeError("a 3D run has no angles: see orientations")
         return self._lazy("frames/angle")
 
     @property
     def orientations(self) -> LazyArray:
-        """(k, n, 4), unit quaternions (w, x, y, z) from the body's principal axes to the world; in the plane angles."""
+        """(k, n, 4) unit quaternions (w, x, y, z) from the body's principal axes to the world; in 2D (k, n) angles."""
         return self._lazy(f"frames/{ORIENTATION[self.dimension]}")
 
     @property
     def velocities(self) -> LazyArray:
-        """(k, n, D)"""
+        """(k, n, D) velocities of the centers of mass."""
         return self._lazy("frames/velocity", slice(0, self.dimension))
 
     @property
     def spins(self) -> LazyArray | Floats:
-        """(k, n), radians / time; zeros if nothing in the scene can turn. In space (k, n, 3), about the body's axes."""
+        """Angular velocities in radians per unit of time.
+
+        The shape is (k, n) in 2D and (k, n, 3), about the body's principal axes, in 3D. They are zero if no body of
+        the scene can rotate.
+        """
         dim = self.dimension
         if self._file["frames/velocity"].shape[2] == dim:
             return np.broadcast_to(0.0, (len(self), self.count) if dim == 2 else (len(self), self.count, 3))
@@ -149,13 +160,13 @@ class Trajectory:
 
     @property
     def boundary_poses(self) -> LazyArray | Floats:
-        """(k, w, 3): displacement and turn of each boundary since time 0, about its center; in space (k, w, 6)."""
+        """(k, w, 3) displacement and rotation of each boundary since time 0, about its center; in 3D (k, w, 6)."""
         if "boundary_pose" in self._file["frames"]:
             return self._lazy("frames/boundary_pose")
         return np.broadcast_to(0.0, (len(self), len(self.geometry["boundary_kind"]), 3 * self.dimension - 3))
 
     def frame(self, index: int) -> State:
-        """The state of one frame; negative numbers count from the end."""
+        """The state of one frame; negative indices count from the end."""
         i = range(len(self))[index]
         with self._reading():
             group = self._file["frames"]
@@ -163,10 +174,11 @@ class Trajectory:
         return State(float(self.time[i]), int(self.step[i]), *arrays)
 
     def frames(self) -> Iterator[State]:
+        """The states of all frames, one at a time."""
         return (self.frame(i) for i in range(len(self)))
 
     def impulses(self, index: int) -> ContactImpulses | None:
-        """Impulses of the step that led to a frame; None if the run did not record them."""
+        """Contact impulses of the step that ends at a frame; None if the run did not record them."""
         if "impulses" not in self._file:
             return None
         i = range(len(self))[index]
@@ -177,53 +189,56 @@ class Trajectory:
 
     @cached_property
     def last(self) -> State:
-        """The state of the last checkpoint: of a finished run, its end, whether or not a frame fell on it."""
+        """The state of the last checkpoint. For a finished run that is its end, even if no frame was recorded there."""
         with self._reading():
             return checkpoint.load(self._file["checkpoint"])[0]
 
-    # ---- energies and momenta, one value for each frame
+    # ---- energies and momenta per frame, of the free bodies
 
     @cached_property
     def kinetic(self) -> Floats:
+        """(k,) kinetic energy."""
         return self._at_frames("kinetic")
 
     @cached_property
     def potential(self) -> Floats:
-        """In uniform gravity, zero at the origin; a force in Python has none."""
+        """(k,) potential energy in uniform gravity, zero at the origin. A force in Python does not contribute."""
         return self._at_frames("potential")
 
     @property
     def energy(self) -> Floats:
+        """(k,) kinetic plus potential energy."""
         return self.kinetic + self.potential
 
     @cached_property
     def momentum(self) -> Floats:
-        """(k, D)"""
+        """(k, D) linear momentum."""
         return np.stack([self._at_frames(f"momentum_{axis}") for axis in "xyz"[: self.dimension]], axis=1)
 
     @cached_property
     def angular_momentum(self) -> Floats:
-        """About the origin; in space (k, 3)."""
+        """Angular momentum about the origin: (k,) in 2D, (k, 3) in 3D."""
         if self.dimension == 2:
             return self._at_frames("angular_momentum")
         return np.stack([self._at_frames(f"angular_momentum_{axis}") for axis in "xyz"], axis=1)
 
     @cached_property
     def steps(self) -> NDArray[Any]:
-        """The start, and a row for each step: contacts, iterations, energies, seconds ... (`stepping.report.STEP`)."""
+        """The step table: one row for the start and one per step, with columns as in `stepping.report.step_table`."""
         return self._whole("steps")
 
     def _at_frames(self, name: str) -> Floats:
-        """A column of the table of steps, at the steps that became frames."""
+        """A column of the step table, at the steps of the frames."""
         rows = np.searchsorted(self.steps["step"], self.step)
         with self._reading():
             if len(self.step) and not np.array_equal(self.steps["step"][rows], self.step):
-                raise ValueError("a frame has no row in the table of steps")
+                raise ValueError("a frame has no row in the step table")
         return np.asarray(self.steps[name][rows])
 
     # ---- the file
 
     def close(self) -> None:
+        """Closes the file; arrays that were not read are no longer available."""
         self._file.close()
 
     def __enter__(self) -> Trajectory:
@@ -273,3 +288,95 @@ class _Arrays(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._owner._file["world"])
+
+
+class LazyArray(NDArrayOperatorsMixin):
+    """An array of shape (k, n, ...) in a file, of which only the indexed part is read.
+
+    `run.positions[-1]` reads one frame, `run.positions[:, 5]` the path of one body. Arithmetic, NumPy functions and
+    array methods read the whole array. `last` selects components of the dataset's last axis: a slice, or an index.
+    """
+
+    def __init__(
+        self,
+        dataset: h5py.Dataset,
+        last: slice | int | None = None,
+        guard: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
+        self._dataset, self._last, self._guard = dataset, last, guard
+        shape = tuple(dataset.shape)
+        if isinstance(last, slice):
+            shape = (*shape[:-1], len(range(*last.indices(shape[-1]))))
+        self.shape: tuple[int, ...] = shape[:-1] if isinstance(last, int) else shape
+        self.dtype = dataset.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[NDArray[Any]]:
+        return (self[i] for i in range(len(self)))
+
+    def __getitem__(self, key: Any) -> Any:
+        keys = key if isinstance(key, tuple) else (key,)
+        if not _basic(keys) or len(keys) > self.ndim:
+            return np.asarray(self)[key]
+        return self._read(tuple(_within(k, size) for k, size in zip(keys, self.shape)))
+
+    def _read(self, keys: tuple[int | slice, ...]) -> Any:
+        whole = (*keys, *(slice(0, size) for size in self.shape[len(keys) :]))
+        if isinstance(self._last, int):
+            whole = (*whole, self._last)
+        elif self._last is not None:
+            whole = (*whole[:-1], _shifted(whole[-1], self._last.start or 0))
+        with self._guard():
+            return self._dataset[whole]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        array: NDArray[Any] = np.asarray(self._read(()))
+        return array if dtype is None else array.astype(dtype, copy=False)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        return getattr(ufunc, method)(*(np.asarray(x) if isinstance(x, LazyArray) else x for x in inputs), **options)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or not hasattr(np.ndarray, name):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(np.asarray(self), name)
+
+    def __repr__(self) -> str:
+        return f"LazyArray(shape={self.shape}, dtype={self.dtype}, {self.nbytes / 1e6:.1f} MB when read)"
+
+
+def _basic(keys: tuple[Any, ...]) -> bool:
+    """Whether h5py supports the index: integers and slices with positive step."""
+    return all(
+        (isinstance(k, (int, np.integer)) and not isinstance(k, (bool, np.bool_)))
+        or (isinstance(k, slice) and (k.step is None or k.step > 0))
+        for k in keys
+    )
+
+
+def _within(key: Any, size: int) -> int | slice:
+    if isinstance(key, slice):
+        start, stop, step = key.indices(size)
+        return slice(start, max(start, stop), step)
+    index = int(key)
+    if not -size <= index < size:
+        raise IndexError(f"index {index} is out of range for {size}")
+    return index % size
+
+
+def _shifted(key: int | slice, by: int) -> int | slice:
+    return slice(key.start + by, key.stop + by, key.step) if isinstance(key, slice) else key + by

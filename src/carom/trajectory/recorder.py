@@ -1,4 +1,4 @@
-"""Writing a run to its file while it goes on, and taking it up again after it was stopped."""
+"""Recording a run in its file, and resuming an unfinished recording."""
 
 from __future__ import annotations
 
@@ -19,11 +19,21 @@ from ..stepping.report import ContactImpulses
 from ..world import State, World
 from .checkpoint import Checkpoints, Memory, load, state_hash
 from .file_locks import in_use, try_alone
+from .format import (
+    HASH,
+    IMPULSES,
+    ORIENTATION,
+    boundary_poses,
+    check_bytes,
+    open_to_write,
+    problem,
+    read_scene,
+    read_settings,
+    reading,
+    write_header,
+)
 from .interrupts import uninterrupted
-from .journal import journal_of
-from .layout import HASH, IMPULSES, ORIENTATION, boundary_poses, read_scene, read_settings, write_header
-from .opening import check_bytes, open_to_write, problem, reading
-from .safe_file import SafeFile, recover
+from .safe_file import SafeFile, journal_of, recover
 from .series import Series
 
 if TYPE_CHECKING:
@@ -31,9 +41,9 @@ if TYPE_CHECKING:
 
 
 class Recorder:
-    """One run's file. Only `checkpoint` and `finish` change what a reader, or a resumed run, will find.
+    """The file of a run. Only `checkpoint` and `finish` change what a reader, or a resumed run, finds in it.
 
-    Between two checkpoints the file on disk stays as the last one left it, whatever happens to the process.
+    If the process dies between two checkpoints, the file is that of the first one.
     """
 
     def __init__(self, safe: SafeFile, file: h5py.File, path: Path | None, world: World | None) -> None:
@@ -46,7 +56,7 @@ class Recorder:
         self._open = True
         self._unnamed = self._overwrite = False
 
-    # ---- beginning
+    # ---- creating and resuming
 
     @classmethod
     def create(
@@ -58,9 +68,10 @@ class Recorder:
         settings: Settings,
         overwrite: bool = False,
     ) -> Recorder:
-        """Starts a file, or one in memory (None). It gets its name, and replaces an older one, at the first checkpoint.
+        """Starts a new file, or a recording in memory if `path` is None.
 
-        Until then it stands beside it as `path`.part: a run that fails at once harms nothing.
+        Until the first checkpoint the file is called `path`.part; then it replaces an older file of its name. A run
+        that fails before leaves the older file as it was.
         """
         if path is None:
             safe, target = SafeFile(io.BytesIO(), 0, None), None
@@ -82,24 +93,24 @@ class Recorder:
 
     def _give_name(self) -> None:
         assert self.path is not None
-        check_target(self.path, self._overwrite)  # again: another run may have been faster
-        recover(self.path)  # an older file's journal must not be applied to the new one
+        check_target(self.path, self._overwrite)  # again: another run may have created it meanwhile
+        recover(self.path)  # the journal of an older file must not be applied to the new one
         journal_of(self.path).unlink(missing_ok=True)
         self._safe.move(self.path)
         self._unnamed = False
 
     @classmethod
     def resume(cls, path: str | Path, scene: Scene | None = None) -> Resumed:
-        """Goes on after the last checkpoint of a run that was stopped, by whatever.
+        """Opens an unfinished run to continue it from its last checkpoint.
 
-        `scene` is needed only if the scene has parts that no file can hold (forces and motions in Python).
+        `scene` is needed only if the scene contains Python functions (forces and motions), which no file can hold.
         """
         target = Path(path)
         check_bytes(target)
         safe, file = open_to_write(target)
         try:
             if file.attrs.get("finished", 0):
-                raise problem(target, "this run is finished: nothing is left to resume; `carom info` shows it")
+                raise problem(target, "this run is finished and cannot be resumed; `carom info` describes it")
             with reading(target):
                 resumed = cls._taken_up(safe, file, target, scene)
         except BaseException:
@@ -118,14 +129,14 @@ class Recorder:
         for name, count in (("steps", record["steps"]), ("frames/step", record["frames"])):
             if file[name].shape[0] != count:
                 raise ValueError(f"{name} has {file[name].shape[0]} rows, its checkpoint says {count}")
-        # Only moving boundaries need the world here, for their poses.
+        # The world is needed only for the poses of moving boundaries.
         world = build(whole, check_overlap=False)[0] if "boundary_pose" in file["frames"] else None
         return Resumed(cls(safe, file, path, world), whole, settings, state, memory)
 
     # ---- recording
 
     def frame(self, state: State, impulses: ContactImpulses | None = None) -> None:
-        """Adds a frame. With impulses in the settings, `impulses` are those of the step that led here."""
+        """Adds a frame. If the settings ask for impulses, `impulses` are those of the step that ends here."""
         for name in ("step", "time", "position", "velocity"):
             self._frames[name].append(getattr(state, name))
         self._frames[ORIENTATION[state.position.shape[1]]].append(state.orientation)
@@ -138,14 +149,14 @@ class Recorder:
             self._impulses["ptr"].append(self._impulses["first"].count)
 
     def step(self, row: Any) -> None:
-        """Adds a row, or an array of rows, to the table of steps (`stepping.report.STEP`)."""
+        """Adds a row, or an array of rows, to the step table (`stepping.report.step_table`)."""
         if isinstance(row, np.ndarray) and row.ndim:
             self._steps.extend(row)
         else:
             self._steps.append(row)
 
     def checkpoint(self, state: State, memory: Memory) -> None:
-        """Makes all that was recorded so far safe. A run that is killed later goes on from here."""
+        """Makes everything recorded so far permanent. A run that is killed later can be resumed from here."""
         with uninterrupted():
             self._save(state, memory)
             self._file.flush()
@@ -153,7 +164,7 @@ class Recorder:
 
     def _save(self, state: State, memory: Memory) -> None:
         if len({series.count for series in self._frames.values()}) != 1:
-            raise RuntimeError("a frame is incomplete, because it was interrupted; the last checkpoint stays")
+            raise RuntimeError("a frame is incomplete, because it was interrupted; the last checkpoint is kept")
         for series in (*self._frames.values(), *self._impulses.values(), self._steps):
             series.flush()
         self._checkpoints.save(state, memory, self._frames["step"].count, self._steps.count, state_hash(state))
@@ -164,10 +175,10 @@ class Recorder:
         if self._unnamed:
             self._give_name()
 
-    # ---- ending
+    # ---- closing
 
     def finish(self, state: State) -> Trajectory:
-        """Completes the file with the last state, and opens it for reading."""
+        """Completes the file with the last state and opens it for reading."""
         from .reader import Trajectory
 
         with uninterrupted():
@@ -191,7 +202,7 @@ class Recorder:
         return Trajectory(self._safe.raw)
 
     def abort(self) -> None:
-        """Closes the file as the last checkpoint left it, to be resumed; without a checkpoint there is no file."""
+        """Closes the file in the state of its last checkpoint, to be resumed; without a checkpoint it is removed."""
         if self._open:
             self._safe.drop()
             self._close()
@@ -212,7 +223,7 @@ class Recorder:
 
 @dataclass(frozen=True, eq=False)
 class Resumed:
-    """A run that was stopped, where it goes on."""
+    """An unfinished run at its last checkpoint, ready to continue."""
 
     recorder: Recorder
     scene: Scene
@@ -222,7 +233,7 @@ class Resumed:
 
 
 def check_target(path: Path, overwrite: bool) -> None:
-    """Whether a new run may write here. Touches nothing."""
+    """Raises ProblemError if a new run may not write here. Changes nothing."""
     if path.is_dir():
         raise ProblemError("output", str(path), "the name of a file, not of a folder")
     if not path.parent.is_dir():
@@ -238,9 +249,9 @@ def check_target(path: Path, overwrite: bool) -> None:
 
 
 def _part_of(path: Path) -> SafeFile:
-    """A new file beside `path`, under another name."""
+    """A new file beside `path`, with the suffix .part."""
     part = path.with_name(path.name + ".part")
-    # Opened without being emptied: it may belong to another run, which has not given it its name yet.
+    # Opened without truncation: the file may belong to another run before its first checkpoint.
     raw = io.FileIO(str(part), "w+b", opener=lambda name, flags: os.open(name, flags & ~os.O_TRUNC, 0o666))
     if not try_alone(raw):
         raw.close()

@@ -50,10 +50,10 @@ class Lights(NamedTuple):
     level: float  # light on the ground without shadows
 
 
-def lights(parts: Parts, solids: Shapes3D, camera: Camera, up: Floats, rows: int) -> Lights:
+def lights(parts: Parts, shapes: Shapes3D, camera: Camera, up: Floats, rows: int) -> Lights:
     """A lamp above and to the left of the camera, and the sky, for a picture with this number of rows."""
     center, radius = 0.5 * (camera.low + camera.high), 0.5 * float(np.linalg.norm(camera.high - camera.low))
-    reach = solids.reach[parts.form]
+    reach = shapes.reach[parts.shape]
     far = float((np.linalg.norm(parts.place - center, axis=1) + reach).max())
     radius = min(radius, far)
     right, forward = camera.right, camera.forward
@@ -63,8 +63,8 @@ def lights(parts: Parts, solids: Shapes3D, camera: Camera, up: Floats, rows: int
     toward = up + 0.42 * back - 0.5 * right
     toward /= np.linalg.norm(toward)
     size = max(200, min(LAMP_MAP, rows))
-    lamp = _maps(_spread(toward, LAMPS, LAMP_WIDTH), size, center, radius, parts, solids)
-    sky = _maps(_dome(up, SKIES), SKY_MAP, center, radius, parts, solids)
+    lamp = _maps(_spread(toward, LAMPS, LAMP_WIDTH), size, center, radius, parts, shapes)
+    sky = _maps(_dome(up, SKIES), SKY_MAP, center, radius, parts, shapes)
     return Lights(lamp, sky, up, LAMP * float(toward @ up) + SKY)
 
 
@@ -91,12 +91,12 @@ def _axes(normal: Floats) -> tuple[Floats, Floats]:
     return u, np.cross(normal, u)
 
 
-def _maps(toward: Floats, size: int, center: Floats, radius: float, parts: Parts, solids: Shapes3D) -> Maps:
+def _maps(toward: Floats, size: int, center: Floats, radius: float, parts: Parts, shapes: Shapes3D) -> Maps:
     right, up = (np.array(v) for v in zip(*(_axes(d) for d in toward)))
     depth = np.empty((len(toward), size, size), np.float32)
     for k, d in enumerate(toward):
         eye = center + 2.0 * radius * d
-        depth[k] = depths(Rays(eye, right[k], up[k], -d, 0.5 * size / radius, size, size, True), parts, solids)
+        depth[k] = depths(Rays(eye, right[k], up[k], -d, 0.5 * size / radius, size, size, True), parts, shapes)
     return Maps(toward, right, up, depth, center, radius)
 
 

@@ -60,28 +60,28 @@ def render(
     """
     look = RayLook() if look is None else look
     boundaries = boundaries_at(world, state.time, 1e-6)[0]
-    solids, up, rgb = world.shapes_3d, upward(world.gravity), linear(colors)
+    shapes, up, rgb = world.shapes_3d, upward(world.gravity), linear(colors)
     if camera is None:
         extent = extent_3d(world, [state], scene, FIGURE_STRAY)
         camera = looking_at(extent.centers, extent.radii, up)
     rays = camera.rays(look.rows * look.smooth, round(look.rows * camera.aspect) * look.smooth)
-    everything = placed_parts(solids, state)
-    hollow = enclosing(solids, state, everything)
+    everything = placed_parts(shapes, state)
+    hollow = enclosing(shapes, state, everything)
     parts = chosen_parts(everything, ~np.isin(np.arange(world.count), hollow))
-    buffers, back = seen(rays, parts, solids), background.backdrop(rays, boundaries)
-    lamps = lights(parts, solids, camera, up, look.rows)
+    buffers, back = seen(rays, parts, shapes), background.backdrop(rays, boundaries)
+    lamps = lights(parts, shapes, camera, up, look.rows)
     ground = ground_of(world, camera, up)
     image = np.ones((rays.rows, rays.columns, 3), np.float32)
-    weight = shade.weights(solids.radius, rays, state.position)
+    weight = shade.weights(shapes.radius, rays, state.position)
     shade.bodies(rays, look.smooth, buffers, parts.body, rgb, lamps, image)
-    shade.outlines(buffers, parts.body, solids.radius, weight, image)
+    shade.outlines(buffers, parts.body, shapes.radius, weight, image)
     background.paint(rays, look.smooth, back, buffers, boundaries, ground, lamps, image)
     for body in hollow:
         shell = chosen_parts(everything, np.arange(world.count) == body)
-        before = seen(rays, shell, solids)
+        before = seen(rays, shell, shapes)
         layer = np.ones_like(image)
         shade.bodies(rays, look.smooth, before, shell.body, rgb, lamps, layer)
-        shade.outlines(before, shell.body, solids.radius, weight, layer)
+        shade.outlines(before, shell.body, shapes.radius, weight, layer)
         shade.glass(before, buffers, layer, image)
     if look.lines:
         for points in _lines(boundaries, camera, up):

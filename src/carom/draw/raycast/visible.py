@@ -26,7 +26,7 @@ class Parts(NamedTuple):
     """Parts of bodies, placed in the world."""
 
     body: Ints  # (p,)
-    form: Ints  # (p,)
+    shape: Ints  # (p,)
     place: Floats  # (p, 3) origin of the frame of its shape
     turn: Floats  # (p, 3, 3) rotation from the frame of its shape to that of the world
 
@@ -40,15 +40,15 @@ class Buffers(NamedTuple):
     normal: NDArray[np.float32]  # (rows, columns, 3) unit normal in the world frame
 
 
-def placed_parts(solids: Shapes3D, state: State) -> Parts:
+def placed_parts(shapes: Shapes3D, state: State) -> Parts:
     """All parts of all bodies of a state."""
-    body = np.repeat(np.arange(len(solids.round)), np.diff(solids.part_ptr))
+    body = np.repeat(np.arange(len(shapes.round)), np.diff(shapes.part_ptr))
     turn = rotations.matrices(np.ascontiguousarray(state.orientation))[body]
-    place = state.position[body] + np.einsum("pij,pj->pi", turn, solids.place)
-    return Parts(body, solids.shape, np.ascontiguousarray(place), np.ascontiguousarray(turn @ solids.turn))
+    place = state.position[body] + np.einsum("pij,pj->pi", turn, shapes.place)
+    return Parts(body, shapes.shape, np.ascontiguousarray(place), np.ascontiguousarray(turn @ shapes.turn))
 
 
-def seen(rays: Rays, parts: Parts, solids: Shapes3D) -> Buffers:
+def seen(rays: Rays, parts: Parts, shapes: Shapes3D) -> Buffers:
     """Depth, part, face and normal at every pixel."""
     size = (rays.rows, rays.columns)
     buffers = Buffers(
@@ -57,27 +57,27 @@ def seen(rays: Rays, parts: Parts, solids: Shapes3D) -> Buffers:
         np.zeros(size, np.int32),
         np.zeros((*size, 3), np.float32),
     )
-    _fill(rays, _nearest_first(rays, parts, solids), parts, solids, buffers, True)
+    _fill(rays, _nearest_first(rays, parts, shapes), parts, shapes, buffers, True)
     return buffers
 
 
-def depths(rays: Rays, parts: Parts, solids: Shapes3D) -> NDArray[np.float32]:
+def depths(rays: Rays, parts: Parts, shapes: Shapes3D) -> NDArray[np.float32]:
     """The depth at every pixel: a shadow map, if the rays come from a lamp."""
     depth = np.full((rays.rows, rays.columns), np.inf, np.float32)
     none = np.zeros((1, 1), np.int32)
     _fill(
         rays,
-        _nearest_first(rays, parts, solids),
+        _nearest_first(rays, parts, shapes),
         parts,
-        solids,
+        shapes,
         Buffers(depth, none, none, np.zeros((1, 1, 3), np.float32)),
         False,
     )
     return depth
 
 
-def _nearest_first(rays: Rays, parts: Parts, solids: Shapes3D) -> Ints:
-    near = (parts.place - rays.eye) @ rays.forward - solids.reach[parts.form]
+def _nearest_first(rays: Rays, parts: Parts, shapes: Shapes3D) -> Ints:
+    near = (parts.place - rays.eye) @ rays.forward - shapes.reach[parts.shape]
     return np.argsort(near, kind="stable")
 
 
@@ -106,17 +106,17 @@ def _range(x: float, z: float, reach: float, rays: Rays, count: int, sign: float
 
 
 @kernel
-def _fill(rays: Rays, order: Ints, parts: Parts, solids: Shapes3D, out: Buffers, full: bool) -> None:
+def _fill(rays: Rays, order: Ints, parts: Parts, shapes: Shapes3D, out: Buffers, full: bool) -> None:
     """Fills buffers with parts, nearest first: a hidden part then costs one comparison per pixel and no ray."""
     eye, right, up, ahead = rays.eye, rays.right, rays.up, rays.forward
     o, dr, du, df = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
     for p in order:
-        f, m = parts.form[p], parts.turn[p]
+        f, m = parts.shape[p], parts.turn[p]
         ax, ay, az = parts.place[p, 0] - eye[0], parts.place[p, 1] - eye[1], parts.place[p, 2] - eye[2]
         x = ax * right[0] + ay * right[1] + az * right[2]
         y = ax * up[0] + ay * up[1] + az * up[2]
         z = ax * ahead[0] + ay * ahead[1] + az * ahead[2]
-        reach = solids.reach[f]
+        reach = shapes.reach[f]
         if z + reach <= 0.0:
             continue
         first, last = _range(x, z, reach, rays, rays.columns, 1.0)
@@ -126,9 +126,9 @@ def _fill(rays: Rays, order: Ints, parts: Parts, solids: Shapes3D, out: Buffers,
             dr[k] = m[0, k] * right[0] + m[1, k] * right[1] + m[2, k] * right[2]
             du[k] = m[0, k] * up[0] + m[1, k] * up[1] + m[2, k] * up[2]
             df[k] = m[0, k] * ahead[0] + m[1, k] * ahead[1] + m[2, k] * ahead[2]
-        kind, near = solids.kind[f], z - reach
-        sx, sy, sz = solids.size[f, 0], solids.size[f, 1], solids.size[f, 2]
-        lo, hi, g = solids.face_ptr[f], solids.face_ptr[f + 1], solids.grid[f]
+        kind, near = shapes.kind[f], z - reach
+        sx, sy, sz = shapes.size[f, 0], shapes.size[f, 1], shapes.size[f, 2]
+        lo, hi, g = shapes.face_ptr[f], shapes.face_ptr[f + 1], shapes.grid[f]
         for i in range(top, bottom + 1):
             b = (0.5 * rays.rows - i - 0.5) / rays.scale
             for j in range(first, last + 1):
@@ -142,12 +142,12 @@ def _fill(rays: Rays, order: Ints, parts: Parts, solids: Shapes3D, out: Buffers,
                 else:
                     dx, dy, dz = dx + ex, dy + ey, dz + ez
                 if kind == HULL:
-                    hit = cast.hull(ox, oy, oz, dx, dy, dz, solids.face_normal, solids.face_offset, lo, hi)
+                    hit = cast.hull(ox, oy, oz, dx, dy, dz, shapes.face_normal, shapes.face_offset, lo, hi)
                 elif kind != MESH:
                     hit = cast.sized(kind, sx, sy, sz, ox, oy, oz, dx, dy, dz)
                 else:
-                    low, count, at = solids.grid_low[g], solids.grid_count[g], solids.grid_ptr[g]
-                    value, spacing = solids.grid_value, solids.grid_spacing[g]
+                    low, count, at = shapes.grid_low[g], shapes.grid_count[g], shapes.grid_ptr[g]
+                    value, spacing = shapes.grid_value, shapes.grid_spacing[g]
                     hit = cast.mesh(ox, oy, oz, dx, dy, dz, low, spacing, count, value, at)
                 if hit[0] < out.depth[i, j]:
                     out.depth[i, j] = hit[0]
@@ -163,17 +163,17 @@ def _fill(rays: Rays, order: Ints, parts: Parts, solids: Shapes3D, out: Buffers,
 def chosen_parts(parts: Parts, bodies: NDArray[np.bool_]) -> Parts:
     """The parts of the bodies in a mask (n,)."""
     keep = bodies[parts.body]
-    return Parts(parts.body[keep], parts.form[keep], parts.place[keep], parts.turn[keep])
+    return Parts(parts.body[keep], parts.shape[keep], parts.place[keep], parts.turn[keep])
 
 
-def enclosing(solids: Shapes3D, state: State, parts: Parts) -> Ints:
+def enclosing(shapes: Shapes3D, state: State, parts: Parts) -> Ints:
     """Bodies that surround the center of another body in all DIRECTIONS, the smallest first; they are drawn as glass.
 
     Only compounds and meshes can be hollow.
     """
-    several = np.diff(solids.part_ptr) > 1
-    mesh = solids.kind[solids.shape[solids.part_ptr[:-1]]] == MESH
-    radius = solids.radius
+    several = np.diff(shapes.part_ptr) > 1
+    mesh = shapes.kind[shapes.shape[shapes.part_ptr[:-1]]] == MESH
+    radius = shapes.radius
     pairs: list[tuple[int, int]] = []
     for i in np.flatnonzero(several | mesh).tolist():
         apart = np.linalg.norm(state.position - state.position[i], axis=1)
@@ -182,18 +182,18 @@ def enclosing(solids: Shapes3D, state: State, parts: Parts) -> Ints:
             return np.zeros(0, np.int64)
     found: set[int] = set()
     for i, j in pairs:
-        if i not in found and _surrounded(state.position[j], chosen_parts(parts, np.arange(len(radius)) == i), solids):
+        if i not in found and _surrounded(state.position[j], chosen_parts(parts, np.arange(len(radius)) == i), shapes):
             found.add(i)
     return np.array(sorted(found, key=lambda i: float(radius[i])), dtype=np.int64)
 
 
-def _surrounded(place: Floats, parts: Parts, solids: Shapes3D) -> bool:
+def _surrounded(place: Floats, parts: Parts, shapes: Shapes3D) -> bool:
     """Whether rays from a point in all DIRECTIONS meet the parts."""
     for direction in DIRECTIONS:
         ahead = direction / np.linalg.norm(direction)
         right = np.cross(ahead, np.eye(3)[int(np.argmin(np.abs(ahead)))])
         right /= np.linalg.norm(right)
         one = Rays(np.ascontiguousarray(place), right, np.cross(right, ahead), ahead, 1.0, 1, 1, False)
-        if not np.isfinite(depths(one, parts, solids)[0, 0]):
+        if not np.isfinite(depths(one, parts, shapes)[0, 0]):
             return False
     return True

@@ -108,27 +108,27 @@ def _points(bodies: Ints, radius: Floats, dimension: int) -> Iterator[Batch]:
 
 
 def _batches_3d(run: Trajectory) -> Iterator[Batch]:
-    solids: Shapes3D = run.world.shapes_3d
-    body = np.repeat(np.arange(run.count), np.diff(solids.part_ptr))
+    shapes: Shapes3D = run.world.shapes_3d
+    body = np.repeat(np.arange(run.count), np.diff(shapes.part_ptr))
     glass = np.zeros(run.count, bool)
     if run.count <= MARKED:
         state = run.frame(0)
-        glass[enclosing(solids, state, placed_parts(solids, state))] = True
+        glass[enclosing(shapes, state, placed_parts(shapes, state))] = True
     for hollow in (False, True):
         part = np.flatnonzero(glass[body] == hollow)
-        balls = part[solids.kind[solids.shape[part]] == SPHERE]
+        balls = part[shapes.kind[shapes.shape[part]] == SPHERE]
         if len(balls):
-            yield from _balls(run, solids, body, balls, hollow)
-        others = part[solids.kind[solids.shape[part]] != SPHERE]
-        for form in np.unique(solids.shape[others]).tolist():
-            chosen = others[solids.shape[others] == form]
-            mesh = meshes.shape_mesh(run.world, run.scene, form)
-            yield Batch(mesh, body[chosen], None, *_within(solids, chosen), True, hollow)
+            yield from _balls(run, shapes, body, balls, hollow)
+        others = part[shapes.kind[shapes.shape[part]] != SPHERE]
+        for index in np.unique(shapes.shape[others]).tolist():
+            chosen = others[shapes.shape[others] == index]
+            mesh = meshes.shape_mesh(run.world, run.scene, index)
+            yield Batch(mesh, body[chosen], None, *_within(shapes, chosen), True, hollow)
 
 
-def _balls(run: Trajectory, solids: Shapes3D, body: Ints, part: Ints, glass: bool) -> Iterator[Batch]:
-    radius = solids.size[solids.shape[part], 0]
-    place, turn = _within(solids, part)
+def _balls(run: Trajectory, shapes: Shapes3D, body: Ints, part: Ints, glass: bool) -> Iterator[Batch]:
+    radius = shapes.size[shapes.shape[part], 0]
+    place, turn = _within(shapes, part)
     if len(part) > POINTS and place is None:
         yield from _points(body[part], radius, 3)
         return
@@ -138,9 +138,9 @@ def _balls(run: Trajectory, solids: Shapes3D, body: Ints, part: Ints, glass: boo
         yield Batch(meshes.belt(), body[part], radius, turns=True, belt=True)
 
 
-def _within(solids: Shapes3D, part: Ints) -> tuple[Floats | None, Floats | None]:
+def _within(shapes: Shapes3D, part: Ints) -> tuple[Floats | None, Floats | None]:
     """Positions and rotations of parts in their bodies; None where all are zero."""
-    place, turn = solids.place[part], solids.turn[part]
+    place, turn = shapes.place[part], shapes.turn[part]
     at = None if not place.any() else place
     if np.array_equal(turn, np.broadcast_to(np.eye(3), turn.shape)):
         return at, None

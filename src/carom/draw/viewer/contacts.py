@@ -10,6 +10,7 @@ from ...solvers.rows import Floats
 from ...stepping.report import ContactImpulses
 from ...trajectory import Trajectory
 from ..colors import TOUCHING
+from ..marks import impulse_vectors
 from . import tone
 from .layout import SIZE, Layout
 
@@ -33,22 +34,13 @@ def contact_points(run: Trajectory, index: int) -> Floats:
     return np.asarray(find_contacts(world, state, state, TOUCHING * world.length_scale).point)
 
 
-def vectors(found: ContactImpulses) -> Floats:
-    """Impulses (m, D) on the second body: normal and tangential parts."""
-    push = found.normal_impulse[:, None] * found.normal
-    if found.normal.shape[1] == 3:
-        return push + found.tangent_impulse
-    turned = np.stack([-found.normal[:, 1], found.normal[:, 0]], axis=1)
-    return push + found.tangent_impulse[:, None] * turned
-
-
 def typical_impulse(run: Trajectory) -> float:
     """The QUANTILE of the impulses over a sample of the frames; 0 if there are none."""
     sizes = []
     for i in np.unique(np.linspace(0, len(run) - 1, min(SAMPLES, len(run))).round().astype(int)).tolist():
         found = run.impulses(i)
         if found is not None and len(found.normal_impulse):
-            sizes.append(np.linalg.norm(vectors(found), axis=1))
+            sizes.append(np.linalg.norm(impulse_vectors(found), axis=1))
     whole = np.concatenate([np.zeros(0), *sizes])
     whole = whole[whole > 0.0]
     return float(np.quantile(whole, QUANTILE)) if len(whole) else 0.0
@@ -108,7 +100,7 @@ class ContactMarks:
         """Tails and tips (m, 2, 3) of at most MOST arrows, the largest impulses first; tails are contact points."""
         if self._typical is None:
             self._typical = typical_impulse(run)
-        push = vectors(found)
+        push = impulse_vectors(found)
         size = np.linalg.norm(push, axis=1)
         shown = np.flatnonzero(size > 1e-3 * (self._typical or 1.0))
         shown = shown[np.argsort(-size[shown], kind="stable")][:MOST]

@@ -20,8 +20,7 @@ from ...errors import ProblemError
 from ...solvers.rows import Floats
 from ...trajectory import Trajectory
 from ...trajectory.file_locks import in_use
-from ...trajectory.journal import journal_of
-from ...trajectory.safe_file import stored_end
+from ...trajectory.safe_file import journal_of, stored_end
 
 MOST = 2  # runs on one page
 KEPT = 256 << 20  # bytes of frames in memory

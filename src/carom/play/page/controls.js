@@ -1,4 +1,4 @@
-// The left side of the page: scene, laws, sliders. It knows what is chosen, and tells when that changes.
+// The controls at the left: scene, laws and sliders. They keep the choice and report changes of it.
 
 const byId = (id) => document.getElementById(id);
 
@@ -24,7 +24,7 @@ export class Controls {
   get scene() { return this.known.get(this.key); }
   get request() { return { scene: this.scene.name, laws: this.laws, parameters: { ...this.values } }; }
 
-  // Shows a scene, with the values and laws of a bookmark if there are some.
+  // Shows a scene, with the values and laws of a bookmark if there is one.
   choose(key, laws = null, values = {}) {
     this.key = this.known.has(key) ? key : this.known.keys().next().value;
     byId("scene").value = this.key;
@@ -56,7 +56,7 @@ export class Controls {
     }));
   }
 
-  // A law more or less; a fourth one takes the place of the last, and one always stays.
+  // Adds or removes a law; a fourth one replaces the last, and at least one remains.
   toggle(name) {
     if (this.laws.includes(name)) {
       if (this.laws.length === 1) return;
@@ -108,7 +108,7 @@ export class Controls {
     this.changed("values");
   }
 
-  // Sliders that must stay below another one: their end moves with it.
+  // The upper limit of a slider that must stay below another one follows it.
   limit() {
     for (const { slider, range } of this.rows.values()) {
       if (slider.below === null) continue;
@@ -119,7 +119,7 @@ export class Controls {
     }
   }
 
-  // What a bookmark holds: scene, laws, and sliders that were moved.
+  // The bookmark: scene, laws, and the sliders that were moved.
   get bookmark() {
     const moved = this.scene.sliders.filter((s) => this.values[s.name] !== s.value);
     const parts = new URLSearchParams({ scene: this.key, laws: this.laws.join(",") });
@@ -142,7 +142,7 @@ function fromKnob(slider, place) {
   return Math.abs(place - middle) < near ? slider.value : fitted(slider, 10 ** place);
 }
 
-// Within the limits, and not finer than it is written.
+// A value within the limits, rounded to the digits that are shown.
 function fitted(slider, value) {
   if (!Number.isFinite(value)) return slider.value;
   const fine = slider.whole ? Math.round(value) : Number(value.toPrecision(3));

@@ -1,4 +1,4 @@
-// The page: asks the server, keeps the time of the film, and hands everything to its parts.
+// The page: sends requests to the server, controls the time of the film, and updates controls, drawings and results.
 
 import { Controls } from "/controls.js";
 import { ImpactPainter, RunPainter, impactBox } from "/drawing2d.js";
@@ -14,7 +14,7 @@ async function ask(path, body = null) {
   try {
     answer = await fetch(path, options);
   } catch {
-    throw new Error("The server does not answer. Was carom play ended?");
+    throw new Error("The server does not respond. Was carom play stopped?");
   }
   const data = await answer.json();
   if (!answer.ok) throw new Error(data.error);
@@ -24,7 +24,7 @@ async function ask(path, body = null) {
 class Page {
   constructor(start) {
     this.start = start;
-    this.asked = 0; // answers to older questions are dropped
+    this.asked = 0; // number of the last request; answers to older ones are dropped
     this.data = null;
     this.painters = [];
     this.time = 0;
@@ -40,7 +40,7 @@ class Page {
     this.controls.read(location.hash.slice(1));
   }
 
-  // ---- what is asked
+  // ---- requests
 
   changed(what) {
     history.replaceState(null, "", `#${this.controls.bookmark}`);
@@ -57,12 +57,12 @@ class Page {
     }
   }
 
-  // One impact is answered at once; a run is followed until it is done.
+  // An impact is answered at once; a run is followed until it is done.
   async run(play) {
     const number = ++this.asked;
     clearTimeout(this.timer);
     this.say("");
-    const slow = setTimeout(() => this.progress(null, "computing; the first time, kernels are compiled, which may take a minute"), 700);
+    const slow = setTimeout(() => this.progress(null, "computing; kernels are compiled at first use, which may take a minute"), 700);
     try {
       const request = this.controls.request;
       const impact = this.controls.scene.kind === "impact";
@@ -108,7 +108,7 @@ class Page {
     byId("message").hidden = !text;
   }
 
-  // ---- what is shown
+  // ---- display
 
   show(data, play = false) {
     const same = data && this.data && data.scene === this.data.scene && data.kind === this.data.kind;
@@ -156,7 +156,7 @@ class Page {
     if (result.refusal) {
       const why = document.createElement("div");
       why.className = "refusal";
-      why.textContent = `This law does not take the problem: ${result.refusal}`;
+      why.textContent = `This law cannot solve the problem: ${result.refusal}`;
       lane.append(why);
       return lane;
     }
@@ -178,7 +178,7 @@ class Page {
     byId("clock").after(legend);
   }
 
-  // Lanes above each other or beside each other, whichever draws the bodies larger.
+  // Arranges the lanes in a row or in a column, whichever makes the bodies larger.
   arrange() {
     if (!this.data) return;
     const count = this.data.results.length;
@@ -196,7 +196,7 @@ class Page {
   // ---- time
 
   get rate() {
-    // An impact plays in its own time; a run takes five to ten seconds, however long it is.
+    // An impact plays at one unit of time per second; a run takes five to ten seconds.
     const span = this.to - this.from;
     return this.data.kind === "impact" ? 1 : span / Math.min(10, Math.max(5, span));
   }
@@ -249,7 +249,7 @@ class Page {
 
 const impactClock = (t) => (Math.abs(t) < 5e-3 ? "the impact" : t < 0 ? `${(-t).toFixed(2)} before impact` : `${t.toFixed(2)} after impact`);
 
-// The frame at or before a time, and how far it is to the next.
+// The frame at or before a time, and the fraction of the way to the next.
 function frameAt(times, time) {
   let [low, high] = [0, times.length - 1];
   while (low < high) {
@@ -260,7 +260,7 @@ function frameAt(times, time) {
   return [low, span > 0 ? Math.min(1, Math.max(0, (time - times[low]) / span)) : 0];
 }
 
-// Arrays come as base64 of little-endian numbers.
+// Decodes arrays, which are base64 of little-endian numbers.
 function unpacked(data) {
   const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
   for (const result of data.results) {
@@ -273,7 +273,7 @@ function unpacked(data) {
 
 function setTheme(name, page = null) {
   document.documentElement.dataset.theme = name;
-  try { localStorage.setItem("carom-theme", name); } catch { /* a browser without storage: the choice is not kept */ }
+  try { localStorage.setItem("carom-theme", name); } catch { /* no storage: the choice is not kept */ }
   page?.draw();
 }
 

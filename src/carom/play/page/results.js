@@ -1,4 +1,4 @@
-// Tables, ticks and charts: everything that is not the film.
+// Results below the film: tables, ticks and charts.
 
 const make = (name, className = "", text = null) => {
   const element = document.createElement(name);
@@ -118,7 +118,7 @@ function markCell(result, key, sentence) {
 // ---- charts of a run
 
 const WIDE = 460, HIGH = 136, LEFT = 50, RIGHT = 104, TOP = 10, BOTTOM = 38;
-const STROKES = [5.5, 3.6, 1.8]; // of the first, second and third law: lines that coincide are all seen
+const STROKES = [5.5, 3.6, 1.8]; // widths of the first, second and third law: lines that coincide stay visible
 const AXES = ["x", "y", "z"];
 const DASHES = { "": null, dash: [3, 2], dots: [0.8, 1.6] }; // in widths of the line
 const STYLES = Object.keys(DASHES);
@@ -171,7 +171,7 @@ function chartCard(title, remark, time, lines, fromZero) {
   return box;
 }
 
-// Names at the right ends of the lines, pushed apart where they would cover each other.
+// Names at the right ends of the lines, moved apart where they would overlap.
 function labels(svg, lines, y) {
   const ends = lines.map((line) => ({ line, at: y(line.y[line.y.length - 1] ?? 0) })).sort((a, b) => a.at - b.at);
   let above = -Infinity;

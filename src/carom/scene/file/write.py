@@ -14,7 +14,6 @@ from ..fields import fields_of, plain
 from ..model import Bodies, Material, Scene
 from ..motion import KINDS, Motion
 from ..shapes import UNTURNED
-from ..symmetry import Symmetry
 
 
 def save_scene(scene: Scene, path: str | Path, overwrite: bool = False) -> None:
@@ -28,6 +27,13 @@ def save_scene(scene: Scene, path: str | Path, overwrite: bool = False) -> None:
         raise ProblemError(str(path), "no such folder", "a folder that exists")
     text = scene_to_toml(scene, path.parent)
     write_text(path, text)
+
+
+def starter_text(name: str, file: str, dimension: int = 2) -> str:
+    """The commented scene that `carom new` writes, with the given name; `file` is shown in its comments."""
+    text = Path(__file__).with_name(f"starter_{dimension}d.toml").read_text(encoding="utf-8")
+    safe = name.replace("\\", "\\\\").replace('"', '\\"')
+    return text.replace("FILE.toml", file).replace('name = "NAME"', f'name = "{safe}"', 1)
 
 
 def scene_to_toml(scene: Scene, folder: str | Path = ".") -> str:
@@ -54,7 +60,7 @@ def scene_to_toml(scene: Scene, folder: str | Path = ".") -> str:
             for i, b in enumerate(scene.boundaries)
         ],
         "periodic": None if scene.periodic is None else _table(scene.periodic, d),
-        "symmetries": [_table(s, d) for s in scene.symmetries if isinstance(s, Symmetry)],
+        "symmetries": [_table(s, d) for s in scene.symmetries],
     }
     return tomli_w.dumps({key: value for key, value in document.items() if value})
 

@@ -1,10 +1,10 @@
-"""How far a run is: a bar with a line of numbers in a terminal, a plain line now and then elsewhere. On stderr."""
+"""Progress of a run on stderr: a bar and a line of numbers in a terminal, otherwise a plain line every ten seconds."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 from .console import remarks
@@ -13,20 +13,22 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
     from ..simulation import Progress
+    from .compiling import Compilation
 
     Tell = Callable[[Progress], None]
 
 EVERY = 10.0  # seconds between plain lines
-WINDOW = 10.0  # seconds over which the speed is taken: steps grow dearer as more bodies meet
+WINDOW = 10.0  # seconds over which the speed is measured: the cost of a step changes during a run
 
 
 class Pace:
-    """Steps a second of late, and the seconds that are left."""
+    """Recent speed in steps per second, and an estimate of the remaining seconds."""
 
     def __init__(self) -> None:
         self._past: deque[tuple[float, int]] = deque([(0.0, 0)])
 
     def update(self, p: Progress) -> tuple[float, float]:
+        """(steps per second, remaining seconds)."""
         self._past.append((p.seconds, p.steps_done))
         while len(self._past) > 2 and p.seconds - self._past[0][0] > WINDOW:
             self._past.popleft()
@@ -36,7 +38,7 @@ class Pace:
 
 
 def numbers(p: Progress, rate: float) -> str:
-    """The line below the bar; it fits 80 columns."""
+    """The line below the bar, which fits 80 columns."""
     parts = (
         f"t {p.time:.{_digits(p)}f} of {p.duration:g}",
         f"{rate:,.0f} steps/s",
@@ -48,11 +50,12 @@ def numbers(p: Progress, rate: float) -> str:
 
 
 def _digits(p: Progress) -> int:
-    """Enough to see the time move."""
+    """Decimal places at which the time visibly changes."""
     return 0 if p.duration >= 1000 else 1 if p.duration >= 100 else 2 if p.duration >= 1 else 4
 
 
 def clock(seconds: float) -> str:
+    """`m:ss` or `h:mm:ss`."""
     if seconds == float("inf"):
         return "?"
     minutes, rest = divmod(round(seconds), 60)
@@ -62,7 +65,7 @@ def clock(seconds: float) -> str:
 
 @contextmanager
 def telling(title: str, quiet: bool = False) -> Iterator[Tell | None]:
-    """A function for `simulate(progress=...)` that shows how far it is while the block runs."""
+    """A function for `simulate(progress=...)` that displays the progress inside the block; None if `quiet`."""
     if quiet:
         yield None
     elif remarks().is_terminal:
@@ -121,3 +124,23 @@ def _in_lines(title: str) -> Tell:
             remarks().print(line, markup=False, soft_wrap=True)
 
     return tell
+
+
+@contextmanager
+def interrupts_as_such() -> Iterator[None]:
+    """Raises KeyboardInterrupt for Ctrl-C inside a compiled kernel, which arrives as a SystemError."""
+    try:
+        yield
+    except SystemError as error:
+        if isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        raise
+
+
+def compile_notice_beside_bar() -> AbstractContextManager[Compilation]:
+    """The notice about compiling without its spinner, which would interfere with a progress bar."""
+    from rich.console import Console
+
+    from .compiling import compile_notice
+
+    return compile_notice(Console(stderr=True, force_terminal=False, highlight=False))

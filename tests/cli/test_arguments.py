@@ -1,11 +1,11 @@
-"""`--option key=value`."""
+"""The parsing of KEY=VALUE pairs."""
 
 from __future__ import annotations
 
 import pytest
 
 from carom import ProblemError
-from carom.cli.options import law_options
+from carom.cli.arguments import typed
 
 DEFAULTS = {"order": "index", "seed": 0, "tolerance": 1e-10, "warm": True, "stiffness": None}
 
@@ -28,7 +28,7 @@ DEFAULTS = {"order": "index", "seed": 0, "tolerance": 1e-10, "warm": True, "stif
 )
 def test_values_take_the_type_of_the_default(pair, value):
     key = pair.split("=")[0]
-    chosen = law_options([pair], DEFAULTS, "law")
+    chosen = typed([pair], DEFAULTS, "--option", "option of law 'gr'", lists=True)
     assert chosen == {key: value}
     assert type(chosen[key]) is type(value)
 
@@ -36,4 +36,4 @@ def test_values_take_the_type_of_the_default(pair, value):
 @pytest.mark.parametrize("pair", ["seed=1.5", "seed=true", "tolerance=small", "tolerance=nan", "warm=1", "=3", "seed"])
 def test_values_that_do_not_fit(pair):
     with pytest.raises(ProblemError):
-        law_options([pair], DEFAULTS, "law")
+        typed([pair], DEFAULTS, "--option", "option of law 'gr'", lists=True)

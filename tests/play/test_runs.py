@@ -5,8 +5,17 @@ from __future__ import annotations
 import pytest
 
 from carom.build import build
-from carom.play.library import BODIES, LEFT_OUT, STEPS, library, play_of
-from carom.play.run_answer import BODY_FRAMES, FRAMES, RunRequest, frame_rate
+from carom.play.runs import (
+    BODIES,
+    BODY_FRAMES,
+    FRAMES,
+    LEFT_OUT,
+    STEPS,
+    RunRequest,
+    frame_rate,
+    library,
+    play_of,
+)
 from carom.scenes import SCENES
 
 

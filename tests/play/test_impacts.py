@@ -9,8 +9,7 @@ import pytest
 
 import carom
 from carom import laws
-from carom.play.impacts import impact_answer, shown
-from carom.play.lessons import LESSONS
+from carom.play.impacts import LESSONS, impact_answer, shown
 from carom.play.sliders import checked
 
 

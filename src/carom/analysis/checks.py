@@ -1,4 +1,4 @@
-"""What must hold over a run, and whether it did: energy, momentum, overlap, symmetry, outcomes of impacts."""
+"""Checks of a run: energy, momentum, overlap, symmetry and statuses of impacts against bounds."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from .. import laws
 from ..errors import ProblemError
 from ..impact.assemble import used_restitutions
 from ..trajectory import Trajectory
-from ..trajectory.layout import moving
+from ..trajectory.format import moving
 from ..world import World
 from .run_momentum import Drift, angular_momentum_drift, has_force, momentum_drift
 from .runs import energy_drift, energy_rise, fastest, overlap, symmetry_error
 
-# Energy and momentum: far above the rounding of a long run, far below any physics. Overlap: where bodies rest.
-# Symmetry: chaos makes rounding grow, so that a bound is one for a length of time, too.
+# Energy and momentum, relative: far above the rounding errors of a long run, far below physical effects. Overlap, in
+# units of the length scale: that of bodies at rest. Symmetry, in the same units: chaotic motion amplifies rounding
+# errors, so that this bound holds for runs of limited length.
 BOUNDS: dict[str, float] = {"energy": 1e-9, "momentum": 1e-9, "overlap": 1e-3, "symmetry": 1e-6}
 
-TOWER_ENERGY = 1e-3  # the loops of towers know positions; their energy is right to the square of the step
+TOWER_ENERGY = 1e-3  # relative; the position-based steps of towers keep energy to the square of the time step
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that must hold: `value <= bound`. `passed` None: nothing is demanded, for the reason in the note."""
+    """A condition `value <= bound`. `passed` is None if nothing is required, for the reason given in `note`."""
 
     name: str
     value: float | None
@@ -39,7 +40,7 @@ class Check:
 
 
 def check_run(run: Trajectory, bounds: Mapping[str, float] | None = None) -> list[Check]:
-    """All checks of a run. `bounds` replaces those of BOUNDS by name."""
+    """All checks of a run. `bounds` replaces bounds of BOUNDS by name."""
     given = dict(bounds or {})
     for name, bound in given.items():
         if name not in BOUNDS:
@@ -62,7 +63,7 @@ def _is_tower(run: Trajectory) -> bool:
 
 
 def energy_rule(run: Trajectory) -> tuple[str, str]:
-    """What the energy of a run must do, `kept`, `never rises` or `free`, and why."""
+    """The requirement on the energy of a run (`kept`, `never rises` or `free`) and its reason."""
     world = run.world
     driven = _driven(run, world)
     if driven:
@@ -75,7 +76,7 @@ def energy_rule(run: Trajectory) -> tuple[str, str]:
         (f"{stopped:,} steps finished inelastically", stopped > 0),
     )
     reasons = [text for text, holds in why if holds]
-    return ("never rises", ", ".join(reasons)) if reasons else ("kept", "all is elastic")
+    return ("never rises", ", ".join(reasons)) if reasons else ("kept", "everything is elastic")
 
 
 def _driven(run: Trajectory, world: World) -> str:
@@ -107,12 +108,12 @@ def _drift(name: str, drift: Drift, bound: float) -> Check:
 
 
 def _overlap(run: Trajectory, bound: float, asked: bool) -> Check:
-    """Of the frames, found anew, and of all steps, as they reported it; in units of the world's feature."""
-    feature = run.world.length_scale
-    value = max(float(overlap(run).max()), float(run.steps["overlap"].max(initial=0.0)) / feature)
-    note = f"in units of {feature:g}, the smallest radius or half width"
+    """Largest overlap in all frames, computed again, and in the step table; in units of the length scale."""
+    scale = run.world.length_scale
+    value = max(float(overlap(run).max()), float(run.steps["overlap"].max(initial=0.0)) / scale)
+    note = f"in units of {scale:g}, the smallest radius or half width"
     if run.settings.stepper == "synchronous" and not asked:
-        way = 2.0 * run.settings.step * float(fastest(run).max()) / feature
+        way = 2.0 * run.settings.step * float(fastest(run).max()) / scale
         if way > bound:
             bound = way
             note += "; a synchronous step may overshoot by its own length, twice the fastest speed times the step"
@@ -121,12 +122,12 @@ def _overlap(run: Trajectory, bound: float, asked: bool) -> Check:
 
 def _symmetry(run: Trajectory, bound: float) -> Check:
     if not run.scene.symmetries:
-        return Check("symmetry", None, None, None, "the scene is not registered with any")
+        return Check("symmetry", None, None, None, "the scene has no registered symmetry")
     value = float(symmetry_error(run).max())
     names = ", ".join(str(s.name) for s in run.scene.symmetries)
     note = f"{names}; in radii" + _unclaimed(run, "SYM")
     if value > bound and "claim" not in note:
-        note += "; chaotic motion makes rounding grow, `carom plot --what symmetry` shows how fast"
+        note += "; chaotic motion amplifies rounding errors: `carom plot --what symmetry` shows how fast"
     return Check("symmetry", value, bound, value <= bound, note)
 
 
@@ -136,6 +137,6 @@ def _outcomes(run: Trajectory) -> Check:
 
 
 def _unclaimed(run: Trajectory, mark: str) -> str:
-    """A law that does not promise it is held to it all the same: the bodies do not know the law."""
+    """A note if the law does not claim the desideratum, which is required of the run nevertheless."""
     known = dict(laws.every()).get(run.law)
     return "" if known is None or mark in known.claims else f" (law {run.law} does not claim {mark})"

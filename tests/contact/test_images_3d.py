@@ -1,4 +1,4 @@
-"""Periodic and Lees-Edwards sides in space: contacts across them against all images, and wrapping."""
+"""Periodic and Lees-Edwards sides in 3D: contacts across them against all images, and wrapping."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes, poses and walls for tests of contact in the plane, and slow but obvious calculations to compare with."""
+"""Shapes, poses and boundaries for tests of contact in 2D, and slow but simple calculations to compare with."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carom.trajectory.deflate import SAMPLE, STORED, shuffle_deflate
+from carom.trajectory.series import SAMPLE, STORED, shuffle_deflate
 
 rng = np.random.default_rng(5)
 

@@ -1,4 +1,4 @@
-"""Bad scenes of space: each is refused by one ProblemError with its path, before any file is touched."""
+"""Bad 3D scenes: each is refused by one ProblemError with its path, before any file is touched."""
 
 from __future__ import annotations
 

@@ -1,0 +1,78 @@
+"""Measured quantities of runs of one scene under several laws."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from ..stepping.report import STATUSES
+from ..trajectory import Trajectory
+from .run_momentum import angular_momentum_drift, momentum_drift
+from .runs import energy_drift, energy_scale, overlap, spread, symmetry_error
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Measured quantities of the run of one law; None where the scene has nothing to measure, for all laws."""
+
+    law: str
+    energy_drift: float  # largest |E - E(0)|, relative to the smallest energy scale of all laws
+    energy_change: float  # (E - E(0)) / scale at the end
+    symmetry_error: float | None  # largest, in units of the smallest radius
+    momentum_drift: float | None
+    angular_momentum_drift: float | None
+    overlap: float  # deepest in any frame, in units of the smallest radius or half width
+    contacts: float  # mean per step
+    contacts_most: int
+    iterations: float
+    iterations_most: int
+    unresolved: int  # steps whose status is not `resolved`
+    seconds: float  # wall time without compiling
+    spread: float  # at the end: root mean square distance from the centroid, a length
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """A run and its measured quantities."""
+
+    run: Trajectory
+    numbers: Numbers
+    scale: float  # unit of energy, the same for all laws
+
+    @property
+    def energy(self) -> np.ndarray:
+        """(E - E(0)) / scale at every step."""
+        return change_of_energy(self.run, self.scale)
+
+
+def change_of_energy(run: Trajectory, scale: float) -> np.ndarray:
+    """(E - E(0)) / scale at every step."""
+    return energy_drift(run) * (energy_scale(run) / scale)
+
+
+def measure(run: Trajectory, scale: float, seconds: float) -> Numbers:
+    """The quantities of a run, with energies in units of `scale`; `seconds` is its wall time."""
+    steps = run.steps[1:]
+    drift = change_of_energy(run, scale)
+    linear, angular = momentum_drift(run), angular_momentum_drift(run)
+    return Numbers(
+        law=run.law,
+        energy_drift=float(np.abs(drift).max()),
+        energy_change=float(drift[-1]),
+        symmetry_error=float(symmetry_error(run).max()) if run.scene.symmetries else None,
+        momentum_drift=float(linear.value.max()) if linear.conserved else None,
+        angular_momentum_drift=float(angular.value.max()) if angular.conserved else None,
+        overlap=float(overlap(run).max()),
+        contacts=float(steps["contacts"].mean()),
+        contacts_most=int(steps["contacts"].max()),
+        iterations=float(steps["iterations"].mean()),
+        iterations_most=int(steps["iterations"].max()),
+        unresolved=int((steps["status"] != STATUSES.index("resolved")).sum()),
+        seconds=seconds,
+        spread=float(spread(run)[-1]),
+    )

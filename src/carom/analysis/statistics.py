@@ -1,0 +1,153 @@
+"""Statistics of a run as plain data: contacts, iterations, residuals, statuses, energies, seconds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..geometry.shapes import PLURALS
+from ..stepping.report import PHASES, STATUSES
+from ..trajectory import Trajectory
+from ..world import DISC
+from .run_momentum import angular_momentum_drift, momentum_drift
+from .runs import energy_drift, energy_scale, lengths
+
+COUNTED = ("contacts", "resting", "iterations", "rounds", "residual", "overlap")  # columns of the step table
+SHAPES = ("discs", "polygons", *PLURALS.values(), "compounds")
+
+
+def contact_statistics(run: Trajectory, after: int = 0) -> dict[str, Any]:
+    """Mean and maximum of columns of the step table, over the steps after step `after`.
+
+    `contacts` counts the contacts given to the law, `resting` those of the resting solve; `overlap` is a length.
+    `statuses` counts the steps by the worst status of their impacts, `seconds` is the total time of each phase.
+    """
+    steps = run.steps[run.steps["step"] > after]
+    out: dict[str, Any] = {"steps": len(steps)}
+    for name in COUNTED:
+        values = steps[name]
+        out[name] = {"mean": float(values.mean()), "max": values.max().item()} if len(values) else None
+    counts = np.bincount(steps["status"], minlength=len(STATUSES))
+    out["statuses"] = {name: int(count) for name, count in zip(STATUSES, counts)}
+    out["seconds"] = {phase: float(steps[f"seconds_{phase}"].sum()) for phase in PHASES}
+    return out
+
+
+def run_summary(run: Trajectory, wall: float | None = None, after: int = 0) -> dict[str, Any]:
+    """The data that `carom run` prints at its end. Only the first and the last frame are read.
+
+    `wall` is the wall time in seconds of the steps after `after`. Drifts are the maximum over all steps.
+    """
+    world = run.world
+    overlap = run.steps["overlap"].max(initial=0.0) / world.length_scale
+    return {
+        "scene": run.name,
+        "law": run.law,
+        "settings": run.settings.as_dict(),
+        "integrator": run.scene.integrator if run.dimension == 3 else None,
+        "bodies": run.count,
+        "boundaries": len(world.boundaries.kind),
+        "finished": run.finished,
+        "time": run.last.time,
+        "duration": run.settings.duration,
+        "step": run.last.step,
+        "frames": len(run),
+        "wall_seconds": wall,
+        "resumed_at": after or None,
+        **contact_statistics(run, after),
+        "energy_drift": float(np.abs(energy_drift(run)).max()),
+        "energy_change": float(energy_drift(run)[-1]),
+        **_momenta(run),
+        "overlap_in_features": float(max(overlap, 0.0)),
+        "file": None if run.path is None else str(run.path),
+        "bytes": None if run.path is None else run.path.stat().st_size,
+        "state_hash": run.state_hash,
+    }
+
+
+def _momenta(run: Trajectory) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for name, drift in (("momentum", momentum_drift(run)), ("angular_momentum", angular_momentum_drift(run))):
+        out[f"{name}_drift"] = float(drift.value.max()) if drift.conserved else None
+        out[f"{name}_why"] = drift.why
+    return out
+
+
+def file_summary(run: Trajectory) -> dict[str, Any]:
+    """The data that `carom info` prints."""
+    statistics = contact_statistics(run)
+    del statistics["steps"], statistics["seconds"]
+    return {
+        "file": str(run.path) if run.path is not None else None,
+        "bytes": run.path.stat().st_size if run.path is not None else None,
+        "carom_version": run.carom_version,
+        "scene": {"name": run.name, **_bodies(run)},
+        "settings": run.settings.as_dict(),
+        "finished": run.finished,
+        "running": run.running,
+        "time": run.last.time,
+        "duration": run.settings.duration,
+        "step": run.last.step,
+        "frames": len(run),
+        "state_hash": run.state_hash,
+        "statistics": statistics,
+        "energy": _energy(run),
+        "seconds": {phase: float(run.steps[f"seconds_{phase}"].sum()) for phase in PHASES},  # with those of the start
+    }
+
+
+def _bodies(run: Trajectory) -> dict[str, Any]:
+    free = run.geometry["free"]
+    return {
+        "bodies": len(free),
+        **(_shapes_2d(run) if run.dimension == 2 else _shapes_3d(run)),
+        "held": int((~free).sum()),
+        "boundaries": len(run.geometry["boundary_kind"]),
+        **({} if run.dimension == 2 else {"integrator": run.scene.integrator}),
+    }
+
+
+def _shapes_2d(run: Trajectory) -> dict[str, int]:
+    round_ = run.geometry["kind"] == DISC
+    return {"discs": int(round_.sum()), "polygons": int((~round_).sum())}
+
+
+def _shapes_3d(run: Trajectory) -> dict[str, int]:
+    """Numbers of bodies by the kind of their single part, and of compounds."""
+    geometry = run.geometry
+    ptr = geometry["part_ptr"]
+    single = np.diff(ptr) == 1
+    kind = geometry["kind"][geometry["shape"][ptr[:-1][single]]]
+    counts = {name: int((kind == code).sum()) for code, name in PLURALS.items()}
+    return {**counts, "compounds": int((~single).sum())}
+
+
+def _energy(run: Trajectory) -> dict[str, Any]:
+    """Energies and momenta at both ends; drifts relative to `energy_scale`, and to the momentum sqrt(2 m E) of it."""
+    steps = run.steps
+    total = steps["kinetic"] + steps["potential"]
+    largest = energy_scale(run)
+    mass = float(run.geometry["mass"][run.geometry["free"]].sum())
+    axes = "xyz"[: run.dimension]
+    momentum = np.stack([steps[f"momentum_{axis}"] for axis in axes], axis=1)
+    change = float(lengths(momentum[-1] - momentum[0]))
+    scale = float(np.sqrt(2.0 * mass * largest))
+    return {
+        "first": float(total[0]),
+        "last": float(total[-1]),
+        "drift": float(total[-1] - total[0]) / largest if largest else 0.0,
+        "largest_drift": float(np.abs(total - total[0]).max()) / largest if largest else 0.0,
+        "momentum_first": momentum[0].tolist(),
+        "momentum_last": momentum[-1].tolist(),
+        "momentum_drift": change / scale if scale else 0.0,
+        "angular_momentum_first": _angular_momentum(run, 0),
+        "angular_momentum_last": _angular_momentum(run, -1),
+    }
+
+
+def _angular_momentum(run: Trajectory, row: int) -> float | list[float]:
+    """Angular momentum about the origin: a number in 2D, a vector in 3D."""
+    if run.dimension == 2:
+        return float(run.steps["angular_momentum"][row])
+    return [float(run.steps[f"angular_momentum_{axis}"][row]) for axis in "xyz"]

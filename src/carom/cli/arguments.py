@@ -1,0 +1,118 @@
+"""Arguments and options that several commands share, and the parsing of KEY=VALUE pairs."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from ..errors import ProblemError
+from ..settings import STEPPERS
+
+if TYPE_CHECKING:
+    from ..laws import Law
+
+
+def number(text: str) -> float:
+    """Parser of options whose value is a number."""
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a number") from None
+
+
+def whole_number(text: str) -> int:
+    """Parser of options whose value is a whole number."""
+    try:
+        return int(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a whole number") from None
+
+
+def number_option(name: str, metavar: str, text: str) -> Any:
+    """An optional number; `text` is its help."""
+    return typer.Option(None, name, parser=number, metavar=metavar, help=text)
+
+
+RUN = typer.Argument(..., metavar="RUN.h5", help="A trajectory written by `carom run`.")
+LAW_HELP = "Impact law; `carom laws` lists them."
+SET = typer.Option([], "--set", metavar="KEY=VALUE", help="Parameter of the scene; may be repeated.")
+DURATION = number_option("--duration", "TIME", "Duration of the run in units of time.")
+STEP = number_option("--step", "TIME", "Time step.")
+FRAME_RATE = number_option("--frame-rate", "RATE", "Frames per unit of time.")
+STEPPER = typer.Option(None, "--stepper", metavar="NAME", help=f"One of {', '.join(STEPPERS)}.")
+INTEGRATOR = typer.Option(None, "--integrator", metavar="NAME", help="Integrator of 3D rotations: dmv or split.")
+THREADS = typer.Option(
+    None,
+    "--threads",
+    parser=whole_number,
+    metavar="N",
+    help="Maximum number of threads. Results are bitwise identical for any value.",
+)
+RESTITUTION_MODEL = typer.Option(
+    None,
+    "--restitution-model",
+    metavar="NAME",
+    help="Meaning of the coefficient of restitution. Default: the first model of the law.",
+)
+FRICTION_MODEL = typer.Option(None, "--friction-model", metavar="NAME", help="How friction is solved.")
+JSON = typer.Option(False, "--json", help="Print JSON instead of tables.")
+HOST = typer.Option(
+    "127.0.0.1", "--host", metavar="ADDRESS", help="Address to listen on; 0.0.0.0 admits other machines."
+)
+PORT_HELP = "Port; if it is in use, the next free one is taken."
+
+
+def law_with_options(law: Law, pairs: Sequence[str], flag: str) -> Law:
+    """The law with the options of the `KEY=VALUE` pairs given by `flag`."""
+    from ..laws import make
+
+    return make(law.name, **typed(pairs, law.options(), flag, f"option of law {law.name!r}", lists=True))
+
+
+def typed(
+    pairs: Sequence[str], defaults: Mapping[str, Any], flag: str, what: str, lists: bool = False
+) -> dict[str, Any]:
+    """The values of `KEY=VALUE` pairs, in the types of their defaults.
+
+    Raises ProblemError for an unknown or repeated key and for a value of another type. `lists` allows a list where
+    the default is a number, as for options that may differ between contacts.
+    """
+    chosen: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, text = (part.strip() for part in pair.partition("="))
+        if not equals or not key:
+            raise ProblemError(flag, pair, "key=value")
+        if not defaults:
+            raise ProblemError(flag, pair, f"nothing: there is no {what}")
+        if key not in defaults:
+            raise ProblemError.unknown(what, key, defaults)
+        if key in chosen:
+            raise ProblemError(flag, pair, f"{key} only once")
+        chosen[key] = _value(f"{flag} {key}", text, defaults[key], lists)
+    return chosen
+
+
+def _value(field: str, text: str, default: Any, lists: bool) -> Any:
+    if isinstance(default, str):
+        return text
+    try:
+        value = json.loads({"True": "true", "False": "false", "None": "null"}.get(text, text))
+    except json.JSONDecodeError:
+        value = text
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if isinstance(default, bool):
+        if not isinstance(value, bool):
+            raise ProblemError(field, text, "true or false")
+    elif isinstance(default, int):
+        if not number or not math.isfinite(value) or value != int(value):
+            raise ProblemError(field, text, "a whole number")
+        return int(value)
+    elif isinstance(default, float) and not (lists and isinstance(value, list)):
+        if not number:
+            raise ProblemError(field, text, "a number")
+        return float(value)
+    return tuple(value) if isinstance(value, list) else value

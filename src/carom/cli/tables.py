@@ -1,0 +1,100 @@
+"""Tables and phrases about runs that several commands print."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+
+def show_pairs(console: Console, rows: list[tuple[str, str]]) -> None:
+    """Prints a borderless table of names and texts."""
+    from rich.table import Table
+
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, text in rows:
+        table.add_row(name, text)
+    console.print(table)
+
+
+def law_text(settings: dict[str, Any]) -> str:
+    """Law, models and options in one line."""
+    from rich.markup import escape
+
+    models = [f"{k} {settings[f'{k}_model']}" for k in ("restitution", "friction") if settings[f"{k}_model"]]
+    options = " ".join(f"{key}={_plain(value)}" for key, value in settings["law_options"].items())
+    text = ", ".join([f"[cyan]{settings['law']}[/]", *models])
+    return f"{text}  [dim]{escape(options)}[/]" if options else text
+
+
+def took_text(facts: dict[str, Any]) -> str:
+    """Wall time and the share of each phase; `other` is start-up, recording and the loop itself.
+
+    The time of compiling a kernel is part of the phase that needs it first.
+    """
+    seconds = dict(facts["seconds"])
+    wall = facts["wall_seconds"]
+    if wall is None:
+        wall = sum(seconds.values())
+    else:
+        seconds["other"] = max(0.0, wall - sum(seconds.values()))
+    shares = [f"{name} {100 * value / wall:.0f} %" for name, value in seconds.items() if wall and value >= 0.005 * wall]
+    since = f" since step {facts['resumed_at']:,}" if facts["resumed_at"] else ""
+    rate = f", {facts['steps'] / wall:,.0f} steps/s" if wall else ""
+    compiling = facts.get("compile_seconds", 0.0)
+    first = f" ({compiling:.1f} s of it compiling kernels, once)" if compiling else ""
+    return f"{duration_text(wall)}{first}{since}{rate}  [dim]{', '.join(shares)}[/]"
+
+
+def outcomes_text(statuses: dict[str, int]) -> str:
+    """Numbers of steps by the worst status of their impacts."""
+    styles = {"resolved": "green", "infeasible": "bold red"}
+    parts = [
+        f"{count:,} {'step' if count == 1 else 'steps'} [{styles.get(name, 'yellow')}]{name.replace('_', ' ')}[/]"
+        for name, count in statuses.items()
+        if count
+    ]
+    return ", ".join(parts) or "none"
+
+
+def duration_text(seconds: float) -> str:
+    """Seconds with two decimals below two minutes, else a clock."""
+    if seconds < 120.0:
+        return f"{seconds:.2f} s"
+    from .progress import clock
+
+    return clock(seconds)
+
+
+def size_text(count: int) -> str:
+    """A number of bytes with a suitable unit."""
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= factor:
+            return f"{count / factor:.1f} {unit}"
+    return f"{count} bytes"
+
+
+def count_text(count: int, one: str, many: str | None = None) -> str:
+    """`1 body`, `2,000 bodies`; the plural is the singular with an s unless `many` is given."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def contents_text(bodies: str, boundaries: int) -> str:
+    """The bodies, and the number of boundaries if there are any."""
+    return bodies + (f", {count_text(boundaries, 'boundary', 'boundaries')}" if boundaries else "")
+
+
+def plain_table() -> Table:
+    """An empty table with a rule below its head and no other lines."""
+    from rich import box
+    from rich.table import Table
+
+    return Table(box=box.SIMPLE_HEAD, padding=(0, 1), collapse_padding=True, pad_edge=False)
+
+
+def _plain(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
