@@ -398,7 +398,7 @@ def _boundaries(scene: Scene, names: list[str]) -> tuple[Boundaries, Ints, list[
         about = given.motion.about if given.motion.about is not None else given.pivot
         for side in given.sides(dim):
             row = _row(side)
-            rows.append(row if about is None else row._replace(center=about))
+            rows.append(row if about is None else row._replace(center=np.asarray(about, dtype=np.float64)))
             material.append(names.index(given.material))
             motions.append(given.motion)
     w = len(rows)
