@@ -220,18 +220,20 @@ class Funnel(Boundary):
         return tuple(Segment(start, end, self.material, self.motion) for start, end in ends)
 
     def solid(self, dimension: int) -> tuple[Compound, Vector] | None:
-        """In 3D the ring of panels. A panel is a prism over a trapezoid, so that its center of mass is known."""
+        """In 3D the ring of panels, which meet each other in planes through the axis."""
         if dimension == 2:
             return None
+        from ..geometry.hulls import hull  # other scenes do not need it
+
         given = self.in_dimension(3)
         point, thick = given.point or (0.0, 0.0, 0.0), given.thickness or 0.0
-        low, high, wide = 0.5 * self.outlet, 0.5 * self.top, np.tan(np.pi / self.panels)  # wide: half of the widths
-        slant = np.hypot(self.height, high - low)
-        outward = np.array([self.height, 0.0, low - high]) / slant
-        inner = np.array([[r, s * r * wide, z] for r, z in ((low, 0.0), (high, self.height)) for s in (-1.0, 1.0)])
-        rise = (low + 2.0 * high) / (3.0 * (low + high))  # of the centroid of the trapezoid, over its height
-        center = np.array([low + rise * (high - low), 0.0, rise * self.height]) + 0.5 * thick * outward
-        panel = Hull(np.concatenate([inner, inner + thick * outward]))
+        ends = np.array([[0.5 * self.outlet, 0.0], [0.5 * self.top, self.height]])  # (distance from the axis, z)
+        rise = ends[1] - ends[0]
+        outward = np.array([rise[1], -rise[0]]) / np.hypot(*rise)
+        wide = np.tan(np.pi / self.panels)  # half of the width of a panel over its distance from the axis
+        profile = np.concatenate([ends, ends + thick * outward])
+        panel = Hull(np.array([[r, s * r * wide, z] for r, z in profile for s in (-1.0, 1.0)]))
+        center = hull("boundary", np.asarray(panel.vertices)).origin
         parts = []
         for angle in 2.0 * np.pi * np.arange(self.panels) / self.panels:
             place = (float(center[0] * np.cos(angle)), float(center[0] * np.sin(angle)), float(center[2]))
