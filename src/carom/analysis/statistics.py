@@ -13,7 +13,7 @@ from .run_momentum import angular_momentum_drift, momentum_drift
 from .runs import energy_drift, energy_scale, lengths
 
 COUNTED = ("contacts", "resting", "iterations", "rounds", "residual", "overlap")  # columns of the step table
-SOLIDS = ("spheres", "cuboids", "capsules", "cylinders", "hulls", "meshes", "compounds")  # in the order of their codes
+SOLIDS = ("spheres", "boxes", "capsules", "cylinders", "hulls", "meshes", "compounds")  # in the order of their codes
 SHAPES = ("discs", "polygons", *SOLIDS)
 
 
@@ -118,7 +118,7 @@ def _shapes_3d(run: Trajectory) -> dict[str, int]:
     geometry = run.geometry
     ptr = geometry["part_ptr"]
     single = np.diff(ptr) == 1
-    kind = geometry["kind"][geometry["form"][ptr[:-1][single]]]
+    kind = geometry["kind"][geometry["shape"][ptr[:-1][single]]]
     counts = np.bincount(kind, minlength=len(SOLIDS) - 1)
     return dict(zip(SOLIDS, [*(int(c) for c in counts), int((~single).sum())]))
 

@@ -131,7 +131,7 @@ def shape_mesh(world: World, scene: Scene, index: int, chamfer: float = CHAMFER)
         vertices, faces = icosphere(float(size[0]), 3)
         return Mesh(vertices.astype(np.float32), faces.astype(np.uint32))
     if kind == BOX:
-        return cuboid(size, chamfer)
+        return box(size, chamfer)
     if kind == CAPSULE:
         return capsule(size[0], size[1])
     if kind == CYLINDER:
@@ -175,7 +175,7 @@ def _leaves(shape: Any) -> list[Solid]:
     return [shape]
 
 
-def cuboid(half: Floats, chamfer: float = CHAMFER) -> Mesh:
+def box(half: Floats, chamfer: float = CHAMFER) -> Mesh:
     """A box with these half edges (3,); `chamfer` is relative to the smallest of them."""
     cut = chamfer * float(half.min())
     signs = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=np.float64)

@@ -144,7 +144,7 @@ def _fill(rays: Rays, order: Ints, parts: Parts, shapes: Shapes3D, out: Buffers,
                 if kind == SPHERE:
                     hit = cast.sphere(ox, oy, oz, dx, dy, dz, sx)
                 elif kind == BOX:
-                    hit = cast.cuboid(ox, oy, oz, dx, dy, dz, sx, sy, sz)
+                    hit = cast.box(ox, oy, oz, dx, dy, dz, sx, sy, sz)
                 elif kind == CAPSULE:
                     hit = cast.capsule(ox, oy, oz, dx, dy, dz, sx, sy)
                 elif kind == CYLINDER:
