@@ -66,12 +66,12 @@ def test_run_tells_the_integrator_and_takes_another(carom, file_scene):
 
 def test_info_counts_solids_and_shows_three_axes(carom, made):
     found = json.loads(carom("info", made, "--json").out)
-    assert found["scene"]["spheres"] == 2 and found["scene"]["cuboids"] == 1 and found["scene"]["meshes"] == 0
+    assert found["scene"]["spheres"] == 2 and found["scene"]["boxes"] == 1 and found["scene"]["meshes"] == 0
     assert len(found["energy"]["momentum_first"]) == 3 and len(found["energy"]["angular_momentum_last"]) == 3
     with package.Trajectory(made) as run:
         assert found["energy"]["angular_momentum_last"] == pytest.approx(run.angular_momentum[-1])
     shown = carom("info", made)
-    assert "2 spheres and 1 cuboid, 1 boundary" in shown.out and "rotations by dmv" in shown.out
+    assert "2 spheres and 1 box, 1 boundary" in shown.out and "rotations by dmv" in shown.out
     assert shown.out.count("0.000000, 0.000000") >= 1
 
 

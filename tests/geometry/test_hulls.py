@@ -43,7 +43,7 @@ def test_hull_of_a_turned_cube_is_a_cube(noise):
         check_faces(form)
 
 
-def test_cuboid_and_its_hull_have_the_same_faces():
+def test_box_and_its_hull_have_the_same_faces():
     box = make_box(np.array([1.0, 2.0, 3.0]))
     check_faces(box)
     form = hull("hull", box.vertices + 7.0)

@@ -42,7 +42,7 @@ def read_only(array):
         types.Dispatcher(speeds),
         types.NamedUniTuple(typeof(np.zeros(1)), len(Rows._fields), Rows),
     ],
-    ids=str,
+    ids=lambda given: str(given).partition(" at 0x")[0],
 )
 def test_a_signature_survives_json(numba_type):
     assert decode(json.loads(json.dumps(encode(numba_type)))) == numba_type

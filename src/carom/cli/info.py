@@ -113,7 +113,7 @@ def _contents(scene: dict[str, Any]) -> str:
     from ..analysis.statistics import SHAPES
     from .tables import contents_text, count_text
 
-    singular = {"meshes": "mesh"}
+    singular = {"meshes": "mesh", "boxes": "box"}
     kinds = [count_text(scene[name], singular.get(name, name[:-1]), name) for name in SHAPES if scene.get(name)]
     held = f" ({scene['held']:,} held)" if scene["held"] else ""
     listed = ", ".join(kinds[:-1]) + " and " + kinds[-1] if len(kinds) > 1 else "".join(kinds)

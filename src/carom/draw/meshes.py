@@ -132,7 +132,7 @@ def shape_mesh(world: World, scene: Scene, index: int, chamfer: float = CHAMFER)
         vertices, faces = icosphere(float(size[0]), 3)
         return Mesh(vertices.astype(np.float32), faces.astype(np.uint32))
     if kind == BOX:
-        return cuboid(size, chamfer)
+        return box(size, chamfer)
     if int(kind) in SOLIDS:
         return joined([SOLIDS[int(kind)].surface(size)])
     found = _scene_surface(world, scene, index) if kind == MESH else None
@@ -174,7 +174,7 @@ def _leaves(shape: Any) -> list[Solid]:
     return [shape]
 
 
-def cuboid(half: Floats, chamfer: float = CHAMFER) -> Mesh:
+def box(half: Floats, chamfer: float = CHAMFER) -> Mesh:
     """A box with these half edges (3,); `chamfer` is relative to the smallest of them."""
     cut = chamfer * float(half.min())
     signs = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=np.float64)

@@ -17,7 +17,7 @@ DISC, POLYGON = 0, 1  # kinds of shapes in 2D
 SPHERE, BOX, CAPSULE, CYLINDER, HULL, MESH, CONE = 0, 1, 2, 3, 4, 5, 6  # and in 3D; files contain these numbers
 PLURALS = {
     SPHERE: "spheres",
-    BOX: "cuboids",
+    BOX: "boxes",
     CAPSULE: "capsules",
     CYLINDER: "cylinders",
     CONE: "cones",

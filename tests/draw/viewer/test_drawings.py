@@ -54,14 +54,14 @@ def solid(shape):
     ("mesh", "wanted"),
     [
         (meshes.sphere(4), 4.0 / 3.0 * np.pi),
-        (meshes.cuboid(np.array([1.0, 2.0, 0.5])), 8.0),
+        (meshes.box(np.array([1.0, 2.0, 0.5])), 8.0),
         (solid(Cylinder(0.5, 4.0)), np.pi),
         (solid(Capsule(0.5, 2.0)), np.pi * 0.25 * 2.0 + 4.0 / 3.0 * np.pi * 0.125),
         (solid(Cone(0.6, 2.0)), 0.24 * np.pi),
         (solid(Cone(0.3, 1.0, 0.6)), 0.21 * np.pi),
         (meshes.hull(np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1.0]])), 1.0 / 6.0),
     ],
-    ids=["sphere", "cuboid", "cylinder", "capsule", "cone", "frustum", "hull"],
+    ids=["sphere", "box", "cylinder", "capsule", "cone", "frustum", "hull"],
 )
 def test_solids_are_closed_and_look_outwards(mesh, wanted):
     # Round ones have flat triangles inside them, boxes lose their edges: at most 2 parts in a hundred.

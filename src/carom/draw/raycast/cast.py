@@ -115,7 +115,7 @@ def cone(ox: float, oy: float, oz: float, dx: float, dy: float, dz: float, ends:
 
 
 @kernel
-def cuboid(ox: float, oy: float, oz: float, dx: float, dy: float, dz: float, hx: float, hy: float, hz: float) -> Hit:
+def box(ox: float, oy: float, oz: float, dx: float, dy: float, dz: float, hx: float, hy: float, hz: float) -> Hit:
     enter, leave, axis = -np.inf, np.inf, 0
     for k in range(3):
         o, d, h = (ox, dx, hx) if k == 0 else ((oy, dy, hy) if k == 1 else (oz, dz, hz))
@@ -144,7 +144,7 @@ def sized(
     if kind == SPHERE:
         return sphere(ox, oy, oz, dx, dy, dz, a)
     if kind == BOX:
-        return cuboid(ox, oy, oz, dx, dy, dz, a, b, c)
+        return box(ox, oy, oz, dx, dy, dz, a, b, c)
     if kind == CAPSULE:
         return capsule(ox, oy, oz, dx, dy, dz, a, b)
     if kind == CONE:
@@ -218,7 +218,7 @@ def mesh(
     mx, my, mz = ox - low[0] - hx, oy - low[1] - hy, oz - low[2] - hz
     t = 0.0
     if abs(mx) > hx or abs(my) > hy or abs(mz) > hz:
-        t = cuboid(mx, my, mz, dx, dy, dz, hx, hy, hz)[0]
+        t = box(mx, my, mz, dx, dy, dz, hx, hy, hz)[0]
         if not t < np.inf:
             return MISS
     size = np.sqrt(dx * dx + dy * dy + dz * dz)
