@@ -395,7 +395,7 @@ def _boundaries(scene: Scene, names: list[str]) -> tuple[Boundaries, Ints, list[
             raise ProblemError(f"{path}.motion", given.motion, "a Motion; FIXED for a boundary at rest")
         given.motion.check(f"{path}.motion", dim)
         given.in_dimension(dim, path)
-        about = given.motion.about if given.motion.about is not None else given.pivot
+        about = given.motion.about if given.motion.about is not None else given.pivot(dim)
         for side in given.sides(dim):
             row = _row(side)
             rows.append(row if about is None else row._replace(center=np.asarray(about, dtype=np.float64)))

@@ -55,9 +55,8 @@ class Boundary:
         """A compound that nothing can push, and where its center of mass is, if the boundary is represented by it."""
         return None
 
-    @property
-    def pivot(self) -> Vector | None:
-        """The point about which a motion without `about` rotates it; None: that of each of its sides."""
+    def pivot(self, dimension: int) -> Vector | None:
+        """The point about which a motion without `about` rotates all of its sides; None: each about its own point."""
         return None
 
 
@@ -102,8 +101,7 @@ class Container(Boundary):
         if len(self.lower) != len(self.upper) or not all(a < b for a, b in zip(self.lower, self.upper)):
             raise ProblemError("boundary.upper", self.upper, f"all components above lower = {self.lower}")
 
-    @property
-    def pivot(self) -> Vector:
+    def pivot(self, dimension: int) -> Vector:
         return tuple(0.5 * (a + b) for a, b in zip(self.lower, self.upper))
 
     def sides(self, dimension: int) -> tuple[Plane, ...]:
@@ -206,10 +204,11 @@ class Funnel(Boundary):
         thickness = 0.05 * self.top if self.thickness is None else self.thickness
         return replace(self, point=(0.0,) * dimension if self.point is None else self.point, thickness=thickness)
 
-    @property
-    def pivot(self) -> Vector | None:
-        x, y = (0.0, 0.0) if self.point is None else self.point[:2]
-        return (x, y + 0.5 * self.height) if self.point is None or len(self.point) == 2 else None
+    def pivot(self, dimension: int) -> Vector | None:
+        if dimension == 3:
+            return None
+        x, y = self.in_dimension(2).point or (0.0, 0.0)
+        return x, y + 0.5 * self.height
 
     def sides(self, dimension: int) -> tuple[Segment, ...]:
         """In 2D: left and right, both from the outlet to the top. In 3D none."""
