@@ -39,11 +39,11 @@ Tell = Callable[[str, float], None]  # present task, and the fraction that is do
 
 # Checks of a run: desideratum, title and meaning.
 MEANINGS = {
-    "energy": ("KIN", "energy", "conserved if elastic, never raised"),
+    "energy": ("KIN", "energy", "equal if elastic, never raised"),
     "momentum": ("MOM", "momentum", "conserved without external forces"),
     "angular momentum": ("", "angular momentum", "conserved without external torques"),
     "overlap": ("", "overlap", "none, or less than a step"),
-    "symmetry": ("SYM", "symmetry", "symmetric states stay symmetric"),
+    "symmetry": ("SYM", "symmetry", "symmetry is preserved"),
     "impacts": ("FEA", "feasibility", "nothing still approaches"),
 }
 

@@ -28,9 +28,9 @@ from ..laws import Law
 # Title and short meaning of each desideratum.
 MEANINGS = {
     "BRK": ("break-away", "touching bodies may part"),
-    "SYM": ("symmetry", "symmetric states stay symmetric"),
-    "KIN": ("energy", "conserved if elastic, never raised"),
-    "MOM": ("momentum", "linear and angular, conserved"),
+    "SYM": ("symmetry", "symmetry is preserved"),
+    "KIN": ("energy", "equal if elastic, never raised"),
+    "MOM": ("momentum", "linear and angular"),
     "ONE": ("one-sidedness", "impulses never pull"),
     "WAV": ("wave", "three balls pass a shock on"),
     "FEA": ("feasibility", "nothing still approaches"),
