@@ -198,7 +198,7 @@ class _Group:
         if dim == 3:
             self._check_3d()
         self.velocity = self.spread(given.velocity, "velocity", (n, dim))
-        self.spin = self.spread(given.spin, "spin", (n,) if dim == 2 else (n, 3))
+        self.spin = self.spread(given.spin, "spin", (n, *rotations.SPIN_SHAPE[dim]))
         if given.material not in names:
             raise ProblemError.unknown(f"material (of {self.path})", given.material, names)
         self.material = names.index(given.material)

@@ -72,11 +72,11 @@ def grid(
     corner: Place | None = None,
     layers: int | None = None,
 ) -> Floats:
-    """A grid, row by row from the lower left; in 3D (`layers` and three spacings) layer by layer from below.
+    """A grid, row by row from the lower left; in 3D (three spacings) `layers` of them, layer by layer from below.
 
     `corner` is the place of the first body, `center` that of the center of the grid.
     """
-    counts = (columns, rows) if layers is None else (columns, rows, layers)
+    counts = (columns, rows, layers or 1)[: len(spacing)]
     along = [np.arange(count) * spacing[k] for k, count in enumerate(counts)]
     points = np.stack(np.meshgrid(*along[::-1], indexing="ij")[::-1], axis=-1).reshape(-1, len(counts))
     return _placed(points, tuple(float(steps[-1]) for steps in along), center, corner)

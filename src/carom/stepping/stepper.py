@@ -13,7 +13,7 @@ from ..contact.boundaries import boundaries_at
 from ..contact.contact_set import ContactSet
 from ..contact.find import find_contacts
 from ..impact.assemble import Assembly, assemble
-from ..impact.contact_rows import along_tangents
+from ..impact.contact_rows import friction_in_world
 from ..impact.contacts import Impulses
 from ..impact.resolve import resolve
 from ..impact.response import Response
@@ -156,18 +156,16 @@ class Stepper:
 
     def impulses(self) -> ContactImpulses:
         """All nonzero impulses of the last step."""
-        dim, parts = self.world.dimension, []
-        for found, result in self.pushes:
-            tangent = np.zeros((found.count, dim - 1)) if result.tangent is None else result.tangent
+        parts, none, vectors = [], np.empty(0, np.int64), np.empty((0, self.world.dimension))
+        nothing = ContactSet(none, none, none, vectors, vectors, np.empty(0), np.empty(0)), Impulses(np.empty(0))
+        for found, result in self.pushes or [nothing]:
+            tangent = np.zeros((found.count, vectors.shape[1] - 1)) if result.tangent is None else result.tangent
             kept = (result.normal != 0.0) | tangent.any(axis=1)
-            normal, tangent = found.normal[kept], np.ascontiguousarray(tangent[kept])
-            friction = tangent[:, 0] if dim == 2 else along_tangents(normal, tangent)
+            normal = found.normal[kept]
+            friction = friction_in_world(normal, tangent[kept])
             parts.append(
                 (found.first[kept], found.second[kept], found.point[kept], normal, result.normal[kept], friction)
             )
-        if not parts:
-            none, vectors = np.empty(0, np.int64), np.empty((0, dim))
-            parts = [(none, none, vectors, vectors, np.empty(0), np.empty(0) if dim == 2 else vectors)]
         return ContactImpulses(*(np.concatenate(columns) for columns in zip(*parts)))
 
     def treated_contacts(self) -> ContactSet:

@@ -18,7 +18,7 @@ from ..framing import united as united_extents
 from .runs import Frames
 
 SIZE = 2.0  # radius of that sphere, in lengths of the page
-SAMPLES_2D, SAMPLES_3D = 24, 8  # frames that are examined
+SAMPLES = {2: 24, 3: 8}  # frames that are examined
 FLAT_FIELD = 0.05  # tangent of half the angle of view in 2D: hardly any perspective
 MARGIN = 1.08  # relative to the size of a 2D picture
 ASPECT = 1.35  # width over height of a window whose size is not known yet
@@ -53,8 +53,8 @@ def boundaries_of(frames: Frames) -> Boundaries:
 def box_of(frames: Frames) -> Box:
     """The box of a whole run."""
     count, run = len(frames.times), frames.run
-    most = SAMPLES_2D if run.dimension == 2 else SAMPLES_3D
-    chosen = np.unique(np.linspace(0, count - 1, min(most, count)).round().astype(int)).tolist()
+    samples = min(SAMPLES[run.dimension], count)
+    chosen = np.unique(np.linspace(0, count - 1, samples).round().astype(int)).tolist()
     if run.dimension == 3:
         extent = extent_3d(run.world, [run.frame(i) for i in chosen], run.scene)
         return Box(extent.centers, extent.radii, 3, upward(run.world.gravity))
