@@ -241,7 +241,7 @@ class Studio:
 
 
 class Scenery2D:
-    """Bodies and boundaries as primitives in a window of the plane, which may move."""
+    """Bodies and boundaries as primitives in a window, which may move."""
 
     def __init__(self, timeline: Timeline, look: Look, span: Span) -> None:
         self._world = timeline.run.world

@@ -126,6 +126,11 @@ def spin_components(dimension: int) -> int:
     return dimension * (dimension - 1) // 2
 
 
+def velocity_components(dimension: int) -> int:
+    """Number of components of a rigid motion, linear and angular: 3 in 2D, 6 in 3D."""
+    return dimension + spin_components(dimension)
+
+
 def cross(a: Floats, b: Floats) -> Floats:
     """Cross products (..., 3) of vectors (..., 3); in 2D (..., 1), their component out of the plane."""
     if a.shape[-1] == 3:

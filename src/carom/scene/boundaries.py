@@ -115,7 +115,7 @@ class Drum(Boundary):
 
 @dataclass(frozen=True)
 class Segment(Boundary):
-    """A thin wall between two points, 2D only; both of its sides push."""
+    """A line between two points, 2D only; both of its sides push."""
 
     kind: ClassVar[str] = "segment"
     dimensions: ClassVar[tuple[int, ...]] = (2,)

@@ -258,12 +258,15 @@ class DriftSafe(Stepper):
         position = start.position + h * mean[:, : self.world.dimension]
         orientation, velocity = self._rotated(start, mean, held.velocity, h)
         mine = self._pushed_bodies(held)
-        row = mine[:, None]
+
+        def chosen(held: Floats, free: Floats) -> Floats:
+            return np.where(mine.reshape(-1, *(1,) * (free.ndim - 1)), held, free)
+
         return replace(
             end,
-            position=np.where(row, position, end.position),
-            orientation=np.where(mine if end.orientation.ndim == 1 else row, orientation, end.orientation),
-            velocity=np.where(row, velocity, end.velocity),
+            position=chosen(position, end.position),
+            orientation=chosen(orientation, end.orientation),
+            velocity=chosen(velocity, end.velocity),
         )
 
     def _rotated(self, start: State, mean: Floats, velocity: Floats, h: float) -> tuple[Floats, Floats]:

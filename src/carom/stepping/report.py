@@ -55,4 +55,4 @@ class ContactImpulses:
     point: Floats  # (m, D)
     normal: Floats  # (m, D)
     normal_impulse: Floats  # (m,)
-    tangent_impulse: Floats  # (m,) along the normal rotated by 90 degrees anticlockwise; in 3D a vector (m, 3)
+    tangent_impulse: Floats  # (m,) along the normal rotated by 90 degrees counterclockwise; in 3D a vector (m, 3)

@@ -156,10 +156,9 @@ class Stepper:
 
     def impulses(self) -> ContactImpulses:
         """All nonzero impulses of the last step."""
-        parts, none, vectors = [], np.empty(0, np.int64), np.empty((0, self.world.dimension))
-        nothing = ContactSet(none, none, none, vectors, vectors, np.empty(0), np.empty(0)), Impulses(np.empty(0))
-        for found, result in self.pushes or [nothing]:
-            tangent = np.zeros((found.count, vectors.shape[1] - 1)) if result.tangent is None else result.tangent
+        parts, dim = [], self.world.dimension
+        for found, result in self.pushes or [(ContactSet.empty(dim), Impulses(np.empty(0)))]:
+            tangent = np.zeros((found.count, dim - 1)) if result.tangent is None else result.tangent
             kept = (result.normal != 0.0) | tangent.any(axis=1)
             normal = found.normal[kept]
             friction = friction_in_world(normal, tangent[kept])
@@ -173,10 +172,8 @@ class Stepper:
 
         A contact that was treated several times occurs once, with the geometry of the last time.
         """
-        sets, dim = [found for found, _ in self.pushes], self.world.dimension
-        none, vectors = np.empty(0, np.int64), np.empty((0, dim))
-        found = ContactSet(none, none, none, vectors, vectors, np.empty(0), np.empty(0))
-        for other in sets:
+        found = ContactSet.empty(self.world.dimension)
+        for other, _ in self.pushes:
             found = found.joined(other)
         names = np.stack([found.first, found.second, found.feature_id])[:, ::-1]
         last = np.unique(names, axis=1, return_index=True)[1]

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ProblemError
+from ..geometry.rotations import velocity_components
 from ..scene.model import Scene
 from ..scene.store import pack, unpack
 from ..settings import Settings
@@ -108,7 +109,8 @@ def _create_frames(group: h5py.Group, world: World, state: State, settings: Sett
     Series.create(group, ORIENTATION[dim], state.orientation.shape, np.float64, count)
     Series.create(group, "velocity", state.velocity.shape, np.float64, count)
     if moving(world):
-        Series.create(group, "boundary_pose", (len(world.boundary_motions), 3 * dim - 3), np.float64, count)
+        row = (len(world.boundary_motions), velocity_components(dim))
+        Series.create(group, "boundary_pose", row, np.float64, count)
 
 
 def _create_impulses(group: h5py.Group, world: World, settings: Settings) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 
-from ..geometry.rotations import SPIN_SHAPE
+from ..geometry.rotations import SPIN_SHAPE, velocity_components
 from ..scene.model import Scene
 from ..settings import Settings
 from ..stepping.report import ANGULAR_MOMENTUM, MOMENTUM, ContactImpulses
@@ -164,7 +164,9 @@ class Trajectory:
         """(k, w, 3) displacement and rotation of each boundary since time 0, about its center; in 3D (k, w, 6)."""
         if "boundary_pose" in self._file["frames"]:
             return self._lazy("frames/boundary_pose")
-        return np.broadcast_to(0.0, (len(self), len(self.geometry["boundary_kind"]), 3 * self.dimension - 3))
+        return np.broadcast_to(
+            0.0, (len(self), len(self.geometry["boundary_kind"]), velocity_components(self.dimension))
+        )
 
     def frame(self, index: int) -> State:
         """The state of one frame; negative indices count from the end."""

@@ -12,7 +12,7 @@ from ...trajectory import Trajectory
 from ..colors import TOUCHING
 from ..marks import impulse_vectors
 from . import tone
-from .layout import SIZE, Layout
+from .layout import SIZE, Layout, in_3d
 
 MOST = 3_000  # largest number of dots and of arrows; the largest impulses are kept
 DOT, ARROW = (20, 24, 32), np.array([[196, 44, 44]], np.uint8)
@@ -108,9 +108,7 @@ class ContactMarks:
         length = TYPICAL * self._radius * np.minimum(np.sqrt(size[shown] / (self._typical or 1.0)), LONGEST)
         tail = self._layout.placed(found.point[shown], self._number, self._lift(run))
         way = push[shown] / size[shown, None]
-        if way.shape[1] == 2:
-            way = np.concatenate([way, np.zeros((len(way), 1))], axis=1)
-        return np.stack([tail, tail + length[:, None] * way], axis=1).astype(np.float32)
+        return np.stack([tail, tail + length[:, None] * in_3d(way)], axis=1).astype(np.float32)
 
     def _lift(self, run: Trajectory) -> float:
         return LIFT[run.dimension] * self._radius
