@@ -95,8 +95,8 @@ def rows_2d(
 ):
     """Bodies and entries of the normal rows, entries of the tangent rows, and the speeds w that no impulse can change.
 
-    The tangent is the normal rotated by 90 degrees counterclockwise. `root` (n, d) is the inverse square root of the mass;
-    `offset` and `drift` (m, 2) are those of the ContactSet, or have one row if no body has periodic images.
+    The tangent is the normal rotated by 90 degrees counterclockwise. `root` (n, d) is the inverse square root of the
+    mass; `offset` and `drift` (m, 2) are those of the ContactSet, or have one row if no body has periodic images.
     """
     m, d = len(first), velocity.shape[1]
     imaged = len(offset) == m
