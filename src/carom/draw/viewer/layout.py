@@ -142,7 +142,7 @@ class Layout:
 
     @classmethod
     def of(cls, box: Box, runs: int) -> Layout:
-        """Runs beside each other, as `box` wants them."""
+        """Runs beside or below each other, at the distance `box.apart()`."""
         step = box.apart()
         shifts = (np.arange(runs) - 0.5 * (runs - 1))[:, None] * step
         half = 0.5 * float(np.linalg.norm(box.size)) + 0.5 * (runs - 1) * float(np.linalg.norm(step))
