@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..geometry.shapes import PLURALS
 from ..stepping.report import ANGULAR_MOMENTUM, MOMENTUM, PHASES, STATUSES
 from ..trajectory import Trajectory
 from ..world import DISC
@@ -13,8 +14,7 @@ from .run_momentum import angular_momentum_drift, momentum_drift
 from .runs import energy_drift, energy_scale, lengths
 
 COUNTED = ("contacts", "resting", "iterations", "rounds", "residual", "overlap")  # columns of the step table
-SOLIDS = ("spheres", "boxes", "capsules", "cylinders", "hulls", "meshes", "compounds")  # in the order of their codes
-SHAPES = ("discs", "polygons", *SOLIDS)
+SHAPES = ("discs", "polygons", *PLURALS.values(), "compounds")
 
 
 def contact_statistics(run: Trajectory, after: int = 0) -> dict[str, Any]:
@@ -119,8 +119,8 @@ def _shapes_3d(run: Trajectory) -> dict[str, int]:
     ptr = geometry["part_ptr"]
     single = np.diff(ptr) == 1
     kind = geometry["kind"][geometry["shape"][ptr[:-1][single]]]
-    counts = np.bincount(kind, minlength=len(SOLIDS) - 1)
-    return dict(zip(SOLIDS, [*(int(c) for c in counts), int((~single).sum())]))
+    counts = {name: int((kind == code).sum()) for code, name in PLURALS.items()}
+    return {**counts, "compounds": int((~single).sum())}
 
 
 _SHAPES = {2: _shapes_2d, 3: _shapes_3d}

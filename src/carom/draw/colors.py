@@ -136,7 +136,7 @@ def body(run: Trajectory, frame: int) -> Floats:
 
 
 def group(run: Trajectory, frame: int) -> Floats:
-    """The index of the group in `scene.bodies` that each body belongs to, (n,)."""
+    """The index of the group in `scene.groups` that each body belongs to, (n,)."""
     return _fixed(run).group.astype(np.float64)
 
 
@@ -288,7 +288,7 @@ def _smallest(run: Trajectory, quantity: Quantity) -> float:
 def _categories(run: Trajectory, quantity: Quantity) -> Legend:
     values = np.unique(quantity.values(run, 0).astype(int))
     if quantity.name == "group":
-        names = [bodies.name or f"group {k}" for k, bodies in enumerate(run.scene.bodies)]
+        names = [bodies.name or f"group {k}" for k, bodies in enumerate(run.scene.groups)]
         labels = [names[v] if v < len(names) else f"group {v}" for v in values]
     else:
         labels = [f"{v}" for v in values]
