@@ -68,7 +68,7 @@ def _build(scene: Scene) -> tuple[World, State]:
     free = np.concatenate([np.full(g.count, g.free) for g in groups])
     turns = np.concatenate([np.full(g.count, g.rotates) for g in groups])
     turning = _anything_turns(scene, groups, friction)
-    root = np.zeros((len(mass), 3 * dim - 3 if turning else dim))
+    root = np.zeros((len(mass), rotations.velocity_components(dim) if turning else dim))
     root[free, :dim] = 1.0 / np.sqrt(mass[free])[:, None]
     if turning:
         root[free & turns, dim:] = 1.0 / np.sqrt(inertia.reshape(len(mass), -1)[free & turns])
@@ -198,7 +198,7 @@ class _Group:
         if dim == 3:
             self._check_3d()
         self.velocity = self.spread(given.velocity, "velocity", (n, dim))
-        self.spin = self.spread(given.spin, "spin", (n,) if dim == 2 else (n, 3))
+        self.spin = self.spread(given.spin, "spin", (n, *rotations.SPIN_SHAPE[dim]))
         if given.material not in names:
             raise ProblemError.unknown(f"material (of {self.path})", given.material, names)
         self.material = names.index(given.material)
@@ -407,7 +407,7 @@ def _boundaries(scene: Scene, names: list[str]) -> tuple[Boundaries, Ints, list[
         for name in ("point", "axis", "center")
     )
     kind, radius = np.array([row.kind for row in rows], np.int8), np.array([row.radius for row in rows], np.float64)
-    boundaries = Boundaries(kind, point, axis, radius, center, np.zeros((w, 3 * dim - 3)))
+    boundaries = Boundaries(kind, point, axis, radius, center, np.zeros((w, rotations.velocity_components(dim))))
     return boundaries, np.array(material, np.int64), motions
 
 

@@ -162,5 +162,5 @@ class World:
         place, start = self.home[body, :dim], self.home[body, dim:]
         about = place if motion.about is None else np.asarray(motion.about, dtype=np.float64)
         turn = rotations.orientation_of(pose[:, dim:])
-        orientation = rotations.composed(turn, start[:, 0] if dim == 2 else start)
+        orientation = rotations.composed(turn, start.reshape(turn.shape))
         return about + rotations.rotated(turn, place - about) + pose[:, :dim], orientation

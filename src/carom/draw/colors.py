@@ -126,7 +126,7 @@ def kinetic_energy(run: Trajectory, frame: int) -> Floats:
     moving = 0.5 * fixed.mass * (run.velocities[frame] ** 2).sum(axis=-1)
     turning = 0.5 * fixed.inertia * np.asarray(run.spins[frame]) ** 2
     with np.errstate(invalid="ignore"):
-        total = moving + (turning.sum(axis=-1) if turning.ndim == 2 else turning)
+        total = moving + turning.reshape(len(moving), -1).sum(axis=1)
     return np.where(fixed.free & np.isfinite(total), total, 0.0)
 
 

@@ -306,7 +306,7 @@ def _film(run: Trajectory, top: float) -> dict[str, Any]:
         "position": packed(places),
         "turn": packed(np.asarray(run.orientations[:])),
         "color": packed(np.nan_to_num(255.0 * share).round(), "u1"),
-        "walls": packed(np.asarray(run.boundary_poses[:])) if run.dimension == 2 else "",
+        "boundaries": packed(np.asarray(run.boundary_poses[:])) if run.dimension == 2 else "",
     }
 
 

@@ -134,7 +134,7 @@ class Drum(Boundary):
 
 @dataclass(frozen=True)
 class Segment(Boundary):
-    """A thin wall between two points, 2D only; both of its sides push."""
+    """A line between two points, 2D only; both of its sides push."""
 
     kind: ClassVar[str] = "segment"
     dimensions: ClassVar[tuple[int, ...]] = (2,)
@@ -178,10 +178,10 @@ class Shell(Boundary):
 class Funnel(Boundary):
     """A hopper with an open outlet at the bottom and an open top; upwards is along y in 2D, along z in 3D.
 
-    In 2D it consists of two segments. In 3D its wall is a ring of flat panels, convex solids outside of the inner
+    In 2D it consists of two segments. In 3D it is a ring of flat panels, convex solids outside of the inner
     surface, which together are one body that nothing can push; circles of the diameters `outlet` and `top` just fit
     into its ends. That body comes after the declared ones in the arrays of a run. A rotation without `about` is about
-    the center of mass of the walls.
+    the center of mass of the panels.
     """
 
     kind: ClassVar[str] = "funnel"
@@ -189,7 +189,7 @@ class Funnel(Boundary):
     top: Annotated[float, POSITIVE, "width of the opening at the top, in 3D its diameter"]
     height: Annotated[float, POSITIVE]
     point: Annotated[Vector | None, POINT, "center of the outlet, the origin by default"] = None
-    panels: Annotated[int, Whole(3), "number of flat panels of its wall", ONLY_3D] = 24
+    panels: Annotated[int, Whole(3), "number of flat panels", ONLY_3D] = 24
     thickness: Annotated[float | None, POSITIVE, "of the panels, a 20th of top by default", ONLY_3D] = None
     material: Material = "default"
     motion: Moves = FIXED

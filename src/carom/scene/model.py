@@ -141,6 +141,11 @@ class Scene:
         return max((getattr(getattr(group, "shape", None), "dimension", 2) for group in self.bodies), default=2)
 
     @property
+    def rotation_integrator(self) -> str | None:
+        """The integrator of rotations; None in 2D, where spins are constant between impacts."""
+        return self.integrator if self.dimension == 3 else None
+
+    @property
     def count(self) -> int:
         """Number of bodies."""
         return sum(group.count for group in self.bodies if isinstance(group, Bodies))
