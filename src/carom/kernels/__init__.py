@@ -34,7 +34,7 @@ from numba.extending import overload
 from numba.np import arrayobj
 
 from ..errors import ProblemError
-from . import files
+from . import files, linking
 from .digest import dependencies
 from .files import cache_folder
 from .notice import notice
@@ -133,9 +133,8 @@ class KernelCache(_Cache):  # type: ignore[misc]
                 self.locks[path] = lock  # Numba compiles now, and save_overload or a failure frees the lock
                 return None
             files.unlock(path, lock)
-        try:
-            loaded = compiler.CompileResult._rebuild(target_context, *pickle.loads(found[1]))
-        except Exception:  # whatever is wrong with the file, the kernel can be compiled again
+        loaded = _load(path, found, target_context)
+        if loaded is None:  # whatever is wrong with the file, the kernel can be compiled again
             files.remove(path)
             return None
         if KernelCache.observer:
@@ -148,7 +147,8 @@ class KernelCache(_Cache):  # type: ignore[misc]
             return
         try:
             if not data.library.has_dynamic_globals:
-                facts = {"seconds": round(_clock.last, 2), "needs": _called(data)}
+                facts = {"seconds": round(_clock.last, 2), "needs": _called(data), "links": linking.links(data)}
+                linking.separate(data, path.name)
                 files.write(path, facts, pickle.dumps(data._reduce(), protocol=pickle.HIGHEST_PROTOCOL))
         except (OSError, ProblemError):
             pass  # a full disk: the kernel is compiled again next time
@@ -197,11 +197,31 @@ def _platform() -> str:
         versions = (numba.__version__, llvmlite.__version__, np.__version__, sys.version)
         settings = (config.OPT, config.LOOP_VECTORIZE, config.SLP_VECTORIZE, config.BOUNDSCHECK, config.USING_SVML)
         codegen = cpu_target.target_context.codegen().magic_tuple()
-        _PLATFORM = repr((versions, str(settings), config.DEBUGINFO_DEFAULT, codegen))
+        _PLATFORM = repr((linking.SMALL, versions, str(settings), config.DEBUGINFO_DEFAULT, codegen))
     return _PLATFORM
 
 
 _PLATFORM = ""
+
+
+_loaded: dict[Path, Any] = {}  # kernels that were loaded, by their files
+
+
+def _load(path: Path, found: tuple[dict[str, Any], bytes], target_context: Any) -> Any:
+    """The kernel of a file, after the kernels that it is linked to; None if it or one of them cannot be loaded."""
+    if path not in _loaded:
+        try:
+            for name, symbol in found[0]["links"].items():
+                other = path.with_name(name)
+                linked = _loaded.get(other) or _load(other, files.read(other) or ({}, b""), target_context)
+                if linked is None or linked.fndesc.llvm_func_name != symbol:  # it has been compiled again since
+                    return None
+            content = pickle.loads(found[1])
+            linking.announce(target_context, content[1], path.name)
+            _loaded[path] = compiler.CompileResult._rebuild(target_context, *content)
+        except Exception:
+            return None
+    return _loaded[path]
 
 
 def _called(data: Any) -> list[Any]:
