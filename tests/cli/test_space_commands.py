@@ -108,7 +108,12 @@ def test_plots(carom, made, tmp_path):
 
 def test_the_picture_follows_camera_and_colors(carom, made):
     assert carom("plot", made, "--what", "state", "--format", "png", "-o", "a").code == 0
-    assert carom("plot", made, "--what", "state", "--format", "png", "--azimuth", "40", "--elevation", "80", "-o", "b").code == 0
+    assert (
+        carom(
+            "plot", made, "--what", "state", "--format", "png", "--azimuth", "40", "--elevation", "80", "-o", "b"
+        ).code
+        == 0
+    )
     assert carom("plot", made, "--what", "state", "--format", "png", "--colors", "group", "-o", "c").code == 0
     a, b, c = (imread(f"{folder}/made-state.png") for folder in "abc")
     assert a.shape != b.shape or not np.array_equal(a, b)
