@@ -11,7 +11,7 @@ from .contact.start import check_start
 from .errors import ProblemError
 from .geometry import rotations
 from .geometry.polygons import convex_polygon, half_width, polygon_moments
-from .scene.boundaries import Boundary, Container, Drum, Periodic, Plane, Segment, Shell, Tube
+from .scene.boundaries import Boundary, Drum, Periodic, Plane, Segment, Shell, Tube
 from .scene.model import INTEGRATORS, Bodies, Material, Scene
 from .scene.motion import Motion
 from .scene.numbers import array, scalar
@@ -59,7 +59,7 @@ def build(scene: Scene, check_overlap: bool = True) -> tuple[World, State]:
 def _build(scene: Scene) -> tuple[World, State]:
     dim = scene.dimension
     names, restitution, friction = _materials(scene)
-    groups = [_Group(scene, k, names) for k in range(len(scene.bodies))]
+    groups = [_Group(scene, given, k, names) for k, given in enumerate(scene.groups)]
     boundaries, boundary_material, boundary_motions = _boundaries(scene, names)
     shapes = _shapes_2d(groups) if dim == 2 else _shapes_3d(groups)
     position, velocity = np.concatenate([g.position for g in groups]), np.concatenate([g.velocity for g in groups])
@@ -68,7 +68,7 @@ def _build(scene: Scene) -> tuple[World, State]:
     free = np.concatenate([np.full(g.count, g.free) for g in groups])
     turns = np.concatenate([np.full(g.count, g.rotates) for g in groups])
     turning = _anything_turns(scene, groups, friction)
-    root = np.zeros((len(mass), 3 * dim - 3 if turning else dim))
+    root = np.zeros((len(mass), rotations.velocity_components(dim) if turning else dim))
     root[free, :dim] = 1.0 / np.sqrt(mass[free])[:, None]
     if turning:
         root[free & turns, dim:] = 1.0 / np.sqrt(inertia.reshape(len(mass), -1)[free & turns])
@@ -187,8 +187,8 @@ class _Group:
     mass: Floats  # (n,)
     inertia: Floats  # (n,), in 3D (n, 3) about the principal axes
 
-    def __init__(self, scene: Scene, index: int, names: list[str]) -> None:
-        given, dim = scene.bodies[index], scene.dimension
+    def __init__(self, scene: Scene, given: Bodies, index: int, names: list[str]) -> None:
+        dim = scene.dimension
         if not isinstance(given, Bodies):
             raise ProblemError(f"bodies[{index}]", type(given).__name__, "a carom.scene.Bodies")
         self.path = f"bodies[{index}]" + (f" ({given.name})" if given.name else "")
@@ -198,7 +198,7 @@ class _Group:
         if dim == 3:
             self._check_3d()
         self.velocity = self.spread(given.velocity, "velocity", (n, dim))
-        self.spin = self.spread(given.spin, "spin", (n,) if dim == 2 else (n, 3))
+        self.spin = self.spread(given.spin, "spin", (n, *rotations.SPIN_SHAPE[dim]))
         if given.material not in names:
             raise ProblemError.unknown(f"material (of {self.path})", given.material, names)
         self.material = names.index(given.material)
@@ -394,14 +394,11 @@ def _boundaries(scene: Scene, names: list[str]) -> tuple[Boundaries, Ints, list[
         if not isinstance(given.motion, Motion):
             raise ProblemError(f"{path}.motion", given.motion, "a Motion; FIXED for a boundary at rest")
         given.motion.check(f"{path}.motion", dim)
-        about = None if given.motion.about is None else np.asarray(given.motion.about, dtype=np.float64)
-        sides: Sequence[Boundary] = (given.in_dimension(dim, path),)
-        if isinstance(given, Container):
-            sides = given.planes()
-            about = about if about is not None else 0.5 * (np.array(given.lower) + np.array(given.upper))
-        for side in sides:
+        given.in_dimension(dim, path)
+        about = given.motion.about if given.motion.about is not None else given.pivot(dim)
+        for side in given.sides(dim):
             row = _row(side)
-            rows.append(row if about is None else row._replace(center=about))
+            rows.append(row if about is None else row._replace(center=np.asarray(about, dtype=np.float64)))
             material.append(names.index(given.material))
             motions.append(given.motion)
     w = len(rows)
@@ -410,7 +407,7 @@ def _boundaries(scene: Scene, names: list[str]) -> tuple[Boundaries, Ints, list[
         for name in ("point", "axis", "center")
     )
     kind, radius = np.array([row.kind for row in rows], np.int8), np.array([row.radius for row in rows], np.float64)
-    boundaries = Boundaries(kind, point, axis, radius, center, np.zeros((w, 3 * dim - 3)))
+    boundaries = Boundaries(kind, point, axis, radius, center, np.zeros((w, rotations.velocity_components(dim))))
     return boundaries, np.array(material, np.int64), motions
 
 

@@ -13,6 +13,7 @@ from .geometry import rotations
 from .geometry.shapes import (
     BOX,
     CAPSULE,
+    CONE,
     CYLINDER,
     DISC,
     HULL,
@@ -31,6 +32,7 @@ from .solvers.rows import Floats, Ints
 __all__ = [
     "BOX",
     "CAPSULE",
+    "CONE",
     "CYLINDER",
     "DISC",
     "HULL",
@@ -107,7 +109,7 @@ class World:
     force: Force | None = None
     periodic: Periodic | None = None
     material_names: Sequence[str] = ()
-    group: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # (n,) index into scene.bodies
+    group: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # (n,) index into scene.groups
     length_scale: float = 1.0  # smallest radius or half width of a free body: overlap is measured relative to it
     integrator: str = "dmv"  # of rigid-body rotation in 3D
 
@@ -160,5 +162,5 @@ class World:
         place, start = self.home[body, :dim], self.home[body, dim:]
         about = place if motion.about is None else np.asarray(motion.about, dtype=np.float64)
         turn = rotations.orientation_of(pose[:, dim:])
-        orientation = rotations.composed(turn, start[:, 0] if dim == 2 else start)
+        orientation = rotations.composed(turn, start.reshape(turn.shape))
         return about + rotations.rotated(turn, place - about) + pose[:, :dim], orientation

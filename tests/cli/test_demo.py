@@ -35,7 +35,7 @@ def test_deviation_and_energy_are_measured():
     assert outcome.energy_kept == 1.0
 
 
-@pytest.mark.parametrize("columns", [80, 120])
+@pytest.mark.parametrize("columns", [80, pytest.param(120, marks=pytest.mark.long)])
 def test_table_and_picture(carom, tmp_path, columns):
     ended = carom("demo", "-o", tmp_path / "pictures", columns=columns)
     assert ended.code == 0, ended.err

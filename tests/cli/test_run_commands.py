@@ -340,7 +340,7 @@ def test_plotted_numbers_are_those_of_the_analysis(carom, made):
 
 def test_all_plots_of_a_run_with_polygons_and_friction(carom, tmp_path):
     assert carom("run", "box_stack", "--set", "boxes=3", "--duration", "0.3", "-q").code == 0
-    ended = carom("plot", "box_stack-gr.h5", "--what", "all", "-o", "figures")
+    ended = carom("plot", "box_stack-gr.h5", "--what", "all", "--format", "svg", "-o", "figures")
     assert ended.code == 0 and len(list((tmp_path / "figures").glob("*.svg"))) == 11
 
 

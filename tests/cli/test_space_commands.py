@@ -91,7 +91,7 @@ def test_check_names_the_axis_that_is_left(carom, made):
 
 
 def test_plots(carom, made, tmp_path):
-    ended = carom("plot", made, "--what", "all", "-o", "figures")
+    ended = carom("plot", made, "--what", "all", "--format", "png", "-o", "figures")
     assert ended.code == 0, ended.err
     names = {p.stem for p in (tmp_path / "figures").glob("*.png")}
     what = ["overview", "state", "moments", "energy", "momentum", "overlap", "contacts", "sides", "spread", "phases"]
@@ -107,9 +107,9 @@ def test_plots(carom, made, tmp_path):
 
 
 def test_the_picture_follows_camera_and_colors(carom, made):
-    assert carom("plot", made, "--what", "state", "-o", "a").code == 0
-    assert carom("plot", made, "--what", "state", "--azimuth", "40", "--elevation", "80", "-o", "b").code == 0
-    assert carom("plot", made, "--what", "state", "--colors", "group", "-o", "c").code == 0
+    assert carom("plot", made, "--what", "state", "--format", "png", "-o", "a").code == 0
+    assert carom("plot", made, "--what", "state", "--format", "png", "--azimuth", "40", "--elevation", "80", "-o", "b").code == 0
+    assert carom("plot", made, "--what", "state", "--format", "png", "--colors", "group", "-o", "c").code == 0
     a, b, c = (imread(f"{folder}/made-state.png") for folder in "abc")
     assert a.shape != b.shape or not np.array_equal(a, b)
     # Orange of the second group: red above green above blue, and nowhere in the colors of speeds at rest.
@@ -122,7 +122,7 @@ def test_the_picture_follows_camera_and_colors(carom, made):
     [("--colors", "mass", "speed or group"), ("--elevation", "91", "from -90 to 90"), ("--azimuth", "nan", "degrees")],
 )
 def test_plot_refuses(carom, made, option, value, word):
-    bad = carom("plot", made, "--what", "state", option, value, "-o", "never")
+    bad = carom("plot", made, "--what", "state", "--format", "png", option, value, "-o", "never")
     assert bad.code == 2 and word in bad.err and not Path("never").exists()
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from carom.contact.convex import convex_pairs
 from carom.contact.poses import Poses
 from carom.scene.parts import make_shapes
-from carom.scene.shapes import Box, Capsule, Cylinder, Hull, Sphere
+from carom.scene.shapes import Box, Capsule, Cone, Cylinder, Hull, Sphere
 
 from .gaps_3d import solid_gap
 
@@ -19,11 +19,26 @@ SHAPES = {
     "box": Box((1.0, 0.8, 0.5)),
     "capsule": Capsule(0.3, 0.8),
     "cylinder": Cylinder(0.4, 0.9),
+    "cone": Cone(0.5, 0.9),
+    "frustum": Cone(0.3, 0.6, 0.5),
     "hull": Hull(0.6 * _LUMP / np.linalg.norm(_LUMP, axis=1)[:, None]),
 }
 KINDS = list(SHAPES)
 TABLES, _ = make_shapes([(name, shape, 1) for name, shape in SHAPES.items()])
 PAIRS = [(a, b) for i, a in enumerate(KINDS) for b in KINDS[i:]]
+
+
+def is_curved(pair):
+    """Whether a pair has a side that is not flat and not a sphere's or capsule's: searches end less exactly there."""
+    return any(name in ("cylinder", "cone", "frustum") for name in pair)
+
+
+def cone_base(cone):
+    """z of the base of a cone, about its center of mass: the centroid of slices of area pi r(z)^2."""
+    at, weight = np.polynomial.legendre.leggauss(6)
+    height = 0.5 * cone.length * (1.0 + at)
+    area = weight * (cone.radius + (cone.top_radius - cone.radius) * height / cone.length) ** 2
+    return -float(area @ height / area.sum())
 
 
 class Contacts(NamedTuple):

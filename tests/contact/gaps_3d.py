@@ -9,9 +9,9 @@ from carom.contact.convex import core_separation
 from carom.contact.epa import polytope
 from carom.contact.point_distance import nearest
 from carom.contact.poses import point_local, point_world, put_pose
-from carom.contact.support import cores_of, roundness
+from carom.contact.support import cores_of, has_rims, rims, roundness
 from carom.kernels import kernel
-from carom.world import CAPSULE, CYLINDER, MESH, SPHERE
+from carom.world import CAPSULE, MESH, SPHERE
 
 
 @kernel
@@ -61,9 +61,10 @@ def boundary_gap(shapes, a, position_a, turn_a, boundaries, w):
             continue
         put_pose(position, turn, 0, shapes.place, shapes.turn, part, pose, 0)
         radius, half = shapes.size[shape, 0], shapes.size[shape, 1]
-        if kind == CYLINDER:
+        if has_rims(kind):
+            top, high, bottom, low_z = rims(kind, radius, half, shapes.size[shape, 2])
             for cap in range(2):
-                height = half if cap == 0 else -half
+                radius, height = (top, high) if cap == 0 else (bottom, low_z)
                 wave = rim_wave(boundaries, w, pose, 0, radius, height)
                 level = wave[0] == 0.0 and wave[1] == 0.0 and wave[2] == 0.0 and wave[3] == 0.0
                 angles[0] = 0.0

@@ -21,7 +21,7 @@ from carom.contact.epa import polytope
 from carom.contact.support import cores_of
 from carom.geometry.rotations import matrices, of_vector, product
 from carom.scene.parts import make_shapes
-from carom.scene.shapes import Box, Capsule, Compound, Cylinder, Hull, Mesh, Part, Sphere
+from carom.scene.shapes import Box, Capsule, Compound, Cone, Cylinder, Hull, Mesh, Part, Sphere
 
 SEEDS = st.integers(0, 2**32 - 1)
 CORNERS = np.array([(1.0, 0.0, 0.0), (-0.5, 0.9, 0.0), (-0.5, -0.8, 0.1), (0.1, 0.0, 0.7), (0.0, 0.2, -0.6)])
@@ -31,6 +31,7 @@ CONVEX = {
     "cube": Box((0.8, 0.8, 0.8)),
     "rod": Capsule(0.05, 2.0),
     "cylinder": Cylinder(0.4, 0.6),
+    "cone": Cone(0.4, 0.7),
     "hull": Hull(CORNERS),
 }
 NAMES = list(CONVEX)

@@ -10,7 +10,19 @@ from hypothesis import strategies as st
 from carom.scene.parts import make_shapes
 from carom.scene.shapes import Box, Capsule, Compound, Cylinder, Part, Sphere
 
-from .convex_cases import PAIRS, SHAPES, Body, contacts_of, gap_of, moving, pair_at, random_turn, rotation, still
+from .convex_cases import (
+    PAIRS,
+    SHAPES,
+    Body,
+    contacts_of,
+    gap_of,
+    is_curved,
+    moving,
+    pair_at,
+    random_turn,
+    rotation,
+    still,
+)
 
 SEEDS = st.integers(0, 2**32 - 1)
 MARGIN = 0.02
@@ -66,7 +78,7 @@ def test_a_common_rigid_motion_changes_nothing(seed, pair, gap):
     c, d = (still(x.number, turn @ x.position + shift, turn @ x.turn) for x in (a, b))
     two = contacts_of(c, d, MARGIN)
     # Directions between curved surfaces are good to 1e-6 or so, and decide a cylinder's rim points.
-    tolerance = 1e-4 if "cylinder" in pair else 1e-6
+    tolerance = 1e-4 if is_curved(pair) else 1e-6
     assert len(one.gap) == len(two.gap)
     back = (two.point - shift) @ turn
     order = np.lexsort(np.round(back, 5).T)
@@ -87,7 +99,7 @@ def test_a_small_shift_changes_gaps_by_as_much(seed, pair, gap):
     shift = 1e-7 * np.random.default_rng(seed).normal(size=3)
     c = still(b.number, b.position + shift, b.turn)
     one, two = contacts_of(a, b, MARGIN).gap.min(), contacts_of(a, c, MARGIN).gap.min()
-    assert abs(one - two) <= 2.0 * np.linalg.norm(shift) + (1e-6 if "cylinder" in pair else 1e-9)
+    assert abs(one - two) <= 2.0 * np.linalg.norm(shift) + (1e-6 if is_curved(pair) else 1e-9)
 
 
 def cubes(*shapes):

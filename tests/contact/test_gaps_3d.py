@@ -10,7 +10,19 @@ from scipy.optimize import minimize
 
 from carom.world import INSIDE, PLANE, TUBE, Boundaries
 
-from .convex_cases import KINDS, PAIRS, SHAPES, TABLES, gap_of, pair_at, random_turn, rotation, still
+from .convex_cases import (
+    KINDS,
+    PAIRS,
+    SHAPES,
+    TABLES,
+    cone_base,
+    gap_of,
+    is_curved,
+    pair_at,
+    random_turn,
+    rotation,
+    still,
+)
 from .gaps_3d import boundary_gap, solid_gap
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -30,6 +42,9 @@ def reach(name, direction):
         return 0.5 * shape.length * abs(d[2]) + shape.radius * np.linalg.norm(d)
     if name == "cylinder":
         return 0.5 * shape.length * abs(d[2]) + shape.radius * np.hypot(d[0], d[1])
+    if name in ("cone", "frustum"):
+        low, across = cone_base(shape), np.hypot(d[0], d[1])
+        return max(shape.radius * across + low * d[2], shape.top_radius * across + (low + shape.length) * d[2])
     if name == "box":
         return 0.5 * np.dot(shape.size, np.abs(d))
     return (corners_of(name) @ d).max()
@@ -59,8 +74,8 @@ def test_distance_is_the_best_separation_over_all_directions(one, two):
     for seed in range(4):
         a, b = pair_at(one, two, 0.05 * (seed + 1), seed)
         gap = gap_of(a, b)
-        found = best_direction(a, b, seed)
-        assert -found.fun <= gap + 1e-12
+        found = min((best_direction(a, b, s) for s in (seed, seed + 100)), key=lambda f: f.fun)
+        assert -found.fun <= gap + (1e-10 if "cone" in (one, two) or "frustum" in (one, two) else 1e-12)
         # The search stops within about 1e-5 of the best direction, where the separation may have a kink.
         assert gap == pytest.approx(-found.fun, abs=2e-5)
 
@@ -74,19 +89,21 @@ def test_overlap_is_the_best_separation_nearby(seed, pair, depth):
     rng = np.random.default_rng(seed)
     tries = rng.normal(size=(300, 3))
     tries /= np.linalg.norm(tries, axis=1)[:, None]
-    # The depth of a pair with a cylinder may be too large by 1e-5 of the sizes, which add up to about 1.4.
+    # The depth of a pair with a cylinder or cone may be too large by 1e-5 of the sizes, which add up to about 1.4.
     assert max(separation_along(a, b, d) for d in tries) <= gap + 2e-5
 
 
-@given(SEEDS, st.sampled_from(PAIRS), st.floats(-0.05, 0.5))
+@given(SEEDS, st.sampled_from([p for p in PAIRS if "frustum" not in p]), st.floats(-0.05, 0.5))
 def test_distance_against_another_library(seed, pair, gap):
     coal = pytest.importorskip("coal")
-    assume("cylinder" not in pair or gap > 0.0)  # its expanding polytope gives up on some cylinders
+    assume(not is_curved(pair) or gap > 0.0)  # its expanding polytope gives up on some curved shapes
     a, b = pair_at(*pair, gap, seed)
     placed = []
     for body in (a, b):
         part = TABLES.part_ptr[body.number]
         turn, place = body.turn @ TABLES.turn[part], body.position + body.turn @ TABLES.place[part]
+        if KINDS[body.number] == "cone":  # the origin of theirs is half way up
+            place = place + turn @ [0.0, 0.0, cone_base(SHAPES["cone"]) + 0.5 * SHAPES["cone"].length]
         placed += [_coal_shape(coal, KINDS[body.number]), coal.Transform3s(turn, place)]
     request, result = coal.DistanceRequest(), coal.DistanceResult()
     request.gjk_tolerance = request.epa_tolerance = 1e-9
@@ -101,8 +118,8 @@ def _coal_shape(coal, name):
         return coal.Sphere(shape.radius)
     if name == "box":
         return coal.Box(*shape.size)
-    if name in ("capsule", "cylinder"):
-        return (coal.Capsule if name == "capsule" else coal.Cylinder)(shape.radius, shape.length)
+    if name in ("capsule", "cylinder", "cone"):
+        return getattr(coal, name.title())(shape.radius, shape.length)
     points = coal.StdVec_Vec3s()
     for corner in corners_of(name):
         points.append(corner)
@@ -116,7 +133,7 @@ def test_distance_does_not_depend_on_order_or_frame(seed, pair, gap):
     turn, shift = random_turn(rng), rng.normal(size=3)
     c, d = (still(x.number, turn @ x.position + shift, turn @ x.turn) for x in (a, b))
     # Searches among curved surfaces end 1e-12 (relative) from the distance, those of overlap 1e-9 or so.
-    tolerance = 1e-7 if gap < 0.0 and "cylinder" in pair else 1e-9
+    tolerance = 1e-7 if gap < 0.0 and is_curved(pair) else 1e-9
     assert gap_of(b, a) == pytest.approx(gap_of(a, b), abs=tolerance)
     assert gap_of(c, d) == pytest.approx(gap_of(a, b), abs=tolerance)
 
@@ -163,6 +180,10 @@ def _surface(name):
     if name in ("box", "hull"):
         return corners_of(name)
     t = np.linspace(0.0, 2.0 * np.pi, 400)
+    if name in ("cone", "frustum"):
+        ring, low = np.stack([np.cos(t), np.sin(t)], axis=1), cone_base(shape)
+        ends = ((shape.radius, low), (shape.top_radius, low + shape.length))
+        return np.concatenate([np.c_[r * ring, np.full(len(t), z)] for r, z in ends])
     if name == "cylinder":
         rim = shape.radius * np.stack([np.cos(t), np.sin(t)], axis=1)
         return np.concatenate([np.c_[rim, np.full(len(t), z)] for z in (-0.5 * shape.length, 0.5 * shape.length)])

@@ -11,8 +11,10 @@ from carom.contact.meshes import mesh_pairs
 from carom.contact.poses import Poses
 from carom.geometry.hulls import box as make_box
 from carom.scene.parts import make_shapes
-from carom.scene.shapes import Cylinder, Mesh, Sphere
+from carom.scene.shapes import Cone, Cylinder, Mesh, Sphere
 from carom.world import PLANE, Boundaries
+
+from .convex_cases import cone_base
 
 CORNERS = 0.5 * np.array([(1.0, 1.0, 1.0), (1.0, -1.0, -1.0), (-1.0, 1.0, -1.0), (-1.0, -1.0, 1.0)])
 SIDES = np.array([(0, 1, 2), (0, 3, 1), (0, 2, 3), (1, 3, 2)])
@@ -152,3 +154,23 @@ def test_a_cylinder_stands_on_a_mesh_with_its_rim(half):
     assert np.abs(normal - [0.0, 0.0, 1.0]).max() < 1e-9
     away = np.linalg.norm(point[:, :2] - [0.03, 0.02], axis=1)
     assert (away > 0.49).sum() >= 16
+
+
+@pytest.mark.parametrize("cone", [Cone(0.4, 1.0), Cone(0.4, 1.0, 0.2), Cone(0.8, 0.6)], ids=["tip", "cut off", "flat"])
+@pytest.mark.parametrize("lies", [False, True], ids=["stands", "lies"])
+def test_a_cone_touches_a_mesh_with_its_base_or_with_its_side(cone, lies):
+    """On its base with at least its rim; on its side from one rim to the other, or to the tip."""
+    solids = solids_of(plate(6.0, 4.0, 1.0, 0.25), cone)
+    low, slant = cone_base(cone), np.hypot(cone.length, cone.radius - cone.top_radius)
+    normal_z = (cone.radius - cone.top_radius) / slant  # of the side, along the axis
+    turn = Rotation.from_euler("y", -0.5 * np.pi - np.arcsin(normal_z)).as_matrix() if lies else np.eye(3)
+    height = cone.radius * cone.length / slant + low * normal_z if lies else -low
+    where = poses([(0.0, 0.0, 0.0), (0.2, 0.1, 0.5 + height)], [np.eye(3), turn])
+    _, _, normal, point, gap, _ = contacts(solids, where, 0.01)
+    assert np.abs(gap).max() < 1e-9 and np.abs(normal - [0.0, 0.0, 1.0]).max() < 1e-9
+    if lies:
+        assert point[:, 1] == pytest.approx(np.full(len(gap), 0.1), abs=1e-9)
+        assert np.ptp(point[:, 0]) == pytest.approx(slant, abs=1e-9)
+    else:
+        away = np.linalg.norm(point[:, :2] - [0.2, 0.1], axis=1)
+        assert (away > 0.99 * cone.radius).sum() == 16 and away.max() < cone.radius + 1e-9

@@ -13,7 +13,7 @@ from carom.contact.poses import Poses
 from carom.geometry.hulls import box as make_box
 from carom.geometry.surfaces import icosphere, torus, trefoil
 from carom.scene.parts import make_shapes
-from carom.scene.shapes import Box, Capsule, Compound, Cylinder, Hull, Mesh, Part, Sphere
+from carom.scene.shapes import Box, Capsule, Compound, Cone, Cylinder, Hull, Mesh, Part, Sphere
 from carom.world import INSIDE, PLANE, TUBE, Boundaries
 
 SPACING = 1.0 / 32.0
@@ -36,6 +36,8 @@ SHAPES = {
     "box": Box((1.0, 1.0, 1.0)),
     "capsule": Capsule(0.3, 0.8),
     "cylinder": Cylinder(0.4, 1.0),
+    "cone": Cone(0.5, 1.0),
+    "frustum": Cone(0.3, 0.8, 0.5),
     "hull": TETRAHEDRON,
     "mesh": mesh(torus(0.5, 0.2, 24, 48)),
     "compound": Compound([Part(BALL, (0.6, 0.0, 0.0)), Part(Box((0.4, 0.4, 0.4)), (-0.6, 0.0, 0.0))]),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from carom.scene.parts import make_shapes
 from carom.scene.shapes import Box, Capsule, Cylinder, Sphere
 
-from .convex_cases import PAIRS, contacts_of, gap_of, moving, pair_at, rotation, still
+from .convex_cases import PAIRS, contacts_of, gap_of, is_curved, moving, pair_at, rotation, still
 from .test_convex import body
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -32,8 +32,9 @@ def test_predicted_gap_is_that_of_the_moved_bodies(pair):
         ends = (still(x.number, x.position_after, x.turn_after) for x in (c, d))
         error = abs(contacts_of(c, d, 0.05).predicted.min() - gap_of(*ends))
         worst, exact = max(worst, error), exact + (error < 1e-10)
-    assert worst <= 60.0 * MOTION**2  # places differ by up to 4 motions, radii of curvature are 0.3 and more
-    assert exact >= (8 if "cylinder" in pair else 36)
+    # Places differ by up to 4 motions; radii of curvature are 0.3 and more, but smaller toward the tip of a cone.
+    assert worst <= (120.0 if "cone" in pair else 60.0) * MOTION**2
+    assert exact >= (5 if pair == ("cone", "cone") else 8 if is_curved(pair) else 36)
 
 
 BALLS, _ = make_shapes([

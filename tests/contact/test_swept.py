@@ -12,7 +12,7 @@ from carom.contact.conservative_advancement import NEVER, touch_times
 from carom.contact.contact_set import ContactSet
 from carom.contact.swept import FEW, SHARE, contacts_at_touch, swept_pairs, with_swept
 from carom.scene import Bodies, Periodic, Scene
-from carom.scene.shapes import Box, Capsule, Cylinder, Hull, Sphere
+from carom.scene.shapes import Box, Capsule, Cone, Cylinder, Hull, Sphere
 from carom.stepping.integrator import free_motion
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -214,6 +214,7 @@ def test_an_impact_along_the_normal_keeps_balls_apart(seed, restitution):
 
 
 SHAPES = [Box((0.3, 0.3, 0.02)), Capsule(0.03, 0.4), Cylinder(0.1, 0.3), Box((0.2, 0.1, 0.3))]
+SHAPES.append(Cone(0.15, 0.3))
 SHAPES.append(Hull(np.array([(0.2, 0, 0), (-0.1, 0.2, 0), (-0.1, -0.2, 0), (0, 0, 0.3)])))
 
 

@@ -12,9 +12,9 @@ from scipy.spatial.transform import Rotation
 
 from carom.geometry.mass_properties import mass_properties, principal_axes, winding_number
 from carom.geometry.rotations import quaternion_of
-from carom.geometry.surfaces import icosphere, torus
+from carom.geometry.surfaces import icosphere, joined, revolved, torus
 from carom.scene.parts import make_shapes
-from carom.scene.shapes import Box, Capsule, Compound, Cylinder, Hull, Part, Sphere
+from carom.scene.shapes import Box, Capsule, Compound, Cone, Cylinder, Hull, Part, Sphere
 
 CUBE = np.array([(x, y, z) for x in (0.0, 1.0) for y in (0.0, 2.0) for z in (0.0, 3.0)])
 
@@ -70,6 +70,32 @@ def test_round_forms_agree_with_integrals():
         found = properties(shape)
         assert found.volume[0] == pytest.approx(volume, rel=1e-12)
         assert found.gyration[0] == pytest.approx([across / volume, across / volume, along / volume], rel=1e-12)
+
+
+@pytest.mark.parametrize("top", [0.0, 0.4, 1.1])
+def test_cone_against_slices_and_against_a_fine_mesh(top):
+    """Its closed forms are the integrals over slices, exact by Gauss's rule, and the limit of polyhedra inside it."""
+    radius, length = 0.7, 1.9
+    found = properties(Cone(radius, length, top))
+    z, weight = np.polynomial.legendre.leggauss(8)
+    at, w = 0.5 * length * (z + 1.0), 0.5 * length * weight
+    r2 = (radius + (top - radius) * at / length) ** 2
+    volume, center = np.pi * (w * r2).sum(), (w * r2 * at).sum() / (w * r2).sum()
+    along = np.pi / 2.0 * (w * r2**2).sum() / volume
+    across = np.pi * (w * (r2**2 / 4.0 + r2 * (at - center) ** 2)).sum() / volume
+    assert found.volume[0] == pytest.approx(volume, rel=1e-12)
+    assert found.gyration[0] == pytest.approx([across, across, along], rel=1e-12)
+    corners = np.array([(0.0, length - center), (top, length - center), (radius, -center), (0.0, -center)])
+    assert found.radius[0] == pytest.approx(np.hypot(*corners.T).max(), rel=1e-12)
+    mesh = joined([revolved(np.array(line), 1000) for line in pairwise(corners)])
+    about, middle, inertia = mass_properties(*mesh)
+    assert about == pytest.approx(volume, rel=1e-5) and np.abs(middle).max() < 1e-12
+    assert full_inertia(found) == pytest.approx(inertia, rel=2e-5, abs=1e-12)
+    # Half of the smallest width over directions in a plane through the axis.
+    t = np.linspace(0.0, np.pi, 20001)
+    points = np.concatenate([corners, corners * [-1.0, 1.0]])
+    widths = np.ptp(points @ np.stack([np.cos(t), np.sin(t)]), axis=0)
+    assert found.inner[0] == pytest.approx(0.5 * widths.min(), rel=1e-3)
 
 
 def test_meshes_of_sphere_and_torus_converge_at_second_order():

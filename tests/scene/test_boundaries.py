@@ -10,8 +10,9 @@ import pytest
 
 from carom import ProblemError
 from carom.build import build
-from carom.scene import Bodies, Container, Disc, Plane, Scene, Sphere, boundaries, motion, shapes
-from carom.scene.file import parse_toml, scene_schema
+from carom.scene import Bodies, Container, Disc, Funnel, Plane, Scene, Sphere, boundaries, motion, shapes
+from carom.scene.file import parse_toml, scene_schema, scene_to_toml
+from carom.scene.store import pack, unpack
 
 
 def snake(name: str) -> str:
@@ -48,13 +49,14 @@ def test_the_default_plane_is_the_ground(dimension):
 @pytest.mark.parametrize("dimension", [2, 3])
 def test_a_container_keeps_bodies_between_its_planes(dimension):
     lower, upper = (-1.0, -2.0, -3.0)[:dimension], (1.0, 2.0, 3.0)[:dimension]
-    sides = Container(lower, upper).planes()
+    sides = Container(lower, upper).sides(dimension)
     assert len(sides) == 2 * dimension
     for side in sides:
         inward = np.array(side.normal) @ (np.zeros(dimension) - np.array(side.point))
         assert inward == pytest.approx(abs(np.array(side.normal)) @ np.array(upper))
     top = (0.0,) * (dimension - 1) + (-1.0,)
-    assert [s for s in sides if s not in Container(lower, upper, open_top=True).planes()] == [Plane(upper, top)]
+    open_sides = Container(lower, upper, open_top=True).sides(dimension)
+    assert [s for s in sides if s not in open_sides] == [Plane(upper, top)]
 
 
 def test_the_dimension_of_a_file_may_follow_from_its_vectors():
@@ -65,3 +67,20 @@ def test_the_dimension_of_a_file_may_follow_from_its_vectors():
         parse_toml(ball + "\npoint = [0, 0]")
     with pytest.raises(ProblemError, match=r"bodies\[0\]\.position.*two numbers"):
         parse_toml(ball.replace("radius", "shape = 'disc'\nradius"))
+
+
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_a_funnel_is_written_and_read(dimension):
+    """In a file and in a trajectory it stays a funnel; only the world has its sides or its panels."""
+    point = (1.0, 2.0, 3.0)[:dimension]
+    funnel = Funnel(0.5, 2.0, 1.0, point, **({} if dimension == 2 else {"panels": 12, "thickness": 0.2}))
+    shape = Disc(0.1) if dimension == 2 else Sphere(0.1)
+    scene = Scene("s", [Bodies(shape, np.zeros((1, dimension)))], [funnel])
+    assert parse_toml(scene_to_toml(scene)).boundaries == (funnel,)
+    assert tuple(unpack(*pack(scene)).boundaries) == (funnel,)
+    assert len(scene.bodies) == 1 and len(scene.groups) == dimension - 1
+    text = "[[bodies]]\nradius = 1\nposition = [0, 0]\n[[boundaries]]\nkind = 'funnel'\noutlet = 1\ntop = 2\n"
+    text += "height = 1\n"
+    assert parse_toml(text).boundaries == (Funnel(1.0, 2.0, 1.0),)
+    with pytest.raises(ProblemError, match="panels"):
+        parse_toml(text + "panels = 12")

@@ -18,7 +18,7 @@ from carom.scene.boundaries import Container, Periodic, Plane, Shell, Tube
 from carom.scene.file import load_scene, parse_toml, save_scene, scene_to_toml, starter_text
 from carom.scene.model import Bodies, Scene
 from carom.scene.motion import FIXED, Moving, Rotating, Scripted, Table, Vibrating
-from carom.scene.shapes import Box, Capsule, Compound, Cylinder, Hull, Part, Sphere
+from carom.scene.shapes import Box, Capsule, Compound, Cone, Cylinder, Hull, Part, Sphere
 from carom.scene.store import pack, unpack
 
 ONE = "[[bodies]]\nshape = 'sphere'\nradius = 1\nposition = [0, 0, 0]\n"
@@ -129,7 +129,7 @@ BAD = {
         ["bodies[0].size", "three edge"],
     ),
     "no length": ("[[bodies]]\nshape = 'capsule'\nradius = 1\nposition = [0, 0, 0]", ["bodies[0].length", "capsule"]),
-    "length of a sphere": (ONE + "length = 1", ["bodies[0].length", "'capsule' or 'cylinder'", "'sphere'"]),
+    "length of a sphere": (ONE + "length = 1", ["bodies[0].length", "'capsule', 'cylinder' or 'cone'", "'sphere'"]),
     "many radii": (
         "[[bodies]]\nshape = 'capsule'\nradius = [1, 2]\nlength = 1\nposition = [[0, 0, 0], [9, 0, 0]]",
         ["bodies[0].radius", "the same for all bodies"],
@@ -276,6 +276,15 @@ def test_a_written_scene_reads_the_same():
     assert again.symmetries == tuple(scene.symmetries) and again.integrator == "split"
 
 
+def test_cone():
+    """Its top radius is 0 by default, and may not be negative."""
+    cone = "[[bodies]]\nshape = 'cone'\nradius = 1\nlength = 2\nposition = [0, 0, 0]\n"
+    assert parse_toml(cone).bodies[0].shape == Cone(1.0, 2.0)
+    assert parse_toml(cone + "top_radius = 0.5").bodies[0].shape == Cone(1.0, 2.0, 0.5)
+    with pytest.raises(ProblemError, match="top_radius"):
+        parse_toml(cone + "top_radius = -0.5")
+
+
 finite = st.floats(-1e6, 1e6)
 positive = st.floats(1e-9, 1e9)
 vector = st.tuples(finite, finite, finite)
@@ -285,6 +294,7 @@ simple = st.one_of(
     st.builds(Box, st.tuples(positive, positive, positive)),
     st.builds(Capsule, positive, positive),
     st.builds(Cylinder, positive, positive),
+    st.builds(Cone, positive, positive, st.one_of(st.just(0.0), positive)),
     st.builds(Hull, st.lists(vector, min_size=4, max_size=6).map(np.array)),
 )
 part = st.builds(Part, simple, vector, quaternion, positive)

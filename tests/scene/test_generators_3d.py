@@ -16,7 +16,7 @@ from carom.scene.file import parse_toml
 from carom.scene.generators import chain, grid, hex_grid, jittered, random_orientations, random_velocities
 from carom.scene.parts import extent_of, make_shapes
 from carom.scene.pour import Region, random_pour
-from carom.scene.shapes import Box, Capsule, Compound, Cylinder, Hull, Mesh, Part, Sphere
+from carom.scene.shapes import Box, Capsule, Compound, Cone, Cylinder, Hull, Mesh, Part, Sphere
 
 ROUND = 1e-12  # of a spacing: places are sums of a few products of numbers of size up to 1e3
 BALLS = "shape = 'sphere'\nradius = 0.35\n"
@@ -81,6 +81,7 @@ def solids():
         "box": Box((1.0, 2.0, 3.0)),
         "capsule": Capsule(0.5, 2.0),
         "cylinder": Cylinder(0.5, 2.0),
+        "cone": Cone(0.5, 2.0),
         "hull": Hull(TETRAHEDRON[0] + 5.0),
         "mesh": Mesh(vertices=TETRAHEDRON[0], faces=TETRAHEDRON[1], scale=2.0, spacing=0.2),
         "compound": Compound(parts),
@@ -105,6 +106,9 @@ def surface(shape) -> np.ndarray:
         return np.concatenate([shape.radius * ball + (0, 0, s * shape.length / 2) for s in (-1, 1)])
     if isinstance(shape, Cylinder):
         return (shape.radius * ring + 0.5 * shape.length * height[..., None] * (0, 0, 1)).reshape(-1, 3)
+    if isinstance(shape, Cone):  # without its top cut off: the center of mass is a quarter up
+        part = 0.5 * (1.0 - height[..., None])
+        return (shape.radius * part * ring + shape.length * (0.75 - part) * (0, 0, 1)).reshape(-1, 3)
     if isinstance(shape, Hull):
         points = np.asarray(shape.vertices)
         return points - points.mean(axis=0)  # of a tetrahedron

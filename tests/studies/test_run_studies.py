@@ -99,6 +99,7 @@ def demon(tmp_path_factory):
     return maxwells_demon.run(tmp_path_factory.mktemp("demon"), seeds=2, controls=1, duration=27.5, **box)
 
 
+@pytest.mark.long
 def test_demon_gathers_and_the_controls_do_not(demon):
     """A small box: 72 coins would land at 0.5 +- 0.06."""
     check_files(demon)
@@ -111,6 +112,7 @@ def test_demon_gathers_and_the_controls_do_not(demon):
     assert 0.5 < n[f"{maxwells_demon.STILL}: kinetic energy over that with c_r = 0.6"] < 2.0
 
 
+@pytest.mark.long
 def test_demon_table_has_every_run(demon):
     (first, *_, last) = table(demon.files[3])
     runs = ["gather_right_0", "gather_right_1", "elastic_shaken_right_0", "elastic_at_rest_right_0"]

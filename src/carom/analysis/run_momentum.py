@@ -18,8 +18,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..geometry.rotations import cross, spin_components
 from ..scene.motion import Motion
 from ..solvers.rows import Floats
+from ..stepping.report import ANGULAR_MOMENTUM, MOMENTUM
 from ..trajectory import Trajectory
 from ..world import INSIDE, OUTSIDE, PLANE, TUBE, World
 from .runs import lengths
@@ -46,7 +48,7 @@ def momentum_scale(run: Trajectory) -> float:
 def momentum_drift(run: Trajectory) -> Drift:
     """Drift of the linear momentum, or of its conserved components, without the contribution of gravity."""
     steps, world = run.steps, run.world
-    momentum = _columns(run, "momentum")
+    momentum = _columns(run, MOMENTUM)
     pull = float(world.mass[world.free].sum()) * world.gravity
     change = momentum - momentum[0] - steps["time"][:, None] * pull
     along, why = _conserved_directions(run)
@@ -79,17 +81,14 @@ def has_force(run: Trajectory) -> bool:
     return run.scene.force is not None or "force" in meta["not_stored"]
 
 
-def _columns(run: Trajectory, name: str) -> Floats:
-    """A vector of the table of steps: (steps + 1, D)."""
-    return np.stack([run.steps[f"{name}_{axis}"] for axis in "xyz"[: run.dimension]], axis=1)
+def _columns(run: Trajectory, names: dict[int, tuple[str, ...]]) -> Floats:
+    """A vector of the table of steps, (steps + 1, k), whose k columns have these names in each dimension."""
+    return np.stack([run.steps[name] for name in names[run.dimension]], axis=1)
 
 
 def _angular_momentum(run: Trajectory, center: Floats) -> Floats:
     """Angular momentum about a point after every step: (steps + 1, 1) in 2D, (steps + 1, 3) in 3D."""
-    p = _columns(run, "momentum")
-    if run.dimension == 3:
-        return _columns(run, "angular_momentum") - np.cross(center, p)
-    return (run.steps["angular_momentum"] - center[0] * p[:, 1] + center[1] * p[:, 0])[:, None]
+    return _columns(run, ANGULAR_MOMENTUM) - cross(center, _columns(run, MOMENTUM))
 
 
 def _size(change: Floats, along: Floats) -> Floats:
@@ -136,32 +135,33 @@ def along_boundaries(world: World) -> Floats | None:
 def _conserved_axes(run: Trajectory) -> tuple[Floats | None, Floats, str]:
     """The point about which angular momentum is conserved, None if there is none; the axes (m, D); and the reason."""
     world = run.world
-    everything = np.eye(1 if world.dimension == 2 else 3)
+    everything = np.eye(spin_components(world.dimension))
     outside = _pushed_from_outside(run)
     if outside:
         return None, everything, outside
     rough = len(world.boundaries.kind) > 0 and _rough_boundaries(world)
-    if world.dimension == 3 and not rough:
-        return conserved_axes_3d(world)
-    center, why = (None, "") if world.dimension == 3 else _center_2d(world)
-    if rough and (center is not None or not why):
-        center, why = None, "boundaries with friction push"
-    return center, everything, why
+    about, axes, why = _CONSERVED_AXES[world.dimension](world)
+    if rough and (about is not None or world.dimension == 3):
+        return None, everything, "boundaries with friction push"
+    return about, axes, why
 
 
-def _center_2d(world: World) -> tuple[Floats | None, str]:
-    """The point of the plane about which nothing but friction has a moment, None if there is none; and the reason."""
+def conserved_axes_2d(world: World) -> tuple[Floats | None, Floats, str]:
+    """The point about which angular momentum is conserved in 2D, friction apart; the axis [[1]]; and the reason.
+
+    The point is None if nothing is conserved.
+    """
+    boundaries, axis = world.boundaries, np.eye(1)
     if world.gravity.any():
-        return None, "gravity acts"
+        return None, axis, "gravity acts"
     if world.periodic is not None:
-        return None, "the sides are periodic"
-    boundaries = world.boundaries
+        return None, axis, "the sides are periodic"
     if not len(boundaries.kind):
-        return np.zeros(2), "nothing pushes from outside"
+        return np.zeros(2), axis, "nothing pushes from outside"
     drums = np.isin(boundaries.kind, (INSIDE, OUTSIDE)).all() and (boundaries.point == boundaries.point[0]).all()
     if not drums or any(m.kind != "fixed" for m in world.boundary_motions):
-        return None, "boundaries push"
-    return boundaries.point[0], "about the center of the drum, which is without friction"
+        return None, axis, "boundaries push"
+    return boundaries.point[0], axis, "about the center of the drum, which is without friction"
 
 
 def conserved_axes_3d(world: World) -> tuple[Floats | None, Floats, str]:
@@ -187,6 +187,9 @@ def conserved_axes_3d(world: World) -> tuple[Floats | None, Floats, str]:
         if boundaries.kind[k] != PLANE:
             centers.append(boundaries.point[k])
     return _common_axis(wanted, centers)
+
+
+_CONSERVED_AXES = {2: conserved_axes_2d, 3: conserved_axes_3d}
 
 
 def _common_axis(wanted: list[tuple[Floats, str]], centers: list[Floats]) -> tuple[Floats | None, Floats, str]:

@@ -81,8 +81,7 @@ def symmetry_error(run: Trajectory, symmetry: Symmetry | None = None) -> Floats:
             apart = _nearest(s.image(position) - position[:, partner], run.world.periodic)
             out[part] = np.maximum(out[part], lengths(apart).max(axis=1))
     if run.world.turns:
-        error = _rotation_error_2d if run.dimension == 2 else _rotation_error_3d
-        out = np.maximum(out, error(run, chosen, partners))
+        out = np.maximum(out, _ROTATION_ERROR[run.dimension](run, chosen, partners))
     return out / run.world.length_scale
 
 
@@ -112,6 +111,9 @@ def _rotation_error_3d(run: Trajectory, symmetries: list[Symmetry], partners: li
             half = np.sqrt((apart**2).sum(axis=(2, 3)) / 8.0).clip(max=1.0)
             out[part] = np.maximum(out[part], (2.0 * np.arcsin(half) * radius).max(axis=1))
     return out
+
+
+_ROTATION_ERROR = {2: _rotation_error_2d, 3: _rotation_error_3d}
 
 
 def _nearest(apart: Floats, periodic: Periodic | None) -> Floats:

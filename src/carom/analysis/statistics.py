@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from ..stepping.report import PHASES, STATUSES
+from ..geometry.shapes import PLURALS
+from ..stepping.report import ANGULAR_MOMENTUM, MOMENTUM, PHASES, STATUSES
 from ..trajectory import Trajectory
 from ..world import DISC
 from .run_momentum import angular_momentum_drift, momentum_drift
 from .runs import energy_drift, energy_scale, lengths
 
 COUNTED = ("contacts", "resting", "iterations", "rounds", "residual", "overlap")  # columns of the step table
-SOLIDS = ("spheres", "boxes", "capsules", "cylinders", "hulls", "meshes", "compounds")  # in the order of their codes
-SHAPES = ("discs", "polygons", *SOLIDS)
+SHAPES = ("discs", "polygons", *PLURALS.values(), "compounds")
 
 
 def contact_statistics(run: Trajectory, after: int = 0) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def run_summary(run: Trajectory, wall: float | None = None, after: int = 0) -> d
         "scene": run.name,
         "law": run.law,
         "settings": run.settings.as_dict(),
-        "integrator": run.scene.integrator if run.dimension == 3 else None,
+        "integrator": run.scene.rotation_integrator,
         "bodies": run.count,
         "boundaries": len(world.boundaries.kind),
         "finished": run.finished,
@@ -101,7 +101,7 @@ def _bodies(run: Trajectory) -> dict[str, Any]:
     free = run.geometry["free"]
     return {
         "bodies": len(free),
-        **(_shapes_2d(run) if run.dimension == 2 else _shapes_3d(run)),
+        **_SHAPES[run.dimension](run),
         "held": int((~free).sum()),
         "boundaries": len(run.geometry["boundary_kind"]),
         **({} if run.dimension == 2 else {"integrator": run.scene.integrator}),
@@ -119,8 +119,11 @@ def _shapes_3d(run: Trajectory) -> dict[str, int]:
     ptr = geometry["part_ptr"]
     single = np.diff(ptr) == 1
     kind = geometry["kind"][geometry["shape"][ptr[:-1][single]]]
-    counts = np.bincount(kind, minlength=len(SOLIDS) - 1)
-    return dict(zip(SOLIDS, [*(int(c) for c in counts), int((~single).sum())]))
+    counts = {name: int((kind == code).sum()) for code, name in PLURALS.items()}
+    return {**counts, "compounds": int((~single).sum())}
+
+
+_SHAPES = {2: _shapes_2d, 3: _shapes_3d}
 
 
 def _energy(run: Trajectory) -> dict[str, Any]:
@@ -129,8 +132,7 @@ def _energy(run: Trajectory) -> dict[str, Any]:
     total = steps["kinetic"] + steps["potential"]
     largest = energy_scale(run)
     mass = float(run.geometry["mass"][run.geometry["free"]].sum())
-    axes = "xyz"[: run.dimension]
-    momentum = np.stack([steps[f"momentum_{axis}"] for axis in axes], axis=1)
+    momentum = np.stack([steps[name] for name in MOMENTUM[run.dimension]], axis=1)
     change = float(lengths(momentum[-1] - momentum[0]))
     scale = float(np.sqrt(2.0 * mass * largest))
     return {
@@ -148,6 +150,5 @@ def _energy(run: Trajectory) -> dict[str, Any]:
 
 def _angular_momentum(run: Trajectory, row: int) -> float | list[float]:
     """Angular momentum about the origin: a number in 2D, a vector in 3D."""
-    if run.dimension == 2:
-        return float(run.steps["angular_momentum"][row])
-    return [float(run.steps[f"angular_momentum_{axis}"][row]) for axis in "xyz"]
+    found = [float(run.steps[name][row]) for name in ANGULAR_MOMENTUM[run.dimension]]
+    return found[0] if len(found) == 1 else found

@@ -90,7 +90,7 @@ def run_facts(entry: Entry) -> dict[str, Any]:
     scene = entry()
     names = ("law", "stepper", "step", "duration", "frame_rate")
     facts = {"bodies": scene.count, "dimension": scene.dimension, **{key: getattr(scene, key) for key in names}}
-    return facts if scene.dimension == 2 else {**facts, "integrator": scene.integrator}
+    return {**facts, "integrator": scene.rotation_integrator} if scene.rotation_integrator else facts
 
 
 def _plain(entry: Entry) -> dict[str, Any]:

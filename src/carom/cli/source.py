@@ -41,7 +41,7 @@ def with_integrator(scene: Scene, name: str | None) -> Scene:
 
     if name not in INTEGRATORS:
         raise ProblemError.unknown("integrator", name, INTEGRATORS)
-    if scene.dimension == 2:
+    if scene.rotation_integrator is None:
         raise ProblemError("--integrator", name, f"nothing: {scene.name} is a 2D scene")
     return scene.with_(integrator=name)
 

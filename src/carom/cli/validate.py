@@ -142,7 +142,9 @@ def _settings(scene: Scene, world: World, state: State) -> Table:
     table.add_row("law", scene.law + (f" ({models})" if models else ""))
     steps = round(scene.duration / scene.step)
     times = f"{scene.stepper}, {steps:,} steps of {_short(scene.step)} to time {_short(scene.duration)}"
-    table.add_row("stepping", times + (f", rotations by {scene.integrator}" if world.dimension == 3 else ""))
+    table.add_row(
+        "stepping", times + (f", rotations by {scene.rotation_integrator}" if scene.rotation_integrator else "")
+    )
     table.add_row("frames", f"{_short(scene.frame_rate)} per unit of time")
     return table
 

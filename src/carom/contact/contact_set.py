@@ -30,6 +30,12 @@ class ContactSet:
     offset: Floats | None = None  # (m, D) displacement from second to its periodic image
     drift: Floats | None = None  # (m, D) velocity of that image relative to second
 
+    @classmethod
+    def empty(cls, dimension: int) -> ContactSet:
+        """No contacts."""
+        none, vectors, lengths = np.empty(0, np.int64), np.empty((0, dimension)), np.empty(0)
+        return cls(none, none, none, vectors, vectors, lengths, lengths)
+
     @property
     def count(self) -> int:
         return len(self.first)

@@ -13,7 +13,7 @@ from .boundaries import LEVEL, point_gap, rim_wave, summit, summits
 from .contact_set import NAMES, columns, put, room, roomier
 from .features import RIM
 from .poses import placed_parts, point_world, to_world
-from .support import has_rims, is_rounded, rims_of
+from .support import has_rims, is_rounded, rims
 
 LYING = 0.1  # a rim whose gap varies by more (relative to its radius) touches only at its foremost point
 
@@ -42,13 +42,17 @@ def _rim_point(pose, k, radius, height, t):
 
 
 @kernel
-def _rims(rims, pose0, pose1, k, boundaries0, boundaries1, w, margin, label, angles, found, n):
-    """Contacts of both rims: their foremost points, and fixed points of a rim that is parallel to the boundary.
+def _rims(ends, pose0, pose1, k, boundaries0, boundaries1, w, margin, label, angles, found, n):
+    """Contacts of the two rims `ends`: their foremost points, and fixed points of a rim parallel to the boundary.
 
     The foremost point is determined again after the motion, so that rolling opens no gap.
     """
     for cap in range(2):
-        radius, height = rims[cap]
+        radius, height = (ends[0], ends[1]) if cap == 0 else (ends[2], ends[3])
+        if radius == 0.0:
+            p, q = point_world(pose0, k, 0.0, 0.0, height), point_world(pose1, k, 0.0, 0.0, height)
+            n = _round_contact(boundaries0, boundaries1, w, p, q, 0.0, margin, label + 16 * (cap + 1), found, n)
+            continue
         wave0, wave1 = (
             rim_wave(boundaries0, w, pose0, k, radius, height),
             rim_wave(boundaries1, w, pose1, k, radius, height),
@@ -78,8 +82,8 @@ def _part(shapes, shape, pose0, pose1, k, boundaries0, boundaries1, w, margin, l
     """Writes the contacts of one convex part with boundary w from row n of `found`; returns the next free row."""
     kind = shapes.kind[shape]
     if has_rims(kind):
-        rims = rims_of(shapes.size[shape])
-        return _rims(rims, pose0, pose1, k, boundaries0, boundaries1, w, margin, label, angles, found, n)
+        ends = rims(kind, shapes.size[shape, 0], shapes.size[shape, 1], shapes.size[shape, 2])
+        return _rims(ends, pose0, pose1, k, boundaries0, boundaries1, w, margin, label, angles, found, n)
     # Center of a sphere, ends of a capsule, vertices of boxes and hulls.
     round_one = is_rounded(kind)
     radius = shapes.size[shape, 0] if round_one else 0.0

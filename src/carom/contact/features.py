@@ -3,9 +3,9 @@
 The feature consists of all vertices that lie behind the foremost one by less than a narrow band. So an edge that is
 slightly tilted is still an edge with two ends, of which both may touch within the step.
 
-The cap of a cylinder is represented by eight fixed points on the rim, and the foremost point if it is tilted; its side
-by a segment; otherwise the foremost point of a rim is the feature. Points of the last three kinds are not material
-points: they stay in place while the cylinder rolls. They are `rim` points at distance `rho` from the axis along `out`.
+A flat round end (cap) is represented by eight fixed points on the rim, and the foremost point if it is tilted; a round
+side by a segment; otherwise the foremost point of a rim is the feature. Points of the last three kinds are not material
+points: they stay in place while the body rolls. They are `rim` points at distance `rho` from the axis along `out`.
 
 Against a mesh, a shape without a table of points is represented by `Spots`: points of its core, rims and side.
 """
@@ -16,26 +16,28 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..geometry.shapes import BOX, CAPSULE, CYLINDER, HULL, MESH, SPHERE
+from ..geometry.shapes import BOX, CAPSULE, HULL, MESH, SPHERE
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 from .grid_distance import grid_near
 from .poses import mapped, point_world, to_local, to_world
-from .support import FACES, FACES_END, HIGH, KIND, LOW, farthest_corner
+from .support import FACES, FACES_END, HIGH, KIND, LOW, farthest_corner, has_rims, rims
 
 RIM = 8  # fixed points on the rim of a cap, against convex shapes and boundaries
 UPRIGHT = 1e-4  # sine of the tilt below which a cap or rim has no foremost point
-RIM_POINTS = 16  # points on each rim of a cylinder, against meshes
-SPOTS = 65  # largest number of points of a capsule's core, or of a cylinder
+CAP_TILT = 0.2  # sine of the tilt above which a small cap counts as a point
+RIM_POINTS = 16  # points on each rim, against meshes
+SPOTS = 65  # largest number of points of a capsule's core, or of a shape with rims
 _TURNS = 3  # iterations for the foremost point of a rim
 _NOWHERE = 1e100  # coordinate of points that do not count
 
 
-# Columns of Features.point: place, coordinates across the normal, code for feature_id, rim point or not, in use or not.
-FLAT_U, FLAT_V, CODE, RIMMED, TAKEN, COLUMNS = 3, 4, 5, 6, 7, 8
-# Entries of Features.data: outward normal of a face (with three points or more), axis of a cylinder or capsule, `out`,
-# radius around the core, rho, center of a cap, its radius (0 if it is not a cap).
-FACE, AXIS, OUT, ROUND, RHO, CENTER, CAP, ENTRIES = 0, 3, 6, 9, 10, 11, 14, 15
+# Columns of Features.point: place, coordinates across the normal, code for feature_id, `rho` of a rim point (0 for
+# others), in use or not.
+FLAT_U, FLAT_V, CODE, RHO, TAKEN, COLUMNS = 3, 4, 5, 6, 7, 8
+# Entries of Features.data: outward normal of a face (with three points or more), axis of a solid of revolution, `out`,
+# radius around the core, center of a cap, its radius (0 if it is not a cap).
+FACE, AXIS, OUT, ROUND, CENTER, CAP, ENTRIES = 0, 3, 6, 9, 10, 13, 14
 
 
 class Features(NamedTuple):
@@ -62,9 +64,9 @@ def most_points(shapes):
 
 
 @kernel
-def _put(f, w, n, pose, k, x, y, z, code, rim):
+def _put(f, w, n, pose, k, x, y, z, code, rho):
     f.point[w, n, 0], f.point[w, n, 1], f.point[w, n, 2] = point_world(pose, k, x, y, z)
-    f.point[w, n, CODE], f.point[w, n, RIMMED] = code, rim
+    f.point[w, n, CODE], f.point[w, n, RHO] = code, rho
 
 
 @kernel
@@ -90,7 +92,7 @@ def _box(table, shape, pose, k, x, y, z, band, f, w):
     count = 1 if bits == 0 else (2 if two == 0 else 4)
     for n in range(count):
         at = corner ^ (one if n == 1 or n == 2 else 0) ^ (two if n >= 2 else 0)
-        _put(f, w, n, pose, k, a if at & 1 else -a, b if at & 2 else -b, c if at & 4 else -c, at, False)
+        _put(f, w, n, pose, k, a if at & 1 else -a, b if at & 2 else -b, c if at & 4 else -c, at, 0.0)
     if count == 4:
         axis = 2 if bits == 3 else (1 if bits == 5 else 0)
         sign = 1.0 if corner & (1 << axis) else -1.0
@@ -121,34 +123,39 @@ def _hull(cores, shape, pose, k, x, y, z, band, f, w):
         start, end = cores.loop_ptr[face], cores.loop_ptr[face + 1]
     for m in range(start, end):
         i = low + cores.loop[m] if near > 2 else (top if m == 0 else other)
-        _put(f, w, m - start, pose, k, vertex[i, 0], vertex[i, 1], vertex[i, 2], i - low, False)
+        _put(f, w, m - start, pose, k, vertex[i, 0], vertex[i, 1], vertex[i, 2], i - low, 0.0)
     return end - start
 
 
 @kernel
-def _cylinder(table, shape, pose, k, x, y, z, band, f, w):
-    """Cap, side or rim point of a cylinder; (x, y, z) is the normal in its frame.
+def _rimmed(table, shape, pose, k, x, y, z, band, f, w):
+    """Cap, side or rim point of a shape with rims; (x, y, z) is the normal in its frame.
 
-    A cap is eight points at fixed angles, and the foremost point in its place among them.
+    A cap is eight points at fixed angles, and the foremost point in its place among them. A rim of radius 0 is a
+    material point: its `rho` is 0.
     """
-    radius, half, across = table[shape, 1], table[shape, 2], np.sqrt(x * x + y * y)
-    up = 1.0 if z >= 0.0 else -1.0
-    f.data[w, RHO] = radius
+    top, high, bottom, low = rims(table[shape, KIND], table[shape, 1], table[shape, 2], table[shape, 3])
+    across, wide = np.sqrt(x * x + y * y), max(top, bottom)
+    lead = (top - bottom) * across + (high - low) * z  # of the foremost point of the upper rim over that of the lower
+    up = 1.0 if lead >= 0.0 else -1.0
+    radius, height = (top, high) if lead >= 0.0 else (bottom, low)
     _put_vector(f, w, AXIS, pose, k, 0.0, 0.0, 1.0)
     tilted = across > UPRIGHT
+    px, py = (wide * x / across, wide * y / across) if across > 0.0 else (0.0, 0.0)
+    _put_vector(f, w, OUT, pose, k, px / wide, py / wide, 0.0)
+    side = abs(lead) <= band
+    if side or radius == 0.0 or across > CAP_TILT or 2.0 * radius * across > band:
+        for n in range(2 if side else 1):
+            upper = (lead >= 0.0) == (n == 0)
+            rho, z = (top, high) if upper else (bottom, low)
+            px, py = (rho * x / across, rho * y / across) if across > 0.0 else (0.0, 0.0)
+            _put(f, w, n, pose, k, px, py, z, 1 if upper else 2, rho)
+        return 2 if side else 1
     px, py = (radius * x / across, radius * y / across) if across > 0.0 else (0.0, 0.0)
-    _put_vector(f, w, OUT, pose, k, px / radius, py / radius, 0.0)
-    cap = 2.0 * radius * across <= band
-    if not cap:
-        count = 2 if 2.0 * half * abs(z) <= band else 1
-        for n in range(count):
-            side = up if n == 0 else -up
-            _put(f, w, n, pose, k, px, py, side * half, 1 if side > 0.0 else 2, True)
-        return count
     _put_vector(f, w, FACE, pose, k, 0.0, 0.0, up)
     f.data[w, CAP] = radius
     for i in range(3):
-        f.data[w, CENTER + i] = pose[k, i] + half * f.data[w, FACE + i]
+        f.data[w, CENTER + i] = pose[k, i] + abs(height) * f.data[w, FACE + i]
     code, n, step = 16 if up > 0.0 else 32, 0, 2.0 * np.pi / RIM
     angle = np.arctan2(y, x) if tilted else -1.0
     if tilted and angle < -1e-6:
@@ -156,10 +163,10 @@ def _cylinder(table, shape, pose, k, x, y, z, band, f, w):
     for i in range(2 * RIM):  # at each angle the fixed point, then the foremost one if it follows
         t = (i // 2) * step
         if i % 2 == 0 and abs(angle - t) > 1e-6:
-            _put(f, w, n, pose, k, radius * np.cos(t), radius * np.sin(t), up * half, code + i // 2, False)
+            _put(f, w, n, pose, k, radius * np.cos(t), radius * np.sin(t), height, code + i // 2, 0.0)
             n += 1
         elif i % 2 == 1 and tilted and t - 1e-6 <= angle < t + step - 1e-6:
-            _put(f, w, n, pose, k, px, py, up * half, code + RIM, True)
+            _put(f, w, n, pose, k, px, py, height, code + RIM, radius)
             n += 1
     return n
 
@@ -170,20 +177,20 @@ def facing(cores, shape, pose, k, nx, ny, nz, band, f, w):
     x, y, z = to_local(pose, k, nx, ny, nz)
     table = cores.table
     kind = table[shape, KIND]
-    f.data[w, ROUND], f.data[w, RHO], f.data[w, CAP] = 0.0, 0.0, 0.0
+    f.data[w, ROUND], f.data[w, CAP] = 0.0, 0.0
     if kind == BOX:
         return _box(table, shape, pose, k, x, y, z, band, f, w)
     if kind == HULL:
         return _hull(cores, shape, pose, k, x, y, z, band, f, w)
-    if kind == CYLINDER:
-        return _cylinder(table, shape, pose, k, x, y, z, band, f, w)
+    if has_rims(kind):
+        return _rimmed(table, shape, pose, k, x, y, z, band, f, w)
     f.data[w, ROUND] = table[shape, 1]
     _put_vector(f, w, AXIS, pose, k, 0.0, 0.0, 1.0)
     half = table[shape, 2] if kind == CAPSULE else 0.0
     count = 2 if kind == CAPSULE and 2.0 * half * abs(z) <= band else 1
     for n in range(count):
         upper = (z >= 0.0) == (n == 0)
-        _put(f, w, n, pose, k, 0.0, 0.0, half if upper else -half, 0 if upper else 1, False)
+        _put(f, w, n, pose, k, 0.0, 0.0, half if upper else -half, 0 if upper else 1, 0.0)
     return count
 
 
@@ -191,9 +198,9 @@ def facing(cores, shape, pose, k, nx, ny, nz, band, f, w):
 
 
 class Spots(NamedTuple):
-    """Points of a shape without a table of them: core of a capsule or sphere, rims and side of a cylinder.
+    """Points of a shape without a table of them: core of a capsule or sphere, rims and side of a shape with rims.
 
-    Points on the side of a cylinder are not material points: while it rolls, they stay where it is nearest.
+    Points on a round side are not material points: while the body rolls, they stay where it is nearest.
     """
 
     place: Floats  # (k, 3) at the start of the step
@@ -204,7 +211,7 @@ class Spots(NamedTuple):
 
 @kernel
 def put_spots(shapes, shape, spacing, spots):
-    """Writes the points and neighbors of a sphere, capsule or cylinder; returns (points, links, radius)."""
+    """Writes the points and neighbors of a sphere, capsule or shape with rims; returns (points, links, radius)."""
     kind = shapes.kind[shape]
     if kind == SPHERE:
         spots.place[0] = 0.0
@@ -218,15 +225,17 @@ def put_spots(shapes, shape, spacing, spots):
             if k:
                 spots.link[k - 1, 0], spots.link[k - 1, 1] = k - 1, k
         return count, count - 1, shapes.size[shape, 0]
-    radius, half = shapes.size[shape, 0], shapes.size[shape, 1]
+    top, high, bottom, low = rims(kind, shapes.size[shape, 0], shapes.size[shape, 1], shapes.size[shape, 2])
+    slope = (high - low, bottom - top)
     for k in range(2 * RIM_POINTS):
         angle = 2.0 * np.pi * (k % RIM_POINTS) / RIM_POINTS
-        _put_rim(
-            spots.place, spots.normal, k, radius, half if k < RIM_POINTS else -half, np.cos(angle), np.sin(angle), half
-        )
+        radius, z, up = (top, high, 1.0) if k < RIM_POINTS else (bottom, low, -1.0)
+        _put_rim(spots.place, spots.normal, k, radius, z, np.cos(angle), np.sin(angle), up, slope)
+        if radius == 0.0 and k % RIM_POINTS > 0:  # one point is sufficient
+            spots.place[k, 2] = _NOWHERE
         spots.later[k] = spots.place[k]
         spots.link[k, 0], spots.link[k, 1] = k, k + 1 if (k + 1) % RIM_POINTS else k + 1 - RIM_POINTS
-    count = min(int(np.ceil(2.0 * half / spacing)) + 1, SPOTS - 2 * RIM_POINTS)
+    count = min(int(np.ceil((high - low) / spacing)) + 1, SPOTS - 2 * RIM_POINTS)
     for k in range(count - 1):
         spots.link[2 * RIM_POINTS + k, 0], spots.link[2 * RIM_POINTS + k, 1] = (
             2 * RIM_POINTS + k,
@@ -236,24 +245,32 @@ def put_spots(shapes, shape, spacing, spots):
 
 
 @kernel
-def _put_rim(place, normal, k, radius, z, ux, uy, half):
-    """Writes a point of a cylinder in direction u. At a rim the outward direction is midway between side and cap."""
+def _put_rim(place, normal, k, radius, z, ux, uy, up, slope):
+    """Writes a point of a round side in direction u, whose normal is along `slope` (outward, z).
+
+    At a rim (`up` is 1 or -1, else 0) the outward direction is midway between side and cap, at a tip along z.
+    """
     place[k, 0], place[k, 1], place[k, 2] = radius * ux, radius * uy, z
-    up = 1.0 if z >= half else (-1.0 if z <= -half else 0.0)
-    length = np.sqrt(1.0 + up * up)
-    normal[k, 0], normal[k, 1], normal[k, 2] = ux / length, uy / length, up / length
+    length = np.sqrt(slope[0] * slope[0] + slope[1] * slope[1])
+    across, along = (slope[0] / length, slope[1] / length + up) if radius > 0.0 else (0.0, up)
+    length = np.sqrt(across * across + along * along)
+    normal[k, 0], normal[k, 1], normal[k, 2] = across * ux / length, across * uy / length, along / length
 
 
 @kernel
 def put_front(shapes, shape, count, g, m, margin, fixed, place, normal):
-    """Writes the points from 2 RIM_POINTS on: where circles about a cylinder's axis are nearest to the mesh of grid g.
+    """Writes the points from 2 RIM_POINTS on: where circles about the axis are nearest to the mesh of grid g.
 
-    m maps the cylinder's frame to the mesh's. A rim that lies flat has no such point. For any other rim the `fixed`
-    points around it are disabled: they come down as the cylinder rolls, but never below its side.
+    m maps the frame of the shape to the mesh's. A rim that lies flat has no such point. For any other rim the `fixed`
+    points around it are disabled: they come down as the body rolls, but never below its side.
     """
-    radius, half = shapes.size[shape, 0], shapes.size[shape, 1]
+    kind = shapes.kind[shape]
+    top, high, bottom, low = rims(kind, shapes.size[shape, 0], shapes.size[shape, 1], shapes.size[shape, 2])
+    half, middle, slope = 0.5 * (high - low), 0.5 * (high + low), (high - low, bottom - top)
     for k in range(2 * RIM_POINTS, count):
-        z = half * ((2 * (k - 2 * RIM_POINTS) - (count - 2 * RIM_POINTS - 1)) / (count - 2 * RIM_POINTS - 1))
+        part = (2 * (k - 2 * RIM_POINTS) - (count - 2 * RIM_POINTS - 1)) / (count - 2 * RIM_POINTS - 1)
+        z, radius = middle + half * part, bottom + 0.5 * (1.0 + part) * (top - bottom)
+        up = -1.0 if k == 2 * RIM_POINTS else (1.0 if k == count - 1 else 0.0)
         ux, uy, across = 0.0, 0.0, 0.0
         for _ in range(_TURNS):
             x, y, w = mapped(m, radius * ux, radius * uy, z)
@@ -263,8 +280,8 @@ def put_front(shapes, shape, count, g, m, margin, fixed, place, normal):
             if across < UPRIGHT:
                 break
             ux, uy = -x / across, -y / across
-        _put_rim(place, normal, k, radius if across >= UPRIGHT else _NOWHERE, z, ux, uy, half)
-        if across < UPRIGHT:
+        _put_rim(place, normal, k, radius if across >= UPRIGHT else _NOWHERE, z, ux, uy, up, slope)
+        if across < UPRIGHT or radius == 0.0:
             place[k, 2] = _NOWHERE
         if 2.0 * radius * across > margin and (k == 2 * RIM_POINTS or k == count - 1):
             first = RIM_POINTS if k == 2 * RIM_POINTS else 0
@@ -281,9 +298,11 @@ def put_box(shapes, shape, more, out):
         low, high = -shapes.reach[shape], shapes.reach[shape]
         if kind == BOX:
             low, high = -shapes.size[shape, axis], shapes.size[shape, axis]
-        elif kind == CYLINDER:
-            high = shapes.size[shape, 1 if axis == 2 else 0]
-            low = -high
+        elif has_rims(kind):
+            top, high, bottom, low = rims(kind, shapes.size[shape, 0], shapes.size[shape, 1], shapes.size[shape, 2])
+            if axis < 2:
+                high = max(top, bottom)
+                low = -high
         elif kind == MESH:
             low = shapes.grid_low[g, axis]
             high = low + shapes.grid_spacing[g] * (shapes.grid_count[g, axis] - 1)
@@ -301,7 +320,7 @@ def sample_count(shapes, shape):
         return 1
     if kind == CAPSULE:
         return 9
-    if kind == CYLINDER:
+    if has_rims(kind):
         return 17
     return shapes.vertex_ptr[shape + 1] - shapes.vertex_ptr[shape]
 
@@ -315,10 +334,12 @@ def sample_point(shapes, shape, k):
         return 0.0, 0.0, 0.0, a
     if kind == CAPSULE:
         return 0.0, 0.0, b * (0.25 * k - 1.0), a
-    if kind == CYLINDER:
+    if has_rims(kind):
         if k == 16:
             return 0.0, 0.0, 0.0, 0.0
         angle = 0.25 * np.pi * (k % 8)
-        return a * np.cos(angle), a * np.sin(angle), (b if k < 8 else -b), 0.0
+        top, high, bottom, low = rims(kind, a, b, shapes.size[shape, 2])
+        radius, z = (top, high) if k < 8 else (bottom, low)
+        return radius * np.cos(angle), radius * np.sin(angle), z, 0.0
     v = shapes.vertex[shapes.vertex_ptr[shape] + k]
     return v[0], v[1], v[2], 0.0

@@ -7,7 +7,7 @@ import numpy as np
 from ..kernels import kernel
 from .clipping import A0, A1, A_ALONG, B0, B1, B_ALONG
 from .contact_set import name, put
-from .features import AXIS, CODE, FACE, OUT, RHO, RIMMED, ROUND
+from .features import AXIS, CODE, FACE, OUT, RHO, ROUND
 from .poses import moved, put_motion, swung
 
 # What determines the normal of a contact after the motion: the mean rotation of both bodies, the face of a or b, two
@@ -96,12 +96,12 @@ def _edge_normal(motion, i, mode, e, g, d, n):
 
 
 @kernel
-def _gap_after(motion, i, mode, n, e, g, ca, cb, data, rim_a, rim_b):
+def _gap_after(motion, i, mode, n, e, g, ca, cb, data, rho_a, rho_b):
     """Gap of a contact after motion i of both bodies.
 
     ca and cb are points of the two cores: round parts move with their cores, so that rolling opens no gap. e and g are
     the normals of the faces (PLANE_A: e, PLANE_B: g) or the directions of the edges (CROSS: both, LINE_A: e, LINE_B: g)
-    that meet. rim_a and rim_b tell whether the points lie on a rim.
+    that meet. rho_a and rho_b are the distances of rim points from their axes, 0 for other points.
     """
     ax, ay, az = moved(motion, i, 0, ca[0], ca[1], ca[2])
     bx, by, bz = moved(motion, i, 1, cb[0], cb[1], cb[2])
@@ -114,15 +114,18 @@ def _gap_after(motion, i, mode, n, e, g, ca, cb, data, rim_a, rim_b):
         x, y, z = swung(motion, i, 1, -g[0], -g[1], -g[2])
         scale = -(g[0] * n[0] + g[1] * n[1] + g[2] * n[2])
     else:
-        x, y, z = _turned_normal(motion, i, n, rim_a or data[0, ROUND] > 0.0, rim_b or data[1, ROUND] > 0.0, data)
+        x, y, z = _turned_normal(
+            motion, i, n, rho_a > 0.0 or data[0, ROUND] > 0.0, rho_b > 0.0 or data[1, ROUND] > 0.0, data
+        )
         if mode != MEAN:
             x, y, z = _edge_normal(motion, i, mode, e, g, (dx, dy, dz), (x, y, z))
     gap = (x * dx + y * dy + z * dz) / scale - data[0, ROUND] - data[1, ROUND]
     for w in range(2):
-        if rim_b if w else rim_a:
+        rho = rho_b if w else rho_a
+        if rho > 0.0:
             ux, uy, uz = swung(motion, i, w, data[w, AXIS], data[w, AXIS + 1], data[w, AXIS + 2])
             c = x * ux + y * uy + z * uz
-            gap -= data[w, RHO] * np.sqrt(max(0.0, 1.0 - c * c))
+            gap -= rho * np.sqrt(max(0.0, 1.0 - c * c))
     return gap
 
 
@@ -132,6 +135,12 @@ def _on_edge(p, w, i, j, t):
     x, y, z = p[w, i, 0], p[w, i, 1], p[w, i, 2]
     ex, ey, ez = p[w, j, 0] - x, p[w, j, 1] - y, p[w, j, 2] - z
     return (x + t * ex, y + t * ey, z + t * ez), (ex, ey, ez)
+
+
+@kernel
+def _rho(p, w, i, j, t):
+    """Distance from the axis of a rim point, or of a point of the side between the rims; 0 for other points."""
+    return p[w, i, RHO] + t * (p[w, j, RHO] - p[w, i, RHO])
 
 
 @kernel
@@ -232,8 +241,9 @@ def put_contacts(f, na, nb, n, places, count, pose, rows, after, motion, margin,
         i, i2, j, j2 = int(places[k, A0]), int(places[k, A1]), int(places[k, B0]), int(places[k, B1])
         pa, e = _on_edge(f.point, 0, max(i, 0), max(i2, 0), places[k, A_ALONG])
         pb, g = _on_edge(f.point, 1, max(j, 0), max(j2, 0), places[k, B_ALONG])
-        rim_a = i >= 0 and (i == i2 or na == 2) and f.point[0, i, RIMMED] > 0.0
-        rim_b = j >= 0 and (j == j2 or nb == 2) and f.point[1, j, RIMMED] > 0.0
+        rho_a = _rho(f.point, 0, i, i2, places[k, A_ALONG]) if i >= 0 and (i == i2 or na == 2) else 0.0
+        rho_b = _rho(f.point, 1, j, j2, places[k, B_ALONG]) if j >= 0 and (j == j2 or nb == 2) else 0.0
+        rim_a, rim_b = rho_a > 0.0, rho_b > 0.0
         good = True
         if i < 0:
             pa, good = _onto(f, 0, n, pb)
@@ -250,7 +260,7 @@ def put_contacts(f, na, nb, n, places, count, pose, rows, after, motion, margin,
             e = data[0, FACE], data[0, FACE + 1], data[0, FACE + 2]
         elif mode == PLANE_B:
             g = data[1, FACE], data[1, FACE + 1], data[1, FACE + 2]
-        ra, rb, rho_a, rho_b = data[0, ROUND], data[1, ROUND], data[0, RHO] * rim_a, data[1, RHO] * rim_b
+        ra, rb = data[0, ROUND], data[1, ROUND]
         ca, cb = _core(data, 0, pa, rho_a), _core(data, 1, pb, rho_b)
         if mode >= CROSS and not _is_measured(n, mode, e, g, ca, cb, ra + rb + rho_a + rho_b):
             mode = MEAN
@@ -260,7 +270,7 @@ def put_contacts(f, na, nb, n, places, count, pose, rows, after, motion, margin,
         for look in range(3):
             if (look == 1 and mode < CROSS and not rim_a and not rim_b) or (look == 2 and not later):
                 continue
-            there = _gap_after(motion, look, mode, n, e, g, ca, cb, data, rim_a, rim_b)
+            there = _gap_after(motion, look, mode, n, e, g, ca, cb, data, rho_a, rho_b)
             if look == 0:
                 predicted = there
             elif look == 1:

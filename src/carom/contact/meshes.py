@@ -18,13 +18,13 @@ from .grid_distance import grid_near, grid_side, grid_value, walk
 from .mesh_manifold import candidate_room, reduce
 from .point_distance import distance, sized_distance
 from .poses import Poses, mapped, needed_rows, outward_of, placed_parts, relative, to_world
-from .support import has_rims, is_rounded
+from .support import has_rims, is_rounded, rims
 
 _NAMES = 1 << 20  # feature_id has 20 bits
 _PRIME, _MANY_PARTS = 7919, 61  # spread the feature_id of several parts over its range
 _AWAY = -0.1  # cosine: points that face away from the other body do not touch it
 _UNSURE = 0.98  # cosine: normals that differ by more than about 11 degrees belong to two sides
-_ACROSS = 0.5  # cosine with the axis of a cylinder below which a contact is on its side
+_ACROSS = 0.5  # on a round side the cosine of normal and axis differs by less from that of the side's own normal
 _BAND = 5e-3  # of the smaller reach: points up to this height above the lowest support the body
 _SAME_SIDE = 0.85  # cosine of about 32 degrees: contacts of a round body within it are one
 
@@ -164,12 +164,13 @@ def _choose(shapes, placed, k, other, margin, strict, maps, spots, c):
 
 
 @kernel
-def _emit(c, pair, name, side, axis_of, seen_from, slack, numbers, names, n):
+def _emit(c, pair, name, side, axis_of, lean, seen_from, slack, numbers, names, n):
     """Writes the chosen candidates; returns the number of rows in use.
 
     For a round body, candidates are left out that repeat a contact from row `seen_from` on: with about the same normal
-    and not lower, or at the same place within `slack`. A cylinder with axis `axis_of` is round only across it. A
-    candidate lies on the surface of its own body, half of the gap from the midpoint.
+    and not lower, or at the same place within `slack`. A body with axis `axis_of` is round only on its side, whose
+    normals have the cosine `lean` with the axis. A candidate lies on the surface of its own body, half of the gap from
+    the midpoint.
     """
     sign = 1.0 if side == 0 else -1.0
     known = n
@@ -184,7 +185,8 @@ def _emit(c, pair, name, side, axis_of, seen_from, slack, numbers, names, n):
                 along += sign * c.normal[i, axis] * numbers[m, axis]
                 apart += (c.place[i, axis] + half * c.normal[i, axis] - numbers[m, 3 + axis]) ** 2
             same = along > _SAME_SIDE and m < known and numbers[m, 6] <= c.gap[i] + slack
-            seen = seen or (abs(tilt) < _ACROSS and (same or apart < slack * slack))
+            on_side = abs(tilt + lean) < _ACROSS * (1.0 - abs(lean))
+            seen = seen or (on_side and (same or apart < slack * slack))
         if seen:
             continue
         if n < len(numbers):
@@ -242,11 +244,15 @@ def _contacts(parts, shapes, placed, first, second, margin, maps, spots, c, numb
                 break
             _choose(shapes, placed, k, other, margin, way < 2, maps, spots, c)
             seen_from, slack = n, 0.0
+            lean, size = 0.0, shapes.size[shapes.shape[placed.part[other]]]
             for axis in range(3):
                 axis_of[axis] = placed.pose0[other, 5 + 3 * axis] if has_rims(hit) else 0.0
+            if has_rims(hit):
+                top, high, bottom, low = rims(hit, size[0], size[1], size[2])
+                lean = (bottom - top) / np.sqrt((high - low) ** 2 + (bottom - top) ** 2)
             if is_rounded(hit) or has_rims(hit):
                 seen_from, slack = start, 0.1 * shapes.size[shapes.shape[placed.part[k]], 0]
-            n = _emit(c, pair, name, side, axis_of, seen_from, slack, numbers, names, n)
+            n = _emit(c, pair, name, side, axis_of, lean, seen_from, slack, numbers, names, n)
     return n
 
 

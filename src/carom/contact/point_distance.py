@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..geometry.shapes import BOX, CAPSULE, CYLINDER, HULL, SPHERE
+from ..geometry.shapes import BOX, CAPSULE, CONE, CYLINDER, HULL, SPHERE
 from ..kernels import kernel
 from .grid_distance import grid_normal, grid_value
-from .support import FACES, FACES_END, LOW
+from .support import FACES, FACES_END, LOW, rims
 
 
 @kernel
@@ -98,6 +98,62 @@ def _cylinder_feature(r, half, code, x, y, z, n):
     cap = code >> 1
     ez = (z if cap == 1 else -z) - half if cap > 0 else -np.inf
     return _corner(er, ez, -np.inf)
+
+
+_SIDE, _BASE, _TOP, _LOWER_RIM, _UPPER_RIM = 0, 1, 2, 3, 4  # features of a cone
+
+
+@kernel
+def _cone_code(ends, r, z):
+    """The feature of a cone that is nearest to a point at distance r from the axis and height z.
+
+    Also the distance from the side, negative inside, and the unit normal (outward, z) of the side.
+    """
+    top, high, bottom, low = ends
+    slant = np.sqrt((high - low) ** 2 + (bottom - top) ** 2)
+    nr, nz = (high - low) / slant, (bottom - top) / slant
+    side, along = (r - bottom) * nr + (z - low) * nz, (z - low) * nr - (r - bottom) * nz
+    if side <= 0.0 and low <= z <= high:
+        if side >= z - high and side >= low - z:
+            return _SIDE, side, nr, nz
+        return (_TOP if z - high >= low - z else _BASE), side, nr, nz
+    if z < low and r <= bottom:
+        return _BASE, side, nr, nz
+    if z > high and r <= top:
+        return _TOP, side, nr, nz
+    return (_LOWER_RIM if along <= 0.0 else (_UPPER_RIM if along >= slant else _SIDE)), side, nr, nz
+
+
+@kernel
+def _nearest_on_cone(ends, x, y, z):
+    across = np.sqrt(x * x + y * y)
+    ux, uy = (x / across, y / across) if across > 0.0 else (1.0, 0.0)
+    code, side, nr, nz = _cone_code(ends, across, z)
+    if code == _SIDE:
+        return side, (nr * ux, nr * uy, nz), code, 0, 0
+    if code == _TOP:
+        return z - ends[1], (0.0, 0.0, 1.0), code, 0, 0
+    if code == _BASE:
+        return ends[3] - z, (0.0, 0.0, -1.0), code, 0, 0
+    radius, height = (ends[0], ends[1]) if code == _UPPER_RIM else (ends[2], ends[3])
+    out, up = across - radius, z - height
+    return np.sqrt(out * out + up * up), _unit(out * ux, out * uy, up, nr * ux, nr * uy, nz), code, 0, 0
+
+
+@kernel
+def _cone_feature(ends, code, x, y, z, n):
+    if code == _TOP:
+        return z - ends[1]
+    if code == _BASE:
+        return ends[3] - z
+    across = np.sqrt(x * x + y * y)
+    if x * n[0] + y * n[1] < 0.0:
+        across = -across
+    if code == _SIDE:
+        nr = np.sqrt(n[0] * n[0] + n[1] * n[1])
+        return (across - ends[2]) * nr + (z - ends[3]) * n[2]
+    radius, height = (ends[0], ends[1]) if code == _UPPER_RIM else (ends[2], ends[3])
+    return _point(across - radius, 0.0, z - height, (np.sqrt(n[0] * n[0] + n[1] * n[1]), 0.0, n[2]))
 
 
 @kernel
@@ -197,6 +253,8 @@ def nearest(cores, shape, x, y, z):
         return _nearest_on_capsule(b, x, y, z)
     if kind == CYLINDER:
         return _nearest_on_cylinder(a, b, x, y, z)
+    if kind == CONE:
+        return _nearest_on_cone(rims(kind, a, b, c), x, y, z)
     return _nearest_on_hull(cores, shape, x, y, z)
 
 
@@ -213,6 +271,8 @@ def feature_distance(cores, shape, code, i, j, x, y, z, n):
         return _point(x, y, 0.0 if code == 0 else (z - b if code == 1 else z + b), n)
     if kind == CYLINDER:
         return _cylinder_feature(a, b, code, x, y, z, n)
+    if kind == CONE:
+        return _cone_feature(rims(kind, a, b, c), code, x, y, z, n)
     return _hull_feature(cores, code, i, j, x, y, z, n)
 
 
@@ -329,6 +389,9 @@ def sized_distance(kind, a, b, c, x, y, z):
         return _from(x, y, z - min(max(z, -b), b), a)
     if kind == BOX:
         return _box_distance(a, b, c, x, y, z)
+    if kind == CONE:
+        d, n, _, _, _ = _nearest_on_cone(rims(kind, a, b, c), x, y, z)
+        return d, n[0], n[1], n[2]
     return _cylinder_distance(a, b, x, y, z)
 
 

@@ -81,7 +81,7 @@ def _path(world: World, body: int) -> str:
 
 def _who(scene: Scene, world: World, body: int) -> str:
     group = int(world.group[body])
-    name = scene.bodies[group].name
+    name = scene.groups[group].name
     inside = body - int(np.searchsorted(world.group, group))
     return f"body {body} (" + (f"{name!r}" if name else f"bodies[{group}]") + f", number {inside})"
 

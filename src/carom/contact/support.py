@@ -1,6 +1,8 @@
 """Convex shapes as cores with a radius, and the support function of cores.
 
-The core of a sphere is a point, that of a capsule a segment; other shapes are their own core, with radius zero.
+The core of a sphere is a point, that of a capsule a segment; other shapes are their own core, with radius zero. A
+convex solid of revolution about z with two flat ends and a straight side is described by its two rims: all contact
+kernels ask `has_rims` and `rims` about it, and only the distances of `point_distance` depend on its kind.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..geometry.shapes import BOX, CAPSULE, CYLINDER, SPHERE
+from ..geometry.shapes import BOX, CAPSULE, CONE, CYLINDER, SPHERE
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 from .poses import point_world, to_local
@@ -53,21 +55,24 @@ def is_rounded(kind):
 
 
 @kernel
-def has_rims(kind):
-    """Whether shapes of this kind are solids of revolution about z that end in two rims."""
-    return kind == CYLINDER
-
-
-@kernel
-def rims_of(size):
-    """Radius and height on the z axis of the upper and the lower rim, from the sizes of a shape that has rims."""
-    return (size[0], size[1]), (size[0], -size[1])
-
-
-@kernel
 def roundness(cores, shape):
     """Radius around the core of a shape."""
     return cores.table[shape, SIZE] if is_rounded(cores.table[shape, KIND]) else 0.0
+
+
+@kernel
+def has_rims(kind):
+    """Whether shapes of a kind have flat ends and a straight side, all round about z."""
+    return kind in (CYLINDER, CONE)
+
+
+@kernel
+def rims(kind, a, b, c):
+    """(radius, z) of the upper and then of the lower rim of a shape with rims, from its three sizes."""
+    if kind == CONE:  # the origin is the center of mass: see carom.geometry.solids
+        share = (a * a + 2.0 * a * c + 3.0 * c * c) / (2.0 * (a * a + a * c + c * c))
+        return c, (2.0 - share) * b, a, -share * b
+    return a, b, a, -b
 
 
 @kernel
@@ -99,11 +104,13 @@ def support(cores, shape, pose, k, dx, dy, dz):
         x, y, z = (a if x >= 0.0 else -a), (b if y >= 0.0 else -b), (c if z >= 0.0 else -c)
     elif kind == CAPSULE:
         x, y, z = 0.0, 0.0, (b if z >= 0.0 else -b)
-    elif kind == CYLINDER:
+    elif has_rims(kind):
         across = np.sqrt(x * x + y * y)
+        top, high, bottom, low = rims(kind, a, b, c)
+        upper = (top - bottom) * across + (high - low) * z >= 0.0
+        radius, z = (top, high) if upper else (bottom, low)
         if across > 0.0:
-            x, y = a * x / across, a * y / across
-        z = b if z >= 0.0 else -b
+            x, y = radius * x / across, radius * y / across
     else:
         i = farthest_corner(cores.vertex, int(table[shape, LOW]), int(table[shape, HIGH]), x, y, z)
         x, y, z = cores.vertex[i, 0], cores.vertex[i, 1], cores.vertex[i, 2]

@@ -126,7 +126,7 @@ def kinetic_energy(run: Trajectory, frame: int) -> Floats:
     moving = 0.5 * fixed.mass * (run.velocities[frame] ** 2).sum(axis=-1)
     turning = 0.5 * fixed.inertia * np.asarray(run.spins[frame]) ** 2
     with np.errstate(invalid="ignore"):
-        total = moving + (turning.sum(axis=-1) if turning.ndim == 2 else turning)
+        total = moving + turning.reshape(len(moving), -1).sum(axis=1)
     return np.where(fixed.free & np.isfinite(total), total, 0.0)
 
 
@@ -136,7 +136,7 @@ def body(run: Trajectory, frame: int) -> Floats:
 
 
 def group(run: Trajectory, frame: int) -> Floats:
-    """The index of the group in `scene.bodies` that each body belongs to, (n,)."""
+    """The index of the group in `scene.groups` that each body belongs to, (n,)."""
     return _fixed(run).group.astype(np.float64)
 
 
@@ -288,7 +288,7 @@ def _smallest(run: Trajectory, quantity: Quantity) -> float:
 def _categories(run: Trajectory, quantity: Quantity) -> Legend:
     values = np.unique(quantity.values(run, 0).astype(int))
     if quantity.name == "group":
-        names = [bodies.name or f"group {k}" for k, bodies in enumerate(run.scene.bodies)]
+        names = [bodies.name or f"group {k}" for k, bodies in enumerate(run.scene.groups)]
         labels = [names[v] if v < len(names) else f"group {v}" for v in values]
     else:
         labels = [f"{v}" for v in values]

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ from .camera import Camera, camera_option_2d, camera_option_3d
 from .caption import caption_of, picture_area, plate
 from .colors import Bytes, Coloring, Floats
 from .encoding import check_film, film
-from .framing import MovingWindow, Shot, Window, fitted, following, shot, window_on, zooming
+from .framing import MovingWindow, Window, fitted, following, shot, window_on, zooming
 from .primitives import Image, Page, mapped
 from .raster import painted
 from .raycast import Picture, RayLook, render
@@ -158,6 +159,26 @@ def _pictures(studio: Studio, times: list[float]) -> Iterator[Bytes]:
                 future.cancel()
 
 
+class Scenery(Protocol):
+    """Draws the bodies and boundaries of a run, in 2D or in 3D."""
+
+    def add(self, page: Page, instant: Instant) -> marks.Project:
+        """Adds the primitives of one instant to a page; returns the map from points of the run to pixels."""
+
+    def highest(self, state: State, project: marks.Project) -> float:
+        """The top of all bodies in pixels; infinite if the picture lies below the caption."""
+
+
+@dataclass(frozen=True, eq=False)
+class Instant:
+    """What was read from the file about one instant."""
+
+    time: float
+    state: State
+    colors: Bytes  # (n, 3)
+    tracks: marks.Tracks | None  # of trails
+
+
 class Studio:
     """Makes the pages of a run with one look.
 
@@ -169,31 +190,12 @@ class Studio:
         self.run, self.look, self.span = run, look, span
         self.coloring = Coloring.of(run, look.color, look.map)
         self.timeline = Timeline(run)
-        self._area = picture_area(Page(*look.size), look.caption)
-        self._framing = self._window() if run.dimension == 2 else self._shot()
+        self._scenery: Scenery = (Scenery2D if run.dimension == 2 else Scenery3D)(self.timeline, look, span)
         frames = range(self.timeline.nearest(span.start), self.timeline.nearest(span.stop) + 1)
         self._impulses = marks.Impulses(run, frames) if look.impulses else None
         self._caption = caption_of(run, self.coloring, look.title) if look.caption else None
         _ = self.coloring.range  # reads the whole run, which must not happen in another thread
-        self._free, self._radius = run.world.free, float(np.median(run.world.shapes.radius))
         self._colors: tuple[int, Bytes] | None = None
-
-    def _window(self) -> Window | MovingWindow:
-        asked = camera_option_2d(self.look.camera, self.run.count)
-        if asked.follow:
-            return following(self.timeline, self._area, asked.body)
-        if asked.center is not None:
-            tall = asked.width * self._area.height / self._area.width
-            return window_on(self._area, asked.center, asked.width, tall)
-        start, stop = self.span.start, self.span.stop
-        if asked.zoom:
-            return zooming(self.timeline, self._area, start, stop)
-        return fitted(self.timeline, self._area, start, stop, asked.everything)
-
-    def _shot(self) -> Shot:
-        aspect = self.look.size[0] / round(self._area.height)
-        asked, span = camera_option_3d(self.look.camera), self.span
-        return shot(self.timeline, asked, aspect, span.start, span.stop, span.speed)
 
     def picture(self, time: float) -> Bytes:
         """The picture at one instant, (height, width, 3) sRGB bytes."""
@@ -209,50 +211,14 @@ class Studio:
         pushes = [] if self._impulses is None else self._impulses.read(self._pushing(time))
 
         def make() -> Page:
-            add = self._add_2d if self.run.dimension == 2 else self._add_3d
-            project = add(page, moment.state, time, colors, tracks)
+            project = self._scenery.add(page, Instant(time, moment.state, colors, tracks))
             if self._impulses is not None:
                 page.add(*self._impulses.arrows(pushes, project, page.height))
             if words:
-                page.add(*plate(page, self._highest(moment.state, project)), *words)
+                page.add(*plate(page, self._scenery.highest(moment.state, project)), *words)
             return page
 
         return make
-
-    def _add_2d(
-        self, page: Page, state: State, time: float, colors: Bytes, tracks: marks.Tracks | None
-    ) -> marks.Project:
-        assert not isinstance(self._framing, Shot)
-        window = self._framing.at(time) if isinstance(self._framing, MovingWindow) else self._framing
-        low, high = window.places(np.array([[0.0, page.height], [page.width, 0.0]]))
-        unit = page.height / 1080.0
-        line, edge = max(THIN_LINE, LINE * unit), max(THIN_EDGE, EDGE * unit)
-        view = View2D(low, high, window.scale, line, edge, SMALL * unit)
-        width = marks.trail_width(self._radius * window.scale, page.height)
-        trails = marks.trails(tracks, self._free, colors, lambda places: places, width, window.scale)
-        boundaries = boundaries_at(self.run.world, state.time, 1e-6)[0]
-        shapes = world_shapes(self.run.world, state, boundaries, colors, view, trails)
-        page.add(*(mapped(shape, window) for shape in shapes))
-        return window.pixels
-
-    def _add_3d(
-        self, page: Page, state: State, time: float, colors: Bytes, tracks: marks.Tracks | None
-    ) -> marks.Project:
-        assert isinstance(self._framing, Shot)
-        camera, top = self._framing.at(time), round(self._area.top)
-        look = RayLook(rows=page.height - top)
-        view = PageView(render(self.run.world, state, colors / 255.0, camera, look, self.run.scene), camera, top)
-        width = marks.trail_width(self._radius * view.scale_at(self._framing.target), page.height)
-        page.add(Image(view.picture.pixels, top))
-        page.add(*marks.trails(tracks, self._free, colors, view.project_visible, width))
-        return view.project
-
-    def _highest(self, state: State, project: marks.Project) -> float:
-        """The top of all bodies in pixels. A 3D picture lies below the caption."""
-        if self.run.dimension == 3:
-            return np.inf
-        top = state.position + np.stack([np.zeros(self.run.count), self.run.world.shapes.radius], axis=1)
-        return float(project(top)[:, 1].min())
 
     def _rgb(self, frame: int) -> Bytes:
         """The colors of a frame. The last ones are kept, because a slow film shows each frame several times."""
@@ -272,6 +238,69 @@ class Studio:
             return [(self.timeline.nearest(time), 1.0)]
         before = time - self.span.speed / self.span.fps
         return marks.lingering(self.timeline, time, before, marks.LINGER, self.span.speed)
+
+
+class Scenery2D:
+    """Bodies and boundaries as primitives in a window, which may move."""
+
+    def __init__(self, timeline: Timeline, look: Look, span: Span) -> None:
+        self._world = timeline.run.world
+        self._radius = float(np.median(self._world.shapes.radius))
+        self._window = self._window_of(timeline, look, span)
+
+    def _window_of(self, timeline: Timeline, look: Look, span: Span) -> Window | MovingWindow:
+        area = picture_area(Page(*look.size), look.caption)
+        asked = camera_option_2d(look.camera, self._world.count)
+        if asked.follow:
+            return following(timeline, area, asked.body)
+        if asked.center is not None:
+            return window_on(area, asked.center, asked.width, asked.width * area.height / area.width)
+        if asked.zoom:
+            return zooming(timeline, area, span.start, span.stop)
+        return fitted(timeline, area, span.start, span.stop, asked.everything)
+
+    def add(self, page: Page, instant: Instant) -> marks.Project:
+        world, state = self._world, instant.state
+        window = self._window.at(instant.time) if isinstance(self._window, MovingWindow) else self._window
+        low, high = window.places(np.array([[0.0, page.height], [page.width, 0.0]]))
+        unit = page.height / 1080.0
+        line, edge = max(THIN_LINE, LINE * unit), max(THIN_EDGE, EDGE * unit)
+        view = View2D(low, high, window.scale, line, edge, SMALL * unit)
+        width = marks.trail_width(self._radius * window.scale, page.height)
+        trails = marks.trails(instant.tracks, world.free, instant.colors, lambda places: places, width, window.scale)
+        boundaries = boundaries_at(world, state.time, 1e-6)[0]
+        shapes = world_shapes(world, state, boundaries, instant.colors, view, trails)
+        page.add(*(mapped(shape, window) for shape in shapes))
+        return window.pixels
+
+    def highest(self, state: State, project: marks.Project) -> float:
+        top = state.position + np.stack([np.zeros(self._world.count), self._world.shapes.radius], axis=1)
+        return float(project(top)[:, 1].min())
+
+
+class Scenery3D:
+    """A picture by the ray caster, below the caption."""
+
+    def __init__(self, timeline: Timeline, look: Look, span: Span) -> None:
+        self._run = timeline.run
+        self._radius = float(np.median(self._run.world.shapes.radius))
+        area = picture_area(Page(*look.size), look.caption)
+        self._top = round(area.top)
+        aspect = look.size[0] / round(area.height)
+        self._shot = shot(timeline, camera_option_3d(look.camera), aspect, span.start, span.stop, span.speed)
+
+    def add(self, page: Page, instant: Instant) -> marks.Project:
+        world, camera = self._run.world, self._shot.at(instant.time)
+        look = RayLook(rows=page.height - self._top)
+        picture = render(world, instant.state, instant.colors / 255.0, camera, look, self._run.scene)
+        view = PageView(picture, camera, self._top)
+        width = marks.trail_width(self._radius * view.scale_at(self._shot.target), page.height)
+        page.add(Image(view.picture.pixels, self._top))
+        page.add(*marks.trails(instant.tracks, world.free, instant.colors, view.project_visible, width))
+        return view.project
+
+    def highest(self, state: State, project: marks.Project) -> float:
+        return np.inf
 
 
 @dataclass(frozen=True, eq=False)

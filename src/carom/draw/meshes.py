@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..geometry.solids import SOLIDS
 from ..geometry.surfaces import icosphere
 from ..scene.model import Scene
 from ..scene.shapes import Compound, Solid
 from ..scene.shapes import Mesh as MeshShape
 from ..solvers.rows import Floats, Ints
-from ..world import BOX, CAPSULE, CYLINDER, MESH, SPHERE, World
+from ..world import BOX, MESH, SPHERE, World
 from .primitives import inset
 
 RIM = 0.10  # width of the darker rim of a coin, relative to its half width
@@ -132,10 +133,8 @@ def shape_mesh(world: World, scene: Scene, index: int, chamfer: float = CHAMFER)
         return Mesh(vertices.astype(np.float32), faces.astype(np.uint32))
     if kind == BOX:
         return box(size, chamfer)
-    if kind == CAPSULE:
-        return capsule(size[0], size[1])
-    if kind == CYLINDER:
-        return cylinder(size[0], size[1])
+    if int(kind) in SOLIDS:
+        return joined([SOLIDS[int(kind)].surface(size)])
     found = _scene_surface(world, scene, index) if kind == MESH else None
     return hull(shapes.vertex[shapes.vertex_ptr[index] : shapes.vertex_ptr[index + 1]]) if found is None else found
 
@@ -206,29 +205,3 @@ def surface(vertices: Floats, faces: Ints) -> Mesh:
     if len(faces) < SMOOTH_FROM:
         return flat(vertices[faces])
     return Mesh(vertices.astype(np.float32), faces.astype(np.uint32))
-
-
-def cylinder(radius: float, half: float) -> Mesh:
-    """A cylinder about z of length 2 half, with flat ends."""
-    line = np.array([[radius, half], [radius, -half]])
-    ends = [np.array([[0.0, half], [radius, half]]), np.array([[radius, -half], [0.0, -half]])]
-    return joined([revolved(line), *(revolved(end) for end in ends)])
-
-
-def capsule(radius: float, half: float) -> Mesh:
-    """A capsule about z whose straight part has length 2 half."""
-    angle = np.linspace(0.5 * np.pi, 0.0, 9)
-    top = np.stack([radius * np.cos(angle), half + radius * np.sin(angle)], axis=1)
-    return joined([revolved(np.concatenate([top, (top * [1.0, -1.0])[::-1]]))])
-
-
-def revolved(profile: Floats, segments: int = 48) -> Piece:
-    """A surface of revolution about z; the profile is a line of points (distance from z, z) from top to bottom."""
-    angle = 2.0 * np.pi * np.arange(segments) / segments
-    r, z = profile[:, :1], profile[:, 1:]
-    points = np.stack([r * np.cos(angle), r * np.sin(angle), np.broadcast_to(z, (len(profile), segments))], axis=2)
-    i, j = np.meshgrid(np.arange(len(profile) - 1), np.arange(segments), indexing="ij")
-    a, b = i * segments + j, i * segments + (j + 1) % segments
-    c, d = a + segments, b + segments
-    faces = np.concatenate([np.stack([a, c, d], axis=2).reshape(-1, 3), np.stack([a, d, b], axis=2).reshape(-1, 3)])
-    return points.reshape(-1, 3), faces

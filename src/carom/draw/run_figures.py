@@ -27,6 +27,9 @@ MANY = 200  # number of contacts from which their axis is logarithmic, so that i
 FLAT = 0.5  # height over width below which a picture is placed above the curves, not beside them
 LETTER = 0.07  # inches: width of a letter in the bar of computing times
 PLAIN = Angle()
+# Names of columns by dimension
+ORIENTATION = {2: ("angle (radians)",), 3: ("qw", "qx", "qy", "qz")}
+SPIN = {2: ("spin",), 3: ("spin_x", "spin_y", "spin_z")}
 
 
 def draw_overview(run: Trajectory, out: Path, called: str, angle: Angle = PLAIN) -> tuple[Path, ...]:
@@ -134,14 +137,10 @@ def _columns(run: Trajectory, view: View) -> dict[str, Any]:
     axes = "xyz"[:dim]
     columns: dict[str, Any] = {"body": np.arange(run.count)}
     columns |= {f"{axis} (length units)": s.position[:, k] for k, axis in enumerate(axes)}
-    if dim == 2:
-        columns["angle (radians)"] = s.orientation
-    else:
-        columns |= {f"q{part}": s.orientation[:, k] for k, part in enumerate("wxyz")}
+    columns |= zip(ORIENTATION[dim], s.orientation.reshape(run.count, -1).T)
     columns |= {f"v{axis} (length / time)": s.velocity[:, k] for k, axis in enumerate(axes)}
     if view.world.turns:
-        names = ["spin"] if dim == 2 else [f"spin_{axis}" for axis in "xyz"]
-        columns |= {f"{name} (radians / time)": s.velocity[:, dim + k] for k, name in enumerate(names)}
+        columns |= {f"{name} (radians / time)": s.velocity[:, dim + k] for k, name in enumerate(SPIN[dim])}
     return {**columns, "radius (length units)": run.geometry["radius"]}
 
 

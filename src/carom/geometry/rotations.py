@@ -10,6 +10,8 @@ import numpy as np
 from ..kernels import kernel
 from ..solvers.rows import Floats
 
+SPIN_SHAPE: dict[int, tuple[int, ...]] = {2: (), 3: (3,)}  # of a spin in scenes and trajectories, by dimension
+
 
 @kernel
 def matrix_of(q, out):
@@ -119,6 +121,23 @@ def quaternion_of(matrix: Floats) -> Floats:
     return (q if q[0] >= 0.0 else -q) + 0.0
 
 
+def spin_components(dimension: int) -> int:
+    """Number of components of an angular velocity, a torque or a rotation vector: 1 in 2D, 3 in 3D."""
+    return dimension * (dimension - 1) // 2
+
+
+def velocity_components(dimension: int) -> int:
+    """Number of components of a rigid motion, linear and angular: 3 in 2D, 6 in 3D."""
+    return dimension + spin_components(dimension)
+
+
+def cross(a: Floats, b: Floats) -> Floats:
+    """Cross products (..., 3) of vectors (..., 3); in 2D (..., 1), their component out of the plane."""
+    if a.shape[-1] == 3:
+        return np.cross(a, b)
+    return (a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0])[..., None]
+
+
 def orientation_of(vector: Floats) -> Floats:
     """Orientations after a rotation by `vector`: angles (n, 1), or axis times angle (n, 3)."""
     return vector[:, 0] if vector.shape[1] == 1 else of_vector(np.ascontiguousarray(vector))
@@ -130,6 +149,16 @@ def rotated(orientation: Floats, vector: Floats) -> Floats:
         return turned(orientation, np.ascontiguousarray(vector))
     cos, sin = np.cos(orientation), np.sin(orientation)
     return np.stack([cos * vector[:, 0] - sin * vector[:, 1], sin * vector[:, 0] + cos * vector[:, 1]], axis=1)
+
+
+def spin_to_world(orientation: Floats, spin: Floats) -> Floats:
+    """Angular velocities (n, 3) of body frames in the frame of the world; in 2D (n, 1) they are the same."""
+    return turned(orientation, np.ascontiguousarray(spin)) if spin.shape[1] == 3 else spin
+
+
+def spin_to_body(orientation: Floats, spin: Floats) -> Floats:
+    """The inverse of `spin_to_world`."""
+    return turned_back(orientation, np.ascontiguousarray(spin)) if spin.shape[1] == 3 else spin
 
 
 def composed(rotation: Floats, orientation: Floats) -> Floats:

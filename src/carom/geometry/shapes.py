@@ -14,7 +14,16 @@ from .mass_properties import principal_axes
 from .rotations import quaternion_of
 
 DISC, POLYGON = 0, 1  # kinds of shapes in 2D
-SPHERE, BOX, CAPSULE, CYLINDER, HULL, MESH = 0, 1, 2, 3, 4, 5  # and in 3D
+SPHERE, BOX, CAPSULE, CYLINDER, HULL, MESH, CONE = 0, 1, 2, 3, 4, 5, 6  # and in 3D; files contain these numbers
+PLURALS = {
+    SPHERE: "spheres",
+    BOX: "boxes",
+    CAPSULE: "capsules",
+    CYLINDER: "cylinders",
+    CONE: "cones",
+    HULL: "hulls",
+    MESH: "meshes",
+}
 RUN = 16  # sample points of a mesh come in runs of this many points that lie close together
 
 
@@ -64,7 +73,8 @@ class Shapes3D(NamedTuple):
 
     A body owns parts, and a part refers to a shape; equal bodies share shapes. A shape is given in its own frame. A
     part places it in the body's frame, whose origin is the center of mass and whose axes are the principal axes of
-    inertia. Sizes of shapes: sphere (r, 0, 0), box half edges, capsule and cylinder (r, half length, 0) along z.
+    inertia. Sizes of shapes: sphere (r, 0, 0), box half edges, capsule and cylinder (r, half length, 0) along z, cone
+    (radius of the base, half length, radius of the top) along z.
     """
 
     # bodies
@@ -77,7 +87,7 @@ class Shapes3D(NamedTuple):
     place: Floats  # (p, 3) origin of the shape's frame, in the body's frame
     turn: Floats  # (p, 3, 3) rotation matrix from the shape's frame to the body's
     # shapes
-    kind: NDArray[np.int8]  # (f,) SPHERE .. MESH
+    kind: NDArray[np.int8]  # (f,) SPHERE .. CONE
     size: Floats  # (f, 3)
     reach: Floats  # (f,) largest distance from the shape's origin
     vertex_ptr: Ints  # (f + 1,) vertices of boxes and hulls, sample points of meshes
@@ -115,7 +125,7 @@ def _none(width: int = 3) -> Floats:
 class Shape:
     """One convex solid or mesh in its own frame, whose origin is its center of mass."""
 
-    kind: int  # SPHERE .. MESH
+    kind: int  # SPHERE .. CONE
     size: tuple[float, float, float]
     reach: float  # largest distance from the origin
     inner: float  # half of the smallest width

@@ -1,8 +1,8 @@
-"""The solids that a few sizes describe: sphere, box, capsule and cylinder.
+"""The solids that a few sizes describe: sphere, box, capsule, cylinder and cone.
 
 One entry of `SOLIDS` has all that the rest of the package asks about such a solid outside of contact kernels: its
 volume, moments and bounds, its support function, and a triangulated surface for drawing. All are given in the frame of
-the solid, whose origin is its center of mass; capsule and cylinder lie along z.
+the solid, whose origin is its center of mass; capsule, cylinder and cone lie along z.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from ..solvers.rows import Floats, Ints
 from .hulls import box, fans
-from .shapes import BOX, CAPSULE, CYLINDER, HULL, SPHERE, Shape, Shapes3D
+from .shapes import BOX, CAPSULE, CONE, CYLINDER, HULL, SPHERE, Shape, Shapes3D
 from .surfaces import icosphere, joined, revolved
 
 Size = Floats | tuple[float, float, float]
@@ -69,6 +69,39 @@ def capsule(radius: float, length: float) -> Shape:
     )
 
 
+def cone(radius: float, length: float, top_radius: float = 0.0) -> Shape:
+    """A circular cone along z with its base at the lower z, cut off where its radius is `top_radius`."""
+    r, t = radius, top_radius
+    size, square = (r, 0.5 * length, t), r * r + r * t + t * t  # square / 3: mean squared radius
+    high, low = _cone_ends(size)
+    along = 0.3 * (r**4 + r**3 * t + r**2 * t**2 + r * t**3 + t**4) / square
+    # The mean of the squared height over the base, minus the square of the mean.
+    across = 0.5 * along + 0.1 * length**2 * (r * r + 3.0 * r * t + 6.0 * t * t) / square - low * low
+    slant = np.hypot(length, r - t)
+    normal = np.array([length, 0.0, r - t]) / slant  # of the side
+    return Shape(
+        kind=CONE,
+        size=size,
+        reach=float(max(np.hypot(r, low), np.hypot(t, high))),
+        inner=0.5 * min(length, _cone_support(size, normal) + _cone_support(size, -normal)),
+        volume=np.pi * length * square / 3.0,
+        inertia=np.diag([across, across, along]),
+    )
+
+
+def _cone_ends(size: Size) -> tuple[float, float]:
+    """z of the top and of the base of a cone, about its center of mass; as `carom.contact.support.rims`."""
+    r, half, t = (float(s) for s in size)
+    share = (r * r + 2.0 * r * t + 3.0 * t * t) / (2.0 * (r * r + r * t + t * t))
+    return (2.0 - share) * half, -share * half
+
+
+def _cone_support(size: Size, d: Floats) -> float:
+    high, low = _cone_ends(size)
+    across = float(np.hypot(d[0], d[1]))
+    return max(float(size[2]) * across + high * float(d[2]), float(size[0]) * across + low * float(d[2]))
+
+
 def _box_surface(size: Size) -> Triangles:
     shape = box(2.0 * np.asarray(size))
     return shape.vertices, fans(shape.loops)
@@ -78,6 +111,12 @@ def _cylinder_surface(size: Size) -> Triangles:
     radius, half, _ = size
     corners = [(0.0, half), (radius, half), (radius, -half), (0.0, -half)]
     return joined([revolved(np.array(line)) for line in pairwise(corners)])
+
+
+def _cone_surface(size: Size) -> Triangles:
+    (radius, _, top), (high, low) = size, _cone_ends(size)
+    corners = [(0.0, high), (top, high), (radius, low), (0.0, low)]
+    return joined([revolved(np.array(line)) for line in pairwise(corners) if line[0] != line[1]])
 
 
 def _capsule_surface(size: Size) -> Triangles:
@@ -121,6 +160,7 @@ SOLIDS: dict[int, Solid] = {
         lambda size, d: float(size[0]) * float(np.hypot(d[0], d[1])) + float(size[1]) * abs(float(d[2])),
         _cylinder_surface,
     ),
+    CONE: Solid("cone", cone, _cone_support, _cone_surface),
 }
 
 

@@ -15,7 +15,7 @@ from ..kernels import kernel
 from ..solvers.rows import Floats, Ints, make_rows
 from ..solvers.thresholds import TOUCHED_BODIES_FACTOR
 from ..world import Boundaries, State, World
-from .contact_rows import row_pointers, rows_2d, rows_3d, tangent_bodies, tangent_pointers
+from .contact_rows import row_pointers, rows_2d, rows_3d, tangent_pattern
 from .contacts import Contacts
 
 
@@ -61,18 +61,15 @@ def assemble(world: World, state: State, found: ContactSet, boundaries: Boundari
     pushed = (world.free, world.inverse_sqrt_mass, boundaries.center, boundaries.velocity, ptr, rubs)
     if world.dimension == 2:
         body, val, tangent, w, wt = rows_2d(*geometry, *pushed)
-        tangent_ptr = ptr
     else:
         body, val, tangent, w, wt = rows_3d(*geometry, matrices(state.orientation), *pushed)
-        tangent_ptr = tangent_pointers(ptr) if rubs else ptr
     bodies, count = None, world.count
     if TOUCHED_BODIES_FACTOR * found.count < world.count:
         bodies, body = np.unique(body, return_inverse=True)
         count = len(bodies)
     tangents = None
     if rubs:
-        rubbed = body if world.dimension == 2 else tangent_bodies(body, ptr)
-        tangents = make_rows(tangent_ptr, rubbed, tangent, count)
+        tangents = make_rows(*tangent_pattern(ptr, body, world.dimension - 1), tangent, count)
     contacts = Contacts(
         rows=make_rows(ptr, body, val, count),
         velocity=np.empty((0, 0)),

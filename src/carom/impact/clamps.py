@@ -1,7 +1,7 @@
 """Clamps: contacts that no velocity can separate, where reflections never end.
 
 If `J^T y = 0` for some y >= 0, y != 0, then `sum y_i u_i = 0`, and the contacts with y_i > 0 can neither approach nor
-separate: a ball between two fixed walls is reflected forever. Such contacts act as a rigid joint. The velocity along
+separate: a ball between two fixed planes is reflected forever. Such contacts act as a rigid joint. The velocity along
 them is lost, and the law resolves the rest of the island among the motions that the joint allows (compare Vouga,
 Smith, Kaufman, Tamstorf, Grinspun 2017 on finite termination).
 """

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..kernels import kernel
+from ..solvers.rows import Floats, Ints
 
 
 @kernel
@@ -28,6 +29,31 @@ def along_tangents(normal, tangent):
         a, b = tangent[i, 0], tangent[i, 1]
         out[i, 0], out[i, 1], out[i, 2] = a * sx + b * tx, a * sy + b * ty, a * sz + b * tz
     return out
+
+
+def friction_in_world(normal: Floats, tangent: Floats) -> Floats:
+    """Friction impulses with components (m, t) along the tangents, independent of the choice of tangents.
+
+    In 2D they are numbers (m,), along the normal rotated by 90 degrees counterclockwise; in 3D vectors (m, 3).
+    """
+    return tangent[:, 0] if tangent.shape[1] == 1 else along_tangents(normal, np.ascontiguousarray(tangent))
+
+
+def friction_along_tangents(normal: Floats, friction: Floats) -> Floats:
+    """The inverse of `friction_in_world`: components (m, t) along the tangents."""
+    if friction.ndim == 1:
+        return friction[:, None]
+    out = np.empty((len(normal), 2))
+    for s in range(2):
+        one = np.zeros_like(out)
+        one[:, s] = 1.0
+        out[:, s] = np.einsum("ij,ij->i", along_tangents(normal, one), friction)
+    return out
+
+
+def tangent_pattern(ptr: Ints, body: Ints, t: int) -> tuple[Ints, Ints]:
+    """Row pointers (t m + 1,) and bodies of t tangent rows per contact, from those of the normal rows."""
+    return (ptr, body) if t == 1 else (tangent_pointers(ptr), tangent_bodies(body, ptr))
 
 
 @kernel
@@ -69,8 +95,8 @@ def rows_2d(
 ):
     """Bodies and entries of the normal rows, entries of the tangent rows, and the speeds w that no impulse can change.
 
-    The tangent is the normal rotated by 90 degrees anticlockwise. `root` (n, d) is the inverse square root of the mass;
-    `offset` and `drift` (m, 2) are those of the ContactSet, or have one row if no body has periodic images.
+    The tangent is the normal rotated by 90 degrees counterclockwise. `root` (n, d) is the inverse square root of the
+    mass; `offset` and `drift` (m, 2) are those of the ContactSet, or have one row if no body has periodic images.
     """
     m, d = len(first), velocity.shape[1]
     imaged = len(offset) == m

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ProblemError
+from ..geometry.rotations import cross, spin_components
 from ..solvers.rows import Floats, Ints
 from . import checks
 from .problem import ImpactProblem
@@ -87,7 +88,7 @@ class _balls:
         self.radii = checks.positive("radii", _one_each("radii", radii, n))
         self.masses = checks.positive("masses", _one_each("masses", masses, n))
         self.velocity = checks.finite("velocities", velocities)
-        spin = 1 if dim == 2 else 3
+        spin = spin_components(dim)
         if self.velocity.shape not in ((n, dim), (n, dim + spin)):
             raise ProblemError(
                 "velocities",
@@ -175,11 +176,7 @@ class _balls:
             r = np.where(self.pairs[:, side] >= 0, self.radii[self.pairs[:, side]] + 0.5 * self.gaps, 0.0)
             arm = (sign * r[:, None] * self.normals)[:, None, :]
             outward = -1.0 if side == 0 else 1.0
-            if dim == 2:
-                turn = arm[..., 0] * direction[..., 1] - arm[..., 1] * direction[..., 0]
-                rows[:, :, side, 2] = outward * turn
-            else:
-                rows[:, :, side, 3:] = outward * np.cross(np.broadcast_to(arm, direction.shape), direction)
+            rows[:, :, side, dim:] = outward * cross(np.broadcast_to(arm, direction.shape), direction)
         return rows
 
 

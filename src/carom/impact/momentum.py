@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..geometry.rotations import spin_components
 from ..solvers.rows import Floats, Ints
 from .problem import ImpactProblem
 
@@ -27,14 +28,15 @@ def generators(problem: ImpactProblem) -> dict[str, Floats]:
         motions["linear " + "xyz"[k]] = motion
     if d < 2 or dim < 2:
         return motions
-    for k in (2,) if dim == 2 else (0, 1, 2):
+    first = 3 - spin_components(dim)  # in 2D bodies rotate about z alone
+    for k in range(first, 3):
         axis = np.eye(3)[k]
         arm = np.zeros((n, 3))
         arm[:, :dim] = place
         motion = np.zeros((n, d))
         motion[:, :dim] = np.cross(axis, arm)[:, :dim]
         if d > dim:
-            motion[:, dim:] = axis[dim:] if dim == 2 else axis
+            motion[:, dim:] = axis[first:]
         motions["angular " + "xyz"[k]] = motion
     return motions
 

@@ -10,7 +10,7 @@ MANY_BODIES = {2: 500, 3: 30}  # with more, some islands are likely to be too la
 
 def families_of_run(scene: Any, law: Any, stepper: str, friction_model: str | None) -> list[str]:
     """The families of a run of `scene` under a law (a `Law`), with a stepper and a friction model, by name or None."""
-    shapes = {getattr(getattr(group, "shape", None), "kind", "") for group in scene.bodies}
+    shapes = {getattr(getattr(group, "shape", None), "kind", "") for group in scene.groups}
     name = f"{scene.dimension}d"
     found = [*families_of_law(law, has_friction(scene), friction_model, scene.dimension)]
     if scene.dimension == 2:

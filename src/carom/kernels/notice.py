@@ -18,7 +18,7 @@ class Notice:
         self.told = False
 
     def begin(self, kernels: int = 0) -> None:
-        """Compilation starts, of so many kernels as `kernels` says, or of an unknown number if it is 0."""
+        """Called when compilation starts; `kernels` is the number of kernels, 0 if it is unknown."""
         if not self.told and not os.environ.get(QUIET_VARIABLE):
             print(f"carom: {announcement(kernels)}", file=sys.stderr, flush=True)
         self.told = True

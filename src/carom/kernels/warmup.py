@@ -55,7 +55,7 @@ def warm_up(families: Iterable[str], processes: int | None = None) -> WarmUp:
 
 
 def _process_count(seconds: float) -> int:
-    """Processes for so many seconds of work; one inside a pool of processes, which uses the cores already."""
+    """Number of processes for this many seconds of work; 1 inside a pool of processes, which uses all cores."""
     if multiprocessing.parent_process() is not None or not sys.executable:
         return 1
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -39,11 +39,11 @@ Tell = Callable[[str, float], None]  # present task, and the fraction that is do
 
 # Checks of a run: desideratum, title and meaning.
 MEANINGS = {
-    "energy": ("KIN", "energy", "kept if elastic, never raised"),
-    "momentum": ("MOM", "momentum", "kept if nothing pushes"),
-    "angular momentum": ("", "angular momentum", "kept if nothing turns"),
+    "energy": ("KIN", "energy", "equal if elastic, never raised"),
+    "momentum": ("MOM", "momentum", "conserved without external forces"),
+    "angular momentum": ("", "angular momentum", "conserved without external torques"),
     "overlap": ("", "overlap", "none, or less than a step"),
-    "symmetry": ("SYM", "symmetry", "mirror images stay so"),
+    "symmetry": ("SYM", "symmetry", "symmetry is preserved"),
     "impacts": ("FEA", "feasibility", "nothing still approaches"),
 }
 
@@ -306,7 +306,7 @@ def _film(run: Trajectory, top: float) -> dict[str, Any]:
         "position": packed(places),
         "turn": packed(np.asarray(run.orientations[:])),
         "color": packed(np.nan_to_num(255.0 * share).round(), "u1"),
-        "walls": packed(np.asarray(run.boundary_poses[:])) if run.dimension == 2 else "",
+        "boundaries": packed(np.asarray(run.boundary_poses[:])) if run.dimension == 2 else "",
     }
 
 
@@ -335,7 +335,7 @@ def _claimed(name: str, law: str) -> bool | None:
 
 def _short(check: Check) -> str:
     if check.passed is None:
-        return "not asked"
+        return "n/a"
     if check.name == "impacts":
         return "none" if check.passed else f"in {check.value:.0f} steps" if check.value != 1.0 else "in one step"
     if check.value is None or check.value <= 1e-9:

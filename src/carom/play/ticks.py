@@ -28,9 +28,9 @@ from ..laws import Law
 # Title and short meaning of each desideratum.
 MEANINGS = {
     "BRK": ("break-away", "touching bodies may part"),
-    "SYM": ("symmetry", "mirror images stay so"),
-    "KIN": ("energy", "kept if elastic, never raised"),
-    "MOM": ("momentum", "linear and angular, kept"),
+    "SYM": ("symmetry", "symmetry is preserved"),
+    "KIN": ("energy", "equal if elastic, never raised"),
+    "MOM": ("momentum", "linear and angular"),
     "ONE": ("one-sidedness", "impulses never pull"),
     "WAV": ("wave", "three balls pass a shock on"),
     "FEA": ("feasibility", "nothing still approaches"),
@@ -78,7 +78,7 @@ def _break_away(s: ImpactSolution) -> Tick:
     scale = top_speed(s.problem, s.velocity)
     resting = np.abs(before) <= 1e-12 * scale
     if not resting.any():
-        return Tick("BRK", None, "not asked", "no contact was at rest before this impact")
+        return Tick("BRK", None, "n/a", "no contact was at rest before this impact")
     fastest = float(s.separation_speed[resting].max())
     if fastest > BREAK_AWAY_SPEED * scale:
         return Tick("BRK", True, "opens", f"a contact that was at rest opens with speed {fastest:.3g}")
@@ -93,7 +93,7 @@ def _symmetry(s: ImpactSolution, law: Law) -> Tick:
     worst = max(image, order)
     if worst <= SYMMETRY_BOUND:
         what = "mirror images move alike, and " if s.problem.symmetries else ""
-        return Tick("SYM", True, "kept", f"{what}the order of the contacts does not matter")
+        return Tick("SYM", True, "holds", f"{what}the order of the contacts does not matter")
     why = f"off the mirror image ({name})" if image >= order else "another order of the contacts gives another answer"
     return Tick("SYM", False, f"off {100.0 * worst:.2g} %", f"{why}: by {100.0 * worst:.3g} % of the top speed")
 
@@ -104,7 +104,7 @@ def _energy(s: ImpactSolution) -> Tick:
     passed = energy_violation(s) <= ENERGY_BOUND
     elastic = bool((s.problem.restitution == 1.0).all()) and not s.problem.friction.any()
     if passed and (elastic or abs(share) <= ENERGY_BOUND):
-        return Tick("KIN", True, "kept", "the kinetic energy is the same as before")
+        return Tick("KIN", True, "constant", "the kinetic energy is the same as before")
     if passed:
         return Tick("KIN", True, percent(share), f"the kinetic energy changes by {percent(share)}: it does not rise")
     verb = "rises" if share > 0.0 else "falls, although the impact is elastic,"
@@ -114,7 +114,7 @@ def _energy(s: ImpactSolution) -> Tick:
 def _momentum(s: ImpactSolution) -> Tick:
     error = momentum_error(s)
     if error <= MOMENTUM_BOUND:
-        return Tick("MOM", True, "kept", "linear and angular momentum are the same as before")
+        return Tick("MOM", True, "constant", "linear and angular momentum are the same as before")
     return Tick("MOM", False, f"off {error:.0e}", f"momentum changes by {error:.2g}, relative")
 
 
@@ -142,7 +142,7 @@ def _sweep(law: str) -> Finding:
 def _wave(name: str) -> Tick:
     """A property of the law and not of this impact: measured once per law, on three balls of equal mass."""
     if name not in laws.names():
-        return Tick("WAV", None, "not asked", "measured for registered laws only")
+        return Tick("WAV", None, "n/a", "measured for registered laws only")
     found = _sweep(name)
     jump = found.where.startswith("jump")
     what = "the answer jumps" if jump else "three balls miss the exchange of velocities"

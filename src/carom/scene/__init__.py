@@ -1,9 +1,9 @@
 """Scenes: the description of an experiment before anything moves."""
 
-from .boundaries import Container, Drum, Periodic, Plane, Segment, Shell, Tube
+from .boundaries import Container, Drum, Funnel, Periodic, Plane, Segment, Shell, Tube
 from .model import FREE, Bodies, Material, Scene
 from .motion import FIXED, Motion, Moving, Rotating, Scripted, Table, Vibrating
-from .shapes import Box, Capsule, Compound, Cylinder, Disc, Hull, Mesh, Part, Polygon, Rectangle, Sphere
+from .shapes import Box, Capsule, Compound, Cone, Cylinder, Disc, Hull, Mesh, Part, Polygon, Rectangle, Sphere
 
 __all__ = [
     "FIXED",
@@ -12,10 +12,12 @@ __all__ = [
     "Box",
     "Capsule",
     "Compound",
+    "Cone",
     "Container",
     "Cylinder",
     "Disc",
     "Drum",
+    "Funnel",
     "Hull",
     "Material",
     "Mesh",

@@ -1,4 +1,4 @@
-"""Boundaries of 2D and 3D scenes: plane, container, drum, segment, tube, shell; and periodic sides.
+"""Boundaries of 2D and 3D scenes: plane, container, drum, segment, tube, shell, funnel; and periodic sides.
 
 Boundaries push bodies and are not pushed. The number of components of their vectors is the dimension of the scene.
 Other static or scripted geometry (a box, a mesh) is a group of bodies with a motion.
@@ -6,13 +6,17 @@ Other static or scripted geometry (a box, a mesh) is a group of bodies with a mo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, TypeVar
 
+import numpy as np
+
 from ..errors import ProblemError
-from .checks import AXIS, DIRECTION, FLAG, INTERVAL, NUMBER, POINT, POSITIVE, TEXT, Choice, VectorOf
+from .checks import AXIS, DIRECTION, FLAG, INTERVAL, NUMBER, POINT, POSITIVE, TEXT, Choice, VectorOf, Whole
 from .fields import ONLY_3D, KindOf, check_fields, fields_of
 from .motion import FIXED, MOTION, Motion
+from .shapes import Compound, Hull, Part
 
 Vector = tuple[float, ...]
 Material = Annotated[str, TEXT]
@@ -42,6 +46,18 @@ class Boundary:
                 wanted = f"{dimension} numbers, as the bodies of this {type(self).__name__} are {dimension}D"
                 raise ProblemError(f"{path}.{name}", value, wanted)
         return self
+
+    def sides(self, dimension: int) -> Sequence[Boundary]:
+        """The simple boundaries of which it consists, for a scene of this dimension."""
+        return (self.in_dimension(dimension),)
+
+    def solid(self, dimension: int) -> tuple[Compound, Vector] | None:
+        """A compound that nothing can push, and where its center of mass is, if the boundary is represented by it."""
+        return None
+
+    def pivot(self, dimension: int) -> Vector | None:
+        """The point about which a motion without `about` rotates all of its sides; None: each about its own point."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -85,9 +101,12 @@ class Container(Boundary):
         if len(self.lower) != len(self.upper) or not all(a < b for a, b in zip(self.lower, self.upper)):
             raise ProblemError("boundary.upper", self.upper, f"all components above lower = {self.lower}")
 
-    def planes(self) -> tuple[Plane, ...]:
-        """The sides. In 2D: bottom, top, left, right. In 3D: those at the lower x, y, z, then at the upper ones."""
-        d = len(self.lower)
+    def pivot(self, dimension: int) -> Vector:
+        return tuple(0.5 * (a + b) for a, b in zip(self.lower, self.upper))
+
+    def sides(self, dimension: int) -> tuple[Plane, ...]:
+        """In 2D: bottom, top, left, right. In 3D: the sides at the lower x, y, z, then at the upper ones."""
+        d = dimension
         order = (
             [(1, 1.0), (1, -1.0), (0, 1.0), (0, -1.0)] if d == 2 else [(k, s) for s in (1.0, -1.0) for k in range(3)]
         )
@@ -115,7 +134,7 @@ class Drum(Boundary):
 
 @dataclass(frozen=True)
 class Segment(Boundary):
-    """A thin wall between two points, 2D only; both of its sides push."""
+    """A line between two points, 2D only; both of its sides push."""
 
     kind: ClassVar[str] = "segment"
     dimensions: ClassVar[tuple[int, ...]] = (2,)
@@ -155,7 +174,73 @@ class Shell(Boundary):
     motion: Moves = FIXED
 
 
-KINDS: dict[str, type[Boundary]] = {c.kind: c for c in (Plane, Container, Drum, Segment, Tube, Shell)}
+@dataclass(frozen=True)
+class Funnel(Boundary):
+    """A hopper with an open outlet at the bottom and an open top; upwards is along y in 2D, along z in 3D.
+
+    In 2D it consists of two segments. In 3D it is a ring of flat panels, convex solids outside of the inner
+    surface, which together are one body that nothing can push; circles of the diameters `outlet` and `top` just fit
+    into its ends. That body comes after the declared ones in the arrays of a run. A rotation without `about` is about
+    the center of mass of the panels.
+    """
+
+    kind: ClassVar[str] = "funnel"
+    outlet: Annotated[float, POSITIVE, "width of the opening at the bottom, in 3D its diameter"]
+    top: Annotated[float, POSITIVE, "width of the opening at the top, in 3D its diameter"]
+    height: Annotated[float, POSITIVE]
+    point: Annotated[Vector | None, POINT, "center of the outlet, the origin by default"] = None
+    panels: Annotated[int, Whole(3), "number of flat panels", ONLY_3D] = 24
+    thickness: Annotated[float | None, POSITIVE, "of the panels, a 20th of top by default", ONLY_3D] = None
+    material: Material = "default"
+    motion: Moves = FIXED
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.top >= self.outlet:
+            raise ProblemError("boundary.top", self.top, f"at least outlet = {self.outlet:g}")
+
+    def in_dimension(self, dimension: int, path: str = "boundary") -> Funnel:
+        super().in_dimension(dimension, path)
+        thickness = 0.05 * self.top if self.thickness is None else self.thickness
+        return replace(self, point=(0.0,) * dimension if self.point is None else self.point, thickness=thickness)
+
+    def pivot(self, dimension: int) -> Vector | None:
+        if dimension == 3:
+            return None
+        x, y = self.in_dimension(2).point or (0.0, 0.0)
+        return x, y + 0.5 * self.height
+
+    def sides(self, dimension: int) -> tuple[Segment, ...]:
+        """In 2D: left and right, both from the outlet to the top. In 3D none."""
+        if dimension == 3:
+            return ()
+        x, y = self.in_dimension(2).point or (0.0, 0.0)
+        ends = [((x + 0.5 * s * self.outlet, y), (x + 0.5 * s * self.top, y + self.height)) for s in (-1.0, 1.0)]
+        return tuple(Segment(start, end, self.material, self.motion) for start, end in ends)
+
+    def solid(self, dimension: int) -> tuple[Compound, Vector] | None:
+        """In 3D the ring of panels, which meet each other in planes through the axis."""
+        if dimension == 2:
+            return None
+        from ..geometry.hulls import hull  # other scenes do not need it
+
+        given = self.in_dimension(3)
+        point, thick = given.point or (0.0, 0.0, 0.0), given.thickness or 0.0
+        ends = np.array([[0.5 * self.outlet, 0.0], [0.5 * self.top, self.height]])  # (distance from the axis, z)
+        rise = ends[1] - ends[0]
+        outward = np.array([rise[1], -rise[0]]) / np.hypot(*rise)
+        wide = np.tan(np.pi / self.panels)  # half of the width of a panel over its distance from the axis
+        profile = np.concatenate([ends, ends + thick * outward])
+        panel = Hull(np.array([[r, s * r * wide, z] for r, z in profile for s in (-1.0, 1.0)]))
+        center = hull("boundary", np.asarray(panel.vertices)).origin
+        parts = []
+        for angle in 2.0 * np.pi * np.arange(self.panels) / self.panels:
+            place = (float(center[0] * np.cos(angle)), float(center[0] * np.sin(angle)), float(center[2]))
+            parts.append(Part(panel, place, (float(np.cos(0.5 * angle)), 0.0, 0.0, float(np.sin(0.5 * angle)))))
+        return Compound(parts), (point[0], point[1], point[2] + float(center[2]))
+
+
+KINDS: dict[str, type[Boundary]] = {c.kind: c for c in (Plane, Container, Drum, Segment, Tube, Shell, Funnel)}
 BOUNDARY = KindOf(KINDS)
 
 

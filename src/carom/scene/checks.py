@@ -20,6 +20,7 @@ from ..solvers.rows import Floats, Ints
 # Beyond these limits the fourth power of a radius, which enters the inertia, would leave the range of a float64.
 SMALLEST, LARGEST = 1e-50, 1e50
 AXES = {2: "[x, y]", 3: "[x, y, z]", None: "[x, y] or [x, y, z]"}
+POINTS_OF = {2: "at least three vertices [x, y]", 3: "at least four points [x, y, z]"}  # of a polygon and of a solid
 COUNTS = {2: "two numbers [x, y]", 3: "three numbers [x, y, z]", None: "two numbers [x, y] or three numbers [x, y, z]"}
 
 Schema = dict[str, Any]
@@ -289,7 +290,7 @@ class Rows(Check):
 
     def words(self, where: Where) -> str:
         if self.least:
-            return "at least three vertices [x, y]" if where.dimension == 2 else "at least four points [x, y, z]"
+            return POINTS_OF[where.dimension or 3]
         return self.text or COUNTS[self.count or where.dimension]
 
     def read(self, value: Any, where: Where) -> Floats:
@@ -303,7 +304,7 @@ class Rows(Check):
                 if not (isinstance(v, list) and len(v) == d and all(map(is_number, v))):
                     raise refuse(expected, v, i)
             rows = np.array(value, dtype=np.float64)
-        if self.least and (rows.ndim != 2 or len(rows) < self.least + (where.dimension == 3)):
+        if self.least and (rows.ndim != 2 or len(rows) < self.least + (d or 2) - 2):
             raise refuse(self.words(where), value)
         if self.nonzero and not np.atleast_2d(rows).any(axis=1).all():
             bad = int(np.flatnonzero(~np.atleast_2d(rows).any(axis=1))[0])
@@ -324,11 +325,14 @@ class PerBody(Check):
     rows: Rows
     dtype = np.float64
 
+    def _form(self, where: Where) -> Number | Rows:
+        return self.flat if where.dimension == 2 else self.rows
+
     def words(self, where: Where) -> str:
-        return self.flat.words(where) if where.dimension == 2 else self.rows.words(where)
+        return self._form(where).words(where)
 
     def read(self, value: Any, where: Where) -> float | Floats:
-        if where.dimension == 2 or (self.flat.above and not isinstance(value, list)):
+        if self._form(where) is self.flat or (self.flat.above and not isinstance(value, list)):
             return self.flat.read(value, where)
         found = self.rows.read(value, where)
         bad = np.argwhere(found < SMALLEST) if self.flat.above else np.zeros((0, 1))

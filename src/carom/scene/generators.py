@@ -72,11 +72,11 @@ def grid(
     corner: Place | None = None,
     layers: int | None = None,
 ) -> Floats:
-    """A grid, row by row from the lower left; in 3D (`layers` and three spacings) layer by layer from below.
+    """A grid, row by row from the lower left; in 3D (three spacings) `layers` of them, layer by layer from below.
 
     `corner` is the place of the first body, `center` that of the center of the grid.
     """
-    counts = (columns, rows) if layers is None else (columns, rows, layers)
+    counts = (columns, rows, layers or 1)[: len(spacing)]
     along = [np.arange(count) * spacing[k] for k, count in enumerate(counts)]
     points = np.stack(np.meshgrid(*along[::-1], indexing="ij")[::-1], axis=-1).reshape(-1, len(counts))
     return _placed(points, tuple(float(steps[-1]) for steps in along), center, corner)
@@ -146,10 +146,10 @@ def jittered(points: Floats, reach: float, random: np.random.Generator) -> Float
     """Each point moved by a random vector, uniformly distributed in the disc or ball of radius `reach`."""
     count, d = points.shape
     if d == 2:
-        angle = 2.0 * np.pi * random.random(count)
+        way = _directions(count, d, random)
         distance = reach * np.sqrt(random.random(count))
-        return points + distance[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
-    return points + reach * np.cbrt(random.random(count))[:, None] * _directions(count, random)
+        return points + distance[:, None] * way
+    return points + reach * np.cbrt(random.random(count))[:, None] * _directions(count, d, random)
 
 
 def random_velocities(
@@ -160,11 +160,8 @@ def random_velocities(
         velocity = random.normal(scale=abs(speed), size=(count, dimension))
     elif kind == "uniform":
         velocity = random.uniform(-speed, speed, size=(count, dimension))
-    elif dimension == 2:
-        angle = 2.0 * np.pi * random.random(count)
-        velocity = speed * np.column_stack([np.cos(angle), np.sin(angle)])
     else:
-        velocity = speed * _directions(count, random)
+        velocity = speed * _directions(count, dimension, random)
     return velocity - velocity.mean(axis=0) if no_drift else velocity
 
 
@@ -174,8 +171,11 @@ def random_orientations(count: int, random: np.random.Generator) -> Floats:
     return q / np.linalg.norm(q, axis=1, keepdims=True)
 
 
-def _directions(count: int, random: np.random.Generator) -> Floats:
-    """Uniformly distributed unit vectors (count, 3): their heights are uniform (Archimedes)."""
+def _directions(count: int, dimension: int, random: np.random.Generator) -> Floats:
+    """Uniformly distributed unit vectors (count, D). In 3D their heights are uniform (Archimedes)."""
+    if dimension == 2:
+        angle = 2.0 * np.pi * random.random(count)
+        return np.column_stack([np.cos(angle), np.sin(angle)])
     height, angle = random.uniform(-1.0, 1.0, count), 2.0 * np.pi * random.random(count)
     across = np.sqrt(1.0 - height * height)
     return np.column_stack([across * np.cos(angle), across * np.sin(angle), height])

@@ -125,9 +125,25 @@ class Scene:
         return replace(self, **changes)
 
     @property
+    def groups(self) -> Sequence[Bodies]:
+        """The groups of bodies of its world: the declared ones, and the boundaries that are represented by a solid."""
+        out = list(self.bodies)
+        for boundary in self.boundaries:
+            found = boundary.solid(self.dimension) if isinstance(boundary, Boundary) else None
+            if found is not None:
+                shape, place = found[0], np.array([found[1]])
+                out.append(Bodies(shape, place, material=boundary.material, motion=boundary.motion, name=boundary.kind))
+        return out
+
+    @property
     def dimension(self) -> int:
         """3 if any body has a 3D shape, else 2."""
         return max((getattr(getattr(group, "shape", None), "dimension", 2) for group in self.bodies), default=2)
+
+    @property
+    def rotation_integrator(self) -> str | None:
+        """The integrator of rotations; None in 2D, where spins are constant between impacts."""
+        return self.integrator if self.dimension == 3 else None
 
     @property
     def count(self) -> int:

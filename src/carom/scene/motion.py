@@ -20,6 +20,7 @@ from .fields import ONLY_3D, KindOf, check_fields
 
 Pose = tuple[float, ...]
 Vector = tuple[float, ...]
+POSES = {2: "(dx, dy) or (dx, dy, turn)", 3: "(dx, dy, dz) or (dx, dy, dz, rx, ry, rz)"}  # that scripts may return
 Column = Annotated[Sequence[float], ListOf(NUMBER)]
 
 
@@ -38,9 +39,9 @@ class Motion:
 
     def check(self, path: str, dimension: int) -> None:
         """Raises ProblemError if a vector has another number of components than the scene has axes."""
-        for name in ("about", "direction", "velocity", "axis"):
+        for name in ("about", "direction", "velocity"):
             value = getattr(self, name, None)
-            if value is not None and np.shape(value) != (dimension,) and (name != "axis" or dimension == 3):
+            if value is not None and np.shape(value) != (dimension,):
                 raise ProblemError(f"{path}.{name}", value, f"{dimension} numbers, as the scene has {dimension} axes")
 
     @property
@@ -152,8 +153,7 @@ class Scripted(Motion):
         values = tuple(float(v) for v in self.function(time))
         full = 3 * dimension - 3
         if len(values) not in (dimension, full) or not np.isfinite(values).all():
-            wanted = "(dx, dy) or (dx, dy, turn)" if dimension == 2 else "(dx, dy, dz) or (dx, dy, dz, rx, ry, rz)"
-            raise ProblemError("motion.function", list(values), f"{wanted}, finite, at time {time:g}")
+            raise ProblemError("motion.function", list(values), f"{POSES[dimension]}, finite, at time {time:g}")
         return (*values, *((0.0,) * (full - len(values))))
 
 

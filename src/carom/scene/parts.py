@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,8 @@ from ..geometry.meshes import Surface, check_faces, mesh_shape, outline_shape, r
 from ..geometry.shapes import Placed, Properties, ShapeList, Shapes3D, equal_group, shape_table, sphere_group
 from ..geometry.solids import SOLID_NAMES, make_solid, sphere
 from ..solvers.rows import Floats, Ints
+from .checks import Check, Number
+from .fields import fields_of
 from .numbers import array, scalar
 from .shapes import Compound, Hull, Mesh, Part, Solid, Sphere, unit
 
@@ -90,7 +91,8 @@ def _shape(path: str, declared: Solid, shapes: ShapeList, for_contact: bool) -> 
         return shapes.add((declared.kind, surface.key), make)
     if getattr(declared, "kind", None) not in SOLID_NAMES:
         raise ProblemError(path, type(declared).__name__, "a 3D shape, such as Sphere or Box")
-    sizes = {f.name: _size(f"{path}.{f.name}", getattr(declared, f.name)) for f in fields(declared)}  # type: ignore[arg-type]
+    own = fields_of(type(declared))
+    sizes = {name: _size(f"{path}.{name}", getattr(declared, name), field.check) for name, field in own.items()}
     if isinstance(declared, Sphere):
         return _sphere(float(sizes["radius"]), shapes)
     key = (declared.kind, *(np.asarray(size).tobytes() for size in sizes.values()))
@@ -101,10 +103,10 @@ def _sphere(radius: float, shapes: ShapeList) -> int:
     return shapes.add(("sphere", radius), lambda: sphere(radius))
 
 
-def _size(path: str, value: Any) -> float | Floats:
-    """A length above 0, or three edge lengths."""
-    if np.ndim(value) == 0 and not path.endswith(".size"):
-        return scalar(path, value, 0.0, above=True)
+def _size(path: str, value: Any, check: Check) -> float | Floats:
+    """A length above 0 (or from 0 up, if its check says so), or three edge lengths."""
+    if isinstance(check, Number):
+        return scalar(path, value, 0.0, above=check.above)
     size = array(path, value, (3,), "three edge lengths above 0")
     if not (size > 0.0).all():
         raise ProblemError(path, value, "three edge lengths above 0")

@@ -18,6 +18,7 @@ from ..solvers.rows import Floats, Ints
 
 TRIES = 40  # trial places per body, on average, before pushing begins
 SWEEPS = 4000  # of pushing, before the region counts as too full
+FILL = {2: "cover", 3: "fill"}  # an area or a volume
 FULL = {2: 0.8, 3: 0.58}  # of the area or volume: above it no random arrangement is sought
 AIM = 1e-3  # relative excess of the distance to which bodies are pushed apart, so that pushing ends
 
@@ -93,11 +94,10 @@ def random_pour(radius: Floats, region: Region, gap: float, random: np.random.Ge
 
 
 def _too_many(field: str, radius: Floats, filled: float, dimension: int) -> ProblemError:
-    word = "cover" if dimension == 2 else "fill"
     return ProblemError(
         f"{field}.count",
         len(radius),
-        f"fewer or smaller bodies, or a larger region: they would {word} {filled:.0%} of it",
+        f"fewer or smaller bodies, or a larger region: they would {FILL[dimension]} {filled:.0%} of it",
     )
 
 

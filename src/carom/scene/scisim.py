@@ -20,7 +20,16 @@ from .scisim_xml import Node, read_xml
 
 DIMENSION = {"ball2d_scene": 2, "rigidbody2d_scene": 2, "rigidbody3d_scene": 3}
 DURATION = 10.0  # a scene without end_time runs in SCISim until it is stopped; a run of Carom needs an end
-INTEGRATORS = {"dmv": "dmv", "split_ham": "split", "exponential_euler": "split"}
+INTEGRATORS: dict[int, tuple[dict[str, str], str]] = {  # by dimension: Carom's integrators of rotations, and the choice
+    2: (
+        {"verlet": "dmv", "symplectic_euler": "dmv"},
+        "verlet or symplectic_euler (others, such as hybrid ones, move bodies otherwise)",
+    ),
+    3: (
+        {"dmv": "dmv", "split_ham": "split", "exponential_euler": "split"},
+        "dmv, split_ham or exponential_euler",
+    ),
+}
 STABILIZED = ("stabilized", "symplectic_euler", "stewart_and_trinkle")  # these keep resting bodies apart
 SOLVERS = ("sobogus_friction_solver", "staggered_projections_friction_solver", "grr_friction_solver")
 
@@ -143,12 +152,9 @@ def _integrator(root: Node, dimension: int, has_gravity: bool, notes: Notes) -> 
     if node is None:
         raise root.error("", "no integrator", "an <integrator> with a time step dt")
     kind = node.text("type")
-    if dimension == 2 and kind not in ("verlet", "symplectic_euler"):
-        raise node.error(
-            "type", kind, "verlet or symplectic_euler (others, such as hybrid ones, move bodies otherwise)"
-        )
-    if dimension == 3 and kind not in INTEGRATORS:
-        raise node.error("type", kind, "dmv, split_ham or exponential_euler")
+    known, words = INTEGRATORS[dimension]
+    if kind not in known:
+        raise node.error("type", kind, words)
     if kind == "symplectic_euler" and has_gravity:
         notes.differs.append(
             "integrator symplectic_euler: Carom steps with Verlet, which is exact for uniform gravity; free fall from "
@@ -158,7 +164,7 @@ def _integrator(root: Node, dimension: int, has_gravity: bool, notes: Notes) -> 
         notes.differs.append("integrator exponential_euler: Carom takes its split integrator, which is of second order")
     step = node.positive("dt")
     node.no_rest()
-    return step, INTEGRATORS.get(kind, "dmv")
+    return step, known[kind]
 
 
 def _camera(root: Node, notes: Notes) -> float:

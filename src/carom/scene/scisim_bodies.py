@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +20,39 @@ from .scisim_mesh import mesh_of
 from .scisim_xml import Node
 from .shapes import UNTURNED, Box, Disc, Rectangle, Shape, Sphere
 
+
+class _Shapes(NamedTuple):
+    """The shapes of SCISim's scenes in one dimension."""
+
+    kinds: str  # names of all shapes
+    ball: str  # name of a disc or sphere
+    round: Callable[[float], Shape]  # from its radius
+    round_size: Callable[[float], float]  # area or volume
+    box: Callable[[tuple[float, ...]], Shape]  # rectangle or box from its widths
+    half_widths: str
+    axes: str
+
+
+SHAPES = {
+    2: _Shapes(
+        kinds="circle or box",
+        ball="circle",
+        round=Disc,
+        round_size=lambda r: np.pi * r * r,
+        box=lambda widths: Rectangle(*widths),
+        half_widths="two half-widths above 0",
+        axes="x or along y",
+    ),
+    3: _Shapes(
+        kinds="sphere, box or mesh",
+        ball="sphere",
+        round=Sphere,
+        round_size=lambda r: 4.0 / 3.0 * np.pi * r**3,
+        box=lambda widths: Box((widths[0], widths[1], widths[2])),
+        half_widths="three half-widths above 0",
+        axes="x, y or z",
+    ),
+}
 CLOSE = 1e-9  # of the distance between planes: written in decimals, they need not agree to the last bit
 PORTALS = ("planar_portal", "lees_edwards_portal")
 
@@ -46,11 +80,7 @@ class _Body:
 def read_bodies(root: Node, dimension: int, folder: Path) -> tuple[Bodies, ...]:
     """The bodies of a scene in groups, in the order of the file. Meshes are sought beside it."""
     shapes = [_geometry(node, dimension, folder) for node in root.all("geometry")]
-    if dimension == 3:
-        bodies = [_body_3d(node, shapes) for node in root.all("rigid_body_with_density")]
-    else:
-        bodies = [_ball(node) for node in root.all("ball")]
-        bodies += [_body_2d(node, shapes) for node in root.all("rigid_body")]
+    bodies = [read(node, shapes) for tag, read in BODIES[dimension].items() for node in root.all(tag)]
     groups = []
     for _, run in groupby(bodies, key=lambda body: body.key):
         some = list(run)
@@ -64,33 +94,25 @@ def read_bodies(root: Node, dimension: int, folder: Path) -> tuple[Bodies, ...]:
 
 def _geometry(node: Node, dimension: int, folder: Path) -> _Geometry:
     kind, origin, unturned = node.text("type"), np.zeros(dimension), np.array([UNTURNED])
-    if kind == ("circle" if dimension == 2 else "sphere"):
-        r = node.positive("r")
-        shape, size = (Disc(r), np.pi * r * r) if dimension == 2 else (Sphere(r), 4.0 / 3.0 * np.pi * r**3)
-        made = _Geometry(shape, size, origin, unturned)
+    shapes = SHAPES[dimension]
+    if kind == shapes.ball:
+        radius = node.positive("r")
+        made = _Geometry(shapes.round(radius), shapes.round_size(radius), origin, unturned)
     elif kind == "box":
-        made = _Geometry(*_box(node, dimension), origin, unturned)
-    elif kind == "mesh" and dimension == 3:
+        half = node.vector("r", dimension)
+        if not min(half) > 0.0:
+            raise node.error("r", node.attributes["r"], shapes.half_widths)
+        widths = tuple(2.0 * a for a in half)
+        made = _Geometry(shapes.box(widths), prod(widths), origin, unturned)
+    elif kind == "mesh" and kind in shapes.kinds:
         made = _Geometry(*mesh_of(node, folder))
     else:
-        raise node.error("type", kind, "circle or box" if dimension == 2 else "sphere, box or mesh")
+        raise node.error("type", kind, shapes.kinds)
     node.no_rest()
     return made
 
 
-def _box(node: Node, dimension: int) -> tuple[Shape, float]:
-    """A rectangle or box from its half-widths, and its area or volume."""
-    half = node.vector("r", dimension)
-    if not min(half) > 0.0:
-        raise node.error("r", node.attributes["r"], f"{'two' if dimension == 2 else 'three'} half-widths above 0")
-    if dimension == 2:
-        a, b = half
-        return Rectangle(2.0 * a, 2.0 * b), 4.0 * a * b
-    a, b, c = half
-    return Box((2.0 * a, 2.0 * b, 2.0 * c)), 8.0 * a * b * c
-
-
-def _ball(node: Node) -> _Body:
+def _ball(node: Node, shapes: Sequence[_Geometry]) -> _Body:
     velocity = node.number("vx"), node.number("vy")
     motion = _motion(node.flag("fixed"), velocity, 0.0)
     shape = Disc(node.positive("r"))
@@ -141,6 +163,9 @@ def _body_3d(node: Node, shapes: Sequence[_Geometry]) -> _Body:
     }
     node.no_rest()
     return _Body(("sphere" if isinstance(geometry.shape, Sphere) else number, motion), geometry.shape, motion, values)
+
+
+BODIES = {2: {"ball": _ball, "rigid_body": _body_2d}, 3: {"rigid_body_with_density": _body_3d}}  # readers by element
 
 
 # ---- boundaries and periodic sides
@@ -204,8 +229,7 @@ def _side(node: Node, a: Node, b: Node, dimension: int) -> tuple[int, Vector]:
     across = [k for k in range(dimension) if k != axis]
     if np.abs(normals[0] + normals[1]).max() > CLOSE or np.abs(normals[0][across]).max() > CLOSE:
         text = f"planes with normals {a.attributes['n']} and {b.attributes['n']}"
-        along = "x or along y" if dimension == 2 else "x, y or z"
-        raise node.error("", text, f"two planes that face each other along {along}")
+        raise node.error("", text, f"two planes that face each other along {SHAPES[dimension].axes}")
     low, high = (points[0], points[1]) if normals[0][axis] > 0.0 else (points[1], points[0])
     where = f"planes at {a.attributes['x']} and {b.attributes['x']}"
     if not low[axis] < high[axis]:

@@ -23,6 +23,7 @@ from .checks import (
     AXIS,
     FLAG,
     GIVEN,
+    NOT_NEGATIVE,
     NOTHING,
     NUMBERS,
     POINT,
@@ -146,6 +147,20 @@ class Cylinder(Solid):
     length: Annotated[float, POSITIVE]
 
 
+@dataclass(frozen=True)
+class Cone(Solid):
+    """A circular cone along z, cut off parallel to its base if `top_radius` is not 0. The base is at the lower z.
+
+    Its center of mass, the origin of its frame, is a quarter of `length` above the base, or higher if it is cut off:
+    length (R^2 + 2 R r + 3 r^2) / (4 (R^2 + R r + r^2)) with R the radius of the base and r that of the top.
+    """
+
+    kind: ClassVar[str] = "cone"
+    radius: Annotated[float, POSITIVE]
+    length: Annotated[float, POSITIVE]
+    top_radius: Annotated[float, NOT_NEGATIVE, "radius of the flat top; 0 for a tip"] = 0.0
+
+
 @dataclass(frozen=True, eq=False)
 class Hull(Solid):
     """The convex hull of points."""
@@ -264,7 +279,7 @@ def _part_to_file(part: Part, folder: Path) -> dict[str, Any]:
 
 
 KINDS: dict[str, type[Shape]] = {
-    c.kind: c for c in (Disc, Rectangle, Polygon, Sphere, Box, Capsule, Cylinder, Hull, Mesh, Compound)
+    c.kind: c for c in (Disc, Rectangle, Polygon, Sphere, Box, Capsule, Cylinder, Cone, Hull, Mesh, Compound)
 }
 
 

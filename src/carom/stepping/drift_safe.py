@@ -30,7 +30,7 @@ from ..solvers.islands import island_labels
 from ..solvers.rows import Floats
 from ..solvers.thresholds import FEW_ROUNDS_CONTACTS
 from ..world import State, World
-from .integrator import accelerations, freely_rotated, prescribed, rotated
+from .integrator import accelerations, freely_rotated, prescribed
 from .push_out import push_out
 from .resting import RestingSolver
 from .stepper import Stepper, velocity_after
@@ -222,10 +222,9 @@ class DriftSafe(Stepper):
         pull = accelerations(self.world, start)
         if pull is not None:
             return start.velocity + h * pull
-        if self.world.dimension == 2 or not self.world.turns:
-            return end.velocity
-        # In 3D the free rotation follows the impulses: these act on the spin at the start of the step.
-        return np.column_stack([end.velocity[:, :3], start.velocity[:, 3:]])
+        # In 3D free rotation changes spins. It follows the impulses, which act on the spin at the start of the step.
+        dim = self.world.dimension
+        return np.column_stack([end.velocity[:, :dim], start.velocity[:, dim:]])
 
     def _steady(self, start: State, held: Held, slow: Floats) -> Mask:
         """Bodies (n,) whose whole island slides or rolls on closed contacts, which may move at the mean velocity.
@@ -259,27 +258,30 @@ class DriftSafe(Stepper):
         position = start.position + h * mean[:, : self.world.dimension]
         orientation, velocity = self._rotated(start, mean, held.velocity, h)
         mine = self._pushed_bodies(held)
-        row = mine[:, None]
+
+        def chosen(held: Floats, free: Floats) -> Floats:
+            return np.where(mine.reshape(-1, *(1,) * (free.ndim - 1)), held, free)
+
         return replace(
             end,
-            position=np.where(row, position, end.position),
-            orientation=np.where(mine if end.orientation.ndim == 1 else row, orientation, end.orientation),
-            velocity=np.where(row, velocity, end.velocity),
+            position=chosen(position, end.position),
+            orientation=chosen(orientation, end.orientation),
+            velocity=chosen(velocity, end.velocity),
         )
 
     def _rotated(self, start: State, mean: Floats, velocity: Floats, h: float) -> tuple[Floats, Floats]:
         """Orientations after rotation at the mean spin, and velocities with the spins in the rotated body frames."""
-        world = self.world
-        if world.dimension == 2 or not world.turns:
-            return rotated(world, start.orientation, mean, h), velocity
-        orientation, spin = freely_rotated(world, start.orientation, mean[:, 3:], h)
+        world, dim = self.world, self.world.dimension
+        orientation, spin = freely_rotated(world, start.orientation, mean[:, dim:], h)
         if mean is not velocity:
-            other, spin = freely_rotated(world, start.orientation, velocity[:, 3:], h)
+            other, spin = freely_rotated(world, start.orientation, velocity[:, dim:], h)
             # The new spin belongs to the frame `other`, but the body has the orientation after the mean spin: the spin
             # must stay the same vector of the world. For equal moments this leaves the energy unchanged.
-            even = (world.inertia == world.inertia[:, :1]).all(axis=1)
-            spin[even] = rotations.turned_back(orientation[even], rotations.turned(other[even], spin[even]))
-        return orientation, np.column_stack([velocity[:, :3], spin])
+            inertia = world.inertia.reshape(world.count, -1)
+            even = (inertia == inertia[:, :1]).all(axis=1, keepdims=True)
+            same = rotations.spin_to_body(orientation, rotations.spin_to_world(other, spin))
+            spin = np.where(even, same, spin)
+        return orientation, np.column_stack([velocity[:, :dim], spin])
 
     def _pushed_bodies(self, held: Held) -> Mask:
         """Free bodies (n,) on which a normal impulse acts."""

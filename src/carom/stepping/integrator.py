@@ -29,10 +29,8 @@ def free_motion(world: World, state: State, step: float) -> State:
     acceleration = accelerations(world, state)
     if acceleration is None:
         after = _under_gravity(world, state, step)
-    elif world.dimension == 2:
-        after = _under_force_2d(world, state, acceleration, step)
     else:
-        after = _under_force_3d(world, state, acceleration, step)
+        after = _UNDER_FORCE[world.dimension](world, state, acceleration, step)
     return _with_scripted_poses(world, after)
 
 
@@ -65,10 +63,9 @@ def prescribed(world: World, state: State, step: float) -> State:
         place0, turn0 = world.posed(body, motion, state.time)
         place1, turn1 = world.posed(body, motion, state.time + step)
         velocity[body, :dim] = (place1 - place0) / step
-        if world.turns and dim == 2:
-            velocity[body, 2] = (turn1 - turn0) / step
-        elif world.turns:
-            velocity[body, 3:] = rotations.turned_back(turn0, rotations.vector_between(turn0, turn1) / step)
+        if world.turns:
+            spin = rotations.rotation_between(turn0, turn1) / step
+            velocity[body, dim:] = rotations.spin_to_body(turn0, spin)
     return replace(state, velocity=velocity)
 
 
@@ -84,25 +81,28 @@ def rotated(world: World, orientation: Floats, velocity: Floats, step: float) ->
     """Orientations after rotation at the constant spins of `velocity` (n, d) for a time."""
     if not world.turns:
         return orientation
-    if world.dimension == 2:
-        return orientation + step * velocity[:, 2]
-    return rotate_steadily(orientation, np.ascontiguousarray(velocity[:, 3:]), step)
+    spin = velocity[:, world.dimension :]
+    if orientation.ndim == 1:
+        return np.asarray(orientation + step * spin[:, 0])
+    return rotate_steadily(orientation, np.ascontiguousarray(spin), step)
 
 
 def freely_rotated(world: World, orientation: Floats, spin: Floats, step: float) -> tuple[Floats, Floats]:
-    """Orientations (n, 4) and spins (n, 3) of the bodies of a 3D world after a time without torque."""
+    """Orientations and spins of all bodies after a time without torque.
+
+    Spins (n, 3) in 3D are in the frames of the bodies; in 2D (n, 1) they stay constant. If nothing rotates they have
+    no components.
+    """
+    if spin.shape[1] < 3:
+        return orientation + step * spin[:, 0] if world.turns else orientation.copy(), spin
     scheme = INTEGRATORS.index(world.integrator)
     return rotate_free(orientation, np.ascontiguousarray(spin), world.inertia, world.free, step, scheme)
 
 
 def _under_gravity(world: World, state: State, h: float) -> State:
     q, v = _uniform(state.position, state.velocity, world.gravity, world.free, h)
-    if not world.turns:
-        orientation = state.orientation.copy()
-    elif world.dimension == 2:
-        orientation = rotated(world, state.orientation, state.velocity, h)
-    else:
-        orientation, v[:, 3:] = freely_rotated(world, state.orientation, state.velocity[:, 3:], h)
+    dim = world.dimension
+    orientation, v[:, dim:] = freely_rotated(world, state.orientation, state.velocity[:, dim:], h)
     return State(state.time + h, state.step, q, orientation, v)
 
 
@@ -145,6 +145,9 @@ def _under_force_3d(world: World, state: State, a0: Floats, h: float) -> State:
     v[:, :3] = state.velocity[:, :3] + 0.5 * h * (a0 + a1)[:, :3]
     v[:, 3:] += 0.5 * h * a1[:, 3:]
     return after
+
+
+_UNDER_FORCE = {2: _under_force_2d, 3: _under_force_3d}
 
 
 def _with_scripted_poses(world: World, state: State) -> State:

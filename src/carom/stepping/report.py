@@ -11,10 +11,11 @@ from ..solvers.rows import Floats, Ints
 PHASES = ("detect", "assemble", "impact", "rest", "move")  # phases of a step whose time is measured
 STATUSES = ("resolved", "finished_inelastically", "infeasible")  # of an impact, with codes 0, 1, 2
 
-MOMENTA = {  # names of columns, by dimension
-    2: ("momentum_x", "momentum_y", "angular_momentum"),
-    3: (*(f"momentum_{axis}" for axis in "xyz"), *(f"angular_momentum_{axis}" for axis in "xyz")),
-}
+# Names of columns of the table of steps, and the shape of one friction impulse (a number or a vector), by dimension.
+MOMENTUM = {2: ("momentum_x", "momentum_y"), 3: ("momentum_x", "momentum_y", "momentum_z")}
+ANGULAR_MOMENTUM = {2: ("angular_momentum",), 3: tuple(f"angular_momentum_{axis}" for axis in "xyz")}
+
+FRICTION_SHAPE: dict[int, tuple[int, ...]] = {2: (), 3: (3,)}
 
 
 def step_table(dimension: int) -> np.dtype:
@@ -33,7 +34,7 @@ def step_table(dimension: int) -> np.dtype:
             ("overlap", np.float64),  # deepest overlap of the contacts found at the start of the step; a length
             ("kinetic", np.float64),
             ("potential", np.float64),
-            *((name, np.float64) for name in MOMENTA[dimension]),
+            *((name, np.float64) for name in (*MOMENTUM[dimension], *ANGULAR_MOMENTUM[dimension])),
             *((f"seconds_{phase}", np.float64) for phase in PHASES),
         ]
     )
@@ -54,4 +55,4 @@ class ContactImpulses:
     point: Floats  # (m, D)
     normal: Floats  # (m, D)
     normal_impulse: Floats  # (m,)
-    tangent_impulse: Floats  # (m,) along the normal rotated by 90 degrees anticlockwise; in 3D a vector (m, 3)
+    tangent_impulse: Floats  # (m,) along the normal rotated by 90 degrees counterclockwise; in 3D a vector (m, 3)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..contact.contact_set import ContactSet
-from ..impact.contact_rows import along_tangents
+from ..impact.contact_rows import friction_along_tangents, friction_in_world
 from ..impact.contacts import Contacts, Impulses
 from ..solvers.coulomb.active_set import coulomb_2d
 from ..solvers.coulomb.islands_3d import coulomb_3d
@@ -16,6 +16,7 @@ from ..solvers.qp.box import solve_cone
 from ..solvers.rows import Floats, Ints
 from ..solvers.thresholds import EXACT_REST_CONTACTS
 from ..world import World
+from .report import FRICTION_SHAPE
 
 TOLERANCE = 1e-8  # residual of speeds, relative to the fastest at any contact
 SWEEPS_2D = 200
@@ -27,14 +28,14 @@ FEATURE_BITS = 20  # bits of a feature in the key of a contact
 class RestingSolver:
     """Solves for the impulses of resting contacts, and keeps them for the warm start of the next solve.
 
-    Contacts are recognized by their bodies and feature. In 3D friction is kept as a vector of the world, because the
+    Contacts are recognized by their bodies and feature. Friction is kept as `friction_in_world`, because in 3D the
     tangents of a contact may change abruptly from one step to the next.
     """
 
     def __init__(self, world: World) -> None:
         self.world = world
         self._key = np.empty(0, np.int64)
-        self._normal, self._tangent = np.empty(0), np.empty(self._tangent_shape(0))
+        self._normal, self._tangent = np.empty(0), self._no_friction(0)
 
     def memory(self) -> dict[str, np.ndarray]:
         """The impulses of the last solve, for a checkpoint."""
@@ -64,7 +65,7 @@ class RestingSolver:
     def _solve(self, contacts: Contacts, normal: Floats, tangent: Floats) -> Impulses:
         if contacts.tangents is None:
             return self._frictionless(contacts, normal)
-        solve, sweeps = (coulomb_2d, SWEEPS_2D) if tangent.ndim == 1 else (coulomb_3d, SWEEPS_3D)
+        solve, sweeps = (coulomb_2d, SWEEPS_2D) if tangent.shape[1] == 1 else (coulomb_3d, SWEEPS_3D)
         residual, systems = solve(
             contacts.rows,
             contacts.tangents,
@@ -73,11 +74,11 @@ class RestingSolver:
             contacts.tangent_boundary_speed,
             contacts.friction,
             normal,
-            tangent,
+            tangent if tangent.shape[1] > 1 else tangent[:, 0],
             TOLERANCE,
             sweeps,
         )
-        return Impulses(normal, tangent.reshape(len(normal), -1), systems, residual=residual)
+        return Impulses(normal, tangent, systems, residual=residual)
 
     def _frictionless(self, contacts: Contacts, normal: Floats) -> Impulses:
         if contacts.count <= EXACT_REST_CONTACTS:
@@ -93,38 +94,26 @@ class RestingSolver:
         pair = found.first * (n + w) + found.second + w
         return (pair << FEATURE_BITS) ^ (found.feature_id & ((1 << FEATURE_BITS) - 1))
 
-    def _tangent_shape(self, m: int) -> tuple[int, ...]:
-        """Shape of the stored friction impulses of m contacts: one number each in 2D, a vector in 3D."""
-        return (m,) if self.world.dimension == 2 else (m, 3)
+    def _no_friction(self, m: int) -> Floats:
+        """Friction impulses of zero for m contacts, as `friction_in_world`."""
+        return np.zeros((m, *FRICTION_SHAPE[self.world.dimension]))
 
     def _warm_start(self, key: Ints, direction: Floats) -> tuple[Floats, Floats]:
-        """Normal (m,) and friction impulses (m,) or (m, 2) of the last solve; zero for new contacts."""
-        normal, tangent = np.zeros(len(key)), np.zeros(self._tangent_shape(len(key)))
+        """Normal (m,) and friction impulses (m, t) of the last solve; zero for new contacts."""
+        normal, tangent = np.zeros(len(key)), self._no_friction(len(key))
         if len(self._key):
             at = np.minimum(np.searchsorted(self._key, key), len(self._key) - 1)
             same = self._key[at] == key
             normal[same], tangent[same] = self._normal[at[same]], self._tangent[at[same]]
-        return normal, tangent if tangent.ndim == 1 else _tangent_components(direction, tangent)
+        return normal, friction_along_tangents(direction, tangent)
 
     def _keep(self, key: Ints, direction: Floats, result: Impulses) -> None:
         order = np.argsort(key, kind="stable")
         self._key, self._normal = key[order], result.normal[order]
         if result.tangent is None:
-            self._tangent = np.zeros(self._tangent_shape(len(key)))
-        elif self.world.dimension == 2:
-            self._tangent = result.tangent[order, 0]
+            self._tangent = self._no_friction(len(key))
         else:
-            self._tangent = along_tangents(direction, result.tangent)[order]
-
-
-def _tangent_components(normal: Floats, vector: Floats) -> Floats:
-    """Components (m, 2) of vectors (m, 3) along the two tangents of each contact."""
-    out = np.empty((len(normal), 2))
-    for s in range(2):
-        one = np.zeros_like(out)
-        one[:, s] = 1.0
-        out[:, s] = np.einsum("ij,ij->i", along_tangents(normal, one), vector)
-    return out
+            self._tangent = friction_in_world(direction, result.tangent)[order]
 
 
 def _do_work(contacts: Contacts, result: Impulses) -> bool:

@@ -13,7 +13,7 @@ from ..contact.boundaries import boundaries_at
 from ..contact.contact_set import ContactSet
 from ..contact.find import find_contacts
 from ..impact.assemble import Assembly, assemble
-from ..impact.contact_rows import along_tangents
+from ..impact.contact_rows import friction_in_world
 from ..impact.contacts import Impulses
 from ..impact.resolve import resolve
 from ..impact.response import Response
@@ -156,18 +156,15 @@ class Stepper:
 
     def impulses(self) -> ContactImpulses:
         """All nonzero impulses of the last step."""
-        dim, parts = self.world.dimension, []
-        for found, result in self.pushes:
+        parts, dim = [], self.world.dimension
+        for found, result in self.pushes or [(ContactSet.empty(dim), Impulses(np.empty(0)))]:
             tangent = np.zeros((found.count, dim - 1)) if result.tangent is None else result.tangent
             kept = (result.normal != 0.0) | tangent.any(axis=1)
-            normal, tangent = found.normal[kept], np.ascontiguousarray(tangent[kept])
-            friction = tangent[:, 0] if dim == 2 else along_tangents(normal, tangent)
+            normal = found.normal[kept]
+            friction = friction_in_world(normal, tangent[kept])
             parts.append(
                 (found.first[kept], found.second[kept], found.point[kept], normal, result.normal[kept], friction)
             )
-        if not parts:
-            none, vectors = np.empty(0, np.int64), np.empty((0, dim))
-            parts = [(none, none, vectors, vectors, np.empty(0), np.empty(0) if dim == 2 else vectors)]
         return ContactImpulses(*(np.concatenate(columns) for columns in zip(*parts)))
 
     def treated_contacts(self) -> ContactSet:
@@ -175,10 +172,8 @@ class Stepper:
 
         A contact that was treated several times occurs once, with the geometry of the last time.
         """
-        sets, dim = [found for found, _ in self.pushes], self.world.dimension
-        none, vectors = np.empty(0, np.int64), np.empty((0, dim))
-        found = ContactSet(none, none, none, vectors, vectors, np.empty(0), np.empty(0))
-        for other in sets:
+        found = ContactSet.empty(self.world.dimension)
+        for other, _ in self.pushes:
             found = found.joined(other)
         names = np.stack([found.first, found.second, found.feature_id])[:, ::-1]
         last = np.unique(names, axis=1, return_index=True)[1]

@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ProblemError
+from ..geometry.rotations import velocity_components
 from ..scene.model import Scene
 from ..scene.store import pack, unpack
 from ..settings import Settings
-from ..stepping.report import step_table
+from ..stepping.report import FRICTION_SHAPE, step_table
 from ..world import State, World
 from .checkpoint import Checkpoints
 from .safe_file import SafeFile, open_safely, recover, stored_end
@@ -28,6 +29,7 @@ FORMAT = "carom trajectory"
 VERSION = 2  # 2: boundary_* arrays in place of wall_*, column residual in place of certificate
 HASH = "S64"
 ORIENTATION = {2: "angle", 3: "orientation"}  # the dataset of orientations, by dimension
+SPINS: dict[int, int | slice] = {2: 2, 3: slice(3, 6)}  # components of velocities that are spins, by dimension
 SIGNATURE = b"\x89HDF\r\n\x1a\n"  # of HDF5
 DAMAGE = (OSError, RuntimeError, KeyError, ValueError, TypeError)  # what h5py raises on damaged bytes
 IMPULSES = ("first", "second", "point", "normal", "normal_impulse", "tangent_impulse")
@@ -107,14 +109,16 @@ def _create_frames(group: h5py.Group, world: World, state: State, settings: Sett
     Series.create(group, ORIENTATION[dim], state.orientation.shape, np.float64, count)
     Series.create(group, "velocity", state.velocity.shape, np.float64, count)
     if moving(world):
-        Series.create(group, "boundary_pose", (len(world.boundary_motions), 3 * dim - 3), np.float64, count)
+        row = (len(world.boundary_motions), velocity_components(dim))
+        Series.create(group, "boundary_pose", row, np.float64, count)
 
 
 def _create_impulses(group: h5py.Group, world: World, settings: Settings) -> None:
     Series.create(group, "ptr", (), np.int64, expected_frames(settings))
-    vectors = ("point", "normal") if world.dimension == 2 else ("point", "normal", "tangent_impulse")
+    vector = (world.dimension,)
+    shapes = {"point": vector, "normal": vector, "tangent_impulse": FRICTION_SHAPE[world.dimension]}
     for name in IMPULSES:
-        row = (world.dimension,) if name in vectors else ()
+        row = shapes.get(name, ())
         Series.create(group, name, row, np.int64 if name in ("first", "second") else np.float64)
 
 

@@ -14,13 +14,14 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 
+from ..geometry.rotations import SPIN_SHAPE, velocity_components
 from ..scene.model import Scene
 from ..settings import Settings
-from ..stepping.report import ContactImpulses
+from ..stepping.report import ANGULAR_MOMENTUM, MOMENTUM, ContactImpulses
 from ..world import State, World
 from . import checkpoint
 from .file_locks import in_use
-from .format import IMPULSES, ORIENTATION, check_format, open_to_read, read_scene, read_settings, reading
+from .format import IMPULSES, ORIENTATION, SPINS, check_format, open_to_read, read_scene, read_settings, reading
 
 Floats = NDArray[np.float64]
 
@@ -155,15 +156,17 @@ class Trajectory:
         """
         dim = self.dimension
         if self._file["frames/velocity"].shape[2] == dim:
-            return np.broadcast_to(0.0, (len(self), self.count) if dim == 2 else (len(self), self.count, 3))
-        return self._lazy("frames/velocity", 2 if dim == 2 else slice(3, 6))
+            return np.broadcast_to(0.0, (len(self), self.count, *SPIN_SHAPE[dim]))
+        return self._lazy("frames/velocity", SPINS[dim])
 
     @property
     def boundary_poses(self) -> LazyArray | Floats:
         """(k, w, 3) displacement and rotation of each boundary since time 0, about its center; in 3D (k, w, 6)."""
         if "boundary_pose" in self._file["frames"]:
             return self._lazy("frames/boundary_pose")
-        return np.broadcast_to(0.0, (len(self), len(self.geometry["boundary_kind"]), 3 * self.dimension - 3))
+        return np.broadcast_to(
+            0.0, (len(self), len(self.geometry["boundary_kind"]), velocity_components(self.dimension))
+        )
 
     def frame(self, index: int) -> State:
         """The state of one frame; negative indices count from the end."""
@@ -213,14 +216,13 @@ class Trajectory:
     @cached_property
     def momentum(self) -> Floats:
         """(k, D) linear momentum."""
-        return np.stack([self._at_frames(f"momentum_{axis}") for axis in "xyz"[: self.dimension]], axis=1)
+        return np.stack([self._at_frames(name) for name in MOMENTUM[self.dimension]], axis=1)
 
     @cached_property
     def angular_momentum(self) -> Floats:
         """Angular momentum about the origin: (k,) in 2D, (k, 3) in 3D."""
-        if self.dimension == 2:
-            return self._at_frames("angular_momentum")
-        return np.stack([self._at_frames(f"angular_momentum_{axis}") for axis in "xyz"], axis=1)
+        columns = np.stack([self._at_frames(name) for name in ANGULAR_MOMENTUM[self.dimension]], axis=1)
+        return columns.reshape(len(self), *SPIN_SHAPE[self.dimension])
 
     @cached_property
     def steps(self) -> NDArray[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.spatial import ConvexHull
+from tests.contact.convex_cases import cone_base
 
 from carom import ProblemError
 from carom.build import build
@@ -17,7 +18,7 @@ from carom.draw.world3d import edges, shell_outlines
 from carom.geometry import rotations
 from carom.scene import Bodies, Scene
 from carom.scene.boundaries import Container, Plane, Shell, Tube
-from carom.scene.shapes import Box, Capsule, Compound, Cylinder, Hull, Part, Sphere
+from carom.scene.shapes import Box, Capsule, Compound, Cone, Cylinder, Hull, Part, Sphere
 
 ROWS = 240
 TETRAHEDRON = 0.7 * np.array([(1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1)], float)
@@ -41,6 +42,10 @@ def within(shape, points):
         return (np.abs(points) <= 0.5 * np.array(shape.size)).all(axis=1)
     if isinstance(shape, Cylinder):
         return (np.hypot(x, y) <= shape.radius) & (np.abs(z) <= 0.5 * shape.length)
+    if isinstance(shape, Cone):
+        up = z - cone_base(shape)
+        radius = shape.radius + (shape.top_radius - shape.radius) * up / shape.length
+        return (np.hypot(x, y) <= radius) & (up >= 0.0) & (up <= shape.length)
     if isinstance(shape, Capsule):
         return np.hypot(np.hypot(x, y), np.maximum(np.abs(z) - 0.5 * shape.length, 0.0)) <= shape.radius
     hull = ConvexHull(np.asarray(shape.vertices))
@@ -61,6 +66,7 @@ def surface(shape, count=20_000):
 
 
 SHAPES = [Sphere(0.9), Box((1.6, 0.5, 1.0)), Cylinder(0.5, 1.4), Capsule(0.4, 1.1), Hull(TETRAHEDRON)]
+SHAPES += [Cone(0.8, 1.4), Cone(0.4, 0.8, 0.9)]
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=[s.kind for s in SHAPES])

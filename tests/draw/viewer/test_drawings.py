@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from tests.draw.viewer.made_runs import plane_scene, record, space_scene
 
+from carom.build import build
 from carom.draw import meshes
 from carom.draw.colors import MAPS, Coloring
 from carom.draw.viewer import tone
@@ -18,6 +19,7 @@ from carom.draw.viewer.layout import Layout, boundaries_of, box_of, united
 from carom.draw.viewer.panel import legend_html
 from carom.draw.viewer.plots import Line, Plot, energy_plot, momentum_plot
 from carom.draw.viewer.runs import Frames
+from carom.scene import Bodies, Capsule, Cone, Cylinder, Scene
 from carom.trajectory import Trajectory
 
 
@@ -42,16 +44,24 @@ def volume(mesh):
     return float(np.einsum("ij,ij->i", a, np.cross(b, c)).sum() / 6.0)
 
 
+def solid(shape):
+    """The surface of a shape of a 3D world."""
+    scene = Scene("one", bodies=[Bodies(shape, [[0.0, 0.0, 0.0]])])
+    return meshes.shape_mesh(build(scene)[0], scene, 0)
+
+
 @pytest.mark.parametrize(
     ("mesh", "wanted"),
     [
         (meshes.sphere(4), 4.0 / 3.0 * np.pi),
         (meshes.box(np.array([1.0, 2.0, 0.5])), 8.0),
-        (meshes.cylinder(0.5, 2.0), np.pi),
-        (meshes.capsule(0.5, 1.0), np.pi * 0.25 * 2.0 + 4.0 / 3.0 * np.pi * 0.125),
+        (solid(Cylinder(0.5, 4.0)), np.pi),
+        (solid(Capsule(0.5, 2.0)), np.pi * 0.25 * 2.0 + 4.0 / 3.0 * np.pi * 0.125),
+        (solid(Cone(0.6, 2.0)), 0.24 * np.pi),
+        (solid(Cone(0.3, 1.0, 0.6)), 0.21 * np.pi),
         (meshes.hull(np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1.0]])), 1.0 / 6.0),
     ],
-    ids=["sphere", "box", "cylinder", "capsule", "hull"],
+    ids=["sphere", "box", "cylinder", "capsule", "cone", "frustum", "hull"],
 )
 def test_solids_are_closed_and_look_outwards(mesh, wanted):
     # Round ones have flat triangles inside them, boxes lose their edges: at most 2 parts in a hundred.

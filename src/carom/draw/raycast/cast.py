@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...contact.support import rims
 from ...kernels import kernel
 from ...solvers.rows import Floats, Ints
+from ...world import BOX, CAPSULE, CONE, SPHERE
 
 Hit = tuple[float, float, float, float, int]
 MISS: Hit = (np.inf, 0.0, 0.0, 1.0, 0)
@@ -75,6 +77,44 @@ def capsule(ox: float, oy: float, oz: float, dx: float, dy: float, dz: float, r:
 
 
 @kernel
+def cone(ox: float, oy: float, oz: float, dx: float, dy: float, dz: float, ends: tuple[float, ...]) -> Hit:
+    """A cone with these rims. Faces: 0 side, 1 top, 2 bottom."""
+    top, high, bottom, low = ends
+    enter, leave = -np.inf, np.inf
+    if dz != 0.0:
+        one, two = (low - oz) / dz, (high - oz) / dz
+        enter, leave = min(one, two), max(one, two)
+    elif oz > high or oz < low:
+        return MISS
+    # Inside of the side: x^2 + y^2 <= r^2 with r = start + slope t, along the ray a t^2 + 2 b t + c <= 0.
+    grow = (top - bottom) / (high - low)
+    start, slope = bottom + grow * (oz - low), grow * dz
+    a, b, c = dx * dx + dy * dy - slope * slope, ox * dx + oy * dy - start * slope, ox * ox + oy * oy - start * start
+    if enter > -np.inf and (a * enter + 2.0 * b) * enter + c <= 0.0:
+        if enter <= 0.0:
+            return MISS
+        return enter, 0.0, 0.0, (1.0 if dz < 0.0 else -1.0), (1 if dz < 0.0 else 2)
+    disc = b * b - a * c
+    if disc < 0.0:
+        return MISS
+    # The ray enters where the polynomial falls: that root is c / (sqrt(disc) - b), or with the opposite signs.
+    root = np.sqrt(disc)
+    if b <= 0.0:
+        t = c / (root - b) if root - b > 0.0 else np.inf
+    elif a != 0.0:
+        t = -(b + root) / a
+    else:
+        return MISS
+    if not enter <= t <= leave or t <= 0.0:
+        return MISS
+    x, y = ox + t * dx, oy + t * dy
+    across, length = np.sqrt(x * x + y * y), np.sqrt(1.0 + grow * grow)
+    if across == 0.0:
+        return t, 0.0, 0.0, -np.sign(dz), 0
+    return t, x / (across * length), y / (across * length), -grow / length, 0
+
+
+@kernel
 def box(ox: float, oy: float, oz: float, dx: float, dy: float, dz: float, hx: float, hy: float, hz: float) -> Hit:
     enter, leave, axis = -np.inf, np.inf, 0
     for k in range(3):
@@ -94,6 +134,22 @@ def box(ox: float, oy: float, oz: float, dx: float, dy: float, dz: float, hx: fl
     if axis == 1:
         return enter, 0.0, -np.sign(dy), 0.0, 2 if dy > 0.0 else 3
     return enter, 0.0, 0.0, -np.sign(dz), 4 if dz > 0.0 else 5
+
+
+@kernel
+def sized(
+    kind: int, a: float, b: float, c: float, ox: float, oy: float, oz: float, dx: float, dy: float, dz: float
+) -> Hit:
+    """The intersection with a shape that three sizes describe."""
+    if kind == SPHERE:
+        return sphere(ox, oy, oz, dx, dy, dz, a)
+    if kind == BOX:
+        return box(ox, oy, oz, dx, dy, dz, a, b, c)
+    if kind == CAPSULE:
+        return capsule(ox, oy, oz, dx, dy, dz, a, b)
+    if kind == CONE:
+        return cone(ox, oy, oz, dx, dy, dz, rims(kind, a, b, c))
+    return cylinder(ox, oy, oz, dx, dy, dz, a, b)
 
 
 @kernel

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ...geometry import rotations
 from ...kernels import kernel
 from ...solvers.rows import Floats, Ints
-from ...world import BOX, CAPSULE, CYLINDER, HULL, MESH, SPHERE, Shapes3D, State
+from ...world import HULL, MESH, Shapes3D, State
 from ..camera import Rays
 from . import cast
 
@@ -141,16 +141,10 @@ def _fill(rays: Rays, order: Ints, parts: Parts, shapes: Shapes3D, out: Buffers,
                     ox, oy, oz = ox + ex, oy + ey, oz + ez
                 else:
                     dx, dy, dz = dx + ex, dy + ey, dz + ez
-                if kind == SPHERE:
-                    hit = cast.sphere(ox, oy, oz, dx, dy, dz, sx)
-                elif kind == BOX:
-                    hit = cast.box(ox, oy, oz, dx, dy, dz, sx, sy, sz)
-                elif kind == CAPSULE:
-                    hit = cast.capsule(ox, oy, oz, dx, dy, dz, sx, sy)
-                elif kind == CYLINDER:
-                    hit = cast.cylinder(ox, oy, oz, dx, dy, dz, sx, sy)
-                elif kind == HULL:
+                if kind == HULL:
                     hit = cast.hull(ox, oy, oz, dx, dy, dz, shapes.face_normal, shapes.face_offset, lo, hi)
+                elif kind != MESH:
+                    hit = cast.sized(kind, sx, sy, sz, ox, oy, oz, dx, dy, dz)
                 else:
                     low, count, at = shapes.grid_low[g], shapes.grid_count[g], shapes.grid_ptr[g]
                     value, spacing = shapes.grid_value, shapes.grid_spacing[g]

@@ -27,7 +27,8 @@ Bytes = NDArray[np.uint8]
 POINTS = 4_000  # more round bodies than this are drawn as points, which are fast without a graphics processor
 LAYERED = 40_000  # up to this number, points have a dark edge: larger points behind them
 MARKED = 3_000  # up to this number, rotation is shown
-SHADOWS = 4_000  # up to this number, bodies cast shadows
+SHADOWS = {2: 0, 3: 4_000}  # up to this number, bodies cast shadows
+SHADING = {2: "flat", 3: "gradient"}  # of points
 BELTED = 120  # up to this number, balls have rings that show their rotation
 PIECE = 40_000  # instances of one node; above 50,000 viser rebuilds a search tree in every frame
 
@@ -65,8 +66,7 @@ class Batch:
 
 def batches_of(run: Trajectory) -> list[Batch]:
     """All shapes of a run in batches."""
-    found = _batches_3d(run) if run.dimension == 3 else _batches_2d(run)
-    return [piece for batch in found for piece in batch.pieces()]
+    return [piece for batch in _BATCHES[run.dimension](run) for piece in batch.pieces()]
 
 
 def _batches_2d(run: Trajectory) -> Iterator[Batch]:
@@ -126,6 +126,9 @@ def _batches_3d(run: Trajectory) -> Iterator[Batch]:
             yield Batch(mesh, body[chosen], None, *_within(shapes, chosen), True, hollow)
 
 
+_BATCHES = {2: _batches_2d, 3: _batches_3d}
+
+
 def _balls(run: Trajectory, shapes: Shapes3D, body: Ints, part: Ints, glass: bool) -> Iterator[Batch]:
     radius = shapes.size[shapes.shape[part], 0]
     place, turn = _within(shapes, part)
@@ -159,7 +162,7 @@ class Bodies:
         self._server, self._layout, self._number = server, layout, number
         self._lamp = lamp_of(layout)
         self._batches = batches_of(run)
-        self._shadow = run.dimension == 3 and run.count <= SHADOWS
+        self._shadow = run.count <= SHADOWS[run.dimension]
         self._names = [f"{name}/bodies{k}" for k in range(len(self._batches))]
         self._handles: list[Any] = []
         self._faint = False
@@ -191,7 +194,7 @@ class Bodies:
             paint,
             point_size=size,
             point_shape="circle",
-            point_shading="flat" if batch.lift or self._layout.box.dimension == 2 else "gradient",
+            point_shading="flat" if batch.lift else SHADING[self._layout.box.dimension],
             precision="float32",
         )
 

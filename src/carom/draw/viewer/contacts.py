@@ -12,13 +12,14 @@ from ...trajectory import Trajectory
 from ..colors import TOUCHING
 from ..marks import impulse_vectors
 from . import tone
-from .layout import SIZE, Layout
+from .layout import SIZE, Layout, in_3d
 
 MOST = 3_000  # largest number of dots and of arrows; the largest impulses are kept
 DOT, ARROW = (20, 24, 32), np.array([[196, 44, 44]], np.uint8)
 SAMPLES = 40  # frames from which the scale of arrows is taken
 QUANTILE = 0.9  # of the impulses of a run, which is the typical impulse
 TYPICAL = 1.8  # length of the arrow of the typical impulse, in median radii; lengths grow with the root of impulses
+LIFT = {2: 0.6, 3: 0.0}  # distance of marks toward the viewer, in median radii: 2D marks are in front of the bodies
 LONGEST = 2.5  # longest arrow, relative to that length
 LARGEST = 0.05 * SIZE  # largest radius by which dots and arrows are scaled, so that they do not hide large bodies
 
@@ -107,13 +108,10 @@ class ContactMarks:
         length = TYPICAL * self._radius * np.minimum(np.sqrt(size[shown] / (self._typical or 1.0)), LONGEST)
         tail = self._layout.placed(found.point[shown], self._number, self._lift(run))
         way = push[shown] / size[shown, None]
-        if way.shape[1] == 2:
-            way = np.concatenate([way, np.zeros((len(way), 1))], axis=1)
-        return np.stack([tail, tail + length[:, None] * way], axis=1).astype(np.float32)
+        return np.stack([tail, tail + length[:, None] * in_3d(way)], axis=1).astype(np.float32)
 
     def _lift(self, run: Trajectory) -> float:
-        """2D marks are drawn in front of the bodies."""
-        return 0.6 * self._radius if run.dimension == 2 else 0.0
+        return LIFT[run.dimension] * self._radius
 
 
 def _remove(handle: Any) -> None:

@@ -5,11 +5,13 @@ Lights, shadows and clipping of the page assume that everything lies in a sphere
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
 from ...errors import ProblemError
+from ...geometry import rotations
 from ...solvers.rows import Floats
 from ...world import Boundaries
 from ..camera import FIELD, level_axes, looking_at, upward
@@ -18,19 +20,11 @@ from ..framing import united as united_extents
 from .runs import Frames
 
 SIZE = 2.0  # radius of that sphere, in lengths of the page
-SAMPLES_2D, SAMPLES_3D = 24, 8  # frames that are examined
+SAMPLES = {2: 24, 3: 8}  # frames that are examined
 FLAT_FIELD = 0.05  # tangent of half the angle of view in 2D: hardly any perspective
 MARGIN = 1.08  # relative to the size of a 2D picture
 ASPECT = 1.35  # width over height of a window whose size is not known yet
 GROWTH = 0.15  # a box has outgrown another if it extends beyond it by this part of its size
-
-
-@dataclass(frozen=True, eq=False)
-class Box(Extent):
-    """The extent of a run in the run's own lengths, in 3D coordinates; 2D points have z = 0."""
-
-    dimension: int
-    up: Floats  # (3,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,21 +37,79 @@ class View:
     angle: float  # vertical angle of view, radians
 
 
+@dataclass(frozen=True, eq=False)
+class Box(Extent):
+    """The extent of a run in the run's own lengths, in 3D coordinates; 2D points have z = 0."""
+
+    dimension: ClassVar[int]
+    up: Floats  # (3,)
+
+    def apart(self) -> Floats:
+        """The shift (3,) from one run to the next, if the page shows several."""
+        raise NotImplementedError
+
+    def view(self, centers: Floats, radii: Floats, aspect: float) -> View:
+        """A camera that sees spheres (k, 3), (k,) of the page in a window of this aspect ratio."""
+        raise NotImplementedError
+
+
+class Box2D(Box):
+    """Seen from the front, with hardly any perspective. Wide runs are below each other."""
+
+    dimension = 2
+
+    def apart(self) -> Floats:
+        width, height = self.size[:2]
+        if width > 1.6 * height:
+            return np.array([0.0, -1.25 * height, 0.0])
+        return np.array([1.12 * width, 0.0, 0.0])
+
+    def view(self, centers: Floats, radii: Floats, aspect: float) -> View:
+        low, high = centers.min(axis=0), centers.max(axis=0)
+        middle, half = 0.5 * (low + high), 0.5 * (high - low)
+        distance = MARGIN * max(float(half[1]), float(half[0]) / aspect, 1e-6) / FLAT_FIELD
+        eye = middle + distance * np.array([0.0, 0.0, 1.0])
+        return View(eye, middle, self.up, 2.0 * float(np.arctan(FLAT_FIELD)))
+
+
+class Box3D(Box):
+    """Seen by the camera that pictures have."""
+
+    dimension = 3
+
+    def apart(self) -> Floats:
+        camera = looking_at(self.centers, self.radii, self.up, azimuth=self._azimuth())
+        across = self.centers @ camera.right
+        return camera.right * 1.15 * float((across + self.radii).max() - (across - self.radii).min())
+
+    def view(self, centers: Floats, radii: Floats, aspect: float) -> View:
+        camera = looking_at(centers, radii, self.up, aspect=aspect, azimuth=self._azimuth())
+        distance = float((centers.mean(axis=0) - camera.eye) @ camera.forward)
+        target = camera.eye + distance * camera.forward
+        return View(camera.eye, target, self.up, 2.0 * float(np.arctan(FIELD)))
+
+    def _azimuth(self) -> float:
+        """The default azimuth of a single run, which is used for several runs as well."""
+        forward = looking_at(self.centers, self.radii, self.up).forward
+        across, ahead, _ = level_axes(self.up)
+        return float(np.degrees(np.arctan2(-forward @ ahead, -forward @ across)))
+
+
 def boundaries_of(frames: Frames) -> Boundaries:
     """The boundaries of a run at time 0, from its arrays: the scene may not be readable."""
     geometry, dimension = frames.run.geometry, frames.run.dimension
     arrays = {name: np.asarray(geometry[f"boundary_{name}"]) for name in Boundaries._fields if name != "velocity"}
-    return Boundaries(**arrays, velocity=np.zeros((len(arrays["kind"]), 3 * dimension - 3)))
+    return Boundaries(**arrays, velocity=np.zeros((len(arrays["kind"]), rotations.velocity_components(dimension))))
 
 
 def box_of(frames: Frames) -> Box:
     """The box of a whole run."""
     count, run = len(frames.times), frames.run
-    most = SAMPLES_2D if run.dimension == 2 else SAMPLES_3D
-    chosen = np.unique(np.linspace(0, count - 1, min(most, count)).round().astype(int)).tolist()
+    samples = min(SAMPLES[run.dimension], count)
+    chosen = np.unique(np.linspace(0, count - 1, samples).round().astype(int)).tolist()
     if run.dimension == 3:
         extent = extent_3d(run.world, [run.frame(i) for i in chosen], run.scene)
-        return Box(extent.centers, extent.radii, 3, upward(run.world.gravity))
+        return Box3D(extent.centers, extent.radii, upward(run.world.gravity))
     free = free_or_all(np.asarray(run.geometry["free"], dtype=bool))
     places = np.stack([frames.at(i).position[free] for i in chosen])
     try:
@@ -65,13 +117,13 @@ def box_of(frames: Frames) -> Box:
     except ProblemError:  # the scene contains a Python function, which a file does not store
         periodic = None
     extent = extent_2d(places, run.geometry["radius"][free], [boundaries_of(frames)], periodic)
-    return Box(np.pad(extent.centers, ((0, 0), (0, 1))), extent.radii, 2, np.array([0.0, 1.0, 0.0]))
+    return Box2D(in_3d(extent.centers), extent.radii, np.array([0.0, 1.0, 0.0]))
 
 
 def united(boxes: list[Box]) -> Box:
     """One box for several runs, so that all have the same scale."""
     extent = united_extents(boxes)
-    return Box(extent.centers, extent.radii, boxes[0].dimension, boxes[0].up)
+    return replace(boxes[0], centers=extent.centers, radii=extent.radii)
 
 
 def outgrown(box: Box, by: Box) -> bool:
@@ -90,8 +142,8 @@ class Layout:
 
     @classmethod
     def of(cls, box: Box, runs: int) -> Layout:
-        """Runs side by side; wide 2D runs below each other."""
-        step = _apart(box)
+        """Runs beside or below each other, at the distance `box.apart()`."""
+        step = box.apart()
         shifts = (np.arange(runs) - 0.5 * (runs - 1))[:, None] * step
         half = 0.5 * float(np.linalg.norm(box.size)) + 0.5 * (runs - 1) * float(np.linalg.norm(step))
         scale = SIZE / (half or 1.0)
@@ -99,9 +151,7 @@ class Layout:
 
     def placed(self, points: Floats, run: int, lift: float = 0.0) -> Floats:
         """Points (k, D) of a run on the page, (k, 3); `lift` moves 2D points toward the viewer."""
-        if points.shape[1] == 2:
-            points = np.concatenate([points, np.zeros((len(points), 1))], axis=1)
-        out = self.scale * (points - self.box.middle) + self.shifts[run]
+        out = self.scale * (in_3d(points) - self.box.middle) + self.shifts[run]
         if lift:
             out[:, 2] += lift
         return out
@@ -125,38 +175,11 @@ class Layout:
         if len(runs) > 1:  # room for the titles
             titles = np.array([self.title(k) + 0.12 * SIZE * self.box.up for k in runs])
             centers = np.concatenate([centers, titles])
-        if self.box.dimension == 2:
-            return _front_view(centers, wide)
         radii = np.zeros(len(centers))
         radii[: len(runs) * len(self.box.radii)] = self.scale * np.tile(self.box.radii, len(runs))
-        camera = looking_at(centers, radii, self.box.up, aspect=wide, azimuth=_azimuth(self.box))
-        distance = float((centers.mean(axis=0) - camera.eye) @ camera.forward)
-        target = camera.eye + distance * camera.forward
-        return View(camera.eye, target, self.box.up, 2.0 * float(np.arctan(FIELD)))
+        return self.box.view(centers, radii, wide)
 
 
-def _apart(box: Box) -> Floats:
-    """The shift (3,) from one run to the next."""
-    if box.dimension == 2:
-        width, height = box.size[:2]
-        if width > 1.6 * height:
-            return np.array([0.0, -1.25 * height, 0.0])
-        return np.array([1.12 * width, 0.0, 0.0])
-    camera = looking_at(box.centers, box.radii, box.up, azimuth=_azimuth(box))
-    across = box.centers @ camera.right
-    return camera.right * 1.15 * float((across + box.radii).max() - (across - box.radii).min())
-
-
-def _azimuth(box: Box) -> float:
-    """The default azimuth of a single run, which is used for several runs as well."""
-    forward = looking_at(box.centers, box.radii, box.up).forward
-    across, ahead, _ = level_axes(box.up)
-    return float(np.degrees(np.arctan2(-forward @ ahead, -forward @ across)))
-
-
-def _front_view(points: Floats, aspect: float) -> View:
-    low, high = points.min(axis=0), points.max(axis=0)
-    middle, half = 0.5 * (low + high), 0.5 * (high - low)
-    distance = MARGIN * max(float(half[1]), float(half[0]) / aspect, 1e-6) / FLAT_FIELD
-    up = np.array([0.0, 1.0, 0.0])
-    return View(middle + distance * np.array([0.0, 0.0, 1.0]), middle, up, 2.0 * float(np.arctan(FLAT_FIELD)))
+def in_3d(points: Floats) -> Floats:
+    """Points (k, D) as points (k, 3); 2D points have z = 0."""
+    return np.pad(points, ((0, 0), (0, 3 - points.shape[1])))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,22 +30,46 @@ def set_up_page(server: Any, layout: Layout, shadows: bool) -> None:
     scene.configure_environment_map(None)
     scene.world_axes.visible = False
     scene.set_up_direction(tuple(layout.box.up))
-    lamp = 10.0 * lamp_of(layout)
-    if layout.box.dimension == 2:
-        _lamps(server, 0.34, (("front", 0.66, lamp, False),))
-        return
-    right, ahead = _level(layout)
-    fill = 2.0 * layout.box.up + 6.0 * right - 5.0 * ahead
-    _lamps(server, 0.24, (("key", 0.88, lamp, shadows), ("fill", 0.18, fill, False)))
+    _add_lights(server, _LIGHTS[layout.box.dimension](layout), shadows)
 
 
 def lamp_of(layout: Layout) -> Floats:
-    """The unit vector to the lamp: in 2D toward the viewer, in 3D above and to the left of the viewer."""
-    if layout.box.dimension == 2:
-        return np.array([0.0, 0.0, 1.0])
+    """The unit vector to the main lamp."""
+    place = _LIGHTS[layout.box.dimension](layout).lamps[0].place
+    return np.asarray(place / np.linalg.norm(place))
+
+
+class Lamp(NamedTuple):
+    """A distant lamp; intensities are relative to the light under which colors are shown unchanged."""
+
+    name: str
+    intensity: float
+    place: Floats  # (3,)
+    shadows: bool = False  # whether bodies may cast shadows in its light
+
+
+class Lights(NamedTuple):
+    """The lights of a page; the first lamp is the main one."""
+
+    ambient: float
+    lamps: tuple[Lamp, ...]
+
+
+def _lights_2d(layout: Layout) -> Lights:
+    """One lamp in front of the page."""
+    return Lights(0.34, (Lamp("front", 0.66, np.array([0.0, 0.0, 10.0])),))
+
+
+def _lights_3d(layout: Layout) -> Lights:
+    """The main lamp above and to the left of the viewer, and a weak one at the right."""
     right, ahead = _level(layout)
-    lamp = 9.0 * layout.box.up - 4.0 * right - 2.5 * ahead
-    return np.asarray(lamp / np.linalg.norm(lamp))
+    key = 9.0 * layout.box.up - 4.0 * right - 2.5 * ahead
+    key = 10.0 * key / np.linalg.norm(key)
+    fill = 2.0 * layout.box.up + 6.0 * right - 5.0 * ahead
+    return Lights(0.24, (Lamp("key", 0.88, key, True), Lamp("fill", 0.18, fill)))
+
+
+_LIGHTS = {2: _lights_2d, 3: _lights_3d}
 
 
 def _level(layout: Layout) -> tuple[Floats, Floats]:
@@ -57,12 +81,11 @@ def _level(layout: Layout) -> tuple[Floats, Floats]:
     return np.cross(ahead, view.up), ahead
 
 
-def _lamps(server: Any, ambient: float, lamps: tuple[tuple[str, float, Floats, bool], ...]) -> None:
-    """Adds distant lamps; intensities are relative to the light under which colors are shown unchanged."""
+def _add_lights(server: Any, lights: Lights, shadows: bool) -> None:
     whole = np.pi * tone.GAIN
-    server.scene.add_light_ambient("/light/ambient", intensity=ambient * whole)
-    for name, part, place, shadows in lamps:
-        if not shadows:
+    server.scene.add_light_ambient("/light/ambient", intensity=lights.ambient * whole)
+    for name, part, place, casts in lights.lamps:
+        if not (casts and shadows):
             server.scene.add_light_directional(f"/light/{name}", intensity=part * whole, position=tuple(place))
             continue
         # A spot without decay: viser's shadows of directional lights depend on the distance of the camera.

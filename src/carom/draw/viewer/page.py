@@ -77,7 +77,7 @@ class Page:
 
     def _build(self, layout: Layout) -> None:
         self.layout = layout
-        set_up_page(self._server, layout, shadows=self._count <= SHADOWS)
+        set_up_page(self._server, layout, shadows=self._count <= SHADOWS[layout.box.dimension])
         titles = self._titles() if len(self._runs) > 1 else [None]
         self._stages = [
             Stage(self._server, frames, layout, k, title) for k, (frames, title) in enumerate(zip(self._runs, titles))

@@ -224,7 +224,7 @@ export class RunPainter {
     const { boundaries } = this.picture;
     boundaries.forEach((boundary, w) => {
       const pose = [0, 1, 2].map((c) => {
-        const [a, b] = [k, next].map((frame) => this.result.walls[(frame * boundaries.length + w) * 3 + c] ?? 0);
+        const [a, b] = [k, next].map((frame) => this.result.boundaries[(frame * boundaries.length + w) * 3 + c] ?? 0);
         return a + f * (b - a);
       });
       this.boundary(context, at, boundary, pose);

@@ -265,7 +265,7 @@ function unpacked(data) {
   const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
   for (const result of data.results) {
     if (result.refusal) continue;
-    for (const name of ["position", "turn", "walls"]) result[name] = new Float32Array(bytes(result[name]).buffer);
+    for (const name of ["position", "turn", "boundaries"]) result[name] = new Float32Array(bytes(result[name]).buffer);
     result.color = bytes(result.color);
   }
   return data;

@@ -76,7 +76,7 @@ function sumRow(body, title, data, parts, components) {
 
 export function tickCard(data, meanings) {
   const about = data.kind === "impact" ? "on this impact" : "on this run";
-  const box = card("What each law keeps", about);
+  const box = card("Desiderata", about);
   const table = make("table");
   table.id = "ticks";
   const head = table.createTHead().insertRow();

@@ -81,9 +81,10 @@ def _copied(groups: Sequence[Bodies], table: Copies, path: str, where: Where) ->
             raise ProblemError(f"{path}.{field}", f"{len(np.asarray(value))} entries", f"one, or {count}: one per copy")
     if dimension == 2:
         turn = np.array(np.broadcast_to(np.asarray(table.turn, dtype=np.float64), (count,)))
+        is_turned = bool(turn.any())
     else:
         turn = np.array(np.broadcast_to(np.array(UNTURNED) if turned is None else turned, (count, 4)))
-    is_turned = bool(turn.any()) if dimension == 2 else turned is not None
+        is_turned = turned is not None
     velocity = np.broadcast_to(0.0 if table.velocity is None else table.velocity, (count, dimension))
     middle = np.concatenate([np.atleast_2d(g.position) for g in groups]).mean(axis=0)
     for group in groups:
@@ -98,8 +99,7 @@ def _offsets(table: Copies, where: Where) -> Floats:
     if table.offsets is not None:
         return np.atleast_2d(table.offsets)
     assert table.spacing is not None
-    layers = table.layers if where.dimension == 3 else None
-    return grid(table.rows, table.columns, table.spacing, corner=table.start or origin(where), layers=layers)
+    return grid(table.rows, table.columns, table.spacing, corner=table.start or origin(where), layers=table.layers)
 
 
 @dataclass(frozen=True, eq=False)
