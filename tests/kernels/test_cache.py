@@ -152,6 +152,55 @@ def test_a_closure_counts(folder, monkeypatch):
     assert result(cubed.squared, 3.0) == (27.0, True)
 
 
+LONG = "\n".join(f"        y[i] = np.{f}(y[i] + {k}.0)" for k, f in enumerate(["sin", "cos", "exp", "tanh", "arctan"] * 12))
+LINKED = f"""
+import numpy as np
+from carom.kernels import kernel
+
+@kernel
+def long(y):
+    for i in range(len(y)):
+{LONG}
+    return y.sum()
+
+@kernel
+def between(y):
+    return long(y) + 1.0
+
+@kernel
+def top(y):
+    return between(y) * 2.0
+"""
+
+
+def test_callers_of_a_large_kernel_are_linked_to_it(tmp_path):
+    (tmp_path / "linked.py").write_text(LINKED)
+    cache = tmp_path / "cache"
+    paths = [str(tmp_path), *filter(None, sys.path)]
+    environment = {**os.environ, "CAROM_CACHE_DIR": str(cache), "PYTHONPATH": os.pathsep.join(paths)}
+    code = "import linked, numpy; print(linked.top(numpy.ones(3)), sum(linked.top.stats.cache_misses.values()))"
+
+    def run():
+        value, compiled = subprocess.check_output([sys.executable, "-c", code], env=environment, text=True).split()
+        return float(value), int(compiled)
+
+    value, compiled = run()
+    assert compiled == 1
+    (large,), (caller,) = cache.glob("linked.long-*"), cache.glob("linked.top-*")
+    assert [*files.read(caller)[0]["links"]] == [large.name]  # the kernel between them is small, and copied
+    assert run() == (value, 0)
+    large.unlink()  # the caller cannot be loaded without it, and is compiled again together with it
+    assert run() == (value, 1)
+    assert run() == (value, 0)
+    kept = large.read_bytes()
+    caller.unlink()
+    large.unlink()
+    assert run() == (value, 1)
+    large.write_bytes(kept)  # another process has compiled it: the symbol has changed
+    assert run() == (value, 1)
+    assert run() == (value, 0)
+
+
 def test_a_recursive_kernel_is_kept(folder, monkeypatch):
     assert result(imported(monkeypatch).recursive, 5) == (120.0, True)
     assert result(imported(monkeypatch).recursive, 5) == (120.0, False)

@@ -65,9 +65,9 @@ def solve_box(rows: Rows, subset: Ints, c: Floats, lo: Floats, hi: Floats, y: Fl
     cuts = np.searchsorted(ptr, np.linspace(0, len(subset), 4 * parts + 1 if parts > 1 else 2))
     cuts[0], cuts[-1] = 0, len(ptr) - 1
     pieces = [(rows, subset, order, ptr, int(a), int(b), c, lo, hi, y, warm, work.velocity) for a, b in pairwise(cuts)]
-    worst = on_threads(_small, pieces)
     width = np.diff(ptr)
     large = np.flatnonzero(width > DENSE_QP_CONTACTS)
+    worst = on_threads(_small, pieces) if len(large) < len(width) else 0.0
     if len(large):
         # Distributed in order of size, so that all threads are busy for about the same time.
         large = large[np.argsort(-width[large], kind="stable")]
