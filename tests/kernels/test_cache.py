@@ -152,7 +152,9 @@ def test_a_closure_counts(folder, monkeypatch):
     assert result(cubed.squared, 3.0) == (27.0, True)
 
 
-LONG = "\n".join(f"        y[i] = np.{f}(y[i] + {k}.0)" for k, f in enumerate(["sin", "cos", "exp", "tanh", "arctan"] * 12))
+LONG = "\n".join(
+    f"        y[i] = np.{f}(y[i] + {k}.0)" for k, f in enumerate(["sin", "cos", "exp", "tanh", "arctan"] * 12)
+)
 LINKED = f"""
 import numpy as np
 from carom.kernels import kernel
