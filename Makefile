@@ -27,7 +27,7 @@ test: $(VENV)/.installed-test $(VENV)/.browser ## the test suite without its lon
 
 test-long: $(VENV)/.installed-test $(VENV)/.browser ## the whole test suite
 	@$(BIN)/carom warmup
-	@$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
+	@HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-long} $(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 
 bench: $(VENV)/.installed-bench $(VENV)/.bullet ## the benchmarks, with other solvers and PyBullet beside them
 	@$(BIN)/python -m benchmarks $(ARGS)

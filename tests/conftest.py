@@ -12,8 +12,9 @@ os.environ.setdefault("MPLBACKEND", "agg")
 from hypothesis import HealthCheck, settings  # noqa: E402
 
 # "ci" draws the same examples every time: a red build is then the fault of the change. "explore" draws new ones
-# (HYPOTHESIS_PROFILE=explore make test).
+# (HYPOTHESIS_PROFILE=explore make test). "long" is that of `make test-long`.
 _slow = [HealthCheck.too_slow, HealthCheck.filter_too_much]
-settings.register_profile("ci", derandomize=True, deadline=None, max_examples=40, suppress_health_check=_slow)
+settings.register_profile("ci", derandomize=True, deadline=None, max_examples=25, suppress_health_check=_slow)
+settings.register_profile("long", derandomize=True, deadline=None, max_examples=100, suppress_health_check=_slow)
 settings.register_profile("explore", deadline=None, max_examples=500, suppress_health_check=_slow)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))

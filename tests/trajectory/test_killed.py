@@ -159,7 +159,7 @@ def test_death_after_any_byte(tmp_path, taken_up):
         resumed = Recorder.resume(tmp_path / "run" / "run.h5")
         recorder, fake = resumed.recorder, small.Fake(resumed.state, resumed.memory)
     with pytest.MonkeyPatch.context() as patch:
-        witness = Witness(patch, tmp_path / "run", tmp_path, every=9001)
+        witness = Witness(patch, tmp_path / "run", tmp_path, every=19001)
         small.go(recorder, fake, small.STEPS, checkpoint_every=7)
         recorder.finish(fake.state).close()
     redone = finished = 0
