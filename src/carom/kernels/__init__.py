@@ -220,7 +220,7 @@ def _load(path: Path, found: tuple[dict[str, Any], bytes], target_context: Any) 
             content = pickle.loads(found[1])
             linking.announce(target_context, content[1], path.name)
             _loaded[path] = compiler.CompileResult._rebuild(target_context, *content)
-        except Exception:
+        except Exception:  # a damaged file, or one of another version of Numba: the kernel is compiled again
             return None
     return _loaded[path]
 

@@ -18,7 +18,7 @@ from .gradient_projection import projected_gradients
 from .interior import interior_point
 
 REACH = 15  # corrections of the active set before the interior-point method is used
-PRODUCTS = 3000  # matrix products of projected gradients, after which the factorization is done all the same
+PRODUCTS = 3000  # matrix products of projected gradients, after which the island is factorized nevertheless
 
 
 @kernel
