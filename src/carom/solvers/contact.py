@@ -34,7 +34,7 @@ from .contact_pack import (
     weight_columns,
     without_work,
 )
-from .contact_sweeps import everywhere, locally, pack, restart, room, slabs
+from .contact_sweeps import first_state, pack, restart, room, slabs, sweeps
 from .linalg.contact_lu import multiplications, pattern_of
 from .rows import Floats, Ints
 from .threads import on_threads, thread_count
@@ -231,19 +231,16 @@ def _large(
     for s in range(count):
         pack(lay, blocks, weight, contacts, body, n + 2 * s, cuts[s], cuts[s + 1], records)
     zeros, units = (dtype(0.0),) * len(lay.axes), (dtype(1e-30), dtype(1.0))
-    everything, bodies = np.arange(k), np.arange(n)
-    sweeps, target, residual = 0, TARGET * tolerance, np.inf
-    while sweeps < SWEEPS:
+    done, target, residual, state = 0, TARGET * tolerance, np.inf, first_state()
+    while done < SWEEPS:
         restart(lay, blocks, contacts, impulse, x, 0, k, records)
         records.x[:], records.last_x[:] = 0.0, 0.0
-        if sweeps == 0:
-            sweeps += everywhere(lay, zeros, units, records, everything, bodies, cuts, tolerance, SWEEPS)
-        sweeps += locally(lay, zeros, units, records, everything, n, target, SWEEPS - sweeps)
-        residual = _finish(lay, blocks, weight, contacts, members, velocity, records.z, impulse, x)
+        done += sweeps(lay, zeros, units, records, cuts, state, tolerance, target, SWEEPS - done)
+        residual = _finish(lay, blocks, weight, mine, contacts, members, velocity, records.z, impulse, x)
         if residual <= tolerance:
             break
         target *= 0.7
-    return residual, sweeps
+    return residual, done
 
 
 @kernel
@@ -288,7 +285,7 @@ def _scale(weight, contacts, impulse, velocity, members):
 
 
 @kernel
-def _finish(lay, blocks, weight, contacts, members, velocity, z, impulse, x):
+def _finish(lay, blocks, weight, mine, contacts, members, velocity, z, impulse, x):
     """Impulses, velocities and residual of an island in double precision; impulses do no work."""
     for p in range(len(contacts)):
         for s in range(len(lay.rows)):
@@ -296,8 +293,8 @@ def _finish(lay, blocks, weight, contacts, members, velocity, z, impulse, x):
     for b in members:
         for c in range(len(lay.axes)):
             x[b, c] = velocity[b, c]
-    push_all(lay, blocks, contacts, impulse, x)
-    residual, work = measure(lay, blocks, weight, contacts, impulse, x)
-    if without_work(lay, weight, contacts, impulse, x, velocity, members, work):
-        residual, work = measure(lay, blocks, weight, contacts, impulse, x)
+    push_all(lay, blocks, mine, impulse, x)
+    residual, work = measure(lay, blocks, weight, mine, impulse, x)
+    if without_work(lay, weight, mine, impulse, x, velocity, members, work):
+        residual, work = measure(lay, blocks, weight, mine, impulse, x)
     return residual
