@@ -243,6 +243,14 @@ def advance(records, reports, state, target):
 
 
 @kernel
+def swept(lay, zeros, units, records, cuts, part, state, busy, reports):
+    """One sweep over the slabs `part`."""
+    for s in part:
+        sweep(lay, zeros, units, records, cuts[s], cuts[s + 1], state[BOLDNESS], busy, reports[s])
+    return 0.0
+
+
+@kernel
 def sweeps(lay, zeros, units, records, cuts, state, busy, target, most):
     """Sweeps until no speed changes by more than `target`, `most` at most; returns their number.
 
@@ -252,8 +260,7 @@ def sweeps(lay, zeros, units, records, cuts, state, busy, target, most):
     reports = np.zeros((count, 3))
     for done in range(most):
         for parity in range(2):
-            for s in range(parity, count, 2):
-                sweep(lay, zeros, units, records, cuts[s], cuts[s + 1], state[BOLDNESS], busy, reports[s])
+            swept(lay, zeros, units, records, cuts, np.arange(parity, count, 2), state, busy, reports)
         if advance(records, reports, state, target):
             return done + 1
     return most
