@@ -39,6 +39,8 @@ from .linalg.contact_lu import multiplications, pattern_of
 from .rows import Floats, Ints
 from .threads import on_threads, thread_count
 from .thresholds import (
+    LARGE_ISLAND_WORK,
+    LARGE_SYSTEM_WORK,
     NEWTON_ISLAND_WORK,
     NEWTON_SYSTEM_WORK,
     NEWTON_SYSTEMS,
@@ -46,7 +48,8 @@ from .thresholds import (
     THREADED_SWEEPS_CONTACTS,
 )
 
-SWEEPS = 1000  # bound on the sweeps over a large island
+SWEEPS = 400  # bound on the sweeps over a large island, after which Newton steps are tried
+EXACT_SWEEPS = 40  # the same, for a tolerance that sweeps do not reach
 PLAIN_SWEEPS = 10  # sweeps over a small island before Newton steps
 FINE = 1e-2  # tolerance of small islands, as a share of the one asked for, while it costs next to nothing:
 FINE_WORK = 3e5  # multiplications on such islands in one call, after which the others get the tolerance asked for
@@ -116,7 +119,7 @@ def _start(lay, blocks, chosen, velocity, impulse, tolerance):
 
 @kernel
 def _small(lay, blocks, weight, order, ptr, todo, velocity, impulse, x, residuals, tolerance):
-    """Solves the islands `todo` that are small; returns the residual of all but the large ones, iterations, large ones."""
+    """Solves the islands `todo` that are small; returns residual (without large ones), iterations, large ones."""
     label = np.full(len(velocity), -1, np.int64)
     large, used, iterations, spent = np.empty(len(todo), np.int64), 0, 0, 0.0
     for s in todo:
@@ -254,18 +257,28 @@ def _large(
     dtype = np.float32 if tolerance > SINGLE * scale else np.float64
     records = room(lay, k, n + 2 * count, dtype)
     on_threads(_packs, [(lay, blocks, weight, contacts, body, n, cuts, part, records) for part in _dealt(count)])
+    given = (lay, blocks, weight, mine, contacts, members, cuts, velocity, impulse, x, tolerance, records)
+    residual, done = _relaxed(*given, EXACT_SWEEPS if dtype is np.float64 else SWEEPS)
+    if residual > tolerance:
+        label = np.full(len(velocity), -1, np.int64)
+        residual, more, _ = _island(
+            lay, blocks, weight, mine, velocity, impulse, x, label, tolerance, LARGE_SYSTEM_WORK, LARGE_ISLAND_WORK
+        )
+        done += more
+    return residual, done
+
+
+def _relaxed(lay, blocks, weight, mine, contacts, members, cuts, velocity, impulse, x, tolerance, records, most):
+    """At most `most` sweeps over a large island, in place of impulses and velocities x; returns residual, sweeps."""
+    dtype, count = records.x.dtype.type, len(cuts) - 1
     zeros, units = (dtype(0.0),) * len(lay.axes), (dtype(1e-30), dtype(1.0))
     done, target, residual, state = 0, TARGET * tolerance, np.inf, first_state()
-    while done < SWEEPS:
+    run = sweeps if thread_count() == 1 or count == 1 else _threaded_sweeps
+    while done < most and residual > tolerance:
         on_threads(_restarts, [(lay, blocks, contacts, impulse, x, cuts, part, records) for part in _dealt(count)])
         records.x[:], records.last_x[:] = 0.0, 0.0
-        if thread_count() == 1 or count == 1:
-            done += sweeps(lay, zeros, units, records, cuts, state, tolerance, target, SWEEPS - done)
-        else:
-            done += _threaded_sweeps(lay, zeros, units, records, cuts, state, tolerance, target, SWEEPS - done)
+        done += run(lay, zeros, units, records, cuts, state, tolerance, target, most - done)
         residual = _finish(lay, blocks, weight, mine, contacts, members, velocity, records.z, impulse, x)
-        if residual <= tolerance:
-            break
         target *= 0.7
     return residual, done
 

@@ -62,7 +62,10 @@ def weight_columns(lay):
 
 @kernel
 def grouped(body, chosen, n):
-    """The chosen contacts by island: (order, pointers, island of each); islands by their first contact, contacts in the given order."""
+    """The chosen contacts by island: order, pointers, and the island of each.
+
+    Islands are in the order of their first contact, contacts of an island in the given order.
+    """
     k, w = len(chosen), body.shape[1]
     parent, label = np.arange(n), np.full(n, -1, np.int64)
     for i in chosen:
