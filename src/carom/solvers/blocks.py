@@ -42,11 +42,13 @@ def blocks_of(
     w = max(2, int(np.diff(rows.ptr).max(initial=0)))
     bound = np.zeros((m, 3))
     if tangents is None or slip is None or friction is None:
-        return Blocks(*_blocks(rows, rows, 0, w), boundary.reshape(m, 1).copy(), bound, 1)
+        body, val = _blocks(rows, rows, 0, w)
+        return Blocks(body, val, boundary.reshape(m, 1).copy(), bound, 1)
     t = len(slip) // max(m, 1)
     bound[:, FRICTION] = friction
     base = np.concatenate([boundary[:, None], slip.reshape(m, t)], axis=1)
-    return Blocks(*_blocks(rows, tangents, t, w), base, bound, t)
+    body, val = _blocks(rows, tangents, t, w)
+    return Blocks(body, val, base, bound, t)
 
 
 @kernel

@@ -50,7 +50,7 @@ from .thresholds import (
 
 PLAIN_SWEEPS = 10  # sweeps over a small island before Newton steps
 FINE = 1e-2  # tolerance of small islands, as a share of the one asked for, while it costs next to nothing:
-FINE_WORK = 3e5  # multiplications on such islands in one call, after which the others get the tolerance asked for
+FINE_WORK = 5e5  # multiplications on such islands in one call, after which the others get the tolerance asked for
 ATTEMPTS = 4  # Newton solves of an island, each ten times finer: removing their work may raise the residual
 
 
@@ -139,18 +139,35 @@ def _in_turn(lay, zeros, units, blocks, weight, order, ptr, todo, velocity, impu
     left, used, iterations, spent = np.empty(len(todo), np.int64), 0, 0, 0.0
     for s in todo:
         mine = order[ptr[s] : ptr[s + 1]]
-        k, fine = len(mine), spent < FINE_WORK and len(mine) <= SMALL_ISLAND_CONTACTS
+        k = len(mine)
+        fine = spent < FINE_WORK and k <= SMALL_ISLAND_CONTACTS
         if residuals[s] <= tolerance * (FINE if fine else 1.0):
             residuals[s] = _unloaded(lay, blocks, weight, mine, velocity, impulse, x, label)
             if residuals[s] <= tolerance:
                 continue
-        if fine or k <= TINY_ISLAND_CONTACTS or len(lay.sides) > 2:
-            enough = FINE * tolerance if fine else tolerance
+        if fine:
             residuals[s], count, work = _island(
-                lay, blocks, weight, mine, velocity, impulse, x, label, enough, NEWTON_SYSTEM_WORK, NEWTON_ISLAND_WORK
+                lay, blocks, weight, mine, velocity, impulse, x, label, FINE * tolerance, FINE_WORK, FINE_WORK - spent
             )
             iterations += count
             spent += work
+            if residuals[s] <= tolerance:
+                continue
+        if k <= TINY_ISLAND_CONTACTS or len(lay.sides) > 2:
+            residuals[s], count, work = _island(
+                lay,
+                blocks,
+                weight,
+                mine,
+                velocity,
+                impulse,
+                x,
+                label,
+                tolerance,
+                NEWTON_SYSTEM_WORK,
+                NEWTON_ISLAND_WORK,
+            )
+            iterations += count
         elif k < THREADED_SWEEPS_CONTACTS and tolerance > SINGLE * scale_of(lay, blocks, weight, mine, impulse, x):
             residuals[s], count = relax_alone(
                 lay, zeros, units, blocks, weight, mine, velocity, impulse, x, label, tolerance, SWEEPS
@@ -206,11 +223,13 @@ def _island(lay, blocks, weight, contacts, velocity, impulse, x, label, toleranc
         if cost <= system_work:
             for _ in range(ATTEMPTS):
                 most = min(NEWTON_SYSTEMS, (most_work - spent) / cost)
+                if most < 1.0:
+                    break
                 _, more = newton(lay, island, own, pattern, v, z, target, most)
                 count += more
                 spent += more * cost
                 residual = _settled(lay, island, own, v, z, y)
-                if residual <= tolerance or most <= 1.0:
+                if residual <= tolerance:
                     break
                 target *= 0.1
     for p in range(len(z)):

@@ -88,7 +88,10 @@ def room(lay: Layout, k: int, bodies: int, dtype: type) -> Records:
 
 @kernel
 def pack(lay, blocks, weight, contacts, body, nobody, first, last, out):
-    """Writes the rows and weights of contacts first to last, whose bodies within the island are `body`, to `out`; `nobody` for none."""
+    """Writes rows and weights of contacts first to last to `out`.
+
+    `body` (k, 2) are their bodies within the island, `nobody` is the number of a missing one.
+    """
     for p in range(first, last):
         i = contacts[p]
         for side in range(2):
@@ -230,7 +233,7 @@ def sweep(lay, zeros, units, records, first, last, bold, busy, report):
 
 
 def first_state() -> Floats:
-    """State of the acceleration before the first sweep: pace, extrapolation, its bound, least busy contacts, since when."""
+    """State of the acceleration before the first sweep: pace, extrapolation, its bound, fewest busy contacts, since."""
     return np.array([1.0, 0.0, BOLD, np.inf, 0.0])
 
 
