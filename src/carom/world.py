@@ -112,6 +112,8 @@ class World:
     group: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # (n,) index into scene.groups
     length_scale: float = 1.0  # smallest radius or half width of a free body: overlap is measured relative to it
     integrator: str = "dmv"  # of rigid-body rotation in 3D
+    rolling_friction: Floats | None = None  # (k, k) lengths; None if all are zero
+    torsional_friction: Floats | None = None  # (k, k) lengths; None if all are zero
 
     @property
     def count(self) -> int:

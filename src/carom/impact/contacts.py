@@ -50,6 +50,10 @@ class Contacts:
         """Fastest approach before the impact, a speed that is not negative; 0 if nothing approaches."""
         return max(float(-self.speeds().min(initial=0.0)), 0.0)
 
+    def fastest(self) -> float:
+        """Fastest approach or slip before the impact, a speed that is not negative."""
+        return max(self.approach(), float(np.abs(self.tangent_speeds()).max(initial=0.0)))
+
     def tangent_speeds(self, velocity: Floats | None = None) -> Floats:
         """Slip speed along every tangent row, (m, t), at a whitened velocity; by default at that before the impact."""
         if self.tangents is None or self.tangent_boundary_speed is None:

@@ -11,6 +11,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
+from ..kernels import kernel
 from .rows import Floats, Ints
 
 FRICTION, ROLLING, TORSION = 0, 1, 2  # columns of `Blocks.bound`
@@ -23,3 +26,25 @@ class Blocks(NamedTuple):
     val: Floats  # (m, w, r, d) whitened rows; zero where the body is -1
     base: Floats  # (m, r) speeds that no impulse changes: of boundaries and scripted bodies
     bound: Floats  # (m, 3) friction impulses over the normal impulse: sliding (mu), rolling and torsional (lengths)
+    tangents: int  # t, tangent rows per contact; 0 without friction
+
+
+@kernel
+def row_speed(blocks, x, i, row):
+    """Speed of one row of contact i at the velocity x, without that of boundaries."""
+    total = 0.0
+    for side in range(blocks.body.shape[1]):
+        b = blocks.body[i, side]
+        if b >= 0:
+            for c in range(x.shape[1]):
+                total += blocks.val[i, side, row, c] * x[b, c]
+    return total
+
+
+@kernel
+def normal_speeds(blocks, x):
+    """Separation speeds (m,) at the velocity x."""
+    u = np.empty(len(blocks.body))
+    for i in range(len(u)):
+        u[i] = row_speed(blocks, x, i, 0) + blocks.base[i, 0]
+    return u
