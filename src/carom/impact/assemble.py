@@ -42,7 +42,8 @@ class Assembly:
     def subset(self, chosen: Ints, velocity: Floats) -> Contacts:
         """The contacts `chosen` (k,) at a whitened velocity (n, d), as a law receives them. It has no rolling friction.
         """
-        base, t = self.blocks.base, self.blocks.tangents
+        base = self.blocks.base
+        t = self.blocks.tangents if base.shape[1] > 1 else 0
         ptr, body, val, tangent_ptr, tangent_body, tangent = rows_of(self.blocks.body, self.blocks.val, chosen, t)
         n = len(velocity)
         return Contacts(
@@ -96,8 +97,7 @@ def assemble(world: World, state: State, found: ContactSet, boundaries: Boundari
     bodies = None
     if TOUCHED_BODIES_FACTOR * found.count < world.count:
         bodies, body = _renumbered(body)
-    tangents = 0 if base.shape[1] == 1 else world.dimension - 1
-    blocks = Blocks(body, val, base, bound, tangents)
+    blocks = Blocks(body, val, base, bound, world.dimension - 1)
     return Assembly(world, blocks, restitution, np.empty((0, 0)), bodies).moving(state.velocity)
 
 

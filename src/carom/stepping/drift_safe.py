@@ -152,18 +152,18 @@ class DriftSafe(Stepper):
             return end
         limit = found.larger(slow)
         self.scale = max(self.scale, float(limit.max()))
-        held = self.timed("rest", self._resting_solve, start, ahead, h)
+        held = self.timed("rest", self._resting_solve, start, ahead, limit, h)
         if held is not None:
             self.note_rest(found, held)
             end = self.timed("rest", self._moved, start, ahead, held, limit, h)
         return self.timed("rest", push_out, start, end, found, impact)
 
-    def _resting_solve(self, start: State, ahead: Ahead, h: float) -> Held | None:
+    def _resting_solve(self, start: State, ahead: Ahead, limit: Floats, h: float) -> Held | None:
         """Holds the contacts that free motion would close, and then those that the answer itself would close."""
         end, found, impact = ahead
         assert impact is not None
         falling = impact.whitened(self._falling(start, end, h))
-        slack = slacks(impact.blocks, impact.velocity, falling, found.predicted, h)
+        slack = slacks(impact.blocks, impact.velocity, falling, found.predicted, limit, h)
         chosen = found.predicted <= self.margin
         guess = self.resting_solver.start(found, impact.blocks.base.shape[1])
         held = None

@@ -46,7 +46,7 @@ def push_out(before: State, end: State, found: ContactSet, impact: Assembly) -> 
         if not deep.any():
             return end
     target = np.where(deep, RATE * (found.gap + slop), np.maximum(found.gap, 0.0))
-    rows = Blocks(blocks.body, blocks.val[:, :, :1].copy(), target[:, None], np.zeros_like(blocks.bound), 0)
+    rows = Blocks(blocks.body, blocks.val[:, :, :1].copy(), target[:, None], np.zeros_like(blocks.bound), 1)
     still, none = np.zeros_like(impact.velocity), np.zeros((found.count, 1))
     answer = solve_contact(rows, np.arange(found.count), still, none, slop)
     move = impact.unwhitened(answer.velocity, np.zeros_like(end.velocity))

@@ -108,15 +108,19 @@ def _closes(blocks, chosen, x):
 
 
 @kernel
-def slacks(blocks, before, after, predicted, h):
+def slacks(blocks, before, after, predicted, limit, h):
     """Speeds of approach (m,) that just close the gaps, from the gaps at the end of free motion.
 
     `before` and `after` are velocities at the start and at the end of that motion. Since the gaps are those at the
-    predicted positions, rotation is taken into account.
+    predicted positions, rotation is taken into account. A held contact closes at its new velocity, a free one at its
+    mean velocity: contacts faster than `limit` (m,) are measured as free ones, so that an impact shortly after the end
+    of the step is left to the law.
     """
     out = np.empty(len(predicted))
     for i in range(len(out)):
-        mean = 0.5 * (row_speed(blocks, before, i, 0) + row_speed(blocks, after, i, 0)) + blocks.base[i, 0]
+        first = row_speed(blocks, before, i, 0) + blocks.base[i, 0]
+        last = row_speed(blocks, after, i, 0) + blocks.base[i, 0]
+        mean = last if first < -limit[i] else 0.5 * (first + last)
         out[i] = max(predicted[i] / h - mean, 0.0)
     return out
 
@@ -139,7 +143,7 @@ def fastest(blocks, x, predicted, near):
     for i in range(len(predicted)):
         if predicted[i] <= near:
             top = max(top, -(row_speed(blocks, x, i, 0) + blocks.base[i, 0]))
-            for row in range(1, 1 + blocks.tangents):
+            for row in range(1, min(1 + blocks.tangents, blocks.base.shape[1])):
                 top = max(top, abs(row_speed(blocks, x, i, row) + blocks.base[i, row]))
     return top
 
