@@ -16,6 +16,7 @@ from .restitution import MODELS, needs_uniform_restitution
 
 DEFAULT_FRICTION = "coulomb_fixed_direction"
 MIXED_RESTITUTION = ("refuse", "blend")
+DEFAULT_TOLERANCE = 1e-3  # of a run, relative: a thousandth of the fastest approach or slip is not seen
 
 # Repeats of normal and friction impulses within one step of a run. Few are enough: the approach that they leave is
 # slow, and the next step resolves it.
@@ -74,9 +75,11 @@ class Response:
         restitution_model: str | None = None,
         friction_model: str | FrictionModel | None = None,
         mixed_restitution: str = "refuse",
+        tolerance: float = DEFAULT_TOLERANCE,
     ) -> Response:
-        """The same for the impacts of a time step, with few repeats of the friction model."""
+        """The same for the impacts of a time step, with the tolerance of the run and few repeats of friction."""
         response = cls.of(law, restitution_model, friction_model, mixed_restitution)
+        response = replace(response, tolerance=tolerance)
         if response.friction_model is None:
             return response
         few = replace(response.friction_model, repeats=STEP_REPEATS)
