@@ -28,7 +28,7 @@ ALLOWED = {
     "scene": {"errors", "geometry", "settings", "solvers"},
     "world": {"errors", "geometry", "solvers", "scene"},
     "contact": {"errors", "geometry", "solvers", "scene", "world"},
-    "build": _GEOMETRY,
+    "build": _GEOMETRY | {"settings"},
     "settings": set(),
     "impact": _GEOMETRY,  # impact/assemble.py is the bridge; a test below keeps the rest of impact clear of worlds
     "scenes": {"errors", "geometry", "solvers", "scene"},

@@ -52,7 +52,7 @@ class Trajectory:
 
     @cached_property
     def settings(self) -> Settings:
-        """Law, models, stepper, time step and recording interval of the run."""
+        """Law, models, stepper, time step, tolerance and recording interval of the run."""
         with self._reading():
             return read_settings(self._file)
 
@@ -77,6 +77,14 @@ class Trajectory:
     def law(self) -> str:
         """Name of the law."""
         return str(self._attribute("law"))
+
+    @property
+    def tolerance(self) -> float | None:
+        """Speed that the impulses of a step may leave, relative to the fastest approach or slip before them.
+
+        That speed is at least what two steps of free fall gain. None for towers, which have bounds of their own.
+        """
+        return self.settings.tolerance
 
     @property
     def carom_version(self) -> str:
@@ -228,6 +236,13 @@ class Trajectory:
     def steps(self) -> NDArray[Any]:
         """The step table: one row for the start and one per step, with columns as in `stepping.report.step_table`."""
         return self._whole("steps")
+
+    @cached_property
+    def missed_steps(self) -> NDArray[np.int64]:
+        """Numbers of the steps whose residual is above the tolerance, ascending."""
+        if self.tolerance is None:
+            return np.zeros(0, np.int64)
+        return np.asarray(self.steps["step"][~(self.steps["residual"] <= self.tolerance)])
 
     def _at_frames(self, name: str) -> Floats:
         """A column of the step table, at the steps of the frames."""
