@@ -69,7 +69,7 @@ def _staggered(contacts: Contacts, response: Response, friction: FrictionModel, 
 
     Normal impulses only grow, so the friction impulses of one repeat are within the bounds of the next, and kinetic
     energy falls in every friction stage. After the last repeat the inelastic law stops every remaining approach,
-    which lowers the energy too.
+    which lowers the energy too. Without repeats the remaining approach is left to the caller.
     """
     stage = normal_impulses(contacts, response, tolerance)
     if not stage.normal.any():
@@ -83,8 +83,8 @@ def _staggered(contacts: Contacts, response: Response, friction: FrictionModel, 
         tangent, slip = friction.impulses(contacts, normal, tangent, tolerance)
         moving = contacts.moving(contacts.after(normal, tangent))
         approach = moving.approach()
-        if approach <= left:
-            worst = max(worst, slip, approach if tolerance else 0.0)
+        if approach <= left or friction.repeats == 0:
+            worst = max(worst, slip)
             break
         last = repeat == friction.repeats
         stage = inelastic(moving, tolerance) if last else normal_impulses(moving, response, tolerance)

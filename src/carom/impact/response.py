@@ -20,9 +20,9 @@ MIXED_RESTITUTION = ("refuse", "blend")
 # gained in two steps of free fall if that is larger.
 DEFAULT_TOLERANCE = 1e-3
 EXACT = 1e-10  # what "exact" means: far below the errors of a time step, and above rounding in chains of contacts
-# Repeats of normal and friction impulses within one step of a run, before the remaining approach is stopped
-# inelastically.
-STEP_REPEATS = 2
+# Repeats of normal and friction impulses within one step of a run: the approach that friction causes is resolved by the
+# next round, by the resting solve, or in the next step.
+STEP_REPEATS = 0
 
 
 @dataclass(frozen=True)
