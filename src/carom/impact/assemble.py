@@ -56,6 +56,11 @@ class Assembly:
             tangent_boundary_speed=base[chosen, 1 : 1 + t].ravel() if t else None,
         )
 
+    @property
+    def taking_part(self) -> slice | Ints:
+        """The index of the bodies that take part in arrays of all bodies."""
+        return slice(None) if self.bodies is None else self.bodies
+
     def whitened(self, velocity: Floats) -> Floats:
         """`x = sqrt(M) v` of the bodies that take part; components that cannot change are zero."""
         if self.bodies is None:

@@ -55,9 +55,5 @@ TOUCHED_BODIES_FACTOR = 8
 
 # ---- steps
 
-# Contacts of a drift-safe step above which it has fewer rounds of impacts.
-FEW_ROUNDS_CONTACTS = 2000
-# Contacts without friction up to which resting contact is solved exactly, else by sweeps.
-EXACT_REST_CONTACTS = 3000
-# Contacts up to which overlap is moved out by an exact solve. Beyond, a coarse one is enough: the next step continues.
-EXACT_PUSH_OUT_CONTACTS = 200
+# Contacts of a stage of a step up to which it is solved exactly, whatever the tolerance of the run: it costs little.
+EXACT_CONTACTS = 200

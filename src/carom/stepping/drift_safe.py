@@ -53,6 +53,7 @@ class Ahead(NamedTuple):
     end: State
     found: ContactSet
     impact: Assembly | None  # of the contacts found; None if there are none
+    time: Floats | None = None  # (n,) of the last impact of each body of the world; None if there was none
 
 
 class DriftSafe(Stepper):
@@ -67,6 +68,7 @@ class DriftSafe(Stepper):
         self.margin = MARGIN * world.length_scale
         self.reach = REACH * world.length_scale
         self.resting_solver: RestingSolver = RestingSolver(world)
+        self.far = False  # whether a body can move beyond the contacts found
         self._free_fall = np.full(world.count, 2.0 * step * float(np.linalg.norm(world.gravity)))
         self._falls = world.force is None and bool(world.gravity.any())
 
@@ -94,13 +96,17 @@ class DriftSafe(Stepper):
         The latter would open, but impulses at other contacts may close them.
         """
         end = self.move(start, h)
-        travel = _travel(start.velocity, self.world.shapes.round, self.world.shapes.radius, self.world.dimension, h)
-        found = self.find(start, end, self.margin + min(2.0 * float(travel.max(initial=0.0)), self.reach))
+        found = self._near(start, end, start.velocity, h)
         self.note_overlap(found)
-        near = _near(found.first, found.second, found.gap, found.predicted, travel, self.margin)
-        if not near.all():
-            found = found.take(near)
         return Ahead(end, found, self.assemble(start, found, h) if found.count else None)
+
+    def _near(self, start: State, end: State, velocity: Floats, h: float) -> ContactSet:
+        shapes = self.world.shapes
+        travel = _travel(velocity, shapes.round, shapes.radius, self.world.dimension, h)
+        self.far = 2.0 * float(travel.max(initial=0.0)) > self.reach
+        found = self.find(start, end, self.margin + min(2.0 * float(travel.max(initial=0.0)), self.reach))
+        near = _near(found.first, found.second, found.gap, found.predicted, travel, self.margin)
+        return found if near.all() else found.take(near)
 
     # ---- impacts
 
@@ -134,20 +140,25 @@ class DriftSafe(Stepper):
         return self._after_impacts(start, approach, ahead, h)
 
     def _after_impacts(self, start: State, approach: Approach, ahead: Ahead, h: float) -> tuple[State, Ahead]:
-        impact = ahead.impact
+        impact, found = ahead.impact, replace(ahead.found, predicted=approach.predicted)
         assert impact is not None
-        dim = self.world.dimension
         velocity = impact.unwhitened(approach.velocity, start.velocity)
-        position = start.position + impact.unwhitened(approach.shift, np.zeros_like(velocity))[:, :dim]
-        start = replace(start, position=position, velocity=velocity)
-        found = replace(ahead.found, predicted=approach.predicted)
-        return start, Ahead(self.move(start, h), found, replace(impact, velocity=approach.velocity))
+        shift = impact.unwhitened(approach.shift, np.zeros_like(velocity))[:, : self.world.dimension]
+        time = np.zeros(self.world.count)
+        time[impact.taking_part] = approach.time
+        shifted = replace(start, position=start.position + shift, velocity=velocity)
+        end = self.move(shifted, h)
+        impact = replace(impact, velocity=approach.velocity)
+        if self.far:  # contacts beyond the reach of the first search may close now
+            found = self._near(start, end, velocity, h)
+            impact = self.assemble(replace(start, velocity=velocity), found, h) if found.count else None
+        return shifted, Ahead(end, found, impact, time)
 
     # ---- resting contact
 
     def hold_resting(self, start: State, ahead: Ahead, slow: Floats, h: float) -> State:
         """The state after the time h with resting contacts held; other bodies keep their free motion."""
-        end, found, impact = ahead
+        end, found, impact, _ = ahead
         if impact is None:
             return end
         limit = found.larger(slow)
@@ -160,16 +171,17 @@ class DriftSafe(Stepper):
 
     def _resting_solve(self, start: State, ahead: Ahead, limit: Floats, h: float) -> Held | None:
         """Holds the contacts that free motion would close, and then those that the answer itself would close."""
-        end, found, impact = ahead
+        end, found, impact, time = ahead
         assert impact is not None
+        time = np.zeros(len(impact.velocity)) if time is None else time[impact.taking_part]
         falling = impact.whitened(self._falling(start, end, h))
-        slack = slacks(impact.blocks, impact.velocity, falling, found.predicted, limit, h)
+        slack = slacks(impact.blocks, impact.velocity, falling, time, found.predicted, limit, h)
         chosen = found.predicted <= self.margin
         guess = self.resting_solver.start(found, impact.blocks.base.shape[1])
         held = None
         for _ in range(RESTING_SOLVES):
             some = np.flatnonzero(chosen)
-            answer = self.resting_solver.solve(impact, some, falling, slack, guess, self.tolerance * self.scale)
+            answer = self.resting_solver.solve(impact, some, falling, slack, guess, self.allowed(len(some)))
             if answer is not None:
                 held, guess = answer, answer.impulse
             velocity = falling if held is None else held.velocity
@@ -189,16 +201,25 @@ class DriftSafe(Stepper):
         return out
 
     def _moved(self, start: State, ahead: Ahead, held: Held, limit: Floats, h: float) -> State:
-        """Bodies that impulses hold move at their new velocity, steady ones at the mean; the others move freely."""
-        end, _, impact = ahead
+        """Bodies that impulses hold move at their new velocity, steady ones at the mean; the others move freely.
+
+        Bodies with an impact in this step are held from its time on.
+        """
+        end, _, impact, time = ahead
         assert impact is not None
         mine = of_world(impact, pushed_bodies(impact.blocks.body, held.impulse, held.chosen, len(held.velocity)))
         velocity = impact.unwhitened(held.velocity, end.velocity)
         mean = velocity
         steady = steady_bodies(impact.blocks, held.chosen, held.impulse, impact.velocity, held.velocity, limit)
+        if time is not None:
+            steady &= time[impact.taking_part] == 0.0
         if steady.any():
             mean = np.where(of_world(impact, steady)[:, None], 0.5 * (start.velocity + velocity), velocity)
         position = start.position + h * mean[:, : self.world.dimension]
+        if time is not None:
+            pull = self.world.gravity if self._falls else np.zeros(self.world.dimension)
+            slower = (start.velocity - velocity)[:, : self.world.dimension]
+            position += time[:, None] * (slower + 0.5 * time[:, None] * pull)
         orientation, velocity = self._rotated(start, mean, velocity, h)
         return replace(
             end,
@@ -231,14 +252,14 @@ def of_world(impact: Assembly, mask: Mask) -> Mask:
     if impact.bodies is None:
         return mask
     out = np.zeros(impact.world.count, np.bool_)
-    out[impact.bodies] = mask
+    out[impact.taking_part] = mask
     return out
 
 
 def time_of_bodies(impact: Assembly, time: Floats, world: World) -> Floats:
     """Velocities (n, d) that gravity gives all bodies within the times (k,) of those that take part."""
     out = np.zeros((world.count, world.block))
-    out[slice(None) if impact.bodies is None else impact.bodies, : world.dimension] = time[:, None] * world.gravity
+    out[impact.taking_part, : world.dimension] = time[:, None] * world.gravity
     return out
 
 

@@ -29,6 +29,7 @@ class Approach:
         self.blocks = blocks
         self.velocity = velocity  # (n, d) whitened, at the start of the step
         self.shift = np.zeros_like(velocity)  # (n, d) whitened displacement of the start
+        self.time = np.zeros(len(velocity))  # (n,) of the last impact within the step
         self.speed = normal_speeds(blocks, velocity)  # (m,)
         self.gap = gap.copy()  # (m,) at the start
         self.predicted = predicted.copy()  # (m,) at the end
@@ -52,7 +53,7 @@ class Approach:
     def change(self, change: Floats, time: Floats, dimension: int, h: float) -> None:
         """Changes the velocities by `change` (n, d), whitened, at the times `time` (n,)."""
         self.changed = True
-        state = (self.velocity, self.shift, self.speed, self.gap, self.predicted)
+        state = (self.velocity, self.shift, self.time, self.speed, self.gap, self.predicted)
         _change(self.blocks, change, time, dimension, h, *state)
 
 
@@ -121,16 +122,21 @@ def _instants(body, chosen, gap, predicted, speed, limit, h, near, n):
 
 
 @kernel
-def _change(blocks, change, time, dimension, h, velocity, shift, speed, gap, predicted):
-    moved = np.zeros_like(change)
+def _change(blocks, change, time, dimension, h, velocity, shift, last, speed, gap, predicted):
+    moved, struck = np.zeros_like(change), np.zeros(len(change), np.bool_)
     for b in range(len(change)):
         for c in range(change.shape[1]):
+            struck[b] |= change[b, c] != 0.0
             velocity[b, c] += change[b, c]
             if c < dimension:
                 moved[b, c] = -time[b] * change[b, c]
                 shift[b, c] += moved[b, c]
+        if struck[b]:
+            last[b] = max(last[b], time[b])
     for i in range(len(speed)):
-        faster, closer = row_speed(blocks, change, i, 0), row_speed(blocks, moved, i, 0)
-        speed[i] += faster
-        gap[i] += closer
-        predicted[i] += h * faster + closer
+        a, b = blocks.body[i, 0], blocks.body[i, 1]
+        if (a >= 0 and struck[a]) or (b >= 0 and struck[b]):
+            faster, closer = row_speed(blocks, change, i, 0), row_speed(blocks, moved, i, 0)
+            speed[i] += faster
+            gap[i] += closer
+            predicted[i] += h * faster + closer

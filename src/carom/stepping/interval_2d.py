@@ -212,7 +212,8 @@ class Interval2D:
         s.scale = max(s.scale, fastest(impact.blocks, impact.velocity, found.predicted, np.inf))
         all_contacts, solver = np.arange(found.count), s.resting_solver
         guess = solver.start(found, impact.blocks.base.shape[1])
-        held = solver.solve(impact, all_contacts, impact.velocity, np.zeros(found.count), guess, s.tolerance * s.scale)
+        slack = np.zeros(found.count)
+        held = solver.solve(impact, all_contacts, impact.velocity, slack, guess, s.allowed(found.count))
         solver.keep(found, held)
         if held is None:
             return state.velocity, np.empty(0, np.int64), None

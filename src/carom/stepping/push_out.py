@@ -19,11 +19,13 @@ from ..solvers.blocks import Blocks
 from ..solvers.contact import solve_contact
 from ..solvers.islands import root_of
 from ..solvers.rows import Floats, Ints
+from ..solvers.thresholds import EXACT_CONTACTS
 from ..world import State, World
 from .integrator import rotated
 from .totals import kinetic_energies
 
 SLOP = 1e-5  # overlap, relative to the length scale of the world, that is left alone
+EXACT = 1e-6  # of SLOP, to which few contacts are solved
 RATE = 0.8  # fraction of an overlap that is removed per step
 SHARE = 0.5  # fraction of an island's kinetic energy that a step may spend on lifting
 
@@ -48,7 +50,7 @@ def push_out(before: State, end: State, found: ContactSet, impact: Assembly) -> 
     target = np.where(deep, RATE * (found.gap + slop), np.maximum(found.gap, 0.0))
     rows = Blocks(blocks.body, blocks.val[:, :, :1].copy(), target[:, None], np.zeros_like(blocks.bound), 1)
     still, none = np.zeros_like(impact.velocity), np.zeros((found.count, 1))
-    answer = solve_contact(rows, np.arange(found.count), still, none, slop)
+    answer = solve_contact(rows, np.arange(found.count), still, none, slop if found.count > EXACT_CONTACTS else EXACT * slop)
     move = impact.unwhitened(answer.velocity, np.zeros_like(end.velocity))
     move, velocity = _within_energy(world, before, end, move, _of_bodies(impact, island))
     return replace(

@@ -17,6 +17,7 @@ from ..solvers.rows import Floats, Ints
 from ..world import World
 
 FEATURE_BITS = 20  # bits of a feature in the key of a contact
+LEAST_TIME = 1e-3  # fraction of a step: the shortest time for which a contact is held
 STEADY = 1e-5  # speed, relative to the resting speed, up to which a contact counts as closed and friction as at rest
 
 
@@ -108,20 +109,25 @@ def _closes(blocks, chosen, x):
 
 
 @kernel
-def slacks(blocks, before, after, predicted, limit, h):
+def slacks(blocks, before, after, time, predicted, limit, h):
     """Speeds of approach (m,) that just close the gaps, from the gaps at the end of free motion.
 
-    `before` and `after` are velocities at the start and at the end of that motion. Since the gaps are those at the
-    predicted positions, rotation is taken into account. A held contact closes at its new velocity, a free one at its
-    mean velocity: contacts faster than `limit` (m,) are measured as free ones, so that an impact shortly after the end
-    of the step is left to the law.
+    `before` and `after` are velocities at the start and at the end of that motion, `time` (n,) is when a body is held
+    from on. Since the gaps are those at the predicted positions, rotation is taken into account. A held contact closes
+    at its new velocity, a free one at its mean velocity: contacts faster than `limit` (m,) are measured as free ones,
+    so that an impact shortly after the end of the step is left to the law.
     """
     out = np.empty(len(predicted))
     for i in range(len(out)):
+        begin = 0.0
+        for side in range(2):
+            if blocks.body[i, side] >= 0:
+                begin = max(begin, time[blocks.body[i, side]])
+        left = max(h - begin, LEAST_TIME * h)
         first = row_speed(blocks, before, i, 0) + blocks.base[i, 0]
         last = row_speed(blocks, after, i, 0) + blocks.base[i, 0]
-        mean = last if first < -limit[i] else 0.5 * (first + last)
-        out[i] = max(predicted[i] / h - mean, 0.0)
+        mean = 0.5 * (first + (last - first) * begin / h + last)
+        out[i] = max(predicted[i] / left - (last if first < -limit[i] else mean), 0.0)
     return out
 
 

@@ -16,8 +16,9 @@ from ..impact.assemble import Assembly, assemble
 from ..impact.contact_rows import friction_in_world
 from ..impact.contacts import Contacts, Impulses
 from ..impact.resolve import resolve
-from ..impact.response import Response
+from ..impact.response import EXACT, Response
 from ..solvers.rows import Floats, Ints
+from ..solvers.thresholds import EXACT_CONTACTS
 from ..world import State, World
 from .integrator import end_of_step, free_motion
 from .report import PHASES, STATUSES, ContactImpulses
@@ -117,13 +118,20 @@ class Stepper:
 
     def resolve(self, contacts: Contacts, found: ContactSet, chosen: Ints | None = None) -> Impulses:
         """The impulses of an impact under the law; `contacts` are the contacts `chosen` of `found`, or all of them."""
-        result = self.timed("impact", resolve, contacts, self.response, self.tolerance * self.scale)
+        result = self.timed("impact", resolve, contacts, self.response, self.allowed(contacts.count))
         self.contacts += contacts.count
         self.iterations += result.iterations
         self.note_residual(result.residual * contacts.fastest())
         self.status = max(self.status, STATUSES.index(result.status))
         self.pushes.append(Pushes(found, chosen, result.normal, result.tangent))
         return result
+
+    def allowed(self, count: int) -> float:
+        """The speed of approach or slip that a stage with so many contacts may leave.
+
+        Stages with few contacts are solved as if the tolerance were "exact".
+        """
+        return (min(self.tolerance, EXACT) if count <= EXACT_CONTACTS else self.tolerance) * self.scale
 
     def noise(self, state: State) -> float:
         """Speed of approach up to which an approach is rounding error."""
