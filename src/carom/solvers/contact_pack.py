@@ -1,12 +1,11 @@
-"""Contacts of the frictional contact solver, packed in the order of their islands, and what all its methods need.
+"""What all methods of the frictional contact solver share: sizes, islands, weights, speeds, the residual.
 
-Rows of rolling and spinning are scaled by a length so that a unit impulse changes their speed as much as that of the
-normal: then all speeds of a contact compare. The law for the impulses z of one contact and its speeds u is
+The law for the impulses z of one contact and its speeds u is
 
     0 <= z_0 perp u_0 >= 0,   |z_g| <= b_g z_0,   z_g against u_g where |z_g| = b_g z_0
 
-for each group g of rows: sliding, rolling, spinning. Sizes are the lengths of tuples in `Layout`, known at compile
-time, so that loops are unrolled.
+for each group g of friction rows: sliding, rolling, spinning. Sizes are the lengths of tuples in `Layout`, known at
+compile time, so that loops are unrolled.
 """
 
 from __future__ import annotations
@@ -19,7 +18,8 @@ from ..kernels import kernel
 from .blocks import FRICTION, Blocks
 from .rows import Floats, Ints
 
-NORMAL, MIXED, WEIGHT, BOUND, SCALE = 0, 1, 3, 4, 8  # columns of `Packed.local`; WEIGHT and BOUND + 2 g for group g
+LOOSE = {"reassoc", "contract", "nsz"}  # sums in any order: faster, and the same result in every run
+NORMAL, MIXED, WEIGHT, BOUND, LENGTH = 0, 1, 3, 4, 8  # columns of weights; WEIGHT, BOUND + 2 g for group g
 
 
 class Layout(NamedTuple):
@@ -31,31 +31,22 @@ class Layout(NamedTuple):
     tangents: tuple[int, ...]  # t
 
 
-class Packed(NamedTuple):
-    """k contacts. A body that a contact lacks is a number from n up; its rows are zero."""
-
-    body: Ints  # (k, w)
-    row: Floats  # (k, w, r, d)
-    base: Floats  # (k, r)
-    local: Floats  # (k, 1, 5 or 11): 1/A_nn; A_tn; 1/stiffness and bound of each group; scale of rolling, spinning
-
-
 def layout_of(blocks: Blocks) -> Layout:
     """The sizes of a problem."""
     _, w, r, d = blocks.val.shape
     sides = (0, 1) if w == 2 else np.arange(w)
-    t = blocks.tangents if blocks.tangents else (2 if r == 6 or (r == 3 and d != 3) else 1)
+    t = blocks.tangents or (2 if r == 6 or (r == 3 and d != 3) else 1)
     return Layout(sides, tuple(range(r)), tuple(range(d)), tuple(range(t)))
 
 
-@kernel(inline="always")
+@kernel
 def group_count(lay):
     """Number of groups of friction rows."""
     r, t = len(lay.rows), len(lay.tangents)
     return 0 if r == 1 else (1 if r == 1 + t else 1 + t)
 
 
-@kernel(inline="always")
+@kernel
 def group_rows(lay, g):
     """First row of group g, and the row after its last."""
     t = len(lay.tangents)
@@ -63,13 +54,17 @@ def group_rows(lay, g):
 
 
 @kernel
-def grouped(lay, body, chosen, n):
-    """The chosen contacts by island: (order, pointers); islands by their first contact, contacts in the given order."""
+def weight_columns(lay):
+    """Number of columns of the weights."""
+    groups = group_count(lay)
+    return 1 if groups == 0 else (5 if groups == 1 else 11)
+
+
+@kernel
+def grouped(body, chosen, n):
+    """The chosen contacts by island: (order, pointers, island of each); islands by their first contact, contacts in the given order."""
     k, w = len(chosen), body.shape[1]
-    parent, label = np.empty(n, np.int64), np.empty(n, np.int64)
-    for b in range(n):
-        parent[b] = b
-        label[b] = -1
+    parent, label = np.arange(n), np.full(n, -1, np.int64)
     for i in chosen:
         first = -1
         for side in range(w):
@@ -96,7 +91,7 @@ def grouped(lay, body, chosen, n):
                     count += 1
                 island[j] = label[root]
                 break
-        if island[j] < 0:
+        if island[j] < 0:  # a contact without a free body
             island[j] = count
             count += 1
     ptr = np.zeros(count + 1, np.int64)
@@ -108,7 +103,7 @@ def grouped(lay, body, chosen, n):
     for j in range(k):
         order[fill[island[j]]] = chosen[j]
         fill[island[j]] += 1
-    return order, ptr
+    return order, ptr, island
 
 
 @kernel(inline="always")
@@ -120,150 +115,121 @@ def _root(parent, b):
 
 
 @kernel
-def room(lay, k):
-    """Arrays for k contacts, and their impulses (k, r)."""
-    w, r, d = len(lay.sides), len(lay.rows), len(lay.axes)
-    groups = group_count(lay)
-    columns = 1 if groups == 0 else (5 if groups == 1 else 11)
-    packed = Packed(np.empty((k, w), np.int64), np.empty((k, w, r, d)), np.empty((k, r)), np.empty((k, columns)))
-    return packed, np.empty((k, r))
+def weigh(lay, val, bound, out):
+    """Weights of one contact with rows `val` (w, r, d), in place of `out`.
 
-
-@kernel
-def pack(lay, blocks, order, nobody, impulse, packed, z, first, last):
-    """Packs the contacts `order[first:last]`; `nobody` is the number of a missing body."""
-    for p in range(first, last):
-        i = order[p]
-        for side in range(len(lay.sides)):
-            b = blocks.body[i, side]
-            packed.body[p, side] = b if b >= 0 else nobody
-            for s in range(len(lay.rows)):
-                for c in range(len(lay.axes)):
-                    packed.row[p, side, s, c] = blocks.val[i, side, s, c]
-        for s in range(len(lay.rows)):
-            packed.base[p, s] = blocks.base[i, s]
-            z[p, s] = impulse[i, s]
-        _pack_local(lay, packed, z, p, blocks.bound[i])
-
-
-@kernel
-def _pack_local(lay, packed, z, p, bound):
-    local = packed.local[p]
-    normal = _product(lay, packed.row, p, 0, 0)
-    local[NORMAL] = 1.0 / normal if normal > 0.0 else 0.0
+    1/A_nn; the products of the normal with the first and last tangent; for each group the inverse of the stiffness
+    (the larger eigenvalue of its block: a step with it never overshoots) and the bound; for rolling and spinning the
+    length that makes their speeds comparable with that of the normal. Zero where no impulse moves a body.
+    """
+    normal = _product(lay, val, 0, 0)
+    out[NORMAL] = 1.0 / normal if normal > 0.0 else 0.0
     for g in range(group_count(lay)):
         first, last = group_rows(lay, g)
-        one = _product(lay, packed.row, p, first, first)
-        stiff, scale = one, 1.0
-        if last - first == 2:  # a step with the larger eigenvalue never overshoots
-            two = _product(lay, packed.row, p, first + 1, first + 1)
-            off = _product(lay, packed.row, p, first, first + 1)
+        one = _product(lay, val, first, first)
+        stiff = one
+        if last - first == 2:
+            two, off = _product(lay, val, first + 1, first + 1), _product(lay, val, first, first + 1)
             stiff = 0.5 * (one + two) + np.sqrt(0.25 * (one - two) ** 2 + off * off)
         if g == FRICTION:
-            local[MIXED] = _product(lay, packed.row, p, 0, first)
-            local[MIXED + 1] = _product(lay, packed.row, p, 0, last - 1)
+            out[MIXED], out[MIXED + 1] = _product(lay, val, 0, first), _product(lay, val, 0, last - 1)
         else:
-            scale = np.sqrt(normal / stiff) if stiff > 0.0 and normal > 0.0 else 1.0
-            local[SCALE + g] = scale
-            stiff *= scale * scale
-            for s in range(first, last):
-                packed.base[p, s] *= scale
-                z[p, s] /= scale
-                for side in range(len(lay.sides)):
-                    for c in range(len(lay.axes)):
-                        packed.row[p, side, s, c] *= scale
-        movable = stiff > 0.0
-        local[WEIGHT + 2 * g] = 1.0 / stiff if movable else 0.0
-        local[BOUND + 2 * g] = bound[g] / scale if movable else 0.0
+            out[LENGTH + g] = np.sqrt(normal / stiff) if stiff > 0.0 and normal > 0.0 else 1.0
+        out[WEIGHT + 2 * g] = 1.0 / stiff if stiff > 0.0 else 0.0
+        out[BOUND + 2 * g] = bound[g] if stiff > 0.0 else 0.0
 
 
 @kernel
-def unpack(lay, packed, z, order, impulse):
-    """Writes the impulses back to `impulse` at the contacts `order`."""
-    for p in range(len(order)):
-        for s in range(len(lay.rows)):
-            impulse[order[p], s] = z[p, s]
-        for g in range(1, group_count(lay)):
-            first, last = group_rows(lay, g)
-            for s in range(first, last):
-                impulse[order[p], s] *= packed.local[p, SCALE + g]
-
-
-@kernel(inline="always")
-def _product(lay, row, p, s, t):
+def _product(lay, val, s, t):
     total = 0.0
     for side in range(len(lay.sides)):
         for c in range(len(lay.axes)):
-            total += row[p, side, s, c] * row[p, side, t, c]
+            total += val[side, s, c] * val[side, t, c]
     return total
 
 
-@kernel(inline="always")
-def row_speed(lay, packed, x, p, s):
-    """Speed of row s of contact p."""
-    total = packed.base[p, s]
+@kernel(fastmath=LOOSE)
+def push_all(lay, given, contacts, z, x):
+    """`x += G^T z` over some contacts; bodies without a row in x are left out."""
+    for i in contacts:
+        for side in range(len(lay.sides)):
+            b = given.body[i, side]
+            if 0 <= b < len(x):
+                for c in range(len(lay.axes)):
+                    total = x[b, c]
+                    for s in range(len(lay.rows)):
+                        total += given.val[i, side, s, c] * z[i, s]
+                    x[b, c] = total
+
+
+@kernel(fastmath=LOOSE)
+def speeds_of(lay, given, x, i, u):
+    """`u = G x + base` for contact i, in place of u (r,)."""
+    for s in range(len(lay.rows)):
+        u[s] = given.base[i, s]
     for side in range(len(lay.sides)):
-        b = packed.body[p, side]
-        for c in range(len(lay.axes)):
-            total += packed.row[p, side, s, c] * x[b, c]
-    return total
+        b = given.body[i, side]
+        if 0 <= b < len(x):
+            for s in range(len(lay.rows)):
+                total = u[s]
+                for c in range(len(lay.axes)):
+                    total += given.val[i, side, s, c] * x[b, c]
+                u[s] = total
 
 
-@kernel(inline="always")
-def push_row(lay, packed, x, p, s, impulse):
-    """`x += G_s^T impulse` for row s of contact p."""
-    for side in range(len(lay.sides)):
-        b = packed.body[p, side]
-        for c in range(len(lay.axes)):
-            x[b, c] += packed.row[p, side, s, c] * impulse
-
-
-@kernel
-def push_all(lay, packed, z, x, first, last):
-    """`x += G^T z` over contacts first to last."""
-    for p in range(first, last):
-        for s in range(len(lay.rows)):
-            if z[p, s] != 0.0:
-                push_row(lay, packed, x, p, s, z[p, s])
-
-
-@kernel
-def work_of(lay, packed, z, x, first, last):
-    """`z . u` over contacts first to last."""
-    work = 0.0
-    for p in range(first, last):
-        for s in range(len(lay.rows)):
-            if z[p, s] != 0.0:
-                work += z[p, s] * row_speed(lay, packed, x, p, s)
-    return work
-
-
-@kernel
-def residual_of(lay, packed, z, x, first, last):
-    """Largest distance of z to its projected step over contacts first to last, as a speed."""
-    worst = 0.0
-    for p in range(first, last):
-        worst = max(worst, _distance(lay, packed, z, x, p))
-    return worst
-
-
-@kernel
-def _distance(lay, packed, z, x, p):
-    local = packed.local[p]
-    u = row_speed(lay, packed, x, p, 0)
-    weight = local[NORMAL]
-    worst = abs(min(u, z[p, 0] / weight)) if weight > 0.0 else max(-u, 0.0)
+@kernel(fastmath=LOOSE)
+def distance(lay, weight, z, u):
+    """Distance of the impulses z (r,) of one contact with speeds u (r,) to their projected step, as a speed."""
+    w = weight[NORMAL]
+    worst = abs(min(u[0], z[0] / w)) if w > 0.0 else max(-u[0], 0.0)
     for g in range(group_count(lay)):
         first, last = group_rows(lay, g)
-        weight, bound = local[WEIGHT + 2 * g], local[BOUND + 2 * g] * max(z[p, 0], 0.0)
-        if weight == 0.0:
+        w, bound = weight[WEIGHT + 2 * g], weight[BOUND + 2 * g] * max(z[0], 0.0)
+        if w == 0.0:
             continue
-        one = z[p, first] - row_speed(lay, packed, x, p, first) * weight
-        two = now = 0.0
+        one = z[first] - u[first] * w
+        two = z[last - 1] - u[last - 1] * w if last - first == 2 else 0.0
+        size = one * one + two * two
+        share = bound / np.sqrt(size) if size > bound * bound else 1.0
+        away = (z[first] - share * one) ** 2
         if last - first == 2:
-            now = z[p, first + 1]
-            two = now - row_speed(lay, packed, x, p, first + 1) * weight
-        size = np.sqrt(one * one + two * two)
-        share = bound / size if size > bound else 1.0
-        worst = max(worst, np.sqrt((z[p, first] - share * one) ** 2 + (now - share * two) ** 2) / weight)
+            away += (z[last - 1] - share * two) ** 2
+        length = 1.0 if g == FRICTION else weight[LENGTH + g]
+        worst = max(worst, length * np.sqrt(away) / w)
     return worst
+
+
+@kernel(fastmath=LOOSE)
+def measure(lay, given, weight, contacts, z, x):
+    """The residual of some contacts, as a speed, and their work `z . u`, for impulses z and velocities x."""
+    worst = work = 0.0
+    u = np.empty(len(lay.rows))
+    for i in contacts:
+        speeds_of(lay, given, x, i, u)
+        for s in range(len(lay.rows)):
+            work += z[i, s] * u[s]
+        worst = max(worst, distance(lay, weight[i], z[i], u))
+    return worst, work
+
+
+@kernel
+def without_work(lay, weight, contacts, z, x, v, members, work):
+    """Reduces the impulses of an island by one factor such that they do no work, if `work` = z . u > 0.
+
+    u is linear in the factor. Returns whether there was work. `members` are the bodies of the island.
+    """
+    size = 0.0
+    for b in members:
+        for c in range(len(lay.axes)):
+            size += (x[b, c] - v[b, c]) ** 2
+    if work <= 0.0 or size == 0.0:
+        return False
+    factor = max(1.0 - work / size, 0.0)
+    for i in contacts:
+        for s in range(len(lay.rows)):
+            if s > 0 or weight[i, NORMAL] > 0.0:  # else the normal impulse is given
+                z[i, s] *= factor
+    for b in members:
+        for c in range(len(lay.axes)):
+            x[b, c] = v[b, c] + factor * (x[b, c] - v[b, c])
+    return True

@@ -25,6 +25,9 @@ LARGEST_FACTOR_WORK = 3e11
 DENSE_COULOMB_CONTACTS = 150
 # Work on one 2D island after which the active set stops. The error left is small, and the next step continues from it.
 ACTIVE_SET_WORK = 1e8
+# Contacts of an island up to which frictional contact is solved by a few sweeps and Newton steps, else by sweeps over
+# compact records.
+SMALL_ISLAND_CONTACTS = 100
 # Contacts of an island that is solved to a thousandth of the tolerance, because that costs next to nothing.
 TINY_ISLAND_CONTACTS = 24
 # Residual above which a Newton or active-set solution is followed by sweeps.

@@ -39,13 +39,13 @@ class Matrix(NamedTuple):
 
 @kernel
 def pattern_of(body, n):
-    """The pattern for contacts of the given bodies (k, w); numbers from n up are none."""
+    """The pattern for contacts of the given bodies (k, w); -1 for none."""
     k, w = body.shape
     ptr, flat = np.zeros(k + 1, np.int64), np.empty(w * k, np.int64)
     used = 0
     for p in range(k):
         for side in range(w):
-            if body[p, side] < n:
+            if body[p, side] >= 0:
                 flat[used] = body[p, side]
                 used += 1
         ptr[p + 1] = used
@@ -59,7 +59,7 @@ def pattern_of(body, n):
     for p in range(k):
         for i in range(w):
             for j in range(i):
-                if body[p, i] < n and body[p, j] < n:
+                if body[p, i] >= 0 and body[p, j] >= 0:
                     low, high = place[body[p, i]], place[body[p, j]]
                     if low > high:
                         low, high = high, low
@@ -107,7 +107,7 @@ def assemble(axes, rows, pattern, body, row, q, matrix):
         if steep == 0.0:
             continue
         for j in range(body.shape[1]):
-            if body[p, j] >= n:
+            if body[p, j] < 0:
                 continue
             for s in range(r):
                 for c in range(d):
@@ -117,7 +117,7 @@ def assemble(axes, rows, pattern, body, row, q, matrix):
                     part[s, c] = total
             column = pattern.place[body[p, j]]
             for i in range(body.shape[1]):
-                if body[p, i] >= n:
+                if body[p, i] < 0:
                     continue
                 at = pattern.place[body[p, i]]
                 if at == column:
