@@ -97,7 +97,9 @@ def reflections(
         k = len(violators)
         y = np.zeros(k)
         work = Work(state.parent, state.label, state.scratch)
-        residual = solve_box(rows, violators, (1.0 + C_R) * u, np.zeros(k), np.full(k, np.inf), y, False, work)
+        residual = solve_box(
+            rows, violators, (1.0 + C_R) * u, np.zeros(k), np.full(k, np.inf), y, False, work, tol, True
+        )
 
 
 @kernel
@@ -136,6 +138,7 @@ def _iterate(rows, boundary, tol, bound, state, violators, u, y, residual, count
             state.parent,
             state.label,
             state.scratch,
+            tol,
         )
         if residual == UNSOLVED:
             break
