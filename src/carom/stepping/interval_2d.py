@@ -8,7 +8,6 @@ import numpy as np
 
 from ..contact.boundaries import boundaries_at
 from ..contact.contact_set import ContactSet
-from ..contact.find import find_contacts
 from ..contact.impact_schedule import SAME_TIME, ImpactSchedule, moved_boundaries
 from ..contact.time_of_impact_2d import NOISE
 from ..impact.assemble import Assembly, assemble, used_restitutions
@@ -83,7 +82,7 @@ class Interval2D:
             state.orientation + move[:, 2],
             state.velocity,
         )
-        found = self.stepper.timed("detect", find_contacts, self.world, state, after, self.stepper.touch)
+        found = self.stepper.find(state, after, self.stepper.touch)
         if not found.count:
             return
         self.stepper.note_overlap(found)
@@ -141,7 +140,7 @@ class Interval2D:
 
     def _without_overlap(self, end: State) -> State:
         """Removes the overlap that results because held bodies move straight where their contacts curve."""
-        found = find_contacts(self.world, end, end, self.stepper.margin)
+        found = self.stepper.detector.find(end, end, self.stepper.margin)
         if not found.count:
             return end
         impact = assemble(self.world, end, found, boundaries_at(self.world, end.time, self.h)[0])

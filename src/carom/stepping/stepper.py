@@ -11,7 +11,7 @@ import numpy as np
 
 from ..contact.boundaries import boundaries_at
 from ..contact.contact_set import ContactSet
-from ..contact.find import find_contacts
+from ..contact.detector import Detector
 from ..impact.assemble import Assembly, assemble
 from ..impact.contact_rows import friction_in_world
 from ..impact.contacts import Contacts, Impulses
@@ -70,6 +70,7 @@ class Stepper:
         self.world, self.response, self.h = world, response, step
         self.tolerance = response.tolerance
         self.touch = TOUCH * world.length_scale
+        self.detector = Detector(world)
         self.resting_solver: RestingSolver | None = None  # of steppers that hold resting contacts
         self.row: tuple[Any, ...] = ()
         self.clear()
@@ -95,14 +96,7 @@ class Stepper:
 
     def find(self, before: State, after: State, margin: float) -> ContactSet:
         """Contacts with a gap of at most `margin` in `after`; in 3D also of pairs that pass through each other."""
-        return self.timed("detect", self._found, before, after, margin)
-
-    def _found(self, before: State, after: State, margin: float) -> ContactSet:
-        if self.world.dimension == 2:
-            return find_contacts(self.world, before, after, margin)
-        from ..contact.swept import all_contacts  # late: 2D worlds need none of its kernels
-
-        return all_contacts(self.world, before, after, margin)
+        return self.timed("detect", self.detector.find, before, after, margin)
 
     def assemble(self, state: State, found: ContactSet, step: float) -> Assembly:
         """The impact of the contacts `found`; boundaries move at their mean velocity in the coming time `step`."""
