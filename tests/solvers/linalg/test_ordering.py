@@ -123,10 +123,10 @@ def test_fill_on_a_planar_graph_is_that_of_superlu():
 @settings(max_examples=100)
 @given(graphs(), st.sampled_from([1, 2, 3, 6]))
 def test_supernodes_hold_the_columns_of_the_factor(graph, d):
-    """The columns of a supernode have no rows besides its own; each of its rows is in one of them, and in the parent."""
+    """A supernode has the rows of its columns and no others, and the front of its parent contains them."""
     n, edges = graph
     graph = neighbor_lists(n, edges)
-    order, adj_ptr, adj, parent, count = in_postorder(*graph, minimum_degree(*graph))
+    _, adj_ptr, adj, parent, count = in_postorder(*graph, minimum_degree(*graph))
     nodes = supernodes(adj_ptr, adj, parent, count, d)
     col_ptr, row = factor_columns(adj_ptr, adj)
     assert nodes.first[0] == 0
