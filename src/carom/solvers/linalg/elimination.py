@@ -141,19 +141,14 @@ def in_postorder(adj_ptr, adj, order):
     early_ptr, early = renumbered(adj_ptr, adj, order)
     parent, count = elimination_tree(early_ptr, early)
     late = postorder(parent, count)
-    position, both, up, rows = (
-        np.empty(n, np.int64),
-        np.empty(n, np.int64),
-        np.empty(n, np.int64),
-        np.empty(n, np.int64),
-    )
+    position, up = np.empty(n, np.int64), np.full(n, -1, np.int64)
     for k in range(n):
         position[late[k]] = k
-        both[k], rows[k] = order[late[k]], count[late[k]]
     for k in range(n):
-        up[k] = position[parent[late[k]]] if parent[late[k]] >= 0 else -1
+        if parent[late[k]] >= 0:
+            up[k] = position[parent[late[k]]]
     adj_ptr, adj = renumbered(early_ptr, early, late)
-    return both, adj_ptr, adj, up, rows
+    return order[late], adj_ptr, adj, up, count[late]
 
 
 @kernel
@@ -219,7 +214,7 @@ def _zeros_allowed(width):
 
 @kernel
 def _rows_below(adj_ptr, adj, first):
-    """(pointers, rows, parents): the rows below the columns of each supernode, ascending, and the supernode of the first."""
+    """(pointers, rows, parents): the rows below the columns of each supernode, ascending; the parent owns the first."""
     s, n = len(first) - 1, len(adj_ptr) - 1
     owner, met = np.empty(n, np.int64), np.full(n, -1, np.int64)
     for k in range(s):

@@ -4,9 +4,9 @@ H has one d x d block for each pair of bodies in contact and is positive definit
 Delassus matrix `G G^T` of the same island is often singular. The pattern depends on the contacts alone: it is
 analyzed once, then factored for each new D.
 
-The method is multifrontal (Duff and Reid 1983). Each supernode has a front: a dense matrix over its columns and the rows
-below them. It receives the contacts whose first body it eliminates, and what is left of the fronts of its children; then
-its columns are eliminated (`fronts.py`), and the rest waits for the parent.
+The method is multifrontal (Duff and Reid 1983). Each supernode has a front: a dense matrix over its columns and the
+rows below them. It receives the contacts whose first body it eliminates, and what is left of the fronts of its
+children; then its columns are eliminated (`fronts.py`), and the rest waits for the parent.
 """
 
 from __future__ import annotations

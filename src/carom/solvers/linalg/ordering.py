@@ -1,8 +1,8 @@
 """Fill-reducing elimination order of a sparse symmetric pattern.
 
 Minimum degree on the quotient graph with approximate degrees, after Amestoy, Davis and Duff (1996). An eliminated node
-becomes an element, whose members are the rows of its factor column; elements that a new one covers are absorbed, and the
-degree of a node is bounded from the sizes of its elements. Nodes with equal neighbors are merged to supervariables:
+becomes an element, whose members are the rows of its factor column; elements that a new one covers are absorbed, and
+the degree of a node is bounded from the sizes of its elements. Nodes with equal neighbors are merged to supervariables:
 degrees then count neighbors outside the supervariable, which halves the work of factors of packings, and each merged
 node saves an elimination. Nodes without neighbors outside the new element are eliminated together with it.
 """
