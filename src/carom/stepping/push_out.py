@@ -49,8 +49,9 @@ def push_out(before: State, end: State, found: ContactSet, impact: Assembly) -> 
     if contacts.count <= EXACT_PUSH_OUT_CONTACTS:
         lam, _ = solve_cone(contacts.rows, target)
     else:
-        lam, none = np.zeros(contacts.count), np.zeros(contacts.count)
-        relax(contacts.rows, target, none, np.full(contacts.count, np.inf), lam, slop, RELAXATIONS)
+        m, n = contacts.count, len(contacts.velocity)
+        lam, none, local = np.zeros(m), np.zeros(m), np.empty(n, np.int64)
+        relax(contacts.rows, np.arange(m), target, none, np.full(m, np.inf), lam, local, slop, RELAXATIONS, False)
     move = impact.unwhitened(pushed(contacts.rows, lam, still), np.zeros_like(end.velocity))
     move, velocity = _within_energy(world, before, end, move, _islands(impact))
     return replace(

@@ -83,7 +83,7 @@ class RestingSolver:
     def _frictionless(self, contacts: Contacts, normal: Floats) -> Impulses:
         if contacts.count <= EXACT_REST_CONTACTS:
             normal, residual = solve_cone(contacts.rows, contacts.speeds(), normal)
-            return Impulses(normal, None, 1, residual=residual)
+            return Impulses(normal, None, 1, residual=residual / max(contacts.approach(), np.finfo(float).tiny))
         x, w = contacts.velocity, contacts.boundary_speed
         residual, sweeps = normal_sweeps(contacts.rows, x, w, normal, TOLERANCE, SWEEPS_2D)
         return Impulses(normal, None, int(sweeps), residual=float(residual))
