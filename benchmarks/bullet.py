@@ -113,7 +113,7 @@ class Ours:
         last = rows[-1]
         return (
             f"{last['contacts'] + last['resting']:,} contacts, overlap {rows['overlap'].max():.1e}, mean speed "
-            f"{speed:.1e}; {share}; residual at rest {np.median(rows['rest_residual'][-50:]):.0e}"
+            f"{speed:.1e}; {share}; residual {np.median(rows['residual'][-50:]):.0e}"
         )
 
 

@@ -41,27 +41,44 @@ class Cone(FrictionModel):
     tolerance: float = 1e-11
     max_sweeps: int = 20000
 
-    def impulses(self, contacts: Contacts, normal: Floats, start: Floats, slow: float = 0.0) -> tuple[Floats, float]:
+    def impulses(
+        self, contacts: Contacts, normal: Floats, start: Floats, tolerance: float = 0.0
+    ) -> tuple[Floats, float]:
         if contacts.tangents is None or contacts.tangent_boundary_speed is None:
             return start, 0.0
         bound = contacts.friction * np.maximum(normal, 0.0)
         beta = np.where(bound[:, None] > 0.0, start, 0.0)  # a law that pulls can reduce a bound to zero
+        x = contacts.after(normal)
+        fastest = float(np.abs(contacts.tangent_speeds(x)).max())
+        share = tolerance / fastest if fastest > 0.0 else 0.0
         residual = disk_friction(
             contacts.tangents,
-            contacts.after(normal),
+            x,
             contacts.tangent_boundary_speed,
             bound,
             beta,
-            self.tolerance,
+            max(self.tolerance, share),
             self.max_sweeps,
         )
-        return beta, float(residual)
+        return beta, float(residual) * fastest
 
-    def inelastic(self, contacts: Contacts) -> tuple[Impulses, bool]:
+    def residual(self, contacts: Contacts, normal: Floats, tangent: Floats) -> float:
+        if contacts.tangents is None:
+            return 0.0
+        stiff = contacts.tangents.diag.reshape(tangent.shape).sum(axis=1, keepdims=True)
+        moved = tangent - contacts.tangent_speeds(contacts.after(normal, tangent)) / np.where(stiff > 0.0, stiff, 1.0)
+        bound = (contacts.friction * np.maximum(normal, 0.0))[:, None]
+        size = np.linalg.norm(moved, axis=1, keepdims=True)
+        inside = np.where(size > bound, moved * bound / np.where(size > 0.0, size, 1.0), moved)
+        return float((np.linalg.norm(inside - tangent, axis=1, keepdims=True) * stiff).max())
+
+    def inelastic(self, contacts: Contacts, tolerance: float = 0.0) -> tuple[Impulses, bool]:
         if contacts.tangents is None or contacts.tangent_boundary_speed is None:
             raise ProblemError("tangents", None, "tangent rows, for friction")
         normal = np.zeros(contacts.count)
         tangent = np.zeros_like(contacts.tangent_speeds())
+        fastest = contacts.fastest()
+        share = max(self.tolerance, tolerance / fastest if fastest > 0.0 else 0.0)
         residual, sweeps = coupled_coulomb(
             contacts.rows,
             contacts.tangents,
@@ -71,8 +88,8 @@ class Cone(FrictionModel):
             contacts.friction,
             normal,
             tangent,
-            self.tolerance,
+            share,
             self.max_sweeps,
         )
         result = Impulses(normal, tangent, int(sweeps), residual=float(residual))
-        return result, bool(residual <= 10 * self.tolerance)
+        return result, bool(residual <= 10 * share)

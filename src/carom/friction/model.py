@@ -18,7 +18,8 @@ from ..solvers.rows import Floats
 class FrictionModel:
     """Base of the friction models: the friction impulses that belong to given normal impulses.
 
-    repeats: how often normal and friction impulses alternate before the remaining approach is stopped inelastically.
+    repeats: how often normal and friction impulses alternate before the remaining approach is stopped inelastically; with
+    0 it is left.
     """
 
     name: ClassVar[str]
@@ -30,19 +31,27 @@ class FrictionModel:
 
     def __post_init__(self) -> None:
         checks.options(self)
-        if isinstance(self.repeats, bool) or not isinstance(self.repeats, int | np.integer) or self.repeats < 1:
-            raise ProblemError("repeats", self.repeats, "a whole number from 1 up")
+        if isinstance(self.repeats, bool) or not isinstance(self.repeats, int | np.integer) or self.repeats < 0:
+            raise ProblemError("repeats", self.repeats, "a whole number from 0 up")
 
-    def impulses(self, contacts: Contacts, normal: Floats, start: Floats, slow: float = 0.0) -> tuple[Floats, float]:
+    def impulses(
+        self, contacts: Contacts, normal: Floats, start: Floats, tolerance: float = 0.0
+    ) -> tuple[Floats, float]:
         """Friction impulses (m, t) that minimize kinetic energy within the bounds of `normal` (m,); their residual.
 
-        `start` (m, t) are impulses within the bounds, for a warm start. Slip speeds below `slow` may be left.
+        `start` (m, t) are impulses within the bounds, for a warm start. The residual is a speed, at most `tolerance`
+        where that can be reached; 0 asks for an exact answer.
         """
         raise NotImplementedError(f"{type(self).__name__} must define impulses")
 
-    def inelastic(self, contacts: Contacts) -> tuple[Impulses, bool]:
+    def residual(self, contacts: Contacts, normal: Floats, tangent: Floats) -> float:
+        """Residual of the friction impulses `tangent` (m, t) that belong to `normal` (m,): a speed."""
+        raise NotImplementedError(f"{type(self).__name__} must define residual")
+
+    def inelastic(self, contacts: Contacts, tolerance: float = 0.0) -> tuple[Impulses, bool]:
         """Normal and friction impulses of the impact with restitution 0, solved together; whether that converged.
 
-        Only models with `coupled` have it. `contacts` must have tangents.
+        Only models with `coupled` have it. `contacts` must have tangents. The residual is relative, as in `resolve`;
+        `tolerance` is a speed.
         """
         raise NotImplementedError(f"{type(self).__name__} does not couple friction with the normal impulses")

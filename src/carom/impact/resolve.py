@@ -13,15 +13,11 @@ from ..kernels.families import families_of_law
 from ..laws import Law
 from ..laws.inelastic import inelastic
 from ..solvers.rows import Floats
-from ..solvers.thresholds import COARSE_IMPACT_CONTACTS
 from .contacts import Contacts, Impulses, worse
 from .problem import ImpactProblem
-from .response import Response
+from .response import EXACT, Response
 from .restitution import blended, check_islands, interpolated, normal_impulses
 from .solution import ImpactSolution
-
-# Largest share of the fastest approach that an impact may leave as slow: the impact itself must be resolved.
-LARGEST_SLOW_SHARE = 0.9
 
 
 def solve_impact(
@@ -45,78 +41,75 @@ def solve_impact(
     return _solution(problem, response, resolve(problem.contacts, response))
 
 
-def resolve(contacts: Contacts, response: Response, slow: float = 0.0) -> Impulses:
+def resolve(contacts: Contacts, response: Response, tolerance: float = 0.0) -> Impulses:
     """Normal and friction impulses of an impact.
 
-    `slow` is an approach speed below which a time stepper stops contacts itself. In impacts with friction and at
-    least COARSE_IMPACT_CONTACTS contacts such speeds are left: an exact answer costs up to a thousand times the
-    answer for the few contacts that matter.
+    `tolerance` is the speed that each stage (law, inelastic part, friction) may leave of approach and slip; 0 asks for
+    exact answers. The residual is relative to the fastest approach or slip before the impact.
     """
     if response.blends:
         contacts = blended(contacts)
     friction = response.friction_model
     if friction is None or not contacts.friction.any():
-        return normal_impulses(contacts, response)
-    left = _slow_speed(contacts, slow)
+        return _relative(normal_impulses(contacts, response, tolerance), contacts)
     lossy = response.restitution_model == "energetic" and not (contacts.restitution == 1.0).all()
     if friction.coupled and lossy and contacts.tangents is not None:
-        return _coupled(contacts, response, friction, left)
-    return _staggered(contacts, response, friction, left)
+        return _coupled(contacts, response, friction, tolerance)
+    return _staggered(contacts, response, friction, tolerance)
 
 
-def _slow_speed(contacts: Contacts, slow: float) -> float:
-    """The approach speed that this impact may leave; 0 for exact answers."""
-    approach = contacts.approach()
-    if contacts.count < COARSE_IMPACT_CONTACTS or approach == 0.0:
-        return 0.0
-    return min(slow / approach, LARGEST_SLOW_SHARE) * approach
+def _relative(result: Impulses, contacts: Contacts) -> Impulses:
+    """The result of a law with its residual relative to the fastest approach or slip."""
+    approach, scale = contacts.approach(), contacts.fastest()
+    return result if approach == scale else replace(result, residual=result.residual * approach / scale)
 
 
-def _staggered(contacts: Contacts, response: Response, friction: FrictionModel, slow: float) -> Impulses:
+def _staggered(contacts: Contacts, response: Response, friction: FrictionModel, tolerance: float) -> Impulses:
     """The law, then friction for its normal impulses, repeated while friction drives contacts together.
 
     Normal impulses only grow, so the friction impulses of one repeat are within the bounds of the next, and kinetic
     energy falls in every friction stage. After the last repeat the inelastic law stops every remaining approach,
-    which lowers the energy too.
+    which lowers the energy too. Without repeats the remaining approach is left to the caller.
     """
-    tolerance = max(response.tolerance * contacts.approach(), slow)
-    repeats = response.repeats(contacts.count)
-    stage = normal_impulses(contacts, response, slow)
+    stage = normal_impulses(contacts, response, tolerance)
     if not stage.normal.any():
-        return stage  # nothing approaches, or the law is `none`: no normal impulse bounds friction
+        return _relative(stage, contacts)  # nothing approaches, or the law is `none`: nothing bounds friction
     normal, tangent = stage.normal.copy(), np.zeros_like(contacts.tangent_speeds())
-    status, residual = stage.status, stage.residual
+    approach = contacts.approach()
+    left = tolerance or EXACT * approach
+    status, worst = stage.status, stage.residual * approach
     iterations, messages = stage.iterations, stage.messages
-    for repeat in range(repeats + 1):
-        tangent, friction_residual = friction.impulses(contacts, normal, tangent, slow)
-        residual = max(residual, friction_residual)
-        x = contacts.after(normal, tangent)
-        if contacts.speeds(x).min() >= -tolerance:
+    for repeat in range(friction.repeats + 1):
+        tangent, slip = friction.impulses(contacts, normal, tangent, tolerance)
+        moving = contacts.moving(contacts.after(normal, tangent))
+        approach = moving.approach()
+        if approach <= left or friction.repeats == 0:
+            worst = max(worst, slip)
             break
-        last = repeat == repeats
-        moving = contacts.moving(x)
-        stage = inelastic(moving, slow) if last else normal_impulses(moving, response, slow)
+        last = repeat == friction.repeats
+        stage = inelastic(moving, tolerance) if last else normal_impulses(moving, response, tolerance)
         normal += stage.normal
-        status, residual = worse(status, stage.status), max(residual, stage.residual)
+        status, worst = worse(status, stage.status), max(worst, stage.residual * approach)
         iterations += stage.iterations
         messages = (*messages, *(m for m in stage.messages if m not in messages))
         if last:
-            messages = (*messages, f"friction and impact still disagreed after {repeats} repeats")
-    return Impulses(normal, tangent, iterations, status, residual, messages)
+            messages = (*messages, f"friction and impact still disagreed after {friction.repeats} repeats")
+            worst = max(worst, friction.residual(contacts, normal, tangent))
+    return Impulses(normal, tangent, iterations, status, worst / contacts.fastest(), messages)
 
 
-def _coupled(contacts: Contacts, response: Response, friction: FrictionModel, slow: float) -> Impulses:
+def _coupled(contacts: Contacts, response: Response, friction: FrictionModel, tolerance: float) -> Impulses:
     """Energetic restitution around a friction model that solves the inelastic impact with friction as one problem."""
     c = contacts.restitution
     check_islands(contacts, response.restitution_model)
-    low, settled = friction.inelastic(contacts)
+    low, settled = friction.inelastic(contacts, tolerance)
     if not settled:
-        other = _staggered(contacts.with_restitution(0.0), response, friction, slow)
+        other = _staggered(contacts.with_restitution(0.0), response, friction, tolerance)
         note = f"coupled Coulomb sweeps stopped at {low.residual:.1e}; normal and friction impulses were alternated"
         low = replace(other, messages=(*other.messages, note))
     if (c == 0.0).all() or low.tangent is None:
         return low
-    high = _staggered(contacts.with_restitution(1.0), response, friction, slow)
+    high = _staggered(contacts.with_restitution(1.0), response, friction, tolerance)
     if high.tangent is None:
         return high
     return replace(interpolated(low, high, c), iterations=low.iterations + high.iterations)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,31 +31,29 @@ def needs_uniform_restitution(model: str) -> bool:
     return model in ("energetic", "qce_lcp")
 
 
-def normal_impulses(contacts: Contacts, response: Response, slow: float = 0.0) -> Impulses:
+def normal_impulses(contacts: Contacts, response: Response, tolerance: float = 0.0) -> Impulses:
     """Impulses of the law with the coefficients of restitution of `contacts`.
 
-    Under the energetic model approach speeds below `slow` are left (see `resolve`).
+    `tolerance` is the speed of approach that may be left; 0 asks for an exact answer. The residual is relative to the
+    fastest approach.
     """
     model, c = response.restitution_model, contacts.restitution
-    if slow > 0.0:
+    if tolerance > 0.0:
         approach = contacts.approach()
-        if approach <= slow:
-            return Impulses(np.zeros(contacts.count))
-        if model == "energetic":
-            response = _with_tolerance(response, slow / approach)
-        else:
-            slow = 0.0
+        if approach <= tolerance:
+            return Impulses(np.zeros(contacts.count), residual=approach and 1.0)
+        response = replace(response, law=response.law.leaving(tolerance / approach))
     if not needs_uniform_restitution(model):
         return run_law(contacts, response)
     check_islands(contacts, model)
     if (c == 0.0).all():
-        return inelastic(contacts, slow)
+        return inelastic(contacts, tolerance)
     elastic = run_law(contacts.with_restitution(1.0), response)
     if (c == 1.0).all():
         return elastic
     if model == "energetic":
-        return interpolated(inelastic(contacts, slow), elastic, c)
-    return _complementary(contacts, elastic, c)
+        return interpolated(inelastic(contacts, tolerance), elastic, c)
+    return _complementary(contacts, elastic, c, tolerance)
 
 
 def interpolated(low: Impulses, high: Impulses, c: Floats) -> Impulses:
@@ -76,25 +74,20 @@ def interpolated(low: Impulses, high: Impulses, c: Floats) -> Impulses:
     )
 
 
-def _complementary(contacts: Contacts, elastic: Impulses, c: Floats) -> Impulses:
+def _complementary(contacts: Contacts, elastic: Impulses, c: Floats, tolerance: float) -> Impulses:
     """`0 <= lam perp A lam + u - c u_elastic >= 0` (Zhang 2015, eq. 19)."""
     target = c * contacts.speeds(contacts.after(elastic.normal))
-    lam, residual = solve_cone(contacts.rows, contacts.speeds() - target)
+    wanted = contacts.speeds() - target
+    lam, speed = solve_cone(contacts.rows, wanted, tolerance=tolerance)
+    solved = speed <= max(FEASIBLE * np.abs(wanted).max(), tolerance)
+    approach = contacts.approach()
     return Impulses(
         normal=lam,
         iterations=elastic.iterations,
-        status=worse(elastic.status, RESOLVED if residual <= FEASIBLE else INFEASIBLE),
-        residual=max(residual, elastic.residual),
+        status=worse(elastic.status, RESOLVED if solved else INFEASIBLE),
+        residual=max(speed / approach if approach > 0.0 else 0.0, elastic.residual),
         messages=elastic.messages,
     )
-
-
-def _with_tolerance(response: Response, tolerance: float) -> Response:
-    """The response with a law whose tolerance, relative to the fastest approach, is at least `tolerance`."""
-    law: Any = response.law
-    if "tolerance" not in law.options():
-        return response
-    return replace(response, law=replace(law, tolerance=max(law.tolerance, tolerance)))
 
 
 def check_islands(contacts: Contacts, model: str) -> None:

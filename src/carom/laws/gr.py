@@ -41,11 +41,11 @@ class GR(Law):
 
     def impulses(self, contacts: Contacts) -> Impulses:
         bound = self.max_iterations or 1000 + int(100 * np.sqrt(contacts.count))
-        tol = self.tolerance * contacts.approach()
-        lam, x, count, left, residual = reflections(
-            contacts.rows, contacts.velocity, contacts.boundary_speed, tol, bound
-        )
-        if residual > FEASIBLE:
+        fastest = contacts.approach()
+        tol = self.tolerance * fastest
+        lam, x, count, left, worst = reflections(contacts.rows, contacts.velocity, contacts.boundary_speed, tol, bound)
+        residual = worst / fastest if fastest > 0.0 else 0.0
+        if left and count < bound:
             return Impulses(lam, None, count, INFEASIBLE, residual, (NO_WAY_OUT,))
         if left:
             reason = f"gr reached its bound of {count} iterations"
@@ -70,6 +70,9 @@ def reflections(
 ) -> tuple[Floats, Floats, int, int, float]:
     """The GR loop: (impulses, velocity, iterations, violators left, residual).
 
+    The residual is a speed, the largest of all cone problems. Violators are left at the bound on the iterations, and
+    before it if a cone problem has no solution.
+
     `_iterate` runs the loop as long as all islands are small, and returns for each cone problem with a large one,
     which is solved here. Its methods take most of the compile time; they are compiled when the first one appears.
     """
@@ -84,12 +87,12 @@ def reflections(
         np.zeros_like(velocity),
     )
     violators, u = initial_front(rows, state.x, boundary, tol)
-    y, residual, count, worst = u, UNSOLVED, 0, 0.0
+    y, residual, count, worst, infeasible = u, UNSOLVED, 0, 0.0, False
     while True:
-        violators, u, count, worst = _iterate(
+        violators, u, count, worst, infeasible = _iterate(
             rows, boundary, tol, bound, state, violators, u, y, residual, count, worst
         )
-        if len(violators) == 0 or count >= bound or worst > FEASIBLE:
+        if len(violators) == 0 or count >= bound or infeasible:
             return state.lam, state.x, count, len(violators), worst
         k = len(violators)
         y = np.zeros(k)
@@ -105,13 +108,16 @@ def _iterate(rows, boundary, tol, bound, state, violators, u, y, residual, count
     separates at least as fast as it approached, so it is no violator in the next iteration, provided that the cone
     problem was solved. A cone problem without a solution ends the loop.
     """
+    infeasible = False
     while True:
         if residual != UNSOLVED:
+            size = -(1.0 + C_R) * u.min()
             worst = max(worst, residual)
             apply_impulses(rows, violators, y, state.lam, state.x)
-            if worst > FEASIBLE:
+            infeasible = residual > max(FEASIBLE * size, tol)
+            if infeasible:
                 break
-            settled = residual <= SETTLED
+            settled = residual <= SETTLED * size
             violators, u = next_front(
                 rows, state.x, boundary, tol, violators, state.stamp, state.visited, count, settled
             )
@@ -133,4 +139,4 @@ def _iterate(rows, boundary, tol, bound, state, violators, u, y, residual, count
         )
         if residual == UNSOLVED:
             break
-    return violators, u, count, worst
+    return violators, u, count, worst, infeasible

@@ -50,10 +50,6 @@ THREADED_SWEEPS_CONTACTS = 6000
 DENSE_SMM_CONTACTS = 32
 # Contacts of an island up to which clamps are searched for: the linear program is dense.
 CLAMP_CONTACTS = 2000
-# Contacts from which an impact with friction may leave slow approach to the stepper.
-COARSE_IMPACT_CONTACTS = 500
-# Contacts of an impact above which normal and friction impulses alternate only once per round.
-SINGLE_REPEAT_CONTACTS = 2000
 # With fewer contacts than bodies by this factor, only the touched bodies enter the rows: a gas costs its contacts.
 TOUCHED_BODIES_FACTOR = 8
 

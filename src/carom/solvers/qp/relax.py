@@ -10,20 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from ...kernels import kernel
-from ..rows import Floats, Rows, push, speed
+from ..rows import push, speed
 
 VISITS = 200  # average number of times that a contact is processed, at most
-
-
-def relaxed(rows: Rows, c: Floats, bound: Floats, start: Floats, slow: float) -> tuple[Floats, float]:
-    """`argmin 1/2 y^T A y + c^T y` over `0 <= y <= bound`, to speeds of `slow`; and its residual.
-
-    The residual is a speed relative to the largest entry of c.
-    """
-    y = np.array(start)
-    size = float(np.abs(c).max(initial=0.0))
-    residual = relax(rows, c, np.zeros(len(y)), bound, y, slow, VISITS)
-    return y, float(residual) / size if size > 0.0 else 0.0
 
 
 @kernel
