@@ -39,7 +39,7 @@ ALLOWED = {
     "laws": _CORE,
     "catalogue": _CORE,
     "friction": _LAWS,
-    "resolve": _LAWS | {"friction"},  # the files of impact/ that run a law: see RESOLVE
+    "resolve": _LAWS | {"friction", "settings"},  # the files of impact/ that run a law: see RESOLVE
     "analysis": _STUDY,
     "testing": _STUDY,
     "studies": _STUDY,

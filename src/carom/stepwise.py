@@ -62,6 +62,7 @@ class Simulation:
         name = scene.stepper if stepper is None else stepper
         if name not in stepping.STEPPERS:
             raise ProblemError.unknown("stepper", name, stepping.STEPPERS)
+        _check_rolling(world, name)
         models = _models(scene, chosen, restitution_model, friction_model)
         if given is None:
             given = DEFAULT_TOLERANCE if scene.tolerance is None else tolerance_number("tolerance", scene.tolerance)
@@ -171,6 +172,14 @@ def _prepare_kernels(scene: Scene, law: str | Law | None, stepper: str | None, f
     except (ProblemError, AttributeError, TypeError, ValueError):
         return  # the checks that follow say what is wrong
     prepare(families)
+
+
+def _check_rolling(world: World, stepper: str) -> None:
+    """Refuses rolling and torsional friction where no stage of the step would apply them."""
+    acts = world.rolling_friction is not None or world.torsional_friction is not None
+    if acts and stepper == "synchronous":
+        wanted = "drift_safe or time_of_impact: rolling and torsional friction act in resting contact, which it lacks"
+        raise ProblemError("stepper", stepper, wanted)
 
 
 def _models(

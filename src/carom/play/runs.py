@@ -66,6 +66,8 @@ _GENERAL = {
         RESTITUTION,
         FRICTION,
         Slider("mu", "friction", 0.0, 1.0, 0.1),
+        Slider("rolling", "rolling friction", 0.0, 0.2, 0.0, 0.005),
+        Slider("torsional", "torsional friction", 0.0, 0.2, 0.0, 0.005),
         Slider("va", "speed, left ball", 0.0, 1.0, 0.5),
         Slider("speed", "speed", 0.5, 10.0, 1.0, 0.1),
         Slider("gravity", "gravity", 1.0, 20.0, 10.0, 0.5),

@@ -39,9 +39,7 @@ INTEGRATORS = ("dmv", "split")
 COEFFICIENTS = ("restitution", "friction", "rolling_friction", "torsional_friction")  # of materials and their pairs
 TOLERANCE_ABOUT = "speed that the impulses of a step may leave, relative to the fastest approach or slip before them"
 ROLLING_ABOUT = "a length: largest torque against rolling over the normal force, at rest"
-TORSIONAL_ABOUT = (
-    "a length: largest torque against spinning about the normal over the normal force, at rest"
-)
+TORSIONAL_ABOUT = "a length: largest torque against spinning about the normal over the normal force, at rest"
 MIXED_RESTITUTION = ("refuse", "blend")
 Force = Callable[[float, Floats, Floats], Floats]  # (time, position, velocity) -> force on each body
 

@@ -24,6 +24,7 @@ from .file_locks import in_use
 from .format import IMPULSES, ORIENTATION, SPINS, check_format, open_to_read, read_scene, read_settings, reading
 
 Floats = NDArray[np.float64]
+ROUNDING = 1e-12  # relative: a residual that equals the tolerance may exceed it by the rounding of their common scale
 
 
 class Trajectory:
@@ -242,7 +243,7 @@ class Trajectory:
         """Numbers of the steps whose residual is above the tolerance, ascending."""
         if self.tolerance is None:
             return np.zeros(0, np.int64)
-        return np.asarray(self.steps["step"][~(self.steps["residual"] <= self.tolerance)])
+        return np.asarray(self.steps["step"][~(self.steps["residual"] <= self.tolerance * (1.0 + ROUNDING))])
 
     def _at_frames(self, name: str) -> Floats:
         """A column of the step table, at the steps of the frames."""
