@@ -37,8 +37,9 @@ def collapse(side: int) -> Scene:
 
 def run(quick: bool = False) -> list[Row]:
     """2,500 discs collapse; pymunk at several numbers of iterations and of smaller steps."""
-    Ours(collapse(12)).steps(200)
-    side, steps = (12, 60) if quick else (50, 480)
+    side, steps = (12, 40) if quick else (50, 480)
+    if not quick:
+        Ours(collapse(12)).steps(200)
     scene = collapse(side)
     plain = described(scene)
     runners: dict[str, Runner] = {"carom": Ours(scene)}
@@ -51,8 +52,13 @@ def run(quick: bool = False) -> list[Row]:
     ours = found.pop("carom")
     name = f"{side * side:,} discs collapse, {steps * STEP:g} s"
     return [
-        Row(name, "<= 8 ms a step", f"{ours.milliseconds:.2f} ms, {ours.worst:.0f} ms at worst", ours.milliseconds <= 8.0),
-        Row(f"{name}, overlap on the way", "<= 1%", f"{ours.overlap.max():.2%}", bool(ours.overlap.max() <= 0.01)),
+        Row(
+            name,
+            "<= 8 ms a step",
+            f"{ours.milliseconds:.2f} ms, {ours.worst:.0f} ms at worst",
+            ours.milliseconds <= 8.0,
+        ),
+        Row(f"{name}, overlap on the way", "<= 1%", f"{ours.overlap.max():.2%}", ours.overlap.max() <= 0.01),
         _equal_overlap(name, ours, list(found.values()), reason),
     ]
 
@@ -69,4 +75,4 @@ def _equal_overlap(name: str, ours: Result, others: list[Result], reason: str | 
         f"{ratio:.1f} times: {ours.milliseconds:.2f} ms at {ours.overlap.max():.1%}, {other.title} "
         f"{other.milliseconds:.2f} ms at {other.overlap.max():.1%}" + ("" if equal else " (its least)")
     )
-    return Row(name, asked, measured, bool(ratio <= 2.0))
+    return Row(name, asked, measured, ratio <= 2.0)

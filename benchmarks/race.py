@@ -36,7 +36,9 @@ class Runner(Protocol):
 class Ours:
     """A scene in Carom. `tolerance` None means the default of a run."""
 
-    def __init__(self, scene: Scene, title: str = "Carom", tolerance: float | str | None = None, **options: Any) -> None:
+    def __init__(
+        self, scene: Scene, title: str = "Carom", tolerance: float | str | None = None, **options: Any
+    ) -> None:
         # Versions before the tolerance was a setting of a run do not accept the argument.
         if tolerance is not None and "tolerance" in inspect.signature(Simulation).parameters:
             options["tolerance"] = tolerance
@@ -84,7 +86,7 @@ class Result:
     """The run of one engine."""
 
     title: str
-    seconds: np.ndarray  # (steps,) CPU
+    seconds: np.ndarray  # (steps - 1,) CPU
     overlap: np.ndarray  # (turns,) deepest overlap at the end of each turn, in diameters or edges
     speed: float  # mean linear speed of the bodies at the end
     note: str
@@ -148,7 +150,10 @@ def race(scene: Scene, steps: int, engines: Sequence[str], skip: int = 0, **opti
 
 
 def in_turns(plain: dict[str, np.ndarray], runners: dict[str, Runner], steps: int, skip: int = 0) -> dict[str, Result]:
-    """The runners make TURN steps each in turn, so that a slow spell of the machine affects all."""
+    """The runners make TURN steps each in turn, so that a slow spell of the machine affects all.
+
+    The first step, in which engines build their structures, is not counted.
+    """
     seconds: dict[str, list[float]] = {name: [] for name in runners}
     overlap: dict[str, list[float]] = {name: [] for name in runners}
     for done in range(0, skip + steps, TURN):
@@ -161,9 +166,7 @@ def in_turns(plain: dict[str, np.ndarray], runners: dict[str, Runner], steps: in
     found = {}
     for name, runner in runners.items():
         speed = float(np.linalg.norm(runner.pose()[2], axis=1).mean())
-        found[name] = Result(
-            runner.title, np.array(seconds[name]), np.array(overlap[name]), speed, runner.report()
-        )
+        found[name] = Result(runner.title, np.array(seconds[name][1:]), np.array(overlap[name]), speed, runner.report())
         runner.close()
         print(found[name].line(), flush=True)
     return found

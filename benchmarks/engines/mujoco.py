@@ -27,17 +27,18 @@ class World:
 
     def __init__(self, scene: dict[str, np.ndarray]) -> None:
         size, mu = scene["size"], f'friction="{float(scene["friction"])} 0 0" condim="3"'
+        mass, step = float(scene["mass"]), float(scene["step"])
         shape = f'type="sphere" size="{words(size)}"' if len(size) == 1 else f'type="box" size="{words(0.5 * size)}"'
         walls = "".join(
             f'<geom type="plane" size="0 0 1" pos="{words(p)}" quat="{words(normal_to_quaternion(n))}" {mu}/>'
             for p, n in zip(scene["plane_point"], scene["plane_normal"])
         )
         bodies = "".join(
-            f'<body pos="{words(p)}" quat="{words(q)}"><freejoint/><geom {shape} mass="{float(scene["mass"])}" {mu}/></body>'
+            f'<body pos="{words(p)}" quat="{words(q)}"><freejoint/><geom {shape} mass="{mass}" {mu}/></body>'
             for p, q in zip(scene["position"], scene["orientation"])
         )
         self.model = mujoco.MjModel.from_xml_string(
-            f'<mujoco><size memory="4G"/><option timestep="{float(scene["step"])!r}" gravity="{words(scene["gravity"])}"/>'
+            f'<mujoco><size memory="4G"/><option timestep="{step!r}" gravity="{words(scene["gravity"])}"/>'
             f"<worldbody>{walls}{bodies}</worldbody></mujoco>"
         )
         self.data = mujoco.MjData(self.model)

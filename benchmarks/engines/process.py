@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
-TITLES = {"rapier": "Rapier", "mujoco": "MuJoCo", "bullet": "PyBullet", "chipmunk": "pymunk"}
+TITLES = {"rapier": "Rapier", "mujoco": "MuJoCo", "bullet": "PyBullet", "chipmunk": "pymunk", "cholmod": "CHOLMOD"}
 
 
 def environments() -> Path:
     """The folder with one virtual environment per engine, which `make bench` creates."""
-    return Path(os.environ.get("CAROM_ENGINES", f"{sys.prefix}-engines"))
+    return Path(os.environ.get("CAROM_ENGINES", f"{sys.prefix}-engines")).absolute()
 
 
 def missing(name: str) -> str | None:

@@ -34,7 +34,8 @@ class World:
         body = rapier3d.RigidBody.dynamic().position(rapier3d.Isometry3(place, turn))
         body = body.linvel(tuple(map(float, scene["velocity"][k]))).can_sleep(False)
         size = [float(s) for s in scene["size"]]
-        shape = rapier3d.Collider.ball(size[0]) if len(size) == 1 else rapier3d.Collider.cuboid(*(0.5 * s for s in size))
+        made = rapier3d.Collider
+        shape = made.ball(size[0]) if len(size) == 1 else made.cuboid(*(0.5 * s for s in size))
         return self.world.add_body(body, [self._material(shape.mass(float(scene["mass"])), scene)])
 
     def step(self) -> None:
