@@ -1,4 +1,4 @@
-"""Checks of a run: energy, momentum, overlap, symmetry and statuses of impacts against bounds."""
+"""Checks of a run: energy, momentum, overlap, symmetry, statuses of impacts and residuals against bounds."""
 
 from __future__ import annotations
 
@@ -55,6 +55,7 @@ def check_run(run: Trajectory, bounds: Mapping[str, float] | None = None) -> lis
         _overlap(run, whole["overlap"], "overlap" in given),
         _symmetry(run, whole["symmetry"]),
         _outcomes(run),
+        _residual(run),
     ]
 
 
@@ -134,6 +135,19 @@ def _symmetry(run: Trajectory, bound: float) -> Check:
 def _outcomes(run: Trajectory) -> Check:
     value = int((run.steps["status"] == 2).sum())
     return Check("impacts", float(value), 0.0, value == 0, "steps whose impacts left bodies approaching")
+
+
+def _residual(run: Trajectory) -> Check:
+    """The largest residual of a step against the tolerance of the run."""
+    value, bound, missed = float(run.steps["residual"].max(initial=0.0)), run.tolerance, run.missed_steps
+    if bound is None:
+        return Check("residual", value, None, None, "towers have bounds of their own")
+    if not len(missed):
+        return Check("residual", value, bound, True, "no step missed the tolerance of the run")
+    row = run.steps[run.steps["step"] == missed[0]][0]
+    count = f"{len(missed):,} of {run.last.step:,} steps missed the tolerance of the run"
+    first = f"the first is step {missed[0]:,} at time {row['time']:g} with residual {row['residual']:.1e}"
+    return Check("residual", value, bound, False, f"{count}; {first}")
 
 
 def _unclaimed(run: Trajectory, mark: str) -> str:

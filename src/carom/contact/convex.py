@@ -14,20 +14,20 @@ import numpy as np
 from ..kernels import kernel
 from ..solvers.rows import Floats
 from ..world import BOX, CAPSULE, MESH, SPHERE
-from .boxes import ROWS, box_normal, box_scores
+from .box_manifold import BAND, ROWS, box_contacts
+from .boxes import TURN, box_normal, box_scores, put_turn
 from .clipping import PARALLEL, PLACE, clip
 from .contact_set import columns, room, roomier
 from .epa import Polytope, overlap, polytope
 from .features import FACE, Features, facing, most_points, new_features
 from .gjk import segments, shifted_separation
 from .manifold import put_contacts
-from .poses import midway, needed_rows, placed_parts
+from .poses import midway, needed_rows, placed_parts, to_world
 from .spheres import sphere_pair
 from .support import KIND, REACH, cores_of, difference, is_curved, roundness
 
 FAR = 0.1  # gap, in half widths of the smaller body, above which bodies that touch in this step count as fast
 CLOSE = 0.02  # gap, in the same unit, up to which fast bodies are advanced
-BAND = 0.2  # largest depth of the band of vertices that count as one feature, in the same unit
 SQUARE = 1.0 - 5e-5  # cosine (0.01 rad) above which a normal is replaced by the exact one of a face
 WORSE = 1e-9  # loss of separation, relative to the size of the pair, that the exact normal may cost
 ROUNDS = 32  # largest number of steps of conservative advancement
@@ -173,7 +173,10 @@ def convex_pair(cores, fa, fb, pose, after, pose1, ka, kb, time, move, inner, ma
             midway(pose, ka, ka + after, time, pa)
             midway(pose, kb, kb + after, time, pb)
         if boxes:
-            normal = box_normal(work.axes, pose, pa, pb, size)
+            if time > 0.0:
+                put_turn(pose, pa, pb, work.axes, TURN)
+            x, y, z = box_normal(work.axes, TURN, size)
+            normal = to_world(pose, pa, x, y, z)
         else:
             rest = margin + (1.0 - time) * move
             d, x, y, z = core_separation(
@@ -267,10 +270,19 @@ def convex_pairs(first, second, shapes, poses, margin):
                     continue
                 time = 0.0
                 if kind_a == BOX and kind_b == BOX:
-                    last, gap, time = box_scores(cores.table, fa, fb, pose, ka, kb, after, margin, work.axes)
+                    last, gap, time, _ = box_scores(cores.table, fa, fb, pose, ka, kb, after, margin, 0, work.axes)
                     if last > margin:
                         continue
                     if gap <= FAR * inner:
+                        size = min(cores.table[fa, REACH], cores.table[fb, REACH])
+                        normal = box_normal(work.axes, TURN, size)
+                        band = min(margin + move, BAND * inner)
+                        to = box_contacts(
+                            cores.table, fa, fb, pose, ka, kb, normal, last, margin, band, size, base, work.axes, found, n
+                        )
+                        if to > n:
+                            n = to
+                            continue
                         time = 0.0
                 n = convex_pair(
                     cores, fa, fb, pose, after, placed.pose1, ka, kb, time, move, inner, margin, base, work, found, n

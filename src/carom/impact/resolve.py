@@ -12,11 +12,11 @@ from ..kernels import prepare
 from ..kernels.families import families_of_law
 from ..laws import Law
 from ..laws.inelastic import inelastic
-from ..solvers.qp.box import SWEEPS_TOLERANCE
+from ..settings import EXACT_TOLERANCE
 from ..solvers.rows import Floats
 from .contacts import Contacts, Impulses, worse
 from .problem import ImpactProblem
-from .response import EXACT, Response
+from .response import Response
 from .restitution import blended, check_islands, interpolated, normal_impulses
 from .solution import ImpactSolution
 
@@ -70,26 +70,26 @@ def _staggered(contacts: Contacts, response: Response, friction: FrictionModel, 
 
     Normal impulses only grow, so the friction impulses of one repeat are within the bounds of the next, and kinetic
     energy falls in every friction stage. After the last repeat the inelastic law stops every remaining approach,
-    which lowers the energy too.
+    which lowers the energy too. Without repeats the remaining approach is left to the caller.
     """
     stage = normal_impulses(contacts, response, tolerance)
     if not stage.normal.any():
         return _relative(stage, contacts)  # nothing approaches, or the law is `none`: nothing bounds friction
     approach, scale = contacts.approach(), contacts.fastest()
-    if tolerance > SWEEPS_TOLERANCE * scale:
+    if tolerance > 0.0:
         settled = _settled(contacts, stage, friction, tolerance, scale)
         if settled is not None:
             return settled
     normal, tangent = stage.normal.copy(), np.zeros_like(contacts.tangent_speeds())
-    left = tolerance or EXACT * approach
+    left = tolerance or EXACT_TOLERANCE * approach
     status, worst = stage.status, stage.residual * approach
     iterations, messages = stage.iterations, stage.messages
     for repeat in range(friction.repeats + 1):
         tangent, slip = friction.impulses(contacts, normal, tangent, tolerance)
         moving = contacts.moving(contacts.after(normal, tangent))
         approach = moving.approach()
-        if approach <= left:
-            worst = max(worst, slip, approach if tolerance else 0.0)
+        if approach <= left or friction.repeats == 0:
+            worst = max(worst, slip)
             break
         last = repeat == friction.repeats
         stage = inelastic(moving, tolerance) if last else normal_impulses(moving, response, tolerance)
