@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels import kernel
+from .qp.relax import NEAR
 from .rows import Floats, push, speed
 
 Mask = NDArray[np.bool_]
@@ -188,7 +189,7 @@ def _sweep(
                             if row.shape[1] > 1:
                                 x[rows.body[e], k] += row[i, 1, e - first, k] * two
         if acts:
-            seen[i] -= 1  # its own step was too long: it is to be visited again
+            seen[i] -= 1  # its normal and friction rows may couple, and steps may be too long: it is visited again
             for e in range(first, last):
                 b = rows.body[e]
                 if moved[b] < now:
@@ -220,19 +221,23 @@ def _pressed(u, lam, given, stiff, mu, kind, one, two, tolerance):
     least = given
     if one != 0.0 or two != 0.0:
         least = max(least, (np.sqrt(one * one + two * two) if kind == CONE else max(abs(one), abs(two))) / mu)
-    if abs(max(lam - u / stiff, least) - lam) * stiff <= tolerance:
+    change = abs(max(lam - u / stiff, least) - lam) * stiff
+    if change <= tolerance:
         return 0.0
-    return max(lam - OVER_RELAXATION * u / stiff, least) - lam
+    over = OVER_RELAXATION if change > NEAR * tolerance else 1.0
+    return max(lam - over * u / stiff, least) - lam
 
 
 @kernel
 def _rubbed(slip, cross, one, two, weight, kind, bound, tolerance):
     """Change of the friction impulses (one, two) of a contact with slip (slip, cross); 0 within the tolerance."""
     a, b = _bounded(kind, bound, one - slip * weight, two - cross * weight)
-    if (a - one) ** 2 + (b - two) ** 2 <= (tolerance * weight) ** 2:
+    square = ((a - one) ** 2 + (b - two) ** 2) / (weight * weight)
+    if square <= tolerance * tolerance:
         return 0.0, 0.0
-    step = OVER_RELAXATION * weight
-    a, b = _bounded(kind, bound, one - slip * step, two - cross * step)
+    if square > (NEAR * tolerance) ** 2:
+        step = OVER_RELAXATION * weight
+        a, b = _bounded(kind, bound, one - slip * step, two - cross * step)
     return a - one, b - two
 
 
