@@ -17,7 +17,7 @@ from ...kernels import kernel
 
 VISITS = 200  # average number of visits of a contact, at most
 OVER_RELAXATION = 1.5  # halves the visits in jammed layers of spheres; from 1.7 on they rise again
-NEAR = 10.0  # a change of more tolerances than this is over-relaxed; the last ones are exact for their contact
+NEAR = 2.0  # a change of more tolerances than this is over-relaxed; the last ones are exact for their contact
 NARROW, WIDE = 3, 6  # velocity components of a body in the copied data
 NO_ENTRY = 1e-24  # squared entries below this share of the squared length of their row move nothing
 
