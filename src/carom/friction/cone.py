@@ -12,6 +12,7 @@ from ..impact.contacts import Contacts, Impulses
 from ..laws.law import Paper
 from ..solvers.coulomb.sweeps import coupled_coulomb, disk_friction
 from ..solvers.rows import Floats
+from ..solvers.settle import CONE
 from .model import FrictionModel
 
 JEAN_1999 = Paper(
@@ -36,6 +37,7 @@ class Cone(FrictionModel):
     name: ClassVar[str] = "cone"
     title: ClassVar[str] = "Coulomb's friction cone, coupled with the normal impulse"
     paper: ClassVar = JEAN_1999
+    bounds: ClassVar[int] = CONE
     coupled: ClassVar[bool] = True
 
     tolerance: float = 1e-11

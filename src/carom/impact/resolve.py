@@ -75,8 +75,12 @@ def _staggered(contacts: Contacts, response: Response, friction: FrictionModel, 
     stage = normal_impulses(contacts, response, tolerance)
     if not stage.normal.any():
         return _relative(stage, contacts)  # nothing approaches, or the law is `none`: nothing bounds friction
+    approach, scale = contacts.approach(), contacts.fastest()
+    if tolerance > 0.0:
+        settled = _settled(contacts, stage, friction, tolerance, scale)
+        if settled is not None:
+            return settled
     normal, tangent = stage.normal.copy(), np.zeros_like(contacts.tangent_speeds())
-    approach = contacts.approach()
     left = tolerance or EXACT_TOLERANCE * approach
     status, worst = stage.status, stage.residual * approach
     iterations, messages = stage.iterations, stage.messages
@@ -96,7 +100,23 @@ def _staggered(contacts: Contacts, response: Response, friction: FrictionModel, 
         if last:
             messages = (*messages, f"friction and impact still disagreed after {friction.repeats} repeats")
             worst = max(worst, friction.residual(contacts, normal, tangent))
-    return Impulses(normal, tangent, iterations, status, worst / contacts.fastest(), messages)
+    return Impulses(normal, tangent, iterations, status, worst / scale, messages)
+
+
+def _settled(
+    contacts: Contacts, stage: Impulses, friction: FrictionModel, tolerance: float, scale: float
+) -> Impulses | None:
+    """The result of the law with friction, and with normal impulses that stop the approach which friction causes.
+
+    None if the tolerance was not reached.
+    """
+    t = 0 if contacts.tangents is None else len(contacts.tangents.diag) // contacts.count
+    found = friction.settled(contacts, stage.normal, np.zeros((contacts.count, t)), tolerance, scale)
+    if found is None or found[2] > tolerance:
+        return None
+    normal, tangent, left = found
+    worst = max(stage.residual * contacts.approach(), left)
+    return replace(stage, normal=normal, tangent=tangent, residual=worst / scale)
 
 
 def _coupled(contacts: Contacts, response: Response, friction: FrictionModel, tolerance: float) -> Impulses:
