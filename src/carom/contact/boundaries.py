@@ -59,7 +59,6 @@ def boundary_table(boundaries: Boundaries) -> Floats:
     return out
 
 
-
 @kernel
 def center_gap(table, w, x, y, z):
     """Distance of a point from boundary w, and the unit normal from the point to it; zero where there is none."""

@@ -184,9 +184,7 @@ def box_contacts(table, fa, fb, pose, ka, kb, normal, last, margin, band, size, 
     later = max(margin - last, 0.0)  # vertices this far behind the foremost one may come within the margin
     in_b = _turned_back(w, TURN + 1, nx, ny, nz)
     corner_a, bits_a = _bits(table, fa, normal, _turned(w, TURN + 1, n_b[0], n_b[1], n_b[2]), band, later)
-    corner_b, bits_b = _bits(
-        table, fb, (-n_b[0], -n_b[1], -n_b[2]), (-in_b[0], -in_b[1], -in_b[2]), band, later
-    )
+    corner_b, bits_b = _bits(table, fb, (-n_b[0], -n_b[1], -n_b[2]), (-in_b[0], -in_b[1], -in_b[2]), band, later)
     if _is_face(bits_a):
         return _clipped(
             table, fa, fb, pose, ka, normal, corner_a, bits_a, corner_b, bits_b, TURN, margin, size, base, w, found, at

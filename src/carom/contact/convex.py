@@ -14,7 +14,7 @@ import numpy as np
 from ..kernels import kernel
 from ..solvers.rows import Floats
 from ..world import BOX, CAPSULE, MESH, SPHERE
-from .box_manifold import BAND, ROWS, box_contacts
+from .box_manifold import BAND, MOST, ROWS, box_contacts
 from .boxes import TURN, box_normal, box_scores, put_turn
 from .clipping import PARALLEL, PLACE, clip
 from .contact_set import columns, room, roomier
@@ -36,6 +36,7 @@ ROUNDS = 32  # largest number of steps of conservative advancement
 APART = 6  # largest number of searches with cores moved apart
 LIFT = 1e-4  # distance between them, relative to the size of the pair: above the error of a coarse overlap
 DONE = -1.0  # in place of a time of touch: all contacts have been written
+NOT_DONE = -1  # in place of the end of the contacts of a pair
 SETTLED = 1e-12  # one minus the cosine of the angle (1e-6 rad) up to which two directions are equal
 
 
@@ -241,7 +242,7 @@ def box_pair(table, fa, fb, pose, ka, kb, after, move, inner, margin, trial, bas
     last, gap, time, axis = box_scores(table, fa, fb, pose, ka, kb, after, margin, trial, w)
     if last > margin:
         return n, DONE, axis
-    if gap > FAR * inner:
+    if gap > FAR * inner and time > 0.0:
         return n, time, axis
     size = min(table[fa, REACH], table[fb, REACH])
     normal = box_normal(w, TURN, size)
@@ -258,8 +259,8 @@ def part_pairs(solids, poses, placed, a, b, margin, work, found, n):
     """
     cores, pose, after = solids.cores, placed.pose, len(placed.part)
     body_a, body_b = poses.owner[a], poses.owner[b]
-    radius_a, radius_b = solids.radius[body_a], solids.radius[body_b]
-    inner = min(solids.inner[body_a], solids.inner[body_b])
+    radius_a, radius_b = solids.body[body_a, 0], solids.body[body_b, 0]
+    inner = min(solids.body[body_a, 1], solids.body[body_b, 1])
     move = _moves(poses.position0, poses.position1, placed.chord, a, b, radius_a, radius_b)
     for ka in range(placed.ptr[a], placed.ptr[a + 1]):
         fa = solids.shape[placed.part[ka]]
@@ -276,7 +277,9 @@ def part_pairs(solids, poses, placed, a, b, margin, work, found, n):
                 continue
             time = 0.0
             if kind_a == BOX and kind_b == BOX:
-                n, time, _ = box_pair(cores.table, fa, fb, pose, ka, kb, after, move, inner, margin, 0, base, work.axes, found, n)
+                n, time, _ = box_pair(
+                    cores.table, fa, fb, pose, ka, kb, after, move, inner, margin, 0, base, work.axes, found, n
+                )
                 if time == DONE:
                     continue
             n = convex_pair(
@@ -286,40 +289,72 @@ def part_pairs(solids, poses, placed, a, b, margin, work, found, n):
 
 
 @kernel
-def row_pairs(solids, poses, placed, table, low, high, margin, found):
-    """Contacts of the candidate pairs low to high of a table of rows: (contacts, end of the contacts of each pair).
+def _single_boxes(
+    table, begin, high, ctable, shape, owner, body, p0, p1, chord, ptr, part, pose, margin, w, found, n, end
+):
+    """Writes the contacts of the pairs of two single boxes from pair `begin` on, while there is room in `found`.
 
-    `found` is a table for them, which is replaced by a larger one if it has not enough room.
+    Returns the first pair that is not done, and the next free row. `end` receives the end of the contacts of each pair,
+    or NOT_DONE for pairs that need the general method.
     """
-    most = most_contacts(solids)
-    work = new_work(solids.most[0])
-    end = np.empty(high - low, np.int64)
-    # Two single boxes, the most frequent case, are handled here: Numba counts references for every array of a tuple
-    # that is passed on.
-    cores, owner, p0, p1, radius = solids.cores, poses.owner, poses.position0, poses.position1, solids.radius
-    ptr, part, pose, chord, after, axes = placed.ptr, placed.part, placed.pose, placed.chord, len(placed.part), work.axes
-    n = 0
-    for k in range(low, high):
-        a, b, end[k - low] = table[k, FIRST], table[k, SECOND], n
+    after, low = len(part), high - len(end)
+    for k in range(begin, high):
+        a, b = table[k, FIRST], table[k, SECOND]
         i, j = owner[a], owner[b]
-        if _apart(p1, a, b, radius[i] + radius[j] + margin):
-            continue
-        if n + most > len(found):
-            found = roomier(found, n, most)
-        time = 0.0
-        if ptr[a + 1] == ptr[a] + 1 and ptr[b + 1] == ptr[b] + 1:
-            ka, kb = ptr[a], ptr[b]
-            fa, fb = solids.shape[part[ka]], solids.shape[part[kb]]
-            if cores.table[fa, KIND] == BOX and cores.table[fb, KIND] == BOX:
-                inner = min(solids.inner[i], solids.inner[j])
-                move = _moves(p0, p1, chord, a, b, radius[i], radius[j])
-                n, time, table[k, AXIS] = box_pair(
-                    cores.table, fa, fb, pose, ka, kb, after, move, inner, margin, table[k, AXIS], 0, axes, found, n
-                )
-        if time != DONE:
-            n = part_pairs(solids, poses, placed, a, b, margin, work, found, n)
         end[k - low] = n
-    return found, end
+        if _apart(p1, a, b, body[i, 0] + body[j, 0] + margin):
+            continue
+        end[k - low] = NOT_DONE
+        if ptr[a + 1] != ptr[a] + 1 or ptr[b + 1] != ptr[b] + 1:
+            continue
+        fa, fb = shape[part[ptr[a]]], shape[part[ptr[b]]]
+        if ctable[fa, KIND] != BOX or ctable[fb, KIND] != BOX:
+            continue
+        if n + MOST > len(found):
+            return k, n
+        inner, move = min(body[i, 1], body[j, 1]), _moves(p0, p1, chord, a, b, body[i, 0], body[j, 0])
+        n, time, table[k, AXIS] = box_pair(
+            ctable, fa, fb, pose, ptr[a], ptr[b], after, move, inner, margin, table[k, AXIS], 0, w, found, n
+        )
+        if time == DONE:
+            end[k - low] = n
+    return high, n
+
+
+@kernel
+def row_pairs(solids, poses, placed, table, low, high, margin, found):
+    """Contacts of the candidate pairs low to high of a table of rows.
+
+    Returns two tables of contacts, of which the first is `found` or a larger one, and for each of them the ends of the
+    contacts of each pair; a pair with contacts in the second table has none in the first.
+    """
+    end, w = np.empty(high - low, np.int64), np.empty((ROWS, 15))
+    k, n = low, 0
+    while k < high:  # growing the table inside the loop over pairs would make that slower
+        if n + MOST > len(found):
+            found = roomier(found, n, MOST)
+        k, n = _single_boxes(
+            table, k, high, solids.cores.table, solids.shape, poses.owner, solids.body, poses.position0,
+            poses.position1, placed.chord, placed.ptr, placed.part, placed.pose, margin, w, found, n, end,
+        )  # fmt: skip
+    left = 0
+    for k in range(high - low):
+        left += end[k] == NOT_DONE
+    if left == 0:
+        return found, end, found, np.zeros(0, np.int64)
+    most = most_contacts(solids)
+    others, ends, work = room(4 * left + most), np.empty(high - low, np.int64), new_work(solids.most[0])
+    n = last = 0
+    for k in range(high - low):
+        if end[k] == NOT_DONE:
+            end[k] = last
+            if n + most > len(others):
+                others = roomier(others, n, most)
+            n = part_pairs(
+                solids, poses, placed, table[low + k, FIRST], table[low + k, SECOND], margin, work, others, n
+            )
+        last, ends[k] = end[k], n
+    return found, end, others, ends
 
 
 @kernel
@@ -342,12 +377,26 @@ def convex_pairs(first, second, shapes, poses, margin):
     table = np.zeros((len(first), COLUMNS), np.int32)
     table[:, FIRST] = first
     table[:, SECOND] = second
-    found, end = row_pairs(solids, poses, placed, table, 0, len(first), margin, room(4 * len(first)))
-    n = end[-1] if len(end) else 0
-    pair_of = np.empty(n, np.int64)
-    begin = 0
-    for k in range(len(first)):
-        pair_of[begin : end[k]] = k
-        begin = end[k]
-    feature, normal, point, gap, predicted = columns(found, n)
+    found, end, others, ends = row_pairs(solids, poses, placed, table, 0, len(first), margin, room(4 * len(first)))
+    pair_of, merged, n = in_order(found, end, others, ends)
+    feature, normal, point, gap, predicted = columns(merged, n)
     return pair_of, feature, normal, point, gap, predicted
+
+
+@kernel
+def in_order(found, end, others, ends):
+    """What `row_pairs` returned as (pair of each contact, contacts, their number), in the order of the pairs."""
+    n = (end[-1] if len(end) else 0) + (ends[-1] if len(ends) else 0)
+    pair_of, merged = np.empty(n, np.int64), room(n)
+    m = i = j = 0
+    for k in range(len(end)):
+        for which in range(2 if len(ends) else 1):
+            source, last = (others, ends[k]) if which else (found, end[k])
+            for row in range(j if which else i, last):
+                pair_of[m] = k
+                for c in range(source.shape[1]):
+                    merged[m, c] = source[row, c]
+                m += 1
+        i = end[k]
+        j = ends[k] if len(ends) else 0
+    return pair_of, merged, n

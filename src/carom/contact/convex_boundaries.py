@@ -12,7 +12,7 @@ from ..kernels import kernel
 from ..world import PLANE
 from .boundaries import KIND as KIND_OF
 from .boundaries import LEVEL, center_gap, rim_wave, summit, summits
-from .contact_set import NAMES, columns, put, room, roomier
+from .contact_set import NAMES, columns, put, room
 from .features import RIM
 from .poses import placed_parts, point_world, to_world
 from .solids import solids_of
@@ -111,49 +111,68 @@ def bounded_solids(solids, poses, placed, rows, chosen, wall0, wall1, margin, fo
 
     The tables wall0 and wall1 hold the boundaries at the start and at the end of the step.
     """
-    cores, owner, radius, p0, p1 = solids.cores, poses.owner, solids.radius, poses.position0, poses.position1
+    cores, p0, p1 = solids.cores, poses.position0, poses.position1
     most = 2 * (RIM + 2)
     for f in range(len(cores.table)):
         if cores.table[f, KIND] != MESH:
             most = max(most, int(cores.table[f, HIGH] - cores.table[f, LOW]))
-    owners = np.empty((len(found), 2))  # row and boundary of each contact
-    angles = np.empty(2)
-    n = 0
-    for w in range(len(wall0)):
-        flat = wall1[w, KIND_OF] == PLANE
-        px, py, pz, ux, uy, uz = wall1[w, 1], wall1[w, 2], wall1[w, 3], wall1[w, 4], wall1[w, 5], wall1[w, 6]
-        for r in range(rows):
-            body = owner[r]
-            if not chosen[body]:
+    most *= solids.most[1]
+    near = _near(rows, poses.owner, solids.body, p1, chosen, wall1, margin)
+    if most * len(near) > len(found):
+        found = room(most * len(near))
+    owners, angles, n = np.empty((most * len(near), 2), np.int64), np.empty(2), 0
+    for m in range(len(near)):
+        r, w, begin = near[m, 0], near[m, 1], n
+        body = poses.owner[r]
+        if solids.round[body]:
+            p, q = (p0[r, 0], p0[r, 1], p0[r, 2]), (p1[r, 0], p1[r, 1], p1[r, 2])
+            n = _round_contact(wall0, wall1, w, p, q, solids.body[body, 0], margin, 0, found, n)
+        for k in range(placed.ptr[r], placed.ptr[r + 1] if not solids.round[body] else placed.ptr[r]):
+            shape, label = solids.shape[placed.part[k]], 4096 * (k - placed.ptr[r])
+            if cores.table[shape, KIND] != MESH:
+                n = _part(cores, shape, placed.pose0, placed.pose1, k, wall0, wall1, w, margin, label, angles, found, n)
+        for i in range(begin, n):
+            owners[i, 0], owners[i, 1] = r, w
+    return found, n, owners
+
+
+@kernel
+def _near(rows, owner, body, place, chosen, wall, margin):
+    """Rows and boundaries (m, 2) closer than the margin, for the sphere around a body."""
+    room = 64
+    out = np.empty((room, 2), np.int64)
+    w = r = m = 0
+    while True:
+        w, r, m = _near_from(w, r, m, rows, owner, body, place, chosen, wall, margin, out)
+        if w == len(wall):
+            return out[:m]
+        more = np.empty((2 * len(out), 2), np.int64)
+        more[:m] = out[:m]
+        out = more
+
+
+@kernel
+def _near_from(begin, row, m, rows, owner, body, place, chosen, wall, margin, out):
+    """Continues `_near` at a boundary and a row, while there is room; returns where it ended."""
+    for w in range(begin, len(wall)):
+        flat = wall[w, KIND_OF] == PLANE
+        px, py, pz, ux, uy, uz = wall[w, 1], wall[w, 2], wall[w, 3], wall[w, 4], wall[w, 5], wall[w, 6]
+        for r in range(row, rows):
+            i = owner[r]
+            if not chosen[i]:
                 continue
-            x, y, z = p1[r, 0], p1[r, 1], p1[r, 2]
+            x, y, z = place[r, 0], place[r, 1], place[r, 2]
             if flat:
                 distance = (x - px) * ux + (y - py) * uy + (z - pz) * uz
             else:
-                distance = center_gap(wall1, w, x, y, z)[0]
-            if distance - radius[body] > margin:
-                continue
-            begin = n
-            if n + most > len(found):
-                found = roomier(found, n, most)
-            if solids.round[body]:
-                p, q = (p0[r, 0], p0[r, 1], p0[r, 2]), (p1[r, 0], p1[r, 1], p1[r, 2])
-                n = _round_contact(wall0, wall1, w, p, q, solids.radius[body], margin, 0, found, n)
-            for k in range(placed.ptr[r], placed.ptr[r + 1] if not solids.round[body] else placed.ptr[r]):
-                shape = solids.shape[placed.part[k]]
-                if cores.table[shape, KIND] == MESH:
-                    continue
-                if n + most > len(found):
-                    found = roomier(found, n, most)
-                label = 4096 * (k - placed.ptr[r])
-                n = _part(
-                    cores, shape, placed.pose0, placed.pose1, k, wall0, wall1, w, margin, label, angles, found, n
-                )
-            if len(owners) < len(found):
-                owners = roomier(owners, begin, len(found))
-            for i in range(begin, n):
-                owners[i, 0], owners[i, 1] = r, w
-    return found, n, owners
+                distance = center_gap(wall, w, x, y, z)[0]
+            if distance - body[i, 0] <= margin:
+                if m == len(out):
+                    return w, r, m
+                out[m, 0], out[m, 1] = r, w
+                m += 1
+        row = 0
+    return len(wall), 0, m
 
 
 @kernel
@@ -171,8 +190,5 @@ def convex_boundaries(shapes, poses, chosen, wall0, wall1, margin):
         needed[r] = chosen[poses.owner[r]] and not shapes.round[poses.owner[r]]
     placed = placed_parts(solids, poses, needed)
     found, n, owners = bounded_solids(solids, poses, placed, len(poses.owner), chosen, wall0, wall1, margin, room(256))
-    row, boundary = np.empty(n, np.int64), np.empty(n, np.int64)
-    for i in range(n):
-        row[i], boundary[i] = int(owners[i, 0]), int(owners[i, 1])
     feature, normal, point, gap, predicted = columns(found, n)
-    return row, boundary, feature, normal, point, gap, predicted
+    return owners[:n, 0].copy(), owners[:n, 1].copy(), feature, normal, point, gap, predicted

@@ -22,7 +22,7 @@ def place_rows(solids, table, p0, q0, p1, q1, chosen, length, shear, slides):
 
     Returns (poses of rows, poses of their parts, table of pairs of rows).
     """
-    n, m = len(solids.radius), 0
+    n, m = len(solids.body), 0
     for k in range(len(table)):
         m += table[k, IMAGE] != NONE
     owner, needed = np.empty(n + m, np.int64), np.zeros(n + m, np.bool_)
@@ -57,12 +57,12 @@ def place_rows(solids, table, p0, q0, p1, q1, chosen, length, shear, slides):
 
 
 @kernel
-def _put_found(found, count, buffer, total, at):
-    """Writes feature_id, normal, point and gaps of `count` contacts to rows from `at` on of a buffer."""
+def _put_found(found, begin, end, buffer, total, at):
+    """Writes feature_id, normal, point and gaps of contacts begin to end to rows from `at` on of a buffer."""
     feature, normal, point = buffer.view(np.int64)[2 * total :], buffer[3 * total :], buffer[6 * total :]
     gap, predicted = buffer[9 * total :], buffer[10 * total :]
-    for i in range(count):
-        row = at + i
+    for i in range(begin, end):
+        row = at + i - begin
         feature[row] = int(found[i, FEATURE])
         for d in range(3):
             normal[3 * row + d] = found[i, d]
@@ -71,16 +71,24 @@ def _put_found(found, count, buffer, total, at):
 
 
 @kernel
-def put_pairs(table, low, found, end, length, shear, slides, buffer, total, at):
-    """Writes the contacts of the pairs from `low` on, of which `end` has the ends, to rows from `at` on of a buffer."""
-    names, periodic, i = buffer.view(np.int64), len(buffer) > 11 * total, 0
+def put_pairs(table, low, found, end, others, ends, length, shear, slides, buffer, total, at):
+    """Writes the contacts of the pairs from `low` on, as `row_pairs` returns them, to rows from `at` on of a buffer."""
+    names, periodic = buffer.view(np.int64), len(buffer) > 11 * total
+    i = j = start = 0  # written so far: of both tables, and of the first one in the current run
     for k in range(len(end)):
-        while i < end[k]:
-            names[at + i], names[total + at + i] = table[low + k, FIRST], table[low + k, SECOND]
+        count = end[k] - start
+        if len(ends) and ends[k] > j:  # a run of pairs of the first table ends
+            _put_found(found, i, end[k], buffer, total, at + i + j)
+            _put_found(others, j, ends[k], buffer, total, at + end[k] + j)
+            i, count = end[k], count + ends[k] - j
+        row = at + start + j
+        for c in range(row, row + count):
+            names[c], names[total + c] = table[low + k, FIRST], table[low + k, SECOND]
             if periodic:
-                put_image(SPACE, table[low + k, IMAGE], length, shear, slides, buffer, total, at + i)
-            i += 1
-    _put_found(found, i, buffer, total, at)
+                put_image(SPACE, table[low + k, IMAGE], length, shear, slides, buffer, total, c)
+        start = end[k]
+        j = ends[k] if len(ends) else 0
+    _put_found(found, i, start, buffer, total, at + i + j)
 
 
 @kernel
@@ -88,10 +96,10 @@ def put_walls(found, m, owners, length, buffer, total, at):
     """Writes m contacts with boundaries to rows from `at` on of a buffer."""
     names = buffer.view(np.int64)
     for i in range(m):
-        names[at + i], names[total + at + i] = int(owners[i, 0]), -1 - int(owners[i, 1])
+        names[at + i], names[total + at + i] = owners[i, 0], -1 - owners[i, 1]
         if len(buffer) > 11 * total:
             put_image(SPACE, NONE, length, (0, 0), (0.0, 0.0, 0.0), buffer, total, at + i)
-    _put_found(found, m, buffer, total, at)
+    _put_found(found, 0, m, buffer, total, at)
 
 
 @kernel
@@ -103,12 +111,10 @@ def solid_contacts(solids, table, p0, q0, p1, q1, chosen, wall0, wall1, margin, 
     p0, q0, p1 and q1 are positions and orientations before and after the step. Writes the separating axes of `table`.
     """
     poses, placed, rows = place_rows(solids, table, p0, q0, p1, q1, chosen, length, shear, slides)
-    found, end = row_pairs(solids, poses, placed, rows, 0, len(rows), margin, found)
-    walls, m, owners = bounded_solids(
-        solids, poses, placed, len(chosen), chosen, wall0, wall1, margin, room(256)
-    )
-    n = end[-1] if len(end) else 0
+    found, end, others, ends = row_pairs(solids, poses, placed, rows, 0, len(rows), margin, found)
+    walls, m, owners = bounded_solids(solids, poses, placed, len(chosen), chosen, wall0, wall1, margin, room(256))
+    n = (end[-1] if len(end) else 0) + (ends[-1] if len(ends) else 0)
     buffer = np.empty(wide * (n + m))
-    put_pairs(table, 0, found, end, length, shear, slides, buffer, n + m, 0)
+    put_pairs(table, 0, found, end, others, ends, length, shear, slides, buffer, n + m, 0)
     put_walls(walls, m, owners, length, buffer, n + m, n)
     return buffer, found

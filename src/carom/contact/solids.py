@@ -16,8 +16,7 @@ class Solids(NamedTuple):
     """Bodies and their convex parts; the fields have the meaning that they have in Shapes3D."""
 
     round: np.ndarray  # (n,)
-    radius: Floats  # (n,)
-    inner: Floats  # (n,)
+    body: Floats  # (n, 2) radius, inner
     part_ptr: Ints  # (n + 1,)
     shape: Ints  # (p,)
     place: Floats  # (p, 3)
@@ -32,10 +31,12 @@ def solids_of(shapes):
     most = np.array([most_points(shapes), 1])
     for i in range(len(shapes.part_ptr) - 1):
         most[1] = max(most[1], shapes.part_ptr[i + 1] - shapes.part_ptr[i])
+    body = np.empty((len(shapes.radius), 2))
+    for i in range(len(body)):
+        body[i, 0], body[i, 1] = shapes.radius[i], shapes.inner[i]
     return Solids(
         shapes.round,
-        shapes.radius,
-        shapes.inner,
+        body,
         shapes.part_ptr,
         shapes.shape,
         shapes.place,
