@@ -12,11 +12,10 @@ from ..kernels import prepare
 from ..kernels.families import families_of_law
 from ..laws import Law
 from ..laws.inelastic import inelastic
-from ..settings import EXACT_TOLERANCE
 from ..solvers.rows import Floats
 from .contacts import Contacts, Impulses, worse
 from .problem import ImpactProblem
-from .response import Response
+from .response import EXACT, Response
 from .restitution import blended, check_islands, interpolated, normal_impulses
 from .solution import ImpactSolution
 
@@ -77,7 +76,7 @@ def _staggered(contacts: Contacts, response: Response, friction: FrictionModel, 
         return _relative(stage, contacts)  # nothing approaches, or the law is `none`: nothing bounds friction
     normal, tangent = stage.normal.copy(), np.zeros_like(contacts.tangent_speeds())
     approach = contacts.approach()
-    left = tolerance or EXACT_TOLERANCE * approach
+    left = tolerance or EXACT * approach
     status, worst = stage.status, stage.residual * approach
     iterations, messages = stage.iterations, stage.messages
     for repeat in range(friction.repeats + 1):
