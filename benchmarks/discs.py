@@ -46,7 +46,7 @@ def run(quick: bool = False) -> list[Row]:
     reason = "a quick run" if quick else missing("chipmunk")
     for iterations, substeps in SETTINGS if reason is None else ():
         scene_of_it = {**plain, "iterations": np.array(iterations), "substeps": np.array(substeps)}
-        title = f"pymunk, {iterations} x {substeps}"
+        title = f", {iterations} iterations x {substeps}"
         runners[title] = EngineProcess("chipmunk", scene_of_it, title)
     found = in_turns(plain, runners, steps)
     ours = found.pop("carom")

@@ -134,7 +134,9 @@ def described(scene: Scene) -> dict[str, np.ndarray]:
     }
 
 
-def race(scene: Scene, steps: int, engines: Sequence[str], skip: int = 0, **options: Any) -> dict[str, Result | str]:
+def race(
+    scene: Scene, steps: int, engines: Sequence[str], skip: int = 0, turn: int = TURN, **options: Any
+) -> dict[str, Result | str]:
     """Runs of Carom ("carom") and of engines by name, or the reason why one is missing. Prints a line for each.
 
     The first `skip` steps are made but not counted. `options` are those of `Ours`.
@@ -143,26 +145,28 @@ def race(scene: Scene, steps: int, engines: Sequence[str], skip: int = 0, **opti
     runners: dict[str, Runner] = {"carom": Ours(scene, **options)}
     absent = {name: reason for name in engines if (reason := missing(name)) is not None}
     runners |= {name: EngineProcess(name, plain) for name in engines if name not in absent}
-    found = in_turns(plain, runners, steps, skip)
+    found = in_turns(plain, runners, steps, skip, turn)
     for reason in absent.values():
         print(f"  {reason}", flush=True)
     return {**found, **absent}
 
 
-def in_turns(plain: dict[str, np.ndarray], runners: dict[str, Runner], steps: int, skip: int = 0) -> dict[str, Result]:
-    """The runners make TURN steps each in turn, so that a slow spell of the machine affects all.
+def in_turns(
+    plain: dict[str, np.ndarray], runners: dict[str, Runner], steps: int, skip: int = 0, turn: int = TURN
+) -> dict[str, Result]:
+    """The runners make `turn` steps each in turn, so that a slow spell of the machine affects all.
 
     The first step, in which engines build their structures, is not counted.
     """
     seconds: dict[str, list[float]] = {name: [] for name in runners}
     overlap: dict[str, list[float]] = {name: [] for name in runners}
-    for done in range(0, skip + steps, TURN):
+    for done in range(0, skip + steps, turn):
         for name, runner in runners.items():
-            spent = runner.steps(min(TURN, skip + steps - done))
+            spent = runner.steps(min(turn, skip + steps - done))
             if done >= skip:
-                position, turn, _ = runner.pose()
+                position, orientation, _ = runner.pose()
                 seconds[name] += spent
-                overlap[name].append(scene_overlap(plain, position, turn))
+                overlap[name].append(scene_overlap(plain, position, orientation))
     found = {}
     for name, runner in runners.items():
         speed = float(np.linalg.norm(runner.pose()[2], axis=1).mean())

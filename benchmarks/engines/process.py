@@ -28,10 +28,10 @@ def missing(name: str) -> str | None:
 
 
 class EngineProcess:
-    """A scene in another engine. `steps` has the CPU seconds of each step, as for Carom."""
+    """A scene in another engine; `settings` is added to its title."""
 
-    def __init__(self, name: str, scene: dict[str, np.ndarray], title: str | None = None) -> None:
-        self.title = title or TITLES[name]
+    def __init__(self, name: str, scene: dict[str, np.ndarray], settings: str = "") -> None:
+        self.title = TITLES[name]
         self.folder = tempfile.TemporaryDirectory()
         files = [str(Path(self.folder.name) / file) for file in ("scene.npz", "poses.npz")]
         np.savez(files[0], **scene)
@@ -45,7 +45,7 @@ class EngineProcess:
             cwd=ROOT,
             env={**os.environ, "PYTHONPATH": str(ROOT), **single},
         )
-        self.title += f" {self._answer()['version']}"
+        self.title += f" {self._answer()['version']}{settings}"
         self.poses = files[1]
 
     def _answer(self) -> dict:

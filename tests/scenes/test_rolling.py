@@ -4,7 +4,7 @@ With J = k m r^2 (k = 1/2 for the disc, 2/5 for the sphere), the coefficient c a
 rolling without slip has `m a = m g sin(angle) + F` and `J a / r = -F r - c N`, and therefore the acceleration
 `a = g (sin(angle) - c / r cos(angle)) / (1 + k)`; at rest the torque balances `m g r sin(angle)` up to `c N`; a spin w
 about the normal has `J w' = -c N`. Steps are exact for constant accelerations, so bounds are those of the contact
-solver at tolerance "exact": 1e-10 of the fastest speed in each step, times the number of steps over which it may add up.
+solver at tolerance "exact": 1e-10 of the fastest speed in each step, times the number of steps that may add it up.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def heap(dimension, c) -> Scene:
 @pytest.mark.long
 @DIMENSIONS
 def test_grains_with_rolling_friction_pile_up(dimension):
-    """Grains that roll for ever leave no heap. The steepness, mean height over rms distance, grows with the coefficient.
+    """Grains that roll for ever leave no heap. Steepness (mean height over rms distance) grows with the coefficient.
 
     Measured were 0.03, 0.10, 0.24 in 2D and 0.03, 0.11, 0.20 in 3D; the bounds leave room for other rounding errors.
     """

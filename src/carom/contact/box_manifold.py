@@ -29,13 +29,17 @@ SAME = 1e-6  # distance across the normal, relative to the size, up to which two
 NO_FACE = -1  # returned if neither box meets the other with a face
 
 # Rows of the scratch table of a pair after those of the axes. SWAPPED: like TURN, with the second box as reference.
-# WAYS: normal in the frame of the reference, then in that of the other, then the normal after the step. CORNERS: the
+# CORNERS: the
 # points of the other feature, then from REF_CORNERS on those of the reference, each with columns LOCAL: in its own
 # frame, IN: in the frame of the other box, ACROSS: its coordinates on the face of the other box, CODE, TAKEN.
 SWAPPED, WAYS, CORNERS, REF_CORNERS = AXES_ROWS, AXES_ROWS + 2, AXES_ROWS + 3, AXES_ROWS + 7
-ROWS = AXES_ROWS + 11
 LOCAL, IN, ACROSS, CODE, TAKEN = 0, 3, 6, 8, 9
-MEAN, REFERENCE, OTHER, CROSS = 0, 1, 2, 3  # what determines the normal after the step: see `_predicted`
+# PLACES: one row per contact, with columns ON_REFERENCE and ON_OTHER: its points, each in the frame of its box, MODE,
+# KIND and codes of its name, EDGES: axes of two edges that cross.
+PLACES, MOST = AXES_ROWS + 11, 24  # two parallelograms have up to 8; more may count as the same within the tolerance
+ROWS = PLACES + MOST
+ON_REFERENCE, ON_OTHER, MODE, KIND, CODE_A, CODE_B, EDGES = 0, 3, 6, 7, 8, 9, 10
+MEAN, REFERENCE, OTHER, CROSS = 0, 1, 2, 3  # what determines the normal after the step: see `_gap`
 
 
 @kernel
@@ -139,25 +143,25 @@ def _put_across(table, f, p, sign, n, w, row, count):
 
 
 @kernel
-def _predicted(w, r, mode, n, pr, po, plane, edges):
-    """Gap of a contact in the pose of row r, along the normal at the start.
+def _gap(w, r, k, n, plane):
+    """Gap at place k in the pose of row r, in the direction of the normal n then.
 
-    pr and po are points of the reference and of the other box, each in its own frame. `mode` tells what determines the
-    normal: the face of the reference or of the other box (`plane`: axis, side, half width, cosine of both), the two
-    `edges` that cross (axes of both), or the mean rotation of both boxes.
+    What determines the normal: the face of the reference or of the other box (`plane`: axis, side, half width and cosine
+    of both), the two edges that cross, or the mean rotation of both boxes.
     """
-    if mode == REFERENCE:
-        x, y, z = _mapped(w, r, po[0], po[1], po[2])
-        height = x if plane[0] == 0 else (y if plane[0] == 1 else z)
-        return (plane[1] * height - plane[2]) / plane[3]
+    mode = w[k, MODE]
     if mode == OTHER:
-        x, y, z = _mapped_back(w, r, pr[0], pr[1], pr[2])
-        height = x if plane[4] == 0 else (y if plane[4] == 1 else z)
-        return (plane[5] * height - plane[6]) / plane[7]
-    x, y, z = _mapped(w, r, po[0], po[1], po[2])
-    x, y, z = x - pr[0], y - pr[1], z - pr[2]
+        x, y, z = w[k, ON_REFERENCE] - w[r, 9], w[k, ON_REFERENCE + 1] - w[r, 10], w[k, ON_REFERENCE + 2] - w[r, 11]
+        o = plane[4]
+        return (plane[5] * (w[r, o] * x + w[r, 3 + o] * y + w[r, 6 + o] * z) - plane[6]) / plane[7]
+    if mode == REFERENCE:
+        p, x, y, z = plane[0], w[k, ON_OTHER], w[k, ON_OTHER + 1], w[k, ON_OTHER + 2]
+        height = w[r, 3 * p] * x + w[r, 3 * p + 1] * y + w[r, 3 * p + 2] * z + w[r, 9 + p]
+        return (plane[1] * height - plane[2]) / plane[3]
+    x, y, z = _mapped(w, r, w[k, ON_OTHER], w[k, ON_OTHER + 1], w[k, ON_OTHER + 2])
+    x, y, z = x - w[k, ON_REFERENCE], y - w[k, ON_REFERENCE + 1], z - w[k, ON_REFERENCE + 2]
     if mode == CROSS:
-        i, j = edges
+        i, j = int(w[k, EDGES]), int(w[k, EDGES + 1])
         bx, by, bz = w[r, j], w[r, 3 + j], w[r, 6 + j]
         cx, cy, cz = (0.0, -bz, by) if i == 0 else ((bz, 0.0, -bx) if i == 1 else (-by, bx, 0.0))
         length = np.sqrt(cx * cx + cy * cy + cz * cz)
@@ -180,9 +184,7 @@ def box_contacts(table, fa, fb, pose, ka, kb, normal, last, margin, band, size, 
     later = max(margin - last, 0.0)  # vertices this far behind the foremost one may come within the margin
     in_b = _turned_back(w, TURN + 1, nx, ny, nz)
     corner_a, bits_a = _bits(table, fa, normal, _turned(w, TURN + 1, n_b[0], n_b[1], n_b[2]), band, later)
-    corner_b, bits_b = _bits(
-        table, fb, (-n_b[0], -n_b[1], -n_b[2]), (-in_b[0], -in_b[1], -in_b[2]), band, later
-    )
+    corner_b, bits_b = _bits(table, fb, (-n_b[0], -n_b[1], -n_b[2]), (-in_b[0], -in_b[1], -in_b[2]), band, later)
     if _is_face(bits_a):
         return _clipped(
             table, fa, fb, pose, ka, normal, corner_a, bits_a, corner_b, bits_b, TURN, margin, size, base, w, found, at
@@ -232,6 +234,7 @@ def _clipped(table, fr, fo, pose, kr, n, corner_r, bits_r, corner_o, bits_o, r, 
     border = MEAN if straight == straight_o else (REFERENCE if straight else OTHER)
     u, v = (p + 1) % 3, (p + 2) % 3
     wide, high = table[fr, 1 + u], table[fr, 1 + v]
+    places = PLACES
     # Corners of the other feature within the face of the reference.
     for k in range(CORNERS, CORNERS + count):
         left, low = wide - abs(w[k, ACROSS]), high - abs(w[k, ACROSS + 1])
@@ -251,8 +254,7 @@ def _clipped(table, fr, fo, pose, kr, n, corner_r, bits_r, corner_o, bits_o, r, 
                         if not swapped:
                             kind, code = 0, w[c, CODE]
         po = (w[k, LOCAL], w[k, LOCAL + 1], w[k, LOCAL + 2])
-        label = name(base, kind, int(code), 0)
-        at = _put(w, r, mode, n, mean, pr, po, plane, (0, 0), pose, kr, swapped, margin, label, found, at)
+        places = _put_place(w, places, pr, po, mode, kind, code, 0.0)
     # Corners of the reference within the face of the other box.
     if count == 4 and cosine_o > STEEP:
         ou, ov = (o + 1) % 3, (o + 2) % 3
@@ -265,8 +267,7 @@ def _clipped(table, fr, fo, pose, kr, n, corner_r, bits_r, corner_o, bits_o, r, 
                 continue
             mode = border if left <= tolerance or low <= tolerance else OTHER
             pr, po = (w[k, LOCAL], w[k, LOCAL + 1], w[k, LOCAL + 2]), _on_face(w, k, o, side_o * table[fo, 1 + o])
-            label = name(base, 1 if swapped else 0, int(w[k, CODE]), 0)
-            at = _put(w, r, mode, n, mean, pr, po, plane, (0, 0), pose, kr, swapped, margin, label, found, at)
+            places = _put_place(w, places, pr, po, mode, 1 if swapped else 0, w[k, CODE], 0.0)
     # Crossings of their edges.
     mode = CROSS if not straight and not straight_o else border
     for k in range(CORNERS, CORNERS + (count if count > 2 else count - 1)):
@@ -296,9 +297,19 @@ def _clipped(table, fr, fo, pose, kr, n, corner_r, bits_r, corner_o, bits_o, r, 
                 if mode == CROSS and not _is_measured(w, r, n, across, along):
                     how = MEAN
                 low = _edge_code(p, side, axis, limit)
-                label = _crossing_name(base, low, across, int(w[k, CODE]), int(w[k2, CODE]), swapped)
-                at = _put(w, r, how, n, mean, pr, po, plane, (across, along), pose, kr, swapped, margin, label, found, at)
-    return at
+                mine, its = _edge_codes(low, low | (1 << across)), _edge_codes(int(w[k, CODE]), int(w[k2, CODE]))
+                w[places, EDGES], w[places, EDGES + 1] = across, along
+                places = _put_place(w, places, pr, po, how, 2, its if swapped else mine, mine if swapped else its)
+    return _put_contacts(w, r, places, n, mean, plane, pose, kr, swapped, margin, base, found, at)
+
+
+@kernel
+def _put_place(w, k, pr, po, mode, kind, code_a, code_b):
+    """Writes place k, if there is room for the next one, and returns its row."""
+    w[k, ON_REFERENCE], w[k, ON_REFERENCE + 1], w[k, ON_REFERENCE + 2] = pr
+    w[k, ON_OTHER], w[k, ON_OTHER + 1], w[k, ON_OTHER + 2] = po
+    w[k, MODE], w[k, KIND], w[k, CODE_A], w[k, CODE_B] = mode, kind, code_a, code_b
+    return k + 1 if k + 1 < ROWS else k
 
 
 @kernel
@@ -324,11 +335,9 @@ def _edge_code(p, side, axis, limit):
 
 
 @kernel
-def _crossing_name(base, low, across, code, code2, swapped):
-    """The feature_id of the crossing of an edge of the reference, from vertex `low`, with one of the other box."""
-    of_reference = low * 4096 + (low | (1 << across))
-    of_other = min(code, code2) * 4096 + max(code, code2)
-    return name(base, 2, of_other, of_reference) if swapped else name(base, 2, of_reference, of_other)
+def _edge_codes(code, code2):
+    """One number for the edge between two vertices."""
+    return min(code, code2) * 4096 + max(code, code2)
 
 
 @kernel
@@ -339,23 +348,32 @@ def _is_measured(w, r, n, i, j):
 
 
 @kernel
-def _put(w, r, mode, n, mean, pr, po, plane, edges, pose, kr, swapped, margin, label, found, at):
-    """Writes a contact, if its gap after the step is at most `margin`; returns the next free row."""
-    predicted = _predicted(w, r + 1, mode, mean, pr, po, plane, edges)
-    if predicted > margin:
-        return at
-    x, y, z = _mapped(w, r, po[0], po[1], po[2])
-    gap = _predicted(w, r, mode, n, pr, po, plane, edges)
-    if mode == REFERENCE:
-        half = 0.5 * gap
-        x, y, z = x - half * n[0], y - half * n[1], z - half * n[2]
-    elif mode == OTHER:
-        half = 0.5 * gap
-        x, y, z = pr[0] + half * n[0], pr[1] + half * n[1], pr[2] + half * n[2]
-    else:
-        x, y, z = 0.5 * (x + pr[0]), 0.5 * (y + pr[1]), 0.5 * (z + pr[2])
-    x, y, z = point_world(pose, kr, x, y, z)
+def _put_contacts(w, r, places, n, mean, plane, pose, kr, swapped, margin, base, found, at):
+    """Writes the places up to row `places` whose gap after the step is at most `margin`; returns the next free row.
+
+    The normal is n at the start of the step, and `mean` at its end, where no face or edges determine it.
+    """
     sign = -1.0 if swapped else 1.0
     nx, ny, nz = to_world(pose, kr, sign * n[0], sign * n[1], sign * n[2])
-    put(found, at, label, nx, ny, nz, x, y, z, gap, predicted)
-    return at + 1
+    for k in range(PLACES, places):
+        predicted = _gap(w, r + 1, k, mean, plane)
+        if predicted > margin:
+            continue
+        gap = _gap(w, r, k, n, plane)
+        half, mode = 0.5 * gap, w[k, MODE]
+        if mode == OTHER:
+            x = w[k, ON_REFERENCE] + half * n[0]
+            y = w[k, ON_REFERENCE + 1] + half * n[1]
+            z = w[k, ON_REFERENCE + 2] + half * n[2]
+        else:
+            x, y, z = _mapped(w, r, w[k, ON_OTHER], w[k, ON_OTHER + 1], w[k, ON_OTHER + 2])
+            if mode == REFERENCE:
+                x, y, z = x - half * n[0], y - half * n[1], z - half * n[2]
+            else:
+                x, y = 0.5 * (x + w[k, ON_REFERENCE]), 0.5 * (y + w[k, ON_REFERENCE + 1])
+                z = 0.5 * (z + w[k, ON_REFERENCE + 2])
+        x, y, z = point_world(pose, kr, x, y, z)
+        label = name(base, int(w[k, KIND]), int(w[k, CODE_A]), int(w[k, CODE_B]))
+        put(found, at, label, nx, ny, nz, x, y, z, gap, predicted)
+        at += 1
+    return at

@@ -41,17 +41,13 @@ def put_turn(pose, ka, kb, w, row):
 def _along(table, fa, fb, w, r, k):
     """Distance of the centers along axis k, and the sum of the half widths along it, from row r and SIZES."""
     s = SIZES
+    a0, a1, a2, b0, b1, b2 = table[fa, 1], table[fa, 2], table[fa, 3], table[fb, 1], table[fb, 2], table[fb, 3]
     if k < 3:
-        wide = table[fa, 1 + k]
-        for j in range(3):
-            wide += table[fb, 1 + j] * w[s, 3 * k + j]
-        return w[r, 9 + k], wide
+        return w[r, 9 + k], table[fa, 1 + k] + b0 * w[s, 3 * k] + b1 * w[s, 3 * k + 1] + b2 * w[s, 3 * k + 2]
     if k < 6:
-        j, t, wide = k - 3, 0.0, table[fb, k - 2]
-        for i in range(3):
-            t += w[r, 3 * i + j] * w[r, 9 + i]
-            wide += table[fa, 1 + i] * w[s, 3 * i + j]
-        return t, wide
+        j = k - 3
+        t = w[r, j] * w[r, 9] + w[r, 3 + j] * w[r, 10] + w[r, 6 + j] * w[r, 11]
+        return t, table[fb, 1 + j] + a0 * w[s, j] + a1 * w[s, 3 + j] + a2 * w[s, 6 + j]
     i, j = (k - 6) // 3, (k - 6) % 3
     i1, i2, j1, j2 = (i + 1) % 3, (i + 2) % 3, (j + 1) % 3, (j + 2) % 3
     square = 1.0 - w[r, 3 * i + j] * w[r, 3 * i + j]
@@ -68,8 +64,8 @@ def _along(table, fa, fb, w, r, k):
 def _measure(table, fa, fb, pose, ka, kb, limit, trial, w, when):
     """Fills rows CENTER and REACH before (`when` 0) or after (1) the step.
 
-    Returns the largest separation, and its axis. At the first axis with a separation above `limit` it stops; axis
-    `trial` comes first.
+    Returns the largest separation, and its axis. It stops where a separation is above `limit`; axis `trial` comes
+    first.
     """
     r = TURN + when
     put_turn(pose, ka, kb, w, r)
@@ -78,14 +74,44 @@ def _measure(table, fa, fb, pose, ka, kb, limit, trial, w, when):
     t, wide = _along(table, fa, fb, w, r, trial)
     if abs(t) - wide > limit:
         return abs(t) - wide, trial
+    # The same terms as in `_along`, in loops that are unrolled.
+    c, d, s = CENTER + when, REACH + when, SIZES
+    a0, a1, a2, b0, b1, b2 = table[fa, 1], table[fa, 2], table[fa, 3], table[fb, 1], table[fb, 2], table[fb, 3]
     top, axis = -np.inf, 0
-    for k in range(15):
-        t, wide = _along(table, fa, fb, w, r, k)
-        w[CENTER + when, k], w[REACH + when, k] = t, wide
+    for i in range(3):
+        t, wide = w[r, 9 + i], table[fa, 1 + i] + b0 * w[s, 3 * i] + b1 * w[s, 3 * i + 1] + b2 * w[s, 3 * i + 2]
+        w[c, i], w[d, i] = t, wide
         if abs(t) - wide > top:
-            top, axis = abs(t) - wide, k
-            if top > limit:
-                break
+            top, axis = abs(t) - wide, i
+    if top > limit:
+        return top, axis
+    for j in range(3):
+        t = w[r, j] * w[r, 9] + w[r, 3 + j] * w[r, 10] + w[r, 6 + j] * w[r, 11]
+        wide = table[fb, 1 + j] + a0 * w[s, j] + a1 * w[s, 3 + j] + a2 * w[s, 6 + j]
+        w[c, 3 + j], w[d, 3 + j] = t, wide
+        if abs(t) - wide > top:
+            top, axis = abs(t) - wide, 3 + j
+    if top > limit:
+        return top, axis
+    for i in range(3):
+        i1, i2 = (i + 1) % 3, (i + 2) % 3
+        h1, h2, t1, t2 = table[fa, 1 + i1], table[fa, 1 + i2], w[r, 9 + i1], w[r, 9 + i2]
+        for j in range(3):
+            j1, j2, k = (j + 1) % 3, (j + 2) % 3, 6 + 3 * i + j
+            square = 1.0 - w[r, 3 * i + j] * w[r, 3 * i + j]
+            if square < PARALLEL:
+                w[c, k], w[d, k] = 0.0, np.inf
+                continue
+            scale = 1.0 / np.sqrt(square)
+            t = scale * (t2 * w[r, 3 * i1 + j] - t1 * w[r, 3 * i2 + j])
+            wide = h1 * w[s, 3 * i2 + j] + h2 * w[s, 3 * i1 + j]
+            wide += table[fb, 1 + j1] * w[s, 3 * i + j2] + table[fb, 1 + j2] * w[s, 3 * i + j1]
+            wide *= scale
+            w[c, k], w[d, k] = t, wide
+            if abs(t) - wide > top:
+                top, axis = abs(t) - wide, k
+        if top > limit:
+            return top, axis
     return top, axis
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,11 @@ from ..geometry.rotations import matrices
 from ..solvers.rows import Floats, Ints
 from ..solvers.threads import on_threads, thread_count
 from ..world import MESH, Boundaries, State, World
-from .boundaries import boundaries_at
-from .contact_set import Columns, ContactSet, joined
+from .boundaries import boundaries_at, boundary_table
+from .contact_set import COLUMNS, Columns, ContactSet, joined
 from .pairs import DIVERGED, FAR, FIRST, IMAGE, KEPT, NONE, SECOND, Pairs, periods_of, sliding
 from .rounds import (
     boundary_hits,
-    boundary_table,
     column_count,
     columns_of,
     put_bounded,
@@ -39,7 +39,10 @@ class Detector:
         self.moving = any(motion.kind != "fixed" for motion in world.boundary_motions)
         table = boundary_table(world.boundaries)
         self.bounds, self.tables = (world.boundaries, world.boundaries), (table, table)
-        self.all_round = bool(world.shapes.round.all())
+        self.all_round, self.some_round = bool(world.shapes.round.all()), bool(world.shapes.round.any())
+        self.meshes = world.dimension == 3 and bool((world.shapes.kind == MESH).any())
+        self.solids: Any = None
+        self.found = np.empty((256, COLUMNS))  # scratch
         self.round_ones, self.other_ones = world.free & world.shapes.round, world.free & ~world.shapes.round
         self.hits = np.empty(0, np.int64)
         self.wide = column_count(world.dimension, world.periodic is not None)
@@ -72,10 +75,8 @@ class Detector:
         if self.moving:
             self.bounds = boundaries_at(self.world, before.time, after.time - before.time)
             self.tables = boundary_table(self.bounds[0]), boundary_table(self.bounds[1])
-        found = self._rounds(before, after, margin)
-        if self.all_round:
-            return ContactSet(*found)
-        return self._with_others(found, before, after, margin)
+        found = self._rounds(before, after, margin) if self.some_round or self.world.dimension == 2 else []
+        return ContactSet(*(found if self.all_round else self._with_others(found, before, after, margin)))
 
     # ---- discs and spheres
 
@@ -130,26 +131,58 @@ class Detector:
 
     # ---- other shapes
 
-    def _with_others(self, found: list[np.ndarray], before: State, after: State, margin: float) -> ContactSet:
-        """The contacts `found`, and those of all other shapes."""
-        periodic = self.world.periodic is not None
+    def _with_others(self, found: list[np.ndarray], before: State, after: State, margin: float) -> list[np.ndarray]:
+        """The columns `found`, and those of all other shapes."""
+        if self.world.dimension == 2:
+            return self._joined(found, self._by_rows(polygons, before, after, margin))
+        others = self._solids(before, after, margin)
+        found = others if not self.some_round else [np.concatenate(c) for c in zip(found, others)]
+        return self._joined(found, self._by_rows(meshes, before, after, margin)) if self.meshes else found
+
+    def _solids(self, before: State, after: State, margin: float) -> list[np.ndarray]:
+        """Columns of the contacts of convex solids with each other and with boundaries."""
+        from .convex_world import solid_contacts
+        from .solids import solids_of  # late: 2D worlds and spheres need none of these kernels
+
+        pairs = self.pairs
+        if self.solids is None:
+            self.solids = solids_of(self.world.shapes_3d)
+        buffer, self.found = solid_contacts(
+            self.solids,
+            pairs.table[pairs.rounds :] if pairs.rounds else pairs.table,
+            before.position,
+            before.orientation,
+            after.position,
+            after.orientation,
+            self.other_ones,
+            *self.tables,
+            margin,
+            pairs.length,
+            self.shear,
+            (self.slide * before.time, self.slide * after.time, self.slide),
+            self.wide,
+            self.found,
+        )
+        return columns_of(buffer, 3, self.world.periodic is not None)
+
+    def _joined(self, found: list[np.ndarray], others: list[np.ndarray]) -> list[np.ndarray]:
+        return [np.concatenate(columns) for columns in zip(found, others)]
+
+    def _by_rows(self, family: Family, before: State, after: State, margin: float) -> list[np.ndarray]:
+        """Columns of the contacts of a family of shapes whose kernels take rows: bodies and periodic images."""
         table = self.pairs.table[self.pairs.rounds :]
         first, second = table[:, FIRST].astype(np.int64), table[:, SECOND].astype(np.int64)
         owner, shift, slid, drift = self._rows(table, second, before, after)
-        narrow = _narrow_2d if self.world.dimension == 2 else _narrow_3d
-        of_pairs, of_boundaries = narrow(
+        found = family(
             self.world, before, after, (owner, shift, slid), (first, second), self.other_ones, self.bounds, margin
         )
-        columns = joined([tuple(found[:7]), *of_pairs, *of_boundaries])  # type: ignore[list-item]
-        if not periodic:
-            return ContactSet(*columns)
-        second = columns[1]
-        row = np.maximum(second, 0)
-        own = np.where(second >= 0, owner[row], second)
-        offset, flow = np.where(second[:, None] >= 0, shift[row], 0.0), np.where(second[:, None] >= 0, drift[row], 0.0)
-        k = len(found[0])
-        offset[:k], flow[:k] = found[7], found[8]
-        return ContactSet(columns[0], own, *columns[2:], offset, flow)
+        a, b, *columns = joined(found)
+        inside = b >= 0
+        row = np.where(inside, b, 0)
+        out = [a, np.where(inside, owner[row], b), *columns]
+        if self.world.periodic is not None:
+            out += [np.where(inside[:, None], shift[row], 0.0), np.where(inside[:, None], drift[row], 0.0)]
+        return out
 
     def _rows(self, table: Ints, second: Ints, before: State, after: State) -> tuple[Ints, Floats, Floats, Floats]:
         """Bodies, then one row for each pair with a periodic image, whose number replaces the one in `second`.
@@ -180,10 +213,12 @@ def _diverged(world: World, state: State) -> None:
 
 
 Rows = tuple[Ints, Floats, Floats]  # body of each row, and shifts of its image at the start and at the end of the step
-Found = tuple[list[Columns], list[Columns]]  # of pairs of bodies, and of bodies with boundaries
+Family = Callable[
+    [World, State, State, Rows, tuple[Ints, Ints], np.ndarray, tuple[Boundaries, Boundaries], float], list[Columns]
+]
 
 
-def _narrow_2d(
+def polygons(
     world: World,
     before: State,
     after: State,
@@ -192,7 +227,7 @@ def _narrow_2d(
     chosen: np.ndarray,
     bounds: tuple[Boundaries, Boundaries],
     margin: float,
-) -> Found:
+) -> list[Columns]:
     """Contacts of pairs with a polygon, and of polygons with boundaries."""
     from .polygon_boundaries import polygon_boundaries
     from .polygons import Poses, polygon_pairs
@@ -207,14 +242,14 @@ def _narrow_2d(
     )
     pair, *columns = polygon_pairs(*pairs, world.shapes, poses, margin)
     found: list[Columns] = [(pairs[0][pair], pairs[1][pair], *columns)]
-    if not len(bounds[0].kind):
-        return found, []
-    poses = Poses(np.arange(world.count), before.position, before.orientation, after.position, after.orientation)
-    body, boundary, *columns = polygon_boundaries(world.shapes, poses, chosen, *bounds, margin)
-    return found, [(body, -1 - boundary, *columns)]
+    if len(bounds[0].kind):
+        poses = Poses(np.arange(world.count), before.position, before.orientation, after.position, after.orientation)
+        body, boundary, *columns = polygon_boundaries(world.shapes, poses, chosen, *bounds, margin)
+        found.append((body, -1 - boundary, *columns))
+    return found
 
 
-def _narrow_3d(
+def meshes(
     world: World,
     before: State,
     after: State,
@@ -223,10 +258,8 @@ def _narrow_3d(
     chosen: np.ndarray,
     bounds: tuple[Boundaries, Boundaries],
     margin: float,
-) -> Found:
-    """Contacts of pairs that are not two single spheres, and of bodies that are none with boundaries."""
-    from .convex import convex_pairs
-    from .convex_boundaries import convex_boundaries
+) -> list[Columns]:
+    """Contacts of pairs with a mesh, and of meshes with boundaries."""
     from .mesh_boundaries import mesh_boundaries
     from .meshes import mesh_pairs
     from .poses import Poses
@@ -234,16 +267,10 @@ def _narrow_3d(
     owner, shift, slid = rows
     turn0, turn1 = matrices(before.orientation), matrices(after.orientation)
     poses = Poses(owner, before.position[owner] + shift, turn0[owner], after.position[owner] + slid, turn1[owner])
-    meshes = bool((world.shapes.kind == MESH).any())
-    found = []
-    for family in (convex_pairs, mesh_pairs) if meshes else (convex_pairs,):
-        pair, *columns = family(*pairs, world.shapes_3d, poses, margin)
-        found.append((pairs[0][pair], pairs[1][pair], *columns))
-    if not len(bounds[0].kind):
-        return found, []
-    poses = Poses(np.arange(world.count), before.position, turn0, after.position, turn1)
-    bounded = []
-    for family in (convex_boundaries, mesh_boundaries) if meshes else (convex_boundaries,):
-        body, boundary, *columns = family(world.shapes_3d, poses, chosen, *bounds, margin)
-        bounded.append((body, -1 - boundary, *columns))
-    return found, bounded
+    pair, *columns = mesh_pairs(*pairs, world.shapes_3d, poses, margin)
+    found: list[Columns] = [(pairs[0][pair], pairs[1][pair], *columns)]
+    if len(bounds[0].kind):
+        poses = Poses(np.arange(world.count), before.position, turn0, after.position, turn1)
+        body, boundary, *columns = mesh_boundaries(world.shapes_3d, poses, chosen, *bounds, margin)
+        found.append((body, -1 - boundary, *columns))
+    return found

@@ -9,20 +9,9 @@ import numpy as np
 
 from ..kernels import kernel
 from ..solvers.rows import Floats
-from ..world import INSIDE, OUTSIDE, PLANE, SEGMENT, TUBE, Boundaries
+from ..world import PLANE, SEGMENT
+from .boundaries import AXIS, KIND, POINT, center_gap, passes
 from .pairs import FIRST, IMAGE, NONE, SECOND, periods
-
-# Columns of a table of boundaries, one row each; in 2D the third coordinates are zero.
-KIND, POINT, AXIS, RADIUS, ENTRIES = 0, 1, 4, 7, 8
-
-
-def boundary_table(boundaries: Boundaries) -> Floats:
-    """Boundaries as one array (w, ENTRIES), which is passed to kernels faster."""
-    out, dim = np.zeros((len(boundaries.kind), ENTRIES)), boundaries.point.shape[1]
-    out[:, KIND], out[:, RADIUS] = boundaries.kind, boundaries.radius
-    out[:, POINT : POINT + dim], out[:, AXIS : AXIS + dim] = boundaries.point, boundaries.axis
-    return out
-
 
 # ---- columns of a ContactSet in one buffer
 
@@ -43,13 +32,6 @@ def columns_of(buffer: Floats, dim: int, periodic: bool) -> list[np.ndarray]:
         out.append(part.reshape(m, width) if width > 1 else part)
         at += width * m
     return out
-
-
-@kernel
-def put_names(buffer, m, k, first, second, feature):
-    """Writes bodies and feature_id of contact k of m."""
-    names = buffer.view(np.int64)
-    names[k], names[m + k], names[2 * m + k] = first, second, feature
 
 
 # ---- pairs
@@ -93,11 +75,11 @@ def put_rounds(axes, table, hits, low, high, before, after, radius, length, shea
     coincide the normal is along x.
     """
     dim = len(axes)
-    point, gap = 3 + dim, 3 + 2 * dim
+    point, gap, names = 3 + dim, 3 + 2 * dim, buffer.view(np.int64)
     for h in range(low, high):
         k, row = hits[h], at + h - low
         a, b, image = table[k, FIRST], table[k, SECOND], table[k, IMAGE]
-        put_names(buffer, total, row, a, b, 0)
+        names[row], names[total + row], names[2 * total + row] = a, b, 0
         square, then = 0.0, 0.0
         for d in range(dim):
             e, f = before[b, d] - before[a, d], after[b, d] - after[a, d]
@@ -132,60 +114,6 @@ def put_image(axes, image, length, shear, slides, buffer, total, row):
 
 
 # ---- boundaries
-
-
-@kernel
-def center_gap(table, w, x, y, z):
-    """Distance of a point from boundary w, and the unit normal from the point to it; zero where there is none."""
-    kind = table[w, KIND]
-    ex, ey, ez = x - table[w, POINT], y - table[w, POINT + 1], z - table[w, POINT + 2]
-    ux, uy, uz = table[w, AXIS], table[w, AXIS + 1], table[w, AXIS + 2]
-    if kind == PLANE:
-        return ex * ux + ey * uy + ez * uz, -ux, -uy, -uz
-    if kind == SEGMENT:
-        ux, uy = ux - table[w, POINT], uy - table[w, POINT + 1]
-        square = ux * ux + uy * uy
-        along = min(max((ex * ux + ey * uy) / square, 0.0), 1.0)
-        ex, ey = ex - along * ux, ey - along * uy
-    elif kind == TUBE:
-        along = ex * ux + ey * uy + ez * uz
-        ex, ey, ez = ex - along * ux, ey - along * uy, ez - along * uz
-    distance = np.sqrt(ex * ex + ey * ey + ez * ez)
-    if kind == INSIDE or kind == TUBE:
-        gap, sign = table[w, RADIUS] - distance, 1.0
-    else:
-        gap, sign = distance - (table[w, RADIUS] if kind == OUTSIDE else 0.0), -1.0
-    if distance > 0.0:
-        return gap, sign * ex / distance, sign * ey / distance, sign * ez / distance
-    if kind == SEGMENT:
-        length = np.sqrt(ux * ux + uy * uy)
-        return gap, -uy / length, ux / length, 0.0
-    return gap, 0.0, 0.0, 0.0
-
-
-@kernel
-def passes(table0, table1, w, x0, y0, x1, y1):
-    """Whether a point that moves from (x0, y0) to (x1, y1) passes through segment w."""
-    side0 = _side(table0, w, x0, y0)
-    side1 = _side(table1, w, x1, y1)
-    if (side0 > 0.0) == (side1 > 0.0):
-        return False
-    t = side0 / (side0 - side1)
-    ax, ay = _between(table0, table1, w, POINT, t), _between(table0, table1, w, POINT + 1, t)
-    ex, ey = _between(table0, table1, w, AXIS, t) - ax, _between(table0, table1, w, AXIS + 1, t) - ay
-    along = ((x0 + t * (x1 - x0) - ax) * ex + (y0 + t * (y1 - y0) - ay) * ey) / (ex * ex + ey * ey)
-    return 0.0 <= along <= 1.0
-
-
-@kernel
-def _side(table, w, x, y):
-    ex, ey = table[w, AXIS] - table[w, POINT], table[w, AXIS + 1] - table[w, POINT + 1]
-    return ex * (y - table[w, POINT + 1]) - ey * (x - table[w, POINT])
-
-
-@kernel
-def _between(table0, table1, w, column, t):
-    return table0[w, column] + t * (table1[w, column] - table0[w, column])
 
 
 @kernel
@@ -233,7 +161,7 @@ def _doubled(hits, gaps, m):
 def put_bounded(axes, hits, gaps, before, after, radius, table0, table1, buffer, total, at):
     """Writes the contacts of `boundary_hits` to rows from `at` on of a buffer with `total` rows."""
     dim = len(axes)
-    point, gap = 3 + dim, 3 + 2 * dim
+    point, gap, names = 3 + dim, 3 + 2 * dim, buffer.view(np.int64)
     for k in range(len(gaps)):
         i, w, row, r = hits[k, 0], hits[k, 1], at + k, radius[hits[k, 0]]
         z0, z1 = (before[i, 2], after[i, 2]) if dim == 3 else (0.0, 0.0)
@@ -243,7 +171,7 @@ def put_bounded(axes, hits, gaps, before, after, radius, table0, table1, buffer,
             if nx == 0.0 and ny == 0.0 and nz == 0.0:
                 nx = 1.0
         normal = (nx, ny, nz)
-        put_names(buffer, total, row, i, -1 - w, 0)
+        names[row], names[total + row], names[2 * total + row] = i, -1 - w, 0
         for d in range(dim):
             buffer[3 * total + dim * row + d] = normal[d]
             buffer[point * total + dim * row + d] = before[i, d] + (r + 0.5 * (here - r)) * normal[d]

@@ -12,11 +12,10 @@ from ..kernels import prepare
 from ..kernels.families import families_of_law
 from ..laws import Law
 from ..laws.inelastic import inelastic
-from ..settings import EXACT_TOLERANCE
 from ..solvers.rows import Floats
 from .contacts import Contacts, Impulses, worse
 from .problem import ImpactProblem
-from .response import Response
+from .response import EXACT, Response
 from .restitution import blended, check_islands, interpolated, normal_impulses
 from .solution import ImpactSolution
 

@@ -19,7 +19,8 @@ MIXED_RESTITUTION = ("refuse", "blend")
 
 # Tolerances of a run, relative to the fastest speed of approach or slip at any contact of the step, or to the speed
 # gained in two steps of free fall if that is larger.
-DEFAULT_TOLERANCE = 1e-3
+DEFAULT_TOLERANCE = 1e-2
+EXACT = EXACT_TOLERANCE
 # Repeats of normal and friction impulses within one step of a run: the approach that friction causes is resolved by the
 # next round, by the resting solve, or in the next step.
 STEP_REPEATS = 0
@@ -42,7 +43,7 @@ class Response:
     restitution_model: str
     friction_model: FrictionModel | None
     mixed_restitution: str = "refuse"
-    tolerance: float = EXACT_TOLERANCE
+    tolerance: float = EXACT
 
     def __post_init__(self) -> None:
         models = self.law.restitution_models

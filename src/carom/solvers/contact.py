@@ -34,7 +34,7 @@ from .contact_pack import (
     weight_columns,
     without_work,
 )
-from .contact_sweeps import QUIET, advance, loop, pack, restart, room, slabs, sweep
+from .contact_sweeps import everywhere, locally, pack, restart, room, slabs
 from .linalg.contact_lu import multiplications, pattern_of
 from .rows import Floats, Ints
 from .threads import on_threads, thread_count
@@ -52,7 +52,7 @@ PLAIN_SWEEPS = 10  # sweeps over a small island before Newton steps
 FINE = 1e-3  # tolerance of islands of up to TINY_ISLAND_CONTACTS contacts: it costs next to nothing
 SLABS = 8  # slabs of a large island
 STRIDE = 4  # contacts that follow each other in a sweep were this far apart: the processor overlaps their visits
-TARGET = 0.5  # change of a speed in a sweep, as a share of the tolerance, at which the residual is verified
+TARGET = 1.0  # change of a speed in a sweep, as a share of the tolerance, at which the residual is verified
 SINGLE = 1e-5  # tolerance, relative to the speeds that impulses cause, from which single precision is enough
 
 
@@ -231,17 +231,18 @@ def _large(
     for s in range(count):
         pack(lay, blocks, weight, contacts, body, n + 2 * s, cuts[s], cuts[s + 1], records)
     zeros, units = (dtype(0.0),) * len(lay.axes), (dtype(1e-30), dtype(1.0))
+    everything, bodies = np.arange(k), np.arange(n)
     sweeps, target, residual = 0, TARGET * tolerance, np.inf
     while sweeps < SWEEPS:
         restart(lay, blocks, contacts, impulse, x, 0, k, records)
-        records.x[:], records.last_x[:], records.stamp[:] = 0.0, 0.0, 0
-        state = np.array([1.0, 0.0, 0.0, 1.0, 0.0, 0.0])
-        loop(lay, zeros, units, records, n, cuts, state, QUIET * target, tolerance, target, float(SWEEPS - sweeps))
-        sweeps += int(state[0])
+        records.x[:], records.last_x[:] = 0.0, 0.0
+        if sweeps == 0:
+            sweeps += everywhere(lay, zeros, units, records, everything, bodies, cuts, tolerance, SWEEPS)
+        sweeps += locally(lay, zeros, units, records, everything, n, target, SWEEPS - sweeps)
         residual = _finish(lay, blocks, weight, contacts, members, velocity, records.z, impulse, x)
         if residual <= tolerance:
             break
-        target *= 0.5
+        target *= 0.7
     return residual, sweeps
 
 
@@ -249,7 +250,7 @@ def _large(
 def _arranged(body, mine, n):
     """Contacts in the order of the sweep, their bodies within the island, those bodies, and slab pointers."""
     label, members, count = np.full(n, -1, np.int64), np.empty(n, np.int64), 0
-    own = np.full((len(mine), 2), -1, np.int64)
+    own = np.full((len(mine), 2), n, np.int64)
     for p in range(len(mine)):
         for side in range(2):
             b = body[mine[p], side]
@@ -259,6 +260,9 @@ def _arranged(body, mine, n):
                     members[count] = b
                     count += 1
                 own[p, side] = label[b]
+    for p in range(len(mine)):
+        for side in range(2):
+            own[p, side] = min(own[p, side], count)
     if len(mine) >= THREADED_SWEEPS_CONTACTS:
         order, cuts = slabs(own, count, SLABS)
     else:

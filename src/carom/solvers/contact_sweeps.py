@@ -3,10 +3,10 @@
 A sweep gives each contact the normal impulse that stops its approach, then the friction impulse that stops its slip,
 within the disk of radius mu times the normal impulse, then those of rolling and spinning. Sweeps have two phases:
 
-1. Accelerated: between sweeps impulses and velocities are extrapolated along their last change, by Nesterov's rule with
-   a bound, unless the last change went back. In piles this halves the number of sweeps.
-2. When few contacts still change by more than the tolerance: sweeps without extrapolation that visit only contacts of
-   bodies that moved in the last sweep.
+1. Over all contacts, accelerated: between sweeps impulses and velocities are extrapolated along their last change, by
+   Nesterov's rule with a bound, unless the last change went back. In piles this halves the number of sweeps.
+2. When few contacts are still off by more than the tolerance: the same over the contacts of their bodies alone, until
+   none is left.
 
 Sweeps compute a correction: the velocity x starts at zero, and the records hold the speeds at the start. Single
 precision is therefore enough unless the tolerance is tiny, and takes half the memory, which bounds the speed.
@@ -26,17 +26,16 @@ from ..kernels import kernel, tuple_setitem
 from .contact_pack import BOUND, LENGTH, LOOSE, MIXED, NORMAL, WEIGHT, Layout, group_count
 from .rows import Floats, Ints
 
+RELAXED = 0.7  # share of a step of the normal impulses: sweeps with whole steps cycle in some piles of discs
 BOLD = 0.7  # bound on the extrapolation, as a share of the last change
-FEW = 0.05  # share of busy contacts below which only those of bodies that moved are swept
-MOST_MOVED = 40  # sweeps over contacts of bodies that moved, after which all contacts are swept again
-QUIET = 0.1  # change of speed, as a share of the target, below which a contact does not wake its neighbors
+FEW = 0.03  # share of contacts that change by more than the tolerance, below which only their neighborhood is swept
+LOCAL_SWEEPS = 20  # bound on the sweeps over one neighborhood, after which it is determined again
 
 # Columns of `Records.data`: inverse stiffness and stiffness of the normal, products of normal and tangents; from GROUP
 # on, inverse stiffness, stiffness times length, and bound of each group; then the speeds at the start.
 INVERSE, STIFF, PRODUCT, GROUP = 0, 1, 2, 4
 WORST, BUSY, BACK = 0, 1, 2  # columns of the report of a slab
-ALL, STAMP, MOVED = 0.0, 1.0, 2.0  # modes: sweep all contacts, all with stamps, only those of bodies that moved
-COUNT, MODE, BOLDNESS, PACE, IN_MODE, VISITS = 0, 1, 2, 3, 4, 5  # entries of the state of the iteration
+PACE, BOLDNESS = 0, 1  # entries of the state of the acceleration
 
 
 class Records(NamedTuple):
@@ -49,7 +48,7 @@ class Records(NamedTuple):
     last: Floats  # (k, r) impulses before the last sweep
     x: Floats  # (bodies, d) change of velocity
     last_x: Floats  # (bodies, d) before the last sweep
-    stamp: Ints  # (bodies,) number of the last sweep that moved a body
+    change: Floats  # (k,) change of speed by the last visit
 
 
 def room(lay: Layout, k: int, bodies: int, dtype: type) -> Records:
@@ -64,22 +63,22 @@ def room(lay: Layout, k: int, bodies: int, dtype: type) -> Records:
         np.empty((k, r), dtype),
         np.zeros((bodies, d), dtype),
         np.zeros((bodies, d), dtype),
-        np.zeros(bodies, np.int32),
+        np.zeros(k, dtype),
     )
 
 
 @kernel
 def pack(lay, blocks, weight, contacts, body, nobody, first, last, out):
-    """Writes the rows and weights of contacts first to last, whose bodies within the island are `body`, to `out`."""
+    """Writes the rows and weights of contacts first to last, whose bodies within the island are `body`, to `out`; `nobody` for none."""
     for p in range(first, last):
         i = contacts[p]
         for side in range(2):
-            out.body[p, side] = body[p, side] if body[p, side] >= 0 else nobody
+            out.body[p, side] = body[p, side] if blocks.body[i, side] >= 0 else nobody
             for s in range(len(lay.rows)):
                 for c in range(len(lay.axes)):
                     out.row[p, side, s, c] = blocks.val[i, side, s, c]
-        out.data[p, INVERSE] = weight[i, NORMAL]
-        out.data[p, STIFF] = 1.0 / weight[i, NORMAL] if weight[i, NORMAL] > 0.0 else 0.0
+        out.data[p, INVERSE] = RELAXED * weight[i, NORMAL]
+        out.data[p, STIFF] = 1.0 / (RELAXED * weight[i, NORMAL]) if weight[i, NORMAL] > 0.0 else 0.0
         for g in range(group_count(lay)):
             at, w = GROUP + 3 * g, weight[i, WEIGHT + 2 * g]
             if g == 0:
@@ -132,8 +131,8 @@ def _plus(zeros, row, p, side, s, x, push):
 
 
 @kernel(fastmath=LOOSE, slp=True)
-def sweep(lay, zeros, units, records, n, first, last, state, quiet, busy, report):
-    """One sweep over contacts first to last, extrapolated by `state[BOLDNESS]`.
+def sweep(lay, zeros, units, records, chosen, first, last, bold, busy, dry, report):
+    """One sweep over the contacts `chosen[first:last]`, extrapolated by `bold`; it changes nothing if it is `dry`.
 
     `zeros` is a tuple of d zeros, `units` one of a tiny number and 1, of the type of the records. Writes the largest
     change of a speed, the number of contacts that changed by more than `busy`, and the product of this change with the
@@ -143,19 +142,16 @@ def sweep(lay, zeros, units, records, n, first, last, state, quiet, busy, report
     tiny, one = units
     at = records.data.shape[1] - r
     body, row, data, z, before, x = records.body, records.row, records.data, records.z, records.last, records.x
-    stamp, now, mode, bold = records.stamp, int(state[COUNT]), state[MODE], one * state[BOLDNESS]
-    quiet, busy = one * quiet, one * busy
+    bold, busy = one * bold, one * busy
     worst, back, count = zero, 0.0, 0
-    for p in range(first, last):
+    for q in range(first, last):
+        p = chosen[q]
         a, b = body[p, 0], body[p, 1]
-        if mode == MOVED and (a >= n or stamp[a] < now - 1) and (b >= n or stamp[b] < now - 1):
-            continue
         xa, xb = _load(zeros, x, a), _load(zeros, x, b)
         old = z[p, 0]
         start = old + bold * (old - before[p, 0])
         lam = max(start - _dot(zeros, row, p, 0, xa, xb, data[p, at]) * data[p, INVERSE], zero)
         push = lam - start
-        before[p, 0], z[p, 0] = old, lam
         change, product = abs(push) * data[p, STIFF], push * (lam - old)
         if r > 1:
             bound = data[p, GROUP + 2] * lam
@@ -173,100 +169,63 @@ def sweep(lay, zeros, units, records, n, first, last, state, quiet, busy, report
                 share = min(bound / np.sqrt(new_s * new_s + new_t * new_t + tiny), one)
                 new_s *= share
                 new_t *= share
-                before[p, 2], z[p, 2] = old_t, new_t
                 product += (new_t - start_t) * (new_t - old_t)
-                new_t -= start_t
-                change = max(change, abs(new_t) * data[p, GROUP + 1])
-                xa, xb = _plus(zeros, row, p, 0, 2, xa, new_t), _plus(zeros, row, p, 1, 2, xb, new_t)
-            before[p, 1], z[p, 1] = old_s, new_s
+                change = max(change, abs(new_t - start_t) * data[p, GROUP + 1])
             product += (new_s - start_s) * (new_s - old_s)
-            new_s -= start_s
-            change = max(change, abs(new_s) * data[p, GROUP + 1])
-            xa, xb = _plus(zeros, row, p, 0, 1, xa, new_s), _plus(zeros, row, p, 1, 1, xb, new_s)
-        xa, xb = _plus(zeros, row, p, 0, 0, xa, push), _plus(zeros, row, p, 1, 0, xb, push)
+            change = max(change, abs(new_s - start_s) * data[p, GROUP + 1])
+        if not dry:
+            before[p, 0], z[p, 0] = old, lam
+            if r > 1:
+                before[p, 1], z[p, 1] = old_s, new_s
+                new_s -= start_s
+                xa, xb = _plus(zeros, row, p, 0, 1, xa, new_s), _plus(zeros, row, p, 1, 1, xb, new_s)
+                if t == 2:
+                    before[p, 2], z[p, 2] = old_t, new_t
+                    new_t -= start_t
+                    xa, xb = _plus(zeros, row, p, 0, 2, xa, new_t), _plus(zeros, row, p, 1, 2, xb, new_t)
+            xa, xb = _plus(zeros, row, p, 0, 0, xa, push), _plus(zeros, row, p, 1, 0, xb, push)
         if r > 1 + t:  # rolling and spinning
             for g in range(1, group_count(lay)):
                 f, at_g = 1 + g * t, GROUP + 3 * g
-                l = min(f + t, r) - 1
-                old_s, old_t = z[p, f], z[p, l]
+                e = min(f + t, r) - 1
+                old_s, old_t = z[p, f], z[p, e]
                 start_s = old_s + bold * (old_s - before[p, f])
-                start_t = old_t + bold * (old_t - before[p, l])
-                before[p, f], before[p, l] = old_s, old_t
+                start_t = old_t + bold * (old_t - before[p, e])
                 new_s = start_s - _dot(zeros, row, p, f, xa, xb, data[p, at + f]) * data[p, at_g]
-                new_t = start_t - _dot(zeros, row, p, l, xa, xb, data[p, at + l]) * data[p, at_g]
-                square = new_s * new_s + tiny if l == f else new_s * new_s + new_t * new_t + tiny
+                new_t = start_t - _dot(zeros, row, p, e, xa, xb, data[p, at + e]) * data[p, at_g]
+                square = new_s * new_s + tiny if e == f else new_s * new_s + new_t * new_t + tiny
                 share = min(data[p, at_g + 2] * lam / np.sqrt(square), one)
-                z[p, l] = share * new_t
-                z[p, f] = share * new_s
-                new_s = z[p, f] - start_s
-                xa, xb = _plus(zeros, row, p, 0, f, xa, new_s), _plus(zeros, row, p, 1, f, xb, new_s)
-                change = max(change, abs(new_s) * data[p, at_g + 1])
-                if l != f:
-                    new_t = z[p, l] - start_t
-                    xa, xb = _plus(zeros, row, p, 0, l, xa, new_t), _plus(zeros, row, p, 1, l, xb, new_t)
-                    change = max(change, abs(new_t) * data[p, at_g + 1])
-        for c in range(len(zeros)):
-            x[a, c] = xa[c]
-        for c in range(len(zeros)):
-            x[b, c] = xb[c]
+                push_s, push_t = share * new_s - start_s, share * new_t - start_t
+                change = max(change, abs(push_s) * data[p, at_g + 1], abs(push_t) * data[p, at_g + 1])
+                if not dry:
+                    before[p, e], z[p, e] = old_t, share * new_t
+                    before[p, f], z[p, f] = old_s, share * new_s
+                    xa, xb = _plus(zeros, row, p, 0, f, xa, push_s), _plus(zeros, row, p, 1, f, xb, push_s)
+                    if e != f:
+                        xa, xb = _plus(zeros, row, p, 0, e, xa, push_t), _plus(zeros, row, p, 1, e, xb, push_t)
+        if not dry:
+            for c in range(len(zeros)):
+                x[a, c] = xa[c]
+            for c in range(len(zeros)):
+                x[b, c] = xb[c]
         back -= product
         worst = max(worst, change)
         count += change > busy
-        if mode != ALL and change > quiet:
-            stamp[a] = stamp[b] = now
+        records.change[p] = change
     report[WORST], report[BUSY], report[BACK] = worst, count, back
 
 
 @kernel
-def advance(records, reports, state, target):
-    """Chooses the next sweep from the `reports` (slabs, 3) of the last one, and extrapolates the velocities for it.
-
-    Returns whether no speed changed by more than `target` (a speed) in the last sweep.
-    """
-    worst, busy, back = 0.0, 0.0, 0.0
+def accelerate(records, bodies, reports, state):
+    """Chooses the next extrapolation from the `reports` (slabs, 3) of a sweep, and extrapolates the given bodies."""
+    back = 0.0
     for s in range(len(reports)):
-        worst = max(worst, reports[s, WORST])
-        busy += reports[s, BUSY]
         back += reports[s, BACK]
-    mode, k = state[MODE], len(records.body)
-    state[COUNT] += 1.0
-    state[IN_MODE] += 1.0
-    state[BOLDNESS] = 0.0
-    if worst <= target:
-        return True
-    if mode == ALL and busy > FEW * k:
-        pace = 1.0 if back > 0.0 else state[PACE]
-        state[PACE] = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * pace * pace))
-        state[BOLDNESS] = min((pace - 1.0) / state[PACE], BOLD)
-        _extrapolate(records.x, records.last_x, state[BOLDNESS])
-    elif mode == MOVED:
-        if state[IN_MODE] >= MOST_MOVED or busy > FEW * k:
-            state[MODE], state[IN_MODE], state[PACE] = ALL, 0.0, 1.0
-            _extrapolate(records.x, records.last_x, 0.0)
-    else:
-        state[MODE], state[IN_MODE] = (STAMP if mode == ALL else MOVED), 0.0
-    return False
-
-
-@kernel
-def loop(lay, zeros, units, records, n, cuts, state, quiet, busy, target, most):
-    """Sweeps until no speed changes by more than `target`, `most` at most: what `advance` and `sweep` do, on one thread.
-
-    Slabs in the order in which threads would sweep them: even ones, then odd ones.
-    """
-    count = len(cuts) - 1
-    reports = np.zeros((count, 3))
-    while state[COUNT] < most:
-        for parity in range(2):
-            for s in range(parity, count, 2):
-                sweep(lay, zeros, units, records, n, cuts[s], cuts[s + 1], state, quiet, busy, reports[s])
-        if advance(records, reports, state, target):
-            return
-
-
-@kernel
-def _extrapolate(x, last_x, bold):
-    for b in range(len(x)):
+    pace = 1.0 if back > 0.0 else state[PACE]
+    state[PACE] = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * pace * pace))
+    state[BOLDNESS] = bold = min((pace - 1.0) / state[PACE], BOLD)
+    x, last_x = records.x, records.last_x
+    for b in bodies:
         for c in range(x.shape[1]):
             now = x[b, c]
             x[b, c] += bold * (now - last_x[b, c])
@@ -274,21 +233,105 @@ def _extrapolate(x, last_x, bold):
 
 
 @kernel
+def everywhere(lay, zeros, units, records, chosen, bodies, cuts, tolerance, most):
+    """Accelerated sweeps until few contacts change by more than the tolerance, `most` at most; returns their number.
+
+    Slabs are swept in the order in which threads would sweep them: even ones, then odd ones.
+    """
+    slabs = len(cuts) - 1
+    reports, state = np.zeros((slabs, 3)), np.array([1.0, 0.0])
+    for count in range(most):
+        if count > 0:
+            accelerate(records, bodies, reports, state)
+        busy = 0.0
+        for parity in range(2):
+            for s in range(parity, slabs, 2):
+                sweep(
+                    lay, zeros, units, records, chosen, cuts[s], cuts[s + 1], state[BOLDNESS], tolerance, False, reports[s]
+                )
+                busy += reports[s, BUSY]
+        if busy <= FEW * len(chosen):
+            return count + 1
+    return most
+
+
+@kernel
+def locally(lay, zeros, units, records, everything, n, tolerance, most):
+    """Sweeps over the contacts around those that are off by more than the tolerance, until there are none.
+
+    At most as much work as `most` sweeps over all contacts; returns the number of those.
+    """
+    k = len(everything)
+    ptr, touch = _touching(records.body, n)
+    report, state = np.zeros((1, 3)), np.zeros(2)
+    active, bodies = np.empty(k, np.int64), np.empty(n, np.int64)
+    marked, listed = np.zeros(n, np.int64), np.zeros(k, np.int64)
+    visits, rounds = 0, 0
+    while visits < most * k:
+        sweep(lay, zeros, units, records, everything, 0, k, 0.0, tolerance, True, report[0])
+        visits += k
+        rounds += 1
+        if report[0, WORST] <= tolerance:
+            break
+        count = _around(records, ptr, touch, n, tolerance, rounds, marked, listed, active)
+        used = 0
+        for q in range(count):
+            for side in range(2):
+                b = records.body[active[q], side]
+                if b < n and marked[b] < 2 * rounds + 1:
+                    marked[b] = 2 * rounds + 1
+                    bodies[used] = b
+                    used += 1
+        state[PACE], state[BOLDNESS] = 1.0, 0.0
+        for repeat in range(LOCAL_SWEEPS):
+            if repeat > 0:
+                accelerate(records, bodies[:used], report, state)
+            else:
+                for b in bodies[:used]:
+                    for c in range(len(zeros)):
+                        records.last_x[b, c] = records.x[b, c]
+            sweep(lay, zeros, units, records, active, 0, count, state[BOLDNESS], tolerance, False, report[0])
+            visits += count
+            if report[0, WORST] <= 0.5 * tolerance:
+                break
+    return visits // k
+
+
+@kernel
+def _around(records, ptr, touch, n, tolerance, rounds, marked, listed, active):
+    """Lists all contacts of the bodies whose contacts are off by more than half the tolerance, in ascending order."""
+    for p in range(len(listed)):
+        if records.change[p] > 0.5 * tolerance:
+            for side in range(2):
+                b = records.body[p, side]
+                if b < n and marked[b] < 2 * rounds:
+                    marked[b] = 2 * rounds
+                    for e in range(ptr[b], ptr[b + 1]):
+                        listed[touch[e]] = rounds
+    count = 0
+    for p in range(len(listed)):
+        if listed[p] == rounds:
+            active[count] = p
+            count += 1
+    return count
+
+
+@kernel
 def slabs(body, n, wanted):
     """Order of contacts by slab, and slab pointers, for at most `wanted` slabs of a connected island.
 
-    `body` (k, 2) are the bodies of the contacts, -1 for none.
+    `body` (k, 2) are the bodies of the contacts; numbers that are not below n are none.
     """
     k = len(body)
     ptr, touch = _touching(body, n)
     level, queue = np.full(n, -1, np.int64), np.empty(n, np.int64)
-    count = _levels(body, ptr, touch, max(body[0, 0], body[0, 1]), level, queue)
+    count = _levels(body, ptr, touch, body[0, 0] if body[0, 0] < n else body[0, 1], level, queue)
     count = _levels(body, ptr, touch, queue[count - 1], level, queue)
     depth = level[queue[count - 1]] + 1
     first, share = np.empty(k, np.int64), np.zeros(depth, np.int64)
     for p in range(k):
         a, b = body[p, 0], body[p, 1]
-        first[p] = min(level[a] if a >= 0 else depth, level[b] if b >= 0 else depth)
+        first[p] = min(level[a] if a < n else depth, level[b] if b < n else depth)
         share[first[p]] += 1
     slab, cuts, seen = np.empty(depth, np.int64), 0, 0
     for step in range(depth):
@@ -315,7 +358,7 @@ def _touching(body, n):
     ptr = np.zeros(n + 1, np.int64)
     for p in range(len(body)):
         for side in range(2):
-            if body[p, side] >= 0:
+            if body[p, side] < n:
                 ptr[body[p, side] + 1] += 1
     for b in range(n):
         ptr[b + 1] += ptr[b]
@@ -323,7 +366,7 @@ def _touching(body, n):
     for p in range(len(body)):
         for side in range(2):
             b = body[p, side]
-            if b >= 0:
+            if b < n:
                 touch[fill[b]] = p
                 fill[b] += 1
     return ptr, touch
@@ -342,7 +385,7 @@ def _levels(body, ptr, touch, start, level, queue):
         for e in range(ptr[b], ptr[b + 1]):
             for side in range(2):
                 other = body[touch[e], side]
-                if other >= 0 and level[other] < 0:
+                if other < len(level) and level[other] < 0:
                     level[other] = level[b] + 1
                     queue[count] = other
                     count += 1

@@ -113,7 +113,9 @@ class DriftSafe(Stepper):
     def resolve_impacts(self, start: State, ahead: Ahead, slow: Floats, h: float) -> tuple[State, Ahead]:
         """Applies the law to the contacts that close within the time h, repeatedly while its answer closes others.
 
-        Returns the state at the start with the new velocities, and the free motion from there.
+        The repetitions end when the energy that restitution could still give back is within the tolerance of the energy
+        of approach before; what is left closes without restitution in the resting solve. Returns the state at the start
+        with the new velocities, and the free motion from there.
         """
         found, impact = ahead.found, ahead.impact
         if impact is None:
@@ -122,9 +124,11 @@ class DriftSafe(Stepper):
         top = fastest(impact.blocks, impact.velocity, found.predicted, self.margin)
         self.scale = max(self.scale, top, float(limit.max()))
         approach = Approach(impact.blocks, impact.velocity, found.gap, found.predicted, limit)
+        energy = approach.energy(self.touch)
         for _ in range(ROUNDS):
             chosen = approach.impact(self.touch)
-            if not len(chosen):
+            left = approach.energy(self.touch, impact.restitution)
+            if not len(chosen) or left <= self.allowed(len(chosen)) / self.scale * energy:
                 break
             self.rounds += 1
             time = np.zeros(len(approach.velocity))

@@ -45,6 +45,14 @@ class Approach:
         n = len(self.velocity)
         return _involved(self.blocks.body, self.predicted, self.speed, self.limit, touch, self._taken, n)
 
+    def energy(self, touch: float, share: Floats | float = 1.0) -> float:
+        """Energy of approach of the fast contacts that close, each times the square of `share` (m,).
+
+        With the coefficients of restitution as shares it is the energy that further impacts may give back.
+        """
+        share = np.broadcast_to(share, self.speed.shape)
+        return float(_energy(self.blocks, self.predicted, self.speed, self.limit, touch, share))
+
     def instants(self, chosen: Ints, h: float, near: float) -> Floats:
         """Times (n,) within the step at which the impact of each body takes place."""
         state = (self.gap, self.predicted, self.speed, self.limit)
@@ -83,6 +91,19 @@ def _involved(body, predicted, speed, limit, touch, taken, n):
             out[count] = i
             count += 1
     return out[:count]
+
+
+@kernel
+def _energy(blocks, predicted, speed, limit, touch, share):
+    total = 0.0
+    for i in range(len(speed)):
+        if predicted[i] <= touch and speed[i] < -limit[i]:
+            size = 0.0
+            for side in range(2):
+                for c in range(blocks.val.shape[3]):
+                    size += blocks.val[i, side, 0, c] ** 2
+            total += 0.5 * (share[i] * speed[i]) ** 2 / size
+    return total
 
 
 @kernel

@@ -16,7 +16,8 @@ from ..impact.assemble import Assembly, assemble
 from ..impact.contact_rows import friction_in_world
 from ..impact.contacts import Contacts, Impulses
 from ..impact.resolve import resolve
-from ..impact.response import EXACT, Response
+from ..impact.response import Response
+from ..settings import EXACT_TOLERANCE
 from ..solvers.rows import Floats, Ints
 from ..solvers.thresholds import EXACT_CONTACTS
 from ..world import State, World
@@ -125,7 +126,7 @@ class Stepper:
 
         Stages with few contacts are solved as if the tolerance were "exact".
         """
-        return (min(self.tolerance, EXACT) if count <= EXACT_CONTACTS else self.tolerance) * self.scale
+        return (min(self.tolerance, EXACT_TOLERANCE) if count <= EXACT_CONTACTS else self.tolerance) * self.scale
 
     def noise(self, state: State) -> float:
         """Speed of approach up to which an approach is rounding error."""
