@@ -28,9 +28,9 @@ class Cone(FrictionModel):
     """`|beta| <= mu lam`, friction against the slip after impact.
 
     The inelastic part is Coulomb's law in full: `0 <= lam perp u_n+ >= 0` and, where the contact slips,
-    `beta = -mu lam u_t+ / |u_t+|`, solved together (`solvers/contact.py`). The elastic part takes the normal impulses of
-    the law and minimizes kinetic energy over the friction cones. Restitution interpolates between the two, as it does
-    without friction, so the energy is bounded by the larger energy of both ends.
+    `beta = -mu lam u_t+ / |u_t+|`, solved together (`solvers/contact.py`). The elastic part takes the normal impulses
+    of the law and minimizes kinetic energy over the friction cones. Restitution interpolates between the two, as it
+    does without friction, so the energy is bounded by the larger energy of both ends.
 
     tolerance: residual of exact answers, relative to the fastest speed.
     """
