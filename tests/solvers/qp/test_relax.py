@@ -1,4 +1,4 @@
-"""Relaxation of a box QP: exact in the limit, within its tolerance, honest when it stops early, never with more energy."""
+"""Relaxation of a box QP: exact in the limit, within its tolerance, honest when it stops early, energy never rises."""
 
 from __future__ import annotations
 
