@@ -3,8 +3,8 @@
 A body gets a slack when the list is made. The list is complete, for a margin up to the one it was made for, as long as
 no body has moved farther than its slack from where it was then. A displacement that all bodies share does not count.
 
-The list selects pairs, it does not decide about contact: pairs are in the order of their bodies, and are tested again in
-every step, so that contacts and their order do not depend on when the list was made.
+The list selects pairs, it does not decide about contact: pairs are in the order of their bodies, and are tested again
+in every step, so that contacts and their order do not depend on when the list was made.
 """
 
 from __future__ import annotations

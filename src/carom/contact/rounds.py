@@ -123,7 +123,7 @@ def boundary_hits(axes, before, after, radius, chosen, table0, table1, margin):
     `chosen` (n,) marks the discs or spheres that are tested; the tables hold the boundaries before and after the step.
     """
     hits, gaps = np.empty((64, 2), np.int64), np.empty(64)
-    m, z0, z1 = 0, 0.0, 0.0
+    m, z1 = 0, 0.0
     for w in range(len(table1)):
         segment = table1[w, KIND] == SEGMENT
         flat = table1[w, KIND] == PLANE
@@ -132,7 +132,7 @@ def boundary_hits(axes, before, after, radius, chosen, table0, table1, margin):
                 continue
             x, y, r = after[i, 0], after[i, 1], radius[i]
             if len(axes) == 3:
-                z0, z1 = before[i, 2], after[i, 2]
+                z1 = after[i, 2]
             if flat:
                 ex, ey, ez = x - table1[w, POINT], y - table1[w, POINT + 1], z1 - table1[w, POINT + 2]
                 gap = ex * table1[w, AXIS] + ey * table1[w, AXIS + 1] + ez * table1[w, AXIS + 2] - r
