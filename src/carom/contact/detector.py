@@ -184,7 +184,9 @@ class Detector:
             out += [np.where(inside[:, None], shift[row], 0.0), np.where(inside[:, None], drift[row], 0.0)]
         return out
 
-    def _rows(self, table: Ints, second: Ints, before: State, after: State) -> tuple[Ints, Floats, Floats, Floats]:
+    def _rows(
+        self, table: np.ndarray, second: Ints, before: State, after: State
+    ) -> tuple[Ints, Floats, Floats, Floats]:
         """Bodies, then one row for each pair with a periodic image, whose number replaces the one in `second`.
 
         Returns the body of each row, its shifts at the start and at the end of the step, and its relative velocity.
@@ -268,9 +270,9 @@ def meshes(
     turn0, turn1 = matrices(before.orientation), matrices(after.orientation)
     poses = Poses(owner, before.position[owner] + shift, turn0[owner], after.position[owner] + slid, turn1[owner])
     pair, *columns = mesh_pairs(*pairs, world.shapes_3d, poses, margin)
-    found: list[Columns] = [(pairs[0][pair], pairs[1][pair], *columns)]
+    found: list[Columns] = [(pairs[0][pair], pairs[1][pair], *columns)]  # type: ignore[list-item]
     if len(bounds[0].kind):
         poses = Poses(np.arange(world.count), before.position, turn0, after.position, turn1)
         body, boundary, *columns = mesh_boundaries(world.shapes_3d, poses, chosen, *bounds, margin)
-        found.append((body, -1 - boundary, *columns))
+        found.append((body, -1 - boundary, *columns))  # type: ignore[arg-type]
     return found

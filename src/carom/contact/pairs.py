@@ -105,8 +105,8 @@ def _periods(periodic: Periodic, shift: Floats, turns: Ints, time: float) -> Int
             continue
         slide = 0.0
         if periodic.shear_rate != 0.0 and axis == periodic.slide_axis:
-            slide = turns[:, periodic.sheared_axis] * sliding(periodic) * time
-        out[:, axis] = np.rint((shift[:, axis] - slide) / (side[1] - side[0]))
+            slide = sliding(periodic) * time
+        out[:, axis] = np.rint((shift[:, axis] - slide * turns[:, periodic.sheared_axis]) / (side[1] - side[0]))
     return out
 
 

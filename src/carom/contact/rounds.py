@@ -25,7 +25,7 @@ def columns_of(buffer: Floats, dim: int, periodic: bool) -> list[np.ndarray]:
     """The fields of a ContactSet, each contiguous, as parts of one buffer: creating arrays takes longer."""
     m = len(buffer) // column_count(dim, periodic)
     names = buffer[: 3 * m].view(np.int64)
-    out = [names[:m], names[m : 2 * m], names[2 * m :]]
+    out: list[np.ndarray] = [names[:m], names[m : 2 * m], names[2 * m :]]
     at = 3 * m
     for width in (dim, dim, 1, 1, dim, dim) if periodic else (dim, dim, 1, 1):
         part = buffer[at : at + width * m]
