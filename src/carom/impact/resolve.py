@@ -12,16 +12,16 @@ from ..kernels import prepare
 from ..kernels.families import families_of_law
 from ..laws import Law
 from ..laws.inelastic import inelastic
+from ..solvers.qp.box import SWEEPS_TOLERANCE
 from ..solvers.rows import Floats
 from .contacts import Contacts, Impulses, worse
 from .problem import ImpactProblem
-from .response import Response
+from .response import EXACT, Response
 from .restitution import blended, check_islands, interpolated, normal_impulses
 from .solution import ImpactSolution
 
-# Tolerance of friction in impacts with so few contacts that a step asks for exact answers, as a share of that of the
-# run: sweeps approach an exact answer slowly.
-SETTLE_SHARE = 1e-3
+# Tolerance of sweeps where an exact answer was asked for in vain, as a share of the tolerance of the run.
+SETTLE_SHARE = 1e-2
 
 
 def solve_impact(
@@ -71,37 +71,40 @@ def _relative(result: Impulses, contacts: Contacts) -> Impulses:
 def _staggered(contacts: Contacts, response: Response, friction: FrictionModel, tolerance: float) -> Impulses:
     """The law, then friction for its normal impulses, and more normal impulses where friction drives contacts together.
 
-    With a tolerance the latter two are found together, without restitution, else (or where that misses the tolerance of
-    the run) law and friction alternate.
+    To a coarse tolerance the latter two are found together by sweeps. For an exact answer law and friction alternate,
+    which keeps symmetries; sweeps follow only where that misses the tolerance of the run.
     """
     stage = normal_impulses(contacts, response, tolerance)
     if not stage.normal.any():
         return _relative(stage, contacts)  # nothing approaches, or the law is `none`: nothing bounds friction
     scale = contacts.fastest()
+    enough = max(tolerance, response.tolerance * scale)
     settled = None
-    if tolerance > 0.0:
-        aim = max(tolerance, SETTLE_SHARE * response.tolerance * scale)
-        settled = _settled(contacts, stage, friction, aim, scale)
-        if settled is not None and settled.residual * scale <= max(tolerance, response.tolerance * scale):
+    if tolerance > SWEEPS_TOLERANCE * scale:
+        settled = _settled(contacts, stage, friction, tolerance, scale)
+        if settled is not None and settled.residual * scale <= enough:
             return settled
     other = _alternated(contacts, response, stage, friction, tolerance, scale)
-    return other if settled is None or other.residual < settled.residual else settled
+    if tolerance > 0.0 and settled is None and other.residual * scale > enough:
+        settled = _settled(contacts, other, friction, max(tolerance, SETTLE_SHARE * enough), scale)
+    return settled if settled is not None and settled.residual < other.residual else other
 
 
 def _settled(
     contacts: Contacts, stage: Impulses, friction: FrictionModel, tolerance: float, scale: float
 ) -> Impulses | None:
-    """The result of the law with friction, and with normal impulses that stop the approach which friction causes.
+    """The impulses of `stage` with friction, and with normal impulses that stop the approach which friction causes.
 
     Every visit of a contact lowers the energy. None for rows that are not those of rigid bodies.
     """
     t = 0 if contacts.tangents is None else len(contacts.tangents.diag) // contacts.count
-    found = friction.settled(contacts, stage.normal, np.zeros((contacts.count, t)), tolerance, scale)
+    start = np.zeros((contacts.count, t)) if stage.tangent is None else stage.tangent
+    found = friction.settled(contacts, stage.normal, start, tolerance, scale)
     if found is None:
         return None
     normal, tangent, left = found
-    worst = max(stage.residual * contacts.approach(), left)
-    return replace(stage, normal=normal, tangent=tangent, residual=worst / scale)
+    law = 0.0 if stage.tangent is not None else stage.residual * contacts.approach()
+    return replace(stage, normal=normal, tangent=tangent, residual=max(law, left) / scale)
 
 
 def _alternated(
@@ -115,7 +118,7 @@ def _alternated(
     """
     normal, tangent = stage.normal.copy(), np.zeros_like(contacts.tangent_speeds())
     approach = contacts.approach()
-    left = tolerance or EXACT * approach
+    left = max(tolerance, response.tolerance * scale) if tolerance else EXACT * approach
     status, worst = stage.status, stage.residual * approach
     iterations, messages = stage.iterations, stage.messages
     for repeat in range(friction.repeats + 1):
