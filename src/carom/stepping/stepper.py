@@ -95,7 +95,7 @@ class Stepper:
         """The state after free motion for a time."""
         return self.timed("move", free_motion, self.world, state, step)
 
-    def find(self, before: State, after: State, margin: float) -> ContactSet:
+    def find(self, before: State, after: State, margin: float | Floats) -> ContactSet:
         """Contacts with a gap of at most `margin` in `after`; in 3D also of pairs that pass through each other."""
         return self.timed("detect", self.detector.find, before, after, margin)
 
