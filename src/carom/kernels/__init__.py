@@ -41,7 +41,7 @@ from .files import cache_folder
 from .notice import notice
 from .signatures import Unsupported, encode, meaning, name_of
 
-__all__ = ["cache_folder", "compile_seconds", "kernel", "prepare"]
+__all__ = ["cache_folder", "compile_seconds", "kernel", "lean", "prepare"]
 
 
 def kernel(function: Any = None, **options: Any) -> Any:
@@ -59,6 +59,16 @@ def kernel(function: Any = None, **options: Any) -> Any:
         setattr(made, "get_call_template", partial(_call_without_literals, made.get_call_template))  # noqa: B010
         ALL.add(made)
     return made
+
+
+def lean(function: Any = None, **options: Any) -> Any:
+    """A kernel that allocates no array and calls only kernels that allocate none: compiled without reference counts.
+
+    With them, each access to an array in a named tuple is two atomic additions; in loops over sparse rows that takes a
+    tenth to a third of the time. Numba compiles the kernels that it calls in the same way, so they must not return
+    arrays.
+    """
+    return kernel(function, _nrt=False, **options)
 
 
 def _call_without_literals(call_template: Any, args: Any, kws: Any) -> Any:

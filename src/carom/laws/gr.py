@@ -9,11 +9,11 @@ import numpy as np
 
 from ..impact.contacts import INFEASIBLE, Contacts, Impulses
 from ..kernels import kernel
-from ..solvers.qp.box import Work, solve_box, solve_small_box
+from ..solvers.qp.box import Work, solve_box
 from ..solvers.rows import Floats, Ints, Rows
-from .front import apply_impulses, initial_front, next_front
 from .inelastic import FEASIBLE, NO_WAY_OUT, finish_inelastically
 from .law import SMITH_2012, Law
+from .violators import dense_space, next_violators, pack, push_large, reflect_small, space_needed
 
 C_R = 1.0  # restitution inside the iteration: the elastic law, which the restitution models interpolate
 SETTLED = 1e-9  # residual of an iteration up to which its contacts are known to separate
@@ -53,16 +53,14 @@ class GR(Law):
         return Impulses(normal=lam, iterations=count, residual=residual)
 
 
-class _State(NamedTuple):
-    """The arrays that the iteration changes in place, and its scratch."""
+_SPACE = {}
 
-    x: Floats  # (n, d) whitened velocity
-    lam: Floats  # (m,) impulses
-    stamp: Ints  # (m,) iteration in which a contact was last examined
-    visited: Ints  # (n,) iteration in which a body was last examined
-    parent: Ints  # (n,) scratch of the islands
-    label: Ints  # (n,) scratch of the islands
-    scratch: Floats  # (n, d) zeros, scratch of the small islands
+
+def _kept(key, size, kind):
+    found = _SPACE.get(key)
+    if found is None or len(found) < size:
+        found = _SPACE[key] = np.empty(size + size // 4, kind)
+    return found
 
 
 def reflections(
@@ -77,69 +75,47 @@ def reflections(
     which is solved here. Its methods take most of the compile time; they are compiled when the first one appears.
     """
     m, n = len(boundary), len(rows.touch_ptr) - 1
-    state = _State(
-        velocity.copy(),
-        np.zeros(m),
-        np.full(m, -1, np.int64),
-        np.full(n, -1, np.int64),
-        np.empty(n, np.int64),
-        np.empty(n, np.int64),
-        np.zeros_like(velocity),
-    )
-    violators, u = initial_front(rows, state.x, boundary, tol)
-    y, residual, count, worst, infeasible = u, UNSOLVED, 0, 0.0, False
+    floats, ints, w = space_needed(rows, velocity.shape[1])
+    packed, k = pack(rows, velocity, boundary, tol, w, _kept(0, floats, np.float64), _kept(1, ints, np.uint32), _kept(2, m, np.int64))
+    dense, y, size, residual, count, worst = dense_space(), np.zeros(0), 0.0, UNSOLVED, 0, 0.0
     while True:
-        violators, u, count, worst, infeasible = _iterate(
-            rows, boundary, tol, bound, state, violators, u, y, residual, count, worst
+        k, large, size, count, worst, infeasible = _iterate(
+            rows, packed, dense, tol, bound, k, y, size, residual, count, worst
         )
-        if len(violators) == 0 or count >= bound or infeasible:
-            return state.lam, state.x, count, len(violators), worst
-        k = len(violators)
-        y = np.zeros(k)
-        work = Work(state.parent, state.label, state.scratch)
+        if k == 0 or count >= bound or infeasible:
+            return packed.lam.copy(), packed.x[:n].copy(), count, k, worst
+        work = Work(np.empty(n, np.int64), np.empty(n, np.int64), np.zeros_like(velocity))
+        y = np.zeros(large)
         residual = solve_box(
-            rows, violators, (1.0 + C_R) * u, np.zeros(k), np.full(k, np.inf), y, False, work, tol, True
+            rows, packed.large[:large], packed.rate[:large], np.zeros(large), np.full(large, np.inf), y, False, work, tol, True
         )
 
 
 @kernel
-def _iterate(rows, boundary, tol, bound, state, violators, u, y, residual, count, worst):
+def _iterate(rows, packed, dense, tol, bound, k, y, size, residual, count, worst):
     """Iterations until nothing approaches, the bound is reached, or an island is too large for the dense method.
 
-    `residual` is that of `y`, the solution of the cone problem of `violators`, or UNSOLVED. A reflected contact
-    separates at least as fast as it approached, so it is no violator in the next iteration, provided that the cone
-    problem was solved. A cone problem without a solution ends the loop.
+    There are k violators. `residual` is that of y, the solution of the cone problem of the violators in `packed.large`,
+    or UNSOLVED at the start of an iteration; the largest |c| of the iteration is `size`. A reflected contact separates
+    at least as fast as it approached, so it is no violator in the next iteration, provided that the cone problem was
+    solved. A cone problem without a solution ends the loop.
     """
     infeasible = False
-    while True:
-        if residual != UNSOLVED:
-            size = -(1.0 + C_R) * u.min()
-            worst = max(worst, residual)
-            apply_impulses(rows, violators, y, state.lam, state.x)
-            infeasible = residual > max(FEASIBLE * size, tol)
-            if infeasible:
-                break
-            settled = residual <= SETTLED * size
-            violators, u = next_front(
-                rows, state.x, boundary, tol, violators, state.stamp, state.visited, count, settled
-            )
-            count += 1
-        if len(violators) == 0 or count >= bound:
-            break
-        k = len(violators)
-        y = np.zeros(k)
-        residual = solve_small_box(
-            rows,
-            violators,
-            (1.0 + C_R) * u,
-            np.zeros(k),
-            np.full(k, np.inf),
-            y,
-            state.parent,
-            state.label,
-            state.scratch,
-            tol,
-        )
+    large = len(y)
+    while k > 0 and count < bound:
         if residual == UNSOLVED:
+            large, size, residual = reflect_small(packed, count % 2, k, 1.0 + C_R, dense)
+            worst = max(worst, residual)
+            if large > 0:
+                residual = UNSOLVED
+                break
+        else:
+            push_large(packed, large, y)
+        worst = max(worst, residual)
+        infeasible = residual > max(FEASIBLE * size, tol)
+        if infeasible:
             break
-    return violators, u, count, worst, infeasible
+        k = next_violators(packed, count % 2, k, tol, count + 1, residual <= SETTLED * size)
+        count += 1
+        residual = UNSOLVED
+    return k, large, size, count, worst, infeasible
