@@ -7,7 +7,6 @@ import numpy as np
 from ..kernels import kernel
 from ..solvers.rows import push, speed
 
-
 # With more than one contact in SCAN moved, all contacts are scanned: in the order of memory that is faster than to look
 # up the contacts of the moved bodies. The others have not changed their speed.
 SCAN = 24

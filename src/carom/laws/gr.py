@@ -10,14 +10,13 @@ import numpy as np
 from ..impact.contacts import INFEASIBLE, Contacts, Impulses
 from ..kernels import kernel
 from ..solvers.qp.box import Work, solve_box
-from ..solvers.rows import Floats, Ints, Rows
+from ..solvers.rows import Floats, Rows
 from .inelastic import FEASIBLE, NO_WAY_OUT, finish_inelastically
 from .law import SMITH_2012, Law
-from .violators import dense_space, next_violators, pack, push_large, reflect_small, space_needed
+from .violators import dense_space, next_violators, pack, push_large, reflect_small, work_space
 
 C_R = 1.0  # restitution inside the iteration: the elastic law, which the restitution models interpolate
 SETTLED = 1e-9  # residual of an iteration up to which its contacts are known to separate
-UNSOLVED = -1.0  # in place of a residual: the cone problem of the violators has not been solved
 
 
 @dataclass(frozen=True)
@@ -53,14 +52,16 @@ class GR(Law):
         return Impulses(normal=lam, iterations=count, residual=residual)
 
 
-_SPACE = {}
+class _Progress(NamedTuple):
+    """Where the iteration stands."""
 
-
-def _kept(key, size, kind):
-    found = _SPACE.get(key)
-    if found is None or len(found) < size:
-        found = _SPACE[key] = np.empty(size + size // 4, kind)
-    return found
+    violators: int
+    large: int  # of these: in islands that are too large for the dense method, whose cone problem is to be solved
+    count: int  # iterations
+    size: float  # largest |c| of the cone problem of this iteration
+    residual: float  # of what has been solved of it, a speed
+    worst: float  # largest residual of all iterations
+    infeasible: bool  # the cone problem has no solution
 
 
 def reflections(
@@ -74,48 +75,41 @@ def reflections(
     `_iterate` runs the loop as long as all islands are small, and returns for each cone problem with a large one,
     which is solved here. Its methods take most of the compile time; they are compiled when the first one appears.
     """
-    m, n = len(boundary), len(rows.touch_ptr) - 1
-    floats, ints, w = space_needed(rows, velocity.shape[1])
-    packed, k = pack(rows, velocity, boundary, tol, w, _kept(0, floats, np.float64), _kept(1, ints, np.uint32), _kept(2, m, np.int64))
-    dense, y, size, residual, count, worst = dense_space(), np.zeros(0), 0.0, UNSOLVED, 0, 0.0
+    n, d = velocity.shape
+    space = work_space(rows, d)
+    packed, k = pack(rows, velocity, boundary, tol, *space)
+    at, dense, y = _Progress(k, 0, 0, 0.0, 0.0, 0.0, False), dense_space(), np.zeros(0)
     while True:
-        k, large, size, count, worst, infeasible = _iterate(
-            rows, packed, dense, tol, bound, k, y, size, residual, count, worst
-        )
-        if k == 0 or count >= bound or infeasible:
-            return packed.lam.copy(), packed.x[:n].copy(), count, k, worst
-        work = Work(np.empty(n, np.int64), np.empty(n, np.int64), np.zeros_like(velocity))
-        y = np.zeros(large)
-        residual = solve_box(
-            rows, packed.large[:large], packed.rate[:large], np.zeros(large), np.full(large, np.inf), y, False, work, tol, True
-        )
+        at = _iterate(packed, dense, tol, bound, at, y)
+        if at.large == 0 or at.infeasible:
+            return packed.lam.copy(), packed.x[:n].copy(), at.count, at.violators, at.worst
+        k = at.large
+        y, work = np.zeros(k), Work(np.empty(n, np.int64), np.empty(n, np.int64), np.zeros((n, d)))
+        contacts, c = packed.large[:k].astype(np.int64), packed.rate[:k]
+        residual = solve_box(rows, contacts, c, np.zeros(k), np.full(k, np.inf), y, False, work, tol, True)
+        at = at._replace(residual=max(at.residual, residual))
 
 
 @kernel
-def _iterate(rows, packed, dense, tol, bound, k, y, size, residual, count, worst):
+def _iterate(packed, dense, tol, bound, at, y):
     """Iterations until nothing approaches, the bound is reached, or an island is too large for the dense method.
 
-    There are k violators. `residual` is that of y, the solution of the cone problem of the violators in `packed.large`,
-    or UNSOLVED at the start of an iteration; the largest |c| of the iteration is `size`. A reflected contact separates
-    at least as fast as it approached, so it is no violator in the next iteration, provided that the cone problem was
-    solved. A cone problem without a solution ends the loop.
+    y are the impulses of the violators in large islands, if there are some. A reflected contact separates at least as
+    fast as it approached, so it is no violator in the next iteration, provided that the cone problem was solved. A cone
+    problem without a solution ends the loop.
     """
-    infeasible = False
-    large = len(y)
+    k, large, count, size, residual, worst = at.violators, at.large, at.count, at.size, at.residual, at.worst
     while k > 0 and count < bound:
-        if residual == UNSOLVED:
-            large, size, residual = reflect_small(packed, count % 2, k, 1.0 + C_R, dense)
-            worst = max(worst, residual)
-            if large > 0:
-                residual = UNSOLVED
-                break
-        else:
+        if large > 0:
             push_large(packed, large, y)
+            large = 0
+        else:
+            large, size, residual = reflect_small(packed, count % 2, k, 1.0 + C_R, dense)
+            if large > 0:
+                return _Progress(k, large, count, size, residual, worst, False)
         worst = max(worst, residual)
-        infeasible = residual > max(FEASIBLE * size, tol)
-        if infeasible:
-            break
+        if residual > max(FEASIBLE * size, tol):
+            return _Progress(k, 0, count, size, residual, worst, True)
         k = next_violators(packed, count % 2, k, tol, count + 1, residual <= SETTLED * size)
         count += 1
-        residual = UNSOLVED
-    return k, large, size, count, worst, infeasible
+    return _Progress(k, 0, count, size, residual, worst, False)

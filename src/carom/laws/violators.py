@@ -6,6 +6,7 @@ A record holds all that the speed of a contact needs in one or two cache lines.
 
 from __future__ import annotations
 
+import threading
 from typing import NamedTuple
 
 import numpy as np
@@ -13,12 +14,13 @@ from numpy.typing import NDArray
 
 from ..kernels import kernel, lean
 from ..solvers.qp.dense import VECTORS, inside_solution, solve_dense_in
-from ..solvers.rows import Floats, Ints
+from ..solvers.rows import Floats, Ints, Rows
 from ..solvers.thresholds import DENSE_QP_CONTACTS
 
 # With more than one violator in SCAN contacts, all contacts are scanned: in the order of memory that is faster than to
 # look up the contacts of the moved bodies. The others have not changed their speed.
 SCAN = 24
+KEPT_BYTES = 64 * 2**20  # work space up to this size is kept: impacts of about 400,000 contacts of discs
 
 
 class Packed(NamedTuple):
@@ -33,12 +35,12 @@ class Packed(NamedTuple):
     front: NDArray[np.uint32]  # (2, m) the violators of this iteration and of the next
     u: Floats  # (2, m) their speeds
     load: NDArray[np.uint32]  # (n + 1, 2) number of these violators at each body, 0 for no body
-    stamp: NDArray[np.uint32]  # (m,) 1 + iteration in which a contact was last examined
     candidate: NDArray[np.uint32]  # (m + 1,) contacts that may be violators in the next iteration
+    stamp: NDArray[np.uint32]  # (m,) 1 + iteration in which a contact was last a candidate
     chosen: NDArray[np.uint32]  # (m,) 1 + place in the front of a violator that waits for its island, else 0
     member: NDArray[np.uint32]  # (m,) places in the front of the violators that share a body with others
     island: NDArray[np.uint32]  # (m,) places in the front of the violators of one island
-    large: Ints  # (m,) violators in islands that are too large for the dense method
+    large: NDArray[np.uint32]  # (m,) violators in islands that are too large for the dense method
     rate: Floats  # (m,) c of their cone problem
 
 
@@ -56,28 +58,42 @@ def dense_space() -> Dense:
     return Dense(np.empty((k, k)), np.empty((4, k)), np.empty((k + VECTORS, k)), np.empty((2, k), np.int64))
 
 
-@kernel
-def space_needed(rows, d):
-    """Number of floating-point numbers and of integers that `pack` needs, and the most bodies of a contact."""
-    m, n, w = len(rows.ptr) - 1, len(rows.touch_ptr) - 1, 1
-    for i in range(m):
-        w = max(w, rows.ptr[i + 1] - rows.ptr[i])
-    return m * (w * d + 6) + (n + 1) * d, m * (w + 7) + 1 + len(rows.touch) + 2 * (n + 1), w
+class _Kept(threading.local):
+    """Work space that a thread keeps from one impact to the next: fresh memory costs more than the work in it."""
+
+    floats, ints = np.empty(0), np.empty(0, np.uint32)
+
+
+_kept = _Kept()
+
+
+def work_space(rows: Rows, d: int) -> tuple[int, Floats, NDArray[np.uint32]]:
+    """The most bodies of a contact, and work space for `pack`."""
+    m, n, w = len(rows.ptr) - 1, len(rows.touch_ptr) - 1, int(np.diff(rows.ptr).max(initial=1))
+    floats, ints = m * (w * d + 6) + (n + 1) * d, m * (w + 8) + 1 + len(rows.touch) + 2 * (n + 1)
+    if 8 * floats + 4 * ints > KEPT_BYTES:
+        return w, np.empty(floats), np.empty(ints, np.uint32)
+    if len(_kept.floats) < floats:
+        _kept.floats = np.empty(floats + floats // 4)
+    if len(_kept.ints) < ints:
+        _kept.ints = np.empty(ints + ints // 4, np.uint32)
+    return w, _kept.floats, _kept.ints
 
 
 @kernel
-def pack(rows, velocity, boundary, tol, w, floats, ints, large):
+def pack(rows, velocity, boundary, tol, w, floats, ints):
     """The contacts in given work space, and the number of violators, which are in front[0]."""
     m, (n, d) = len(boundary), velocity.shape
     a, b = m * (w * d + 2), m * w
     c, e = a + (n + 1) * d, b + len(rows.touch)
     f, g = e + 2 * m, e + 2 * m + 2 * (n + 1)
+    h = g + m + 1
     p = Packed(
         ints[:b].reshape(m, w), floats[:a].reshape(m, w * d + 2), rows.touch_ptr, ints[b:e],
         floats[a:c].reshape(n + 1, d), floats[c : c + m], ints[e:f].reshape(2, m),
-        floats[c + m : c + 3 * m].reshape(2, m), ints[f:g].reshape(n + 1, 2), ints[g : g + m],
-        ints[g + m : g + 2 * m + 1], ints[g + 2 * m + 1 : g + 3 * m + 1], ints[g + 3 * m + 1 : g + 4 * m + 1],
-        ints[g + 4 * m + 1 : g + 5 * m + 1], large, floats[c + 3 * m : c + 4 * m],
+        floats[c + m : c + 3 * m].reshape(2, m), ints[f:g].reshape(n + 1, 2), ints[g:h], ints[h : h + m],
+        ints[h + m : h + 2 * m], ints[h + 2 * m : h + 3 * m], ints[h + 3 * m : h + 4 * m], ints[h + 4 * m : h + 5 * m],
+        floats[c + 3 * m : c + 4 * m],
     )  # fmt: skip
     p.lam[:] = 0.0
     p.chosen[:] = 0
@@ -92,19 +108,20 @@ def pack(rows, velocity, boundary, tol, w, floats, ints, large):
     for i in range(m):
         candidate[i] = i
         first, size = ptr[i], ptr[i + 1] - ptr[i]
+        val[i, w * d], val[i, w * d + 1] = boundary[i], diag[i]
+        if size == 2 and w == 2 and d == 2:  # unrolled for discs
+            body[i, 0], body[i, 1] = row_body[first], row_body[first + 1]
+            val[i, 0], val[i, 1] = row_val[first, 0], row_val[first, 1]
+            val[i, 2], val[i, 3] = row_val[first + 1, 0], row_val[first + 1, 1]
+            continue
         for s in range(size):
             body[i, s] = row_body[first + s]
-            if d == 2:
-                val[i, 2 * s], val[i, 2 * s + 1] = row_val[first + s, 0], row_val[first + s, 1]
-            else:
-                for t in range(d):
-                    val[i, s * d + t] = row_val[first + s, t]
+            for t in range(d):
+                val[i, s * d + t] = row_val[first + s, t]
         for s in range(size, w):
             body[i, s] = n
             for t in range(d):
                 val[i, s * d + t] = 0.0
-        val[i, w * d] = boundary[i]
-        val[i, w * d + 1] = diag[i]
     return p, _examine(p, m, tol, 0)
 
 
@@ -128,21 +145,61 @@ def _examine(p, number, tol, side):
         front[found], u[found] = i, s  # without a branch, which would be mispredicted at most violators
         found += s < -tol
     for j in range(found):
-        for e in range(w):
+        load[body[front[j], 0], side] += 1
+        for e in range(1, w):
             load[body[front[j], e], side] += 1
     load[len(x) - 1, side] = 0
     return found
 
 
-@lean
+@lean(inline="always")
 def _push(body, val, x, lam, i, y):
     """Adds the impulse y of contact i to the velocity and to lam."""
-    d = x.shape[1]
+    w, d = body.shape[1], x.shape[1]
     lam[i] += y
-    for e in range(body.shape[1]):
-        b = body[i, e]
-        for t in range(d):
-            x[b, t] += val[i, e * d + t] * y
+    if w == 2 and d == 2:
+        a, b = body[i, 0], body[i, 1]
+        x[a, 0] += val[i, 0] * y
+        x[a, 1] += val[i, 1] * y
+        x[b, 0] += val[i, 2] * y
+        x[b, 1] += val[i, 3] * y
+    else:
+        for e in range(w):
+            b = body[i, e]
+            for t in range(d):
+                x[b, t] += val[i, e * d + t] * y
+
+
+@lean(inline="always")
+def _product(body, val, i, j, d):
+    """Row i times row j; the vectors of no body are zero."""
+    total = 0.0
+    if body.shape[1] == 2 and d == 2:
+        a, b, e, f = body[i, 0], body[i, 1], body[j, 0], body[j, 1]
+        if a == e:
+            total += val[i, 0] * val[j, 0] + val[i, 1] * val[j, 1]
+        if a == f:
+            total += val[i, 0] * val[j, 2] + val[i, 1] * val[j, 3]
+        if b == e:
+            total += val[i, 2] * val[j, 0] + val[i, 3] * val[j, 1]
+        if b == f:
+            total += val[i, 2] * val[j, 2] + val[i, 3] * val[j, 3]
+    else:
+        for e in range(body.shape[1]):
+            for f in range(body.shape[1]):
+                if body[i, e] == body[j, f]:
+                    for t in range(d):
+                        total += val[i, e * d + t] * val[j, f * d + t]
+    return total
+
+
+@lean(inline="always")
+def _most(load, body, i, side):
+    """The largest number of violators at a body of contact i."""
+    most = max(load[body[i, 0], side], load[body[i, body.shape[1] - 1], side])
+    for e in range(1, body.shape[1] - 1):
+        most = max(most, load[body[i, e], side])
+    return most
 
 
 @lean
@@ -165,10 +222,7 @@ def reflect_small(p, side, count, factor, dense):
     for j in range(count):
         i, c = front[j], factor * u[j]
         size = max(size, -c)
-        most = 0
-        for e in range(w):
-            most = max(most, load[body[i, e], side])
-        if most > 1:
+        if _most(load, body, i, side) > 1:
             p.member[joined] = j
             chosen[i] = j + 1
             joined += 1
@@ -188,7 +242,7 @@ def reflect_small(p, side, count, factor, dense):
     return large, size, worst
 
 
-@lean
+@lean(inline="always")
 def _gather(p, side, j):
     """The violators of the island of front[side, j], as places in the front, into `island`; returns their number."""
     front, body, load, chosen, island = p.front[side], p.body, p.load, p.chosen, p.island
@@ -211,7 +265,7 @@ def _gather(p, side, j):
     return number
 
 
-@lean
+@lean(inline="always")
 def _reflect_island(p, front, u, k, factor, dense):
     """Solves the cone problem of the first k entries of `island` and applies its impulses; returns the residual."""
     body, val, island, a, given = p.body, p.val, p.island, dense.a, dense.given
@@ -221,13 +275,7 @@ def _reflect_island(p, front, u, k, factor, dense):
         given[0, r], given[1, r], given[2, r], given[3, r] = factor * u[island[r]], 0.0, np.inf, 0.0
         a[r, r] = val[i, w * d + 1]
         for c in range(r):
-            j = front[island[c]]
-            total = 0.0
-            for e in range(w):
-                for f in range(w):
-                    if body[i, e] == body[j, f]:  # the vectors of no body are zero
-                        for t in range(d):
-                            total += val[i, e * d + t] * val[j, f * d + t]
+            total = _product(body, val, i, front[island[c]], d)
             a[r, c], a[c, r] = total, total
     residual = inside_solution(a, given, k, dense.work)
     if residual < 0.0:
