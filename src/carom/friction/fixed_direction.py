@@ -13,11 +13,10 @@ from ..kernels import kernel
 from ..laws.law import SMITH_2012
 from ..solvers.qp.box import box_residual, solve_bounds
 from ..solvers.rows import Floats, Ints, Rows, make_rows
+from ..solvers.settle import FIXED, ROUND_OFF, ZERO_ROW
 from .model import FrictionModel
 
 Mask = NDArray[np.bool_]
-ROUND_OFF = 1e-12  # slip below this share of the fastest speed at any contact counts as none
-ZERO_ROW = 1e-24  # rows whose |row|^2 is below this share of the largest move nothing
 
 
 @dataclass(frozen=True)
@@ -31,6 +30,7 @@ class FixedDirection(FrictionModel):
     name: ClassVar[str] = "coulomb_fixed_direction"
     title: ClassVar[str] = "Coulomb, one fixed direction per contact"
     paper: ClassVar = SMITH_2012
+    bounds: ClassVar[int] = FIXED
 
     def impulses(
         self, contacts: Contacts, normal: Floats, start: Floats, tolerance: float = 0.0

@@ -11,6 +11,7 @@ from ..impact.contacts import Contacts
 from ..laws.law import ZHANG_2015
 from ..solvers.qp.box import box_residual, solve_bounds
 from ..solvers.rows import Floats
+from ..solvers.settle import PYRAMID
 from .fixed_direction import without_zero_rows
 from .model import FrictionModel
 
@@ -26,6 +27,7 @@ class Pyramid(FrictionModel):
     name: ClassVar[str] = "pyramid"
     title: ClassVar[str] = "friction pyramid (boxed LCP)"
     paper: ClassVar = ZHANG_2015
+    bounds: ClassVar[int] = PYRAMID
 
     def impulses(
         self, contacts: Contacts, normal: Floats, start: Floats, tolerance: float = 0.0

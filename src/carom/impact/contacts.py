@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import scipy.sparse as sp
 
-from ..solvers.rows import Floats, Rows, pushed, speeds
+from ..solvers.rows import Floats, Rows, fastest_slip, pushed, speeds
 
 RESOLVED = "resolved"
 FINISHED_INELASTICALLY = "finished_inelastically"
@@ -52,10 +52,10 @@ class Contacts:
 
     def fastest(self) -> float:
         """Fastest approach, or slip where there is friction, before the impact; the scale of residuals."""
-        if self.tangents is None or not self.friction.any():
+        if self.tangents is None or self.tangent_boundary_speed is None or not self.friction.any():
             return self.approach()
-        slip = self.tangent_speeds()[self.friction > 0.0]
-        return max(self.approach(), float(np.sqrt((slip * slip).sum(axis=1).max(initial=0.0))))
+        slip = fastest_slip(self.tangents, self.velocity, self.tangent_boundary_speed, self.friction)
+        return max(self.approach(), float(slip))
 
     def tangent_speeds(self, velocity: Floats | None = None) -> Floats:
         """Slip speed along every tangent row, (m, t), at a whitened velocity; by default at that before the impact."""

@@ -10,6 +10,7 @@ from .. import friction as frictions
 from ..errors import ProblemError
 from ..friction import FrictionModel
 from ..laws import Law, make
+from ..settings import EXACT_TOLERANCE, tolerance_number
 from ..solvers.rows import Floats
 from .restitution import MODELS, needs_uniform_restitution
 
@@ -18,10 +19,10 @@ MIXED_RESTITUTION = ("refuse", "blend")
 
 # Tolerances of a run, relative to the fastest speed of approach or slip at any contact of the step, or to the speed
 # gained in two steps of free fall if that is larger.
-DEFAULT_TOLERANCE = 1e-3
-EXACT = 1e-10  # what "exact" means: far below the errors of a time step, and above rounding in chains of contacts
-# Repeats of normal and friction impulses within one step of a run, before the remaining approach is stopped
-# inelastically.
+DEFAULT_TOLERANCE = 1e-2
+EXACT = EXACT_TOLERANCE
+# Repeats of normal and friction impulses within one step of a run, where solving both together misses the tolerance.
+# Few are enough: the next step goes on.
 STEP_REPEATS = 2
 
 
@@ -53,7 +54,7 @@ class Response:
             raise ProblemError("restitution_model", self.restitution_model, allowed)
         if self.mixed_restitution not in MIXED_RESTITUTION:
             raise ProblemError.unknown("mixed_restitution", self.mixed_restitution, MIXED_RESTITUTION)
-        object.__setattr__(self, "tolerance", tolerance_of(self.tolerance))
+        object.__setattr__(self, "tolerance", tolerance_number("tolerance", self.tolerance))
 
     @classmethod
     def of(
@@ -82,7 +83,8 @@ class Response:
         `tolerance` is a number, "exact", or None for DEFAULT_TOLERANCE.
         """
         response = cls.of(law, restitution_model, friction_model, mixed_restitution)
-        response = replace(response, tolerance=DEFAULT_TOLERANCE if tolerance is None else tolerance_of(tolerance))
+        number = DEFAULT_TOLERANCE if tolerance is None else tolerance_number("tolerance", tolerance)
+        response = replace(response, tolerance=number)
         if response.friction_model is None:
             return response
         return replace(response, friction_model=replace(response.friction_model, repeats=STEP_REPEATS))
@@ -114,17 +116,6 @@ class Response:
                 'or mixed_restitution = "blend" (the mean on each island, weighted by energy of approach); '
                 "or a law with a value for each contact (etm, lzb with stronge, gauss_seidel, sqm with newton)",
             )
-
-
-def tolerance_of(value: float | str) -> float:
-    """A tolerance as a number: `value` itself, from EXACT to below 1, or EXACT for "exact"."""
-    if isinstance(value, str):
-        if value != "exact":
-            raise ProblemError("tolerance", value, '"exact" or a number')
-        return EXACT
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not EXACT <= value < 1.0:
-        raise ProblemError("tolerance", value, f'"exact" or a number from {EXACT:g} to below 1')
-    return float(value)
 
 
 def _friction_of(law: Law, model: str | FrictionModel | None) -> FrictionModel | None:

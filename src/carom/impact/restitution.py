@@ -12,6 +12,7 @@ from ..laws.inelastic import FEASIBLE, inelastic
 from ..solvers.islands import island_labels
 from ..solvers.qp.box import solve_cone
 from ..solvers.rows import Floats
+from ..solvers.threads import beside
 from .clamps import run_law
 from .contacts import INFEASIBLE, RESOLVED, Contacts, Impulses, worse
 
@@ -48,11 +49,15 @@ def normal_impulses(contacts: Contacts, response: Response, tolerance: float = 0
     check_islands(contacts, model)
     if (c == 0.0).all():
         return inelastic(contacts, tolerance)
-    elastic = run_law(contacts.with_restitution(1.0), response)
+    perfect = contacts.with_restitution(1.0)
+    if model == "energetic" and not (c == 1.0).all():
+        elastic, low = beside(
+            contacts.count, lambda: run_law(perfect, response), lambda: inelastic(contacts, tolerance)
+        )
+        return interpolated(low, elastic, c)
+    elastic = run_law(perfect, response)
     if (c == 1.0).all():
         return elastic
-    if model == "energetic":
-        return interpolated(inelastic(contacts, tolerance), elastic, c)
     return _complementary(contacts, elastic, c, tolerance)
 
 

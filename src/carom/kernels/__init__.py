@@ -31,6 +31,7 @@ from numba import types
 from numba.core import compiler, config, errors, event, sigutils
 from numba.core.caching import _Cache
 from numba.core.dispatcher import Dispatcher
+from numba.cpython.unsafe.tuple import tuple_setitem
 from numba.extending import overload
 from numba.np import arrayobj
 
@@ -41,21 +42,22 @@ from .files import cache_folder
 from .notice import notice
 from .signatures import Unsupported, encode, meaning, name_of
 
-__all__ = ["cache_folder", "compile_seconds", "kernel", "lean", "prepare"]
+__all__ = ["cache_folder", "compile_seconds", "kernel", "lean", "prepare", "tuple_setitem"]
 
 
-def kernel(function: Any = None, **options: Any) -> Any:
+def kernel(function: Any = None, *, slp: bool = False, **options: Any) -> Any:
     """Compiles a function with Numba in nopython mode, as a decorator with or without options.
 
     All kernels release the GIL and follow NumPy's rules for division by zero. Machine code is kept on disk.
-    `options` are those of `numba.njit`.
+    `options` are those of `numba.njit`. `slp` turns on LLVM's vectorization of straight-line code, for short loops of
+    constant length that are unrolled; Numba leaves it off because it costs compile time.
     """
     if function is None:
-        return lambda given: kernel(given, **options)
+        return lambda given: kernel(given, slp=slp, **options)
     # The C wrapper, which only function pointers need, is left out: it costs compile time.
     made: Any = numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)(function)
     if isinstance(made, Dispatcher):  # not with NUMBA_DISABLE_JIT
-        setattr(made, "_cache", KernelCache(function, repr(sorted(options.items()))))  # noqa: B010
+        setattr(made, "_cache", KernelCache(function, repr(sorted(options.items())) + "slp" * slp))  # noqa: B010
         setattr(made, "get_call_template", partial(_call_without_literals, made.get_call_template))  # noqa: B010
         ALL.add(made)
     return made
@@ -64,9 +66,9 @@ def kernel(function: Any = None, **options: Any) -> Any:
 def lean(function: Any = None, **options: Any) -> Any:
     """A kernel that allocates no array and calls only kernels that allocate none: compiled without reference counts.
 
-    With them, each access to an array in a named tuple is two atomic additions; in loops over sparse rows that takes a
-    tenth to a third of the time. Numba compiles the kernels that it calls in the same way, so they must not return
-    arrays.
+    With them, an access to an array in a named tuple is two atomic additions, unless Numba finds that it can leave them
+    out; in loops over sparse rows they took a fifth of the time. Numba compiles the kernels that it calls in the same
+    way, so they must not return arrays. A kernel that allocates nevertheless is refused when it is compiled.
     """
     return kernel(function, _nrt=False, **options)
 
@@ -113,6 +115,7 @@ class KernelCache(_Cache):  # type: ignore[misc]
     def __init__(self, function: FunctionType, options: str) -> None:
         self.function, self.options, self.enabled = function, options, True
         self.locks: dict[Path, int | None] = {}
+        self.slp = options.endswith("slp")
 
     @property
     def cache_path(self) -> str:
@@ -258,7 +261,7 @@ class _Clock(event.Listener):  # type: ignore[misc]
     def __init__(self) -> None:
         self.total, self.since, self.depth = 0.0, 0.0, 0
         self.last = 0.0  # processor seconds of the kernel that was compiled last, without those that it calls
-        self.stack: list[list[float]] = []
+        self.stack: list[list[float]] = []  # start, seconds of called kernels, the setting of SLP before
         self.collects = True  # was the garbage collector on before?
 
     def __enter__(self) -> None:
@@ -280,12 +283,13 @@ class _Clock(event.Listener):  # type: ignore[misc]
                 _use_short_message(True)
                 self.collects = gc.isenabled()
                 gc.disable()  # saves about a tenth of the time of compiling
-            self.stack.append([process_time(), 0.0])
+            self.stack.append([process_time(), 0.0, config.SLP_VECTORIZE])
+            config.SLP_VECTORIZE = int(_SLP or event.data["dispatcher"]._cache.slp)
 
     def on_end(self, event: Any) -> None:
         cache = getattr(event.data["dispatcher"], "_cache", None)
         if isinstance(cache, KernelCache):
-            start, inner = self.stack.pop()
+            start, inner, config.SLP_VECTORIZE = self.stack.pop()
             took = process_time() - start
             self.last = took - inner
             if self.stack:
@@ -299,6 +303,7 @@ class _Clock(event.Listener):  # type: ignore[misc]
         self.__exit__()
 
 
+_SLP = config.SLP_VECTORIZE  # for all kernels, by the environment variable NUMBA_SLP_VECTORIZE
 _clock = _Clock()
 event.register("numba:compile", _clock)
 

@@ -4,6 +4,8 @@ A contact has r rows over the bodies that it touches. Row 0 is the normal, rows 
 in 3D), and where a material has rolling or torsional friction they are followed by t rows of rolling and, in 3D, one
 row of spinning about the normal. Without friction there is only the normal row. Rows are whitened (`rows.py`).
 
+A contact whose normal row is zero keeps its normal impulse: that is friction within given bounds.
+
 Speeds are `u = G x + base` (m, r), impulses `z` (m, r), velocities after them `x + G^T z`.
 """
 
@@ -11,7 +13,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .rows import Floats, Ints
+import numpy as np
+
+from ..kernels import kernel
+from .rows import Floats, Ints, Rows
 
 FRICTION, ROLLING, TORSION = 0, 1, 2  # columns of `Blocks.bound`
 
@@ -23,3 +28,63 @@ class Blocks(NamedTuple):
     val: Floats  # (m, w, r, d) whitened rows; zero where the body is -1
     base: Floats  # (m, r) speeds that no impulse changes: of boundaries and scripted bodies
     bound: Floats  # (m, 3) friction impulses over the normal impulse: sliding (mu), rolling and torsional (lengths)
+    tangents: int = 0  # t; 0 means 2 where r = 6 or where r = 3 and d is not 3 (3D), else 1
+
+
+def blocks_of(
+    rows: Rows, tangents: Rows | None, boundary: Floats, slip: Floats | None, friction: Floats | None
+) -> Blocks:
+    """Blocks of normal rows (m) and tangent rows (m * t, contact by contact), which touch the same bodies.
+
+    `boundary` (m,) and `slip` (m * t,) are the speeds that no impulse changes, `friction` (m,) the coefficients mu.
+    """
+    m = len(boundary)
+    w = max(2, int(np.diff(rows.ptr).max(initial=0)))
+    bound = np.zeros((m, 3))
+    if tangents is None or slip is None or friction is None:
+        return Blocks(*_blocks(rows, rows, 0, w), boundary.reshape(m, 1).copy(), bound, 1)
+    t = len(slip) // max(m, 1)
+    bound[:, FRICTION] = friction
+    base = np.concatenate([boundary[:, None], slip.reshape(m, t)], axis=1)
+    return Blocks(*_blocks(rows, tangents, t, w), base, bound, t)
+
+
+@kernel
+def _blocks(rows, tangents, t, w):
+    m, d = len(rows.ptr) - 1, rows.val.shape[1]
+    body, val = np.full((m, w), -1, np.int64), np.zeros((m, w, 1 + t, d))
+    for i in range(m):
+        start = rows.ptr[i]
+        for side in range(rows.ptr[i + 1] - start):
+            body[i, side] = rows.body[start + side]
+            val[i, side, 0] = rows.val[start + side]
+        for s in range(t):
+            for e in range(tangents.ptr[i * t + s], tangents.ptr[i * t + s + 1]):
+                side = 0
+                while side < w and body[i, side] != tangents.body[e] and body[i, side] >= 0:
+                    side += 1
+                if side < w:
+                    body[i, side] = tangents.body[e]
+                    val[i, side, 1 + s] = tangents.val[e]
+    return body, val
+
+
+@kernel
+def row_speed(blocks, x, i, row):
+    """Speed of one row of contact i at the velocity x, without that of boundaries."""
+    total = 0.0
+    for side in range(blocks.body.shape[1]):
+        b = blocks.body[i, side]
+        if b >= 0:
+            for c in range(x.shape[1]):
+                total += blocks.val[i, side, row, c] * x[b, c]
+    return total
+
+
+@kernel
+def normal_speeds(blocks, x):
+    """Separation speeds (m,) at the velocity x."""
+    u = np.empty(len(blocks.body))
+    for i in range(len(u)):
+        u[i] = row_speed(blocks, x, i, 0) + blocks.base[i, 0]
+    return u

@@ -25,6 +25,9 @@ LARGEST_FACTOR_WORK = 3e11
 DENSE_COULOMB_CONTACTS = 150
 # Work on one 2D island after which the active set stops. The error left is small, and the next step continues from it.
 ACTIVE_SET_WORK = 1e8
+# Contacts of an island up to which frictional contact is solved by a few sweeps and Newton steps, else by sweeps over
+# compact records.
+SMALL_ISLAND_CONTACTS = 100
 # Contacts of an island that is solved to a thousandth of the tolerance, because that costs next to nothing.
 TINY_ISLAND_CONTACTS = 24
 # Residual above which a Newton or active-set solution is followed by sweeps.
@@ -55,9 +58,5 @@ TOUCHED_BODIES_FACTOR = 8
 
 # ---- steps
 
-# Contacts of a drift-safe step above which it has fewer rounds of impacts.
-FEW_ROUNDS_CONTACTS = 2000
-# Contacts without friction up to which resting contact is solved exactly, else by sweeps.
-EXACT_REST_CONTACTS = 3000
-# Contacts up to which overlap is moved out by an exact solve. Beyond, a coarse one is enough: the next step continues.
-EXACT_PUSH_OUT_CONTACTS = 200
+# Contacts of a stage of a step up to which it is solved exactly, whatever the tolerance of the run: it costs little.
+EXACT_CONTACTS = 200

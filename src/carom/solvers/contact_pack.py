@@ -1,0 +1,235 @@
+"""What all methods of the frictional contact solver share: sizes, islands, weights, speeds, the residual.
+
+The law for the impulses z of one contact and its speeds u is
+
+    0 <= z_0 perp u_0 >= 0,   |z_g| <= b_g z_0,   z_g against u_g where |z_g| = b_g z_0
+
+for each group g of friction rows: sliding, rolling, spinning. Sizes are the lengths of tuples in `Layout`, known at
+compile time, so that loops are unrolled.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..kernels import kernel
+from .blocks import FRICTION, Blocks
+from .rows import Ints
+
+LOOSE = {"reassoc", "contract", "nsz"}  # sums in any order: faster, and the same result in every run
+NORMAL, MIXED, WEIGHT, BOUND, LENGTH = 0, 1, 3, 4, 8  # columns of weights; WEIGHT, BOUND + 2 g for group g
+
+
+class Layout(NamedTuple):
+    """Compile-time sizes: lengths of tuples. With more than two bodies per contact, `sides` is an array."""
+
+    sides: tuple[int, ...] | Ints  # w
+    rows: tuple[int, ...]  # r
+    axes: tuple[int, ...]  # d
+    tangents: tuple[int, ...]  # t
+
+
+def layout_of(blocks: Blocks) -> Layout:
+    """The sizes of a problem."""
+    _, w, r, d = blocks.val.shape
+    sides = (0, 1) if w == 2 else np.arange(w)
+    t = blocks.tangents or (2 if r == 6 or (r == 3 and d != 3) else 1)
+    return Layout(sides, tuple(range(r)), tuple(range(d)), tuple(range(t)))
+
+
+@kernel
+def group_count(lay):
+    """Number of groups of friction rows."""
+    r, t = len(lay.rows), len(lay.tangents)
+    return 0 if r == 1 else (1 if r == 1 + t else 1 + t)
+
+
+@kernel
+def group_rows(lay, g):
+    """First row of group g, and the row after its last."""
+    t = len(lay.tangents)
+    return 1 + g * t, min(1 + g * t + t, len(lay.rows))
+
+
+@kernel
+def weight_columns(lay):
+    """Number of columns of the weights."""
+    groups = group_count(lay)
+    return 1 if groups == 0 else (5 if groups == 1 else 11)
+
+
+@kernel
+def grouped(body, chosen, n):
+    """The chosen contacts by island: (order, pointers, island of each); islands by their first contact, contacts in the given order."""
+    k, w = len(chosen), body.shape[1]
+    parent, label = np.arange(n), np.full(n, -1, np.int64)
+    for i in chosen:
+        first = -1
+        for side in range(w):
+            b = body[i, side]
+            if b < 0:
+                continue
+            root = _root(parent, b)
+            if first < 0:
+                first = root
+            elif root != first:
+                if root < first:
+                    first, root = root, first
+                parent[root] = first
+    count = 0
+    island = np.empty(k, np.int64)
+    for j in range(k):
+        island[j] = -1
+        for side in range(w):
+            b = body[chosen[j], side]
+            if b >= 0:
+                root = _root(parent, b)
+                if label[root] < 0:
+                    label[root] = count
+                    count += 1
+                island[j] = label[root]
+                break
+        if island[j] < 0:  # a contact without a free body
+            island[j] = count
+            count += 1
+    ptr = np.zeros(count + 1, np.int64)
+    for j in range(k):
+        ptr[island[j] + 1] += 1
+    for s in range(count):
+        ptr[s + 1] += ptr[s]
+    fill, order = ptr[:-1].copy(), np.empty(k, np.int64)
+    for j in range(k):
+        order[fill[island[j]]] = chosen[j]
+        fill[island[j]] += 1
+    return order, ptr, island
+
+
+@kernel(inline="always")
+def _root(parent, b):
+    while parent[b] != b:
+        parent[b] = parent[parent[b]]
+        b = parent[b]
+    return b
+
+
+@kernel
+def weigh(lay, val, bound, out):
+    """Weights of one contact with rows `val` (w, r, d), in place of `out`.
+
+    1/A_nn; the products of the normal with the first and last tangent; for each group the inverse of the stiffness
+    (the larger eigenvalue of its block: a step with it never overshoots) and the bound; for rolling and spinning the
+    length that makes their speeds comparable with that of the normal. Zero where no impulse moves a body.
+    """
+    normal = _product(lay, val, 0, 0)
+    out[NORMAL] = 1.0 / normal if normal > 0.0 else 0.0
+    for g in range(group_count(lay)):
+        first, last = group_rows(lay, g)
+        one = _product(lay, val, first, first)
+        stiff = one
+        if last - first == 2:
+            two, off = _product(lay, val, first + 1, first + 1), _product(lay, val, first, first + 1)
+            stiff = 0.5 * (one + two) + np.sqrt(0.25 * (one - two) ** 2 + off * off)
+        if g == FRICTION:
+            out[MIXED], out[MIXED + 1] = _product(lay, val, 0, first), _product(lay, val, 0, last - 1)
+        else:
+            out[LENGTH + g] = np.sqrt(normal / stiff) if stiff > 0.0 and normal > 0.0 else 1.0
+        out[WEIGHT + 2 * g] = 1.0 / stiff if stiff > 0.0 else 0.0
+        out[BOUND + 2 * g] = bound[g] if stiff > 0.0 else 0.0
+
+
+@kernel
+def _product(lay, val, s, t):
+    total = 0.0
+    for side in range(len(lay.sides)):
+        for c in range(len(lay.axes)):
+            total += val[side, s, c] * val[side, t, c]
+    return total
+
+
+@kernel(fastmath=LOOSE)
+def push_all(lay, given, contacts, z, x):
+    """`x += G^T z` over some contacts; bodies without a row in x are left out."""
+    for i in contacts:
+        for side in range(len(lay.sides)):
+            b = given.body[i, side]
+            if 0 <= b < len(x):
+                for c in range(len(lay.axes)):
+                    total = x[b, c]
+                    for s in range(len(lay.rows)):
+                        total += given.val[i, side, s, c] * z[i, s]
+                    x[b, c] = total
+
+
+@kernel(fastmath=LOOSE)
+def speeds_of(lay, given, x, i, u):
+    """`u = G x + base` for contact i, in place of u (r,)."""
+    for s in range(len(lay.rows)):
+        u[s] = given.base[i, s]
+    for side in range(len(lay.sides)):
+        b = given.body[i, side]
+        if 0 <= b < len(x):
+            for s in range(len(lay.rows)):
+                total = u[s]
+                for c in range(len(lay.axes)):
+                    total += given.val[i, side, s, c] * x[b, c]
+                u[s] = total
+
+
+@kernel(fastmath=LOOSE)
+def distance(lay, weight, z, u):
+    """Distance of the impulses z (r,) of one contact with speeds u (r,) to their projected step, as a speed."""
+    w = weight[NORMAL]
+    worst = abs(min(u[0], z[0] / w)) if w > 0.0 else max(-u[0], 0.0)
+    for g in range(group_count(lay)):
+        first, last = group_rows(lay, g)
+        w, bound = weight[WEIGHT + 2 * g], weight[BOUND + 2 * g] * max(z[0], 0.0)
+        if w == 0.0:
+            continue
+        one = z[first] - u[first] * w
+        two = z[last - 1] - u[last - 1] * w if last - first == 2 else 0.0
+        size = one * one + two * two
+        share = bound / np.sqrt(size) if size > bound * bound else 1.0
+        away = (z[first] - share * one) ** 2
+        if last - first == 2:
+            away += (z[last - 1] - share * two) ** 2
+        length = 1.0 if g == FRICTION else weight[LENGTH + g]
+        worst = max(worst, length * np.sqrt(away) / w)
+    return worst
+
+
+@kernel(fastmath=LOOSE)
+def measure(lay, given, weight, contacts, z, x):
+    """The residual of some contacts, as a speed, and their work `z . u`, for impulses z and velocities x."""
+    worst = work = 0.0
+    u = np.empty(len(lay.rows))
+    for i in contacts:
+        speeds_of(lay, given, x, i, u)
+        for s in range(len(lay.rows)):
+            work += z[i, s] * u[s]
+        worst = max(worst, distance(lay, weight[i], z[i], u))
+    return worst, work
+
+
+@kernel
+def without_work(lay, weight, contacts, z, x, v, members, work):
+    """Reduces the impulses of an island by one factor such that they do no work, if `work` = z . u > 0.
+
+    u is linear in the factor. Returns whether there was work. `members` are the bodies of the island.
+    """
+    size = 0.0
+    for b in members:
+        for c in range(len(lay.axes)):
+            size += (x[b, c] - v[b, c]) ** 2
+    if work <= 0.0 or size == 0.0:
+        return False
+    factor = max(1.0 - work / size, 0.0)
+    for i in contacts:
+        for s in range(len(lay.rows)):
+            if s > 0 or weight[i, NORMAL] > 0.0:  # else the normal impulse is given
+                z[i, s] *= factor
+    for b in members:
+        for c in range(len(lay.axes)):
+            x[b, c] = v[b, c] + factor * (x[b, c] - v[b, c])
+    return True

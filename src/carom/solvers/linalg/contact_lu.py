@@ -1,0 +1,240 @@
+"""Sparse block LU factorization of `I + G^T Q G`, with one r x r block Q per contact, not symmetric.
+
+The pattern is that of the contacts, and the elimination order is that of minimum degree, as in `factor.py`. There is no
+pivoting between blocks, only within diagonal blocks: the matrix is the identity plus the terms of the contacts, which
+are positive definite except for the dependence of friction on the normal impulses.
+
+`axes` is a tuple whose length d, known at compile time, is the size of a block.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...kernels import kernel
+from ..rows import Floats, Ints
+from .elimination import factor_columns, renumbered
+from .factor import neighbors
+from .ordering import minimum_degree
+
+
+class Pattern(NamedTuple):
+    """Bodies in order of elimination, and the blocks below the diagonal; those above it have the transposed pattern."""
+
+    place: Ints  # (n,) place of each body in the order of elimination
+    order: Ints  # (n,) body at each place
+    col_ptr: Ints  # (n + 1,)
+    col_row: Ints  # rows of each column, ascending
+    slot: Ints  # (k, w, w) block below the diagonal of two bodies of a contact, -1 for one body
+
+
+class Matrix(NamedTuple):
+    """Blocks on the diagonal, below it by column, and above it by row."""
+
+    diagonal: Floats  # (n, d, d)
+    low: Floats  # (blocks, d, d)
+    up: Floats
+
+
+@kernel
+def pattern_of(body, n):
+    """The pattern for contacts of the given bodies (k, w); -1 for none."""
+    k, w = body.shape
+    ptr, flat = np.zeros(k + 1, np.int64), np.empty(w * k, np.int64)
+    used = 0
+    for p in range(k):
+        for side in range(w):
+            if body[p, side] >= 0:
+                flat[used] = body[p, side]
+                used += 1
+        ptr[p + 1] = used
+    adj_ptr, adj = neighbors(ptr, flat[:used], n)
+    order = minimum_degree(adj_ptr, adj)
+    place = np.empty(n, np.int64)
+    for j in range(n):
+        place[order[j]] = j
+    adj_ptr, adj = renumbered(adj_ptr, adj, order)
+    col_ptr, col_row = factor_columns(adj_ptr, adj)
+    slot = np.full((k, w, w), -1, np.int64)
+    for p in range(k):
+        for i in range(w):
+            for j in range(i):
+                if body[p, i] >= 0 and body[p, j] >= 0:
+                    low, high = place[body[p, i]], place[body[p, j]]
+                    if low > high:
+                        low, high = high, low
+                    first, last = col_ptr[low], col_ptr[low + 1]
+                    while last - first > 1:  # rows ascend
+                        middle = (first + last) // 2
+                        if col_row[middle] <= high:
+                            first = middle
+                        else:
+                            last = middle
+                    slot[p, i, j] = slot[p, j, i] = first
+    return Pattern(place, order, col_ptr, col_row, slot)
+
+
+@kernel
+def multiplications(axes, pattern):
+    """Number of multiplications of one factorization."""
+    total = 0.0
+    for j in range(len(pattern.place)):
+        c = pattern.col_ptr[j + 1] - pattern.col_ptr[j]
+        total += (c + 1.0) ** 2
+    return total * len(axes) ** 3
+
+
+@kernel
+def matrix_room(axes, pattern):
+    """Memory for a matrix of the given pattern."""
+    n, blocks, d = len(pattern.place), len(pattern.col_row), len(axes)
+    return Matrix(np.empty((n, d, d)), np.empty((blocks, d, d)), np.empty((blocks, d, d)))
+
+
+@kernel
+def assemble(axes, rows, pattern, body, row, q, matrix):
+    """`I + G^T q G`, q (k, r, r), for the rows (k, w, r, d) of the bodies (k, w)."""
+    d, r, n = len(axes), len(rows), len(pattern.place)
+    matrix.low[:], matrix.up[:], matrix.diagonal[:] = 0.0, 0.0, 0.0
+    for b in range(n):
+        for c in range(d):
+            matrix.diagonal[b, c, c] = 1.0
+    part = np.empty((r, d))
+    for p in range(len(q)):
+        steep = 0.0
+        for s in range(r):
+            steep += q[p, s, s]
+        if steep == 0.0:
+            continue
+        for j in range(body.shape[1]):
+            if body[p, j] < 0:
+                continue
+            for s in range(r):
+                for c in range(d):
+                    total = 0.0
+                    for e in range(r):
+                        total += q[p, s, e] * row[p, j, e, c]
+                    part[s, c] = total
+            column = pattern.place[body[p, j]]
+            for i in range(body.shape[1]):
+                if body[p, i] < 0:
+                    continue
+                at = pattern.place[body[p, i]]
+                if at == column:
+                    _add(axes, rows, matrix.diagonal[at], row[p, i], part)
+                elif at > column:
+                    _add(axes, rows, matrix.low[pattern.slot[p, i, j]], row[p, i], part)
+                else:
+                    _add(axes, rows, matrix.up[pattern.slot[p, i, j]], row[p, i], part)
+
+
+@kernel
+def _add(axes, rows, out, left, part):
+    """out += left^T part"""
+    for a in range(len(axes)):
+        for c in range(len(axes)):
+            total = out[a, c]
+            for s in range(len(rows)):
+                total += left[s, a] * part[s, c]
+            out[a, c] = total
+
+
+@kernel
+def eliminate(axes, pattern, matrix):
+    """Factors in place: inverses of the pivots, `L` with unit pivots below them, `U` above them."""
+    n, d = len(matrix.diagonal), len(axes)
+    slot = np.empty(n, np.int64)
+    scratch = np.empty((d, 2 * d))
+    low, up = matrix.low, matrix.up
+    for j in range(n):
+        _invert(axes, matrix.diagonal[j], scratch)
+        first, last = pattern.col_ptr[j], pattern.col_ptr[j + 1]
+        for a in range(first, last):
+            _times(axes, low[a], matrix.diagonal[j], scratch)
+        for a in range(first, last):
+            s = pattern.col_row[a]
+            _subtract(axes, matrix.diagonal[s], low[a], up[a])
+            for e in range(pattern.col_ptr[s], pattern.col_ptr[s + 1]):
+                slot[pattern.col_row[e]] = e
+            for b in range(a + 1, last):
+                e = slot[pattern.col_row[b]]
+                _subtract(axes, low[e], low[b], up[a])
+                _subtract(axes, up[e], low[a], up[b])
+
+
+@kernel
+def _subtract(axes, out, a, b):
+    """out -= a b"""
+    for i in range(len(axes)):
+        for c in range(len(axes)):
+            total = 0.0
+            for e in range(len(axes)):
+                total += a[i, e] * b[e, c]
+            out[i, c] -= total
+
+
+@kernel
+def _times(axes, a, b, scratch):
+    """a <- a b"""
+    for i in range(len(axes)):
+        for c in range(len(axes)):
+            total = 0.0
+            for e in range(len(axes)):
+                total += a[i, e] * b[e, c]
+            scratch[i, c] = total
+    for i in range(len(axes)):
+        for c in range(len(axes)):
+            a[i, c] = scratch[i, c]
+
+
+@kernel
+def _invert(axes, a, work):
+    """Inverts a in place, by Gauss-Jordan elimination with row exchanges."""
+    d = len(axes)
+    for i in range(d):
+        for c in range(d):
+            work[i, c], work[i, d + c] = a[i, c], (1.0 if i == c else 0.0)
+    for j in range(d):
+        best = j
+        for i in range(j + 1, d):
+            if abs(work[i, j]) > abs(work[best, j]):
+                best = i
+        if best != j:
+            for c in range(2 * d):
+                work[j, c], work[best, c] = work[best, c], work[j, c]
+        pivot = work[j, j] if work[j, j] != 0.0 else 1e-300  # the solution will be useless, which the caller detects
+        for c in range(2 * d):
+            work[j, c] /= pivot
+        for i in range(d):
+            if i != j:
+                f = work[i, j]
+                for c in range(2 * d):
+                    work[i, c] -= f * work[j, c]
+    for i in range(d):
+        for c in range(d):
+            a[i, c] = work[i, d + c]
+
+
+@kernel
+def solve_eliminated(axes, pattern, matrix, right, x):
+    """Solves for `right` (n, d), in the order of bodies, in place of x; `right` is overwritten."""
+    n, order = len(matrix.diagonal), pattern.order
+    for j in range(n):
+        for a in range(pattern.col_ptr[j], pattern.col_ptr[j + 1]):
+            i = order[pattern.col_row[a]]
+            for s in range(len(axes)):
+                for c in range(len(axes)):
+                    right[i, s] -= matrix.low[a, s, c] * right[order[j], c]
+    for j in range(n - 1, -1, -1):
+        b = order[j]
+        for a in range(pattern.col_ptr[j], pattern.col_ptr[j + 1]):
+            i = order[pattern.col_row[a]]
+            for s in range(len(axes)):
+                for c in range(len(axes)):
+                    right[b, s] -= matrix.up[a, s, c] * x[i, c]
+        for s in range(len(axes)):
+            x[b, s] = 0.0
+            for c in range(len(axes)):
+                x[b, s] += matrix.diagonal[j, s, c] * right[b, c]
