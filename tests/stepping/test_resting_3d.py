@@ -95,9 +95,7 @@ def test_friction_is_kept_as_a_vector_of_the_world():
     second = rest(resting, others, turned, none)
     assert second.iterations == 0
     np.testing.assert_allclose(
-        contacts.after(first.normal, first.tangent),
-        others.contacts.after(second.normal, second.tangent),
-        atol=1e-9 * FALL,
+        contacts.after(first.normal, first.tangent), others.contacts.after(second.normal, second.tangent), atol=1e-9 * FALL
     )
 
 

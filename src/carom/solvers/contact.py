@@ -37,6 +37,7 @@ from .contact_pack import (
 from .contact_sweeps import everywhere, locally, pack, restart, room, slabs
 from .linalg.contact_lu import multiplications, pattern_of
 from .rows import Floats, Ints
+from .threads import on_threads, thread_count
 from .thresholds import (
     NEWTON_ISLAND_WORK,
     NEWTON_SYSTEM_WORK,
@@ -114,7 +115,8 @@ def _start(lay, blocks, chosen, velocity, impulse, tolerance):
 
 @kernel
 def _small(lay, blocks, weight, order, ptr, todo, velocity, impulse, x, residuals, tolerance):
-    """Solves the islands `todo` that are small; returns the residual of all but the large ones, iterations, large ones."""
+    """Solves the islands `todo` that are small; returns the residual of all but the large ones, iterations, large ones.
+    """
     label = np.full(len(velocity), -1, np.int64)
     large, used, iterations = np.empty(len(todo), np.int64), 0, 0
     for s in todo:
@@ -218,14 +220,7 @@ def _push_row(lay, island, x, p, s, impulse):
 
 
 def _large(
-    lay: Layout,
-    blocks: Blocks,
-    weight: Floats,
-    mine: Ints,
-    velocity: Floats,
-    impulse: Floats,
-    x: Floats,
-    tolerance: float,
+    lay: Layout, blocks: Blocks, weight: Floats, mine: Ints, velocity: Floats, impulse: Floats, x: Floats, tolerance: float
 ) -> tuple[float, int]:
     """Solves one large island by sweeps, in place of its impulses and velocities x; returns residual and sweeps."""
     contacts, body, members, cuts = _arranged(blocks.body, mine, len(velocity))

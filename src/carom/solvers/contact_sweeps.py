@@ -247,17 +247,7 @@ def everywhere(lay, zeros, units, records, chosen, bodies, cuts, tolerance, most
         for parity in range(2):
             for s in range(parity, slabs, 2):
                 sweep(
-                    lay,
-                    zeros,
-                    units,
-                    records,
-                    chosen,
-                    cuts[s],
-                    cuts[s + 1],
-                    state[BOLDNESS],
-                    tolerance,
-                    False,
-                    reports[s],
+                    lay, zeros, units, records, chosen, cuts[s], cuts[s + 1], state[BOLDNESS], tolerance, False, reports[s]
                 )
                 busy += reports[s, BUSY]
         if busy <= FEW * len(chosen):

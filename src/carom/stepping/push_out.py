@@ -50,9 +50,7 @@ def push_out(before: State, end: State, found: ContactSet, impact: Assembly) -> 
     target = np.where(deep, RATE * (found.gap + slop), np.maximum(found.gap, 0.0))
     rows = Blocks(blocks.body, blocks.val[:, :, :1].copy(), target[:, None], np.zeros_like(blocks.bound), 1)
     still, none = np.zeros_like(impact.velocity), np.zeros((found.count, 1))
-    answer = solve_contact(
-        rows, np.arange(found.count), still, none, slop if found.count > EXACT_CONTACTS else EXACT * slop
-    )
+    answer = solve_contact(rows, np.arange(found.count), still, none, slop if found.count > EXACT_CONTACTS else EXACT * slop)
     move = impact.unwhitened(answer.velocity, np.zeros_like(end.velocity))
     move, velocity = _within_energy(world, before, end, move, _of_bodies(impact, island))
     return replace(
