@@ -5,8 +5,8 @@ clipped against it. Contacts are corners of either feature within the other, and
 preferred. Gaps before and after the step are measured between the same points of both boxes.
 
 A feature consists of all vertices that lie behind the foremost one by less than a narrow band, at the start of the
-step, or that come as close to the other box as the margin until its end: a plate that closes like a book meets the other
-one with its far edge.
+step, or that come as close to the other box as the margin until its end: a plate that closes like a book meets the
+other one with its far edge.
 
 Lengths and directions are in the frame of the reference, in which the other box has the axes and the center of row
 TURN of the scratch table at the start, and those of the next row at the end.
@@ -146,8 +146,8 @@ def _put_across(table, f, p, sign, n, w, row, count):
 def _gap(w, r, k, n, plane):
     """Gap at place k in the pose of row r, in the direction of the normal n then.
 
-    What determines the normal: the face of the reference or of the other box (`plane`: axis, side, half width and cosine
-    of both), the two edges that cross, or the mean rotation of both boxes.
+    What determines the normal: the face of the reference or of the other box (`plane`: axis, side, half width and
+    cosine of both), the two edges that cross, or the mean rotation of both boxes.
     """
     mode = w[k, MODE]
     if mode == OTHER:

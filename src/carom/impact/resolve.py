@@ -15,7 +15,7 @@ from ..laws.inelastic import inelastic
 from ..solvers.rows import Floats
 from .contacts import Contacts, Impulses, worse
 from .problem import ImpactProblem
-from .response import EXACT, Response
+from .response import Response
 from .restitution import blended, check_islands, interpolated, normal_impulses
 from .solution import ImpactSolution
 

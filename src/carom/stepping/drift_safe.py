@@ -125,9 +125,9 @@ class DriftSafe(Stepper):
         self.scale = max(self.scale, top, float(limit.max()))
         approach = Approach(impact.blocks, impact.velocity, found.gap, found.predicted, limit)
         energy = approach.energy(self.touch)
-        for _ in range(ROUNDS):
+        for number in range(ROUNDS):
             chosen = approach.impact(self.touch)
-            left = approach.energy(self.touch, impact.restitution)
+            left = approach.energy(self.touch, impact.restitution) if number else energy
             if not len(chosen) or left <= self.allowed(len(chosen)) / self.scale * energy:
                 break
             self.rounds += 1
@@ -214,7 +214,8 @@ class DriftSafe(Stepper):
         mine = of_world(impact, pushed_bodies(impact.blocks.body, held.impulse, held.chosen, len(held.velocity)))
         velocity = impact.unwhitened(held.velocity, end.velocity)
         mean = velocity
-        steady = steady_bodies(impact.blocks, held.chosen, held.impulse, impact.velocity, held.velocity, limit)
+        velocities = (impact.velocity, held.free, held.velocity)
+        steady = steady_bodies(impact.blocks, held.chosen, held.impulse, *velocities, limit)
         if time is not None:
             steady &= time[impact.taking_part] == 0.0
         if steady.any():

@@ -25,7 +25,9 @@ from .integrator import rotated
 from .totals import kinetic_energies
 
 SLOP = 1e-5  # overlap, relative to the length scale of the world, that is left alone
-EXACT = 1e-6  # of SLOP, to which few contacts are solved
+EXACT = 1e-6  # of SLOP, to which few contacts are solved; ...
+ERROR = 0.25  # ... of the deepest overlap, to which many are
+NEAR = 2.0  # gap, relative to the deepest overlap, of contacts that the displacement may close
 RATE = 0.8  # fraction of an overlap that is removed per step
 SHARE = 0.5  # fraction of an island's kinetic energy that a step may spend on lifting
 
@@ -48,9 +50,12 @@ def push_out(before: State, end: State, found: ContactSet, impact: Assembly) -> 
         if not deep.any():
             return end
     target = np.where(deep, RATE * (found.gap + slop), np.maximum(found.gap, 0.0))
+    deepest = -float(found.gap.min())
     rows = Blocks(blocks.body, blocks.val[:, :, :1].copy(), target[:, None], np.zeros_like(blocks.bound), 1)
+    near = np.flatnonzero(found.gap <= NEAR * deepest)
     still, none = np.zeros_like(impact.velocity), np.zeros((found.count, 1))
-    answer = solve_contact(rows, np.arange(found.count), still, none, slop if found.count > EXACT_CONTACTS else EXACT * slop)
+    error = EXACT * slop if len(near) <= EXACT_CONTACTS else ERROR * deepest
+    answer = solve_contact(rows, near, still, none, error)
     move = impact.unwhitened(answer.velocity, np.zeros_like(end.velocity))
     move, velocity = _within_energy(world, before, end, move, _of_bodies(impact, island))
     return replace(
