@@ -191,7 +191,7 @@ class DriftSafe(Stepper):
         if held is not None:
             self.note_rest(found, held)
             end = self.timed("rest", self._moved, start, ahead, held, limit, h)
-        return self.timed("rest", push_out, start, end, found, impact)
+        return self.timed("rest", push_out, start, end, found, impact, self.tolerance)
 
     def _resting_solve(self, start: State, ahead: Ahead, limit: Floats, h: float) -> Held | None:
         """Holds the contacts that free motion would close, and then those that the answer itself would close."""
@@ -209,7 +209,7 @@ class DriftSafe(Stepper):
             if answer is not None:
                 held, guess = answer, answer.impulse
             velocity = falling if held is None else held.velocity
-            if not closed_by(impact.blocks, velocity, slack, chosen, self.touch / h):
+            if not closed_by(impact.blocks, velocity, slack, chosen, max(self.touch / h, self.allowed(len(some)))):
                 break
         self.resting_solver.keep(found, held)
         return held
