@@ -7,7 +7,8 @@ and a ball that is reflected too early keeps the potential energy of its remaini
 restitution dissipates. Therefore an island of bodies in free fall is resolved with its velocities at the time t at
 which its first fast contact closes. A change dv of velocity at t is the same as one at the start with a displacement of
 `-t dv`, rotation included: free motion from there passes through the impact. Free motion conserves energy and the law
-adds none, so the step adds none. Bodies that rest on others keep their velocity of the start, because contact forces balance gravity.
+adds none, so the step adds none. Bodies that rest on others keep their velocity of the start, because contact forces
+balance gravity.
 """
 
 from __future__ import annotations

@@ -36,7 +36,8 @@ SHARE = 0.5  # fraction of an island's kinetic energy that a step may spend on l
 def push_out(before: State, end: State, found: ContactSet, impact: Assembly, tolerance: float = 0.0) -> State:
     """The state `end` after part of the overlap of the contacts `found` has been removed.
 
-    `before` is the state at the start of the step, to which `found` and `impact` belong; `tolerance` is that of the run.
+    `before` is the state at the start of the step, to which `found` and `impact` belong. `tolerance` is that of the
+    run.
     """
     world, blocks = impact.world, impact.blocks
     many = found.count > EXACT_CONTACTS
