@@ -124,28 +124,6 @@ def _dealt(items: Ints, parts: int) -> list[Ints]:
 
 
 @kernel
-def solve_small_box(rows, subset, c, lo, hi, y, parent, label, scratch, tolerance):
-    """`solve_box` for kernels, without a warm start, with `conserve`.
-
-    Returns -1 if an island is too large for the dense method and relaxation does not reach the tolerance.
-    """
-    order, ptr = islands(rows, subset, parent, label)
-    large = np.flatnonzero(np.diff(ptr) > DENSE_QP_CONTACTS)
-    worst = 0.0
-    if len(large) > 0:
-        size = 0.0
-        for j in range(len(c)):
-            size = max(size, abs(c[j]))
-        if tolerance <= SWEEPS_TOLERANCE * size:
-            return -1.0
-        missed = np.zeros(len(ptr), np.bool_)
-        worst = relaxed_islands(rows, subset, order, ptr, large, c, lo, hi, y, parent, tolerance, True, missed)
-        if missed.any():
-            return -1.0
-    return max(worst, _small(rows, subset, order, ptr, 0, len(ptr) - 1, c, lo, hi, y, False, scratch))
-
-
-@kernel
 def _small(rows, subset, order, ptr, first, last, c, lo, hi, y, warm, scratch):
     """Solves islands first..last-1 of at most DENSE_QP_CONTACTS contacts; returns the largest residual, a speed."""
     worst = 0.0
