@@ -25,6 +25,9 @@ BOUNDS: dict[str, float] = {"energy": 1e-9, "momentum": 1e-9, "overlap": 1e-3, "
 # Share of the bound of symmetry that rounding errors reach gradually, over many impacts, before they pass the bound. A
 # law or solver that breaks the symmetry passes it within one frame: by 1e-6 to 0.4 at the first impact in the library.
 GRADUAL = 1e-3
+# Overlap of bodies in fast motion in a drift-safe step, whose contacts are those of its start: as a share of what two
+# bodies approach in a step at the fastest speed of the run, and at most, in units of the length scale.
+MOVING_SHARE, MOVING_OVERLAP = 0.1, 0.2
 TOWER_ENERGY = 1e-3  # relative; the position-based steps of towers keep energy to the square of the time step
 
 
@@ -116,12 +119,21 @@ def _overlap(run: Trajectory, bound: float, asked: bool) -> Check:
     scale = run.world.length_scale
     value = max(float(overlap(run).max()), float(run.steps["overlap"].max(initial=0.0)) / scale)
     note = f"in units of {scale:g}, the smallest radius or half width"
-    if run.settings.stepper == "synchronous" and not asked:
-        way = 2.0 * run.settings.step * float(fastest(run).max()) / scale
-        if way > bound:
-            bound = way
-            note += "; a synchronous step may overshoot by its own length, twice the fastest speed times the step"
+    more, why = _overlap_in_motion(run, scale)
+    if more > bound and not asked:
+        bound, note = more, f"{note}; {why}"
     return Check("overlap", value, bound, value <= bound, note)
+
+
+def _overlap_in_motion(run: Trajectory, scale: float) -> tuple[float, str]:
+    """The bound of overlap for the fastest speed of the run, and its reason."""
+    way = 2.0 * run.settings.step * float(fastest(run).max()) / scale
+    if run.settings.stepper == "synchronous":
+        return way, "a synchronous step may overshoot by its own length, twice the fastest speed times the step"
+    if run.settings.stepper == "drift_safe":
+        why = "in fast motion a tenth of the way of a step, at most a tenth of the smallest thickness"
+        return min(MOVING_SHARE * way, MOVING_OVERLAP), why
+    return 0.0, ""
 
 
 def _symmetry(run: Trajectory, bound: float, asked: bool) -> Check:

@@ -24,7 +24,7 @@ def check(
     energy: float | None = number_option("--energy", "BOUND", "Largest drift or rise; default 1e-9."),
     momentum: float | None = number_option("--momentum", "BOUND", "Largest drift; default 1e-9."),
     overlap: float | None = number_option(
-        "--overlap", "BOUND", "In units of the smallest radius; default 1e-3, or the distance of a synchronous step."
+        "--overlap", "BOUND", "In units of the smallest radius; default 1e-3, more in fast motion."
     ),
     symmetry: float | None = number_option("--symmetry", "BOUND", "In units of the smallest radius; default 1e-6."),
     json: bool = JSON,

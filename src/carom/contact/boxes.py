@@ -19,10 +19,10 @@ PARALLEL = 1e-6  # squared sine of the angle below which two edges are parallel
 FLAT = 0.99995  # cosine (0.01 rad) above which an edge axis counts as a face normal
 
 
-# Rows of the scratch table of a pair, which has 15 columns. Columns of axes: 3 face normals of a, 3 of b, then edge i of
-# a with edge j of b at 6 + 3 i + j. CENTER: distance of the centers along each axis; REACH: sum of the half widths along
-# it; TURN: axes of b in the frame of a, row by row, then the center of b; each before the step, and in the next row
-# after it. SCORE. SIZES: absolute values of TURN.
+# Rows of the scratch table of a pair, which has 15 columns. Columns of axes: 3 face normals of a, 3 of b, then edge i
+# of a with edge j of b at 6 + 3 i + j. CENTER: distance of the centers along each axis; REACH: sum of the half widths
+# along it; TURN: axes of b in the frame of a, row by row, then the center of b; each before the step, and in the next
+# row after it. SCORE. SIZES: absolute values of TURN.
 CENTER, REACH, TURN, SCORE, SIZES, ROWS = 0, 2, 4, 6, 7, 8
 
 
@@ -169,12 +169,10 @@ def _axis(w, r, k, sign):
 @kernel
 def _near_face(w, r, x, y, z):
     """Whether a direction is nearly a face normal of one of the boxes."""
-    if max(abs(x), abs(y), abs(z)) > FLAT:
-        return True
+    top = max(abs(x), abs(y), abs(z))
     for j in range(3):
-        if abs(w[r, j] * x + w[r, 3 + j] * y + w[r, 6 + j] * z) > FLAT:
-            return True
-    return False
+        top = max(top, abs(w[r, j] * x + w[r, 3 + j] * y + w[r, 6 + j] * z))
+    return top > FLAT
 
 
 @kernel

@@ -290,7 +290,7 @@ def part_pairs(solids, poses, placed, a, b, margin, work, found, n):
 
 @kernel
 def _single_boxes(
-    table, begin, high, ctable, shape, owner, body, p0, p1, chord, ptr, part, pose, margin, w, found, n, end
+    table, begin, high, ctable, shape, owner, body, p0, p1, chord, ptr, part, pose, margins, w, found, n, end
 ):
     """Writes the contacts of the pairs of two single boxes from pair `begin` on, while there is room in `found`.
 
@@ -302,6 +302,7 @@ def _single_boxes(
         a, b = table[k, FIRST], table[k, SECOND]
         i, j = owner[a], owner[b]
         end[k - low] = n
+        margin = max(margins[i], margins[j])
         if _apart(p1, a, b, body[i, 0] + body[j, 0] + margin):
             continue
         end[k - low] = NOT_DONE
@@ -322,8 +323,8 @@ def _single_boxes(
 
 
 @kernel
-def row_pairs(solids, poses, placed, table, low, high, margin, found):
-    """Contacts of the candidate pairs low to high of a table of rows.
+def row_pairs(solids, poses, placed, table, low, high, margins, found):
+    """Contacts of the candidate pairs low to high of a table of rows; a pair has the larger margin of both bodies.
 
     Returns two tables of contacts, of which the first is `found` or a larger one, and for each of them the ends of the
     contacts of each pair; a pair with contacts in the second table has none in the first.
@@ -335,7 +336,7 @@ def row_pairs(solids, poses, placed, table, low, high, margin, found):
             found = roomier(found, n, MOST)
         k, n = _single_boxes(
             table, k, high, solids.cores.table, solids.shape, poses.owner, solids.body, poses.position0,
-            poses.position1, placed.chord, placed.ptr, placed.part, placed.pose, margin, w, found, n, end,
+            poses.position1, placed.chord, placed.ptr, placed.part, placed.pose, margins, w, found, n, end,
         )  # fmt: skip
     left = 0
     for k in range(high - low):
@@ -350,9 +351,9 @@ def row_pairs(solids, poses, placed, table, low, high, margin, found):
             end[k] = last
             if n + most > len(others):
                 others = roomier(others, n, most)
-            n = part_pairs(
-                solids, poses, placed, table[low + k, FIRST], table[low + k, SECOND], margin, work, others, n
-            )
+            a, b = table[low + k, FIRST], table[low + k, SECOND]
+            margin = max(margins[poses.owner[a]], margins[poses.owner[b]])
+            n = part_pairs(solids, poses, placed, a, b, margin, work, others, n)
         last, ends[k] = end[k], n
     return found, end, others, ends
 
@@ -372,12 +373,12 @@ def convex_pairs(first, second, shapes, poses, margin):
     intersection of the two features that face each other is one. Pairs of parts with a mesh are skipped. feature_id is
     below 2^20.
     """
-    solids = solids_of(shapes)
+    solids, margins = solids_of(shapes), np.full(len(shapes.radius), margin)
     placed = placed_parts(solids, poses, needed_rows(len(poses.owner), first, second))
     table = np.zeros((len(first), COLUMNS), np.int32)
     table[:, FIRST] = first
     table[:, SECOND] = second
-    found, end, others, ends = row_pairs(solids, poses, placed, table, 0, len(first), margin, room(4 * len(first)))
+    found, end, others, ends = row_pairs(solids, poses, placed, table, 0, len(first), margins, room(4 * len(first)))
     pair_of, merged, n = in_order(found, end, others, ends)
     feature, normal, point, gap, predicted = columns(merged, n)
     return pair_of, feature, normal, point, gap, predicted

@@ -106,7 +106,7 @@ def _part(cores, shape, pose0, pose1, k, wall0, wall1, w, margin, label, angles,
 
 
 @kernel
-def bounded_solids(solids, poses, placed, rows, chosen, wall0, wall1, margin, found):
+def bounded_solids(solids, poses, placed, rows, chosen, wall0, wall1, margins, found):
     """Contacts of the first `rows` rows whose bodies `chosen` marks: (contacts, number, (row, boundary) of each).
 
     The tables wall0 and wall1 hold the boundaries at the start and at the end of the step.
@@ -117,13 +117,14 @@ def bounded_solids(solids, poses, placed, rows, chosen, wall0, wall1, margin, fo
         if cores.table[f, KIND] != MESH:
             most = max(most, int(cores.table[f, HIGH] - cores.table[f, LOW]))
     most *= solids.most[1]
-    near = _near(rows, poses.owner, solids.body, p1, chosen, wall1, margin)
+    near = _near(rows, poses.owner, solids.body, p1, chosen, wall1, margins)
     if most * len(near) > len(found):
         found = room(most * len(near))
     owners, angles, n = np.empty((most * len(near), 2), np.int64), np.empty(2), 0
     for m in range(len(near)):
         r, w, begin = near[m, 0], near[m, 1], n
         body = poses.owner[r]
+        margin = margins[body]
         if solids.round[body]:
             p, q = (p0[r, 0], p0[r, 1], p0[r, 2]), (p1[r, 0], p1[r, 1], p1[r, 2])
             n = _round_contact(wall0, wall1, w, p, q, solids.body[body, 0], margin, 0, found, n)
@@ -137,13 +138,13 @@ def bounded_solids(solids, poses, placed, rows, chosen, wall0, wall1, margin, fo
 
 
 @kernel
-def _near(rows, owner, body, place, chosen, wall, margin):
-    """Rows and boundaries (m, 2) closer than the margin, for the sphere around a body."""
+def _near(rows, owner, body, place, chosen, wall, margins):
+    """Rows and boundaries (m, 2) closer than the margin of the body, for the sphere around it."""
     room = 64
     out = np.empty((room, 2), np.int64)
     w = r = m = 0
     while True:
-        w, r, m = _near_from(w, r, m, rows, owner, body, place, chosen, wall, margin, out)
+        w, r, m = _near_from(w, r, m, rows, owner, body, place, chosen, wall, margins, out)
         if w == len(wall):
             return out[:m]
         more = np.empty((2 * len(out), 2), np.int64)
@@ -152,7 +153,7 @@ def _near(rows, owner, body, place, chosen, wall, margin):
 
 
 @kernel
-def _near_from(begin, row, m, rows, owner, body, place, chosen, wall, margin, out):
+def _near_from(begin, row, m, rows, owner, body, place, chosen, wall, margins, out):
     """Continues `_near` at a boundary and a row, while there is room; returns where it ended."""
     for w in range(begin, len(wall)):
         flat = wall[w, KIND_OF] == PLANE
@@ -166,7 +167,7 @@ def _near_from(begin, row, m, rows, owner, body, place, chosen, wall, margin, ou
                 distance = (x - px) * ux + (y - py) * uy + (z - pz) * uz
             else:
                 distance = center_gap(wall, w, x, y, z)[0]
-            if distance - body[i, 0] <= margin:
+            if distance - body[i, 0] <= margins[i]:
                 if m == len(out):
                     return w, r, m
                 out[m, 0], out[m, 1] = r, w
@@ -184,11 +185,11 @@ def convex_boundaries(shapes, poses, chosen, wall0, wall1, margin):
     ends and rim points whose predicted gap is at most `margin`. feature_id is 4096 times the part, plus the number of
     the point.
     """
-    solids = solids_of(shapes)
+    solids, margins = solids_of(shapes), np.full(len(shapes.radius), margin)
     needed = np.zeros(len(poses.owner), np.bool_)
     for r in range(len(poses.owner)):
         needed[r] = chosen[poses.owner[r]] and not shapes.round[poses.owner[r]]
     placed = placed_parts(solids, poses, needed)
-    found, n, owners = bounded_solids(solids, poses, placed, len(poses.owner), chosen, wall0, wall1, margin, room(256))
+    found, n, owners = bounded_solids(solids, poses, placed, len(poses.owner), chosen, wall0, wall1, margins, room(256))
     feature, normal, point, gap, predicted = columns(found, n)
     return owners[:n, 0].copy(), owners[:n, 1].copy(), feature, normal, point, gap, predicted

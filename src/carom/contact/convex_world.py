@@ -103,7 +103,7 @@ def put_walls(found, m, owners, length, buffer, total, at):
 
 
 @kernel
-def solid_contacts(solids, table, p0, q0, p1, q1, chosen, wall0, wall1, margin, length, shear, slides, wide, found):
+def solid_contacts(solids, table, p0, q0, p1, q1, chosen, wall0, wall1, margins, length, shear, slides, wide, found):
     """The contacts of candidate pairs, and of `chosen` bodies with boundaries, as a buffer (see `columns_of`).
 
     Also returns `found`, a scratch table, or a larger one.
@@ -111,8 +111,8 @@ def solid_contacts(solids, table, p0, q0, p1, q1, chosen, wall0, wall1, margin, 
     p0, q0, p1 and q1 are positions and orientations before and after the step. Writes the separating axes of `table`.
     """
     poses, placed, rows = place_rows(solids, table, p0, q0, p1, q1, chosen, length, shear, slides)
-    found, end, others, ends = row_pairs(solids, poses, placed, rows, 0, len(rows), margin, found)
-    walls, m, owners = bounded_solids(solids, poses, placed, len(chosen), chosen, wall0, wall1, margin, room(256))
+    found, end, others, ends = row_pairs(solids, poses, placed, rows, 0, len(rows), margins, found)
+    walls, m, owners = bounded_solids(solids, poses, placed, len(chosen), chosen, wall0, wall1, margins, room(256))
     n = (end[-1] if len(end) else 0) + (ends[-1] if len(ends) else 0)
     buffer = np.empty(wide * (n + m))
     put_pairs(table, 0, found, end, others, ends, length, shear, slides, buffer, n + m, 0)

@@ -14,7 +14,7 @@ from ..solvers.threads import on_threads, thread_count
 from ..world import MESH, Boundaries, State, World
 from .boundaries import boundaries_at, boundary_table
 from .contact_set import COLUMNS, Columns, ContactSet, joined
-from .pairs import DIVERGED, FAR, FIRST, IMAGE, KEPT, NONE, SECOND, Pairs, periods_of, sliding
+from .pairs import DIVERGED, FAR, FIRST, IMAGE, KEPT, NONE, SECOND, Pairs, periods_of, slides
 from .rounds import (
     boundary_hits,
     column_count,
@@ -42,19 +42,20 @@ class Detector:
         self.all_round, self.some_round = bool(world.shapes.round.all()), bool(world.shapes.round.any())
         self.meshes = world.dimension == 3 and bool((world.shapes.kind == MESH).any())
         self.solids: Any = None
+        self.margin, self.margins = 0.0, np.zeros(world.count)
         self.found = np.empty((256, COLUMNS))  # scratch
         self.round_ones, self.other_ones = world.free & world.shapes.round, world.free & ~world.shapes.round
         self.hits = np.empty(0, np.int64)
         self.wide = column_count(world.dimension, world.periodic is not None)
         periodic = world.periodic
         self.shear = (0, 0) if periodic is None else (periodic.slide_axis, periodic.sheared_axis)
-        self.slide = sliding(periodic)
 
-    def find(self, before: State, after: State, margin: float) -> ContactSet:
+    def find(self, before: State, after: State, margin: float | Floats) -> ContactSet:
         """All contacts whose gap in the state `after` is at most `margin`, with their geometry in the state `before`.
 
-        In 3D also those of pairs that pass through each other in between. Normals are unit vectors from the first body
-        to the second, in the frame of the world; gaps are lengths, negative for overlap.
+        The margin is one length, or one for each body (n,), of which the larger one counts for a pair. In 3D contacts
+        of pairs that pass through each other in between are found too. Normals are unit vectors from the first body to
+        the second, in the frame of the world; gaps are lengths, negative for overlap.
         """
         found = self.at_ends(before, after, margin)
         if self.world.dimension == 2:
@@ -63,41 +64,48 @@ class Detector:
 
         return with_swept(self.world, before, after, found)
 
-    def at_ends(self, before: State, after: State, margin: float) -> ContactSet:
+    def at_ends(self, before: State, after: State, margin: float | Floats) -> ContactSet:
         """The contacts of `find` without those of pairs that are apart in both states."""
-        state = self.pairs.check(after, margin)
+        margins = self._margins(margin)
+        state = self.pairs.check(after, margins)
         if state == DIVERGED:
             _diverged(self.world, after)
         if state != KEPT:
-            self.pairs.make(before, after, margin)
+            self.pairs.make(before, after, margins)
             if len(self.pairs.table) > len(self.hits):
                 self.hits = np.empty(2 * len(self.pairs.table), np.int64)
         if self.moving:
             self.bounds = boundaries_at(self.world, before.time, after.time - before.time)
             self.tables = boundary_table(self.bounds[0]), boundary_table(self.bounds[1])
-        found = self._rounds(before, after, margin) if self.some_round or self.world.dimension == 2 else []
-        return ContactSet(*(found if self.all_round else self._with_others(found, before, after, margin)))
+        found = self._rounds(before, after, margins) if self.some_round or self.world.dimension == 2 else []
+        return ContactSet(*(found if self.all_round else self._with_others(found, before, after, margins)))
+
+    def _margins(self, margin: float | Floats) -> Floats:
+        """The margin of each body."""
+        if isinstance(margin, np.ndarray):
+            return margin
+        if margin != self.margin:
+            self.margin, self.margins = margin, np.full(self.world.count, margin)
+        return self.margins
 
     # ---- discs and spheres
 
-    def _rounds(self, before: State, after: State, margin: float) -> list[np.ndarray]:
+    def _rounds(self, before: State, after: State, margins: Floats) -> list[np.ndarray]:
         """Columns of the contacts of discs and spheres with each other and with boundaries."""
         pairs = self.pairs
         count = pairs.rounds
-        slides = (self.slide * before.time, self.slide * after.time, self.slide)
+        slid = slides(self.world.periodic, before.time, after.time)
         table = pairs.table if count == len(pairs.table) else pairs.table[:count]
-        arguments = (before.position, after.position, pairs.radius, self.round_ones, *self.tables, margin)
+        arguments = (before.position, after.position, pairs.radius, self.round_ones, *self.tables, margins)
         if count > PIECE and thread_count() > 1:
-            buffer = self._in_pieces(table, arguments, slides)
+            buffer = self._in_pieces(table, arguments, slid)
         else:
-            buffer = round_contacts(
-                pairs.axes, table, *arguments, pairs.length, self.shear, slides, self.hits, self.wide
-            )
+            buffer = round_contacts(pairs.axes, table, *arguments, pairs.length, self.shear, slid, self.hits, self.wide)
         return columns_of(buffer, self.world.dimension, self.world.periodic is not None)
 
-    def _in_pieces(self, table: np.ndarray, arguments: tuple[Any, ...], slides: tuple[float, ...]) -> Floats:
+    def _in_pieces(self, table: np.ndarray, arguments: tuple[Any, ...], slid: tuple[float, ...]) -> Floats:
         """The buffer of `round_contacts` by several threads, with the same bits."""
-        before, after, radius, chosen, table0, table1, margin = arguments
+        before, after, radius, chosen, table0, table1, margins = arguments
         pairs, shear, hits = self.pairs, self.shear, self.hits
         axes, length = pairs.axes, pairs.length
         pieces = min(-(-len(table) // PIECE), 8 * thread_count())
@@ -106,9 +114,9 @@ class Detector:
 
         def search(low: int, high: int) -> float:
             if low < 0:
-                bounded.extend(boundary_hits(axes, before, after, radius, chosen, table0, table1, margin))
+                bounded.extend(boundary_hits(axes, before, after, radius, chosen, table0, table1, margins))
             else:
-                counts[low] = round_hits(axes, table, low, high, after, radius, margin, length, shear, slides[1], hits)
+                counts[low] = round_hits(axes, table, low, high, after, radius, margins, length, shear, slid[1], hits)
             return 0.0
 
         on_threads(search, [*edges, (-1, -1)])
@@ -121,7 +129,7 @@ class Detector:
                 put_bounded(axes, *bounded, before, after, radius, table0, table1, buffer, total, at)
             else:
                 put_rounds(
-                    axes, table, hits, low, low + counts[low], before, after, radius, length, shear, slides, buffer,
+                    axes, table, hits, low, low + counts[low], before, after, radius, length, shear, slid, buffer,
                     total, at,
                 )  # fmt: skip
             return 0.0
@@ -131,15 +139,15 @@ class Detector:
 
     # ---- other shapes
 
-    def _with_others(self, found: list[np.ndarray], before: State, after: State, margin: float) -> list[np.ndarray]:
+    def _with_others(self, found: list[np.ndarray], before: State, after: State, margins: Floats) -> list[np.ndarray]:
         """The columns `found`, and those of all other shapes."""
         if self.world.dimension == 2:
-            return self._joined(found, self._by_rows(polygons, before, after, margin))
-        others = self._solids(before, after, margin)
+            return self._joined(found, self._by_rows(polygons, before, after, margins))
+        others = self._solids(before, after, margins)
         found = others if not self.some_round else [np.concatenate(c) for c in zip(found, others)]
-        return self._joined(found, self._by_rows(meshes, before, after, margin)) if self.meshes else found
+        return self._joined(found, self._by_rows(meshes, before, after, margins)) if self.meshes else found
 
-    def _solids(self, before: State, after: State, margin: float) -> list[np.ndarray]:
+    def _solids(self, before: State, after: State, margins: Floats) -> list[np.ndarray]:
         """Columns of the contacts of convex solids with each other and with boundaries."""
         from .convex_world import solid_contacts
         from .solids import solids_of  # late: 2D worlds and spheres need none of these kernels
@@ -156,10 +164,10 @@ class Detector:
             after.orientation,
             self.other_ones,
             *self.tables,
-            margin,
+            margins,
             pairs.length,
             self.shear,
-            (self.slide * before.time, self.slide * after.time, self.slide),
+            slides(self.world.periodic, before.time, after.time),
             self.wide,
             self.found,
         )
@@ -168,15 +176,22 @@ class Detector:
     def _joined(self, found: list[np.ndarray], others: list[np.ndarray]) -> list[np.ndarray]:
         return [np.concatenate(columns) for columns in zip(found, others)]
 
-    def _by_rows(self, family: Family, before: State, after: State, margin: float) -> list[np.ndarray]:
+    def _by_rows(self, family: Family, before: State, after: State, margins: Floats) -> list[np.ndarray]:
         """Columns of the contacts of a family of shapes whose kernels take rows: bodies and periodic images."""
         table = self.pairs.table[self.pairs.rounds :]
         first, second = table[:, FIRST].astype(np.int64), table[:, SECOND].astype(np.int64)
         owner, shift, slid, drift = self._rows(table, second, before, after)
-        found = family(
-            self.world, before, after, (owner, shift, slid), (first, second), self.other_ones, self.bounds, margin
+        widest = float(margins.max(initial=0.0))
+        found = joined(
+            family(
+                self.world, before, after, (owner, shift, slid), (first, second), self.other_ones, self.bounds, widest
+            )
         )
-        a, b, *columns = joined(found)
+        if len(margins) and widest > margins.min():  # these kernels know one margin only
+            other = np.where(found[1] >= 0, margins[owner[np.maximum(found[1], 0)]], 0.0)
+            near = np.flatnonzero(found[6] <= np.maximum(margins[found[0]], other))
+            found = tuple(column[near] for column in found)  # type: ignore[assignment]
+        a, b, *columns = found
         inside = b >= 0
         row = np.where(inside, b, 0)
         out = [a, np.where(inside, owner[row], b), *columns]
@@ -184,7 +199,9 @@ class Detector:
             out += [np.where(inside[:, None], shift[row], 0.0), np.where(inside[:, None], drift[row], 0.0)]
         return out
 
-    def _rows(self, table: Ints, second: Ints, before: State, after: State) -> tuple[Ints, Floats, Floats, Floats]:
+    def _rows(
+        self, table: np.ndarray, second: Ints, before: State, after: State
+    ) -> tuple[Ints, Floats, Floats, Floats]:
         """Bodies, then one row for each pair with a periodic image, whose number replaces the one in `second`.
 
         Returns the body of each row, its shifts at the start and at the end of the step, and its relative velocity.
@@ -197,11 +214,12 @@ class Detector:
         turns = periods_of(table[imaged, IMAGE], dim)
         shift[n:] = turns * self.pairs.length
         slid = shift.copy()
-        if self.slide != 0.0:
+        start, end, speed = slides(self.world.periodic, before.time, after.time)
+        if speed != 0.0:
             along, across = self.shear
-            drift[n:, along] = turns[:, across] * self.slide
-            shift[:, along] += before.time * drift[:, along]
-            slid[:, along] += after.time * drift[:, along]
+            drift[n:, along] = turns[:, across] * speed
+            shift[n:, along] += turns[:, across] * start
+            slid[n:, along] += turns[:, across] * end
         return owner, shift, slid, drift
 
 
@@ -268,9 +286,9 @@ def meshes(
     turn0, turn1 = matrices(before.orientation), matrices(after.orientation)
     poses = Poses(owner, before.position[owner] + shift, turn0[owner], after.position[owner] + slid, turn1[owner])
     pair, *columns = mesh_pairs(*pairs, world.shapes_3d, poses, margin)
-    found: list[Columns] = [(pairs[0][pair], pairs[1][pair], *columns)]
+    found: list[Columns] = [(pairs[0][pair], pairs[1][pair], *columns)]  # type: ignore[list-item]
     if len(bounds[0].kind):
         poses = Poses(np.arange(world.count), before.position, turn0, after.position, turn1)
         body, boundary, *columns = mesh_boundaries(world.shapes_3d, poses, chosen, *bounds, margin)
-        found.append((body, -1 - boundary, *columns))
+        found.append((body, -1 - boundary, *columns))  # type: ignore[arg-type]
     return found

@@ -1,13 +1,15 @@
 """Candidate pairs that are kept from step to step: a Verlet list.
 
-A body gets a slack when the list is made. The list is complete, for a margin up to the one it was made for, as long as
-no body has moved farther than its slack from where it was then. A displacement that all bodies share does not count.
+A body gets a slack when the list is made. The list is complete, for margins up to those it was made for, as long as no
+body has moved farther than its slack from where it was then. A displacement that all bodies share does not count.
 
-The list selects pairs, it does not decide about contact: pairs are in the order of their bodies, and are tested again in
-every step, so that contacts and their order do not depend on when the list was made.
+The list selects pairs, it does not decide about contact: pairs are in the order of their bodies, and are tested again
+in every step, so that contacts and their order do not depend on when the list was made.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
@@ -42,7 +44,7 @@ class Pairs:
         self.table = np.empty((0, COLUMNS), np.int32)
         self.rounds = 0
         self.place, self.slack = np.empty((n, dim)), np.full(n, -1.0)  # no list yet: nothing is within the slack
-        self.margin = 0.0
+        self.margins = np.zeros(n)
         self.length = np.zeros(dim)  # periods; 0 for axes without
         if world.periodic is not None:
             sides = [world.periodic.sides[axis] for axis in range(dim)]
@@ -52,7 +54,7 @@ class Pairs:
         self.farthest = FAR * float(self.radius.max(initial=0.0))
         self.nothing = np.zeros(2 * n, np.bool_)
 
-    def check(self, after: State, margin: float) -> int:
+    def check(self, after: State, margins: Floats) -> int:
         """KEPT if the list is complete for a state, STALE if not, DIVERGED if bodies are not in any sensible place."""
         return int(
             check(
@@ -60,7 +62,8 @@ class Pairs:
                 self.place,
                 after.position,
                 self.slack,
-                0.5 * max(margin - self.margin, 0.0),
+                margins,
+                self.margins,
                 self.length,
                 self.shared,
                 self.farthest,
@@ -68,62 +71,70 @@ class Pairs:
             )
         )
 
-    def make(self, before: State, after: State, margin: float) -> None:
-        """Makes the list for the state `after`."""
+    def make(self, before: State, after: State, margins: Floats) -> None:
+        """Makes the list for the state `after`, and pairs up to the larger one of the margins (n,) of both apart."""
         world = self.world
-        self.margin = SPARE * margin
+        self.margins = SPARE * margins
+        least = float(self.margins.min(initial=np.inf)) if world.count else 0.0
         self.place = after.position.copy()
         self.slack = slacks(self.axes, before.position, after.position, self.radius, self.shared)
-        radius, free, is_round, place = self.radius + self.slack, world.free, world.shapes.round, self.place
+        radius = self.radius + self.slack + (self.margins - least)
+        free, is_round, place = world.free, world.shapes.round, self.place
         if world.periodic is None:
-            a, b = self._near(place, radius, free)
+            a, b = self._near(place, radius, free, least)
             owner, turns = np.arange(world.count), np.zeros((0, world.dimension), np.int64)
         else:
-            step = after.time - before.time
-            images = make_images(world.periodic, place, radius, self.margin, before.time, step)
-            owner, turns = images.owner, _periods(world.periodic, images.shift_after, images.turns, after.time)
-            a, b = self._near(place[owner] + images.shift_after, radius[owner], free[owner])
+            step, slid = after.time - before.time, slides(world.periodic, before.time, after.time)[1]
+            images = make_images(world.periodic, place, radius, least, before.time, step)
+            owner, turns = images.owner, _periods(world.periodic, images.shift_after, images.turns, slid)
+            a, b = self._near(place[owner] + images.shift_after, radius[owner], free[owner], least)
             once = counts_once(images, a, b)
             a, b = a[once], b[once]
             if world.periodic.shear_rate != 0.0:
                 self.slack.fill(-1.0)  # images slide: the list serves for one step
         self.table, self.rounds = ordered(world.count, a, b, owner, turns, is_round)
 
-    def _near(self, place: Floats, radius: Floats, free: np.ndarray) -> tuple[Ints, Ints]:
+    def _near(self, place: Floats, radius: Floats, free: np.ndarray, margin: float) -> tuple[Ints, Ints]:
         if len(radius) > len(self.nothing):
             self.nothing = np.zeros(2 * len(radius), np.bool_)
-        *_, a, b = neighbors(place, place, radius, self.nothing[: len(radius)], free, self.margin)
+        *_, a, b = neighbors(place, place, radius, self.nothing[: len(radius)], free, margin)
         return a, b
 
 
-def _periods(periodic: Periodic, shift: Floats, turns: Ints, time: float) -> Ints:
-    """Numbers of periods (rows, D) in the shifts of images, without the sliding of Lees-Edwards sides."""
+def _periods(periodic: Periodic, shift: Floats, turns: Ints, slid: float) -> Ints:
+    """Numbers of periods (rows, D) in the shifts of images, besides `slid` across a Lees-Edwards side."""
     out, dim = np.zeros(shift.shape, np.int64), shift.shape[1]
     for axis in range(dim):
         side = periodic.sides[axis]
         if side is None:
             continue
-        slide = 0.0
-        if periodic.shear_rate != 0.0 and axis == periodic.slide_axis:
-            slide = turns[:, periodic.sheared_axis] * sliding(periodic) * time
+        slide = slid * turns[:, periodic.sheared_axis] if axis == periodic.slide_axis else 0.0
         out[:, axis] = np.rint((shift[:, axis] - slide) / (side[1] - side[0]))
     return out
 
 
-def sliding(periodic: Periodic | None) -> float:
-    """Speed of the images across a Lees-Edwards side, along the axis on which they slide; 0 if there is none."""
-    side = None if periodic is None else periodic.sides[periodic.sheared_axis]
-    if periodic is None or side is None or periodic.sides[periodic.slide_axis] is None:
-        return 0.0
-    return periodic.shear_rate * (side[1] - side[0])
+def slides(periodic: Periodic | None, before: float, after: float) -> tuple[float, float, float]:
+    """By how much the images across a Lees-Edwards side have slid at two times, up to whole periods, and their speed.
+
+    All are zero if there is no such side.
+    """
+    across = None if periodic is None else periodic.sides[periodic.sheared_axis]
+    along = None if periodic is None else periodic.sides[periodic.slide_axis]
+    if periodic is None or across is None or along is None or periodic.shear_rate == 0.0:
+        return 0.0, 0.0, 0.0
+    speed, period = periodic.shear_rate * (across[1] - across[0]), along[1] - along[0]
+    whole = math.floor(speed * after / period) * period
+    return speed * before - whole, speed * after - whole, speed
 
 
 # ---- kernels
 
 
 @kernel
-def check(axes, place, after, slack, spare, length, shared, farthest, table):
-    """Whether no body has moved from `place` to `after` by more than its slack minus `spare`: see Pairs.check.
+def check(axes, place, after, slack, margins, made_for, length, shared, farthest, table):
+    """Whether no body has moved from `place` to `after` by more than its slack: see Pairs.check.
+
+    Of the slack the amount counts by which its margin exceeds the one that the list was `made_for`.
 
     For a body that has crossed a periodic side, `place` and the images in the table are changed accordingly.
     """
@@ -142,7 +153,7 @@ def check(axes, place, after, slack, spare, length, shared, farthest, table):
             for d in range(len(axes)):
                 common[d] += (after[i, d] - place[i, d]) / n
     for i in range(n):
-        square, most = 0.0, slack[i] - spare
+        square, most = 0.0, slack[i] - max(margins[i] - made_for[i], 0.0)
         for d in range(len(axes)):
             way = after[i, d] - place[i, d] - common[d]
             square += way * way

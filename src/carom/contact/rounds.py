@@ -25,7 +25,7 @@ def columns_of(buffer: Floats, dim: int, periodic: bool) -> list[np.ndarray]:
     """The fields of a ContactSet, each contiguous, as parts of one buffer: creating arrays takes longer."""
     m = len(buffer) // column_count(dim, periodic)
     names = buffer[: 3 * m].view(np.int64)
-    out = [names[:m], names[m : 2 * m], names[2 * m :]]
+    out: list[np.ndarray] = [names[:m], names[m : 2 * m], names[2 * m :]]
     at = 3 * m
     for width in (dim, dim, 1, 1, dim, dim) if periodic else (dim, dim, 1, 1):
         part = buffer[at : at + width * m]
@@ -47,8 +47,8 @@ def image_shift(image, axis, length, slide_axis, sheared_axis, slide):
 
 
 @kernel
-def round_hits(axes, table, low, high, after, radius, margin, length, shear, slide, hits):
-    """Numbers of the pairs low to high whose gap after the step is at most `margin`: their count. Writes `hits`.
+def round_hits(axes, table, low, high, after, radius, margins, length, shear, slide, hits):
+    """Numbers of the pairs low to high whose gap after the step is within the margin: their count. Writes `hits`.
 
     `shear` holds the axis along which images slide and the one across the sheared side; `slide` by how much, at the
     end of the step.
@@ -56,7 +56,7 @@ def round_hits(axes, table, low, high, after, radius, margin, length, shear, sli
     m = low
     for k in range(low, high):
         a, b, image = table[k, FIRST], table[k, SECOND], table[k, IMAGE]
-        square, reach = 0.0, radius[a] + radius[b] + margin
+        square, reach = 0.0, radius[a] + radius[b] + max(margins[a], margins[b])
         for d in range(len(axes)):
             e = after[b, d] - after[a, d]
             if image != NONE:
@@ -117,13 +117,13 @@ def put_image(axes, image, length, shear, slides, buffer, total, row):
 
 
 @kernel
-def boundary_hits(axes, before, after, radius, chosen, table0, table1, margin):
-    """Bodies and boundaries (m, 2) whose gap after the step is at most `margin`, and these gaps (m,).
+def boundary_hits(axes, before, after, radius, chosen, table0, table1, margins):
+    """Bodies and boundaries (m, 2) whose gap after the step is within the margin of the body, and these gaps (m,).
 
     `chosen` (n,) marks the discs or spheres that are tested; the tables hold the boundaries before and after the step.
     """
     hits, gaps = np.empty((64, 2), np.int64), np.empty(64)
-    m, z0, z1 = 0, 0.0, 0.0
+    m, z1 = 0, 0.0
     for w in range(len(table1)):
         segment = table1[w, KIND] == SEGMENT
         flat = table1[w, KIND] == PLANE
@@ -132,7 +132,7 @@ def boundary_hits(axes, before, after, radius, chosen, table0, table1, margin):
                 continue
             x, y, r = after[i, 0], after[i, 1], radius[i]
             if len(axes) == 3:
-                z0, z1 = before[i, 2], after[i, 2]
+                z1 = after[i, 2]
             if flat:
                 ex, ey, ez = x - table1[w, POINT], y - table1[w, POINT + 1], z1 - table1[w, POINT + 2]
                 gap = ex * table1[w, AXIS] + ey * table1[w, AXIS + 1] + ez * table1[w, AXIS + 2] - r
@@ -140,7 +140,7 @@ def boundary_hits(axes, before, after, radius, chosen, table0, table1, margin):
                 gap = center_gap(table1, w, x, y, z1)[0] - r
             if segment and passes(table0, table1, w, before[i, 0], before[i, 1], x, y):
                 gap = -gap - 2.0 * r
-            if gap > margin:
+            if gap > margins[i]:
                 continue
             if m == len(gaps):
                 hits, gaps = _doubled(hits, gaps, m)
@@ -182,11 +182,11 @@ def put_bounded(axes, hits, gaps, before, after, radius, table0, table1, buffer,
 
 @kernel
 def round_contacts(
-    axes, table, before, after, radius, chosen, table0, table1, margin, length, shear, slides, hits, wide
+    axes, table, before, after, radius, chosen, table0, table1, margins, length, shear, slides, hits, wide
 ):
     """All contacts of a world of discs or spheres, as a buffer of `wide` numbers per contact (see `columns_of`)."""
-    m = round_hits(axes, table, 0, len(table), after, radius, margin, length, shear, slides[1], hits)
-    edge, gaps = boundary_hits(axes, before, after, radius, chosen, table0, table1, margin)
+    m = round_hits(axes, table, 0, len(table), after, radius, margins, length, shear, slides[1], hits)
+    edge, gaps = boundary_hits(axes, before, after, radius, chosen, table0, table1, margins)
     total = m + len(gaps)
     buffer = np.empty(wide * total)
     put_rounds(axes, table, hits, 0, m, before, after, radius, length, shear, slides, buffer, total, 0)

@@ -21,8 +21,7 @@ SETTLE_VISITS = 500  # visits of a contact on average, after which sweeps over n
 class FrictionModel:
     """Base of the friction models: the friction impulses that belong to given normal impulses.
 
-    repeats: how often normal and friction impulses alternate before the remaining approach is stopped inelastically; with
-    0 it is left.
+    repeats: how often normal and friction impulses alternate before the remaining approach is stopped inelastically.
     """
 
     name: ClassVar[str]
@@ -35,8 +34,8 @@ class FrictionModel:
 
     def __post_init__(self) -> None:
         checks.options(self)
-        if isinstance(self.repeats, bool) or not isinstance(self.repeats, int | np.integer) or self.repeats < 0:
-            raise ProblemError("repeats", self.repeats, "a whole number from 0 up")
+        if isinstance(self.repeats, bool) or not isinstance(self.repeats, int | np.integer) or self.repeats < 1:
+            raise ProblemError("repeats", self.repeats, "a whole number from 1 up")
 
     def impulses(
         self, contacts: Contacts, normal: Floats, start: Floats, tolerance: float = 0.0

@@ -21,9 +21,9 @@ MIXED_RESTITUTION = ("refuse", "blend")
 # gained in two steps of free fall if that is larger.
 DEFAULT_TOLERANCE = 1e-2
 EXACT = EXACT_TOLERANCE
-# Repeats of normal and friction impulses within one step of a run: the approach that friction causes is resolved by the
-# next round, by the resting solve, or in the next step.
-STEP_REPEATS = 0
+# Repeats of normal and friction impulses within one step of a run, where solving both together misses the tolerance.
+# Few are enough: the next step goes on.
+STEP_REPEATS = 2
 
 
 @dataclass(frozen=True)

@@ -84,6 +84,8 @@ def _complementary(contacts: Contacts, elastic: Impulses, c: Floats, tolerance: 
     target = c * contacts.speeds(contacts.after(elastic.normal))
     wanted = contacts.speeds() - target
     lam, speed = solve_cone(contacts.rows, wanted, tolerance=tolerance)
+    if tolerance > 0.0:
+        lam *= _no_gain(contacts, lam)
     solved = speed <= max(FEASIBLE * np.abs(wanted).max(), tolerance)
     approach = contacts.approach()
     return Impulses(
@@ -93,6 +95,13 @@ def _complementary(contacts: Contacts, elastic: Impulses, c: Floats, tolerance: 
         residual=max(speed / approach if approach > 0.0 else 0.0, elastic.residual),
         messages=elastic.messages,
     )
+
+
+def _no_gain(contacts: Contacts, lam: Floats) -> float:
+    """The largest factor up to 1 with which the impulses add no energy, `lam . (u + u+) <= 0`."""
+    change = contacts.after(lam) - contacts.velocity
+    square, work = float((change * change).sum()), float(lam @ contacts.speeds())
+    return min(1.0, max(-2.0 * work / square, 0.0)) if square > 0.0 else 1.0
 
 
 def check_islands(contacts: Contacts, model: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..kernels import kernel
-from ..solvers.rows import push, speed
+from ..solvers.rows import speed
 
 # With more than one contact in SCAN moved, all contacts are scanned: in the order of memory that is faster than to look
 # up the contacts of the moved bodies. The others have not changed their speed.
@@ -70,12 +70,3 @@ def _scanned(rows, x, boundary, tol, stamp, generation):
             front[k], u[k] = i, s
             k += 1
     return front[:k], u[:k]
-
-
-@kernel
-def apply_impulses(rows, front, y, lam, x):
-    """Adds the impulses y of the front's contacts to lam and to the velocity, in place."""
-    for j in range(len(front)):
-        if y[j] != 0.0:
-            lam[front[j]] += y[j]
-            push(rows, front[j], y[j], x)

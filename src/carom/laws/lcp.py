@@ -43,7 +43,7 @@ class LCP(Law):
             if count == self.max_iterations:
                 reason = f"lcp reached its bound of {count} solves"
                 return finish_inelastically(contacts, lam, x, count, reason, worst / fastest)
-            more, residual = solve_cone(contacts.rows, 2.0 * u, tolerance=tol)
+            more, residual = solve_cone(contacts.rows, 2.0 * u, tolerance=tol, conserve=True)
             lam = lam + more
             worst, count = max(worst, residual), count + 1
             if residual > max(FEASIBLE * 2.0 * fastest, tol):

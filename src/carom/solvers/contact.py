@@ -34,7 +34,7 @@ from .contact_pack import (
     weight_columns,
     without_work,
 )
-from .contact_sweeps import everywhere, locally, pack, restart, room, slabs
+from .contact_sweeps import advance, first_state, pack, restart, room, slabs, sweeps, swept
 from .linalg.contact_lu import multiplications, pattern_of
 from .rows import Floats, Ints
 from .threads import on_threads, thread_count
@@ -44,12 +44,13 @@ from .thresholds import (
     NEWTON_SYSTEMS,
     SMALL_ISLAND_CONTACTS,
     THREADED_SWEEPS_CONTACTS,
-    TINY_ISLAND_CONTACTS,
 )
 
 SWEEPS = 1000  # bound on the sweeps over a large island
 PLAIN_SWEEPS = 10  # sweeps over a small island before Newton steps
-FINE = 1e-3  # tolerance of islands of up to TINY_ISLAND_CONTACTS contacts: it costs next to nothing
+FINE = 1e-2  # tolerance of small islands, as a share of the one asked for, while it costs next to nothing:
+FINE_WORK = 3e5  # multiplications on such islands in one call, after which the others get the tolerance asked for
+ATTEMPTS = 4  # Newton solves of an island, each ten times finer: removing their work may raise the residual
 SLABS = 8  # slabs of a large island
 STRIDE = 4  # contacts that follow each other in a sweep were this far apart: the processor overlaps their visits
 TARGET = 1.0  # change of a speed in a sweep, as a share of the tolerance, at which the residual is verified
@@ -106,7 +107,7 @@ def _start(lay, blocks, chosen, velocity, impulse, tolerance):
     todo = np.empty(count, np.int64)
     used = 0
     for s in range(count):
-        fine = FINE if ptr[s + 1] - ptr[s] <= TINY_ISLAND_CONTACTS else 1.0
+        fine = FINE if ptr[s + 1] - ptr[s] <= SMALL_ISLAND_CONTACTS else 1.0
         if residuals[s] > fine * tolerance or works[s] > 0.0:
             todo[used] = s
             used += 1
@@ -115,58 +116,75 @@ def _start(lay, blocks, chosen, velocity, impulse, tolerance):
 
 @kernel
 def _small(lay, blocks, weight, order, ptr, todo, velocity, impulse, x, residuals, tolerance):
-    """Solves the islands `todo` that are small; returns the residual of all but the large ones, iterations, large ones.
-    """
+    """Solves the islands `todo` that are small; returns the residual of all but the large ones, iterations, large ones."""
     label = np.full(len(velocity), -1, np.int64)
-    large, used, iterations = np.empty(len(todo), np.int64), 0, 0
+    large, used, iterations, spent = np.empty(len(todo), np.int64), 0, 0, 0.0
     for s in todo:
-        k = ptr[s + 1] - ptr[s]
-        if k > SMALL_ISLAND_CONTACTS and len(lay.sides) == 2:
+        mine = order[ptr[s] : ptr[s + 1]]
+        if len(mine) > SMALL_ISLAND_CONTACTS and len(lay.sides) == 2:
             large[used] = s
             used += 1
             residuals[s] = 0.0
             continue
-        mine = order[ptr[s] : ptr[s + 1]]
-        enough = FINE * tolerance if k <= TINY_ISLAND_CONTACTS else tolerance
-        residuals[s], count = _island(lay, blocks, weight, mine, velocity, impulse, x, label, enough)
+        enough = tolerance * (FINE if spent < FINE_WORK else 1.0)
+        if residuals[s] <= enough and len(mine) > 1:
+            enough = residuals[s]  # only its work has to be removed
+        residuals[s], count, work = _island(
+            lay, blocks, weight, mine, velocity, impulse, x, label, enough, NEWTON_SYSTEM_WORK, NEWTON_ISLAND_WORK
+        )
         iterations += count
-    worst = 0.0
-    for s in range(len(residuals)):
-        worst = max(worst, residuals[s])
-    return worst, iterations, large[:used]
+        spent += work
+    return residuals.max() if len(residuals) else 0.0, iterations, large[:used]
 
 
 @kernel
-def _island(lay, blocks, weight, contacts, velocity, impulse, x, label, tolerance):
-    """Solves one island by plain sweeps and Newton steps, in place of its impulses and velocities x."""
+def _island(lay, blocks, weight, contacts, velocity, impulse, x, label, tolerance, system_work, most_work):
+    """Solves one island by plain sweeps and Newton steps, in place of its impulses and velocities x.
+
+    Newton steps are taken where a system costs at most `system_work` multiplications, and about `most_work` together.
+    Returns the residual, the number of sweeps and systems, and the work.
+    """
     island, own, members, v, z = island_of(lay, blocks, weight, contacts, velocity, impulse, label)
-    mine, everybody = np.arange(len(z)), np.arange(len(members))
     y = v.copy()
-    push_all(lay, island, mine, z, y)
-    count, change = 0, np.inf
+    push_all(lay, island, np.arange(len(z)), z, y)
+    count, change, spent = 0, np.inf, 0.0
     while count < PLAIN_SWEEPS and change > 0.3 * tolerance:
         change = _plain_sweep(lay, island, own, z, y)
         count += 1
-    residual, work = measure(lay, island, own, mine, z, y)
+        spent += 2.0 * island.val.size
+    residual, target = _settled(lay, island, own, v, z, y), tolerance
     if residual > tolerance and len(members):
         pattern = pattern_of(island.body, len(members))
-        cost = multiplications(lay.axes, pattern)
-        if cost <= NEWTON_SYSTEM_WORK:
-            most = min(NEWTON_SYSTEMS, NEWTON_ISLAND_WORK / cost)
-            residual, more = newton(lay, island, own, pattern, v, z, tolerance, most)
-            count += more
-    y[:] = v
-    push_all(lay, island, mine, z, y)
-    residual, work = measure(lay, island, own, mine, z, y)
-    if without_work(lay, own, mine, z, y, v, everybody, work):
-        residual, work = measure(lay, island, own, mine, z, y)
+        cost = multiplications(lay.axes, pattern) + 4.0 * island.val.size * len(lay.axes)
+        if cost <= system_work:
+            for _ in range(ATTEMPTS):
+                most = min(NEWTON_SYSTEMS, (most_work - spent) / cost)
+                _, more = newton(lay, island, own, pattern, v, z, target, most)
+                count += more
+                spent += more * cost
+                residual = _settled(lay, island, own, v, z, y)
+                if residual <= tolerance or most <= 1.0:
+                    break
+                target *= 0.1
     for p in range(len(z)):
         for s in range(len(lay.rows)):
             impulse[contacts[p], s] = z[p, s]
-    for b in everybody:
+    for b in range(len(members)):
         for c in range(len(lay.axes)):
             x[members[b], c] = y[b, c]
-    return residual, count
+    return residual, count, spent
+
+
+@kernel
+def _settled(lay, island, weight, v, z, y):
+    """Removes the work of the impulses z, writes the velocities after them to y, and returns the residual."""
+    contacts = np.arange(len(z))
+    y[:] = v
+    push_all(lay, island, contacts, z, y)
+    residual, work = measure(lay, island, weight, contacts, z, y)
+    if without_work(lay, weight, contacts, z, y, v, np.arange(len(v)), work):
+        residual, work = measure(lay, island, weight, contacts, z, y)
+    return residual
 
 
 @kernel
@@ -220,7 +238,14 @@ def _push_row(lay, island, x, p, s, impulse):
 
 
 def _large(
-    lay: Layout, blocks: Blocks, weight: Floats, mine: Ints, velocity: Floats, impulse: Floats, x: Floats, tolerance: float
+    lay: Layout,
+    blocks: Blocks,
+    weight: Floats,
+    mine: Ints,
+    velocity: Floats,
+    impulse: Floats,
+    x: Floats,
+    tolerance: float,
 ) -> tuple[float, int]:
     """Solves one large island by sweeps, in place of its impulses and velocities x; returns residual and sweeps."""
     contacts, body, members, cuts = _arranged(blocks.body, mine, len(velocity))
@@ -228,22 +253,56 @@ def _large(
     scale = _scale(weight, contacts, impulse, velocity, members)
     dtype = np.float32 if tolerance > SINGLE * scale else np.float64
     records = room(lay, k, n + 2 * count, dtype)
-    for s in range(count):
-        pack(lay, blocks, weight, contacts, body, n + 2 * s, cuts[s], cuts[s + 1], records)
+    on_threads(_packs, [(lay, blocks, weight, contacts, body, n, cuts, part, records) for part in _dealt(count)])
     zeros, units = (dtype(0.0),) * len(lay.axes), (dtype(1e-30), dtype(1.0))
-    everything, bodies = np.arange(k), np.arange(n)
-    sweeps, target, residual = 0, TARGET * tolerance, np.inf
-    while sweeps < SWEEPS:
-        restart(lay, blocks, contacts, impulse, x, 0, k, records)
+    done, target, residual, state = 0, TARGET * tolerance, np.inf, first_state()
+    while done < SWEEPS:
+        on_threads(_restarts, [(lay, blocks, contacts, impulse, x, cuts, part, records) for part in _dealt(count)])
         records.x[:], records.last_x[:] = 0.0, 0.0
-        if sweeps == 0:
-            sweeps += everywhere(lay, zeros, units, records, everything, bodies, cuts, tolerance, SWEEPS)
-        sweeps += locally(lay, zeros, units, records, everything, n, target, SWEEPS - sweeps)
-        residual = _finish(lay, blocks, weight, contacts, members, velocity, records.z, impulse, x)
+        if thread_count() == 1 or count == 1:
+            done += sweeps(lay, zeros, units, records, cuts, state, tolerance, target, SWEEPS - done)
+        else:
+            done += _threaded_sweeps(lay, zeros, units, records, cuts, state, tolerance, target, SWEEPS - done)
+        residual = _finish(lay, blocks, weight, mine, contacts, members, velocity, records.z, impulse, x)
         if residual <= tolerance:
             break
         target *= 0.7
-    return residual, sweeps
+    return residual, done
+
+
+def _dealt(count: int, parity: int = 0, step: int = 1) -> list[Ints]:
+    """Slabs parity, parity + step, ... distributed over the threads."""
+    return [part for part in np.array_split(np.arange(parity, count, step), thread_count()) if len(part)]
+
+
+@kernel
+def _packs(lay, blocks, weight, contacts, body, n, cuts, part, records):
+    for s in part:
+        pack(lay, blocks, weight, contacts, body, n + 2 * s, cuts[s], cuts[s + 1], records)
+    return 0.0
+
+
+@kernel
+def _restarts(lay, blocks, contacts, impulse, x, cuts, part, records):
+    for s in part:
+        restart(lay, blocks, contacts, impulse, x, cuts[s], cuts[s + 1], records)
+    return 0.0
+
+
+def _threaded_sweeps(lay, zeros, units, records, cuts, state, busy, target, most):
+    """What `contact_sweeps.sweeps` does, with the slabs of one parity at the same time."""
+    count = len(cuts) - 1
+    reports = np.zeros((count, 3))
+    phases = [
+        [(lay, zeros, units, records, cuts, part, state, busy, reports) for part in _dealt(count, parity, 2)]
+        for parity in range(2)
+    ]
+    for done in range(most):
+        for pieces in phases:
+            on_threads(swept, pieces)
+        if advance(records, reports, state, target):
+            return done + 1
+    return most
 
 
 @kernel
@@ -288,7 +347,7 @@ def _scale(weight, contacts, impulse, velocity, members):
 
 
 @kernel
-def _finish(lay, blocks, weight, contacts, members, velocity, z, impulse, x):
+def _finish(lay, blocks, weight, mine, contacts, members, velocity, z, impulse, x):
     """Impulses, velocities and residual of an island in double precision; impulses do no work."""
     for p in range(len(contacts)):
         for s in range(len(lay.rows)):
@@ -296,8 +355,8 @@ def _finish(lay, blocks, weight, contacts, members, velocity, z, impulse, x):
     for b in members:
         for c in range(len(lay.axes)):
             x[b, c] = velocity[b, c]
-    push_all(lay, blocks, contacts, impulse, x)
-    residual, work = measure(lay, blocks, weight, contacts, impulse, x)
-    if without_work(lay, weight, contacts, impulse, x, velocity, members, work):
-        residual, work = measure(lay, blocks, weight, contacts, impulse, x)
+    push_all(lay, blocks, mine, impulse, x)
+    residual, work = measure(lay, blocks, weight, mine, impulse, x)
+    if without_work(lay, weight, mine, impulse, x, velocity, members, work):
+        residual, work = measure(lay, blocks, weight, mine, impulse, x)
     return residual

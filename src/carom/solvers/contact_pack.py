@@ -16,7 +16,7 @@ import numpy as np
 
 from ..kernels import kernel
 from .blocks import FRICTION, Blocks
-from .rows import Floats, Ints
+from .rows import Ints
 
 LOOSE = {"reassoc", "contract", "nsz"}  # sums in any order: faster, and the same result in every run
 NORMAL, MIXED, WEIGHT, BOUND, LENGTH = 0, 1, 3, 4, 8  # columns of weights; WEIGHT, BOUND + 2 g for group g

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 # Contacts of an island up to which the box QP is solved by dense pivoting, else by sparse methods. The dense matrix of
 # this size still fits into the first-level cache.
-DENSE_QP_CONTACTS = 24
+DENSE_QP_CONTACTS = 48
 # Contacts from which the islands of a box QP are shared out to threads.
 THREADED_QP_CONTACTS = 4000
 # Work of one sparse factorization above which projected gradients are tried before it: factors fill in, mostly in 3D.

@@ -32,7 +32,7 @@ from ..kernels import kernel
 from ..solvers.rows import Floats
 from ..world import State, World
 from .impact_stage import Approach
-from .integrator import accelerations, freely_rotated, prescribed
+from .integrator import accelerations, freely_rotated, prescribed, rotated
 from .push_out import push_out
 from .resting import Held, RestingSolver, closed_by, fastest, pushed_bodies, slacks, steady_bodies
 from .stepper import Stepper
@@ -42,6 +42,7 @@ Mask = NDArray[np.bool_]
 # Lengths relative to the length scale of the world.
 MARGIN = 1e-2  # gap up to which contacts take part in the resting solve
 REACH = 0.5  # upper bound on the gap up to which contacts are found that impulses on other contacts may close
+NEIGHBOR = 0.25  # a slow body may be pushed by its neighbors to this share of the fastest speed
 # Numbers of iterations.
 ROUNDS = 8  # applications of the law per step, because impacts may cause further impacts
 RESTING_SOLVES = 4  # solves per step, each with the contacts that the previous answer would close
@@ -68,7 +69,9 @@ class DriftSafe(Stepper):
         self.margin = MARGIN * world.length_scale
         self.reach = REACH * world.length_scale
         self.resting_solver: RestingSolver = RestingSolver(world)
-        self.far = False  # whether a body can move beyond the contacts found
+        self.searched = np.empty(0)  # (n,) gap up to which contacts of each body were searched
+        inertia = world.inertia.reshape(world.count, -1)
+        self._even = (inertia == inertia[:, :1]).all(axis=1, keepdims=True)  # whether its moments of inertia are equal
         self._free_fall = np.full(world.count, 2.0 * step * float(np.linalg.norm(world.gravity)))
         self._falls = world.force is None and bool(world.gravity.any())
 
@@ -101,12 +104,16 @@ class DriftSafe(Stepper):
         return Ahead(end, found, self.assemble(start, found, h) if found.count else None)
 
     def _near(self, start: State, end: State, velocity: Floats, h: float) -> ContactSet:
-        shapes = self.world.shapes
-        travel = _travel(velocity, shapes.round, shapes.radius, self.world.dimension, h)
-        self.far = 2.0 * float(travel.max(initial=0.0)) > self.reach
-        found = self.find(start, end, self.margin + min(2.0 * float(travel.max(initial=0.0)), self.reach))
-        near = _near(found.first, found.second, found.gap, found.predicted, travel, self.margin)
+        travel = self._travel(velocity, h)
+        top = float(travel.max(initial=0.0))
+        self.searched = self.margin + np.minimum(2.0 * np.maximum(travel, NEIGHBOR * top), self.reach)
+        found = self.find(start, end, self.searched)
+        near = _near(found.first, found.second, found.gap, found.predicted, self.searched, self.margin)
         return found if near.all() else found.take(near)
+
+    def _travel(self, velocity: Floats, h: float) -> Floats:
+        shapes = self.world.shapes
+        return _travel(velocity, shapes.round, shapes.radius, self.world.dimension, h)
 
     # ---- impacts
 
@@ -125,9 +132,9 @@ class DriftSafe(Stepper):
         self.scale = max(self.scale, top, float(limit.max()))
         approach = Approach(impact.blocks, impact.velocity, found.gap, found.predicted, limit)
         energy = approach.energy(self.touch)
-        for _ in range(ROUNDS):
+        for number in range(ROUNDS):
             chosen = approach.impact(self.touch)
-            left = approach.energy(self.touch, impact.restitution)
+            left = approach.energy(self.touch, impact.restitution) if number else energy
             if not len(chosen) or left <= self.allowed(len(chosen)) / self.scale * energy:
                 break
             self.rounds += 1
@@ -138,7 +145,7 @@ class DriftSafe(Stepper):
             contacts = impact.subset(chosen, velocity)
             result = self.resolve(contacts, found, chosen)
             after = contacts.after(result.normal, result.tangent)
-            approach.change(after - velocity, time, self.world.dimension, h)
+            approach.change(after - velocity, time, h)
         if not approach.changed:
             return start, ahead
         return self._after_impacts(start, approach, ahead, h)
@@ -147,16 +154,29 @@ class DriftSafe(Stepper):
         impact, found = ahead.impact, replace(ahead.found, predicted=approach.predicted)
         assert impact is not None
         velocity = impact.unwhitened(approach.velocity, start.velocity)
-        shift = impact.unwhitened(approach.shift, np.zeros_like(velocity))[:, : self.world.dimension]
+        shift = impact.unwhitened(approach.shift, np.zeros_like(velocity))
         time = np.zeros(self.world.count)
         time[impact.taking_part] = approach.time
-        shifted = replace(start, position=start.position + shift, velocity=velocity)
+        shifted = self._displaced(replace(start, velocity=velocity), shift)
         end = self.move(shifted, h)
-        impact = replace(impact, velocity=approach.velocity)
-        if self.far:  # contacts beyond the reach of the first search may close now
-            found = self._near(start, end, velocity, h)
-            impact = self.assemble(replace(start, velocity=velocity), found, h) if found.count else None
+        impact = replace(impact, velocity=impact.whitened(shifted.velocity))
+        if (self._travel(velocity, h) > self.searched + self.margin).any():
+            # Contacts beyond the reach of the first search may close now.
+            found = self._near(start, end, shifted.velocity, h)
+            impact = self.assemble(replace(start, velocity=shifted.velocity), found, h) if found.count else None
         return shifted, Ahead(end, found, impact, time)
+
+    def _displaced(self, state: State, shift: Floats) -> State:
+        """The state after a displacement (n, d). Where the moments of inertia are equal, spins keep their direction."""
+        dim = self.world.dimension
+        position = state.position + shift[:, :dim]
+        orientation = rotated(self.world, state.orientation, shift, 1.0)
+        velocity = state.velocity
+        if velocity.shape[1] == 6:
+            velocity = velocity.copy()
+            spin = rotations.spin_to_world(state.orientation, velocity[:, 3:])
+            velocity[:, 3:] = np.where(self._even, rotations.spin_to_body(orientation, spin), velocity[:, 3:])
+        return replace(state, position=position, orientation=orientation, velocity=velocity)
 
     # ---- resting contact
 
@@ -171,7 +191,7 @@ class DriftSafe(Stepper):
         if held is not None:
             self.note_rest(found, held)
             end = self.timed("rest", self._moved, start, ahead, held, limit, h)
-        return self.timed("rest", push_out, start, end, found, impact)
+        return self.timed("rest", push_out, start, end, found, impact, self.tolerance)
 
     def _resting_solve(self, start: State, ahead: Ahead, limit: Floats, h: float) -> Held | None:
         """Holds the contacts that free motion would close, and then those that the answer itself would close."""
@@ -189,7 +209,7 @@ class DriftSafe(Stepper):
             if answer is not None:
                 held, guess = answer, answer.impulse
             velocity = falling if held is None else held.velocity
-            if not closed_by(impact.blocks, velocity, slack, chosen, self.touch / h):
+            if not closed_by(impact.blocks, velocity, slack, chosen, max(self.touch / h, self.allowed(len(some)))):
                 break
         self.resting_solver.keep(found, held)
         return held
@@ -214,16 +234,20 @@ class DriftSafe(Stepper):
         mine = of_world(impact, pushed_bodies(impact.blocks.body, held.impulse, held.chosen, len(held.velocity)))
         velocity = impact.unwhitened(held.velocity, end.velocity)
         mean = velocity
-        steady = steady_bodies(impact.blocks, held.chosen, held.impulse, impact.velocity, held.velocity, limit)
+        velocities = (impact.velocity, held.free, held.velocity)
+        steady = steady_bodies(impact.blocks, held.chosen, held.impulse, *velocities, limit)
         if time is not None:
             steady &= time[impact.taking_part] == 0.0
         if steady.any():
             mean = np.where(of_world(impact, steady)[:, None], 0.5 * (start.velocity + velocity), velocity)
-        position = start.position + h * mean[:, : self.world.dimension]
         if time is not None:
-            pull = self.world.gravity if self._falls else np.zeros(self.world.dimension)
-            slower = (start.velocity - velocity)[:, : self.world.dimension]
-            position += time[:, None] * (slower + 0.5 * time[:, None] * pull)
+            flown = time[:, None] * (start.velocity - velocity)
+            if self._falls:
+                flown[:, : self.world.dimension] += 0.5 * (time**2)[:, None] * self.world.gravity
+            start = self._displaced(replace(start, velocity=velocity), flown)
+            mean = np.where((time > 0.0)[:, None], start.velocity, mean) if mean is not velocity else start.velocity
+            velocity = start.velocity
+        position = start.position + h * mean[:, : self.world.dimension]
         orientation, velocity = self._rotated(start, mean, velocity, h)
         return replace(
             end,
@@ -240,10 +264,8 @@ class DriftSafe(Stepper):
             other, spin = freely_rotated(world, start.orientation, velocity[:, dim:], h)
             # The new spin belongs to the frame `other`, but the body has the orientation after the mean spin: the spin
             # must stay the same vector of the world. For equal moments this leaves the energy unchanged.
-            inertia = world.inertia.reshape(world.count, -1)
-            even = (inertia == inertia[:, :1]).all(axis=1, keepdims=True)
             same = rotations.spin_to_body(orientation, rotations.spin_to_world(other, spin))
-            spin = np.where(even, same, spin)
+            spin = np.where(self._even, same, spin)
         return orientation, np.column_stack([velocity[:, :dim], spin])
 
 
@@ -283,10 +305,10 @@ def _travel(velocity, is_round, radius, dimension, h):
 
 
 @kernel
-def _near(first, second, gap, predicted, travel, margin):
+def _near(first, second, gap, predicted, searched, margin):
     """Contacts (m,) that free motion closes, or that reversed velocities would close."""
     out = np.empty(len(gap), np.bool_)
     for i in range(len(out)):
-        reach = max(travel[first[i]], travel[second[i]] if second[i] >= 0 else 0.0)
-        out[i] = gap[i] <= margin + reach or predicted[i] <= margin
+        reach = max(searched[first[i]], searched[second[i]] if second[i] >= 0 else 0.0)
+        out[i] = gap[i] <= reach or predicted[i] <= margin
     return out

@@ -18,6 +18,7 @@ from ..world import World
 
 FEATURE_BITS = 20  # bits of a feature in the key of a contact
 LEAST_TIME = 1e-3  # fraction of a step: the shortest time for which a contact is held
+AT_REST = 1e-9  # change of velocity, relative to that by gravity, up to which everything is at rest
 STEADY = 1e-5  # speed, relative to the resting speed, up to which a contact counts as closed and friction as at rest
 
 
@@ -25,6 +26,7 @@ class Held(NamedTuple):
     """The answer of a resting solve."""
 
     chosen: Ints  # (k,) contacts that took part
+    free: Floats  # (n, d) whitened velocity before the impulses
     impulse: Floats  # (m, r) of all contacts; zero for those that took no part
     velocity: Floats  # (n, d) whitened velocity after the impulses
     residual: float  # a speed
@@ -75,7 +77,7 @@ class RestingSolver:
         impulse = np.zeros_like(start)
         impulse[chosen] = start[chosen]
         answer = solve_contact(blocks, chosen, velocity, impulse, tolerance)
-        return Held(chosen, impulse, answer.velocity, answer.residual, answer.iterations)
+        return Held(chosen, velocity, impulse, answer.velocity, answer.residual, answer.iterations)
 
     def keep(self, found: ContactSet, held: Held | None) -> None:
         """Keeps the impulses for the next step."""
@@ -114,8 +116,8 @@ def slacks(blocks, before, after, time, predicted, limit, h):
 
     `before` and `after` are velocities at the start and at the end of that motion, `time` (n,) is when a body is held
     from on. Since the gaps are those at the predicted positions, rotation is taken into account. A held contact closes
-    at its new velocity, a free one at its mean velocity: contacts faster than `limit` (m,) are measured as free ones,
-    so that an impact shortly after the end of the step is left to the law.
+    at its new velocity, a free one at its mean velocity: contacts faster than `limit` (m,) that free motion does not
+    close are measured as free ones, so that an impact shortly after the end of the step is left to the law.
     """
     out = np.empty(len(predicted))
     for i in range(len(out)):
@@ -127,7 +129,8 @@ def slacks(blocks, before, after, time, predicted, limit, h):
         first = row_speed(blocks, before, i, 0) + blocks.base[i, 0]
         last = row_speed(blocks, after, i, 0) + blocks.base[i, 0]
         mean = 0.5 * (first + (last - first) * begin / h + last)
-        out[i] = max(predicted[i] / left - (last if first < -limit[i] else mean), 0.0)
+        later = first < -limit[i] and predicted[i] > 0.0
+        out[i] = max(predicted[i] / left - (last if later else mean), 0.0)
     return out
 
 
@@ -167,13 +170,20 @@ def pushed_bodies(body, impulse, chosen, n):
 
 
 @kernel
-def steady_bodies(blocks, chosen, impulse, before, after, limit):
+def steady_bodies(blocks, chosen, impulse, before, free, after, limit):
     """Bodies (n,) whose whole island slides or rolls on closed contacts, which may move at the mean velocity.
 
     The energy then changes by `p . (v0 + v1) / 2` for impulses p, so contacts must be closed before and after, and
-    friction must do no work. `limit` (m,) is the resting speed.
+    friction must do no work. `free` is the velocity without impulses, `limit` (m,) the resting speed.
     """
     n = len(before)
+    out, change, fall = np.zeros(n, np.bool_), 0.0, 0.0
+    for b in range(n):
+        for c in range(before.shape[1]):
+            change = max(change, abs(after[b, c] - before[b, c]))
+            fall = max(fall, abs(free[b, c] - before[b, c]))
+    if change <= AT_REST * fall:  # the mean velocity is the new one
+        return out
     parent, bad, touched = np.arange(n), np.zeros(n, np.bool_), np.zeros(n, np.bool_)
     for i in chosen:
         a, b = blocks.body[i, 0], blocks.body[i, 1]
@@ -192,7 +202,6 @@ def steady_bodies(blocks, chosen, impulse, before, after, limit):
                 work += impulse[i, row] * mean
             if abs(u) > STEADY * limit[i] or work > STEADY * limit[i] * impulse[i, 0]:
                 bad[root_of(parent, max(blocks.body[i, 0], blocks.body[i, 1]))] = True
-    out = np.zeros(n, np.bool_)
     for b in range(n):
         out[b] = touched[b] and not bad[root_of(parent, b)]
     return out

@@ -1,4 +1,4 @@
-"""Relaxation of a box QP: exact in the limit, within its tolerance, honest when it stops early, never with more energy."""
+"""Relaxation of a box QP: exact in the limit, within its tolerance, honest when it stops early, energy never rises."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ def relaxed(contacts, c, high, tolerance, visits, conserve=False):
     local = np.empty(len(contacts.velocity), np.int64)
     residual = relax(contacts.rows, np.arange(m), c, np.zeros(m), high, y, local, tolerance, visits, conserve)
     return y, residual
-
-
 
 
 @given(seed=SEEDS, bounded=st.booleans())

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...kernels import kernel
+from ...kernels import kernel, lean
 from ..rows import Floats, Ints
 from .elimination import Supernodes, in_postorder, supernodes
 from .fronts import add_front, eliminate_columns, product_below, subtract_below
@@ -41,24 +41,25 @@ class Island(NamedTuple):
 def analyze(rows, contacts, scale, local):
     """The island of the given contacts, with rows multiplied by `scale` (k,); `local` is (n,) integer scratch."""
     k, d = len(contacts), rows.val.shape[1]
+    row_ptr, row_body, row_val = rows.ptr, rows.body, rows.val
     ptr = np.zeros(k + 1, np.int64)
     for i in range(k):
-        ptr[i + 1] = ptr[i] + rows.ptr[contacts[i] + 1] - rows.ptr[contacts[i]]
+        ptr[i + 1] = ptr[i] + row_ptr[contacts[i] + 1] - row_ptr[contacts[i]]
     body, val = np.empty(ptr[k], np.int64), np.empty((ptr[k], d))
     for i in contacts:
-        for e in range(rows.ptr[i], rows.ptr[i + 1]):
-            local[rows.body[e]] = -1
+        for e in range(row_ptr[i], row_ptr[i + 1]):
+            local[row_body[e]] = -1
     n = 0
     for i in range(k):
-        for e in range(rows.ptr[contacts[i]], rows.ptr[contacts[i] + 1]):
-            b = rows.body[e]
+        for e in range(row_ptr[contacts[i]], row_ptr[contacts[i] + 1]):
+            b = row_body[e]
             if local[b] < 0:
                 local[b] = n
                 n += 1
-            at = ptr[i] + e - rows.ptr[contacts[i]]
+            at = ptr[i] + e - row_ptr[contacts[i]]
             body[at] = local[b]
             for t in range(d):
-                val[at, t] = rows.val[e, t] * scale[i]
+                val[at, t] = row_val[e, t] * scale[i]
     adj_ptr, adj = neighbors(ptr, body, n)
     order, adj_ptr, adj, parent, count = in_postorder(adj_ptr, adj, minimum_degree(adj_ptr, adj))
     position = np.empty(n, np.int64)
@@ -166,7 +167,7 @@ def _layout(nodes, d):
     return panel_ptr, front_ptr
 
 
-@kernel
+@lean
 def operations(island):
     """Number of multiplications and additions of one factorization."""
     total, d, nodes = 0.0, island.val.shape[1], island.nodes
@@ -186,10 +187,13 @@ def new_factor(island):
 @kernel
 def factorise(island, weight, factor):
     """Factor of `I + G^T diag(weight) G` into `factor`, an array from `new_factor`."""
+    _factorise_in(island, weight, factor, np.empty(island.front_ptr[-1]))
+
+
+@lean
+def _factorise_in(island, weight, factor, space):
     nodes, d = island.nodes, island.val.shape[1]
-    s = len(nodes.parent)
-    space = np.empty(island.front_ptr[s])
-    for p in range(s):
+    for p in range(len(nodes.parent)):
         columns = (nodes.first[p + 1] - nodes.first[p]) * d
         height = columns + (nodes.row_ptr[p + 1] - nodes.row_ptr[p]) * d
         at = island.front_ptr[p]
@@ -207,10 +211,13 @@ def factorise(island, weight, factor):
             add_front(front, other, nodes.place[nodes.row_ptr[c] : nodes.row_ptr[c + 1]], d)
             c = nodes.sibling[c]
         eliminate_columns(front, columns)
-        factor[island.panel_ptr[p] : island.panel_ptr[p + 1]] = front[:columns].reshape(-1)
+        # A loop, because an assignment of a slice makes a temporary copy: Numba cannot know that they do not overlap.
+        panel, source = factor[island.panel_ptr[p] :], front.reshape(-1)
+        for q in range(columns * height):
+            panel[q] = source[q]
 
 
-@kernel(inline="always")
+@lean
 def _add_contacts(island, weight, p, front):
     """Adds the contacts of supernode p to its front, which has its lower part in front[column, row]."""
     d, seat, val = island.val.shape[1], island.seat, island.val
@@ -230,9 +237,13 @@ def _add_contacts(island, weight, p, front):
 @kernel
 def solve_factored(island, factor, x):
     """Solves `L L^T x = x` in place, x of shape (n, d)."""
+    _substitute(island, factor, x, x.reshape(-1), np.empty(x.size))
+
+
+@lean
+def _substitute(island, factor, x, flat, y):
     nodes, d = island.nodes, x.shape[1]
     s = len(nodes.parent)
-    flat, y = x.reshape(-1), np.empty(x.size)
     for p in range(s):
         columns = (nodes.first[p + 1] - nodes.first[p]) * d
         rows = nodes.row[nodes.row_ptr[p] : nodes.row_ptr[p + 1]]
@@ -259,15 +270,20 @@ def solve_factored(island, factor, x):
 def combine(island, z):
     """`x = G^T z`, of shape (bodies, d)."""
     x = np.zeros((island.bodies, island.val.shape[1]))
+    _add_combined(island, z, x)
+    return x
+
+
+@lean
+def _add_combined(island, z, x):
     for i in range(len(z)):
         if z[i] != 0.0:
             for e in range(island.ptr[i], island.ptr[i + 1]):
                 for t in range(x.shape[1]):
                     x[island.body[e], t] += island.val[e, t] * z[i]
-    return x
 
 
-@kernel
+@lean
 def gradient(island, x, g0, out):
     """`out = G x + g0`."""
     for i in range(len(out)):

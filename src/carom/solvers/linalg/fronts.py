@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...kernels import kernel
+from ...kernels import lean
 
 BLOCK = 32  # columns that are eliminated before the rest of the front is updated
 CHUNK = 128  # rows updated at a time: with BLOCK columns they fit into the first-level cache
 
 
-@kernel
+@lean
 def eliminate_columns(front, columns):
     """Cholesky factor of the first columns, in place, and the Schur complement in the others."""
     size = len(front)
@@ -30,7 +30,7 @@ def eliminate_columns(front, columns):
                 _subtract(front, c, a, b, max(c, low), high)
 
 
-@kernel(fastmath={"contract"})
+@lean(fastmath={"contract"})
 def _subtract(front, c, a, b, low, high):
     """Rows low:high of column c, minus those of columns a:b times their entries in row c.
 
@@ -62,7 +62,7 @@ def _subtract(front, c, a, b, low, high):
         q += 1
 
 
-@kernel
+@lean
 def add_front(front, child, place, d):
     """Adds the Schur complement of a child, whose last len(place) blocks have these places in the front."""
     own = len(child) - len(place) * d
@@ -74,7 +74,7 @@ def add_front(front, child, place, d):
                     target[place[q] * d + t] += source[q * d + t]
 
 
-@kernel
+@lean
 def subtract_below(panel, x, y):
     """Forward substitution: x <- L^-1 x for the columns of a panel, and y = -(rows below) x."""
     columns, size = panel.shape
@@ -92,7 +92,7 @@ def subtract_below(panel, x, y):
             y[r] -= below[r] * value
 
 
-@kernel
+@lean
 def product_below(panel, x, y):
     """Back substitution: x <- L^-T (x - (rows below)^T y) for the columns of a panel."""
     columns, size = panel.shape
@@ -104,7 +104,7 @@ def product_below(panel, x, y):
         x[c] = total / column[c]
 
 
-@kernel(fastmath={"reassoc"})
+@lean(fastmath={"reassoc"})
 def _dot(a, b, n):
     total = 0.0
     for r in range(n):

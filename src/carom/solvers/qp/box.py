@@ -28,26 +28,34 @@ from .sparse import large_islands
 SWEEPS_TOLERANCE = 1e-6
 
 
-def solve_cone(rows: Rows, c: Floats, start: Floats | None = None, tolerance: float = 0.0) -> tuple[Floats, float]:
+def solve_cone(
+    rows: Rows, c: Floats, start: Floats | None = None, tolerance: float = 0.0, conserve: bool = False
+) -> tuple[Floats, float]:
     """`argmin_{y >= 0} 1/2 y^T A y + c^T y` over all rows, and its residual: see `solve_bounds`."""
-    return solve_bounds(rows, c, np.zeros(len(c)), np.full(len(c), np.inf), start, tolerance)
+    return solve_bounds(rows, c, np.zeros(len(c)), np.full(len(c), np.inf), start, tolerance, conserve)
 
 
 def solve_bounds(
-    rows: Rows, c: Floats, low: Floats, high: Floats, start: Floats | None = None, tolerance: float = 0.0
+    rows: Rows,
+    c: Floats,
+    low: Floats,
+    high: Floats,
+    start: Floats | None = None,
+    tolerance: float = 0.0,
+    conserve: bool = False,
 ) -> tuple[Floats, float]:
     """`argmin 1/2 y^T A y + c^T y` over `low <= y <= high` and all rows, and its residual.
 
     `start` is a warm start: its values are the first guess, and determine which bounds are active. Zero must lie within
     all bounds. `tolerance` is the residual that the answer may have; 0 asks for rounding error. The residual is the
-    largest |y - P(y - gradient)| in units of speed.
+    largest |y - P(y - gradient)| in units of speed. `conserve`: see `relax`.
     """
     n, d = len(rows.touch_ptr) - 1, rows.val.shape[1]
     warm = start is not None
     y = np.array(start, dtype=np.float64) if warm else np.zeros(len(c))
     c, low, high = (np.require(v, np.float64, ["C", "W"]) for v in (c, low, high))
     work = Work(np.empty(n, np.int64), np.empty(n, np.int64), np.zeros((n, d)))
-    return y, solve_box(rows, np.arange(len(c)), c, low, high, y, warm, work, tolerance)
+    return y, solve_box(rows, np.arange(len(c)), c, low, high, y, warm, work, tolerance, conserve)
 
 
 def box_residual(diag: Floats, gradient: Floats, low: Floats, high: Floats, y: Floats) -> float:
@@ -105,36 +113,14 @@ def solve_box(
             worst = max(worst, on_threads(relaxed_islands, [(*given, hand, *rest) for hand in _dealt(large, parts)]))
             large, warm = large[missed[large]], True
         if len(large):
-            rest = (c, lo, hi, y, warm, work.parent)
-            worst = max(worst, on_threads(large_islands, [(*given, hand, *rest) for hand in _dealt(large, parts)]))
+            exact = (c, lo, hi, y, warm, work.parent)
+            worst = max(worst, on_threads(large_islands, [(*given, hand, *exact) for hand in _dealt(large, parts)]))
     return float(worst)
 
 
 def _dealt(items: Ints, parts: int) -> list[Ints]:
     """The items, dealt out to at most `parts` threads."""
     return [items[k::parts] for k in range(min(parts, len(items)))]
-
-
-@kernel
-def solve_small_box(rows, subset, c, lo, hi, y, parent, label, scratch, tolerance):
-    """`solve_box` for kernels, without a warm start, with `conserve`.
-
-    Returns -1 if an island is too large for the dense method and relaxation does not reach the tolerance.
-    """
-    order, ptr = islands(rows, subset, parent, label)
-    large = np.flatnonzero(np.diff(ptr) > DENSE_QP_CONTACTS)
-    worst = 0.0
-    if len(large) > 0:
-        size = 0.0
-        for j in range(len(c)):
-            size = max(size, abs(c[j]))
-        if tolerance <= SWEEPS_TOLERANCE * size:
-            return -1.0
-        missed = np.zeros(len(ptr), np.bool_)
-        worst = relaxed_islands(rows, subset, order, ptr, large, c, lo, hi, y, parent, tolerance, True, missed)
-        if missed.any():
-            return -1.0
-    return max(worst, _small(rows, subset, order, ptr, 0, len(ptr) - 1, c, lo, hi, y, False, scratch))
 
 
 @kernel

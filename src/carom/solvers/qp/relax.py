@@ -15,7 +15,7 @@ import numpy as np
 
 from ...kernels import kernel
 
-VISITS = 200  # average number of visits of a contact, at most
+VISITS = 500  # average number of visits of a contact, at most; exact methods then take as long or less
 OVER_RELAXATION = 1.5  # halves the visits in jammed layers of spheres; from 1.7 on they rise again
 NEAR = 2.0  # a change of more tolerances than this is over-relaxed; the last ones are exact for their contact
 NARROW, WIDE = 3, 6  # velocity components of a body in the copied data

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...kernels import kernel
+from ...kernels import kernel, lean
 from ..linalg.factor import analyze, combine, factorise, gradient, new_factor, operations, solve_factored
 from ..thresholds import GRADIENT_QP_WORK, LARGEST_FACTOR_WORK
 from .dense import PROXIMAL, SLACK, TARGET
@@ -161,7 +161,7 @@ def active_set(island, g0, low, high, z, state, factor):
     return best
 
 
-@kernel
+@lean
 def _correct(island, z, r, low, high, state, fewest, top):
     """Corrects the active set; returns the number of misplaced contacts.
 
@@ -206,7 +206,7 @@ def _belongs(z, r, low, high, state, i):
     return 1 if r[i] > SLACK else 2
 
 
-@kernel
+@lean
 def _residual(z, r, low, high):
     worst = 0.0
     for i in range(len(z)):
