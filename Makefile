@@ -7,6 +7,9 @@ SHELL := /bin/sh
 # Two processes, which share compiled kernels through the cache. PARALLEL= runs all in one.
 PARALLEL ?= -n 2 --dist worksteal
 
+# Engines beside which the benchmarks run; the names are those of the files in benchmarks/engines.
+ENGINES := rapier mujoco bullet chipmunk cholmod
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-long bench lint format clean
 
@@ -29,8 +32,9 @@ test-long: $(VENV)/.installed-test $(VENV)/.browser ## the whole test suite
 	@$(BIN)/carom warmup
 	@HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-long} $(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 
-bench: $(VENV)/.installed-bench $(VENV)/.bullet ## the benchmarks, with other solvers and PyBullet beside them
-	@$(BIN)/python -m benchmarks $(ARGS)
+bench: $(VENV)/.installed-bench $(ENGINES:%=$(VENV)-engines/%/.tried) ## the benchmarks, with other solvers and engines beside them
+	@$(BIN)/carom warmup
+	@CAROM_ENGINES=$(VENV)-engines $(BIN)/python -m benchmarks $(ARGS)
 
 lint: $(VENV)/.installed-dev ## ruff and mypy
 	@$(BIN)/ruff check .
@@ -42,7 +46,7 @@ format: $(VENV)/.installed-dev ## let ruff put imports and layout in order
 	@$(BIN)/ruff format .
 
 clean: ## remove the environment, caches and pictures; compiled kernels stay in the user's cache folder
-	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-engines out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests examples benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # The stamps make a second run start at once: an install happens again only when pyproject.toml has changed.
@@ -55,9 +59,18 @@ $(VENV)/.created:
 	@$(PIP) "pip>=21.3"
 	@touch $@
 
-# PyBullet has wheels for some versions of Python only; without one its benchmarks are skipped.
-$(VENV)/.bullet: $(VENV)/.created
-	@$(PIP) --only-binary :all: "pybullet>=3.2,<4" || echo "no wheel of PyBullet for this Python: its benchmarks are skipped"
+# Each engine has an environment of its own, since they need different versions of NumPy. They have wheels for some
+# versions of Python only; without one its benchmarks are skipped.
+$(VENV)-engines/rapier/.tried: PACKAGES := "rapier3d>=0.36,<1"
+$(VENV)-engines/mujoco/.tried: PACKAGES := "mujoco>=3.3,<5"
+$(VENV)-engines/bullet/.tried: PACKAGES := "pybullet>=3.2,<4"
+$(VENV)-engines/chipmunk/.tried: PACKAGES := "pymunk>=7,<8"
+$(VENV)-engines/cholmod/.tried: PACKAGES := "cvxopt>=1.3,<2" scipy
+$(VENV)-engines/%/.tried:
+	@echo "installing the engine $* for the benchmarks ..."
+	@$(PYTHON) -m venv $(@D)
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --only-binary :all: numpy $(PACKAGES) \
+		&& touch $(@D)/.ready || echo "no wheel of $* for this Python: its benchmarks are skipped"
 	@touch $@
 
 # The pages are tested in a real browser. Root on Debian or Ubuntu gets one; others are told, and those tests skipped.

@@ -15,6 +15,10 @@ class Row:
     measured: str
     passed: bool | None  # None: skipped
 
+    def __post_init__(self) -> None:
+        if self.passed is not None:
+            object.__setattr__(self, "passed", bool(self.passed))  # a comparison of NumPy numbers is no bool
+
     @property
     def verdict(self) -> str:
         return "skipped" if self.passed is None else ("pass" if self.passed else "FAIL")
@@ -26,6 +30,17 @@ def table(rows: list[Row]) -> str:
         f"{row.name:<{width[0]}}  {row.asked:<{width[1]}}  {row.measured:<{width[2]}}  {row.verdict}" for row in rows
     ]
     return "\n".join(lines)
+
+
+def markdown(rows: list[Row], before: dict[str, str]) -> str:
+    """The rows as a table in Markdown; `before` maps names to what an earlier version measured."""
+    head = ["benchmark", "asked", *(["before"] if before else []), "measured", "verdict"]
+    lines = [head, ["---"] * len(head)]
+    for row in rows:
+        verdict = "**falls short**" if row.passed is False else row.verdict
+        earlier = [before.get(row.name, "")] if before else []
+        lines.append([row.name, row.asked, *earlier, row.measured, verdict])
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def best_time(work: Callable[[], Any], repeats: int) -> tuple[float, Any]:

@@ -28,7 +28,7 @@ ALLOWED = {
     "scene": {"errors", "geometry", "settings", "solvers"},
     "world": {"errors", "geometry", "solvers", "scene"},
     "contact": {"errors", "geometry", "solvers", "scene", "world"},
-    "build": _GEOMETRY,
+    "build": _GEOMETRY | {"settings"},
     "settings": set(),
     "impact": _GEOMETRY,  # impact/assemble.py is the bridge; a test below keeps the rest of impact clear of worlds
     "scenes": {"errors", "geometry", "solvers", "scene"},
@@ -39,7 +39,7 @@ ALLOWED = {
     "laws": _CORE,
     "catalogue": _CORE,
     "friction": _LAWS,
-    "resolve": _LAWS | {"friction"},  # the files of impact/ that run a law: see RESOLVE
+    "resolve": _LAWS | {"friction", "settings"},  # the files of impact/ that run a law: see RESOLVE
     "analysis": _STUDY,
     "testing": _STUDY,
     "studies": _STUDY,

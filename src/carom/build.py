@@ -12,11 +12,12 @@ from .errors import ProblemError
 from .geometry import rotations
 from .geometry.polygons import convex_polygon, half_width, polygon_moments
 from .scene.boundaries import Boundary, Drum, Periodic, Plane, Segment, Shell, Tube
-from .scene.model import INTEGRATORS, Bodies, Material, Scene
+from .scene.model import COEFFICIENTS, INTEGRATORS, Bodies, Material, Scene
 from .scene.motion import Motion
 from .scene.numbers import array, scalar
 from .scene.parts import make_shapes
 from .scene.shapes import KINDS, UNTURNED, Disc, Polygon, Rectangle, Solid, Sphere, unit
+from .settings import tolerance_number
 from .solvers.rows import Floats, Ints
 from .world import (
     DISC,
@@ -58,7 +59,9 @@ def build(scene: Scene, check_overlap: bool = True) -> tuple[World, State]:
 
 def _build(scene: Scene) -> tuple[World, State]:
     dim = scene.dimension
-    names, restitution, friction = _materials(scene)
+    names = list(scene.materials)
+    pairs = _pair_coefficients(scene, names)
+    rubs = any(pairs[name].any() for name in COEFFICIENTS if name != "restitution")
     groups = [_Group(scene, given, k, names) for k, given in enumerate(scene.groups)]
     boundaries, boundary_material, boundary_motions = _boundaries(scene, names)
     shapes = _shapes_2d(groups) if dim == 2 else _shapes_3d(groups)
@@ -67,7 +70,7 @@ def _build(scene: Scene) -> tuple[World, State]:
     mass, inertia = np.concatenate([g.mass for g in groups]), np.concatenate([g.inertia for g in groups])
     free = np.concatenate([np.full(g.count, g.free) for g in groups])
     turns = np.concatenate([np.full(g.count, g.rotates) for g in groups])
-    turning = _anything_turns(scene, groups, friction)
+    turning = _anything_turns(scene, groups, rubs)
     root = np.zeros((len(mass), rotations.velocity_components(dim) if turning else dim))
     root[free, :dim] = 1.0 / np.sqrt(mass[free])[:, None]
     if turning:
@@ -83,8 +86,10 @@ def _build(scene: Scene) -> tuple[World, State]:
         shapes=shapes,
         material=np.concatenate([np.full(g.count, g.material) for g in groups]),
         boundary_material=boundary_material,
-        restitution=restitution,
-        friction=friction,
+        restitution=pairs["restitution"],
+        friction=pairs["friction"],
+        rolling_friction=pairs["rolling_friction"] if pairs["rolling_friction"].any() else None,
+        torsional_friction=pairs["torsional_friction"] if pairs["torsional_friction"].any() else None,
         boundaries=boundaries,
         boundary_motions=boundary_motions,
         motions=_motions(groups),
@@ -103,15 +108,15 @@ def _build(scene: Scene) -> tuple[World, State]:
     return world, state
 
 
-def _anything_turns(scene: Scene, groups: Sequence[_Group], friction: Floats) -> bool:
-    """Whether spins can change: discs and spheres without friction never do, and need no components for spin."""
+def _anything_turns(scene: Scene, groups: Sequence[_Group], rubs: bool) -> bool:
+    """Whether spins can change: discs and spheres never do if nothing `rubs`, and need no components for spin."""
     if any(g.spin.any() for g in groups):
         return True
     if any(g.motion is not None and g.motion.kind != "fixed" for g in groups):
         return True
     if scene.force is not None and any(g.free and g.rotates for g in groups):
         return True
-    return any(g.free and g.rotates and (not g.round or friction.any()) for g in groups)
+    return any(g.free and g.rotates and (not g.round or rubs) for g in groups)
 
 
 def _motions(groups: Sequence[_Group]) -> list[tuple[Ints, Motion]]:
@@ -140,6 +145,8 @@ def _check_settings(scene: Scene) -> None:
         raise ProblemError.unknown("integrator", scene.integrator, INTEGRATORS)
     if scene.mixed_restitution not in ("refuse", "blend"):
         raise ProblemError("mixed_restitution", scene.mixed_restitution, "refuse or blend")
+    if scene.tolerance is not None:
+        tolerance_number("tolerance", scene.tolerance)
 
 
 def _gravity(scene: Scene) -> Floats:
@@ -150,32 +157,37 @@ def _gravity(scene: Scene) -> Floats:
     return array("gravity", given, (dim,), _NUMBERS[dim])
 
 
-def _materials(scene: Scene) -> tuple[list[str], Floats, Floats]:
-    """Names of the k materials, and restitution and friction (k, k) of their pairs."""
-    names = list(scene.materials)
+def _pair_coefficients(scene: Scene, names: list[str]) -> dict[str, Floats]:
+    """COEFFICIENTS of all pairs of the k materials, by name: each (k, k) and symmetric."""
     for name, m in scene.materials.items():
         if not isinstance(m, Material):
             raise ProblemError(f"materials.{name}", m, "a Material")
-        scalar(f"materials.{name}.restitution", m.restitution, 0.0, 1.0)
-        scalar(f"materials.{name}.friction", m.friction, 0.0)
         scalar(f"materials.{name}.density", m.density, 0.0, above=True)
-    e = np.array([m.restitution for m in scene.materials.values()])
-    mu = np.array([m.friction for m in scene.materials.values()])
-    restitution, friction = np.minimum(e[:, None], e), np.sqrt(mu[:, None] * mu)
-    for pair, values in scene.pairs.items():
+    out = {}
+    for key in COEFFICIENTS:
+        own = [_coefficient(scene, f"materials.{name}", key, getattr(m, key)) for name, m in scene.materials.items()]
+        values = np.array(own)
+        out[key] = np.minimum(values[:, None], values) if key == "restitution" else np.sqrt(values[:, None] * values)
+    for pair, given in scene.pairs.items():
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise ProblemError("pairs", pair, "two names of materials")
         for name in pair:
             if name not in names:
                 raise ProblemError.unknown("material (of pairs)", name, names)
         path, i, j = f"pairs[{pair[0]}, {pair[1]}]", names.index(pair[0]), names.index(pair[1])
-        for name in values:
-            if name not in ("restitution", "friction"):
-                raise ProblemError.unknown(f"field (of {path})", name, ("restitution", "friction"))
-        restitution[i, j] = scalar(f"{path}.restitution", values.get("restitution", restitution[i, j]), 0.0, 1.0)
-        friction[i, j] = scalar(f"{path}.friction", values.get("friction", friction[i, j]), 0.0)
-        restitution[j, i], friction[j, i] = restitution[i, j], friction[i, j]
-    return names, restitution, friction
+        for key, value in given.items():
+            if key not in COEFFICIENTS:
+                raise ProblemError.unknown(f"field (of {path})", key, COEFFICIENTS)
+            out[key][i, j] = out[key][j, i] = _coefficient(scene, path, key, value)
+    return out
+
+
+def _coefficient(scene: Scene, path: str, key: str, value: Any) -> float:
+    """One of COEFFICIENTS, checked."""
+    number = scalar(f"{path}.{key}", value, 0.0, 1.0 if key == "restitution" else None)
+    if key == "torsional_friction" and number and scene.dimension == 2:
+        raise ProblemError(f"{path}.{key}", value, "0: bodies in 2D do not spin about a normal")
+    return number
 
 
 # ---- bodies

@@ -80,6 +80,7 @@ def simulate(
     stepper: str | None = None,
     restitution_model: str | None = None,
     friction_model: str | None = None,
+    tolerance: float | str | None = None,
     frame_rate: float | None = None,
     impulses: bool = False,
     threads: int | None = None,
@@ -88,9 +89,10 @@ def simulate(
 ) -> Trajectory:
     """Runs a scene and returns its trajectory, in memory or in the HDF5 file `output`.
 
-    Arguments that are None have the value of the scene. `frame_rate` is in frames per unit of time. `threads` is the
-    maximum number of threads; results are bitwise identical for any value. With `impulses` each frame contains the
-    impulses of its step. `progress` is called with a `Progress` about ten times per second.
+    Arguments that are None have the value of the scene. `tolerance` is as in `Simulation`. `frame_rate` is in frames
+    per unit of time. `threads` is the maximum number of threads; results are bitwise identical for any value. With
+    `impulses` each frame contains the impulses of its step. `progress` is called with a `Progress` about ten times per
+    second.
 
     Ctrl-C ends a run in memory after the current step: the trajectory up to there is returned, with `finished` False.
     A run with a file raises KeyboardInterrupt instead; the file stays readable, also if the process is killed, and
@@ -105,6 +107,7 @@ def simulate(
         stepper=stepper,
         restitution_model=restitution_model,
         friction_model=friction_model,
+        tolerance=tolerance,
     )
     settings = _settings(sim, duration, frame_rate, impulses)
     if progress is not None and not callable(progress):
@@ -172,6 +175,7 @@ def _settings(sim: Simulation, duration: float | None, frame_rate: float | None,
         steps=math.ceil(span / h - WHOLE_STEP),
         frame_every=max(1, round(1.0 / (rate * h))),
         impulses=bool(impulses),
+        tolerance=sim.tolerance,
     )
 
 

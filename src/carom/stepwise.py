@@ -13,12 +13,12 @@ from .contact.boundaries import boundaries_at
 from .contact.contact_set import ContactSet
 from .errors import ProblemError
 from .impact.assemble import used_restitutions
-from .impact.response import Response
+from .impact.response import DEFAULT_TOLERANCE, Response
 from .kernels import prepare
 from .kernels.families import families_of_run
 from .laws import Law
 from .scene.model import Scene
-from .settings import Settings
+from .settings import Settings, tolerance_number
 from .stepping.integrator import accelerations, prescribed
 from .stepping.report import ContactImpulses, step_table
 from .stepping.stepper import Stepper
@@ -37,6 +37,9 @@ class Simulation:
     >>> sim.state.position, sim.impulses.normal_impulse
 
     Arguments that are None have the value of the scene. `law` is a name or a configured law, `step` the time step.
+    `tolerance` is the speed that the impulses of a step may leave, as approach or as slip against friction, relative to
+    the fastest approach or slip at any contact of the step before its impulses, or to the speed gained in two steps of
+    free fall if that is larger: a number above 0 up to 0.1, or "exact" (1e-10).
     The bits of a state are those of `simulate` with the same arguments. The state may be replaced between two steps.
     """
 
@@ -49,7 +52,9 @@ class Simulation:
         stepper: str | None = None,
         restitution_model: str | None = None,
         friction_model: str | None = None,
+        tolerance: float | str | None = None,
     ) -> None:
+        given = None if tolerance is None else tolerance_number("tolerance", tolerance)
         _prepare_kernels(scene, law, stepper, friction_model)
         world, start = build(scene)
         chosen = laws.make(law if law is not None else scene.law)
@@ -57,7 +62,11 @@ class Simulation:
         name = scene.stepper if stepper is None else stepper
         if name not in stepping.STEPPERS:
             raise ProblemError.unknown("stepper", name, stepping.STEPPERS)
-        self._set_up(scene, world, chosen, _models(scene, chosen, restitution_model, friction_model), name, h)
+        _check_rolling(world, name)
+        models = _models(scene, chosen, restitution_model, friction_model)
+        if given is None:
+            given = DEFAULT_TOLERANCE if scene.tolerance is None else tolerance_number("tolerance", scene.tolerance)
+        self._set_up(scene, world, chosen, models, name, h, given)
         # The functions of the scene are called once, so that a wrong one is refused before anything else is done.
         accelerations(world, prescribed(world, start, h))
         boundaries_at(world, start.time, h)
@@ -65,12 +74,19 @@ class Simulation:
         self._state = start
 
     def _set_up(
-        self, scene: Scene, world: World, law: Law, models: tuple[str | None, str | None], stepper: str, step: float
+        self,
+        scene: Scene,
+        world: World,
+        law: Law,
+        models: tuple[str | None, str | None],
+        stepper: str,
+        step: float,
+        tolerance: float,
     ) -> None:
         self.scene, self.world, self.law = scene, world, law
         self.restitution_model, self.friction_model = models
-        self.stepper, self.time_step = stepper, step
-        response = Response.for_run(law, *models, scene.mixed_restitution)
+        self.stepper, self.time_step, self.tolerance = stepper, step, tolerance
+        response = Response.for_run(law, *models, scene.mixed_restitution, tolerance=tolerance)
         response.check_restitutions(used_restitutions(world))
         self.engine: Stepper = stepping.make(stepper, world, response, step)
 
@@ -82,7 +98,8 @@ class Simulation:
         world, _ = build(scene, check_overlap=False)
         law = laws.make(settings.law, **dict(settings.law_options))
         models = settings.restitution_model, settings.friction_model
-        sim._set_up(scene, world, law, models, settings.stepper, settings.step)
+        tolerance = DEFAULT_TOLERANCE if settings.tolerance is None else settings.tolerance
+        sim._set_up(scene, world, law, models, settings.stepper, settings.step, tolerance)
         sim.engine.remember(memory)
         sim._state = state
         return sim
@@ -155,6 +172,14 @@ def _prepare_kernels(scene: Scene, law: str | Law | None, stepper: str | None, f
     except (ProblemError, AttributeError, TypeError, ValueError):
         return  # the checks that follow say what is wrong
     prepare(families)
+
+
+def _check_rolling(world: World, stepper: str) -> None:
+    """Refuses rolling and torsional friction where no stage of the step would apply them."""
+    acts = world.rolling_friction is not None or world.torsional_friction is not None
+    if acts and stepper == "synchronous":
+        wanted = "drift_safe or time_of_impact: rolling and torsional friction act in resting contact, which it lacks"
+        raise ProblemError("stepper", stepper, wanted)
 
 
 def _models(

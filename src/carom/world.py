@@ -112,6 +112,10 @@ class World:
     group: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # (n,) index into scene.groups
     length_scale: float = 1.0  # smallest radius or half width of a free body: overlap is measured relative to it
     integrator: str = "dmv"  # of rigid-body rotation in 3D
+    # (k, k) lengths: bounds of torque impulses at resting contacts over the normal impulse, against rolling and, in 3D,
+    # against spinning about the normal. None if all are zero.
+    rolling_friction: Floats | None = None
+    torsional_friction: Floats | None = None
 
     @property
     def count(self) -> int:
@@ -152,8 +156,8 @@ class World:
 
     @property
     def frictionless(self) -> bool:
-        """Whether all coefficients of friction are zero."""
-        return not self.friction.any()
+        """Whether all coefficients of friction, rolling and torsional friction are zero."""
+        return not self.friction.any() and self.rolling_friction is None and self.torsional_friction is None
 
     def posed(self, body: Ints, motion: Motion, time: float) -> tuple[Floats, Floats]:
         """Positions (m, D) and orientations that a motion gives its m bodies at a time."""

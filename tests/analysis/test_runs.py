@@ -7,7 +7,7 @@ import pytest
 
 import carom
 from carom import ProblemError
-from carom.analysis import runs
+from carom.analysis import checks, runs
 from carom.analysis.checks import check_run, energy_rule
 from carom.analysis.run_momentum import angular_momentum_drift, momentum_drift
 from carom.analysis.run_panels import PANELS, overview, panel, thinned
@@ -401,3 +401,22 @@ def test_every_panel_of_every_kind_of_run(pool, gas):
     assert [p.name for p in overview(gas)] == ["drift", "momentum", "overlap", "contacts"]
     with pytest.raises(ProblemError, match="did you mean 'energy'"):
         panel(pool, "energi")
+
+
+@pytest.mark.parametrize(
+    ("errors", "passed", "until"),
+    [
+        ([0.0, 1e-15, 1e-14, 1e-13], True, None),
+        ([0.0, 1e-15, 1e-11, 1e-8, 1e-4, 10.0], True, 3),  # amplified from impact to impact
+        ([0.0, 1e-15, 1e-15, 1e-4, 10.0], False, None),  # broken by one impact
+        ([1e-3, 1e-3], False, None),  # never there
+    ],
+)
+def test_rounding_errors_may_grow_but_symmetry_may_not_break(pool, monkeypatch, errors, passed, until):
+    monkeypatch.setattr(checks, "symmetry_error", lambda _: np.array(errors))
+    found = next(c for c in checks.check_run(pool) if c.name == "symmetry")
+    assert found.passed is passed and (found.value <= 1e-6) is passed
+    if until is not None:
+        assert f"up to time {pool.time[until]:g}" in found.note
+        asked = next(c for c in checks.check_run(pool, {"symmetry": 1e-6}) if c.name == "symmetry")
+        assert asked.passed is False and asked.value == 10.0

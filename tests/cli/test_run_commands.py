@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.trajectory import small
 
 import carom as package
 from carom.analysis import runs
@@ -393,3 +394,42 @@ def test_compare_refuses_before_it_runs(carom, tmp_path):
     Path("mixed.toml").write_text(text + "radius = 1\nposition = [5, 0]\nmaterial = 'a'\n")
     refused(carom("compare", "mixed.toml", "--laws", "gauss_seidel,gr"), "restitution")
     assert [p.name for p in tmp_path.iterdir()] == ["mixed.toml"]
+
+
+# ---- tolerance
+
+
+def test_the_tolerance_of_a_run_and_its_residual_are_shown(carom):
+    ended = carom("run", *SMALL, "-o", "run.h5", "--tolerance", "exact")
+    assert ended.code == 0, ended.err
+    line = next(line for line in ended.out.splitlines() if line.startswith("tolerance"))
+    assert "1e-10; largest residual" in line and line.rstrip().endswith("no step missed it")
+    told = next(line for line in carom("info", "run.h5").out.splitlines() if line.startswith("tolerance"))
+    assert told.split() == line.split()
+    facts = json.loads(carom("info", "run.h5", "--json").out)
+    assert facts["settings"]["tolerance"] == 1e-10 and facts["statistics"]["missed"] == 0
+    checks = json.loads(carom("check", "run.h5", "--json").out)["checks"]
+    assert checks["residual"]["passed"] and checks["residual"]["bound"] == 1e-10
+
+
+@pytest.mark.parametrize("bad", ["0", "0.5", "-0.001", "nan", "tight", ""])
+def test_what_is_no_tolerance_is_refused(carom, tmp_path, bad):
+    wanted = 'a number above 0 up to 0.1, or "exact"'
+    refused(carom("run", *SMALL, f"--tolerance={bad}"), "--tolerance", bad, wanted)
+    refused(carom("compare", *SMALL, f"--tolerance={bad}"), "--tolerance", bad, wanted)
+    assert not list(tmp_path.iterdir())
+
+
+def test_check_fails_if_a_step_missed_its_tolerance(carom, tmp_path):
+    recorder, fake = small.start(tmp_path / "run.h5")
+    fake.residual = {9: 0.02}
+    small.go(recorder, fake, small.STEPS)
+    recorder.finish(fake.state).close()
+    ended = carom("check", "run.h5", columns=200)
+    assert ended.code == 1 and "residual" in ended.out.splitlines()[-1]
+    assert "1 of 40 steps missed" in ended.out and "step 9 at time 0.09 with residual 2.0e-02" in ended.out
+    assert "1 step missed it" in carom("info", "run.h5").out
+
+
+def test_a_tolerance_cannot_change_when_a_run_is_resumed(carom, made):
+    refused(carom("run", "--resume", made, "--tolerance", "1e-3"), "--resume", "--tolerance as well")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from carom.contact.boundaries import point_gap, rim_wave, summits
+from carom.contact.boundaries import center_gap, rim_wave, summits
 from carom.contact.convex import core_separation
 from carom.contact.epa import polytope
 from carom.contact.point_distance import nearest
@@ -50,7 +50,7 @@ def solid_gap(shapes, a, position_a, turn_a, b, position_b, turn_b):
 
 @kernel
 def boundary_gap(shapes, a, position_a, turn_a, boundaries, w):
-    """Signed distance of a body in a given place from boundary w; meshes are passed over."""
+    """Signed distance of a body in a given place from boundary w of a table; meshes are passed over."""
     pose, angles, gap = np.empty((1, 12)), np.empty(2), np.inf
     position, turn = np.empty((1, 3)), np.empty((1, 3, 3))
     position[0], turn[0] = position_a, turn_a
@@ -70,7 +70,7 @@ def boundary_gap(shapes, a, position_a, turn_a, boundaries, w):
                 angles[0] = 0.0
                 for i in range(1 if level else summits(wave, angles)):
                     x, y, z = point_world(pose, 0, radius * np.cos(angles[i]), radius * np.sin(angles[i]), height)
-                    gap = min(gap, point_gap(boundaries, w, x, y, z)[0])
+                    gap = min(gap, center_gap(boundaries, w, x, y, z)[0])
             continue
         round_one = kind in (SPHERE, CAPSULE)
         count = (1 if kind == SPHERE else 2) if round_one else shapes.vertex_ptr[shape + 1] - low
@@ -81,5 +81,5 @@ def boundary_gap(shapes, a, position_a, turn_a, boundaries, w):
             elif not round_one:
                 x, y, z = shapes.vertex[low + i, 0], shapes.vertex[low + i, 1], shapes.vertex[low + i, 2]
             px, py, pz = point_world(pose, 0, x, y, z)
-            gap = min(gap, point_gap(boundaries, w, px, py, pz)[0] - (radius if round_one else 0.0))
+            gap = min(gap, center_gap(boundaries, w, px, py, pz)[0] - (radius if round_one else 0.0))
     return gap

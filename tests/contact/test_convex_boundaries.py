@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from carom.contact.boundaries import boundary_table
 from carom.contact.convex_boundaries import convex_boundaries
 from carom.scene.parts import make_shapes
 from carom.scene.shapes import Box, Capsule, Cylinder, Sphere
@@ -25,10 +26,10 @@ LYING = rotation((np.pi / 2, 0.0, 0.0))
 
 
 def barrier(kind, radius=1.0, point=(0.0, 0.0, 0.0), axis=(0.0, 0.0, 1.0)):
-    return Boundaries(
+    return boundary_table(Boundaries(
         np.array([kind], np.int8), np.array([point]), np.array([axis]), np.array([radius]), np.zeros((1, 3)),
         np.zeros((1, 6)),
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 def contacts(bodies, before, after=None, margin=0.01, tables=SOLIDS):

@@ -8,6 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
+from carom.contact.boundaries import boundary_table
 from carom.world import INSIDE, PLANE, TUBE, Boundaries
 
 from .convex_cases import (
@@ -170,7 +171,7 @@ def test_boundary_against_points_of_the_surface(kind, name):
             least = points[:, 2].min()
         else:
             least = 2.0 - np.linalg.norm(points[:, : 2 if kind == TUBE else 3], axis=1).max()
-        gap = boundary_gap(TABLES, number, place, turn, barriers, 0)
+        gap = boundary_gap(TABLES, number, place, turn, boundary_table(barriers), 0)
         assert gap <= least + 1e-12
         assert gap == pytest.approx(least, abs=2e-4)  # of a sphere sampled every 0.02 rad
 

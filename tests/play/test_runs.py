@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from carom.build import build
+from carom.errors import ProblemError
+from carom.impact.response import DEFAULT_TOLERANCE
 from carom.play.runs import (
     BODIES,
     BODY_FRAMES,
@@ -70,3 +72,14 @@ def test_every_scene_runs(name):
     request = RunRequest({"scene": name, "laws": [play.law], "parameters": {"duration": duration.low}})
     (result,) = request.answer(lambda text, share: None)["results"]
     assert len(result["time"]) > 1 and len(result["ticks"]) == 6
+
+
+def test_the_tolerance_is_a_slider_of_the_run():
+    play = play_of("pool_break")
+    slider = next(s for s in play.sliders if s.name == "tolerance")
+    assert (slider.low, slider.high, slider.value) == (1e-10, 0.1, DEFAULT_TOLERANCE) and slider.decades
+    request = RunRequest({"scene": "pool_break", "laws": ["gr"], "parameters": {"rows": 2, "tolerance": 1e-10}})
+    run = request._run("gr", 0, lambda *_: None)
+    assert run.tolerance == 1e-10
+    with pytest.raises(ProblemError, match="tolerance"):
+        play.make({"tolerance": 0.2})

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from carom import stepping
 from carom.build import build
 from carom.impact.assemble import used_restitutions
+from carom.impact.contacts import Impulses
 from carom.impact.response import Response
 from carom.scene import Bodies, Disc, Material, Polygon, Rectangle, Scene
 from carom.stepping.report import STEP
@@ -88,3 +89,14 @@ def clusters(draw, most: int = 6, gravity: bool = True, boundaries=()):
         gravity=(draw(st.sampled_from([0.0, 1.0])), -9.81) if gravity else (0.0, 0.0),
         step=draw(st.sampled_from([2e-3, 1e-2, 2e-2])),
     )
+
+
+def rest(resting, impact, found, slack, tolerance=1e-10):
+    """The answer of a resting solve over all contacts, to a speed; None if no impulse is needed."""
+    start = resting.start(found, impact.blocks.base.shape[1])
+    held = resting.solve(impact, np.arange(found.count), impact.velocity, slack, start, tolerance)
+    resting.keep(found, held)
+    if held is None:
+        return None
+    tangent = held.impulse[:, 1:] if held.impulse.shape[1] > 1 else None
+    return Impulses(held.impulse[:, 0], tangent, held.iterations, residual=held.residual)

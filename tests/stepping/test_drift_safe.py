@@ -93,7 +93,7 @@ def test_elastic_ball_bounces_a_thousand_times():
     while bounces < 1000:
         state = engine.step(state)
         bounces += engine.rounds
-        energy.append(engine.row[10] + engine.row[11])
+        energy.append(engine.row[9] + engine.row[10])
         assert state.step < 60_000
     np.testing.assert_allclose(energy, energy[0], rtol=1e-11)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.stepping.runs import box, disc, rough
+from tests.stepping.runs import box, disc, rest, rough
 
 from carom.build import build
 from carom.contact.find import find_contacts
@@ -23,8 +23,7 @@ def prepared(scene, velocity=None, margin=1e-6):
     if velocity is None:
         velocity = np.zeros_like(state.velocity)
         velocity[:, 1] = -FALL
-    contacts = assemble(world, state, found, world.boundaries).moving(velocity).contacts
-    return world, found, contacts
+    return world, found, assemble(world, state, found, world.boundaries).moving(velocity)
 
 
 def pile(mu, columns=4, rows=3, jitter=0.0, seed=0):
@@ -37,8 +36,9 @@ def pile(mu, columns=4, rows=3, jitter=0.0, seed=0):
 @pytest.mark.parametrize("mu", [0.0, 0.5])
 def test_a_pile_that_falls_stops(mu):
     """Straight columns: every body stops, and the floor takes all the momentum."""
-    world, found, contacts = prepared(pile(mu))
-    result = RestingSolver(world)(contacts, found, np.zeros(found.count))
+    world, found, impact = prepared(pile(mu))
+    contacts = impact.contacts
+    result = rest(RestingSolver(world), impact, found, np.zeros(found.count))
     after = contacts.after(result.normal, result.tangent)
     np.testing.assert_allclose(after, 0.0, atol=1e-6 * FALL)
     floor = found.second < 0
@@ -55,9 +55,10 @@ def test_signs_cones_and_slack(seed, mu):
     world, state = build(scene)
     velocity = rng.normal(size=state.velocity.shape) * 0.1
     velocity[:, 1] -= FALL
-    world, found, contacts = prepared(scene, velocity, margin=0.05)
+    world, found, impact = prepared(scene, velocity, margin=0.05)
+    contacts = impact.contacts
     slack = np.where(rng.random(found.count) < 0.5, rng.random(found.count) * FALL, 0.0)
-    result = RestingSolver(world)(contacts, found, slack)
+    result = rest(RestingSolver(world), impact, found, slack)
     x = contacts.after(result.normal, result.tangent)
     u = contacts.speeds(x) + slack
     top = np.abs(contacts.speeds()).max() + slack.max()
@@ -74,26 +75,25 @@ def test_signs_cones_and_slack(seed, mu):
 
 
 def test_nothing_approaches_nothing_happens():
-    world, found, contacts = prepared(pile(0.5), np.zeros((12, 3)))
-    assert RestingSolver(world)(contacts, found, np.zeros(found.count)) is None
-    world, found, contacts = prepared(pile(0.5))
-    assert RestingSolver(world)(contacts, found, np.full(found.count, 2.0 * FALL)) is None  # far enough apart
+    world, found, impact = prepared(pile(0.5), np.zeros((12, 3)))
+    assert rest(RestingSolver(world), impact, found, np.zeros(found.count)) is None
+    world, found, impact = prepared(pile(0.5))
+    assert rest(RestingSolver(world), impact, found, np.full(found.count, 2.0 * FALL)) is None  # far enough apart
 
 
 @pytest.mark.parametrize("mu", [0.0, 0.5])
 def test_second_time_costs_nothing(mu):
     """The impulses of the last step solve the same problem at once; the contacts may come in any order."""
-    world, found, contacts = prepared(pile(mu))
+    world, found, impact = prepared(pile(mu))
     resting = RestingSolver(world)
-    first = resting(contacts, found, np.zeros(found.count))
+    first = rest(resting, impact, found, np.zeros(found.count))
     order = np.random.default_rng(0).permutation(found.count)
     shuffled = found.take(order)
     world, state = build(pile(mu))
     velocity = np.zeros_like(state.velocity)
     velocity[:, 1] = -FALL
-    again = resting(
-        assemble(world, state, shuffled, world.boundaries).moving(velocity).contacts, shuffled, np.zeros(len(order))
-    )
+    moving = assemble(world, state, shuffled, world.boundaries).moving(velocity)
+    again = rest(resting, moving, shuffled, np.zeros(len(order)))
     if mu:
         assert again.iterations == 0
         np.testing.assert_array_equal(again.normal, first.normal[order])
@@ -108,22 +108,23 @@ def test_names_differ_for_all_contacts():
 
 
 def test_memory_round_trip():
-    world, found, contacts = prepared(pile(0.5))
+    world, found, impact = prepared(pile(0.5))
     one, two = RestingSolver(world), RestingSolver(world)
-    one(contacts, found, np.zeros(found.count))
+    rest(one, impact, found, np.zeros(found.count))
     two.remember(one.memory())
-    a = one(contacts, found, np.zeros(found.count))
-    b = two(contacts, found, np.zeros(found.count))
+    a = rest(one, impact, found, np.zeros(found.count))
+    b = rest(two, impact, found, np.zeros(found.count))
     assert a.normal.tobytes() == b.normal.tobytes() and a.tangent.tobytes() == b.tangent.tobytes()
 
 
 def test_a_memory_that_misleads_adds_no_energy():
     """Impulses of another problem under the same names: the answer must be the law's, not theirs."""
-    world, found, contacts = prepared(pile(0.5))
+    world, found, impact = prepared(pile(0.5))
+    contacts = impact.contacts
     resting = RestingSolver(world)
-    resting(contacts, found, np.zeros(found.count))
+    rest(resting, impact, found, np.zeros(found.count))
     resting.remember({k: v if k == "rest_key" else 1e3 * v + 1.0 for k, v in resting.memory().items()})
-    result = resting(contacts, found, np.zeros(found.count))
+    result = rest(resting, impact, found, np.zeros(found.count))
     np.testing.assert_allclose(contacts.after(result.normal, result.tangent), 0.0, atol=1e-6 * FALL)
 
 
@@ -132,9 +133,10 @@ def test_the_same_pair_twice_in_a_narrow_box():
     group = Bodies(Disc(0.5), np.array([[0.5, 0.0], [1.5, 0.0]]), velocity=np.array([[0.1, 0.0], [-0.1, 0.0]]))
     scene = Scene("s", [group], periodic=Periodic(x=(0.0, 2.0)), materials=rough(0.5))
     world, state = build(scene)
-    world, found, contacts = prepared(scene, state.velocity)
+    world, found, impact = prepared(scene, state.velocity)
+    contacts = impact.contacts
     assert found.count == 2
-    result = RestingSolver(world)(contacts, found, np.zeros(2))
+    result = rest(RestingSolver(world), impact, found, np.zeros(2))
     x = contacts.after(result.normal, result.tangent)
     assert (contacts.speeds(x) >= -1e-8).all()
 
@@ -143,9 +145,10 @@ def test_many_discs_by_sweeps_come_near():
     """Above the size for exact solves: 700 columns of 6 discs stop to the sweeps' own residual."""
     places = np.array([(1.001 * i, 0.5 + j) for j in range(6) for i in range(700)])
     scene = Scene("s", [Bodies(Disc(0.5), places)], [Plane()])
-    world, found, contacts = prepared(scene)
+    world, found, impact = prepared(scene)
+    contacts = impact.contacts
     assert found.count > 3000
-    result = RestingSolver(world)(contacts, found, np.zeros(found.count))
+    result = rest(RestingSolver(world), impact, found, np.zeros(found.count))
     u = contacts.speeds(contacts.after(result.normal))
     assert u.min() >= -max(1e-6, 10.0 * result.residual) * FALL
 
@@ -157,7 +160,7 @@ def test_a_box_and_a_disc_share_the_load():
         disc(1.0, 0.5, radius=0.5, rotates=False),
         box(0.0, 1.1, 3.0, 0.2, mass=2.0),
     ]
-    world, found, contacts = prepared(Scene("s", bodies, [Plane()], materials=rough(0.4)))
-    result = RestingSolver(world)(contacts, found, np.zeros(found.count))
+    world, found, impact = prepared(Scene("s", bodies, [Plane()], materials=rough(0.4)))
+    result = rest(RestingSolver(world), impact, found, np.zeros(found.count))
     plank = (found.first == 2) | (found.second == 2)
     np.testing.assert_allclose(result.normal[plank], [FALL, FALL], rtol=1e-6)

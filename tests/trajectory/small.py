@@ -14,6 +14,7 @@ from carom.trajectory import Recorder, Trajectory
 from carom.world import State, World
 
 STEPS = 40
+TOLERANCE = 1e-3
 
 
 def scene(moving: bool = True) -> Scene:
@@ -26,7 +27,7 @@ def scene(moving: bool = True) -> Scene:
 
 def settings(steps: int = STEPS, frame_every: int = 2, impulses: bool = True) -> Settings:
     options = (("max_iterations", 0), ("tolerance", 1e-9))
-    return Settings("gr", options, None, None, "synchronous", 0.01, steps, frame_every, impulses)
+    return Settings("gr", options, None, None, "synchronous", 0.01, steps, frame_every, impulses, TOLERANCE)
 
 
 class Fake:
@@ -35,6 +36,7 @@ class Fake:
     def __init__(self, state: State, memory: dict[str, np.ndarray] | None = None) -> None:
         self.state = state
         self.memory = memory if memory else {"drift": np.zeros(state.velocity.shape), "keys": np.arange(3)}
+        self.residual: dict[int, float] = {}  # by step; 0 in the others
 
     def step(self) -> None:
         s, number = self.state, self.state.step + 1
@@ -51,6 +53,7 @@ class Fake:
         row["kinetic"] = 0.5 * (self.state.velocity**2).sum()
         row["momentum_x"], row["momentum_y"] = self.state.velocity[:, :2].sum(axis=0)
         row["seconds_impact"] = 1e-3
+        row["residual"] = self.residual.get(self.state.step, 0.0)
         return row
 
     def impulses(self) -> ContactImpulses:

@@ -60,7 +60,7 @@ def newer(path, content):
 def older(path, content):
     path.write_bytes(content)
     with h5py.File(path, "r+") as file:
-        file.attrs["version"] = 1
+        file.attrs["version"] = 2
         file.attrs["carom_version"] = "0.0"
 
 
@@ -91,7 +91,7 @@ OPENING = [
     (first_bytes, "cut off"),
     (another, "not a trajectory of Carom"),
     (newer, "Carom 9.9 .*upgrade"),
-    (older, "Carom 0.0.* in format 1; .*run the scene again"),
+    (older, "Carom 0.0.* in format 2; .*run the scene again"),
 ]
 RESUMING = [(no_steps, "damaged"), (wrong_state, "damaged"), (wrong_count, "damaged")]
 

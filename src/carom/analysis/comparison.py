@@ -29,6 +29,7 @@ class Numbers:
     iterations: float
     iterations_most: int
     unresolved: int  # steps whose status is not `resolved`
+    missed: int  # steps that missed the tolerance of the run
     seconds: float  # wall time without compiling
     spread: float  # at the end: root mean square distance from the centroid, a length
 
@@ -73,6 +74,7 @@ def measure(run: Trajectory, scale: float, seconds: float) -> Numbers:
         iterations=float(steps["iterations"].mean()),
         iterations_most=int(steps["iterations"].max()),
         unresolved=int((steps["status"] != STATUSES.index("resolved")).sum()),
+        missed=len(run.missed_steps),
         seconds=seconds,
         spread=float(spread(run)[-1]),
     )

@@ -222,7 +222,9 @@ def _pushed_from_outside(run: Trajectory) -> str:
 
 def _rough_boundaries(world: World) -> bool:
     bodies = np.unique(world.material[world.free])
-    return bool(world.friction[np.ix_(bodies, np.unique(world.boundary_material))].any())
+    pairs = np.ix_(bodies, np.unique(world.boundary_material))
+    tables = (world.friction, world.rolling_friction, world.torsional_friction)
+    return any(bool(table[pairs].any()) for table in tables if table is not None)
 
 
 def _keeps_direction(motion: Motion, axis: Floats) -> bool:

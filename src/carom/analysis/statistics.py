@@ -21,13 +21,15 @@ def contact_statistics(run: Trajectory, after: int = 0) -> dict[str, Any]:
     """Mean and maximum of columns of the step table, over the steps after step `after`.
 
     `contacts` counts the contacts given to the law, `resting` those of the resting solve; `overlap` is a length.
-    `statuses` counts the steps by the worst status of their impacts, `seconds` is the total time of each phase.
+    `residual` is relative to the same speed as the tolerance of the run, and `missed` counts the steps with more than
+    that. `statuses` counts the steps by the worst status of their impacts, `seconds` is the total time of each phase.
     """
     steps = run.steps[run.steps["step"] > after]
     out: dict[str, Any] = {"steps": len(steps)}
     for name in COUNTED:
         values = steps[name]
         out[name] = {"mean": float(values.mean()), "max": values.max().item()} if len(values) else None
+    out["missed"] = int((run.missed_steps > after).sum())
     counts = np.bincount(steps["status"], minlength=len(STATUSES))
     out["statuses"] = {name: int(count) for name, count in zip(STATUSES, counts)}
     out["seconds"] = {phase: float(steps[f"seconds_{phase}"].sum()) for phase in PHASES}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import ProblemError
-from ..settings import STEPPERS
+from ..settings import EXACT, STEPPERS, TOLERANCE_WORDS, tolerance_number
 
 if TYPE_CHECKING:
     from ..laws import Law
@@ -44,6 +44,12 @@ DURATION = number_option("--duration", "TIME", "Duration of the run in units of 
 STEP = number_option("--step", "TIME", "Time step.")
 FRAME_RATE = number_option("--frame-rate", "RATE", "Frames per unit of time.")
 STEPPER = typer.Option(None, "--stepper", metavar="NAME", help=f"One of {', '.join(STEPPERS)}.")
+TOLERANCE = typer.Option(
+    None,
+    "--tolerance",
+    metavar="SHARE",
+    help=f"Speed that a step may leave at its contacts, relative to the fastest there: {TOLERANCE_WORDS}.",
+)
 INTEGRATOR = typer.Option(None, "--integrator", metavar="NAME", help="Integrator of 3D rotations: dmv or split.")
 THREADS = typer.Option(
     None,
@@ -64,6 +70,17 @@ HOST = typer.Option(
     "127.0.0.1", "--host", metavar="ADDRESS", help="Address to listen on; 0.0.0.0 admits other machines."
 )
 PORT_HELP = "Port; if it is in use, the next free one is taken."
+
+
+def tolerance_of(text: str | None) -> float | None:
+    """The value of --tolerance as a number; None if it is not given."""
+    if text is None:
+        return None
+    try:
+        value: float | str = text if text == EXACT else float(text)
+    except ValueError:
+        value = text
+    return tolerance_number("--tolerance", value)
 
 
 def law_with_options(law: Law, pairs: Sequence[str], flag: str) -> Law:

@@ -1,4 +1,4 @@
-"""`carom check RUN.h5` checks energy, momentum, overlap and symmetry of a run."""
+"""`carom check RUN.h5` checks energy, momentum, overlap, symmetry and residuals of a run."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ def check(
     energy: float | None = number_option("--energy", "BOUND", "Largest drift or rise; default 1e-9."),
     momentum: float | None = number_option("--momentum", "BOUND", "Largest drift; default 1e-9."),
     overlap: float | None = number_option(
-        "--overlap", "BOUND", "In units of the smallest radius; default 1e-3, or the distance of a synchronous step."
+        "--overlap", "BOUND", "In units of the smallest radius; default 1e-3, more in fast motion."
     ),
     symmetry: float | None = number_option("--symmetry", "BOUND", "In units of the smallest radius; default 1e-6."),
     json: bool = JSON,
 ) -> None:
-    """Check energy, momentum, overlap and symmetry of a run against bounds. Exit code 1 if a check fails."""
+    """Check energy, momentum, overlap and symmetry of a run against bounds, and the residual of every step against the
+    tolerance of the run. Exit code 1 if a check fails.
+    """
     from ..analysis.checks import check_run
     from ..trajectory import Trajectory
     from .compiling import compile_notice

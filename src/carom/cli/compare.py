@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import ProblemError
-from .arguments import DURATION, FRAME_RATE, SET, STEP, STEPPER, THREADS
+from .arguments import DURATION, FRAME_RATE, SET, STEP, STEPPER, THREADS, TOLERANCE, tolerance_of
 from .console import WIDE, as_json, out, remarks
 from .figure_formats import ALL, Formats, check_folder, formats_of
+from .tables import count_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,6 +35,7 @@ def compare(
     duration: float | None = DURATION,
     step: float | None = STEP,
     stepper: str | None = STEPPER,
+    tolerance: str | None = TOLERANCE,
     frame_rate: float | None = FRAME_RATE,
     output: Path = typer.Option(Path("."), "-o", "--output", metavar="DIR", help="Folder for the files."),
     keep: bool = typer.Option(False, "--keep", help="Keep the runs as DIR/SCENE-LAW.h5."),
@@ -49,7 +51,14 @@ def compare(
     scene = load(source, parameter)
     check_folder(output)
     endings = formats_of(formats)
-    settings = {"duration": duration, "step": step, "stepper": stepper, "frame_rate": frame_rate, "threads": threads}
+    settings: dict[str, Any] = {
+        "duration": duration,
+        "step": step,
+        "stepper": stepper,
+        "tolerance": tolerance_of(tolerance),
+        "frame_rate": frame_rate,
+        "threads": threads,
+    }
     from ..draw.style import written_as
 
     with written_as(endings):
@@ -154,6 +163,7 @@ def show(scene: Scene, numbers: Sequence[Numbers], rule: tuple[str, str]) -> Non
     lines.append("spread: rms distance from the centroid at the end")
     if any(n.unresolved for n in numbers):
         lines.append("*: some steps were finished inelastically or were infeasible")
+    lines += [f"{n.law}: {count_text(n.missed, 'step')} missed the tolerance of the run" for n in numbers if n.missed]
     for line in lines:
         console.print(f"[dim]{line}[/]")
 

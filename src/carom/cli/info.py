@@ -47,7 +47,7 @@ def _run_table(facts: dict[str, Any]) -> Table:
     from rich.markup import escape
     from rich.table import Table
 
-    from .tables import law_text, outcomes_text, size_text
+    from .tables import law_text, outcomes_text, size_text, tolerance_text
 
     s, energy = facts["settings"], facts["energy"]
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
@@ -64,6 +64,7 @@ def _run_table(facts: dict[str, Any]) -> Table:
     every = "every step" if s["frame_every"] == 1 else f"one every {s['frame_every']} steps"
     table.add_row("frames", f"{facts['frames']:,}, {every}" + (", with impulses" if s["impulses"] else ""))
     table.add_row("impacts", outcomes_text(facts["statistics"]["statuses"]))
+    table.add_row("tolerance", tolerance_text(s["tolerance"], facts["statistics"]))
     table.add_row("energy", f"{_wide(energy['first'])} → {_wide(energy['last'])}  [dim]{_drift(energy)}[/]")
     table.add_row("momentum", f"{_vectors(energy, 'momentum')}  [dim]change {energy['momentum_drift']:.1e}[/]")
     if isinstance(energy["angular_momentum_first"], list):

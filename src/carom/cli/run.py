@@ -22,6 +22,8 @@ from .arguments import (
     STEP,
     STEPPER,
     THREADS,
+    TOLERANCE,
+    tolerance_of,
 )
 from .console import as_json, out, remarks
 
@@ -52,6 +54,7 @@ def run(
     duration: float | None = DURATION,
     step: float | None = STEP,
     stepper: str | None = STEPPER,
+    tolerance: str | None = TOLERANCE,
     integrator: str | None = INTEGRATOR,
     frame_rate: float | None = FRAME_RATE,
     impulses: bool = typer.Option(False, "--impulses", help="Record the contact impulses of each frame."),
@@ -72,6 +75,7 @@ def run(
         "duration": duration,
         "step": step,
         "stepper": stepper,
+        "tolerance": tolerance_of(tolerance),
         "frame_rate": frame_rate,
         "restitution_model": restitution_model,
         "friction_model": friction_model,
@@ -178,7 +182,16 @@ def _show(console: Console, facts: dict[str, Any]) -> None:
     """Prints the facts of `analysis.statistics.run_summary`."""
     from rich.markup import escape
 
-    from .tables import contents_text, count_text, law_text, outcomes_text, show_pairs, size_text, took_text
+    from .tables import (
+        contents_text,
+        count_text,
+        law_text,
+        outcomes_text,
+        show_pairs,
+        size_text,
+        tolerance_text,
+        took_text,
+    )
 
     s = facts["settings"]
     contents = contents_text(count_text(facts["bodies"], "body", "bodies"), facts["boundaries"])
@@ -189,7 +202,8 @@ def _show(console: Console, facts: dict[str, Any]) -> None:
         ("time", f"{facts['time']:g} in {facts['step']:,} steps of {s['step']:g}, {s['stepper']}{rotations}"),
         ("took", took_text(facts)),
         ("contacts", _counted(facts, "contacts") + _resting(facts)),
-        ("iterations", _counted(facts, "iterations") + _residual(facts)),
+        ("iterations", _counted(facts, "iterations")),
+        ("tolerance", tolerance_text(s["tolerance"], facts)),
         ("impacts", outcomes_text(facts["statuses"])),
         ("energy", f"drift {_tiny(facts['energy_drift'])}  [dim]of the largest kinetic energy[/]"),
         ("momentum", _momentum(facts, "momentum")),
@@ -210,11 +224,6 @@ def _counted(facts: dict[str, Any], name: str) -> str:
 def _resting(facts: dict[str, Any]) -> str:
     found = facts["resting"]
     return f"; resting {found['mean']:,.2f}, at most {found['max']:,}" if found and found["max"] else ""
-
-
-def _residual(facts: dict[str, Any]) -> str:
-    found = facts["residual"]
-    return f"; largest residual {_tiny(found['max'])}" if found else ""
 
 
 def _momentum(facts: dict[str, Any], name: str) -> str:

@@ -50,6 +50,16 @@ def took_text(facts: dict[str, Any]) -> str:
     return f"{duration_text(wall)}{first}{since}{rate}  [dim]{', '.join(shares)}[/]"
 
 
+def tolerance_text(tolerance: float | None, statistics: dict[str, Any]) -> str:
+    """Tolerance of a run, the largest residual of its steps, and the number of steps that missed the tolerance."""
+    if tolerance is None:
+        return "bounds of its own"
+    found, missed = statistics["residual"], statistics["missed"]
+    largest = f"; largest residual {found['max']:.1e}" if found else ""
+    steps = f"[bold red]{count_text(missed, 'step')} missed it[/]" if missed else "[green]no step missed it[/]"
+    return f"{tolerance:g}{largest}; {steps}"
+
+
 def outcomes_text(statuses: dict[str, int]) -> str:
     """Numbers of steps by the worst status of their impacts."""
     styles = {"resolved": "green", "infeasible": "bold red"}

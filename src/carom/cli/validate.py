@@ -113,16 +113,25 @@ def _boundaries(scene: Scene) -> Table:
 
 
 def _materials(scene: Scene) -> Table:
+    from ..scene.model import COEFFICIENTS
+
     used = {g.material for g in scene.bodies} | {b.material for b in scene.boundaries}
-    table = _table("materials", "restitution", "friction", "density", "")
+    columns = [key for key in COEFFICIENTS if key in ("restitution", "friction") or _has(scene, key)]
+    table = _table("materials", *(key.replace("_", " ") for key in columns), "density", "")
     for name, m in scene.materials.items():
         if name in used or name != "default":
-            numbers = (_short(m.restitution), _short(m.friction), _short(m.density))
+            numbers = [_short(getattr(m, key)) for key in (*columns, "density")]
             table.add_row(_safe(name), *numbers, "" if name in used else "[yellow]not used[/]")
     for (a, b), values in scene.pairs.items():
-        given = [_short(values[k]) if k in values else "" for k in ("restitution", "friction")]
+        given = [_short(values[k]) if k in values else "" for k in columns]
         table.add_row(_safe(f"{a}, {b}"), *given, "", "")
     return table
+
+
+def _has(scene: Scene, key: str) -> bool:
+    """Whether any material or pair has a coefficient that is not zero."""
+    tables = [vars(m) for m in scene.materials.values()] + [dict(values) for values in scene.pairs.values()]
+    return any(table.get(key, 0.0) for table in tables)
 
 
 def _settings(scene: Scene, world: World, state: State) -> Table:
@@ -145,6 +154,8 @@ def _settings(scene: Scene, world: World, state: State) -> Table:
     table.add_row(
         "stepping", times + (f", rotations by {scene.rotation_integrator}" if scene.rotation_integrator else "")
     )
+    if scene.tolerance is not None:
+        table.add_row("tolerance", str(scene.tolerance))
     table.add_row("frames", f"{_short(scene.frame_rate)} per unit of time")
     return table
 

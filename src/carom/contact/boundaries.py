@@ -1,6 +1,6 @@
 """Boundaries: where they are at an instant, gaps of points, discs and rims to them, and contacts of discs.
 
-A new kind of boundary needs its gap in `disc_gap` (2D), or in `point_gap`, `row_gap` and `rim_wave` (3D).
+A new kind of boundary needs its gap in `center_gap`, and in `disc_gap` (2D) or `row_gap` and `rim_wave` (3D).
 """
 
 from __future__ import annotations
@@ -43,6 +43,74 @@ def _moved(world: World, time: float) -> tuple[Boundaries, Floats, Floats]:
     # The velocity of a point is along its secant: arms about the center are taken in the middle of the step.
     moved = Boundaries(home.kind, point, axis, home.radius, center, home.velocity)
     return moved, pose[:, :2] if dim == 2 else center, turn
+
+
+# ---- tables of boundaries for kernels, in 2D and 3D
+
+# Columns of a table of boundaries, one row each; in 2D the third coordinates are zero.
+KIND, POINT, AXIS, RADIUS, ENTRIES = 0, 1, 4, 7, 8
+
+
+def boundary_table(boundaries: Boundaries) -> Floats:
+    """Boundaries as one array (w, ENTRIES), which is passed to kernels faster."""
+    out, dim = np.zeros((len(boundaries.kind), ENTRIES)), boundaries.point.shape[1]
+    out[:, KIND], out[:, RADIUS] = boundaries.kind, boundaries.radius
+    out[:, POINT : POINT + dim], out[:, AXIS : AXIS + dim] = boundaries.point, boundaries.axis
+    return out
+
+
+@kernel
+def center_gap(table, w, x, y, z):
+    """Distance of a point from boundary w, and the unit normal from the point to it; zero where there is none."""
+    kind = table[w, KIND]
+    ex, ey, ez = x - table[w, POINT], y - table[w, POINT + 1], z - table[w, POINT + 2]
+    ux, uy, uz = table[w, AXIS], table[w, AXIS + 1], table[w, AXIS + 2]
+    if kind == PLANE:
+        return ex * ux + ey * uy + ez * uz, -ux, -uy, -uz
+    if kind == SEGMENT:
+        ux, uy = ux - table[w, POINT], uy - table[w, POINT + 1]
+        square = ux * ux + uy * uy
+        along = min(max((ex * ux + ey * uy) / square, 0.0), 1.0)
+        ex, ey = ex - along * ux, ey - along * uy
+    elif kind == TUBE:
+        along = ex * ux + ey * uy + ez * uz
+        ex, ey, ez = ex - along * ux, ey - along * uy, ez - along * uz
+    distance = np.sqrt(ex * ex + ey * ey + ez * ez)
+    if kind in (INSIDE, TUBE):
+        gap, sign = table[w, RADIUS] - distance, 1.0
+    else:
+        gap, sign = distance - (table[w, RADIUS] if kind == OUTSIDE else 0.0), -1.0
+    if distance > 0.0:
+        return gap, sign * ex / distance, sign * ey / distance, sign * ez / distance
+    if kind == SEGMENT:
+        length = np.sqrt(ux * ux + uy * uy)
+        return gap, -uy / length, ux / length, 0.0
+    return gap, 0.0, 0.0, 0.0
+
+
+@kernel
+def passes(table0, table1, w, x0, y0, x1, y1):
+    """Whether a point that moves from (x0, y0) to (x1, y1) passes through segment w."""
+    side0 = _side(table0, w, x0, y0)
+    side1 = _side(table1, w, x1, y1)
+    if (side0 > 0.0) == (side1 > 0.0):
+        return False
+    t = side0 / (side0 - side1)
+    ax, ay = _between(table0, table1, w, POINT, t), _between(table0, table1, w, POINT + 1, t)
+    ex, ey = _between(table0, table1, w, AXIS, t) - ax, _between(table0, table1, w, AXIS + 1, t) - ay
+    along = ((x0 + t * (x1 - x0) - ax) * ex + (y0 + t * (y1 - y0) - ay) * ey) / (ex * ex + ey * ey)
+    return 0.0 <= along <= 1.0
+
+
+@kernel
+def _side(table, w, x, y):
+    ex, ey = table[w, AXIS] - table[w, POINT], table[w, AXIS + 1] - table[w, POINT + 1]
+    return ex * (y - table[w, POINT + 1]) - ey * (x - table[w, POINT])
+
+
+@kernel
+def _between(table0, table1, w, column, t):
+    return table0[w, column] + t * (table1[w, column] - table0[w, column])
 
 
 # ---- 2D
@@ -156,25 +224,8 @@ SAMPLES = 24  # angles at which a wave is sampled to find its maxima
 
 
 @kernel
-def point_gap(boundaries, w, x, y, z):
-    """Gap of a point to boundary w, and the unit normal from the point to the boundary; zero where there is none."""
-    kind = boundaries.kind[w]
-    x, y, z = x - boundaries.point[w, 0], y - boundaries.point[w, 1], z - boundaries.point[w, 2]
-    ux, uy, uz = boundaries.axis[w, 0], boundaries.axis[w, 1], boundaries.axis[w, 2]
-    along = x * ux + y * uy + z * uz
-    if kind == PLANE:
-        return along, -ux, -uy, -uz
-    if kind != INSIDE:
-        x, y, z = x - along * ux, y - along * uy, z - along * uz
-    distance = np.sqrt(x * x + y * y + z * z)
-    if distance == 0.0:
-        return boundaries.radius[w], 0.0, 0.0, 0.0
-    return boundaries.radius[w] - distance, x / distance, y / distance, z / distance
-
-
-@kernel
 def row_gap(kind, row, x, y, z):
-    """`point_gap` for a boundary as a row of seven numbers (see `put_row`), which is faster in loops over many points.
+    """Distance of a point from a boundary, given as a row of seven numbers (see `put_row`), and the normal to it.
 
     On the axis or at the center, where no direction is defined, the normal is along z.
     """
@@ -199,21 +250,21 @@ def put_row(boundaries, w, out):
 
 
 @kernel
-def rim_wave(boundaries, w, pose, k, radius, height):
+def rim_wave(table, w, pose, k, radius, height):
     """Coefficients of how close to boundary w a rim is at angle t: a cos t + b sin t + c cos 2t + d sin 2t, a length.
 
     For planes and shells c = d = 0. The rim is a circle of `radius` at `height` on the z axis of pose k.
     """
     ax, ay, az = pose[k, 3], pose[k, 6], pose[k, 9]
     bx, by, bz = pose[k, 4], pose[k, 7], pose[k, 10]
-    ux, uy, uz = boundaries.axis[w, 0], boundaries.axis[w, 1], boundaries.axis[w, 2]
-    kind = boundaries.kind[w]
+    ux, uy, uz = table[w, AXIS], table[w, AXIS + 1], table[w, AXIS + 2]
+    kind = table[w, KIND]
     au, bu = ax * ux + ay * uy + az * uz, bx * ux + by * uy + bz * uz
     if kind == PLANE:
         return -radius * au, -radius * bu, 0.0, 0.0
     x, y, z = point_world(pose, k, 0.0, 0.0, height)
-    x, y, z = x - boundaries.point[w, 0], y - boundaries.point[w, 1], z - boundaries.point[w, 2]
-    r = radius / boundaries.radius[w]
+    x, y, z = x - table[w, POINT], y - table[w, POINT + 1], z - table[w, POINT + 2]
+    r = radius / table[w, RADIUS]
     a, b = ax * x + ay * y + az * z, bx * x + by * y + bz * z
     if kind == INSIDE:
         return r * a, r * b, 0.0, 0.0

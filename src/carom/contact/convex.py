@@ -14,25 +14,29 @@ import numpy as np
 from ..kernels import kernel
 from ..solvers.rows import Floats
 from ..world import BOX, CAPSULE, MESH, SPHERE
-from .boxes import ROWS, box_normal, box_scores
+from .box_manifold import BAND, MOST, ROWS, box_contacts
+from .boxes import TURN, box_normal, box_scores, put_turn
 from .clipping import PARALLEL, PLACE, clip
 from .contact_set import columns, room, roomier
 from .epa import Polytope, overlap, polytope
-from .features import FACE, Features, facing, most_points, new_features
+from .features import FACE, Features, facing, new_features
 from .gjk import segments, shifted_separation
 from .manifold import put_contacts
-from .poses import midway, needed_rows, placed_parts
+from .pairs import AXIS, COLUMNS, FIRST, SECOND
+from .poses import midway, needed_rows, placed_parts, to_world
+from .solids import solids_of
 from .spheres import sphere_pair
-from .support import KIND, REACH, cores_of, difference, is_curved, roundness
+from .support import KIND, REACH, difference, is_curved, roundness
 
 FAR = 0.1  # gap, in half widths of the smaller body, above which bodies that touch in this step count as fast
 CLOSE = 0.02  # gap, in the same unit, up to which fast bodies are advanced
-BAND = 0.2  # largest depth of the band of vertices that count as one feature, in the same unit
 SQUARE = 1.0 - 5e-5  # cosine (0.01 rad) above which a normal is replaced by the exact one of a face
 WORSE = 1e-9  # loss of separation, relative to the size of the pair, that the exact normal may cost
 ROUNDS = 32  # largest number of steps of conservative advancement
 APART = 6  # largest number of searches with cores moved apart
 LIFT = 1e-4  # distance between them, relative to the size of the pair: above the error of a coarse overlap
+DONE = -1.0  # in place of a time of touch: all contacts have been written
+NOT_DONE = -1  # in place of the end of the contacts of a pair
 SETTLED = 1e-12  # one minus the cosine of the angle (1e-6 rad) up to which two directions are equal
 
 
@@ -173,7 +177,10 @@ def convex_pair(cores, fa, fb, pose, after, pose1, ka, kb, time, move, inner, ma
             midway(pose, ka, ka + after, time, pa)
             midway(pose, kb, kb + after, time, pb)
         if boxes:
-            normal = box_normal(work.axes, pose, pa, pb, size)
+            if time > 0.0:
+                put_turn(pose, pa, pb, work.axes, TURN)
+            x, y, z = box_normal(work.axes, TURN, size)
+            normal = to_world(pose, pa, x, y, z)
         else:
             rest = margin + (1.0 - time) * move
             d, x, y, z = core_separation(
@@ -216,13 +223,145 @@ def _apart(at, a, b, reach):
 
 
 @kernel
-def _moves(poses, placed, a, b, radius_a, radius_b):
+def _moves(p0, p1, chord, a, b, radius_a, radius_b):
     """An upper bound on the relative displacement of points of two bodies in the step."""
     square = 0.0
     for i in range(3):
-        shift = (poses.position1[b, i] - poses.position0[b, i]) - (poses.position1[a, i] - poses.position0[a, i])
+        shift = (p1[b, i] - p0[b, i]) - (p1[a, i] - p0[a, i])
         square += shift * shift
-    return np.sqrt(square) + placed.chord[a] * radius_a + placed.chord[b] * radius_b
+    return np.sqrt(square) + chord[a] * radius_a + chord[b] * radius_b
+
+
+@kernel
+def box_pair(table, fa, fb, pose, ka, kb, after, move, inner, margin, trial, base, w, found, n):
+    """Writes the contacts of two boxes from row n of `found`; returns the next free row.
+
+    Also returns the time of touch, or DONE; the pair is not done if boxes are far apart at the start, or touch with
+    edges or vertices only; and an axis that separates them, if there is one: `trial` is that of an earlier step.
+    """
+    last, gap, time, axis = box_scores(table, fa, fb, pose, ka, kb, after, margin, trial, w)
+    if last > margin:
+        return n, DONE, axis
+    if gap > FAR * inner and time > 0.0:
+        return n, time, axis
+    size = min(table[fa, REACH], table[fb, REACH])
+    normal = box_normal(w, TURN, size)
+    band = min(margin + move, BAND * inner)
+    to = box_contacts(table, fa, fb, pose, ka, kb, normal, last, margin, band, size, base, w, found, n)
+    return (to, DONE, axis) if to > n else (n, 0.0, axis)
+
+
+@kernel
+def part_pairs(solids, poses, placed, a, b, margin, work, found, n):
+    """Writes the contacts of two bodies (rows of `poses`) from row n of `found`, which has room; meshes are skipped.
+
+    Returns the next free row.
+    """
+    cores, pose, after = solids.cores, placed.pose, len(placed.part)
+    body_a, body_b = poses.owner[a], poses.owner[b]
+    radius_a, radius_b = solids.body[body_a, 0], solids.body[body_b, 0]
+    inner = min(solids.body[body_a, 1], solids.body[body_b, 1])
+    move = _moves(poses.position0, poses.position1, placed.chord, a, b, radius_a, radius_b)
+    for ka in range(placed.ptr[a], placed.ptr[a + 1]):
+        fa = solids.shape[placed.part[ka]]
+        for kb in range(placed.ptr[b], placed.ptr[b + 1]):
+            fb = solids.shape[placed.part[kb]]
+            kind_a, kind_b = cores.table[fa, KIND], cores.table[fb, KIND]
+            if kind_a == MESH or kind_b == MESH:
+                continue
+            if _apart(pose, ka + after, kb + after, cores.table[fa, REACH] + cores.table[fb, REACH] + margin):
+                continue
+            base = (ka - placed.ptr[a]) * 4099 + kb - placed.ptr[b]
+            if kind_a == SPHERE or kind_b == SPHERE:
+                n = sphere_pair(cores, fa, fb, pose, after, ka, kb, margin, base, found, n)
+                continue
+            time = 0.0
+            if kind_a == BOX and kind_b == BOX:
+                n, time, _ = box_pair(
+                    cores.table, fa, fb, pose, ka, kb, after, move, inner, margin, 0, base, work.axes, found, n
+                )
+                if time == DONE:
+                    continue
+            n = convex_pair(
+                cores, fa, fb, pose, after, placed.pose1, ka, kb, time, move, inner, margin, base, work, found, n
+            )
+    return n
+
+
+@kernel
+def _single_boxes(
+    table, begin, high, ctable, shape, owner, body, p0, p1, chord, ptr, part, pose, margins, w, found, n, end
+):
+    """Writes the contacts of the pairs of two single boxes from pair `begin` on, while there is room in `found`.
+
+    Returns the first pair that is not done, and the next free row. `end` receives the end of the contacts of each pair,
+    or NOT_DONE for pairs that need the general method.
+    """
+    after, low = len(part), high - len(end)
+    for k in range(begin, high):
+        a, b = table[k, FIRST], table[k, SECOND]
+        i, j = owner[a], owner[b]
+        end[k - low] = n
+        margin = max(margins[i], margins[j])
+        if _apart(p1, a, b, body[i, 0] + body[j, 0] + margin):
+            continue
+        end[k - low] = NOT_DONE
+        if ptr[a + 1] != ptr[a] + 1 or ptr[b + 1] != ptr[b] + 1:
+            continue
+        fa, fb = shape[part[ptr[a]]], shape[part[ptr[b]]]
+        if ctable[fa, KIND] != BOX or ctable[fb, KIND] != BOX:
+            continue
+        if n + MOST > len(found):
+            return k, n
+        inner, move = min(body[i, 1], body[j, 1]), _moves(p0, p1, chord, a, b, body[i, 0], body[j, 0])
+        n, time, table[k, AXIS] = box_pair(
+            ctable, fa, fb, pose, ptr[a], ptr[b], after, move, inner, margin, table[k, AXIS], 0, w, found, n
+        )
+        if time == DONE:
+            end[k - low] = n
+    return high, n
+
+
+@kernel
+def row_pairs(solids, poses, placed, table, low, high, margins, found):
+    """Contacts of the candidate pairs low to high of a table of rows; a pair has the larger margin of both bodies.
+
+    Returns two tables of contacts, of which the first is `found` or a larger one, and for each of them the ends of the
+    contacts of each pair; a pair with contacts in the second table has none in the first.
+    """
+    end, w = np.empty(high - low, np.int64), np.empty((ROWS, 15))
+    k, n = low, 0
+    while k < high:  # growing the table inside the loop over pairs would make that slower
+        if n + MOST > len(found):
+            found = roomier(found, n, MOST)
+        k, n = _single_boxes(
+            table, k, high, solids.cores.table, solids.shape, poses.owner, solids.body, poses.position0,
+            poses.position1, placed.chord, placed.ptr, placed.part, placed.pose, margins, w, found, n, end,
+        )  # fmt: skip
+    left = 0
+    for k in range(high - low):
+        left += end[k] == NOT_DONE
+    if left == 0:
+        return found, end, found, np.zeros(0, np.int64)
+    most = most_contacts(solids)
+    others, ends, work = room(4 * left + most), np.empty(high - low, np.int64), new_work(solids.most[0])
+    n = last = 0
+    for k in range(high - low):
+        if end[k] == NOT_DONE:
+            end[k] = last
+            if n + most > len(others):
+                others = roomier(others, n, most)
+            a, b = table[low + k, FIRST], table[low + k, SECOND]
+            margin = max(margins[poses.owner[a]], margins[poses.owner[b]])
+            n = part_pairs(solids, poses, placed, a, b, margin, work, others, n)
+        last, ends[k] = end[k], n
+    return found, end, others, ends
+
+
+@kernel
+def most_contacts(solids):
+    """The largest number of contacts of two bodies."""
+    return 4 * solids.most[0] * solids.most[1] ** 2
 
 
 @kernel
@@ -234,52 +373,31 @@ def convex_pairs(first, second, shapes, poses, margin):
     intersection of the two features that face each other is one. Pairs of parts with a mesh are skipped. feature_id is
     below 2^20.
     """
-    cores = cores_of(shapes)
-    placed = placed_parts(shapes, poses, needed_rows(len(poses.owner), first, second))
-    most = 4 * most_points(shapes)
-    work = new_work(most // 4)
-    found = room(4 * len(first) + most)
-    end = np.empty(len(first), np.int64)  # row after the contacts of each pair
-    n, after, pose = 0, len(placed.part), placed.pose
-    for k in range(len(first)):
-        a, b = first[k], second[k]
-        end[k] = n
-        body_a, body_b = poses.owner[a], poses.owner[b]
-        radius_a, radius_b = shapes.radius[body_a], shapes.radius[body_b]
-        if _apart(poses.position1, a, b, radius_a + radius_b + margin):
-            continue
-        inner = min(shapes.inner[body_a], shapes.inner[body_b])
-        move = _moves(poses, placed, a, b, radius_a, radius_b)
-        for ka in range(placed.ptr[a], placed.ptr[a + 1]):
-            fa = shapes.shape[placed.part[ka]]
-            for kb in range(placed.ptr[b], placed.ptr[b + 1]):
-                fb = shapes.shape[placed.part[kb]]
-                kind_a, kind_b = shapes.kind[fa], shapes.kind[fb]
-                if kind_a == MESH or kind_b == MESH:
-                    continue
-                if _apart(pose, ka + after, kb + after, shapes.reach[fa] + shapes.reach[fb] + margin):
-                    continue
-                if n + most > len(found):
-                    found = roomier(found, n, most)
-                base = (ka - placed.ptr[a]) * 4099 + kb - placed.ptr[b]
-                if kind_a == SPHERE or kind_b == SPHERE:
-                    n = sphere_pair(cores, fa, fb, pose, after, ka, kb, margin, base, found, n)
-                    continue
-                time = 0.0
-                if kind_a == BOX and kind_b == BOX:
-                    last, gap, time = box_scores(cores.table, fa, fb, pose, ka, kb, after, margin, work.axes)
-                    if last > margin:
-                        continue
-                    if gap <= FAR * inner:
-                        time = 0.0
-                n = convex_pair(
-                    cores, fa, fb, pose, after, placed.pose1, ka, kb, time, move, inner, margin, base, work, found, n
-                )
-        end[k] = n
-    pair_of = np.empty(n, np.int64)
-    begin = 0
-    for k in range(len(first)):
-        pair_of[begin : end[k]] = k
-        begin = end[k]
-    feature, normal, point, gap, predicted = columns(found, n)
+    solids, margins = solids_of(shapes), np.full(len(shapes.radius), margin)
+    placed = placed_parts(solids, poses, needed_rows(len(poses.owner), first, second))
+    table = np.zeros((len(first), COLUMNS), np.int32)
+    table[:, FIRST] = first
+    table[:, SECOND] = second
+    found, end, others, ends = row_pairs(solids, poses, placed, table, 0, len(first), margins, room(4 * len(first)))
+    pair_of, merged, n = in_order(found, end, others, ends)
+    feature, normal, point, gap, predicted = columns(merged, n)
     return pair_of, feature, normal, point, gap, predicted
+
+
+@kernel
+def in_order(found, end, others, ends):
+    """What `row_pairs` returned as (pair of each contact, contacts, their number), in the order of the pairs."""
+    n = (end[-1] if len(end) else 0) + (ends[-1] if len(ends) else 0)
+    pair_of, merged = np.empty(n, np.int64), room(n)
+    m = i = j = 0
+    for k in range(len(end)):
+        for which in range(2 if len(ends) else 1):
+            source, last = (others, ends[k]) if which else (found, end[k])
+            for row in range(j if which else i, last):
+                pair_of[m] = k
+                for c in range(source.shape[1]):
+                    merged[m, c] = source[row, c]
+                m += 1
+        i = end[k]
+        j = ends[k] if len(ends) else 0
+    return pair_of, merged, n

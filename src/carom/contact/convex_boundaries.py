@@ -9,11 +9,14 @@ import numpy as np
 
 from ..geometry.shapes import CAPSULE, MESH, SPHERE
 from ..kernels import kernel
-from .boundaries import LEVEL, point_gap, rim_wave, summit, summits
-from .contact_set import NAMES, columns, put, room, roomier
+from ..world import PLANE
+from .boundaries import KIND as KIND_OF
+from .boundaries import LEVEL, center_gap, rim_wave, summit, summits
+from .contact_set import NAMES, columns, put, room
 from .features import RIM
 from .poses import placed_parts, point_world, to_world
-from .support import has_rims, is_rounded, rims
+from .solids import solids_of
+from .support import HIGH, KIND, LOW, SIZE, has_rims, is_rounded, rims
 
 LYING = 0.1  # a rim whose gap varies by more (relative to its radius) touches only at its foremost point
 
@@ -21,13 +24,13 @@ ONE = 1.0 - 1e-12  # cosine above which a fixed point of a rim coincides with th
 
 
 @kernel
-def _round_contact(boundaries0, boundaries1, w, p, q, radius, margin, label, found, n):
+def _round_contact(wall0, wall1, w, p, q, radius, margin, label, found, n):
     """Writes the contact of a sphere (radius 0: a vertex) that moves from p to q, if it is within the margin."""
-    predicted, mx, my, mz = point_gap(boundaries1, w, q[0], q[1], q[2])
+    predicted, mx, my, mz = center_gap(wall1, w, q[0], q[1], q[2])
     predicted -= radius
     if predicted > margin:
         return n
-    gap, nx, ny, nz = point_gap(boundaries0, w, p[0], p[1], p[2])
+    gap, nx, ny, nz = center_gap(wall0, w, p[0], p[1], p[2])
     gap -= radius
     if nx == 0.0 and ny == 0.0 and nz == 0.0:  # it starts on the axis: the normal after the step is used
         nx, ny, nz = mx, my, mz
@@ -42,7 +45,7 @@ def _rim_point(pose, k, radius, height, t):
 
 
 @kernel
-def _rims(ends, pose0, pose1, k, boundaries0, boundaries1, w, margin, label, angles, found, n):
+def _rims(ends, pose0, pose1, k, wall0, wall1, w, margin, label, angles, found, n):
     """Contacts of the two rims `ends`: their foremost points, and fixed points of a rim parallel to the boundary.
 
     The foremost point is determined again after the motion, so that rolling opens no gap.
@@ -51,11 +54,11 @@ def _rims(ends, pose0, pose1, k, boundaries0, boundaries1, w, margin, label, ang
         radius, height = (ends[0], ends[1]) if cap == 0 else (ends[2], ends[3])
         if radius == 0.0:
             p, q = point_world(pose0, k, 0.0, 0.0, height), point_world(pose1, k, 0.0, 0.0, height)
-            n = _round_contact(boundaries0, boundaries1, w, p, q, 0.0, margin, label + 16 * (cap + 1), found, n)
+            n = _round_contact(wall0, wall1, w, p, q, 0.0, margin, label + 16 * (cap + 1), found, n)
             continue
         wave0, wave1 = (
-            rim_wave(boundaries0, w, pose0, k, radius, height),
-            rim_wave(boundaries1, w, pose1, k, radius, height),
+            rim_wave(wall0, w, pose0, k, radius, height),
+            rim_wave(wall1, w, pose1, k, radius, height),
         )
         swing = (abs(wave0[0]) + abs(wave0[1]) + abs(wave0[2]) + abs(wave0[3])) / radius
         fixed = RIM if swing < LYING else 0
@@ -73,98 +76,120 @@ def _rims(ends, pose0, pose1, k, boundaries0, boundaries1, w, margin, label, ang
             p = _rim_point(pose0, k, radius, height, t)
             q = _rim_point(pose1, k, radius, height, t_after)
             code = 16 * (cap + 1) + (i if i < fixed else RIM + i - fixed)
-            n = _round_contact(boundaries0, boundaries1, w, p, q, 0.0, margin, label + code, found, n)
+            n = _round_contact(wall0, wall1, w, p, q, 0.0, margin, label + code, found, n)
     return n
 
 
 @kernel
-def _part(shapes, shape, pose0, pose1, k, boundaries0, boundaries1, w, margin, label, angles, found, n):
+def _part(cores, shape, pose0, pose1, k, wall0, wall1, w, margin, label, angles, found, n):
     """Writes the contacts of one convex part with boundary w from row n of `found`; returns the next free row."""
-    kind = shapes.kind[shape]
+    kind, size = cores.table[shape, KIND], cores.table[shape, SIZE]
     if has_rims(kind):
-        ends = rims(kind, shapes.size[shape, 0], shapes.size[shape, 1], shapes.size[shape, 2])
-        return _rims(ends, pose0, pose1, k, boundaries0, boundaries1, w, margin, label, angles, found, n)
+        ends = rims(kind, size, cores.table[shape, SIZE + 1], cores.table[shape, SIZE + 2])
+        return _rims(ends, pose0, pose1, k, wall0, wall1, w, margin, label, angles, found, n)
     # Center of a sphere, ends of a capsule, vertices of boxes and hulls.
     round_one = is_rounded(kind)
-    radius = shapes.size[shape, 0] if round_one else 0.0
-    low = shapes.vertex_ptr[shape]
-    count = (1 if kind == SPHERE else 2) if round_one else shapes.vertex_ptr[shape + 1] - low
+    radius, half = size if round_one else 0.0, cores.table[shape, SIZE + 1]
+    low = int(cores.table[shape, LOW])
+    count = (1 if kind == SPHERE else 2) if round_one else int(cores.table[shape, HIGH]) - low
     x = y = z = 0.0
     for i in range(count):
         if kind == CAPSULE:
-            z = shapes.size[shape, 1] if i == 0 else -shapes.size[shape, 1]
+            z = half if i == 0 else -half
         elif not round_one:
-            x, y, z = shapes.vertex[low + i, 0], shapes.vertex[low + i, 1], shapes.vertex[low + i, 2]
-        p, q = point_world(pose0, k, x, y, z), point_world(pose1, k, x, y, z)
-        n = _round_contact(boundaries0, boundaries1, w, p, q, radius, margin, label + i, found, n)
+            x, y, z = cores.vertex[low + i, 0], cores.vertex[low + i, 1], cores.vertex[low + i, 2]
+        q = point_world(pose1, k, x, y, z)
+        if center_gap(wall1, w, q[0], q[1], q[2])[0] - radius <= margin:
+            p = point_world(pose0, k, x, y, z)
+            n = _round_contact(wall0, wall1, w, p, q, radius, margin, label + i, found, n)
     return n
 
 
 @kernel
-def convex_boundaries(shapes, poses, chosen, boundaries0, boundaries1, margin):
+def bounded_solids(solids, poses, placed, rows, chosen, wall0, wall1, margins, found):
+    """Contacts of the first `rows` rows whose bodies `chosen` marks: (contacts, number, (row, boundary) of each).
+
+    The tables wall0 and wall1 hold the boundaries at the start and at the end of the step.
+    """
+    cores, p0, p1 = solids.cores, poses.position0, poses.position1
+    most = 2 * (RIM + 2)
+    for f in range(len(cores.table)):
+        if cores.table[f, KIND] != MESH:
+            most = max(most, int(cores.table[f, HIGH] - cores.table[f, LOW]))
+    most *= solids.most[1]
+    near = _near(rows, poses.owner, solids.body, p1, chosen, wall1, margins)
+    if most * len(near) > len(found):
+        found = room(most * len(near))
+    owners, angles, n = np.empty((most * len(near), 2), np.int64), np.empty(2), 0
+    for m in range(len(near)):
+        r, w, begin = near[m, 0], near[m, 1], n
+        body = poses.owner[r]
+        margin = margins[body]
+        if solids.round[body]:
+            p, q = (p0[r, 0], p0[r, 1], p0[r, 2]), (p1[r, 0], p1[r, 1], p1[r, 2])
+            n = _round_contact(wall0, wall1, w, p, q, solids.body[body, 0], margin, 0, found, n)
+        for k in range(placed.ptr[r], placed.ptr[r + 1] if not solids.round[body] else placed.ptr[r]):
+            shape, label = solids.shape[placed.part[k]], 4096 * (k - placed.ptr[r])
+            if cores.table[shape, KIND] != MESH:
+                n = _part(cores, shape, placed.pose0, placed.pose1, k, wall0, wall1, w, margin, label, angles, found, n)
+        for i in range(begin, n):
+            owners[i, 0], owners[i, 1] = r, w
+    return found, n, owners
+
+
+@kernel
+def _near(rows, owner, body, place, chosen, wall, margins):
+    """Rows and boundaries (m, 2) closer than the margin of the body, for the sphere around it."""
+    room = 64
+    out = np.empty((room, 2), np.int64)
+    w = r = m = 0
+    while True:
+        w, r, m = _near_from(w, r, m, rows, owner, body, place, chosen, wall, margins, out)
+        if w == len(wall):
+            return out[:m]
+        more = np.empty((2 * len(out), 2), np.int64)
+        more[:m] = out[:m]
+        out = more
+
+
+@kernel
+def _near_from(begin, row, m, rows, owner, body, place, chosen, wall, margins, out):
+    """Continues `_near` at a boundary and a row, while there is room; returns where it ended."""
+    for w in range(begin, len(wall)):
+        flat = wall[w, KIND_OF] == PLANE
+        px, py, pz, ux, uy, uz = wall[w, 1], wall[w, 2], wall[w, 3], wall[w, 4], wall[w, 5], wall[w, 6]
+        for r in range(row, rows):
+            i = owner[r]
+            if not chosen[i]:
+                continue
+            x, y, z = place[r, 0], place[r, 1], place[r, 2]
+            if flat:
+                distance = (x - px) * ux + (y - py) * uy + (z - pz) * uz
+            else:
+                distance = center_gap(wall, w, x, y, z)[0]
+            if distance - body[i, 0] <= margins[i]:
+                if m == len(out):
+                    return w, r, m
+                out[m, 0], out[m, 1] = r, w
+                m += 1
+        row = 0
+    return len(wall), 0, m
+
+
+@kernel
+def convex_boundaries(shapes, poses, chosen, wall0, wall1, margin):
     """Contacts of rows of `poses` with boundaries: (row, boundary, feature_id, normal, point, gap, predicted).
 
-    `chosen` (bodies,) marks the bodies that take part. boundaries0 and boundaries1 are the boundaries at the start and
-    at the end of the step. Normals point from the body to the boundary, at the start. Contacts are all vertices, ends
-    and rim points whose predicted gap is at most `margin`. feature_id is 4096 times the part, plus the number of the
-    point.
+    `chosen` (bodies,) marks the bodies that take part. wall0 and wall1 are the tables of the boundaries at the start
+    and at the end of the step. Normals point from the body to the boundary, at the start. Contacts are all vertices,
+    ends and rim points whose predicted gap is at most `margin`. feature_id is 4096 times the part, plus the number of
+    the point.
     """
-    rows = len(poses.owner)
-    needed = np.zeros(rows, np.bool_)
-    for r in range(rows):
+    solids, margins = solids_of(shapes), np.full(len(shapes.radius), margin)
+    needed = np.zeros(len(poses.owner), np.bool_)
+    for r in range(len(poses.owner)):
         needed[r] = chosen[poses.owner[r]] and not shapes.round[poses.owner[r]]
-    placed = placed_parts(shapes, poses, needed)
-    most = 2 * (RIM + 2)
-    for f in range(len(shapes.kind)):
-        if shapes.kind[f] != MESH:
-            most = max(most, shapes.vertex_ptr[f + 1] - shapes.vertex_ptr[f])
-    found = room(rows + most)
-    owners = np.empty((len(found), 2))  # row and boundary of each contact
-    angles = np.empty(2)
-    n = 0
-    for w in range(len(boundaries0.kind)):
-        for r in range(rows):
-            body = poses.owner[r]
-            p1 = poses.position1
-            if not chosen[body]:
-                continue
-            if point_gap(boundaries1, w, p1[r, 0], p1[r, 1], p1[r, 2])[0] - shapes.radius[body] > margin:
-                continue
-            begin = n
-            if n + most > len(found):
-                found = roomier(found, n, most)
-            if shapes.round[body]:
-                p0 = poses.position0
-                p, q = (p0[r, 0], p0[r, 1], p0[r, 2]), (p1[r, 0], p1[r, 1], p1[r, 2])
-                n = _round_contact(boundaries0, boundaries1, w, p, q, shapes.radius[body], margin, 0, found, n)
-            for k in range(placed.ptr[r], placed.ptr[r + 1]):
-                shape = shapes.shape[placed.part[k]]
-                if shapes.kind[shape] == MESH:
-                    continue
-                if n + most > len(found):
-                    found = roomier(found, n, most)
-                label = 4096 * (k - placed.ptr[r])
-                n = _part(
-                    shapes,
-                    shape,
-                    placed.pose0,
-                    placed.pose1,
-                    k,
-                    boundaries0,
-                    boundaries1,
-                    w,
-                    margin,
-                    label,
-                    angles,
-                    found,
-                    n,
-                )
-            if len(owners) < len(found):
-                owners = roomier(owners, begin, len(found))
-            for i in range(begin, n):
-                owners[i, 0], owners[i, 1] = r, w
-    row, boundary = np.empty(n, np.int64), np.empty(n, np.int64)
-    for i in range(n):
-        row[i], boundary[i] = int(owners[i, 0]), int(owners[i, 1])
+    placed = placed_parts(solids, poses, needed)
+    found, n, owners = bounded_solids(solids, poses, placed, len(poses.owner), chosen, wall0, wall1, margins, room(256))
     feature, normal, point, gap, predicted = columns(found, n)
-    return row, boundary, feature, normal, point, gap, predicted
+    return owners[:n, 0].copy(), owners[:n, 1].copy(), feature, normal, point, gap, predicted

@@ -120,10 +120,10 @@ class ImpactSchedule:
         return ContactSet(*(columns[:7] if world.periodic is None else columns))
 
     def _short_time(self, bodies: Ints) -> float:
-        """A time in which no point of the bodies moves farther than FLIGHT touching distances."""
+        """A time, at most a step, in which no point of the bodies moves farther than FLIGHT touching distances."""
         v = self.paths.velocity[bodies]
         fastest = float((np.hypot(v[:, 0], v[:, 1]) + np.abs(v[:, 2]) * self.world.shapes.radius[bodies]).max())
-        return FLIGHT * self.touch / fastest if fastest > 0.0 else 0.0
+        return min(FLIGHT * self.touch / fastest, self.step) if fastest > 0.0 else 0.0
 
     def _places(self, bodies: Ints, time: float) -> Floats:
         p = self.paths

@@ -41,7 +41,7 @@ from ..world import MESH, State, World
 from .broad_phase import neighbors
 from .conservative_advancement import NEVER, Moves, rotation_vectors, touch_times, turned_at
 from .contact_set import ContactSet
-from .find import find_contacts
+from .detector import Detector
 from .images import Images, counts_once, make_images
 from .poses import Poses
 
@@ -72,7 +72,7 @@ class Crossings(NamedTuple):
 
 def all_contacts(world: World, before: State, after: State, margin: float) -> ContactSet:
     """Contacts with a gap of at most `margin` in `after`, and those of pairs that pass through each other."""
-    return with_swept(world, before, after, find_contacts(world, before, after, margin))
+    return Detector(world).find(before, after, margin)
 
 
 def with_swept(world: World, before: State, after: State, found: ContactSet) -> ContactSet:

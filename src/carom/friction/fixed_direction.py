@@ -11,14 +11,12 @@ from numpy.typing import NDArray
 from ..impact.contacts import Contacts
 from ..kernels import kernel
 from ..laws.law import SMITH_2012
-from ..solvers.qp.box import solve_bounds
-from ..solvers.qp.relax import relaxed
+from ..solvers.qp.box import box_residual, solve_bounds
 from ..solvers.rows import Floats, Ints, Rows, make_rows
+from ..solvers.settle import FIXED, ROUND_OFF, ZERO_ROW
 from .model import FrictionModel
 
 Mask = NDArray[np.bool_]
-ROUND_OFF = 1e-12  # slip below this share of the fastest speed at any contact counts as none
-ZERO_ROW = 1e-24  # rows whose |row|^2 is below this share of the largest move nothing
 
 
 @dataclass(frozen=True)
@@ -32,29 +30,45 @@ class FixedDirection(FrictionModel):
     name: ClassVar[str] = "coulomb_fixed_direction"
     title: ClassVar[str] = "Coulomb, one fixed direction per contact"
     paper: ClassVar = SMITH_2012
+    bounds: ClassVar[int] = FIXED
 
-    def impulses(self, contacts: Contacts, normal: Floats, start: Floats, slow: float = 0.0) -> tuple[Floats, float]:
-        slip = contacts.tangent_speeds()
-        fast = np.linalg.norm(slip, axis=1)
-        # A slip of the size of rounding has no direction; with one, the answer would depend on the frame of reference.
-        still = ROUND_OFF * max(fast.max(), np.abs(contacts.speeds()).max())
-        bound = np.where(fast > still, contacts.friction * np.maximum(normal, 0.0), 0.0)
-        used = np.flatnonzero(bound > 0.0)
-        tangent = np.zeros_like(slip)
-        if len(used) == 0 or contacts.tangents is None:
+    def impulses(
+        self, contacts: Contacts, normal: Floats, start: Floats, tolerance: float = 0.0
+    ) -> tuple[Floats, float]:
+        tangent = np.zeros((contacts.count, start.shape[1]))
+        rows, used, direction = _directions(contacts, normal)
+        if rows is None:
             return tangent, 0.0
-        direction = -slip[used] / fast[used, None]
-        rows, kept = _along(contacts.tangents, used, direction)
-        used, direction = used[kept], direction[kept]
-        x = contacts.after(normal)
-        speed = (contacts.tangent_speeds(x)[used] * direction).sum(axis=1)
-        first = np.clip((start[used] * direction).sum(axis=1), 0.0, bound[used])
-        if slow > 0.0:
-            z, residual = relaxed(rows, speed, bound[used], first, slow)
-        else:
-            z, residual = solve_bounds(rows, speed, np.zeros(len(used)), bound[used], first)
+        bound = contacts.friction[used] * normal[used]
+        speed = (contacts.tangent_speeds(contacts.after(normal))[used] * direction).sum(axis=1)
+        first = np.clip((start[used] * direction).sum(axis=1), 0.0, bound)
+        z, residual = solve_bounds(rows, speed, np.zeros(len(used)), bound, first, tolerance)
         tangent[used] = z[:, None] * direction
         return tangent, residual
+
+    def residual(self, contacts: Contacts, normal: Floats, tangent: Floats) -> float:
+        rows, used, direction = _directions(contacts, normal)
+        if rows is None:
+            return 0.0
+        bound = contacts.friction[used] * normal[used]
+        x = contacts.after(normal, tangent)
+        speed = (contacts.tangent_speeds(x)[used] * direction).sum(axis=1)
+        z = (tangent[used] * direction).sum(axis=1)
+        return box_residual(rows.diag, speed, np.zeros(len(used)), bound, z)
+
+
+def _directions(contacts: Contacts, normal: Floats) -> tuple[Rows | None, Ints, Floats]:
+    """The contacts with friction (k,), their directions (k, t) opposite to the slip before impact, and their rows."""
+    slip = contacts.tangent_speeds()
+    fast = np.linalg.norm(slip, axis=1)
+    # A slip of the size of rounding has no direction; with one, the answer would depend on the frame of reference.
+    still = ROUND_OFF * max(fast.max(), np.abs(contacts.speeds()).max())
+    used = np.flatnonzero((fast > still) & (contacts.friction * normal > 0.0))
+    direction = -slip[used] / fast[used, None]
+    if len(used) == 0 or contacts.tangents is None:
+        return None, used, direction
+    rows, kept = _along(contacts.tangents, used, direction)
+    return rows, used[kept], direction[kept]
 
 
 def _along(tangents: Rows, used: Ints, direction: Floats) -> tuple[Rows, Mask]:

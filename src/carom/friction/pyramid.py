@@ -9,8 +9,9 @@ import numpy as np
 
 from ..impact.contacts import Contacts
 from ..laws.law import ZHANG_2015
-from ..solvers.qp.box import solve_bounds
+from ..solvers.qp.box import box_residual, solve_bounds
 from ..solvers.rows import Floats
+from ..solvers.settle import PYRAMID
 from .fixed_direction import without_zero_rows
 from .model import FrictionModel
 
@@ -26,8 +27,11 @@ class Pyramid(FrictionModel):
     name: ClassVar[str] = "pyramid"
     title: ClassVar[str] = "friction pyramid (boxed LCP)"
     paper: ClassVar = ZHANG_2015
+    bounds: ClassVar[int] = PYRAMID
 
-    def impulses(self, contacts: Contacts, normal: Floats, start: Floats, slow: float = 0.0) -> tuple[Floats, float]:
+    def impulses(
+        self, contacts: Contacts, normal: Floats, start: Floats, tolerance: float = 0.0
+    ) -> tuple[Floats, float]:
         t = start.shape[1]
         if contacts.tangents is None or not normal.any():
             return start, 0.0
@@ -38,5 +42,13 @@ class Pyramid(FrictionModel):
         if not moving.all():  # tangents along which no body can move
             rows, moving = without_zero_rows(rows.ptr, rows.body, rows.val, len(rows.touch_ptr) - 1)
         beta = np.zeros(len(bound))
-        beta[moving], residual = solve_bounds(rows, slip[moving], -bound[moving], bound[moving], first[moving])
+        limits = -bound[moving], bound[moving]
+        beta[moving], residual = solve_bounds(rows, slip[moving], *limits, first[moving], tolerance)
         return beta.reshape(-1, t), residual
+
+    def residual(self, contacts: Contacts, normal: Floats, tangent: Floats) -> float:
+        if contacts.tangents is None:
+            return 0.0
+        bound = np.repeat(contacts.friction * np.maximum(normal, 0.0), tangent.shape[1])
+        slip = contacts.tangent_speeds(contacts.after(normal, tangent)).ravel()
+        return box_residual(contacts.tangents.diag, slip, -bound, bound, tangent.ravel())

@@ -6,26 +6,59 @@ Modules below this one do not depend on rows, modules above do not depend on sha
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from ..contact.contact_set import ContactSet
 from ..geometry.rotations import matrices
 from ..kernels import kernel
+from ..solvers.blocks import FRICTION, ROLLING, TORSION, Blocks
 from ..solvers.rows import Floats, Ints, make_rows
 from ..solvers.thresholds import TOUCHED_BODIES_FACTOR
 from ..world import Boundaries, State, World
-from .contact_rows import row_pointers, rows_2d, rows_3d, tangent_pattern
+from .contact_rows import blocks_2d, blocks_3d, contact_bodies
 from .contacts import Contacts
 
 
 @dataclass(frozen=True, eq=False)
 class Assembly:
-    """An impact of a world: the contacts as a law receives them, and the bodies that take part."""
+    """The contacts of a world at one instant as rows, and the bodies that take part.
+
+    `blocks` is the input of the frictional contact solver; `contacts` and `subset` are what a law receives.
+    """
 
     world: World
-    contacts: Contacts
+    blocks: Blocks
+    restitution: Floats  # (m,)
+    velocity: Floats  # (n, d) whitened, of the bodies that take part
     bodies: Ints | None  # bodies that take part, ascending; None for all
+
+    @cached_property
+    def contacts(self) -> Contacts:
+        """All contacts, as a law receives them."""
+        return self.subset(np.arange(len(self.restitution)), self.velocity)
+
+    def subset(self, chosen: Ints, velocity: Floats) -> Contacts:
+        """The contacts `chosen` (k,) at a whitened velocity (n, d), as a law sees them, without rolling friction."""
+        base = self.blocks.base
+        t = self.blocks.tangents if base.shape[1] > 1 else 0
+        ptr, body, val, tangent_ptr, tangent_body, tangent = rows_of(self.blocks.body, self.blocks.val, chosen, t)
+        n = len(velocity)
+        return Contacts(
+            rows=make_rows(ptr, body, val, n),
+            velocity=velocity,
+            boundary_speed=base[chosen, 0],
+            restitution=self.restitution[chosen],
+            friction=self.blocks.bound[chosen, FRICTION],
+            tangents=make_rows(tangent_ptr, tangent_body, tangent, n) if t else None,
+            tangent_boundary_speed=base[chosen, 1 : 1 + t].ravel() if t else None,
+        )
+
+    @property
+    def taking_part(self) -> slice | Ints:
+        """The index of the bodies that take part in arrays of all bodies."""
+        return slice(None) if self.bodies is None else self.bodies
 
     def whitened(self, velocity: Floats) -> Floats:
         """`x = sqrt(M) v` of the bodies that take part; components that cannot change are zero."""
@@ -43,56 +76,100 @@ class Assembly:
 
     def moving(self, velocity: Floats) -> Assembly:
         """The same contacts with another velocity (n, d) before the impact."""
-        return replace(self, contacts=self.contacts.moving(self.whitened(velocity)))
+        other = replace(self, velocity=self.whitened(velocity))
+        if "contacts" in self.__dict__:  # their rows stay the same
+            other.__dict__["contacts"] = self.contacts.moving(other.velocity)
+        return other
 
 
 def assemble(world: World, state: State, found: ContactSet, boundaries: Boundaries) -> Assembly:
     """Whitened rows of `u = n . (v_second - v_first)` at the contact points, with the coefficients of each pair.
 
-    Boundaries and bodies that cannot be pushed have no entry in the rows: their speeds add to the constant part w.
+    Boundaries and bodies that cannot be pushed have no entry in the rows: their speeds add to the constant part.
     """
-    restitution, mu = coefficients(world, found)
+    restitution, bound = coefficients(world, found)
     none = np.zeros((1, world.dimension))
     offset = none if found.offset is None else found.offset
     drift = none if found.drift is None else found.drift
-    rubs = bool(mu.any())
-    ptr = row_pointers(found.first, found.second, world.free)
+    body = contact_bodies(found.first, found.second, world.free)
     geometry = (found.first, found.second, found.normal, found.point, offset, drift, state.position, state.velocity)
-    pushed = (world.free, world.inverse_sqrt_mass, boundaries.center, boundaries.velocity, ptr, rubs)
+    moving = (world.inverse_sqrt_mass, boundaries.center, boundaries.velocity, body, _row_count(world, bound))
     if world.dimension == 2:
-        body, val, tangent, w, wt = rows_2d(*geometry, *pushed)
+        val, base = blocks_2d(*geometry, *moving)
     else:
-        body, val, tangent, w, wt = rows_3d(*geometry, matrices(state.orientation), *pushed)
-    bodies, count = None, world.count
+        val, base = blocks_3d(*geometry, matrices(state.orientation), *moving)
+    bodies = None
     if TOUCHED_BODIES_FACTOR * found.count < world.count:
-        bodies, body = np.unique(body, return_inverse=True)
-        count = len(bodies)
-    tangents = None
-    if rubs:
-        tangents = make_rows(*tangent_pattern(ptr, body, world.dimension - 1), tangent, count)
-    contacts = Contacts(
-        rows=make_rows(ptr, body, val, count),
-        velocity=np.empty((0, 0)),
-        boundary_speed=w,
-        restitution=restitution,
-        friction=mu if rubs else np.zeros(found.count),
-        tangents=tangents,
-        tangent_boundary_speed=wt if rubs else None,
-    )
-    return Assembly(world, contacts, bodies).moving(state.velocity)
+        bodies, body = _renumbered(body)
+    blocks = Blocks(body, val, base, bound, world.dimension - 1)
+    return Assembly(world, blocks, restitution, np.empty((0, 0)), bodies).moving(state.velocity)
+
+
+def _row_count(world: World, bound: Floats) -> int:
+    """Rows per contact: 1 without friction, else those of sliding, or of sliding and rotation."""
+    if world.rolling_friction is not None or world.torsional_friction is not None:
+        return 3 * (world.dimension - 1)
+    return world.dimension if bound.any() else 1
+
+
+def _renumbered(body: Ints) -> tuple[Ints, Ints]:
+    """The bodies that occur in `body`, ascending, and `body` with their numbers in that list."""
+    bodies, number = np.unique(body, return_inverse=True)
+    number = number.reshape(body.shape)
+    return (bodies[1:], number - 1) if len(bodies) and bodies[0] < 0 else (bodies, number)
 
 
 def coefficients(world: World, found: ContactSet) -> tuple[Floats, Floats]:
-    """Coefficients of restitution and friction (m,) of each contact, from the tables of material pairs."""
+    """Coefficients of restitution (m,) and of friction (m, 3), from the tables of pairs of materials.
+
+    The three of friction are sliding, and the lengths of rolling and torsional friction.
+    """
+    m = found.count
+    bound = np.zeros((m, 3))
+    tables = ((FRICTION, world.friction), (ROLLING, world.rolling_friction), (TORSION, world.torsional_friction))
     if world.restitution.size == 1:
-        m = found.count
-        return np.full(m, world.restitution[0, 0]), np.full(m, world.friction[0, 0])
+        for column, table in tables:
+            if table is not None:
+                bound[:, column] = table[0, 0]
+        return np.full(m, world.restitution[0, 0]), bound
     a = world.material[found.first]
     fixed = found.second < 0
-    b = np.empty(found.count, np.int64)
+    b = np.empty(m, np.int64)
     b[~fixed] = world.material[found.second[~fixed]]
     b[fixed] = world.boundary_material[-1 - found.second[fixed]]
-    return world.restitution[a, b], world.friction[a, b]
+    for column, table in tables:
+        if table is not None:
+            bound[:, column] = table[a, b]
+    return world.restitution[a, b], bound
+
+
+@kernel
+def rows_of(body, val, chosen, t):
+    """Pointers, bodies and entries of the normal rows of the contacts `chosen`, and of their t tangent rows each."""
+    k, d = len(chosen), val.shape[3]
+    ptr, tangent_ptr = np.zeros(k + 1, np.int64), np.zeros(t * k + 1, np.int64)
+    for j in range(k):
+        count = (body[chosen[j], 0] >= 0) + (body[chosen[j], 1] >= 0)
+        ptr[j + 1] = ptr[j] + count
+        for s in range(t):
+            tangent_ptr[t * j + s + 1] = tangent_ptr[t * j + s] + count
+    out_body, out = np.empty(ptr[k], np.int64), np.empty((ptr[k], d))
+    tangent_body, tangent = np.empty(t * ptr[k], np.int64), np.empty((t * ptr[k], d))
+    for j in range(k):
+        i, e = chosen[j], 0
+        for side in range(2):
+            if body[i, side] < 0:
+                continue
+            out_body[ptr[j] + e] = body[i, side]
+            for c in range(d):
+                out[ptr[j] + e, c] = val[i, side, 0, c]
+            for s in range(t):
+                at = tangent_ptr[t * j + s] + e
+                tangent_body[at] = body[i, side]
+                for c in range(d):
+                    tangent[at, c] = val[i, side, 1 + s, c]
+            e += 1
+    return ptr, out_body, out, tangent_ptr, tangent_body, tangent
 
 
 @kernel

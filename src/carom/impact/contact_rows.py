@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..kernels import kernel
-from ..solvers.rows import Floats, Ints
+from ..solvers.rows import Floats
 
 
 @kernel
@@ -51,108 +51,86 @@ def friction_along_tangents(normal: Floats, friction: Floats) -> Floats:
     return out
 
 
-def tangent_pattern(ptr: Ints, body: Ints, t: int) -> tuple[Ints, Ints]:
-    """Row pointers (t m + 1,) and bodies of t tangent rows per contact, from those of the normal rows."""
-    return (ptr, body) if t == 1 else (tangent_pointers(ptr), tangent_bodies(body, ptr))
-
-
 @kernel
-def tangent_pointers(ptr):
-    """Row pointers (2 m + 1,) of two tangent rows per contact."""
-    m = len(ptr) - 1
-    out = np.empty(2 * m + 1, np.int64)
-    out[0] = 0
-    for i in range(m):
-        count = ptr[i + 1] - ptr[i]
-        out[2 * i + 1] = out[2 * i] + count
-        out[2 * i + 2] = out[2 * i] + 2 * count
-    return out
-
-
-@kernel
-def tangent_bodies(body, ptr):
-    """The bodies of the two tangent rows of each contact."""
-    out = np.empty(2 * len(body), body.dtype)
-    for i in range(len(ptr) - 1):
-        begin, count = ptr[i], ptr[i + 1] - ptr[i]
-        for e in range(count):
-            out[2 * begin + e] = out[2 * begin + count + e] = body[begin + e]
-    return out
-
-
-@kernel
-def row_pointers(first, second, free):
-    """Row pointers (m + 1,): a row has one entry for each free body of its contact."""
-    ptr = np.zeros(len(first) + 1, np.int64)
+def contact_bodies(first, second, free):
+    """Bodies (m, 2) that impulses move; -1 for boundaries and bodies that are not free."""
+    body = np.empty((len(first), 2), np.int64)
     for i in range(len(first)):
-        ptr[i + 1] = ptr[i] + (1 if free[first[i]] else 0) + (1 if second[i] >= 0 and free[second[i]] else 0)
-    return ptr
+        body[i, 0] = first[i] if free[first[i]] else -1
+        body[i, 1] = second[i] if second[i] >= 0 and free[second[i]] else -1
+    return body
 
 
 @kernel
-def rows_2d(
-    first, second, normal, point, offset, drift, position, velocity, free, root, center, boundary_velocity, ptr, rubs
+def blocks_2d(
+    first, second, normal, point, offset, drift, position, velocity, root, center, boundary_velocity, body, rows
 ):
-    """Bodies and entries of the normal rows, entries of the tangent rows, and the speeds w that no impulse can change.
+    """Entries (m, 2, rows, d) of the rows of each contact, and the speeds (m, rows) that no impulse can change.
 
-    The tangent is the normal rotated by 90 degrees counterclockwise. `root` (n, d) is the inverse square root of the
-    mass; `offset` and `drift` (m, 2) are those of the ContactSet, or have one row if no body has periodic images.
+    The rows are the normal, the tangent (the normal rotated by 90 degrees counterclockwise), and relative rotation; the
+    first `rows` of them are made. `root` (n, d) is the inverse square root of the mass; `offset` and `drift` (m, 2) are
+    those of the ContactSet, or have one row if no body has periodic images.
     """
     m, d = len(first), velocity.shape[1]
     imaged = len(offset) == m
-    body = np.empty(ptr[-1], np.int64)
-    val = np.empty((ptr[-1], d))
-    tangent = np.empty((ptr[-1] if rubs else 0, d))
-    w, wt = np.zeros(m), np.zeros(m if rubs else 0)
+    val, base = np.zeros((m, 2, rows, d)), np.zeros((m, rows))
     for i in range(m):
         nx, ny = normal[i, 0], normal[i, 1]
-        e = ptr[i]
         for side in range(2):
             sign = -1.0 if side == 0 else 1.0
             b = first[i] if side == 0 else second[i]
-            if b < 0:
+            vx = vy = spin = 0.0
+            if b >= 0:
+                rx, ry = point[i, 0] - position[b, 0], point[i, 1] - position[b, 1]
+                if side == 1 and imaged:
+                    rx, ry = rx - offset[i, 0], ry - offset[i, 1]
+                    vx, vy = drift[i, 0], drift[i, 1]
+                if body[i, side] >= 0:
+                    _entries_2d(val[i, side], sign, nx, ny, rx, ry, root[b])
+                else:
+                    spin = velocity[b, 2] if d == 3 else 0.0
+                    vx, vy = vx + velocity[b, 0] - spin * ry, vy + velocity[b, 1] + spin * rx
+            else:
                 k = -1 - b
                 rx, ry = point[i, 0] - center[k, 0], point[i, 1] - center[k, 1]
-                vx = boundary_velocity[k, 0] - boundary_velocity[k, 2] * ry
-                vy = boundary_velocity[k, 1] + boundary_velocity[k, 2] * rx
-                w[i] += sign * (nx * vx + ny * vy)
-                if rubs:
-                    wt[i] += sign * (-ny * vx + nx * vy)
-                continue
-            rx, ry = point[i, 0] - position[b, 0], point[i, 1] - position[b, 1]
-            if side == 1 and imaged:
-                rx -= offset[i, 0]
-                ry -= offset[i, 1]
-                w[i] += nx * drift[i, 0] + ny * drift[i, 1]
-                if rubs:
-                    wt[i] += -ny * drift[i, 0] + nx * drift[i, 1]
-            if free[b]:
-                body[e] = b
-                val[e, 0], val[e, 1] = sign * nx * root[b, 0], sign * ny * root[b, 1]
-                if d == 3:
-                    val[e, 2] = sign * (rx * ny - ry * nx) * root[b, 2]
-                if rubs:
-                    tangent[e, 0], tangent[e, 1] = -sign * ny * root[b, 0], sign * nx * root[b, 1]
-                    if d == 3:
-                        tangent[e, 2] = sign * (rx * nx + ry * ny) * root[b, 2]
-                e += 1
-                continue
-            spin = velocity[b, 2] if d == 3 else 0.0
-            vx, vy = velocity[b, 0] - spin * ry, velocity[b, 1] + spin * rx
-            w[i] += sign * (nx * vx + ny * vy)
-            if rubs:
-                wt[i] += sign * (-ny * vx + nx * vy)
-    return body, val, tangent, w, wt
+                spin = boundary_velocity[k, 2]
+                vx, vy = boundary_velocity[k, 0] - spin * ry, boundary_velocity[k, 1] + spin * rx
+            base[i, 0] += sign * (nx * vx + ny * vy)
+            if rows > 1:
+                base[i, 1] += sign * (-ny * vx + nx * vy)
+            if rows > 2:
+                base[i, 2] += sign * spin
+    return val, base
 
 
 @kernel
-def _entry(val, e, sign, ex, ey, ez, rx, ry, rz, turn, root):
-    """Writes the entry of one body in the row of the direction (ex, ey, ez) at the arm (rx, ry, rz)."""
-    val[e, 0], val[e, 1], val[e, 2] = sign * ex * root[0], sign * ey * root[1], sign * ez * root[2]
+def _entries_2d(val, sign, nx, ny, rx, ry, root):
+    """Writes the entries (rows, d) of one body at the arm (rx, ry)."""
+    d = val.shape[1]
+    val[0, 0], val[0, 1] = sign * nx * root[0], sign * ny * root[1]
+    if d == 3:
+        val[0, 2] = sign * (rx * ny - ry * nx) * root[2]
+    if len(val) > 1:
+        val[1, 0], val[1, 1] = -sign * ny * root[0], sign * nx * root[1]
+        if d == 3:
+            val[1, 2] = sign * (rx * nx + ry * ny) * root[2]
+    if len(val) > 2:
+        val[2, 2] = sign * root[2]
+
+
+@kernel
+def _entry(val, sign, ex, ey, ez, rx, ry, rz, turn, root):
+    """Writes the entry (d,) of one body in the row of the direction (ex, ey, ez) at the arm (rx, ry, rz)."""
+    val[0], val[1], val[2] = sign * ex * root[0], sign * ey * root[1], sign * ez * root[2]
     if len(root) == 6:
-        cx, cy, cz = ry * ez - rz * ey, rz * ex - rx * ez, rx * ey - ry * ex
-        for k in range(3):
-            val[e, 3 + k] = sign * (turn[0, k] * cx + turn[1, k] * cy + turn[2, k] * cz) * root[3 + k]
+        _turning(val, sign, ry * ez - rz * ey, rz * ex - rx * ez, rx * ey - ry * ex, turn, root)
+
+
+@kernel
+def _turning(val, sign, x, y, z, turn, root):
+    """Writes the angular part of an entry (6,), the torque (x, y, z) in the world frame."""
+    for k in range(3):
+        val[3 + k] = sign * (turn[0, k] * x + turn[1, k] * y + turn[2, k] * z) * root[3 + k]
 
 
 @kernel
@@ -169,51 +147,38 @@ def _spin_in_world(velocity, turn):
 
 
 @kernel
-def rows_3d(
-    first,
-    second,
-    normal,
-    point,
-    offset,
-    drift,
-    position,
-    velocity,
-    turn,
-    free,
-    root,
-    center,
-    boundary_velocity,
-    ptr,
-    rubs,
+def blocks_3d(
+    first, second, normal, point, offset, drift, position, velocity, turn, root, center, boundary_velocity, body, rows
 ):
-    """As `rows_2d`, with two tangent rows per contact and rotation matrices `turn` (n, 3, 3) from body to world."""
+    """As `blocks_2d`, with rotation matrices `turn` (n, 3, 3) from body to world.
+
+    The rows are the normal, two tangents, relative rotation about both tangents, and about the normal.
+    """
     m, d = len(first), velocity.shape[1]
     imaged = len(offset) == m
-    body, val = np.empty(ptr[-1], np.int64), np.empty((ptr[-1], d))
-    tangent = np.empty((2 * ptr[-1] if rubs else 0, d))
-    w, wt = np.zeros(m), np.zeros(2 * m if rubs else 0)
+    val, base = np.zeros((m, 2, rows, d)), np.zeros((m, rows))
     for i in range(m):
         nx, ny, nz = normal[i, 0], normal[i, 1], normal[i, 2]
         sx, sy, sz, tx, ty, tz = tangents_of(nx, ny, nz)
-        begin, count = ptr[i], ptr[i + 1] - ptr[i]
-        e = begin
         for side in range(2):
             sign = -1.0 if side == 0 else 1.0
             b = first[i] if side == 0 else second[i]
-            vx = vy = vz = 0.0
+            vx = vy = vz = ox = oy = oz = 0.0
             if b >= 0:
                 rx, ry, rz = point[i, 0] - position[b, 0], point[i, 1] - position[b, 1], point[i, 2] - position[b, 2]
                 if side == 1 and imaged:
                     rx, ry, rz = rx - offset[i, 0], ry - offset[i, 1], rz - offset[i, 2]
                     vx, vy, vz = drift[i, 0], drift[i, 1], drift[i, 2]
-                if free[b]:
-                    body[e] = b
-                    _entry(val, e, sign, nx, ny, nz, rx, ry, rz, turn[b], root[b])
-                    if rubs:
-                        at = begin + e
-                        _entry(tangent, at, sign, sx, sy, sz, rx, ry, rz, turn[b], root[b])
-                        _entry(tangent, at + count, sign, tx, ty, tz, rx, ry, rz, turn[b], root[b])
-                    e += 1
+                if body[i, side] >= 0:
+                    out = val[i, side]
+                    _entry(out[0], sign, nx, ny, nz, rx, ry, rz, turn[b], root[b])
+                    if rows > 1:
+                        _entry(out[1], sign, sx, sy, sz, rx, ry, rz, turn[b], root[b])
+                        _entry(out[2], sign, tx, ty, tz, rx, ry, rz, turn[b], root[b])
+                    if rows > 3:
+                        _turning(out[3], sign, sx, sy, sz, turn[b], root[b])
+                        _turning(out[4], sign, tx, ty, tz, turn[b], root[b])
+                        _turning(out[5], sign, nx, ny, nz, turn[b], root[b])
                 else:
                     ox, oy, oz = _spin_in_world(velocity[b], turn[b])
                     vx, vy, vz = vx + velocity[b, 0], vy + velocity[b, 1], vz + velocity[b, 2]
@@ -222,9 +187,14 @@ def rows_3d(
                 k = -1 - b
                 rx, ry, rz = point[i, 0] - center[k, 0], point[i, 1] - center[k, 1], point[i, 2] - center[k, 2]
                 v = boundary_velocity[k]
-                vx, vy, vz = v[0] + v[4] * rz - v[5] * ry, v[1] + v[5] * rx - v[3] * rz, v[2] + v[3] * ry - v[4] * rx
-            w[i] += sign * (nx * vx + ny * vy + nz * vz)
-            if rubs:
-                wt[2 * i] += sign * (sx * vx + sy * vy + sz * vz)
-                wt[2 * i + 1] += sign * (tx * vx + ty * vy + tz * vz)
-    return body, val, tangent, w, wt
+                ox, oy, oz = v[3], v[4], v[5]
+                vx, vy, vz = v[0] + oy * rz - oz * ry, v[1] + oz * rx - ox * rz, v[2] + ox * ry - oy * rx
+            base[i, 0] += sign * (nx * vx + ny * vy + nz * vz)
+            if rows > 1:
+                base[i, 1] += sign * (sx * vx + sy * vy + sz * vz)
+                base[i, 2] += sign * (tx * vx + ty * vy + tz * vz)
+            if rows > 3:
+                base[i, 3] += sign * (sx * ox + sy * oy + sz * oz)
+                base[i, 4] += sign * (tx * ox + ty * oy + tz * oz)
+                base[i, 5] += sign * (nx * ox + ny * oy + nz * oz)
+    return val, base

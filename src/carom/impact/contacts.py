@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import scipy.sparse as sp
 
-from ..solvers.rows import Floats, Rows, pushed, speeds
+from ..solvers.rows import Floats, Rows, fastest_slip, pushed, speeds
 
 RESOLVED = "resolved"
 FINISHED_INELASTICALLY = "finished_inelastically"
@@ -50,6 +50,13 @@ class Contacts:
         """Fastest approach before the impact, a speed that is not negative; 0 if nothing approaches."""
         return max(float(-self.speeds().min(initial=0.0)), 0.0)
 
+    def fastest(self) -> float:
+        """Fastest approach, or slip where there is friction, before the impact; the scale of residuals."""
+        if self.tangents is None or self.tangent_boundary_speed is None or not self.friction.any():
+            return self.approach()
+        slip = fastest_slip(self.tangents, self.velocity, self.tangent_boundary_speed, self.friction)
+        return max(self.approach(), float(slip))
+
     def tangent_speeds(self, velocity: Floats | None = None) -> Floats:
         """Slip speed along every tangent row, (m, t), at a whitened velocity; by default at that before the impact."""
         if self.tangents is None or self.tangent_boundary_speed is None:
@@ -86,8 +93,9 @@ class Contacts:
 class Impulses:
     """The impulses of an impact, the result of a law (see `Law.impulses`).
 
-    `residual` is the largest relative residual of the equations that define the law: for laws built on the cone problem
-    `max |min(A_ii y_i, (A y + c)_i)| / max |c|` over all their solves.
+    `residual` is the largest residual of the equations that define the law: for laws built on the cone problem the
+    speed `max |min(A_ii y_i, (A y + c)_i)|` over all their solves. It is relative to the fastest approach before the
+    impact, in the result of `resolve` to the fastest approach or slip.
     """
 
     normal: Floats  # (m,) N s, positive pushes apart

@@ -12,16 +12,16 @@ from ..kernels import prepare
 from ..kernels.families import families_of_law
 from ..laws import Law
 from ..laws.inelastic import inelastic
+from ..solvers.qp.box import SWEEPS_TOLERANCE
 from ..solvers.rows import Floats
-from ..solvers.thresholds import COARSE_IMPACT_CONTACTS
 from .contacts import Contacts, Impulses, worse
 from .problem import ImpactProblem
-from .response import Response
+from .response import EXACT, Response
 from .restitution import blended, check_islands, interpolated, normal_impulses
 from .solution import ImpactSolution
 
-# Largest share of the fastest approach that an impact may leave as slow: the impact itself must be resolved.
-LARGEST_SLOW_SHARE = 0.9
+# Tolerance of sweeps where an exact answer was asked for in vain, as a share of the tolerance of the run.
+SETTLE_SHARE = 1e-2
 
 
 def solve_impact(
@@ -45,78 +45,113 @@ def solve_impact(
     return _solution(problem, response, resolve(problem.contacts, response))
 
 
-def resolve(contacts: Contacts, response: Response, slow: float = 0.0) -> Impulses:
+def resolve(contacts: Contacts, response: Response, tolerance: float = 0.0) -> Impulses:
     """Normal and friction impulses of an impact.
 
-    `slow` is an approach speed below which a time stepper stops contacts itself. In impacts with friction and at
-    least COARSE_IMPACT_CONTACTS contacts such speeds are left: an exact answer costs up to a thousand times the
-    answer for the few contacts that matter.
+    `tolerance` is the speed that each stage (law, inelastic part, friction) may leave of approach and slip; 0 asks for
+    exact answers. The residual is relative to the fastest approach or slip before the impact.
     """
     if response.blends:
         contacts = blended(contacts)
     friction = response.friction_model
     if friction is None or not contacts.friction.any():
-        return normal_impulses(contacts, response)
-    left = _slow_speed(contacts, slow)
+        return _relative(normal_impulses(contacts, response, tolerance), contacts)
     lossy = response.restitution_model == "energetic" and not (contacts.restitution == 1.0).all()
     if friction.coupled and lossy and contacts.tangents is not None:
-        return _coupled(contacts, response, friction, left)
-    return _staggered(contacts, response, friction, left)
+        return _coupled(contacts, response, friction, tolerance)
+    return _staggered(contacts, response, friction, tolerance)
 
 
-def _slow_speed(contacts: Contacts, slow: float) -> float:
-    """The approach speed that this impact may leave; 0 for exact answers."""
-    approach = contacts.approach()
-    if contacts.count < COARSE_IMPACT_CONTACTS or approach == 0.0:
-        return 0.0
-    return min(slow / approach, LARGEST_SLOW_SHARE) * approach
+def _relative(result: Impulses, contacts: Contacts) -> Impulses:
+    """The result of a law with its residual relative to the fastest approach or slip."""
+    approach, scale = contacts.approach(), contacts.fastest()
+    return result if approach == scale else replace(result, residual=result.residual * approach / scale)
 
 
-def _staggered(contacts: Contacts, response: Response, friction: FrictionModel, slow: float) -> Impulses:
-    """The law, then friction for its normal impulses, repeated while friction drives contacts together.
+def _staggered(contacts: Contacts, response: Response, friction: FrictionModel, tolerance: float) -> Impulses:
+    """The law, then friction for its normal impulses, and more normal impulses where friction drives contacts together.
+
+    To a coarse tolerance the latter two are found together by sweeps. For an exact answer law and friction alternate,
+    which keeps symmetries; sweeps follow only where that misses the tolerance of the run.
+    """
+    stage = normal_impulses(contacts, response, tolerance)
+    if not stage.normal.any():
+        return _relative(stage, contacts)  # nothing approaches, or the law is `none`: nothing bounds friction
+    scale = contacts.fastest()
+    enough = max(tolerance, response.tolerance * scale)
+    settled = None
+    if tolerance > SWEEPS_TOLERANCE * scale:
+        settled = _settled(contacts, stage, friction, tolerance, scale)
+        if settled is not None and settled.residual * scale <= enough:
+            return settled
+    other = _alternated(contacts, response, stage, friction, tolerance, scale)
+    if tolerance > 0.0 and settled is None and other.residual * scale > enough:
+        settled = _settled(contacts, other, friction, max(tolerance, SETTLE_SHARE * enough), scale)
+    return settled if settled is not None and settled.residual < other.residual else other
+
+
+def _settled(
+    contacts: Contacts, stage: Impulses, friction: FrictionModel, tolerance: float, scale: float
+) -> Impulses | None:
+    """The impulses of `stage` with friction, and with normal impulses that stop the approach which friction causes.
+
+    Every visit of a contact lowers the energy. None for rows that are not those of rigid bodies.
+    """
+    t = 0 if contacts.tangents is None else len(contacts.tangents.diag) // contacts.count
+    start = np.zeros((contacts.count, t)) if stage.tangent is None else stage.tangent
+    found = friction.settled(contacts, stage.normal, start, tolerance, scale)
+    if found is None:
+        return None
+    normal, tangent, left = found
+    law = 0.0 if stage.tangent is not None else stage.residual * contacts.approach()
+    return replace(stage, normal=normal, tangent=tangent, residual=max(law, left) / scale)
+
+
+def _alternated(
+    contacts: Contacts, response: Response, stage: Impulses, friction: FrictionModel, tolerance: float, scale: float
+) -> Impulses:
+    """Friction for the normal impulses of the law, and the law again, while friction drives contacts together.
 
     Normal impulses only grow, so the friction impulses of one repeat are within the bounds of the next, and kinetic
     energy falls in every friction stage. After the last repeat the inelastic law stops every remaining approach,
     which lowers the energy too.
     """
-    tolerance = max(response.tolerance * contacts.approach(), slow)
-    repeats = response.repeats(contacts.count)
-    stage = normal_impulses(contacts, response, slow)
-    if not stage.normal.any():
-        return stage  # nothing approaches, or the law is `none`: no normal impulse bounds friction
     normal, tangent = stage.normal.copy(), np.zeros_like(contacts.tangent_speeds())
-    status, residual = stage.status, stage.residual
+    approach = contacts.approach()
+    left = max(tolerance, response.tolerance * scale) if tolerance else EXACT * approach
+    status, worst = stage.status, stage.residual * approach
     iterations, messages = stage.iterations, stage.messages
-    for repeat in range(repeats + 1):
-        tangent, friction_residual = friction.impulses(contacts, normal, tangent, slow)
-        residual = max(residual, friction_residual)
-        x = contacts.after(normal, tangent)
-        if contacts.speeds(x).min() >= -tolerance:
+    for repeat in range(friction.repeats + 1):
+        tangent, slip = friction.impulses(contacts, normal, tangent, tolerance)
+        moving = contacts.moving(contacts.after(normal, tangent))
+        approach = moving.approach()
+        if approach <= left:
+            worst = max(worst, slip, approach if tolerance else 0.0)
             break
-        last = repeat == repeats
-        moving = contacts.moving(x)
-        stage = inelastic(moving, slow) if last else normal_impulses(moving, response, slow)
+        last = repeat == friction.repeats
+        stage = inelastic(moving, tolerance) if last else normal_impulses(moving, response, tolerance)
         normal += stage.normal
-        status, residual = worse(status, stage.status), max(residual, stage.residual)
+        status, worst = worse(status, stage.status), max(worst, stage.residual * approach)
         iterations += stage.iterations
         messages = (*messages, *(m for m in stage.messages if m not in messages))
         if last:
-            messages = (*messages, f"friction and impact still disagreed after {repeats} repeats")
-    return Impulses(normal, tangent, iterations, status, residual, messages)
+            messages = (*messages, f"friction and impact still disagreed after {friction.repeats} repeats")
+            worst = max(worst, friction.residual(contacts, normal, tangent))
+    return Impulses(normal, tangent, iterations, status, worst / scale, messages)
 
 
-def _coupled(contacts: Contacts, response: Response, friction: FrictionModel, slow: float) -> Impulses:
+def _coupled(contacts: Contacts, response: Response, friction: FrictionModel, tolerance: float) -> Impulses:
     """Energetic restitution around a friction model that solves the inelastic impact with friction as one problem."""
     c = contacts.restitution
     check_islands(contacts, response.restitution_model)
-    low, settled = friction.inelastic(contacts)
+    low, settled = friction.inelastic(contacts, tolerance)
     if not settled:
-        other = _staggered(contacts.with_restitution(0.0), response, friction, slow)
-        note = f"coupled Coulomb sweeps stopped at {low.residual:.1e}; normal and friction impulses were alternated"
+        other = _staggered(contacts.with_restitution(0.0), response, friction, tolerance)
+        note = f"the coupled problem was solved to {low.residual:.1e}; normal and friction impulses were alternated"
         low = replace(other, messages=(*other.messages, note))
     if (c == 0.0).all() or low.tangent is None:
         return low
-    high = _staggered(contacts.with_restitution(1.0), response, friction, slow)
+    high = _staggered(contacts.with_restitution(1.0), response, friction, tolerance)
     if high.tangent is None:
         return high
     return replace(interpolated(low, high, c), iterations=low.iterations + high.iterations)

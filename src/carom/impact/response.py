@@ -10,17 +10,20 @@ from .. import friction as frictions
 from ..errors import ProblemError
 from ..friction import FrictionModel
 from ..laws import Law, make
+from ..settings import EXACT_TOLERANCE, tolerance_number
 from ..solvers.rows import Floats
-from ..solvers.thresholds import SINGLE_REPEAT_CONTACTS
 from .restitution import MODELS, needs_uniform_restitution
 
 DEFAULT_FRICTION = "coulomb_fixed_direction"
 MIXED_RESTITUTION = ("refuse", "blend")
 
-# Repeats of normal and friction impulses within one step of a run. Few are enough: the approach that they leave is
-# slow, and the next step resolves it.
-STEP_REPEATS = 2
-LARGE_STEP_REPEATS = 1
+# Tolerances of a run, relative to the fastest speed of approach or slip at any contact of the step, or to the speed
+# gained in two steps of free fall if that is larger.
+DEFAULT_TOLERANCE = 1e-2
+EXACT = EXACT_TOLERANCE
+# Repeats of law and friction in an impact of few contacts in a run. They rarely need more than five to agree within the
+# tolerance of the run; sweeps follow where they do not.
+STEP_REPEATS = 10
 
 
 @dataclass(frozen=True)
@@ -32,17 +35,15 @@ class Response:
     friction_model: the model that adds friction to the law, or None for the friction that the law itself has.
     mixed_restitution: what to do with different coefficients within one island where the restitution model needs a
     single one: "refuse" them, or "blend" them into their mean.
-    tolerance: the approach speed that friction may leave, relative to the fastest approach before the impact.
-    large_repeats: the repeats of the friction model in impacts with more than SINGLE_REPEAT_CONTACTS contacts; None
-    for the number that the friction model itself has.
+    tolerance: the speed that every stage of a step may leave, relative to the fastest speed of approach or slip at any
+    contact of the step before its impulses, or to the speed gained in two steps of free fall if that is larger.
     """
 
     law: Law
     restitution_model: str
     friction_model: FrictionModel | None
     mixed_restitution: str = "refuse"
-    tolerance: float = 1e-10
-    large_repeats: int | None = None
+    tolerance: float = EXACT
 
     def __post_init__(self) -> None:
         models = self.law.restitution_models
@@ -53,6 +54,7 @@ class Response:
             raise ProblemError("restitution_model", self.restitution_model, allowed)
         if self.mixed_restitution not in MIXED_RESTITUTION:
             raise ProblemError.unknown("mixed_restitution", self.mixed_restitution, MIXED_RESTITUTION)
+        object.__setattr__(self, "tolerance", tolerance_number("tolerance", self.tolerance))
 
     @classmethod
     def of(
@@ -74,13 +76,18 @@ class Response:
         restitution_model: str | None = None,
         friction_model: str | FrictionModel | None = None,
         mixed_restitution: str = "refuse",
+        tolerance: float | str | None = None,
     ) -> Response:
-        """The same for the impacts of a time step, with few repeats of the friction model."""
+        """The same for the impacts of a time step, with few repeats of the friction model.
+
+        `tolerance` is a number, "exact", or None for DEFAULT_TOLERANCE.
+        """
         response = cls.of(law, restitution_model, friction_model, mixed_restitution)
+        number = DEFAULT_TOLERANCE if tolerance is None else tolerance_number("tolerance", tolerance)
+        response = replace(response, tolerance=number)
         if response.friction_model is None:
             return response
-        few = replace(response.friction_model, repeats=STEP_REPEATS)
-        return replace(response, friction_model=few, large_repeats=LARGE_STEP_REPEATS)
+        return replace(response, friction_model=replace(response.friction_model, repeats=STEP_REPEATS))
 
     @property
     def friction_name(self) -> str:
@@ -96,14 +103,6 @@ class Response:
     def blends(self) -> bool:
         """Whether different coefficients of restitution within one island are replaced by their mean."""
         return self.mixed_restitution == "blend" and needs_uniform_restitution(self.restitution_model)
-
-    def repeats(self, count: int) -> int:
-        """How often normal and friction impulses alternate in an impact with `count` contacts."""
-        if self.friction_model is None:
-            return 0
-        if self.large_repeats is not None and count > SINGLE_REPEAT_CONTACTS:
-            return self.large_repeats
-        return self.friction_model.repeats
 
     def check_restitutions(self, used: Floats) -> None:
         """Raises ProblemError if the coefficients of restitution `used` in a run have no exact meaning together."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from ..laws.inelastic import FEASIBLE, inelastic
 from ..solvers.islands import island_labels
 from ..solvers.qp.box import solve_cone
 from ..solvers.rows import Floats
+from ..solvers.threads import beside
 from .clamps import run_law
 from .contacts import INFEASIBLE, RESOLVED, Contacts, Impulses, worse
 
@@ -31,31 +32,33 @@ def needs_uniform_restitution(model: str) -> bool:
     return model in ("energetic", "qce_lcp")
 
 
-def normal_impulses(contacts: Contacts, response: Response, slow: float = 0.0) -> Impulses:
+def normal_impulses(contacts: Contacts, response: Response, tolerance: float = 0.0) -> Impulses:
     """Impulses of the law with the coefficients of restitution of `contacts`.
 
-    Under the energetic model approach speeds below `slow` are left (see `resolve`).
+    `tolerance` is the speed of approach that may be left; 0 asks for an exact answer. The residual is relative to the
+    fastest approach.
     """
     model, c = response.restitution_model, contacts.restitution
-    if slow > 0.0:
+    if tolerance > 0.0:
         approach = contacts.approach()
-        if approach <= slow:
-            return Impulses(np.zeros(contacts.count))
-        if model == "energetic":
-            response = _with_tolerance(response, slow / approach)
-        else:
-            slow = 0.0
+        if approach <= tolerance:
+            return Impulses(np.zeros(contacts.count), residual=approach and 1.0)
+        response = replace(response, law=response.law.leaving(tolerance / approach))
     if not needs_uniform_restitution(model):
         return run_law(contacts, response)
     check_islands(contacts, model)
     if (c == 0.0).all():
-        return inelastic(contacts, slow)
-    elastic = run_law(contacts.with_restitution(1.0), response)
+        return inelastic(contacts, tolerance)
+    perfect = contacts.with_restitution(1.0)
+    if model == "energetic" and not (c == 1.0).all():
+        elastic, low = beside(
+            contacts.count, lambda: run_law(perfect, response), lambda: inelastic(contacts, tolerance)
+        )
+        return interpolated(low, elastic, c)
+    elastic = run_law(perfect, response)
     if (c == 1.0).all():
         return elastic
-    if model == "energetic":
-        return interpolated(inelastic(contacts, slow), elastic, c)
-    return _complementary(contacts, elastic, c)
+    return _complementary(contacts, elastic, c, tolerance)
 
 
 def interpolated(low: Impulses, high: Impulses, c: Floats) -> Impulses:
@@ -76,25 +79,29 @@ def interpolated(low: Impulses, high: Impulses, c: Floats) -> Impulses:
     )
 
 
-def _complementary(contacts: Contacts, elastic: Impulses, c: Floats) -> Impulses:
+def _complementary(contacts: Contacts, elastic: Impulses, c: Floats, tolerance: float) -> Impulses:
     """`0 <= lam perp A lam + u - c u_elastic >= 0` (Zhang 2015, eq. 19)."""
     target = c * contacts.speeds(contacts.after(elastic.normal))
-    lam, residual = solve_cone(contacts.rows, contacts.speeds() - target)
+    wanted = contacts.speeds() - target
+    lam, speed = solve_cone(contacts.rows, wanted, tolerance=tolerance)
+    if tolerance > 0.0:
+        lam *= _no_gain(contacts, lam)
+    solved = speed <= max(FEASIBLE * np.abs(wanted).max(), tolerance)
+    approach = contacts.approach()
     return Impulses(
         normal=lam,
         iterations=elastic.iterations,
-        status=worse(elastic.status, RESOLVED if residual <= FEASIBLE else INFEASIBLE),
-        residual=max(residual, elastic.residual),
+        status=worse(elastic.status, RESOLVED if solved else INFEASIBLE),
+        residual=max(speed / approach if approach > 0.0 else 0.0, elastic.residual),
         messages=elastic.messages,
     )
 
 
-def _with_tolerance(response: Response, tolerance: float) -> Response:
-    """The response with a law whose tolerance, relative to the fastest approach, is at least `tolerance`."""
-    law: Any = response.law
-    if "tolerance" not in law.options():
-        return response
-    return replace(response, law=replace(law, tolerance=max(law.tolerance, tolerance)))
+def _no_gain(contacts: Contacts, lam: Floats) -> float:
+    """The largest factor up to 1 with which the impulses add no energy, `lam . (u + u+) <= 0`."""
+    change = contacts.after(lam) - contacts.velocity
+    square, work = float((change * change).sum()), float(lam @ contacts.speeds())
+    return min(1.0, max(-2.0 * work / square, 0.0)) if square > 0.0 else 1.0
 
 
 def check_islands(contacts: Contacts, model: str) -> None:

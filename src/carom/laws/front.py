@@ -5,7 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ..kernels import kernel
-from ..solvers.rows import push, speed
+from ..solvers.rows import speed
+
+# With more than one contact in SCAN moved, all contacts are scanned: in the order of memory that is faster than to look
+# up the contacts of the moved bodies. The others have not changed their speed.
+SCAN = 24
 
 
 @kernel
@@ -32,6 +36,8 @@ def next_front(rows, x, boundary, tol, moved, stamp, visited, generation, settle
     if settled:
         for i in moved:
             stamp[i] = generation
+    if SCAN * len(moved) > len(boundary):
+        return _scanned(rows, x, boundary, tol, stamp, generation)
     front, u = np.empty(len(boundary), np.int64), np.empty(len(boundary))
     k = 0
     for i in moved:
@@ -53,9 +59,14 @@ def next_front(rows, x, boundary, tol, moved, stamp, visited, generation, settle
 
 
 @kernel
-def apply_impulses(rows, front, y, lam, x):
-    """Adds the impulses y of the front's contacts to lam and to the velocity, in place."""
-    for j in range(len(front)):
-        if y[j] != 0.0:
-            lam[front[j]] += y[j]
-            push(rows, front[j], y[j], x)
+def _scanned(rows, x, boundary, tol, stamp, generation):
+    """Contacts with u < -tol that are not stamped with `generation`, ascending, and their speeds."""
+    m = len(boundary)
+    front, u = np.empty(m, np.int64), np.empty(m)
+    k = 0
+    for i in range(m):
+        s = speed(rows, i, x) + boundary[i]
+        if s < -tol and stamp[i] != generation:
+            front[k], u[k] = i, s
+            k += 1
+    return front[:k], u[:k]

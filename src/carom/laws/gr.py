@@ -9,15 +9,14 @@ import numpy as np
 
 from ..impact.contacts import INFEASIBLE, Contacts, Impulses
 from ..kernels import kernel
-from ..solvers.qp.box import Work, solve_box, solve_small_box
-from ..solvers.rows import Floats, Ints, Rows
-from .front import apply_impulses, initial_front, next_front
+from ..solvers.qp.box import Work, solve_box
+from ..solvers.rows import Floats, Rows
 from .inelastic import FEASIBLE, NO_WAY_OUT, finish_inelastically
 from .law import SMITH_2012, Law
+from .violators import dense_space, next_violators, pack, push_large, reflect_small, work_space
 
 C_R = 1.0  # restitution inside the iteration: the elastic law, which the restitution models interpolate
 SETTLED = 1e-9  # residual of an iteration up to which its contacts are known to separate
-UNSOLVED = -1.0  # in place of a residual: the cone problem of the violators has not been solved
 
 
 @dataclass(frozen=True)
@@ -41,11 +40,11 @@ class GR(Law):
 
     def impulses(self, contacts: Contacts) -> Impulses:
         bound = self.max_iterations or 1000 + int(100 * np.sqrt(contacts.count))
-        tol = self.tolerance * contacts.approach()
-        lam, x, count, left, residual = reflections(
-            contacts.rows, contacts.velocity, contacts.boundary_speed, tol, bound
-        )
-        if residual > FEASIBLE:
+        fastest = contacts.approach()
+        tol = self.tolerance * fastest
+        lam, x, count, left, worst = reflections(contacts.rows, contacts.velocity, contacts.boundary_speed, tol, bound)
+        residual = worst / fastest if fastest > 0.0 else 0.0
+        if left and count < bound:
             return Impulses(lam, None, count, INFEASIBLE, residual, (NO_WAY_OUT,))
         if left:
             reason = f"gr reached its bound of {count} iterations"
@@ -53,16 +52,16 @@ class GR(Law):
         return Impulses(normal=lam, iterations=count, residual=residual)
 
 
-class _State(NamedTuple):
-    """The arrays that the iteration changes in place, and its scratch."""
+class _Progress(NamedTuple):
+    """Where the iteration stands."""
 
-    x: Floats  # (n, d) whitened velocity
-    lam: Floats  # (m,) impulses
-    stamp: Ints  # (m,) iteration in which a contact was last examined
-    visited: Ints  # (n,) iteration in which a body was last examined
-    parent: Ints  # (n,) scratch of the islands
-    label: Ints  # (n,) scratch of the islands
-    scratch: Floats  # (n, d) zeros, scratch of the small islands
+    violators: int
+    large: int  # of these: in islands that are too large for the dense method, whose cone problem is to be solved
+    count: int  # iterations
+    size: float  # largest |c| of the cone problem of this iteration
+    residual: float  # of what has been solved of it, a speed
+    worst: float  # largest residual of all iterations
+    infeasible: bool  # the cone problem has no solution
 
 
 def reflections(
@@ -70,67 +69,47 @@ def reflections(
 ) -> tuple[Floats, Floats, int, int, float]:
     """The GR loop: (impulses, velocity, iterations, violators left, residual).
 
+    The residual is a speed, the largest of all cone problems. Violators are left at the bound on the iterations, and
+    before it if a cone problem has no solution.
+
     `_iterate` runs the loop as long as all islands are small, and returns for each cone problem with a large one,
     which is solved here. Its methods take most of the compile time; they are compiled when the first one appears.
     """
-    m, n = len(boundary), len(rows.touch_ptr) - 1
-    state = _State(
-        velocity.copy(),
-        np.zeros(m),
-        np.full(m, -1, np.int64),
-        np.full(n, -1, np.int64),
-        np.empty(n, np.int64),
-        np.empty(n, np.int64),
-        np.zeros_like(velocity),
-    )
-    violators, u = initial_front(rows, state.x, boundary, tol)
-    y, residual, count, worst = u, UNSOLVED, 0, 0.0
+    n, d = velocity.shape
+    space = work_space(rows, d)
+    packed, k = pack(rows, velocity, boundary, tol, *space)
+    at, dense, y = _Progress(k, 0, 0, 0.0, 0.0, 0.0, False), dense_space(), np.zeros(0)
     while True:
-        violators, u, count, worst = _iterate(
-            rows, boundary, tol, bound, state, violators, u, y, residual, count, worst
-        )
-        if len(violators) == 0 or count >= bound or worst > FEASIBLE:
-            return state.lam, state.x, count, len(violators), worst
-        k = len(violators)
-        y = np.zeros(k)
-        work = Work(state.parent, state.label, state.scratch)
-        residual = solve_box(rows, violators, (1.0 + C_R) * u, np.zeros(k), np.full(k, np.inf), y, False, work)
+        at = _iterate(packed, dense, tol, bound, at, y)
+        if at.large == 0 or at.infeasible:
+            return packed.lam.copy(), packed.x[:n].copy(), at.count, at.violators, at.worst
+        k = at.large
+        y, work = np.zeros(k), Work(np.empty(n, np.int64), np.empty(n, np.int64), np.zeros((n, d)))
+        contacts, c = packed.large[:k].astype(np.int64), packed.rate[:k]
+        residual = solve_box(rows, contacts, c, np.zeros(k), np.full(k, np.inf), y, False, work, tol, True)
+        at = at._replace(residual=max(at.residual, residual))
 
 
 @kernel
-def _iterate(rows, boundary, tol, bound, state, violators, u, y, residual, count, worst):
+def _iterate(packed, dense, tol, bound, at, y):
     """Iterations until nothing approaches, the bound is reached, or an island is too large for the dense method.
 
-    `residual` is that of `y`, the solution of the cone problem of `violators`, or UNSOLVED. A reflected contact
-    separates at least as fast as it approached, so it is no violator in the next iteration, provided that the cone
-    problem was solved. A cone problem without a solution ends the loop.
+    y are the impulses of the violators in large islands, if there are some. A reflected contact separates at least as
+    fast as it approached, so it is no violator in the next iteration, provided that the cone problem was solved. A cone
+    problem without a solution ends the loop.
     """
-    while True:
-        if residual != UNSOLVED:
-            worst = max(worst, residual)
-            apply_impulses(rows, violators, y, state.lam, state.x)
-            if worst > FEASIBLE:
-                break
-            settled = residual <= SETTLED
-            violators, u = next_front(
-                rows, state.x, boundary, tol, violators, state.stamp, state.visited, count, settled
-            )
-            count += 1
-        if len(violators) == 0 or count >= bound:
-            break
-        k = len(violators)
-        y = np.zeros(k)
-        residual = solve_small_box(
-            rows,
-            violators,
-            (1.0 + C_R) * u,
-            np.zeros(k),
-            np.full(k, np.inf),
-            y,
-            state.parent,
-            state.label,
-            state.scratch,
-        )
-        if residual == UNSOLVED:
-            break
-    return violators, u, count, worst
+    k, large, count, size, residual, worst = at.violators, at.large, at.count, at.size, at.residual, at.worst
+    while k > 0 and count < bound:
+        if large > 0:
+            push_large(packed, large, y)
+            large = 0
+        else:
+            large, size, residual = reflect_small(packed, count % 2, k, 1.0 + C_R, dense)
+            if large > 0:
+                return _Progress(k, large, count, size, residual, worst, False)
+        worst = max(worst, residual)
+        if residual > max(FEASIBLE * size, tol):
+            return _Progress(k, 0, count, size, residual, worst, True)
+        k = next_violators(packed, count % 2, k, tol, count + 1, residual <= SETTLED * size)
+        count += 1
+    return _Progress(k, 0, count, size, residual, worst, False)

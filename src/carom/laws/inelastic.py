@@ -6,7 +6,6 @@ import numpy as np
 
 from ..impact.contacts import FINISHED_INELASTICALLY, INFEASIBLE, RESOLVED, Contacts, Impulses, worse
 from ..solvers.qp.box import solve_cone
-from ..solvers.qp.relax import relaxed
 from ..solvers.rows import Floats
 
 FEASIBLE = 1e-6  # a residual above this means that no velocity keeps all contacts apart
@@ -17,19 +16,20 @@ NO_WAY_OUT = "no velocity keeps every contact apart: boundaries close in on a bo
 COLLAPSE_SHARE = 1e-3
 
 
-def inelastic(contacts: Contacts, slow: float = 0.0) -> Impulses:
+def inelastic(contacts: Contacts, tolerance: float = 0.0) -> Impulses:
     """`0 <= lam perp A lam + u >= 0`: the answer that loses most energy.
 
     It is the cone problem with c = u over all contacts, and has a solution wherever boundaries are at rest. Boundaries
-    that close in on a body can leave no feasible velocity; the status is then "infeasible". With `slow` > 0 approach
-    speeds below it are left.
+    that close in on a body can leave no feasible velocity; the status is then "infeasible". `tolerance` is the speed
+    that may be left; 0 asks for an exact answer. The residual is relative to the fastest approach.
     """
-    if slow > 0.0:
-        m = contacts.count
-        lam, residual = relaxed(contacts.rows, contacts.speeds(), np.full(m, np.inf), np.zeros(m), slow)
-        return Impulses(normal=lam, iterations=1, residual=residual)
-    lam, residual = solve_cone(contacts.rows, contacts.speeds())
-    if residual > FEASIBLE:
+    u = contacts.speeds()
+    fastest = -float(u.min(initial=0.0))
+    if fastest <= 0.0:
+        return Impulses(normal=np.zeros(contacts.count))
+    lam, speed = solve_cone(contacts.rows, u, tolerance=tolerance)
+    residual = speed / fastest
+    if speed > max(FEASIBLE * np.abs(u).max(), tolerance):
         return Impulses(normal=lam, iterations=1, status=INFEASIBLE, residual=residual, messages=(NO_WAY_OUT,))
     return Impulses(normal=lam, iterations=1, status=RESOLVED, residual=residual)
 

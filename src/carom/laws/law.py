@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 from ..impact import checks
@@ -74,7 +74,8 @@ class Law:
           `finish_inelastically` stops the remaining approach, so that every law ends; "infeasible" if no velocity
           keeps all contacts apart.
         - `residual`: how far the answer is from satisfying the equations of the law, relative; 0 means solved. For laws
-          built on the cone problem, `max |min(A_ii y_i, (A y + c)_i)| / max |c|` over all their solves.
+          built on the cone problem, `max |min(A_ii y_i, (A y + c)_i)|` over all their solves, relative to the fastest
+          approach before the impact.
         - `messages`: sentences for the user about anything unusual.
 
         There is at least one contact. The answer must not depend on the number of threads.
@@ -84,6 +85,14 @@ class Law:
     def options(self) -> dict[str, Any]:
         """The options of the law and their values, by name."""
         return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+
+    def leaving(self, tolerance: float) -> Law:
+        """The law with an option `tolerance`, an approach relative to the fastest one, of at least this value.
+
+        Laws without such an option, or with another meaning of it, return themselves.
+        """
+        given = self.options().get("tolerance")
+        return self if given is None else replace(self, tolerance=max(given, tolerance))  # type: ignore[type-var]
 
 
 SMITH_2012 = Paper(

@@ -10,6 +10,8 @@ from ..solvers.qp.box import solve_cone
 from .inelastic import FEASIBLE, NO_WAY_OUT, finish_inelastically
 from .law import SMITH_2012, Law
 
+TINY = 1e-300  # speed, in place of zero in a quotient
+
 
 @dataclass(frozen=True)
 class LCP(Law):
@@ -32,19 +34,20 @@ class LCP(Law):
     max_iterations: int = 300
 
     def impulses(self, contacts: Contacts) -> Impulses:
-        tol = self.tolerance * contacts.approach()
+        fastest = contacts.approach()
+        tol = self.tolerance * fastest
         u = contacts.speeds()
         lam, x = 0.0 * u, contacts.velocity
         worst, count = 0.0, 0
         while u.min() < -tol:
             if count == self.max_iterations:
                 reason = f"lcp reached its bound of {count} solves"
-                return finish_inelastically(contacts, lam, x, count, reason, worst)
-            more, residual = solve_cone(contacts.rows, 2.0 * u)
+                return finish_inelastically(contacts, lam, x, count, reason, worst / fastest)
+            more, residual = solve_cone(contacts.rows, 2.0 * u, tolerance=tol, conserve=True)
             lam = lam + more
             worst, count = max(worst, residual), count + 1
-            if residual > FEASIBLE:
-                return Impulses(lam, None, count, INFEASIBLE, worst, (NO_WAY_OUT,))
+            if residual > max(FEASIBLE * 2.0 * fastest, tol):
+                return Impulses(lam, None, count, INFEASIBLE, worst / fastest, (NO_WAY_OUT,))
             x = contacts.after(lam)
             u = contacts.speeds(x)
-        return Impulses(normal=lam, iterations=count, residual=worst)
+        return Impulses(normal=lam, iterations=count, residual=worst / max(fastest, TINY))

@@ -53,6 +53,10 @@ class LZB(Law):
         object.__setattr__(self, "tolerance", _number("tolerance", self.tolerance, 1e-15, 1e-3))
         object.__setattr__(self, "stiffness", _stiffness(self.stiffness))
 
+    def leaving(self, tolerance: float) -> LZB:
+        """The law itself: its tolerance is that of the integration."""
+        return self
+
     def impulses(self, contacts: Contacts) -> Impulses:
         low = float(contacts.restitution.min())
         if low < SMALLEST_RESTITUTION:

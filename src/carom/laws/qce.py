@@ -9,7 +9,7 @@ import numpy as np
 
 from ..impact.contacts import Contacts, Impulses
 from ..kernels import kernel
-from ..solvers.heap import heap_pop, heap_push
+from ..solvers.heap import heap_add, heap_grown, heap_pop
 from ..solvers.rows import push, speed
 from .front import initial_front, next_front
 from .inelastic import finish_inelastically
@@ -66,7 +66,7 @@ def passes(rows, velocity, boundary, tol, bound):
     x = velocity.copy()
     lam = np.zeros(m)
     stamp, visited = np.full(m, -1, np.int64), np.full(len(x), -1, np.int64)
-    slot = np.full(m, -1, np.int64)
+    slot = np.full(len(x), -1, np.int64)
     front, u = initial_front(rows, x, boundary, tol)
     count, worst, energy = 0, 0.0, 0.5 * np.sum(x * x)
     while len(front) > 0 and count < bound:
@@ -91,7 +91,7 @@ def passes(rows, velocity, boundary, tol, bound):
 
 @kernel
 def one_pass(rows, front, u0, slot):
-    """The value of s at which each contact of the front ends. `slot` (m,) is scratch, -1 everywhere.
+    """The value of s at which each contact of the front ends. `slot` (n,) is scratch, -1 everywhere.
 
     Contacts end in an order that is spread over the whole pile, so data that are used together are stored together: the
     state of a contact in one cache line, its neighbors and their couplings side by side.
@@ -109,7 +109,7 @@ def one_pass(rows, front, u0, slot):
         state[j, NEXT] = crossing(a, u0[j], 0.0)
         state[j, QUEUED] = state[j, NEXT]
         if state[j, NEXT] < np.inf:
-            keys, items, size = heap_push(keys, items, size, state[j, NEXT], j)
+            size = heap_add(keys, items, size, state[j, NEXT], j)
     now = 0.0
     while size > 0:
         s, j, size = heap_pop(keys, items, size)
@@ -119,7 +119,7 @@ def one_pass(rows, front, u0, slot):
             # Its end has moved to a later s since it was queued. The new entry is made only now.
             state[j, QUEUED] = state[j, NEXT]
             if state[j, NEXT] < np.inf:
-                keys, items, size = heap_push(keys, items, size, state[j, NEXT], j)
+                size = heap_add(keys, items, size, state[j, NEXT], j)
             continue
         now = max(now, s)
         state[j, DONE] = now
@@ -135,7 +135,9 @@ def one_pass(rows, front, u0, slot):
             state[i, NEXT] = now + crossing(state[i, A], state[i, B], state[i, C])
             if state[i, NEXT] < state[i, QUEUED]:
                 state[i, QUEUED] = state[i, NEXT]
-                keys, items, size = heap_push(keys, items, size, state[i, NEXT], i)
+                if size == len(keys):
+                    keys, items = heap_grown(keys, items, size)
+                size = heap_add(keys, items, size, state[i, NEXT], i)
     end = np.empty(k)
     for j in range(k):
         end[j] = state[j, DONE] if state[j, DONE] >= 0.0 else now
@@ -154,43 +156,58 @@ def _lines(k):
 def _neighbors(rows, front, slot):
     """For each contact of the front those that share a body with it, and A_ij; two shared bodies make two entries."""
     k = len(front)
-    for j in range(k):
-        slot[front[j]] = j
+    begin, member, entry = _by_body(rows, front, slot)
     ptr = np.zeros(k + 1, np.int64)
     for j in range(k):
-        count = 0
+        ptr[j + 1] = ptr[j]
         for q in range(rows.ptr[front[j]], rows.ptr[front[j] + 1]):
-            b = rows.body[q]
-            for t in range(rows.touch_ptr[b], rows.touch_ptr[b + 1]):
-                count += slot[rows.touch[t]] >= 0
-            count -= 1
-        ptr[j + 1] = ptr[j] + count
+            body = slot[rows.body[q]]
+            ptr[j + 1] += begin[body + 1] - begin[body] - 1
     neighbor, coupling = np.empty(ptr[k], np.int32), np.empty(ptr[k])
+    put = 0
     for j in range(k):
-        put = ptr[j]
         for q in range(rows.ptr[front[j]], rows.ptr[front[j] + 1]):
-            b = rows.body[q]
-            for t in range(rows.touch_ptr[b], rows.touch_ptr[b + 1]):
-                i = slot[rows.touch[t]]
-                if i < 0 or i == j:
+            body = slot[rows.body[q]]
+            for t in range(begin[body], begin[body + 1]):
+                if member[t] == j:
                     continue
-                neighbor[put] = i
-                coupling[put] = _through_body(rows, front[i], b, q)
+                total = 0.0
+                for c in range(rows.val.shape[1]):
+                    total += rows.val[entry[t], c] * rows.val[q, c]
+                neighbor[put], coupling[put] = member[t], total
                 put += 1
-    for j in range(k):
-        slot[front[j]] = -1
+    for i in front:
+        for q in range(rows.ptr[i], rows.ptr[i + 1]):
+            slot[rows.body[q]] = -1
     return ptr, neighbor, coupling
 
 
 @kernel
-def _through_body(rows, i, b, q):
-    """The part of A_ik through body b, where entry q of row k belongs to b."""
-    total = 0.0
-    for p in range(rows.ptr[i], rows.ptr[i + 1]):
-        if rows.body[p] == b:
-            for t in range(rows.val.shape[1]):
-                total += rows.val[p, t] * rows.val[q, t]
-    return total
+def _by_body(rows, front, slot):
+    """The contacts of the front by body: pointers, contacts as numbers within the front, and their entries in `rows`.
+
+    `slot` (n,), which is -1 everywhere, receives the numbers of the bodies in these lists.
+    """
+    most = 0
+    for i in front:
+        most += rows.ptr[i + 1] - rows.ptr[i]
+    begin, bodies = np.zeros(most + 2, np.int64), 0
+    for i in front:
+        for q in range(rows.ptr[i], rows.ptr[i + 1]):
+            b = rows.body[q]
+            if slot[b] < 0:
+                slot[b] = bodies
+                bodies += 1
+            begin[slot[b] + 2] += 1
+    for b in range(bodies):
+        begin[b + 2] += begin[b + 1]
+    member, entry = np.empty(most, np.int32), np.empty(most, np.int64)
+    for j in range(len(front)):
+        for q in range(rows.ptr[front[j]], rows.ptr[front[j] + 1]):
+            put = begin[slot[rows.body[q]] + 1]
+            begin[slot[rows.body[q]] + 1] += 1
+            member[put], entry[put] = j, q
+    return begin, member, entry
 
 
 @kernel(inline="always")

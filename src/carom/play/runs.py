@@ -15,8 +15,10 @@ from .. import laws
 from ..analysis.checks import Check, check_run
 from ..draw.colors import MAPS, QUANTITIES, limits
 from ..errors import ProblemError
+from ..impact.response import DEFAULT_TOLERANCE
 from ..scene.model import Bodies, Scene
 from ..scenes import SCENES
+from ..settings import EXACT_TOLERANCE, LARGEST_TOLERANCE, tolerance_number
 from ..simulation import Progress, simulate
 from ..trajectory import Trajectory
 from .pictures import picture
@@ -35,6 +37,8 @@ FRAMES = 240
 BODY_FRAMES = 120_000  # positions of bodies in one film, which bounds the size of an answer
 MAP = "soft"
 
+RUN_SLIDERS = ("duration", "step", "tolerance")  # sliders that are settings of the run rather than of the scene
+
 Tell = Callable[[str, float], None]  # present task, and the fraction that is done
 
 # Checks of a run: desideratum, title and meaning.
@@ -45,6 +49,7 @@ MEANINGS = {
     "overlap": ("", "overlap", "none, or less than a step"),
     "symmetry": ("SYM", "symmetry", "symmetry is preserved"),
     "impacts": ("FEA", "feasibility", "nothing still approaches"),
+    "residual": ("", "residual", "at most the tolerance in every step"),
 }
 
 _GENERAL = {
@@ -61,6 +66,8 @@ _GENERAL = {
         RESTITUTION,
         FRICTION,
         Slider("mu", "friction", 0.0, 1.0, 0.1),
+        Slider("rolling", "rolling friction", 0.0, 0.2, 0.0, 0.005),
+        Slider("torsional", "torsional friction", 0.0, 0.2, 0.0, 0.005),
         Slider("va", "speed, left ball", 0.0, 1.0, 0.5),
         Slider("speed", "speed", 0.5, 10.0, 1.0, 0.1),
         Slider("gravity", "gravity", 1.0, 20.0, 10.0, 0.5),
@@ -111,10 +118,10 @@ class Play:
     sliders: tuple[Slider, ...]
 
     def make(self, given: Any) -> tuple[Scene, dict[str, float]]:
-        """The scene, and its time step and duration, for the slider values of a request."""
+        """The scene, and its time step, duration and tolerance, for the slider values of a request."""
         values = checked(self.sliders, given)
         scene = _scene(self.name, values)
-        timing = {"step": values["step"], "duration": values["duration"]}
+        timing = {name: values[name] for name in RUN_SLIDERS}
         _bounded(scene, timing)
         return scene, timing
 
@@ -181,18 +188,26 @@ def _material_sliders(scene: Scene, there: set[str]) -> list[Slider]:
 
 
 def _time_sliders(scene: Scene) -> list[Slider]:
-    """Sliders of duration, in hundredths of the longest, and of the time step, on a logarithmic scale."""
+    """Sliders of duration, in hundredths of the longest, and of time step and tolerance, on logarithmic scales."""
     longest = min(scene.duration, LONGEST)
     shown, h = _SHOWN.get(scene.name, longest), scene.step
     return [
         Slider("duration", "duration", 0.1 * longest, longest, shown, 0.01 * longest),
         Slider("step", "time step", h / STEP_RANGE, h * STEP_RANGE, h, h / STEP_RANGE, logarithmic=True),
+        _tolerance_slider(scene),
     ]
+
+
+def _tolerance_slider(scene: Scene) -> Slider:
+    """The tolerance, from that which "exact" means."""
+    value = DEFAULT_TOLERANCE if scene.tolerance is None else tolerance_number("tolerance", scene.tolerance)
+    low, high = min(EXACT_TOLERANCE, value), LARGEST_TOLERANCE
+    return Slider("tolerance", f"tolerance, {low:g} is exact", low, high, value, low, logarithmic=True, decades=True)
 
 
 def _scene(name: str, values: Mapping[str, float]) -> Scene:
     entry = SCENES[name]
-    own = {key: value for key, value in values.items() if key in entry.parameters and key not in ("step", "duration")}
+    own = {key: value for key, value in values.items() if key in entry.parameters and key not in RUN_SLIDERS}
     scene = entry(**{**_fixed(name), **own})
     changes = {key: values[key] for key in ("restitution", "friction") if key in values and key not in own}
     if changes:
@@ -269,6 +284,7 @@ class RunRequest:
                 law,
                 self.timing["duration"],
                 step=self.timing["step"],
+                tolerance=self.timing["tolerance"],
                 frame_rate=frame_rate(self.scene, self.timing),
                 progress=told,
             )

@@ -25,6 +25,7 @@ class Slider:
     whole: bool = False
     below: str | None = None
     logarithmic: bool = False  # the position of the knob is the logarithm of the value
+    decades: bool = False  # the knob of a logarithmic slider stops at powers of ten only
 
     def check(self, value: Any) -> float:
         """The value as a number within the limits; an int if it must be whole."""

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import ProblemError
+from ..settings import EXACT, LARGEST_TOLERANCE, TOLERANCE_WORDS, tolerance_number
 from ..solvers.rows import Floats, Ints
 
 # Beyond these limits the fourth power of a radius, which enters the inertia, would leave the range of a float64.
@@ -161,6 +162,24 @@ class Number(Check):
     @property
     def dtype(self) -> type | None:  # type: ignore[override]
         return np.float64 if self.many else None
+
+
+class Tolerance(Check):
+    """The tolerance of a run: a number, or "exact"."""
+
+    def words(self, where: Where) -> str:
+        return TOLERANCE_WORDS
+
+    def read(self, value: Any, where: Where) -> float | str:
+        try:
+            number = tolerance_number("", value)
+        except ProblemError:
+            raise Refused([Fault((), value, self.words(where))]) from None
+        return value if isinstance(value, str) else number
+
+    def schema(self) -> Schema:
+        number = {"type": "number", "exclusiveMinimum": 0, "maximum": LARGEST_TOLERANCE}
+        return {"anyOf": [number, {"const": EXACT}]}
 
 
 @dataclass(frozen=True)
@@ -411,4 +430,4 @@ POINTS, VERTICES = Rows(), Rows(least=3)
 QUATERNIONS = Rows(4, "a quaternion [w, x, y, z]", nonzero=True)
 SPINS = PerBody(NUMBERS, Rows(3, "three numbers [x, y, z], along the axes of the world"))
 INERTIAS = PerBody(POSITIVES, Rows(3, "three moments of inertia, about the principal axes"))
-TRIANGLES = Triangles()
+TRIANGLES, TOLERANCE = Triangles(), Tolerance()

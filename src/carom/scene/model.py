@@ -26,6 +26,7 @@ from .checks import (
     RECORD,
     SPINS,
     TEXT,
+    TOLERANCE,
     Choice,
 )
 from .fields import ONLY_2D, ONLY_3D
@@ -35,6 +36,10 @@ from .symmetry import Symmetry
 
 FREE = None  # the motion of a body that impulses move
 INTEGRATORS = ("dmv", "split")
+COEFFICIENTS = ("restitution", "friction", "rolling_friction", "torsional_friction")  # of materials and their pairs
+TOLERANCE_ABOUT = "speed that the impulses of a step may leave, relative to the fastest approach or slip before them"
+ROLLING_ABOUT = "a length: largest torque against rolling over the normal force, at rest"
+TORSIONAL_ABOUT = "a length: largest torque against spinning about the normal over the normal force, at rest"
 MIXED_RESTITUTION = ("refuse", "blend")
 Force = Callable[[float, Floats, Floats], Floats]  # (time, position, velocity) -> force on each body
 
@@ -43,13 +48,19 @@ Force = Callable[[float, Floats, Floats], Floats]  # (time, position, velocity) 
 class Material:
     """Coefficients of a surface, and a density.
 
-    Two different materials without an entry in `Scene.pairs` meet with the smaller restitution and the geometric mean
-    of their coefficients of friction.
+    Two different materials without an entry in `Scene.pairs` meet with the smaller restitution and the geometric means
+    of their coefficients of friction, rolling friction and torsional friction.
+
+    Rolling and torsional friction are lengths. A resting contact with normal impulse p resists rolling with a torque
+    impulse of at most `rolling_friction` times p, about an axis in the tangent plane, and spinning about its normal
+    with at most `torsional_friction` times p. Impacts, which the law resolves, have neither.
     """
 
     restitution: Annotated[float, FRACTION, "0 to 1"] = 1.0
     friction: Annotated[float, NOT_NEGATIVE] = 0.0
     density: Annotated[float, POSITIVE, "mass / area, in 3D mass / volume, of bodies without a mass of their own"] = 1.0
+    rolling_friction: Annotated[float, NOT_NEGATIVE, ROLLING_ABOUT] = 0.0
+    torsional_friction: Annotated[float, NOT_NEGATIVE, TORSIONAL_ABOUT, ONLY_3D] = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +108,7 @@ class Scene:
     boundaries: Sequence[Boundary] = ()
     periodic: Periodic | None = None
     materials: Mapping[str, Material] = field(default_factory=lambda: {"default": Material()})
-    pairs: Mapping[tuple[str, str], Mapping[str, float]] = field(default_factory=dict)  # restitution, friction
+    pairs: Mapping[tuple[str, str], Mapping[str, float]] = field(default_factory=dict)  # COEFFICIENTS
     gravity: Annotated[Vector, POINT, "acceleration; none by default"] = (0.0, 0.0)  # in 3D three components
     force: Force | None = None
     step: Annotated[float, POSITIVE, "time step"] = 0.01
@@ -111,6 +122,7 @@ class Scene:
     # Materials that differ in restitution have no exact meaning under laws that need one value per island: "refuse"
     # raises an error before the run, "blend" takes the mean, weighted by the energy of approach.
     mixed_restitution: Annotated[str, Choice(MIXED_RESTITUTION)] = "refuse"
+    tolerance: Annotated[float | str | None, TOLERANCE, TOLERANCE_ABOUT] = None  # None: the default of the library
     description: Annotated[str, TEXT] = ""
     symmetries: Sequence[Symmetry] = ()  # of the initial state; analysis.symmetry_error measures them
     parameters: Annotated[Mapping[str, Any], RECORD, "a record of how the scene was made; not read by Carom"] = field(

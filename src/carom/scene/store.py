@@ -26,7 +26,7 @@ from .symmetry import Symmetry
 
 Arrays = dict[str, NDArray[Any]]
 
-FORMAT = 2
+FORMAT = 3  # 3: the tolerance of a scene, rolling and torsional friction of a material
 INLINE = 16  # arrays of up to this many numbers stand in meta: JSON keeps the bits of a float64
 CLASSES: dict[str, type] = {
     c.__name__: c

@@ -35,20 +35,29 @@ def sliding_block(*, mu: float = 0.1, angle: float = 0.0, speed: float = 1.5, st
 
 @checks.recorded
 def rolling_disc(
-    *, mu: float = 0.3, angle: float = 0.0, speed: float = 3.0, spin: float = 0.0, step: float = 1e-3
+    *,
+    mu: float = 0.3,
+    angle: float = 0.0,
+    speed: float = 3.0,
+    spin: float = 0.0,
+    rolling: float = 0.0,
+    step: float = 1e-3,
 ) -> Scene:
     """A disc of radius 1/2 on a plane that descends to the right by `angle` degrees, at first at `speed` with `spin`.
 
     On a level plane, without initial spin, it slides for `speed / (3 mu g)` and then rolls at 2/3 of its speed.
     On a slope it rolls from rest with the acceleration `2/3 g sin angle` if `tan angle <= 3 mu`, and slides with
     `g (sin angle - mu cos angle)` otherwise. Rolling to the right has a negative spin.
+
+    rolling: coefficient of rolling friction, a length. It lowers the acceleration of rolling by `4/3 rolling g cos
+    angle`, and the disc stays where it stops if `tan angle <= 2 rolling`.
     """
     _, along, up = _slope(angle, 2)
     mu, speed, spin = checks.at_least("mu", mu, 0.0), checks.finite("speed", speed), checks.finite("spin", spin)
     disc = Bodies(
         shape=Disc(0.5), position=np.array([0.5 * up]), velocity=np.array([speed * along]), spin=spin, name="disc"
     )
-    return _on_plane("rolling_disc", disc, mu, up, step).with_(
+    return _on_plane("rolling_disc", disc, mu, up, step, rolling).with_(
         description=f"A disc slides and rolls on a plane of {angle:g} degrees with friction {mu:g}.",
     )
 
@@ -60,6 +69,8 @@ def rolling_sphere(
     angle: float = 0.0,
     speed: float = 3.0,
     spin: tuple[float, float, float] = (0.0, 0.0, 0.0),
+    rolling: float = 0.0,
+    torsional: float = 0.0,
     step: float = 1e-3,
 ) -> Scene:
     """A sphere of radius 1/2 on a plane that descends along x by `angle` degrees, at first at `speed` with `spin`.
@@ -67,12 +78,16 @@ def rolling_sphere(
     On a level plane, without initial spin, it slides for the time `2 speed / (7 mu g)` and then rolls at 5/7 of its
     speed. On a slope it rolls from rest with the acceleration `5/7 g sin angle` if `tan angle <= 7/2 mu`. Spin about
     the normal is conserved: a contact point exerts no torque about it. Rolling along x has a positive spin about y.
+
+    rolling, torsional: coefficients of rolling and torsional friction, lengths. Rolling friction lowers the
+    acceleration of rolling by `10/7 rolling g cos angle`, and the sphere stays where it stops if `tan angle <= 2
+    rolling`. Torsional friction lowers the spin about the normal at the rate `10 torsional g cos angle`.
     """
     _, along, up = _slope(angle, 3)
     mu, speed = checks.at_least("mu", mu, 0.0), checks.finite("speed", speed)
     turning = checks.three("spin", spin)
     ball = Bodies(Sphere(0.5), 0.5 * up[None], speed * along[None], spin=np.array([turning]), name="ball")
-    return _on_plane("rolling_sphere", ball, mu, up, step).with_(
+    return _on_plane("rolling_sphere", ball, mu, up, step, rolling, torsional).with_(
         description=f"A sphere slides and rolls on a plane of {angle:g} degrees with friction {mu:g}.",
     )
 
@@ -139,14 +154,17 @@ def _slope(angle: float, dimension: int) -> tuple[float, np.ndarray, np.ndarray]
     return slope, along, up
 
 
-def _on_plane(name: str, body: Bodies, mu: float, up: np.ndarray, step: float) -> Scene:
+def _on_plane(
+    name: str, body: Bodies, mu: float, up: np.ndarray, step: float, rolling: float = 0.0, torsional: float = 0.0
+) -> Scene:
     """A body on a plane with the normal `up`, under gravity."""
     origin = (0.0,) * len(up)
+    rolling, torsional = checks.at_least("rolling", rolling, 0.0), checks.at_least("torsional", torsional, 0.0)
     return Scene(
         name=name,
         bodies=[body],
         boundaries=[Plane(origin, tuple(float(v) for v in up))],
-        materials={"default": Material(restitution=0.0, friction=mu)},
+        materials={"default": Material(0.0, mu, rolling_friction=rolling, torsional_friction=torsional)},
         gravity=(*origin[1:], -GRAVITY),
         step=checks.positive("step", step),
         duration=2.0,

@@ -69,3 +69,24 @@ def _blocks(rows, tangents, t, w):
                     body[i, side] = tangents.body[e]
                     val[i, side, 1 + s] = tangents.val[e]
     return body, val
+
+
+@kernel
+def row_speed(blocks, x, i, row):
+    """Speed of one row of contact i at the velocity x, without that of boundaries."""
+    total = 0.0
+    for side in range(blocks.body.shape[1]):
+        b = blocks.body[i, side]
+        if b >= 0:
+            for c in range(x.shape[1]):
+                total += blocks.val[i, side, row, c] * x[b, c]
+    return total
+
+
+@kernel
+def normal_speeds(blocks, x):
+    """Separation speeds (m,) at the velocity x."""
+    u = np.empty(len(blocks.body))
+    for i in range(len(u)):
+        u[i] = row_speed(blocks, x, i, 0) + blocks.base[i, 0]
+    return u

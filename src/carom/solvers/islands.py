@@ -8,7 +8,7 @@ from ..kernels import kernel
 
 
 @kernel(inline="always")
-def _root(parent, b):
+def root_of(parent, b):
     while parent[b] != b:
         parent[b] = parent[parent[b]]
         b = parent[b]
@@ -29,9 +29,9 @@ def islands(rows, subset, parent, label):
             parent[rows.body[e]] = rows.body[e]
             label[rows.body[e]] = -1
     for i in subset:
-        first = _root(parent, rows.body[rows.ptr[i]])
+        first = root_of(parent, rows.body[rows.ptr[i]])
         for e in range(rows.ptr[i] + 1, rows.ptr[i + 1]):
-            other = _root(parent, rows.body[e])
+            other = root_of(parent, rows.body[e])
             if other != first:
                 # The smaller number is the root, so that labels do not depend on the order of contacts.
                 if other < first:
@@ -40,7 +40,7 @@ def islands(rows, subset, parent, label):
     count = 0
     island_of = np.empty(k, np.int64)
     for j in range(k):
-        b = _root(parent, rows.body[rows.ptr[subset[j]]])
+        b = root_of(parent, rows.body[rows.ptr[subset[j]]])
         if label[b] < 0:
             label[b] = count
             count += 1

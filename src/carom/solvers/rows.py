@@ -111,6 +111,19 @@ def pushed(rows, impulses, x):
 
 
 @kernel
+def fastest_slip(tangents, x, boundary, friction):
+    """Largest slip speed at the contacts with friction (m,), each of which has the same number of tangent rows."""
+    worst, t = 0.0, len(boundary) // max(len(friction), 1)
+    for i in range(len(friction)):
+        square = 0.0
+        if friction[i] > 0.0:
+            for s in range(i * t, (i + 1) * t):
+                square += (speed(tangents, s, x) + boundary[s]) ** 2
+        worst = max(worst, square)
+    return np.sqrt(worst)
+
+
+@kernel
 def rows_times(ptr, body, val, v):
     """`J v` for rows that are not whitened."""
     out = np.zeros(len(ptr) - 1)

@@ -12,6 +12,8 @@ from typing import Any
 
 import numba
 
+from .thresholds import THREADED_QP_CONTACTS
+
 
 @cache
 def _pool(threads: int) -> ThreadPoolExecutor:
@@ -26,6 +28,17 @@ def thread_count() -> int:
 def most_threads() -> int:
     """Maximum number of threads: all processors, or the environment variable NUMBA_NUM_THREADS."""
     return int(numba.config.NUMBA_NUM_THREADS)
+
+
+def beside(count: int, one: Callable[[], Any], two: Callable[[], Any]) -> tuple[Any, Any]:
+    """The values of two independent functions that work on `count` contacts, at the same time if they are many.
+
+    The second one runs in the pool, the first one here, so that both may use `on_threads`.
+    """
+    if thread_count() == 1 or count < THREADED_QP_CONTACTS:
+        return one(), two()
+    later = _pool(thread_count()).submit(two)
+    return one(), later.result()
 
 
 def on_threads(work: Callable[..., float], pieces: Sequence[tuple[Any, ...]]) -> float:

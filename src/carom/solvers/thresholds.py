@@ -11,7 +11,7 @@ from __future__ import annotations
 
 # Contacts of an island up to which the box QP is solved by dense pivoting, else by sparse methods. The dense matrix of
 # this size still fits into the first-level cache.
-DENSE_QP_CONTACTS = 24
+DENSE_QP_CONTACTS = 48
 # Contacts from which the islands of a box QP are shared out to threads.
 THREADED_QP_CONTACTS = 4000
 # Work of one sparse factorization above which projected gradients are tried before it: factors fill in, mostly in 3D.
@@ -56,18 +56,10 @@ THREADED_SWEEPS_CONTACTS = 6000
 DENSE_SMM_CONTACTS = 32
 # Contacts of an island up to which clamps are searched for: the linear program is dense.
 CLAMP_CONTACTS = 2000
-# Contacts from which an impact with friction may leave slow approach to the stepper.
-COARSE_IMPACT_CONTACTS = 500
-# Contacts of an impact above which normal and friction impulses alternate only once per round.
-SINGLE_REPEAT_CONTACTS = 2000
 # With fewer contacts than bodies by this factor, only the touched bodies enter the rows: a gas costs its contacts.
 TOUCHED_BODIES_FACTOR = 8
 
 # ---- steps
 
-# Contacts of a drift-safe step above which it has fewer rounds of impacts.
-FEW_ROUNDS_CONTACTS = 2000
-# Contacts without friction up to which resting contact is solved exactly, else by sweeps.
-EXACT_REST_CONTACTS = 3000
-# Contacts up to which overlap is moved out by an exact solve. Beyond, a coarse one is enough: the next step continues.
-EXACT_PUSH_OUT_CONTACTS = 200
+# Contacts of a stage of a step up to which it is solved exactly, whatever the tolerance of the run: it costs little.
+EXACT_CONTACTS = 200

@@ -9,6 +9,9 @@ energy changes by `p . v1 - |p - h g|^2 / 2` (mass 1, uniform gravity g); fricti
 a normal impulse acts, because no gap requires a speed of separation. Where a whole island slides or rolls on closed
 contacts, positions move at the mean of the old and the new velocity, which is of second order.
 
+Impacts are placed at the time within the step at which their gaps close (`impact_stage.py`). Contacts are found and
+assembled once per step; all stages work on these rows.
+
 Remaining overlap (from rounding, curvature, or the initial state) is then removed by `push_out`, at the expense of
 energy that the step has dissipated or still has.
 """
@@ -24,46 +27,38 @@ from numpy.typing import NDArray
 from ..contact.contact_set import ContactSet
 from ..geometry import rotations
 from ..impact.assemble import Assembly
-from ..impact.contacts import Impulses
 from ..impact.response import Response
-from ..solvers.islands import island_labels
+from ..kernels import kernel
 from ..solvers.rows import Floats
-from ..solvers.thresholds import FEW_ROUNDS_CONTACTS
 from ..world import State, World
-from .integrator import accelerations, freely_rotated, prescribed
+from .impact_stage import Approach
+from .integrator import accelerations, freely_rotated, prescribed, rotated
 from .push_out import push_out
-from .resting import RestingSolver
-from .stepper import Stepper, velocity_after
+from .resting import Held, RestingSolver, closed_by, fastest, pushed_bodies, slacks, steady_bodies
+from .stepper import Stepper
 
 Mask = NDArray[np.bool_]
 
 # Lengths relative to the length scale of the world.
 MARGIN = 1e-2  # gap up to which contacts take part in the resting solve
-REACH = 0.5  # upper bound on the gap up to which contacts are found that impulses on other contacts may close;
-# a contact that would overlap more deeply than this is stopped in any case, because push_out could not undo it
+REACH = 0.5  # upper bound on the gap up to which contacts are found that impulses on other contacts may close
+WAIT = 1e-2  # overlap up to which an impact that the rounds of a step have left may wait for the next step
+NEIGHBOR = 0.25  # a slow body may be pushed by its neighbors to this share of the fastest speed
 # Numbers of iterations.
-ROUNDS = 8  # applications of the law per step: impacts may cause further impacts; the rest wait for the next step
-ROUNDS_OF_LARGE_STEPS = 3  # the same for steps with more than FEW_ROUNDS_CONTACTS contacts
+ROUNDS = 100  # bound on the applications of the law per step; impacts may cause further impacts
+SEARCHES = 4  # bound on the searches for contacts per step, where impacts make bodies much faster
 RESTING_SOLVES = 4  # solves per step, each with the contacts that the previous answer would close
-# Speeds relative to the resting speed.
-STEADY = 1e-5  # up to this a contact counts as closed, and friction as doing no work
 
 
 class Ahead(NamedTuple):
-    """The free motion of an interval, and the contacts that it may close."""
+    """The free motion of an interval of time, and the contacts that it may close."""
 
     end: State
     found: ContactSet
     impact: Assembly | None  # of the contacts found; None if there are none
-
-
-class Held(NamedTuple):
-    """The answer of the resting solve."""
-
-    found: ContactSet
-    impact: Assembly
-    impulses: Impulses
-    velocity: Floats  # (n, d) of all bodies after the impulses
+    # None if there were no impacts:
+    shift: Floats | None = None  # (n, d) displacement of the start from which free motion passes through the impacts
+    time: Floats | None = None  # (n,) of the last impact of each body
 
 
 class DriftSafe(Stepper):
@@ -77,145 +72,162 @@ class DriftSafe(Stepper):
         super().__init__(world, response, step)
         self.margin = MARGIN * world.length_scale
         self.reach = REACH * world.length_scale
+        self.wait = WAIT * world.length_scale
         self.resting_solver: RestingSolver = RestingSolver(world)
+        self.searched = np.empty(0)  # (n,) gap up to which contacts of each body were searched
+        inertia = world.inertia.reshape(world.count, -1)
+        self._even = (inertia == inertia[:, :1]).all(axis=1, keepdims=True)  # whether its moments of inertia are equal
+        self._free_fall = np.full(world.count, 2.0 * step * float(np.linalg.norm(world.gravity)))
+        self._falls = world.force is None and bool(world.gravity.any())
 
     def step(self, state: State) -> State:
         self.clear()
         start = prescribed(self.world, state, self.h)
         slow = self.resting_speed(start)
-        start, ahead = self.resolve_impacts(start, slow, self.h)
+        ahead = self.look_ahead(start, self.h)
+        start, ahead = self.resolve_impacts(start, ahead, slow, self.h)
         end = self.hold_resting(start, ahead, slow, self.h)
         return self.finish(end, state.step + 1)
 
     def resting_speed(self, state: State) -> Floats:
         """Speeds (n,) that the bodies gain in two steps of free fall; slower approach is resting contact."""
         pull = accelerations(self.world, state)
-        size = np.linalg.norm(self.world.gravity if pull is None else pull[:, : self.world.dimension], axis=-1)
-        speed = np.maximum(2.0 * self.h * size, self.noise(state))
-        return np.broadcast_to(speed, (self.world.count,))
+        if pull is None:
+            speed = self._free_fall
+        else:
+            speed = 2.0 * self.h * np.linalg.norm(pull[:, : self.world.dimension], axis=1)
+        return np.maximum(speed, self.noise(state))
 
-    # ---- impacts
-
-    def resolve_impacts(self, start: State, slow: Floats, h: float) -> tuple[State, Ahead]:
-        """Applies the law to the contacts that close within the time h, repeatedly while its answer closes others.
-
-        Returns the state at the start with the new velocities, and the free motion from there. Positions stay the same
-        in all rounds, so contacts are found once; changes of velocity change the gaps at the end in proportion. A
-        contact that took part once takes part in all later rounds: otherwise two neighbors could push a body back and
-        forth between them.
-        """
-        travel = self._travel(start, h)
-        ahead = self._look_ahead(start, travel, h)
-        found, impact = ahead.found, ahead.impact
-        self.note_overlap(found)
-        if impact is None:
-            return start, ahead
-        before, limit = impact.contacts.speeds(), found.larger(slow)
-        chosen = np.zeros(found.count, np.bool_)
-        changed = False
-        for _ in range(ROUNDS if found.count <= FEW_ROUNDS_CONTACTS else ROUNDS_OF_LARGE_STEPS):
-            speed = impact.contacts.speeds(impact.whitened(start.velocity)) if changed else before
-            closing = found.predicted + h * (speed - before) <= self.touch
-            if not (closing & (speed < -limit)).any():
-                break
-            self.rounds += 1
-            changed = True
-            chosen |= closing
-            if chosen.all():
-                start = self.collide(start, found, impact.moving(start.velocity), float(slow.max()))
-            else:
-                some = found.take(chosen)
-                start = self.collide(start, some, self.assemble(start, some, h), float(slow.max()))
-        if changed:
-            ahead = self._look_ahead(start, np.maximum(travel, self._travel(start, h)), h)
-        return start, ahead
-
-    def _look_ahead(self, start: State, travel: Floats, h: float) -> Ahead:
+    def look_ahead(self, start: State, h: float) -> Ahead:
         """Free motion for the time h, with the contacts that it closes and those that reversed velocities would close.
 
         The latter would open, but impulses at other contacts may close them.
         """
         end = self.move(start, h)
-        found = self.find(start, end, self.margin + min(2.0 * float(travel.max()), self.reach))
-        near = (found.gap <= self.margin + found.larger(travel)) | (found.predicted <= self.margin)
-        if not near.all():
-            found = found.take(near)
+        found = self._near(start, end, start.velocity, h)
+        self.note_overlap(found)
         return Ahead(end, found, self.assemble(start, found, h) if found.count else None)
 
-    def _travel(self, state: State, h: float) -> Floats:
-        """Upper bounds (n,) on the displacement of any point of each body within the time h."""
-        world, v, dim = self.world, state.velocity, self.world.dimension
-        speed = np.sqrt((v[:, :dim] ** 2).sum(axis=1))
-        if world.turns:
-            spin = np.sqrt((v[:, dim:] ** 2).sum(axis=1))
-            speed = speed + np.where(world.shapes.round, 0.0, spin * world.shapes.radius)
-        return np.asarray(h * speed)
+    def _near(self, start: State, end: State, velocity: Floats, h: float) -> ContactSet:
+        travel = self._travel(velocity, h)
+        top = float(travel.max(initial=0.0))
+        self.searched = self.margin + np.minimum(2.0 * np.maximum(travel, NEIGHBOR * top), self.reach)
+        found = self.find(start, end, self.searched)
+        near = _near(found.first, found.second, found.gap, found.predicted, self.searched, self.margin)
+        return found if near.all() else found.take(near)
+
+    def _travel(self, velocity: Floats, h: float) -> Floats:
+        shapes = self.world.shapes
+        return _travel(velocity, shapes.round, shapes.radius, self.world.dimension, h)
+
+    # ---- impacts
+
+    def resolve_impacts(self, start: State, ahead: Ahead, slow: Floats, h: float) -> tuple[State, Ahead]:
+        """Applies the law to the contacts that close within the time h, repeatedly while its answer closes others.
+
+        Returns the state at the start with the new velocities, and the motion from there.
+        """
+        for _ in range(SEARCHES):
+            if ahead.impact is None:
+                break
+            approach = self._rounds(ahead, slow, h)
+            if not approach.changed:
+                break
+            start, ahead, complete = self._after_impacts(start, approach, ahead, h)
+            if complete:
+                break
+        return start, ahead
+
+    def _rounds(self, ahead: Ahead, slow: Floats, h: float) -> Approach:
+        """Applies the law until nothing approaches fast, or the energy that restitution could still give back is within
+        the tolerance of the energy of approach before; what is left closes without restitution in the resting solve."""
+        found, impact = ahead.found, ahead.impact
+        assert impact is not None
+        limit = found.larger(slow)
+        top = fastest(impact.blocks, impact.velocity, found.predicted, self.margin)
+        self.scale = max(self.scale, top, float(limit.max()))
+        approach = Approach(impact.blocks, impact.velocity, found.gap, found.predicted, limit)
+        if ahead.shift is not None and ahead.time is not None:
+            approach.begin(impact.whitened(ahead.shift), ahead.time[impact.taking_part])
+        energy = approach.energy(self.touch)
+        for number in range(ROUNDS):
+            chosen = approach.impact(self.touch)
+            left = approach.energy(self.touch, impact.restitution) if number else energy
+            if not len(chosen) or left <= self.allowed(len(chosen)) / self.scale * energy:
+                break
+            self.rounds += 1
+            time = approach.instants(chosen, h, self.margin) if self._falls else np.zeros(len(approach.velocity))
+            velocity = approach.velocity + impact.whitened(time_of_bodies(impact, time, self.world))
+            contacts = impact.subset(chosen, velocity)
+            result = self.resolve(contacts, found, chosen)
+            after = contacts.after(result.normal, result.tangent)
+            approach.change(after - velocity, time, h)
+        return approach
+
+    def _after_impacts(self, start: State, approach: Approach, ahead: Ahead, h: float) -> tuple[State, Ahead, bool]:
+        """The start with the new velocities, the motion from there, and whether all contacts near it are known."""
+        impact, found = ahead.impact, replace(ahead.found, predicted=approach.predicted)
+        assert impact is not None
+        shift = np.zeros_like(start.velocity) if ahead.shift is None else ahead.shift
+        time = np.zeros(self.world.count) if ahead.time is None else ahead.time.copy()
+        start = replace(start, velocity=impact.unwhitened(approach.velocity, start.velocity))
+        shift, time[impact.taking_part] = impact.unwhitened(approach.shift, shift), approach.time
+        end = self.move(self._displaced(start, shift), h)
+        if not (self._travel(start.velocity, h) > self.searched + self.margin).any():
+            return start, Ahead(end, found, replace(impact, velocity=approach.velocity), shift, time), True
+        # Contacts beyond the reach of the first search may close now.
+        found = self._near(start, end, start.velocity, h)
+        return start, Ahead(end, found, self.assemble(start, found, h) if found.count else None, shift, time), False
+
+    def _displaced(self, state: State, shift: Floats) -> State:
+        """The state after a displacement (n, d). Where the moments of inertia are equal, spins keep their direction."""
+        dim = self.world.dimension
+        position = state.position + shift[:, :dim]
+        orientation = rotated(self.world, state.orientation, shift, 1.0)
+        velocity = state.velocity
+        if velocity.shape[1] == 6:
+            velocity = velocity.copy()
+            spin = rotations.spin_to_world(state.orientation, velocity[:, 3:])
+            velocity[:, 3:] = np.where(self._even, rotations.spin_to_body(orientation, spin), velocity[:, 3:])
+        return replace(state, position=position, orientation=orientation, velocity=velocity)
 
     # ---- resting contact
 
     def hold_resting(self, start: State, ahead: Ahead, slow: Floats, h: float) -> State:
         """The state after the time h with resting contacts held; other bodies keep their free motion."""
-        ahead = self._without_impacts(start, ahead, slow, h)
-        end, found, impact = ahead
+        end, found, impact = ahead.end, ahead.found, ahead.impact
         if impact is None:
             return end
-        held = self._resting_solve(start, ahead, h)
+        limit = found.larger(slow)
+        self.scale = max(self.scale, float(limit.max()))
+        held = self.timed("rest", self._resting_solve, start, ahead, limit, h)
         if held is not None:
-            self.resting = held.found.count
-            self.rest_residual = held.impulses.residual
-            self.pushes.append((held.found, held.impulses))
-            end = self._moved(start, end, held, self._steady(start, held, slow), h)
-        return self.timed("rest", push_out, start, end, found, impact)
+            self.note_rest(found, held)
+            end = self.timed("rest", self._moved, start, ahead, held, limit, h)
+        before = start if ahead.shift is None else self._displaced(start, ahead.shift)
+        return self.timed("rest", push_out, before, end, found, impact, self.tolerance)
 
-    def _without_impacts(self, start: State, ahead: Ahead, slow: Floats, h: float) -> Ahead:
-        """The contacts without those that must wait for the law in the next step.
-
-        These approach fast, because they do not close in this step or the rounds have ended. If they were stopped here
-        they would lose their restitution; where that is zero nothing is lost. Contacts that would overlap too deeply
-        to be pushed out do not wait.
-        """
-        found, impact = ahead.found, ahead.impact
-        if impact is None:
-            return ahead
-        fast = impact.contacts.speeds() < -found.larger(slow)
-        shallow = found.predicted > -self.reach
-        waiting = fast & (impact.contacts.restitution > 0.0) & shallow
-        if waiting.all():
-            return Ahead(ahead.end, found, None)
-        if not waiting.any():
-            return ahead
-        found = found.take(~waiting)
-        return Ahead(ahead.end, found, self.assemble(start, found, h))
-
-    def _resting_solve(self, start: State, ahead: Ahead, h: float) -> Held | None:
+    def _resting_solve(self, start: State, ahead: Ahead, limit: Floats, h: float) -> Held | None:
         """Holds the contacts that free motion would close, and then those that the answer itself would close."""
-        end, found, impact = ahead
+        end, found, impact, _, time = ahead
         assert impact is not None
-        # `slack` is the speed of approach that just closes a gap. It follows from the gap at the predicted position, so
-        # that rotation is taken into account.
-        falling = self._falling(start, end, h)
-        mean = impact.contacts.speeds(impact.whitened(0.5 * (start.velocity + falling)))
-        slack = np.maximum(found.predicted / h - mean, 0.0)
+        time = np.zeros(len(impact.velocity)) if time is None else time[impact.taking_part]
+        falling = impact.whitened(self._falling(start, end, h))
+        wait = np.where(impact.restitution > 0.0, self.wait, 0.0)
+        slack = slacks(impact.blocks, impact.velocity, falling, time, found.predicted, wait, limit, h)
         chosen = found.predicted <= self.margin
-        answer = None
+        guess = self.resting_solver.start(found, impact.blocks.base.shape[1])
+        held = None
         for _ in range(RESTING_SOLVES):
-            if not chosen.any():
+            some = np.flatnonzero(chosen)
+            answer = self.resting_solver.solve(impact, some, falling, slack, guess, self.allowed(len(some)))
+            if answer is not None:
+                held, guess = answer, answer.impulse
+            velocity = falling if held is None else held.velocity
+            if not closed_by(impact.blocks, velocity, slack, chosen, max(self.touch / h, self.allowed(len(some)))):
                 break
-            some, part, room = found, impact, slack
-            if not chosen.all():
-                some, room = found.take(chosen), slack[chosen]
-                part = self.assemble(start, some, h)
-            part = part.moving(falling)
-            impulses = self.timed("rest", self.resting_solver, part.contacts, some, room)
-            velocity = falling
-            if impulses is not None:
-                velocity = velocity_after(part, impulses, falling)
-                answer = Held(some, part, impulses, velocity)
-            closed = ~chosen & (impact.contacts.speeds(impact.whitened(velocity)) + slack < -self.touch / h)
-            if not closed.any():
-                break
-            chosen |= closed
-        return answer
+        self.resting_solver.keep(found, held)
+        return held
 
     def _falling(self, start: State, end: State, h: float) -> Floats:
         """Velocities (n, d) at the end if no contact acted, with the force at the start."""
@@ -223,50 +235,40 @@ class DriftSafe(Stepper):
         if pull is not None:
             return start.velocity + h * pull
         # In 3D free rotation changes spins. It follows the impulses, which act on the spin at the start of the step.
-        dim = self.world.dimension
-        return np.column_stack([end.velocity[:, :dim], start.velocity[:, dim:]])
-
-    def _steady(self, start: State, held: Held, slow: Floats) -> Mask:
-        """Bodies (n,) whose whole island slides or rolls on closed contacts, which may move at the mean velocity.
-
-        The energy then changes by `p . (v0 + v1) / 2` for impulses p, so contacts must be closed before and after, and
-        friction must do no work.
-        """
-        limit = held.found.larger(slow)
-        impact, impulses, contacts = held.impact, held.impulses, held.impact.contacts
-        x0, x1 = impact.whitened(start.velocity), impact.whitened(held.velocity)
-        u0 = contacts.speeds(x0)
-        work = impulses.normal * (u0 + contacts.speeds(x1))
-        if impulses.tangent is not None:
-            slips = contacts.tangent_speeds(x0) + contacts.tangent_speeds(x1)
-            work += (impulses.tangent * slips).sum(axis=1)
-        loose = (impulses.normal > 0.0) & ((np.abs(u0) > STEADY * limit) | (work > STEADY * limit * impulses.normal))
-        rows = contacts.rows
-        label = island_labels(rows)
-        good = np.ones(len(label), np.bool_)
-        good[np.unique(label[loose])] = False
-        bodies = rows.body if impact.bodies is None else impact.bodies[rows.body]
-        out = np.zeros(self.world.count, np.bool_)
-        out[bodies] = np.repeat(good[label], np.diff(rows.ptr))
+        out = start.velocity.copy()
+        out[:, : self.world.dimension] = end.velocity[:, : self.world.dimension]
         return out
 
-    def _moved(self, start: State, end: State, held: Held, steady: Mask, h: float) -> State:
-        """Bodies that impulses hold move at their new velocity, steady ones at the mean; the others move freely."""
-        mean = held.velocity
+    def _moved(self, start: State, ahead: Ahead, held: Held, limit: Floats, h: float) -> State:
+        """Bodies that impulses hold move at their new velocity, steady ones at the mean; the others move freely.
+
+        Bodies with an impact in this step are held from its time on.
+        """
+        end, _, impact, shift, time = ahead
+        assert impact is not None
+        mine = of_world(impact, pushed_bodies(impact.blocks.body, held.impulse, held.chosen, len(held.velocity)))
+        velocity = impact.unwhitened(held.velocity, end.velocity)
+        mean = velocity
+        velocities = (impact.velocity, held.free, held.velocity)
+        steady = steady_bodies(impact.blocks, held.chosen, held.impulse, *velocities, limit)
+        if time is not None:
+            steady &= time[impact.taking_part] == 0.0
         if steady.any():
-            mean = np.where(steady[:, None], 0.5 * (start.velocity + held.velocity), held.velocity)
+            mean = np.where(of_world(impact, steady)[:, None], 0.5 * (start.velocity + velocity), velocity)
+        if time is not None and shift is not None:
+            flown = shift + time[:, None] * (start.velocity - velocity)
+            if self._falls:
+                flown[:, : self.world.dimension] += 0.5 * (time**2)[:, None] * self.world.gravity
+            start = self._displaced(replace(start, velocity=velocity), flown)
+            mean = np.where((time > 0.0)[:, None], start.velocity, mean) if mean is not velocity else start.velocity
+            velocity = start.velocity
         position = start.position + h * mean[:, : self.world.dimension]
-        orientation, velocity = self._rotated(start, mean, held.velocity, h)
-        mine = self._pushed_bodies(held)
-
-        def chosen(held: Floats, free: Floats) -> Floats:
-            return np.where(mine.reshape(-1, *(1,) * (free.ndim - 1)), held, free)
-
+        orientation, velocity = self._rotated(start, mean, velocity, h)
         return replace(
             end,
-            position=chosen(position, end.position),
-            orientation=chosen(orientation, end.orientation),
-            velocity=chosen(velocity, end.velocity),
+            position=_chosen(mine, position, end.position),
+            orientation=_chosen(mine, orientation, end.orientation),
+            velocity=_chosen(mine, velocity, end.velocity),
         )
 
     def _rotated(self, start: State, mean: Floats, velocity: Floats, h: float) -> tuple[Floats, Floats]:
@@ -277,17 +279,51 @@ class DriftSafe(Stepper):
             other, spin = freely_rotated(world, start.orientation, velocity[:, dim:], h)
             # The new spin belongs to the frame `other`, but the body has the orientation after the mean spin: the spin
             # must stay the same vector of the world. For equal moments this leaves the energy unchanged.
-            inertia = world.inertia.reshape(world.count, -1)
-            even = (inertia == inertia[:, :1]).all(axis=1, keepdims=True)
             same = rotations.spin_to_body(orientation, rotations.spin_to_world(other, spin))
-            spin = np.where(even, same, spin)
+            spin = np.where(self._even, same, spin)
         return orientation, np.column_stack([velocity[:, :dim], spin])
 
-    def _pushed_bodies(self, held: Held) -> Mask:
-        """Free bodies (n,) on which a normal impulse acts."""
-        out = np.zeros(self.world.count, np.bool_)
-        active = held.impulses.normal > 0.0
-        out[held.found.first[active]] = True
-        second = held.found.second[active]
-        out[second[second >= 0]] = True
-        return out & self.world.free
+
+def _chosen(mine: Mask, held: Floats, free: Floats) -> Floats:
+    return np.where(mine.reshape(-1, *(1,) * (free.ndim - 1)), held, free)
+
+
+def of_world(impact: Assembly, mask: Mask) -> Mask:
+    """A mask of the bodies that take part as one (n,) of all bodies."""
+    if impact.bodies is None:
+        return mask
+    out = np.zeros(impact.world.count, np.bool_)
+    out[impact.taking_part] = mask
+    return out
+
+
+def time_of_bodies(impact: Assembly, time: Floats, world: World) -> Floats:
+    """Velocities (n, d) that gravity gives all bodies within the times (k,) of those that take part."""
+    out = np.zeros((world.count, world.block))
+    out[impact.taking_part, : world.dimension] = time[:, None] * world.gravity
+    return out
+
+
+@kernel
+def _travel(velocity, is_round, radius, dimension, h):
+    """Upper bounds (n,) on the displacement of any point of each body within the time h."""
+    out = np.empty(len(velocity))
+    for i in range(len(out)):
+        speed = spin = 0.0
+        for c in range(velocity.shape[1]):
+            if c < dimension:
+                speed += velocity[i, c] * velocity[i, c]
+            else:
+                spin += velocity[i, c] * velocity[i, c]
+        out[i] = h * (np.sqrt(speed) + (0.0 if is_round[i] else np.sqrt(spin) * radius[i]))
+    return out
+
+
+@kernel
+def _near(first, second, gap, predicted, searched, margin):
+    """Contacts (m,) that free motion closes, or that reversed velocities would close."""
+    out = np.empty(len(gap), np.bool_)
+    for i in range(len(out)):
+        reach = max(searched[first[i]], searched[second[i]] if second[i] >= 0 else 0.0)
+        out[i] = gap[i] <= reach or predicted[i] <= margin
+    return out

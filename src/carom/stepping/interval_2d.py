@@ -8,17 +8,15 @@ import numpy as np
 
 from ..contact.boundaries import boundaries_at
 from ..contact.contact_set import ContactSet
-from ..contact.find import find_contacts
 from ..contact.impact_schedule import SAME_TIME, ImpactSchedule, moved_boundaries
 from ..contact.time_of_impact_2d import NOISE
 from ..impact.assemble import Assembly, assemble, used_restitutions
-from ..impact.contacts import Impulses
 from ..solvers.rows import Floats, Ints
 from ..world import State
-from .drift_safe import DriftSafe
+from .drift_safe import DriftSafe, of_world
 from .integrator import accelerations, prescribed
 from .push_out import SLOP, push_out
-from .stepper import velocity_after
+from .resting import Held, fastest, pushed_bodies
 
 MOST_IMPACTS = 30_000  # per step, for any number of bodies
 NEAR = 1e-10  # gap, relative to the length scale, up to which impacts are timed
@@ -84,7 +82,7 @@ class Interval2D:
             state.orientation + move[:, 2],
             state.velocity,
         )
-        found = self.stepper.timed("detect", find_contacts, self.world, state, after, self.stepper.touch)
+        found = self.stepper.find(state, after, self.stepper.touch)
         if not found.count:
             return
         self.stepper.note_overlap(found)
@@ -142,7 +140,7 @@ class Interval2D:
 
     def _without_overlap(self, end: State) -> State:
         """Removes the overlap that results because held bodies move straight where their contacts curve."""
-        found = find_contacts(self.world, end, end, self.stepper.margin)
+        found = self.stepper.detector.find(end, end, self.stepper.margin)
         if not found.count:
             return end
         impact = assemble(self.world, end, found, boundaries_at(self.world, end.time, self.h)[0])
@@ -195,30 +193,31 @@ class Interval2D:
         lying = np.abs(u) <= max(float(hop.max()), noise)  # contacts on a held body will rest with it
         while True:
             some = found.take(lying)
-            after, who, impulses = self._held_still(state, some, falling)
+            after, who, held = self._held_still(state, some, falling)
             # Contacts that were separating, but which the held bodies now close, are held as well.
             more = ~lying & (u >= 0.0) & (impact.contacts.speeds(impact.whitened(after)) < -noise)
             if not more.any():
                 break
             lying |= more
-        if impulses is not None:
-            self.stepper.resting += some.count
-            self.stepper.rest_residual = max(self.stepper.rest_residual, impulses.residual)
-            self.stepper.pushes.append((some, impulses))
+        if held is not None:
+            self.stepper.note_rest(some, held)
         self.held[who] = True
         self.paths.acceleration[who] = 0.0
         self.paths.velocity[who, : self.world.block] = after[who]
 
-    def _held_still(self, state: State, found: ContactSet, falling: Floats) -> tuple[Floats, Ints, Impulses | None]:
-        """Velocities (n, d) at which no contact closes until the end of the step, the bodies held, and the impulses."""
-        impact = self._assembled(state, found).moving(falling)
-        impulses = self.stepper.resting_solver(impact.contacts, found, np.zeros(found.count))
-        if impulses is None:
+    def _held_still(self, state: State, found: ContactSet, falling: Floats) -> tuple[Floats, Ints, Held | None]:
+        """Velocities (n, d) at which no contact closes until the end of the step, the bodies held, and the answer."""
+        s, impact = self.stepper, self._assembled(state, found).moving(falling)
+        s.scale = max(s.scale, fastest(impact.blocks, impact.velocity, found.predicted, np.inf))
+        all_contacts, solver = np.arange(found.count), s.resting_solver
+        guess = solver.start(found, impact.blocks.base.shape[1])
+        slack = np.zeros(found.count)
+        held = solver.solve(impact, all_contacts, impact.velocity, slack, guess, s.allowed(found.count))
+        solver.keep(found, held)
+        if held is None:
             return state.velocity, np.empty(0, np.int64), None
-        active = impulses.normal > 0.0
-        who = np.concatenate([found.first[active], found.second[active]])
-        who = np.unique(who[who >= 0])
-        who = who[self.world.free[who]]
+        mine = of_world(impact, pushed_bodies(impact.blocks.body, held.impulse, held.chosen, len(held.velocity)))
+        who = np.flatnonzero(mine)
         after = state.velocity.copy()
-        after[who] = velocity_after(impact, impulses, falling)[who]
-        return after, who, impulses
+        after[who] = impact.unwhitened(held.velocity, falling)[who]
+        return after, who, held

@@ -55,9 +55,9 @@ class Interval3D:
     def finish(self) -> None:
         """The impacts of the rest of the step are resolved as in the drift-safe step."""
         rounds = self.stepper.rounds  # the rounds of the drift-safe step are not counted
-        self.start, ahead = self.stepper.resolve_impacts(self.start, self.slow, self.left)
+        ahead = self.stepper.look_ahead(self.start, self.left)
+        self.start, ahead = self.stepper.resolve_impacts(self.start, ahead, self.slow, self.left)
         self.stepper.rounds = rounds
-        self.stepper.note_overlap(ahead.found)
         self.now, self.left = self.stepper.hold_resting(self.start, ahead, self.slow, self.left), 0.0
 
     def end(self) -> State:

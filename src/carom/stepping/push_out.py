@@ -11,65 +11,62 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..contact.contact_set import ContactSet
 from ..impact.assemble import Assembly
-from ..solvers.islands import island_labels
-from ..solvers.qp.box import solve_cone
-from ..solvers.qp.relax import relax
-from ..solvers.rows import Floats, Ints, Rows, pushed
-from ..solvers.thresholds import EXACT_PUSH_OUT_CONTACTS
+from ..kernels import kernel
+from ..solvers.blocks import Blocks
+from ..solvers.contact import solve_contact
+from ..solvers.islands import root_of
+from ..solvers.rows import Floats, Ints
+from ..solvers.thresholds import EXACT_CONTACTS
 from ..world import State, World
 from .integrator import rotated
 from .totals import kinetic_energies
 
-Mask = NDArray[np.bool_]
-
-SLOP = 1e-5  # overlap, relative to the length scale of the world, that is left alone
+SLOP = 1e-5  # overlap, relative to the length scale of the world, that is left alone, ...
+SHARE_OF_TOLERANCE = 0.05  # ... or this share of the tolerance of the run if that is larger and contacts are many
+EXACT = 1e-6  # of SLOP, to which few contacts are solved; ...
+ERROR = 0.25  # ... of the deepest overlap, to which many are
+NEAR = 2.0  # gap, relative to the deepest overlap, of contacts that the displacement may close
 RATE = 0.8  # fraction of an overlap that is removed per step
 SHARE = 0.5  # fraction of an island's kinetic energy that a step may spend on lifting
-RELAXATIONS = 5  # of each contact, on average, in the approximate solve
 
 
-def push_out(before: State, end: State, found: ContactSet, impact: Assembly) -> State:
+def push_out(before: State, end: State, found: ContactSet, impact: Assembly, tolerance: float = 0.0) -> State:
     """The state `end` after part of the overlap of the contacts `found` has been removed.
 
-    `before` is the state at the start of the step, to which `found` and `impact` belong.
+    `before` is the state at the start of the step, to which `found` and `impact` belong. `tolerance` is that of the
+    run.
     """
-    world, contacts = impact.world, impact.contacts
-    slop = SLOP * world.length_scale
+    world, blocks = impact.world, impact.blocks
+    many = found.count > EXACT_CONTACTS
+    slop = (max(SLOP, SHARE_OF_TOLERANCE * tolerance) if many else SLOP) * world.length_scale
     deep = found.gap < -slop
-    if world.dimension == 3 and deep.any():
-        deep &= _anchored(contacts.rows)
     if not deep.any():
         return end
+    island, anchored = _islands(blocks.body, len(impact.velocity))
+    if world.dimension == 3:
+        # Islands that touch nothing fixed are left to impulses: displacing bodies that pass each other changes their
+        # angular momentum.
+        deep &= anchored[island[blocks.body.max(axis=1)]]
+        if not deep.any():
+            return end
     target = np.where(deep, RATE * (found.gap + slop), np.maximum(found.gap, 0.0))
-    still = np.zeros_like(contacts.velocity)
-    if contacts.count <= EXACT_PUSH_OUT_CONTACTS:
-        lam, _ = solve_cone(contacts.rows, target)
-    else:
-        lam, none = np.zeros(contacts.count), np.zeros(contacts.count)
-        relax(contacts.rows, target, none, np.full(contacts.count, np.inf), lam, slop, RELAXATIONS)
-    move = impact.unwhitened(pushed(contacts.rows, lam, still), np.zeros_like(end.velocity))
-    move, velocity = _within_energy(world, before, end, move, _islands(impact))
+    deepest = -float(found.gap.min())
+    rows = Blocks(blocks.body, blocks.val[:, :, :1].copy(), target[:, None], np.zeros_like(blocks.bound), 1)
+    near = np.flatnonzero(found.gap <= NEAR * deepest)
+    still, none = np.zeros_like(impact.velocity), np.zeros((found.count, 1))
+    error = ERROR * deepest if many else EXACT * slop
+    answer = solve_contact(rows, near, still, none, error)
+    move = impact.unwhitened(answer.velocity, np.zeros_like(end.velocity))
+    move, velocity = _within_energy(world, before, end, move, _of_bodies(impact, island))
     return replace(
         end,
         position=end.position + move[:, : world.dimension],
         orientation=rotated(world, end.orientation, move, 1.0),
         velocity=velocity,
     )
-
-
-def _anchored(rows: Rows) -> Mask:
-    """Contacts (m,) of islands that touch something fixed.
-
-    Other islands are left to impulses, because displacing bodies that pass each other changes their angular momentum.
-    """
-    label = island_labels(rows)
-    fixed = np.zeros(len(label), np.bool_)
-    fixed[label[np.diff(rows.ptr) < 2]] = True
-    return fixed[label]
 
 
 def _within_energy(world: World, before: State, end: State, move: Floats, island: Ints) -> tuple[Floats, Floats]:
@@ -98,10 +95,35 @@ def _within_energy(world: World, before: State, end: State, move: Floats, island
     return move, v
 
 
-def _islands(impact: Assembly) -> Ints:
-    """Island (n,) of each body, -1 for bodies without contacts."""
-    rows = impact.contacts.rows
+def _of_bodies(impact: Assembly, island: Ints) -> Ints:
+    """Island (n,) of each body of the world, -1 for bodies without contacts."""
+    if impact.bodies is None:
+        return island
     out = np.full(impact.world.count, -1, np.int64)
-    body = rows.body if impact.bodies is None else impact.bodies[rows.body]
-    out[body] = np.repeat(island_labels(rows), np.diff(rows.ptr))
+    out[impact.bodies] = island
     return out
+
+
+@kernel
+def _islands(body, n):
+    """Island of each of n bodies, -1 for bodies without contacts; and whether each island touches something fixed."""
+    parent, touched, fixed = np.arange(n), np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+    for i in range(len(body)):
+        a, b = body[i, 0], body[i, 1]
+        touched[max(a, b)] = True
+        if a >= 0 and b >= 0:
+            touched[min(a, b)] = True
+            a, b = root_of(parent, a), root_of(parent, b)
+            parent[max(a, b)] = min(a, b)
+    island, count = np.full(n, -1, np.int64), 0
+    for b in range(n):
+        if touched[b]:
+            at = root_of(parent, b)  # the smallest number of its island, so it comes first
+            if at == b:
+                island[b] = count
+                count += 1
+            island[b] = island[at]
+    for i in range(len(body)):
+        if min(body[i, 0], body[i, 1]) < 0:
+            fixed[island[max(body[i, 0], body[i, 1])]] = True
+    return island, fixed[:count]

@@ -27,8 +27,7 @@ def step_table(dimension: int) -> np.dtype:
             ("contacts", np.int64),  # that the law treated
             ("resting", np.int64),  # that the resting solver treated
             ("iterations", np.int64),  # of the law
-            ("residual", np.float64),  # largest residual of the law
-            ("rest_residual", np.float64),  # of the resting solver, a relative speed
+            ("residual", np.float64),  # largest of all stages, relative to the speed to which the tolerance is relative
             ("status", np.int8),  # index into STATUSES
             ("rounds", np.int16),  # applications of the law, or impacts of the time-of-impact step
             ("overlap", np.float64),  # deepest overlap of the contacts found at the start of the step; a length

@@ -2,129 +2,274 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from ..contact.contact_set import ContactSet
-from ..impact.contact_rows import friction_along_tangents, friction_in_world
-from ..impact.contacts import Contacts, Impulses
-from ..solvers.coulomb.active_set import coulomb_2d
-from ..solvers.coulomb.islands_3d import coulomb_3d
-from ..solvers.coulomb.sweeps import normal_sweeps
-from ..solvers.qp.box import solve_cone
+from ..impact.assemble import Assembly
+from ..impact.contact_rows import tangents_of
+from ..kernels import kernel
+from ..solvers.blocks import row_speed
+from ..solvers.contact import solve_contact
+from ..solvers.islands import root_of
 from ..solvers.rows import Floats, Ints
-from ..solvers.thresholds import EXACT_REST_CONTACTS
 from ..world import World
-from .report import FRICTION_SHAPE
 
-TOLERANCE = 1e-8  # residual of speeds, relative to the fastest at any contact
-SWEEPS_2D = 200
-SWEEPS_3D = 12  # for islands that are too large for an exact solve in 3D; the next step continues from their result
-WORK_TOLERANCE = 1e-9  # work of the impulses, relative to twice the kinetic energy, above which the solve is repeated
 FEATURE_BITS = 20  # bits of a feature in the key of a contact
+LEAST_TIME = 1e-3  # fraction of a step: the shortest time for which a contact is held
+AT_REST = 1e-9  # change of velocity, relative to that by gravity, up to which everything is at rest
+STEADY = 1e-5  # speed, relative to the resting speed, up to which a contact counts as closed and friction as at rest
+
+
+class Held(NamedTuple):
+    """The answer of a resting solve."""
+
+    chosen: Ints  # (k,) contacts that took part
+    free: Floats  # (n, d) whitened velocity before the impulses
+    impulse: Floats  # (m, r) of all contacts; zero for those that took no part
+    velocity: Floats  # (n, d) whitened velocity after the impulses
+    residual: float  # a speed
+    iterations: int
 
 
 class RestingSolver:
     """Solves for the impulses of resting contacts, and keeps them for the warm start of the next solve.
 
-    Contacts are recognized by their bodies and feature. Friction is kept as `friction_in_world`, because in 3D the
+    Contacts are recognized by their bodies and feature. In 3D friction is kept as a vector of the world, because the
     tangents of a contact may change abruptly from one step to the next.
     """
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self._key = np.empty(0, np.int64)
-        self._normal, self._tangent = np.empty(0), self._no_friction(0)
+        self._key, self._impulse = np.empty(0, np.int64), np.empty((0, 1))
 
     def memory(self) -> dict[str, np.ndarray]:
         """The impulses of the last solve, for a checkpoint."""
-        return {"rest_key": self._key, "rest_normal": self._normal, "rest_tangent": self._tangent}
+        return {"rest_key": self._key, "rest_impulse": self._impulse}
 
     def remember(self, memory: dict[str, np.ndarray]) -> None:
         """Restores the impulses of a checkpoint."""
         if "rest_key" in memory:
             self._key = np.array(memory["rest_key"], np.int64)
-            self._normal = np.array(memory["rest_normal"], np.float64)
-            self._tangent = np.array(memory["rest_tangent"], np.float64)
+            self._impulse = np.array(memory["rest_impulse"], np.float64)
 
-    def __call__(self, contacts: Contacts, found: ContactSet, slack: Floats) -> Impulses | None:
-        """Impulses such that `u + slack >= 0`, with speeds slack >= 0; None if that holds without impulses."""
-        wanted = replace(contacts, boundary_speed=contacts.boundary_speed + slack)
-        if wanted.speeds().min() >= 0.0:
-            self._key = np.empty(0, np.int64)
+    def start(self, found: ContactSet, rows: int) -> Floats:
+        """The warm start of contacts with r rows: impulses (m, r) of the last solve, zero for new contacts."""
+        impulse = np.zeros((found.count, rows))
+        if len(self._key):
+            _matched(self._key, self._impulse, self.keys(found), found.normal, impulse)
+        return impulse
+
+    def solve(
+        self, impact: Assembly, chosen: Ints, velocity: Floats, slack: Floats, start: Floats, tolerance: float
+    ) -> Held | None:
+        """Impulses of the contacts `chosen` such that `u + slack >= 0`, for speeds slack (m,) >= 0.
+
+        `velocity` (n, d) is whitened, before the impulses; `start` (m, r) is the first guess; `tolerance` is a speed.
+        The answer is None if no impulse is needed.
+        """
+        base = impact.blocks.base.copy()
+        base[:, 0] += slack
+        blocks = impact.blocks._replace(base=base)
+        if not _closes(blocks, chosen, velocity):
             return None
-        key = self.keys(found)
-        normal, tangent = self._warm_start(key, found.normal)
-        result = self._solve(wanted, normal, tangent)
-        if _do_work(wanted, result):  # the warm start was misleading
-            result = self._solve(wanted, np.zeros_like(normal), np.zeros_like(tangent))
-        self._keep(key, found.normal, result)
-        return result
+        impulse = np.zeros_like(start)
+        impulse[chosen] = start[chosen]
+        answer = solve_contact(blocks, chosen, velocity, impulse, tolerance)
+        return Held(chosen, velocity, impulse, answer.velocity, answer.residual, answer.iterations)
 
-    def _solve(self, contacts: Contacts, normal: Floats, tangent: Floats) -> Impulses:
-        if contacts.tangents is None:
-            return self._frictionless(contacts, normal)
-        solve, sweeps = (coulomb_2d, SWEEPS_2D) if tangent.shape[1] == 1 else (coulomb_3d, SWEEPS_3D)
-        residual, systems = solve(
-            contacts.rows,
-            contacts.tangents,
-            contacts.velocity,
-            contacts.boundary_speed,
-            contacts.tangent_boundary_speed,
-            contacts.friction,
-            normal,
-            tangent if tangent.shape[1] > 1 else tangent[:, 0],
-            TOLERANCE,
-            sweeps,
-        )
-        return Impulses(normal, tangent, systems, residual=residual)
-
-    def _frictionless(self, contacts: Contacts, normal: Floats) -> Impulses:
-        if contacts.count <= EXACT_REST_CONTACTS:
-            normal, residual = solve_cone(contacts.rows, contacts.speeds(), normal)
-            return Impulses(normal, None, 1, residual=residual)
-        x, w = contacts.velocity, contacts.boundary_speed
-        residual, sweeps = normal_sweeps(contacts.rows, x, w, normal, TOLERANCE, SWEEPS_2D)
-        return Impulses(normal, None, int(sweeps), residual=float(residual))
+    def keep(self, found: ContactSet, held: Held | None) -> None:
+        """Keeps the impulses for the next step."""
+        if held is None:
+            self._key = np.empty(0, np.int64)
+            return
+        self._key, self._impulse = _kept(self.keys(found), found.normal, held.impulse, held.chosen)
 
     def keys(self, found: ContactSet) -> Ints:
         """One number (m,) per contact that identifies it from step to step."""
         n, w = self.world.count, len(self.world.boundaries.kind)
-        pair = found.first * (n + w) + found.second + w
-        return (pair << FEATURE_BITS) ^ (found.feature_id & ((1 << FEATURE_BITS) - 1))
+        return _keys(found.first, found.second, found.feature_id, n + w, w)
 
-    def _no_friction(self, m: int) -> Floats:
-        """Friction impulses of zero for m contacts, as `friction_in_world`."""
-        return np.zeros((m, *FRICTION_SHAPE[self.world.dimension]))
 
-    def _warm_start(self, key: Ints, direction: Floats) -> tuple[Floats, Floats]:
-        """Normal (m,) and friction impulses (m, t) of the last solve; zero for new contacts."""
-        normal, tangent = np.zeros(len(key)), self._no_friction(len(key))
-        if len(self._key):
-            at = np.minimum(np.searchsorted(self._key, key), len(self._key) - 1)
-            same = self._key[at] == key
-            normal[same], tangent[same] = self._normal[at[same]], self._tangent[at[same]]
-        return normal, friction_along_tangents(direction, tangent)
+@kernel
+def _keys(first, second, feature, bodies, boundaries):
+    out = np.empty(len(first), np.int64)
+    for i in range(len(out)):
+        pair = first[i] * bodies + second[i] + boundaries
+        out[i] = (pair << FEATURE_BITS) ^ (feature[i] & ((1 << FEATURE_BITS) - 1))
+    return out
 
-    def _keep(self, key: Ints, direction: Floats, result: Impulses) -> None:
-        order = np.argsort(key, kind="stable")
-        self._key, self._normal = key[order], result.normal[order]
-        if result.tangent is None:
-            self._tangent = self._no_friction(len(key))
+
+@kernel
+def _closes(blocks, chosen, x):
+    """Whether a contact closes at the velocity x."""
+    least = 0.0
+    for i in chosen:
+        least = min(least, row_speed(blocks, x, i, 0) + blocks.base[i, 0])
+    return least < 0.0
+
+
+@kernel
+def slacks(blocks, before, after, time, predicted, wait, limit, h):
+    """Speeds of approach (m,) that just close the gaps, from the gaps at the end of free motion.
+
+    `before` and `after` are velocities at the start and at the end of that motion, `time` (n,) is when a body is held
+    from on. Since the gaps are those at the predicted positions, rotation is taken into account. Contacts faster than
+    `limit` (m,) are left to the law in the next step if free motion opens them or closes them by at most `wait` (m,).
+    """
+    out = np.empty(len(predicted))
+    for i in range(len(out)):
+        begin = 0.0
+        for side in range(2):
+            if blocks.body[i, side] >= 0:
+                begin = max(begin, time[blocks.body[i, side]])
+        left = max(h - begin, LEAST_TIME * h)
+        first = row_speed(blocks, before, i, 0) + blocks.base[i, 0]
+        last = row_speed(blocks, after, i, 0) + blocks.base[i, 0]
+        if first < -limit[i] and predicted[i] > -wait[i]:
+            # A held contact closes at its new velocity, a free one at its mean velocity.
+            out[i] = max(predicted[i], 0.0) / left + max(-last, 0.0)
         else:
-            self._tangent = friction_in_world(direction, result.tangent)[order]
+            out[i] = max(predicted[i] / left - 0.5 * (first + (last - first) * begin / h + last), 0.0)
+    return out
 
 
-def _do_work(contacts: Contacts, result: Impulses) -> bool:
-    """Whether the impulses add energy."""
-    x = contacts.after(result.normal, result.tangent)
-    work = float(result.normal @ contacts.speeds(x))
-    if result.tangent is not None:
-        slip = contacts.tangent_speeds(x)
-        if slip.shape[1] == 1:
-            work += float(result.tangent[:, 0] @ slip[:, 0])
-        else:
-            work += float((result.tangent * slip).sum())
-    before = float((contacts.velocity**2).sum())
-    return work > WORK_TOLERANCE * before
+@kernel
+def closed_by(blocks, x, slack, chosen, least):
+    """Marks contacts that the velocity x closes faster than `least`; returns how many were not marked before."""
+    count = 0
+    for i in range(len(chosen)):
+        if not chosen[i] and row_speed(blocks, x, i, 0) + blocks.base[i, 0] + slack[i] < -least:
+            chosen[i] = True
+            count += 1
+    return count
+
+
+@kernel
+def fastest(blocks, x, predicted, near):
+    """Largest speed of approach or slip at contacts whose gap at the end is at most `near`."""
+    top = 0.0
+    for i in range(len(predicted)):
+        if predicted[i] <= near:
+            top = max(top, -(row_speed(blocks, x, i, 0) + blocks.base[i, 0]))
+            for row in range(1, min(1 + blocks.tangents, blocks.base.shape[1])):
+                top = max(top, abs(row_speed(blocks, x, i, row) + blocks.base[i, row]))
+    return top
+
+
+@kernel
+def pushed_bodies(body, impulse, chosen, n):
+    """Bodies (n,) on which a normal impulse acts."""
+    out = np.zeros(n, np.bool_)
+    for i in chosen:
+        if impulse[i, 0] > 0.0:
+            for side in range(2):
+                if body[i, side] >= 0:
+                    out[body[i, side]] = True
+    return out
+
+
+@kernel
+def steady_bodies(blocks, chosen, impulse, before, free, after, limit):
+    """Bodies (n,) whose whole island slides or rolls on closed contacts, which may move at the mean velocity.
+
+    The energy then changes by `p . (v0 + v1) / 2` for impulses p, so contacts must be closed before and after, and
+    friction must do no work. `free` is the velocity without impulses, `limit` (m,) the resting speed.
+    """
+    n = len(before)
+    out, change, fall = np.zeros(n, np.bool_), 0.0, 0.0
+    for b in range(n):
+        for c in range(before.shape[1]):
+            change = max(change, abs(after[b, c] - before[b, c]))
+            fall = max(fall, abs(free[b, c] - before[b, c]))
+    if change <= AT_REST * fall:  # the mean velocity is the new one
+        return out
+    parent, bad, touched = np.arange(n), np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+    for i in chosen:
+        a, b = blocks.body[i, 0], blocks.body[i, 1]
+        if a >= 0 and b >= 0:
+            c, d = root_of(parent, a), root_of(parent, b)
+            parent[max(c, d)] = min(c, d)
+        touched[max(a, b)] = True
+        if min(a, b) >= 0:
+            touched[min(a, b)] = True
+    for i in chosen:
+        if impulse[i, 0] > 0.0:
+            u = row_speed(blocks, before, i, 0) + blocks.base[i, 0]
+            work = 0.0
+            for row in range(impulse.shape[1]):
+                mean = row_speed(blocks, before, i, row) + row_speed(blocks, after, i, row) + 2.0 * blocks.base[i, row]
+                work += impulse[i, row] * mean
+            if abs(u) > STEADY * limit[i] or work > STEADY * limit[i] * impulse[i, 0]:
+                bad[root_of(parent, max(blocks.body[i, 0], blocks.body[i, 1]))] = True
+    for b in range(n):
+        out[b] = touched[b] and not bad[root_of(parent, b)]
+    return out
+
+
+# ---- warm start
+
+
+@kernel
+def _slot(table, keys, key):
+    """The slot of a key in an open hash table of positions in `keys`, or the empty one (-1) where it belongs."""
+    mask = len(table) - 1
+    at = (key * 0x9E3779B97F4A7C1 >> 20) & mask
+    while table[at] >= 0 and keys[table[at]] != key:
+        at = (at + 1) & mask
+    return at
+
+
+@kernel
+def _matched(old, kept, keys, normal, impulse):
+    """Writes the kept impulses of the contacts that occur in `old` to `impulse` (m, r)."""
+    size = 16
+    while size < 2 * len(old):
+        size *= 2
+    table = np.full(size, -1, np.int64)
+    for j in range(len(old)):
+        at = _slot(table, old, old[j])
+        if table[at] < 0:
+            table[at] = j
+    rows = impulse.shape[1]
+    for i in range(len(keys)):
+        j = table[_slot(table, old, keys[i])]
+        if j < 0:
+            continue
+        impulse[i, 0] = kept[j, 0]
+        if normal.shape[1] == 2:
+            for row in range(1, min(rows, kept.shape[1])):
+                impulse[i, row] = kept[j, row]
+        elif rows > 1 and kept.shape[1] > 1:
+            sx, sy, sz, tx, ty, tz = tangents_of(normal[i, 0], normal[i, 1], normal[i, 2])
+            for k in range(rows // 3):
+                a, b, c = kept[j, 1 + 3 * k], kept[j, 2 + 3 * k], kept[j, 3 + 3 * k]
+                impulse[i, 1 + 2 * k] = sx * a + sy * b + sz * c
+                impulse[i, 2 + 2 * k] = tx * a + ty * b + tz * c
+            if rows == 6:
+                impulse[i, 5] = kept[j, 7]
+
+
+@kernel
+def _kept(keys, normal, impulse, chosen):
+    """Keys (k,) and impulses (k, q) of the contacts `chosen`, with vectors of the world in 3D."""
+    rows, flat = impulse.shape[1], normal.shape[1] == 2
+    width = rows if flat or rows == 1 else 4 if rows == 3 else 8
+    key, kept = np.empty(len(chosen), np.int64), np.empty((len(chosen), width))
+    for j in range(len(chosen)):
+        i = chosen[j]
+        key[j], kept[j, 0] = keys[i], impulse[i, 0]
+        if flat:
+            for row in range(1, rows):
+                kept[j, row] = impulse[i, row]
+        elif rows > 1:
+            sx, sy, sz, tx, ty, tz = tangents_of(normal[i, 0], normal[i, 1], normal[i, 2])
+            for k in range(rows // 3):
+                a, b = impulse[i, 1 + 2 * k], impulse[i, 2 + 2 * k]
+                kept[j, 1 + 3 * k] = a * sx + b * tx
+                kept[j, 2 + 3 * k] = a * sy + b * ty
+                kept[j, 3 + 3 * k] = a * sz + b * tz
+            if rows == 6:
+                kept[j, 7] = impulse[i, 5]
+    return key, kept

@@ -5,27 +5,43 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from time import perf_counter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ..contact.boundaries import boundaries_at
 from ..contact.contact_set import ContactSet
-from ..contact.find import find_contacts
+from ..contact.detector import Detector
 from ..impact.assemble import Assembly, assemble
 from ..impact.contact_rows import friction_in_world
-from ..impact.contacts import Impulses
+from ..impact.contacts import Contacts, Impulses
 from ..impact.resolve import resolve
 from ..impact.response import Response
-from ..solvers.rows import Floats
+from ..settings import EXACT_TOLERANCE
+from ..solvers.rows import Floats, Ints
+from ..solvers.thresholds import EXACT_CONTACTS
 from ..world import State, World
 from .integrator import end_of_step, free_motion
 from .report import PHASES, STATUSES, ContactImpulses
-from .resting import RestingSolver
+from .resting import Held, RestingSolver, fastest
 from .totals import totals
 
 TOUCH = 1e-9  # gap, relative to the length scale of the world, up to which bodies count as touching
 NOISE = 1e-12  # approach, relative to the fastest body, that is rounding: touching bodies that move together
+
+
+class Pushes(NamedTuple):
+    """Impulses of one stage of a step."""
+
+    found: ContactSet
+    chosen: Ints | None  # (k,) contacts of `found` on which they act; None for all
+    normal: Floats  # (k,)
+    tangent: Floats | None  # (k, t) along the tangents; None without friction
+
+    @property
+    def contacts(self) -> ContactSet:
+        """The contacts on which they act."""
+        return self.found if self.chosen is None else self.found.take(self.chosen)
 
 
 class Stepper:
@@ -43,17 +59,20 @@ class Stepper:
     contacts: int
     resting: int
     iterations: int
-    residual: float
-    rest_residual: float
+    residual: float  # relative to `scale`
     status: int
     rounds: int
     overlap: float
     seconds: dict[str, float]  # by phase
-    pushes: list[tuple[ContactSet, Impulses]]  # contacts and impulses, in the order in which they were computed
+    scale: float  # speed to which the tolerance of the step is relative; see `Response.tolerance`
+    pushes: list[Pushes]  # in the order in which they were computed
 
     def __init__(self, world: World, response: Response, step: float) -> None:
         self.world, self.response, self.h = world, response, step
+        self.tolerance = response.tolerance
+        self._fall = float(np.linalg.norm(world.gravity))
         self.touch = TOUCH * world.length_scale
+        self.detector = Detector(world)
         self.resting_solver: RestingSolver | None = None  # of steppers that hold resting contacts
         self.row: tuple[Any, ...] = ()
         self.clear()
@@ -77,34 +96,38 @@ class Stepper:
         """The state after free motion for a time."""
         return self.timed("move", free_motion, self.world, state, step)
 
-    def find(self, before: State, after: State, margin: float) -> ContactSet:
+    def find(self, before: State, after: State, margin: float | Floats) -> ContactSet:
         """Contacts with a gap of at most `margin` in `after`; in 3D also of pairs that pass through each other."""
-        return self.timed("detect", self._found, before, after, margin)
-
-    def _found(self, before: State, after: State, margin: float) -> ContactSet:
-        if self.world.dimension == 2:
-            return find_contacts(self.world, before, after, margin)
-        from ..contact.swept import all_contacts  # late: 2D worlds need none of its kernels
-
-        return all_contacts(self.world, before, after, margin)
+        return self.timed("detect", self.detector.find, before, after, margin)
 
     def assemble(self, state: State, found: ContactSet, step: float) -> Assembly:
         """The impact of the contacts `found`; boundaries move at their mean velocity in the coming time `step`."""
         boundaries = boundaries_at(self.world, state.time, step)[0]
         return self.timed("assemble", assemble, self.world, state, found, boundaries)
 
-    def collide(self, state: State, found: ContactSet, impact: Assembly, slow: float = 0.0) -> State:
-        """The state with the velocities after the impact under the law.
-
-        In large impacts with friction, approach slower than `slow` may be left to the resting solver.
-        """
-        result = self.timed("impact", resolve, impact.contacts, self.response, slow)
-        self.contacts += found.count
-        self.iterations += result.iterations
-        self.residual = max(self.residual, result.residual)
-        self.status = max(self.status, STATUSES.index(result.status))
-        self.pushes.append((found, result))
+    def collide(self, state: State, found: ContactSet, impact: Assembly) -> State:
+        """The state with the velocities after the impact of all contacts under the law."""
+        contacts = impact.contacts
+        self.scale = max(self.scale, fastest(impact.blocks, impact.velocity, found.predicted, np.inf))
+        result = self.resolve(contacts, found)
         return replace(state, velocity=velocity_after(impact, result, state.velocity))
+
+    def resolve(self, contacts: Contacts, found: ContactSet, chosen: Ints | None = None) -> Impulses:
+        """The impulses of an impact under the law; `contacts` are the contacts `chosen` of `found`, or all of them."""
+        result = self.timed("impact", resolve, contacts, self.response, self.allowed(contacts.count))
+        self.contacts += contacts.count
+        self.iterations += result.iterations
+        self.note_residual(result.residual * contacts.fastest())
+        self.status = max(self.status, STATUSES.index(result.status))
+        self.pushes.append(Pushes(found, chosen, result.normal, result.tangent))
+        return result
+
+    def allowed(self, count: int) -> float:
+        """The speed of approach or slip that a stage with so many contacts may leave.
+
+        Stages with few contacts are solved as if the tolerance were "exact".
+        """
+        return (min(self.tolerance, EXACT_TOLERANCE) if count <= EXACT_CONTACTS else self.tolerance) * self.scale
 
     def noise(self, state: State) -> float:
         """Speed of approach up to which an approach is rounding error."""
@@ -121,7 +144,8 @@ class Stepper:
     def clear(self) -> None:
         """Resets the report at the start of a step."""
         self.contacts = self.resting = self.iterations = self.status = self.rounds = 0
-        self.residual = self.rest_residual = self.overlap = 0.0
+        self.residual = self.overlap = 0.0
+        self.scale = 2.0 * self.h * self._fall
         self.seconds = dict.fromkeys(PHASES, 0.0)
         self.pushes = []
 
@@ -129,6 +153,19 @@ class Stepper:
         """Records the deepest overlap of the contacts."""
         if found.count:
             self.overlap = max(self.overlap, -float(found.gap.min()))
+
+    def note_residual(self, speed: float) -> None:
+        """Records the residual of a stage, an absolute speed."""
+        if speed > 0.0:
+            self.residual = max(self.residual, speed / self.scale if self.scale > 0.0 else np.inf)
+
+    def note_rest(self, found: ContactSet, held: Held) -> None:
+        """Records the answer of a resting solve."""
+        self.resting += len(held.chosen)
+        self.note_residual(held.residual)
+        t = self.world.dimension - 1
+        tangent = held.impulse[held.chosen, 1 : 1 + t] if held.impulse.shape[1] > 1 else None
+        self.pushes.append(Pushes(found, held.chosen, held.impulse[held.chosen, 0], tangent))
 
     def timed(self, phase: str, function: Callable[..., Any], *arguments: Any) -> Any:
         """Calls a function and adds its time to a phase of the step."""
@@ -146,7 +183,6 @@ class Stepper:
             self.resting,
             self.iterations,
             self.residual,
-            self.rest_residual,
             self.status,
             self.rounds,
             self.overlap,
@@ -157,13 +193,14 @@ class Stepper:
     def impulses(self) -> ContactImpulses:
         """All nonzero impulses of the last step."""
         parts, dim = [], self.world.dimension
-        for found, result in self.pushes or [(ContactSet.empty(dim), Impulses(np.empty(0)))]:
-            tangent = np.zeros((found.count, dim - 1)) if result.tangent is None else result.tangent
-            kept = (result.normal != 0.0) | tangent.any(axis=1)
+        for push in self.pushes or [Pushes(ContactSet.empty(dim), None, np.empty(0), None)]:
+            found = push.contacts
+            tangent = np.zeros((found.count, dim - 1)) if push.tangent is None else push.tangent
+            kept = (push.normal != 0.0) | tangent.any(axis=1)
             normal = found.normal[kept]
             friction = friction_in_world(normal, tangent[kept])
             parts.append(
-                (found.first[kept], found.second[kept], found.point[kept], normal, result.normal[kept], friction)
+                (found.first[kept], found.second[kept], found.point[kept], normal, push.normal[kept], friction)
             )
         return ContactImpulses(*(np.concatenate(columns) for columns in zip(*parts)))
 
@@ -173,8 +210,8 @@ class Stepper:
         A contact that was treated several times occurs once, with the geometry of the last time.
         """
         found = ContactSet.empty(self.world.dimension)
-        for other, _ in self.pushes:
-            found = found.joined(other)
+        for push in self.pushes:
+            found = found.joined(push.contacts)
         names = np.stack([found.first, found.second, found.feature_id])[:, ::-1]
         last = np.unique(names, axis=1, return_index=True)[1]
         return found.take(found.count - 1 - last)

@@ -38,7 +38,7 @@ def run(out: Path, progress: Progress | None = None, rows: int = 10, duration: f
     numbers: dict[str, float] = {}
     for k, law in enumerate(COMPARED):
         tell(k / len(COMPARED), law)
-        runs[law] = completed(simulate(scene, law, duration, frame_rate=20.0))
+        runs[law] = completed(simulate(scene, law, duration, tolerance="exact", frame_rate=20.0))
         errors[law] = symmetry_error(runs[law])
         numbers[f"{law}: mirror error at the end, in radii"] = float(errors[law][-1])
         numbers[f"{law}: relative energy drift"] = float(np.abs(energy_drift(runs[law])).max())

@@ -34,7 +34,9 @@ def run(out: Path, progress: Progress | None = None, duration: float = 1000.0, s
     runs: dict[str, Trajectory] = {}
     numbers: dict[str, float] = {}
     for k, law in enumerate(COMPARED):
-        runs[law] = completed(simulate(scene, law, duration, frame_rate=1.0, progress=_share(tell, k, law)))
+        runs[law] = completed(
+            simulate(scene, law, duration, tolerance="exact", frame_rate=1.0, progress=_share(tell, k, law))
+        )
         numbers[f"{law}: largest relative drift"] = float(np.abs(drift(runs[law])).max())
         numbers[f"{law}: contacts resolved"] = float(runs[law].steps["contacts"].sum())
     files = _draw(out, runs)

@@ -80,7 +80,9 @@ def run(
     shown: Trajectory | None = None
     for seed in range(seeds):
         tell(seed / whole, f"seed {seed}")
-        done = completed(simulate(maxwells_demon(seed=seed, **box), None, duration, frame_rate=FRAME_RATE))
+        done = completed(
+            simulate(maxwells_demon(seed=seed, **box), None, duration, tolerance="exact", frame_rate=FRAME_RATE)
+        )
         counts["gather"].append(Count.of(done))
         shown = shown or done
     for seed in range(controls):
@@ -88,7 +90,9 @@ def run(
         calm = at_rest(hot, counts["gather"][seed].kinetic)
         for k, (kind, scene) in enumerate(((SHAKEN, hot), (STILL, calm))):
             tell((seeds + 2 * seed + k) / whole, f"{kind}, seed {seed}")
-            counts[kind].append(Count.of(completed(simulate(scene, None, duration, frame_rate=FRAME_RATE))))
+            counts[kind].append(
+                Count.of(completed(simulate(scene, None, duration, tolerance="exact", frame_rate=FRAME_RATE)))
+            )
     tell(1.0, "drawing")
     assert shown is not None
     return StudyResult("maxwells_demon", _draw(out, shown, counts), _numbers(counts), _findings(counts))

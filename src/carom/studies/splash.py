@@ -45,7 +45,7 @@ def run(out: Path, progress: Progress | None = None, side: int = 15) -> StudyRes
     numbers: dict[str, float] = {}
     for k, law in enumerate(COMPARED):
         tell(k / len(COMPARED), law)
-        runs[law] = completed(simulate(scene, law, LONGER * back, frame_rate=50.0))
+        runs[law] = completed(simulate(scene, law, LONGER * back, tolerance="exact", frame_rate=50.0))
         kept[law] = kept_over_time(runs[law])
         numbers[f"{law}: neighbors kept at t = {back:g}"] = float(at(runs[law], kept[law], back))
         numbers[f"{law}: neighbors kept at t = {LONGER * back:g}"] = float(kept[law][-1])

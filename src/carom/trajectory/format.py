@@ -26,7 +26,9 @@ from .safe_file import SafeFile, open_safely, recover, stored_end
 from .series import Series, store_array
 
 FORMAT = "carom trajectory"
-VERSION = 2  # 2: boundary_* arrays in place of wall_*, column residual in place of certificate
+# 2: boundary_* arrays in place of wall_*, column residual in place of certificate. 3: setting tolerance; one column
+# residual, that of the whole step, relative to the same speed as the tolerance, in place of residual and rest_residual.
+VERSION = 3
 HASH = "S64"
 ORIENTATION = {2: "angle", 3: "orientation"}  # the dataset of orientations, by dimension
 SPINS: dict[int, int | slice] = {2: 2, 3: slice(3, 6)}  # components of velocities that are spins, by dimension
@@ -84,6 +86,9 @@ def _write_world(group: h5py.Group, world: World) -> None:
     """Writes shapes, masses and boundaries, which viewers draw."""
     for name in ("mass", "inertia", "free", "material", "restitution", "friction", "group"):
         store_array(group, name, np.asarray(getattr(world, name)))
+    for name in ("rolling_friction", "torsional_friction"):
+        if getattr(world, name) is not None:
+            store_array(group, name, getattr(world, name))
     for name, array in world.shapes._asdict().items():
         store_array(group, name, array)
     for name, array in world.boundaries._asdict().items():

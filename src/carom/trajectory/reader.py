@@ -24,6 +24,7 @@ from .file_locks import in_use
 from .format import IMPULSES, ORIENTATION, SPINS, check_format, open_to_read, read_scene, read_settings, reading
 
 Floats = NDArray[np.float64]
+ROUNDING = 1e-12  # relative: a residual that equals the tolerance may exceed it by the rounding of their common scale
 
 
 class Trajectory:
@@ -52,7 +53,7 @@ class Trajectory:
 
     @cached_property
     def settings(self) -> Settings:
-        """Law, models, stepper, time step and recording interval of the run."""
+        """Law, models, stepper, time step, tolerance and recording interval of the run."""
         with self._reading():
             return read_settings(self._file)
 
@@ -77,6 +78,14 @@ class Trajectory:
     def law(self) -> str:
         """Name of the law."""
         return str(self._attribute("law"))
+
+    @property
+    def tolerance(self) -> float | None:
+        """Speed that the impulses of a step may leave, relative to the fastest approach or slip before them.
+
+        That speed is at least what two steps of free fall gain. None for towers, which have bounds of their own.
+        """
+        return self.settings.tolerance
 
     @property
     def carom_version(self) -> str:
@@ -228,6 +237,13 @@ class Trajectory:
     def steps(self) -> NDArray[Any]:
         """The step table: one row for the start and one per step, with columns as in `stepping.report.step_table`."""
         return self._whole("steps")
+
+    @cached_property
+    def missed_steps(self) -> NDArray[np.int64]:
+        """Numbers of the steps whose residual is above the tolerance, ascending."""
+        if self.tolerance is None:
+            return np.zeros(0, np.int64)
+        return np.asarray(self.steps["step"][~(self.steps["residual"] <= self.tolerance * (1.0 + ROUNDING))])
 
     def _at_frames(self, name: str) -> Floats:
         """A column of the step table, at the steps of the frames."""

@@ -7,7 +7,7 @@ import pytest
 from tests.solvers import packings
 
 from carom import ImpactProblem
-from carom.solvers.linalg.factor import analyze, combine, factorise, gradient, solve_factored
+from carom.solvers.linalg.factor import analyze, combine, factorise, gradient, new_factor, solve_factored
 from carom.solvers.rows import make_rows
 
 
@@ -37,20 +37,19 @@ def factored(rows, weight, scale=None):
     island = analyze(
         rows, np.arange(k), np.ones(k) if scale is None else scale, np.empty(len(rows.touch_ptr) - 1, np.int64)
     )
-    d = rows.val.shape[1]
-    diagonal, blocks = np.empty((island.bodies, d, d)), np.empty((len(island.col_row), d, d))
-    factorise(island, weight, diagonal, blocks)
-    return island, diagonal, blocks
+    factor = new_factor(island)
+    factorise(island, weight, factor)
+    return island, factor
 
 
 def backward_error(rows, weight, rng):
     """|H x - b| / (|H| |x| + |b|) of one solve: a stable factorisation keeps it at round-off."""
-    island, diagonal, blocks = factored(rows, weight)
+    island, factor = factored(rows, weight)
     g = matrix_of(island)
     h = np.eye(g.shape[1]) + g.T @ (weight[:, None] * g)
     b = rng.normal(size=(island.bodies, rows.val.shape[1]))
     x = b.copy()
-    solve_factored(island, diagonal, blocks, x)
+    solve_factored(island, factor, x)
     error = np.abs(h @ x.ravel() - b.ravel()).max()
     expected = np.linalg.solve(h, b.ravel())
     return error / (np.abs(h).sum(axis=1).max() * np.abs(x).max() + np.abs(b).max()), x.ravel() - expected, expected
@@ -109,7 +108,7 @@ def test_products_with_the_rows():
     rng = np.random.default_rng(8)
     rows = random_rows(10, 30, 3, rng)
     scale = rng.uniform(0.5, 2.0, 30)
-    island, _, _ = factored(rows, np.zeros(30), scale)
+    island, _ = factored(rows, np.zeros(30), scale)
     g = matrix_of(island)
     # Renumbering is a permutation of bodies: the products of rows with each other stay what they were.
     plain = packings.dense(rows) * scale[:, None]

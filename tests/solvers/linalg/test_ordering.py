@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.sparse.linalg import splu
 from scipy.spatial import Delaunay
 
+from carom.solvers.linalg.elimination import factor_columns, in_postorder, renumbered, supernodes
 from carom.solvers.linalg.ordering import minimum_degree
 
 
@@ -48,14 +49,19 @@ def graphs(draw):
 
 
 def check(n, edges):
-    order, col_ptr, col = minimum_degree(*neighbor_lists(n, edges))
-    assert sorted(order) == list(range(n))
-    expected = eliminated(n, edges, order)
-    for p in range(n):
-        column = col[col_ptr[p] : col_ptr[p + 1]]
-        assert len(set(column)) == len(column), "a node twice in one column"
-        assert set(column) == expected[p]
+    """The pattern is that of plain elimination, in the order of minimum degree and in postorder."""
+    graph = neighbor_lists(n, edges)
+    for order in (first := minimum_degree(*graph), in_postorder(*graph, first)[0]):
+        assert sorted(order) == list(range(n))
+        expected = eliminated(n, edges, order)
+        col_ptr, row = columns(graph, order)
+        for p in range(n):
+            assert order[row[col_ptr[p] : col_ptr[p + 1]]].tolist() == sorted(expected[p], key=list(order).index)
     return expected
+
+
+def columns(graph, order):
+    return factor_columns(*renumbered(*graph, order))
 
 
 @settings(max_examples=300)
@@ -76,18 +82,20 @@ def test_trees_do_not_fill():
     """Leaves first is an order without fill, and minimum degree finds one: as many blocks as edges."""
     rng = np.random.default_rng(3)
     edges = [(k, int(rng.integers(k))) for k in range(1, 400)]
-    order, col_ptr, _ = minimum_degree(*neighbor_lists(400, edges))
+    graph = neighbor_lists(400, edges)
+    order = minimum_degree(*graph)
     assert sorted(order) == list(range(400))
-    assert col_ptr[-1] == len(edges)
+    assert columns(graph, order)[0][-1] == len(edges)
 
 
 def test_a_clique_and_a_star():
     n = 12
     clique = [(a, b) for a in range(n) for b in range(a)]
-    _, col_ptr, _ = minimum_degree(*neighbor_lists(n, clique))
-    assert col_ptr[-1] == n * (n - 1) // 2
-    order, col_ptr, _ = minimum_degree(*neighbor_lists(n, [(0, k) for k in range(1, n)]))
-    assert col_ptr[-1] == n - 1
+    graph = neighbor_lists(n, clique)
+    assert columns(graph, minimum_degree(*graph))[0][-1] == n * (n - 1) // 2
+    graph = neighbor_lists(n, [(0, k) for k in range(1, n)])
+    order = minimum_degree(*graph)
+    assert columns(graph, order)[0][-1] == n - 1
     assert 0 in order[-2:], "the center of a star goes last, or is one of the last two"
 
 
@@ -110,3 +118,27 @@ def test_fill_on_a_planar_graph_is_that_of_superlu():
     theirs = factor.L.nnz - n
     assert mine <= 1.5 * theirs
     assert unordered > 1.5 * theirs
+
+
+@settings(max_examples=100)
+@given(graphs(), st.sampled_from([1, 2, 3, 6]))
+def test_supernodes_hold_the_columns_of_the_factor(graph, d):
+    """A supernode has the rows of its columns and no others, and the front of its parent contains them."""
+    n, edges = graph
+    graph = neighbor_lists(n, edges)
+    _, adj_ptr, adj, parent, count = in_postorder(*graph, minimum_degree(*graph))
+    nodes = supernodes(adj_ptr, adj, parent, count, d)
+    col_ptr, row = factor_columns(adj_ptr, adj)
+    assert nodes.first[0] == 0
+    assert nodes.first[-1] == n
+    for k in range(len(nodes.parent)):
+        first, end = nodes.first[k], nodes.first[k + 1]
+        below = {int(r) for j in range(first, end) for r in row[col_ptr[j] : col_ptr[j + 1]] if r >= end}
+        mine = nodes.row[nodes.row_ptr[k] : nodes.row_ptr[k + 1]]
+        assert mine.tolist() == sorted(below)
+        if len(mine):
+            p = nodes.parent[k]
+            front = np.concatenate(
+                [np.arange(nodes.first[p], nodes.first[p + 1]), nodes.row[nodes.row_ptr[p] : nodes.row_ptr[p + 1]]]
+            )
+            assert front[nodes.place[nodes.row_ptr[k] : nodes.row_ptr[k + 1]]].tolist() == mine.tolist()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests.solvers import packings, reference
 
-from carom.solvers.linalg.factor import analyze
+from carom.solvers.linalg.factor import analyze, new_factor
 from carom.solvers.qp.dense import VECTORS, solve_dense_in
 from carom.solvers.qp.gradient_projection import projected_gradients
 from carom.solvers.qp.interior import interior_point
@@ -37,14 +37,13 @@ class Scaled:
     """An island as the sparse kernels see it: rows of unit length, a gradient of size one."""
 
     def __init__(self, rows, c, low, high):
-        k, n, d = len(c), len(rows.touch_ptr) - 1, rows.val.shape[1]
+        k, n = len(c), len(rows.touch_ptr) - 1
         scale = 1.0 / np.sqrt(rows.diag)
         size = np.abs(c * scale).max()
         self.unit = scale * size
         self.island = analyze(rows, np.arange(k), scale, np.empty(n, np.int64))
         self.g0, self.low, self.high = c * scale / size, low / self.unit, high / self.unit
-        self.diagonal = np.empty((self.island.bodies, d, d))
-        self.blocks = np.empty((len(self.island.col_row), d, d))
+        self.factor = new_factor(self.island)
         self.problem = (self.island, self.g0, self.low, self.high)
 
 
@@ -72,8 +71,8 @@ def interior(rows, c, low, high):
     """The interior point and the polish on the active set that it found."""
     s = Scaled(rows, c, low, high)
     state = np.ones(len(c), np.int8)
-    z = interior_point(*s.problem, state, s.diagonal, s.blocks)
-    residual = active_set(*s.problem, z, state, s.diagonal, s.blocks)
+    z = interior_point(*s.problem, state, s.factor)
+    residual = active_set(*s.problem, z, state, s.factor)
     return s.unit * z, residual
 
 
@@ -102,7 +101,7 @@ def test_interior_points_come_close_by_themselves(name, kind):
     rows, c = packings.rows_and_speeds(ISLANDS[name])
     low, high = packings.bounds_of(kind, len(c), np.random.default_rng(5))
     s = Scaled(rows, c, low, high)
-    z = interior_point(*s.problem, np.ones(len(c), np.int8), s.diagonal, s.blocks)
+    z = interior_point(*s.problem, np.ones(len(c), np.int8), s.factor)
     assert (z >= s.low).all() and (z <= s.high).all()
     assert residual_of(*s.problem, z) <= 1e-4
 
@@ -117,7 +116,7 @@ def test_the_active_set_alone_is_honest(name):
     for z in (y / s.unit, np.zeros(len(c))):
         start = z.copy()
         state = np.where(z > s.low, 1, 0).astype(np.int8) if z.any() else np.ones(len(c), np.int8)
-        claimed = active_set(*s.problem, z, state, s.diagonal, s.blocks)
+        claimed = active_set(*s.problem, z, state, s.factor)
         assert claimed == pytest.approx(residual_of(*s.problem, z), abs=1e-14)
         assert claimed <= residual_of(*s.problem, start) + 1e-14
         if start.any():

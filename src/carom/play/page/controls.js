@@ -86,7 +86,7 @@ export class Controls {
     range.setAttribute("aria-label", slider.title);
     number.setAttribute("aria-label", `${slider.title}, as a number`);
     [range.min, range.max] = [knob(slider, slider.low), knob(slider, slider.high)];
-    range.step = slider.logarithmic ? "any" : slider.step;
+    range.step = slider.decades ? 1 : slider.logarithmic ? "any" : slider.step;
     range.addEventListener("input", () => this.set(slider, fromKnob(slider, Number(range.value)), range));
     range.addEventListener("dblclick", () => this.set(slider, slider.value));
     number.addEventListener("change", () => this.set(slider, fitted(slider, Number(number.value))));
@@ -137,6 +137,7 @@ const knob = (slider, value) => (slider.logarithmic ? Math.log10(value) : value)
 
 function fromKnob(slider, place) {
   if (!slider.logarithmic) return fitted(slider, place);
+  if (slider.decades) return fitted(slider, Number(`1e${Math.round(place)}`));
   const middle = Math.log10(slider.value);
   const near = 0.015 * (Math.log10(slider.high) - Math.log10(slider.low));
   return Math.abs(place - middle) < near ? slider.value : fitted(slider, 10 ** place);

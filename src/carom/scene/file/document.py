@@ -11,8 +11,8 @@ from typing import Annotated, Any, ClassVar
 from ...errors import ProblemError
 from ..boundaries import BOUNDARY, KINDS, Boundary, Periodic
 from ..checks import FRACTION, NOT_NEGATIVE, TEXT, Check, Choice, ListOf, Refused, Schema, Where, refuse
-from ..fields import Field, TableOf, construct, fields_of, properties, read_fields, reference
-from ..model import Material, Scene
+from ..fields import ONLY_3D, Field, TableOf, construct, fields_of, properties, read_fields, reference
+from ..model import COEFFICIENTS, ROLLING_ABOUT, TORSIONAL_ABOUT, Material, Scene
 from ..motion import MOTION
 from ..shapes import KINDS as SHAPES
 from ..shapes import ROTATION, Part, Rotation, shape_fields
@@ -30,15 +30,17 @@ class Pair:
     between: Annotated[tuple[str, str], ListOf(TEXT, 2, 2, "a list of 2")]
     restitution: Annotated[float | None, FRACTION] = None
     friction: Annotated[float | None, NOT_NEGATIVE] = None
+    rolling_friction: Annotated[float | None, NOT_NEGATIVE, ROLLING_ABOUT] = None
+    torsional_friction: Annotated[float | None, NOT_NEGATIVE, TORSIONAL_ABOUT, ONLY_3D] = None
 
     def __post_init__(self) -> None:
         if not self.values:
-            raise ProblemError("pair", "neither", "restitution, friction or both")
+            raise ProblemError("pair", "none", f"one of {', '.join(COEFFICIENTS)}, or several")
 
     @property
     def values(self) -> dict[str, float]:
         """The coefficients that are given."""
-        given = {"restitution": self.restitution, "friction": self.friction}
+        given = {name: getattr(self, name) for name in COEFFICIENTS}
         return {name: value for name, value in given.items() if value is not None}
 
 

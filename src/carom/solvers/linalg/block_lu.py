@@ -13,7 +13,8 @@ import numpy as np
 
 from ...kernels import kernel
 from ..rows import Ints
-from .factor import neighbors, sorted_columns
+from .elimination import factor_columns, renumbered
+from .factor import neighbors
 from .ordering import minimum_degree
 
 WIDTH = 6  # velocity components of a body in 3D: the size of a block
@@ -41,11 +42,12 @@ def pattern_of(body, n):
                 used += 1
         ptr[p + 1] = used
     adj_ptr, adj = neighbors(ptr, flat[:used], n)
-    order, col_ptr, col = minimum_degree(adj_ptr, adj)
+    order = minimum_degree(adj_ptr, adj)
     place = np.empty(n, np.int64)
     for j in range(n):
         place[order[j]] = j
-    col_row = sorted_columns(n, col_ptr, col, place)
+    adj_ptr, adj = renumbered(adj_ptr, adj, order)
+    col_ptr, col_row = factor_columns(adj_ptr, adj)
     pair = np.full(k, -1, np.int64)
     for p in range(k):
         if body[p, 0] >= 0 and body[p, 1] >= 0:

@@ -3,6 +3,10 @@
 H has one d x d block for each pair of bodies in contact and is positive definite for every D >= 0, although the
 Delassus matrix `G G^T` of the same island is often singular. The pattern depends on the contacts alone: it is
 analyzed once, then factored for each new D.
+
+The method is multifrontal (Duff and Reid 1983). Each supernode has a front: a dense matrix over its columns and the
+rows below them. It receives the contacts whose first body it eliminates, and what is left of the fronts of its
+children; then its columns are eliminated (`fronts.py`), and the rest waits for the parent.
 """
 
 from __future__ import annotations
@@ -11,8 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...kernels import kernel
+from ...kernels import kernel, lean
 from ..rows import Floats, Ints
+from .elimination import Supernodes, in_postorder, supernodes
+from .fronts import add_front, eliminate_columns, product_below, subtract_below
 from .ordering import minimum_degree
 
 
@@ -23,44 +29,48 @@ class Island(NamedTuple):
     body: Ints  # (nnz,)
     val: Floats  # (nnz, d)
     bodies: int
-    col_ptr: Ints  # (bodies + 1,) off-diagonal blocks of each factor column
-    col_row: Ints  # their rows, ascending
-    pair_ptr: Ints  # (k + 1,) contact i owns slots pair[pair_ptr[i]:pair_ptr[i+1]]
-    pair: Ints  # factor slot of each pair of its entries (first < second in order of entries)
+    nodes: Supernodes
+    contact_ptr: Ints  # (s + 1,) supernode k assembles contacts contact[contact_ptr[k]:contact_ptr[k+1]]
+    contact: Ints  # (k,)
+    seat: Ints  # (nnz,) place of each entry's body in the front to which its contact belongs
+    panel_ptr: Ints  # (s + 1,) supernode k has factor[panel_ptr[k]:panel_ptr[k+1]], its scalar columns one by one
+    front_ptr: Ints  # (s + 1,) where the front of each supernode lies in the work space; last, the size of the latter
 
 
 @kernel
 def analyze(rows, contacts, scale, local):
     """The island of the given contacts, with rows multiplied by `scale` (k,); `local` is (n,) integer scratch."""
     k, d = len(contacts), rows.val.shape[1]
+    row_ptr, row_body, row_val = rows.ptr, rows.body, rows.val
     ptr = np.zeros(k + 1, np.int64)
     for i in range(k):
-        ptr[i + 1] = ptr[i] + rows.ptr[contacts[i] + 1] - rows.ptr[contacts[i]]
+        ptr[i + 1] = ptr[i] + row_ptr[contacts[i] + 1] - row_ptr[contacts[i]]
     body, val = np.empty(ptr[k], np.int64), np.empty((ptr[k], d))
     for i in contacts:
-        for e in range(rows.ptr[i], rows.ptr[i + 1]):
-            local[rows.body[e]] = -1
+        for e in range(row_ptr[i], row_ptr[i + 1]):
+            local[row_body[e]] = -1
     n = 0
     for i in range(k):
-        for e in range(rows.ptr[contacts[i]], rows.ptr[contacts[i] + 1]):
-            b = rows.body[e]
+        for e in range(row_ptr[contacts[i]], row_ptr[contacts[i] + 1]):
+            b = row_body[e]
             if local[b] < 0:
                 local[b] = n
                 n += 1
-            at = ptr[i] + e - rows.ptr[contacts[i]]
+            at = ptr[i] + e - row_ptr[contacts[i]]
             body[at] = local[b]
             for t in range(d):
-                val[at, t] = rows.val[e, t] * scale[i]
+                val[at, t] = row_val[e, t] * scale[i]
     adj_ptr, adj = neighbors(ptr, body, n)
-    order, col_ptr, col = minimum_degree(adj_ptr, adj)
+    order, adj_ptr, adj, parent, count = in_postorder(adj_ptr, adj, minimum_degree(adj_ptr, adj))
     position = np.empty(n, np.int64)
     for p in range(n):
         position[order[p]] = p
-    col_row = sorted_columns(n, col_ptr, col, position)
     for e in range(len(body)):
         body[e] = position[body[e]]
-    pair_ptr, pair = _slots(ptr, body, col_ptr, col_row)
-    return Island(ptr, body, val, n, col_ptr, col_row, pair_ptr, pair)
+    nodes = supernodes(adj_ptr, adj, parent, count, d)
+    contact_ptr, contact, seat = _seats(ptr, body, nodes, n)
+    panel_ptr, front_ptr = _layout(nodes, d)
+    return Island(ptr, body, val, n, nodes, contact_ptr, contact, seat, panel_ptr, front_ptr)
 
 
 @kernel
@@ -94,208 +104,186 @@ def neighbors(ptr, body, n):
 
 
 @kernel
-def sorted_columns(n, col_ptr, col, position):
-    """Rows of each column as positions, ascending: two transpositions sort in linear time."""
-    count = np.zeros(n + 1, np.int64)
-    for v in col:
-        count[position[v] + 1] += 1
-    for r in range(n):
-        count[r + 1] += count[r]
-    by_row = np.empty(len(col), np.int64)
-    for c in range(n):
-        for q in range(col_ptr[c], col_ptr[c + 1]):
-            r = position[col[q]]
-            by_row[count[r]] = c
-            count[r] += 1
-    out = np.empty(len(col), np.int64)
-    fill = col_ptr[:-1].copy()
-    at = 0
-    for r in range(n):
-        while at < count[r]:
-            c = by_row[at]
-            out[fill[c]] = r
-            fill[c] += 1
-            at += 1
-    return out
+def _seats(ptr, body, nodes, n):
+    """Contacts by the supernode of their first body, and the places of their bodies in its front."""
+    k, s = len(ptr) - 1, len(nodes.parent)
+    owner, where = np.empty(n, np.int64), np.empty(n, np.int64)
+    for p in range(s):
+        owner[nodes.first[p] : nodes.first[p + 1]] = p
+    home, contact_ptr = np.zeros(k, np.int64), np.zeros(s + 1, np.int64)
+    for i in range(k):
+        if ptr[i] < ptr[i + 1]:
+            low = body[ptr[i]]
+            for e in range(ptr[i] + 1, ptr[i + 1]):
+                low = min(low, body[e])
+            home[i] = owner[low]
+        contact_ptr[home[i] + 1] += 1
+    for p in range(s):
+        contact_ptr[p + 1] += contact_ptr[p]
+    fill, contact = contact_ptr[:-1].copy(), np.empty(k, np.int64)
+    for i in range(k):
+        contact[fill[home[i]]] = i
+        fill[home[i]] += 1
+    seat = np.empty(len(body), np.int64)
+    for p in range(s):
+        own = nodes.first[p + 1] - nodes.first[p]
+        for b in range(nodes.first[p], nodes.first[p + 1]):
+            where[b] = b - nodes.first[p]
+        for q in range(nodes.row_ptr[p], nodes.row_ptr[p + 1]):
+            where[nodes.row[q]] = own + q - nodes.row_ptr[p]
+        for q in range(contact_ptr[p], contact_ptr[p + 1]):
+            for e in range(ptr[contact[q]], ptr[contact[q] + 1]):
+                seat[e] = where[body[e]]
+    return contact_ptr, contact, seat
 
 
 @kernel
-def _slots(ptr, body, col_ptr, col_row):
-    k = len(ptr) - 1
-    pair_ptr = np.zeros(k + 1, np.int64)
-    for i in range(k):
-        w = ptr[i + 1] - ptr[i]
-        pair_ptr[i + 1] = pair_ptr[i] + w * (w - 1) // 2
-    pair = np.empty(pair_ptr[k], np.int64)
-    for i in range(k):
-        at = pair_ptr[i]
-        for e in range(ptr[i], ptr[i + 1]):
-            for f in range(e + 1, ptr[i + 1]):
-                low, high = min(body[e], body[f]), max(body[e], body[f])
-                a, b = col_ptr[low], col_ptr[low + 1]
-                while b - a > 1:
-                    middle = (a + b) >> 1
-                    if col_row[middle] <= high:
-                        a = middle
-                    else:
-                        b = middle
-                pair[at] = a
-                at += 1
-    return pair_ptr, pair
+def _layout(nodes, d):
+    """Where the panels of the factor and the fronts lie.
+
+    Fronts of even and of odd depth in the tree form two stacks. The fronts of the children of a node are then the last
+    ones of their stack, and that of the node itself goes to the other stack.
+    """
+    s = len(nodes.parent)
+    panel_ptr, front_ptr = np.zeros(s + 1, np.int64), np.zeros(s + 1, np.int64)
+    odd, below = np.zeros(s, np.int64), np.zeros(s, np.int64)  # below: total size of the fronts of the children
+    for p in range(s - 1, -1, -1):
+        if nodes.parent[p] >= 0:
+            odd[p] = 1 - odd[nodes.parent[p]]
+    top, room = np.zeros(2, np.int64), np.zeros(2, np.int64)
+    for p in range(s):
+        columns = (nodes.first[p + 1] - nodes.first[p]) * d
+        height = columns + (nodes.row_ptr[p + 1] - nodes.row_ptr[p]) * d
+        panel_ptr[p + 1] = panel_ptr[p] + columns * height
+        front_ptr[p] = top[odd[p]]
+        room[odd[p]] = max(room[odd[p]], top[odd[p]] + height * height)
+        top[1 - odd[p]] -= below[p]
+        if nodes.parent[p] >= 0:
+            top[odd[p]] += height * height
+            below[nodes.parent[p]] += height * height
+    for p in range(s):
+        front_ptr[p] += odd[p] * room[0]
+    front_ptr[s] = room[0] + room[1]
+    return panel_ptr, front_ptr
+
+
+@lean
+def operations(island):
+    """Number of multiplications and additions of one factorization."""
+    total, d, nodes = 0.0, island.val.shape[1], island.nodes
+    for p in range(len(nodes.parent)):
+        columns, rows = nodes.first[p + 1] - nodes.first[p], nodes.row_ptr[p + 1] - nodes.row_ptr[p]
+        for c in range(columns):
+            total += (rows + c + 1.0) ** 2
+    return total * d**3
 
 
 @kernel
-def factorise(island, weight, diagonal, blocks):
-    """Factor of `I + G^T diag(weight) G` into `diagonal` (n, d, d) and `blocks` (nnz, d, d)."""
-    n, d = island.bodies, island.val.shape[1]
-    _assemble(island, weight, diagonal, blocks)
-    head, link = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
-    place = island.col_ptr[:-1].copy()  # of each finished column: the row that it updates next
-    slot = np.empty(n, np.int64)
-    for j in range(n):
-        first, last = island.col_ptr[j], island.col_ptr[j + 1]
-        for q in range(first, last):
-            slot[island.col_row[q]] = q
-        c = head[j]
+def new_factor(island):
+    """Memory for the factor of an island."""
+    return np.empty(island.panel_ptr[-1])
+
+
+@kernel
+def factorise(island, weight, factor):
+    """Factor of `I + G^T diag(weight) G` into `factor`, an array from `new_factor`."""
+    _factorise_in(island, weight, factor, np.empty(island.front_ptr[-1]))
+
+
+@lean
+def _factorise_in(island, weight, factor, space):
+    nodes, d = island.nodes, island.val.shape[1]
+    for p in range(len(nodes.parent)):
+        columns = (nodes.first[p + 1] - nodes.first[p]) * d
+        height = columns + (nodes.row_ptr[p + 1] - nodes.row_ptr[p]) * d
+        at = island.front_ptr[p]
+        front = space[at : at + height * height].reshape(height, height)
+        front[:] = 0.0
+        for c in range(columns):
+            front[c, c] = 1.0
+        _add_contacts(island, weight, p, front)
+        c = nodes.child[p]
         while c >= 0:
-            following = link[c]
-            p = place[c]
-            _subtract(diagonal, j, blocks, p, blocks, p, d)
-            for q in range(p + 1, island.col_ptr[c + 1]):
-                _subtract(blocks, slot[island.col_row[q]], blocks, q, blocks, p, d)
-            place[c] = p + 1
-            if p + 1 < island.col_ptr[c + 1]:
-                r = island.col_row[p + 1]
-                link[c] = head[r]
-                head[r] = c
-            c = following
-        _small_cholesky(diagonal, j, d)
-        for q in range(first, last):
-            _divide(blocks, q, diagonal, j, d)
-        if first < last:
-            r = island.col_row[first]
-            link[j] = head[r]
-            head[r] = j
+            rows = nodes.row_ptr[c + 1] - nodes.row_ptr[c]
+            size = (nodes.first[c + 1] - nodes.first[c] + rows) * d
+            at = island.front_ptr[c]
+            other = space[at : at + size * size].reshape(size, size)
+            add_front(front, other, nodes.place[nodes.row_ptr[c] : nodes.row_ptr[c + 1]], d)
+            c = nodes.sibling[c]
+        eliminate_columns(front, columns)
+        # A loop, because an assignment of a slice makes a temporary copy: Numba cannot know that they do not overlap.
+        panel, source = factor[island.panel_ptr[p] :], front.reshape(-1)
+        for q in range(columns * height):
+            panel[q] = source[q]
 
 
-@kernel
-def _assemble(island, weight, diagonal, blocks):
-    n, d = island.bodies, island.val.shape[1]
-    diagonal[:] = 0.0
-    blocks[:] = 0.0
-    for b in range(n):
-        for s in range(d):
-            diagonal[b, s, s] = 1.0
-    body, val = island.body, island.val
-    for i in range(len(weight)):
+@lean
+def _add_contacts(island, weight, p, front):
+    """Adds the contacts of supernode p to its front, which has its lower part in front[column, row]."""
+    d, seat, val = island.val.shape[1], island.seat, island.val
+    for q in range(island.contact_ptr[p], island.contact_ptr[p + 1]):
+        i = island.contact[q]
         w = weight[i]
         if w == 0.0:
             continue
-        at = island.pair_ptr[i]
         for e in range(island.ptr[i], island.ptr[i + 1]):
-            for s in range(d):
-                for t in range(s + 1):
-                    diagonal[body[e], s, t] += w * val[e, s] * val[e, t]
-            for f in range(e + 1, island.ptr[i + 1]):
-                high, low = (e, f) if body[e] > body[f] else (f, e)
-                for s in range(d):
-                    for t in range(d):
-                        blocks[island.pair[at], s, t] += w * val[high, s] * val[low, t]
-                at += 1
-
-
-@kernel(inline="always")
-def _subtract(out, o, a, i, b, j, d):
-    """out[o] -= a[i] b[j]^T"""
-    if d == 2:
-        a00, a01, a10, a11 = a[i, 0, 0], a[i, 0, 1], a[i, 1, 0], a[i, 1, 1]
-        b00, b01, b10, b11 = b[j, 0, 0], b[j, 0, 1], b[j, 1, 0], b[j, 1, 1]
-        out[o, 0, 0] -= a00 * b00 + a01 * b01
-        out[o, 0, 1] -= a00 * b10 + a01 * b11
-        out[o, 1, 0] -= a10 * b00 + a11 * b01
-        out[o, 1, 1] -= a10 * b10 + a11 * b11
-    elif d == 3:  # unrolled for rigid bodies in 2D: the loops below take twice the time
-        for t in range(3):
-            b0, b1, b2 = b[j, t, 0], b[j, t, 1], b[j, t, 2]
-            out[o, 0, t] -= a[i, 0, 0] * b0 + a[i, 0, 1] * b1 + a[i, 0, 2] * b2
-            out[o, 1, t] -= a[i, 1, 0] * b0 + a[i, 1, 1] * b1 + a[i, 1, 2] * b2
-            out[o, 2, t] -= a[i, 2, 0] * b0 + a[i, 2, 1] * b1 + a[i, 2, 2] * b2
-    else:
-        for s in range(d):
-            for t in range(d):
-                total = 0.0
-                for r in range(d):
-                    total += a[i, s, r] * b[j, t, r]
-                out[o, s, t] -= total
-
-
-@kernel(inline="always")
-def _small_cholesky(a, j, d):
-    """Lower factor of a[j] in place; its upper part is left alone."""
-    for s in range(d):
-        for t in range(s + 1):
-            total = a[j, s, t]
-            for r in range(t):
-                total -= a[j, s, r] * a[j, t, r]
-            if s == t:
-                # H >= I, so a pivot below one is a rounding error.
-                a[j, s, s] = np.sqrt(max(total, 1e-3))
-            else:
-                a[j, s, t] = total / a[j, t, t]
-
-
-@kernel(inline="always")
-def _divide(blocks, q, diagonal, j, d):
-    """blocks[q] <- blocks[q] L^-T with L = diagonal[j]"""
-    for s in range(d):
-        for t in range(d):
-            total = blocks[q, s, t]
-            for r in range(t):
-                total -= blocks[q, s, r] * diagonal[j, t, r]
-            blocks[q, s, t] = total / diagonal[j, t, t]
+            for f in range(island.ptr[i], island.ptr[i + 1]):
+                if seat[e] <= seat[f]:
+                    for s in range(d):
+                        for t in range(d):
+                            front[seat[e] * d + s, seat[f] * d + t] += w * val[e, s] * val[f, t]
 
 
 @kernel
-def solve_factored(island, diagonal, blocks, x):
+def solve_factored(island, factor, x):
     """Solves `L L^T x = x` in place, x of shape (n, d)."""
-    n, d = x.shape
-    for j in range(n):
-        for s in range(d):
-            total = x[j, s]
-            for r in range(s):
-                total -= diagonal[j, s, r] * x[j, r]
-            x[j, s] = total / diagonal[j, s, s]
-        for q in range(island.col_ptr[j], island.col_ptr[j + 1]):
-            r = island.col_row[q]
-            for s in range(d):
-                for t in range(d):
-                    x[r, s] -= blocks[q, s, t] * x[j, t]
-    for j in range(n - 1, -1, -1):
-        for q in range(island.col_ptr[j], island.col_ptr[j + 1]):
-            r = island.col_row[q]
+    _substitute(island, factor, x, x.reshape(-1), np.empty(x.size))
+
+
+@lean
+def _substitute(island, factor, x, flat, y):
+    nodes, d = island.nodes, x.shape[1]
+    s = len(nodes.parent)
+    for p in range(s):
+        columns = (nodes.first[p + 1] - nodes.first[p]) * d
+        rows = nodes.row[nodes.row_ptr[p] : nodes.row_ptr[p + 1]]
+        height = columns + len(rows) * d
+        panel = factor[island.panel_ptr[p] : island.panel_ptr[p + 1]].reshape(columns, height)
+        at = nodes.first[p] * d
+        subtract_below(panel, flat[at : at + columns], y)
+        for q in range(len(rows)):
             for t in range(d):
-                for s in range(d):
-                    x[j, t] -= blocks[q, s, t] * x[r, s]
-        for s in range(d - 1, -1, -1):
-            total = x[j, s]
-            for r in range(s + 1, d):
-                total -= diagonal[j, r, s] * x[j, r]
-            x[j, s] = total / diagonal[j, s, s]
+                x[rows[q], t] += y[q * d + t]
+    for p in range(s - 1, -1, -1):
+        columns = (nodes.first[p + 1] - nodes.first[p]) * d
+        rows = nodes.row[nodes.row_ptr[p] : nodes.row_ptr[p + 1]]
+        height = columns + len(rows) * d
+        panel = factor[island.panel_ptr[p] : island.panel_ptr[p + 1]].reshape(columns, height)
+        at = nodes.first[p] * d
+        for q in range(len(rows)):
+            for t in range(d):
+                y[q * d + t] = x[rows[q], t]
+        product_below(panel, flat[at : at + columns], y)
 
 
 @kernel
 def combine(island, z):
     """`x = G^T z`, of shape (bodies, d)."""
     x = np.zeros((island.bodies, island.val.shape[1]))
+    _add_combined(island, z, x)
+    return x
+
+
+@lean
+def _add_combined(island, z, x):
     for i in range(len(z)):
         if z[i] != 0.0:
             for e in range(island.ptr[i], island.ptr[i + 1]):
                 for t in range(x.shape[1]):
                     x[island.body[e], t] += island.val[e, t] * z[i]
-    return x
 
 
-@kernel
+@lean
 def gradient(island, x, g0, out):
     """`out = G x + g0`."""
     for i in range(len(out)):

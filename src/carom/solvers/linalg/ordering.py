@@ -1,9 +1,10 @@
-"""Fill-reducing elimination order of a sparse symmetric pattern, and the pattern of its Cholesky factor.
+"""Fill-reducing elimination order of a sparse symmetric pattern.
 
-Minimum degree on the quotient graph with approximate degrees, after Amestoy, Davis and Duff (1996): an
-eliminated node becomes an element whose member list is its column of the factor, elements that a new one covers
-are absorbed, and the degree of a node is bounded from the sizes of its elements. Contact graphs are close to
-trees or planar, so mass elimination and supervariables, which speed up finite element meshes, are left out.
+Minimum degree on the quotient graph with approximate degrees, after Amestoy, Davis and Duff (1996). An eliminated node
+becomes an element, whose members are the rows of its factor column; elements that a new one covers are absorbed, and
+the degree of a node is bounded from the sizes of its elements. Nodes with equal neighbors are merged to supervariables:
+degrees then count neighbors outside the supervariable, which halves the work of factors of packings, and each merged
+node saves an elimination. Nodes without neighbors outside the new element are eliminated together with it.
 """
 
 from __future__ import annotations
@@ -12,161 +13,225 @@ import numpy as np
 
 from ...kernels import kernel
 
+# The quotient graph is a table with a line of these columns for each node, so that a node has all its numbers in one or
+# two cache lines. A supervariable is named by one of its nodes, an element by the node eliminated there.
+START = 0  # the list of a node is work[start:start + length]; that of an element is member[start:start + length]
+LENGTH = 1
+ELEMENTS = 2  # number of elements at the start of the list of a node; nodes follow
+WEIGHT = 3  # nodes in a supervariable; 0 for nodes that were merged or eliminated
+DEGREE = 4  # bound on the weight of the neighbors; of an element: weight of its members
+ABSORBED = 5  # 1 for elements that a newer one covers
+OUTSIDE = 6  # of an element: weight of the members outside the newest element
+MARK = 7  # elimination that has last met a node or an element
+COMPARED = 8  # comparison that has last met a node or an element
+FOLLOWING = 9  # next node of the same supervariable, -1 at its end
+LAST = 10  # last node of a supervariable
+AFTER = 11  # neighbors in the list of supervariables of equal degree
+BEFORE = 12
+KEY = 13  # hash value of the list of a node
+CHAIN = 14  # next supervariable of the same hash value
+BUCKET = 15  # first supervariable with the number of the node as its hash value, -1 for none
+
 
 @kernel
 def minimum_degree(adj_ptr, adj):
-    """Elimination order of the graph with neighbor lists adj[adj_ptr[i]:adj_ptr[i+1]].
-
-    Returns (order, col_ptr, col): the node eliminated at each position, and for each position the nodes (not
-    positions) of its factor column below the diagonal.
-    """
+    """Elimination order (n,) of the graph with neighbor lists adj[adj_ptr[i]:adj_ptr[i+1]]."""
     n = len(adj_ptr) - 1
-    start = adj_ptr[:-1].copy()
-    length = np.empty(n, np.int64)
-    elements = np.zeros(n, np.int64)  # number of elements at the start of each list; nodes follow
-    work = adj.copy()
-    degree = np.empty(n, np.int64)
-    # Buckets of equal degree as doubly linked lists.
-    head, after, before = np.full(n + 1, -1, np.int64), np.full(n, -1, np.int64), np.full(n, -1, np.int64)
-    for i in range(n - 1, -1, -1):
-        length[i] = adj_ptr[i + 1] - adj_ptr[i]
-        degree[i] = length[i]
-        _link(head, after, before, degree[i], i)
-    alive = np.ones(n, np.uint8)
-    position = np.full(n, -1, np.int64)  # of an eliminated node
-    absorbed = np.zeros(n, np.uint8)
+    g, head = _graph(adj_ptr)
+    work, member = adj.astype(np.int32), np.empty(max(2 * len(adj), 16), np.int32)
     order = np.empty(n, np.int64)
-    col_ptr = np.zeros(n + 1, np.int64)
-    col = np.empty(max(4 * len(adj), 16), np.int64)
-    mark = np.full(n, -1, np.int64)
-    outside = np.zeros(n, np.int64)  # of an element: members outside the newest element
-    seen = np.full(n, -1, np.int64)
-    lowest, used = 0, 0
-    for step in range(n):
+    lowest, used, done, step, comparison = 0, 0, 0, 0, 0
+    while done < n:
         while head[lowest] < 0:
             lowest += 1
         p = head[lowest]
-        _unlink(head, after, before, degree[p], p)
-        order[step] = p
-        position[p] = step
-        alive[p] = 0
-        # The new element: neighbors of p, directly and through its elements.
-        bound = used + degree[p] + length[p] + 1
-        for q in range(start[p], start[p] + elements[p]):
+        _unlink(g, head, p)
+        bound = used + g[p, DEGREE] + g[p, LENGTH]
+        for q in range(g[p, START], g[p, START] + g[p, ELEMENTS]):
             e = work[q]
-            bound += col_ptr[position[e] + 1] - col_ptr[position[e]]
-        if bound > len(col):
-            bigger = np.empty(2 * bound, np.int64)
-            bigger[:used] = col[:used]
-            col = bigger
+            bound += g[e, LENGTH]
+        if bound > len(member):
+            bigger = np.empty(2 * bound, np.int32)
+            bigger[:used] = member[:used]
+            member = bigger
         first = used
-        mark[p] = step
-        for q in range(start[p], start[p] + length[p]):
-            if q < start[p] + elements[p]:
-                e = work[q]
-                absorbed[e] = 1
-                for r in range(col_ptr[position[e]], col_ptr[position[e] + 1]):
-                    v = col[r]
-                    if alive[v] and mark[v] != step:
-                        mark[v] = step
-                        col[used] = v
-                        used += 1
-            else:
-                v = work[q]
-                if alive[v] and mark[v] != step:
-                    mark[v] = step
-                    col[used] = v
-                    used += 1
-        col_ptr[step + 1] = used
-        size = used - first
-        # For each element near the new one: how many of its members lie outside.
+        used = _new_element(g, work, member, p, step, used)
+        _count_outside(g, work, member, first, used, step)
+        gone = _update_lists(g, head, work, member, p, first, used, step)
+        comparison = _merge(g, work, member, first, used, comparison)
+        i = p
+        while i >= 0:
+            order[done] = i
+            done += 1
+            i = g[i, FOLLOWING]
+        size = g[p, DEGREE] - gone
+        put = first
         for r in range(first, used):
-            i = col[r]
-            for q in range(start[i], start[i] + elements[i]):
-                e = work[q]
-                if absorbed[e]:
-                    continue
-                if seen[e] != step:
-                    seen[e] = step
-                    outside[e] = 0
-                    for t in range(col_ptr[position[e]], col_ptr[position[e] + 1]):
-                        outside[e] += alive[col[t]]
-                outside[e] -= 1
-        for r in range(first, used):
-            i = col[r]
-            _unlink(head, after, before, degree[i], i)
-            bound = size - 1
-            put = start[i]
-            old_elements = elements[i]
-            kept = 0
-            end = start[i] + length[i]
-            # Compact the list in place: elements that still reach outside, then the new one, then nodes that
-            # no element covers. It never grows, because p or an absorbed element leaves it.
-            nodes_from = start[i] + old_elements
-            for q in range(start[i], nodes_from):
-                e = work[q]
-                if absorbed[e]:
-                    continue
-                if outside[e] == 0:
-                    continue
-                bound += outside[e]
-                work[put] = e
+            i = member[r]
+            if g[i, WEIGHT] > 0:
+                member[put] = i
                 put += 1
-                kept += 1
-            slot = put
+                g[i, DEGREE] = max(min(g[i, DEGREE] + size, n - done) - g[i, WEIGHT], 0)
+                _link(g, head, i)
+                lowest = min(lowest, g[i, DEGREE])
+        used = put
+        g[p, START], g[p, LENGTH] = first, used - first
+        g[p, DEGREE] = size
+        g[p, WEIGHT] = 0
+        step += 1
+    return order
+
+
+@kernel
+def _graph(adj_ptr):
+    n = len(adj_ptr) - 1
+    g, head = np.full((n, 16), -1, np.int32), np.full(n + 1, -1, np.int32)
+    for i in range(n - 1, -1, -1):
+        g[i, START], g[i, LENGTH], g[i, DEGREE] = adj_ptr[i], adj_ptr[i + 1] - adj_ptr[i], adj_ptr[i + 1] - adj_ptr[i]
+        g[i, ELEMENTS], g[i, WEIGHT], g[i, ABSORBED], g[i, LAST] = 0, 1, 0, i
+        _link(g, head, i)
+    return g, head
+
+
+@kernel
+def _new_element(g, work, member, p, step, used):
+    """The neighbors of p, directly and through its elements, into member[used:]; returns the new end."""
+    g[p, MARK] = step
+    total = 0
+    for q in range(g[p, START], g[p, START] + g[p, LENGTH]):
+        v = work[q]
+        a, b = q, q + 1
+        within = q < g[p, START] + g[p, ELEMENTS]
+        if within:
+            g[v, ABSORBED] = 1
+            a, b = g[v, START], g[v, START] + g[v, LENGTH]
+        for r in range(a, b):
+            i = member[r] if within else v
+            if g[i, WEIGHT] > 0 and g[i, MARK] != step:
+                g[i, MARK] = step
+                member[used] = i
+                used += 1
+                total += g[i, WEIGHT]
+    g[p, DEGREE] = total
+    return used
+
+
+@kernel
+def _count_outside(g, work, member, first, used, step):
+    """For each element near the new one: the weight of its members outside."""
+    for r in range(first, used):
+        i = member[r]
+        for q in range(g[i, START], g[i, START] + g[i, ELEMENTS]):
+            e = work[q]
+            if g[e, ABSORBED]:
+                continue
+            if g[e, MARK] != step:
+                g[e, MARK] = step
+                g[e, OUTSIDE] = g[e, DEGREE]
+            g[e, OUTSIDE] -= g[i, WEIGHT]
+
+
+@kernel
+def _update_lists(g, head, work, member, p, first, used, step):
+    """Lists and degrees without the new element of the members, and their hash values.
+
+    Members without other neighbors are eliminated with p; returns their weight.
+    """
+    gone = 0
+    for r in range(first, used):
+        i = member[r]
+        _unlink(g, head, i)
+        put, total, key = g[i, START], 0, p
+        nodes, end = g[i, START] + g[i, ELEMENTS], g[i, START] + g[i, LENGTH]
+        for q in range(g[i, START], nodes):
+            e = work[q]
+            if g[e, ABSORBED]:
+                continue
+            if g[e, OUTSIDE] == 0:  # all its members are in the new element too
+                g[e, ABSORBED] = 1
+                continue
+            total += g[e, OUTSIDE]
+            key += e
+            work[put] = e
             put += 1
-            # Nodes may have to move up by one if no element was dropped; then p itself was among the nodes.
-            carried = work[slot] if slot < end else p
-            work[slot] = p
-            if slot >= nodes_from:
-                # The slot held a node: process it first.
-                if alive[carried] and mark[carried] != step:
-                    # Keep it at the end of those processed; the entry of p further on makes room.
-                    pending = carried
-                else:
-                    pending = -1
-                q = slot + 1
-            else:
-                pending = -1
-                q = nodes_from
-            while q < end:
-                v = work[q]
-                if alive[v] and mark[v] != step:
-                    if pending >= 0:
-                        work[put] = pending
-                        pending = v
-                    else:
-                        work[put] = v
-                    put += 1
-                    bound += 1
-                q += 1
-            if pending >= 0:
-                work[put] = pending
+        kept = put - g[i, START]
+        for q in range(nodes, end):
+            v = work[q]
+            if g[v, WEIGHT] > 0 and g[v, MARK] != step:
+                total += g[v, WEIGHT]
+                key += v
+                work[put] = v
                 put += 1
-                bound += 1
-            elements[i] = kept + 1
-            length[i] = put - start[i]
-            degree[i] = min(min(bound, degree[i] + size - 1), n - step - 2)
-            degree[i] = max(degree[i], 0)
-            _link(head, after, before, degree[i], i)
-            lowest = min(lowest, degree[i])
-    return order, col_ptr, col[:used]
+        if total == 0:
+            gone += g[i, WEIGHT]
+            _append(g, p, i)
+            continue
+        # The new element goes first. There is room: p or an absorbed element has left the list.
+        work[put] = work[g[i, START] + kept]
+        work[g[i, START] + kept] = work[g[i, START]]
+        work[g[i, START]] = p
+        g[i, ELEMENTS] = kept + 1
+        g[i, LENGTH] = put + 1 - g[i, START]
+        g[i, DEGREE] = min(g[i, DEGREE], total)
+        g[i, KEY] = key % len(g)
+        g[i, CHAIN] = g[g[i, KEY], BUCKET]
+        g[g[i, KEY], BUCKET] = i
+    return gone
+
+
+@kernel
+def _merge(g, work, member, first, used, comparison):
+    """Merges members with equal lists; `comparison` counts the lists that were compared with others."""
+    for r in range(first, used):
+        if g[member[r], WEIGHT] == 0:
+            continue
+        i = g[g[member[r], KEY], BUCKET]
+        g[g[member[r], KEY], BUCKET] = -1
+        while i >= 0 and g[i, CHAIN] >= 0:
+            comparison += 1
+            for q in range(g[i, START], g[i, START] + g[i, LENGTH]):
+                g[work[q], COMPARED] = comparison
+            previous, j = i, g[i, CHAIN]
+            while j >= 0:
+                equal = g[j, LENGTH] == g[i, LENGTH] and g[j, ELEMENTS] == g[i, ELEMENTS]
+                q = g[j, START]
+                while equal and q < g[j, START] + g[j, LENGTH]:
+                    equal = g[work[q], COMPARED] == comparison
+                    q += 1
+                if equal:
+                    g[i, WEIGHT] += g[j, WEIGHT]
+                    _append(g, i, j)
+                    g[previous, CHAIN] = g[j, CHAIN]
+                else:
+                    previous = j
+                j = g[j, CHAIN]
+            i = g[i, CHAIN]
+    return comparison
 
 
 @kernel(inline="always")
-def _link(head, after, before, k, i):
-    after[i] = head[k]
-    before[i] = -1
+def _append(g, i, j):
+    """The nodes of j follow those of i; j itself is no supervariable any more."""
+    g[g[i, LAST], FOLLOWING] = j
+    g[i, LAST] = g[j, LAST]
+    g[j, WEIGHT] = 0
+
+
+@kernel(inline="always")
+def _link(g, head, i):
+    k = g[i, DEGREE]
+    g[i, AFTER] = head[k]
+    g[i, BEFORE] = -1
     if head[k] >= 0:
-        before[head[k]] = i
+        g[head[k], BEFORE] = i
     head[k] = i
 
 
 @kernel(inline="always")
-def _unlink(head, after, before, k, i):
-    if before[i] >= 0:
-        after[before[i]] = after[i]
+def _unlink(g, head, i):
+    if g[i, BEFORE] >= 0:
+        g[g[i, BEFORE], AFTER] = g[i, AFTER]
     else:
-        head[k] = after[i]
-    if after[i] >= 0:
-        before[after[i]] = before[i]
+        head[g[i, DEGREE]] = g[i, AFTER]
+    if g[i, AFTER] >= 0:
+        g[g[i, AFTER], BEFORE] = g[i, BEFORE]

@@ -21,26 +21,49 @@ from ..rows import Floats, Ints, Rows, speed
 from ..threads import on_threads, thread_count
 from ..thresholds import DENSE_QP_CONTACTS, THREADED_QP_CONTACTS
 from .dense import VECTORS, inside_solution, solve_dense_in
+from .relax import relaxed_islands
 from .sparse import large_islands
 
-
-def solve_cone(rows: Rows, c: Floats, start: Floats | None = None) -> tuple[Floats, float]:
-    """`argmin_{y >= 0} 1/2 y^T A y + c^T y` over all rows, and its residual."""
-    return solve_bounds(rows, c, np.zeros(len(c)), np.full(len(c), np.inf), start)
+# Tolerance, relative to the largest |c|, above which relaxation is tried first. Below it exact methods are faster.
+SWEEPS_TOLERANCE = 1e-6
 
 
-def solve_bounds(rows: Rows, c: Floats, low: Floats, high: Floats, start: Floats | None = None) -> tuple[Floats, float]:
+def solve_cone(
+    rows: Rows, c: Floats, start: Floats | None = None, tolerance: float = 0.0, conserve: bool = False
+) -> tuple[Floats, float]:
+    """`argmin_{y >= 0} 1/2 y^T A y + c^T y` over all rows, and its residual: see `solve_bounds`."""
+    return solve_bounds(rows, c, np.zeros(len(c)), np.full(len(c), np.inf), start, tolerance, conserve)
+
+
+def solve_bounds(
+    rows: Rows,
+    c: Floats,
+    low: Floats,
+    high: Floats,
+    start: Floats | None = None,
+    tolerance: float = 0.0,
+    conserve: bool = False,
+) -> tuple[Floats, float]:
     """`argmin 1/2 y^T A y + c^T y` over `low <= y <= high` and all rows, and its residual.
 
     `start` is a warm start: its values are the first guess, and determine which bounds are active. Zero must lie within
-    all bounds.
+    all bounds. `tolerance` is the residual that the answer may have; 0 asks for rounding error. The residual is the
+    largest |y - P(y - gradient)| in units of speed. `conserve`: see `relax`.
     """
     n, d = len(rows.touch_ptr) - 1, rows.val.shape[1]
     warm = start is not None
     y = np.array(start, dtype=np.float64) if warm else np.zeros(len(c))
     c, low, high = (np.require(v, np.float64, ["C", "W"]) for v in (c, low, high))
     work = Work(np.empty(n, np.int64), np.empty(n, np.int64), np.zeros((n, d)))
-    return y, solve_box(rows, np.arange(len(c)), c, low, high, y, warm, work)
+    return y, solve_box(rows, np.arange(len(c)), c, low, high, y, warm, work, tolerance, conserve)
+
+
+def box_residual(diag: Floats, gradient: Floats, low: Floats, high: Floats, y: Floats) -> float:
+    """Largest |y - P(y - gradient)| in units of speed; `diag` is the diagonal of A, rows with 0 move nothing."""
+    moving = diag > 0.0
+    scale = diag[moving]
+    step = np.clip(-gradient[moving], scale * (low - y)[moving], scale * (high - y)[moving])
+    return float(np.abs(step).max(initial=0.0))
 
 
 class Work:
@@ -50,13 +73,25 @@ class Work:
         self.parent, self.label, self.velocity = parent, label, velocity
 
 
-def solve_box(rows: Rows, subset: Ints, c: Floats, lo: Floats, hi: Floats, y: Floats, warm: bool, work: Work) -> float:
+def solve_box(
+    rows: Rows,
+    subset: Ints,
+    c: Floats,
+    lo: Floats,
+    hi: Floats,
+    y: Floats,
+    warm: bool,
+    work: Work,
+    tolerance: float = 0.0,
+    conserve: bool = False,
+) -> float:
     """Solves over the contacts in `subset`; c, lo, hi and y have one entry for each of them, in their order.
 
     y is overwritten (and is the warm start if `warm`). Returns the residual: the largest |y - P(y - gradient)| in units
-    of speed, over the largest |c|.
+    of speed. With a `tolerance`, a speed, large islands are relaxed first (`relax.py`, also for `conserve`), and solved
+    exactly where that does not reach the tolerance.
     """
-    size = float(np.abs(c).max(initial=0.0))
+    size = np.abs(c).max(initial=0.0)
     if size == 0.0:
         y[:] = np.clip(0.0, lo, hi)
         return 0.0
@@ -71,34 +106,21 @@ def solve_box(rows: Rows, subset: Ints, c: Floats, lo: Floats, hi: Floats, y: Fl
     if len(large):
         # Distributed in order of size, so that all threads are busy for about the same time.
         large = large[np.argsort(-width[large], kind="stable")]
-        hands = [large[k::parts] for k in range(min(parts, len(large)))]
-        worst = max(
-            worst,
-            on_threads(
-                large_islands,
-                [(rows, subset, order, ptr, hand, c, lo, hi, y, warm, work.parent) for hand in hands],
-            ),
-        )
-    return float(worst) / size
+        given = (rows, subset, order, ptr)
+        if tolerance > SWEEPS_TOLERANCE * size:
+            missed = np.zeros(len(width), np.bool_)
+            rest = (c, lo, hi, y, work.parent, tolerance, conserve, missed)
+            worst = max(worst, on_threads(relaxed_islands, [(*given, hand, *rest) for hand in _dealt(large, parts)]))
+            large, warm = large[missed[large]], True
+        if len(large):
+            exact = (c, lo, hi, y, warm, work.parent)
+            worst = max(worst, on_threads(large_islands, [(*given, hand, *exact) for hand in _dealt(large, parts)]))
+    return float(worst)
 
 
-@kernel
-def solve_small_box(rows, subset, c, lo, hi, y, parent, label, scratch):
-    """`solve_box` for kernels, without a warm start.
-
-    Returns -1 and does nothing if an island is too large for the dense method.
-    """
-    k = len(subset)
-    size = 0.0
-    for j in range(k):
-        size = max(size, abs(c[j]))
-    order, ptr = islands(rows, subset, parent, label)
-    for s in range(len(ptr) - 1):
-        if ptr[s + 1] - ptr[s] > DENSE_QP_CONTACTS:
-            return -1.0
-    if size == 0.0:
-        return 0.0
-    return _small(rows, subset, order, ptr, 0, len(ptr) - 1, c, lo, hi, y, False, scratch) / size
+def _dealt(items: Ints, parts: int) -> list[Ints]:
+    """The items, dealt out to at most `parts` threads."""
+    return [items[k::parts] for k in range(min(parts, len(items)))]
 
 
 @kernel

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...kernels import kernel
+from ...kernels import lean
 
 PROXIMAL = 1e-9  # eps, for matrices scaled to a unit diagonal
 TARGET = 1e-14  # residual at which the iteration ends, for gradients of size one
@@ -22,7 +22,7 @@ SINGULAR = 1e-7  # pivots below this share of the diagonal need the proximal ter
 VECTORS = 9  # rows of work space behind the factor
 
 
-@kernel
+@lean(fastmath={"reassoc"})
 def inside_solution(a, given, k, factor):
     """The minimum without bounds if it lies within the bounds, which is the most frequent case.
 
@@ -66,7 +66,7 @@ def inside_solution(a, given, k, factor):
     return worst if worst <= 1e-14 * size else -1.0
 
 
-@kernel
+@lean
 def _inside_pair(a, given):
     """`inside_solution` of two contacts, by Cramer's rule: the most frequent island after the single contact."""
     p, q, r = a[0, 0], a[1, 0], a[1, 1]
@@ -82,7 +82,7 @@ def _inside_pair(a, given):
     return worst if worst <= 1e-14 * max(abs(c), abs(d)) else -1.0
 
 
-@kernel
+@lean
 def solve_dense_in(a, c, lo, hi, y, warm, k, work, index):
     """Solves the box QP in place of y, in given work space; returns the residual in units of speed.
 
@@ -136,7 +136,7 @@ def solve_dense_in(a, c, lo, hi, y, warm, k, work, index):
     return worst
 
 
-@kernel
+@lean
 def _first_guess(y, scale, size, warm, g0, low, high, z, place, k):
     """z and where each contact is: 0 at low, 1 free, 2 at high."""
     for i in range(k):
@@ -148,7 +148,7 @@ def _first_guess(y, scale, size, warm, g0, low, high, z, place, k):
             place[i] = 2
 
 
-@kernel
+@lean(fastmath={"reassoc"})
 def _settle(b, k, eps, work, index):
     """One (proximal) step about z, in place of z; returns its residual, or -1 at a singular pivot."""
     g0, low, high, z = work[k + 1], work[k + 2], work[k + 3], work[k + 4]
@@ -206,7 +206,7 @@ def _settle(b, k, eps, work, index):
     return residual
 
 
-@kernel
+@lean
 def _belongs(z, g, low, high, place):
     """The set to which a contact belongs: 0 at low, 1 free, 2 at high."""
     if place == 1:
@@ -218,7 +218,7 @@ def _belongs(z, g, low, high, place):
     return 1 if g > SLACK else 2
 
 
-@kernel
+@lean(fastmath={"reassoc"})
 def _cholesky_solve(b, free, p, eps, factor, rhs):
     """Solves `(b_FF + eps I) t = rhs` in place of rhs; false if a pivot is too small for eps = 0."""
     for q in range(p):

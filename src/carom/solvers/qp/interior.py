@@ -17,7 +17,7 @@ CLOSE = 1e-12  # mean complementarity at which the method ends, for gradients of
 
 
 @kernel
-def interior_point(island, g0, low, high, state, diagonal, blocks):
+def interior_point(island, g0, low, high, state, factor):
     """An approximate solution z; `state` is set to its active set (0 at low, 1 free, 2 at high)."""
     k = len(g0)
     open_ = low < high
@@ -59,8 +59,8 @@ def interior_point(island, g0, low, high, state, diagonal, blocks):
                 if bounded[i]:
                     hold += q[i] / (high[i] - z[i])
                 weight[i] = 1.0 / hold
-        factorise(island, weight, diagonal, blocks)
-        dz, dp, dq = _direction(island, open_, bounded, z, low, high, p, q, r, weight, diagonal, blocks,
+        factorise(island, weight, factor)
+        dz, dp, dq = _direction(island, open_, bounded, z, low, high, p, q, r, weight, factor,
                                 np.zeros(k), np.zeros(k), rhs, speed)  # fmt: skip
         step = _longest(open_, bounded, z, low, high, p, q, dz, dp, dq)
         ahead = 0.0
@@ -77,7 +77,7 @@ def interior_point(island, g0, low, high, state, diagonal, blocks):
                 low_fix[i] = dp[i] * dz[i] - center
                 if bounded[i]:
                     high_fix[i] = -dq[i] * dz[i] - center
-        dz, dp, dq = _direction(island, open_, bounded, z, low, high, p, q, r, weight, diagonal, blocks,
+        dz, dp, dq = _direction(island, open_, bounded, z, low, high, p, q, r, weight, factor,
                                 low_fix, high_fix, rhs, speed)  # fmt: skip
         step = min(1.0, 0.995 * _longest(open_, bounded, z, low, high, p, q, dz, dp, dq))
         if not np.isfinite(np.sum(dz)) or step < 1e-8:
@@ -99,7 +99,7 @@ def interior_point(island, g0, low, high, state, diagonal, blocks):
 
 
 @kernel
-def _direction(island, open_, bounded, z, low, high, p, q, r, weight, diagonal, blocks, low_fix, high_fix, rhs, speed):
+def _direction(island, open_, bounded, z, low, high, p, q, r, weight, factor, low_fix, high_fix, rhs, speed):
     """Newton direction with the complementarity targets `p (z - low) + low_fix -> 0`, and likewise for q and high."""
     k = len(z)
     for i in range(k):
@@ -110,7 +110,7 @@ def _direction(island, open_, bounded, z, low, high, p, q, r, weight, diagonal, 
                 total -= q[i] + high_fix[i] / (high[i] - z[i])
             rhs[i] = total
     dx = combine(island, -weight * rhs)
-    solve_factored(island, diagonal, blocks, dx)
+    solve_factored(island, factor, dx)
     gradient(island, dx, np.zeros(k), speed)
     dz, dp, dq = np.zeros(k), np.zeros(k), np.zeros(k)
     for i in range(k):

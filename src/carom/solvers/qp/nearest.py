@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...kernels import kernel
-from ..linalg.factor import analyze, combine, factorise, gradient, solve_factored
+from ..linalg.factor import analyze, combine, factorise, gradient, new_factor, solve_factored
 from ..rows import Floats, Rows, speeds
 from .box import solve_cone
 
@@ -43,9 +43,7 @@ class Nearest:
         self.island = analyze(rows, np.arange(m), self.scale, local)
         self.number = np.empty(self.island.bodies, np.int64)  # number of each body of the island in the rows
         self.number[self.island.body] = rows.body
-        d = rows.val.shape[1]
-        self.diagonal = np.empty((self.island.bodies, d, d))
-        self.blocks = np.empty((len(self.island.col_row), d, d))
+        self.factor = new_factor(self.island)
         self.weight = np.full(m, -1.0)  # weights of the present factorization: none yet
         self.factorisations = 0
 
@@ -67,7 +65,7 @@ class Nearest:
             change = np.zeros((self.island.bodies, free.shape[1]))
             error, size, count = _solve(
                 self.island, self.scale, free[self.number], bound, self.equations, floor,
-                COLD_EPS if attempt == "nothing" else WARM_EPS, y, change, self.diagonal, self.blocks, self.weight,
+                COLD_EPS if attempt == "nothing" else WARM_EPS, y, change, self.factor, self.weight,
             )  # fmt: skip
             self.factorisations += count
             if error < best[0]:
@@ -87,7 +85,7 @@ class Nearest:
 
 
 @kernel
-def _solve(island, scale, free, bound, equations, floor, eps, y, change, diagonal, blocks, weight):
+def _solve(island, scale, free, bound, equations, floor, eps, y, change, factor, weight):
     """Solves in place of y and of the change of x; returns the largest violation and that at the start, as for b."""
     m = len(bound)
     need, size, largest = np.empty(m), 0.0, 0.0
@@ -124,7 +122,7 @@ def _solve(island, scale, free, bound, equations, floor, eps, y, change, diagona
         if round_ > 0 and (slow or eps > 0.1 * COLD_EPS):
             # Redundant rows that contradict each other by d: their multipliers change by d / eps per iteration only.
             eps *= SHRINK
-        used, settled = _subproblem(island, short, equations, trial, eps, diagonal, blocks, weight)
+        used, settled = _subproblem(island, short, equations, trial, eps, factor, weight)
         count += used
         if not settled and eps <= WARM_EPS:
             break  # a bad start: a cold one follows
@@ -138,7 +136,7 @@ def _solve(island, scale, free, bound, equations, floor, eps, y, change, diagona
 
 
 @kernel
-def _subproblem(island, short, equations, y, eps, diagonal, blocks, weight):
+def _subproblem(island, short, equations, y, eps, factor, weight):
     """One outer iteration of the method of multipliers, in place of y; returns its factorizations, and if it settled.
 
     `short` is the violation of each row at x = G^T y. The unknown is the change of x, so that all sums, and their
@@ -160,13 +158,13 @@ def _subproblem(island, short, equations, y, eps, diagonal, blocks, weight):
                 changed = True
                 weight[i] = wanted
         if changed:
-            factorise(island, weight, diagonal, blocks)
+            factorise(island, weight, factor)
             count += 1
         dx = combine(island, push)
         for b in range(dx.shape[0]):
             for t in range(dx.shape[1]):
                 dx[b, t] -= change[b, t]
-        solve_factored(island, diagonal, blocks, dx)
+        solve_factored(island, factor, dx)
         gradient(island, dx, nothing, rate)
         flips = _flips(y, lack, rate, weight, eps, m - equations)
         if number == 0 or flips < fewest:

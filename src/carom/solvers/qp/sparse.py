@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...kernels import kernel
-from ..linalg.factor import analyze, combine, factorise, gradient, solve_factored
+from ...kernels import kernel, lean
+from ..linalg.factor import analyze, combine, factorise, gradient, new_factor, operations, solve_factored
 from ..thresholds import GRADIENT_QP_WORK, LARGEST_FACTOR_WORK
 from .dense import PROXIMAL, SLACK, TARGET
 from .gradient_projection import projected_gradients
@@ -86,10 +86,7 @@ def solve_sparse(rows, contacts, c, lo, hi, y, warm, local):
 @kernel
 def _descend_ladder(island, g0, low, high, z, state):
     """Projected gradients if factors fill in, the active-set iteration, and the interior-point method if that fails."""
-    k, d = len(z), island.val.shape[1]
-    work = 0.0
-    for b in range(island.bodies):
-        work += (island.col_ptr[b + 1] - island.col_ptr[b]) ** 2 * float(d) ** 3
+    k, work = len(z), operations(island)
     if work > GRADIENT_QP_WORK:
         best = projected_gradients(island, g0, low, high, z, PRODUCTS if work <= LARGEST_FACTOR_WORK else 20 * PRODUCTS)
         for i in range(k):
@@ -97,13 +94,13 @@ def _descend_ladder(island, g0, low, high, z, state):
                 state[i] = 0 if z[i] <= low[i] else (2 if z[i] >= high[i] else 1)
         if best <= 100 * TARGET or work > LARGEST_FACTOR_WORK:
             return z
-    diagonal, blocks = np.empty((island.bodies, d, d)), np.empty((len(island.col_row), d, d))
-    best = active_set(island, g0, low, high, z, state, diagonal, blocks)
+    factor = new_factor(island)
+    best = active_set(island, g0, low, high, z, state, factor)
     if best <= 100 * TARGET:
         return z
-    other = interior_point(island, g0, low, high, state, diagonal, blocks)
+    other = interior_point(island, g0, low, high, state, factor)
     polished = other.copy()
-    residual = active_set(island, g0, low, high, polished, state, diagonal, blocks)
+    residual = active_set(island, g0, low, high, polished, state, factor)
     plain = residual_of(island, g0, low, high, other)
     # The negated comparison also rejects a residual that is not a number.
     if not residual <= plain:
@@ -112,7 +109,7 @@ def _descend_ladder(island, g0, low, high, z, state):
 
 
 @kernel
-def active_set(island, g0, low, high, z, state, diagonal, blocks):
+def active_set(island, g0, low, high, z, state, factor):
     """Improves z and its active set `state` in place; returns the residual of the best z, which it leaves in z."""
     k = len(g0)
     best_z = z.copy()
@@ -131,7 +128,7 @@ def active_set(island, g0, low, high, z, state, diagonal, blocks):
         if changed:
             for i in range(k):
                 weight[i] = 1.0 / PROXIMAL if state[i] == 1 else 0.0
-            factorise(island, weight, diagonal, blocks)
+            factorise(island, weight, factor)
         x = combine(island, z)
         gradient(island, x, g0, r)
         for i in range(k):
@@ -141,7 +138,7 @@ def active_set(island, g0, low, high, z, state, diagonal, blocks):
         for b in range(dx.shape[0]):
             for t in range(dx.shape[1]):
                 dx[b, t] *= -1.0 / PROXIMAL
-        solve_factored(island, diagonal, blocks, dx)
+        solve_factored(island, factor, dx)
         along = np.zeros(k)
         gradient(island, dx, along, along)
         for i in range(k):
@@ -164,7 +161,7 @@ def active_set(island, g0, low, high, z, state, diagonal, blocks):
     return best
 
 
-@kernel
+@lean
 def _correct(island, z, r, low, high, state, fewest, top):
     """Corrects the active set; returns the number of misplaced contacts.
 
@@ -209,7 +206,7 @@ def _belongs(z, r, low, high, state, i):
     return 1 if r[i] > SLACK else 2
 
 
-@kernel
+@lean
 def _residual(z, r, low, high):
     worst = 0.0
     for i in range(len(z)):

@@ -1,0 +1,106 @@
+"""Impacts within a step: at the time at which the gap closes, without adding energy, momentum conserved."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.stepping.runs import engine_of, states_of
+
+from carom.scene import Bodies, Box, Disc, Material, Plane, Rectangle, Scene, Sphere
+
+G = 9.81
+DROP = 2.0
+
+
+def dropped(dimension, restitution, step, base=(), law="gr", mu=0.5):
+    """A ball above a floor, or above bodies that lie on it; the gap to the highest point below is DROP."""
+    up = np.eye(dimension)[-1]
+    top = max((2.0 * b.position[0, -1] for b in base), default=0.0)
+    ball = Bodies(Disc(0.1) if dimension == 2 else Sphere(0.1), ((top + DROP + 0.1) * up)[None], mass=1.0)
+    materials = {"default": Material(restitution, mu)}
+    return Scene("drop", [ball, *base], [Plane(normal=up)], materials=materials, gravity=-G * up, step=step, law=law)
+
+
+def apex(scene):
+    """Height of the first apex of body 0 above where it bounced, over the height of the drop."""
+    engine, state = engine_of(scene)
+    start, risen = state.position[0, -1], False
+    dim = engine.world.dimension
+    for _ in range(int(3.0 / scene.step)):
+        state = engine.step(state)
+        speed = state.velocity[0, dim - 1]
+        if risen and speed <= 0.0:
+            return (state.position[0, -1] + 0.5 * speed**2 / G - start) / DROP + 1.0
+        risen = risen or speed > 0.0
+    raise AssertionError("the ball did not come down again")
+
+
+@pytest.mark.parametrize("dimension", [2, 3])
+@pytest.mark.parametrize("restitution", [0.3, 0.5, 0.8, 0.95])
+@pytest.mark.parametrize("step", [0.01, 0.0037])
+def test_the_first_apex_is_that_of_an_exact_impact(dimension, restitution, step):
+    """e^2 of the drop. The parabola of free fall is exact, so only rounding is left: some hundred steps of 1e-16."""
+    assert apex(dropped(dimension, restitution, step)) == pytest.approx(restitution**2, abs=1e-12)
+
+
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_on_a_body_that_rests_the_error_is_small(dimension):
+    """A ball on a heavy block that lies on the floor: the block is carried, the ball falls. Asked: 0.5 % of the drop.
+
+    The block is a million times heavier, so that its own motion is not seen.
+    """
+    shape = Rectangle(4.0, 1.0) if dimension == 2 else Box((4.0, 4.0, 1.0))
+    block = Bodies(shape, (0.5 * np.eye(dimension)[-1])[None], mass=1e6)
+    for step in (0.01, 0.0037):
+        assert apex(dropped(dimension, 0.5, step, [block])) == pytest.approx(0.25, abs=5e-3)
+
+
+@pytest.mark.parametrize("law", ["gr", "qce", "lcp"])
+@pytest.mark.parametrize("restitution", [0.0, 0.4, 0.9])
+def test_energy_never_rises(law, restitution):
+    """Discs that fall on each other and on the floor in any order: potential plus kinetic energy falls or stays."""
+    chance = np.random.default_rng(int(100 * restitution))
+    places = np.stack([1.1 * (np.arange(24) % 6), 1.5 + 1.15 * (np.arange(24) // 6)], axis=1)
+    places += chance.uniform(-0.04, 0.04, places.shape)
+    group = Bodies(Disc(0.5), places, velocity=chance.normal(size=(24, 2)), mass=1.0)
+    scene = Scene(
+        "rain", [group], [Plane()], materials={"default": Material(restitution, 0.4)}, gravity=(0.0, -G), step=0.01
+    )
+    engine, state = engine_of(scene, law=law)
+    energies = []
+    for _ in range(150):
+        state = engine.step(state)
+        energies.append(engine.row[9] + engine.row[10])
+    assert np.diff(energies).max() <= 1e-12 * energies[0]
+
+
+def test_a_pair_in_free_fall_keeps_its_center_of_mass():
+    """Two balls that meet while they fall: their center follows the parabola of free fall, whenever the impact is."""
+    group = Bodies(Sphere(0.5), np.array([[0.0, 0.1, 5.0], [1.4, 0.0, 5.2]]), velocity=[[3.0, 0, 0], [-2.0, 0, 1.0]])
+    scene = Scene("pair", [group], materials={"default": Material(0.6, 0.3)}, gravity=(0.0, 0.0, -G), step=0.02)
+    states = states_of(scene, 20)
+    t = np.array([s.time for s in states])
+    center = np.array([s.position.mean(axis=0) for s in states])
+    speed = states[0].velocity[:, :3].mean(axis=0)
+    expected = center[0] + t[:, None] * speed + 0.5 * (t**2)[:, None] * np.array([0.0, 0.0, -G])
+    np.testing.assert_allclose(center, expected, atol=1e-13)
+    assert np.abs(states[-1].velocity[0] - states[0].velocity[0])[:2].max() > 1.0  # they did meet
+
+
+def test_a_ball_of_restitution_zero_lands_on_the_surface():
+    """It stops where it touches: no overlap is left of the fall within the step."""
+    engine, state = engine_of(dropped(2, 0.0, 0.01))
+    for _ in range(100):
+        state = engine.step(state)
+    assert state.position[0, 1] == pytest.approx(0.1, abs=1e-7)
+    assert np.abs(state.velocity).max() <= 1e-10
+
+
+def test_a_fast_ball_in_a_slot_stays_in_it():
+    """It would cross the slot many times in one step; what the rounds do not resolve is held without restitution."""
+    ball = Bodies(Disc(0.1), [[0.0, 0.15]], velocity=[[0.0, 60.0]])
+    walls = [Plane(), Plane((0.0, 0.3), (0.0, -1.0))]
+    engine, state = engine_of(Scene("slot", [ball], walls, step=0.1))
+    for _ in range(5):
+        state = engine.step(state)
+        assert 0.1 - 1e-6 <= state.position[0, 1] <= 0.2 + 1e-6
