@@ -38,6 +38,11 @@ class Approach:
         self.changed = False
         self._taken = np.zeros(len(gap), np.bool_)
 
+    def begin(self, shift: Floats, time: Floats) -> None:
+        """Continues after earlier impacts of the step: displacement of the start (n, d), whitened, and times (n,)."""
+        self.shift, self.time = shift, time
+        _displace(self.blocks, shift, self.gap)
+
     def impact(self, touch: float) -> Ints:
         """The contacts that the next application of the law involves; empty if nothing approaches fast.
 
@@ -142,6 +147,12 @@ def _instants(body, chosen, gap, predicted, speed, limit, last, h, near):
             if b >= 0 and not carried[root_of(group, b)]:
                 out[b] = max(out[b], first[root_of(island, b)])
     return out
+
+
+@kernel
+def _displace(blocks, shift, gap):
+    for i in range(len(gap)):
+        gap[i] += row_speed(blocks, shift, i, 0)
 
 
 @kernel
