@@ -22,6 +22,9 @@ from .solution import ImpactSolution
 
 # Tolerance of sweeps where an exact answer was asked for in vain, as a share of the tolerance of the run.
 SETTLE_SHARE = 1e-2
+ROUNDING = 1e-14  # residual, relative to the fastest speed, of an answer that is exact to rounding
+# Visits of a contact on average after which sweeps over normal and friction impulses give up.
+MANY_VISITS, FEW_VISITS = 500, 20
 
 
 def solve_impact(
@@ -72,26 +75,33 @@ def _staggered(contacts: Contacts, response: Response, friction: FrictionModel, 
     """The law, then friction for its normal impulses, and more normal impulses where friction drives contacts together.
 
     To a coarse tolerance the latter two are found together by sweeps. For an exact answer law and friction alternate,
-    which keeps symmetries; sweeps follow only where that misses the tolerance of the run.
+    which keeps symmetries, unless friction drives nothing together and few sweeps find it to rounding. Many sweeps
+    follow where that misses the tolerance of the run.
     """
     stage = normal_impulses(contacts, response, tolerance)
     if not stage.normal.any():
         return _relative(stage, contacts)  # nothing approaches, or the law is `none`: nothing bounds friction
     scale = contacts.fastest()
-    enough = max(tolerance, response.tolerance * scale)
-    settled = None
-    if tolerance > SWEEPS_TOLERANCE * scale:
-        settled = _settled(contacts, stage, friction, tolerance, scale)
-        if settled is not None and settled.residual * scale <= enough:
-            return settled
+    if tolerance == 0.0:
+        return _alternated(contacts, response, stage, friction, tolerance, scale)
+    enough = max(tolerance / scale, response.tolerance)
+    coarse = tolerance > SWEEPS_TOLERANCE * scale
+    aim, visits = (tolerance, MANY_VISITS) if coarse else (ROUNDING * scale, FEW_VISITS)
+    settled = _settled(contacts, stage, friction, aim, scale, visits)
+    if settled is not None and coarse and settled.residual <= enough:
+        return settled
+    if settled is not None and settled.residual <= ROUNDING and np.array_equal(settled.normal, stage.normal):
+        return settled
     other = _alternated(contacts, response, stage, friction, tolerance, scale)
-    if tolerance > 0.0 and settled is None and other.residual * scale > enough:
-        settled = _settled(contacts, other, friction, max(tolerance, SETTLE_SHARE * enough), scale)
-    return settled if settled is not None and settled.residual < other.residual else other
+    if other.residual <= enough:
+        return other
+    if not coarse:
+        settled = _settled(contacts, other, friction, max(tolerance, SETTLE_SHARE * enough * scale), scale, MANY_VISITS)
+    return other if settled is None or other.residual < settled.residual else settled
 
 
 def _settled(
-    contacts: Contacts, stage: Impulses, friction: FrictionModel, tolerance: float, scale: float
+    contacts: Contacts, stage: Impulses, friction: FrictionModel, tolerance: float, scale: float, visits: int
 ) -> Impulses | None:
     """The impulses of `stage` with friction, and with normal impulses that stop the approach which friction causes.
 
@@ -99,7 +109,7 @@ def _settled(
     """
     t = 0 if contacts.tangents is None else len(contacts.tangents.diag) // contacts.count
     start = np.zeros((contacts.count, t)) if stage.tangent is None else stage.tangent
-    found = friction.settled(contacts, stage.normal, start, tolerance, scale)
+    found = friction.settled(contacts, stage.normal, start, tolerance, scale, visits)
     if found is None:
         return None
     normal, tangent, left = found
