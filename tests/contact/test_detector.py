@@ -104,7 +104,8 @@ def test_contacts_do_not_depend_on_the_steps_before(name):
         same_bits(one, Detector(world).find(before, after, margin))
         found += one.count
     assert found > 0
-    assert made < 12 or name == "sheared"  # the list was used in some step at least
+    # The list of candidates was used in some step at least, except where images slide, or sweeps need larger lists.
+    assert made < 12 or name in ("sheared", "solids")
 
 
 @pytest.mark.parametrize("name", ["discs", "spheres", "boxes"])

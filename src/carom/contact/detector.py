@@ -57,21 +57,25 @@ class Detector:
         of pairs that pass through each other in between are found too. Normals are unit vectors from the first body to
         the second, in the frame of the world; gaps are lengths, negative for overlap.
         """
-        found = self.at_ends(before, after, margin)
         if self.world.dimension == 2:
-            return found
-        from .swept import with_swept  # late: 2D worlds need none of its kernels
+            return self.at_ends(before, after, margin)
+        from .swept import ways, with_swept  # late: 2D worlds need none of these kernels
 
-        return with_swept(self.world, before, after, found)
+        way, fast = ways(self.world, before, after)
+        found = self.at_ends(before, after, margin, way if fast else None)
+        return with_swept(self.world, before, after, found, self.pairs) if fast else found
 
-    def at_ends(self, before: State, after: State, margin: float | Floats) -> ContactSet:
-        """The contacts of `find` without those of pairs that are apart in both states."""
+    def at_ends(self, before: State, after: State, margin: float | Floats, way: Floats | None = None) -> ContactSet:
+        """The contacts of `find` without those of pairs that are apart in both states.
+
+        With the displacements `way` of all bodies the candidate pairs include those that met within the step.
+        """
         margins = self._margins(margin)
-        state = self.pairs.check(after, margins)
+        state = self.pairs.check(after, margins, way)
         if state == DIVERGED:
             _diverged(self.world, after)
         if state != KEPT:
-            self.pairs.make(before, after, margins)
+            self.pairs.make(before, after, margins, way)
             if len(self.pairs.table) > len(self.hits):
                 self.hits = np.empty(2 * len(self.pairs.table), np.int64)
         if self.moving:

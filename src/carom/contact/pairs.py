@@ -49,7 +49,8 @@ class Pairs:
         self.table = np.empty((0, COLUMNS), np.int32)
         self.rounds = 0
         self.place, self.slack = np.empty((n, dim)), np.full(n, -1.0)  # no list yet: nothing is within the slack
-        self.margins = np.zeros(n)
+        self.margins, self.ways = np.zeros(n), np.zeros(n)
+        self.no_way = np.zeros(n)
         self.length = np.zeros(dim)  # periods; 0 for axes without
         if world.periodic is not None:
             sides = [world.periodic.sides[axis] for axis in range(dim)]
@@ -59,8 +60,12 @@ class Pairs:
         self.farthest = FAR * float(self.radius.max(initial=0.0))
         self.nothing = np.zeros(2 * n, np.bool_)
 
-    def check(self, after: State, margins: Floats) -> int:
-        """KEPT if the list is complete for a state, STALE if not, DIVERGED if bodies are not in any sensible place."""
+    def check(self, after: State, margins: Floats, way: Floats | None = None) -> int:
+        """KEPT if the list is complete for a state, STALE if not, DIVERGED if bodies are not in any sensible place.
+
+        It must have all pairs up to the larger one of the `margins` (n,) of both apart, and, if `way` (n,) is given,
+        all up to the sum of their ways apart: these are displacements in the step, within which they may have met.
+        """
         return int(
             check(
                 self.axes,
@@ -69,6 +74,8 @@ class Pairs:
                 self.slack,
                 margins,
                 self.margins,
+                self.no_way if way is None else way,
+                self.ways,
                 self.length,
                 self.shared,
                 self.farthest,
@@ -76,14 +83,14 @@ class Pairs:
             )
         )
 
-    def make(self, before: State, after: State, margins: Floats) -> None:
-        """Makes the list for the state `after`, and pairs up to the larger one of the margins (n,) of both apart."""
+    def make(self, before: State, after: State, margins: Floats, way: Floats | None = None) -> None:
+        """Makes the list for the state `after`; see `check`."""
         world = self.world
-        self.margins = SPARE * margins
+        self.margins, self.ways = SPARE * margins, self.no_way if way is None else SPARE * way
         least = float(self.margins.min(initial=np.inf)) if world.count else 0.0
         self.place = after.position.copy()
         self.slack = slacks(self.axes, before.position, after.position, self.radius, self.shared)
-        radius = self.radius + self.slack + (self.margins - least)
+        radius = self.radius + self.slack + (self.margins - least) + self.ways
         free, is_round, place = world.free, world.shapes.round, self.place
         if world.periodic is None or (world.periodic.shear_rate == 0.0 and fits(self.length, radius, least)):
             a, b = self._near(place, radius, free, least, self.length)
@@ -141,10 +148,10 @@ def slides(periodic: Periodic | None, before: float, after: float) -> tuple[floa
 
 
 @kernel
-def check(axes, place, after, slack, margins, made_for, length, shared, farthest, table):
+def check(axes, place, after, slack, margins, old_margins, ways, old_ways, length, shared, farthest, table):
     """Whether no body has moved from `place` to `after` by more than its slack: see Pairs.check.
 
-    Of the slack the amount counts by which its margin exceeds the one that the list was `made_for`.
+    The amounts by which its margin and way exceed the old ones, for which the list was made, are part of it.
 
     For a body that has crossed a periodic side, `place` and the images in the table are changed accordingly.
     """
@@ -163,7 +170,7 @@ def check(axes, place, after, slack, margins, made_for, length, shared, farthest
             for d in range(len(axes)):
                 common[d] += (after[i, d] - place[i, d]) / n
     for i in range(n):
-        square, most = 0.0, slack[i] - max(margins[i] - made_for[i], 0.0)
+        square, most = 0.0, slack[i] - max(margins[i] - old_margins[i], 0.0) - max(ways[i] - old_ways[i], 0.0)
         for d in range(len(axes)):
             way = after[i, d] - place[i, d] - common[d]
             square += way * way
