@@ -81,7 +81,7 @@ class Detector:
         if self.moving:
             self.bounds = boundaries_at(self.world, before.time, after.time - before.time)
             self.tables = boundary_table(self.bounds[0]), boundary_table(self.bounds[1])
-        found = self._rounds(before, after, margins) if self.some_round or self.world.dimension == 2 else []
+        found = self._rounds(before, after, margins) if self.some_round else []
         return ContactSet(*(found if self.all_round else self._with_others(found, before, after, margins)))
 
     def _margins(self, margin: float | Floats) -> Floats:
@@ -145,37 +145,24 @@ class Detector:
 
     def _with_others(self, found: list[np.ndarray], before: State, after: State, margins: Floats) -> list[np.ndarray]:
         """The columns `found`, and those of all other shapes."""
+        pairs, arguments = self.pairs, (before.position, before.orientation, after.position, after.orientation)
+        table = pairs.table[pairs.rounds :] if pairs.rounds else pairs.table
+        slid = slides(self.world.periodic, before.time, after.time)
+        rest = (self.other_ones, *self.tables, margins, pairs.length, self.shear, slid, self.wide)
         if self.world.dimension == 2:
-            return self._joined(found, self._by_rows(polygons, before, after, margins))
-        others = self._solids(before, after, margins)
-        found = others if not self.some_round else [np.concatenate(c) for c in zip(found, others)]
+            from .polygon_world import polygon_contacts
+
+            buffer = polygon_contacts(self.world.shapes, table, *arguments, *rest)
+        else:
+            from .convex_world import solid_contacts  # late: 2D worlds and spheres need none of these kernels
+            from .solids import solids_of
+
+            if self.solids is None:
+                self.solids = solids_of(self.world.shapes_3d)
+            buffer, self.found = solid_contacts(self.solids, table, *arguments, *rest, self.found)
+        others = columns_of(buffer, self.world.dimension, self.world.periodic is not None)
+        found = self._joined(found, others) if self.some_round else others
         return self._joined(found, self._by_rows(meshes, before, after, margins)) if self.meshes else found
-
-    def _solids(self, before: State, after: State, margins: Floats) -> list[np.ndarray]:
-        """Columns of the contacts of convex solids with each other and with boundaries."""
-        from .convex_world import solid_contacts
-        from .solids import solids_of  # late: 2D worlds and spheres need none of these kernels
-
-        pairs = self.pairs
-        if self.solids is None:
-            self.solids = solids_of(self.world.shapes_3d)
-        buffer, self.found = solid_contacts(
-            self.solids,
-            pairs.table[pairs.rounds :] if pairs.rounds else pairs.table,
-            before.position,
-            before.orientation,
-            after.position,
-            after.orientation,
-            self.other_ones,
-            *self.tables,
-            margins,
-            pairs.length,
-            self.shear,
-            slides(self.world.periodic, before.time, after.time),
-            self.wide,
-            self.found,
-        )
-        return columns_of(buffer, 3, self.world.periodic is not None)
 
     def _joined(self, found: list[np.ndarray], others: list[np.ndarray]) -> list[np.ndarray]:
         return [np.concatenate(columns) for columns in zip(found, others)]
@@ -238,37 +225,6 @@ Rows = tuple[Ints, Floats, Floats]  # body of each row, and shifts of its image 
 Family = Callable[
     [World, State, State, Rows, tuple[Ints, Ints], np.ndarray, tuple[Boundaries, Boundaries], float], list[Columns]
 ]
-
-
-def polygons(
-    world: World,
-    before: State,
-    after: State,
-    rows: Rows,
-    pairs: tuple[Ints, Ints],
-    chosen: np.ndarray,
-    bounds: tuple[Boundaries, Boundaries],
-    margin: float,
-) -> list[Columns]:
-    """Contacts of pairs with a polygon, and of polygons with boundaries."""
-    from .polygon_boundaries import polygon_boundaries
-    from .polygons import Poses, polygon_pairs
-
-    owner, shift, slid = rows
-    poses = Poses(
-        owner,
-        before.position[owner] + shift,
-        before.orientation[owner],
-        after.position[owner] + slid,
-        after.orientation[owner],
-    )
-    pair, *columns = polygon_pairs(*pairs, world.shapes, poses, margin)
-    found: list[Columns] = [(pairs[0][pair], pairs[1][pair], *columns)]
-    if len(bounds[0].kind):
-        poses = Poses(np.arange(world.count), before.position, before.orientation, after.position, after.orientation)
-        body, boundary, *columns = polygon_boundaries(world.shapes, poses, chosen, *bounds, margin)
-        found.append((body, -1 - boundary, *columns))
-    return found
 
 
 def meshes(
