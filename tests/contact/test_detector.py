@@ -108,9 +108,10 @@ def test_contacts_do_not_depend_on_the_steps_before(name):
     assert made < 12 or name in ("sheared", "solids")
 
 
-@pytest.mark.parametrize("name", ["discs", "spheres", "boxes"])
+@pytest.mark.parametrize("name", ["discs", "spheres", "boxes", "solids"])
 def test_contacts_do_not_depend_on_the_number_of_threads(name, monkeypatch):
     monkeypatch.setattr(module, "PIECE", 50)
+    monkeypatch.setattr(module, "SOLID_PIECE", 50)
     world, start = build(scene(name), check_overlap=False)
     threads = numba.get_num_threads()
     try:

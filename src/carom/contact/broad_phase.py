@@ -24,7 +24,7 @@ from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 from ..solvers.threads import on_threads, thread_count
 
-PIECE = 20000  # bodies per task of a thread
+PIECE = 5000  # bodies per task of a thread
 CLASSES = 48  # size classes, a factor of two each
 ROUNDING = 1e-9  # by this fraction cells are wider, so that rounding cannot put a neighbor two cells away
 

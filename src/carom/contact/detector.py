@@ -25,7 +25,8 @@ from .rounds import (
     round_hits,
 )
 
-PIECE = 40_000  # candidate pairs per task of a thread
+PIECE = 10_000  # candidate pairs of discs or spheres per task of a thread
+SOLID_PIECE = 1_000  # other candidate pairs per task, which take longer
 
 
 class Detector:
@@ -112,8 +113,7 @@ class Detector:
         before, after, radius, chosen, table0, table1, margins = arguments
         pairs, shear, hits = self.pairs, self.shear, self.hits
         axes, length = pairs.axes, pairs.length
-        pieces = min(-(-len(table) // PIECE), 8 * thread_count())
-        edges = [(len(table) * k // pieces, len(table) * (k + 1) // pieces) for k in range(pieces)]
+        edges = _edges(len(table), PIECE)
         counts, bounded = {}, []
 
         def search(low: int, high: int) -> float:
@@ -159,10 +159,50 @@ class Detector:
 
             if self.solids is None:
                 self.solids = solids_of(self.world.shapes_3d)
-            buffer, self.found = solid_contacts(self.solids, table, *arguments, *rest, self.found)
+            if len(table) > SOLID_PIECE and thread_count() > 1:
+                buffer = self._solids_in_pieces(table, arguments, rest)
+            else:
+                buffer, self.found = solid_contacts(self.solids, table, *arguments, *rest, self.found)
         others = columns_of(buffer, self.world.dimension, self.world.periodic is not None)
         found = self._joined(found, others) if self.some_round else others
         return self._joined(found, self._by_rows(meshes, before, after, margins)) if self.meshes else found
+
+    def _solids_in_pieces(self, table: np.ndarray, arguments: tuple[Any, ...], rest: tuple[Any, ...]) -> Floats:
+        """The buffer of `solid_contacts` by several threads, with the same bits."""
+        from .convex import row_pairs
+        from .convex_boundaries import bounded_solids
+        from .convex_world import place_rows, put_pairs, put_walls
+
+        chosen, wall0, wall1, margins, length, shear, slid, wide = rest
+        poses, placed, rows = place_rows(self.solids, table, *arguments, chosen, length, shear, slid)
+        edges = _edges(len(table), SOLID_PIECE)
+        found: dict[int, Any] = {}
+
+        def search(low: int, high: int) -> float:
+            scratch = np.empty((256 if low < 0 else 4 * (high - low), COLUMNS))
+            if low < 0:
+                found[low] = bounded_solids(
+                    self.solids, poses, placed, len(chosen), chosen, wall0, wall1, margins, scratch
+                )
+            else:  # each piece has its own rows for poses within the step
+                own = placed._replace(pose=placed.pose.copy())
+                found[low] = row_pairs(self.solids, poses, own, rows, low, high, margins, scratch)
+            return 0.0
+
+        on_threads(search, [*edges, (-1, -1)])
+        starts = np.cumsum([0, *(sum(int(end[-1]) for end in found[low][1::2] if len(end)) for low, _ in edges)])
+        total = int(starts[-1]) + found[-1][1]
+        buffer = np.empty(wide * total)
+
+        def fill(low: int, at: int) -> float:
+            if low < 0:
+                put_walls(*found[low], length, buffer, total, at)
+            else:
+                put_pairs(table, low, *found[low], length, shear, slid, buffer, total, at)
+            return 0.0
+
+        on_threads(fill, [*((low, int(at)) for (low, _), at in zip(edges, starts)), (-1, int(starts[-1]))])
+        return buffer
 
     def _joined(self, found: list[np.ndarray], others: list[np.ndarray]) -> list[np.ndarray]:
         return [np.concatenate(columns) for columns in zip(found, others)]
@@ -212,6 +252,12 @@ class Detector:
             shift[n:, along] += turns[:, across] * start
             slid[n:, along] += turns[:, across] * end
         return owner, shift, slid, drift
+
+
+def _edges(count: int, piece: int) -> list[tuple[int, int]]:
+    """Ranges of about `piece` pairs, but not many more than there are threads."""
+    pieces = min(-(-count // piece), 8 * thread_count())
+    return [(count * k // pieces, count * (k + 1) // pieces) for k in range(pieces)]
 
 
 def _diverged(world: World, state: State) -> None:
