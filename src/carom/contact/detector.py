@@ -62,7 +62,7 @@ class Detector:
             return self.at_ends(before, after, margin)
         from .swept import ways, with_swept  # late: 2D worlds need none of these kernels
 
-        way, fast = ways(self.world, before, after)
+        way, fast = ways(self.pairs, before, after)
         found = self.at_ends(before, after, margin, way if fast else None)
         return with_swept(self.world, before, after, found, self.pairs) if fast else found
 

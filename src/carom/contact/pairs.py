@@ -57,6 +57,7 @@ class Pairs:
             self.length = np.array([0.0 if side is None else side[1] - side[0] for side in sides])
         self.shared = bool(world.free.all())  # a displacement of all bodies leaves pairs as they are
         self.radius = np.ascontiguousarray(world.shapes.radius)
+        self.least = float(world.shapes.inner.min(initial=np.inf))  # half width of the thinnest body
         self.farthest = FAR * float(self.radius.max(initial=0.0))
         self.nothing = np.zeros(2 * n, np.bool_)
 

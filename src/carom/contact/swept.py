@@ -83,13 +83,15 @@ def with_swept(world: World, before: State, after: State, found: ContactSet, pai
     return found.joined(contacts_at_touch(world, before, crossings))
 
 
-def ways(world: World, before: State, after: State) -> tuple[Floats, bool]:
-    """Upper bounds (n,) on displacements of centers, for Pairs, and whether some body is fast enough for a test."""
-    shapes, limit = world.shapes_3d, 0.5 * SHARE * float(world.shapes.inner.min(initial=np.inf))
-    slide = abs(slides(world.periodic, before.time, after.time)[2]) * (after.time - before.time)
+def ways(pairs: Pairs, before: State, after: State) -> tuple[Floats, bool]:
+    """Upper bounds (n,) on displacements of centers, for `pairs`, and whether some body is fast enough for a test."""
+    world, limit = pairs.world, 0.5 * SHARE * pairs.least
+    shapes, slide = world.shapes_3d, 0.0
+    if world.periodic is not None:
+        slide = abs(slides(world.periodic, before.time, after.time)[2]) * (after.time - before.time)
     way, fast = _ways(
         before.position, after.position, before.orientation, after.orientation, shapes.round, shapes.radius,
-        bool(world.free.all()), slide, limit,
+        pairs.shared, slide, limit,
     )  # fmt: skip
     return way, fast
 
@@ -134,10 +136,10 @@ def swept_pairs(
     """
     shapes, n = world.shapes_3d, world.count
     if pairs is None:
-        way, fast = ways(world, before, after)
+        pairs = Pairs(world)
+        way, fast = ways(pairs, before, after)
         if not fast or n < 2:
             return None
-        pairs = Pairs(world)
         pairs.make(before, after, np.zeros(n), way)
     slid = slides(world.periodic, before.time, after.time)
     shear = (0, 0) if world.periodic is None else (world.periodic.slide_axis, world.periodic.sheared_axis)
