@@ -10,16 +10,17 @@ import numpy as np
 from ..geometry.shapes import CAPSULE, MESH, SPHERE
 from ..kernels import kernel
 from ..world import PLANE
+from .boundaries import AXIS, LEVEL, center_gap, rim_wave, summit, summits
 from .boundaries import KIND as KIND_OF
-from .boundaries import LEVEL, center_gap, rim_wave, summit, summits
 from .contact_set import NAMES, columns, put, room
 from .features import RIM
-from .poses import placed_parts, point_world, to_world
+from .poses import placed_parts, point_world, to_local, to_world
 from .solids import solids_of
-from .support import HIGH, KIND, LOW, SIZE, has_rims, is_rounded, rims
+from .support import HIGH, KIND, LOW, REACH, SIZE, has_rims, is_rounded, rims
 
 LYING = 0.1  # a rim whose gap varies by more (relative to its radius) touches only at its foremost point
 
+ROUNDING = 1e-9  # of the reach of a shape: heights that differ by less may be equal
 ONE = 1.0 - 1e-12  # cosine above which a fixed point of a rim coincides with the foremost one
 
 
@@ -93,11 +94,17 @@ def _part(cores, shape, pose0, pose1, k, wall0, wall1, w, margin, label, angles,
     low = int(cores.table[shape, LOW])
     count = (1 if kind == SPHERE else 2) if round_one else int(cores.table[shape, HIGH]) - low
     x = y = z = 0.0
+    # Of most vertices the height above a plane, in the frame of the part, shows that they are too far away.
+    flat, far = wall1[w, KIND_OF] == PLANE, margin + radius + ROUNDING * cores.table[shape, REACH]
+    nx, ny, nz = to_local(pose1, k, wall1[w, AXIS], wall1[w, AXIS + 1], wall1[w, AXIS + 2])
+    center = center_gap(wall1, w, pose1[k, 0], pose1[k, 1], pose1[k, 2])[0]
     for i in range(count):
         if kind == CAPSULE:
             z = half if i == 0 else -half
         elif not round_one:
             x, y, z = cores.vertex[low + i, 0], cores.vertex[low + i, 1], cores.vertex[low + i, 2]
+        if flat and center + x * nx + y * ny + z * nz > far:
+            continue
         q = point_world(pose1, k, x, y, z)
         if center_gap(wall1, w, q[0], q[1], q[2])[0] - radius <= margin:
             p = point_world(pose0, k, x, y, z)
@@ -112,9 +119,11 @@ def bounded_solids(solids, poses, placed, rows, chosen, wall0, wall1, margins, f
     The tables wall0 and wall1 hold the boundaries at the start and at the end of the step.
     """
     cores, p0, p1 = solids.cores, poses.position0, poses.position1
-    most = 2 * (RIM + 2)
+    most = 2  # ends of a capsule
     for f in range(len(cores.table)):
-        if cores.table[f, KIND] != MESH:
+        if has_rims(cores.table[f, KIND]):
+            most = max(most, 2 * (RIM + 2))
+        elif cores.table[f, KIND] != MESH:
             most = max(most, int(cores.table[f, HIGH] - cores.table[f, LOW]))
     most *= solids.most[1]
     near = _near(rows, poses.owner, solids.body, p1, chosen, wall1, margins)
