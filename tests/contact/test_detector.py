@@ -104,12 +104,14 @@ def test_contacts_do_not_depend_on_the_steps_before(name):
         same_bits(one, Detector(world).find(before, after, margin))
         found += one.count
     assert found > 0
-    assert made < 12 or name == "sheared"  # the list was used in some step at least
+    # The list of candidates was used in some step at least, except where images slide, or sweeps need larger lists.
+    assert made < 12 or name in ("sheared", "solids")
 
 
-@pytest.mark.parametrize("name", ["discs", "spheres", "boxes"])
+@pytest.mark.parametrize("name", ["discs", "spheres", "boxes", "solids"])
 def test_contacts_do_not_depend_on_the_number_of_threads(name, monkeypatch):
     monkeypatch.setattr(module, "PIECE", 50)
+    monkeypatch.setattr(module, "SOLID_PIECE", 50)
     world, start = build(scene(name), check_overlap=False)
     threads = numba.get_num_threads()
     try:

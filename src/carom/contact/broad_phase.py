@@ -4,7 +4,8 @@ Bodies are sorted by cell, so that neighbors in space are neighbors in memory. A
 body of its size class, so that partners of the same class lie in the 3 x 3 cells around a body (3 x 3 x 3 in 3D).
 Classes differ by a factor of two; a small body also searches the cells around it in the grid of every larger class. A
 few large bodies among many small ones therefore cost nothing extra. Grids are periodic: a body that is far away falls
-into some other cell, which costs a needless test but creates no contact.
+into some other cell, which costs a needless test but creates no contact. Along an axis with a period the cells fill it
+exactly, and distances are those of the nearest images.
 
 Pairs of discs and of spheres are tested here, because a list of candidate pairs would cost more than the test.
 
@@ -23,15 +24,28 @@ from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 from ..solvers.threads import on_threads, thread_count
 
-PIECE = 20000  # bodies per task of a thread
+PIECE = 5000  # bodies per task of a thread
 CLASSES = 48  # size classes, a factor of two each
+ROUNDING = 1e-9  # by this fraction cells are wider, so that rounding cannot put a neighbor two cells away
 
 Axes = tuple[int, ...]
 Pairs = tuple[Ints, Ints, Floats, Floats, Floats, Ints, Ints]
 
 
+def fits(period: Floats, radius: Floats, margin: float) -> bool:
+    """Whether the periods (D,), 0 for axes without one, are long enough for `neighbors`: four cells of the largest."""
+    least = 4.0 * (2.0 * float(radius.max(initial=0.0)) + margin) * (1.0 + ROUNDING)
+    return bool(((period == 0.0) | (period >= least)).all())
+
+
 def neighbors(
-    before: Floats, after: Floats, radius: Floats, is_round: np.ndarray, free: np.ndarray, margin: float
+    before: Floats,
+    after: Floats,
+    radius: Floats,
+    is_round: np.ndarray,
+    free: np.ndarray,
+    margin: float,
+    period: Floats | None = None,
 ) -> Pairs:
     """All pairs of round bodies whose gap after the step is at most `margin`, and all other pairs that may be as close.
 
@@ -39,16 +53,19 @@ def neighbors(
     `radius`; for any other body it is the radius of the bounding circle or sphere.
 
     Returns (first, second, normal, gap before, gap after) of pairs of round bodies with first < second, then
-    (first, second) of all other pairs. Pairs of two bodies that are not free are left out.
+    (first, second) of all other pairs. Pairs of two bodies that are not free are left out. `period` holds the lengths
+    of the periods (see `fits`), for bodies that are not round only.
     """
     n = len(radius)
     axes: Axes = (0, 1) if before.shape[1] == 2 else (0, 1, 2)
+    if period is None:
+        period = np.zeros(len(axes))
     if n <= PIECE or thread_count() == 1:
-        return _alone(axes, before, after, radius, is_round, free, margin)
+        return _alone(axes, before, after, radius, is_round, free, margin, period)
     pieces = min(-(-n // PIECE), 8 * thread_count())
     edges = [(n * k // pieces, n * (k + 1) // pieces) for k in range(pieces)]
     corner, extent, level, largest, members = size_classes(axes, after, radius)
-    cell, count, first = cell_counts(axes, extent, largest, members, margin)
+    cell, count, first = cell_counts(axes, extent, largest, members, margin, period)
     key = np.empty(n, np.int64)
     _each(lambda low, up: put_cells(axes, after, level, cell, count, first, corner, key, low, up), edges)
     order, start = counting_sort(key, first[-1])
@@ -60,24 +77,24 @@ def neighbors(
     found: dict[int, Pairs] = {}
 
     def search(low: int, up: int) -> None:
-        found[low] = _pairs(axes, grid, bodies, margin, low, up)
+        found[low] = _pairs(axes, grid, bodies, margin, period, low, up)
 
     _each(search, edges)
     return tuple(np.concatenate([found[low][i] for low, _ in edges]) for i in range(7))  # type: ignore[return-value]
 
 
 @kernel
-def _alone(axes, before, after, radius, is_round, free, margin):
+def _alone(axes, before, after, radius, is_round, free, margin, period):
     """The whole search in one kernel, for few bodies, where calls from Python would dominate."""
     n = len(radius)
     corner, extent, level, largest, members = size_classes(axes, after, radius)
-    cell, count, first = cell_counts(axes, extent, largest, members, margin)
+    cell, count, first = cell_counts(axes, extent, largest, members, margin, period)
     key = np.empty(n, np.int64)
     put_cells(axes, after, level, cell, count, first, corner, key, 0, n)
     order, start = counting_sort(key, first[-1])
     bodies = sorted_room(axes, n)
     gather(axes, order, before, after, radius, key, level, is_round, free, bodies, 0, n)
-    return _pairs(axes, Grid(order, start, cell, count, first, corner), bodies, margin, 0, n)
+    return _pairs(axes, Grid(order, start, cell, count, first, corner), bodies, margin, period, 0, n)
 
 
 def _each(work: Callable[[int, int], None], edges: list[tuple[int, int]]) -> None:
@@ -131,15 +148,16 @@ def _stretch(start, line, wide, left, right):
 
 
 @kernel
-def _pairs(axes, grid, bodies, margin, begin, end):
+def _pairs(axes, grid, bodies, margin, period, begin, end):
     """Pairs of bodies begin..end (sorted order) with those after them, and with those of larger classes."""
     room = max(64, 3 * (end - begin))
     first, second = np.empty(room, np.int64), np.empty(room, np.int64)
-    odd_first, odd_second = np.empty(64, np.int64), np.empty(64, np.int64)
+    most = max(64, 4 * (end - begin)) if begin < end and not bodies.round[begin] else 64
+    odd_first, odd_second = np.empty(most, np.int64), np.empty(most, np.int64)
     m, odd, k = 0, 0, begin
     while True:
         # Growing the arrays inside the loops over bodies would make them three times slower.
-        k, m, odd = _search(axes, grid, bodies, margin, k, end, first, second, m, odd_first, odd_second, odd)
+        k, m, odd = _search(axes, grid, bodies, margin, period, k, end, first, second, m, odd_first, odd_second, odd)
         if k == end:
             break
         first, second = _grown(first, m), _grown(second, m)
@@ -149,12 +167,12 @@ def _pairs(axes, grid, bodies, margin, begin, end):
 
 
 @kernel
-def _search(axes, grid, bodies, margin, begin, end, first, second, m, odd_first, odd_second, odd):
+def _search(axes, grid, bodies, margin, period, begin, end, first, second, m, odd_first, odd_second, odd):
     """Adds pairs (in sorted order) of bodies begin..end while there is room.
 
     Returns the first body that is not done, and the numbers of pairs.
     """
-    start, classes, at_line = grid.start, len(grid.cell), -1
+    start, classes, at_line, periodic = grid.start, grid.cells.shape[1], -1, period.max() > 0.0
     # In its own class a body searches to the right in its own row, the row above and the layer above: each pair once.
     # Rows are counted from the lowest of the lowest layer; its own is in the middle.
     rows, own = (3, 1) if len(axes) == 2 else (9, 4)
@@ -166,7 +184,7 @@ def _search(axes, grid, bodies, margin, begin, end, first, second, m, odd_first,
             larger = int(c > mine)
             wide = grid.cells[0, c]
             if larger:
-                at = cell_of(axes, bodies.ball[k], grid.corner, grid.cell[c], grid.cells, c)
+                at = cell_of(axes, bodies.ball[k], grid.corner, grid.cell, grid.cells, c)
             else:
                 at = bodies.key[k] - grid.first[c]
             line = at // wide
@@ -188,6 +206,11 @@ def _search(axes, grid, bodies, margin, begin, end, first, second, m, odd_first,
                         if len(axes) == 3:
                             ez = bodies.ball[j, 2] - z
                             square += ez * ez
+                        if periodic:
+                            square = 0.0
+                            for d in range(len(axes)):
+                                e = nearest_image(bodies.ball[j, d] - bodies.ball[k, d], period[d])
+                                square += e * e
                         reach = r + bodies.ball[j, len(axes)] + margin
                         if square > reach * reach or not (bodies.free[k] or bodies.free[j]):
                             continue
@@ -241,7 +264,7 @@ class Grid(NamedTuple):
 
     order: Ints  # (n,) bodies, sorted by cell
     start: Ints  # (cells + 1,) cell c holds order[start[c]:start[c+1]]
-    cell: Floats  # (classes,) width of a cell
+    cell: Floats  # (D, classes) widths of a cell
     cells: Ints  # (D, classes) cells along each axis
     first: Ints  # (classes + 1,) number of the first cell
     corner: Floats  # (D,)
@@ -271,10 +294,17 @@ def sorted_room(axes, n):
 
 
 @kernel
-def cell_counts(axes, extent, largest, members, margin):
-    """Width of a cell, cells along all axes, and number of the first cell, for each size class."""
+def nearest_image(distance, period):
+    """A distance along an axis to the nearest image, if the axis has a period."""
+    return distance - period * np.rint(distance / period) if period > 0.0 else distance
+
+
+@kernel
+def cell_counts(axes, extent, largest, members, margin, period):
+    """Widths of a cell and number of cells along all axes, and number of the first cell, for each size class."""
     classes = len(largest)
-    cell = (2.0 * largest + margin) * (1.0 + 1e-9)  # rounding cannot put a neighbor two cells away
+    cell = (2.0 * largest + margin) * (1.0 + ROUNDING)
+    widths = np.empty((len(axes), classes))
     count = np.empty((len(axes), classes), np.int64)
     first = np.zeros(classes + 1, np.int64)
     along = np.empty(len(axes))
@@ -282,7 +312,7 @@ def cell_counts(axes, extent, largest, members, margin):
         limit = max(4.0 * members[c], 64.0)
         most = limit / 4.0 ** (len(axes) - 1)
         for d in range(len(axes)):
-            along[d] = np.floor(extent[d] / cell[c]) + 2.0
+            along[d] = np.floor(extent[d] / cell[c]) + 2.0 if period[d] == 0.0 else np.floor(period[d] / cell[c])
         total, allowed = along.prod(), limit
         while total > allowed:  # reduce to about `limit` cells of the same aspect ratio, at least four along each axis
             shrink = np.sqrt(limit / total) if len(axes) == 2 else np.cbrt(limit / total)
@@ -295,8 +325,9 @@ def cell_counts(axes, extent, largest, members, margin):
         for d in range(len(axes)):
             count[d, c] = max(int(along[d]), 4)
             cells *= count[d, c]
+            widths[d, c] = cell[c] if period[d] == 0.0 else period[d] / count[d, c]
         first[c + 1] = first[c] + cells
-    return cell, count, first
+    return widths, count, first
 
 
 @kernel
@@ -339,7 +370,7 @@ def cell_of(axes, place, corner, width, count, c):
     """The cell of a position in the grid of class c, counted from the first cell of the class."""
     at = 0
     for d in range(len(axes) - 1, -1, -1):
-        k = int((place[d] - corner[d]) / width)  # never negative: the corner is the lowest
+        k = int((place[d] - corner[d]) / width[d, c])  # never negative: the corner is the lowest
         at = at * count[d, c] + (k if k < count[d, c] else k % count[d, c])
     return at
 
@@ -348,7 +379,7 @@ def cell_of(axes, place, corner, width, count, c):
 def put_cells(axes, position, level, cell, count, first, corner, key, begin, end):
     for i in range(begin, end):
         c = level[i]
-        key[i] = first[c] + cell_of(axes, position[i], corner, cell[c], count, c)
+        key[i] = first[c] + cell_of(axes, position[i], corner, cell, count, c)
 
 
 @kernel

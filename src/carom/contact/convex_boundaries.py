@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..geometry.shapes import CAPSULE, MESH, SPHERE
+from ..geometry.shapes import BOX, CAPSULE, HULL, MESH, SPHERE
 from ..kernels import kernel
 from ..world import PLANE
+from .boundaries import AXIS, LEVEL, POINT, center_gap, rim_wave, summit, summits
 from .boundaries import KIND as KIND_OF
-from .boundaries import LEVEL, center_gap, rim_wave, summit, summits
 from .contact_set import NAMES, columns, put, room
 from .features import RIM
 from .poses import placed_parts, point_world, to_world
@@ -81,6 +81,25 @@ def _rims(ends, pose0, pose1, k, wall0, wall1, w, margin, label, angles, found, 
 
 
 @kernel
+def _vertices_on_plane(vertex, low, high, pose0, pose1, k, wall0, wall1, w, margin, label, found, n):
+    """Writes the contacts of the vertices low to high of part k with plane w; returns the next free row."""
+    px, py, pz = wall1[w, POINT], wall1[w, POINT + 1], wall1[w, POINT + 2]
+    ux, uy, uz = wall1[w, AXIS], wall1[w, AXIS + 1], wall1[w, AXIS + 2]
+    ox, oy, oz = wall0[w, POINT], wall0[w, POINT + 1], wall0[w, POINT + 2]
+    nx, ny, nz = -wall0[w, AXIS], -wall0[w, AXIS + 1], -wall0[w, AXIS + 2]
+    for i in range(low, high):
+        x, y, z = point_world(pose1, k, vertex[i, 0], vertex[i, 1], vertex[i, 2])
+        predicted = (x - px) * ux + (y - py) * uy + (z - pz) * uz
+        if predicted <= margin:
+            x, y, z = point_world(pose0, k, vertex[i, 0], vertex[i, 1], vertex[i, 2])
+            gap = -((x - ox) * nx + (y - oy) * ny + (z - oz) * nz)
+            h = 0.5 * gap
+            put(found, n, (label + i - low) & NAMES, nx, ny, nz, x + h * nx, y + h * ny, z + h * nz, gap, predicted)
+            n += 1
+    return n
+
+
+@kernel
 def _part(cores, shape, pose0, pose1, k, wall0, wall1, w, margin, label, angles, found, n):
     """Writes the contacts of one convex part with boundary w from row n of `found`; returns the next free row."""
     kind, size = cores.table[shape, KIND], cores.table[shape, SIZE]
@@ -112,9 +131,11 @@ def bounded_solids(solids, poses, placed, rows, chosen, wall0, wall1, margins, f
     The tables wall0 and wall1 hold the boundaries at the start and at the end of the step.
     """
     cores, p0, p1 = solids.cores, poses.position0, poses.position1
-    most = 2 * (RIM + 2)
+    most = 2  # ends of a capsule
     for f in range(len(cores.table)):
-        if cores.table[f, KIND] != MESH:
+        if has_rims(cores.table[f, KIND]):
+            most = max(most, 2 * (RIM + 2))
+        elif cores.table[f, KIND] != MESH:
             most = max(most, int(cores.table[f, HIGH] - cores.table[f, LOW]))
     most *= solids.most[1]
     near = _near(rows, poses.owner, solids.body, p1, chosen, wall1, margins)
@@ -130,7 +151,12 @@ def bounded_solids(solids, poses, placed, rows, chosen, wall0, wall1, margins, f
             n = _round_contact(wall0, wall1, w, p, q, solids.body[body, 0], margin, 0, found, n)
         for k in range(placed.ptr[r], placed.ptr[r + 1] if not solids.round[body] else placed.ptr[r]):
             shape, label = solids.shape[placed.part[k]], 4096 * (k - placed.ptr[r])
-            if cores.table[shape, KIND] != MESH:
+            kind, low, high = cores.table[shape, KIND], int(cores.table[shape, LOW]), int(cores.table[shape, HIGH])
+            if (kind in (BOX, HULL)) and wall1[w, KIND_OF] == PLANE:
+                n = _vertices_on_plane(
+                    cores.vertex, low, high, placed.pose0, placed.pose1, k, wall0, wall1, w, margin, label, found, n
+                )
+            elif kind != MESH:
                 n = _part(cores, shape, placed.pose0, placed.pose1, k, wall0, wall1, w, margin, label, angles, found, n)
         for i in range(begin, n):
             owners[i, 0], owners[i, 1] = r, w

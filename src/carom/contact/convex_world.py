@@ -11,7 +11,7 @@ from .convex import row_pairs
 from .convex_boundaries import bounded_solids
 from .pairs import FIRST, IMAGE, NONE, SECOND
 from .poses import Poses, placed_parts
-from .rounds import image_shift, put_image
+from .rounds import image_rows, put_image
 
 SPACE = (0, 1, 2)
 
@@ -22,28 +22,10 @@ def place_rows(solids, table, p0, q0, p1, q1, chosen, length, shear, slides):
 
     Returns (poses of rows, poses of their parts, table of pairs of rows).
     """
-    n, m = len(solids.body), 0
-    for k in range(len(table)):
-        m += table[k, IMAGE] != NONE
-    owner, needed = np.empty(n + m, np.int64), np.zeros(n + m, np.bool_)
-    for i in range(n):
-        owner[i], needed[i] = i, chosen[i]
-    rows = table
-    if m:
-        rows = table.copy()
-        place0, place1 = np.empty((n + m, 3)), np.empty((n + m, 3))
-        place0[:n] = p0
-        place1[:n] = p1
-        m = n
-        for k in range(len(table)):
-            if table[k, IMAGE] != NONE:
-                owner[m], rows[k, SECOND] = table[k, SECOND], m
-                for d in range(3):
-                    shift0 = image_shift(table[k, IMAGE], d, length, shear[0], shear[1], slides[0])
-                    shift1 = image_shift(table[k, IMAGE], d, length, shear[0], shear[1], slides[1])
-                    place0[m, d], place1[m, d] = p0[owner[m], d] + shift0, p1[owner[m], d] + shift1
-                m += 1
-        p0, p1 = place0, place1
+    owner, p0, p1, rows = image_rows(SPACE, table, p0, p1, length, shear, slides)
+    needed = np.zeros(len(owner), np.bool_)
+    for i in range(len(chosen)):
+        needed[i] = chosen[i]
     for k in range(len(rows)):
         needed[rows[k, FIRST]] = True
         needed[rows[k, SECOND]] = True

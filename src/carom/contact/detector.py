@@ -25,7 +25,8 @@ from .rounds import (
     round_hits,
 )
 
-PIECE = 40_000  # candidate pairs per task of a thread
+PIECE = 10_000  # candidate pairs of discs or spheres per task of a thread
+SOLID_PIECE = 1_000  # other candidate pairs per task, which take longer
 
 
 class Detector:
@@ -57,27 +58,31 @@ class Detector:
         of pairs that pass through each other in between are found too. Normals are unit vectors from the first body to
         the second, in the frame of the world; gaps are lengths, negative for overlap.
         """
-        found = self.at_ends(before, after, margin)
         if self.world.dimension == 2:
-            return found
-        from .swept import with_swept  # late: 2D worlds need none of its kernels
+            return self.at_ends(before, after, margin)
+        from .swept import ways, with_swept  # late: 2D worlds need none of these kernels
 
-        return with_swept(self.world, before, after, found)
+        way, fast = ways(self.pairs, before, after)
+        found = self.at_ends(before, after, margin, way if fast else None)
+        return with_swept(self.world, before, after, found, self.pairs) if fast else found
 
-    def at_ends(self, before: State, after: State, margin: float | Floats) -> ContactSet:
-        """The contacts of `find` without those of pairs that are apart in both states."""
+    def at_ends(self, before: State, after: State, margin: float | Floats, way: Floats | None = None) -> ContactSet:
+        """The contacts of `find` without those of pairs that are apart in both states.
+
+        With the displacements `way` of all bodies the candidate pairs include those that met within the step.
+        """
         margins = self._margins(margin)
-        state = self.pairs.check(after, margins)
+        state = self.pairs.check(after, margins, way)
         if state == DIVERGED:
             _diverged(self.world, after)
         if state != KEPT:
-            self.pairs.make(before, after, margins)
+            self.pairs.make(before, after, margins, way)
             if len(self.pairs.table) > len(self.hits):
                 self.hits = np.empty(2 * len(self.pairs.table), np.int64)
         if self.moving:
             self.bounds = boundaries_at(self.world, before.time, after.time - before.time)
             self.tables = boundary_table(self.bounds[0]), boundary_table(self.bounds[1])
-        found = self._rounds(before, after, margins) if self.some_round or self.world.dimension == 2 else []
+        found = self._rounds(before, after, margins) if self.some_round else []
         return ContactSet(*(found if self.all_round else self._with_others(found, before, after, margins)))
 
     def _margins(self, margin: float | Floats) -> Floats:
@@ -108,8 +113,7 @@ class Detector:
         before, after, radius, chosen, table0, table1, margins = arguments
         pairs, shear, hits = self.pairs, self.shear, self.hits
         axes, length = pairs.axes, pairs.length
-        pieces = min(-(-len(table) // PIECE), 8 * thread_count())
-        edges = [(len(table) * k // pieces, len(table) * (k + 1) // pieces) for k in range(pieces)]
+        edges = _edges(len(table), PIECE)
         counts, bounded = {}, []
 
         def search(low: int, high: int) -> float:
@@ -141,37 +145,64 @@ class Detector:
 
     def _with_others(self, found: list[np.ndarray], before: State, after: State, margins: Floats) -> list[np.ndarray]:
         """The columns `found`, and those of all other shapes."""
+        pairs, arguments = self.pairs, (before.position, before.orientation, after.position, after.orientation)
+        table = pairs.table[pairs.rounds :] if pairs.rounds else pairs.table
+        slid = slides(self.world.periodic, before.time, after.time)
+        rest = (self.other_ones, *self.tables, margins, pairs.length, self.shear, slid, self.wide)
         if self.world.dimension == 2:
-            return self._joined(found, self._by_rows(polygons, before, after, margins))
-        others = self._solids(before, after, margins)
-        found = others if not self.some_round else [np.concatenate(c) for c in zip(found, others)]
+            from .polygon_world import polygon_contacts
+
+            buffer = polygon_contacts(self.world.shapes, table, *arguments, *rest)
+        else:
+            from .convex_world import solid_contacts  # late: 2D worlds and spheres need none of these kernels
+            from .solids import solids_of
+
+            if self.solids is None:
+                self.solids = solids_of(self.world.shapes_3d)
+            if len(table) > SOLID_PIECE and thread_count() > 1:
+                buffer = self._solids_in_pieces(table, arguments, rest)
+            else:
+                buffer, self.found = solid_contacts(self.solids, table, *arguments, *rest, self.found)
+        others = columns_of(buffer, self.world.dimension, self.world.periodic is not None)
+        found = self._joined(found, others) if self.some_round else others
         return self._joined(found, self._by_rows(meshes, before, after, margins)) if self.meshes else found
 
-    def _solids(self, before: State, after: State, margins: Floats) -> list[np.ndarray]:
-        """Columns of the contacts of convex solids with each other and with boundaries."""
-        from .convex_world import solid_contacts
-        from .solids import solids_of  # late: 2D worlds and spheres need none of these kernels
+    def _solids_in_pieces(self, table: np.ndarray, arguments: tuple[Any, ...], rest: tuple[Any, ...]) -> Floats:
+        """The buffer of `solid_contacts` by several threads, with the same bits."""
+        from .convex import row_pairs
+        from .convex_boundaries import bounded_solids
+        from .convex_world import place_rows, put_pairs, put_walls
 
-        pairs = self.pairs
-        if self.solids is None:
-            self.solids = solids_of(self.world.shapes_3d)
-        buffer, self.found = solid_contacts(
-            self.solids,
-            pairs.table[pairs.rounds :] if pairs.rounds else pairs.table,
-            before.position,
-            before.orientation,
-            after.position,
-            after.orientation,
-            self.other_ones,
-            *self.tables,
-            margins,
-            pairs.length,
-            self.shear,
-            slides(self.world.periodic, before.time, after.time),
-            self.wide,
-            self.found,
-        )
-        return columns_of(buffer, 3, self.world.periodic is not None)
+        chosen, wall0, wall1, margins, length, shear, slid, wide = rest
+        poses, placed, rows = place_rows(self.solids, table, *arguments, chosen, length, shear, slid)
+        edges = _edges(len(table), SOLID_PIECE)
+        found: dict[int, Any] = {}
+
+        def search(low: int, high: int) -> float:
+            scratch = np.empty((256 if low < 0 else 4 * (high - low), COLUMNS))
+            if low < 0:
+                found[low] = bounded_solids(
+                    self.solids, poses, placed, len(chosen), chosen, wall0, wall1, margins, scratch
+                )
+            else:  # each piece has its own rows for poses within the step
+                own = placed._replace(pose=placed.pose.copy())
+                found[low] = row_pairs(self.solids, poses, own, rows, low, high, margins, scratch)
+            return 0.0
+
+        on_threads(search, [*edges, (-1, -1)])
+        starts = np.cumsum([0, *(sum(int(end[-1]) for end in found[low][1::2] if len(end)) for low, _ in edges)])
+        total = int(starts[-1]) + found[-1][1]
+        buffer = np.empty(wide * total)
+
+        def fill(low: int, at: int) -> float:
+            if low < 0:
+                put_walls(*found[low], length, buffer, total, at)
+            else:
+                put_pairs(table, low, *found[low], length, shear, slid, buffer, total, at)
+            return 0.0
+
+        on_threads(fill, [*((low, int(at)) for (low, _), at in zip(edges, starts)), (-1, int(starts[-1]))])
+        return buffer
 
     def _joined(self, found: list[np.ndarray], others: list[np.ndarray]) -> list[np.ndarray]:
         return [np.concatenate(columns) for columns in zip(found, others)]
@@ -223,6 +254,12 @@ class Detector:
         return owner, shift, slid, drift
 
 
+def _edges(count: int, piece: int) -> list[tuple[int, int]]:
+    """Ranges of about `piece` pairs, but not many more than there are threads."""
+    pieces = min(-(-count // piece), 8 * thread_count())
+    return [(count * k // pieces, count * (k + 1) // pieces) for k in range(pieces)]
+
+
 def _diverged(world: World, state: State) -> None:
     """Ends a run whose positions have diverged."""
     far = float(np.abs(state.position).max(initial=0.0))
@@ -234,37 +271,6 @@ Rows = tuple[Ints, Floats, Floats]  # body of each row, and shifts of its image 
 Family = Callable[
     [World, State, State, Rows, tuple[Ints, Ints], np.ndarray, tuple[Boundaries, Boundaries], float], list[Columns]
 ]
-
-
-def polygons(
-    world: World,
-    before: State,
-    after: State,
-    rows: Rows,
-    pairs: tuple[Ints, Ints],
-    chosen: np.ndarray,
-    bounds: tuple[Boundaries, Boundaries],
-    margin: float,
-) -> list[Columns]:
-    """Contacts of pairs with a polygon, and of polygons with boundaries."""
-    from .polygon_boundaries import polygon_boundaries
-    from .polygons import Poses, polygon_pairs
-
-    owner, shift, slid = rows
-    poses = Poses(
-        owner,
-        before.position[owner] + shift,
-        before.orientation[owner],
-        after.position[owner] + slid,
-        after.orientation[owner],
-    )
-    pair, *columns = polygon_pairs(*pairs, world.shapes, poses, margin)
-    found: list[Columns] = [(pairs[0][pair], pairs[1][pair], *columns)]
-    if len(bounds[0].kind):
-        poses = Poses(np.arange(world.count), before.position, before.orientation, after.position, after.orientation)
-        body, boundary, *columns = polygon_boundaries(world.shapes, poses, chosen, *bounds, margin)
-        found.append((body, -1 - boundary, *columns))
-    return found
 
 
 def meshes(

@@ -17,13 +17,18 @@ from ..kernels import kernel
 from ..scene.boundaries import Periodic
 from ..solvers.rows import Floats, Ints
 from ..world import State, World
-from .broad_phase import Axes, counting_sort, neighbors
+from .broad_phase import Axes, counting_sort, fits, neighbors
 from .images import counts_once, make_images
 
 # Slack of a body. A larger one makes the list last longer, but a step tests more pairs.
 LEAST = 0.04  # in radii: bodies nearly at rest
-STEPS = 8.0  # displacements of the step in which the list is made
-MOST = 0.4  # in radii: more would not help a body so fast that the list is made anew in every step
+STEPS = 8.0  # number of steps that a list should last; if bodies are too fast, a half or a quarter of it
+LEAST_STEPS = 2.0  # number of steps below which no body gets a slack: the list is made anew in every step
+MOST = (
+    0.4  # in radii, for all but a fraction of the bodies, because cells of the broad phase are as wide as the largest
+)
+FAST = 0.005  # this fraction
+OWN_CLASS = 1.2  # least slack of these in radii: they are in a size class of their own, with larger cells
 SPARE = 1.25  # margin of a list relative to that of the step in which it is made: margins vary from step to step
 FAR = 1e12  # largest coordinate in units of the largest radius: numbers of grid cells would overflow beyond it
 
@@ -44,18 +49,24 @@ class Pairs:
         self.table = np.empty((0, COLUMNS), np.int32)
         self.rounds = 0
         self.place, self.slack = np.empty((n, dim)), np.full(n, -1.0)  # no list yet: nothing is within the slack
-        self.margins = np.zeros(n)
+        self.margins, self.ways = np.zeros(n), np.zeros(n)
+        self.no_way = np.zeros(n)
         self.length = np.zeros(dim)  # periods; 0 for axes without
         if world.periodic is not None:
             sides = [world.periodic.sides[axis] for axis in range(dim)]
             self.length = np.array([0.0 if side is None else side[1] - side[0] for side in sides])
         self.shared = bool(world.free.all())  # a displacement of all bodies leaves pairs as they are
         self.radius = np.ascontiguousarray(world.shapes.radius)
+        self.least = float(world.shapes.inner.min(initial=np.inf))  # half width of the thinnest body
         self.farthest = FAR * float(self.radius.max(initial=0.0))
         self.nothing = np.zeros(2 * n, np.bool_)
 
-    def check(self, after: State, margins: Floats) -> int:
-        """KEPT if the list is complete for a state, STALE if not, DIVERGED if bodies are not in any sensible place."""
+    def check(self, after: State, margins: Floats, way: Floats | None = None) -> int:
+        """KEPT if the list is complete for a state, STALE if not, DIVERGED if bodies are not in any sensible place.
+
+        It must have all pairs up to the larger one of the `margins` (n,) of both apart, and, if `way` (n,) is given,
+        all up to the sum of their ways apart: these are displacements in the step, within which they may have met.
+        """
         return int(
             check(
                 self.axes,
@@ -64,6 +75,8 @@ class Pairs:
                 self.slack,
                 margins,
                 self.margins,
+                self.no_way if way is None else way,
+                self.ways,
                 self.length,
                 self.shared,
                 self.farthest,
@@ -71,33 +84,38 @@ class Pairs:
             )
         )
 
-    def make(self, before: State, after: State, margins: Floats) -> None:
-        """Makes the list for the state `after`, and pairs up to the larger one of the margins (n,) of both apart."""
+    def make(self, before: State, after: State, margins: Floats, way: Floats | None = None) -> None:
+        """Makes the list for the state `after`; see `check`."""
         world = self.world
-        self.margins = SPARE * margins
+        self.margins, self.ways = SPARE * margins, self.no_way if way is None else SPARE * way
         least = float(self.margins.min(initial=np.inf)) if world.count else 0.0
         self.place = after.position.copy()
         self.slack = slacks(self.axes, before.position, after.position, self.radius, self.shared)
-        radius = self.radius + self.slack + (self.margins - least)
+        radius = self.radius + self.slack + (self.margins - least) + self.ways
         free, is_round, place = world.free, world.shapes.round, self.place
-        if world.periodic is None:
-            a, b = self._near(place, radius, free, least)
-            owner, turns = np.arange(world.count), np.zeros((0, world.dimension), np.int64)
+        if world.periodic is None or (world.periodic.shear_rate == 0.0 and fits(self.length, radius, least)):
+            a, b = self._near(place, radius, free, least, self.length)
+            owner, turns = np.arange(world.count), nearest_images(self.axes, place, self.length, a, b)
         else:
             step, slid = after.time - before.time, slides(world.periodic, before.time, after.time)[1]
             images = make_images(world.periodic, place, radius, least, before.time, step)
             owner, turns = images.owner, _periods(world.periodic, images.shift_after, images.turns, slid)
-            a, b = self._near(place[owner] + images.shift_after, radius[owner], free[owner], least)
+            a, b = self._near(
+                place[owner] + images.shift_after, radius[owner], free[owner], least, np.zeros(world.dimension)
+            )
             once = counts_once(images, a, b)
             a, b = a[once], b[once]
+            turns = turns[b] - turns[a]
             if world.periodic.shear_rate != 0.0:
                 self.slack.fill(-1.0)  # images slide: the list serves for one step
         self.table, self.rounds = ordered(world.count, a, b, owner, turns, is_round)
 
-    def _near(self, place: Floats, radius: Floats, free: np.ndarray, margin: float) -> tuple[Ints, Ints]:
+    def _near(
+        self, place: Floats, radius: Floats, free: np.ndarray, margin: float, period: Floats
+    ) -> tuple[Ints, Ints]:
         if len(radius) > len(self.nothing):
             self.nothing = np.zeros(2 * len(radius), np.bool_)
-        *_, a, b = neighbors(place, place, radius, self.nothing[: len(radius)], free, margin)
+        *_, a, b = neighbors(place, place, radius, self.nothing[: len(radius)], free, margin, period)
         return a, b
 
 
@@ -131,10 +149,10 @@ def slides(periodic: Periodic | None, before: float, after: float) -> tuple[floa
 
 
 @kernel
-def check(axes, place, after, slack, margins, made_for, length, shared, farthest, table):
+def check(axes, place, after, slack, margins, old_margins, ways, old_ways, length, shared, farthest, table):
     """Whether no body has moved from `place` to `after` by more than its slack: see Pairs.check.
 
-    Of the slack the amount counts by which its margin exceeds the one that the list was `made_for`.
+    The amounts by which its margin and way exceed the old ones, for which the list was made, are part of it.
 
     For a body that has crossed a periodic side, `place` and the images in the table are changed accordingly.
     """
@@ -153,7 +171,7 @@ def check(axes, place, after, slack, margins, made_for, length, shared, farthest
             for d in range(len(axes)):
                 common[d] += (after[i, d] - place[i, d]) / n
     for i in range(n):
-        square, most = 0.0, slack[i] - max(margins[i] - made_for[i], 0.0)
+        square, most = 0.0, slack[i] - max(margins[i] - old_margins[i], 0.0) - max(ways[i] - old_ways[i], 0.0)
         for d in range(len(axes)):
             way = after[i, d] - place[i, d] - common[d]
             square += way * way
@@ -186,19 +204,43 @@ def periods(image, axis):
 
 @kernel
 def slacks(axes, before, after, radius, shared):
-    """The slack of each body, from its displacement in one step relative to the mean one."""
+    """The slack of each body, from its displacement in one step relative to the mean one; 0 if no list would last."""
     n, common = len(radius), np.zeros(3)
     if shared:
         for i in range(n):
             for d in range(len(axes)):
                 common[d] += (after[i, d] - before[i, d]) / n
-    out = np.empty(n)
+    way = np.empty(n)
     for i in range(n):
         square = 0.0
         for d in range(len(axes)):
-            way = after[i, d] - before[i, d] - common[d]
-            square += way * way
-        out[i] = min(max(LEAST * radius[i], STEPS * np.sqrt(square)), MOST * radius[i])
+            e = after[i, d] - before[i, d] - common[d]
+            square += e * e
+        way[i] = np.sqrt(square)
+    steps = STEPS
+    while steps >= LEAST_STEPS:
+        fast = 0
+        for i in range(n):
+            fast += steps * way[i] > MOST * radius[i]
+        if fast <= FAST * n:
+            break
+        steps *= 0.5
+    for i in range(n):
+        slack = steps * way[i]
+        if slack > MOST * radius[i]:
+            slack = max(slack, OWN_CLASS * radius[i])
+        way[i] = max(LEAST * radius[i], slack) if steps >= LEAST_STEPS else 0.0
+    return way
+
+
+@kernel
+def nearest_images(axes, place, period, a, b):
+    """Periods (m, D) by which the nearest image of body b of each pair is shifted; empty if there are no periods."""
+    out = np.zeros((len(a) if period.max() > 0.0 else 0, len(axes)), np.int64)
+    for k in range(len(out)):
+        for d in range(len(axes)):
+            if period[d] > 0.0:
+                out[k, d] = -int(np.rint((place[b[k], d] - place[a[k], d]) / period[d]))
     return out
 
 
@@ -206,7 +248,8 @@ def slacks(axes, before, after, radius, shared):
 def ordered(n, a, b, owner, turns, is_round):
     """The table of pairs of rows a and b, by bodies, and the number of pairs of round bodies, which come first.
 
-    Rows are bodies, then images of bodies `owner`, shifted by `turns` periods; without images `turns` is empty.
+    Rows are bodies, then images of bodies `owner`. `turns` (m, D) are the periods by which the image of the second body
+    is shifted relative to that of the first; it is empty if none is.
     """
     m = len(a)
     first, second, image = np.empty(m, np.int64), np.empty(m, np.int64), np.full(m, NONE)
@@ -215,7 +258,7 @@ def ordered(n, a, b, owner, turns, is_round):
         sign, scale = 1 if i < j else -1, 1
         first[k], second[k] = min(i, j) + (0 if is_round[i] and is_round[j] else n), max(i, j)
         for d in range(turns.shape[1] if len(turns) else 0):
-            image[k] += scale * sign * (turns[b[k], d] - turns[a[k], d])
+            image[k] += scale * sign * turns[k, d]
             scale *= BASE
     by_second, _ = counting_sort(second, n)
     by_first, start = counting_sort(first[by_second], 2 * n)

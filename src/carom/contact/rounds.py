@@ -113,6 +113,35 @@ def put_image(axes, image, length, shear, slides, buffer, total, row):
         buffer[(offset + dim) * total + dim * row + d] = drift
 
 
+@kernel
+def image_rows(axes, table, p0, p1, length, shear, slides):
+    """Places of all bodies, then of one periodic image for each pair with one, for kernels of pairs of rows.
+
+    Returns (body of each row, places before and after the step, table in which rows replace bodies).
+    """
+    n, m = len(p0), 0
+    for k in range(len(table)):
+        m += table[k, IMAGE] != NONE
+    owner = np.empty(n + m, np.int64)
+    for i in range(n):
+        owner[i] = i
+    if m == 0:
+        return owner, p0, p1, table
+    rows, place0, place1 = table.copy(), np.empty((n + m, len(axes))), np.empty((n + m, len(axes)))
+    place0[:n] = p0
+    place1[:n] = p1
+    m = n
+    for k in range(len(table)):
+        image, b = table[k, IMAGE], table[k, SECOND]
+        if image != NONE:
+            owner[m], rows[k, SECOND] = b, m
+            for d in range(len(axes)):
+                place0[m, d] = p0[b, d] + image_shift(image, d, length, shear[0], shear[1], slides[0])
+                place1[m, d] = p1[b, d] + image_shift(image, d, length, shear[0], shear[1], slides[1])
+            m += 1
+    return owner, place0, place1, rows
+
+
 # ---- boundaries
 
 

@@ -38,12 +38,12 @@ from ..geometry.rotations import matrices
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 from ..world import MESH, State, World
-from .broad_phase import neighbors
 from .conservative_advancement import NEVER, Moves, rotation_vectors, touch_times, turned_at
 from .contact_set import ContactSet
 from .detector import Detector
-from .images import Images, counts_once, make_images
+from .pairs import FIRST, IMAGE, NONE, SECOND, Pairs, periods_of, slides
 from .poses import Poses
+from .rounds import image_shift
 
 Mask = NDArray[np.bool_]
 Geometry = tuple[Ints, Ints, Floats, Floats, Floats]  # pair, feature, normal, point, gap
@@ -51,7 +51,7 @@ Geometry = tuple[Ints, Ints, Floats, Floats, Floats]  # pair, feature, normal, p
 SHARE = 0.5  # pairs with a relative displacement up to this fraction of the smaller `inner` are not tested
 TOLERANCE = 1e-3  # gap, relative to the smaller `inner`, at which bodies touch
 SAME = 1e-6  # touches within this fraction of a step are simultaneous
-FEW = 64  # number of fast bodies up to which each is compared with all others; with more, the broad phase is used
+ARC = 2.23  # angle of a rotation up to pi, relative to the distance of the unit quaternions: 4 arcsin(d / 2) <= ARC d
 # The narrow phase at the time of touching compares poses after a further motion of FLIGHT tolerances, to see which
 # vertices approach; it reports gaps up to MARGIN tolerances, which such a motion cannot open.
 FLIGHT = 10.0
@@ -75,37 +75,95 @@ def all_contacts(world: World, before: State, after: State, margin: float) -> Co
     return Detector(world).find(before, after, margin)
 
 
-def with_swept(world: World, before: State, after: State, found: ContactSet) -> ContactSet:
+def with_swept(world: World, before: State, after: State, found: ContactSet, pairs: Pairs | None = None) -> ContactSet:
     """The contacts `found` of a step, and those of the bodies that would pass through each other."""
-    crossings = swept_pairs(world, before, after, found.first, found.second)
+    crossings = swept_pairs(world, before, after, found.first, found.second, pairs)
     if crossings is None:
         return found
     return found.joined(contacts_at_touch(world, before, crossings))
 
 
-def swept_pairs(world: World, before: State, after: State, found_first: Ints, found_second: Ints) -> Crossings | None:
+def ways(pairs: Pairs, before: State, after: State) -> tuple[Floats, bool]:
+    """Upper bounds (n,) on displacements of centers, for `pairs`, and whether some body is fast enough for a test."""
+    world, limit = pairs.world, 0.5 * SHARE * pairs.least
+    shapes, slide = world.shapes_3d, 0.0
+    if world.periodic is not None:
+        slide = abs(slides(world.periodic, before.time, after.time)[2]) * (after.time - before.time)
+    way, fast = _ways(
+        before.position, after.position, before.orientation, after.orientation, shapes.round, shapes.radius,
+        pairs.shared, slide, limit,
+    )  # fmt: skip
+    return way, fast
+
+
+@kernel
+def _ways(p, q, before, after, sphere, radius, shared, slide, limit):
+    """Displacements (n,) of the centers relative to their mean plus `slide`; whether any point moves beyond `limit`."""
+    n, common = len(p), np.zeros(3)
+    if shared:
+        for i in range(n):
+            for d in range(3):
+                common[d] += (q[i, d] - p[i, d]) / n
+    out, most = np.empty(n), 0.0
+    for i in range(n):
+        square, arc = 0.0, 0.0
+        for d in range(3):
+            e = q[i, d] - p[i, d] - common[d]
+            square += e * e
+        if not sphere[i]:
+            near = far = 0.0
+            for k in range(4):
+                near += (after[i, k] - before[i, k]) ** 2
+                far += (after[i, k] + before[i, k]) ** 2
+            arc = ARC * np.sqrt(min(near, far)) * radius[i]
+        out[i] = np.sqrt(square) + slide
+        most = max(most, out[i] + arc)
+    return out, most > limit
+
+
+def swept_pairs(
+    world: World,
+    before: State,
+    after: State,
+    found_first: Ints,
+    found_second: Ints,
+    pairs: Pairs | None = None,
+) -> Crossings | None:
     """Pairs that touch between `before` and `after`, except those already found; None if there are none.
 
-    Only the first touches of a body count, because its motion after an impact is tested again. If all bodies are slow
-    the cost is one pass over the bodies.
+    Only the first touches of a body count, because its motion after an impact is tested again. `pairs` are candidates
+    that include all whose bounding spheres meet within the step.
     """
     shapes, n = world.shapes_3d, world.count
-    if n < 2:
-        return None
-    travel = travels(
-        before.position, after.position, before.orientation, after.orientation, shapes.round, shapes.radius
+    if pairs is None:
+        pairs = Pairs(world)
+        way, fast = ways(pairs, before, after)
+        if not fast or n < 2:
+            return None
+        pairs.make(before, after, np.zeros(n), way)
+    slid = slides(world.periodic, before.time, after.time)
+    shear = (0, 0) if world.periodic is None else (world.periodic.slide_axis, world.periodic.sheared_axis)
+    hits = _meeting(
+        pairs.table,
+        before.position,
+        after.position,
+        before.orientation,
+        after.orientation,
+        shapes.round,
+        shapes.radius,
+        shapes.inner,
+        pairs.length,
+        shear,
+        slid,
     )
-    least = float(shapes.inner.min())
-    slide = _slide(world) * (after.time - before.time)
-    if 2.0 * float(travel.max()) + slide <= SHARE * least:
+    table = pairs.table[hits]
+    known = np.isin(_keys(table[:, FIRST], table[:, SECOND], n), _keys(found_first, found_second, n))
+    table = table[~known]
+    if not len(table):
         return None
-    moves, images, drift = _rows(world, before, after, travel, slide)
-    a, b = _candidates(world, moves, least)
-    if images is not None:
-        kept = counts_once(images, a, b)
-        a, b = a[kept], b[kept]
-    known = np.isin(_keys(moves.owner[a], moves.owner[b], n), _keys(found_first, found_second, n))
-    a, b = a[~known], b[~known]
+    moves, drift = _rows(world, before, after, table, pairs.length, shear, slid)
+    m = len(table)
+    a, b = np.arange(m), np.arange(m, 2 * m)
     tolerance = TOLERANCE * np.minimum(shapes.inner[moves.owner[a]], shapes.inner[moves.owner[b]])
     time = touch_times(shapes, moves, a, b, tolerance)
     hit = np.flatnonzero(time < NEVER)
@@ -113,8 +171,7 @@ def swept_pairs(world: World, before: State, after: State, found_first: Ints, fo
         return None
     hit = hit[np.argsort(time[hit], kind="stable")]
     hit = hit[_first_of_both(moves.owner[a[hit]], moves.owner[b[hit]], time[hit], world.free)]
-    a, b = a[hit], b[hit]
-    return Crossings(moves, a, b, time[hit], tolerance[hit], drift[b] - drift[a])
+    return Crossings(moves, a[hit], b[hit], time[hit], tolerance[hit], drift[hit])
 
 
 @kernel
@@ -141,111 +198,75 @@ def travels(p, q, before, after, sphere, radius):
     out = np.empty(len(p))
     for i in range(len(p)):
         x, y, z = q[i, 0] - p[i, 0], q[i, 1] - p[i, 1], q[i, 2] - p[i, 2]
-        out[i] = np.sqrt(x * x + y * y + z * z)
-        if not sphere[i]:
-            cosine = 0.0
-            for k in range(4):
-                cosine += before[i, k] * after[i, k]
-            out[i] += 2.0 * np.arccos(min(abs(cosine), 1.0)) * radius[i]
+        out[i] = np.sqrt(x * x + y * y + z * z) + _arc(before, after, sphere, radius, i)
     return out
-
-
-def _slide(world: World) -> float:
-    """Speed of the images across a Lees-Edwards side."""
-    if world.periodic is None or world.periodic.shear_rate == 0.0:
-        return 0.0
-    side = world.periodic.sides[world.periodic.sheared_axis]
-    return 0.0 if side is None else abs(world.periodic.shear_rate) * (side[1] - side[0])
 
 
 def _rows(
-    world: World, before: State, after: State, travel: Floats, slide: float
-) -> tuple[Moves, Images | None, Floats]:
-    """The motion of all bodies and their periodic images, the images, and their velocity minus that of their bodies."""
-    shapes, n = world.shapes_3d, world.count
-    way = after.position - before.position
-    odd = np.flatnonzero(~shapes.round)
-    turn, spin = np.zeros((n, 3, 3)), np.zeros((n, 3))  # not used for spheres
-    turn[odd] = matrices(before.orientation[odd])
-    spin[odd] = rotation_vectors(before.orientation[odd], after.orientation[odd])
-    if world.periodic is None:
-        return Moves(np.arange(n), before.position, way, turn, spin), None, np.zeros((n, 3))
-    step = after.time - before.time
-    # Images are made once for the whole step, at its middle, with a margin for the images that slide.
-    middle, radius = before.position + 0.5 * way, shapes.radius + 0.5 * travel
-    images = make_images(world.periodic, middle, radius, slide, before.time + 0.5 * step, 0.0)
-    own, drift = images.owner, images.drift
-    position = before.position[own] + images.shift - 0.5 * step * drift
-    return Moves(own, position, way[own] + step * drift, turn[own], spin[own]), images, drift
-
-
-def _candidates(world: World, moves: Moves, least: float) -> tuple[Ints, Ints]:
-    """Pairs of rows, at least one free, with a large relative displacement whose bounding spheres meet in the step."""
-    shapes, own = world.shapes_3d, moves.owner
-    radius, inner, free = shapes.radius[own], shapes.inner[own], world.free[own]
-    sweep = np.sqrt((moves.way**2).sum(axis=1))
-    arc = np.sqrt((moves.spin**2).sum(axis=1)) * radius
-    # If the relative displacement exceeds a length, one of the two displacements exceeds half of it.
-    fast = sweep + arc > 0.5 * SHARE * least
-    if int(fast.sum()) <= FEW:
-        quick = np.flatnonzero(fast)
-        room = 256
-        while True:
-            a, b = np.empty(room, np.int64), np.empty(room, np.int64)
-            m = _meeting_of(quick, fast, moves.position, moves.way, radius, inner, arc, free, a, b)
-            if m <= room:
-                return a[:m], b[:m]
-            room = m
-    middle = moves.position + 0.5 * moves.way
-    none = np.zeros(len(own), np.bool_)
-    *_, a, b = neighbors(middle, middle, radius + 0.5 * sweep, none, fast, 0.0)
-    kept = _meeting(a, b, moves.position, moves.way, radius, inner, arc, free)
-    return a[kept], b[kept]
+    world: World,
+    before: State,
+    after: State,
+    table: np.ndarray,
+    length: Floats,
+    shear: tuple[int, int],
+    slid: tuple[float, float, float],
+) -> tuple[Moves, Floats]:
+    """The motions of the first bodies of all pairs, then of the second ones or their images, and the drift of these."""
+    m, step = len(table), after.time - before.time
+    own = np.concatenate([table[:, FIRST], table[:, SECOND]]).astype(np.int64)
+    turns = periods_of(table[:, IMAGE].astype(np.int64), 3)
+    shift, drift = turns * length, np.zeros((m, 3))
+    if slid[2] != 0.0:
+        shift[:, shear[0]] += turns[:, shear[1]] * slid[0]
+        drift[:, shear[0]] = turns[:, shear[1]] * slid[2]
+    place, way = before.position[own], after.position[own] - before.position[own]
+    place[m:] += shift
+    way[m:] += step * drift
+    odd = np.flatnonzero(~world.shapes_3d.round[own])
+    turn, spin = np.zeros((2 * m, 3, 3)), np.zeros((2 * m, 3))  # not used for spheres
+    turn[odd] = matrices(before.orientation[own[odd]])
+    spin[odd] = rotation_vectors(before.orientation[own[odd]], after.orientation[own[odd]])
+    return Moves(own, place, way, turn, spin), drift
 
 
 @kernel
-def _passes(i, j, place, way, radius, inner, arc, free):
-    """Whether one of two rows is free, their relative displacement is large, and their bounding spheres meet."""
-    if not (free[i] or free[j]):
-        return False
-    square, along, fast = 0.0, 0.0, 0.0
-    for k in range(3):
-        d, v = place[j, k] - place[i, k], way[j, k] - way[i, k]
-        square += d * d
-        along += d * v
-        fast += v * v
-    if np.sqrt(fast) + arc[i] + arc[j] <= SHARE * min(inner[i], inner[j]):
-        return False
-    t = min(max(-along / fast, 0.0), 1.0) if fast > 0.0 else 0.0
-    reach = (radius[i] + radius[j]) * (1.0 + 1e-9)
-    return square + t * (2.0 * along + t * fast) <= reach * reach
-
-
-@kernel
-def _meeting(first, second, place, way, radius, inner, arc, free):
-    out = np.empty(len(first), np.bool_)
-    for k in range(len(first)):
-        out[k] = _passes(first[k], second[k], place, way, radius, inner, arc, free)
-    return out
-
-
-@kernel
-def _meeting_of(quick, fast, place, way, radius, inner, arc, free, first, second):
-    """Number of pairs of the rows `quick` with all others. Writes them to `first` and `second` while there is room."""
-    m = 0
-    for i in quick:
-        x, vx, r = place[i, 0], way[i, 0], radius[i] * (1.0 + 1e-9)
-        for j in range(len(fast)):
-            # The test along x is cheap and rejects most pairs.
-            d, reach = place[j, 0] - x, r + radius[j] * (1.0 + 1e-9)
-            e = d + way[j, 0] - vx
-            if min(d, e) > reach or max(d, e) < -reach or j == i or (fast[j] and j < i):
+def _meeting(table, p, q, before, after, sphere, radius, inner, length, shear, slid):
+    """Numbers of the pairs with a large relative displacement whose bounding spheres meet within the step."""
+    hits, m = np.empty(len(table), np.int64), 0
+    for k in range(len(table)):
+        i, j, image = table[k, FIRST], table[k, SECOND], table[k, IMAGE]
+        square, along, fast = 0.0, 0.0, 0.0
+        for c in range(3):
+            d, e = p[j, c] - p[i, c], q[j, c] - q[i, c]
+            if image != NONE:
+                d += image_shift(image, c, length, shear[0], shear[1], slid[0])
+                e += image_shift(image, c, length, shear[0], shear[1], slid[1])
+            v = e - d
+            square += d * d
+            along += d * v
+            fast += v * v
+        share, arc = SHARE * min(inner[i], inner[j]), 0.0
+        if fast <= share * share:
+            arc = _arc(before, after, sphere, radius, i) + _arc(before, after, sphere, radius, j)
+            if np.sqrt(fast) + arc <= share:
                 continue
-            if _passes(i, j, place, way, radius, inner, arc, free):
-                if m < len(first):
-                    first[m], second[m] = min(i, j), max(i, j)
-                m += 1
-    return m
+        t = min(max(-along / fast, 0.0), 1.0) if fast > 0.0 else 0.0
+        reach = (radius[i] + radius[j]) * (1.0 + 1e-9)
+        if square + t * (2.0 * along + t * fast) <= reach * reach:
+            hits[m] = k
+            m += 1
+    return hits[:m]
+
+
+@kernel
+def _arc(before, after, sphere, radius, i):
+    """Arc of rotation of the outermost points of body i; 0 for a sphere."""
+    if sphere[i]:
+        return 0.0
+    cosine = 0.0
+    for k in range(4):
+        cosine += before[i, k] * after[i, k]
+    return 2.0 * np.arccos(min(abs(cosine), 1.0)) * radius[i]
 
 
 def _keys(first: Ints, second: Ints, n: int) -> Ints:
