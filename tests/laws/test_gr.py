@@ -97,3 +97,15 @@ def test_boundaries_that_close_in_are_infeasible():
     solution = solve_impact(problem, GR())
     assert solution.status == "infeasible"
     assert solution.residual > 1e-6
+
+
+def test_an_impact_does_not_depend_on_those_before_it():
+    """Work space is kept from impact to impact: the same bits after larger and smaller ones, of any dimension."""
+    rng = np.random.default_rng(3)
+    chain = ImpactProblem.chain([1.0, 3.0, 2.0, 1.0], rng.normal(size=4))
+    root = rng.normal(size=(9, 9))
+    robot = ImpactProblem.from_matrices(root @ root.T + np.eye(9), rng.normal(size=(6, 9)), rng.normal(size=9))
+    problems = [chain, hexagonal_impact(5), robot, hexagonal_impact(12)]
+    first = [solve_impact(problem, "gr").velocity.tobytes() for problem in problems]
+    again = [solve_impact(problem, "gr").velocity.tobytes() for problem in reversed(problems)]
+    assert first == again[::-1]

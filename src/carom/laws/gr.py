@@ -57,7 +57,7 @@ class _Progress(NamedTuple):
 
     violators: int
     large: int  # of these: in islands that are too large for the dense method, whose cone problem is to be solved
-    count: int  # iterations
+    iterations: int
     size: float  # largest |c| of the cone problem of this iteration
     residual: float  # of what has been solved of it, a speed
     worst: float  # largest residual of all iterations
@@ -83,7 +83,7 @@ def reflections(
     while True:
         at = _iterate(packed, dense, tol, bound, at, y)
         if at.large == 0 or at.infeasible:
-            return packed.lam.copy(), packed.x[:n].copy(), at.count, at.violators, at.worst
+            return packed.lam.copy(), packed.x[:n].copy(), at.iterations, at.violators, at.worst
         k = at.large
         work = work or Work(np.empty(n, np.int64), np.empty(n, np.int64), np.zeros((n, d)))
         y = np.zeros(k)
@@ -100,7 +100,7 @@ def _iterate(packed, dense, tol, bound, at, y):
     fast as it approached, so it is no violator in the next iteration, provided that the cone problem was solved. A cone
     problem without a solution ends the loop.
     """
-    k, large, count, size, residual, worst = at.violators, at.large, at.count, at.size, at.residual, at.worst
+    k, large, count, size, residual, worst = at.violators, at.large, at.iterations, at.size, at.residual, at.worst
     while k > 0 and count < bound:
         if large > 0:
             push_large(packed, large, y)

@@ -50,7 +50,7 @@ class Dense(NamedTuple):
     a: Floats
     given: Floats
     work: Floats
-    index: Ints
+    places: Ints
 
 
 def dense_space() -> Dense:
@@ -282,7 +282,7 @@ def _reflect_island(p, front, u, k, factor, dense):
         for r in range(k):
             given[3, r] = 0.0
         residual = solve_dense_in(
-            a, given[0], given[1], given[2], given[3], False, k, dense.work, dense.index
+            a, given[0], given[1], given[2], given[3], False, k, dense.work, dense.places
         )  # fmt: skip
     for r in range(k):
         if given[3, r] != 0.0:

@@ -82,6 +82,39 @@ def test_stays_stable_over_nine_powers_of_ten(d):
         assert error <= 1e-13
 
 
+def pairs_rows(pairs, bodies, d, rng):
+    """Rows of two bodies each, with random entries."""
+    pairs = np.asarray(pairs)
+    return make_rows(2 * np.arange(len(pairs) + 1), pairs.ravel(), rng.normal(size=(pairs.size, d)), bodies)
+
+
+def wheel(n):
+    """A ring of n bodies around a hub."""
+    return [(k, (k + 1) % n) for k in range(n)] + [(k, n) for k in range(n)]
+
+
+STRUCTURES = {
+    "chain": [(k, k + 1) for k in range(120)],
+    "star": [(0, k) for k in range(1, 90)],
+    "wheel": wheel(80),
+    "grid": [(12 * i + j, 12 * i + j + s) for i in range(12) for j in range(11) for s in (1, 12) if i < 11],
+    "clique": [(a, b) for a in range(45) for b in range(a)],
+    "two islands": [(k, k + 1) for k in range(30)] + [(40 + a, 40 + b) for a in range(20) for b in range(a)],
+}
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 6])
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_every_structure(structure, d):
+    """Long and short supernodes, trees with many children, fronts wider than a block and higher than a chunk."""
+    rng = np.random.default_rng([d, 7])
+    pairs = STRUCTURES[structure]
+    rows = pairs_rows(pairs, 1 + max(max(pair) for pair in pairs), d, rng)
+    weight = np.where(rng.random(len(pairs)) < 0.2, 0.0, 10.0 ** rng.uniform(-3, 6, len(pairs)))
+    error, _, _ = backward_error(rows, weight, rng)
+    assert error <= 1e-13  # rounding errors of some hundred operations per entry, as in the other tests
+
+
 def test_redundant_contacts_of_a_packing():
     """A = G G^T is singular here; H is not. All contacts free, as in the first step of the active set."""
     rng = np.random.default_rng(0)

@@ -7,6 +7,8 @@ Murty's single pivots as the safeguard that makes it finite.
 Where contacts are redundant the problem is solved by a short sequence of proximal steps, with `A + eps I` about the
 present answer. Each is strictly convex and has one solution, whatever the order of contacts; the sequence converges to
 an exact solution of the singular problem that distributes impulses as evenly as the contacts allow.
+
+With `reassoc` the compiler may add up scalar products in several partial sums, which vector instructions need.
 """
 
 from __future__ import annotations
