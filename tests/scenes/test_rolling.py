@@ -166,7 +166,7 @@ def heap(dimension, c) -> Scene:
 def test_grains_with_rolling_friction_pile_up(dimension):
     """Grains that roll for ever leave no heap; with rolling friction they come to rest in a steeper one.
 
-    Steepness is the mean height over the rms distance. It is at least 3 times larger in every run that was measured; how
+    Steepness is the mean height over the rms distance. It was at least 3 times larger in every run measured; how
     one collapse ends is chance, so that the two coefficients are not compared with each other.
     """
     steepness, kinetic = [], []
