@@ -164,17 +164,18 @@ def heap(dimension, c) -> Scene:
 @pytest.mark.long
 @DIMENSIONS
 def test_grains_with_rolling_friction_pile_up(dimension):
-    """Grains that roll for ever leave no heap. Steepness (mean height over rms distance) grows with the coefficient.
+    """Grains that roll for ever leave no heap; with rolling friction they come to rest in a steeper one.
 
-    Measured were 0.03, 0.10, 0.24 in 2D and 0.03, 0.11, 0.20 in 3D; the bounds leave room for other rounding errors.
+    Steepness is the mean height over the rms distance. It was at least 3 times larger in every run measured; how
+    one collapse ends is chance, so that the two coefficients are not compared with each other.
     """
     steepness, kinetic = [], []
     for c in (0.0, 0.1, 0.3):
-        run = carom.simulate(heap(dimension, c), duration=5.0)
+        run = carom.simulate(heap(dimension, c), duration=7.0)
         place = np.asarray(run.positions[-1])
         steepness.append(place[:, -1].mean() / np.sqrt((place[:, :-1] ** 2).sum(axis=1).mean()))
         kinetic.append(run.kinetic[-1] / run.kinetic.max())
-    assert steepness[1] >= 1.5 * steepness[0] and steepness[2] >= 1.25 * steepness[1], steepness
+    assert min(steepness[1:]) >= 2.0 * steepness[0], steepness
     assert kinetic[0] > 1e-2 and max(kinetic[1:]) < 1e-6, kinetic  # one still rolls, the others have come to rest
 
 
