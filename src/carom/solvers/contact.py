@@ -49,7 +49,9 @@ from .thresholds import (
 )
 
 PLAIN_SWEEPS = 10  # sweeps over a small island before Newton steps
-FINE = 1e-2  # tolerance of small islands, as a share of the one asked for, while it costs next to nothing:
+# Small islands are solved to a share of the tolerance while it costs next to nothing: to FINE where the warm start is
+# worse than ROUGH.
+FINE, ROUGH = 1e-2, 1e-1
 FINE_WORK = 5e5  # multiplications on such islands in one call, after which the others get the tolerance asked for
 ATTEMPTS = 4  # Newton solves of an island, each ten times finer: removing their work may raise the residual
 
@@ -97,9 +99,8 @@ def _large(
     residual, count = relax(lay, blocks, weight, mine, velocity, impulse, x, tolerance)
     if residual > tolerance:
         label = np.full(len(velocity), -1, np.int64)
-        residual, more, _ = _island(
-            lay, blocks, weight, mine, velocity, impulse, x, label, tolerance, LARGE_SYSTEM_WORK, LARGE_ISLAND_WORK
-        )
+        most = (LARGE_SYSTEM_WORK, LARGE_ISLAND_WORK)
+        residual, more, _ = _island(lay, blocks, weight, mine, velocity, impulse, x, label, tolerance, 0, most)
         count += more
     return residual, count
 
@@ -125,8 +126,8 @@ def _start(lay, blocks, chosen, velocity, impulse, tolerance):
     todo = np.empty(count, np.int64)
     used = 0
     for s in range(count):
-        fine = FINE if ptr[s + 1] - ptr[s] <= SMALL_ISLAND_CONTACTS else 1.0
-        if residuals[s] > fine * tolerance or works[s] > 0.0:
+        enough = ROUGH if ptr[s + 1] - ptr[s] <= SMALL_ISLAND_CONTACTS else 1.0
+        if residuals[s] > enough * tolerance or works[s] > 0.0:
             todo[used] = s
             used += 1
     return order, ptr, weight, x, residuals, todo[:used]
@@ -140,35 +141,30 @@ def _in_turn(lay, zeros, units, blocks, weight, order, ptr, todo, velocity, impu
     for s in todo:
         mine = order[ptr[s] : ptr[s + 1]]
         k = len(mine)
-        fine = spent < FINE_WORK and k <= SMALL_ISLAND_CONTACTS
-        if residuals[s] <= tolerance * (FINE if fine else 1.0):
+        loose = tolerance > SINGLE * scale_of(lay, blocks, weight, mine, impulse, x)
+        fine = loose and spent < FINE_WORK and k <= SMALL_ISLAND_CONTACTS
+        if residuals[s] <= tolerance * (ROUGH if fine else 1.0):
             residuals[s] = _unloaded(lay, blocks, weight, mine, velocity, impulse, x, label)
             if residuals[s] <= tolerance:
                 continue
+        # Sweeps in order would break the symmetry of redundant contacts; Newton steps keep it.
+        plain = PLAIN_SWEEPS if k == 1 or (loose and not fine) else 0
         if fine:
+            most = (FINE_WORK, FINE_WORK - spent)
             residuals[s], count, work = _island(
-                lay, blocks, weight, mine, velocity, impulse, x, label, FINE * tolerance, FINE_WORK, FINE_WORK - spent
+                lay, blocks, weight, mine, velocity, impulse, x, label, FINE * tolerance, plain, most
             )
             iterations += count
             spent += work
             if residuals[s] <= tolerance:
                 continue
-        if k <= TINY_ISLAND_CONTACTS or len(lay.sides) > 2:
+        if k <= TINY_ISLAND_CONTACTS or len(lay.sides) > 2 or (k <= SMALL_ISLAND_CONTACTS and not loose):
+            most = (NEWTON_SYSTEM_WORK, NEWTON_ISLAND_WORK)
             residuals[s], count, work = _island(
-                lay,
-                blocks,
-                weight,
-                mine,
-                velocity,
-                impulse,
-                x,
-                label,
-                tolerance,
-                NEWTON_SYSTEM_WORK,
-                NEWTON_ISLAND_WORK,
+                lay, blocks, weight, mine, velocity, impulse, x, label, tolerance, plain, most
             )
             iterations += count
-        elif k < THREADED_SWEEPS_CONTACTS and tolerance > SINGLE * scale_of(lay, blocks, weight, mine, impulse, x):
+        elif k < THREADED_SWEEPS_CONTACTS and loose:
             residuals[s], count = relax_alone(
                 lay, zeros, units, blocks, weight, mine, velocity, impulse, x, label, tolerance, SWEEPS
             )
@@ -202,11 +198,11 @@ def _unloaded(lay, blocks, weight, mine, velocity, impulse, x, label):
 
 
 @kernel
-def _island(lay, blocks, weight, contacts, velocity, impulse, x, label, tolerance, system_work, most_work):
+def _island(lay, blocks, weight, contacts, velocity, impulse, x, label, tolerance, plain, most):
     """Solves one island by plain sweeps and Newton steps, in place of its impulses and velocities x.
 
-    Newton steps are taken where a system costs at most `system_work` multiplications, and about `most_work` together.
-    Returns the residual, the number of sweeps and systems, and the work.
+    At most `plain` sweeps come first. Newton steps are taken where a system costs at most `most[0]` multiplications,
+    about `most[1]` together. Returns the residual, the number of sweeps and systems, and the work.
     """
     island, own, members, v, z = island_of(lay, blocks, weight, contacts, velocity, impulse, label)
     y = v.copy()
@@ -215,7 +211,7 @@ def _island(lay, blocks, weight, contacts, velocity, impulse, x, label, toleranc
     # Sweeps depend on the order of the contacts. Where Coulomb's law allows several answers they break the symmetry of
     # the problem, so that exact answers of several contacts begin with Newton steps.
     loose = len(z) == 1 or tolerance > SINGLE * scale_of(lay, blocks, weight, contacts, impulse, x)
-    while loose and count < PLAIN_SWEEPS and change > 0.3 * tolerance:
+    while loose and count < plain and change > 0.3 * tolerance:
         change = _plain_sweep(lay, island, own, z, y)
         count += 1
         spent += 2.0 * island.val.size
@@ -223,12 +219,12 @@ def _island(lay, blocks, weight, contacts, velocity, impulse, x, label, toleranc
     if residual > tolerance and len(members):
         pattern = pattern_of(island.body, len(members))
         cost = multiplications(lay.axes, pattern) + 4.0 * island.val.size * len(lay.axes)
-        if cost <= system_work:
+        if cost <= most[0]:
             for _ in range(ATTEMPTS):
-                most = min(NEWTON_SYSTEMS, (most_work - spent) / cost)
-                if most < 1.0:
+                systems = min(NEWTON_SYSTEMS, (most[1] - spent) / cost)
+                if systems < 1.0:
                     break
-                _, more = newton(lay, island, own, pattern, v, z, target, most)
+                _, more = newton(lay, island, own, pattern, v, z, target, systems)
                 count += more
                 spent += more * cost
                 residual = _settled(lay, island, own, v, z, y)
