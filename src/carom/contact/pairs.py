@@ -217,6 +217,10 @@ def slacks(axes, before, after, radius, shared):
             e = after[i, d] - before[i, d] - common[d]
             square += e * e
         way[i] = np.sqrt(square)
+    # A body that is slow now may be hit by others: it is given at least the mean.
+    mean = way.sum() / max(n, 1)
+    for i in range(n):
+        way[i] = max(way[i], mean)
     steps = STEPS
     while steps >= LEAST_STEPS:
         fast = 0
