@@ -61,6 +61,7 @@ BENCHMARKS: dict[str, Callable[..., list[Row]]] = {
     "resume": guarantees.run_resume,
     "factorization": factorization.run,
     "gr_drop": worlds.run_gr_drop,
+    "factorization": factorization.run,
     "cone_data": cone_data.run,
     "small_islands": small_islands.run,
     "qce_scaling": qce_scaling.run,

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from benchmarks import layer
 from benchmarks.__main__ import QUICK, main
+from benchmarks.discs import time_at
 from benchmarks.overlap import box_overlap, plane_overlap, round_overlap, scene_overlap
-from benchmarks.race import described
+from benchmarks.race import Result, described
 from benchmarks.report import Row, markdown
 from benchmarks.settling import settling
 
@@ -69,6 +70,18 @@ def test_settling_bodies_start_without_overlap_inside_their_container(shape):
     assert scene_overlap(plain, plain["position"], plain["orientation"]) == 0.0
     sunk = plain["position"] - [0.0, 0.0, 1.0]
     assert scene_overlap(plain, sunk, plain["orientation"]) > 0.1
+
+
+def test_time_at_equal_overlap_is_interpolated_between_the_efficient_settings():
+    """Along time * overlap = const; a setting that is worse in both is left out."""
+
+    def setting(milliseconds, overlap):
+        return Result("", np.full(3, 1e-3 * milliseconds), np.array([overlap]), 0.0, "")
+
+    settings = [setting(2.0, 0.02), setting(8.0, 0.005), setting(9.0, 0.03)]
+    assert time_at(0.01, settings) == pytest.approx(4.0)
+    assert time_at(0.1, settings) == pytest.approx(2.0)
+    assert time_at(0.001, settings) == pytest.approx(8.0)
 
 
 def test_height_map_has_the_highest_sphere_of_each_cell():

@@ -6,9 +6,10 @@ import numba
 import numpy as np
 import pytest
 
+from carom.solvers.blocks import Blocks
 from carom.solvers.contact import solve_contact
 
-from .contact_problems import random_blocks, residual, velocity_after, work
+from .contact_problems import box_pile, random_blocks, residual, velocity_after, work
 
 KINDS = [(2, False), (2, True), (3, False), (3, True)]
 ROUNDING = 1e-12  # of speeds and velocities of order one
@@ -134,7 +135,7 @@ def test_torsional_friction_stops_a_spinning_sphere():
         velocity[0, 2], velocity[0, 5] = -1.0, spin * root
         answer, _, _ = _solved(blocks, velocity, 1e-12)
         left = max(spin - 0.05 / root**2, 0.0)
-        assert stops is (left == 0.0)
+        assert stops is bool(left == 0.0)
         assert answer.velocity[0, 5] == pytest.approx(left * root, abs=1e-11)
 
 
@@ -170,7 +171,7 @@ def test_friction_within_given_normal_impulses():
     blocks.val[:, :, 0], blocks.base[:, 0] = 0.0, 0.0
     start = np.zeros((1, 3))
     start[0, 0] = 0.3
-    answer, z, chosen = _solved(blocks, velocity, 1e-11, start=start)
+    answer, z, _ = _solved(blocks, velocity, 1e-11, start=start)
     assert z[0, 0] == 0.3
     assert np.linalg.norm(z[0, 1:]) <= 0.15 * (1.0 + 1e-12)
     assert answer.residual <= 1e-11

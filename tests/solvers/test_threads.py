@@ -8,6 +8,8 @@ import pytest
 from benchmarks.piles import cluster_field, random_pile
 
 from carom import solve_impact
+from carom.impact.resolve import resolve
+from carom.impact.response import Response
 from carom.solvers import threads
 from carom.solvers.qp.box import solve_bounds, solve_cone
 from carom.solvers.threads import on_threads, thread_count
@@ -35,6 +37,17 @@ def problems():
     built = {"pile": random_pile(5000, seed=3), "clusters": cluster_field(500, 30, seed=4)}
     assert all(p.contact_count >= THREADED_QP_CONTACTS for p in built.values())
     return built
+
+
+@pytest.mark.parametrize("law", ["gr", "qce"])
+@pytest.mark.parametrize("name", ["pile", "clusters"])
+def test_laws_to_a_tolerance(problems, name, law):
+    """The elastic and the inelastic answer at the same time, large islands by relaxation."""
+    contacts = problems[name].with_(restitution=0.5).contacts
+    tolerance = 1e-3 * contacts.approach()
+    one, two = (with_threads(k, lambda: resolve(contacts, Response.of(law), tolerance)) for k in (1, 2))
+    np.testing.assert_array_equal(one.normal, two.normal)
+    assert one.residual == two.residual
 
 
 @pytest.mark.parametrize("law", ["gr", "qce", "lcp"])

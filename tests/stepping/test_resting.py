@@ -76,10 +76,8 @@ def test_signs_cones_and_slack(seed, mu):
 
 def test_nothing_approaches_nothing_happens():
     world, found, impact = prepared(pile(0.5), np.zeros((12, 3)))
-    contacts = impact.contacts
     assert rest(RestingSolver(world), impact, found, np.zeros(found.count)) is None
     world, found, impact = prepared(pile(0.5))
-    contacts = impact.contacts
     assert rest(RestingSolver(world), impact, found, np.full(found.count, 2.0 * FALL)) is None  # far enough apart
 
 
@@ -87,7 +85,6 @@ def test_nothing_approaches_nothing_happens():
 def test_second_time_costs_nothing(mu):
     """The impulses of the last step solve the same problem at once; the contacts may come in any order."""
     world, found, impact = prepared(pile(mu))
-    contacts = impact.contacts
     resting = RestingSolver(world)
     first = rest(resting, impact, found, np.zeros(found.count))
     order = np.random.default_rng(0).permutation(found.count)
@@ -112,7 +109,6 @@ def test_names_differ_for_all_contacts():
 
 def test_memory_round_trip():
     world, found, impact = prepared(pile(0.5))
-    contacts = impact.contacts
     one, two = RestingSolver(world), RestingSolver(world)
     rest(one, impact, found, np.zeros(found.count))
     two.remember(one.memory())
@@ -165,7 +161,6 @@ def test_a_box_and_a_disc_share_the_load():
         box(0.0, 1.1, 3.0, 0.2, mass=2.0),
     ]
     world, found, impact = prepared(Scene("s", bodies, [Plane()], materials=rough(0.4)))
-    contacts = impact.contacts
     result = rest(RestingSolver(world), impact, found, np.zeros(found.count))
     plank = (found.first == 2) | (found.second == 2)
     np.testing.assert_allclose(result.normal[plank], [FALL, FALL], rtol=1e-6)

@@ -65,7 +65,6 @@ def test_slack_lets_fall():
 @pytest.mark.parametrize("mu", [0.0, 0.5])
 def test_the_same_contacts_cost_nothing_again(mu):
     world, found, impact = prepared(tower(mu))
-    contacts = impact.contacts
     resting, none = RestingSolver(world), np.zeros(found.count)
     first = rest(resting, impact, found, none)
     other = RestingSolver(world)
@@ -95,7 +94,9 @@ def test_friction_is_kept_as_a_vector_of_the_world():
     second = rest(resting, others, turned, none)
     assert second.iterations == 0
     np.testing.assert_allclose(
-        contacts.after(first.normal, first.tangent), others.contacts.after(second.normal, second.tangent), atol=1e-9 * FALL
+        contacts.after(first.normal, first.tangent),
+        others.contacts.after(second.normal, second.tangent),
+        atol=1e-9 * FALL,
     )
 
 

@@ -49,16 +49,19 @@ def _bits(table, f, n0, n1, band0, band1):
     n0 and n1 are the normal at the start and at the end of the step, in its frame, and the bands are the depths of the
     feature then. Bits 1, 2, 4 of the number of a vertex are set on the positive sides.
     """
-    corner = bits = 0
+    corner, bits, front = 0, 0, 0
+    for i in range(3):
+        if abs(n0[i]) + abs(n1[i]) > abs(n0[front]) + abs(n1[front]):
+            front = i
     for i in range(3):
         one, size = 1 << i, 2.0 * table[f, 1 + i]
         if n0[i] >= 0.0:
             corner |= one
-        if size * abs(n0[i]) <= band0 or size * abs(n1[i]) <= band1 or (n1[i] >= 0.0) != (n0[i] >= 0.0):
+        # The feature is at most the face that faces along the normal, also of a box thinner than the band.
+        if i != front and (
+            size * abs(n0[i]) <= band0 or size * abs(n1[i]) <= band1 or (n1[i] >= 0.0) != (n0[i] >= 0.0)
+        ):
             bits |= one
-    if bits == 7:  # a box smaller than the band: its foremost face
-        x, y, z = abs(n0[0]), abs(n0[1]), abs(n0[2])
-        bits = 3 if z >= x and z >= y else (5 if y >= x else 6)
     return corner, bits
 
 

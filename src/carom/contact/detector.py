@@ -14,7 +14,7 @@ from ..solvers.threads import on_threads, thread_count
 from ..world import MESH, Boundaries, State, World
 from .boundaries import boundaries_at, boundary_table
 from .contact_set import COLUMNS, Columns, ContactSet, joined
-from .pairs import DIVERGED, FAR, FIRST, IMAGE, KEPT, NONE, SECOND, Pairs, periods_of, sliding
+from .pairs import DIVERGED, FAR, FIRST, IMAGE, KEPT, NONE, SECOND, Pairs, periods_of, slides
 from .rounds import (
     boundary_hits,
     column_count,
@@ -49,7 +49,6 @@ class Detector:
         self.wide = column_count(world.dimension, world.periodic is not None)
         periodic = world.periodic
         self.shear = (0, 0) if periodic is None else (periodic.slide_axis, periodic.sheared_axis)
-        self.slide = sliding(periodic)
 
     def find(self, before: State, after: State, margin: float | Floats) -> ContactSet:
         """All contacts whose gap in the state `after` is at most `margin`, with their geometry in the state `before`.
@@ -95,18 +94,16 @@ class Detector:
         """Columns of the contacts of discs and spheres with each other and with boundaries."""
         pairs = self.pairs
         count = pairs.rounds
-        slides = (self.slide * before.time, self.slide * after.time, self.slide)
+        slid = slides(self.world.periodic, before.time, after.time)
         table = pairs.table if count == len(pairs.table) else pairs.table[:count]
         arguments = (before.position, after.position, pairs.radius, self.round_ones, *self.tables, margins)
         if count > PIECE and thread_count() > 1:
-            buffer = self._in_pieces(table, arguments, slides)
+            buffer = self._in_pieces(table, arguments, slid)
         else:
-            buffer = round_contacts(
-                pairs.axes, table, *arguments, pairs.length, self.shear, slides, self.hits, self.wide
-            )
+            buffer = round_contacts(pairs.axes, table, *arguments, pairs.length, self.shear, slid, self.hits, self.wide)
         return columns_of(buffer, self.world.dimension, self.world.periodic is not None)
 
-    def _in_pieces(self, table: np.ndarray, arguments: tuple[Any, ...], slides: tuple[float, ...]) -> Floats:
+    def _in_pieces(self, table: np.ndarray, arguments: tuple[Any, ...], slid: tuple[float, ...]) -> Floats:
         """The buffer of `round_contacts` by several threads, with the same bits."""
         before, after, radius, chosen, table0, table1, margins = arguments
         pairs, shear, hits = self.pairs, self.shear, self.hits
@@ -119,7 +116,7 @@ class Detector:
             if low < 0:
                 bounded.extend(boundary_hits(axes, before, after, radius, chosen, table0, table1, margins))
             else:
-                counts[low] = round_hits(axes, table, low, high, after, radius, margins, length, shear, slides[1], hits)
+                counts[low] = round_hits(axes, table, low, high, after, radius, margins, length, shear, slid[1], hits)
             return 0.0
 
         on_threads(search, [*edges, (-1, -1)])
@@ -132,7 +129,7 @@ class Detector:
                 put_bounded(axes, *bounded, before, after, radius, table0, table1, buffer, total, at)
             else:
                 put_rounds(
-                    axes, table, hits, low, low + counts[low], before, after, radius, length, shear, slides, buffer,
+                    axes, table, hits, low, low + counts[low], before, after, radius, length, shear, slid, buffer,
                     total, at,
                 )  # fmt: skip
             return 0.0
@@ -170,7 +167,7 @@ class Detector:
             margins,
             pairs.length,
             self.shear,
-            (self.slide * before.time, self.slide * after.time, self.slide),
+            slides(self.world.periodic, before.time, after.time),
             self.wide,
             self.found,
         )
@@ -217,11 +214,12 @@ class Detector:
         turns = periods_of(table[imaged, IMAGE], dim)
         shift[n:] = turns * self.pairs.length
         slid = shift.copy()
-        if self.slide != 0.0:
+        start, end, speed = slides(self.world.periodic, before.time, after.time)
+        if speed != 0.0:
             along, across = self.shear
-            drift[n:, along] = turns[:, across] * self.slide
-            shift[:, along] += before.time * drift[:, along]
-            slid[:, along] += after.time * drift[:, along]
+            drift[n:, along] = turns[:, across] * speed
+            shift[n:, along] += turns[:, across] * start
+            slid[n:, along] += turns[:, across] * end
         return owner, shift, slid, drift
 
 

@@ -9,6 +9,8 @@ in every step, so that contacts and their order do not depend on when the list w
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ..kernels import kernel
@@ -82,9 +84,9 @@ class Pairs:
             a, b = self._near(place, radius, free, least)
             owner, turns = np.arange(world.count), np.zeros((0, world.dimension), np.int64)
         else:
-            step = after.time - before.time
+            step, slid = after.time - before.time, slides(world.periodic, before.time, after.time)[1]
             images = make_images(world.periodic, place, radius, least, before.time, step)
-            owner, turns = images.owner, _periods(world.periodic, images.shift_after, images.turns, after.time)
+            owner, turns = images.owner, _periods(world.periodic, images.shift_after, images.turns, slid)
             a, b = self._near(place[owner] + images.shift_after, radius[owner], free[owner], least)
             once = counts_once(images, a, b)
             a, b = a[once], b[once]
@@ -99,26 +101,30 @@ class Pairs:
         return a, b
 
 
-def _periods(periodic: Periodic, shift: Floats, turns: Ints, time: float) -> Ints:
-    """Numbers of periods (rows, D) in the shifts of images, without the sliding of Lees-Edwards sides."""
+def _periods(periodic: Periodic, shift: Floats, turns: Ints, slid: float) -> Ints:
+    """Numbers of periods (rows, D) in the shifts of images, besides `slid` across a Lees-Edwards side."""
     out, dim = np.zeros(shift.shape, np.int64), shift.shape[1]
     for axis in range(dim):
         side = periodic.sides[axis]
         if side is None:
             continue
-        slide = 0.0
-        if periodic.shear_rate != 0.0 and axis == periodic.slide_axis:
-            slide = sliding(periodic) * time
-        out[:, axis] = np.rint((shift[:, axis] - slide * turns[:, periodic.sheared_axis]) / (side[1] - side[0]))
+        slide = slid * turns[:, periodic.sheared_axis] if axis == periodic.slide_axis else 0.0
+        out[:, axis] = np.rint((shift[:, axis] - slide) / (side[1] - side[0]))
     return out
 
 
-def sliding(periodic: Periodic | None) -> float:
-    """Speed of the images across a Lees-Edwards side, along the axis on which they slide; 0 if there is none."""
-    side = None if periodic is None else periodic.sides[periodic.sheared_axis]
-    if periodic is None or side is None or periodic.sides[periodic.slide_axis] is None:
-        return 0.0
-    return periodic.shear_rate * (side[1] - side[0])
+def slides(periodic: Periodic | None, before: float, after: float) -> tuple[float, float, float]:
+    """By how much the images across a Lees-Edwards side have slid at two times, up to whole periods, and their speed.
+
+    All are zero if there is no such side.
+    """
+    across = None if periodic is None else periodic.sides[periodic.sheared_axis]
+    along = None if periodic is None else periodic.sides[periodic.slide_axis]
+    if periodic is None or across is None or along is None or periodic.shear_rate == 0.0:
+        return 0.0, 0.0, 0.0
+    speed, period = periodic.shear_rate * (across[1] - across[0]), along[1] - along[0]
+    whole = math.floor(speed * after / period) * period
+    return speed * before - whole, speed * after - whole, speed
 
 
 # ---- kernels

@@ -55,7 +55,7 @@ class Cone(FrictionModel):
         blocks.val[:, :, 0], blocks.base[:, 0] = 0.0, 0.0  # normal impulses stay
         fastest = float(np.abs(contacts.tangent_speeds(x)).max())
         answer = solve_contact(blocks, np.flatnonzero(bound > 0.0), x, z, max(tolerance, self.tolerance * fastest))
-        return z[:, 1:], answer.residual
+        return _within(z, contacts.friction), answer.residual
 
     def residual(self, contacts: Contacts, normal: Floats, tangent: Floats) -> float:
         if contacts.tangents is None:
@@ -74,8 +74,15 @@ class Cone(FrictionModel):
             return Impulses(z[:, 0].copy(), z[:, 1:]), True
         aim = max(tolerance, self.tolerance * scale)
         answer = solve_contact(_blocks(contacts), np.arange(contacts.count), contacts.velocity, z, aim)
-        result = Impulses(z[:, 0].copy(), z[:, 1:].copy(), answer.iterations, residual=answer.residual / scale)
+        tangent = _within(z, contacts.friction)
+        result = Impulses(z[:, 0].copy(), tangent, answer.iterations, residual=answer.residual / scale)
         return result, bool(answer.residual <= CONVERGED * aim)
+
+
+def _within(z: Floats, friction: Floats) -> Floats:
+    """The friction impulses of `z` (m, 1 + t), which single precision may leave beyond their cone by rounding."""
+    bound, size = friction * z[:, 0], np.linalg.norm(z[:, 1:], axis=1)
+    return z[:, 1:] * np.divide(bound, size, out=np.ones_like(size), where=size > bound)[:, None]
 
 
 def _blocks(contacts: Contacts) -> Blocks:

@@ -14,8 +14,6 @@ from ..laws.law import Paper
 from ..solvers.rows import Floats
 from ..solvers.settle import settle
 
-SETTLE_VISITS = 500  # visits of a contact on average, after which sweeps over normal and friction impulses give up
-
 
 @dataclass(frozen=True)
 class FrictionModel:
@@ -52,12 +50,13 @@ class FrictionModel:
         raise NotImplementedError(f"{type(self).__name__} must define residual")
 
     def settled(
-        self, contacts: Contacts, normal: Floats, tangent: Floats, tolerance: float, scale: float
+        self, contacts: Contacts, normal: Floats, tangent: Floats, tolerance: float, scale: float, visits: int
     ) -> tuple[Floats, Floats, float] | None:
         """Friction impulses together with normal impulses that stop the approach which friction causes; the residual.
 
         Normal impulses are at least `normal`; the residual is a speed, at most `tolerance` where that can be reached.
-        `scale` is the fastest speed before the impact. None for rows that are not those of rigid bodies.
+        `scale` is the fastest speed before the impact; a contact is visited at most `visits` times on average. None for
+        rows that are not those of rigid bodies.
         """
         if contacts.tangents is None or contacts.tangent_boundary_speed is None:
             return None
@@ -74,7 +73,7 @@ class FrictionModel:
             self.bounds,
             scale,
             tolerance,
-            SETTLE_VISITS,
+            visits,
         )
         return None if residual < 0.0 else (normal, tangent, float(residual))
 

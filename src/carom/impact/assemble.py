@@ -40,7 +40,7 @@ class Assembly:
         return self.subset(np.arange(len(self.restitution)), self.velocity)
 
     def subset(self, chosen: Ints, velocity: Floats) -> Contacts:
-        """The contacts `chosen` (k,) at a whitened velocity (n, d), as a law receives them. It has no rolling friction."""
+        """The contacts `chosen` (k,) at a whitened velocity (n, d), as a law sees them, without rolling friction."""
         base = self.blocks.base
         t = self.blocks.tangents if base.shape[1] > 1 else 0
         ptr, body, val, tangent_ptr, tangent_body, tangent = rows_of(self.blocks.body, self.blocks.val, chosen, t)

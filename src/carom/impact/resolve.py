@@ -12,16 +12,19 @@ from ..kernels import prepare
 from ..kernels.families import families_of_law
 from ..laws import Law
 from ..laws.inelastic import inelastic
+from ..solvers.qp.box import SWEEPS_TOLERANCE
 from ..solvers.rows import Floats
 from .contacts import Contacts, Impulses, worse
 from .problem import ImpactProblem
-from .response import Response
+from .response import EXACT, Response
 from .restitution import blended, check_islands, interpolated, normal_impulses
 from .solution import ImpactSolution
 
-# Tolerance of friction in impacts with so few contacts that a step asks for exact answers, as a share of that of the
-# run: sweeps approach an exact answer slowly.
-SETTLE_SHARE = 1e-3
+# Tolerance of sweeps where an exact answer was asked for in vain, as a share of the tolerance of the run.
+SETTLE_SHARE = 1e-2
+ROUNDING = 1e-14  # residual, relative to the fastest speed, of an answer that is exact to rounding
+# Visits of a contact on average after which sweeps over normal and friction impulses give up.
+MANY_VISITS, FEW_VISITS = 500, 20
 
 
 def solve_impact(
@@ -71,37 +74,47 @@ def _relative(result: Impulses, contacts: Contacts) -> Impulses:
 def _staggered(contacts: Contacts, response: Response, friction: FrictionModel, tolerance: float) -> Impulses:
     """The law, then friction for its normal impulses, and more normal impulses where friction drives contacts together.
 
-    With a tolerance the latter two are found together, without restitution, else (or where that misses the tolerance of
-    the run) law and friction alternate.
+    To a coarse tolerance the latter two are found together by sweeps. For an exact answer law and friction alternate,
+    which keeps symmetries, unless friction drives nothing together and few sweeps find it to rounding. Many sweeps
+    follow where that misses the tolerance of the run.
     """
     stage = normal_impulses(contacts, response, tolerance)
     if not stage.normal.any():
         return _relative(stage, contacts)  # nothing approaches, or the law is `none`: nothing bounds friction
     scale = contacts.fastest()
-    settled = None
-    if tolerance > 0.0:
-        aim = max(tolerance, SETTLE_SHARE * response.tolerance * scale)
-        settled = _settled(contacts, stage, friction, aim, scale)
-        if settled is not None and settled.residual * scale <= max(tolerance, response.tolerance * scale):
-            return settled
+    if tolerance == 0.0:
+        return _alternated(contacts, response, stage, friction, tolerance, scale)
+    enough = max(tolerance / scale, response.tolerance)
+    coarse = tolerance > SWEEPS_TOLERANCE * scale
+    aim, visits = (tolerance, MANY_VISITS) if coarse else (ROUNDING * scale, FEW_VISITS)
+    settled = _settled(contacts, stage, friction, aim, scale, visits)
+    if settled is not None and coarse and settled.residual <= enough:
+        return settled
+    if settled is not None and settled.residual <= ROUNDING and np.array_equal(settled.normal, stage.normal):
+        return settled
     other = _alternated(contacts, response, stage, friction, tolerance, scale)
+    if other.residual <= enough:
+        return other
+    if not coarse:
+        settled = _settled(contacts, other, friction, max(tolerance, SETTLE_SHARE * enough * scale), scale, MANY_VISITS)
     return other if settled is None or other.residual < settled.residual else settled
 
 
 def _settled(
-    contacts: Contacts, stage: Impulses, friction: FrictionModel, tolerance: float, scale: float
+    contacts: Contacts, stage: Impulses, friction: FrictionModel, tolerance: float, scale: float, visits: int
 ) -> Impulses | None:
-    """The result of the law with friction, and with normal impulses that stop the approach which friction causes.
+    """The impulses of `stage` with friction, and with normal impulses that stop the approach which friction causes.
 
     Every visit of a contact lowers the energy. None for rows that are not those of rigid bodies.
     """
     t = 0 if contacts.tangents is None else len(contacts.tangents.diag) // contacts.count
-    found = friction.settled(contacts, stage.normal, np.zeros((contacts.count, t)), tolerance, scale)
+    start = np.zeros((contacts.count, t)) if stage.tangent is None else stage.tangent
+    found = friction.settled(contacts, stage.normal, start, tolerance, scale, visits)
     if found is None:
         return None
     normal, tangent, left = found
-    worst = max(stage.residual * contacts.approach(), left)
-    return replace(stage, normal=normal, tangent=tangent, residual=worst / scale)
+    law = 0.0 if stage.tangent is not None else stage.residual * contacts.approach()
+    return replace(stage, normal=normal, tangent=tangent, residual=max(law, left) / scale)
 
 
 def _alternated(
@@ -115,7 +128,7 @@ def _alternated(
     """
     normal, tangent = stage.normal.copy(), np.zeros_like(contacts.tangent_speeds())
     approach = contacts.approach()
-    left = tolerance or EXACT * approach
+    left = max(tolerance, response.tolerance * scale) if tolerance else EXACT * approach
     status, worst = stage.status, stage.residual * approach
     iterations, messages = stage.iterations, stage.messages
     for repeat in range(friction.repeats + 1):

@@ -79,12 +79,14 @@ def reflections(
     space = work_space(rows, d)
     packed, k = pack(rows, velocity, boundary, tol, *space)
     at, dense, y = _Progress(k, 0, 0, 0.0, 0.0, 0.0, False), dense_space(), np.zeros(0)
+    work = None
     while True:
         at = _iterate(packed, dense, tol, bound, at, y)
         if at.large == 0 or at.infeasible:
             return packed.lam.copy(), packed.x[:n].copy(), at.iterations, at.violators, at.worst
         k = at.large
-        y, work = np.zeros(k), Work(np.empty(n, np.int64), np.empty(n, np.int64), np.zeros((n, d)))
+        work = work or Work(np.empty(n, np.int64), np.empty(n, np.int64), np.zeros((n, d)))
+        y = np.zeros(k)
         contacts, c = packed.large[:k].astype(np.int64), packed.rate[:k]
         residual = solve_box(rows, contacts, c, np.zeros(k), np.full(k, np.inf), y, False, work, tol, True)
         at = at._replace(residual=max(at.residual, residual))

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..impact.contacts import Contacts, Impulses
 from ..kernels import kernel
-from ..solvers.heap import heap_pop, heap_push
+from ..solvers.heap import heap_add, heap_grown, heap_pop
 from ..solvers.rows import push, speed
 from .front import initial_front, next_front
 from .inelastic import finish_inelastically
@@ -109,7 +109,7 @@ def one_pass(rows, front, u0, slot):
         state[j, NEXT] = crossing(a, u0[j], 0.0)
         state[j, QUEUED] = state[j, NEXT]
         if state[j, NEXT] < np.inf:
-            keys, items, size = heap_push(keys, items, size, state[j, NEXT], j)
+            size = heap_add(keys, items, size, state[j, NEXT], j)
     now = 0.0
     while size > 0:
         s, j, size = heap_pop(keys, items, size)
@@ -119,7 +119,7 @@ def one_pass(rows, front, u0, slot):
             # Its end has moved to a later s since it was queued. The new entry is made only now.
             state[j, QUEUED] = state[j, NEXT]
             if state[j, NEXT] < np.inf:
-                keys, items, size = heap_push(keys, items, size, state[j, NEXT], j)
+                size = heap_add(keys, items, size, state[j, NEXT], j)
             continue
         now = max(now, s)
         state[j, DONE] = now
@@ -135,7 +135,9 @@ def one_pass(rows, front, u0, slot):
             state[i, NEXT] = now + crossing(state[i, A], state[i, B], state[i, C])
             if state[i, NEXT] < state[i, QUEUED]:
                 state[i, QUEUED] = state[i, NEXT]
-                keys, items, size = heap_push(keys, items, size, state[i, NEXT], i)
+                if size == len(keys):
+                    keys, items = heap_grown(keys, items, size)
+                size = heap_add(keys, items, size, state[i, NEXT], i)
     end = np.empty(k)
     for j in range(k):
         end[j] = state[j, DONE] if state[j, DONE] >= 0.0 else now

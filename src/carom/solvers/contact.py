@@ -34,27 +34,24 @@ from .contact_pack import (
     weight_columns,
     without_work,
 )
-from .contact_sweeps import advance, first_state, pack, restart, room, slabs, sweeps, swept
+from .contact_sweeps import SINGLE, SWEEPS, relax, relax_alone, scale_of
 from .linalg.contact_lu import multiplications, pattern_of
 from .rows import Floats, Ints
-from .threads import on_threads, thread_count
 from .thresholds import (
+    LARGE_ISLAND_WORK,
+    LARGE_SYSTEM_WORK,
     NEWTON_ISLAND_WORK,
     NEWTON_SYSTEM_WORK,
     NEWTON_SYSTEMS,
     SMALL_ISLAND_CONTACTS,
     THREADED_SWEEPS_CONTACTS,
+    TINY_ISLAND_CONTACTS,
 )
 
-SWEEPS = 1000  # bound on the sweeps over a large island
 PLAIN_SWEEPS = 10  # sweeps over a small island before Newton steps
 FINE = 1e-2  # tolerance of small islands, as a share of the one asked for, while it costs next to nothing:
 FINE_WORK = 3e5  # multiplications on such islands in one call, after which the others get the tolerance asked for
 ATTEMPTS = 4  # Newton solves of an island, each ten times finer: removing their work may raise the residual
-SLABS = 8  # slabs of a large island
-STRIDE = 4  # contacts that follow each other in a sweep were this far apart: the processor overlaps their visits
-TARGET = 1.0  # change of a speed in a sweep, as a share of the tolerance, at which the residual is verified
-SINGLE = 1e-5  # tolerance, relative to the speeds that impulses cause, from which single precision is enough
 
 
 class Answer(NamedTuple):
@@ -74,16 +71,37 @@ def solve_contact(blocks: Blocks, chosen: Ints, velocity: Floats, impulse: Float
     lay = layout_of(blocks)
     tolerance = float(tolerance)
     order, ptr, weight, x, residuals, todo = _start(lay, blocks, chosen, velocity, impulse, tolerance)
-    worst, iterations = residuals.max(initial=0.0), 0
+    iterations = 0
     if len(todo):
-        worst, iterations, large = _small(
-            lay, blocks, weight, order, ptr, todo, velocity, impulse, x, residuals, tolerance
-        )
-        for s in large:
+        zeros, units = (np.float32(0.0),) * len(lay.axes), (np.float32(1e-30), np.float32(1.0))
+        given = (order, ptr, todo, velocity, impulse, x, residuals, tolerance)
+        iterations, left = _in_turn(lay, zeros, units, blocks, weight, *given)
+        for s in left:
             mine = order[ptr[s] : ptr[s + 1]]
-            residual, count = _large(lay, blocks, weight, mine, velocity, impulse, x, tolerance)
-            worst, iterations = max(worst, residual), iterations + count
-    return Answer(x, float(worst), int(iterations))
+            residuals[s], count = _large(lay, blocks, weight, mine, velocity, impulse, x, tolerance)
+            iterations += count
+    return Answer(x, float(residuals.max(initial=0.0)), int(iterations))
+
+
+def _large(
+    lay: Layout,
+    blocks: Blocks,
+    weight: Floats,
+    mine: Ints,
+    velocity: Floats,
+    impulse: Floats,
+    x: Floats,
+    tolerance: float,
+) -> tuple[float, int]:
+    """Solves one large island by sweeps, then by Newton steps; returns its residual and the number of both."""
+    residual, count = relax(lay, blocks, weight, mine, velocity, impulse, x, tolerance)
+    if residual > tolerance:
+        label = np.full(len(velocity), -1, np.int64)
+        residual, more, _ = _island(
+            lay, blocks, weight, mine, velocity, impulse, x, label, tolerance, LARGE_SYSTEM_WORK, LARGE_ISLAND_WORK
+        )
+        count += more
+    return residual, count
 
 
 @kernel
@@ -115,26 +133,55 @@ def _start(lay, blocks, chosen, velocity, impulse, tolerance):
 
 
 @kernel
-def _small(lay, blocks, weight, order, ptr, todo, velocity, impulse, x, residuals, tolerance):
-    """Solves the islands `todo` that are small; returns the residual of all but the large ones, iterations, large ones."""
+def _in_turn(lay, zeros, units, blocks, weight, order, ptr, todo, velocity, impulse, x, residuals, tolerance):
+    """Solves the islands `todo` except large ones; returns the iterations, and the islands that are left."""
     label = np.full(len(velocity), -1, np.int64)
-    large, used, iterations, spent = np.empty(len(todo), np.int64), 0, 0, 0.0
+    left, used, iterations, spent = np.empty(len(todo), np.int64), 0, 0, 0.0
     for s in todo:
         mine = order[ptr[s] : ptr[s + 1]]
-        if len(mine) > SMALL_ISLAND_CONTACTS and len(lay.sides) == 2:
-            large[used] = s
+        k, fine = len(mine), spent < FINE_WORK and len(mine) <= SMALL_ISLAND_CONTACTS
+        if residuals[s] <= tolerance * (FINE if fine else 1.0):
+            residuals[s] = _unloaded(lay, blocks, weight, mine, velocity, impulse, x, label)
+            if residuals[s] <= tolerance:
+                continue
+        if fine or k <= TINY_ISLAND_CONTACTS or len(lay.sides) > 2:
+            enough = FINE * tolerance if fine else tolerance
+            residuals[s], count, work = _island(
+                lay, blocks, weight, mine, velocity, impulse, x, label, enough, NEWTON_SYSTEM_WORK, NEWTON_ISLAND_WORK
+            )
+            iterations += count
+            spent += work
+        elif k < THREADED_SWEEPS_CONTACTS and tolerance > SINGLE * scale_of(lay, blocks, weight, mine, impulse, x):
+            residuals[s], count = relax_alone(
+                lay, zeros, units, blocks, weight, mine, velocity, impulse, x, label, tolerance, SWEEPS
+            )
+            iterations += count
+        if residuals[s] > tolerance and len(lay.sides) == 2:
+            left[used] = s
             used += 1
-            residuals[s] = 0.0
-            continue
-        enough = tolerance * (FINE if spent < FINE_WORK else 1.0)
-        if residuals[s] <= enough and len(mine) > 1:
-            enough = residuals[s]  # only its work has to be removed
-        residuals[s], count, work = _island(
-            lay, blocks, weight, mine, velocity, impulse, x, label, enough, NEWTON_SYSTEM_WORK, NEWTON_ISLAND_WORK
-        )
-        iterations += count
-        spent += work
-    return residuals.max() if len(residuals) else 0.0, iterations, large[:used]
+    return iterations, left[:used]
+
+
+@kernel
+def _unloaded(lay, blocks, weight, mine, velocity, impulse, x, label):
+    """Removes the work of the impulses of an island, and returns its residual.
+
+    `label` is scratch, -1 for each body before and after.
+    """
+    members, count = np.empty(len(mine) * len(lay.sides), np.int64), 0
+    for i in mine:
+        for side in range(len(lay.sides)):
+            b = blocks.body[i, side]
+            if b >= 0 and label[b] < 0:
+                label[b] = 0
+                members[count] = b
+                count += 1
+    for b in members[:count]:
+        label[b] = -1
+    residual, work = measure(lay, blocks, weight, mine, impulse, x)
+    if without_work(lay, weight, mine, impulse, x, velocity, members[:count], work):
+        residual, work = measure(lay, blocks, weight, mine, impulse, x)
+    return residual
 
 
 @kernel
@@ -235,128 +282,3 @@ def _push_row(lay, island, x, p, s, impulse):
         if b >= 0:
             for c in range(len(lay.axes)):
                 x[b, c] += island.val[p, side, s, c] * impulse
-
-
-def _large(
-    lay: Layout,
-    blocks: Blocks,
-    weight: Floats,
-    mine: Ints,
-    velocity: Floats,
-    impulse: Floats,
-    x: Floats,
-    tolerance: float,
-) -> tuple[float, int]:
-    """Solves one large island by sweeps, in place of its impulses and velocities x; returns residual and sweeps."""
-    contacts, body, members, cuts = _arranged(blocks.body, mine, len(velocity))
-    n, k, count = len(members), len(contacts), len(cuts) - 1
-    scale = _scale(weight, contacts, impulse, velocity, members)
-    dtype = np.float32 if tolerance > SINGLE * scale else np.float64
-    records = room(lay, k, n + 2 * count, dtype)
-    on_threads(_packs, [(lay, blocks, weight, contacts, body, n, cuts, part, records) for part in _dealt(count)])
-    zeros, units = (dtype(0.0),) * len(lay.axes), (dtype(1e-30), dtype(1.0))
-    done, target, residual, state = 0, TARGET * tolerance, np.inf, first_state()
-    while done < SWEEPS:
-        on_threads(_restarts, [(lay, blocks, contacts, impulse, x, cuts, part, records) for part in _dealt(count)])
-        records.x[:], records.last_x[:] = 0.0, 0.0
-        if thread_count() == 1 or count == 1:
-            done += sweeps(lay, zeros, units, records, cuts, state, tolerance, target, SWEEPS - done)
-        else:
-            done += _threaded_sweeps(lay, zeros, units, records, cuts, state, tolerance, target, SWEEPS - done)
-        residual = _finish(lay, blocks, weight, mine, contacts, members, velocity, records.z, impulse, x)
-        if residual <= tolerance:
-            break
-        target *= 0.7
-    return residual, done
-
-
-def _dealt(count: int, parity: int = 0, step: int = 1) -> list[Ints]:
-    """Slabs parity, parity + step, ... distributed over the threads."""
-    return [part for part in np.array_split(np.arange(parity, count, step), thread_count()) if len(part)]
-
-
-@kernel
-def _packs(lay, blocks, weight, contacts, body, n, cuts, part, records):
-    for s in part:
-        pack(lay, blocks, weight, contacts, body, n + 2 * s, cuts[s], cuts[s + 1], records)
-    return 0.0
-
-
-@kernel
-def _restarts(lay, blocks, contacts, impulse, x, cuts, part, records):
-    for s in part:
-        restart(lay, blocks, contacts, impulse, x, cuts[s], cuts[s + 1], records)
-    return 0.0
-
-
-def _threaded_sweeps(lay, zeros, units, records, cuts, state, busy, target, most):
-    """What `contact_sweeps.sweeps` does, with the slabs of one parity at the same time."""
-    count = len(cuts) - 1
-    reports = np.zeros((count, 3))
-    phases = [
-        [(lay, zeros, units, records, cuts, part, state, busy, reports) for part in _dealt(count, parity, 2)]
-        for parity in range(2)
-    ]
-    for done in range(most):
-        for pieces in phases:
-            on_threads(swept, pieces)
-        if advance(records, reports, state, target):
-            return done + 1
-    return most
-
-
-@kernel
-def _arranged(body, mine, n):
-    """Contacts in the order of the sweep, their bodies within the island, those bodies, and slab pointers."""
-    label, members, count = np.full(n, -1, np.int64), np.empty(n, np.int64), 0
-    own = np.full((len(mine), 2), n, np.int64)
-    for p in range(len(mine)):
-        for side in range(2):
-            b = body[mine[p], side]
-            if b >= 0:
-                if label[b] < 0:
-                    label[b] = count
-                    members[count] = b
-                    count += 1
-                own[p, side] = label[b]
-    for p in range(len(mine)):
-        for side in range(2):
-            own[p, side] = min(own[p, side], count)
-    if len(mine) >= THREADED_SWEEPS_CONTACTS:
-        order, cuts = slabs(own, count, SLABS)
-    else:
-        order, cuts = np.arange(len(mine)), np.array([0, len(mine)])
-    strided = np.empty_like(order)
-    for s in range(len(cuts) - 1):
-        at = cuts[s]
-        for offset in range(STRIDE):
-            for p in range(cuts[s] + offset, cuts[s + 1], STRIDE):
-                strided[at] = order[p]
-                at += 1
-    return mine[strided], own[strided], members[:count].copy(), cuts
-
-
-@kernel
-def _scale(weight, contacts, impulse, velocity, members):
-    """Order of magnitude of the speeds that impulses cause."""
-    top = 0.0
-    for i in contacts:
-        if weight[i, NORMAL] > 0.0:
-            top = max(top, abs(impulse[i, 0]) / weight[i, NORMAL])
-    return top
-
-
-@kernel
-def _finish(lay, blocks, weight, mine, contacts, members, velocity, z, impulse, x):
-    """Impulses, velocities and residual of an island in double precision; impulses do no work."""
-    for p in range(len(contacts)):
-        for s in range(len(lay.rows)):
-            impulse[contacts[p], s] = z[p, s]
-    for b in members:
-        for c in range(len(lay.axes)):
-            x[b, c] = velocity[b, c]
-    push_all(lay, blocks, mine, impulse, x)
-    residual, work = measure(lay, blocks, weight, mine, impulse, x)
-    if without_work(lay, weight, mine, impulse, x, velocity, members, work):
-        residual, work = measure(lay, blocks, weight, mine, impulse, x)
-    return residual

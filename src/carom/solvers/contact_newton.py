@@ -33,7 +33,7 @@ ALONG = 8  # bound on the trials of the line search
 
 @kernel
 def island_of(lay, blocks, weight, contacts, velocity, impulse, label):
-    """The blocks of `contacts` with bodies numbered from 0, their weights, bodies (n,), velocity (n, d), impulses (k, r).
+    """The blocks of `contacts` with bodies numbered from 0; their weights, bodies, velocity (n, d), impulses (k, r).
 
     `label` is scratch, -1 for each body before and after.
     """
@@ -82,7 +82,7 @@ def newton(lay, island, weight, pattern, v, z, tolerance, most):
     while least > tolerance and systems < most and failures < FAILURES:
         enough = max(0.03 * least, 0.1 * tolerance)
         count, settled = _settle(lay, island, weight, pattern, matrix, v, center, shift, z, x, enough)
-        systems += count
+        systems += max(count, 1)  # where no velocity is feasible, impulses grow without a system
         x[:] = v
         push_all(lay, island, all_of, z, x)
         residual = measure(lay, island, weight, all_of, z, x)[0]

@@ -62,7 +62,10 @@ def weight_columns(lay):
 
 @kernel
 def grouped(body, chosen, n):
-    """The chosen contacts by island: (order, pointers, island of each); islands by their first contact, contacts in the given order."""
+    """The chosen contacts by island: order, pointers, and the island of each.
+
+    Islands are in the order of their first contact, contacts of an island in the given order.
+    """
     k, w = len(chosen), body.shape[1]
     parent, label = np.arange(n), np.full(n, -1, np.int64)
     for i in chosen:
@@ -233,3 +236,79 @@ def without_work(lay, weight, contacts, z, x, v, members, work):
         for c in range(len(lay.axes)):
             x[b, c] = v[b, c] + factor * (x[b, c] - v[b, c])
     return True
+
+
+@kernel
+def slabs(body, n, wanted):
+    """Order of contacts by slab, and slab pointers, for at most `wanted` slabs of a connected island.
+
+    `body` (k, 2) are the bodies of the contacts; numbers that are not below n are none.
+    """
+    k = len(body)
+    ptr, touch = _touching(body, n)
+    level, queue = np.full(n, -1, np.int64), np.empty(n, np.int64)
+    count = _levels(body, ptr, touch, body[0, 0] if body[0, 0] < n else body[0, 1], level, queue)
+    count = _levels(body, ptr, touch, queue[count - 1], level, queue)
+    depth = level[queue[count - 1]] + 1
+    first, share = np.empty(k, np.int64), np.zeros(depth, np.int64)
+    for p in range(k):
+        a, b = body[p, 0], body[p, 1]
+        first[p] = min(level[a] if a < n else depth, level[b] if b < n else depth)
+        share[first[p]] += 1
+    slab, cuts, seen = np.empty(depth, np.int64), 0, 0
+    for step in range(depth):
+        if step > 0 and cuts < wanted - 1 and seen * wanted >= k * (cuts + 1):
+            cuts += 1
+        slab[step] = cuts
+        seen += share[step]
+    begin = np.zeros(cuts + 2, np.int64)
+    for p in range(k):
+        begin[slab[first[p]] + 1] += 1
+    for s in range(cuts + 1):
+        begin[s + 1] += begin[s]
+    fill, order = begin.copy(), np.empty(k, np.int64)
+    for p in range(k):
+        s = slab[first[p]]
+        order[fill[s]] = p
+        fill[s] += 1
+    return order, begin
+
+
+@kernel
+def _touching(body, n):
+    """Contacts of each body: pointers and contacts."""
+    ptr = np.zeros(n + 1, np.int64)
+    for p in range(len(body)):
+        for side in range(2):
+            if body[p, side] < n:
+                ptr[body[p, side] + 1] += 1
+    for b in range(n):
+        ptr[b + 1] += ptr[b]
+    fill, touch = ptr.copy(), np.empty(ptr[n], np.int64)
+    for p in range(len(body)):
+        for side in range(2):
+            b = body[p, side]
+            if b < n:
+                touch[fill[b]] = p
+                fill[b] += 1
+    return ptr, touch
+
+
+@kernel
+def _levels(body, ptr, touch, start, level, queue):
+    """Writes distances from `start` to `level` and bodies in that order to `queue`; returns their number."""
+    level[:] = -1
+    level[start] = 0
+    queue[0] = start
+    head, count = 0, 1
+    while head < count:
+        b = queue[head]
+        head += 1
+        for e in range(ptr[b], ptr[b + 1]):
+            for side in range(2):
+                other = body[touch[e], side]
+                if other < len(level) and level[other] < 0:
+                    level[other] = level[b] + 1
+                    queue[count] = other
+                    count += 1
+    return count

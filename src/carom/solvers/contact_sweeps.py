@@ -22,9 +22,32 @@ from typing import NamedTuple
 import numpy as np
 
 from ..kernels import kernel, tuple_setitem
-from .contact_pack import BOUND, LENGTH, LOOSE, MIXED, NORMAL, WEIGHT, Layout, group_count
+from .blocks import Blocks
+from .contact_pack import (
+    BOUND,
+    LENGTH,
+    LOOSE,
+    MIXED,
+    NORMAL,
+    WEIGHT,
+    Layout,
+    group_count,
+    measure,
+    push_all,
+    slabs,
+    speeds_of,
+    without_work,
+)
 from .rows import Floats, Ints
+from .threads import on_threads, thread_count
+from .thresholds import THREADED_SWEEPS_CONTACTS
 
+SWEEPS = 400  # bound on the sweeps over an island
+EXACT_SWEEPS = 40  # the same, for a tolerance that sweeps hardly reach
+SLABS = 8  # slabs of a large island
+STRIDE = 4  # contacts that follow each other in a sweep were this far apart: the processor overlaps their visits
+TARGET = 1.0  # change of a speed in a sweep, as a share of the tolerance, at which the residual is verified
+SINGLE = 1e-5  # tolerance, relative to the speeds that impulses cause, from which single precision is enough
 RELAXED = 0.7  # share of a step of the normal impulses: sweeps with whole steps cycle in some piles of discs
 BOLD = 0.7  # bound on the extrapolation, as a share of the last change
 PATIENCE = 25  # sweeps without fewer contacts that are off, after which the bound on the extrapolation is halved
@@ -266,77 +289,168 @@ def sweeps(lay, zeros, units, records, cuts, state, busy, target, most):
     return most
 
 
-@kernel
-def slabs(body, n, wanted):
-    """Order of contacts by slab, and slab pointers, for at most `wanted` slabs of a connected island.
+def relax(
+    lay: Layout,
+    blocks: Blocks,
+    weight: Floats,
+    mine: Ints,
+    velocity: Floats,
+    impulse: Floats,
+    x: Floats,
+    tolerance: float,
+) -> tuple[float, int]:
+    """Sweeps over one large island, on threads, in place of its impulses and velocities x; returns residual, sweeps."""
+    label = np.full(len(velocity), -1, np.int64)
+    contacts, body, members, cuts = _arranged(blocks.body, mine, label, SLABS)
+    n, k, count = len(members), len(contacts), len(cuts) - 1
+    dtype = np.float32 if tolerance > SINGLE * scale_of(lay, blocks, weight, mine, impulse, x) else np.float64
+    records = room(lay, k, n + 2 * count, dtype)
+    on_threads(_packs, [(lay, blocks, weight, contacts, body, n, cuts, part, records) for part in _dealt(count)])
+    given = (lay, blocks, weight, mine, contacts, members, cuts, velocity, impulse, x, tolerance, records)
+    return _relaxed(*given, EXACT_SWEEPS if dtype is np.float64 else SWEEPS)
 
-    `body` (k, 2) are the bodies of the contacts; numbers that are not below n are none.
+
+def _relaxed(lay, blocks, weight, mine, contacts, members, cuts, velocity, impulse, x, tolerance, records, most):
+    """At most `most` sweeps over a large island, in place of impulses and velocities x; returns residual, sweeps."""
+    dtype, count = records.x.dtype.type, len(cuts) - 1
+    zeros, units = (dtype(0.0),) * len(lay.axes), (dtype(1e-30), dtype(1.0))
+    done, target, residual, state = 0, TARGET * tolerance, np.inf, first_state()
+    run = sweeps if thread_count() == 1 or count == 1 else _threaded_sweeps
+    while done < most and residual > tolerance:
+        on_threads(_restarts, [(lay, blocks, contacts, impulse, x, cuts, part, records) for part in _dealt(count)])
+        records.x[:], records.last_x[:] = 0.0, 0.0
+        done += run(lay, zeros, units, records, cuts, state, tolerance, target, most - done)
+        residual = _finish(lay, blocks, weight, mine, contacts, members, velocity, records.z, impulse, x)
+        target *= 0.7
+    return residual, done
+
+
+def _dealt(count: int, parity: int = 0, step: int = 1) -> list[Ints]:
+    """Slabs parity, parity + step, ... distributed over the threads."""
+    return [part for part in np.array_split(np.arange(parity, count, step), thread_count()) if len(part)]
+
+
+@kernel
+def _packs(lay, blocks, weight, contacts, body, n, cuts, part, records):
+    for s in part:
+        pack(lay, blocks, weight, contacts, body, n + 2 * s, cuts[s], cuts[s + 1], records)
+    return 0.0
+
+
+@kernel
+def _restarts(lay, blocks, contacts, impulse, x, cuts, part, records):
+    for s in part:
+        restart(lay, blocks, contacts, impulse, x, cuts[s], cuts[s + 1], records)
+    return 0.0
+
+
+def _threaded_sweeps(lay, zeros, units, records, cuts, state, busy, target, most):
+    """What `contact_sweeps.sweeps` does, with the slabs of one parity at the same time."""
+    count = len(cuts) - 1
+    reports = np.zeros((count, 3))
+    phases = [
+        [(lay, zeros, units, records, cuts, part, state, busy, reports) for part in _dealt(count, parity, 2)]
+        for parity in range(2)
+    ]
+    for done in range(most):
+        for pieces in phases:
+            on_threads(swept, pieces)
+        if advance(records, reports, state, target):
+            return done + 1
+    return most
+
+
+@kernel
+def relax_alone(lay, zeros, units, blocks, weight, mine, velocity, impulse, x, label, tolerance, most):
+    """What `relax` does for an island of one slab, in single precision, in one kernel.
+
+    `label` is scratch, -1 for each body before and after.
     """
-    k = len(body)
-    ptr, touch = _touching(body, n)
-    level, queue = np.full(n, -1, np.int64), np.empty(n, np.int64)
-    count = _levels(body, ptr, touch, body[0, 0] if body[0, 0] < n else body[0, 1], level, queue)
-    count = _levels(body, ptr, touch, queue[count - 1], level, queue)
-    depth = level[queue[count - 1]] + 1
-    first, share = np.empty(k, np.int64), np.zeros(depth, np.int64)
-    for p in range(k):
-        a, b = body[p, 0], body[p, 1]
-        first[p] = min(level[a] if a < n else depth, level[b] if b < n else depth)
-        share[first[p]] += 1
-    slab, cuts, seen = np.empty(depth, np.int64), 0, 0
-    for step in range(depth):
-        if step > 0 and cuts < wanted - 1 and seen * wanted >= k * (cuts + 1):
-            cuts += 1
-        slab[step] = cuts
-        seen += share[step]
-    begin = np.zeros(cuts + 2, np.int64)
-    for p in range(k):
-        begin[slab[first[p]] + 1] += 1
-    for s in range(cuts + 1):
-        begin[s + 1] += begin[s]
-    fill, order = begin.copy(), np.empty(k, np.int64)
-    for p in range(k):
-        s = slab[first[p]]
-        order[fill[s]] = p
-        fill[s] += 1
-    return order, begin
+    contacts, body, members, cuts = _arranged(blocks.body, mine, label, 1)
+    k, n, r, d = len(contacts), len(members), len(lay.rows), len(lay.axes)
+    f = np.float32
+    records = Records(
+        np.empty((k, 2), np.int32),
+        np.empty((k, 2, r, d), f),
+        np.empty((k, GROUP + 3 * group_count(lay) + r), f),
+        np.empty((k, r), f),
+        np.empty((k, r), f),
+        np.zeros((n + 2, d), f),
+        np.zeros((n + 2, d), f),
+    )
+    pack(lay, blocks, weight, contacts, body, n, 0, k, records)
+    done, target, residual = 0, TARGET * tolerance, np.inf
+    state = np.array([1.0, 0.0, BOLD, np.inf, 0.0])
+    while done < most and residual > tolerance:
+        restart(lay, blocks, contacts, impulse, x, 0, k, records)
+        records.x[:] = f(0.0)
+        records.last_x[:] = f(0.0)
+        done += sweeps(lay, zeros, units, records, cuts, state, tolerance, target, most - done)
+        residual = _finish(lay, blocks, weight, mine, contacts, members, velocity, records.z, impulse, x)
+        target *= 0.7
+    return residual, done
 
 
 @kernel
-def _touching(body, n):
-    """Contacts of each body: pointers and contacts."""
-    ptr = np.zeros(n + 1, np.int64)
-    for p in range(len(body)):
-        for side in range(2):
-            if body[p, side] < n:
-                ptr[body[p, side] + 1] += 1
-    for b in range(n):
-        ptr[b + 1] += ptr[b]
-    fill, touch = ptr.copy(), np.empty(ptr[n], np.int64)
-    for p in range(len(body)):
-        for side in range(2):
-            b = body[p, side]
-            if b < n:
-                touch[fill[b]] = p
-                fill[b] += 1
-    return ptr, touch
+def _arranged(body, mine, label, wanted):
+    """Contacts in the order of the sweep, their bodies within the island, those bodies, and pointers of slabs.
 
-
-@kernel
-def _levels(body, ptr, touch, start, level, queue):
-    """Writes distances from `start` to `level` and bodies in that order to `queue`; returns their number."""
-    level[:] = -1
-    level[start] = 0
-    queue[0] = start
-    head, count = 0, 1
-    while head < count:
-        b = queue[head]
-        head += 1
-        for e in range(ptr[b], ptr[b + 1]):
-            for side in range(2):
-                other = body[touch[e], side]
-                if other < len(level) and level[other] < 0:
-                    level[other] = level[b] + 1
-                    queue[count] = other
+    `label` is scratch, -1 for each body before and after.
+    """
+    own = np.full((len(mine), 2), -1, np.int64)
+    members, count = np.empty(2 * len(mine), np.int64), 0
+    for p in range(len(mine)):
+        for side in range(2):
+            b = body[mine[p], side]
+            if b >= 0:
+                if label[b] < 0:
+                    label[b] = count
+                    members[count] = b
                     count += 1
-    return count
+                own[p, side] = label[b]
+    for p in range(len(mine)):
+        for side in range(2):
+            if own[p, side] < 0:
+                own[p, side] = count
+    for b in members[:count]:
+        label[b] = -1
+    if wanted > 1 and len(mine) >= THREADED_SWEEPS_CONTACTS:
+        order, cuts = slabs(own, count, wanted)
+    else:
+        order, cuts = np.arange(len(mine)), np.array([0, len(mine)])
+    strided = np.empty_like(order)
+    for s in range(len(cuts) - 1):
+        at = cuts[s]
+        for offset in range(STRIDE):
+            for p in range(cuts[s] + offset, cuts[s + 1], STRIDE):
+                strided[at] = order[p]
+                at += 1
+    return mine[strided], own[strided], members[:count].copy(), cuts
+
+
+@kernel
+def scale_of(lay, blocks, weight, mine, impulse, x):
+    """Order of magnitude of the speeds that impulses cause or have to change."""
+    top = 0.0
+    u = np.empty(len(lay.rows))
+    for i in mine:
+        if weight[i, NORMAL] > 0.0:
+            speeds_of(lay, blocks, x, i, u)
+            top = max(top, abs(impulse[i, 0]) / weight[i, NORMAL], -u[0])
+    return top
+
+
+@kernel
+def _finish(lay, blocks, weight, mine, contacts, members, velocity, z, impulse, x):
+    """Impulses, velocities and residual of an island in double precision; impulses do no work."""
+    for p in range(len(contacts)):
+        for s in range(len(lay.rows)):
+            impulse[contacts[p], s] = z[p, s]
+    for b in members:
+        for c in range(len(lay.axes)):
+            x[b, c] = velocity[b, c]
+    push_all(lay, blocks, mine, impulse, x)
+    residual, work = measure(lay, blocks, weight, mine, impulse, x)
+    if without_work(lay, weight, mine, impulse, x, velocity, members, work):
+        residual, work = measure(lay, blocks, weight, mine, impulse, x)
+    return residual

@@ -39,6 +39,9 @@ NEWTON_SYSTEM_WORK = 5e6
 # Linear systems for one 3D island, and their work.
 NEWTON_SYSTEMS = 1000
 NEWTON_ISLAND_WORK = 2e8
+# The same for islands that sweeps did not solve: work of one linear system (a tenth of a second), and of all.
+LARGE_SYSTEM_WORK = 1e8
+LARGE_ISLAND_WORK = 2e9
 # With more than CROWD_ISLANDS islands in 3D, the work CROWD_WORK is shared evenly among them. An island whose share is
 # less than LEAST_NEWTON_SYSTEMS systems is relaxed by sweeps instead, and the next step continues from there.
 CROWD_ISLANDS = 8

@@ -32,7 +32,7 @@ from ..kernels import kernel
 from ..solvers.rows import Floats
 from ..world import State, World
 from .impact_stage import Approach
-from .integrator import accelerations, freely_rotated, prescribed
+from .integrator import accelerations, freely_rotated, prescribed, rotated
 from .push_out import push_out
 from .resting import Held, RestingSolver, closed_by, fastest, pushed_bodies, slacks, steady_bodies
 from .stepper import Stepper
@@ -42,8 +42,11 @@ Mask = NDArray[np.bool_]
 # Lengths relative to the length scale of the world.
 MARGIN = 1e-2  # gap up to which contacts take part in the resting solve
 REACH = 0.5  # upper bound on the gap up to which contacts are found that impulses on other contacts may close
+WAIT = 1e-2  # overlap up to which an impact that the rounds of a step have left may wait for the next step
+NEIGHBOR = 0.25  # a slow body may be pushed by its neighbors to this share of the fastest speed
 # Numbers of iterations.
-ROUNDS = 8  # applications of the law per step, because impacts may cause further impacts
+ROUNDS = 100  # bound on the applications of the law per step; impacts may cause further impacts
+SEARCHES = 4  # bound on the searches for contacts per step, where impacts make bodies much faster
 RESTING_SOLVES = 4  # solves per step, each with the contacts that the previous answer would close
 
 
@@ -53,7 +56,9 @@ class Ahead(NamedTuple):
     end: State
     found: ContactSet
     impact: Assembly | None  # of the contacts found; None if there are none
-    time: Floats | None = None  # (n,) of the last impact of each body of the world; None if there was none
+    # None if there were no impacts:
+    shift: Floats | None = None  # (n, d) displacement of the start from which free motion passes through the impacts
+    time: Floats | None = None  # (n,) of the last impact of each body
 
 
 class DriftSafe(Stepper):
@@ -67,8 +72,11 @@ class DriftSafe(Stepper):
         super().__init__(world, response, step)
         self.margin = MARGIN * world.length_scale
         self.reach = REACH * world.length_scale
+        self.wait = WAIT * world.length_scale
         self.resting_solver: RestingSolver = RestingSolver(world)
-        self.far = False  # whether a body can move beyond the contacts found
+        self.searched = np.empty(0)  # (n,) gap up to which contacts of each body were searched
+        inertia = world.inertia.reshape(world.count, -1)
+        self._even = (inertia == inertia[:, :1]).all(axis=1, keepdims=True)  # whether its moments of inertia are equal
         self._free_fall = np.full(world.count, 2.0 * step * float(np.linalg.norm(world.gravity)))
         self._falls = world.force is None and bool(world.gravity.any())
 
@@ -101,29 +109,46 @@ class DriftSafe(Stepper):
         return Ahead(end, found, self.assemble(start, found, h) if found.count else None)
 
     def _near(self, start: State, end: State, velocity: Floats, h: float) -> ContactSet:
-        shapes = self.world.shapes
-        travel = _travel(velocity, shapes.round, shapes.radius, self.world.dimension, h)
-        self.far = 2.0 * float(travel.max(initial=0.0)) > self.reach
-        found = self.find(start, end, self.margin + min(2.0 * float(travel.max(initial=0.0)), self.reach))
-        near = _near(found.first, found.second, found.gap, found.predicted, travel, self.margin)
+        travel = self._travel(velocity, h)
+        top = float(travel.max(initial=0.0))
+        self.searched = self.margin + np.minimum(2.0 * np.maximum(travel, NEIGHBOR * top), self.reach)
+        found = self.find(start, end, self.searched)
+        near = _near(found.first, found.second, found.gap, found.predicted, self.searched, self.margin)
         return found if near.all() else found.take(near)
+
+    def _travel(self, velocity: Floats, h: float) -> Floats:
+        shapes = self.world.shapes
+        return _travel(velocity, shapes.round, shapes.radius, self.world.dimension, h)
 
     # ---- impacts
 
     def resolve_impacts(self, start: State, ahead: Ahead, slow: Floats, h: float) -> tuple[State, Ahead]:
         """Applies the law to the contacts that close within the time h, repeatedly while its answer closes others.
 
-        The repetitions end when the energy that restitution could still give back is within the tolerance of the energy
-        of approach before; what is left closes without restitution in the resting solve. Returns the state at the start
-        with the new velocities, and the free motion from there.
+        Returns the state at the start with the new velocities, and the motion from there.
         """
+        for _ in range(SEARCHES):
+            if ahead.impact is None:
+                break
+            approach = self._rounds(ahead, slow, h)
+            if not approach.changed:
+                break
+            start, ahead, complete = self._after_impacts(start, approach, ahead, h)
+            if complete:
+                break
+        return start, ahead
+
+    def _rounds(self, ahead: Ahead, slow: Floats, h: float) -> Approach:
+        """Applies the law until nothing approaches fast, or the energy that restitution could still give back is within
+        the tolerance of the energy of approach before; what is left closes without restitution in the resting solve."""
         found, impact = ahead.found, ahead.impact
-        if impact is None:
-            return start, ahead
+        assert impact is not None
         limit = found.larger(slow)
         top = fastest(impact.blocks, impact.velocity, found.predicted, self.margin)
         self.scale = max(self.scale, top, float(limit.max()))
         approach = Approach(impact.blocks, impact.velocity, found.gap, found.predicted, limit)
+        if ahead.shift is not None and ahead.time is not None:
+            approach.begin(impact.whitened(ahead.shift), ahead.time[impact.taking_part])
         energy = approach.energy(self.touch)
         for number in range(ROUNDS):
             chosen = approach.impact(self.touch)
@@ -131,38 +156,46 @@ class DriftSafe(Stepper):
             if not len(chosen) or left <= self.allowed(len(chosen)) / self.scale * energy:
                 break
             self.rounds += 1
-            time = np.zeros(len(approach.velocity))
-            if self._falls:
-                time = approach.instants(chosen, h, self.margin)
+            time = approach.instants(chosen, h, self.margin) if self._falls else np.zeros(len(approach.velocity))
             velocity = approach.velocity + impact.whitened(time_of_bodies(impact, time, self.world))
             contacts = impact.subset(chosen, velocity)
             result = self.resolve(contacts, found, chosen)
             after = contacts.after(result.normal, result.tangent)
-            approach.change(after - velocity, time, self.world.dimension, h)
-        if not approach.changed:
-            return start, ahead
-        return self._after_impacts(start, approach, ahead, h)
+            approach.change(after - velocity, time, h)
+        return approach
 
-    def _after_impacts(self, start: State, approach: Approach, ahead: Ahead, h: float) -> tuple[State, Ahead]:
+    def _after_impacts(self, start: State, approach: Approach, ahead: Ahead, h: float) -> tuple[State, Ahead, bool]:
+        """The start with the new velocities, the motion from there, and whether all contacts near it are known."""
         impact, found = ahead.impact, replace(ahead.found, predicted=approach.predicted)
         assert impact is not None
-        velocity = impact.unwhitened(approach.velocity, start.velocity)
-        shift = impact.unwhitened(approach.shift, np.zeros_like(velocity))[:, : self.world.dimension]
-        time = np.zeros(self.world.count)
-        time[impact.taking_part] = approach.time
-        shifted = replace(start, position=start.position + shift, velocity=velocity)
-        end = self.move(shifted, h)
-        impact = replace(impact, velocity=approach.velocity)
-        if self.far:  # contacts beyond the reach of the first search may close now
-            found = self._near(start, end, velocity, h)
-            impact = self.assemble(replace(start, velocity=velocity), found, h) if found.count else None
-        return shifted, Ahead(end, found, impact, time)
+        shift = np.zeros_like(start.velocity) if ahead.shift is None else ahead.shift
+        time = np.zeros(self.world.count) if ahead.time is None else ahead.time.copy()
+        start = replace(start, velocity=impact.unwhitened(approach.velocity, start.velocity))
+        shift, time[impact.taking_part] = impact.unwhitened(approach.shift, shift), approach.time
+        end = self.move(self._displaced(start, shift), h)
+        if not (self._travel(start.velocity, h) > self.searched + self.margin).any():
+            return start, Ahead(end, found, replace(impact, velocity=approach.velocity), shift, time), True
+        # Contacts beyond the reach of the first search may close now.
+        found = self._near(start, end, start.velocity, h)
+        return start, Ahead(end, found, self.assemble(start, found, h) if found.count else None, shift, time), False
+
+    def _displaced(self, state: State, shift: Floats) -> State:
+        """The state after a displacement (n, d). Where the moments of inertia are equal, spins keep their direction."""
+        dim = self.world.dimension
+        position = state.position + shift[:, :dim]
+        orientation = rotated(self.world, state.orientation, shift, 1.0)
+        velocity = state.velocity
+        if velocity.shape[1] == 6:
+            velocity = velocity.copy()
+            spin = rotations.spin_to_world(state.orientation, velocity[:, 3:])
+            velocity[:, 3:] = np.where(self._even, rotations.spin_to_body(orientation, spin), velocity[:, 3:])
+        return replace(state, position=position, orientation=orientation, velocity=velocity)
 
     # ---- resting contact
 
     def hold_resting(self, start: State, ahead: Ahead, slow: Floats, h: float) -> State:
         """The state after the time h with resting contacts held; other bodies keep their free motion."""
-        end, found, impact, _ = ahead
+        end, found, impact = ahead.end, ahead.found, ahead.impact
         if impact is None:
             return end
         limit = found.larger(slow)
@@ -171,15 +204,17 @@ class DriftSafe(Stepper):
         if held is not None:
             self.note_rest(found, held)
             end = self.timed("rest", self._moved, start, ahead, held, limit, h)
-        return self.timed("rest", push_out, start, end, found, impact)
+        before = start if ahead.shift is None else self._displaced(start, ahead.shift)
+        return self.timed("rest", push_out, before, end, found, impact, self.tolerance)
 
     def _resting_solve(self, start: State, ahead: Ahead, limit: Floats, h: float) -> Held | None:
         """Holds the contacts that free motion would close, and then those that the answer itself would close."""
-        end, found, impact, time = ahead
+        end, found, impact, _, time = ahead
         assert impact is not None
         time = np.zeros(len(impact.velocity)) if time is None else time[impact.taking_part]
         falling = impact.whitened(self._falling(start, end, h))
-        slack = slacks(impact.blocks, impact.velocity, falling, time, found.predicted, limit, h)
+        wait = np.where(impact.restitution > 0.0, self.wait, 0.0)
+        slack = slacks(impact.blocks, impact.velocity, falling, time, found.predicted, wait, limit, h)
         chosen = found.predicted <= self.margin
         guess = self.resting_solver.start(found, impact.blocks.base.shape[1])
         held = None
@@ -189,7 +224,7 @@ class DriftSafe(Stepper):
             if answer is not None:
                 held, guess = answer, answer.impulse
             velocity = falling if held is None else held.velocity
-            if not closed_by(impact.blocks, velocity, slack, chosen, self.touch / h):
+            if not closed_by(impact.blocks, velocity, slack, chosen, max(self.touch / h, self.allowed(len(some)))):
                 break
         self.resting_solver.keep(found, held)
         return held
@@ -209,7 +244,7 @@ class DriftSafe(Stepper):
 
         Bodies with an impact in this step are held from its time on.
         """
-        end, _, impact, time = ahead
+        end, _, impact, shift, time = ahead
         assert impact is not None
         mine = of_world(impact, pushed_bodies(impact.blocks.body, held.impulse, held.chosen, len(held.velocity)))
         velocity = impact.unwhitened(held.velocity, end.velocity)
@@ -220,11 +255,14 @@ class DriftSafe(Stepper):
             steady &= time[impact.taking_part] == 0.0
         if steady.any():
             mean = np.where(of_world(impact, steady)[:, None], 0.5 * (start.velocity + velocity), velocity)
+        if time is not None and shift is not None:
+            flown = shift + time[:, None] * (start.velocity - velocity)
+            if self._falls:
+                flown[:, : self.world.dimension] += 0.5 * (time**2)[:, None] * self.world.gravity
+            start = self._displaced(replace(start, velocity=velocity), flown)
+            mean = np.where((time > 0.0)[:, None], start.velocity, mean) if mean is not velocity else start.velocity
+            velocity = start.velocity
         position = start.position + h * mean[:, : self.world.dimension]
-        if time is not None:
-            pull = self.world.gravity if self._falls else np.zeros(self.world.dimension)
-            slower = (start.velocity - velocity)[:, : self.world.dimension]
-            position += time[:, None] * (slower + 0.5 * time[:, None] * pull)
         orientation, velocity = self._rotated(start, mean, velocity, h)
         return replace(
             end,
@@ -241,10 +279,8 @@ class DriftSafe(Stepper):
             other, spin = freely_rotated(world, start.orientation, velocity[:, dim:], h)
             # The new spin belongs to the frame `other`, but the body has the orientation after the mean spin: the spin
             # must stay the same vector of the world. For equal moments this leaves the energy unchanged.
-            inertia = world.inertia.reshape(world.count, -1)
-            even = (inertia == inertia[:, :1]).all(axis=1, keepdims=True)
             same = rotations.spin_to_body(orientation, rotations.spin_to_world(other, spin))
-            spin = np.where(even, same, spin)
+            spin = np.where(self._even, same, spin)
         return orientation, np.column_stack([velocity[:, :dim], spin])
 
 
@@ -284,10 +320,10 @@ def _travel(velocity, is_round, radius, dimension, h):
 
 
 @kernel
-def _near(first, second, gap, predicted, travel, margin):
+def _near(first, second, gap, predicted, searched, margin):
     """Contacts (m,) that free motion closes, or that reversed velocities would close."""
     out = np.empty(len(gap), np.bool_)
     for i in range(len(out)):
-        reach = max(travel[first[i]], travel[second[i]] if second[i] >= 0 else 0.0)
-        out[i] = gap[i] <= margin + reach or predicted[i] <= margin
+        reach = max(searched[first[i]], searched[second[i]] if second[i] >= 0 else 0.0)
+        out[i] = gap[i] <= reach or predicted[i] <= margin
     return out

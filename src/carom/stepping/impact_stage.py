@@ -6,8 +6,9 @@ An impact does not take place at the start of a step but when a gap closes. Unti
 and a ball that is reflected too early keeps the potential energy of its remaining fall instead of losing the share that
 restitution dissipates. Therefore an island of bodies in free fall is resolved with its velocities at the time t at
 which its first fast contact closes. A change dv of velocity at t is the same as one at the start with a displacement of
-`-t dv`: free motion from there passes through the impact. Free motion conserves energy and the law adds none, so the
-step adds none. Bodies that rest on others keep their velocity of the start, because contact forces balance gravity.
+`-t dv`, rotation included: free motion from there passes through the impact. Free motion conserves energy and the law
+adds none, so the step adds none. Bodies that rest on others keep their velocity of the start, because contact forces
+balance gravity.
 """
 
 from __future__ import annotations
@@ -37,6 +38,11 @@ class Approach:
         self.changed = False
         self._taken = np.zeros(len(gap), np.bool_)
 
+    def begin(self, shift: Floats, time: Floats) -> None:
+        """Continues after earlier impacts of the step: displacement of the start (n, d), whitened, and times (n,)."""
+        self.shift, self.time = shift, time
+        _displace(self.blocks, shift, self.gap)
+
     def impact(self, touch: float) -> Ints:
         """The contacts that the next application of the law involves; empty if nothing approaches fast.
 
@@ -54,15 +60,15 @@ class Approach:
         return float(_energy(self.blocks, self.predicted, self.speed, self.limit, touch, share))
 
     def instants(self, chosen: Ints, h: float, near: float) -> Floats:
-        """Times (n,) within the step at which the impact of each body takes place."""
-        state = (self.gap, self.predicted, self.speed, self.limit)
-        return _instants(self.blocks.body, chosen, *state, h, near, len(self.velocity))
+        """Times (n,) within the step at which the impact of each body takes place, not before its last one."""
+        state = (self.gap, self.predicted, self.speed, self.limit, self.time)
+        return _instants(self.blocks.body, chosen, *state, h, near)
 
-    def change(self, change: Floats, time: Floats, dimension: int, h: float) -> None:
+    def change(self, change: Floats, time: Floats, h: float) -> None:
         """Changes the velocities by `change` (n, d), whitened, at the times `time` (n,)."""
         self.changed = True
         state = (self.velocity, self.shift, self.time, self.speed, self.gap, self.predicted)
-        _change(self.blocks, change, time, dimension, h, *state)
+        _change(self.blocks, change, time, h, *state)
 
 
 @kernel
@@ -107,8 +113,9 @@ def _energy(blocks, predicted, speed, limit, touch, share):
 
 
 @kernel
-def _instants(body, chosen, gap, predicted, speed, limit, h, near, n):
+def _instants(body, chosen, gap, predicted, speed, limit, last, h, near):
     """For each island the time at which the first fast contact closes; 0 for bodies that rest on something."""
+    n = len(last)
     island, group = np.arange(n), np.arange(n)
     for i in chosen:
         a, b = body[i, 0], body[i, 1]
@@ -133,25 +140,30 @@ def _instants(body, chosen, gap, predicted, speed, limit, h, near, n):
                 time = min(2.0 * gap[i] / (np.sqrt(max(square, 0.0)) - speed[i]), h)
             s = root_of(island, at)
             first[s] = min(first[s], time)
-    out = np.zeros(n)
+    out = last.copy()
     for i in chosen:
         for side in range(2):
             b = body[i, side]
             if b >= 0 and not carried[root_of(group, b)]:
-                out[b] = first[root_of(island, b)]
+                out[b] = max(out[b], first[root_of(island, b)])
     return out
 
 
 @kernel
-def _change(blocks, change, time, dimension, h, velocity, shift, last, speed, gap, predicted):
+def _displace(blocks, shift, gap):
+    for i in range(len(gap)):
+        gap[i] += row_speed(blocks, shift, i, 0)
+
+
+@kernel
+def _change(blocks, change, time, h, velocity, shift, last, speed, gap, predicted):
     moved, struck = np.zeros_like(change), np.zeros(len(change), np.bool_)
     for b in range(len(change)):
         for c in range(change.shape[1]):
             struck[b] |= change[b, c] != 0.0
             velocity[b, c] += change[b, c]
-            if c < dimension:
-                moved[b, c] = -time[b] * change[b, c]
-                shift[b, c] += moved[b, c]
+            moved[b, c] = -time[b] * change[b, c]
+            shift[b, c] += moved[b, c]
         if struck[b]:
             last[b] = max(last[b], time[b])
     for i in range(len(speed)):

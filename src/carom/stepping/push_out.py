@@ -24,7 +24,8 @@ from ..world import State, World
 from .integrator import rotated
 from .totals import kinetic_energies
 
-SLOP = 1e-5  # overlap, relative to the length scale of the world, that is left alone
+SLOP = 1e-5  # overlap, relative to the length scale of the world, that is left alone, ...
+SHARE_OF_TOLERANCE = 0.05  # ... or this share of the tolerance of the run if that is larger and contacts are many
 EXACT = 1e-6  # of SLOP, to which few contacts are solved; ...
 ERROR = 0.25  # ... of the deepest overlap, to which many are
 NEAR = 2.0  # gap, relative to the deepest overlap, of contacts that the displacement may close
@@ -32,13 +33,15 @@ RATE = 0.8  # fraction of an overlap that is removed per step
 SHARE = 0.5  # fraction of an island's kinetic energy that a step may spend on lifting
 
 
-def push_out(before: State, end: State, found: ContactSet, impact: Assembly) -> State:
+def push_out(before: State, end: State, found: ContactSet, impact: Assembly, tolerance: float = 0.0) -> State:
     """The state `end` after part of the overlap of the contacts `found` has been removed.
 
-    `before` is the state at the start of the step, to which `found` and `impact` belong.
+    `before` is the state at the start of the step, to which `found` and `impact` belong. `tolerance` is that of the
+    run.
     """
     world, blocks = impact.world, impact.blocks
-    slop = SLOP * world.length_scale
+    many = found.count > EXACT_CONTACTS
+    slop = (max(SLOP, SHARE_OF_TOLERANCE * tolerance) if many else SLOP) * world.length_scale
     deep = found.gap < -slop
     if not deep.any():
         return end
@@ -54,7 +57,7 @@ def push_out(before: State, end: State, found: ContactSet, impact: Assembly) -> 
     rows = Blocks(blocks.body, blocks.val[:, :, :1].copy(), target[:, None], np.zeros_like(blocks.bound), 1)
     near = np.flatnonzero(found.gap <= NEAR * deepest)
     still, none = np.zeros_like(impact.velocity), np.zeros((found.count, 1))
-    error = EXACT * slop if len(near) <= EXACT_CONTACTS else ERROR * deepest
+    error = ERROR * deepest if many else EXACT * slop
     answer = solve_contact(rows, near, still, none, error)
     move = impact.unwhitened(answer.velocity, np.zeros_like(end.velocity))
     move, velocity = _within_energy(world, before, end, move, _of_bodies(impact, island))

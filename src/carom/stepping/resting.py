@@ -111,13 +111,12 @@ def _closes(blocks, chosen, x):
 
 
 @kernel
-def slacks(blocks, before, after, time, predicted, limit, h):
+def slacks(blocks, before, after, time, predicted, wait, limit, h):
     """Speeds of approach (m,) that just close the gaps, from the gaps at the end of free motion.
 
     `before` and `after` are velocities at the start and at the end of that motion, `time` (n,) is when a body is held
-    from on. Since the gaps are those at the predicted positions, rotation is taken into account. A held contact closes
-    at its new velocity, a free one at its mean velocity: contacts faster than `limit` (m,) that free motion does not
-    close are measured as free ones, so that an impact shortly after the end of the step is left to the law.
+    from on. Since the gaps are those at the predicted positions, rotation is taken into account. Contacts faster than
+    `limit` (m,) are left to the law in the next step if free motion opens them or closes them by at most `wait` (m,).
     """
     out = np.empty(len(predicted))
     for i in range(len(out)):
@@ -128,9 +127,11 @@ def slacks(blocks, before, after, time, predicted, limit, h):
         left = max(h - begin, LEAST_TIME * h)
         first = row_speed(blocks, before, i, 0) + blocks.base[i, 0]
         last = row_speed(blocks, after, i, 0) + blocks.base[i, 0]
-        mean = 0.5 * (first + (last - first) * begin / h + last)
-        later = first < -limit[i] and predicted[i] > 0.0
-        out[i] = max(predicted[i] / left - (last if later else mean), 0.0)
+        if first < -limit[i] and predicted[i] > -wait[i]:
+            # A held contact closes at its new velocity, a free one at its mean velocity.
+            out[i] = max(predicted[i], 0.0) / left + max(-last, 0.0)
+        else:
+            out[i] = max(predicted[i] / left - 0.5 * (first + (last - first) * begin / h + last), 0.0)
     return out
 
 

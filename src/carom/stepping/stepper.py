@@ -70,6 +70,7 @@ class Stepper:
     def __init__(self, world: World, response: Response, step: float) -> None:
         self.world, self.response, self.h = world, response, step
         self.tolerance = response.tolerance
+        self._fall = float(np.linalg.norm(world.gravity))
         self.touch = TOUCH * world.length_scale
         self.detector = Detector(world)
         self.resting_solver: RestingSolver | None = None  # of steppers that hold resting contacts
@@ -95,7 +96,7 @@ class Stepper:
         """The state after free motion for a time."""
         return self.timed("move", free_motion, self.world, state, step)
 
-    def find(self, before: State, after: State, margin: float) -> ContactSet:
+    def find(self, before: State, after: State, margin: float | Floats) -> ContactSet:
         """Contacts with a gap of at most `margin` in `after`; in 3D also of pairs that pass through each other."""
         return self.timed("detect", self.detector.find, before, after, margin)
 
@@ -143,7 +144,8 @@ class Stepper:
     def clear(self) -> None:
         """Resets the report at the start of a step."""
         self.contacts = self.resting = self.iterations = self.status = self.rounds = 0
-        self.residual = self.scale = self.overlap = 0.0
+        self.residual = self.overlap = 0.0
+        self.scale = 2.0 * self.h * self._fall
         self.seconds = dict.fromkeys(PHASES, 0.0)
         self.pushes = []
 

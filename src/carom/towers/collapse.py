@@ -246,7 +246,7 @@ class TowerEngine:
         sums = totals_2d(t.mass, t.inertia, t.free, np.array([0.0, -t.gravity]), center, self.velocity)
         seconds = (r.detect, r.assemble, r.solve, 0.0, 0.0)
         self.row = (
-            state.step, state.time, r.near, r.pushing, r.passes, r.certificate, 0.0, 0, r.passes, r.overlap,
+            state.step, state.time, r.near, r.pushing, r.passes, r.certificate, 0, r.passes, r.overlap,
             *sums, *seconds,
         )  # fmt: skip
 

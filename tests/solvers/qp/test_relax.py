@@ -22,8 +22,6 @@ def relaxed(contacts, c, high, tolerance, visits, conserve=False):
     return y, residual
 
 
-
-
 @given(seed=SEEDS, bounded=st.booleans())
 @settings(max_examples=20, deadline=None)
 def test_relaxing_on_and_on_is_exact(seed, bounded):

@@ -54,6 +54,8 @@ def solve_bounds(
     warm = start is not None
     y = np.array(start, dtype=np.float64) if warm else np.zeros(len(c))
     c, low, high = (np.require(v, np.float64, ["C", "W"]) for v in (c, low, high))
+    if len(c) <= DENSE_QP_CONTACTS:
+        return y, float(_few(rows, c, low, high, y, warm))
     work = Work(np.empty(n, np.int64), np.empty(n, np.int64), np.zeros((n, d)))
     return y, solve_box(rows, np.arange(len(c)), c, low, high, y, warm, work, tolerance, conserve)
 
@@ -121,6 +123,19 @@ def solve_box(
 def _dealt(items: Ints, parts: int) -> list[Ints]:
     """The items, dealt out to at most `parts` threads."""
     return [items[k::parts] for k in range(min(parts, len(items)))]
+
+
+@kernel
+def _few(rows, c, lo, hi, y, warm):
+    """`solve_box` over all of at most DENSE_QP_CONTACTS contacts, in one kernel."""
+    n, subset = len(rows.touch_ptr) - 1, np.arange(len(c))
+    if np.all(c == 0.0):
+        for j in subset:
+            y[j] = min(max(0.0, lo[j]), hi[j])
+        return 0.0
+    order, ptr = islands(rows, subset, np.empty(n, np.int64), np.empty(n, np.int64))
+    scratch = np.zeros((n, rows.val.shape[1]))
+    return _small(rows, subset, order, ptr, 0, len(ptr) - 1, c, lo, hi, y, warm, scratch)
 
 
 @kernel
