@@ -59,7 +59,6 @@ BENCHMARKS: dict[str, Callable[..., list[Row]]] = {
     "fuzz": guarantees.run_fuzz,
     "checks": guarantees.run_checks,
     "resume": guarantees.run_resume,
-    "factorization": factorization.run,
     "gr_drop": worlds.run_gr_drop,
     "factorization": factorization.run,
     "cone_data": cone_data.run,

@@ -14,7 +14,7 @@ from ...kernels import kernel
 from ..rows import Ints
 
 # Consecutive supernodes, of which the second is the parent of the first, become one if the zeros that are stored then
-# make up at most this share of it, for up to this number of scalar columns (measured on packings in 2D and 3D).
+# make up at most this share of it, for up to this number of scalar columns: narrow fronts cost more calls than work.
 NARROW, NARROW_ZEROS = 16, 0.5
 MEDIUM, MEDIUM_ZEROS = 48, 0.2
 WIDE_ZEROS = 0.05
