@@ -1,4 +1,4 @@
-"""Boundaries: where they are at an instant, gaps of points, discs and rims to them, and contacts of discs.
+"""Boundaries: where they are at an instant, and gaps of points, discs and rims to them.
 
 A new kind of boundary needs its gap in `center_gap`, and in `disc_gap` (2D) or `row_gap` and `rim_wave` (3D).
 """
@@ -162,58 +162,6 @@ def crosses(a0, b0, a1, b1, x0, y0, x1, y1):
     ex, ey = bx - ax, by - ay
     along = ((x - ax) * ex + (y - ay) * ey) / (ex * ex + ey * ey)
     return 0.0 <= along <= 1.0
-
-
-@kernel
-def disc_boundaries(before, after, radius, chosen, boundaries0, boundaries1, margin):
-    """Contacts of the discs marked in `chosen`: (body, boundary, normal to the boundary, gap before, gap after).
-
-    `before` and `after` (n, 2) are the centers at the start and at the end of the step, boundaries0 and boundaries1 the
-    boundaries then. Contacts have a gap after the step of at most `margin`.
-    """
-    n, w = len(radius), len(boundaries0.kind)
-    room = 64
-    body, boundary = np.empty(room, np.int64), np.empty(room, np.int64)
-    normal, gap, predicted = np.empty((room, 2)), np.empty(room), np.empty(room)
-    m = 0
-    for k in range(w):
-        kind = boundaries0.kind[k]
-        a0, b0, a1, b1 = boundaries0.point[k], boundaries0.axis[k], boundaries1.point[k], boundaries1.axis[k]
-        near = 0.0
-        if kind == INSIDE:
-            near = max(boundaries1.radius[k] - margin, 0.0)
-        for i in range(n):
-            if not chosen[i]:
-                continue
-            x, y, r = after[i, 0], after[i, 1], radius[i]
-            if kind == INSIDE:  # most discs are far from the circle, which a comparison of squares finds out
-                reach = near - r
-                if reach > 0.0 and (x - a1[0]) ** 2 + (y - a1[1]) ** 2 < reach * reach:
-                    continue
-            g1, _, _ = disc_gap(kind, a1, b1, boundaries1.radius[k], x, y, r)
-            if kind == SEGMENT and crosses(a0, b0, a1, b1, before[i, 0], before[i, 1], x, y):
-                g1 = -g1 - 2.0 * r
-            if g1 > margin:
-                continue
-            if m == room:
-                room *= 2
-                body, boundary = _longer(body, m), _longer(boundary, m)
-                gap, predicted = _longer(gap, m), _longer(predicted, m)
-                wider = np.empty((room, 2))
-                wider[:m] = normal[:m]
-                normal = wider
-            g0, nx, ny = disc_gap(kind, a0, b0, boundaries0.radius[k], before[i, 0], before[i, 1], r)
-            body[m], boundary[m], gap[m], predicted[m] = i, k, g0, g1
-            normal[m, 0], normal[m, 1] = nx, ny
-            m += 1
-    return body[:m], boundary[:m], normal[:m], gap[:m], predicted[:m]
-
-
-@kernel
-def _longer(array, used):
-    bigger = np.empty(2 * len(array), array.dtype)
-    bigger[:used] = array[:used]
-    return bigger
 
 
 # ---- 3D

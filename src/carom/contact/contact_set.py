@@ -71,7 +71,6 @@ class ContactSet:
 
 
 Columns = tuple[Ints, Ints, Ints, Floats, Floats, Floats, Floats]  # the first seven fields of a ContactSet
-Places = tuple[Ints, Floats, Floats]  # body, position before and after of each row; rows are bodies, then their images
 
 
 def joined(parts: list[Columns]) -> Columns:
