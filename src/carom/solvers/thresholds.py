@@ -20,35 +20,21 @@ GRADIENT_QP_WORK = 3e8
 # Work of one sparse factorization above which it is never done: minutes, and gigabytes of memory.
 LARGEST_FACTOR_WORK = 3e11
 
-# ---- Coulomb friction
+# ---- frictional contact
 
-# Contacts of a 2D island up to which Coulomb's law is solved by an active set with dense systems, else by sweeps.
-DENSE_COULOMB_CONTACTS = 150
-# Work on one 2D island after which the active set stops. The error left is small, and the next step continues from it.
-ACTIVE_SET_WORK = 1e8
-# Contacts of an island up to which frictional contact is solved by a few sweeps and Newton steps, else by sweeps over
-# compact records.
-SMALL_ISLAND_CONTACTS = 100
-# Contacts of an island that is solved to a thousandth of the tolerance, because that costs next to nothing.
+# Contacts of an island that gets a few sweeps and Newton steps even where many islands have to be solved.
 TINY_ISLAND_CONTACTS = 24
-# Residual above which a Newton or active-set solution is followed by sweeps.
-ROUGH_RESIDUAL = 1e-3
-# Bodies of a 3D island up to which Newton steps are considered, and work of one linear system up to which they are
-# taken: a few milliseconds. Larger islands are relaxed by sweeps.
-NEWTON_BODIES = 500
+# Contacts of an island up to which Newton steps come first while the work of a call is small, and alone where the
+# tolerance is exact; else sweeps over compact records come first.
+SMALL_ISLAND_CONTACTS = 100
+# Work of one linear system up to which Newton steps are taken on such islands, number of systems, and work of all.
 NEWTON_SYSTEM_WORK = 5e6
-# Linear systems for one 3D island, and their work.
 NEWTON_SYSTEMS = 1000
 NEWTON_ISLAND_WORK = 2e8
-# The same for islands that sweeps did not solve: work of one linear system (a tenth of a second), and of all.
+# The same for islands that sweeps did not solve: a tenth of a second for one system, a few seconds for all.
 LARGE_SYSTEM_WORK = 1e8
 LARGE_ISLAND_WORK = 2e9
-# With more than CROWD_ISLANDS islands in 3D, the work CROWD_WORK is shared evenly among them. An island whose share is
-# less than LEAST_NEWTON_SYSTEMS systems is relaxed by sweeps instead, and the next step continues from there.
-CROWD_ISLANDS = 8
-CROWD_WORK = 5e6
-LEAST_NEWTON_SYSTEMS = 8.0
-# Contacts from which sweeps in 3D are cut into slabs for threads.
+# Contacts from which sweeps are cut into slabs for threads.
 THREADED_SWEEPS_CONTACTS = 6000
 
 # ---- impacts

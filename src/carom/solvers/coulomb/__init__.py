@@ -1,1 +1,0 @@
-"""Solvers of Coulomb friction problems: normal and friction impulses together."""
