@@ -41,7 +41,8 @@ Mask = NDArray[np.bool_]
 
 # Lengths relative to the length scale of the world.
 MARGIN = 1e-2  # gap up to which contacts take part in the resting solve
-REACH = 0.5  # upper bound on the gap up to which contacts are found that impulses on other contacts may close
+REACH = 0.5  # upper bound, relative to the radius of a body, on the gap up to which contacts are found that impulses on
+# other contacts may close
 WAIT = 1e-2  # overlap up to which an impact that the rounds of a step have left may wait for the next step
 NEIGHBOR = 0.25  # a slow body may be pushed by its neighbors to this share of the fastest speed
 # Numbers of iterations.
@@ -71,7 +72,7 @@ class DriftSafe(Stepper):
     def __init__(self, world: World, response: Response, step: float) -> None:
         super().__init__(world, response, step)
         self.margin = MARGIN * world.length_scale
-        self.reach = REACH * world.length_scale
+        self.reach = REACH * world.shapes.radius
         self.wait = WAIT * world.length_scale
         self.resting_solver: RestingSolver = RestingSolver(world)
         self.searched = np.empty(0)  # (n,) gap up to which contacts of each body were searched
