@@ -38,6 +38,7 @@ from .contact_sweeps import SINGLE, SWEEPS, relax, relax_alone, scale_of
 from .linalg.contact_lu import multiplications, pattern_of
 from .rows import Floats, Ints
 from .thresholds import (
+    EASY_ISLAND_WORK,
     LARGE_ISLAND_WORK,
     LARGE_SYSTEM_WORK,
     NEWTON_ISLAND_WORK,
@@ -64,23 +65,27 @@ class Answer(NamedTuple):
     iterations: int  # sweeps and linear systems over all islands
 
 
-def solve_contact(blocks: Blocks, chosen: Ints, velocity: Floats, impulse: Floats, tolerance: float) -> Answer:
+def solve_contact(
+    blocks: Blocks, chosen: Ints, velocity: Floats, impulse: Floats, tolerance: float, enough: float = 0.0
+) -> Answer:
     """Impulses of the contacts `chosen` (k,), in place of `impulse` (m, r), which is also the warm start.
 
     `velocity` (n, d) is whitened and not modified. `tolerance` is a speed: the residual aimed for. The residual
-    reached may be larger. Impulses do no work on any island, `sum z . u <= 0` up to rounding, whatever the tolerance.
+    reached may be larger; with `enough` > `tolerance` the latter is given up where it costs much, as soon as the
+    residual is at most `enough`. Impulses do no work on any island, `sum z . u <= 0` up to rounding, whatever the tolerance.
     """
     lay = layout_of(blocks)
-    tolerance = float(tolerance)
+    tolerance, enough = float(tolerance), max(float(tolerance), float(enough))
+    most = NEWTON_ISLAND_WORK if enough == tolerance else EASY_ISLAND_WORK
     order, ptr, weight, x, residuals, todo = _start(lay, blocks, chosen, velocity, impulse, tolerance)
     iterations = 0
     if len(todo):
         zeros, units = (np.float32(0.0),) * len(lay.axes), (np.float32(1e-30), np.float32(1.0))
-        given = (order, ptr, todo, velocity, impulse, x, residuals, tolerance)
+        given = (order, ptr, todo, velocity, impulse, x, residuals, tolerance, enough, most)
         iterations, left = _in_turn(lay, zeros, units, blocks, weight, *given)
         for s in left:
             mine = order[ptr[s] : ptr[s + 1]]
-            residuals[s], count = _large(lay, blocks, weight, mine, velocity, impulse, x, tolerance)
+            residuals[s], count = _large(lay, blocks, weight, mine, velocity, impulse, x, enough)
             iterations += count
     return Answer(x, float(residuals.max(initial=0.0)), int(iterations))
 
@@ -134,7 +139,9 @@ def _start(lay, blocks, chosen, velocity, impulse, tolerance):
 
 
 @kernel
-def _in_turn(lay, zeros, units, blocks, weight, order, ptr, todo, velocity, impulse, x, residuals, tolerance):
+def _in_turn(
+    lay, zeros, units, blocks, weight, order, ptr, todo, velocity, impulse, x, residuals, tolerance, enough, most_work
+):
     """Solves the islands `todo` except large ones; returns the iterations, and the islands that are left."""
     label = np.full(len(velocity), -1, np.int64)
     left, used, iterations, spent = np.empty(len(todo), np.int64), 0, 0, 0.0
@@ -159,7 +166,7 @@ def _in_turn(lay, zeros, units, blocks, weight, order, ptr, todo, velocity, impu
             if residuals[s] <= tolerance:
                 continue
         if k <= TINY_ISLAND_CONTACTS or len(lay.sides) > 2 or (k <= SMALL_ISLAND_CONTACTS and not loose):
-            most = (NEWTON_SYSTEM_WORK, NEWTON_ISLAND_WORK)
+            most = (NEWTON_SYSTEM_WORK, most_work)
             residuals[s], count, work = _island(
                 lay, blocks, weight, mine, velocity, impulse, x, label, tolerance, plain, most
             )
@@ -169,7 +176,7 @@ def _in_turn(lay, zeros, units, blocks, weight, order, ptr, todo, velocity, impu
                 lay, zeros, units, blocks, weight, mine, velocity, impulse, x, label, tolerance, SWEEPS
             )
             iterations += count
-        if residuals[s] > tolerance and len(lay.sides) == 2:
+        if residuals[s] > enough and len(lay.sides) == 2:
             left[used] = s
             used += 1
     return iterations, left[:used]

@@ -31,6 +31,8 @@ SMALL_ISLAND_CONTACTS = 100
 NEWTON_SYSTEM_WORK = 5e6
 NEWTON_SYSTEMS = 1000
 NEWTON_ISLAND_WORK = 2e8
+# The work of all where the run asks for less accuracy than the stepper aims for: a few milliseconds.
+EASY_ISLAND_WORK = 5e6
 # The same for islands that sweeps did not solve: a tenth of a second for one system, a few seconds for all.
 LARGE_SYSTEM_WORK = 1e8
 LARGE_ISLAND_WORK = 2e9
@@ -50,3 +52,5 @@ TOUCHED_BODIES_FACTOR = 8
 
 # Contacts of a stage of a step up to which it is solved exactly, whatever the tolerance of the run: it costs little.
 EXACT_CONTACTS = 200
+# The same in steps with impacts, where the answer of the last step is a bad first guess.
+EXACT_IMPACT_CONTACTS = 60

@@ -221,11 +221,12 @@ class DriftSafe(Stepper):
         held = None
         for _ in range(RESTING_SOLVES):
             some = np.flatnonzero(chosen)
-            answer = self.resting_solver.solve(impact, some, falling, slack, guess, self.allowed(len(some)))
+            aim, enough = self.allowed(len(some)), self.tolerance * self.scale
+            answer = self.resting_solver.solve(impact, some, falling, slack, guess, aim, enough)
             if answer is not None:
                 held, guess = answer, answer.impulse
             velocity = falling if held is None else held.velocity
-            if not closed_by(impact.blocks, velocity, slack, chosen, max(self.touch / h, self.allowed(len(some)))):
+            if not closed_by(impact.blocks, velocity, slack, chosen, max(self.touch / h, aim)):
                 break
         self.resting_solver.keep(found, held)
         return held

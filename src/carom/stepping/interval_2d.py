@@ -212,7 +212,9 @@ class Interval2D:
         all_contacts, solver = np.arange(found.count), s.resting_solver
         guess = solver.start(found, impact.blocks.base.shape[1])
         slack = np.zeros(found.count)
-        held = solver.solve(impact, all_contacts, impact.velocity, slack, guess, s.allowed(found.count))
+        held = solver.solve(
+            impact, all_contacts, impact.velocity, slack, guess, s.allowed(found.count), s.tolerance * s.scale
+        )
         solver.keep(found, held)
         if held is None:
             return state.velocity, np.empty(0, np.int64), None

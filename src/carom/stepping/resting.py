@@ -62,11 +62,19 @@ class RestingSolver:
         return impulse
 
     def solve(
-        self, impact: Assembly, chosen: Ints, velocity: Floats, slack: Floats, start: Floats, tolerance: float
+        self,
+        impact: Assembly,
+        chosen: Ints,
+        velocity: Floats,
+        slack: Floats,
+        start: Floats,
+        tolerance: float,
+        enough: float = 0.0,
     ) -> Held | None:
         """Impulses of the contacts `chosen` such that `u + slack >= 0`, for speeds slack (m,) >= 0.
 
-        `velocity` (n, d) is whitened, before the impulses; `start` (m, r) is the first guess; `tolerance` is a speed.
+        `velocity` (n, d) is whitened, before the impulses; `start` (m, r) is the first guess; `tolerance` and `enough`
+        are speeds (`solve_contact`).
         The answer is None if no impulse is needed.
         """
         base = impact.blocks.base.copy()
@@ -76,7 +84,7 @@ class RestingSolver:
             return None
         impulse = np.zeros_like(start)
         impulse[chosen] = start[chosen]
-        answer = solve_contact(blocks, chosen, velocity, impulse, tolerance)
+        answer = solve_contact(blocks, chosen, velocity, impulse, tolerance, enough)
         return Held(chosen, velocity, impulse, answer.velocity, answer.residual, answer.iterations)
 
     def keep(self, found: ContactSet, held: Held | None) -> None:

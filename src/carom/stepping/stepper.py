@@ -19,7 +19,7 @@ from ..impact.resolve import resolve
 from ..impact.response import Response
 from ..settings import EXACT_TOLERANCE
 from ..solvers.rows import Floats, Ints
-from ..solvers.thresholds import EXACT_CONTACTS
+from ..solvers.thresholds import EXACT_CONTACTS, EXACT_IMPACT_CONTACTS
 from ..world import State, World
 from .integrator import end_of_step, free_motion
 from .report import PHASES, STATUSES, ContactImpulses
@@ -125,9 +125,10 @@ class Stepper:
     def allowed(self, count: int) -> float:
         """The speed of approach or slip that a stage with so many contacts may leave.
 
-        Stages with few contacts are solved as if the tolerance were "exact".
+        Stages with few contacts are solved as if the tolerance were "exact", and in steps without impacts larger ones.
         """
-        return (min(self.tolerance, EXACT_TOLERANCE) if count <= EXACT_CONTACTS else self.tolerance) * self.scale
+        few = EXACT_CONTACTS if self.rounds == 0 else EXACT_IMPACT_CONTACTS
+        return (min(self.tolerance, EXACT_TOLERANCE) if count <= few else self.tolerance) * self.scale
 
     def noise(self, state: State) -> float:
         """Speed of approach up to which an approach is rounding error."""
