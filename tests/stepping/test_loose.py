@@ -137,11 +137,15 @@ def recomputed(engine, before, after, h):
 
 
 @pytest.mark.parametrize("dimension", [2, 3])
-def test_the_residual_of_a_run_recomputed(dimension):
-    """From impulses and velocities alone, in steps without impacts, where the resting solve is all there is."""
+def test_the_residual_of_a_run_recomputed(dimension, monkeypatch):
+    """From impulses and velocities alone, in steps without impacts, where the resting solve is all there is.
+
+    Position correction, which takes its energy from velocities, is left out.
+    """
+    monkeypatch.setattr("carom.stepping.drift_safe.push_out", lambda before, end, *others: end)
     compared = 0
     for engine, before, after in stepped(heap(dimension), 60, 0.05):
-        if engine.rounds or not engine.resting or engine.resting <= EXACT_CONTACTS:
+        if engine.rounds or engine.resting <= EXACT_CONTACTS:
             continue
         mine = recomputed(engine, before, after, 0.004) / engine.scale
         assert mine == pytest.approx(engine.residual, rel=1e-3, abs=1e-9)

@@ -47,7 +47,7 @@ WAIT = 1e-2  # overlap up to which an impact that the rounds of a step have left
 NEIGHBOR = 0.25  # a slow body may be pushed by its neighbors to this share of the fastest speed
 # Numbers of iterations.
 ROUNDS = 100  # bound on the applications of the law per step; impacts may cause further impacts
-SEARCHES = 4  # bound on the searches for contacts per step, where impacts make bodies much faster
+SEARCHES = 20  # bound on the searches for contacts per step, where impacts make bodies much faster
 RESTING_SOLVES = 4  # solves per step, each with the contacts that the previous answer would close
 
 

@@ -17,7 +17,6 @@ from ..impact.contact_rows import friction_in_world
 from ..impact.contacts import Contacts, Impulses
 from ..impact.resolve import resolve
 from ..impact.response import Response
-from ..settings import EXACT_TOLERANCE
 from ..solvers.rows import Floats, Ints
 from ..solvers.thresholds import EXACT_CONTACTS, EXACT_IMPACT_CONTACTS
 from ..world import State, World
@@ -27,6 +26,7 @@ from .resting import Held, RestingSolver, fastest
 from .totals import totals
 
 TOUCH = 1e-9  # gap, relative to the length scale of the world, up to which bodies count as touching
+FEW_CONTACTS_TOLERANCE = 1e-12  # for stages with few contacts: it costs little, and bodies at rest lose no energy
 NOISE = 1e-12  # approach, relative to the fastest body, that is rounding: touching bodies that move together
 
 
@@ -125,10 +125,10 @@ class Stepper:
     def allowed(self, count: int) -> float:
         """The speed of approach or slip that a stage with so many contacts may leave.
 
-        Stages with few contacts are solved as if the tolerance were "exact", and in steps without impacts larger ones.
+        Stages with few contacts are solved almost to rounding, in steps without impacts also larger ones.
         """
         few = EXACT_CONTACTS if self.rounds == 0 else EXACT_IMPACT_CONTACTS
-        return (min(self.tolerance, EXACT_TOLERANCE) if count <= few else self.tolerance) * self.scale
+        return (min(self.tolerance, FEW_CONTACTS_TOLERANCE) if count <= few else self.tolerance) * self.scale
 
     def noise(self, state: State) -> float:
         """Speed of approach up to which an approach is rounding error."""
