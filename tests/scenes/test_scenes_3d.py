@@ -209,8 +209,8 @@ TUMBLING = (0.15, -0.35, 0.5)
     [
         ((0.0, 0.0, 0.5), 20.0, 20.0),
         pytest.param((0.0, 0.0, 0.5), 100.0, 25.0, marks=pytest.mark.long),
-        (TUMBLING, 40.0, 40.0),
-        pytest.param(TUMBLING, 100.0, 100.0, marks=pytest.mark.long),
+        (TUMBLING, 30.0, 30.0),
+        pytest.param(TUMBLING, 100.0, 30.0, marks=pytest.mark.long),
     ],
 )
 def test_eight_cubes_keep_energy_and_symmetry(law, spin, duration, symmetric):
@@ -218,7 +218,8 @@ def test_eight_cubes_keep_energy_and_symmetry(law, spin, duration, symmetric):
 
     Upright cubes meet with several contacts at once; the order of sums tells mirror images apart by 1e-16, and each
     meeting multiplies that by about five. Measured: 33.4 s under gr, 31.6 s under qce. Tumbling cubes meet one contact
-    a pair, and mirror images do the same arithmetic: the error is 0 to the last bit for all 100 s.
+    a pair; each pair is examined in the frame of its first box, which is not the image of that of the mirrored pair, so
+    that they differ by rounding too. Measured: 31.7 s under both.
     """
     run = carom.simulate(scenes.eight_cubes(spin=spin), law, duration=duration)
     assert drift(run) <= 1e-8

@@ -54,6 +54,7 @@ PLAIN_SWEEPS = 10  # sweeps over a small island before Newton steps
 # worse than ROUGH.
 FINE, ROUGH = 1e-2, 1e-1
 FINE_WORK = 5e5  # multiplications on such islands in one call, after which the others get the tolerance asked for
+NO_WORK = 1e-12  # work, relative to that of each normal impulse against its own effect, that is rounding
 ATTEMPTS = 4  # Newton solves of an island, each ten times finer: removing their work may raise the residual
 
 
@@ -119,7 +120,7 @@ def _start(lay, blocks, chosen, velocity, impulse, tolerance):
     x = velocity.copy()
     push_all(lay, blocks, chosen, impulse, x)
     count = len(ptr) - 1
-    residuals, works = np.zeros(count), np.zeros(count)
+    residuals, works, sizes = np.zeros(count), np.zeros(count), np.zeros(count)
     u = np.empty(len(lay.rows))
     for j in range(len(chosen)):
         i, s = chosen[j], island[j]
@@ -127,12 +128,14 @@ def _start(lay, blocks, chosen, velocity, impulse, tolerance):
         speeds_of(lay, blocks, x, i, u)
         for row in range(len(lay.rows)):
             works[s] += impulse[i, row] * u[row]
+        if weight[i, NORMAL] > 0.0:
+            sizes[s] += impulse[i, 0] ** 2 / weight[i, NORMAL]
         residuals[s] = max(residuals[s], distance(lay, weight[i], impulse[i], u))
     todo = np.empty(count, np.int64)
     used = 0
     for s in range(count):
         enough = ROUGH if ptr[s + 1] - ptr[s] <= SMALL_ISLAND_CONTACTS else 1.0
-        if residuals[s] > enough * tolerance or works[s] > 0.0:
+        if residuals[s] > enough * tolerance or works[s] > NO_WORK * sizes[s]:
             todo[used] = s
             used += 1
     return order, ptr, weight, x, residuals, todo[:used]
