@@ -77,8 +77,8 @@ def solve_contact(
     """
     lay = layout_of(blocks)
     tolerance, enough = float(tolerance), max(float(tolerance), float(enough))
-    most = NEWTON_ISLAND_WORK if enough == tolerance else EASY_ISLAND_WORK
-    order, ptr, weight, x, residuals, todo = _start(lay, blocks, chosen, velocity, impulse, tolerance)
+    rough, most = (ROUGH, NEWTON_ISLAND_WORK) if enough == tolerance else (1.0, EASY_ISLAND_WORK)
+    order, ptr, weight, x, residuals, todo = _start(lay, blocks, chosen, velocity, impulse, tolerance, rough)
     iterations = 0
     if len(todo):
         zeros, units = (np.float32(0.0),) * len(lay.axes), (np.float32(1e-30), np.float32(1.0))
@@ -112,7 +112,7 @@ def _large(
 
 
 @kernel
-def _start(lay, blocks, chosen, velocity, impulse, tolerance):
+def _start(lay, blocks, chosen, velocity, impulse, tolerance, rough):
     """Islands, weights, the velocity after the warm start, the residual of each island, and islands to solve."""
     n = len(velocity)
     order, ptr, island = grouped(blocks.body, chosen, n)
@@ -134,7 +134,7 @@ def _start(lay, blocks, chosen, velocity, impulse, tolerance):
     todo = np.empty(count, np.int64)
     used = 0
     for s in range(count):
-        enough = ROUGH if ptr[s + 1] - ptr[s] <= SMALL_ISLAND_CONTACTS else 1.0
+        enough = rough if ptr[s + 1] - ptr[s] <= SMALL_ISLAND_CONTACTS else 1.0
         if residuals[s] > enough * tolerance or works[s] > NO_WORK * sizes[s]:
             todo[used] = s
             used += 1
