@@ -74,9 +74,7 @@ def recomputed(engine, before, after, h):
     friction = engine.world.friction[0, 0]
     lookup = {
         (a, b): (lam, beta)
-        for a, b, lam, beta in zip(
-            impulses.first, impulses.second, impulses.normal_impulse, impulses.tangent_impulse
-        )
+        for a, b, lam, beta in zip(impulses.first, impulses.second, impulses.normal_impulse, impulses.tangent_impulse)
     }
     fall = np.zeros(dim)
     fall[-1] = -G * h
