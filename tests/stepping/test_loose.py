@@ -55,10 +55,12 @@ def test_energy_never_rises_at_a_loose_tolerance(dimension):
 @pytest.mark.parametrize("dimension", [2, 3])
 def test_momentum_is_conserved_at_a_loose_tolerance(dimension):
     """Impulses act on two bodies with opposite signs. Without gravity and floor the sum stays to rounding."""
+    touched = 0
     for engine, before, after in stepped(heap(dimension, gravity=0.0), 25, 0.1):
         change = (after.velocity - before.velocity)[:, :dimension].sum(axis=0)
         assert np.abs(change).max() <= 1e-12 * np.abs(before.velocity).sum()
-    assert engine.contacts > 0 or engine.resting > 0
+        touched = max(touched, engine.contacts)
+    assert touched > EXACT_CONTACTS
 
 
 def recomputed(engine, before, after, h):

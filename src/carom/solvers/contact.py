@@ -73,7 +73,8 @@ def solve_contact(
 
     `velocity` (n, d) is whitened and not modified. `tolerance` is a speed: the residual aimed for. The residual
     reached may be larger; with `enough` > `tolerance` the latter is given up where it costs much, as soon as the
-    residual is at most `enough`. Impulses do no work on any island, `sum z . u <= 0` up to rounding, whatever the tolerance.
+    residual is at most `enough`. Impulses do no work on any island, `sum z . u <= 0` up to rounding, whatever the
+    tolerance.
     """
     lay = layout_of(blocks)
     tolerance, enough = float(tolerance), max(float(tolerance), float(enough))
