@@ -36,6 +36,8 @@ def layout_of(blocks: Blocks) -> Layout:
     _, w, r, d = blocks.val.shape
     sides = (0, 1) if w == 2 else np.arange(w)
     t = blocks.tangents or (2 if r == 6 or (r == 3 and d != 3) else 1)
+    if r == 1:  # without friction the dimension does not matter: one set of kernels fewer
+        t = 1
     return Layout(sides, tuple(range(r)), tuple(range(d)), tuple(range(t)))
 
 
