@@ -13,6 +13,9 @@ from carom.solvers.contact import solve_contact
 SEEDS = st.integers(0, 2**32 - 1)
 TIGHT = 1e-12
 
+# Each number of bodies, rows and components is another set of kernels, whose compilation takes a minute in all.
+pytestmark = pytest.mark.long
+
 
 def solved(rows, tangents, velocity, friction, boundary, slip, z):
     """Solves in place of z (m, 1 + t) for plain matrices; returns the residual, relative to the fastest speed."""
