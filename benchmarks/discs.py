@@ -54,7 +54,7 @@ def run(quick: bool = False) -> list[Row]:
     return [
         Row(
             name,
-            "<= 8 ms a step",
+            "<= 8 ms per step",
             f"{ours.milliseconds:.2f} ms, {ours.worst:.0f} ms at worst",
             ours.milliseconds <= 8.0,
         ),

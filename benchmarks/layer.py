@@ -91,10 +91,10 @@ def run(quick: bool = False) -> list[Row]:
         ours.rows.clear()
         seconds = np.array(ours.steps(steps_of(last) - steps_of(1.0)))
         contacts = np.mean([row["contacts"] for row in ours.rows])
-        print(f"  {law}: {1e3 * seconds.mean():.1f} ms a step, {contacts:,.0f} contacts; {ours.report()}", flush=True)
+        print(f"  {law}: {1e3 * seconds.mean():.1f} ms per step, {contacts:,.0f} contacts; {ours.report()}", flush=True)
         measured = f"{1e3 * seconds.mean():.1f} ms, {seconds.max():.2f} s at worst"
         name = f"layer of {6 * side * side:,} spheres, periods 2 to {last:g}, {law}"
-        rows.append(Row(name, "<= 30 ms a step, <= 0.3 s", measured, seconds.mean() <= 0.03 and seconds.max() <= 0.3))
+        rows.append(Row(name, "<= 30 ms per step, <= 0.3 s", measured, seconds.mean() <= 0.03 and seconds.max() <= 0.3))
     return rows
 
 
@@ -111,12 +111,12 @@ def run_large() -> list[Row]:
             count = steps_of(2.0) - steps_of(1.0)
             ours.steps(count)
             each = (perf_counter() - start) / count
-        print(f"  {law}: {each:.3f} s a step; {ours.report()}", flush=True)
+        print(f"  {law}: {each:.3f} s per step; {ours.report()}", flush=True)
         measured = f"{each:.3f} s (paper {paper:g} s)"
         rows.append(
             Row(
                 f"layer of 60,000 spheres, 2 threads, period 2, {law}",
-                f"<= {limit:g} s a step",
+                f"<= {limit:g} s per step",
                 measured,
                 each <= limit,
             )

@@ -101,7 +101,7 @@ class Result:
 
     def line(self) -> str:
         return (
-            f"  {self.title:<24} {self.milliseconds:8.2f} ms a step, worst {self.worst:7.1f}; overlap at most "
+            f"  {self.title:<24} {self.milliseconds:8.2f} ms per step, worst {self.worst:7.1f}; overlap at most "
             f"{self.overlap.max():.2%}, at the end {self.overlap[-1]:.2%}; mean speed {self.speed:.1e}"
             + (f"\n{'':27}{self.note}" if self.note else "")
         )

@@ -46,7 +46,7 @@ def run() -> list[Row]:
         return 1e3 * best_time(lambda: rotate_free(q, w, inertia, free, 1e-3, scheme), 20)[0]
 
     spheres, bodies, split = time(equal, MOSER_VESELOV), time(unequal, MOSER_VESELOV), time(unequal, SPLIT)
-    print(f"  {N:,} bodies: spheres {spheres:.2f} ms, Moser-Veselov {bodies:.2f} ms, split {split:.2f} ms a step")
+    print(f"  {N:,} bodies: spheres {spheres:.2f} ms, Moser-Veselov {bodies:.2f} ms, split {split:.2f} ms per step")
     kept, other = drift(MOSER_VESELOV), drift(SPLIT)
     print(f"  split, {STEPS:,} steps: energy {other[0]:.1e}, angular momentum {other[1]:.1e}")
     return [

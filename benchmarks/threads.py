@@ -75,7 +75,8 @@ def _both(name: str, scene: Scene, skip: int, steps: int) -> Row:
     same = all(np.array_equal(getattr(states[0], key), getattr(states[1], key)) for key in ("position", "velocity"))
     ratio = wall[0] / wall[1]
     print(
-        f"  {name}: {1e3 * wall[0] / steps:.1f} ms a step on one thread, {1e3 * wall[1] / steps:.1f} on two", flush=True
+        f"  {name}: {1e3 * wall[0] / steps:.1f} ms per step on one thread, {1e3 * wall[1] / steps:.1f} on two",
+        flush=True,
     )
     print(f"    {runs[0].accuracy()}", flush=True)
     measured = f"{'same bits' if same else 'OTHER BITS'}, {ratio:.2f} times (wall time)"

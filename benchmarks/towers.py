@@ -130,7 +130,7 @@ def _growth() -> list[Row]:
             near += loop.report.near
         seconds.append((time.perf_counter() - spent) / 100)
         contacts.append(near / 100)
-        print(f"   diamond {n}: {contacts[-1]:.0f} contacts, {1e3 * seconds[-1]:.2f} ms a step")
+        print(f"   diamond {n}: {contacts[-1]:.0f} contacts, {1e3 * seconds[-1]:.2f} ms per step")
     exponent = float(np.log(seconds[-1] / seconds[0]) / np.log(contacts[-1] / contacts[0]))
     complete = _completes()
     return [

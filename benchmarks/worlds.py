@@ -73,7 +73,7 @@ def table_of(scene: Scene, steps: int, response: Response | None = None) -> np.n
     drift = np.abs(energy - energy[0]).max() / rows["kinetic"].max()
     share = ", ".join(f"{phase} {s.sum() / total:.0%}" for phase, s in seconds.items())
     print(
-        f"  {scene.count:>9,} discs, {steps} steps: {total / steps * 1e3:.1f} ms a step ({share})\n"
+        f"  {scene.count:>9,} discs, {steps} steps: {total / steps * 1e3:.1f} ms per step ({share})\n"
         f"            impact {seconds['impact'].mean() * 1e3:.2f} ms on average, {seconds['impact'].max() * 1e3:.0f} "
         f"at worst; contacts {rows['contacts'].mean():.0f} and at most {rows['contacts'].max()}; GR iterations at most "
         f"{rows['iterations'].max()}; residual {rows['residual'].max():.0e}; energy drift {drift:.0e}",
@@ -104,7 +104,7 @@ def run_drop_10k() -> list[Row]:
     mine = rows["seconds_impact"].sum() - whole  # the stepper's clock saw both
     print(f"            carom {mine:.2f} s; the loop with PIQP {whole:.2f} s, of which {inside:.2f} s inside PIQP")
     own = f"{inside / mine:.1f} counting PIQP's own time only"
-    measured = f"{whole / mine:.1f} times ({own}), {mine / 500 * 1e3:.2f} ms a step"
+    measured = f"{whole / mine:.1f} times ({own}), {mine / 500 * 1e3:.2f} ms per step"
     return [Row(name, asked, measured, whole / mine >= 10.0)]
 
 
@@ -142,7 +142,7 @@ def run_drop_1m() -> list[Row]:
     whole = sum(rows[f"seconds_{phase}"] for phase in PHASES)
     memory = gibibytes()
     passed = whole.mean() <= 3.0 and memory <= 6.0
-    measured = f"{whole.mean():.2f} s a step with detection, at worst {whole.max():.1f} s; {memory:.1f} GiB"
+    measured = f"{whole.mean():.2f} s per step with detection, at worst {whole.max():.1f} s; {memory:.1f} GiB"
     return [Row("drop of 1,002,001 discs, 400 steps", "<= 3 s on average, <= 6 GiB", measured, passed)]
 
 

@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 
 # Bodies above which conjugate gradients are used: Newton's factor of one large island in 3D fills in. Measured: 3,000
-# spheres that settle take 0.3 s a step and more with Newton's method, 0.06 to 0.15 s with conjugate gradients.
+# spheres that settle take 0.3 s per step and more with Newton's method, 0.06 to 0.15 s with conjugate gradients.
 NEWTON_LIMIT = 2000
 
 
