@@ -23,7 +23,7 @@ from .images import counts_once, make_images
 # Slack of a body. A larger one makes the list last longer, but a step tests more pairs.
 LEAST = 0.04  # in radii: bodies nearly at rest
 STEPS = 8.0  # number of steps that a list should last; if bodies are too fast, a half or a quarter of it
-LEAST_STEPS = 2.0  # number of steps below which no body gets a slack: the list is made anew in every step
+LEAST_STEPS = 2.0  # number of steps below which no body gets a slack: the list is then made in every step
 MOST = (
     0.4  # in radii, for all but a fraction of the bodies, because cells of the broad phase are as wide as the largest
 )

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..kernels import kernel
 from .blocks import FRICTION, Blocks
+from .islands import root_of
 from .rows import Ints
 
 LOOSE = {"reassoc", "contract", "nsz"}  # sums in any order: faster, and the same result in every run
@@ -76,7 +77,7 @@ def grouped(body, chosen, n):
             b = body[i, side]
             if b < 0:
                 continue
-            root = _root(parent, b)
+            root = root_of(parent, b)
             if first < 0:
                 first = root
             elif root != first:
@@ -90,7 +91,7 @@ def grouped(body, chosen, n):
         for side in range(w):
             b = body[chosen[j], side]
             if b >= 0:
-                root = _root(parent, b)
+                root = root_of(parent, b)
                 if label[root] < 0:
                     label[root] = count
                     count += 1
@@ -109,14 +110,6 @@ def grouped(body, chosen, n):
         order[fill[island[j]]] = chosen[j]
         fill[island[j]] += 1
     return order, ptr, island
-
-
-@kernel(inline="always")
-def _root(parent, b):
-    while parent[b] != b:
-        parent[b] = parent[parent[b]]
-        b = parent[b]
-    return b
 
 
 @kernel

@@ -123,7 +123,7 @@ class Stepper:
         return result
 
     def allowed(self, count: int) -> float:
-        """The speed of approach or slip that a stage with so many contacts may leave.
+        """The speed of approach or slip that a stage with `count` contacts may leave.
 
         Stages with few contacts are solved almost to rounding, in steps without impacts also larger ones.
         """
