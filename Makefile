@@ -11,7 +11,7 @@ PARALLEL ?= -n 2 --dist worksteal
 ENGINES := rapier mujoco bullet chipmunk cholmod
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long bench lint format clean
+.PHONY: help demo test test-long fuzz bench lint format clean
 
 help: ## print this list
 	@echo "Carom: simultaneous impact of rigid bodies"
@@ -32,6 +32,10 @@ test-long: $(VENV)/.installed-test $(VENV)/.browser ## the whole test suite
 	@$(BIN)/carom warmup
 	@HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-long} $(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 
+fuzz: $(VENV)/.installed-test ## random cases against the library, minutes; ARGS="NAME --count 1000 --seed 7"
+	@$(BIN)/carom warmup
+	@$(BIN)/python -m fuzz $(ARGS)
+
 bench: $(VENV)/.installed-bench $(ENGINES:%=$(VENV)-engines/%/.tried) ## the benchmarks, with other solvers and engines beside them
 	@$(BIN)/carom warmup
 	@CAROM_ENGINES=$(VENV)-engines $(BIN)/python -m benchmarks $(ARGS)
@@ -47,7 +51,7 @@ format: $(VENV)/.installed-dev ## let ruff put imports and layout in order
 
 clean: ## remove the environment, caches and pictures; compiled kernels stay in the user's cache folder
 	rm -rf $(VENV) $(VENV)-engines out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find src tests examples benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find src tests examples benchmarks fuzz docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # The stamps make a second run start at once: an install happens again only when pyproject.toml has changed.
 # The source itself is installed in place, so edits need no install.

@@ -1,0 +1,1 @@
+"""Campaigns of random cases against the library; `python -m fuzz --help`."""

@@ -1,0 +1,71 @@
+"""A slice of every campaign with a fixed seed; and the frame sees failures, crashes and hangs and can repeat them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import fuzz
+import pytest
+from fuzz.__main__ import main
+from fuzz.campaign import campaign, drawn, failure, names
+
+CAMPAIGNS = names()
+FRAME = Path(fuzz.__file__).parent
+
+
+@pytest.mark.parametrize("name", CAMPAIGNS)
+def test_the_slice_of_a_campaign_has_no_failure(name, tmp_path):
+    chosen = campaign(name)
+    for index in range(chosen.quick):
+        folder = tmp_path / str(index)
+        folder.mkdir()
+        assert failure(chosen, drawn(chosen, 0, index), folder) is None, f"--seed 0 --only {index}"
+
+
+def test_failures_crashes_and_hangs_are_counted_and_saved(tmp_path):
+    """Cases 0 to 5: fine, wrong, raises, kills its process, loops for ever, takes too much memory."""
+    package = tmp_path / "fuzz"
+    shutil.copytree(FRAME, package, ignore=shutil.ignore_patterns(*(f"{name}.py" for name in CAMPAIGNS)))
+    (package / "sample.py").write_text(
+        textwrap.dedent("""
+            import os, signal
+            from .campaign import Campaign
+            class Sample(Campaign):
+                limit_seconds = 0.02
+                limit_bytes = 1 << 28
+                def case(self, rng):
+                    return int(rng.bit_generator.seed_seq.entropy[1])
+                def check(self, case, folder):
+                    if case == 1: return "wrong: 1"
+                    if case == 2: raise RuntimeError("two")
+                    if case == 3: os.kill(os.getpid(), signal.SIGSEGV)
+                    while case == 4: pass
+                    if case == 5: bytearray(1 << 30)
+            CAMPAIGN = Sample()
+        """)
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "fuzz", "sample", "--count", "6", "--seed", "3", "--processes", "2", "-o", "out"],
+        cwd=tmp_path, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    saved = json.loads((tmp_path / "out/sample/3.json").read_text())
+    kinds = {found["index"]: found["failure"].split(":")[0].split(" ")[0] for found in saved}
+    assert kinds == {1: "wrong", 2: "RuntimeError", 3: "crash", 4: "hang", 5: "memory"}
+    assert (tmp_path / "out/sample/3-1/case.txt").read_text() == "1\n"
+    again = subprocess.run(
+        [sys.executable, "-m", "fuzz", "sample", "--seed", "3", "--only", "1"],
+        cwd=tmp_path, capture_output=True, text=True,
+    )  # fmt: skip
+    assert again.returncode == 1 and "wrong: 1" in again.stdout
+
+
+def test_an_unknown_campaign_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        main(["no_such_campaign"])
+    assert "unknown campaign" in capsys.readouterr().err
