@@ -29,8 +29,9 @@ from ..world import State, World
 from .checks import choice, count, file_path, flag, positive_number, shown
 from .framework import BRACINGS
 from .initial_collapse import COORDINATES
-from .loop import Loop, LoopOptions, StepReport, mirror_of
+from .loop import Loop, LoopOptions, StepReport
 from .reduced import Complexes
+from .symmetry import mirror_of
 
 if TYPE_CHECKING:
     from ..trajectory import Trajectory
