@@ -14,8 +14,8 @@ from carom.towers.bricks import point_masses
 from carom.towers.contacts import near_pairs, pair_contacts
 from carom.towers.framework import BRACINGS, framework
 from carom.towers.loop import Loop, LoopOptions
-from carom.towers.symmetry import mirror_of
 from carom.towers.named import named_tower
+from carom.towers.symmetry import mirror_of
 
 
 def go(tower: Tower, steps: int, **options) -> Loop:

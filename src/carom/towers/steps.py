@@ -28,7 +28,7 @@ from .near_contacts import fixed_gaps, near_contacts, true_gaps, turning
 if TYPE_CHECKING:
     from .loop import Loop
 
-# In shortest sides: error of lengths and gaps at the end of a step. 1e-9 takes 5 % less time and leaves residuals of 1e-7.
+# In shortest sides: error of lengths and gaps at the end of a step. 1e-9 saves 5 % of the time and leaves 1e-7.
 CONVERGED = 1e-12
 ROUNDINGS = 4.0  # errors up to this many times the accuracy of gaps are rounding errors
 NEXT_PASS = 1e-2  # relative to the last correction: error of a program that a later pass corrects
