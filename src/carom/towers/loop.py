@@ -14,6 +14,7 @@ import numpy as np
 
 from ..solvers.qp.nearest import Nearest
 from ..solvers.rows import Floats, Ints
+from .contacts import contact_table
 from .framework import FrameworkCoordinates
 from .near_contacts import Layout, edge_geometry, near_contacts
 from .reduced import ReducedCoordinates
@@ -77,7 +78,8 @@ class Loop:
             self.coordinates = FrameworkCoordinates(tower, start, options.step, options.bracing, penalty, early)
         pins = sorted({tuple(sorted((p.first, p.second))) for p in tower.pins})
         apart = np.array(pins, dtype=np.int64).reshape(-1, 2)
-        self.layout = Layout(tower.first_corner, tower.free, apart, tower.held_corners, tower.size)
+        chosen = contact_table(tower, tower.contacts)[len(tower.contacts.on) - tower.corner_count :]
+        self.layout = Layout(tower.first_corner, tower.free, apart, tower.held_corners, tower.size, chosen)
         self.fall = np.array([0.0, -tower.gravity * options.step**2])
         self.rounding = GAP_ROUNDING * float(np.abs(np.concatenate(tower.corners)).max())
         self.near = np.zeros((0, 5), np.int64)  # the table of `near_contacts`
