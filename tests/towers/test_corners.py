@@ -78,7 +78,7 @@ def agree(tower: Tower) -> bool:
 
 
 def test_a_bridge_with_a_corner_on_a_corner_falls_in_every_answer():
-    """About the corner of the right pier: alpha = g d / (d^2 + I/m) with d = 1, I/m = 10/12 turns it at 5.35 rad/s^2."""
+    """About the corner of the right pier: alpha = g d / (d^2 + I/m) with d = 1, I/m = 10/12 is 5.35 rad/s^2."""
     tower = Tower.from_bricks(BRIDGE)
     assert not agree(tower)
     assert tower.initial_collapse().acceleration[2, 2] == pytest.approx(9.81 / (1 + 10 / 12), rel=1e-12)

@@ -2,8 +2,8 @@
 
 Two bricks touch if the best separating edge of either leaves no gap. Every corner on such an edge is a contact. A
 corner at the end of an edge counts only if two faces share a segment of positive length. Where two bricks meet corner
-to corner, two edges separate them, and `corners.py` chooses one. A rigid motion has three components per brick, (dx, dy, turn)
-with respect to its center of mass, turn in radians counterclockwise.
+to corner, two edges separate them, and `corners.py` chooses one. A rigid motion has three components per brick,
+(dx, dy, turn) with respect to its center of mass, turn in radians counterclockwise.
 """
 
 from __future__ import annotations

@@ -107,6 +107,7 @@ class FrameworkCoordinates:
     """
 
     block = 2
+    varying = ("point", "last")  # what a step changes
 
     def __init__(
         self,

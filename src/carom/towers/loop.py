@@ -102,6 +102,27 @@ class Loop:
         else:
             acceleration_step(self)
 
+    # ---- checkpoints
+
+    def memory(self) -> dict[str, np.ndarray]:
+        """What the next step depends on."""
+        made = {name: getattr(self.coordinates, name) for name in self.coordinates.varying}
+        made |= {name: getattr(self, name) for name in ("near", "y", "equation_y", "still")}
+        holds = self.mirror is not None and self.mirror.holds
+        made["flags"] = np.array([self.first_error, float(holds)])
+        return made if self.motion is None else made | {"motion": self.motion}
+
+    def remember(self, memory: dict[str, np.ndarray]) -> None:
+        """Continues from a checkpoint: the inverse of `memory`."""
+        for name in self.coordinates.varying:
+            setattr(self.coordinates, name, memory[name])
+        for name in ("near", "y", "equation_y", "still"):
+            setattr(self, name, memory[name])
+        self.first_error = float(memory["flags"][0])
+        if self.mirror is not None:
+            self.mirror.holds = bool(memory["flags"][1])
+        self.motion = memory.get("motion")
+
     # ---- contacts
 
     def detect(self, ahead: Floats) -> None:

@@ -15,7 +15,7 @@ from ..errors import ProblemError
 from ..solvers.rows import Floats, Ints
 from .bricks import Brick, Pin, brick_of, check_mass_model
 from .checks import bricks_in_all, choice, exact_number, flag, shown, text, whole
-from .contacts import CONTACT_TOLERANCE, GROUND, TowerContacts, Touching, find_contacts, near_pairs, pair_contacts
+from .contacts import CONTACT_TOLERANCE, GROUND, Touching, TowerContacts, find_contacts, near_pairs, pair_contacts
 
 if TYPE_CHECKING:
     from ..trajectory import Trajectory
