@@ -167,8 +167,16 @@ def test_random_stacks_are_always_verified(steps, mass_model):
     assert np.array(found.acceleration, dtype=float) == pytest.approx(a, abs=1e-9)
 
 
+def test_a_thousand_contacts_are_verified_in_fractions():
+    for tower, stable in ((Tower.wall(13, 14), True), (Tower.diamond(13), False)):
+        assert 900 < len(tower.contacts.on) <= MOST_CONTACTS
+        verdict = tower.stability(exact=True)
+        assert verdict.exact and verdict.stable == stable
+    assert tower.initial_collapse(exact=True).exact
+
+
 def test_large_towers_are_left_to_floats():
-    tower = Tower.wall(9, 9)
+    tower = Tower.wall(14, 15)
     assert len(tower.contacts.on) > MOST_CONTACTS
     found = tower.stability(exact=True)
     assert found.stable and not found.exact and "contacts" in found.messages[0]

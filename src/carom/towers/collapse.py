@@ -41,6 +41,7 @@ SUFFIXES = (".h5", ".hdf5")
 MOST_STEPS, MOST_PASSES = 10**9, 1000
 EXACT_PASSES = 8  # default number of passes where constraints are corrected
 LEAST_MOTION, MOST_MOTION = 1e-15, 1e6  # of a brick per step, in shortest sides: less is lost to rounding
+MOST_FALL = 10.0  # free fall per step, in shortest sides: with more, bricks pass each other within a step
 
 
 def collapse(
@@ -132,9 +133,9 @@ def _check_motion(tower: Tower, step: float, start: Any) -> None:
     """Checks that double precision resolves the motion per step beside the size of the tower."""
     size, gravity = tower.size, tower.gravity
     if gravity > 0.0:
-        low, high = ((share * size / gravity) ** 0.5 for share in (LEAST_MOTION, MOST_MOTION))
+        low, high = ((share * size / gravity) ** 0.5 for share in (LEAST_MOTION, MOST_FALL))
         if not low <= step <= high:
-            why = f"free fall per step is then {LEAST_MOTION:g} to {MOST_MOTION:g} of the shortest side"
+            why = f"free fall per step is then {LEAST_MOTION:g} to {MOST_FALL:g} times the shortest side"
             raise ProblemError("step", step, f"a number from {low:.3g} to {high:.3g}: {why}")
     speed = float(np.abs(start * [1.0, 1.0, size]).max())
     if speed > MOST_MOTION * size / step:

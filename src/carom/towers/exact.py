@@ -21,7 +21,7 @@ from .contacts import GROUND, TowerContacts
 if TYPE_CHECKING:
     from .tower import Tower
 
-MOST_CONTACTS = 200  # for larger towers rational arithmetic takes seconds
+MOST_CONTACTS = 1000  # larger towers take seconds
 PUSHES = 1e-9  # relative to the largest force: larger forces push
 OPENS = 1e-9  # relative to the largest motion: contacts that open more slowly stay closed
 MOST_TRIES = 8  # corrections of the set of contacts that push
