@@ -152,11 +152,13 @@ def draw(
     mass_model: str | None = MASS_MODEL,
     numbers: bool = typer.Option(False, "--numbers", help="Show the number of each brick."),
     caption: bool = typer.Option(False, "--caption", help="Add a line with the verdict."),
-    width: float | None = number_option("--width", "INCHES", "Width of the picture; default 3.5, a column of a paper."),
+    width: float | None = number_option(
+        "--width", "INCHES", "Width of the picture; default 3.5, a column of a paper, or 7.2."
+    ),
 ) -> None:
     """Draw a tower for print: contact forces, or the initial collapse."""
     _check_picture(output, "--output")
-    from ..towers.drawing import COLUMN, WHAT
+    from ..towers.drawing import WHAT
 
     if what is not None and what not in WHAT:
         raise ProblemError.unknown("picture", what, WHAT)
@@ -165,8 +167,7 @@ def draw(
 
     with compile_notice():
         chosen = what or ("forces" if drawn.stability().stable else "velocities")
-        inches = COLUMN if width is None else width
-        drawn.draw(output, what=chosen, numbers=numbers, caption=caption, width=inches)
+        drawn.draw(output, what=chosen, numbers=numbers, caption=caption, width=width)
     out().print(str(output), markup=False, soft_wrap=True)
 
 
