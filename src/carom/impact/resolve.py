@@ -14,11 +14,12 @@ from ..laws import Law
 from ..laws.inelastic import inelastic
 from ..solvers.qp.box import SWEEPS_TOLERANCE
 from ..solvers.rows import Floats
-from .contacts import Contacts, Impulses, worse
+from .contacts import RESOLVED, Contacts, Impulses, worse
 from .problem import ImpactProblem
 from .response import EXACT, Response
 from .restitution import blended, check_islands, interpolated, normal_impulses
 from .solution import ImpactSolution
+from .verify import verified
 
 # Tolerance of sweeps where an exact answer was asked for in vain, as a share of the tolerance of the run.
 SETTLE_SHARE = 1e-2
@@ -45,7 +46,16 @@ def solve_impact(
     response = Response.of(law, restitution_model, friction_model)
     name = None if response.friction_model is None else response.friction_model.name
     prepare(families_of_law(response.law, bool(problem.friction.any()), name))
-    return _solution(problem, response, resolve(problem.contacts, response))
+    if problem.speed_exponent:
+        # In units of its own speed, a power of two: thresholds and squares of speeds then neither over- nor underflow.
+        scaled = _solve(problem.in_units(problem.speed_exponent), response)
+        return scaled.in_units(-problem.speed_exponent, problem)
+    return _solve(problem, response)
+
+
+def _solve(problem: ImpactProblem, response: Response) -> ImpactSolution:
+    result = _copied(resolve(problem.contacts, response), problem, response.law)
+    return _solution(problem, response, verified(problem.contacts, result, response.law))
 
 
 def resolve(contacts: Contacts, response: Response, tolerance: float = 0.0) -> Impulses:
@@ -124,7 +134,7 @@ def _alternated(
 
     Normal impulses only grow, so the friction impulses of one repeat are within the bounds of the next, and kinetic
     energy falls in every friction stage. After the last repeat the inelastic law stops every remaining approach,
-    which lowers the energy too.
+    which lowers the energy too; it takes the place of a law that has reached its bound.
     """
     normal, tangent = stage.normal.copy(), np.zeros_like(contacts.tangent_speeds())
     approach = contacts.approach()
@@ -139,7 +149,8 @@ def _alternated(
             worst = max(worst, slip, approach if tolerance else 0.0)
             break
         last = repeat == friction.repeats
-        stage = inelastic(moving, tolerance) if last else normal_impulses(moving, response, tolerance)
+        spent = status != RESOLVED
+        stage = inelastic(moving, tolerance) if last or spent else normal_impulses(moving, response, tolerance)
         normal += stage.normal
         status, worst = worse(status, stage.status), max(worst, stage.residual * approach)
         iterations += stage.iterations
@@ -168,12 +179,9 @@ def _coupled(contacts: Contacts, response: Response, friction: FrictionModel, to
 
 
 def _solution(problem: ImpactProblem, response: Response, result: Impulses) -> ImpactSolution:
-    m, t = problem.contact_count, problem.tangent_count
-    normal = _copied(response.law, "normal", result.normal, (m,))
-    tangent = None
+    normal, tangent = result.normal, result.tangent
     momentum = problem.rows.transpose_times(normal, problem.block[0])
-    if result.tangent is not None and problem.tangents is not None:
-        tangent = _copied(response.law, "tangent", result.tangent, (m, t))
+    if tangent is not None and problem.tangents is not None:
         momentum += problem.tangents.transpose_times(tangent.ravel(), problem.block[0])
     velocity = problem.block_velocity + problem.mass.solve(momentum)
     return ImpactSolution(
@@ -190,12 +198,15 @@ def _solution(problem: ImpactProblem, response: Response, result: Impulses) -> I
     )
 
 
-def _copied(law: Law, kind: str, impulses: Floats, shape: tuple[int, ...]) -> Floats:
-    """A copy of the impulses of a law, whose shape is checked because a user may have written the law."""
-    array = np.array(impulses, dtype=np.float64)
-    if array.shape != shape:
-        raise ProblemError(f"{kind} impulses of law {law.name!r}", f"shape {array.shape}", f"shape {shape}")
-    return array
+def _copied(result: Impulses, problem: ImpactProblem, law: Law) -> Impulses:
+    """The result with copies of its impulses, whose shapes are checked because a user may have written the law."""
+    m, t = problem.contact_count, problem.tangent_count
+    normal = np.array(result.normal, dtype=np.float64)
+    tangent = None if result.tangent is None or t == 0 else np.array(result.tangent, dtype=np.float64)
+    for kind, array, shape in (("normal", normal, (m,)), ("tangent", tangent, (m, t))):
+        if array is not None and array.shape != shape:
+            raise ProblemError(f"{kind} impulses of law {law.name!r}", f"shape {array.shape}", f"shape {shape}")
+    return replace(result, normal=normal, tangent=tangent)
 
 
 def _read_only(array: Floats) -> Floats:

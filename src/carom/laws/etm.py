@@ -15,7 +15,7 @@ from .contact_points import N1, N2, NN, SCHUR, apply, normal_speed, points, slip
 from .inelastic import finish_inelastically
 from .law import TANG_2014, Law
 from .stick_slip import slide, stick, sticking_offset, tangential_work
-from .worst_first import next_worst, requeue, worst_first
+from .worst_first import affordable_impulses, next_worst, requeue, worst_first
 
 DONE, DAMPED, STUCK = 0, 1, 2
 # Compression stops at this share of an increment, and the next repeat resolves the approach that is left. This saves
@@ -40,7 +40,7 @@ class ETM(Law):
     lam: increments in which an approach is stopped, Tang's lambda.
     tolerance: approach speed that counts as none, relative to the fastest approach.
     max_repeats: repeats of the three stages after which restitution is set to 0.
-    max_increments: bound on the impulses; 0 means 1000 lam (100 + m).
+    max_increments: bound on the impulses; 0 means about a second of work for up to 30 contacts.
     """
 
     name: ClassVar[str] = "etm"
@@ -63,8 +63,8 @@ class ETM(Law):
             raise ProblemError("max_repeats", self.max_repeats, "1 or more")
 
     def impulses(self, contacts: Contacts) -> Impulses:
-        bound = self.max_increments or 1000 * self.lam * (100 + contacts.count)
         p = points(contacts)
+        bound = self.max_increments or affordable_impulses(p)
         tol = self.tolerance * contacts.approach()
         total, x, count, repeats, state = _track(
             p,

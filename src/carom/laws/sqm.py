@@ -13,7 +13,7 @@ from .contact_points import N1, N2, NN, apply, points, slip, writable
 from .inelastic import reflected
 from .law import TANG_2014, Law
 from .stick_slip import slide, stick, tangential_work
-from .worst_first import next_worst, requeue, worst_first
+from .worst_first import affordable_impulses, next_worst, requeue, worst_first
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,8 @@ class SQM(Law):
     says so.
 
     tolerance: approach speed that counts as none, relative to the fastest approach.
-    max_iterations: bound on the single reflections; 0 means 1000 + 2000 m.
+    max_iterations: bound on the single reflections; 0 means 1000 + 2000 m, or about a second of work for up to 30
+    contacts if that is less.
     """
 
     name: ClassVar[str] = "sqm"
@@ -42,9 +43,9 @@ class SQM(Law):
     max_iterations: int = 0
 
     def impulses(self, contacts: Contacts) -> Impulses:
-        bound = self.max_iterations or 1000 + 2000 * contacts.count
         tol = self.tolerance * contacts.approach()
         p = points(contacts)
+        bound = self.max_iterations or min(1000 + 2000 * contacts.count, affordable_impulses(p))
         velocity, e = writable(contacts.velocity), writable(contacts.restitution)
         total, x, count, left = _reflect(p, velocity, e, tol, bound)
         result = reflected(contacts, total[:, 0].copy(), x, count, left, tol, self.name)

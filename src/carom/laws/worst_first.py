@@ -6,7 +6,19 @@ import numpy as np
 
 from ..kernels import kernel
 from ..solvers.heap import heap_pop, heap_push
-from .contact_points import normal_speed
+from .contact_points import Points, normal_speed
+
+# Work that an impulse costs besides looking at the contacts of its bodies, and bound on the work of a law: less than a
+# second for up to 30 contacts. Light bodies between heavy ones need most impulses, and long chains.
+IMPULSE_WORK, LAW_WORK = 200.0, 6e7
+
+
+def affordable_impulses(points: Points) -> int:
+    """The number of single impulses that a law may apply. It is bounded by their work, in multiplications."""
+    m, rows = len(points.boundary), points.rows
+    looked_at = float(np.diff(rows.touch_ptr)[rows.body].sum()) / m
+    each = IMPULSE_WORK + 2.0 * looked_at * (len(rows.body) / m) * rows.val.shape[1] * (1 + points.t)
+    return int(LAW_WORK * max(1.0 + 7.0 / m, (m / 30.0) ** 1.5) / each)
 
 
 @kernel

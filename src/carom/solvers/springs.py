@@ -35,9 +35,9 @@ def default_bound(m):
     """Trial steps allowed for an island of m contacts.
 
     Clusters need about 40 m and cradles 80 m. Light balls between heavy ones need most: 13,000 m for a mass ratio of
-    1e4. The cap limits the cost of a large clamped island.
+    1e4. The cost of a step is proportional to m; the cap keeps islands of up to 30 contacts below a second.
     """
-    return min(30_000 + 12_000 * m, 500_000 + 500 * m)
+    return max(min(30_000 + 12_000 * m, 1_600_000 // m), 200 * m)
 
 
 @kernel
