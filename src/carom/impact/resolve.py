@@ -14,18 +14,20 @@ from ..laws import Law
 from ..laws.inelastic import inelastic
 from ..solvers.qp.box import SWEEPS_TOLERANCE
 from ..solvers.rows import Floats
-from .contacts import RESOLVED, Contacts, Impulses, worse
+from .contacts import INFEASIBLE, RESOLVED, Contacts, Impulses, worse
 from .problem import ImpactProblem
 from .response import EXACT, Response
 from .restitution import blended, check_islands, interpolated, normal_impulses
 from .solution import ImpactSolution
-from .verify import verified
+from .verify import RESOLVED_RESIDUAL, verified
 
 # Tolerance of sweeps where an exact answer was asked for in vain, as a share of the tolerance of the run.
 SETTLE_SHARE = 1e-2
 ROUNDING = 1e-14  # residual, relative to the fastest speed, of an answer that is exact to rounding
+# Iterations of a law in all repeats with friction, after which the inelastic law takes its place in further repeats.
+LAW_ITERATIONS = 50_000
 # Visits of a contact on average after which sweeps over normal and friction impulses give up.
-MANY_VISITS, FEW_VISITS = 500, 20
+EXACT_VISITS, MANY_VISITS, FEW_VISITS = 3000, 500, 20
 
 
 def solve_impact(
@@ -93,7 +95,11 @@ def _staggered(contacts: Contacts, response: Response, friction: FrictionModel, 
         return _relative(stage, contacts)  # nothing approaches, or the law is `none`: nothing bounds friction
     scale = contacts.fastest()
     if tolerance == 0.0:
-        return _alternated(contacts, response, stage, friction, tolerance, scale)
+        other = _alternated(contacts, response, stage, friction, tolerance, scale)
+        if other.residual <= EXACT or other.status == INFEASIBLE:
+            return other
+        settled = _settled(contacts, other, friction, EXACT * scale, scale, EXACT_VISITS)
+        return other if settled is None or other.residual <= settled.residual else settled
     enough = max(tolerance / scale, response.tolerance)
     coarse = tolerance > SWEEPS_TOLERANCE * scale
     aim, visits = (tolerance, MANY_VISITS) if coarse else (ROUNDING * scale, FEW_VISITS)
@@ -143,21 +149,25 @@ def _alternated(
     iterations, messages = stage.iterations, stage.messages
     for repeat in range(friction.repeats + 1):
         tangent, slip = friction.impulses(contacts, normal, tangent, tolerance)
+        hopeless = tolerance == 0.0 and slip > RESOLVED_RESIDUAL * scale
         moving = contacts.moving(contacts.after(normal, tangent))
         approach = moving.approach()
         if approach <= left:
             worst = max(worst, slip, approach if tolerance else 0.0)
             break
-        last = repeat == friction.repeats
-        spent = status != RESOLVED
+        # A friction problem that was not solved is not solved by repeats, and each costs all the work that is allowed.
+        last = repeat == friction.repeats or hopeless or status == INFEASIBLE
+        spent = status != RESOLVED or iterations > LAW_ITERATIONS
         stage = inelastic(moving, tolerance) if last or spent else normal_impulses(moving, response, tolerance)
         normal += stage.normal
         status, worst = worse(status, stage.status), max(worst, stage.residual * approach)
         iterations += stage.iterations
-        messages = (*messages, *(m for m in stage.messages if m not in messages))
+        known = {m.split(":")[0] for m in messages}
+        messages = (*messages, *(m for m in stage.messages if m.split(":")[0] not in known))
         if last:
-            messages = (*messages, f"friction and impact still disagreed after {friction.repeats} repeats")
+            messages = (*messages, f"friction and impact still disagreed after {repeat} repeats")
             worst = max(worst, friction.residual(contacts, normal, tangent))
+            break
     return Impulses(normal, tangent, iterations, status, worst / scale, messages)
 
 

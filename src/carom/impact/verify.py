@@ -20,8 +20,8 @@ ROUNDING = 1e-14  # error of a speed, relative to the largest sum |G| |x| from w
 def verified(contacts: Contacts, result: Impulses, law: Law) -> Impulses:
     """The result, with its residual raised to the approach that it leaves, and a status that says whether it holds.
 
-    Impulses that are not finite, or that raise the energy under a law that claims KIN, are replaced by those of the
-    inelastic law without friction. "resolved" means that the residual is at most RESOLVED_RESIDUAL, or the tolerance of
+    Impulses that are not finite, that raise the energy under a law that claims KIN, or whose residual is larger than
+    the speeds before impact, are replaced by those of the inelastic law without friction. "resolved" means that the residual is at most RESOLVED_RESIDUAL, or the tolerance of
     the law if that is larger, or that of rounding.
     """
     claims = getattr(law, "claims", frozenset())
@@ -30,6 +30,8 @@ def verified(contacts: Contacts, result: Impulses, law: Law) -> Impulses:
     gain = relative_gain(contacts, result.normal, result.tangent)
     if not gain <= GAIN and "KIN" in claims:
         return _replaced(contacts, result, f"the answer of {law.name} raised the energy by {gain:.1e} of it")
+    if result.residual > 1.0:
+        return _replaced(contacts, result, f"{law.name} solved its equations to {result.residual:.1e} only")
     return _judged(contacts, result, "FEA" in claims, float(getattr(law, "tolerance", 0.0)))
 
 
