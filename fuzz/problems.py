@@ -20,7 +20,7 @@ from carom.impact.solution import ImpactSolution
 from .campaign import Campaign
 from .problem_checks import wrong_with
 
-SIZES = ((1, 1), (2, 2), (3, 4), (6, 6))  # (d, components of an interesting block) is d alone; see `_rows`
+SELDOM = {"etm": 0.3, "lzb": 0.3, "sqm": 0.6}  # laws that take ten times as long as the others
 FEW, FEW_SECONDS = 30, 1.0  # contacts, and CPU seconds that they may take
 
 
@@ -54,7 +54,9 @@ class Problems(Campaign):
     def case(self, rng: np.random.Generator) -> Case:
         kind = str(rng.choice(["matrices", "blocks"], p=[0.25, 0.75]))
         arguments = _matrices(rng) if kind == "matrices" else _blocks(rng)
-        law = laws.make(str(rng.choice(laws.names())))
+        names = laws.names()
+        weight = np.array([SELDOM.get(name, 1.0) for name in names])
+        law = laws.make(str(rng.choice(names, p=weight / weight.sum())))
         model = str(rng.choice(law.restitution_models))
         rough = [*friction.MODELS, *([friction.OWN] if law.own_friction else [])]
         arguments["restitution"] = _restitution(rng, len(arguments["friction"]), law.name, model)

@@ -33,7 +33,7 @@ class LZB(Law):
     stiffness: one number, or one for each contact; only ratios matter.
     tolerance: relative error allowed in one step of the adaptive integration.
     max_steps: trial steps allowed for one island of m connected contacts; 0 means 30,000 + 12,000 m, or
-    1,600,000 / m where that is less, but at least 200 m.
+    1,200,000 / m where that is less, but at least 200 m.
     """
 
     name: ClassVar[str] = "lzb"

@@ -10,15 +10,15 @@ from .contact_points import Points, normal_speed
 
 # Work that an impulse costs besides looking at the contacts of its bodies, and bound on the work of a law: less than a
 # second for up to 30 contacts. Light bodies between heavy ones need most impulses, and long chains.
-IMPULSE_WORK, LAW_WORK = 200.0, 6e7
+IMPULSE_WORK, LAW_WORK = 200.0, 5e7
 
 
 def affordable_impulses(points: Points) -> int:
     """The number of single impulses that a law may apply. It is bounded by their work, in multiplications."""
     m, rows = len(points.boundary), points.rows
     looked_at = float(np.diff(rows.touch_ptr)[rows.body].sum()) / m
-    each = IMPULSE_WORK + 2.0 * looked_at * (len(rows.body) / m) * rows.val.shape[1] * (1 + points.t)
-    return int(LAW_WORK * max(1.0 + 7.0 / m, (m / 30.0) ** 1.5) / each)
+    each = (1 + points.t) * (IMPULSE_WORK + 2.0 * looked_at * (len(rows.body) / m) * rows.val.shape[1])
+    return int(LAW_WORK * max(1.0 + 18.0 / m**2, (m / 30.0) ** 1.5) / each)
 
 
 @kernel

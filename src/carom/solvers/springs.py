@@ -37,7 +37,7 @@ def default_bound(m):
     Clusters need about 40 m and cradles 80 m. Light balls between heavy ones need most: 13,000 m for a mass ratio of
     1e4. The cost of a step is proportional to m; the cap keeps islands of up to 30 contacts below a second.
     """
-    return max(min(30_000 + 12_000 * m, 1_600_000 // m), 200 * m)
+    return max(min(30_000 + 12_000 * m, 1_200_000 // m), 200 * m)
 
 
 @kernel
