@@ -142,7 +142,9 @@ def _resolve_clamped(law: Law, contacts: Contacts, clamp: _Clamp) -> tuple[Float
 def _flat(contacts: Contacts, which: Ints, matrix: Floats, x: Floats) -> Contacts:
     """Some contacts as a separate impact over plain components."""
     k, n = matrix.shape
-    rows = make_rows(np.arange(k + 1) * n, np.tile(np.arange(n), k), matrix.reshape(-1, 1), n)
+    row, column = np.nonzero(np.abs(matrix) > np.finfo(float).eps * np.abs(matrix).max(axis=1, keepdims=True))
+    ptr = np.searchsorted(row, np.arange(k + 1))
+    rows = make_rows(ptr, column, matrix[row, column][:, None], n)
     return Contacts(
         rows=rows,
         velocity=np.ascontiguousarray(x[:, None]),

@@ -21,18 +21,20 @@ def verified(contacts: Contacts, result: Impulses, law: Law) -> Impulses:
     """The result, with its residual raised to the approach that it leaves, and a status that says whether it holds.
 
     Impulses that are not finite, that raise the energy under a law that claims KIN, or whose residual is larger than
-    the speeds before impact, are replaced by those of the inelastic law without friction. "resolved" means that the residual is at most RESOLVED_RESIDUAL, or the tolerance of
-    the law if that is larger, or that of rounding.
+    the speeds before impact, are replaced by those of the inelastic law without friction. "resolved" means that the
+    residual is at most RESOLVED_RESIDUAL, or that of rounding. A law with a tolerance above its default gets bounds
+    that are larger by the same factor.
     """
     claims = getattr(law, "claims", frozenset())
+    looser = max(1.0, getattr(law, "tolerance", 0.0) / (getattr(type(law), "tolerance", 0.0) or 1.0))
     if not _finite(result):
         return _replaced(contacts, result, f"{law.name} returned impulses that are not finite numbers")
     gain = relative_gain(contacts, result.normal, result.tangent)
-    if not gain <= GAIN and "KIN" in claims:
+    if not gain <= GAIN * looser and "KIN" in claims:
         return _replaced(contacts, result, f"the answer of {law.name} raised the energy by {gain:.1e} of it")
     if result.residual > 1.0:
         return _replaced(contacts, result, f"{law.name} solved its equations to {result.residual:.1e} only")
-    return _judged(contacts, result, "FEA" in claims, float(getattr(law, "tolerance", 0.0)))
+    return _judged(contacts, result, "FEA" in claims, RESOLVED_RESIDUAL * looser)
 
 
 def relative_gain(contacts: Contacts, normal: Floats, tangent: Floats | None = None) -> float:
@@ -67,12 +69,11 @@ def _replaced(contacts: Contacts, result: Impulses, reason: str) -> Impulses:
     return Impulses(np.zeros(contacts.count), tangent, iterations, NOT_CONVERGED, 1.0, (*messages, note))
 
 
-def _judged(contacts: Contacts, result: Impulses, feasible: bool, tolerance: float) -> Impulses:
+def _judged(contacts: Contacts, result: Impulses, feasible: bool, bound: float) -> Impulses:
     """The result with its residual, that of the approach after impact too if `feasible`, and its status checked."""
     scale = contacts.fastest()
     if scale == 0.0:
         return result
-    bound = max(RESOLVED_RESIDUAL, tolerance)
     left = float(-contacts.speeds(contacts.after(result.normal, result.tangent)).min()) if feasible else 0.0
     residual = max(result.residual, left / scale)
     if residual <= bound or result.status != RESOLVED:

@@ -31,13 +31,14 @@ _LOCATE = 60  # bound on the trial steps for locating one change of r
 
 
 @kernel
-def default_bound(m):
-    """Trial steps allowed for an island of m contacts.
+def default_bound(m, entries):
+    """Trial steps allowed for an island of m contacts whose rows have so many entries.
 
     Clusters need about 40 m and cradles 80 m. Light balls between heavy ones need most: 13,000 m for a mass ratio of
-    1e4. The cost of a step is proportional to m; the cap keeps islands of up to 30 contacts below a second.
+    1e4. The cost of a step is proportional to m + entries / 16; the cap keeps islands of up to 30 contacts below a
+    second.
     """
-    return max(min(30_000 + 12_000 * m, 1_200_000 // m), 200 * m)
+    return max(min(30_000 + 12_000 * m, int(2e6 / (m + entries / 16.0))), 200 * m)
 
 
 @kernel
@@ -62,7 +63,7 @@ def integrate_islands(rows, velocity, boundary, stiffness, eta, restitution, tol
         g, x = _extract(rows, members, velocity, local)
         k = stiffness[members] / np.max(stiffness[members] * g[3])
         release = 1.0 / restitution[members] ** 2
-        bound = max_steps if max_steps > 0 else default_bound(len(members))
+        bound = max_steps if max_steps > 0 else default_bound(len(members), g[2].size)
         p, taken, error, done = _integrate(
             g, x / fastest, boundary[members] / fastest, k, eta, release, tolerance, bound
         )
