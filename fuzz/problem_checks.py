@@ -69,7 +69,10 @@ def _mass(mass: object, size: int) -> Long:
         return long(mass.matrix.toarray())  # type: ignore[attr-defined]
     if values.ndim == 2:
         return np.diag(long(values).ravel())
-    raise NotImplementedError
+    out, d = np.zeros((size, size), np.longdouble), values.shape[1]
+    for b, block in enumerate(values):
+        out[b * d : b * d + d, b * d : b * d + d] = block
+    return out
 
 
 def wrong_with(s: ImpactSolution) -> str | None:

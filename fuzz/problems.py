@@ -162,6 +162,9 @@ def _blocks(rng: np.random.Generator) -> dict[str, Any]:
                 bodies[k] = bodies[k - 1]
     velocity = rng.normal(size=(n, d)) * (rng.random((n, 1)) < 0.8)
     mass = _masses(rng, n * d).reshape(n, d) if d in (3, 6) and rng.random() < 0.2 else _masses(rng, n)
+    if d > 1 and rng.random() < 0.1:
+        root = rng.normal(size=(n, d, d)) / np.sqrt(d) + np.eye(d)
+        mass = root @ root.swapaxes(1, 2) * _masses(rng, n)[:, None, None]
     arguments = {
         "mass": mass,
         "bodies": bodies,
