@@ -1,7 +1,7 @@
 """Meshes of everyday figures: rabbit, pawn, bowl, pot and lid, dolls that open, tracks for balls.
 
-Each is a closed surface (vertices (k, 3), faces (f, 3)) with faces counterclockwise seen from outside, centered on the z
-axis. Solids of revolution are turned from a profile, so that their volume is known in closed form (`turned_volume`).
+Each is a closed surface (vertices (k, 3), faces (f, 3)) with faces counterclockwise seen from outside, centered on the
+z axis. Solids of revolution are turned from a profile, so that their volume is known in closed form (`turned_volume`).
 """
 
 from __future__ import annotations
@@ -121,30 +121,21 @@ def lid_profile(radius: float = 1.0, thickness: float = 0.1, rim: float = 0.9) -
     )
 
 
-def doll_profiles(size: float = 1.0, thickness: float = 0.06, lip: float = 0.08) -> tuple[Floats, Floats]:
-    """The profiles of the two halves of a hollow doll that opens at z = 0: lower and upper.
+def doll_profiles(size: float = 1.0, thickness: float = 0.12) -> tuple[Floats, Floats]:
+    """The profiles of the two half shells of a hollow doll that opens at z = 0: lower and upper.
 
-    size: outer radius of the belly. The doll is 3 `size` high and stands on a flat foot. The upper half has a collar of
-    height `lip` that fits around the narrower neck of the lower half; both are relative to `size`.
+    size: outer radius of the belly. The doll stands on a flat foot at z = -1.3 `size` and is 3.2 `size` high.
+    thickness: of the walls, relative to `size`.
     """
     if not 0.0 < thickness <= 0.15:
         raise ProblemError("thickness", thickness, "above 0 and at most 0.15 of the size")
-    if not 0.0 < lip <= 0.3:
-        raise ProblemError("lip", lip, "above 0 and at most 0.3 of the size")
     t, half = thickness, 0.5 * thickness
-    play = 0.02 * t  # between neck and collar, so that the halves come apart
-    lower_out = [(0.0, -1.3), (0.7, -1.3), (0.85, -1.1), (0.97, -0.6), (1.0, 0.0)]
-    lower_in = [(1.0 - t, 0.0), (0.97 - t, -0.6), (0.85 - t, -1.1 + half), (0.7 - half, -1.3 + t), (0.0, -1.3 + t)]
-    neck = [(1.0 - half - play, 0.0), (1.0 - half - play, lip - play), (1.0 - t, lip - play)]
-    lower = np.array([*lower_out, *neck, *lower_in[1:]])
-    upper_out = [(1.0, 0.0), (0.93, 0.5), (0.75, 0.95), (0.6, 1.15)]
-    head = arc((0.0, 1.3), 0.62, -10.0, 90.0, 9)
-    upper_in = arc((0.0, 1.3), 0.62 - t, 90.0, -10.0, 9)
-    collar = [(0.6 - t, 1.15), (0.75 - t, 0.95 - half), (0.93 - t, 0.5), (1.0 - t, lip), (1.0 - half, lip)]
-    upper = np.concatenate([[(1.0 - half, 0.0)], upper_out, head, upper_in, collar])
-    # The upper half is closed at the pole of the head: it begins on the axis inside and ends on the axis outside.
-    pole = len(upper_out) + 1 + len(head)
-    return size * lower, size * np.concatenate([upper[pole:], upper[:pole]])
+    foot = [(0.0, -1.3), (0.7, -1.3), (0.85, -1.1), (0.97, -0.6), (1.0, 0.0)]
+    hollow = [(1.0 - t, 0.0), (0.97 - t, -0.6), (0.85 - t, -1.1 + half), (0.7 - half, -1.3 + t), (0.0, -1.3 + t)]
+    inside, outside = arc((0.0, 1.3), 0.62 - t, 90.0, -10.0, 9), arc((0.0, 1.3), 0.62, -10.0, 90.0, 9)
+    neck = [(0.6 - t, 1.15), (0.75 - t, 0.95 - half), (0.93 - t, 0.5), (1.0 - t, 0.0)]
+    shoulder = [(1.0, 0.0), (0.93, 0.5), (0.75, 0.95), (0.6, 1.15)]
+    return size * np.array([*foot, *hollow]), size * np.concatenate([inside, neck, shoulder, outside])
 
 
 def _thin(name: str, value: float, limit: float) -> None:
@@ -161,9 +152,9 @@ _AWAY = 1e-2  # least distance of a node from the surface, in cells
 def level_set(function: Callable[[Floats], Floats], low: Floats, high: Floats, cell: float) -> Surface:
     """The surface where a function of points (k, 3) is zero; it must be positive on the sides of the box.
 
-    Each cubic cell is divided into five tetrahedra, alternately in two ways, so that faces match and the surface is closed
-    (marching tetrahedra). With an even number of cells across x = 0 a mirror-symmetric function gives a mirror-symmetric
-    mesh. Vertices lie where linear interpolation along edges of the tetrahedra is zero.
+    Each cubic cell is divided into five tetrahedra, alternately in two ways, so that faces match and the surface is
+    closed (marching tetrahedra). With an even number of cells across x = 0 a mirror-symmetric function gives a
+    mirror-symmetric mesh. Vertices lie where linear interpolation along edges of the tetrahedra is zero.
     """
     low, high = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
     cells = 2 * np.maximum(np.ceil(0.5 * (high - low) / cell).astype(int), 1)
@@ -184,7 +175,7 @@ def level_set(function: Callable[[Floats], Floats], low: Floats, high: Floats, c
 
 
 _CORNERS = np.array([(i, j, k) for i in (0, 1) for j in (0, 1) for k in (0, 1)])
-# Corners of a cell that lie on one diagonal of each face, and on the other: the central tetrahedra of the two divisions.
+# Corners of the central tetrahedra of the two divisions: their edges are one diagonal of each face, or the other.
 _EVEN, _ODD = (0, 3, 5, 6), (7, 4, 2, 1)
 
 
@@ -201,7 +192,9 @@ def _tetrahedra(cells: Ints, nodes: Ints) -> Ints:
             parts.append((apex, *(c for c in center if np.abs(_CORNERS[c] - _CORNERS[apex]).sum() == 1)))
         for part in parts:
             a, b, c, d = _CORNERS[list(part)]
-            order = list(part) if np.linalg.det(np.array([b - a, c - a, d - a])) > 0.0 else [part[i] for i in (0, 1, 3, 2)]
+            order = (
+                list(part) if np.linalg.det(np.array([b - a, c - a, d - a])) > 0.0 else [part[i] for i in (0, 1, 3, 2)]
+            )
             out.append(base[which][:, None] + corner[order])
     return np.concatenate(out)
 
@@ -220,7 +213,14 @@ def _cut(points: Floats, value: Floats, tetrahedra: Ints) -> Surface:
         alone = (count == 3) & ~inside[:, corner]
         t = tetrahedra[alone]
         triangles.append(_edges(t, (corner, a), (corner, c), (corner, b)))
-    for first, second, third, fourth in ((0, 1, 2, 3), (0, 2, 3, 1), (0, 3, 1, 2), (2, 3, 0, 1), (3, 1, 0, 2), (1, 2, 0, 3)):
+    for first, second, third, fourth in (
+        (0, 1, 2, 3),
+        (0, 2, 3, 1),
+        (0, 3, 1, 2),
+        (2, 3, 0, 1),
+        (3, 1, 0, 2),
+        (1, 2, 0, 3),
+    ):
         both = (count == 2) & inside[:, first] & inside[:, second]
         t = tetrahedra[both]
         quad = ((first, third), (second, third), (second, fourth), (first, fourth))
@@ -311,10 +311,8 @@ def track(curve: Floats, width: float, wall: float, thickness: float) -> Surface
     along /= np.linalg.norm(along, axis=1, keepdims=True)
     left = np.column_stack([-along[:, 1], along[:, 0], np.zeros(len(points))])
     half, out = 0.5 * width, 0.5 * width + thickness
-    section = np.array(
-        [(-out, -thickness), (-half, -thickness), (half, -thickness), (out, -thickness)]
-        + [(out, wall), (half, wall), (half, 0.0), (-half, 0.0), (-half, wall), (-out, wall)]
-    )
+    below, above = [(x, -thickness) for x in (-out, -half, half, out)], [(out, wall), (half, wall), (half, 0.0)]
+    section = np.array([*below, *above, *((-x, z) for x, z in reversed(above))])
     n, m = len(points), len(section)
     rings = points[:, None] + section[None, :, :1] * left[:, None] + section[None, :, 1:] * np.array([0.0, 0.0, 1.0])
     i, j = np.meshgrid(np.arange(n - 1), np.arange(m), indexing="ij")
