@@ -147,7 +147,7 @@ SCENES: dict[str, Entry] = {
         lambda p: p["rabbits"] + p["pawns"],
         {"rabbits": 4, "pawns": 2},
     ),
-    "dolls": Entry(dolls, "nested dolls fall on a table and open", lambda p: 2 * p["count"], {"count": 2, "cells": 32}),
+    "dolls": Entry(dolls, "nested dolls fall on a table and open", lambda p: 2 * p["count"], {"count": 2}),
     "box_tower_3d": Entry(box_tower_3d, "a tower of cubes that must stand", lambda p: p["boxes"], {"boxes": 4}),
     "card_house": Entry(card_house, "a house of 24 cards, hit by two balls", _cards, {"stories": 2, "width": 2}),
     "rolling_sphere": Entry(rolling_sphere, "a sphere slides on a plane until it rolls", lambda p: 1),

@@ -194,22 +194,23 @@ def rabbits_and_pawns(
 
 
 @checks.recorded
-def dolls(*, count: int = 3, restitution: float = 0.8, height: float = 1.0, cells: int = 48) -> Scene:
+def dolls(*, count: int = 3, restitution: float = 0.8, height: float = 1.0, cells: int = 64) -> Scene:
     """Nested dolls, each of two half shells with the next doll standing inside, fall on a table (Smith 2012, fig. 2).
 
-    Under lcp they bounce as one body. Under laws with break-away the dolls open. cells: grid cells across a doll.
+    Under lcp they bounce as one body. Under laws with break-away the dolls open. cells: grid cells across a
+    doll; with fewer the rims overlap by more than rounding.
     """
     count, height = checks.whole("count", count, 1), checks.positive("height", height)
-    cells = checks.whole("cells", cells, 32)
+    cells = checks.whole("cells", cells, 64)
     bodies, bottom, shrink, wall = [], height, 0.74, 0.12
     for k in range(count):
         size = shrink**k
-        for name, profile, rise in zip(("lower", "upper"), figures.doll_profiles(size, wall), (0.0, 0.01 * size)):
+        for name, profile in zip(("lower", "upper"), figures.doll_profiles(size, wall)):
             center = mass_properties(*figures.turned(profile))[1]
-            place = np.array([[0.0, 0.0, bottom + 1.3 * size + rise + float(center[2])]])
+            place = np.array([[0.0, 0.0, bottom + 1.3 * size + float(center[2])]])
             shape = turned_mesh(profile, spacing=2.0 * size / cells)
             bodies.append(Bodies(shape, place, name=f"{name} half {k}"))
-        bottom += (wall + 0.01) * size
+        bottom += wall * size
     return Scene(
         name="dolls",
         bodies=bodies,
