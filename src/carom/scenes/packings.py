@@ -123,14 +123,13 @@ def repose(
     count, size = checks.whole("count", count, 4), SIZES[shape]
     settle, flow = checks.positive("settle", settle), checks.positive("flow", flow)
     chance = np.random.default_rng(checks.whole("seed", seed, 0))
-    wide = max(2.5, round(count ** (1.0 / 3.0)))  # as high as wide, about
     room = {"spheres": 1.05, "cubes": 1.75, "crosses": 1.1}[shape]
-    wide *= room if shape == "cubes" else 1.0
+    wide = room * np.ceil(count ** (1.0 / 3.0))  # about as high as wide
     place = size * lattice(count, wide, room)
     place[:, 2] += 0.5 * size
-    half, top = 0.5 * wide * size, float(place[:, 2].max()) + 2.0 * size
+    half, top = 0.5 * wide * size, float(place[:, 2].max()) + size
     thick = 0.5 * size
-    lift = Table([0.0, settle, settle + 0.2], [0.0] * 3, [0.0] * 3, z=[0.0, 0.0, 2.0 * top])
+    lift = Table([0.0, settle, settle + 0.2], [0.0] * 3, [0.0] * 3, z=[0.0, 0.0, top])
     gate = Bodies(
         Box((thick, 2.0 * half, top)),
         np.array([[half + 0.5 * thick, 0.0, 0.5 * top]]),
