@@ -28,7 +28,8 @@ from .series import Series, store_array
 FORMAT = "carom trajectory"
 # 2: boundary_* arrays in place of wall_*, column residual in place of certificate. 3: setting tolerance; one column
 # residual, that of the whole step, relative to the same speed as the tolerance, in place of residual and rest_residual.
-VERSION = 3
+# 4: column substeps.
+VERSION = 4
 HASH = "S64"
 ORIENTATION = {2: "angle", 3: "orientation"}  # the dataset of orientations, by dimension
 SPINS: dict[int, int | slice] = {2: 2, 3: slice(3, 6)}  # components of velocities that are spins, by dimension
