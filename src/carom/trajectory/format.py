@@ -32,7 +32,8 @@ from .structure import SIGNATURE, Structure, check_structure, superblock
 FORMAT = "carom trajectory"
 # 2: boundary_* arrays in place of wall_*, column residual in place of certificate. 3: setting tolerance; one column
 # residual, that of the whole step, relative to the same speed as the tolerance, in place of residual and rest_residual.
-# 4: a user block with identity and number of commits, text of fixed length, checksums of the header and of checkpoints.
+# 4: a user block with identity and number of commits, text of fixed length, checksums of the header and of checkpoints;
+# column substeps.
 VERSION = 4
 HASH = "S64"
 ORIENTATION = {2: "angle", 3: "orientation"}  # the dataset of orientations, by dimension
