@@ -54,7 +54,7 @@ ALLOWED = {
 
 
 # Laws see the contacts of an impact, and these files of the same package run the laws on them: a part of its own.
-RESOLVE = {f"carom.impact.{name}" for name in ("clamps", "resolve", "response", "restitution")}
+RESOLVE = {f"carom.impact.{name}" for name in ("clamps", "resolve", "response", "restitution", "verify")}
 
 
 def part_of(module: str) -> str:

@@ -85,7 +85,7 @@ class TowerEngine:
         seconds = (r.detect, r.assemble, r.solve, 0.0, 0.0)
         self.row = (
             state.step, state.time, r.near, r.pushing, r.passes, r.certificate, 0, r.passes, r.overlap,
-            *sums, *seconds,
+            *sums, *seconds, 1,
         )  # fmt: skip
 
     def impulses(self) -> ContactImpulses:
