@@ -274,5 +274,14 @@ def test_a_tower_in_the_engine_with_friction():
     run = carom.simulate(scene, duration=0.5)
     assert scene.count == 3
     assert np.abs(run.positions[-1] - tower.center).max() <= 1e-6
-    with pytest.raises(carom.ProblemError, match="pins"):
+
+
+def test_pins_in_the_engine_hold_bricks_or_are_refused():
+    """A shelf with two pins to the ground carries a brick, although nothing is below it; one pin would be a hinge."""
+    bricks = [(0, 2.5, 4, 1), (0.5, 3.5, 1, 1)]
+    tower = Tower.from_bricks(bricks, pins=[(0, -1, (-1, 2.5)), (0, -1, (1, 2.5))])
+    run = carom.simulate(carom.scenes.from_tower(tower), duration=0.3)
+    # 1e-6 as for a stack at rest; without the pins both would fall by 0.44.
+    assert np.abs(run.positions[-1] - tower.center).max() <= 1e-6
+    with pytest.raises(carom.ProblemError, match=r"pins\[0\].*a hinge at \(0, 0\)"):
         carom.scenes.from_tower(Tower.from_bricks([(0, 0.5, 1, 1)], pins=[(0, -1, (0, 0))]))
