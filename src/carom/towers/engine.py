@@ -108,9 +108,8 @@ class TowerEngine:
         self.now, self.angle = tuple(memory["now"]), memory["angle"]
         self.loop.remember(memory)
         if "ahead" in memory:
-            *numbers, detect, assemble, solve = memory["report"].tolist()
-            near, pushing, passes = (int(value) for value in numbers[:3])
-            report = StepReport(near, pushing, passes, *numbers[3:], detect, assemble, solve)
+            near, pushing, passes, *rest = memory["report"].tolist()
+            report = StepReport(int(near), int(pushing), int(passes), *rest)
             pushes = ContactImpulses(*(memory[f"push_{part.name}"] for part in fields(ContactImpulses)))
             self.ahead = (*memory["ahead"], report, pushes)
 
