@@ -16,10 +16,11 @@ _LAWS = _CORE | {"laws"}
 _RESOLVE = _LAWS | {"friction", "resolve"}
 _RUN = _RESOLVE | {"build", "settings", "stepping", "trajectory", "scenes", "stepwise", "simulation"}
 _STUDY = _RUN | {"catalogue", "analysis", "draw.style"}
-_EVERYWHERE = {"errors", "files", "kernels"}
+_EVERYWHERE = {"errors", "files", "hdf5", "kernels"}
 ALLOWED = {
     "errors": set(),
     "files": {"errors"},  # atomic writing
+    "hdf5": set(),  # the structure of HDF5 files
     "kernels": {"errors", "files"},  # compilation and its cache
     "draw.style": set(),  # the style of all figures: a leaf, although the rest of draw reads runs
     "ports": {"errors"},

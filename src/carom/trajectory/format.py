@@ -14,8 +14,9 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ProblemError
+from ..errors import ProblemError, printable
 from ..geometry.rotations import velocity_components
+from ..hdf5 import SIGNATURE, Structure, check_structure, superblock
 from ..scene.model import Scene
 from ..scene.store import pack, unpack
 from ..settings import Settings
@@ -27,7 +28,6 @@ from .journal import HEAD, USER_BLOCK
 from .safe_file import SafeFile, open_safely
 from .series import Series, store_array
 from .snapshot import snapshot
-from .structure import SIGNATURE, Structure, check_structure, superblock
 
 FORMAT = "carom trajectory"
 # 2: boundary_* arrays in place of wall_*, column residual in place of certificate. 3: setting tolerance; one column
@@ -297,7 +297,7 @@ def _check_tables(file: h5py.File) -> None:
 
 def text_of(value: Any) -> str:
     """The text of an attribute."""
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+    return printable(value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value))
 
 
 @contextmanager

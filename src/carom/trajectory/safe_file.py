@@ -20,6 +20,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from ..hdf5 import superblock
 from .file_locks import still_named
 from .journal import (
     COUNTER,
@@ -34,7 +35,6 @@ from .journal import (
     read_head,
     read_journal,
 )
-from .structure import superblock
 
 
 class SafeFile:

@@ -2,9 +2,10 @@
 
 A damaged or forged file can make the library loop forever, open other files (external storage, external links, virtual
 datasets, filter plugins) or take any amount of memory. `check_structure` follows every address of the file itself. It
-accepts what `Recorder` writes and nothing else: groups of the oldest format and datasets that are compact, contiguous,
-or complete in chunks with the filters shuffle and gzip. All blocks lie inside the file and none overlap, so that there
-are no cycles. The layout is that of the "HDF5 File Format Specification", version 3.0: superblock 0, object headers 1.
+accepts what trajectories and SCISim's meshes need and nothing else: groups of the oldest format and datasets that are
+compact, contiguous, or complete in chunks, with the filters shuffle and gzip. All blocks lie inside the file and none
+overlap, so that there are no cycles. The layout is that of the "HDF5 File Format Specification", version 3.0:
+superblock 0, object headers 1.
 
 Chunks have checksums of their own. For all else that does not change during a run (types, attributes, scene, settings,
 world) `check_structure` returns a digest, which the file contains in its attribute `checksum`.
@@ -17,6 +18,7 @@ import math
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +27,7 @@ SIGNATURE = b"\x89HDF\r\n\x1a\n"
 UNDEFINED = 2**64 - 1  # an address that is not set
 LEVELS = 4  # of groups within groups
 TREE_LEVELS = 8  # of a tree of chunks, each of which has 64 children per node
-LARGEST_CHUNK = 1 << 20  # bytes before compression: no chunk of a recorder is larger
+LARGEST_CHUNK = 1 << 20  # bytes before compression: no chunk of a trajectory is larger
 CHUNK_CHILDREN = 64  # of a node of a tree of chunks, at most
 # Messages of object headers: padding, dataspace, datatype, two kinds of fill value, layout, filters, attribute,
 # continuation, symbol table, modification time.
@@ -37,9 +39,10 @@ VARYING = {b"finished", b"state_hash", b"checksum"}  # attributes that do, or th
 REFUSED = {0x02: "links of a newer format", 0x06: "links of a newer format", 0x07: "external storage"}
 NUMBERS_AND_TEXT = {0, 1, 3, 6, 8}  # classes of datatypes: integer, float, text, compound, enumeration
 COMPACT, CONTIGUOUS, CHUNKED = 0, 1, 2  # classes of layouts
-SHUFFLE_AND_GZIP = [2, 1]  # numbers of the filters
+FILTER_CHAINS: tuple[list[int], ...] = ([2, 1], [1], [])  # shuffle and gzip, gzip alone, none
 
 Read = Callable[[int, int], bytes]
+Fits = Callable[[Any, Any, Any, Any], bool]  # key, first item, last item, next key
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class Structure:
 
 
 class Damaged(ValueError):
-    """The file is not one that a recorder has written."""
+    """The file is damaged, or has parts that are not accepted."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ class Superblock:
 def superblock(head: bytes) -> Superblock:
     """Reads a superblock of version 0 with addresses of 8 bytes from its first 96 bytes."""
     if len(head) < 96 or head[:8] != SIGNATURE or head[8] != 0 or head[13:15] != b"\x08\x08":
-        raise Damaged("its beginning is not that of a trajectory")
+        raise Damaged("it does not begin as an HDF5 file with a superblock of version 0")
     leaf, inner, _, base, free, end, driver = struct.unpack_from("<HHIQQQQ", head, 16)
     root = struct.unpack_from("<QQ", head, 56)[1]
     if free != UNDEFINED or driver != UNDEFINED:
@@ -84,6 +87,12 @@ def check_structure(read: Read, at: int, size: int) -> Structure:
     `read(at, count)` returns bytes of the file.
     """
     return _Walk(read, at, size).check()
+
+
+class _Node(NamedTuple):
+    depth: int  # 0 for leaves
+    keys: NDArray[np.uint8]  # (k + 1, bytes of a key)
+    children: NDArray[np.uint64]  # (k,) addresses
 
 
 class _Walk:
@@ -125,7 +134,7 @@ class _Walk:
         messages = self._messages(address, path or "/")
         if TABLE in messages:
             if LAYOUT in messages or level == LEVELS:
-                raise Damaged(f"{path or '/'} is no group of a trajectory")
+                raise Damaged(f"{path or '/'} is no group, or nested too deeply")
             self._group(messages[TABLE], path, level)
         elif LAYOUT in messages and path:
             self._dataset(messages, path)
@@ -146,7 +155,7 @@ class _Walk:
                 body = data[at + 8 : at + 8 + length]
                 at, seen = at + 8 + length, seen + 1
                 if kind not in KNOWN or flags & 2 or len(body) < length:
-                    raise Damaged(f"{path} has {REFUSED.get(kind, 'content that no recorder writes')}")
+                    raise Damaged(f"{path} has {REFUSED.get(kind, 'content that is not accepted here')}")
                 if kind == CONTINUED:
                     where, more = struct.unpack_from("<QQ", body.ljust(16, b"\xff"))
                     waiting.append(self.block(where, more, f"the header of {path}"))
@@ -179,18 +188,8 @@ class _Walk:
     def _group(self, table: bytes, path: str, level: int) -> None:
         tree, heap = struct.unpack("<QQ", _exactly(table, 16, path))
         names = self._heap(heap, path)
-        entries = b"".join(self._nodes(tree, path))
-        seen = set()
-        for at in range(0, len(entries), 40):
-            name_at, address, cache = struct.unpack_from("<QQI", entries, at)
-            stop = names.find(b"\0", name_at) if name_at < len(names) else -1
-            name = names[name_at:stop].decode("utf-8", "replace") if stop > name_at else ""
-            if not name or "/" in name or name in seen:
-                raise Damaged(f"a name in {path or '/'} is damaged")
-            if cache > 1 or address == UNDEFINED:
-                raise Damaged(f"{path}/{name} is a link")
-            seen.add(name)
-            self._object(address, f"{path}/{name}", level + 1)
+        for name, address in self._entries(tree, names, path).items():
+            self._object(address, f"{path}/{name.decode('utf-8', 'replace')}", level + 1)
 
     def _heap(self, address: int, path: str) -> bytes:
         """The data of a local heap, which holds the names of a group."""
@@ -206,49 +205,62 @@ class _Walk:
             before, free = free, struct.unpack_from("<Q", names, free)[0]
         return names
 
-    def _nodes(self, address: int, path: str) -> list[bytes]:
-        """The entries of the symbol table nodes of a group, node by node."""
-        found = []
+    def _entries(self, address: int, names: bytes, path: str) -> dict[bytes, int]:
+        """Names of the members of a group, in their order, and the addresses of their headers."""
         children = 2 * self.top.inner
-        keys = (children + 1) * 8
-        for node in self._tree(address, 0, children, 8, 24 + keys + children * 8, path):
-            for child in node[1].tolist():
-                body = self.block(child, 8 + 80 * self.top.leaf, f"the entries of {path or '/'}")
-                count = struct.unpack_from("<H", body, 6)[0]
-                if body[:5] != b"SNOD\x01" or not 0 < count <= 2 * self.top.leaf:
-                    raise Damaged(f"the entries of {path or '/'} are damaged")
-                found.append(body[8 : 8 + 40 * count])
+        levels = self._tree(address, 0, children, 8, path)
+        found: dict[bytes, int] = {}
+        spans = []
+        for child in (int(c) for node in levels[-1] for c in node.children):
+            body = self.block(child, 8 + 80 * self.top.leaf, f"the entries of {path or '/'}")
+            count = struct.unpack_from("<H", body, 6)[0]
+            if body[:5] != b"SNOD\x01" or not 0 < count <= 2 * self.top.leaf:
+                raise Damaged(f"the entries of {path or '/'} are damaged")
+            own = []
+            for at in range(8, 8 + 40 * count, 40):
+                name_at, header, cache = struct.unpack_from("<QQI", body, at)
+                name = _text_at(names, name_at)
+                if not name or b"/" in name or (found and name <= next(reversed(found))):
+                    raise Damaged(f"a name in {path or '/'} is damaged")
+                if cache > 1 or header == UNDEFINED:
+                    raise Damaged(f"{path}/{name.decode('utf-8', 'replace')} is a link")
+                found[name] = header
+                own.append(name)
+            spans.append((own[0], own[-1]))
+        keys = [[[_text_at(names, int(k)) for k in node.keys.view("<u8")[:, 0]] for node in level] for level in levels]
+        _check_search(levels, keys, spans, lambda low, first, last, high: low < first and last <= high, path)
         return found
 
     # ---- trees
 
-    def _tree(
-        self, address: int, kind: int, most: int, key: int, size: int, path: str
-    ) -> list[tuple[NDArray[np.uint8], NDArray[np.uint64]]]:
-        """Keys, (k, key) bytes, and addresses, (k,), of the leaves of a tree of version 1, from left to right.
+    def _tree(self, address: int, kind: int, most: int, key: int, path: str) -> list[list[_Node]]:
+        """The levels of a tree of version 1, the root first, each from left to right.
 
         Nodes of a level must be linked to their neighbors, because the library walks along these links.
         """
-        addresses, level = [address], None
+        size = 24 + (most + 1) * key + most * 8
+        addresses: list[int] = [address]
+        levels: list[list[_Node]] = []
         while True:
-            leaves, below = [], []
+            level: list[_Node] = []
             for i, place in enumerate(addresses):
                 node = self.block(place, size, f"the tree of {path or '/'}")
                 what, depth, used, left, right = struct.unpack_from("<BBHQQ", node, 4)
                 around = (addresses[i - 1] if i else UNDEFINED, [*addresses[i + 1 : i + 2], UNDEFINED][0])
-                right_depth = depth <= TREE_LEVELS if level is None else depth == level - 1
+                good = node[:4] == b"TREE" and what == kind and (left, right) == around and used <= most
+                good = good and (depth == levels[-1][0].depth - 1 if levels else depth <= TREE_LEVELS)
+                good = good and (not level or depth == level[0].depth)
                 # A group without members has one node without entries.
-                empty = used == 0 and kind == 0 and len(addresses) == 1 and depth == 0
-                good = node[:4] == b"TREE" and what == kind and (left, right) == around and right_depth
-                if not good or not (0 < used <= most or empty):
+                if not good or (used == 0 and (kind or levels or depth)):
                     raise Damaged(f"the tree of {path or '/'} is damaged")
                 pairs = np.frombuffer(node, np.uint8, used * (key + 8), 24).reshape(used, key + 8)
-                leaves.append((pairs[:, :key], np.ascontiguousarray(pairs[:, key:]).view("<u8")[:, 0]))
-                below += leaves[-1][1].tolist()
-            level = depth
-            if level == 0:
-                return leaves
-            addresses = below
+                last = np.frombuffer(node, np.uint8, key, 24 + used * (key + 8))
+                keys = np.concatenate([pairs[:, :key], last[None]])
+                level.append(_Node(depth, keys, np.ascontiguousarray(pairs[:, key:]).view("<u8")[:, 0]))
+            levels.append(level)
+            if depth == 0:
+                return levels
+            addresses = [int(child) for node in level for child in node.children]
 
     # ---- datasets
 
@@ -279,7 +291,7 @@ class _Walk:
             if good:
                 self._chunked(layout, shape, item, messages.get(FILTERS), path)
         if not good:
-            raise Damaged(f"{path} is not stored in the way of a recorder, or in another file")
+            raise Damaged(f"{path} is not stored in this file, or in an unknown way")
         self.constant.append(b"\0".join([path.encode(), *parts]))
 
     def _chunked(self, layout: bytes, shape: tuple[int, ...], item: int, filters: bytes | None, path: str) -> None:
@@ -290,8 +302,8 @@ class _Walk:
         *chunk, last = struct.unpack_from(f"<{rank + 1}I", layout, 11)
         if last != item or not all(chunk) or not math.prod(chunk) * item <= LARGEST_CHUNK:
             raise Damaged(f"the chunks of {path} are damaged")
-        if _filters(filters, path) != SHUFFLE_AND_GZIP:  # other filters may be plugins, which are programs
-            raise Damaged(f"{path} has filters that no recorder uses")
+        if _filters(filters, path) not in FILTER_CHAINS:  # other filters may be plugins, which are programs
+            raise Damaged(f"{path} has filters other than shuffle and gzip")
         counts = [-(-n // c) for n, c in zip(shape, chunk)]
         total = math.prod(counts)
         if address == UNDEFINED and total == 0:
@@ -305,10 +317,9 @@ class _Walk:
         shape, chunk, counts, item = sizes
         rank = len(shape)
         key = 8 + 8 * (rank + 1)
-        size = 24 + (CHUNK_CHILDREN + 1) * key + CHUNK_CHILDREN * 8
-        leaves = self._tree(address, 1, CHUNK_CHILDREN, key, size, path) if total else []
-        keys = np.ascontiguousarray(np.concatenate([k for k, _ in leaves] or [np.zeros((0, key), np.uint8)]))
-        places = np.concatenate([a for _, a in leaves] or [np.zeros(0, np.uint64)])
+        levels = self._tree(address, 1, CHUNK_CHILDREN, key, path) if total else [[]]
+        keys = np.concatenate([node.keys[:-1] for node in levels[-1]] or [np.zeros((0, key), np.uint8)])
+        places = np.concatenate([node.children for node in levels[-1]] or [np.zeros(0, np.uint64)])
         if len(keys) != total:
             raise Damaged(f"{path} has {len(keys)} chunks, and should have {total}")
         head, offset = keys[:, :8].copy().view("<u4"), keys[:, 8:].copy().view("<u8")
@@ -317,6 +328,13 @@ class _Walk:
         good = (offset[:, :rank] == expected * np.array(chunk)).all() and not offset[:, rank].any()
         if not good or head[:, 1].any() or (head[:, 0] > longest).any():
             raise Damaged(f"the chunks of {path} are damaged")
+        _check_search(
+            levels,
+            [[list(map(tuple, n.keys[:, 8:].copy().view("<u8").tolist())) for n in level] for level in levels],
+            [(place, place) for place in map(tuple, offset.tolist())],
+            lambda low, first, last, high: low <= first and last < high,
+            path,
+        )
         if (places > self.top.end).any() or ((places + head[:, 0]) + self.top.base > self.top.end).any():
             raise Damaged(f"a chunk of {path} lies outside of the file")
         start = places.astype(np.int64) + self.top.base
@@ -325,6 +343,27 @@ class _Walk:
         if shape and shape[0] % chunk[0]:
             for k in np.flatnonzero(expected[:, 0] == counts[0] - 1).tolist():
                 self.loose.append((int(spans[k, 0]), int(spans[k, 1])))
+
+
+def _check_search(
+    levels: list[list[_Node]], keys: list[list[list[Any]]], spans: list[tuple[Any, Any]], fits: Fits, path: str
+) -> None:
+    """Checks that a search by the keys of a tree finds every item; `spans` are first and last item of each leaf."""
+    for nodes, node_keys in zip(reversed(levels), reversed(keys)):
+        above, at = [], 0
+        for node, key in zip(nodes, node_keys):
+            own = spans[at : at + len(node.children)]
+            at += len(own)
+            if not all(fits(key[i], first, last, key[i + 1]) for i, (first, last) in enumerate(own)):
+                raise Damaged(f"the tree of {path or '/'} is damaged")
+            above += [(own[0][0], own[-1][1])] if own else []
+        spans = above
+
+
+def _text_at(names: bytes, at: int) -> bytes:
+    """The text that begins at byte `at` of a heap; empty if there is none."""
+    stop = names.find(b"\0", at) if at < len(names) else -1
+    return names[at:stop] if stop > at else b""
 
 
 def _exactly(body: bytes, count: int, path: str) -> bytes:
