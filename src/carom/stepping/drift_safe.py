@@ -31,12 +31,12 @@ from ..kernels import kernel
 from ..solvers.blocks import normal_speeds
 from ..solvers.rows import Floats
 from ..world import State, World
+from .contained import Contained
 from .held_motion import displaced, held_motion
 from .impact_stage import Approach
 from .integrator import accelerations, prescribed
 from .push_out import push_out
 from .resting import Held, RestingSolver, closed_by, pushed_bodies, slacks, steady_bodies
-from .stepper import Stepper
 
 Mask = NDArray[np.bool_]
 
@@ -66,12 +66,12 @@ class Ahead(NamedTuple):
     time: Floats | None = None  # (n,) of the last impact of each body
 
 
-class DriftSafe(Stepper):
+class DriftSafe(Contained):
     """Resolves impacts until none is left, then holds resting contacts, then moves the bodies."""
 
     name: ClassVar[str] = "drift_safe"
     title: ClassVar[str] = "impacts through the law, resting contact without drift"
-    guarantee: ClassVar[str] = "never adds energy; bodies at rest do not sink"
+    guarantee: ClassVar[str] = "never adds energy; bodies at rest do not sink; bodies do not pass through each other"
 
     def __init__(self, world: World, response: Response, step: float) -> None:
         super().__init__(world, response, step)
@@ -85,25 +85,22 @@ class DriftSafe(Stepper):
         self._pull = np.zeros_like(root)  # (n, d) whitened acceleration by gravity
         moves = root[:, 0] > 0.0
         self._pull[moves, : world.dimension] = world.gravity / root[moves, : world.dimension]
-        self._free_fall = np.full(world.count, 2.0 * step * float(np.linalg.norm(world.gravity)))
         self._falls = world.force is None and bool(world.gravity.any())
 
-    def step(self, state: State) -> State:
-        self.clear()
-        start = prescribed(self.world, state, self.h)
-        slow = self.resting_speed(start)
-        ahead = self.look_ahead(start, self.h)
-        start, ahead = self.resolve_impacts(start, ahead, slow, self.h)
-        end = self.hold_resting(start, ahead, slow, self.h)
-        return self.finish(end, state.step + 1)
+    def advance(self, state: State, h: float) -> State:
+        start = prescribed(self.world, state, h)
+        slow = self.resting_speed(start, h)
+        ahead = self.look_ahead(start, h)
+        start, ahead = self.resolve_impacts(start, ahead, slow, h)
+        return self.hold_resting(start, ahead, slow, h)
 
-    def resting_speed(self, state: State) -> Floats:
+    def resting_speed(self, state: State, h: float) -> Floats:
         """Speeds (n,) that the bodies gain in two steps of free fall; slower approach is resting contact."""
         pull = accelerations(self.world, state)
         if pull is None:
-            speed = self._free_fall
+            speed = np.full(self.world.count, 2.0 * h * self._fall)
         else:
-            speed = 2.0 * self.h * np.linalg.norm(pull[:, : self.world.dimension], axis=1)
+            speed = 2.0 * h * np.linalg.norm(pull[:, : self.world.dimension], axis=1)
         return np.maximum(speed, self.noise(state))
 
     def look_ahead(self, start: State, h: float) -> Ahead:

@@ -64,6 +64,7 @@ class Stepper:
     residual: float  # relative to `scale`
     status: int
     rounds: int
+    substeps: int
     overlap: float
     seconds: dict[str, float]  # by phase
     scale: float  # speed to which the tolerance of the step is relative; see `Response.tolerance`
@@ -147,6 +148,7 @@ class Stepper:
         """Resets the report at the start of a step."""
         self.contacts = self.resting = self.iterations = self.status = self.rounds = 0
         self.residual = self.overlap = 0.0
+        self.substeps = 1
         self.scale = 2.0 * self.h * self._fall
         self.seconds = dict.fromkeys(PHASES, 0.0)
         self._pushed = []
@@ -193,6 +195,7 @@ class Stepper:
             self.overlap,
             *totals(self.world, state),
             *self.seconds.values(),
+            self.substeps,
         )
 
     def impulses(self) -> ContactImpulses:
