@@ -313,7 +313,7 @@ def _plain_sweep(lay, island, weight, z, x):
     return worst
 
 
-@kernel
+@kernel(inline="always")
 def _row_speed(lay, island, x, p, s):
     total = island.base[p, s]
     for side in range(len(lay.sides)):
@@ -324,7 +324,7 @@ def _row_speed(lay, island, x, p, s):
     return total
 
 
-@kernel
+@kernel(inline="always")
 def _push_row(lay, island, x, p, s, impulse):
     for side in range(len(lay.sides)):
         b = island.body[p, side]
