@@ -26,7 +26,8 @@ def verified(problem: ImpactProblem, result: Impulses, law: Law) -> Impulses:
     residual is at most RESOLVED_RESIDUAL, or that of rounding. A law with a tolerance above its default gets bounds
     that are larger by the same factor.
     """
-    contacts, claims = problem.contacts, getattr(law, "claims", frozenset())
+    contacts = problem.contacts
+    claims: frozenset[str] = getattr(law, "claims", frozenset())
     looser = max(1.0, getattr(law, "tolerance", 0.0) / (getattr(type(law), "tolerance", 0.0) or 1.0))
     if not _finite(result):
         return _replaced(contacts, result, f"{law.name} returned impulses that are not finite numbers")
