@@ -175,4 +175,9 @@ def _squared(m: Measured, row: Long) -> Long:
     if unit == 0:
         return np.longdouble(0)
     shape = m.problem.block
-    return np.longdouble((np.asarray(row / unit, float) * mass.solve(np.asarray(row / unit, float).reshape(shape)).ravel()).sum()) * unit**2
+    return (
+        np.longdouble(
+            (np.asarray(row / unit, float) * mass.solve(np.asarray(row / unit, float).reshape(shape)).ravel()).sum()
+        )
+        * unit**2
+    )

@@ -281,6 +281,13 @@ class ImpactProblem:
         v = self.velocity if velocity is None else np.asarray(velocity, dtype=float)
         return self.rows.times(v.reshape(self.block)) + self.boundary_speed
 
+    def velocity_after(self, normal: Floats, tangent: Floats | None) -> Floats:
+        """`v + M^-1 (J^T lam + D^T beta)` for impulses (m,) and (m, t), in the shape of the velocity."""
+        momentum = self.rows.transpose_times(normal, self.block[0])
+        if tangent is not None and self.tangents is not None:
+            momentum += self.tangents.transpose_times(np.ascontiguousarray(tangent).ravel(), self.block[0])
+        return (self.block_velocity + self.mass.solve(momentum)).reshape(self.velocity.shape)
+
     def with_(self, **changes: Any) -> ImpactProblem:
         """A copy with another `velocity`, `restitution`, `friction`, `boundary_speed` or `name`."""
         m = self.contact_count

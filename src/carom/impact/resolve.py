@@ -57,7 +57,7 @@ def solve_impact(
 
 def _solve(problem: ImpactProblem, response: Response) -> ImpactSolution:
     result = _copied(resolve(problem.contacts, response), problem, response.law)
-    return _solution(problem, response, verified(problem.contacts, result, response.law))
+    return _solution(problem, response, verified(problem, result, response.law))
 
 
 def resolve(contacts: Contacts, response: Response, tolerance: float = 0.0) -> Impulses:
@@ -146,16 +146,18 @@ def _alternated(
     approach = contacts.approach()
     left = max(tolerance, response.tolerance * scale) if tolerance else EXACT * approach
     status, worst = stage.status, stage.residual * approach
-    iterations, messages = stage.iterations, stage.messages
+    iterations, messages, approaches = stage.iterations, stage.messages, [approach]
     for repeat in range(friction.repeats + 1):
         tangent, slip = friction.impulses(contacts, normal, tangent, tolerance)
-        hopeless = tolerance == 0.0 and slip > RESOLVED_RESIDUAL * scale
+        unsolved = slip > RESOLVED_RESIDUAL * scale
         moving = contacts.moving(contacts.after(normal, tangent))
         approach = moving.approach()
         if approach <= left:
             worst = max(worst, slip, approach if tolerance else 0.0)
             break
-        # A friction problem that was not solved is not solved by repeats, and each costs all the work that is allowed.
+        approaches.append(approach)
+        # Repeats of a friction problem that was not solved, or at this rate too many of them, are wasted work.
+        hopeless = tolerance == 0.0 and (unsolved or _too_slow(approaches, friction.repeats - repeat, left))
         last = repeat == friction.repeats or hopeless or status == INFEASIBLE
         spent = status != RESOLVED or iterations > LAW_ITERATIONS
         stage = inelastic(moving, tolerance) if last or spent else normal_impulses(moving, response, tolerance)
@@ -169,6 +171,14 @@ def _alternated(
             worst = max(worst, friction.residual(contacts, normal, tangent))
             break
     return Impulses(normal, tangent, iterations, status, worst / scale, messages)
+
+
+def _too_slow(approaches: list[float], repeats: int, left: float) -> bool:
+    """Whether an approach that falls at the rate of the last four repeats stays above `left` for so many more."""
+    if len(approaches) < 6:
+        return False
+    rate = (approaches[-1] / approaches[-5]) ** 0.25
+    return approaches[-1] * rate**repeats > left
 
 
 def _coupled(contacts: Contacts, response: Response, friction: FrictionModel, tolerance: float) -> Impulses:
@@ -190,14 +200,10 @@ def _coupled(contacts: Contacts, response: Response, friction: FrictionModel, to
 
 def _solution(problem: ImpactProblem, response: Response, result: Impulses) -> ImpactSolution:
     normal, tangent = result.normal, result.tangent
-    momentum = problem.rows.transpose_times(normal, problem.block[0])
-    if tangent is not None and problem.tangents is not None:
-        momentum += problem.tangents.transpose_times(tangent.ravel(), problem.block[0])
-    velocity = problem.block_velocity + problem.mass.solve(momentum)
     return ImpactSolution(
         problem=problem,
         law=response.law.name,
-        velocity=_read_only(velocity.reshape(problem.velocity.shape)),
+        velocity=_read_only(problem.velocity_after(normal, tangent)),
         impulse=_read_only(normal),
         friction_impulse=None if tangent is None else _read_only(tangent),
         iterations=result.iterations,

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import ProblemError
 from ..solvers.rows import Floats
+from . import checks
 from .momentum import momentum_violation
 from .problem import ImpactProblem
 
@@ -73,16 +74,15 @@ class ImpactSolution:
 
         Raises ProblemError if a number is too large in that unit.
         """
-        parts = (self.velocity, self.impulse, self.friction_impulse)
-        with np.errstate(over="ignore"):
-            velocity, impulse, friction = (None if p is None else np.ldexp(p, -exponent) for p in parts)
-        for array in (velocity, impulse, friction):
-            if array is not None and not np.isfinite(array).all():
-                raise ProblemError("velocity", "speeds whose impact exceeds the range of numbers", "smaller speeds")
-            if array is not None:
-                array.setflags(write=False)
         given = self.problem.in_units(exponent) if problem is None else problem
-        return replace(self, problem=given, velocity=velocity, impulse=impulse, friction_impulse=friction)
+        friction = self.friction_impulse
+        return replace(
+            self,
+            problem=given,
+            velocity=_scaled(self.velocity, -exponent),
+            impulse=_scaled(self.impulse, -exponent),
+            friction_impulse=None if friction is None else _scaled(friction, -exponent),
+        )
 
     def audit(self) -> SolutionAudit:
         """Measures energy, momentum, feasibility, one-sidedness and the residual."""
@@ -103,6 +103,15 @@ class ImpactSolution:
             "messages": list(self.messages),
             "audit": self.audit().to_dict(),
         }
+
+
+def _scaled(array: Floats, exponent: int) -> Floats:
+    """A read-only copy times 2^exponent."""
+    with np.errstate(over="ignore"):
+        scaled = np.ldexp(array, exponent)
+    if not np.isfinite(scaled).all():
+        raise ProblemError("velocity", "speeds whose impact exceeds the range of numbers", "smaller speeds")
+    return checks.frozen(scaled)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from ..laws import Law
 from ..laws.inelastic import inelastic
 from ..solvers.rows import Floats, Rows
 from .contacts import FINISHED_INELASTICALLY, NOT_CONVERGED, RESOLVED, Contacts, Impulses, worse
+from .problem import ImpactProblem
 
 RESOLVED_RESIDUAL = 1e-8
 """Residual, relative to the fastest approach or slip, up to which an exact answer is called resolved."""
@@ -17,7 +18,7 @@ GAIN = 1e-10  # gain of energy, relative, that is not rounding
 ROUNDING = 1e-14  # error of a speed, relative to the largest sum |G| |x| from which speeds are computed
 
 
-def verified(contacts: Contacts, result: Impulses, law: Law) -> Impulses:
+def verified(problem: ImpactProblem, result: Impulses, law: Law) -> Impulses:
     """The result, with its residual raised to the approach that it leaves, and a status that says whether it holds.
 
     Impulses that are not finite, that raise the energy under a law that claims KIN, or whose residual is larger than
@@ -25,7 +26,8 @@ def verified(contacts: Contacts, result: Impulses, law: Law) -> Impulses:
     residual is at most RESOLVED_RESIDUAL, or that of rounding. A law with a tolerance above its default gets bounds
     that are larger by the same factor.
     """
-    claims = getattr(law, "claims", frozenset())
+    contacts = problem.contacts
+    claims: frozenset[str] = getattr(law, "claims", frozenset())
     looser = max(1.0, getattr(law, "tolerance", 0.0) / (getattr(type(law), "tolerance", 0.0) or 1.0))
     if not _finite(result):
         return _replaced(contacts, result, f"{law.name} returned impulses that are not finite numbers")
@@ -34,7 +36,9 @@ def verified(contacts: Contacts, result: Impulses, law: Law) -> Impulses:
         return _replaced(contacts, result, f"the answer of {law.name} raised the energy by {gain:.1e} of it")
     if result.residual > 1.0:
         return _replaced(contacts, result, f"{law.name} solved its equations to {result.residual:.1e} only")
-    return _judged(contacts, result, "FEA" in claims, RESOLVED_RESIDUAL * looser)
+    after = problem.separation_speed(problem.velocity_after(result.normal, result.tangent))
+    left = float(-after.min()) if "FEA" in claims else 0.0
+    return _judged(contacts, result, left, RESOLVED_RESIDUAL * looser)
 
 
 def relative_gain(contacts: Contacts, normal: Floats, tangent: Floats | None = None) -> float:
@@ -69,12 +73,11 @@ def _replaced(contacts: Contacts, result: Impulses, reason: str) -> Impulses:
     return Impulses(np.zeros(contacts.count), tangent, iterations, NOT_CONVERGED, 1.0, (*messages, note))
 
 
-def _judged(contacts: Contacts, result: Impulses, feasible: bool, bound: float) -> Impulses:
-    """The result with its residual, that of the approach after impact too if `feasible`, and its status checked."""
+def _judged(contacts: Contacts, result: Impulses, left: float, bound: float) -> Impulses:
+    """The result with its residual, at least that of the approach `left` after impact, and its status checked."""
     scale = contacts.fastest()
     if scale == 0.0:
         return result
-    left = float(-contacts.speeds(contacts.after(result.normal, result.tangent)).min()) if feasible else 0.0
     residual = max(result.residual, left / scale)
     if residual <= bound or result.status != RESOLVED:
         return replace(result, residual=residual)

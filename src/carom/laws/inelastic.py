@@ -43,12 +43,15 @@ def finish_inelastically(
 
     The inelastic impulses that stop every remaining approach are added, and the status says so.
     """
-    extra = inelastic(contacts.moving(x))
+    moving = contacts.moving(x)
+    extra = inelastic(moving)
+    before = contacts.approach()
+    share = moving.approach() / before if before > 0.0 else 1.0  # residuals are relative to the approach before impact
     return Impulses(
         normal=lam + extra.normal,
         iterations=iterations,
         status=worse(FINISHED_INELASTICALLY, extra.status),
-        residual=max(residual, extra.residual),
+        residual=max(residual, extra.residual * share),
         messages=(f"{reason}; what was left was resolved inelastically", *extra.messages),
     )
 

@@ -11,6 +11,7 @@ from ..solvers.heap import heap_add, heap_pop
 from ..solvers.rows import Floats, Ints
 from .contact_points import normal_speed
 
+
 class Heap(NamedTuple):
     """At least one entry for each violator, with a key that is not above its speed."""
 
