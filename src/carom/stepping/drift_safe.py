@@ -203,7 +203,7 @@ class DriftSafe(Contained):
             self.note_rest(found, held)
             end = self.timed("rest", self._moved, start, ahead, held, limit, h)
         before = start if ahead.shift is None else self._displaced(start, ahead.shift)
-        return self.timed("rest", push_out, before, end, found, impact, self.tolerance)
+        return self.timed("rest", push_out, before, end, found, impact, self.tolerance, self.part)
 
     def _resting_solve(self, start: State, ahead: Ahead, limit: Floats, h: float) -> Held | None:
         """Holds the contacts that free motion would close, and then those that the answer itself would close."""

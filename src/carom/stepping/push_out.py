@@ -33,11 +33,13 @@ RATE = 0.8  # fraction of an overlap that is removed per step
 SHARE = 0.5  # fraction of an island's kinetic energy that a step may spend on lifting
 
 
-def push_out(before: State, end: State, found: ContactSet, impact: Assembly, tolerance: float = 0.0) -> State:
+def push_out(
+    before: State, end: State, found: ContactSet, impact: Assembly, tolerance: float = 0.0, part: float = 1.0
+) -> State:
     """The state `end` after part of the overlap of the contacts `found` has been removed.
 
     `before` is the state at the start of the step, to which `found` and `impact` belong. `tolerance` is that of the
-    run.
+    run, `part` the length of a sub-step relative to the step.
     """
     world, blocks = impact.world, impact.blocks
     many = found.count > EXACT_CONTACTS
@@ -52,7 +54,7 @@ def push_out(before: State, end: State, found: ContactSet, impact: Assembly, tol
         deep &= anchored[island[blocks.body.max(axis=1)]]
         if not deep.any():
             return end
-    target = np.where(deep, RATE * (found.gap + slop), np.maximum(found.gap, 0.0))
+    target = np.where(deep, part * RATE * (found.gap + slop), np.maximum(found.gap, 0.0))
     deepest = -float(found.gap.min())
     rows = Blocks(blocks.body, blocks.val[:, :, :1].copy(), target[:, None], np.zeros_like(blocks.bound), 1)
     near = np.flatnonzero(found.gap <= NEAR * deepest)
