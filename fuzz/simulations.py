@@ -6,13 +6,27 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+
 from carom import Simulation, laws
 from carom.contact.find import find_contacts
 from carom.errors import ProblemError
 from carom.scene import FIXED, Bodies, Container, Material, Scene
 from carom.scene.file import save_scene
 from carom.scene.shapes import (
-    Box, Capsule, Compound, Cone, Cylinder, Disc, Hull, Mesh, Part, Polygon, Rectangle, Shape, Solid, Sphere,
+    Box,
+    Capsule,
+    Compound,
+    Cone,
+    Cylinder,
+    Disc,
+    Hull,
+    Mesh,
+    Part,
+    Polygon,
+    Rectangle,
+    Shape,
+    Solid,
+    Sphere,
 )  # fmt: skip
 from carom.stepping import names
 from carom.world import State, World

@@ -350,7 +350,7 @@ def test_a_box_comes_to_rest_on_a_slope_that_holds_it():
 
 
 def test_a_step_with_too_many_impacts_is_cut():
-    """A ball between walls that hardly leave it room has more impacts than the bound: sub-steps take turns with them."""
+    """A ball between walls that hardly leave it room has more impacts than the bound."""
     walls = [Plane((0.0, 0.0), (0.0, 1.0)), Plane((0.0, 1.0 + 1e-4), (0.0, -1.0))]
     mover, state = engine(balls([[0.0, 0.5 + 5e-5]], (0.0, 1.0), boundaries=walls), 1.0)
     state = mover.step(state)

@@ -13,7 +13,15 @@ from ..world import DISC
 from .run_momentum import angular_momentum_drift, momentum_drift
 from .runs import energy_drift, energy_scale, lengths
 
-COUNTED = ("contacts", "resting", "iterations", "rounds", "residual", "overlap")  # columns of the step table
+COUNTED = (
+    "contacts",
+    "resting",
+    "iterations",
+    "rounds",
+    "residual",
+    "overlap",
+    "substeps",
+)  # columns of the step table
 SHAPES = ("discs", "polygons", *PLURALS.values(), "compounds")
 
 
@@ -22,7 +30,8 @@ def contact_statistics(run: Trajectory, after: int = 0) -> dict[str, Any]:
 
     `contacts` counts the contacts given to the law, `resting` those of the resting solve; `overlap` is a length.
     `residual` is relative to the same speed as the tolerance of the run, and `missed` counts the steps with more than
-    that. `statuses` counts the steps by the worst status of their impacts, `seconds` is the total time of each phase.
+    that; `cut` counts those that were cut into sub-steps. `statuses` counts the steps by the worst status of their
+    impacts, `seconds` is the total time of each phase.
     """
     steps = run.steps[run.steps["step"] > after]
     out: dict[str, Any] = {"steps": len(steps)}
@@ -30,6 +39,7 @@ def contact_statistics(run: Trajectory, after: int = 0) -> dict[str, Any]:
         values = steps[name]
         out[name] = {"mean": float(values.mean()), "max": values.max().item()} if len(values) else None
     out["missed"] = int((run.missed_steps > after).sum())
+    out["cut"] = int((steps["substeps"] > 1).sum())
     counts = np.bincount(steps["status"], minlength=len(STATUSES))
     out["statuses"] = {name: int(count) for name, count in zip(STATUSES, counts)}
     out["seconds"] = {phase: float(steps[f"seconds_{phase}"].sum()) for phase in PHASES}

@@ -82,8 +82,8 @@ def _statistics_table(facts: dict[str, Any]) -> Table:
     table.add_column("", style="bold")
     table.add_column("mean", justify="right")
     table.add_column("maximum", justify="right")
-    for name in ("contacts", "resting", "iterations"):
-        if statistics[name] is not None and (name != "resting" or statistics[name]["max"]):
+    for name, least in (("contacts", 0), ("resting", 1), ("iterations", 0), ("substeps", 2)):
+        if statistics[name] is not None and statistics[name]["max"] >= least:
             table.add_row(name, f"{statistics[name]['mean']:,.2f}", f"{statistics[name]['max']:,}")
     for name in ("residual", "overlap"):
         if statistics[name] is not None:

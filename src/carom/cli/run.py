@@ -208,8 +208,10 @@ def _show(console: Console, facts: dict[str, Any]) -> None:
         ("energy", f"drift {_tiny(facts['energy_drift'])}  [dim]of the largest kinetic energy[/]"),
         ("momentum", _momentum(facts, "momentum")),
         ("angular", _momentum(facts, "angular_momentum")),
-        ("overlap", f"{_tiny(facts['overlap_in_features'])}  [dim]of the smallest radius or half width[/]"),
+        ("overlap", _overlap(facts)),
     ]
+    if facts["cut"]:
+        rows.append(("cut", f"{count_text(facts['cut'], 'step')}, into at most {facts['substeps']['max']:,} sub-steps"))
     if facts["file"] is not None:
         size = f"{size_text(facts['bytes'])}, {facts['frames']:,} frames"
         rows.append(("file", f"{escape(facts['file'])}  [dim]{size}[/]"))
@@ -224,6 +226,12 @@ def _counted(facts: dict[str, Any], name: str) -> str:
 def _resting(facts: dict[str, Any]) -> str:
     found = facts["resting"]
     return f"; resting {found['mean']:,.2f}, at most {found['max']:,}" if found and found["max"] else ""
+
+
+def _overlap(facts: dict[str, Any]) -> str:
+    share = facts["overlap_in_features"]
+    escaped = "; bodies are inside each other or have left their container: use drift_safe" if share > 1.0 else ""
+    return f"{_tiny(share)}  [dim]of the smallest radius or half width{escaped}[/]"
 
 
 def _momentum(facts: dict[str, Any], name: str) -> str:

@@ -272,7 +272,39 @@ def _shape_times(shapes, moves, first, second, tolerance):
     return time
 
 
-# ---- pairs that pass through each other
+# ---- pairs that overlap, or pass through each other
+
+
+def gaps_at_start(shapes: Shapes3D, moves: Moves, first: Ints, second: Ints) -> Floats:
+    """Gaps (m,) of pairs of rows at the start of their motion, negative for overlap: exact for convex shapes."""
+    apart = moves.position[second] - moves.position[first]
+    radius, owners = shapes.radius, (moves.owner[first], moves.owner[second])
+    gap = np.sqrt((apart**2).sum(axis=1)) - radius[owners[0]] - radius[owners[1]]
+    others = np.flatnonzero(~(shapes.round[owners[0]] & shapes.round[owners[1]]))
+    if len(others):
+        gap[others] = _gaps(shapes, moves, first[others], second[others])
+    return gap
+
+
+@kernel
+def _gaps(shapes, moves, first, second):
+    cores, hull, simplex = cores_of(shapes), polytope(), np.empty((8, 3))
+    pose, turn, out = np.empty((2, 12)), np.empty((3, 3)), np.full(len(first), np.inf)
+    for k in range(len(first)):
+        i, j = first[k], second[k]
+        a, b = moves.owner[i], moves.owner[j]
+        for pa in range(shapes.part_ptr[a], shapes.part_ptr[a + 1]):
+            put_part(shapes, moves, i, pa, 0.0, turn, pose, 0)
+            for pb in range(shapes.part_ptr[b], shapes.part_ptr[b + 1]):
+                put_part(shapes, moves, j, pb, 0.0, turn, pose, 1)
+                fa, fb = shapes.shape[pa], shapes.shape[pb]
+                if shapes.kind[fa] == MESH or shapes.kind[fb] == MESH:
+                    gap = min(_sampled_gap(shapes, fa, fb, pose, 0, 1), _sampled_gap(shapes, fb, fa, pose, 1, 0))
+                else:
+                    scale = shapes.reach[fa] + shapes.reach[fb]
+                    gap = convex_gap(cores, fa, fb, pose, scale, simplex, hull)[0]
+                out[k] = min(out[k], gap)
+    return out
 
 
 def first_crossing(shapes: Shapes3D, moves: Moves, first: Ints, second: Ints, depth: Floats) -> int:

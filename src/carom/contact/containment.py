@@ -13,7 +13,7 @@ the angle of its rotation times its radius, and w its half width; for pairs the 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from .boundaries import boundaries_at, boundary_table, passes
 from .detector import Detector
 from .pairs import FIRST, IMAGE, KEPT, NONE, SECOND, SPARE, Pairs, slides
 from .rounds import image_shift
+
+if TYPE_CHECKING:
+    from .conservative_advancement import Moves
 
 # Relative to the half width of the smaller body.
 OVERLAP = 0.05  # largest overlap
@@ -99,23 +102,43 @@ class Containment:
     def _overlapping(self, pairs: Pairs, after: State, chosen: np.ndarray) -> Violation | None:
         """The deepest overlap, relative to the half width, of the chosen bodies, if it is too large."""
         slid = slides(self.world.periodic, after.time, after.time)[1]
-        numbers = _near(
+        numbers, places = _near(
             pairs.axes, pairs.table, after.position, chosen, pairs.radius, self.inner, OVERLAP, pairs.length,
             self.shear, slid,
         )  # fmt: skip
-        if not len(numbers) and not len(self.world.boundaries.kind):
+        first, second, gap = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
+        if len(numbers):
+            first, second = pairs.table[numbers, FIRST].astype(np.int64), pairs.table[numbers, SECOND].astype(np.int64)
+            find = self._gaps_2d if self.world.dimension == 2 else self._gaps_3d
+            gap = find(np.stack([first, second], axis=1), places, after)
+        if len(self.world.boundaries.kind):
+            found = self.detector.of_boundaries(after, chosen)
+            first, second = np.concatenate([first, found.first]), np.concatenate([second, found.second])
+            gap = np.concatenate([gap, found.gap])
+        if not len(gap):
             return None
-        found = self.detector.part(numbers, chosen).in_state(after)
-        if not found.count:
-            return None
-        size = self.inner[found.first]
-        share = -found.gap / np.where(
-            found.second >= 0, np.minimum(size, self.inner[np.maximum(found.second, 0)]), size
-        )
+        other = np.where(second >= 0, self.inner[np.maximum(second, 0)], np.inf)
+        share = -gap / np.minimum(self.inner[first], other)
         k = int(np.argmax(share))
         if share[k] <= OVERLAP:
             return None
-        return Violation(int(found.first[k]), int(found.second[k]), -float(found.gap[k]), float(share[k]))
+        return Violation(int(first[k]), int(second[k]), -float(gap[k]), float(share[k]))
+
+    def _gaps_2d(self, rows: Ints, places: Floats, state: State) -> Floats:
+        from .crossing_2d import gaps_2d  # late: few steps need these kernels
+
+        poses = np.empty((len(rows), 6))
+        for side in range(2):
+            poses[:, 3 * side : 3 * side + 2] = places[:, side]
+            poses[:, 3 * side + 2] = state.orientation[rows[:, side]]
+        return np.asarray(gaps_2d(self.world.shapes_2d, rows, poses))
+
+    def _gaps_3d(self, rows: Ints, places: Floats, state: State) -> Floats:
+        from .conservative_advancement import gaps_at_start
+
+        m = len(rows)
+        moves = self._moves(rows, np.stack([places, places], axis=2), state, state)
+        return gaps_at_start(self.world.shapes_3d, moves, np.arange(m), np.arange(m, 2 * m))
 
     def _crossing(self, pairs: Pairs, before: State, after: State, travel: Floats) -> Violation | None:
         """A pair that has passed through each other."""
@@ -149,18 +172,25 @@ class Containment:
         return int(crossing_pairs_2d(self.world.shapes_2d, rows, poses, depth))
 
     def _crossing_3d(self, rows: Ints, moves: Floats, before: State, after: State, depth: Floats) -> int:
+        from .conservative_advancement import first_crossing
+
+        m, motion = len(rows), self._moves(rows, moves, before, after)
+        return first_crossing(self.world.shapes_3d, motion, np.arange(m), np.arange(m, 2 * m), depth)
+
+    def _moves(self, rows: Ints, moves: Floats, before: State, after: State) -> Moves:
+        """The motions of the first bodies of all pairs, then of the second ones; `moves` (m, 2, 2, 3) are places."""
         from ..geometry.rotations import matrices
-        from .conservative_advancement import Moves, first_crossing, rotation_vectors
+        from .conservative_advancement import Moves, rotation_vectors
 
         m, own = len(rows), rows.T.reshape(-1)
         place, end = np.concatenate([moves[:, 0], moves[:, 1]]).transpose(1, 0, 2)
         turn, spin = np.zeros((2 * m, 3, 3)), np.zeros((2 * m, 3))  # not used for spheres
         odd = np.flatnonzero(~self.world.shapes.round[own])
         turn[odd] = matrices(before.orientation[own[odd]])
-        spin[odd] = rotation_vectors(before.orientation[own[odd]], after.orientation[own[odd]])
+        if after is not before:
+            spin[odd] = rotation_vectors(before.orientation[own[odd]], after.orientation[own[odd]])
         place = np.ascontiguousarray(place)
-        motion = Moves(own, place, end - place, turn, spin)
-        return first_crossing(self.world.shapes_3d, motion, np.arange(m), np.arange(m, 2 * m), depth)
+        return Moves(own, place, end - place, turn, spin)
 
 
 @kernel
@@ -187,22 +217,31 @@ def _travels(p, q, before, after, arm):
 
 @kernel
 def _near(axes, table, p, chosen, radius, inner, share, length, shear, slid):
-    """Numbers of the pairs with a chosen body whose bounding spheres overlap by `share` of the smaller half width."""
-    out, m = np.empty(len(table), np.int64), 0
+    """Pairs with a chosen body whose bounding spheres overlap by `share` of the smaller half width.
+
+    Returns their numbers (m,) and the places (m, 2, D) of both bodies, the second one at its periodic image.
+    """
+    dim = len(axes)
+    out, places, m = np.empty(len(table), np.int64), np.empty((64, 2, dim)), 0
     for k in range(len(table)):
         a, b, image = table[k, FIRST], table[k, SECOND], table[k, IMAGE]
         if not (chosen[a] or chosen[b]):
             continue
+        if m == len(places):
+            more = np.empty((2 * m, 2, dim))
+            more[:m] = places
+            places = more
         square, reach = 0.0, radius[a] + radius[b] - share * min(inner[a], inner[b])
-        for d in range(len(axes)):
-            e = p[b, d] - p[a, d]
+        for d in range(dim):
+            places[m, 0, d], places[m, 1, d] = p[a, d], p[b, d]
             if image != NONE:
-                e += image_shift(image, d, length, shear[0], shear[1], slid)
+                places[m, 1, d] += image_shift(image, d, length, shear[0], shear[1], slid)
+            e = places[m, 1, d] - places[m, 0, d]
             square += e * e
         if square < reach * reach:
             out[m] = k
             m += 1
-    return out[:m]
+    return out[:m].copy(), places[:m]
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Pairs of a 2D world that pass through each other within a step, by conservative advancement.
+"""Pairs of a 2D world that overlap, or that pass through each other within a step, by conservative advancement.
 
 Bodies move straight from their pose at the start of the step to that at its end, and rotate steadily. Let n separate
 two convex bodies by `gap`, negative where they overlap. Along n they approach within the time t of the step by at most
@@ -103,11 +103,29 @@ def crossing_pairs_2d(shapes, rows, moves, depth):
 
     `moves` (m, 12) holds x, y, angle of the first and of the second body at the start, then at the end of the step.
     """
-    most = 2
-    for body in range(len(shapes.kind)):
-        most = max(most, shapes.vertex_ptr[body + 1] - shapes.vertex_ptr[body])
-    at, normal = np.empty((2 * most, 2)), np.empty((2 * most, 2))
+    at, normal = _scratch(shapes), _scratch(shapes)
     for k in range(len(rows)):
         if crosses_2d(shapes, rows[k, 0], rows[k, 1], moves[k, :6], moves[k, 6:], depth[k], at, normal):
             return k
     return -1
+
+
+@kernel
+def gaps_2d(shapes, rows, poses):
+    """Gaps (m,) of pairs of bodies `rows` (m, 2) at `poses` (m, 6), negative for overlap; x, y, angle of both."""
+    at, normal, out = _scratch(shapes), _scratch(shapes), np.empty(len(rows))
+    for k in range(len(rows)):
+        a, b, p = rows[k, 0], rows[k, 1], poses[k]
+        middle = _put(shapes, a, p, p, 0, 0.0, at, normal, 0)
+        last = _put(shapes, b, p, p, 3, 0.0, at, normal, middle)
+        out[k] = _gap(at, normal, middle, last, p[0], p[1], shapes.radius[a], p[3], p[4], shapes.radius[b])[0]
+    return out
+
+
+@kernel
+def _scratch(shapes):
+    """Room for the vertices of two bodies."""
+    most = 2
+    for body in range(len(shapes.kind)):
+        most = max(most, shapes.vertex_ptr[body + 1] - shapes.vertex_ptr[body])
+    return np.empty((2 * most, 2))

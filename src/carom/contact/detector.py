@@ -89,20 +89,15 @@ class Detector:
         found = self._rounds(before, after, margins) if self.some_round else []
         return ContactSet(*(found if self.all_round else self._with_others(found, before, after, margins)))
 
-    def part(self, numbers: Ints, chosen: np.ndarray) -> Detector:
-        """A detector of some of the candidate pairs, and of the boundaries of the bodies marked in `chosen` (n,)."""
-        out, pairs = copy(self), copy(self.pairs)
-        pairs.table, pairs.rounds = self.pairs.table[numbers], int(np.searchsorted(numbers, self.pairs.rounds))
-        out.pairs, out.hits = pairs, np.empty(len(numbers) + 1, np.int64)
-        out.round_ones, out.other_ones = self.round_ones & chosen, self.other_ones & chosen
-        return out
-
-    def in_state(self, state: State) -> ContactSet:
-        """The contacts of the candidate pairs, and those with boundaries, that overlap in one state."""
+    def of_boundaries(self, state: State, chosen: np.ndarray) -> ContactSet:
+        """The contacts of the bodies marked in `chosen` (n,) with boundaries, where they overlap in one state."""
+        part, pairs = copy(self), copy(self.pairs)
+        pairs.table, pairs.rounds, part.pairs = self.pairs.table[:0], 0, pairs
+        part.round_ones, part.other_ones = self.round_ones & chosen, self.other_ones & chosen
         if self.moving:
-            self.bounds = boundaries_at(self.world, state.time, 0.0)
-            self.tables = boundary_table(self.bounds[0]), boundary_table(self.bounds[1])
-        return self._contacts(state, state, self._margins(0.0))
+            part.bounds = boundaries_at(self.world, state.time, 0.0)
+            part.tables = boundary_table(part.bounds[0]), boundary_table(part.bounds[1])
+        return part._contacts(state, state, self._margins(0.0))
 
     def _margins(self, margin: float | Floats) -> Floats:
         """The margin of each body."""

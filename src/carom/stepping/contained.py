@@ -18,6 +18,7 @@ from .stepper import Stepper
 
 STILL = 1e-3  # travel, in half widths of the two bodies, below which shorter sub-steps do not help
 MOST_ATTEMPTS = 1000  # bound on the sub-steps that are tried per step
+SHORTEST = 1e-7  # length of a sub-step, relative to the step, below which none is cut
 BETTER = 1e-9  # overlap beyond that of the start, relative to it, that counts as not growing
 COUNTERS = ("contacts", "resting", "iterations", "residual", "status", "rounds", "overlap", "scale", "substeps")
 
@@ -28,6 +29,7 @@ class Contained(Stepper):
     def __init__(self, world: World, response: Response, step: float) -> None:
         super().__init__(world, response, step)
         self.containment = Containment(world, self.detector)
+        self.part = 1.0  # length of the current sub-step relative to the step
         self.keeps_apart = response.law.name != "none"  # no impulse, no containment
 
     def advance(self, state: State, h: float) -> State:
@@ -41,7 +43,7 @@ class Contained(Stepper):
 
     def _contained(self, start: State, h: float) -> State:
         """The state after the time h, in as few sub-steps as keep bodies apart."""
-        before = self._kept()
+        before, self.part = self._kept(), h / self.h
         end = self.advance(start, h)
         self._attempts += 1
         self.substeps += 1
@@ -50,7 +52,7 @@ class Contained(Stepper):
             return end
         travel = self.containment.travel(start, end)
         both = [travel[wrong.first]] + ([travel[wrong.second]] if wrong.second >= 0 else [])
-        if max(both) < STILL or self._attempts >= MOST_ATTEMPTS:
+        if max(both) < STILL or h < SHORTEST * self.h or self._attempts >= MOST_ATTEMPTS:
             self._stop(start, wrong, h)
         self._restore(before)
         middle = self._contained(start, 0.5 * h)
@@ -86,5 +88,5 @@ class Contained(Stepper):
             what = "pass through each other"
         law = self.response.law.name
         advice = f"a shorter time step than {self.h:g}, or a law that keeps bodies apart (the law is {law!r})"
-        text = f"stopped at time {start.time:g}: body {wrong.first} and {other} {what}, also in steps of {h:.2g}; try {advice}"
-        raise ProblemError(f"step at time {start.time:g}", what, advice, text)
+        text = f"stopped at time {start.time:g}: body {wrong.first} and {other} {what}, even in steps of {h:.2g}"
+        raise ProblemError(f"step at time {start.time:g}", what, advice, f"{text}; try {advice}")

@@ -203,7 +203,7 @@ class DriftSafe(Contained):
             force = held.impulse[:, 0] / h
         if ahead.shift is not None:
             before = replace(start, position=start.position + ahead.shift[:, : self.world.dimension])
-        return self.timed("rest", push_out, before, end, found, impact, self.tolerance, force)
+        return self.timed("rest", push_out, before, end, found, impact, self.tolerance, force, self.part)
 
     def _resting_solve(self, start: State, ahead: Ahead, h: float) -> Held | None:
         """Holds the contacts that free motion would close, and then those that the answer itself would close."""

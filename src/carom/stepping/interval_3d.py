@@ -43,13 +43,13 @@ class Interval3D:
 
     def resolve(self) -> None:
         """Applies the law, repeatedly while its answer leaves a fast approach, and advances to the next impact."""
-        for repeat in range(REPEATS):
-            if repeat > 0:
-                self.impact = self._impact()
+        for _ in range(REPEATS):
             if self.impact is None:
                 break
             found, assembly = self.impact
             self.start = self.stepper.collide(self.start, found, assembly)
+            # Other vertices may approach now: contacts are detected again once these do not.
+            self.impact = self._fast(found, assembly.moving(self.start.velocity)) or self._impact()
         self._advance()
 
     def finish(self) -> None:
@@ -69,9 +69,11 @@ class Interval3D:
         found = s.timed("detect", self.search.touching, self.start, self.left)
         if not found.count:
             return None
-        impact = s.assemble(self.start, found, self.left)
-        fast = impact.contacts.speeds() < -found.larger(self.slow)
-        return (found, impact) if fast.any() else None
+        return self._fast(found, s.assemble(self.start, found, self.left))
+
+    def _fast(self, found: ContactSet, impact: Assembly) -> tuple[ContactSet, Assembly] | None:
+        """The contacts and their assembly, if one of them approaches fast."""
+        return (found, impact) if (impact.contacts.speeds() < -found.larger(self.slow)).any() else None
 
     def _advance(self) -> None:
         """Moves to the next impact or the end of the step, with resting contacts held."""

@@ -40,12 +40,13 @@ def push_out(
     impact: Assembly,
     tolerance: float = 0.0,
     force: Floats | None = None,
+    part: float = 1.0,
 ) -> State:
     """The state `end` after part of the overlap of the contacts `found` has been removed.
 
     `before` is the state at the start of the step, to which `found` and `impact` belong. `tolerance` is that of the
     run. `force` (m,) are the normal forces of contacts at rest, if they are known: the work that their displacement
-    costs.
+    costs. `part` is the length of a sub-step relative to the step.
     """
     world, blocks = impact.world, impact.blocks
     many = found.count > EXACT_CONTACTS
@@ -64,7 +65,9 @@ def push_out(
     # angular momentum.
     allowed = anchored if world.dimension == 3 else np.ones_like(anchored)
     force = np.zeros(found.count) if force is None else force
-    target, near = _targets(blocks.body, found.gap, force, island, allowed, available, slop, NEAR * deepest)
+    target, near = _targets(
+        blocks.body, found.gap, force, island, allowed, available, slop, NEAR * deepest, part * RATE
+    )
     if not len(near):
         return end
     rows = Blocks(blocks.body, blocks.val[:, :, :1].copy(), target, np.zeros_like(blocks.bound), 1)
@@ -107,7 +110,7 @@ def _energies(bodies, island, count, mass, inertia, gravity, position0, velocity
 
 
 @kernel
-def _targets(body, gap, force, island, allowed, available, slop, near):
+def _targets(body, gap, force, island, allowed, available, slop, near, rate):
     """Displacements (m, 1) by which contacts may close, negative ones for overlap, and the contacts that take part.
 
     Forces at rest balance gravity, so that a displacement lifts an island by the work that it does against them.
@@ -118,12 +121,12 @@ def _targets(body, gap, force, island, allowed, available, slop, near):
         if gap[i] < -slop:
             s = island[max(body[i, 0], body[i, 1])]
             deep[s] = allowed[s]
-            work[s] += force[i] * RATE * (-gap[i] - slop)
+            work[s] += force[i] * rate * (-gap[i] - slop)
     target, chosen, count = np.empty((m, 1)), np.empty(m, np.int64), 0
     for i in range(m):
         s = island[max(body[i, 0], body[i, 1])]
         pushed = deep[s] and available[s] >= LEAST * work[s]
-        target[i, 0] = RATE * (gap[i] + slop) if pushed and gap[i] < -slop else max(gap[i], 0.0)
+        target[i, 0] = rate * (gap[i] + slop) if pushed and gap[i] < -slop else max(gap[i], 0.0)
         if pushed and gap[i] <= near:
             chosen[count] = i
             count += 1

@@ -10,6 +10,9 @@ from .drift_safe import DriftSafe
 
 IMPACTS = 200  # bound on the number of impacts per step, plus ...
 IMPACTS_PER_BODY = 4  # ... this many for each body
+# Sub-steps shorter than this fraction of a step are drift-safe steps: bodies that overlap and still approach have no
+# time of impact.
+SHORTEST = 0.02
 
 
 class Interval(Protocol):
@@ -73,6 +76,8 @@ class TimeOfImpact(DriftSafe):
         self.bound = min(IMPACTS + IMPACTS_PER_BODY * world.count, self.interval.most_impacts)
 
     def advance(self, state: State, h: float) -> State:
+        if h < SHORTEST * self.h:
+            return super().advance(state, h)
         self.interval.begin(state, h)
         impacts = 0
         while self.interval.next_impact():

@@ -1,0 +1,108 @@
+"""Steps that are cut so that nothing passes through anything, and runs that end where cutting does not help."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import carom
+from carom.contact.containment import Violation
+from carom.contact.find import find_contacts
+from carom.errors import ProblemError
+from carom.scene import FIXED, Bodies, Container, Material, Scene
+from carom.scene.shapes import Box, Disc, Hull, Rectangle
+
+THIN = 0.02
+HULL = Hull(
+    0.3 * np.array([[1, 0, 0], [-1, 0, 0.2], [0, 1, -0.1], [0, -1, 0.1], [0.2, 0.1, 1], [-0.1, 0.2, -1], [0.7, 0.7, 0]])
+)
+
+
+def share_of_overlap(world, state):
+    """Deepest overlap relative to the half width of the smaller body."""
+    found = find_contacts(world, state, state, 0.0)
+    inner = np.append(world.shapes.inner, np.inf)
+    size = np.minimum(inner[found.first], inner[np.maximum(found.second, -1)])
+    return float((-found.gap / size).max(initial=0.0))
+
+
+@pytest.mark.parametrize("stepper", ["drift_safe", "time_of_impact"])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_turning_hull_does_not_pass_a_thin_plate(stepper, seed):
+    """It moves by 0.08 and turns by 0.32 rad per step, without restitution, as it arrives at the plate."""
+    rng = np.random.default_rng(seed)
+    turn, spin = rng.normal(size=4), rng.normal(size=3)
+    hull = Bodies(
+        HULL, np.array([[0.0, 0.0, 0.5]]), velocity=(0.0, 0.0, -80.0), orientation=turn / np.linalg.norm(turn),
+        spin=320.0 * spin / np.linalg.norm(spin),
+    )  # fmt: skip
+    plate = Bodies(Box((8.0, 8.0, THIN)), np.zeros((1, 3)), motion=FIXED)
+    scene = Scene("s", [hull, plate], materials={"default": Material(0.0)}, gravity=(0.0,) * 3, step=1e-3)
+    sim = carom.Simulation(scene, stepper=stepper)
+    for _ in range(20):
+        state = sim.step()
+        assert state.position[0, 2] > 0.0
+        assert share_of_overlap(sim.world, state) <= 0.05
+
+
+def fast_flat_bodies(restitution=1.0, speed=300.0):
+    rng = np.random.default_rng(2)
+    places = np.stack(np.divmod(np.arange(12), 4), axis=1) * 1.8 - np.array([3.0, 3.0])
+    places[:, 1] += 0.4 * (places[:, 1] > -0.5)  # above or below the plate
+    velocity = rng.normal(size=(12, 2))
+    velocity *= speed / np.linalg.norm(velocity, axis=1, keepdims=True)
+    groups = [
+        Bodies(Disc(0.2), places[:6], velocity[:6]),
+        Bodies(Rectangle(0.3, 0.2), places[6:], velocity[6:], spin=20.0),
+        Bodies(Rectangle(8.0, THIN), np.array([[0.0, -0.3]]), motion=FIXED),
+    ]
+    return Scene("s", groups, [Container((-4.0,) * 2, (4.0,) * 2)], materials={"default": Material(restitution)})
+
+
+@pytest.mark.parametrize("restitution", [0.0, 1.0])
+def test_nothing_escapes_at_nine_lengths_per_step(restitution):
+    """In one step every body would cross the whole box, 450 times the thickness of the plate."""
+    sim = carom.Simulation(fast_flat_bodies(restitution), step=0.03)
+    start, energy, cut = sim.state, sim.report["kinetic"], 0
+    for _ in range(6):
+        state = sim.step()
+        cut += sim.report["substeps"] > 1
+        assert np.abs(state.position).max() < 4.0
+        assert ((state.position[:12, 1] + 0.3) * (start.position[:12, 1] + 0.3) > 0.0).all()
+        assert share_of_overlap(sim.world, state) <= 0.05
+        assert sim.report["kinetic"] <= energy * (1.0 + 1e-12)  # rounding of some hundred impacts
+        energy = sim.report["kinetic"]
+    assert cut > 0  # so this test can fail: the steps as a whole do not keep them apart
+
+
+def test_cut_steps_are_recorded_and_reproducible(tmp_path):
+    """The table has the number of sub-steps, the summary counts cut steps, and a second run has the same bits."""
+    runs = [
+        carom.simulate(fast_flat_bodies(), step=0.03, duration=0.12, output=tmp_path / f"{k}.h5", threads=k)
+        for k in (1, 2)
+    ]
+    assert runs[0].steps["substeps"].max() > 1
+    assert runs[0].state_hash == runs[1].state_hash
+    from carom.analysis.statistics import run_summary
+
+    facts = run_summary(runs[0])
+    assert facts["cut"] == (runs[0].steps["substeps"] > 1).sum() and facts["substeps"]["max"] > 1
+
+
+def test_a_run_that_cannot_keep_bodies_apart_says_which_and_when():
+    sim = carom.Simulation(fast_flat_bodies(speed=1.0), step=0.03)
+    sim.step()
+    sim.engine.containment.violation = lambda *_: Violation(3, 7, 0.01, 0.1)
+    with pytest.raises(ProblemError, match=r"stopped at time 0.03: body 3 and body 7 overlap by 0.01 .*time step"):
+        sim.step()
+    sim.engine.containment.violation = lambda *_: Violation(3, -2, 0.0, np.inf)
+    with pytest.raises(ProblemError, match="body 3 and boundary 1 pass through each other"):
+        sim.step()
+
+
+def test_without_impulses_bodies_pass():
+    """The law `none` is the exception: it is asked to keep nothing apart."""
+    sim = carom.Simulation(fast_flat_bodies(), "none", stepper="time_of_impact", step=0.03)
+    for _ in range(3):
+        sim.step()
+    assert np.abs(sim.state.position).max() > 4.0
