@@ -13,8 +13,9 @@ from tests.trajectory.small import content
 import carom
 from carom import scenes
 from carom.errors import ProblemError
+from carom.resuming import resume
 from carom.scene import Bodies, Container, Disc, Plane, Rotating, Scene, Scripted, Vibrating
-from carom.simulation import completed, resume, simulate
+from carom.simulation import completed, simulate
 from carom.trajectory import Trajectory
 
 
