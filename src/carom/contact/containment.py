@@ -184,7 +184,7 @@ class Containment:
 
         m, own = len(rows), rows.T.reshape(-1)
         place, end = np.concatenate([moves[:, 0], moves[:, 1]]).transpose(1, 0, 2)
-        turn, spin = np.zeros((2 * m, 3, 3)), np.zeros((2 * m, 3))  # not used for spheres
+        turn, spin = np.tile(np.eye(3), (2 * m, 1, 1)), np.zeros((2 * m, 3))  # spheres do not rotate
         odd = np.flatnonzero(~self.world.shapes.round[own])
         turn[odd] = matrices(before.orientation[own[odd]])
         if after is not before:

@@ -11,13 +11,14 @@ from ..solvers.rows import Floats, Rows, fastest_slip, pushed, speeds
 
 RESOLVED = "resolved"
 FINISHED_INELASTICALLY = "finished_inelastically"
+NOT_CONVERGED = "not_converged"
 INFEASIBLE = "infeasible"
+STATUSES = (RESOLVED, FINISHED_INELASTICALLY, NOT_CONVERGED, INFEASIBLE)  # of a single impact, by severity
 
 
 def worse(first: str, second: str) -> str:
     """The more severe of two statuses."""
-    gravity = {RESOLVED: 0, FINISHED_INELASTICALLY: 1, INFEASIBLE: 2}
-    return first if gravity[first] >= gravity[second] else second
+    return max(first, second, key=STATUSES.index)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

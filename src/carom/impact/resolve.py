@@ -14,17 +14,20 @@ from ..laws import Law
 from ..laws.inelastic import inelastic
 from ..solvers.qp.box import SWEEPS_TOLERANCE
 from ..solvers.rows import Floats
-from .contacts import Contacts, Impulses, worse
+from .contacts import INFEASIBLE, RESOLVED, Contacts, Impulses, worse
 from .problem import ImpactProblem
 from .response import EXACT, Response
 from .restitution import blended, check_islands, interpolated, normal_impulses
 from .solution import ImpactSolution
+from .verify import RESOLVED_RESIDUAL, verified
 
 # Tolerance of sweeps where an exact answer was asked for in vain, as a share of the tolerance of the run.
 SETTLE_SHARE = 1e-2
 ROUNDING = 1e-14  # residual, relative to the fastest speed, of an answer that is exact to rounding
+# Iterations of a law in all repeats with friction, after which the inelastic law takes its place in further repeats.
+LAW_ITERATIONS = 50_000
 # Visits of a contact on average after which sweeps over normal and friction impulses give up.
-MANY_VISITS, FEW_VISITS = 500, 20
+EXACT_VISITS, MANY_VISITS, FEW_VISITS = 3000, 500, 20
 
 
 def solve_impact(
@@ -45,7 +48,16 @@ def solve_impact(
     response = Response.of(law, restitution_model, friction_model)
     name = None if response.friction_model is None else response.friction_model.name
     prepare(families_of_law(response.law, bool(problem.friction.any()), name))
-    return _solution(problem, response, resolve(problem.contacts, response))
+    if problem.speed_exponent:
+        # In units of its own speed, a power of two: thresholds and squares of speeds then neither over- nor underflow.
+        scaled = _solve(problem.in_units(problem.speed_exponent), response)
+        return scaled.in_units(-problem.speed_exponent, problem)
+    return _solve(problem, response)
+
+
+def _solve(problem: ImpactProblem, response: Response) -> ImpactSolution:
+    result = _copied(resolve(problem.contacts, response), problem, response.law)
+    return _solution(problem, response, verified(problem.contacts, result, response.law))
 
 
 def resolve(contacts: Contacts, response: Response, tolerance: float = 0.0) -> Impulses:
@@ -83,7 +95,11 @@ def _staggered(contacts: Contacts, response: Response, friction: FrictionModel, 
         return _relative(stage, contacts)  # nothing approaches, or the law is `none`: nothing bounds friction
     scale = contacts.fastest()
     if tolerance == 0.0:
-        return _alternated(contacts, response, stage, friction, tolerance, scale)
+        other = _alternated(contacts, response, stage, friction, tolerance, scale)
+        if other.residual <= EXACT or other.status == INFEASIBLE:
+            return other
+        settled = _settled(contacts, other, friction, EXACT * scale, scale, EXACT_VISITS)
+        return other if settled is None or other.residual <= settled.residual else settled
     enough = max(tolerance / scale, response.tolerance)
     coarse = tolerance > SWEEPS_TOLERANCE * scale
     aim, visits = (tolerance, MANY_VISITS) if coarse else (ROUNDING * scale, FEW_VISITS)
@@ -124,7 +140,7 @@ def _alternated(
 
     Normal impulses only grow, so the friction impulses of one repeat are within the bounds of the next, and kinetic
     energy falls in every friction stage. After the last repeat the inelastic law stops every remaining approach,
-    which lowers the energy too.
+    which lowers the energy too; it takes the place of a law that has reached its bound.
     """
     normal, tangent = stage.normal.copy(), np.zeros_like(contacts.tangent_speeds())
     approach = contacts.approach()
@@ -133,20 +149,25 @@ def _alternated(
     iterations, messages = stage.iterations, stage.messages
     for repeat in range(friction.repeats + 1):
         tangent, slip = friction.impulses(contacts, normal, tangent, tolerance)
+        hopeless = tolerance == 0.0 and slip > RESOLVED_RESIDUAL * scale
         moving = contacts.moving(contacts.after(normal, tangent))
         approach = moving.approach()
         if approach <= left:
             worst = max(worst, slip, approach if tolerance else 0.0)
             break
-        last = repeat == friction.repeats
-        stage = inelastic(moving, tolerance) if last else normal_impulses(moving, response, tolerance)
+        # A friction problem that was not solved is not solved by repeats, and each costs all the work that is allowed.
+        last = repeat == friction.repeats or hopeless or status == INFEASIBLE
+        spent = status != RESOLVED or iterations > LAW_ITERATIONS
+        stage = inelastic(moving, tolerance) if last or spent else normal_impulses(moving, response, tolerance)
         normal += stage.normal
         status, worst = worse(status, stage.status), max(worst, stage.residual * approach)
         iterations += stage.iterations
-        messages = (*messages, *(m for m in stage.messages if m not in messages))
+        known = {m.split(":")[0] for m in messages}
+        messages = (*messages, *(m for m in stage.messages if m.split(":")[0] not in known))
         if last:
-            messages = (*messages, f"friction and impact still disagreed after {friction.repeats} repeats")
+            messages = (*messages, f"friction and impact still disagreed after {repeat} repeats")
             worst = max(worst, friction.residual(contacts, normal, tangent))
+            break
     return Impulses(normal, tangent, iterations, status, worst / scale, messages)
 
 
@@ -168,12 +189,9 @@ def _coupled(contacts: Contacts, response: Response, friction: FrictionModel, to
 
 
 def _solution(problem: ImpactProblem, response: Response, result: Impulses) -> ImpactSolution:
-    m, t = problem.contact_count, problem.tangent_count
-    normal = _copied(response.law, "normal", result.normal, (m,))
-    tangent = None
+    normal, tangent = result.normal, result.tangent
     momentum = problem.rows.transpose_times(normal, problem.block[0])
-    if result.tangent is not None and problem.tangents is not None:
-        tangent = _copied(response.law, "tangent", result.tangent, (m, t))
+    if tangent is not None and problem.tangents is not None:
         momentum += problem.tangents.transpose_times(tangent.ravel(), problem.block[0])
     velocity = problem.block_velocity + problem.mass.solve(momentum)
     return ImpactSolution(
@@ -190,12 +208,15 @@ def _solution(problem: ImpactProblem, response: Response, result: Impulses) -> I
     )
 
 
-def _copied(law: Law, kind: str, impulses: Floats, shape: tuple[int, ...]) -> Floats:
-    """A copy of the impulses of a law, whose shape is checked because a user may have written the law."""
-    array = np.array(impulses, dtype=np.float64)
-    if array.shape != shape:
-        raise ProblemError(f"{kind} impulses of law {law.name!r}", f"shape {array.shape}", f"shape {shape}")
-    return array
+def _copied(result: Impulses, problem: ImpactProblem, law: Law) -> Impulses:
+    """The result with copies of its impulses, whose shapes are checked because a user may have written the law."""
+    m, t = problem.contact_count, problem.tangent_count
+    normal = np.array(result.normal, dtype=np.float64)
+    tangent = None if result.tangent is None or t == 0 else np.array(result.tangent, dtype=np.float64)
+    for kind, array, shape in (("normal", normal, (m,)), ("tangent", tangent, (m, t))):
+        if array is not None and array.shape != shape:
+            raise ProblemError(f"{kind} impulses of law {law.name!r}", f"shape {array.shape}", f"shape {shape}")
+    return replace(result, normal=normal, tangent=tangent)
 
 
 def _read_only(array: Floats) -> Floats:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from ..errors import ProblemError
 from ..solvers.rows import Floats
 from .momentum import momentum_violation
 from .problem import ImpactProblem
@@ -29,7 +30,7 @@ class ImpactSolution:
     impulse: Floats  # (m,) normal, N s; >= 0 if the law is one-sided
     friction_impulse: Floats | None  # (m, t) along the tangent rows, N s
     iterations: int
-    status: str  # resolved, finished_inelastically or infeasible
+    status: str  # resolved, finished_inelastically, not_converged or infeasible
     residual: float  # largest relative residual of the equations of the law
     messages: tuple[str, ...] = ()
     friction_model: str | None = None  # "own" for the friction of the law itself, None without friction
@@ -66,6 +67,22 @@ class ImpactSolution:
             along = tangents.times(mean) + slip.ravel()
             work += float(self.friction_impulse.ravel() @ along)
         return work
+
+    def in_units(self, exponent: int, problem: ImpactProblem | None = None) -> ImpactSolution:
+        """The same solution with 2^exponent as the unit of speed, of `problem`, which is in that unit.
+
+        Raises ProblemError if a number is too large in that unit.
+        """
+        parts = (self.velocity, self.impulse, self.friction_impulse)
+        with np.errstate(over="ignore"):
+            velocity, impulse, friction = (None if p is None else np.ldexp(p, -exponent) for p in parts)
+        for array in (velocity, impulse, friction):
+            if array is not None and not np.isfinite(array).all():
+                raise ProblemError("velocity", "speeds whose impact exceeds the range of numbers", "smaller speeds")
+            if array is not None:
+                array.setflags(write=False)
+        given = self.problem.in_units(exponent) if problem is None else problem
+        return replace(self, problem=given, velocity=velocity, impulse=impulse, friction_impulse=friction)
 
     def audit(self) -> SolutionAudit:
         """Measures energy, momentum, feasibility, one-sidedness and the residual."""
@@ -110,6 +127,9 @@ class SolutionAudit:
     @classmethod
     def of(cls, s: ImpactSolution) -> SolutionAudit:
         """The audit of a solution."""
+        exponent = s.problem.speed_exponent
+        if exponent:
+            return cls.of(s.in_units(exponent))._in_units(-exponent)
         p = s.problem
         before = p.kinetic_energy
         # With boundaries that drive bodies at rest, the energy of the fastest approaching contact is the scale.
@@ -138,7 +158,15 @@ class SolutionAudit:
             excess = np.linalg.norm(s.friction_impulse, ord=order, axis=1) - p.friction * s.impulse
             worst = float(excess.max()) / push
             measures.append(Measure("friction beyond mu lam", worst, "relative", "<= 0", worst <= 1e-10))
-        return cls(s.law, s.status, tuple(measures))
+        finite = (replace(m, passed=m.passed and bool(np.isfinite(m.value))) for m in measures)
+        return cls(s.law, s.status, tuple(finite))
+
+    def _in_units(self, exponent: int) -> SolutionAudit:
+        """The audit with 2^exponent as the unit of speed; energies may leave the range of numbers."""
+        power = {"J": -2 * exponent, "m/s": -exponent, "N s": -exponent}
+        with np.errstate(over="ignore"):
+            scaled = (replace(m, value=float(np.ldexp(m.value, power.get(m.unit, 0)))) for m in self.measures)
+            return replace(self, measures=tuple(scaled))
 
     @property
     def passed(self) -> bool:

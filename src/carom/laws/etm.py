@@ -9,13 +9,14 @@ import numpy as np
 
 from ..errors import ProblemError
 from ..impact.contacts import FINISHED_INELASTICALLY, Contacts, Impulses
-from ..kernels import kernel
+from ..kernels import kernel, lean
+from ..solvers.heap import heap_add
 from ..solvers.islands import island_labels
 from .contact_points import N1, N2, NN, SCHUR, apply, normal_speed, points, slip, writable
 from .inelastic import finish_inelastically
-from .law import TANG_2014, Law
+from .law import TANG_2014, Law, affordable_impulses
 from .stick_slip import slide, stick, sticking_offset, tangential_work
-from .worst_first import next_worst, requeue, worst_first
+from .worst_first import most_entries, next_worst, requeue, with_room, worst_first
 
 DONE, DAMPED, STUCK = 0, 1, 2
 # Compression stops at this share of an increment, and the next repeat resolves the approach that is left. This saves
@@ -40,7 +41,7 @@ class ETM(Law):
     lam: increments in which an approach is stopped, Tang's lambda.
     tolerance: approach speed that counts as none, relative to the fastest approach.
     max_repeats: repeats of the three stages after which restitution is set to 0.
-    max_increments: bound on the impulses; 0 means 1000 lam (100 + m).
+    max_increments: bound on the impulses; 0 means about a second of work for up to 30 contacts.
     """
 
     name: ClassVar[str] = "etm"
@@ -63,8 +64,8 @@ class ETM(Law):
             raise ProblemError("max_repeats", self.max_repeats, "1 or more")
 
     def impulses(self, contacts: Contacts) -> Impulses:
-        bound = self.max_increments or 1000 * self.lam * (100 + contacts.count)
         p = points(contacts)
+        bound = self.max_increments or affordable_impulses(p.rows, p.t)
         tol = self.tolerance * contacts.approach()
         total, x, count, repeats, state = _track(
             p,
@@ -118,24 +119,41 @@ def _track(points, island, velocity, restitution, steps, tol, repeats, bound):
 @kernel
 def _compress(points, step, rest, bound, x, low, total, total_low, store, count):
     """Stage 1: raises the fastest approach by increments until none is below -rest. Returns the number of impulses."""
-    keys, items, size, queued = worst_first(points, x, rest)
+    heap, size = worst_first(points, x, rest)
+    full = True
+    while full:
+        count, size, full = _compress_in(points, step, bound, x, low, total, total_low, store, count, heap, size)
+        if full:
+            heap = with_room(heap, size)
+    return count
+
+
+@lean
+def _compress_in(points, step, bound, x, low, total, total_low, store, count, heap, size):
+    """Stage 1 while the heap has room: the number of impulses, the size of the heap, and whether it is full."""
     while count < bound:
-        i, u, keys, items, size = next_worst(points, x, rest, keys, items, size, queued)
+        i, u, size = next_worst(points, x, heap, size)
         if i < 0:
             break
+        if size + most_entries(points, i) > len(heap.keys):
+            heap.queued[i] = u
+            return count, heap_add(heap.keys, heap.items, size, u, i), True
         pn, p1, p2, store[i] = _increment(points, i, u, x, min(step[i], -u), store[i], False)
         apply(points, i, pn, p1, p2, x, low, total, total_low)
         count += 1
-        keys, items, size = requeue(points, points.rows, i, x, rest, keys, items, size, queued)
-        for k in range(i * points.t, (i + 1) * points.t):
-            keys, items, size = requeue(points, points.tangents, k, x, rest, keys, items, size, queued)
-    return count
+        size = requeue(points, i, x, heap, size)
+    return count, size, False
 
 
 @kernel
 def _release(points, step, bound, x, low, total, total_low, store, count):
     """Stage 3: sweeps in the order of contacts until no energy is stored. Returns the number of impulses."""
-    full = np.flatnonzero(store > 0.0)
+    return _release_in(points, step, bound, x, low, total, total_low, store, count, np.flatnonzero(store > 0.0))
+
+
+@lean
+def _release_in(points, step, bound, x, low, total, total_low, store, count, full):
+    """Stage 3 on the contacts `full`, which is overwritten."""
     left = len(full)
     while left > 0 and count < bound:
         kept = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..impact.contacts import FINISHED_INELASTICALLY, INFEASIBLE, RESOLVED, Contacts, Impulses, worse
+from ..impact.contacts import FINISHED_INELASTICALLY, INFEASIBLE, NOT_CONVERGED, RESOLVED, Contacts, Impulses, worse
 from ..solvers.qp.box import solve_cone
 from ..solvers.rows import Floats
 
@@ -30,6 +30,8 @@ def inelastic(contacts: Contacts, tolerance: float = 0.0) -> Impulses:
     lam, speed = solve_cone(contacts.rows, u, tolerance=tolerance)
     residual = speed / fastest
     if speed > max(FEASIBLE * np.abs(u).max(), tolerance):
+        if not contacts.boundary_speed.any():  # with boundaries at rest there is a solution: it was not found
+            return Impulses(normal=lam, iterations=1, status=NOT_CONVERGED, residual=residual)
         return Impulses(normal=lam, iterations=1, status=INFEASIBLE, residual=residual, messages=(NO_WAY_OUT,))
     return Impulses(normal=lam, iterations=1, status=RESOLVED, residual=residual)
 

@@ -16,7 +16,7 @@ from ..world import State
 from .drift_safe import DriftSafe, of_world
 from .integrator import accelerations, prescribed
 from .push_out import SLOP, push_out
-from .resting import Held, fastest, pushed_bodies
+from .resting import Held, pushed_bodies
 
 MOST_IMPACTS = 30_000  # per step, for any number of bodies
 NEAR = 1e-10  # gap, relative to the length scale, up to which impacts are timed
@@ -210,7 +210,7 @@ class Interval2D:
     def _held_still(self, state: State, found: ContactSet, falling: Floats) -> tuple[Floats, Ints, Held | None]:
         """Velocities (n, d) at which no contact closes until the end of the step, the bodies held, and the answer."""
         s, impact = self.stepper, self._assembled(state, found).moving(falling)
-        s.scale = max(s.scale, fastest(impact.blocks, impact.velocity, found.predicted, np.inf))
+        s.note_fastest(impact)
         all_contacts, solver = np.arange(found.count), s.resting_solver
         guess = solver.start(found, impact.blocks.base.shape[1])
         slack = np.zeros(found.count)
