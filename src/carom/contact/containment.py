@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from .conservative_advancement import Moves
 
 # Relative to the half width of the smaller body.
-OVERLAP = 0.05  # largest overlap
-NOTICED = 0.02  # overlap at the start from which on slow bodies are tested
+OVERLAP = 0.04  # largest overlap of a step that is not cut
+NOTICED = 0.01  # overlap at the start from which on slow bodies are tested
 FAST = 0.015  # travel from which on a body is tested
 SHARE = 0.5  # travel of a pair from which on it may cross
 DEPTH = 0.5  # depth that only pairs that cross reach
