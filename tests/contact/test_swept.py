@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from carom.build import build
 from carom.contact.conservative_advancement import NEVER, touch_times
 from carom.contact.contact_set import ContactSet
+from carom.contact.detector import Detector
 from carom.contact.swept import SHARE, contacts_at_touch, swept_pairs, with_swept
 from carom.scene import Bodies, Periodic, Scene
-from carom.scene.shapes import Box, Capsule, Cone, Cylinder, Hull, Sphere
+from carom.scene.shapes import Box, Capsule, Compound, Cone, Cylinder, Hull, Part, Sphere
 from carom.stepping.integrator import free_motion
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -258,3 +259,13 @@ def test_sets_are_joined():
     assert both.predicted[1] < 0.0
     world, before, after = world_of([(Sphere(0.01), (0.0, 0, 0), 0.0)])
     assert with_swept(world, before, after, one) is one
+
+
+def test_a_swept_sphere_meets_a_compound_of_spheres_along_a_unit_normal():
+    """The frame of the single sphere gives the normal where both parts are spheres: it must be a rotation, not zero."""
+    pair = Compound([Part(Sphere(0.2), (-0.3, 0.0, 0.0)), Part(Sphere(0.2), (0.3, 0.0, 0.0))])
+    ball = Bodies(Sphere(0.1), np.array([[0.3, 0.0, 2.0]]), velocity=(0.0, 0.0, -400.0))
+    world, state = build(Scene("s", [ball, Bodies(pair, np.zeros((1, 3)))], gravity=(0.0,) * 3))
+    found = Detector(world).find(state, free_motion(world, state, 0.01), 0.0)
+    assert found.count == 1
+    np.testing.assert_allclose(np.abs(found.normal[0]), [0.0, 0.0, 1.0], atol=1e-9)

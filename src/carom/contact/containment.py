@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from .conservative_advancement import Moves
 
 # Relative to the half width of the smaller body.
-OVERLAP = 0.05  # largest overlap
-NOTICED = 0.02  # overlap at the start from which on slow bodies are tested
+OVERLAP = 0.04  # largest overlap of a step that is not cut
+NOTICED = 0.01  # overlap at the start from which on slow bodies are tested
 FAST = 0.015  # travel from which on a body is tested
 SHARE = 0.5  # travel of a pair from which on it may cross
 DEPTH = 0.5  # depth that only pairs that cross reach
@@ -184,7 +184,7 @@ class Containment:
 
         m, own = len(rows), rows.T.reshape(-1)
         place, end = np.concatenate([moves[:, 0], moves[:, 1]]).transpose(1, 0, 2)
-        turn, spin = np.zeros((2 * m, 3, 3)), np.zeros((2 * m, 3))  # not used for spheres
+        turn, spin = np.tile(np.eye(3), (2 * m, 1, 1)), np.zeros((2 * m, 3))  # spheres do not rotate
         odd = np.flatnonzero(~self.world.shapes.round[own])
         turn[odd] = matrices(before.orientation[own[odd]])
         if after is not before:

@@ -217,7 +217,7 @@ def _rows(
     place[m:] += shift
     way[m:] += step * drift
     odd = np.flatnonzero(~world.shapes_3d.round[own])
-    turn, spin = np.zeros((2 * m, 3, 3)), np.zeros((2 * m, 3))  # not used for spheres
+    turn, spin = np.tile(np.eye(3), (2 * m, 1, 1)), np.zeros((2 * m, 3))  # spheres do not rotate
     turn[odd] = matrices(before.orientation[own[odd]])
     spin[odd] = rotation_vectors(before.orientation[own[odd]], after.orientation[own[odd]])
     return Moves(own, place, way, turn, spin), drift

@@ -16,6 +16,7 @@ from ..world import State, World
 from .integrator import end_of_step
 from .stepper import Stepper
 
+OVERLAP = 0.05  # largest overlap, in half widths of the smaller body, of a sub-step that cannot be cut further
 STILL = 1e-3  # travel, in half widths of the two bodies, below which shorter sub-steps do not help
 MOST_ATTEMPTS = 1000  # bound on the sub-steps that are tried per step
 SHORTEST = 1e-7  # length of a sub-step, relative to the step, below which none is cut
@@ -53,6 +54,8 @@ class Contained(Stepper):
         travel = self.containment.travel(start, end)
         both = [travel[wrong.first]] + ([travel[wrong.second]] if wrong.second >= 0 else [])
         if max(both) < STILL or h < SHORTEST * self.h or self._attempts >= MOST_ATTEMPTS:
+            if wrong.share <= OVERLAP:
+                return end
             self._stop(start, wrong, h)
         self._restore(before)
         middle = self._contained(start, 0.5 * h)

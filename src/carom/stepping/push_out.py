@@ -70,6 +70,7 @@ def push_out(
     )
     if not len(near):
         return end
+    target = np.where(target < 0.0, part * target, target)  # the shorter the time, the smaller the displacement
     rows = Blocks(blocks.body, blocks.val[:, :, :1].copy(), target, np.zeros_like(blocks.bound), 1)
     still, none = np.zeros_like(impact.velocity), np.zeros((found.count, 1))
     answer = solve_contact(rows, near, still, none, ERROR * deepest if many else EXACT * slop)
