@@ -15,8 +15,10 @@ import pytest
 
 import carom
 from carom.errors import ProblemError
-from carom.play import open_server
+from carom.play import jobs, open_server
+from carom.play.jobs import Jobs
 from carom.play.server import LARGEST, PAGE
+from carom.play.sliders import RESTITUTION
 
 
 @pytest.fixture(scope="module")
@@ -138,3 +140,27 @@ def test_the_command_says_its_address_and_frees_its_port():
     with socket.socket() as again:
         again.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         again.bind(("127.0.0.1", port))
+
+
+def test_pages_of_other_sites_are_refused(server):
+    body = {"lesson": "none"}
+    for headers in ({"Origin": "http://elsewhere.example"}, {"Host": "elsewhere.example"}, {"Origin": "null"}):
+        status, answer = ask(server, "/api/impact", body, headers)
+        assert status == 400 and "its own address" in answer["error"]
+    status, answer = ask(server, "/api/impact", body, {"Origin": server.address})
+    assert "its own address" not in answer["error"]
+
+
+def test_a_number_too_large_for_a_float_gets_a_message():
+    with pytest.raises(ProblemError, match=r"restitution.*from 0 to 1"):
+        RESTITUTION.check(10**400)
+
+
+def test_a_job_whose_page_is_gone_is_stopped(monkeypatch):
+    """A job nobody asks about stops at its next report; one that is asked about goes on."""
+    made = Jobs()
+    monkeypatch.setattr(jobs, "ABANDONED", -1.0)
+    job = made.add(lambda tell: tell("one step", 0.5) or {})
+    made.close()
+    made._thread.join(10)
+    assert job.state == "stopped"

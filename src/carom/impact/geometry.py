@@ -12,6 +12,8 @@ from ..solvers.rows import Floats, Ints
 from . import checks
 from .problem import ImpactProblem
 
+LARGEST = 1e150  # length whose square is still a double
+
 
 def discs(
     positions: Any,
@@ -109,6 +111,9 @@ class _balls:
 
     def _touching(self, tolerance: float) -> tuple[Ints, Floats]:
         reach = 2 * self.radii.max() + tolerance * self.radii.min()
+        largest = max(float(np.abs(self.positions).max(initial=0.0)), reach)
+        if largest > LARGEST:
+            raise ProblemError("positions", f"lengths of {largest:.3g}", f"lengths of at most {LARGEST:g}")
         from scipy.spatial import cKDTree  # slow to import
 
         pairs = cKDTree(self.positions).query_pairs(reach, output_type="ndarray").astype(np.int64)

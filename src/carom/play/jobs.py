@@ -17,6 +17,7 @@ from ..errors import ProblemError
 KEPT = 6  # finished jobs whose results are kept
 WAITING = 4  # jobs that may wait for the running one
 LIMIT = 300.0  # seconds per job, compiling included
+ABANDONED = 90.0  # seconds without a question about a job after which its page is gone; hidden pages ask rarely
 
 Work = Callable[[Callable[[str, float], None]], dict[str, Any]]
 
@@ -38,10 +39,16 @@ class Job:
     error: str = ""
     asked_to_stop: threading.Event = field(default_factory=threading.Event)
     deadline: float = 0.0
+    asked: float = field(default_factory=time.monotonic)  # when its state was last asked for
 
     @property
     def over(self) -> bool:
         return self.state in ("done", "failed", "stopped")
+
+    @property
+    def unwanted(self) -> bool:
+        """Whether the job was stopped, or the page that started it is gone."""
+        return self.asked_to_stop.is_set() or time.monotonic() - self.asked > ABANDONED
 
     def to_dict(self) -> dict[str, Any]:
         told = {"id": self.number, "state": self.state, "text": self.text, "share": self.share}
@@ -50,7 +57,7 @@ class Job:
     def tell(self, text: str, share: float) -> None:
         """Reports progress from inside the work; raises if the job was stopped or exceeds LIMIT."""
         self.text, self.share = text, share
-        if self.asked_to_stop.is_set():
+        if self.unwanted:
             raise Stopped
         if time.monotonic() > self.deadline:
             expected = "fewer bodies, a shorter duration or a larger step"
@@ -58,7 +65,7 @@ class Job:
 
     def carry_out(self) -> None:
         """Does the work and stores its result or error."""
-        if self.asked_to_stop.is_set():
+        if self.unwanted:
             self.state, self.text = "stopped", "stopped before it began"
             return
         self.state, self.deadline = "running", time.monotonic() + LIMIT
@@ -107,6 +114,7 @@ class Jobs:
         with self._lock:
             if number not in self._jobs:
                 raise ProblemError("run", number, "the number of a run that this server still keeps")
+            self._jobs[number].asked = time.monotonic()
             return self._jobs[number]
 
     def stop(self, number: int) -> Job:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import sys
+import threading
 import traceback
 from collections.abc import Callable
 from functools import partial
@@ -15,12 +16,12 @@ from typing import Any
 
 from ..errors import ProblemError
 from ..files import json_text
-from ..ports import LOOPBACK, address, on_free_port
+from ..ports import LOOPBACK, address, is_own_page, on_free_port
 from .api import Api
 
 PORT = 8090
 LARGEST = 16_384  # bytes of a request
-HERE = {"localhost", "127.0.0.1", "::1"}
+CONNECTIONS = 64  # at the same time; each has a thread
 
 PAGE = {  # no other files are served
     "/": ("index.html", "text/html; charset=utf-8"),
@@ -46,18 +47,25 @@ class PlayServer(ThreadingHTTPServer):
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         super().__init__((host, port), Handler)
         self.host, self.api = host, Api()
+        self._free = threading.BoundedSemaphore(CONNECTIONS)
 
     @property
     def address(self) -> str:
         """URL of the page for a browser on this machine."""
         return address(self.host, int(self.server_address[1]))
 
-    def knows(self, host: str) -> bool:
-        """Whether `host` of a request is this server; on loopback this keeps out pages of other sites."""
-        if self.host not in HERE:
-            return True
-        name = host.rsplit(":", 1)[0] if host.rpartition(":")[2].isdigit() else host
-        return name.strip("[]").lower() in HERE
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answers in a thread of its own; beyond CONNECTIONS at the same time, connections are closed at once."""
+        if self._free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
 
     def close(self) -> None:
         """Stops all runs and frees the port."""
@@ -82,7 +90,7 @@ class Handler(BaseHTTPRequestHandler):
     server_version = "carom-play"
     sys_version = ""
     protocol_version = "HTTP/1.1"
-    timeout = 60  # seconds that an idle connection keeps its thread
+    timeout = 30  # seconds that an idle connection keeps its thread
 
     def do_GET(self) -> None:
         path = self.path.partition("?")[0]
@@ -127,12 +135,14 @@ class Handler(BaseHTTPRequestHandler):
         return self._answer(lambda: act(body))
 
     def _answer(self, act: Callable[[], dict[str, Any]]) -> None:
-        if not self.server.knows(self.headers.get("Host", "")):
+        if not is_own_page(self.server.host, self.headers.get("Host", ""), self.headers.get("Origin")):
             return self._refuse("this server answers requests to its own address only")
         try:
             text = json_text(act())
         except ProblemError as refusal:
             self._error(HTTPStatus.BAD_REQUEST, str(refusal), refusal.field)
+        except ConnectionError:
+            raise
         except Exception as fault:
             traceback.print_exc()
             self._error(HTTPStatus.INTERNAL_SERVER_ERROR, f"an error in Carom: {type(fault).__name__}: {fault}")

@@ -30,7 +30,7 @@ class Slider:
     def check(self, value: Any) -> float:
         """The value as a number within the limits; an int if it must be whole."""
         expected = f"{'a whole number' if self.whole else 'a number'} from {self.low:g} to {self.high:g}"
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < math.inf:
             raise ProblemError(self.name, value, expected)
         if not self.low <= value <= self.high or (self.whole and value != int(value)):
             raise ProblemError(self.name, value, expected)

@@ -6,10 +6,11 @@ import io
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
+from http import HTTPStatus
 from typing import Any
 
 from ...errors import ProblemError
-from ...ports import address, on_free_port
+from ...ports import address, is_own_page, on_free_port
 
 PORT = 8080
 
@@ -46,8 +47,34 @@ def open_server(host: str, port: int, label: str) -> Any:
     """Starts a server. Its own messages are dropped."""
     viser = need_viser()
     chosen = free_port(host, port)
-    with _silence():
+    with _silence(), _own_pages_only(host):
         return viser.ViserServer(host=host, port=chosen, label=label, verbose=False)
+
+
+@contextmanager
+def _own_pages_only(host: str) -> Iterator[None]:
+    """Servers that start in this block refuse requests of other sites' pages.
+
+    viser accepts every connection and has no option for this; it passes its handlers to `serve` of websockets.
+    """
+    from websockets.asyncio import server
+
+    serve = server.serve
+
+    def guarded(*arguments: Any, process_request: Any = None, **options: Any) -> Any:
+        def check(connection: Any, request: Any) -> Any:
+            headers = request.headers
+            if not is_own_page(host, headers.get("Host", ""), headers.get("Origin")):
+                return connection.respond(HTTPStatus.FORBIDDEN, "this server answers its own page only\n")
+            return process_request(connection, request) if process_request is not None else None
+
+        return serve(*arguments, process_request=check, **options)
+
+    server.serve = guarded  # type: ignore[assignment,misc]
+    try:
+        yield
+    finally:
+        server.serve = serve  # type: ignore[misc]
 
 
 def close_server(server: Any) -> None:

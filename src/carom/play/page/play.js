@@ -31,6 +31,7 @@ class Page {
     this.playing = false;
     this.controls = new Controls(start, (what) => this.changed(what));
     byId("run").addEventListener("click", () => (this.job ? this.stop() : this.run(true)));
+    window.addEventListener("pagehide", () => this.stop());
     byId("play").addEventListener("click", () => this.setPlaying(!this.playing));
     byId("scrub").addEventListener("input", (event) => { this.setPlaying(false); this.seek(Number(event.target.value)); });
     byId("theme").addEventListener("click", () => setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark", this));
