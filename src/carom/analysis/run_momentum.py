@@ -77,7 +77,7 @@ def angular_momentum_drift(run: Trajectory) -> Drift:
 
 def has_force(run: Trajectory) -> bool:
     """Whether a Python function acts as a force. The file cannot store it, but records that there was one."""
-    meta = json.loads(run._file["scene/meta"].asstr()[()])
+    meta = json.loads(run._file["scene/meta"][()])
     return run.scene.force is not None or "force" in meta["not_stored"]
 
 

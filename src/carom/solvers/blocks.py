@@ -87,7 +87,7 @@ def _blocks(rows, tangents, t, w):
     return body, val
 
 
-@kernel
+@kernel(inline="always")  # a call would pass all arrays of the tuple by value, which costs more than the work
 def row_speed(blocks, x, i, row):
     """Speed of one row of contact i at the velocity x, without that of boundaries."""
     total = 0.0
