@@ -129,7 +129,7 @@ def _frictionless(m: Measured, claims: frozenset[str]) -> str | None:
         if error > TOLERANCE and m.solution.law in ("gr", "qce", "lcp"):
             return f"complementarity: {float(error):.1e}"
     work, energy = m.work()
-    if (e == 1.0).all() and "KIN" in claims and abs(work) > GAIN * energy:
+    if (e == 1.0).all() and "KIN" in claims and abs(work) > TOLERANCE * energy:
         return f"energy: elastic, changed by {float(work / energy):.1e}"
     return None
 

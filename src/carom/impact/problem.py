@@ -281,6 +281,13 @@ class ImpactProblem:
         v = self.velocity if velocity is None else np.asarray(velocity, dtype=float)
         return self.rows.times(v.reshape(self.block)) + self.boundary_speed
 
+    def slip_speed(self, velocity: Floats | None = None) -> Floats:
+        """Slip along the tangents, (m, t): of the velocity before impact, or of a given one."""
+        if self.tangents is None or self.tangent_speed is None:
+            return np.zeros((self.contact_count, 0))
+        v = self.velocity if velocity is None else np.asarray(velocity, dtype=float)
+        return self.tangents.times(v.reshape(self.block)).reshape(self.tangent_speed.shape) + self.tangent_speed
+
     def velocity_after(self, normal: Floats, tangent: Floats | None) -> Floats:
         """`v + M^-1 (J^T lam + D^T beta)` for impulses (m,) and (m, t), in the shape of the velocity."""
         momentum = self.rows.transpose_times(normal, self.block[0])

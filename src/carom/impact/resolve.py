@@ -57,7 +57,7 @@ def solve_impact(
 
 def _solve(problem: ImpactProblem, response: Response) -> ImpactSolution:
     result = _copied(resolve(problem.contacts, response), problem, response.law)
-    return _solution(problem, response, verified(problem, result, response.law))
+    return _solution(problem, response, verified(problem, result, response))
 
 
 def resolve(contacts: Contacts, response: Response, tolerance: float = 0.0) -> Impulses:

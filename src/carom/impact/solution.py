@@ -62,11 +62,9 @@ class ImpactSolution:
         """
         before = self.problem.separation_speed()
         work = 0.5 * float(self.impulse @ (before + self.separation_speed))
-        tangents, slip = self.problem.tangents, self.problem.tangent_speed
-        if self.friction_impulse is not None and tangents is not None and slip is not None:
-            mean = 0.5 * (self.velocity.reshape(self.problem.block) + self.problem.block_velocity)
-            along = tangents.times(mean) + slip.ravel()
-            work += float(self.friction_impulse.ravel() @ along)
+        if self.friction_impulse is not None:
+            mean = 0.5 * (self.velocity + self.problem.velocity)
+            work += float((self.friction_impulse * self.problem.slip_speed(mean)).sum())
         return work
 
     def in_units(self, exponent: int, problem: ImpactProblem | None = None) -> ImpactSolution:

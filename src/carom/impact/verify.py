@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..laws import Law
 from ..laws.inelastic import inelastic
 from ..solvers.rows import Floats, Rows
 from .contacts import FINISHED_INELASTICALLY, NOT_CONVERGED, RESOLVED, Contacts, Impulses, worse
 from .problem import ImpactProblem
+
+if TYPE_CHECKING:
+    from .response import Response
 
 RESOLVED_RESIDUAL = 1e-8
 """Residual, relative to the fastest approach or slip, up to which an exact answer is called resolved."""
@@ -18,7 +21,7 @@ GAIN = 1e-10  # gain of energy, relative, that is not rounding
 ROUNDING = 1e-14  # error of a speed, relative to the largest sum |G| |x| from which speeds are computed
 
 
-def verified(problem: ImpactProblem, result: Impulses, law: Law) -> Impulses:
+def verified(problem: ImpactProblem, result: Impulses, response: Response) -> Impulses:
     """The result, with its residual raised to the approach that it leaves, and a status that says whether it holds.
 
     Impulses that are not finite, that raise the energy under a law that claims KIN, or whose residual is larger than
@@ -26,7 +29,7 @@ def verified(problem: ImpactProblem, result: Impulses, law: Law) -> Impulses:
     residual is at most RESOLVED_RESIDUAL, or that of rounding. A law with a tolerance above its default gets bounds
     that are larger by the same factor.
     """
-    contacts = problem.contacts
+    contacts, law = problem.contacts, response.law
     claims: frozenset[str] = getattr(law, "claims", frozenset())
     looser = max(1.0, getattr(law, "tolerance", 0.0) / (getattr(type(law), "tolerance", 0.0) or 1.0))
     if not _finite(result):
@@ -36,8 +39,9 @@ def verified(problem: ImpactProblem, result: Impulses, law: Law) -> Impulses:
         return _replaced(contacts, result, f"the answer of {law.name} raised the energy by {gain:.1e} of it")
     if result.residual > 1.0:
         return _replaced(contacts, result, f"{law.name} solved its equations to {result.residual:.1e} only")
-    after = problem.separation_speed(problem.velocity_after(result.normal, result.tangent))
-    left = float(-after.min()) if "FEA" in claims else 0.0
+    velocity = problem.velocity_after(result.normal, result.tangent)
+    approach = float(-problem.separation_speed(velocity).min()) if "FEA" in claims else 0.0
+    left = max(approach, _slip_left(problem, result, response, velocity))
     return _judged(contacts, result, left, RESOLVED_RESIDUAL * looser)
 
 
@@ -73,8 +77,21 @@ def _replaced(contacts: Contacts, result: Impulses, reason: str) -> Impulses:
     return Impulses(np.zeros(contacts.count), tangent, iterations, NOT_CONVERGED, 1.0, (*messages, note))
 
 
+def _slip_left(problem: ImpactProblem, result: Impulses, response: Response, velocity: Floats) -> float:
+    """Residual of a friction model, a speed, unless the answer is interpolated between two.
+
+    An ill-conditioned mass matrix makes the slip at `velocity` differ from that in whitened coordinates.
+    """
+    contacts, tangent, e = problem.contacts, result.tangent, problem.restitution
+    if response.friction_model is None or tangent is None or not ((e == 0.0).all() or (e == 1.0).all()):
+        return 0.0
+    error = problem.slip_speed(velocity) - contacts.tangent_speeds(contacts.after(result.normal, tangent))
+    error *= (problem.friction > 0.0)[:, None]
+    return response.friction_model.residual(contacts, result.normal, tangent) + float(np.abs(error).max(initial=0.0))
+
+
 def _judged(contacts: Contacts, result: Impulses, left: float, bound: float) -> Impulses:
-    """The result with its residual, at least that of the approach `left` after impact, and its status checked."""
+    """The result with its residual, at least that of the speed `left` after impact, and its status checked."""
     scale = contacts.fastest()
     if scale == 0.0:
         return result

@@ -7,11 +7,11 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from ..impact.contacts import INFEASIBLE, Contacts, Impulses
+from ..impact.contacts import Contacts, Impulses
 from ..kernels import kernel
 from ..solvers.qp.box import Work, solve_box
 from ..solvers.rows import Floats, Rows
-from .inelastic import FEASIBLE, NO_WAY_OUT, finish_inelastically
+from .inelastic import FEASIBLE, finish_inelastically, without_solution
 from .law import SMITH_2012, Law
 from .violators import dense_space, next_violators, pack, push_large, reflect_small, work_space
 
@@ -45,7 +45,7 @@ class GR(Law):
         lam, x, count, left, worst = reflections(contacts.rows, contacts.velocity, contacts.boundary_speed, tol, bound)
         residual = worst / fastest if fastest > 0.0 else 0.0
         if left and count < bound:
-            return Impulses(lam, None, count, INFEASIBLE, residual, (NO_WAY_OUT,))
+            return without_solution(contacts, lam, count, residual)
         if left:
             reason = f"gr reached its bound of {count} iterations"
             return finish_inelastically(contacts, lam, x, count, reason, residual)

@@ -30,10 +30,15 @@ def inelastic(contacts: Contacts, tolerance: float = 0.0) -> Impulses:
     lam, speed = solve_cone(contacts.rows, u, tolerance=tolerance)
     residual = speed / fastest
     if speed > max(FEASIBLE * np.abs(u).max(), tolerance):
-        if not contacts.boundary_speed.any():  # with boundaries at rest there is a solution: it was not found
-            return Impulses(normal=lam, iterations=1, status=NOT_CONVERGED, residual=residual)
-        return Impulses(normal=lam, iterations=1, status=INFEASIBLE, residual=residual, messages=(NO_WAY_OUT,))
+        return without_solution(contacts, lam, 1, residual)
     return Impulses(normal=lam, iterations=1, status=RESOLVED, residual=residual)
+
+
+def without_solution(contacts: Contacts, lam: Floats, iterations: int, residual: float) -> Impulses:
+    """The result of a cone problem with a large residual. With boundaries at rest a solution exists, but was missed."""
+    if not contacts.boundary_speed.any():
+        return Impulses(lam, None, iterations, NOT_CONVERGED, residual)
+    return Impulses(lam, None, iterations, INFEASIBLE, residual, (NO_WAY_OUT,))
 
 
 def finish_inelastically(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..impact.contacts import INFEASIBLE, Contacts, Impulses
+from ..impact.contacts import Contacts, Impulses
 from ..solvers.qp.box import solve_cone
-from .inelastic import FEASIBLE, NO_WAY_OUT, finish_inelastically
+from .inelastic import FEASIBLE, finish_inelastically, without_solution
 from .law import SMITH_2012, Law
 
 TINY = 1e-300  # speed, in place of zero in a quotient
@@ -31,7 +31,7 @@ class LCP(Law):
     restitution_models: ClassVar[tuple[str, ...]] = ("energetic", "qce_lcp")
 
     tolerance: float = 1e-10
-    max_iterations: int = 300
+    max_iterations: int = 100
 
     def impulses(self, contacts: Contacts) -> Impulses:
         fastest = contacts.approach()
@@ -47,7 +47,7 @@ class LCP(Law):
             lam = lam + more
             worst, count = max(worst, residual), count + 1
             if residual > max(FEASIBLE * 2.0 * fastest, tol):
-                return Impulses(lam, None, count, INFEASIBLE, worst / fastest, (NO_WAY_OUT,))
+                return without_solution(contacts, lam, count, worst / fastest)
             x = contacts.after(lam)
             u = contacts.speeds(x)
         return Impulses(normal=lam, iterations=count, residual=worst / max(fastest, TINY))
