@@ -22,6 +22,7 @@ from .contact_pack import (
     NORMAL,
     WEIGHT,
     Layout,
+    common_size,
     distance,
     group_count,
     group_rows,
@@ -78,6 +79,8 @@ def solve_contact(
     residual is at most `enough`. Impulses do no work on any island, `sum z . u <= 0` up to rounding, whatever the
     tolerance.
     """
+    shape = velocity.shape
+    blocks, velocity = common_size(blocks, velocity)
     lay = layout_of(blocks)
     tolerance, enough = float(tolerance), max(float(tolerance), float(enough))
     rough, most = (ROUGH, NEWTON_ISLAND_WORK) if enough == tolerance else (1.0, EASY_ISLAND_WORK)
@@ -91,6 +94,8 @@ def solve_contact(
             mine = order[ptr[s] : ptr[s + 1]]
             residuals[s], count = _large(lay, blocks, weight, mine, velocity, impulse, x, enough)
             iterations += count
+    if x.shape != shape:
+        x = x.reshape(shape) if x.size == shape[0] * shape[1] else x[:, : shape[1]].copy()
     return Answer(x, float(residuals.max(initial=0.0)), int(iterations))
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from ..kernels import kernel
 from .blocks import FRICTION, Blocks
 from .islands import root_of
-from .rows import Ints
+from .rows import Floats, Ints
 
 LOOSE = {"reassoc", "contract", "nsz"}  # sums in any order: faster, and the same result in every run
 NORMAL, MIXED, WEIGHT, BOUND, LENGTH = 0, 1, 3, 4, 8  # columns of weights; WEIGHT, BOUND + 2 g for group g
@@ -32,14 +32,40 @@ class Layout(NamedTuple):
     tangents: tuple[int, ...]  # t
 
 
+def common_size(blocks: Blocks, velocity: Floats) -> tuple[Blocks, Floats]:
+    """The same problem with one of the few numbers of velocity components for which kernels are compiled.
+
+    Contacts of two bodies get 3 components, or 6 if there are more than 3 or two tangents; those that are added are
+    zero. With more bodies per contact, each component becomes a body.
+    """
+    m, w, r, d = blocks.val.shape
+    if w > 2:
+        if d == 1:
+            return blocks, velocity
+        body = np.where(blocks.body[:, :, None] >= 0, blocks.body[:, :, None] * d + np.arange(d), -1)
+        val = np.ascontiguousarray(blocks.val.transpose(0, 1, 3, 2)).reshape(m, w * d, r, 1)
+        return blocks._replace(body=body.reshape(m, w * d), val=val), velocity.reshape(-1, 1)
+    wide = 6 if d > 3 or (r > 1 and tangent_count(blocks) == 2) else 3
+    if wide == d:
+        return blocks, velocity
+    val, v = np.zeros((m, w, r, wide)), np.zeros((len(velocity), wide))
+    val[..., :d], v[:, :d] = blocks.val, velocity
+    return blocks._replace(val=val, tangents=tangent_count(blocks)), v
+
+
+def tangent_count(blocks: Blocks) -> int:
+    """Number of tangents per contact; 1 without friction, where the dimension does not matter."""
+    r, d = blocks.val.shape[2:]
+    if r == 1:
+        return 1
+    return blocks.tangents or (2 if r == 6 or (r == 3 and d != 3) else 1)
+
+
 def layout_of(blocks: Blocks) -> Layout:
     """The sizes of a problem."""
     _, w, r, d = blocks.val.shape
     sides = (0, 1) if w == 2 else np.arange(w)
-    t = blocks.tangents or (2 if r == 6 or (r == 3 and d != 3) else 1)
-    if r == 1:  # without friction the dimension does not matter: one set of kernels fewer
-        t = 1
-    return Layout(sides, tuple(range(r)), tuple(range(d)), tuple(range(t)))
+    return Layout(sides, tuple(range(r)), tuple(range(d)), tuple(range(tangent_count(blocks))))
 
 
 @kernel
