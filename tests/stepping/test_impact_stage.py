@@ -43,6 +43,16 @@ def test_the_first_apex_is_that_of_an_exact_impact(dimension, restitution, step)
     assert apex(dropped(dimension, restitution, step)) == pytest.approx(restitution**2, abs=1e-12)
 
 
+def test_the_tolerance_is_relative_to_the_speed_at_the_time_of_impact():
+    """A ball hits the floor at sqrt(2 g DROP), not at its slower speed at the start of that step; to rounding."""
+    engine, state = engine_of(dropped(2, 0.5, 0.01))
+    while engine.rounds == 0:
+        slower = -state.velocity[0, 1]
+        state = engine.step(state)
+    assert engine.scale == pytest.approx(np.sqrt(2.0 * G * DROP), rel=1e-12)
+    assert slower < 0.9999 * engine.scale
+
+
 @pytest.mark.parametrize("dimension", [2, 3])
 def test_on_a_body_that_rests_the_error_is_small(dimension):
     """A ball on a heavy block that lies on the floor: the block is carried, the ball falls. Asked: 0.5 % of the drop.

@@ -116,10 +116,13 @@ class Stepper:
 
     def resolve(self, contacts: Contacts, found: ContactSet, chosen: Ints | None = None) -> Impulses:
         """The impulses of an impact under the law; `contacts` are the contacts `chosen` of `found`, or all of them."""
+        fastest = contacts.fastest()
+        if not self._pushed:  # bodies fall until the time of the first impact
+            self.scale = max(self.scale, fastest)
         result = self.timed("impact", resolve, contacts, self.response, self.allowed(contacts.count))
         self.contacts += contacts.count
         self.iterations += result.iterations
-        self.note_residual(result.residual * contacts.fastest())
+        self.note_residual(result.residual * fastest)
         self.status = max(self.status, STATUSES.index(result.status))
         self._pushed.append(Pushes(found, chosen, result.normal, result.tangent))
         return result
