@@ -16,8 +16,6 @@ from carom.contact.find import find_contacts
 from carom.contact.start import OVERLAP
 from carom.errors import ProblemError
 from carom.geometry.polygons import convex_polygon, polygon_moments
-from carom.impact.assemble import used_restitutions
-from carom.impact.response import Response
 from carom.scene import (
     FIXED,
     Bodies,
@@ -212,7 +210,6 @@ BAD_SCENES = {
     "negative frame rate": ({"frame_rate": -1.0}, ["frame_rate", "-1"]),
     "step of text": ({"step": "fast"}, ["step", "fast"]),
     "no duration": ({"duration": None}, ["duration", "None"]),
-    "mixed": ({"mixed_restitution": "guess"}, ["mixed_restitution", "guess", "blend"]),
     "restitution above one": ({"materials": {"default": Material(1.5)}}, ["materials.default.restitution", "1.5"]),
     "negative friction": ({"materials": {"default": Material(1.0, -0.1)}}, ["materials.default.friction", "-0.1"]),
     "nan friction": ({"materials": {"default": Material(1.0, np.nan)}}, ["materials.default.friction", "nan"]),
@@ -372,48 +369,23 @@ def mixed(**more) -> Scene:
     return scene(*bodies, boundaries=[Plane()], materials=materials, **more)
 
 
-def test_mixed_restitution_is_refused_before_the_run(tmp_path):
-    path = tmp_path / "run.h5"
-    with pytest.raises(ProblemError) as refused:
-        simulate(mixed(), "gr", 1.0, path)
-    for word in ("0.2", "0.9", "blend", "gr"):
-        assert word in str(refused.value)
-    assert not path.exists()
-
-
 def test_laws_with_a_value_for_each_contact_take_them():
     run = simulate(mixed(stepper="synchronous"), "gauss_seidel", 1.0, restitution_model="newton")
     np.testing.assert_allclose(run.velocities[-1][:, 1], [0.9, 0.2], atol=1e-12)
 
 
-def test_blend_is_the_mean_weighted_by_energy_of_approach():
-    """Islands apart keep their own. A disc that hits a corner of two materials at (1, 2) has weights 1 and 4."""
-    run = simulate(mixed(mixed_restitution="blend", stepper="synchronous"), "gr", 1.0)
+@pytest.mark.parametrize("law", ["gr", "qce"])
+def test_materials_that_differ_in_restitution(law):
+    """Islands apart, and a disc that hits a corner of two materials: each contact has its own coefficient."""
+    run = simulate(mixed(stepper="synchronous"), law, 1.0)
     np.testing.assert_allclose(run.velocities[-1][:, 1], [0.9, 0.2], atol=1e-12)
     corner = scene(
         disc(1.005, 1.01, -1.0, -2.0),
         boundaries=[Plane(material="hard"), Plane(normal=(1.0, 0.0), material="soft")],
         materials={"default": Material(1.0), "hard": Material(0.9), "soft": Material(0.2)},
-        mixed_restitution="blend",
         stepper="synchronous",
     )
-    mean = (4.0 * 0.9 + 1.0 * 0.2) / 5.0
-    np.testing.assert_allclose(simulate(corner, "gr", 0.1).velocities[-1][0], [mean, 2.0 * mean], atol=1e-12)
-
-
-def test_one_restitution_that_is_used_is_enough():
-    """A material that nothing is made of does not count."""
-    s = scene(materials={"default": Material(0.9), "soft": Material(0.2)})
-    Response.for_run("gr").check_restitutions(used_restitutions(build(s)[0]))
-
-
-def test_one_ball_on_a_floor_of_another_material():
-    """There is no second ball to meet: the only pair is ball and floor."""
-    s = scene(
-        boundaries=[Plane((0.0, -2.0), material="soft")],
-        materials={"default": Material(0.9), "soft": Material(0.2)},
-    )
-    Response.for_run("gr").check_restitutions(used_restitutions(build(s)[0]))
+    np.testing.assert_allclose(simulate(corner, law, 0.1).velocities[-1][0], [0.2, 1.8], atol=1e-12)
 
 
 def test_driven_bodies_start_where_their_motion_begins():

@@ -143,8 +143,6 @@ def _check_settings(scene: Scene) -> None:
         raise ProblemError("periodic.z", scene.periodic.z, "none: the bodies of this scene are 2D")
     if scene.integrator not in INTEGRATORS:
         raise ProblemError.unknown("integrator", scene.integrator, INTEGRATORS)
-    if scene.mixed_restitution not in ("refuse", "blend"):
-        raise ProblemError("mixed_restitution", scene.mixed_restitution, "refuse or blend")
     if scene.tolerance is not None:
         tolerance_number("tolerance", scene.tolerance)
 

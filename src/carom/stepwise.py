@@ -12,7 +12,6 @@ from .build import build
 from .contact.boundaries import boundaries_at
 from .contact.contact_set import ContactSet
 from .errors import ProblemError
-from .impact.assemble import used_restitutions
 from .impact.response import DEFAULT_TOLERANCE, Response
 from .kernels import prepare
 from .kernels.families import families_of_run
@@ -86,8 +85,7 @@ class Simulation:
         self.scene, self.world, self.law = scene, world, law
         self.restitution_model, self.friction_model = models
         self.stepper, self.time_step, self.tolerance = stepper, step, tolerance
-        response = Response.for_run(law, *models, scene.mixed_restitution, tolerance=tolerance)
-        response.check_restitutions(used_restitutions(world))
+        response = Response.for_run(law, *models, tolerance=tolerance)
         self.engine: Stepper = stepping.make(stepper, world, response, step)
 
     @classmethod

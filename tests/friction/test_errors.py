@@ -55,18 +55,3 @@ def test_options_of_the_cone(options):
 def test_coefficients(mu):
     with pytest.raises(ProblemError, match="friction"):
         ImpactProblem.from_discs([[0, 0], [1, 0]], 0.5, 1.0, np.zeros((2, 3)), friction=mu)
-
-
-@pytest.mark.parametrize("model", friction.MODELS)
-def test_mixed_restitution_within_an_island(model):
-    """No friction model may mix coefficients that the restitution model cannot: an answer would be a guess."""
-    problem = ImpactProblem.from_discs(
-        [[0, 0], [1, 0], [2, 0]],
-        0.5,
-        1.0,
-        [[1, 0.3, 0.2], [0, 0, 0], [-1, 0.1, 0]],
-        friction=0.3,
-        restitution=[0.2, 0.9],
-    )
-    with pytest.raises(ProblemError, match=r"restitution: got values from 0\.2 to 0\.9 among the connected contacts"):
-        solve_impact(problem, "gr", friction_model=model)

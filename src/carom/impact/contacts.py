@@ -11,12 +11,13 @@ from ..solvers.rows import Floats, Rows, fastest_slip, pushed, speeds
 
 RESOLVED = "resolved"
 FINISHED_INELASTICALLY = "finished_inelastically"
+UNSETTLED = "unsettled"
 INFEASIBLE = "infeasible"
 
 
 def worse(first: str, second: str) -> str:
     """The more severe of two statuses."""
-    gravity = {RESOLVED: 0, FINISHED_INELASTICALLY: 1, INFEASIBLE: 2}
+    gravity = {RESOLVED: 0, FINISHED_INELASTICALLY: 1, UNSETTLED: 2, INFEASIBLE: 3}
     return first if gravity[first] >= gravity[second] else second
 
 

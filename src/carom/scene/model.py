@@ -40,7 +40,6 @@ COEFFICIENTS = ("restitution", "friction", "rolling_friction", "torsional_fricti
 TOLERANCE_ABOUT = "speed that the impulses of a step may leave, relative to the fastest approach or slip before them"
 ROLLING_ABOUT = "a length: largest torque against rolling over the normal force, at rest"
 TORSIONAL_ABOUT = "a length: largest torque against spinning about the normal over the normal force, at rest"
-MIXED_RESTITUTION = ("refuse", "blend")
 Force = Callable[[float, Floats, Floats], Floats]  # (time, position, velocity) -> force on each body
 
 
@@ -119,9 +118,6 @@ class Scene:
     law: Annotated[str, TEXT] = "gr"
     restitution_model: Annotated[str | None, TEXT] = None
     friction_model: Annotated[str | None, TEXT] = None
-    # Materials that differ in restitution have no exact meaning under laws that need one value per island: "refuse"
-    # raises an error before the run, "blend" takes the mean, weighted by the energy of approach.
-    mixed_restitution: Annotated[str, Choice(MIXED_RESTITUTION)] = "refuse"
     tolerance: Annotated[float | str | None, TOLERANCE, TOLERANCE_ABOUT] = None  # None: the default of the library
     description: Annotated[str, TEXT] = ""
     symmetries: Sequence[Symmetry] = ()  # of the initial state; analysis.symmetry_error measures them

@@ -34,7 +34,7 @@ class Blocks(NamedTuple):
 def blocks_of(
     rows: Rows, tangents: Rows | None, boundary: Floats, slip: Floats | None, friction: Floats | None
 ) -> Blocks:
-    """Blocks of normal rows (m) and tangent rows (m * t, contact by contact), which touch the same bodies.
+    """Blocks of normal rows (m) and tangent rows (m * t, contact by contact).
 
     `boundary` (m,) and `slip` (m * t,) are the speeds that no impulse changes, `friction` (m,) the coefficients mu.
     """
@@ -45,10 +45,28 @@ def blocks_of(
         body, val = _blocks(rows, rows, 0, w)
         return Blocks(body, val, boundary.reshape(m, 1).copy(), bound, 1)
     t = len(slip) // max(m, 1)
+    w = max(w, int(_bodies(rows, tangents, t)))
     bound[:, FRICTION] = friction
     base = np.concatenate([boundary[:, None], slip.reshape(m, t)], axis=1)
     body, val = _blocks(rows, tangents, t, w)
     return Blocks(body, val, base, bound, t)
+
+
+@kernel
+def _bodies(rows, tangents, t):
+    """The largest number of bodies that the normal and tangent rows of a contact touch together."""
+    most = 0
+    for i in range(len(rows.ptr) - 1):
+        count = rows.ptr[i + 1] - rows.ptr[i]
+        for e in range(tangents.ptr[i * t], tangents.ptr[i * t + t]):
+            new = True
+            for f in range(rows.ptr[i], rows.ptr[i + 1]):
+                new &= rows.body[f] != tangents.body[e]
+            for f in range(tangents.ptr[i * t], e):
+                new &= tangents.body[f] != tangents.body[e]
+            count += new
+        most = max(most, count)
+    return most
 
 
 @kernel
