@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.contact.shapes_2d import polygons
 from tests.stepping.runs import box, disc, states_of
 
+from carom import ImpactProblem
 from carom.build import build
 from carom.contact.find import find_contacts
 from carom.contact.start import OVERLAP
@@ -34,6 +35,7 @@ from carom.scene import (
     Table,
     Vibrating,
 )
+from carom.scene.file import parse_toml, scene_to_toml
 from carom.simulation import simulate
 
 
@@ -404,3 +406,68 @@ def test_pairs_hold_both_ways():
     np.testing.assert_allclose(world.restitution, [[0.9, 0.2], [0.2, 0.2]])
     world, _ = build(scene(materials=materials))
     assert world.friction[0, 1] == pytest.approx(math.sqrt(0.04))
+
+
+# ---- restitution that depends on speed
+
+
+def falling(restitution, speed=1.0, **more) -> Scene:
+    """A disc that hits a plane at `speed` in the first step."""
+    materials = {"default": Material(restitution)}
+    return scene(
+        disc(0.0, 1.001, 0.0, -speed), boundaries=[Plane()], materials=materials, stepper="synchronous", **more
+    )
+
+
+@pytest.mark.parametrize(("speed", "expected"), [(0.5, 0.9), (1.0, 0.9), (2.0, 0.7), (3.0, 0.5), (9.0, 0.5)])
+def test_restitution_by_a_table_of_speeds(speed, expected):
+    """Linear between the rows, constant beyond them; the same as a function, and from a file."""
+    table = ((1.0, 0.9), (3.0, 0.5))
+    curves = table, lambda s: np.interp(s, [1.0, 3.0], [0.9, 0.5])
+    for curve in curves:
+        run = simulate(falling(curve, speed), "gr", 0.05)
+        np.testing.assert_allclose(run.velocities[-1][0, 1], expected * speed, rtol=1e-12)
+    again = parse_toml(scene_to_toml(falling(table, speed)))
+    assert again.materials["default"].restitution == table
+    np.testing.assert_allclose(simulate(again, "gr", 0.05).velocities[-1][0, 1], expected * speed, rtol=1e-12)
+
+
+def test_materials_meet_with_the_smaller_coefficient_at_the_speed():
+    """A table that falls from 0.9 to 0.1 against 0.5: the table counts above the speed 2 only. A pair replaces both."""
+    materials = {"default": Material(((0.0, 0.9), (4.0, 0.1))), "floor": Material(0.5)}
+    for speed, expected in ((1.0, 0.5), (3.0, 0.3)):
+        s = falling(1.0, speed).with_(materials=materials, boundaries=[Plane(material="floor")])
+        run = simulate(s, "gr", 0.02)
+        np.testing.assert_allclose(run.velocities[-1][0, 1], expected * speed, rtol=1e-12)
+        run = simulate(s.with_(pairs={("floor", "default"): {"restitution": ((0.0, 0.0), (10.0, 1.0))}}), "gr", 0.02)
+        np.testing.assert_allclose(run.velocities[-1][0, 1], 0.1 * speed * speed, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("curve", "words"),
+    [
+        (((0.0, 0.5), (0.0, 0.6)), ["materials.default.restitution", "above 0"]),
+        (((2.0, 0.5), (1.0, 0.6)), ["materials.default.restitution", "above 2"]),
+        (((0.0, 1.5),), ["materials.default.restitution", "from 0 to 1"]),
+        ((), ["materials.default.restitution", "table"]),
+        (lambda s: np.full(len(s), np.nan), ["materials.default.restitution", "nan at speed 0"]),
+        (lambda s: 2.0 * s, ["materials.default.restitution", "2.0 at speed 1"]),
+        (lambda s: np.zeros((3, 3)), ["materials.default.restitution", "shape (3, 3)"]),
+    ],
+)
+def test_bad_curves_of_restitution(curve, words):
+    with pytest.raises(ProblemError) as refused:
+        build(falling(curve))
+    assert all(word in str(refused.value) for word in words)
+
+
+def test_a_function_that_fails_at_a_speed_of_the_run():
+    """It is fine at the speeds 0 and 1 that the build tries, and NaN at 2."""
+    with pytest.raises(ProblemError, match=r"materials\.default\.restitution: got nan at speed 2"):
+        simulate(falling(lambda s: np.where(s > 1.5, np.nan, 0.5), 2.0), "gr", 0.05)
+
+
+def test_a_function_of_speed_for_one_impact():
+    problem = ImpactProblem.chain([1.0, 1.0], [1.0, -1.0], restitution=lambda speed: 1.0 / (1.0 + speed))
+    np.testing.assert_allclose(problem.restitution, 1.0 / 3.0)
+    np.testing.assert_allclose(problem.with_(restitution=lambda speed: 0.1 * speed).restitution, 0.2)

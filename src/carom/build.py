@@ -16,6 +16,7 @@ from .scene.model import COEFFICIENTS, INTEGRATORS, Bodies, Material, Scene
 from .scene.motion import Motion
 from .scene.numbers import array, scalar
 from .scene.parts import make_shapes
+from .scene.restitution import SpeedCurve, curve_of
 from .scene.shapes import KINDS, UNTURNED, Disc, Polygon, Rectangle, Solid, Sphere, unit
 from .settings import tolerance_number
 from .solvers.rows import Floats, Ints
@@ -87,6 +88,7 @@ def _build(scene: Scene) -> tuple[World, State]:
         material=np.concatenate([np.full(g.count, g.material) for g in groups]),
         boundary_material=boundary_material,
         restitution=pairs["restitution"],
+        restitution_curves=_restitution_curves(scene, names),
         friction=pairs["friction"],
         rolling_friction=pairs["rolling_friction"] if pairs["rolling_friction"].any() else None,
         torsional_friction=pairs["torsional_friction"] if pairs["torsional_friction"].any() else None,
@@ -180,8 +182,39 @@ def _pair_coefficients(scene: Scene, names: list[str]) -> dict[str, Floats]:
     return out
 
 
+def _lowest(path: str, value: Any) -> Any:
+    """The smallest coefficient of a table over speed, 0 of a function; other values as they are."""
+    if callable(value):
+        return 0.0
+    if not isinstance(value, (tuple, list)):
+        return value
+    curve_of(path, value)
+    return min(row[1] for row in value)
+
+
+def _restitution_curves(scene: Scene, names: list[str]) -> dict[tuple[int, int], SpeedCurve]:
+    """Functions of the speed of approach, for the pairs (i, j) of materials, i <= j, that have one."""
+    own: dict[str, tuple[str, Any]] = {
+        n: (f"materials.{n}.restitution", m.restitution) for n, m in scene.materials.items()
+    }
+    given = {
+        frozenset(pair): (f"pairs[{pair[0]}, {pair[1]}].restitution", values["restitution"])
+        for pair, values in scene.pairs.items()
+        if "restitution" in values
+    }
+    out = {}
+    for i, a in enumerate(names):
+        for j in range(i, len(names)):
+            both = given.get(frozenset((a, names[j])))
+            meets = [both] if both is not None else [own[a], own[names[j]]]
+            if any(callable(value) or np.ndim(value) for _, value in meets):
+                out[i, j] = SpeedCurve([curve_of(path, value) for path, value in meets])
+    return out
+
+
 def _coefficient(scene: Scene, path: str, key: str, value: Any) -> float:
     """One of COEFFICIENTS, checked."""
+    value = _lowest(f"{path}.{key}", value) if key == "restitution" else value
     number = scalar(f"{path}.{key}", value, 0.0, 1.0 if key == "restitution" else None)
     if key == "torsional_friction" and number and scene.dimension == 2:
         raise ProblemError(f"{path}.{key}", value, "0: bodies in 2D do not spin about a normal")

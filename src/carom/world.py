@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -27,6 +27,7 @@ from .geometry.shapes import (
 from .scene.boundaries import Periodic
 from .scene.model import Force
 from .scene.motion import Motion
+from .scene.restitution import SpeedCurve
 from .solvers.rows import Floats, Ints
 
 __all__ = [
@@ -116,6 +117,9 @@ class World:
     # against spinning about the normal. None if all are zero.
     rolling_friction: Floats | None = None
     torsional_friction: Floats | None = None
+    # For pairs of materials (i, j), i <= j, whose restitution depends on the speed of approach; `restitution` then has
+    # the smallest value of a table, 0 for a function.
+    restitution_curves: Mapping[tuple[int, int], SpeedCurve] = field(default_factory=dict)
 
     @property
     def count(self) -> int:
