@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from ..errors import ProblemError
 from .cone import Cone
-from .fixed_direction import FixedDirection
+from .fixed_direction import FixedDirection, SinglePass
 from .model import FrictionModel
 from .pyramid import Pyramid, StaggeredPyramid
 
 OWN = "own"  # name of the friction that a law itself has
 MODELS: dict[str, FrictionModel] = {
     "coulomb_fixed_direction": FixedDirection(),
+    "coulomb_single_pass": SinglePass(),
     "pyramid": Pyramid(),
     "pyramid_staggered": StaggeredPyramid(),
     "cone": Cone(),
@@ -31,4 +32,14 @@ def make(model: str | FrictionModel) -> FrictionModel:
     return MODELS[model]
 
 
-__all__ = ["MODELS", "OWN", "Cone", "FixedDirection", "FrictionModel", "Pyramid", "StaggeredPyramid", "make"]
+__all__ = [
+    "MODELS",
+    "OWN",
+    "Cone",
+    "FixedDirection",
+    "FrictionModel",
+    "Pyramid",
+    "SinglePass",
+    "StaggeredPyramid",
+    "make",
+]

@@ -23,7 +23,8 @@ CONVERGED = 10.0  # residual, in tolerances, up to which an answer of a coupled 
 class FrictionModel:
     """Base of the friction models: the friction impulses that belong to given normal impulses.
 
-    repeats: how often normal and friction impulses alternate before the remaining approach is stopped inelastically.
+    repeats: how often normal and friction impulses alternate before the remaining approach is stopped inelastically; 0
+    solves friction once, and leaves the approach that it causes.
     """
 
     name: ClassVar[str]
@@ -36,8 +37,8 @@ class FrictionModel:
 
     def __post_init__(self) -> None:
         checks.options(self)
-        if isinstance(self.repeats, bool) or not isinstance(self.repeats, int | np.integer) or self.repeats < 1:
-            raise ProblemError("repeats", self.repeats, "a whole number from 1 up")
+        if isinstance(self.repeats, bool) or not isinstance(self.repeats, int | np.integer) or self.repeats < 0:
+            raise ProblemError("repeats", self.repeats, "a whole number from 0 up")
 
     def impulses(
         self, contacts: Contacts, normal: Floats, start: Floats, tolerance: float = 0.0

@@ -10,7 +10,7 @@ from ..errors import ProblemError
 from ..friction import FrictionModel
 from ..kernels import prepare
 from ..kernels.families import families_of_law
-from ..laws import Law
+from ..laws import Law, with_history
 from ..laws.inelastic import inelastic
 from ..solvers.islands import island_labels
 from ..solvers.qp.box import SWEEPS_TOLERANCE
@@ -38,16 +38,17 @@ def solve_impact(
     *,
     restitution_model: str | None = None,
     friction_model: str | FrictionModel | None = None,
+    history: bool = False,
 ) -> ImpactSolution:
     """The velocities after impact under `law`, a name or a configured law.
 
     The coefficients of restitution and friction are those of the problem. The two models say what the coefficients
     mean. By default the law's own models are used (see `carom laws`), and coulomb_fixed_direction for laws without
-    friction of their own.
+    friction of their own. With `history` the solution has the history of the impulses, from laws that have one.
     """
     if not isinstance(problem, ImpactProblem):
         raise ProblemError("problem", type(problem).__name__, "an ImpactProblem")
-    response = Response.of(law, restitution_model, friction_model)
+    response = Response.of(with_history(law) if history else law, restitution_model, friction_model)
     name = None if response.friction_model is None else response.friction_model.name
     prepare(families_of_law(response.law, bool(problem.friction.any()), name))
     return _solution(problem, response, resolve(problem.contacts, response))
@@ -84,7 +85,7 @@ def _staggered(contacts: Contacts, response: Response, friction: FrictionModel, 
     if not stage.normal.any():
         return _relative(stage, contacts)  # nothing approaches, or the law is `none`: nothing bounds friction
     scale = contacts.fastest()
-    if tolerance == 0.0:
+    if tolerance == 0.0 or friction.repeats == 0:
         return _alternated(contacts, response, stage, friction, tolerance, scale)
     enough = max(tolerance / scale, response.tolerance)
     coarse = tolerance > SWEEPS_TOLERANCE * scale
@@ -141,6 +142,11 @@ def _alternated(
             worst = max(worst, slip, approach if tolerance else 0.0)
             break
         last = repeat == friction.repeats
+        if friction.repeats == 0:
+            note = "friction drives contacts together, and the law is not applied again"
+            return Impulses(
+                normal, tangent, iterations, UNSETTLED, max(worst, slip, approach) / scale, (*messages, note)
+            )
         stage = inelastic(moving, tolerance) if last else normal_impulses(moving, response, tolerance)
         normal += stage.normal
         status, worst = worse(status, stage.status), max(worst, stage.residual * approach)
@@ -218,6 +224,7 @@ def _solution(problem: ImpactProblem, response: Response, result: Impulses) -> I
         residual=result.residual,
         messages=result.messages,
         friction_model=response.friction_name if problem.friction.any() else None,
+        history=result.history,
     )
 
 

@@ -74,7 +74,7 @@ class Response:
         response = cls.of(law, restitution_model, friction_model)
         number = DEFAULT_TOLERANCE if tolerance is None else tolerance_number("tolerance", tolerance)
         response = replace(response, tolerance=number)
-        if response.friction_model is None:
+        if response.friction_model is None or response.friction_model.repeats == 0:
             return response
         return replace(response, friction_model=replace(response.friction_model, repeats=STEP_REPEATS))
 

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..solvers.rows import Floats
 from .momentum import momentum_violation
@@ -33,6 +34,7 @@ class ImpactSolution:
     residual: float  # largest relative residual of the equations of the law
     messages: tuple[str, ...] = ()
     friction_model: str | None = None  # "own" for the friction of the law itself, None without friction
+    history: NDArray[Any] | None = None  # every impulse of the law: contact, stage, before, after, work, stored
 
     @cached_property
     def separation_speed(self) -> Floats:

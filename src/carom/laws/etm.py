@@ -8,16 +8,20 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import ProblemError
-from ..impact.contacts import FINISHED_INELASTICALLY, Contacts, Impulses
+from ..impact.contacts import FINISHED_INELASTICALLY, HISTORY, Contacts, Impulses
 from ..kernels import kernel
 from ..solvers.islands import island_labels
-from .contact_points import N1, N2, NN, SCHUR, apply, normal_speed, points, slip, writable
+from .contact_points import N1, N2, NN, SCHUR, T11, T12, T22, apply, normal_speed, points, slip, writable
 from .inelastic import finish_inelastically
 from .law import TANG_2014, Law
-from .stick_slip import slide, stick, sticking_offset, tangential_work
+from .stick_slip import SLIDING_FLOOR, slide, stick, sticking_offset, tangential_work
 from .worst_first import next_worst, requeue, worst_first
 
 DONE, DAMPED, STUCK = 0, 1, 2
+INCREMENTS = ("island", "contact")
+# An increment of a sliding contact ends where its slip stops, unless that takes less than this share of its normal
+# impulse: then the contact sticks, or friction is reduced such that the slip does not reverse.
+SHORT = 0.05
 # Compression stops at this share of an increment, and the next repeat resolves the approach that is left. This saves
 # only the long tail of a relaxation, which for a hundred balls against a wall is half of the work.
 COMPRESSED = 1e-3
@@ -34,10 +38,15 @@ class ETM(Law):
 
     The increment of an island is its fastest approach at the start of the repeat, divided by `lam`. (With increments
     from the approach of each contact, a contact that starts almost at rest and is struck later needs an unbounded
-    number of them.) Friction: see `stick_slip`; positive work of a sticking tangential impulse is taken from W, so that
-    K + sum W never rises. After `max_repeats` repeats e = 0.
+    number of them.) A sliding contact keeps its direction of slip within an increment, and an increment ends where the
+    slip stops; then the contact sticks or slips the other way. Where sliding cannot raise u, `n^T K (n + mu q) <= 0`
+    (jam), the increment lowers u until the slip has stopped. Positive work of a sticking tangential impulse is taken
+    from W, so that K + sum W never rises. After `max_repeats` repeats e = 0.
 
     lam: increments in which an approach is stopped, Tang's lambda.
+    increment: "island", or "contact" for the increment of eq. 62 as printed: the approach of each contact when it is
+    first served in a repeat, divided by `lam`.
+    history: whether the result holds the normal speed, the work and the stored energy of every impulse.
     tolerance: approach speed that counts as none, relative to the fastest approach.
     max_repeats: repeats of the three stages after which restitution is set to 0.
     max_increments: bound on the impulses; 0 means 1000 lam (100 + m).
@@ -49,8 +58,11 @@ class ETM(Law):
     claims: ClassVar[frozenset[str]] = frozenset({"BRK", "KIN", "MOM", "ONE", "FEA"})
     restitution_models: ClassVar[tuple[str, ...]] = ("stronge",)
     own_friction: ClassVar[bool] = True
+    has_history: ClassVar[bool] = True
 
     lam: int = 30
+    increment: str = "island"
+    history: bool = False
     tolerance: float = 1e-10
     max_repeats: int = 300
     max_increments: int = 0
@@ -59,6 +71,8 @@ class ETM(Law):
         super().__post_init__()
         if isinstance(self.lam, bool) or not isinstance(self.lam, int | np.integer) or self.lam < 1:
             raise ProblemError("lam", self.lam, "a whole number of steps, 1 or more")
+        if self.increment not in INCREMENTS:
+            raise ProblemError.unknown("increment", self.increment, INCREMENTS)
         if self.max_repeats < 1:
             raise ProblemError("max_repeats", self.max_repeats, "1 or more")
 
@@ -66,21 +80,20 @@ class ETM(Law):
         bound = self.max_increments or 1000 * self.lam * (100 + contacts.count)
         p = points(contacts)
         tol = self.tolerance * contacts.approach()
-        total, x, count, repeats, state = _track(
+        total, x, count, repeats, state, record = _track(
             p,
             island_labels(contacts.rows),
             writable(contacts.velocity),
             writable(contacts.restitution),
-            float(self.lam),
-            tol,
-            self.max_repeats,
-            bound,
+            (float(self.lam), tol, self.max_repeats, bound, self.increment == "contact", bool(self.history)),
         )
         normal, tangent = total[:, 0].copy(), total[:, 1 : 1 + p.t].copy() if p.t else None
+        history = np.array([tuple(row) for row in record[:count]], HISTORY) if self.history else None
         if state == STUCK:
             reason = f"etm reached its bound after {count} impulses in {repeats} repeats"
-            return replace(finish_inelastically(contacts, normal, x, count, reason), tangent=tangent)
-        result = Impulses(normal=normal, tangent=tangent, iterations=count, residual=float(np.finfo(float).eps))
+            return replace(finish_inelastically(contacts, normal, x, count, reason), tangent=tangent, history=history)
+        exact = float(np.finfo(float).eps)
+        result = Impulses(normal=normal, tangent=tangent, iterations=count, residual=exact, history=history)
         if state == DAMPED:
             message = f"etm set restitution to 0 after {self.max_repeats} repeats of its three stages"
             return replace(result, status=FINISHED_INELASTICALLY, messages=(message,))
@@ -88,12 +101,13 @@ class ETM(Law):
 
 
 @kernel
-def _track(points, island, velocity, restitution, steps, tol, repeats, bound):
-    """The repeats. Returns impulses (m, 3), velocity, number of impulses, repeats, and how the iteration ended."""
+def _track(points, island, velocity, restitution, options):
+    """The repeats. Returns impulses (m, 3), velocity, number of impulses, repeats, how the iteration ended, history."""
+    steps, tol, repeats, bound, single, keeps = options
     m = len(points.boundary)
     x, low = velocity.copy(), np.zeros_like(velocity)
     total, total_low, store = np.zeros((m, 3)), np.zeros((m, 3)), np.zeros(m)
-    fastest = np.zeros(island.max() + 1)
+    fastest, record = np.zeros(island.max() + 1), np.empty((1024 if keeps else 0, 6))
     count, repeat = 0, 0
     while True:
         fastest[:] = 0.0
@@ -101,40 +115,62 @@ def _track(points, island, velocity, restitution, steps, tol, repeats, bound):
             fastest[island[i]] = max(fastest[island[i]], -normal_speed(points, i, x))
         top = fastest.max()
         if top <= tol:
-            return total, x, count, repeat, DONE if repeat <= repeats else DAMPED
+            return total, x, count, repeat, DONE if repeat <= repeats else DAMPED, record
         # The repeats without restitution are a relaxation: each reduces the approach a thousandfold, so ten are enough.
         if count >= bound or repeat >= repeats + 10:
-            return total, x, count, repeat, STUCK
+            return total, x, count, repeat, STUCK, record
         repeat += 1
         step = fastest[island] / steps
         rest = np.maximum(tol, COMPRESSED * step)
-        count = _compress(points, step, rest, bound, x, low, total, total_low, store, count)
+        if single:
+            step[:] = 0.0
+        count, record = _compress(points, step, rest, steps, bound, x, low, total, total_low, store, count, record)
         for i in range(m):
             store[i] *= restitution[i] * restitution[i] if repeat <= repeats else 0.0
-        count = _release(points, step, bound, x, low, total, total_low, store, count)
+        count, record = _release(points, step, bound, x, low, total, total_low, store, count, record)
         store[:] = 0.0
 
 
 @kernel
-def _compress(points, step, rest, bound, x, low, total, total_low, store, count):
-    """Stage 1: raises the fastest approach by increments until none is below -rest. Returns the number of impulses."""
+def _noted(record, count, i, stage, u, after, work, store):
+    """The history with one more row: contact, stage, normal speed before and after, normal work, stored energy."""
+    if count == len(record):
+        longer = np.empty((2 * count, 6))
+        longer[:count] = record
+        record = longer
+    record[count, 0], record[count, 1], record[count, 2], record[count, 3] = i, stage, u, after
+    record[count, 4], record[count, 5] = work, store
+    return record
+
+
+@kernel
+def _compress(points, step, rest, steps, bound, x, low, total, total_low, store, count, record):
+    """Stage 1: raises the fastest approach by increments until none is below -rest.
+
+    Increments that are zero are set when their contact is first served. Returns the number of impulses and the history.
+    """
     keys, items, size, queued = worst_first(points, x, rest)
     while count < bound:
         i, u, keys, items, size = next_worst(points, x, rest, keys, items, size, queued)
         if i < 0:
             break
+        if step[i] == 0.0:
+            step[i] = -u / steps
         pn, p1, p2, store[i] = _increment(points, i, u, x, min(step[i], -u), store[i], False)
         apply(points, i, pn, p1, p2, x, low, total, total_low)
+        if len(record):
+            after = normal_speed(points, i, x)
+            record = _noted(record, count, i, 1.0, u, after, 0.5 * pn * (u + after), store[i])
         count += 1
         keys, items, size = requeue(points, points.rows, i, x, rest, keys, items, size, queued)
         for k in range(i * points.t, (i + 1) * points.t):
             keys, items, size = requeue(points, points.tangents, k, x, rest, keys, items, size, queued)
-    return count
+    return count, record
 
 
 @kernel
-def _release(points, step, bound, x, low, total, total_low, store, count):
-    """Stage 3: sweeps in the order of contacts until no energy is stored. Returns the number of impulses."""
+def _release(points, step, bound, x, low, total, total_low, store, count, record):
+    """Stage 3: sweeps in the order of contacts until no energy is stored. Returns the number of impulses, history."""
     full = np.flatnonzero(store > 0.0)
     left = len(full)
     while left > 0 and count < bound:
@@ -144,12 +180,15 @@ def _release(points, step, bound, x, low, total, total_low, store, count):
             u = normal_speed(points, i, x)
             pn, p1, p2, store[i] = _increment(points, i, u, x, step[i], store[i], True)
             apply(points, i, pn, p1, p2, x, low, total, total_low)
+            if len(record):
+                after = normal_speed(points, i, x)
+                record = _noted(record, count, i, 3.0, u, after, 0.5 * pn * (u + after), store[i])
             count += 1
             if store[i] > 0.0:
                 full[kept] = i
                 kept += 1
         left = kept
-    return count
+    return count, record
 
 
 @kernel
@@ -163,10 +202,49 @@ def _increment(points, i, u, x, du, store, release):
     if points.t == 0 or mu == 0.0:
         return _sliding(k, 0.0, u, 0.0, 0.0, du, store, release)
     s1, s2 = slip(points, i, x)
-    pn, p1, p2, after = _sticking(k, mu, u, s1, s2, du, store, release)
-    if after >= 0.0:
-        return pn, p1, p2, after
+    size = np.sqrt(s1 * s1 + s2 * s2)
+    # A slip that is not about to stop could only be stopped by a normal impulse much larger than an increment. On its
+    # way the contact would slide, and the normal work be another one.
+    slow = abs(sticking_offset(k, s1, s2)) <= du
+    if slow:
+        pn, p1, p2, after = _sticking(k, mu, u, s1, s2, du, store, release)
+        if after >= 0.0:
+            return pn, p1, p2, after
+    if size > 1e-12 * du:
+        pn, response = _steady(k, mu, s1 / size, s2 / size, size, du)
+        if pn > 0.0:
+            work = pn * (u + 0.5 * response * pn)
+            if not release or work < store:
+                return pn, -mu * s1 / size * pn, -mu * s2 / size * pn, store - work
+            pn = _using_up(u, response, store)
+            return pn, -mu * s1 / size * pn, -mu * s2 / size * pn, 0.0
+    if not slow:
+        pn, p1, p2, after = _sticking(k, mu, u, s1, s2, du, store, release)
+        if after >= 0.0:
+            return pn, p1, p2, after
     return _sliding(k, mu, u, s1, s2, du, store, release)
+
+
+@kernel
+def _steady(k, mu, d1, d2, size, du):
+    """The normal impulse of an increment that slides along (d1, d2) from beginning to end, and `n^T K (n + mu q)`.
+
+    It raises u by du, or ends where the slip of size `size` stops; in a jam it lowers u. It is 0 if the slip stops too
+    soon for that. In a jam slip always falls: `(n + mu q)^T K (n + mu q) >= 0`.
+    """
+    cross = -(k[N1] * d1 + k[N2] * d2)
+    along = k[T11] * d1 * d1 + 2.0 * k[T12] * d1 * d2 + k[T22] * d2 * d2
+    response, rate = k[NN] + mu * cross, cross + mu * along
+    whole = du / response if response > 0.0 else np.inf
+    stop = size / rate if rate > 0.0 else np.inf
+    usual = min(whole, du / k[NN])
+    if stop < SHORT * usual:
+        return 0.0, response
+    pn = min(whole, stop)
+    # A long way to the end of the slip is divided, since in 3D its direction changes on the way.
+    if response <= SLIDING_FLOOR * k[NN] or pn > usual:
+        pn = min(pn, du / k[NN])
+    return (pn, response) if pn < np.inf else (0.0, response)
 
 
 @kernel
