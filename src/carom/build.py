@@ -12,6 +12,7 @@ from .errors import ProblemError
 from .geometry import rotations
 from .geometry.polygons import convex_polygon, half_width, polygon_moments
 from .scene.boundaries import Boundary, Drum, Periodic, Plane, Segment, Shell, Tube
+from .scene.forces import forces_of
 from .scene.model import COEFFICIENTS, INTEGRATORS, Bodies, Material, Scene
 from .scene.motion import Motion
 from .scene.numbers import array, scalar
@@ -97,7 +98,8 @@ def _build(scene: Scene) -> tuple[World, State]:
         motions=_motions(groups),
         home=np.column_stack([position, orientation]),
         gravity=_gravity(scene),
-        force=scene.force,
+        force=forces_of(scene, mass, scene.step),
+        potential=scene.potential,
         periodic=scene.periodic,
         material_names=names,
         group=np.repeat(np.arange(len(groups)), [g.count for g in groups]),
@@ -139,6 +141,13 @@ def _check_settings(scene: Scene) -> None:
         scalar(name, getattr(scene, name), 0.0, above=True)
     if scene.force is not None and not callable(scene.force):
         raise ProblemError("force", scene.force, "a function of (time, position, velocity)")
+    if scene.potential is not None and (not callable(scene.potential) or scene.force is None):
+        wanted = "a function of (time, position) beside a force"
+        raise ProblemError("potential", "without force" if callable(scene.potential) else scene.potential, wanted)
+    for name in ("linear_drag", "quadratic_drag", "sliding_deceleration"):
+        scalar(name, getattr(scene, name), 0.0)
+    if scene.sliding_deceleration and scene.dimension == 3:
+        raise ProblemError("sliding_deceleration", scene.sliding_deceleration, "0: the bodies of this scene are 3D")
     if scene.periodic is not None and not isinstance(scene.periodic, Periodic):
         raise ProblemError("periodic", f"a {type(scene.periodic).__name__}", "a Periodic")
     if scene.periodic is not None and scene.dimension == 2 and (scene.periodic.z or scene.periodic.sheared == "z"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from .impact.response import DEFAULT_TOLERANCE, Response
 from .kernels import prepare
 from .kernels.families import families_of_run
 from .laws import Law
+from .scene.forces import forces_of
 from .scene.model import Scene
 from .settings import Settings, tolerance_number
 from .stepping.integrator import accelerations, prescribed
@@ -82,6 +84,7 @@ class Simulation:
         step: float,
         tolerance: float,
     ) -> None:
+        world = replace(world, force=forces_of(scene, world.mass, step))  # the step of the run, not of the scene
         self.scene, self.world, self.law = scene, world, law
         self.restitution_model, self.friction_model = models
         self.stepper, self.time_step, self.tolerance = stepper, step, tolerance

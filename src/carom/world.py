@@ -25,7 +25,7 @@ from .geometry.shapes import (
     Shapes3D,
 )
 from .scene.boundaries import Periodic
-from .scene.model import Force
+from .scene.model import Force, Potential
 from .scene.motion import Motion
 from .scene.restitution import SpeedCurve
 from .solvers.rows import Floats, Ints
@@ -107,7 +107,8 @@ class World:
     motions: Sequence[tuple[Ints, Motion]]  # bodies that follow a motion
     home: Floats  # (n, 3) position and angle at time 0, to which motions refer; in 3D (n, 7) with a quaternion
     gravity: Floats  # (D,)
-    force: Force | None = None
+    force: Force | None = None  # that of the scene with drag; None if gravity alone acts
+    potential: Potential | None = None  # of the force
     periodic: Periodic | None = None
     material_names: Sequence[str] = ()
     group: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # (n,) index into scene.groups

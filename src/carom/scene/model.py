@@ -44,6 +44,8 @@ RESTITUTION_ABOUT = "0 to 1; or [[speed, coefficient], ...] over the speed of ap
 Table = tuple[tuple[float, float], ...]
 Restitution = float | Table | Callable[[Floats], Floats]  # a function of speeds of approach (k,) gives coefficients
 Force = Callable[[float, Floats, Floats], Floats]  # (time, position, velocity) -> force on each body
+Potential = Callable[[float, Floats], Floats]  # (time, position) -> potential energy of each body
+CLOTH_ABOUT = "constant deceleration of every body, as on the cloth of a table that is seen from above"
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,10 @@ class Scene:
     pairs: Mapping[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)  # COEFFICIENTS
     gravity: Annotated[Vector, POINT, "acceleration; none by default"] = (0.0, 0.0)  # in 3D three components
     force: Force | None = None
+    potential: Potential | None = None  # of the force: (time, position) -> energy of each body
+    linear_drag: Annotated[float, NOT_NEGATIVE, "force against the velocity over the speed"] = 0.0
+    quadratic_drag: Annotated[float, NOT_NEGATIVE, "force against the velocity over the square of the speed"] = 0.0
+    sliding_deceleration: Annotated[float, NOT_NEGATIVE, CLOTH_ABOUT, ONLY_2D] = 0.0
     step: Annotated[float, POSITIVE, "time step"] = 0.01
     duration: Annotated[float, POSITIVE] = 10.0
     frame_rate: Annotated[float, POSITIVE, "frames per unit of time"] = 50.0
