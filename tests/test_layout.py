@@ -16,10 +16,11 @@ _LAWS = _CORE | {"laws"}
 _RESOLVE = _LAWS | {"friction", "resolve"}
 _RUN = _RESOLVE | {"build", "settings", "stepping", "trajectory", "scenes", "stepwise", "simulation"}
 _STUDY = _RUN | {"catalogue", "analysis", "draw.style"}
-_EVERYWHERE = {"errors", "files", "kernels"}
+_EVERYWHERE = {"errors", "files", "hdf5", "kernels"}
 ALLOWED = {
     "errors": set(),
     "files": {"errors"},  # atomic writing
+    "hdf5": set(),  # the structure of HDF5 files
     "kernels": {"errors", "files"},  # compilation and its cache
     "draw.style": set(),  # the style of all figures: a leaf, although the rest of draw reads runs
     "ports": {"errors"},
@@ -36,6 +37,7 @@ ALLOWED = {
     "trajectory": _GEOMETRY | {"build", "settings", "stepping", ""},  # the version, for the record
     "stepwise": _RESOLVE | {"build", "settings", "stepping", "trajectory"},
     "simulation": _RESOLVE | {"build", "settings", "stepping", "trajectory", "stepwise"},
+    "resuming": _RUN | {"towers"},
     "laws": _CORE,
     "catalogue": _CORE,
     "friction": _LAWS,
@@ -46,14 +48,14 @@ ALLOWED = {
     "towers": _RUN | {"draw.style"},
     "draw": _STUDY | {"ports"},
     "play": _STUDY | {"draw", "testing", "ports", ""},  # the version
-    "cli": _STUDY | {"studies", "testing", "draw", "towers", "play", ""},
+    "cli": _STUDY | {"resuming", "studies", "testing", "draw", "towers", "play", ""},
     "__main__": {"cli"},
-    "": _STUDY | {"testing"},  # the package itself: it names the public objects, never the command line
+    "": _STUDY | {"resuming", "testing"},  # the package itself: it names the public objects, never the command line
 }
 
 
 # Laws see the contacts of an impact, and these files of the same package run the laws on them: a part of its own.
-RESOLVE = {f"carom.impact.{name}" for name in ("clamps", "resolve", "response", "restitution")}
+RESOLVE = {f"carom.impact.{name}" for name in ("clamps", "resolve", "response", "restitution", "verify")}
 
 
 def part_of(module: str) -> str:

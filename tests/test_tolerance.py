@@ -16,9 +16,10 @@ from carom.analysis.checks import check_run
 from carom.analysis.statistics import contact_statistics
 from carom.errors import ProblemError
 from carom.impact.response import DEFAULT_TOLERANCE
+from carom.resuming import resume
 from carom.scene.file import parse_toml, scene_schema, scene_to_toml
 from carom.settings import EXACT_TOLERANCE, Settings, tolerance_number
-from carom.simulation import resume, simulate
+from carom.simulation import simulate
 
 BAD = [0, 0.0, -1e-3, 0.11, 1, float("nan"), float("inf"), True, "exakt", "1e-3", "", [1e-3], 10**400]
 DISC = """

@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     from .impact.problem import ImpactProblem, Symmetry
     from .impact.resolve import solve_impact
     from .impact.solution import ImpactSolution
+    from .resuming import resume
     from .scene.file import load_scene
     from .scene.model import Scene
-    from .simulation import resume, simulate
+    from .simulation import simulate
     from .stepwise import Simulation
     from .trajectory import Trajectory
 
@@ -50,7 +51,7 @@ _HOME = {
     "friction": ".friction",
     "laws": ".laws",
     "load_scene": ".scene.file",
-    "resume": ".simulation",
+    "resume": ".resuming",
     "scenes": ".scenes",
     "simulate": ".simulation",
     "solve_impact": ".impact.resolve",

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from typing import Any
 
+LONGEST = 500  # characters of a message
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")  # and halves of surrogate pairs
+
 
 class ProblemError(ValueError):
-    """Invalid input: the name of the field, its value, and what is expected."""
+    """Invalid input: the name of the field, its value, and what is expected.
+
+    The message is one line of at most LONGEST characters without control characters, whatever the input was.
+    """
 
     def __init__(self, field: str, value: Any, expected: str, message: str | None = None) -> None:
         self.field, self.value, self.expected = field, value, expected
-        super().__init__(message or f"{field}: got {_short(value)}; expected {expected}")
+        super().__init__(_one_line(message or f"{_short(field, 200)}: got {_short(value)}; expected {expected}"))
 
     @classmethod
     def unknown(cls, kind: str, name: Any, known: Iterable[str]) -> ProblemError:
@@ -24,7 +31,25 @@ class ProblemError(ValueError):
         return cls(kind, name, f"one of {listing}", f"unknown {kind} {name!r}: {hint}(known: {listing})")
 
 
-def _short(value: Any) -> str:
-    text = value if isinstance(value, str) else repr(value)
+def has_controls(text: str) -> bool:
+    """Whether a text has control characters other than line ends and tabs: printed, they could change the terminal."""
+    return _CONTROL.search(text) is not None
+
+
+def printable(text: str) -> str:
+    """The text with escapes such as `\\x1b` in place of control characters."""
+    return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
+
+
+def _one_line(text: str) -> str:
+    text = printable(" ".join(text.split()))
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 84]} ... {text[-79:]}"
+
+
+def _short(value: Any, longest: int = 120) -> str:
+    try:
+        text = value if isinstance(value, str) else repr(value)
+    except (ValueError, RecursionError):  # integers of more than 4,300 digits, deeply nested lists
+        text = f"a very long {type(value).__name__}"
     text = " ".join(text.split())
-    return text if len(text) <= 120 else text[:117] + "..."
+    return text if len(text) <= longest else text[: longest - 3] + "..."

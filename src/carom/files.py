@@ -1,4 +1,4 @@
-"""Atomic writing of files, which are complete or do not exist, and strict JSON.
+"""Reading files of bounded size, atomic writing of files, which are complete or do not exist, and strict JSON.
 
 Trajectories are the exception: they grow during a run and have their own protocol (`carom.trajectory.safe_file`).
 """
@@ -15,6 +15,37 @@ from pathlib import Path
 from typing import Any
 
 from .errors import ProblemError
+
+FACTOR = "CAROM_LIMITS"  # environment variable: multiplies all limits on the sizes of files and of what they declare
+LARGEST_FILE = 64 << 20  # bytes
+
+
+def limit(number: int) -> int:
+    """A limit on what is read from files: `number`, times the number in the environment variable CAROM_LIMITS."""
+    try:
+        return int(number * max(1.0, float(os.environ.get(FACTOR, "1"))))
+    except (ValueError, OverflowError):
+        raise ProblemError(
+            FACTOR, os.environ[FACTOR], "a number of at least 1, by which limits are multiplied"
+        ) from None
+
+
+def read_file(path: Path, kind: str, largest: int = LARGEST_FILE) -> bytes:
+    """The bytes of a regular file of limited size; `kind` says in messages what the file should hold."""
+    if not path.exists():
+        raise ProblemError(str(path), "nothing", f"a {kind} file that exists")
+    if path.is_dir():
+        raise ProblemError(str(path), "a folder", f"a {kind} file")
+    if not path.is_file():
+        raise ProblemError(str(path), "a device or a pipe", f"a {kind} file")
+    try:
+        size = path.stat().st_size
+        if size > limit(largest):
+            most = f"at most {limit(largest):,} bytes, or {FACTOR}=10 in the environment"
+            raise ProblemError(str(path), f"{size:,} bytes", most)
+        return path.read_bytes()
+    except OSError as wrong:
+        raise ProblemError(str(path), wrong.strerror, "a file that can be read") from None
 
 
 @contextmanager
@@ -33,6 +64,7 @@ def atomic_path(target: str | os.PathLike[str]) -> Iterator[Path]:
     if not target.absolute().parent.is_dir():
         raise ProblemError(str(target), "no such folder", "a folder that exists")
     part = target.with_name(f".{target.stem}.{os.getpid()}.{threading.get_ident()}.part{target.suffix}")
+    part.unlink(missing_ok=True)  # a link of that name must not be followed
     try:
         yield part
         os.replace(part, target)

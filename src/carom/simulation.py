@@ -1,4 +1,4 @@
-"""Recorded runs of a scene: `simulate`, `resume`, and the loop over their steps."""
+"""Recorded runs of a scene: `simulate`, and the loop over the steps of any engine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numba
 import numpy as np
 
-from . import stepping
 from .errors import ProblemError
 from .kernels import compile_seconds
 from .laws import Law
@@ -119,32 +118,6 @@ def simulate(
         return loop.run(first=True, partial=path is None)
 
 
-def resume(
-    path: str | PathLike[str],
-    scene: Scene | None = None,
-    *,
-    threads: int | None = None,
-    progress: Tell | None = None,
-) -> Trajectory:
-    """Continues an interrupted run from its last checkpoint, with the bits of a run that was not interrupted.
-
-    A scene that contains Python functions (a force, a scripted motion) cannot be stored and must be passed again.
-    """
-    from .trajectory import Recorder
-
-    resumed = Recorder.resume(fspath(path), scene)
-    settings = resumed.settings
-    try:
-        if settings.stepper not in stepping.STEPPERS:
-            raise ProblemError(str(path), settings.stepper, "a run of `simulate`; start others, such as towers, again")
-        sim = Simulation.restored(resumed.scene, settings, resumed.state, resumed.memory)
-    except BaseException:
-        resumed.recorder.abort()
-        raise
-    with _threads(threads):
-        return _Loop(sim.engine, sim.state, settings, resumed.recorder, progress).run(first=False)
-
-
 def completed(run: Trajectory) -> Trajectory:
     """The run, or KeyboardInterrupt if Ctrl-C ended it: for programs that make several runs in memory."""
     if not run.finished:
@@ -153,10 +126,21 @@ def completed(run: Trajectory) -> Trajectory:
 
 
 def run_engine(
-    engine: Engine, state: State, settings: Settings, recorder: Recorder, progress: Tell | None
+    engine: Engine,
+    state: State,
+    settings: Settings,
+    recorder: Recorder,
+    progress: Tell | None,
+    *,
+    first: bool = True,
+    threads: int | None = None,
 ) -> Trajectory:
-    """Records a run of an engine that is not a stepper. However it ends, the file contains all steps up to there."""
-    return _Loop(engine, state, settings, recorder, progress).run(first=True)
+    """Records a run of an engine; `first` if it starts with `state`, rather than being resumed there.
+
+    However it ends, the file contains all steps up to there.
+    """
+    with _threads(threads):
+        return _Loop(engine, state, settings, recorder, progress).run(first=first)
 
 
 def _settings(sim: Simulation, duration: float | None, frame_rate: float | None, impulses: bool) -> Settings:

@@ -19,7 +19,7 @@ from .analysis.desiderata import ORDER, Examination, Finding
 from .catalogue import Entry
 from .catalogue.scatter import disc_cluster, sphere_cluster
 from .errors import ProblemError
-from .impact.contacts import FINISHED_INELASTICALLY, INFEASIBLE, RESOLVED
+from .impact.contacts import STATUSES
 from .impact.problem import ImpactProblem
 from .impact.resolve import solve_impact
 from .impact.solution import ImpactSolution
@@ -198,7 +198,7 @@ def _fault(problem: ImpactProblem, solution: ImpactSolution) -> str | None:
         return f"returns impulses of shape {solution.impulse.shape} for {problem.contact_count} contacts"
     if not (np.isfinite(solution.impulse).all() and np.isfinite(solution.velocity).all()):
         return "returns impulses that are not finite"
-    if solution.status not in (RESOLVED, FINISHED_INELASTICALLY, INFEASIBLE):
+    if solution.status not in STATUSES:
         return f"returns the unknown status {solution.status!r}"
     return None
 

@@ -23,12 +23,14 @@ def test_the_cradle_passes_the_blow_on(carom, cradle):
 
 @pytest.mark.parametrize("name", laws.names())
 def test_json_holds_what_the_library_answers(carom, cradle, name):
-    data = solution(carom("resolve", cradle, "--law", name, "--json"))
-    s = solve_impact(ImpactProblem.load(cradle), name)
+    ended = carom("resolve", cradle, "--law", name, "--json")
+    data, s = json.loads(ended.out), solve_impact(ImpactProblem.load(cradle), name)
     # The same arithmetic twice: equal to the last bit, and JSON keeps every digit of a double.
     assert data["velocity"] == s.velocity.tolist()
     assert data["impulse"] == s.impulse.tolist()
     assert data["audit"]["passed"] == s.audit().passed
+    assert ended.code == (0 if s.audit().passed else 1), "an audit that fails is an exit code"
+    assert s.audit().passed == (name != "none")
 
 
 def test_restitution_replaces_that_of_the_file(carom, cradle):

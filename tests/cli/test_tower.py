@@ -171,6 +171,12 @@ BAD = [
     (("collapse", "leaning", "--steps", "few"), "--steps"),
     (("collapse", "leaning", "--steps", "0"), "steps"),
     (("collapse", "leaning", "--step", "0"), "step"),
+    (("collapse", "leaning", "--step", "100"), "free fall per step"),
+    (("collapse", "leaning", "--edges", "papers"), "did you mean 'paper'?"),
+    (("collapse", "leaning", "--coordinates", "framework", "--bracing", "brace"), "did you mean 'braced'?"),
+    (("collapse", "leaning", "--bracing", "minimal"), "--coordinates framework"),
+    (("collapse", "leaning", "--penalty", "10"), "--lengths penalty"),
+    (("collapse", "leaning", "--passes", "0"), "passes"),
     (("collapse", "leaning", "--method", "positions"), "did you mean 'position'?"),
     (("collapse", "leaning", "--lengths", "orignal"), "did you mean 'original'?"),
     (("collapse", "leaning", "--coordinates", "reduce"), "did you mean 'reduced'?"),
@@ -223,6 +229,9 @@ def test_collapse_takes_every_option_and_writes_over_nothing(carom):
     assert Path("a.h5").read_bytes() == before
     facts = json.loads(carom(*order, "--overwrite", "--json").out)
     assert facts["file"] == "a.h5" and facts["step"] == 20 and facts["tower"]["bricks"] == 6
+    more = ("--lengths", "penalty", "--penalty", "50", "--bracing", "minimal", "--edges", "paper", "--passes", "1")
+    stored = json.loads(carom(*order, "--overwrite", "--json", *more).out)["settings"]["law_options"]
+    assert {"penalty": 50.0, "bracing": "minimal", "edges": "paper", "passes": 1}.items() <= stored.items()
 
 
 # ---- overhang

@@ -71,7 +71,7 @@ def test_every_scene_runs(name):
     duration = next(s for s in play.sliders if s.name == "duration")
     request = RunRequest({"scene": name, "laws": [play.law], "parameters": {"duration": duration.low}})
     (result,) = request.answer(lambda text, share: None)["results"]
-    assert len(result["time"]) > 1 and len(result["ticks"]) == 6
+    assert len(result["time"]) > 1 and len(result["ticks"]) == 7
 
 
 def test_the_tolerance_is_a_slider_of_the_run():

@@ -157,7 +157,7 @@ BAD = {
     "tiny": ("[[bodies]]\nradius = 1e-200\nposition = [0, 0]", ["bodies[0].radius", "1e-200", "1e-50"]),
     "endless": (
         "[[generators]]\nkind = 'rack'\nrows = 1_000_000\nradius = 1",
-        ["generators[0]", "5e+11", "100,000,000"],
+        ["generators[0]", "5e+11", "4,000,000", "CAROM_LIMITS"],
     ),
     "true is no number": (ONE + "mass = true", ["bodies[0].mass", "True"]),
     "text is no number": ("[scene]\nstep = '0.1'\n" + ONE, ["scene.step", "'0.1'", "number above 0", "line 2"]),

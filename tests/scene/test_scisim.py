@@ -232,7 +232,7 @@ def test_geometry_that_carom_does_not_have(read):
 
 
 def test_other_files_get_one_message(tmp_path, read):
-    with pytest.raises(ProblemError, match=r"nowhere\.xml.*No such file"):
+    with pytest.raises(ProblemError, match=r"nowhere\.xml.*exists"):
         read_scisim(tmp_path / "nowhere.xml")
     with pytest.raises(ProblemError, match=r"strand_scene.*rigidbody3d_scene"):
         read("", "strand_scene")

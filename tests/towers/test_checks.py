@@ -198,7 +198,7 @@ PINS = {
     "not finite": ([Pin(0, -1, (math.nan, 0))], f"pins[0].at: got nan; expected {NUMBER}"),
 }
 
-FALL = "a number from 5.05e-09 to 160: free fall per step is then 1e-15 to 1e+06 of the shortest side"
+FALL = "a number from 5.05e-09 to 0.505: free fall per step is then 1e-15 to 10 times the shortest side"
 QUESTIONS = {
     "step 0": (collapse(step=0), "step: got 0; expected a number above 0"),
     "step below all": (collapse(step=1e-320), "step: got 1e-320; expected a number from 1e-50 to 1e50"),

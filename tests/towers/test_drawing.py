@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from carom import ProblemError
-from carom.towers import Tower
+from carom.towers import Brick, Tower
 from carom.towers.contacts import contact_rows, weights
 from carom.towers.drawing import WHAT, acting, carried, displaced, thickness
 from carom.towers.named import NAMED, named_tower
+from carom.towers.sheet import Sheet, _box
 
 
 def svg(tower, tmp_path, **options) -> str:
@@ -47,6 +48,33 @@ def test_forces_have_arrows_and_a_scale(tmp_path):
     assert group(text, "forces").count("<path") == 5 and group(text, "scale").count("<path") == 1
     assert "5 brick weights" in text and group(text, "fixed") and group(text, "ground")
     assert "ghosts" not in text
+
+
+def test_an_overhang_is_dimensioned_beside_the_table(tmp_path):
+    """The harmonic stack of 4 reaches 25/24 of a brick beyond its table; a tower without fixed bricks has no edge."""
+    assert "1.042 brick lengths" in svg(Tower.harmonic(4), tmp_path)
+    assert "1 brick length<" in svg(named_tower("counterweight"), tmp_path)
+    assert "brick length" not in svg(Tower.diamond(3), tmp_path) + svg(named_tower("truss"), tmp_path)
+
+
+def test_every_brick_is_inside_the_frame():
+    """Short fixed bricks are shown whole, also far from the others; of a long table the part beside the stack is."""
+    posts = [Brick.rectangle(x, 0.5, 1, 1, fixed=True) for x in (-9, 9)]
+    tower = Tower((*posts, Brick.rectangle(0, 0.5, 2, 1)))
+    left, right, bottom, top = _box(tower, [])
+    assert left < -9.5 and right > 9.5 and bottom < 0 < 1 < top
+    left, right, *_ = _box(Tower.harmonic(5), [])
+    corners = np.concatenate([c for c, free in zip(Tower.harmonic(5).corners, Tower.harmonic(5).free) if free])
+    assert left < corners[:, 0].min() and right > corners[:, 0].max() and right - left < 5.0
+
+
+def test_arrows_start_beside_their_dots(tmp_path):
+    """Also where the weight is right above the contact: the distance is more than half of the dot."""
+    tower = Tower.harmonic(3)
+    inward = acting(tower, tower.stability().forces, None)[2]
+    assert (np.hypot(*inward.T) > 0.99).all()
+    with Sheet.of(tower, 3.5, [], 1) as page:
+        assert page.inside / page.inch * 72.0 > 2.2 * page.fine / 2 + 0.018 * 72.0 * page.fine / 2
 
 
 def test_a_plain_picture_has_no_arrows(tmp_path):

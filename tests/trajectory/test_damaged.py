@@ -50,18 +50,24 @@ def another(path, _):
         file["x"] = np.arange(5)
 
 
+def older_format(path, _):
+    """Files of older formats have no user block."""
+    with h5py.File(path, "w") as file:
+        file.attrs["format"] = "carom trajectory"
+
+
 def newer(path, content):
     path.write_bytes(content)
     with h5py.File(path, "r+") as file:
         file.attrs["version"] = 99
-        file.attrs["carom_version"] = "9.9"
+        file.attrs["carom_version"] = np.bytes_(b"9.9")
 
 
 def older(path, content):
     path.write_bytes(content)
     with h5py.File(path, "r+") as file:
         file.attrs["version"] = 2
-        file.attrs["carom_version"] = "0.0"
+        file.attrs["carom_version"] = np.bytes_(b"0.0")
 
 
 def no_steps(path, content):
@@ -90,6 +96,7 @@ OPENING = [
     (half, "cut off: .* bytes of"),
     (first_bytes, "cut off"),
     (another, "not a trajectory of Carom"),
+    (older_format, "older version.*run the scene again"),
     (newer, "Carom 9.9 .*upgrade"),
     (older, "Carom 0.0.* in format 2; .*run the scene again"),
 ]

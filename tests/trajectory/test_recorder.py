@@ -243,8 +243,8 @@ def test_the_file_speaks_for_itself(tmp_path):
     """What the documentation promises to readers that are not Carom."""
     small.whole_run(tmp_path / "run.h5").close()
     with h5py.File(tmp_path / "run.h5") as file:
-        assert file.attrs["format"] == "carom trajectory"
-        assert file.attrs["law"] == "gr" and file.attrs["scene"] == "small"
+        assert file.attrs["format"] == b"carom trajectory"
+        assert file.attrs["law"] == b"gr" and file.attrs["scene"] == b"small"
         assert json.loads(file["settings"].asstr()[()])["step"] == 0.01
         assert file["steps"].dtype == STEP
         n = len(file["world/radius"])

@@ -82,7 +82,7 @@ def has_force(run: Trajectory) -> bool:
 
 def python_force(run: Trajectory) -> bool:
     """Whether a Python function acts as a force."""
-    meta = json.loads(run._file["scene/meta"].asstr()[()])
+    meta = json.loads(run._file["scene/meta"][()])
     return run.scene.force is not None or "force" in meta["not_stored"]
 
 

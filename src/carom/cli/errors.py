@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-from ..errors import ProblemError
+from ..errors import ProblemError, printable
 
 USAGE = 2
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
@@ -47,7 +47,7 @@ def run(command: Callable[..., Any], arguments: Sequence[str] | None = None) -> 
 
 
 def _say(message: str, code: int) -> int:
-    print("carom: " + " ".join(message.split()), file=sys.stderr)
+    print("carom: " + printable(" ".join(message.split())), file=sys.stderr)
     return code
 
 

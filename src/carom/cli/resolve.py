@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from ..solvers.rows import Floats, Ints
 
 
+FAILED = 1  # exit code
+
+
 def resolve(
     file: Path = typer.Argument(..., metavar="FILE", help="Impact problem, .json or .npz; - reads JSON from stdin."),
     law: str = typer.Option("gr", "--law", "-l", help=LAW_HELP),
@@ -48,7 +51,10 @@ def resolve(
     output: Path | None = typer.Option(None, "-o", "--output", metavar="FILE", help="Write the JSON to FILE."),
     rows: int = typer.Option(20, "--rows", min=1, help="Maximum number of bodies and contacts that are printed."),
 ) -> None:
-    """Solve the impact problem in FILE: velocities, impulses, separation speeds, and an audit of the solution."""
+    """Solve the impact problem in FILE: velocities, impulses, separation speeds, and an audit of the solution.
+
+    Exit code 1 if the audit fails.
+    """
     if output is not None and output.suffix != ".json":
         raise ProblemError("--output", str(output), "a name that ends in .json")
     if output is not None and not output.parent.is_dir():
@@ -60,10 +66,12 @@ def resolve(
         write_text(output, text + "\n")
     if as_json_:
         print(text)
-        return
-    _show(out(), solution, rows)
-    if output is not None:
-        remarks().print(f"wrote {output}")
+    else:
+        _show(out(), solution, rows)
+        if output is not None:
+            remarks().print(f"wrote {output}")
+    if not solution.audit().passed:
+        raise typer.Exit(FAILED)
 
 
 def _read(file: Path) -> ImpactProblem:

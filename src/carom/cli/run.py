@@ -115,7 +115,7 @@ def _resume(path: Path, given: list[str], threads: int | None, display: Display)
     """Continues the run of a file; `given` names the options that --resume excludes."""
     if given:
         raise ProblemError("--resume", f"{', '.join(given)} as well", "the file alone: its settings cannot change")
-    from ..simulation import resume
+    from ..resuming import resume
     from ..trajectory import Trajectory
 
     with Trajectory(path) as before:

@@ -152,11 +152,13 @@ def draw(
     mass_model: str | None = MASS_MODEL,
     numbers: bool = typer.Option(False, "--numbers", help="Show the number of each brick."),
     caption: bool = typer.Option(False, "--caption", help="Add a line with the verdict."),
-    width: float | None = number_option("--width", "INCHES", "Width of the picture; default 3.5, a column of a paper."),
+    width: float | None = number_option(
+        "--width", "INCHES", "Width of the picture; default 3.5, a column of a paper, or 7.2."
+    ),
 ) -> None:
     """Draw a tower for print: contact forces, or the initial collapse."""
     _check_picture(output, "--output")
-    from ..towers.drawing import COLUMN, WHAT
+    from ..towers.drawing import WHAT
 
     if what is not None and what not in WHAT:
         raise ProblemError.unknown("picture", what, WHAT)
@@ -165,8 +167,7 @@ def draw(
 
     with compile_notice():
         chosen = what or ("forces" if drawn.stability().stable else "velocities")
-        inches = COLUMN if width is None else width
-        drawn.draw(output, what=chosen, numbers=numbers, caption=caption, width=inches)
+        drawn.draw(output, what=chosen, numbers=numbers, caption=caption, width=width)
     out().print(str(output), markup=False, soft_wrap=True)
 
 
@@ -183,6 +184,16 @@ def collapse(
     ),
     coordinates: str | None = typer.Option(
         None, "--coordinates", metavar="NAME", help="reduced (three per brick) or framework (bars and joints)."
+    ),
+    bracing: str | None = typer.Option(
+        None, "--bracing", metavar="NAME", help="Bars of the framework: minimal, braced or overbraced."
+    ),
+    penalty: float | None = number_option("--penalty", "WEIGHT", "Weight of the bars with --lengths penalty."),
+    edges: str | None = typer.Option(
+        None, "--edges", metavar="NAME", help="Separating edge of a pair of bricks: separating, or paper (section 8.5)."
+    ),
+    passes: int | None = typer.Option(
+        None, "--passes", parser=whole_number, metavar="N", help="Programs per step at most; 1 as in the paper."
     ),
     mass_model: str | None = MASS_MODEL,
     frame_every: int | None = typer.Option(
@@ -203,6 +214,11 @@ def collapse(
     if path.suffix not in (".h5", ".hdf5"):
         raise ProblemError("--output", str(path), "a name that ends in .h5")
     options: dict[str, Any] = {"lengths": lengths, "coordinates": coordinates, "frame_every": frame_every}
+    options |= {"bracing": bracing, "penalty": penalty, "edges": edges, "passes": passes}
+    if penalty is not None and lengths != "penalty":
+        raise ProblemError("--penalty", penalty, "--lengths penalty as well: other bars have no weight")
+    if bracing is not None and coordinates != "framework" and lengths != "penalty":
+        raise ProblemError("--bracing", bracing, "--coordinates framework as well: reduced coordinates have no bars")
     options = {name: value for name, value in options.items() if value is not None}
     options |= {"steps": STEPS if steps is None else steps, "step": STEP if step is None else step, "method": method}
     facts = _run_collapse(falling, options, path, overwrite, quiet)
@@ -247,6 +263,7 @@ def _report_interrupted(path: Path, existed: bool) -> None:
         _remark(f"{path}: {'the previous file is unchanged' if existed else 'the run is finished'}")
     else:
         _remark(f"stopped at step {last.step:,} of {steps:,}; {path} has the steps up to there")
+        _remark(f"to continue:  carom run --resume {path}")
 
 
 @tower.command()

@@ -32,6 +32,7 @@ from .support import cores_of, difference, roundness
 NEVER = 2.0  # the time of a touch that does not happen; a step is from 0 to 1
 MOST_ITERATIONS = 120  # of the advancement; then the pair counts as touching where it is
 MESH_ITERATIONS = 4  # times as many for meshes
+REACHED = 0.02  # distance from the depth of a crossing, relative to it, at which it counts as reached
 SAME_GAP = 1e-9  # change of a gap, relative to the tolerance, that is rounding error
 
 
@@ -269,3 +270,87 @@ def _shape_times(shapes, moves, first, second, tolerance):
                 if found <= until:
                     time[k] = until = found
     return time
+
+
+# ---- pairs that pass through each other
+
+
+def first_crossing(shapes: Shapes3D, moves: Moves, first: Ints, second: Ints, depth: Floats) -> int:
+    """The first of m pairs of rows that are deeper than `depth` (m,) in each other at any time of the step, or -1."""
+    owners = moves.owner[first], moves.owner[second]
+    spheres = shapes.round[owners[0]] & shapes.round[owners[1]]
+    if spheres.any():
+        apart, way = moves.position[second] - moves.position[first], moves.way[second] - moves.way[first]
+        square = (way**2).sum(axis=1)
+        nearest = np.clip(-(apart * way).sum(axis=1) / np.where(square > 0.0, square, 1.0), 0.0, 1.0)
+        reach = shapes.radius[owners[0]] + shapes.radius[owners[1]] - depth
+        deep = np.flatnonzero(spheres & (((apart + nearest[:, None] * way) ** 2).sum(axis=1) < reach**2))
+        if len(deep):
+            return int(deep[0])
+    others = np.flatnonzero(~spheres)
+    if not len(others):  # called only if needed, because these kernels take long to compile
+        return -1
+    found = int(_first_crossing(shapes, moves, first[others], second[others], depth[others]))
+    return -1 if found < 0 else int(others[found])
+
+
+@kernel
+def _first_crossing(shapes, moves, first, second, depth):
+    cores, hull, simplex = cores_of(shapes), polytope(), np.empty((8, 3))
+    pose, turn = np.empty((2, 12)), np.empty((3, 3))
+    for k in range(len(first)):
+        i, j = first[k], second[k]
+        a, b = moves.owner[i], moves.owner[j]
+        for pa in range(shapes.part_ptr[a], shapes.part_ptr[a + 1]):
+            for pb in range(shapes.part_ptr[b], shapes.part_ptr[b + 1]):
+                if shapes.kind[shapes.shape[pa]] == MESH or shapes.kind[shapes.shape[pb]] == MESH:
+                    crosses = _mesh_crosses(shapes, moves, i, pa, j, pb, depth[k], pose, turn)
+                else:
+                    crosses = _convex_crosses(shapes, cores, moves, i, pa, j, pb, depth[k], pose, turn, simplex, hull)
+                if crosses:
+                    return k
+    return -1
+
+
+@kernel
+def _convex_crosses(shapes, cores, moves, i, pa, j, pb, depth, pose, turn, simplex, hull):
+    """Whether convex parts are deeper than `depth` in each other at any time of the step."""
+    fa, fb = shapes.shape[pa], shapes.shape[pb]
+    ra, rb = part_reach(shapes, pa), part_reach(shapes, pb)
+    scale, t = shapes.reach[fa] + shapes.reach[fb], 0.0
+    for _ in range(MOST_ITERATIONS):
+        put_part(shapes, moves, i, pa, t, turn, pose, 0)
+        put_part(shapes, moves, j, pb, t, turn, pose, 1)
+        gap, x, y, z = convex_gap(cores, fa, fb, pose, scale, simplex, hull)
+        if gap + depth <= REACHED * depth:
+            return True
+        bound = _cross_length(moves.spin[i], x, y, z) * ra + _cross_length(moves.spin[j], x, y, z) * rb
+        for axis in range(3):
+            bound -= (moves.way[j, axis] - moves.way[i, axis]) * (x if axis == 0 else (y if axis == 1 else z))
+        if bound <= 0.0 or gap + depth > bound * (1.0 - t):
+            return False
+        t += (gap + depth) / bound
+    return True
+
+
+@kernel
+def _mesh_crosses(shapes, moves, i, pa, j, pb, depth, pose, turn):
+    """As _convex_crosses, where one part is a mesh; steps are at least half of the depth."""
+    fa, fb = shapes.shape[pa], shapes.shape[pb]
+    bound = 0.0
+    for axis in range(3):
+        bound += (moves.way[j, axis] - moves.way[i, axis]) ** 2
+    bound = np.sqrt(bound)
+    for row, part in ((i, pa), (j, pb)):
+        s = moves.spin[row]
+        bound += np.sqrt(s[0] * s[0] + s[1] * s[1] + s[2] * s[2]) * part_reach(shapes, part)
+    t = 0.0
+    while True:
+        put_part(shapes, moves, i, pa, t, turn, pose, 0)
+        put_part(shapes, moves, j, pb, t, turn, pose, 1)
+        gap = min(_sampled_gap(shapes, fa, fb, pose, 0, 1), _sampled_gap(shapes, fb, fa, pose, 1, 0))
+        if gap <= -0.5 * depth:
+            return True
+        if gap + depth > bound * (1.0 - t):
+            return False
+        t += (gap + depth) / bound

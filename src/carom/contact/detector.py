@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -82,8 +83,26 @@ class Detector:
         if self.moving:
             self.bounds = boundaries_at(self.world, before.time, after.time - before.time)
             self.tables = boundary_table(self.bounds[0]), boundary_table(self.bounds[1])
+        return self._contacts(before, after, margins)
+
+    def _contacts(self, before: State, after: State, margins: Floats) -> ContactSet:
         found = self._rounds(before, after, margins) if self.some_round else []
         return ContactSet(*(found if self.all_round else self._with_others(found, before, after, margins)))
+
+    def part(self, numbers: Ints, chosen: np.ndarray) -> Detector:
+        """A detector of some of the candidate pairs, and of the boundaries of the bodies marked in `chosen` (n,)."""
+        out, pairs = copy(self), copy(self.pairs)
+        pairs.table, pairs.rounds = self.pairs.table[numbers], int(np.searchsorted(numbers, self.pairs.rounds))
+        out.pairs, out.hits = pairs, np.empty(len(numbers) + 1, np.int64)
+        out.round_ones, out.other_ones = self.round_ones & chosen, self.other_ones & chosen
+        return out
+
+    def in_state(self, state: State) -> ContactSet:
+        """The contacts of the candidate pairs, and those with boundaries, that overlap in one state."""
+        if self.moving:
+            self.bounds = boundaries_at(self.world, state.time, 0.0)
+            self.tables = boundary_table(self.bounds[0]), boundary_table(self.bounds[1])
+        return self._contacts(state, state, self._margins(0.0))
 
     def _margins(self, margin: float | Floats) -> Floats:
         """The margin of each body."""
@@ -262,9 +281,9 @@ def _edges(count: int, piece: int) -> list[tuple[int, int]]:
 
 def _diverged(world: World, state: State) -> None:
     """Ends a run whose positions have diverged."""
-    far = float(np.abs(state.position).max(initial=0.0))
+    body = int(np.argmax(np.nan_to_num(np.abs(state.position), nan=np.inf).max(axis=1)))
     wanted = f"less than {FAR:g} radii from the origin: the law has blown up, or the step is far too long"
-    raise ProblemError(f"positions at time {state.time:g}", far, wanted)
+    raise ProblemError(f"position of body {body} at time {state.time:g}", state.position[body], wanted)
 
 
 Rows = tuple[Ints, Floats, Floats]  # body of each row, and shifts of its image at the start and at the end of the step

@@ -29,20 +29,21 @@ class ImpactSchedule:
     impacts are timed; a contact that separates for less than twice the time `hop` is at rest.
     """
 
-    def __init__(self, world: World, step: float, hop: float, touch: float, near: float) -> None:
+    def __init__(self, world: World, touch: float, near: float) -> None:
         n, w = world.count, len(world.boundaries.kind)
-        self.world, self.step, self.hop, self.touch, self.near = world, step, hop, touch, near
+        self.world, self.touch, self.near = world, touch, near
         self.outlines = outlines_of(world)
         self.paths = Paths(np.zeros((n + w, 3)), np.zeros((n + w, 3)), np.zeros((n + w, 3)), np.zeros(n + w))
         self.table: Table
         self.circles: Floats  # (n, 3) bounding circles of the paths
         self.met = np.zeros(n, np.bool_)  # bodies that took part in an impact of this step
 
-    def begin(self, start: State, boundaries: Boundaries, acceleration: Floats) -> None:
-        """Starts a step: free motion from the state `start` with accelerations (n, 3)."""
+    def begin(self, start: State, boundaries: Boundaries, acceleration: Floats, step: float, hop: float) -> None:
+        """Starts a step: free motion from the state `start` with accelerations (n, 3) for the time `step`."""
+        self.step = step
         n, d = start.velocity.shape
         self.started, self.boundaries = start.time, boundaries
-        self.span = span_of(self.world, start.time, self.step, self.hop, self.touch, self.near)
+        self.span = span_of(self.world, start.time, step, hop, self.touch, self.near)
         place_boundaries(self.outlines, self.paths, boundaries)
         self.paths.place[:n, :2], self.paths.place[:n, 2] = start.position, start.orientation
         self.paths.velocity[:n, :d] = start.velocity

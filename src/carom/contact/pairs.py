@@ -30,7 +30,8 @@ MOST = (
 FAST = 0.005  # this fraction
 OWN_CLASS = 1.2  # least slack of these in radii: they are in a size class of their own, with larger cells
 SPARE = 1.25  # margin of a list relative to that of the step in which it is made: margins vary from step to step
-FAR = 1e12  # largest coordinate in units of the largest radius: numbers of grid cells would overflow beyond it
+FAR = 1e12  # largest coordinate in units of the largest radius
+CELLS = 1e18  # and of the smallest radius: numbers of grid cells, which are 64-bit integers, would overflow beyond it
 
 # Columns of a list of pairs (int32): bodies, periodic image of the second, separating axis of the last step (boxes).
 FIRST, SECOND, IMAGE, AXIS, COLUMNS = 0, 1, 2, 3, 4
@@ -58,7 +59,8 @@ class Pairs:
         self.shared = bool(world.free.all())  # a displacement of all bodies leaves pairs as they are
         self.radius = np.ascontiguousarray(world.shapes.radius)
         self.least = float(world.shapes.inner.min(initial=np.inf))  # half width of the thinnest body
-        self.farthest = FAR * float(self.radius.max(initial=0.0))
+        largest, smallest = float(self.radius.max(initial=0.0)), float(self.radius.min(initial=np.inf))
+        self.farthest = min(FAR * largest, CELLS * smallest)
         self.nothing = np.zeros(2 * n, np.bool_)
 
     def check(self, after: State, margins: Floats, way: Floats | None = None) -> int:

@@ -40,7 +40,6 @@ from ..solvers.rows import Floats, Ints
 from ..world import MESH, State, World
 from .conservative_advancement import NEVER, Moves, rotation_vectors, touch_times, turned_at
 from .contact_set import ContactSet
-from .detector import Detector
 from .pairs import FIRST, IMAGE, NONE, SECOND, Pairs, periods_of, slides
 from .poses import Poses
 from .rounds import image_shift
@@ -68,11 +67,6 @@ class Crossings(NamedTuple):
     time: Floats  # (m,) of touching, as a fraction of the step
     tolerance: Floats  # (m,) gap at which they touch
     drift: Floats  # (m, 3) velocity of the image of second relative to that of first, minus that of the bodies
-
-
-def all_contacts(world: World, before: State, after: State, margin: float) -> ContactSet:
-    """Contacts with a gap of at most `margin` in `after`, and those of pairs that pass through each other."""
-    return Detector(world).find(before, after, margin)
 
 
 def with_swept(world: World, before: State, after: State, found: ContactSet, pairs: Pairs | None = None) -> ContactSet:

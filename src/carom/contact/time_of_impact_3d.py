@@ -11,7 +11,8 @@ from collections.abc import Callable
 from ..solvers.rows import Floats
 from ..world import State, World
 from .contact_set import ContactSet
-from .swept import all_contacts, travels
+from .detector import Detector
+from .swept import travels
 
 Move = Callable[[State, float], State]
 
@@ -21,45 +22,51 @@ FLIGHT = 10.0
 CLEAR = 25.0
 MOST_ITERATIONS = 40  # of the search for one impact
 SAME_TIME = 1e-12  # fraction of the interval below which two times are equal
+CLEARANCE = 0.25  # motion, in half widths of the thinnest body, within which no two bodies pass through each other
 SMALLEST_STEP = 1e-3  # of the search, as a fraction of its bracket: the secant converges slowly for curved gaps
 
 
-def touching_now(world: World, state: State, move: Move, interval: float, touch: float) -> ContactSet:
-    """The contacts that touch in `state`. `touch` is the gap up to which bodies count as touching."""
-    end = move(state, interval)
-    shapes = world.shapes_3d
-    way = travels(state.position, end.position, state.orientation, end.orientation, shapes.round, shapes.radius)
-    most = float(way.max(initial=0.0))
-    short = interval * min(1.0, FLIGHT * touch / most) if most > 0.0 else interval
-    found = all_contacts(world, state, move(state, short), CLEAR * touch)
-    return found.take(found.gap <= CLEAR * touch)
-
-
 class ImpactSearch:
-    """Search for the time of the next impact of bodies that do not touch yet.
+    """Search for the contacts that touch now, and for the time of the next impact of bodies that do not touch yet.
 
-    An impact is a gap that closes faster than the resting speeds `slow` (n,) of its bodies.
+    An impact is a gap that closes faster than the resting speeds `slow` (n,) of its bodies. `touch` is the gap up to
+    which bodies count as touching.
     """
 
     def __init__(self, world: World, move: Move, touch: float, margin: float) -> None:
         self.world, self.move, self.touch, self.margin = world, move, touch, margin
+        self.detector = Detector(world)
+        self.thinnest = float(world.shapes.inner.min())
+
+    def touching(self, state: State, interval: float) -> ContactSet:
+        """The contacts that touch in `state`."""
+        most = self._farthest(state, self.move(state, interval))
+        short = interval * min(1.0, FLIGHT * self.touch / most) if most > 0.0 else interval
+        found = self.detector.find(state, self.move(state, short), CLEAR * self.touch)
+        return found.take(found.gap <= CLEAR * self.touch)
 
     def next_impact(self, start: State, interval: float, slow: Floats) -> float:
         """Time from `start` until the next impact, at most `interval`.
 
         The bracket lies between a time without an impact and one at which a gap has closed. The next guess is the
-        earliest root of the gaps, taken as linear in time, until a gap is as small as that of touching bodies.
+        earliest root of the gaps, taken as linear in time, until a gap is as small as that of touching bodies. Only
+        the first guess needs the swept test: until its root, and a little longer, no bodies pass through each other.
         """
-        closed = self._closed(start, interval, slow)
+        end = self.move(start, interval)
+        closed = self._closed(start, end, slow, self.detector.find(start, end, self.margin))
         if closed is None:
             return interval
         low, high, time = 0.0, interval, interval * closed[0]
+        most = self._farthest(start, end)
+        if most > CLEARANCE * self.thinnest:
+            high = min(high, time + CLEARANCE * self.thinnest / most * interval)
         for _ in range(MOST_ITERATIONS):
             if high - low <= SAME_TIME * interval:
                 break
             least = SMALLEST_STEP * (high - low)
             time = min(max(time, low + least), high - least)
-            closed = self._closed(start, time, slow)
+            end = self.move(start, time)
+            closed = self._closed(start, end, slow, self.detector.at_ends(start, end, self.margin))
             if closed is None:
                 low = time
                 time = 0.5 * (low + high)
@@ -72,13 +79,19 @@ class ImpactSearch:
                 high, time = time, time * closed[0]
         return high if low == 0.0 else low
 
-    def _closed(self, start: State, time: float, slow: Floats) -> tuple[float, float] | None:
-        """Of the gaps that are open in `start` and (nearly) closed after `time`: earliest root and smallest value.
+    def _farthest(self, start: State, end: State) -> float:
+        """Largest displacement of any point of a body."""
+        shapes = self.world.shapes_3d
+        way = travels(start.position, end.position, start.orientation, end.orientation, shapes.round, shapes.radius)
+        return float(way.max(initial=0.0))
 
-        The root is a fraction of `time`, and above 1 for a gap that is not quite closed. None if there is no such gap.
+    def _closed(self, start: State, end: State, slow: Floats, found: ContactSet) -> tuple[float, float] | None:
+        """Of the gaps that are open in `start` and (nearly) closed in `end`: earliest root and smallest value.
+
+        The root is a fraction of the time between, and above 1 for a gap that is not quite closed. None if there is no
+        such gap.
         """
-        found = all_contacts(self.world, start, self.move(start, time), self.margin)
-        fast = found.gap - found.predicted > time * found.larger(slow)
+        fast = found.gap - found.predicted > (end.time - start.time) * found.larger(slow)
         new = (found.gap > CLEAR * self.touch) & fast
         if not new.any():
             return None

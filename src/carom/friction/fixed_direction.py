@@ -61,7 +61,7 @@ class FixedDirection(FrictionModel):
 class SinglePass(FixedDirection):
     """Friction along fixed directions once after the law, as in Smith 2012, algorithm 4.
 
-    Friction may drive contacts together, and nothing stops that approach; the status is then "unsettled".
+    Friction may drive contacts together, and nothing stops that approach; the status is then "not_converged".
     """
 
     name: ClassVar[str] = "coulomb_single_pass"

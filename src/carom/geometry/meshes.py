@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ProblemError
+from ..files import read_file
+from ..hdf5 import check_structure
 from ..solvers.rows import Floats, Ints
 from .distance_grid import distance_grid
 from .mass_properties import mass_properties
@@ -51,20 +54,37 @@ def check_mesh_file(field: str, name: str) -> Path:
 def read_mesh(field: str, name: str) -> tuple[Floats, Ints]:
     """Vertices (k, 3) and triangles (f, 3) of a file, neither scaled nor repaired. Vertices need not be finite."""
     file = check_mesh_file(field, name)
+    content = read_file(file, "mesh")
     import trimesh  # takes half a second to import, which scenes without mesh files save
 
+    kind = file.suffix.lower()[1:]
+    resolver = _Beside(file.parent) if kind == "gltf" else None  # others need no second file
     try:
         # process=False: trimesh would silently drop vertices and faces that are not finite or repeated.
-        loaded: Any = trimesh.load(str(file), force="mesh", process=False)
+        loaded: Any = trimesh.load(
+            io.BytesIO(content), file_type=kind, force="mesh", process=False, resolver=resolver, skip_materials=True
+        )
         points, faces = np.array(loaded.vertices, dtype=np.float64), np.array(loaded.faces, dtype=np.int64)
     except ImportError:  # of the package that would guess the encoding
         raise ProblemError(field, f"{file.name}, which is not text", "a readable mesh file") from None
     except Exception as error:  # every format raises its own errors
         raise ProblemError(field, f"{file.name} ({error})", "a readable mesh file") from None
-    if faces.ndim != 2 or not len(faces):
+    if points.ndim != 2 or faces.ndim != 2 or points.shape[1:] != (3,) or faces.shape[1:] != (3,) or not len(faces):
         raise ProblemError(field, f"{file.name}, which has no triangles", "a file of triangles")
     check_faces(field, f"{file.name}: ", faces, len(points))
     return points, faces
+
+
+class _Beside:
+    """Gives trimesh the files that a glTF file names, from its own folder alone."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def get(self, name: str) -> bytes:
+        if Path(name).name != name:
+            raise ValueError(f"the file {name!r} does not lie beside it")
+        return read_file(self.folder / name, "mesh")
 
 
 def read_scisim_mesh(file: Path) -> tuple[Floats, Ints, float, Floats, Floats]:
@@ -74,17 +94,21 @@ def read_scisim_mesh(file: Path) -> tuple[Floats, Ints, float, Floats, Floats]:
     """
     import h5py
 
+    content = read_file(file, "mesh")
     try:
-        with h5py.File(file, "r") as data:
+        check_structure(lambda at, count: content[at : at + count], 0, len(content))
+        with h5py.File(io.BytesIO(content), "r") as data:
             vertices = _columns(data["mesh/vertices"]).astype(np.float64)
             faces = _columns(data["mesh/faces"]).astype(np.int64)
             volume = float(np.asarray(data["moments/volume"]).reshape(()))
             center = np.asarray(data["moments/x"], dtype=np.float64).reshape(3)
             matrix = np.asarray(data["moments/R"], dtype=np.float64).reshape(3, 3)
-    except (OSError, KeyError, ValueError, TypeError) as reason:
+    except Exception as reason:  # h5py raises errors of many kinds on damaged bytes
         raise ValueError(f"a mesh file of SCISim ({reason})") from None
-    if not volume > 0.0:
+    if not 0.0 < volume < np.inf:
         raise ValueError(f"a mesh of a volume above 0, not {volume:g}")
+    if not (np.isfinite(vertices).all() and np.isfinite(center).all() and np.isfinite(matrix).all()):
+        raise ValueError("a mesh file of finite numbers")
     if not (np.abs(matrix @ matrix.T - np.eye(3)).max() < 1e-6 and np.linalg.det(matrix) > 0.0):
         raise ValueError("a mesh file whose moments/R is a rotation")
     return vertices, faces, volume, center, matrix

@@ -9,7 +9,7 @@ Smith, Kaufman, Tamstorf, Grinspun 2017 on finite termination).
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -18,9 +18,14 @@ from ..solvers.islands import island_labels
 from ..solvers.rows import Floats, Ints, make_rows
 from ..solvers.thresholds import CLAMP_CONTACTS
 from .contacts import FINISHED_INELASTICALLY, Contacts, Impulses
+from .verify import GAIN, relative_gain
 
 if TYPE_CHECKING:
     from .response import Response
+
+RANK = 1e-10
+"""Singular values of rows of length 1 below this share of the largest are zero: for the test whether contacts are a
+clamp, for the directions that it holds, and for its impulses. Contacts that are opposite to less than this are none."""
 
 
 def run_law(contacts: Contacts, response: Response) -> Impulses:
@@ -44,83 +49,102 @@ def run_law(contacts: Contacts, response: Response) -> Impulses:
     unclamped = False
     for island in range(label.max() + 1):
         mine = np.flatnonzero(label == island)
-        found = _clamp(contacts, mine) if 2 <= len(mine) <= CLAMP_CONTACTS else None
-        if found is None:
+        clamp = _clamp(contacts, mine) if 2 <= len(mine) <= CLAMP_CONTACTS else None
+        found = None if clamp is None else _resolve_clamped(law, contacts, clamp)
+        if clamp is None or found is None:
             continue
-        normal[mine], inner_residual, clean = _resolve_clamped(law, contacts, mine, *found)
+        normal[mine], inner_residual, clean = found
         residual = max(residual, inner_residual)
         unclamped = unclamped or not clean
-        clamps.append(f"contacts {mine[found[0]][:8].tolist()} clamp a body: their motion was resolved inelastically")
+        held = mine[clamp.held][:8].tolist()
+        clamps.append(f"contacts {held} clamp a body: their motion was resolved inelastically")
     if not clamps:
         return result
     kept = tuple(result.messages) if unclamped else ()
     return replace(result, normal=normal, residual=residual, messages=(*kept, *clamps))
 
 
-def _clamp(contacts: Contacts, mine: Ints) -> tuple[Ints, Floats] | None:
-    """The contacts, as numbers within the island, with y_i > 0 in some `G^T y = 0, y >= 0`, and such a y."""
+class _Clamp(NamedTuple):
+    """An island with contacts that clamp a body."""
+
+    mine: Ints  # contacts of the island
+    held: Ints  # contacts of the clamp, as numbers within the island
+    columns: Ints  # velocity components of the island
+    g: Floats  # (contacts of the island, components) rows
+    joint: Floats  # (components, rank) orthonormal directions along which the clamp allows no velocity
+    balance: Floats  # (held,) y > 0 with G^T y = 0
+
+
+def _clamp(contacts: Contacts, mine: Ints) -> _Clamp | None:
+    """The largest set of contacts of an island with y_i > 0 in some `G^T y = 0, y >= 0`, if there is one."""
     if np.abs(contacts.boundary_speed[mine]).max() > 0.0:
         return None  # the joint would have to move with the boundary: left to the inelastic finish
-    from scipy.optimize import linprog  # slow to import, and clamps are rare
-
-    g = contacts.matrix()[mine]
-    g = g[:, np.unique(g.indices)].toarray()
-    g /= np.linalg.norm(g, axis=1)[:, None]
-    k = len(mine)
-    # Largest number of contacts with y_i >= 1: maximize sum t, t <= y, 0 <= t <= 1.
-    balance = np.hstack([g.T, np.zeros((g.shape[1], k))])
-    below = np.hstack([-np.eye(k), np.eye(k)])
-    answer = linprog(
-        np.concatenate([np.zeros(k), -np.ones(k)]),
-        A_ub=below,
-        b_ub=np.zeros(k),
-        A_eq=balance,
-        b_eq=np.zeros(g.shape[1]),
-        bounds=[(0, None)] * k + [(0, 1)] * k,
-        method="highs",
-    )
-    if answer.status != 0:
-        return None
-    y = answer.x[:k]
-    held = np.flatnonzero(y > 0.5)
-    if len(held) == 0 or np.abs(g.T @ y).max() > 1e-7 * y.max():
-        return None
-    return held, y
-
-
-def _resolve_clamped(law: Law, contacts: Contacts, mine: Ints, held: Ints, y: Floats) -> tuple[Floats, float, bool]:
-    """Impulses of the island with its held contacts as a rigid joint, the residual of the law on the other contacts,
-    and whether the law ended there without reaching its bound."""
     g = contacts.matrix()[mine]
     columns = np.unique(g.indices)
     g = g[:, columns].toarray()
-    before = contacts.velocity.ravel()[columns]
-    u, s, _ = np.linalg.svd(g[held].T, full_matrices=False)
-    joint = u[:, s > 1e-10 * s[0]]
+    length = np.linalg.norm(g, axis=1)
+    y = _balance(g / length[:, None])
+    if y is None or not (y > 0.5).any():
+        return None
+    held = np.flatnonzero(y > 0.5)
+    u, s, vt = np.linalg.svd((g[held] / length[held, None]).T)
+    rank = int((s > RANK * s[0]).sum())
+    # The linear program is accurate to 1e-7 only: its y is projected on the null space, which must not change it much.
+    exact = vt[rank:].T @ (vt[rank:] @ y[held])
+    if (exact < 0.25 * y[held]).any():
+        return None
+    return _Clamp(mine, held, columns, g, u[:, :rank], exact / length[held])
+
+
+def _balance(g: Floats) -> Floats | None:
+    """y >= 0 with `g^T y = 0` and y_i >= 1 for as many rows as possible."""
+    from scipy.optimize import linprog  # slow to import, and clamps are rare
+
+    k, n = g.shape
+    # Largest number of contacts with y_i >= 1: maximize sum t, t <= y, 0 <= t <= 1.
+    answer = linprog(
+        np.concatenate([np.zeros(k), -np.ones(k)]),
+        A_ub=np.hstack([-np.eye(k), np.eye(k)]),
+        b_ub=np.zeros(k),
+        A_eq=np.hstack([g.T, np.zeros((n, k))]),
+        b_eq=np.zeros(n),
+        bounds=[(0, None)] * k + [(0, 1)] * k,
+        method="highs",
+    )
+    return answer.x[:k] if answer.status == 0 else None
+
+
+def _resolve_clamped(law: Law, contacts: Contacts, clamp: _Clamp) -> tuple[Floats, float, bool] | None:
+    """Impulses of the island with its held contacts as a rigid joint, the residual of the law on the other contacts,
+    and whether the law ended there without reaching its bound. None if that would raise the energy."""
+    g, held, joint = clamp.g, clamp.held, clamp.joint
+    before = contacts.velocity.ravel()[clamp.columns]
     x = before - joint @ (joint.T @ before)
     length = np.linalg.norm(g, axis=1)
     allowed = g - (g @ joint) @ joint.T
-    rest = np.setdiff1d(np.flatnonzero(np.linalg.norm(allowed, axis=1) > 1e-9 * length), held)
-    lam = np.zeros(len(mine))
+    rest = np.setdiff1d(np.flatnonzero(np.linalg.norm(allowed, axis=1) > RANK * length), held)
+    lam = np.zeros(len(clamp.mine))
     residual, clean = 0.0, True
     if len(rest):
-        sub = _flat(contacts, mine[rest], allowed[rest], x)
-        inner = law.impulses(sub)
+        inner = law.impulses(_flat(contacts, clamp.mine[rest], allowed[rest], x))
         lam[rest] = inner.normal
         residual, clean = inner.residual, inner.status != FINISHED_INELASTICALLY
         x = x + allowed[rest].T @ inner.normal
     # The impulses of the joint balance the rest of the change of velocity, and are made non-negative along y.
     need = x - before - g.T @ lam
-    hold = np.linalg.lstsq(g[held].T, need, rcond=None)[0]
-    weight = y[held] / length[held]
-    lam[held] = hold + max(0.0, float((-hold / weight).max())) * weight
-    return lam, residual, clean
+    unit = g[held] / length[held, None]
+    hold = np.linalg.lstsq(unit.T, need, rcond=RANK)[0] / length[held]
+    lam[held] = hold + max(0.0, float((-hold / clamp.balance).max())) * clamp.balance
+    alone = _flat(contacts, clamp.mine, g, before)
+    return (lam, residual, clean) if np.isfinite(lam).all() and relative_gain(alone, lam) <= GAIN else None
 
 
 def _flat(contacts: Contacts, which: Ints, matrix: Floats, x: Floats) -> Contacts:
     """Some contacts as a separate impact over plain components."""
     k, n = matrix.shape
-    rows = make_rows(np.arange(k + 1) * n, np.tile(np.arange(n), k), matrix.reshape(-1, 1), n)
+    row, column = np.nonzero(np.abs(matrix) > np.finfo(float).eps * np.abs(matrix).max(axis=1, keepdims=True))
+    ptr = np.searchsorted(row, np.arange(k + 1))
+    rows = make_rows(ptr, column, matrix[row, column][:, None], n)
     return Contacts(
         rows=rows,
         velocity=np.ascontiguousarray(x[:, None]),

@@ -118,7 +118,7 @@ def _entries_2d(val, sign, nx, ny, rx, ry, root):
         val[2, 2] = sign * root[2]
 
 
-@kernel
+@kernel(inline="always")
 def _entry(val, sign, ex, ey, ez, rx, ry, rz, turn, root):
     """Writes the entry (d,) of one body in the row of the direction (ex, ey, ez) at the arm (rx, ry, rz)."""
     val[0], val[1], val[2] = sign * ex * root[0], sign * ey * root[1], sign * ez * root[2]
@@ -126,7 +126,7 @@ def _entry(val, sign, ex, ey, ez, rx, ry, rz, turn, root):
         _turning(val, sign, ry * ez - rz * ey, rz * ex - rx * ez, rx * ey - ry * ex, turn, root)
 
 
-@kernel
+@kernel(inline="always")
 def _turning(val, sign, x, y, z, turn, root):
     """Writes the angular part of an entry (6,), the torque (x, y, z) in the world frame."""
     for k in range(3):

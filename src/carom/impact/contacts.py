@@ -13,8 +13,9 @@ from ..solvers.rows import Floats, Rows, fastest_slip, pushed, speeds
 
 RESOLVED = "resolved"
 FINISHED_INELASTICALLY = "finished_inelastically"
-UNSETTLED = "unsettled"
+NOT_CONVERGED = "not_converged"
 INFEASIBLE = "infeasible"
+STATUSES = (RESOLVED, FINISHED_INELASTICALLY, NOT_CONVERGED, INFEASIBLE)  # of a single impact, by severity
 
 # One impulse of a law that treats contacts one by one: the contact, the stage (1 compression, 3 release), its normal
 # speed before and after, the work of its normal impulse, and the energy that the contact then has stored.
@@ -25,8 +26,7 @@ HISTORY = np.dtype(
 
 def worse(first: str, second: str) -> str:
     """The more severe of two statuses."""
-    gravity = {RESOLVED: 0, FINISHED_INELASTICALLY: 1, UNSETTLED: 2, INFEASIBLE: 3}
-    return first if gravity[first] >= gravity[second] else second
+    return max(first, second, key=STATUSES.index)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import io
 import json
 import zipfile
 from collections.abc import Callable
@@ -12,8 +13,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..errors import ProblemError
-from ..files import atomic_path, write_text
+from ..errors import ProblemError, has_controls
+from ..files import FACTOR, atomic_path, limit, read_file, write_text
 from ..solvers.rows import Floats
 from . import checks
 from .mass import BlockMass, DiagonalMass, GeneralMass
@@ -22,6 +23,7 @@ from .problem import ImpactProblem, Symmetry
 
 FORMAT = "carom impact problem"
 VERSION = 1
+LARGEST_ARRAYS = 512 << 20  # bytes of the arrays of a file
 _NEEDED = ("velocity", "block", "row_ptr", "row_body", "row_value")
 
 
@@ -66,6 +68,9 @@ def from_dict(data: dict[str, Any], source: str = "problem") -> ImpactProblem:
         "blocks": ImpactProblem.from_blocks,
         "matrices": ImpactProblem.from_matrices,
     }
+    for key, value in data.items():
+        if isinstance(value, str) and has_controls(value):
+            raise ProblemError(str(key), value, "text without control characters")
     short = [key for key in makers if key in data]
     if len(short) == 1 and isinstance(data[short[0]], dict):
         return _call(short[0], makers[short[0]], data[short[0]])
@@ -88,7 +93,9 @@ def _call(kind: str, maker: Callable[..., ImpactProblem], arguments: dict[str, A
 
     target = {"discs": geometry.discs, "spheres": geometry.spheres}.get(kind, maker)
     known = inspect.signature(target).parameters
-    for key in arguments:
+    for key, value in arguments.items():
+        if isinstance(value, str) and has_controls(value):
+            raise ProblemError(f"{kind}.{key}", value, "text without control characters")
         if key not in known:
             raise ProblemError.unknown(f"argument of {kind!r}", key, known)
     for key, parameter in known.items():
@@ -99,8 +106,10 @@ def _call(kind: str, maker: Callable[..., ImpactProblem], arguments: dict[str, A
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        data = json.loads(path.read_text())
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        data = json.loads(read_file(path, "problem"))
+    except (ValueError, RecursionError) as error:  # also integers of more than 4,300 digits, and nested lists
+        if isinstance(error, ProblemError):
+            raise
         raise ProblemError("file", f"{path}: {error}", "valid JSON") from None
     if not isinstance(data, dict):
         raise ProblemError("file", f"{path}: a JSON {type(data).__name__}", "a JSON object")
@@ -108,10 +117,19 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 
 def _read_npz(path: Path) -> dict[str, Any]:
+    """The arrays of an npz file, after a check of the sizes that it declares."""
+    content = io.BytesIO(read_file(path, "problem", LARGEST_ARRAYS))
     try:
-        with np.load(path, allow_pickle=False) as data:
+        with zipfile.ZipFile(content) as archive:
+            size = sum(entry.file_size for entry in archive.infolist())
+        if size > limit(LARGEST_ARRAYS):
+            most = f"at most {limit(LARGEST_ARRAYS):,} bytes, or {FACTOR}=10 in the environment"
+            raise ProblemError("file", f"{path}: {size:,} bytes of arrays", most)
+        with np.load(content, allow_pickle=False) as data:
             return {key: (value if value.ndim else value.item()) for key, value in data.items()}
-    except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
+    except ProblemError:
+        raise
+    except Exception as error:  # zipfile, zlib and NumPy raise errors of many kinds on damaged bytes
         raise ProblemError("file", f"{path}: {error}", "a readable npz file") from None
 
 

@@ -118,8 +118,12 @@ class GeneralMass:
         return np.asarray(self.matrix @ v.ravel()).reshape(v.shape)
 
     def solve(self, p: Floats) -> Floats:
-        root = self._inverse_root
-        return np.asarray(root.T @ (root @ p.ravel())).reshape(p.shape)
+        from scipy.linalg import cho_solve  # slow to import
+
+        out = np.empty(p.size)
+        for part, root in zip(self._parts, self._roots, strict=True):
+            out[part] = cho_solve((root, True), p.ravel()[part])
+        return out.reshape(p.shape)
 
     def whiten(self, v: Floats) -> Floats:
         return np.asarray(self._whitener @ v.ravel()).reshape(v.shape)

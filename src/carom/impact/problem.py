@@ -18,6 +18,9 @@ from .contacts import Contacts
 from .mass import BlockMass, DiagonalMass, GeneralMass, Mass
 from .physical import PhysicalRows, rows_from_matrix, rows_from_pairs, take_rows
 
+ORDINARY_EXPONENT = 100
+"""Speeds from 2^-100 to 2^100 are used as they are, others are scaled by a power of two."""
+
 
 @dataclass(frozen=True, eq=False)
 class Symmetry:
@@ -280,6 +283,13 @@ class ImpactProblem:
         v = self.velocity if velocity is None else np.asarray(velocity, dtype=float)
         return self.rows.times(v.reshape(self.block)) + self.boundary_speed
 
+    def velocity_after(self, normal: Floats, tangent: Floats | None) -> Floats:
+        """`v + M^-1 (J^T lam + D^T beta)` for impulses (m,) and (m, t), in the shape of the velocity."""
+        momentum = self.rows.transpose_times(normal, self.block[0])
+        if tangent is not None and self.tangents is not None:
+            momentum += self.tangents.transpose_times(np.ascontiguousarray(tangent).ravel(), self.block[0])
+        return (self.block_velocity + self.mass.solve(momentum)).reshape(self.velocity.shape)
+
     def with_(self, **changes: Any) -> ImpactProblem:
         """A copy with another `velocity`, `restitution`, `friction`, `boundary_speed` or `name`."""
         m = self.contact_count
@@ -322,6 +332,24 @@ class ImpactProblem:
             friction=checks.frozen(self.friction[order]),
             tangents=tangents,
             tangent_speed=None if self.tangent_speed is None else checks.frozen(self.tangent_speed[order]),
+        )
+
+    @cached_property
+    def speed_exponent(self) -> int:
+        """k such that the fastest speed is about 2^k; 0 for speeds whose squares neither over- nor underflow."""
+        given = (self.velocity, self.boundary_speed, *(() if self.tangent_speed is None else (self.tangent_speed,)))
+        fastest = max(float(np.abs(speed).max(initial=0.0)) for speed in given)
+        exponent = int(np.frexp(fastest)[1])
+        return exponent if abs(exponent) > ORDINARY_EXPONENT else 0
+
+    def in_units(self, exponent: int) -> ImpactProblem:
+        """The same problem with 2^exponent as the unit of speed."""
+        slip = self.tangent_speed
+        return replace(
+            self,
+            velocity=checks.frozen(np.ldexp(self.velocity, -exponent)),
+            boundary_speed=checks.frozen(np.ldexp(self.boundary_speed, -exponent)),
+            tangent_speed=None if slip is None else checks.frozen(np.ldexp(slip, -exponent)),
         )
 
     @cached_property

@@ -15,17 +15,20 @@ from ..laws.inelastic import inelastic
 from ..solvers.islands import island_labels
 from ..solvers.qp.box import SWEEPS_TOLERANCE
 from ..solvers.rows import Floats, Ints
-from .contacts import UNSETTLED, Contacts, Impulses, worse
+from .contacts import INFEASIBLE, NOT_CONVERGED, RESOLVED, Contacts, Impulses, worse
 from .problem import ImpactProblem
 from .response import EXACT, Response
 from .restitution import normal_impulses, stepped_back, targeted_impulses
 from .solution import ImpactSolution
+from .verify import RESOLVED_RESIDUAL, verified
 
 # Tolerance of sweeps where an exact answer was asked for in vain, as a share of the tolerance of the run.
 SETTLE_SHARE = 1e-2
 ROUNDING = 1e-14  # residual, relative to the fastest speed, of an answer that is exact to rounding
+# Iterations of a law in all repeats with friction, after which the inelastic law takes its place in further repeats.
+LAW_ITERATIONS = 50_000
 # Visits of a contact on average after which sweeps over normal and friction impulses give up.
-MANY_VISITS, FEW_VISITS = 500, 20
+EXACT_VISITS, MANY_VISITS, FEW_VISITS = 3000, 500, 20
 # Halvings of the interval for the share of the restitution that does not raise the energy under coupled friction: the
 # share is accurate to 1e-9 in exact answers, to 1e-2 with a tolerance.
 MANY_HALVINGS, FEW_HALVINGS = 30, 7
@@ -51,7 +54,16 @@ def solve_impact(
     response = Response.of(with_history(law) if history else law, restitution_model, friction_model)
     name = None if response.friction_model is None else response.friction_model.name
     prepare(families_of_law(response.law, bool(problem.friction.any()), name))
-    return _solution(problem, response, resolve(problem.contacts, response))
+    if problem.speed_exponent:
+        # In units of its own speed, a power of two: thresholds and squares of speeds then neither over- nor underflow.
+        scaled = _solve(problem.in_units(problem.speed_exponent), response)
+        return scaled.in_units(-problem.speed_exponent, problem)
+    return _solve(problem, response)
+
+
+def _solve(problem: ImpactProblem, response: Response) -> ImpactSolution:
+    result = _copied(resolve(problem.contacts, response), problem, response.law)
+    return _solution(problem, response, verified(problem, result, response.law))
 
 
 def resolve(contacts: Contacts, response: Response, tolerance: float = 0.0) -> Impulses:
@@ -85,8 +97,14 @@ def _staggered(contacts: Contacts, response: Response, friction: FrictionModel, 
     if not stage.normal.any():
         return _relative(stage, contacts)  # nothing approaches, or the law is `none`: nothing bounds friction
     scale = contacts.fastest()
-    if tolerance == 0.0 or friction.repeats == 0:
+    if friction.repeats == 0:
         return _alternated(contacts, response, stage, friction, tolerance, scale)
+    if tolerance == 0.0:
+        other = _alternated(contacts, response, stage, friction, tolerance, scale)
+        if other.residual <= EXACT or other.status == INFEASIBLE:
+            return other
+        settled = _settled(contacts, other, friction, EXACT * scale, scale, EXACT_VISITS)
+        return other if settled is None or other.residual <= settled.residual else settled
     enough = max(tolerance / scale, response.tolerance)
     coarse = tolerance > SWEEPS_TOLERANCE * scale
     aim, visits = (tolerance, MANY_VISITS) if coarse else (ROUNDING * scale, FEW_VISITS)
@@ -127,38 +145,52 @@ def _alternated(
 
     Normal impulses only grow, so the friction impulses of one repeat are within the bounds of the next, and kinetic
     energy falls in every friction stage. After the last repeat the inelastic law stops every remaining approach,
-    which lowers the energy too.
+    which lowers the energy too; it takes the place of a law that has reached its bound.
     """
     normal, tangent = stage.normal.copy(), np.zeros_like(contacts.tangent_speeds())
     approach = contacts.approach()
     left = max(tolerance, response.tolerance * scale) if tolerance else EXACT * approach
     status, worst = stage.status, stage.residual * approach
-    iterations, messages = stage.iterations, stage.messages
+    iterations, messages, approaches = stage.iterations, stage.messages, [approach]
     for repeat in range(friction.repeats + 1):
         tangent, slip = friction.impulses(contacts, normal, tangent, tolerance)
+        unsolved = slip > RESOLVED_RESIDUAL * scale
         moving = contacts.moving(contacts.after(normal, tangent))
         approach = moving.approach()
         if approach <= left:
             worst = max(worst, slip, approach if tolerance else 0.0)
             break
-        last = repeat == friction.repeats
         if friction.repeats == 0:
-            note = "friction drives contacts together, and the law is not applied again"
-            return Impulses(
-                normal, tangent, iterations, UNSETTLED, max(worst, slip, approach) / scale, (*messages, note)
-            )
-        stage = inelastic(moving, tolerance) if last else normal_impulses(moving, response, tolerance)
+            messages = (*messages, "friction drives contacts together, and the law is not applied again")
+            status, worst = worse(status, NOT_CONVERGED), max(worst, slip)
+            break
+        approaches.append(approach)
+        # Repeats of a friction problem that was not solved, or at this rate too many of them, are wasted work.
+        hopeless = tolerance == 0.0 and (unsolved or _too_slow(approaches, friction.repeats - repeat, left))
+        last = repeat == friction.repeats or hopeless or status == INFEASIBLE
+        spent = status != RESOLVED or iterations > LAW_ITERATIONS
+        stage = inelastic(moving, tolerance) if last or spent else normal_impulses(moving, response, tolerance)
         normal += stage.normal
         status, worst = worse(status, stage.status), max(worst, stage.residual * approach)
         iterations += stage.iterations
-        messages = (*messages, *(m for m in stage.messages if m not in messages))
+        known = {m.split(":")[0] for m in messages}
+        messages = (*messages, *(m for m in stage.messages if m.split(":")[0] not in known))
         if last:
             slip = friction.residual(contacts, normal, tangent)
             worst = max(worst, slip)
             if slip > left:
-                status = worse(status, UNSETTLED)
-                messages = (*messages, f"friction and impact still disagreed after {friction.repeats} repeats")
+                status = worse(status, NOT_CONVERGED)
+                messages = (*messages, f"friction and impact still disagreed after {repeat} repeats")
+            break
     return Impulses(normal, tangent, iterations, status, worst / scale, messages)
+
+
+def _too_slow(approaches: list[float], repeats: int, left: float) -> bool:
+    """Whether an approach that falls at the rate of the last four repeats stays above `left` for so many more."""
+    if len(approaches) < 6:
+        return False
+    rate = (approaches[-1] / approaches[-5]) ** 0.25
+    return approaches[-1] * rate**repeats > left
 
 
 def _joint(contacts: Contacts, response: Response, friction: FrictionModel, tolerance: float) -> Impulses:
@@ -189,7 +221,7 @@ def _joint(contacts: Contacts, response: Response, friction: FrictionModel, tole
     if not solved:
         other = _staggered(contacts, response, friction, tolerance)
         note = f"normal and friction impulses together were solved to {residual / scale:.1e} only, and then alternated"
-        return replace(other, status=worse(other.status, UNSETTLED), messages=(*other.messages, note))
+        return replace(other, status=worse(other.status, NOT_CONVERGED), messages=(*other.messages, note))
     worst = max(residual, stage.residual * contacts.approach()) / scale
     return Impulses(z[:, 0].copy(), z[:, 1:].copy(), stage.iterations + count, stage.status, worst, messages)
 
@@ -205,18 +237,11 @@ def _work(contacts: Contacts, z: Floats, label: Ints) -> Floats:
 
 
 def _solution(problem: ImpactProblem, response: Response, result: Impulses) -> ImpactSolution:
-    m, t = problem.contact_count, problem.tangent_count
-    normal = _copied(response.law, "normal", result.normal, (m,))
-    tangent = None
-    momentum = problem.rows.transpose_times(normal, problem.block[0])
-    if result.tangent is not None and problem.tangents is not None:
-        tangent = _copied(response.law, "tangent", result.tangent, (m, t))
-        momentum += problem.tangents.transpose_times(tangent.ravel(), problem.block[0])
-    velocity = problem.block_velocity + problem.mass.solve(momentum)
+    normal, tangent = result.normal, result.tangent
     return ImpactSolution(
         problem=problem,
         law=response.law.name,
-        velocity=_read_only(velocity.reshape(problem.velocity.shape)),
+        velocity=_read_only(problem.velocity_after(normal, tangent)),
         impulse=_read_only(normal),
         friction_impulse=None if tangent is None else _read_only(tangent),
         iterations=result.iterations,
@@ -228,12 +253,15 @@ def _solution(problem: ImpactProblem, response: Response, result: Impulses) -> I
     )
 
 
-def _copied(law: Law, kind: str, impulses: Floats, shape: tuple[int, ...]) -> Floats:
-    """A copy of the impulses of a law, whose shape is checked because a user may have written the law."""
-    array = np.array(impulses, dtype=np.float64)
-    if array.shape != shape:
-        raise ProblemError(f"{kind} impulses of law {law.name!r}", f"shape {array.shape}", f"shape {shape}")
-    return array
+def _copied(result: Impulses, problem: ImpactProblem, law: Law) -> Impulses:
+    """The result with copies of its impulses, whose shapes are checked because a user may have written the law."""
+    m, t = problem.contact_count, problem.tangent_count
+    normal = np.array(result.normal, dtype=np.float64)
+    tangent = None if result.tangent is None or t == 0 else np.array(result.tangent, dtype=np.float64)
+    for kind, array, shape in (("normal", normal, (m,)), ("tangent", tangent, (m, t))):
+        if array is not None and array.shape != shape:
+            raise ProblemError(f"{kind} impulses of law {law.name!r}", f"shape {array.shape}", f"shape {shape}")
+    return replace(result, normal=normal, tangent=tangent)
 
 
 def _read_only(array: Floats) -> Floats:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import ProblemError
 from ..solvers.rows import Floats
+from . import checks
 from .momentum import momentum_violation
 from .problem import ImpactProblem
 
@@ -30,7 +32,7 @@ class ImpactSolution:
     impulse: Floats  # (m,) normal, N s; >= 0 if the law is one-sided
     friction_impulse: Floats | None  # (m, t) along the tangent rows, N s
     iterations: int
-    status: str  # resolved, finished_inelastically, unsettled (friction and impact disagree) or infeasible
+    status: str  # resolved, finished_inelastically, not_converged or infeasible
     residual: float  # largest relative residual of the equations of the law
     messages: tuple[str, ...] = ()
     friction_model: str | None = None  # "own" for the friction of the law itself, None without friction
@@ -84,6 +86,22 @@ class ImpactSolution:
             work += float(self.friction_impulse.ravel() @ along)
         return work
 
+    def in_units(self, exponent: int, problem: ImpactProblem | None = None) -> ImpactSolution:
+        """The same solution with 2^exponent as the unit of speed, of `problem`, which is in that unit.
+
+        Raises ProblemError if a number is too large in that unit.
+        """
+        given = self.problem.in_units(exponent) if problem is None else problem
+        friction = self.friction_impulse
+        return replace(
+            self,
+            problem=given,
+            velocity=_scaled(self.velocity, -exponent),
+            impulse=_scaled(self.impulse, -exponent),
+            friction_impulse=None if friction is None else _scaled(friction, -exponent),
+            history=None if self.history is None else _scaled_history(self.history, -exponent),
+        )
+
     def audit(self) -> SolutionAudit:
         """Measures energy, momentum, feasibility, one-sidedness and the residual."""
         return SolutionAudit.of(self)
@@ -103,6 +121,15 @@ class ImpactSolution:
             "messages": list(self.messages),
             "audit": self.audit().to_dict(),
         }
+
+
+def _scaled(array: Floats, exponent: int) -> Floats:
+    """A read-only copy times 2^exponent."""
+    with np.errstate(over="ignore"):
+        scaled = np.ldexp(array, exponent)
+    if not np.isfinite(scaled).all():
+        raise ProblemError("velocity", "speeds whose impact exceeds the range of numbers", "smaller speeds")
+    return checks.frozen(scaled)
 
 
 @dataclass(frozen=True)
@@ -127,6 +154,9 @@ class SolutionAudit:
     @classmethod
     def of(cls, s: ImpactSolution) -> SolutionAudit:
         """The audit of a solution."""
+        exponent = s.problem.speed_exponent
+        if exponent:
+            return cls.of(s.in_units(exponent))._in_units(-exponent)
         p = s.problem
         before = p.kinetic_energy
         # With boundaries that drive bodies at rest, the energy of the fastest approaching contact is the scale.
@@ -155,7 +185,15 @@ class SolutionAudit:
             measures.append(Measure("largest restitution", float(effective.max()), "u+ / -u", "", True))
         if s.friction_impulse is not None and p.friction.any():
             measures += _coulomb(s, push)
-        return cls(s.law, s.status, tuple(measures))
+        finite = (replace(m, passed=m.passed and bool(np.isfinite(m.value))) for m in measures)
+        return cls(s.law, s.status, tuple(finite))
+
+    def _in_units(self, exponent: int) -> SolutionAudit:
+        """The audit with 2^exponent as the unit of speed; energies may leave the range of numbers."""
+        power = {"J": -2 * exponent, "m/s": -exponent, "N s": -exponent}
+        with np.errstate(over="ignore"):
+            scaled = (replace(m, value=float(np.ldexp(m.value, power.get(m.unit, 0)))) for m in self.measures)
+            return replace(self, measures=tuple(scaled))
 
     @property
     def passed(self) -> bool:
@@ -204,3 +242,11 @@ def _coulomb(s: ImpactSolution, push: float) -> list[Measure]:
         Measure("friction along slip", along, "relative", "" if own else "<= 1e-9", own or along <= SPEED_BOUND),
         Measure("Coulomb residual", residual, "relative", "<= 1e-9" if joint else "", lawful),
     ]
+
+
+def _scaled_history(history: NDArray[Any], exponent: int) -> NDArray[Any]:
+    """The history with speeds times 2^exponent, and energies times the square of that."""
+    out = history.copy()
+    for name, power in (("before", 1), ("after", 1), ("work", 2), ("stored", 2)):
+        out[name] = np.ldexp(out[name], power * exponent)
+    return out

@@ -9,13 +9,14 @@ import numpy as np
 
 from ..errors import ProblemError
 from ..impact.contacts import FINISHED_INELASTICALLY, HISTORY, Contacts, Impulses
-from ..kernels import kernel
+from ..kernels import kernel, lean
+from ..solvers.heap import heap_add
 from ..solvers.islands import island_labels
 from .contact_points import N1, N2, NN, SCHUR, T11, T12, T22, apply, normal_speed, points, slip, writable
 from .inelastic import finish_inelastically
-from .law import TANG_2014, Law
+from .law import TANG_2014, Law, affordable_impulses
 from .stick_slip import SLIDING_FLOOR, slide, stick, sticking_offset, tangential_work
-from .worst_first import next_worst, requeue, worst_first
+from .worst_first import most_entries, next_worst, requeue, with_room, worst_first
 
 DONE, DAMPED, STUCK = 0, 1, 2
 INCREMENTS = ("island", "contact")
@@ -49,7 +50,7 @@ class ETM(Law):
     history: whether the result holds the normal speed, the work and the stored energy of every impulse.
     tolerance: approach speed that counts as none, relative to the fastest approach.
     max_repeats: repeats of the three stages after which restitution is set to 0.
-    max_increments: bound on the impulses; 0 means 1000 lam (100 + m).
+    max_increments: bound on the impulses; 0 means about a second of work for up to 30 contacts.
     """
 
     name: ClassVar[str] = "etm"
@@ -77,8 +78,8 @@ class ETM(Law):
             raise ProblemError("max_repeats", self.max_repeats, "1 or more")
 
     def impulses(self, contacts: Contacts) -> Impulses:
-        bound = self.max_increments or 1000 * self.lam * (100 + contacts.count)
         p = points(contacts)
+        bound = self.max_increments or affordable_impulses(p.rows, p.t)
         tol = self.tolerance * contacts.approach()
         total, x, count, repeats, state, record = _track(
             p,
@@ -132,63 +133,91 @@ def _track(points, island, velocity, restitution, options):
 
 
 @kernel
-def _noted(record, count, i, stage, u, after, work, store):
-    """The history with one more row: contact, stage, normal speed before and after, normal work, stored energy."""
-    if count == len(record):
-        longer = np.empty((2 * count, 6))
-        longer[:count] = record
-        record = longer
-    record[count, 0], record[count, 1], record[count, 2], record[count, 3] = i, stage, u, after
-    record[count, 4], record[count, 5] = work, store
-    return record
-
-
-@kernel
 def _compress(points, step, rest, steps, bound, x, low, total, total_low, store, count, record):
     """Stage 1: raises the fastest approach by increments until none is below -rest.
 
     Increments that are zero are set when their contact is first served. Returns the number of impulses and the history.
     """
-    keys, items, size, queued = worst_first(points, x, rest)
+    heap, size = worst_first(points, x, rest)
+    full = True
+    while full:
+        count, size, full = _compress_in(
+            points, step, steps, bound, x, low, total, total_low, store, count, heap, size, record
+        )
+        if full:
+            heap = with_room(heap, size)
+            record = _longer(record, count)
+    return count, record
+
+
+@lean
+def _compress_in(points, step, steps, bound, x, low, total, total_low, store, count, heap, size, record):
+    """Stage 1 while heap and history have room: the number of impulses, the size of the heap, whether one is full."""
     while count < bound:
-        i, u, keys, items, size = next_worst(points, x, rest, keys, items, size, queued)
+        i, u, size = next_worst(points, x, heap, size)
         if i < 0:
             break
+        if size + most_entries(points, i) > len(heap.keys) or count == len(record) > 0:
+            heap.queued[i] = u
+            return count, heap_add(heap.keys, heap.items, size, u, i), True
         if step[i] == 0.0:
             step[i] = -u / steps
         pn, p1, p2, store[i] = _increment(points, i, u, x, min(step[i], -u), store[i], False)
         apply(points, i, pn, p1, p2, x, low, total, total_low)
-        if len(record):
-            after = normal_speed(points, i, x)
-            record = _noted(record, count, i, 1.0, u, after, 0.5 * pn * (u + after), store[i])
+        if len(record) > 0:
+            _note(record, count, i, 1.0, u, normal_speed(points, i, x), pn, store[i])
         count += 1
-        keys, items, size = requeue(points, points.rows, i, x, rest, keys, items, size, queued)
-        for k in range(i * points.t, (i + 1) * points.t):
-            keys, items, size = requeue(points, points.tangents, k, x, rest, keys, items, size, queued)
-    return count, record
+        size = requeue(points, i, x, heap, size)
+    return count, size, False
 
 
 @kernel
 def _release(points, step, bound, x, low, total, total_low, store, count, record):
     """Stage 3: sweeps in the order of contacts until no energy is stored. Returns the number of impulses, history."""
     full = np.flatnonzero(store > 0.0)
+    while len(full) > 0 and count < bound:
+        while 0 < len(record) < count + len(full):
+            record = _longer(record, count)
+        count, left = _release_in(points, step, bound, x, low, total, total_low, store, count, full, record)
+        full = full[:left]
+    return count, record
+
+
+@lean
+def _release_in(points, step, bound, x, low, total, total_low, store, count, full, record):
+    """Stage 3 on the contacts `full`, which is overwritten, while the history has room; contacts that are left."""
     left = len(full)
-    while left > 0 and count < bound:
+    while left > 0 and count < bound and not 0 < len(record) < count + left:
         kept = 0
         for k in range(left):
             i = full[k]
             u = normal_speed(points, i, x)
             pn, p1, p2, store[i] = _increment(points, i, u, x, step[i], store[i], True)
             apply(points, i, pn, p1, p2, x, low, total, total_low)
-            if len(record):
-                after = normal_speed(points, i, x)
-                record = _noted(record, count, i, 3.0, u, after, 0.5 * pn * (u + after), store[i])
+            if len(record) > 0:
+                _note(record, count, i, 3.0, u, normal_speed(points, i, x), pn, store[i])
             count += 1
             if store[i] > 0.0:
                 full[kept] = i
                 kept += 1
         left = kept
-    return count, record
+    return count, left
+
+
+@kernel
+def _note(record, row, i, stage, u, after, impulse, store):
+    """Writes a row of the history: contact, stage, normal speed before and after, normal work, stored energy."""
+    record[row, 0], record[row, 1], record[row, 2], record[row, 3] = i, stage, u, after
+    record[row, 4], record[row, 5] = 0.5 * impulse * (u + after), store
+
+
+@kernel
+def _longer(record, count):
+    """The history, if there is one, with twice the room."""
+    longer = np.empty((2 * len(record), 6))
+    if len(record) > 0:
+        longer[:count] = record[:count]
+    return longer
 
 
 @kernel

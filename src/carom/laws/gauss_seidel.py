@@ -13,7 +13,7 @@ from ..kernels import kernel
 from ..solvers.heap import heap_pop, heap_push
 from ..solvers.rows import push, speed
 from .inelastic import reflected
-from .law import SMITH_2012, Law
+from .law import SMITH_2012, Law, affordable_impulses
 
 ORDERS = ("index", "random", "worst")
 
@@ -25,7 +25,8 @@ class GaussSeidel(Law):
     order: "index" sweeps in the order of contacts, "random" shuffles the contacts for each sweep (with `seed`), "worst"
     reflects the fastest approach next. The answer depends on it: the law is not symmetric.
     tolerance: approach speed that counts as none, relative to the fastest approach.
-    max_iterations: bound on the single reflections; 0 means 1000 + 2000 m.
+    max_iterations: bound on the single reflections; 0 means 1000 + 2000 m, or about a second of work for up to 30
+    contacts if that is less.
     """
 
     name: ClassVar[str] = "gauss_seidel"
@@ -45,7 +46,7 @@ class GaussSeidel(Law):
             raise ProblemError.unknown("order", self.order, ORDERS)
 
     def impulses(self, contacts: Contacts) -> Impulses:
-        bound = self.max_iterations or 1000 + 2000 * contacts.count
+        bound = self.max_iterations or min(1000 + 2000 * contacts.count, affordable_impulses(contacts.rows))
         tol = self.tolerance * contacts.approach()
         keys = _sweep_keys(contacts.count, self.order, self.seed)
         lam, x, count, left = _reflect(

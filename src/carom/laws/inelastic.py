@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..impact.contacts import FINISHED_INELASTICALLY, INFEASIBLE, RESOLVED, Contacts, Impulses, worse
+from ..impact.contacts import FINISHED_INELASTICALLY, INFEASIBLE, NOT_CONVERGED, RESOLVED, Contacts, Impulses, worse
 from ..solvers.qp.box import solve_cone
 from ..solvers.rows import Floats
 
@@ -30,6 +30,8 @@ def inelastic(contacts: Contacts, tolerance: float = 0.0) -> Impulses:
     lam, speed = solve_cone(contacts.rows, u, tolerance=tolerance)
     residual = speed / fastest
     if speed > max(FEASIBLE * np.abs(u).max(), tolerance):
+        if not contacts.boundary_speed.any():  # with boundaries at rest there is a solution: it was not found
+            return Impulses(normal=lam, iterations=1, status=NOT_CONVERGED, residual=residual)
         return Impulses(normal=lam, iterations=1, status=INFEASIBLE, residual=residual, messages=(NO_WAY_OUT,))
     return Impulses(normal=lam, iterations=1, status=RESOLVED, residual=residual)
 
@@ -41,12 +43,15 @@ def finish_inelastically(
 
     The inelastic impulses that stop every remaining approach are added, and the status says so.
     """
-    extra = inelastic(contacts.moving(x))
+    moving = contacts.moving(x)
+    extra = inelastic(moving)
+    before = contacts.approach()
+    share = moving.approach() / before if before > 0.0 else 1.0  # residuals are relative to the approach before impact
     return Impulses(
         normal=lam + extra.normal,
         iterations=iterations,
         status=worse(FINISHED_INELASTICALLY, extra.status),
-        residual=max(residual, extra.residual),
+        residual=max(residual, extra.residual * share),
         messages=(f"{reason}; what was left was resolved inelastically", *extra.messages),
     )
 

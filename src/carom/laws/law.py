@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
+import numpy as np
+
 from ..impact import checks
 from ..impact.contacts import Contacts, Impulses
+from ..solvers.rows import Rows
 
 DESIDERATA = {
     "BRK": "break-away: touching bodies may separate",
@@ -94,6 +97,19 @@ class Law:
         """
         given = self.options().get("tolerance")
         return self if given is None else replace(self, tolerance=max(given, tolerance))  # type: ignore[type-var]
+
+
+# Work that a single impulse costs besides looking at the contacts of its bodies, and bound on the work of a law that
+# applies them one by one: less than a second for up to 30 contacts. Light bodies between heavy ones need most impulses.
+IMPULSE_WORK, LAW_WORK = 200.0, 5e7
+
+
+def affordable_impulses(rows: Rows, tangents: int = 0) -> int:
+    """The number of single impulses that a law may apply, bounded by their work, in multiplications."""
+    m = len(rows.diag)
+    looked_at = float(np.diff(rows.touch_ptr)[rows.body].sum()) / m
+    each = (1 + tangents) * (IMPULSE_WORK + 2.0 * looked_at * (len(rows.body) / m) * rows.val.shape[1])
+    return int(LAW_WORK * max(1.0 + 70.0 / m**4, (m / 30.0) ** 1.5) / each)
 
 
 SMITH_2012 = Paper(

@@ -36,6 +36,11 @@ class LCP(Law):
     tolerance: float = 1e-10
     max_iterations: int = 300
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.repeat:
+            object.__setattr__(self, "claims", self.claims - {"FEA"})
+
     def impulses(self, contacts: Contacts) -> Impulses:
         fastest = contacts.approach()
         tol = self.tolerance * fastest

@@ -32,8 +32,8 @@ class LZB(Law):
     eta: 3/2 for Hertz's contact of round bodies, 1 for linear springs; from 1 to 3.
     stiffness: one number, or one for each contact; only ratios matter.
     tolerance: relative error allowed in one step of the adaptive integration.
-    max_steps: trial steps allowed for one island of connected contacts; 0 means 30,000 + 12,000 m, or
-    500,000 + 500 m where that is less.
+    max_steps: trial steps allowed for one island of m connected contacts; 0 means 30,000 + 12,000 m, or less where
+    that would take more than about a second, but at least 200 m.
     """
 
     name: ClassVar[str] = "lzb"

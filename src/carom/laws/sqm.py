@@ -8,12 +8,13 @@ from typing import ClassVar
 import numpy as np
 
 from ..impact.contacts import Contacts, Impulses
-from ..kernels import kernel
+from ..kernels import kernel, lean
+from ..solvers.heap import heap_add
 from .contact_points import N1, N2, NN, apply, points, slip, writable
 from .inelastic import reflected
-from .law import TANG_2014, Law
+from .law import TANG_2014, Law, affordable_impulses
 from .stick_slip import slide, stick, tangential_work
-from .worst_first import next_worst, requeue, worst_first
+from .worst_first import most_entries, next_worst, requeue, with_room, worst_first
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,8 @@ class SQM(Law):
     says so.
 
     tolerance: approach speed that counts as none, relative to the fastest approach.
-    max_iterations: bound on the single reflections; 0 means 1000 + 2000 m.
+    max_iterations: bound on the single reflections; 0 means 1000 + 2000 m, or about a second of work for up to 30
+    contacts if that is less.
     """
 
     name: ClassVar[str] = "sqm"
@@ -42,9 +44,9 @@ class SQM(Law):
     max_iterations: int = 0
 
     def impulses(self, contacts: Contacts) -> Impulses:
-        bound = self.max_iterations or 1000 + 2000 * contacts.count
         tol = self.tolerance * contacts.approach()
         p = points(contacts)
+        bound = self.max_iterations or min(1000 + 2000 * contacts.count, affordable_impulses(p.rows, p.t))
         velocity, e = writable(contacts.velocity), writable(contacts.restitution)
         total, x, count, left = _reflect(p, velocity, e, tol, bound)
         result = reflected(contacts, total[:, 0].copy(), x, count, left, tol, self.name)
@@ -57,21 +59,31 @@ def _reflect(points, velocity, restitution, tol, bound):
     x, low = velocity.copy(), np.zeros_like(velocity)
     m = len(points.boundary)
     total, total_low = np.zeros((m, 3)), np.zeros((m, 3))
-    rest = np.full(m, tol)
-    keys, items, size, queued = worst_first(points, x, rest)
-    count = 0
+    heap, size = worst_first(points, x, np.full(m, tol))
+    count, full = 0, True
+    while full:
+        count, size, full = _reflect_in(points, restitution, bound, x, low, total, total_low, count, heap, size)
+        if full:
+            heap = with_room(heap, size)
+    return total, x, count, size
+
+
+@lean
+def _reflect_in(points, restitution, bound, x, low, total, total_low, count, heap, size):
+    """Reflections while the heap has room; returns their number, the size of the heap, and whether it is full."""
     while True:
-        i, u, keys, items, size = next_worst(points, x, rest, keys, items, size, queued)
+        i, u, size = next_worst(points, x, heap, size)
         if i < 0:
-            return total, x, count, 0
+            return count, 0, False
         if count >= bound:
-            return total, x, count, 1 + size
+            return count, 1 + size, False
+        if size + most_entries(points, i) > len(heap.keys):
+            heap.queued[i] = u
+            return count, heap_add(heap.keys, heap.items, size, u, i), True
         pn, p1, p2 = _reflection(points, i, u, x, restitution[i])
         apply(points, i, pn, p1, p2, x, low, total, total_low)
         count += 1
-        keys, items, size = requeue(points, points.rows, i, x, rest, keys, items, size, queued)
-        for k in range(i * points.t, (i + 1) * points.t):
-            keys, items, size = requeue(points, points.tangents, k, x, rest, keys, items, size, queued)
+        size = requeue(points, i, x, heap, size)
 
 
 @kernel

@@ -2,48 +2,90 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from ..kernels import kernel
-from ..solvers.heap import heap_pop, heap_push
+from ..kernels import kernel, lean
+from ..solvers.heap import heap_add, heap_pop
+from ..solvers.rows import Floats, Ints
 from .contact_points import normal_speed
 
 
-@kernel
-def requeue(points, rows, row, x, rest, keys, items, size, queued):
-    """Queues the violators among the contacts of the bodies that `row` of `rows` has just pushed.
+class Heap(NamedTuple):
+    """At least one entry for each violator, with a key that is not above its speed."""
 
-    The heap holds at least one entry for each violator, with a key that is not above its speed; `queued` is the
-    lowest such key. A contact whose speed has risen keeps its entry, which is corrected when it is removed.
-    """
-    for e in range(rows.ptr[row], rows.ptr[row + 1]):
-        b = rows.body[e]
-        for k in range(points.rows.touch_ptr[b], points.rows.touch_ptr[b + 1]):
-            j = points.rows.touch[k]
-            u = normal_speed(points, j, x)
-            if u < -rest[j] and u < queued[j]:
-                keys, items, size = heap_push(keys, items, size, u, j)
-                queued[j] = u
-    return keys, items, size
+    keys: Floats
+    items: Ints
+    queued: Floats  # (m,) lowest key of each contact, infinity for none
+    rest: Floats  # (m,) approach speed that counts as none
 
 
 @kernel
 def worst_first(points, x, rest):
-    """The heap of all violators, u < -rest (m,): keys, items, size, and the lowest key of each contact."""
+    """The heap of all violators, u < -rest (m,), and its size."""
     m = len(points.boundary)
-    keys, items, size = np.empty(m + 16), np.empty(m + 16, np.int64), 0
-    queued = np.full(m, np.inf)
+    heap = Heap(np.empty(2 * m + 64), np.empty(2 * m + 64, np.int64), np.full(m, np.inf), rest)
+    size = 0
     for i in range(m):
         u = normal_speed(points, i, x)
         if u < -rest[i]:
-            keys, items, size = heap_push(keys, items, size, u, i)
-            queued[i] = u
-    return keys, items, size, queued
+            size = heap_add(heap.keys, heap.items, size, u, i)
+            heap.queued[i] = u
+    return heap, size
 
 
 @kernel
-def next_worst(points, x, rest, keys, items, size, queued):
-    """Removes the contact that approaches fastest; returns it, its speed and the heap. It is -1 if none is left."""
+def with_room(heap, size):
+    """The heap with more room."""
+    keys, items = np.empty(2 * len(heap.keys)), np.empty(2 * len(heap.keys), np.int64)
+    keys[:size], items[:size] = heap.keys[:size], heap.items[:size]
+    return Heap(keys, items, heap.queued, heap.rest)
+
+
+@lean
+def most_entries(points, i):
+    """A bound on the entries that `requeue` adds after an impulse of contact i."""
+    rows, tangents = points.rows, points.tangents
+    count = 1
+    for e in range(rows.ptr[i], rows.ptr[i + 1]):
+        count += rows.touch_ptr[rows.body[e] + 1] - rows.touch_ptr[rows.body[e]]
+    if points.t > 0:
+        for e in range(tangents.ptr[i * points.t], tangents.ptr[(i + 1) * points.t]):
+            count += rows.touch_ptr[tangents.body[e] + 1] - rows.touch_ptr[tangents.body[e]]
+    return count
+
+
+@lean
+def requeue(points, i, x, heap, size):
+    """Queues the violators among the contacts of the bodies that contact i has just pushed; returns the new size.
+
+    A contact whose speed has risen keeps its entry, which is corrected when it is removed.
+    """
+    size = _requeue(points, points.rows, i, x, heap, size)
+    for k in range(i * points.t, (i + 1) * points.t):
+        size = _requeue(points, points.tangents, k, x, heap, size)
+    return size
+
+
+@lean
+def _requeue(points, rows, row, x, heap, size):
+    touch_ptr, touch, rest, queued = points.rows.touch_ptr, points.rows.touch, heap.rest, heap.queued
+    for e in range(rows.ptr[row], rows.ptr[row + 1]):
+        b = rows.body[e]
+        for k in range(touch_ptr[b], touch_ptr[b + 1]):
+            j = touch[k]
+            u = normal_speed(points, j, x)
+            if u < -rest[j] and u < queued[j]:
+                size = heap_add(heap.keys, heap.items, size, u, j)
+                queued[j] = u
+    return size
+
+
+@lean
+def next_worst(points, x, heap, size):
+    """Removes the contact that approaches fastest; returns it, its speed and the new size. It is -1 if none is left."""
+    keys, items, queued, rest = heap
     while size > 0:
         key, i, size = heap_pop(keys, items, size)
         if key != queued[i]:
@@ -51,8 +93,8 @@ def next_worst(points, x, rest, keys, items, size, queued):
         queued[i] = np.inf
         u = normal_speed(points, i, x)
         if u == key:
-            return i, u, keys, items, size
+            return i, u, size
         if u < -rest[i]:
-            keys, items, size = heap_push(keys, items, size, u, i)
+            size = heap_add(keys, items, size, u, i)
             queued[i] = u
-    return -1, 0.0, keys, items, size
+    return -1, 0.0, size

@@ -26,7 +26,12 @@ from .sliders import FRICTION, RESTITUTION, Slider, at, checked, chosen_laws, ma
 from .ticks import Tick
 
 # Scenes that the page does not offer, with the reason. A test covers the sliders of every other scene.
-LEFT_OUT = {"trefoil_drop": "its shape is a mesh, which `carom view` shows; the page draws balls and flat faces"}
+_MESH = "its shapes are meshes, which `carom view` shows; the page draws balls and flat faces"
+_LONG = "it has more bodies or takes longer than the page allows"
+LEFT_OUT = dict.fromkeys(
+    ("trefoil_drop", "two_rabbits_box", "rabbits_in_pot", "rabbit_pile", "rabbits_and_pawns", "dolls"), _MESH
+)
+LEFT_OUT |= dict.fromkeys(("granular_wave", "vibrated_layer", "repose", "cube_packing", "cross_packing"), _LONG)
 
 LONGEST = 10.0  # units of time; shorter scenes keep their duration
 STEPS = 20_000  # per run

@@ -11,8 +11,10 @@ from xml.parsers import expat
 
 import numpy as np
 
-from ..errors import ProblemError
+from ..errors import ProblemError, has_controls, printable
+from ..files import read_file
 
+DEEPEST = 20  # elements within elements
 COUNTS = {2: "two numbers", 3: "three numbers"}
 
 
@@ -65,7 +67,7 @@ class Node:
     def whole(self, name: str, below: int) -> int:
         """A whole number from 0 to `below - 1`."""
         text = self.text(name)
-        if not text.isdecimal() or int(text) >= below:
+        if not text.isdecimal() or len(text) > 18 or int(text) >= below:
             raise self.error(name, text, f"a whole number from 0 to {below - 1}" if below else "nothing to refer to")
         return int(text)
 
@@ -106,7 +108,7 @@ class Node:
 
     def _float(self, name: str, text: str, expected: str) -> float:
         try:
-            value = float(Fraction(text)) if "/" in text else float(text)
+            value = float(Fraction(text)) if "/" in text and len(text) < 1000 else float(text)
         except (ValueError, ZeroDivisionError, OverflowError):
             value = np.nan
         if not np.isfinite(value):
@@ -121,10 +123,7 @@ def read_xml(path: str | Path) -> tuple[Node, str]:
     declarations are refused, because entities can expand without bound.
     """
     path = Path(path)
-    try:
-        data = path.read_bytes()
-    except OSError as reason:
-        raise ProblemError("scene file", str(path), f"a file that can be read ({reason.strerror})") from None
+    data = read_file(path, "scene")
     open_nodes: list[Node] = []
     roots: list[Node] = []
     comments: list[str] = []
@@ -132,15 +131,19 @@ def read_xml(path: str | Path) -> tuple[Node, str]:
 
     def start(tag: str, attributes: dict[str, str]) -> None:
         node = Node(path.name, tag, parser.CurrentLineNumber, attributes)
+        if has_controls("".join([tag, *attributes, *attributes.values()])):
+            raise node.error("", "control characters", "text without them")
         (open_nodes[-1].children if open_nodes else roots).append(node)
         open_nodes.append(node)
+        if len(open_nodes) > DEEPEST:
+            raise node.error("", f"<{tag}>", f"elements nested at most {DEEPEST} deep")
 
     def refuse(name: str, *_: Any) -> None:
         raise ProblemError(path.name, f"the entity {name}", "XML without entities of its own")
 
     parser.StartElementHandler = start
     parser.EndElementHandler = lambda tag: open_nodes.pop()
-    parser.CommentHandler = lambda text: None if roots else comments.append(" ".join(text.split()))
+    parser.CommentHandler = lambda text: None if roots else comments.append(printable(" ".join(text.split())))
     parser.EntityDeclHandler = refuse
     try:
         parser.Parse(data, True)

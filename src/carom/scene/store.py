@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ProblemError
+from ..errors import ProblemError, has_controls
 from ..geometry.meshes import read_mesh
 from . import boundaries, motion, shapes
 from .boundaries import Periodic
@@ -128,6 +128,8 @@ class _Reader:
         if isinstance(value, Sequence) and not isinstance(value, str):
             items = [self.any(item, f"{path}[{i}]") for i, item in enumerate(value)]
             return tuple(item for item in items if item is not ABSENT)
+        if isinstance(value, str) and has_controls(value):
+            raise ProblemError(f"scene.{path}", value, "text without control characters")
         if not isinstance(value, Mapping):
             return value
         if "array" in value:

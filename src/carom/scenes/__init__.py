@@ -20,7 +20,9 @@ from .balls import (
 )
 from .bricks import from_tower
 from .drum import butterfly, drop, energy_drum, gas, splash
-from .granular import granular_wave_2d, maxwells_demon, sphere_packing
+from .granular import granular_wave, granular_wave_2d, maxwells_demon, vibrated_layer
+from .packings import cross_packing, cube_packing, repose, sphere_packing
+from .rabbits import dolls, rabbit_pile, rabbits_and_pawns, rabbits_in_pot, two_rabbits_box
 from .sliding import rolling_disc, rolling_sphere, sliding_block, sliding_box, spinning_box, spinning_top_free
 from .solids import box_2x2x1, box_on_edge, eight_cubes, flat_box, matryoshka, trefoil_drop, two_tetrahedra
 from .stacks import box_stack, box_tower_3d, card_house
@@ -108,6 +110,44 @@ SCENES: dict[str, Entry] = {
         lambda p: p["count"],
         {"count": 60, "side": 5.0},
     ),
+    "cube_packing": Entry(
+        cube_packing, "cubes fall into a container and come to rest", lambda p: p["count"], {"count": 20, "side": 5.0}
+    ),
+    "cross_packing": Entry(
+        cross_packing, "crosses of three bars fall into a container", lambda p: p["count"], {"count": 12, "side": 4.0}
+    ),
+    "repose": Entry(
+        repose,
+        "a pile flows out when a gate is lifted",
+        lambda p: p["count"] + 1,
+        {"count": 20, "settle": 1.0, "flow": 1.0},
+    ),
+    "granular_wave": Entry(
+        granular_wave,
+        "a shock runs up through grains at rest",
+        lambda p: p["count"],
+        {"count": 60, "side": 4.0, "settle": 1.0},
+    ),
+    "vibrated_layer": Entry(
+        vibrated_layer,
+        "spheres on a vibrating plate form patterns",
+        lambda p: round(p["width"] ** 2 * p["depth"] * 0.58 * 6.0 / 3.141592653589793),
+        {"width": 6, "periods": 2.0},
+    ),
+    "two_rabbits_box": Entry(
+        two_rabbits_box, "two rabbits in a box, symmetric under half a turn", lambda p: 2, {"detail": 16}
+    ),
+    "rabbits_in_pot": Entry(
+        rabbits_in_pot, "two rabbits tumble in a floating pot", lambda p: 3, {"duration": 10.0, "detail": 16}
+    ),
+    "rabbit_pile": Entry(rabbit_pile, "rabbits fall into a container", lambda p: p["count"], {"count": 8}),
+    "rabbits_and_pawns": Entry(
+        rabbits_and_pawns,
+        "rabbits on the ground are hit by pawns",
+        lambda p: p["rabbits"] + p["pawns"],
+        {"rabbits": 4, "pawns": 2},
+    ),
+    "dolls": Entry(dolls, "nested dolls fall on a table and open", lambda p: 2 * p["count"], {"count": 2}),
     "box_tower_3d": Entry(box_tower_3d, "a tower of cubes that must stand", lambda p: p["boxes"], {"boxes": 4}),
     "card_house": Entry(card_house, "a house of 24 cards, hit by two balls", _cards, {"stories": 2, "width": 2}),
     "rolling_sphere": Entry(rolling_sphere, "a sphere slides on a plane until it rolls", lambda p: 1),
@@ -135,12 +175,16 @@ __all__ = [
     "butterfly",
     "card_house",
     "cradle_3d",
+    "cross_packing",
+    "cube_packing",
+    "dolls",
     "drop",
     "eight_cubes",
     "energy_drum",
     "flat_box",
     "from_tower",
     "gas",
+    "granular_wave",
     "granular_wave_2d",
     "make_scene",
     "matryoshka",
@@ -149,6 +193,10 @@ __all__ = [
     "newtons_cradle_disturbed",
     "pool_break",
     "pool_break_3d",
+    "rabbit_pile",
+    "rabbits_and_pawns",
+    "rabbits_in_pot",
+    "repose",
     "rolling_disc",
     "rolling_sphere",
     "sliding_block",
@@ -159,5 +207,7 @@ __all__ = [
     "splash",
     "three_ball_chain",
     "trefoil_drop",
+    "two_rabbits_box",
     "two_tetrahedra",
+    "vibrated_layer",
 ]

@@ -39,34 +39,33 @@ def blocks_of(
     `boundary` (m,) and `slip` (m * t,) are the speeds that no impulse changes, `friction` (m,) the coefficients mu.
     """
     m = len(boundary)
-    w = max(2, int(np.diff(rows.ptr).max(initial=0)))
     bound = np.zeros((m, 3))
     if tangents is None or slip is None or friction is None:
-        body, val = _blocks(rows, rows, 0, w)
+        body, val = _blocks(rows, rows, 0, _width(rows, rows, 0))
         return Blocks(body, val, boundary.reshape(m, 1).copy(), bound, 1)
     t = len(slip) // max(m, 1)
-    w = max(w, int(_bodies(rows, tangents, t)))
     bound[:, FRICTION] = friction
     base = np.concatenate([boundary[:, None], slip.reshape(m, t)], axis=1)
-    body, val = _blocks(rows, tangents, t, w)
+    body, val = _blocks(rows, tangents, t, _width(rows, tangents, t))
     return Blocks(body, val, base, bound, t)
 
 
 @kernel
-def _bodies(rows, tangents, t):
-    """The largest number of bodies that the normal and tangent rows of a contact touch together."""
-    most = 0
+def _width(rows, tangents, t):
+    """The most bodies that the rows of one contact touch, at least 2. Tangents may touch other bodies than normals."""
+    width = 2
     for i in range(len(rows.ptr) - 1):
         count = rows.ptr[i + 1] - rows.ptr[i]
-        for e in range(tangents.ptr[i * t], tangents.ptr[i * t + t]):
+        for e in range(tangents.ptr[i * t], tangents.ptr[(i + 1) * t]):
             new = True
             for f in range(rows.ptr[i], rows.ptr[i + 1]):
-                new &= rows.body[f] != tangents.body[e]
+                new = new and rows.body[f] != tangents.body[e]
             for f in range(tangents.ptr[i * t], e):
-                new &= tangents.body[f] != tangents.body[e]
-            count += new
-        most = max(most, count)
-    return most
+                new = new and tangents.body[f] != tangents.body[e]
+            if new:
+                count += 1
+        width = max(width, count)
+    return width
 
 
 @kernel
@@ -81,15 +80,14 @@ def _blocks(rows, tangents, t, w):
         for s in range(t):
             for e in range(tangents.ptr[i * t + s], tangents.ptr[i * t + s + 1]):
                 side = 0
-                while side < w and body[i, side] != tangents.body[e] and body[i, side] >= 0:
+                while body[i, side] != tangents.body[e] and body[i, side] >= 0:
                     side += 1
-                if side < w:
-                    body[i, side] = tangents.body[e]
-                    val[i, side, 1 + s] = tangents.val[e]
+                body[i, side] = tangents.body[e]
+                val[i, side, 1 + s] = tangents.val[e]
     return body, val
 
 
-@kernel
+@kernel(inline="always")  # a call would pass all arrays of the tuple by value, which costs more than the work
 def row_speed(blocks, x, i, row):
     """Speed of one row of contact i at the velocity x, without that of boundaries."""
     total = 0.0

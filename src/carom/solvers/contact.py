@@ -34,7 +34,8 @@ from .contact_pack import (
     weight_columns,
     without_work,
 )
-from .contact_sweeps import SINGLE, SWEEPS, relax, relax_alone, scale_of
+from .contact_records import scale_of
+from .contact_sweeps import SINGLE, SWEEPS, relax, relax_alone
 from .linalg.contact_lu import multiplications, pattern_of
 from .rows import Floats, Ints
 from .thresholds import (
@@ -51,7 +52,8 @@ from .thresholds import (
 
 PLAIN_SWEEPS = 10  # sweeps over a small island before Newton steps
 # Small islands are solved to a share of the tolerance while it costs next to nothing: to FINE where the warm start is
-# worse than ROUGH.
+# worse than the tolerance, by sweeps to ROUGH where it is better. Without these, what is left of forces would
+# accelerate bodies from step to step.
 FINE, ROUGH = 1e-2, 1e-1
 FINE_WORK = 5e5  # multiplications on such islands in one call, after which the others get the tolerance asked for
 NO_WORK = 1e-12  # work, relative to that of each normal impulse against its own effect, that is rounding
@@ -79,11 +81,11 @@ def solve_contact(
     lay = layout_of(blocks)
     tolerance, enough = float(tolerance), max(float(tolerance), float(enough))
     rough, most = (ROUGH, NEWTON_ISLAND_WORK) if enough == tolerance else (1.0, EASY_ISLAND_WORK)
-    order, ptr, weight, x, residuals, todo = _start(lay, blocks, chosen, velocity, impulse, tolerance, rough)
+    order, ptr, weight, x, residuals, tops, todo = _start(lay, blocks, chosen, velocity, impulse, tolerance, rough)
     iterations = 0
     if len(todo):
         zeros, units = (np.float32(0.0),) * len(lay.axes), (np.float32(1e-30), np.float32(1.0))
-        given = (order, ptr, todo, velocity, impulse, x, residuals, tolerance, enough, most)
+        given = (order, ptr, todo, velocity, impulse, x, residuals, tops, tolerance, enough, most)
         iterations, left = _in_turn(lay, zeros, units, blocks, weight, *given)
         for s in left:
             mine = order[ptr[s] : ptr[s + 1]]
@@ -114,14 +116,15 @@ def _large(
 
 @kernel
 def _start(lay, blocks, chosen, velocity, impulse, tolerance, rough):
-    """Islands, weights, the velocity after the warm start, the residual of each island, and islands to solve."""
+    """Islands, weights, the velocity after the warm start, for each island its residual and the order of magnitude of
+    the speeds that impulses cause or have to change, and the islands to solve."""
     n = len(velocity)
     order, ptr, island = grouped(blocks.body, chosen, n)
     weight = np.empty((len(impulse), weight_columns(lay)))
     x = velocity.copy()
     push_all(lay, blocks, chosen, impulse, x)
     count = len(ptr) - 1
-    residuals, works, sizes = np.zeros(count), np.zeros(count), np.zeros(count)
+    residuals, works, sizes, tops = np.zeros(count), np.zeros(count), np.zeros(count), np.zeros(count)
     u = np.empty(len(lay.rows))
     for j in range(len(chosen)):
         i, s = chosen[j], island[j]
@@ -131,6 +134,7 @@ def _start(lay, blocks, chosen, velocity, impulse, tolerance, rough):
             works[s] += impulse[i, row] * u[row]
         if weight[i, NORMAL] > 0.0:
             sizes[s] += impulse[i, 0] ** 2 / weight[i, NORMAL]
+            tops[s] = max(tops[s], abs(impulse[i, 0]) / weight[i, NORMAL], -u[0])
         residuals[s] = max(residuals[s], distance(lay, weight[i], impulse[i], u))
     todo = np.empty(count, np.int64)
     used = 0
@@ -139,12 +143,27 @@ def _start(lay, blocks, chosen, velocity, impulse, tolerance, rough):
         if residuals[s] > enough * tolerance or works[s] > NO_WORK * sizes[s]:
             todo[used] = s
             used += 1
-    return order, ptr, weight, x, residuals, todo[:used]
+    return order, ptr, weight, x, residuals, tops, todo[:used]
 
 
 @kernel
 def _in_turn(
-    lay, zeros, units, blocks, weight, order, ptr, todo, velocity, impulse, x, residuals, tolerance, enough, most_work
+    lay,
+    zeros,
+    units,
+    blocks,
+    weight,
+    order,
+    ptr,
+    todo,
+    velocity,
+    impulse,
+    x,
+    residuals,
+    tops,
+    tolerance,
+    enough,
+    most_work,
 ):
     """Solves the islands `todo` except large ones; returns the iterations, and the islands that are left."""
     label = np.full(len(velocity), -1, np.int64)
@@ -152,7 +171,7 @@ def _in_turn(
     for s in todo:
         mine = order[ptr[s] : ptr[s + 1]]
         k = len(mine)
-        loose = tolerance > SINGLE * scale_of(lay, blocks, weight, mine, impulse, x)
+        loose = tolerance > SINGLE * tops[s]
         fine = loose and spent < FINE_WORK and k <= SMALL_ISLAND_CONTACTS
         if residuals[s] <= tolerance * (ROUGH if fine else 1.0):
             residuals[s] = _unloaded(lay, blocks, weight, mine, velocity, impulse, x, label)
@@ -162,8 +181,9 @@ def _in_turn(
         plain = PLAIN_SWEEPS if k == 1 or (loose and not fine) else 0
         if fine:
             most = (FINE_WORK, FINE_WORK - spent)
+            aim, first = (ROUGH, PLAIN_SWEEPS) if residuals[s] <= tolerance else (FINE, plain)
             residuals[s], count, work = _island(
-                lay, blocks, weight, mine, velocity, impulse, x, label, FINE * tolerance, plain, most
+                lay, blocks, weight, mine, velocity, impulse, x, label, aim * tolerance, first, most
             )
             iterations += count
             spent += work
@@ -293,7 +313,7 @@ def _plain_sweep(lay, island, weight, z, x):
     return worst
 
 
-@kernel
+@kernel(inline="always")
 def _row_speed(lay, island, x, p, s):
     total = island.base[p, s]
     for side in range(len(lay.sides)):
@@ -304,7 +324,7 @@ def _row_speed(lay, island, x, p, s):
     return total
 
 
-@kernel
+@kernel(inline="always")
 def _push_row(lay, island, x, p, s, impulse):
     for side in range(len(lay.sides)):
         b = island.body[p, side]

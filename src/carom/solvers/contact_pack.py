@@ -112,7 +112,7 @@ def grouped(body, chosen, n):
     return order, ptr, island
 
 
-@kernel
+@kernel(inline="always")
 def weigh(lay, val, bound, out):
     """Weights of one contact with rows `val` (w, r, d), in place of `out`.
 
@@ -160,7 +160,7 @@ def push_all(lay, given, contacts, z, x):
                     x[b, c] = total
 
 
-@kernel(fastmath=LOOSE)
+@kernel(fastmath=LOOSE, inline="always")
 def speeds_of(lay, given, x, i, u):
     """`u = G x + base` for contact i, in place of u (r,)."""
     for s in range(len(lay.rows)):
@@ -175,7 +175,7 @@ def speeds_of(lay, given, x, i, u):
                 u[s] = total
 
 
-@kernel(fastmath=LOOSE)
+@kernel(fastmath=LOOSE, inline="always")
 def distance(lay, weight, z, u):
     """Distance of the impulses z (r,) of one contact with speeds u (r,) to their projected step, as a speed."""
     w = weight[NORMAL]

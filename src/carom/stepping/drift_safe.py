@@ -25,17 +25,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..contact.contact_set import ContactSet
-from ..geometry import rotations
 from ..impact.assemble import Assembly
 from ..impact.response import Response
 from ..kernels import kernel
+from ..solvers.blocks import normal_speeds
 from ..solvers.rows import Floats
 from ..world import State, World
+from .contained import Contained
+from .held_motion import displaced, held_motion
 from .impact_stage import Approach
-from .integrator import accelerations, freely_rotated, prescribed, rotated
+from .integrator import accelerations, prescribed
 from .push_out import push_out
-from .resting import Held, RestingSolver, closed_by, fastest, pushed_bodies, slacks, steady_bodies
-from .stepper import Stepper
+from .resting import Held, RestingSolver, closed_by, pushed_bodies, slacks, steady_bodies
 
 Mask = NDArray[np.bool_]
 
@@ -57,17 +58,20 @@ class Ahead(NamedTuple):
     end: State
     found: ContactSet
     impact: Assembly | None  # of the contacts found; None if there are none
+    # None if the impact stage has not computed them:
+    speed: Floats | None = None  # (m,) normal speeds of the contacts
+    limit: Floats | None = None  # (m,) slower approach is resting contact
     # None if there were no impacts:
     shift: Floats | None = None  # (n, d) displacement of the start from which free motion passes through the impacts
     time: Floats | None = None  # (n,) of the last impact of each body
 
 
-class DriftSafe(Stepper):
+class DriftSafe(Contained):
     """Resolves impacts until none is left, then holds resting contacts, then moves the bodies."""
 
     name: ClassVar[str] = "drift_safe"
     title: ClassVar[str] = "impacts through the law, resting contact without drift"
-    guarantee: ClassVar[str] = "never adds energy; bodies at rest do not sink"
+    guarantee: ClassVar[str] = "never adds energy; bodies at rest do not sink; bodies do not pass through each other"
 
     def __init__(self, world: World, response: Response, step: float) -> None:
         super().__init__(world, response, step)
@@ -76,27 +80,27 @@ class DriftSafe(Stepper):
         self.wait = WAIT * world.length_scale
         self.resting_solver: RestingSolver = RestingSolver(world)
         self.searched = np.empty(0)  # (n,) gap up to which contacts of each body were searched
-        inertia = world.inertia.reshape(world.count, -1)
-        self._even = (inertia == inertia[:, :1]).all(axis=1, keepdims=True)  # whether its moments of inertia are equal
-        self._free_fall = np.full(world.count, 2.0 * step * float(np.linalg.norm(world.gravity)))
+        inertia, root = world.inertia.reshape(world.count, -1), world.inverse_sqrt_mass
+        self._even = (inertia == inertia[:, :1]).all(axis=1)  # (n,) whether the moments of inertia are equal
+        self._pull = np.zeros_like(root)  # (n, d) whitened acceleration by gravity
+        moves = root[:, 0] > 0.0
+        self._pull[moves, : world.dimension] = world.gravity / root[moves, : world.dimension]
         self._falls = world.force is None and bool(world.gravity.any())
 
-    def step(self, state: State) -> State:
-        self.clear()
-        start = prescribed(self.world, state, self.h)
-        slow = self.resting_speed(start)
-        ahead = self.look_ahead(start, self.h)
-        start, ahead = self.resolve_impacts(start, ahead, slow, self.h)
-        end = self.hold_resting(start, ahead, slow, self.h)
-        return self.finish(end, state.step + 1)
+    def advance(self, state: State, h: float) -> State:
+        start = prescribed(self.world, state, h)
+        slow = self.resting_speed(start, h)
+        ahead = self.look_ahead(start, h)
+        start, ahead = self.resolve_impacts(start, ahead, slow, h)
+        return self.hold_resting(start, ahead, slow, h)
 
-    def resting_speed(self, state: State) -> Floats:
+    def resting_speed(self, state: State, h: float) -> Floats:
         """Speeds (n,) that the bodies gain in two steps of free fall; slower approach is resting contact."""
         pull = accelerations(self.world, state)
         if pull is None:
-            speed = self._free_fall
+            speed = np.full(self.world.count, 2.0 * h * self._fall)
         else:
-            speed = 2.0 * self.h * np.linalg.norm(pull[:, : self.world.dimension], axis=1)
+            speed = 2.0 * h * np.linalg.norm(pull[:, : self.world.dimension], axis=1)
         return np.maximum(speed, self.noise(state))
 
     def look_ahead(self, start: State, h: float) -> Ahead:
@@ -110,12 +114,10 @@ class DriftSafe(Stepper):
         return Ahead(end, found, self.assemble(start, found, h) if found.count else None)
 
     def _near(self, start: State, end: State, velocity: Floats, h: float) -> ContactSet:
-        travel = self._travel(velocity, h)
-        top = float(travel.max(initial=0.0))
-        self.searched = self.margin + np.minimum(2.0 * np.maximum(travel, NEIGHBOR * top), self.reach)
+        self.searched = _searched(self._travel(velocity, h), self.margin, self.reach)
         found = self.find(start, end, self.searched)
         near = _near(found.first, found.second, found.gap, found.predicted, self.searched, self.margin)
-        return found if near.all() else found.take(near)
+        return found if len(near) == found.count else found.take(near)
 
     def _travel(self, velocity: Floats, h: float) -> Floats:
         shapes = self.world.shapes
@@ -133,6 +135,7 @@ class DriftSafe(Stepper):
                 break
             approach = self._rounds(ahead, slow, h)
             if not approach.changed:
+                ahead = ahead._replace(speed=approach.speed, limit=approach.limit)
                 break
             start, ahead, complete = self._after_impacts(start, approach, ahead, h)
             if complete:
@@ -144,21 +147,20 @@ class DriftSafe(Stepper):
         the tolerance of the energy of approach before; what is left closes without restitution in the resting solve."""
         found, impact = ahead.found, ahead.impact
         assert impact is not None
-        limit = found.larger(slow)
-        top = fastest(impact.blocks, impact.velocity, found.predicted, self.margin)
-        self.scale = max(self.scale, top, float(limit.max()))
-        approach = Approach(impact.blocks, impact.velocity, found.gap, found.predicted, limit)
+        limit = _larger(found.first, found.second, slow)
+        approach = Approach(impact.blocks, impact.velocity, found.gap, found.predicted, limit, self.margin)
+        self.scale = max(self.scale, approach.fastest)
         if ahead.shift is not None and ahead.time is not None:
             approach.begin(impact.whitened(ahead.shift), ahead.time[impact.taking_part])
-        energy = approach.energy(self.touch)
+        energy = 0.0
         for number in range(ROUNDS):
-            chosen = approach.impact(self.touch)
-            left = approach.energy(self.touch, impact.restitution) if number else energy
-            if not len(chosen) or left <= self.allowed(len(chosen)) / self.scale * energy:
+            chosen, whole, left = approach.impact(self.touch, impact.restitution)
+            if not len(chosen) or (number and left <= self.allowed(len(chosen)) / self.scale * energy):
                 break
+            energy = energy if number else whole
             self.rounds += 1
             time = approach.instants(chosen, h, self.margin) if self._falls else np.zeros(len(approach.velocity))
-            velocity = approach.velocity + impact.whitened(time_of_bodies(impact, time, self.world))
+            velocity = approach.velocity + time[:, None] * self._pull[impact.taking_part]
             contacts = impact.subset(chosen, velocity)
             result = self.resolve(contacts, found, chosen)
             after = contacts.after(result.normal, result.tangent)
@@ -173,24 +175,14 @@ class DriftSafe(Stepper):
         time = np.zeros(self.world.count) if ahead.time is None else ahead.time.copy()
         start = replace(start, velocity=impact.unwhitened(approach.velocity, start.velocity))
         shift, time[impact.taking_part] = impact.unwhitened(approach.shift, shift), approach.time
-        end = self.move(self._displaced(start, shift), h)
+        end = self.move(displaced(self.world, start, shift, self._even), h)
         if not (self._travel(start.velocity, h) > self.searched + self.margin).any():
-            return start, Ahead(end, found, replace(impact, velocity=approach.velocity), shift, time), True
+            impact = replace(impact, velocity=approach.velocity)
+            return start, Ahead(end, found, impact, approach.speed, approach.limit, shift, time), True
         # Contacts beyond the reach of the first search may close now.
         found = self._near(start, end, start.velocity, h)
-        return start, Ahead(end, found, self.assemble(start, found, h) if found.count else None, shift, time), False
-
-    def _displaced(self, state: State, shift: Floats) -> State:
-        """The state after a displacement (n, d). Where the moments of inertia are equal, spins keep their direction."""
-        dim = self.world.dimension
-        position = state.position + shift[:, :dim]
-        orientation = rotated(self.world, state.orientation, shift, 1.0)
-        velocity = state.velocity
-        if velocity.shape[1] == 6:
-            velocity = velocity.copy()
-            spin = rotations.spin_to_world(state.orientation, velocity[:, 3:])
-            velocity[:, 3:] = np.where(self._even, rotations.spin_to_body(orientation, spin), velocity[:, 3:])
-        return replace(state, position=position, orientation=orientation, velocity=velocity)
+        other = self.assemble(start, found, h) if found.count else None
+        return start, Ahead(end, found, other, None, None, shift, time), False
 
     # ---- resting contact
 
@@ -199,23 +191,28 @@ class DriftSafe(Stepper):
         end, found, impact = ahead.end, ahead.found, ahead.impact
         if impact is None:
             return end
-        limit = found.larger(slow)
-        self.scale = max(self.scale, float(limit.max()))
-        held = self.timed("rest", self._resting_solve, start, ahead, limit, h)
+        if ahead.speed is None:
+            limit = _larger(found.first, found.second, slow)
+            self.scale = max(self.scale, float(limit.max()))
+            ahead = ahead._replace(speed=normal_speeds(impact.blocks, impact.velocity), limit=limit)
+        held = self.timed("rest", self._resting_solve, start, ahead, h)
+        before, force = start, None
         if held is not None:
             self.note_rest(found, held)
-            end = self.timed("rest", self._moved, start, ahead, held, limit, h)
-        before = start if ahead.shift is None else self._displaced(start, ahead.shift)
-        return self.timed("rest", push_out, before, end, found, impact, self.tolerance)
+            end = self.timed("rest", self._moved, start, ahead, held, h)
+            force = held.impulse[:, 0] / h
+        if ahead.shift is not None:
+            before = replace(start, position=start.position + ahead.shift[:, : self.world.dimension])
+        return self.timed("rest", push_out, before, end, found, impact, self.tolerance, force)
 
-    def _resting_solve(self, start: State, ahead: Ahead, limit: Floats, h: float) -> Held | None:
+    def _resting_solve(self, start: State, ahead: Ahead, h: float) -> Held | None:
         """Holds the contacts that free motion would close, and then those that the answer itself would close."""
-        end, found, impact, _, time = ahead
+        _, found, impact, speed, limit, _, time = ahead
         assert impact is not None
         time = np.zeros(len(impact.velocity)) if time is None else time[impact.taking_part]
-        falling = impact.whitened(self._falling(start, end, h))
-        wait = np.where(impact.restitution > 0.0, self.wait, 0.0)
-        slack = slacks(impact.blocks, impact.velocity, falling, time, found.predicted, wait, limit, h)
+        falling = self._falling(start, impact, h)
+        motion = (speed, falling, time, found.predicted)
+        slack = slacks(impact.blocks, *motion, impact.restitution, self.wait, limit, h)
         chosen = found.predicted <= self.margin
         guess = self.resting_solver.start(found, impact.blocks.base.shape[1])
         held = None
@@ -231,63 +228,32 @@ class DriftSafe(Stepper):
         self.resting_solver.keep(found, held)
         return held
 
-    def _falling(self, start: State, end: State, h: float) -> Floats:
-        """Velocities (n, d) at the end if no contact acted, with the force at the start."""
+    def _falling(self, start: State, impact: Assembly, h: float) -> Floats:
+        """Whitened velocities (n, d) at the end if no contact acted, with the force at the start.
+
+        In 3D free rotation changes spins. It follows the impulses, which act on the spin at the start of the step.
+        """
         pull = accelerations(self.world, start)
         if pull is not None:
-            return start.velocity + h * pull
-        # In 3D free rotation changes spins. It follows the impulses, which act on the spin at the start of the step.
-        out = start.velocity.copy()
-        out[:, : self.world.dimension] = end.velocity[:, : self.world.dimension]
-        return out
+            return impact.whitened(start.velocity + h * pull)
+        return np.asarray(impact.velocity + h * self._pull[impact.taking_part])
 
-    def _moved(self, start: State, ahead: Ahead, held: Held, limit: Floats, h: float) -> State:
+    def _moved(self, start: State, ahead: Ahead, held: Held, h: float) -> State:
         """Bodies that impulses hold move at their new velocity, steady ones at the mean; the others move freely.
 
         Bodies with an impact in this step are held from its time on.
         """
-        end, _, impact, shift, time = ahead
+        end, _, impact, speed, limit, shift, time = ahead
         assert impact is not None
-        mine = of_world(impact, pushed_bodies(impact.blocks.body, held.impulse, held.chosen, len(held.velocity)))
-        velocity = impact.unwhitened(held.velocity, end.velocity)
-        mean = velocity
+        mine = pushed_bodies(impact.blocks.body, held.impulse, held.chosen, len(held.velocity))
         velocities = (impact.velocity, held.free, held.velocity)
-        steady = steady_bodies(impact.blocks, held.chosen, held.impulse, *velocities, limit)
+        steady = steady_bodies(impact.blocks, held.chosen, held.impulse, *velocities, speed, limit)
         if time is not None:
             steady &= time[impact.taking_part] == 0.0
-        if steady.any():
-            mean = np.where(of_world(impact, steady)[:, None], 0.5 * (start.velocity + velocity), velocity)
-        if time is not None and shift is not None:
-            flown = shift + time[:, None] * (start.velocity - velocity)
-            if self._falls:
-                flown[:, : self.world.dimension] += 0.5 * (time**2)[:, None] * self.world.gravity
-            start = self._displaced(replace(start, velocity=velocity), flown)
-            mean = np.where((time > 0.0)[:, None], start.velocity, mean) if mean is not velocity else start.velocity
-            velocity = start.velocity
-        position = start.position + h * mean[:, : self.world.dimension]
-        orientation, velocity = self._rotated(start, mean, velocity, h)
-        return replace(
-            end,
-            position=_chosen(mine, position, end.position),
-            orientation=_chosen(mine, orientation, end.orientation),
-            velocity=_chosen(mine, velocity, end.velocity),
-        )
-
-    def _rotated(self, start: State, mean: Floats, velocity: Floats, h: float) -> tuple[Floats, Floats]:
-        """Orientations after rotation at the mean spin, and velocities with the spins in the rotated body frames."""
-        world, dim = self.world, self.world.dimension
-        orientation, spin = freely_rotated(world, start.orientation, mean[:, dim:], h)
-        if mean is not velocity:
-            other, spin = freely_rotated(world, start.orientation, velocity[:, dim:], h)
-            # The new spin belongs to the frame `other`, but the body has the orientation after the mean spin: the spin
-            # must stay the same vector of the world. For equal moments this leaves the energy unchanged.
-            same = rotations.spin_to_body(orientation, rotations.spin_to_world(other, spin))
-            spin = np.where(self._even, same, spin)
-        return orientation, np.column_stack([velocity[:, :dim], spin])
-
-
-def _chosen(mine: Mask, held: Floats, free: Floats) -> Floats:
-    return np.where(mine.reshape(-1, *(1,) * (free.ndim - 1)), held, free)
+        masks = of_world(impact, mine), of_world(impact, steady), self._even
+        velocity = impact.unwhitened(held.velocity, end.velocity)
+        impacts = None if shift is None or time is None else (shift, time)
+        return held_motion(self.world, start, end, velocity, masks, impacts, h)
 
 
 def of_world(impact: Assembly, mask: Mask) -> Mask:
@@ -296,13 +262,6 @@ def of_world(impact: Assembly, mask: Mask) -> Mask:
         return mask
     out = np.zeros(impact.world.count, np.bool_)
     out[impact.taking_part] = mask
-    return out
-
-
-def time_of_bodies(impact: Assembly, time: Floats, world: World) -> Floats:
-    """Velocities (n, d) that gravity gives all bodies within the times (k,) of those that take part."""
-    out = np.zeros((world.count, world.block))
-    out[impact.taking_part, : world.dimension] = time[:, None] * world.gravity
     return out
 
 
@@ -322,10 +281,33 @@ def _travel(velocity, is_round, radius, dimension, h):
 
 
 @kernel
+def _searched(travel, margin, reach):
+    """Gaps (n,) up to which contacts of each body are searched."""
+    top = 0.0
+    for i in range(len(travel)):
+        top = max(top, travel[i])
+    out = np.empty(len(travel))
+    for i in range(len(travel)):
+        out[i] = margin + min(2.0 * max(travel[i], NEIGHBOR * top), reach[i])
+    return out
+
+
+@kernel
 def _near(first, second, gap, predicted, searched, margin):
-    """Contacts (m,) that free motion closes, or that reversed velocities would close."""
-    out = np.empty(len(gap), np.bool_)
-    for i in range(len(out)):
+    """Contacts that free motion closes, or that reversed velocities would close."""
+    out, count = np.empty(len(gap), np.int64), 0
+    for i in range(len(gap)):
         reach = max(searched[first[i]], searched[second[i]] if second[i] >= 0 else 0.0)
-        out[i] = gap[i] <= reach or predicted[i] <= margin
+        if gap[i] <= reach or predicted[i] <= margin:
+            out[count] = i
+            count += 1
+    return out[:count]
+
+
+@kernel
+def _larger(first, second, values):
+    """(m,) The larger one of the values (n,) of the two bodies of each contact; boundaries count as 0."""
+    out = np.empty(len(first))
+    for i in range(len(out)):
+        out[i] = max(values[first[i]], values[second[i]] if second[i] >= 0 else 0.0)
     return out

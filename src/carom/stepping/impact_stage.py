@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..kernels import kernel
-from ..solvers.blocks import Blocks, normal_speeds, row_speed
+from ..solvers.blocks import Blocks, row_speed
 from ..solvers.islands import root_of
 from ..solvers.rows import Floats, Ints
 
@@ -26,12 +26,15 @@ PRESSED = 0.05  # acceleration of a gap, relative to that of free fall, from whi
 class Approach:
     """Gaps and speeds of all contacts of a step while impacts change the velocities."""
 
-    def __init__(self, blocks: Blocks, velocity: Floats, gap: Floats, predicted: Floats, limit: Floats) -> None:
+    def __init__(
+        self, blocks: Blocks, velocity: Floats, gap: Floats, predicted: Floats, limit: Floats, near: float
+    ) -> None:
         self.blocks = blocks
         self.velocity = velocity  # (n, d) whitened, at the start of the step
         self.shift = np.zeros_like(velocity)  # (n, d) whitened displacement of the start
         self.time = np.zeros(len(velocity))  # (n,) of the last impact within the step
-        self.speed = normal_speeds(blocks, velocity)  # (m,)
+        # Normal speeds (m,), and the largest limit, approach or slip where the gap at the end is at most `near`.
+        self.speed, self.fastest = speeds_and_fastest(blocks, velocity, predicted, limit, near)
         self.gap = gap.copy()  # (m,) at the start
         self.predicted = predicted.copy()  # (m,) at the end
         self.limit = limit  # (m,) slower approach is resting contact
@@ -43,21 +46,14 @@ class Approach:
         self.shift, self.time = shift, time
         _displace(self.blocks, shift, self.gap)
 
-    def impact(self, touch: float) -> Ints:
+    def impact(self, touch: float, restitution: Floats) -> tuple[Ints, float, float]:
         """The contacts that the next application of the law involves; empty if nothing approaches fast.
 
-        A contact that took part once takes part again: otherwise two neighbors could push a body back and forth.
+        A contact that took part once takes part again: otherwise two neighbors could push a body back and forth. The
+        energy of approach of the fast contacts follows, and the part of it that restitution (m,) may give back.
         """
-        n = len(self.velocity)
-        return _involved(self.blocks.body, self.predicted, self.speed, self.limit, touch, self._taken, n)
-
-    def energy(self, touch: float, share: Floats | float = 1.0) -> float:
-        """Energy of approach of the fast contacts that close, each times the square of `share` (m,).
-
-        With the coefficients of restitution as shares it is the energy that further impacts may give back.
-        """
-        share = np.broadcast_to(share, self.speed.shape)
-        return float(_energy(self.blocks, self.predicted, self.speed, self.limit, touch, share))
+        n, state = len(self.velocity), (self.predicted, self.speed, self.limit)
+        return _involved(self.blocks.body, self.blocks.val, *state, restitution, touch, self._taken, n)
 
     def instants(self, chosen: Ints, h: float, near: float) -> Floats:
         """Times (n,) within the step at which the impact of each body takes place, not before its last one."""
@@ -68,20 +64,41 @@ class Approach:
         """Changes the velocities by `change` (n, d), whitened, at the times `time` (n,)."""
         self.changed = True
         state = (self.velocity, self.shift, self.time, self.speed, self.gap, self.predicted)
-        _change(self.blocks, change, time, h, *state)
+        _change(self.blocks.body, self.blocks.val, change, time, h, *state)
 
 
 @kernel
-def _involved(body, predicted, speed, limit, touch, taken, n):
+def speeds_and_fastest(blocks, x, predicted, limit, near):
+    """Normal speeds (m,), and the largest limit, approach or slip where the gap at the end is at most `near`."""
+    speed, top = np.empty(len(predicted)), 0.0
+    rows = min(1 + blocks.tangents, blocks.base.shape[1])
+    for i in range(len(predicted)):
+        speed[i] = row_speed(blocks, x, i, 0) + blocks.base[i, 0]
+        top = max(top, limit[i])
+        if predicted[i] <= near:
+            top = max(top, -speed[i])
+            for row in range(1, rows):
+                top = max(top, abs(row_speed(blocks, x, i, row) + blocks.base[i, row]))
+    return speed, top
+
+
+@kernel
+def _involved(body, val, predicted, speed, limit, restitution, touch, taken, n):
     """Closing contacts of the islands in which one approaches fast, ascending. Marks them in `taken`."""
-    parent, hot = np.arange(n), np.zeros(n, np.bool_)
-    fast = 0
+    fast, energy, returned = 0, 0.0, 0.0
     for i in range(len(body)):
         if predicted[i] <= touch and speed[i] < -limit[i]:
             fast += 1
+            size = 0.0
+            for side in range(2):
+                for c in range(val.shape[3]):
+                    size += val[i, side, 0, c] ** 2
+            energy += 0.5 * speed[i] ** 2 / size
+            returned += 0.5 * (restitution[i] * speed[i]) ** 2 / size
     out = np.empty(len(body) if fast else 0, np.int64)
     if fast == 0:
-        return out
+        return out, energy, returned
+    parent, hot = np.arange(n), np.zeros(n, np.bool_)
     for i in range(len(body)):
         a, b = body[i, 0], body[i, 1]
         if (taken[i] or predicted[i] <= touch) and a >= 0 and b >= 0:
@@ -96,20 +113,7 @@ def _involved(body, predicted, speed, limit, touch, taken, n):
             taken[i] = True
             out[count] = i
             count += 1
-    return out[:count]
-
-
-@kernel
-def _energy(blocks, predicted, speed, limit, touch, share):
-    total = 0.0
-    for i in range(len(speed)):
-        if predicted[i] <= touch and speed[i] < -limit[i]:
-            size = 0.0
-            for side in range(2):
-                for c in range(blocks.val.shape[3]):
-                    size += blocks.val[i, side, 0, c] ** 2
-            total += 0.5 * (share[i] * speed[i]) ** 2 / size
-    return total
+    return out[:count], energy, returned
 
 
 @kernel
@@ -156,20 +160,25 @@ def _displace(blocks, shift, gap):
 
 
 @kernel
-def _change(blocks, change, time, h, velocity, shift, last, speed, gap, predicted):
-    moved, struck = np.zeros_like(change), np.zeros(len(change), np.bool_)
+def _change(body, val, change, time, h, velocity, shift, last, speed, gap, predicted):
+    struck = np.zeros(len(change), np.bool_)
     for b in range(len(change)):
         for c in range(change.shape[1]):
             struck[b] |= change[b, c] != 0.0
             velocity[b, c] += change[b, c]
-            moved[b, c] = -time[b] * change[b, c]
-            shift[b, c] += moved[b, c]
+            shift[b, c] -= time[b] * change[b, c]
         if struck[b]:
             last[b] = max(last[b], time[b])
     for i in range(len(speed)):
-        a, b = blocks.body[i, 0], blocks.body[i, 1]
-        if (a >= 0 and struck[a]) or (b >= 0 and struck[b]):
-            faster, closer = row_speed(blocks, change, i, 0), row_speed(blocks, moved, i, 0)
-            speed[i] += faster
-            gap[i] += closer
-            predicted[i] += h * faster + closer
+        faster = closer = 0.0
+        for side in range(2):
+            b = body[i, side]
+            if b >= 0 and struck[b]:
+                u = 0.0
+                for c in range(change.shape[1]):
+                    u += val[i, side, 0, c] * change[b, c]
+                faster += u
+                closer -= time[b] * u
+        speed[i] += faster
+        gap[i] += closer
+        predicted[i] += h * faster + closer

@@ -16,7 +16,7 @@ from ..world import State
 from .drift_safe import DriftSafe, of_world
 from .integrator import accelerations, prescribed
 from .push_out import SLOP, push_out
-from .resting import Held, fastest, pushed_bodies
+from .resting import Held, pushed_bodies
 
 MOST_IMPACTS = 30_000  # per step, for any number of bodies
 NEAR = 1e-10  # gap, relative to the length scale, up to which impacts are timed
@@ -36,24 +36,26 @@ class Interval2D:
     most_impacts: float = MOST_IMPACTS
 
     def __init__(self, stepper: DriftSafe) -> None:
-        self.stepper, self.world, self.h = stepper, stepper.world, stepper.h
+        self.stepper, self.world, self.h = stepper, stepper.world, stepper.h  # the length of the interval
         elastic = bool((used_restitutions(self.world) == 1.0).all())
-        self.hop = (HOP_ELASTIC if elastic else HOP) * self.h
-        self.schedule = ImpactSchedule(self.world, self.h, self.hop, stepper.touch, NEAR * self.world.length_scale)
+        self.hop = HOP_ELASTIC if elastic else HOP
+        self.schedule = ImpactSchedule(self.world, stepper.touch, NEAR * self.world.length_scale)
         self.paths = self.schedule.paths
         self.held = np.zeros(self.world.count, np.bool_)
 
-    def begin(self, state: State) -> None:
+    def begin(self, state: State, h: float) -> None:
+        self.h = h
         self.start = prescribed(self.world, state, self.h)
         self.free_end = self.stepper.move(self.start, self.h)
         self.boundaries = boundaries_at(self.world, self.start.time, self.h)[0]
         self.pull = self._accelerations(self.start)
         self.pulled = self.world.force is not None or bool(self.world.gravity.any())
-        self.held[:] = False
-        self.stepper.timed("detect", self.schedule.begin, self.start, self.boundaries, self.pull)
+        self.held[:], self.moved = False, False
+        self.stepper.timed("detect", self.schedule.begin, self.start, self.boundaries, self.pull, h, self.hop * h)
 
     def next_impact(self) -> bool:
         self.time = self.schedule.next_time()
+        self.moved |= self.time <= self.h
         return self.time <= self.h
 
     def resolve(self) -> None:
@@ -95,7 +97,7 @@ class Interval2D:
     def end(self) -> State:
         """All bodies at the end of their paths, scripted ones where their motion prescribes; overlap is removed."""
         end = self.free_end
-        if self.stepper.rounds:
+        if self.moved:
             end = self.stepper.timed("move", self._end_of_paths)
         if self.stepper.resting and self.stepper.overlap > SLOP * self.world.length_scale:
             end = self.stepper.timed("rest", self._without_overlap, end)
@@ -178,7 +180,7 @@ class Interval2D:
         if not self.pulled or left <= SAME_TIME * self.h:
             return np.zeros(len(u))
         drop = u - impact.contacts.speeds(impact.whitened(self._falling(state)))
-        return np.maximum(self.hop / left * drop, 0.0)
+        return np.maximum(self.hop * self.h / left * drop, 0.0)
 
     def _falling(self, state: State) -> Floats:
         """Velocities (n, d) at the end of the step if no contact acted."""
@@ -208,7 +210,7 @@ class Interval2D:
     def _held_still(self, state: State, found: ContactSet, falling: Floats) -> tuple[Floats, Ints, Held | None]:
         """Velocities (n, d) at which no contact closes until the end of the step, the bodies held, and the answer."""
         s, impact = self.stepper, self._assembled(state, found).moving(falling)
-        s.scale = max(s.scale, fastest(impact.blocks, impact.velocity, found.predicted, np.inf))
+        s.note_fastest(impact)
         all_contacts, solver = np.arange(found.count), s.resting_solver
         guess = solver.start(found, impact.blocks.base.shape[1])
         slack = np.zeros(found.count)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from ..contact.contact_set import ContactSet
-from ..contact.time_of_impact_3d import ImpactSearch, touching_now
+from ..contact.time_of_impact_3d import ImpactSearch
 from ..impact.assemble import Assembly
 from ..world import State
 from .drift_safe import Ahead, DriftSafe
@@ -27,14 +27,14 @@ class Interval3D:
     def _move(self, state: State, time: float) -> State:
         return free_motion(self.world, state, time)
 
-    def begin(self, state: State) -> None:
-        self.now, self.left = state, self.stepper.h
+    def begin(self, state: State, h: float) -> None:
+        self.now, self.left, self.h = state, h, h
 
     def next_impact(self) -> bool:
         """Advances until contacts touch that approach faster than resting ones."""
-        while self.left > SAME_TIME * self.stepper.h:
+        while self.left > SAME_TIME * self.h:
             self.start = prescribed(self.world, self.now, self.left)
-            self.slow = self.stepper.resting_speed(self.start)
+            self.slow = self.stepper.resting_speed(self.start, self.h)
             self.impact = self._impact()
             if self.impact is not None:
                 return True
@@ -66,7 +66,7 @@ class Interval3D:
     def _impact(self) -> tuple[ContactSet, Assembly] | None:
         """The contacts that touch now, if one of them approaches fast."""
         s = self.stepper
-        found = s.timed("detect", touching_now, self.world, self.start, self._move, self.left, s.touch)
+        found = s.timed("detect", self.search.touching, self.start, self.left)
         if not found.count:
             return None
         impact = s.assemble(self.start, found, self.left)

@@ -3,7 +3,7 @@
 The displacement dx minimizes `|dx|^2 / 2` in the mass metric, subject to `J dx >= -rate gap` at overlapping contacts
 and `J dx >= -max(gap, 0)` at the others. Velocities are not used, so momentum is unchanged, and the center of mass of
 bodies that touch no boundary stays where it is. The potential energy of lifting is taken from the energy that the step
-has dissipated and from the kinetic energy.
+has dissipated and from the kinetic energy. A pile at rest has neither, so that its overlap is left as it is.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from ..kernels import kernel
 from ..solvers.blocks import Blocks
 from ..solvers.contact import solve_contact
 from ..solvers.islands import root_of
-from ..solvers.rows import Floats, Ints
+from ..solvers.rows import Floats
 from ..solvers.thresholds import EXACT_CONTACTS
-from ..world import State, World
+from ..world import State
 from .integrator import rotated
-from .totals import kinetic_energies
 
 SLOP = 1e-5  # overlap, relative to the length scale of the world, that is left alone, ...
 SHARE_OF_TOLERANCE = 0.05  # ... or this share of the tolerance of the run if that is larger and contacts are many
@@ -31,36 +30,50 @@ ERROR = 0.25  # ... of the deepest overlap, to which many are
 NEAR = 2.0  # gap, relative to the deepest overlap, of contacts that the displacement may close
 RATE = 0.8  # fraction of an overlap that is removed per step
 SHARE = 0.5  # fraction of an island's kinetic energy that a step may spend on lifting
+LEAST = 1e-2  # fraction of a displacement: islands without the energy for as much are left as they are
 
 
-def push_out(before: State, end: State, found: ContactSet, impact: Assembly, tolerance: float = 0.0) -> State:
+def push_out(
+    before: State,
+    end: State,
+    found: ContactSet,
+    impact: Assembly,
+    tolerance: float = 0.0,
+    force: Floats | None = None,
+) -> State:
     """The state `end` after part of the overlap of the contacts `found` has been removed.
 
     `before` is the state at the start of the step, to which `found` and `impact` belong. `tolerance` is that of the
-    run.
+    run. `force` (m,) are the normal forces of contacts at rest, if they are known: the work that their displacement
+    costs.
     """
     world, blocks = impact.world, impact.blocks
     many = found.count > EXACT_CONTACTS
     slop = (max(SLOP, SHARE_OF_TOLERANCE * tolerance) if many else SLOP) * world.length_scale
-    deep = found.gap < -slop
-    if not deep.any():
+    deepest = -float(found.gap.min(initial=0.0))
+    if deepest <= slop:
         return end
-    island, anchored = _islands(blocks.body, len(impact.velocity))
-    if world.dimension == 3:
-        # Islands that touch nothing fixed are left to impulses: displacing bodies that pass each other changes their
-        # angular momentum.
-        deep &= anchored[island[blocks.body.max(axis=1)]]
-        if not deep.any():
-            return end
-    target = np.where(deep, RATE * (found.gap + slop), np.maximum(found.gap, 0.0))
-    deepest = -float(found.gap.min())
-    rows = Blocks(blocks.body, blocks.val[:, :, :1].copy(), target[:, None], np.zeros_like(blocks.bound), 1)
-    near = np.flatnonzero(found.gap <= NEAR * deepest)
+    bodies = np.arange(world.count) if impact.bodies is None else impact.bodies
+    island, anchored = _islands(blocks.body, len(bodies))
+    falls = bool(world.gravity.any())
+    inertia = world.inertia.reshape(world.count, -1)
+    states = (before.position, before.velocity, end.position, end.velocity)
+    loss, energy = _energies(bodies, island, len(anchored), world.mass, inertia, world.gravity, *states)
+    available = loss + SHARE * energy if falls else np.full(len(anchored), np.inf)
+    # Islands in 3D that touch nothing fixed are left to impulses: displacing bodies that pass each other changes their
+    # angular momentum.
+    allowed = anchored if world.dimension == 3 else np.ones_like(anchored)
+    force = np.zeros(found.count) if force is None else force
+    target, near = _targets(blocks.body, found.gap, force, island, allowed, available, slop, NEAR * deepest)
+    if not len(near):
+        return end
+    rows = Blocks(blocks.body, blocks.val[:, :, :1].copy(), target, np.zeros_like(blocks.bound), 1)
     still, none = np.zeros_like(impact.velocity), np.zeros((found.count, 1))
-    error = ERROR * deepest if many else EXACT * slop
-    answer = solve_contact(rows, near, still, none, error)
+    answer = solve_contact(rows, near, still, none, ERROR * deepest if many else EXACT * slop)
     move = impact.unwhitened(answer.velocity, np.zeros_like(end.velocity))
-    move, velocity = _within_energy(world, before, end, move, _of_bodies(impact, island))
+    velocity = end.velocity
+    if falls:
+        velocity = _within_energy(bodies, island, world.mass, world.gravity, loss, energy, move, velocity)
     return replace(
         end,
         position=end.position + move[:, : world.dimension],
@@ -69,38 +82,77 @@ def push_out(before: State, end: State, found: ContactSet, impact: Assembly, tol
     )
 
 
-def _within_energy(world: World, before: State, end: State, move: Floats, island: Ints) -> tuple[Floats, Floats]:
-    """The part of the displacement (n, d) that each island has the energy for, and the velocities (n, d) after it.
+@kernel
+def _energies(bodies, island, count, mass, inertia, gravity, position0, velocity0, position1, velocity1):
+    """Energy that each island has lost between two states, and its kinetic energy in the second one.
 
-    Energy that the step has dissipated (friction, restitution, sinking) is used first, then kinetic energy.
+    `bodies` (k,) are those that take part, `island` (k,) their islands, -1 for none.
     """
-    if not world.gravity.any():
-        return move, end.velocity
-    mine = island >= 0
-    lift = -world.mass * (move[:, : world.dimension] @ world.gravity)
-    fallen = world.mass * ((end.position - before.position) @ world.gravity)
-    kinetic = kinetic_energies(world, end.velocity)
-    lost = kinetic_energies(world, before.velocity) + fallen - kinetic
-    needed = np.maximum(np.bincount(island[mine], lift[mine]), 0.0)  # net: bodies of an island may move down as well
-    loss = np.maximum(np.bincount(island[mine], lost[mine]), 0.0)
-    energy = np.bincount(island[mine], kinetic[mine])
-    available = loss + SHARE * energy
-    with np.errstate(invalid="ignore", divide="ignore"):
-        part = np.where(needed > available, available / needed, 1.0)
-        spent = np.clip(part * needed - loss, 0.0, SHARE * energy)
-        factor = np.sqrt(np.where(spent > 0.0, np.maximum(1.0 - spent / energy, 0.0), 1.0))
-    move, v = move.copy(), end.velocity.copy()
-    move[mine] *= part[island[mine], None]
-    v[mine] *= factor[island[mine], None]
-    return move, v
+    dim, d = len(gravity), velocity0.shape[1]
+    lost, kinetic = np.zeros(count), np.zeros(count)
+    for k in range(len(bodies)):
+        if island[k] < 0:
+            continue
+        b, fallen, first, last = bodies[k], 0.0, 0.0, 0.0
+        for c in range(dim):
+            fallen += gravity[c] * (position1[b, c] - position0[b, c])
+            first += mass[b] * velocity0[b, c] ** 2
+            last += mass[b] * velocity1[b, c] ** 2
+        for c in range(dim, d):
+            first += inertia[b, c - dim] * velocity0[b, c] ** 2
+            last += inertia[b, c - dim] * velocity1[b, c] ** 2
+        lost[island[k]] += 0.5 * (first - last) + mass[b] * fallen
+        kinetic[island[k]] += 0.5 * last
+    return np.maximum(lost, 0.0), kinetic
 
 
-def _of_bodies(impact: Assembly, island: Ints) -> Ints:
-    """Island (n,) of each body of the world, -1 for bodies without contacts."""
-    if impact.bodies is None:
-        return island
-    out = np.full(impact.world.count, -1, np.int64)
-    out[impact.bodies] = island
+@kernel
+def _targets(body, gap, force, island, allowed, available, slop, near):
+    """Displacements (m, 1) by which contacts may close, negative ones for overlap, and the contacts that take part.
+
+    Forces at rest balance gravity, so that a displacement lifts an island by the work that it does against them.
+    """
+    m = len(gap)
+    work, deep = np.zeros(len(available)), np.zeros(len(available), np.bool_)
+    for i in range(m):
+        if gap[i] < -slop:
+            s = island[max(body[i, 0], body[i, 1])]
+            deep[s] = allowed[s]
+            work[s] += force[i] * RATE * (-gap[i] - slop)
+    target, chosen, count = np.empty((m, 1)), np.empty(m, np.int64), 0
+    for i in range(m):
+        s = island[max(body[i, 0], body[i, 1])]
+        pushed = deep[s] and available[s] >= LEAST * work[s]
+        target[i, 0] = RATE * (gap[i] + slop) if pushed and gap[i] < -slop else max(gap[i], 0.0)
+        if pushed and gap[i] <= near:
+            chosen[count] = i
+            count += 1
+    return target, chosen[:count]
+
+
+@kernel
+def _within_energy(bodies, island, mass, gravity, loss, energy, move, velocity):
+    """Reduces the displacement `move` (n, d) to the part that each island has the energy for, in place.
+
+    Energy that the step has dissipated (friction, restitution, sinking) is used first, then kinetic energy. Returns the
+    velocities (n, d) after that.
+    """
+    needed = np.zeros(len(loss))  # net: bodies of an island may move down as well
+    for k in range(len(bodies)):
+        if island[k] >= 0:
+            for c in range(len(gravity)):
+                needed[island[k]] -= mass[bodies[k]] * gravity[c] * move[bodies[k], c]
+    out = velocity.copy()
+    for k in range(len(bodies)):
+        s, b = island[k], bodies[k]
+        if s < 0 or needed[s] <= 0.0:
+            continue
+        part = min((loss[s] + SHARE * energy[s]) / needed[s], 1.0)
+        spent = min(max(part * needed[s] - loss[s], 0.0), SHARE * energy[s])
+        factor = np.sqrt(1.0 - spent / energy[s]) if spent > 0.0 else 1.0
+        for c in range(move.shape[1]):
+            move[b, c] *= part
+            out[b, c] *= factor
     return out
 
 

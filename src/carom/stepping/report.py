@@ -9,7 +9,7 @@ import numpy as np
 from ..solvers.rows import Floats, Ints
 
 PHASES = ("detect", "assemble", "impact", "rest", "move")  # phases of a step whose time is measured
-STATUSES = ("resolved", "finished_inelastically", "infeasible", "unsettled")  # of an impact, with codes 0 to 3
+STATUSES = ("resolved", "finished_inelastically", "infeasible", "not_converged")  # of an impact, with codes 0 to 3
 
 # Names of columns of the table of steps, and the shape of one friction impulse (a number or a vector), by dimension.
 MOMENTUM = {2: ("momentum_x", "momentum_y"), 3: ("momentum_x", "momentum_y", "momentum_z")}
@@ -29,12 +29,13 @@ def step_table(dimension: int) -> np.dtype:
             ("iterations", np.int64),  # of the law
             ("residual", np.float64),  # largest of all stages, relative to the speed to which the tolerance is relative
             ("status", np.int8),  # index into STATUSES
-            ("rounds", np.int16),  # applications of the law, or impacts of the time-of-impact step
+            ("rounds", np.int32),  # applications of the law, or impacts of the time-of-impact step
             ("overlap", np.float64),  # deepest overlap of the contacts found at the start of the step; a length
             ("kinetic", np.float64),
             ("potential", np.float64),
             *((name, np.float64) for name in (*MOMENTUM[dimension], *ANGULAR_MOMENTUM[dimension])),
             *((f"seconds_{phase}", np.float64) for phase in PHASES),
+            ("substeps", np.int32),  # into which the step was cut to keep bodies apart; 1 if it was not
         ]
     )
 

@@ -43,6 +43,8 @@ class RestingSolver:
     def __init__(self, world: World) -> None:
         self.world = world
         self._key, self._impulse = np.empty(0, np.int64), np.empty((0, 1))
+        self._found: ContactSet | None = None  # the contacts whose keys were computed last
+        self._keys = np.empty(0, np.int64)
 
     def memory(self) -> dict[str, np.ndarray]:
         """The impulses of the last solve, for a checkpoint."""
@@ -77,13 +79,10 @@ class RestingSolver:
         are speeds (`solve_contact`).
         The answer is None if no impulse is needed.
         """
-        base = impact.blocks.base.copy()
-        base[:, 0] += slack
-        blocks = impact.blocks._replace(base=base)
-        if not _closes(blocks, chosen, velocity):
+        base, impulse, closes = _begun(impact.blocks, chosen, velocity, slack, start)
+        if not closes:
             return None
-        impulse = np.zeros_like(start)
-        impulse[chosen] = start[chosen]
+        blocks = impact.blocks._replace(base=base)
         answer = solve_contact(blocks, chosen, velocity, impulse, tolerance, enough)
         return Held(chosen, velocity, impulse, answer.velocity, answer.residual, answer.iterations)
 
@@ -96,8 +95,10 @@ class RestingSolver:
 
     def keys(self, found: ContactSet) -> Ints:
         """One number (m,) per contact that identifies it from step to step."""
-        n, w = self.world.count, len(self.world.boundaries.kind)
-        return _keys(found.first, found.second, found.feature_id, n + w, w)
+        if found is not self._found:
+            n, w = self.world.count, len(self.world.boundaries.kind)
+            self._found, self._keys = found, _keys(found.first, found.second, found.feature_id, n + w, w)
+        return self._keys
 
 
 @kernel
@@ -110,21 +111,27 @@ def _keys(first, second, feature, bodies, boundaries):
 
 
 @kernel
-def _closes(blocks, chosen, x):
-    """Whether a contact closes at the velocity x."""
-    least = 0.0
+def _begun(blocks, chosen, x, slack, start):
+    """Speeds (m, r) that no impulse changes, with the slack; first impulses; whether a contact closes at velocity x."""
+    base, impulse, closes = blocks.base.copy(), np.zeros_like(start), False
+    for i in range(len(base)):
+        base[i, 0] += slack[i]
     for i in chosen:
-        least = min(least, row_speed(blocks, x, i, 0) + blocks.base[i, 0])
-    return least < 0.0
+        for row in range(start.shape[1]):
+            impulse[i, row] = start[i, row]
+        if not closes:
+            closes = row_speed(blocks, x, i, 0) + base[i, 0] < 0.0
+    return base, impulse, closes
 
 
 @kernel
-def slacks(blocks, before, after, time, predicted, wait, limit, h):
+def slacks(blocks, speed, after, time, predicted, restitution, wait, limit, h):
     """Speeds of approach (m,) that just close the gaps, from the gaps at the end of free motion.
 
-    `before` and `after` are velocities at the start and at the end of that motion, `time` (n,) is when a body is held
-    from on. Since the gaps are those at the predicted positions, rotation is taken into account. Contacts faster than
-    `limit` (m,) are left to the law in the next step if free motion opens them or closes them by at most `wait` (m,).
+    `speed` (m,) are normal speeds at the start of that motion, `after` (n, d) velocities at its end, `time` (n,) is
+    when a body is held from on. Since the gaps are those at the predicted positions, rotation is taken into account.
+    Contacts faster than `limit` (m,) are left to the law in the next step if free motion opens them or, where there is
+    restitution (m,), closes them by at most `wait`.
     """
     out = np.empty(len(predicted))
     for i in range(len(out)):
@@ -133,9 +140,8 @@ def slacks(blocks, before, after, time, predicted, wait, limit, h):
             if blocks.body[i, side] >= 0:
                 begin = max(begin, time[blocks.body[i, side]])
         left = max(h - begin, LEAST_TIME * h)
-        first = row_speed(blocks, before, i, 0) + blocks.base[i, 0]
-        last = row_speed(blocks, after, i, 0) + blocks.base[i, 0]
-        if first < -limit[i] and predicted[i] > -wait[i]:
+        first, last = speed[i], row_speed(blocks, after, i, 0) + blocks.base[i, 0]
+        if first < -limit[i] and predicted[i] > -(wait if restitution[i] > 0.0 else 0.0):
             # A held contact closes at its new velocity, a free one at its mean velocity.
             out[i] = max(predicted[i], 0.0) / left + max(-last, 0.0)
         else:
@@ -155,18 +161,6 @@ def closed_by(blocks, x, slack, chosen, least):
 
 
 @kernel
-def fastest(blocks, x, predicted, near):
-    """Largest speed of approach or slip at contacts whose gap at the end is at most `near`."""
-    top = 0.0
-    for i in range(len(predicted)):
-        if predicted[i] <= near:
-            top = max(top, -(row_speed(blocks, x, i, 0) + blocks.base[i, 0]))
-            for row in range(1, min(1 + blocks.tangents, blocks.base.shape[1])):
-                top = max(top, abs(row_speed(blocks, x, i, row) + blocks.base[i, row]))
-    return top
-
-
-@kernel
 def pushed_bodies(body, impulse, chosen, n):
     """Bodies (n,) on which a normal impulse acts."""
     out = np.zeros(n, np.bool_)
@@ -179,11 +173,12 @@ def pushed_bodies(body, impulse, chosen, n):
 
 
 @kernel
-def steady_bodies(blocks, chosen, impulse, before, free, after, limit):
+def steady_bodies(blocks, chosen, impulse, before, free, after, speed, limit):
     """Bodies (n,) whose whole island slides or rolls on closed contacts, which may move at the mean velocity.
 
     The energy then changes by `p . (v0 + v1) / 2` for impulses p, so contacts must be closed before and after, and
-    friction must do no work. `free` is the velocity without impulses, `limit` (m,) the resting speed.
+    friction must do no work. `free` is the velocity without impulses, `speed` (m,) are the normal speeds before,
+    `limit` (m,) the resting speeds.
     """
     n = len(before)
     out, change, fall = np.zeros(n, np.bool_), 0.0, 0.0
@@ -203,14 +198,16 @@ def steady_bodies(blocks, chosen, impulse, before, free, after, limit):
         if min(a, b) >= 0:
             touched[min(a, b)] = True
     for i in chosen:
-        if impulse[i, 0] > 0.0:
-            u = row_speed(blocks, before, i, 0) + blocks.base[i, 0]
+        if impulse[i, 0] > 0.0 and abs(speed[i]) > STEADY * limit[i]:
+            bad[root_of(parent, max(blocks.body[i, 0], blocks.body[i, 1]))] = True
+    for i in chosen:
+        root = root_of(parent, max(blocks.body[i, 0], blocks.body[i, 1]))
+        if impulse[i, 0] > 0.0 and not bad[root]:
             work = 0.0
             for row in range(impulse.shape[1]):
                 mean = row_speed(blocks, before, i, row) + row_speed(blocks, after, i, row) + 2.0 * blocks.base[i, row]
                 work += impulse[i, row] * mean
-            if abs(u) > STEADY * limit[i] or work > STEADY * limit[i] * impulse[i, 0]:
-                bad[root_of(parent, max(blocks.body[i, 0], blocks.body[i, 1]))] = True
+            bad[root] = work > STEADY * limit[i] * impulse[i, 0]
     for b in range(n):
         out[b] = touched[b] and not bad[root_of(parent, b)]
     return out

@@ -56,15 +56,21 @@ def rotate_free(
     if step == 0.0:
         return q, w
     for i in range(len(q)):
-        if w[i, 0] == 0.0 and w[i, 1] == 0.0 and w[i, 2] == 0.0:
-            continue
-        if not free[i] or (inertia[i, 0] == inertia[i, 1] and inertia[i, 1] == inertia[i, 2]):
-            _rotate_steadily(q[i], w[i], step)
-        elif scheme == MOSER_VESELOV:
-            _rotate_moser_veselov(q[i], w[i], inertia[i], step)
-        else:
-            _rotate_split(q[i], w[i], inertia[i], step)
+        rotate_body(q[i], w[i], inertia[i], free[i], step, scheme)
     return q, w
+
+
+@kernel
+def rotate_body(q: Floats, w: Floats, inertia: Floats, free: bool, step: float, scheme: int) -> None:
+    """What `rotate_free` does to one body. Writes q and w."""
+    if w[0] == 0.0 and w[1] == 0.0 and w[2] == 0.0:
+        return
+    if not free or (inertia[0] == inertia[1] and inertia[1] == inertia[2]):
+        rotate_body_steadily(q, w, step)
+    elif scheme == MOSER_VESELOV:
+        _rotate_moser_veselov(q, w, inertia, step)
+    else:
+        _rotate_split(q, w, inertia, step)
 
 
 @kernel
@@ -78,7 +84,7 @@ def rotate_steadily(orientation: Floats, spin: Floats, step: float) -> Floats:
     q = orientation.copy()
     for i in range(len(q)):
         if spin[i, 0] != 0.0 or spin[i, 1] != 0.0 or spin[i, 2] != 0.0:
-            _rotate_steadily(q[i], spin[i], step)
+            rotate_body_steadily(q[i], spin[i], step)
     return q
 
 
@@ -242,7 +248,7 @@ def quaternion_change(q: Floats, da: float, x: float, y: float, z: float) -> tup
 
 
 @kernel
-def _rotate_steadily(q: Floats, w: Floats, h: float) -> None:
+def rotate_body_steadily(q: Floats, w: Floats, h: float) -> None:
     """Rotates q (4,) at the constant spin w (3,) for a time h: `q exp(h w / 2)`. Writes q."""
     x, y, z = 0.5 * h * w[0], 0.5 * h * w[1], 0.5 * h * w[2]
     t = sum3(x * x, y * y, z * z)

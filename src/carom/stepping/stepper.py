@@ -17,12 +17,14 @@ from ..impact.contact_rows import friction_in_world
 from ..impact.contacts import Contacts, Impulses, worse
 from ..impact.resolve import resolve
 from ..impact.response import Response
+from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 from ..solvers.thresholds import EXACT_CONTACTS, EXACT_IMPACT_CONTACTS
 from ..world import State, World
+from .impact_stage import speeds_and_fastest
 from .integrator import end_of_step, free_motion
 from .report import PHASES, STATUSES, ContactImpulses
-from .resting import Held, RestingSolver, fastest
+from .resting import Held, RestingSolver
 from .totals import totals
 
 TOUCH = 1e-9  # gap, relative to the length scale of the world, up to which bodies count as touching
@@ -62,10 +64,11 @@ class Stepper:
     residual: float  # relative to `scale`
     status: int
     rounds: int
+    substeps: int
     overlap: float
     seconds: dict[str, float]  # by phase
     scale: float  # speed to which the tolerance of the step is relative; see `Response.tolerance`
-    pushes: list[Pushes]  # in the order in which they were computed
+    _pushed: list[Pushes | tuple[ContactSet, Held]]  # impulses in the order in which they were computed
 
     def __init__(self, world: World, response: Response, step: float) -> None:
         self.world, self.response, self.h = world, response, step
@@ -107,9 +110,8 @@ class Stepper:
 
     def collide(self, state: State, found: ContactSet, impact: Assembly) -> State:
         """The state with the velocities after the impact of all contacts under the law."""
-        contacts = impact.contacts
-        self.scale = max(self.scale, fastest(impact.blocks, impact.velocity, found.predicted, np.inf))
-        result = self.resolve(contacts, found)
+        self.note_fastest(impact)
+        result = self.resolve(impact.contacts, found)
         return replace(state, velocity=velocity_after(impact, result, state.velocity))
 
     def resolve(self, contacts: Contacts, found: ContactSet, chosen: Ints | None = None) -> Impulses:
@@ -119,7 +121,7 @@ class Stepper:
         self.iterations += result.iterations
         self.note_residual(result.residual * contacts.fastest())
         self.status = STATUSES.index(worse(STATUSES[self.status], result.status))
-        self.pushes.append(Pushes(found, chosen, result.normal, result.tangent))
+        self._pushed.append(Pushes(found, chosen, result.normal, result.tangent))
         return result
 
     def allowed(self, count: int) -> float:
@@ -132,7 +134,7 @@ class Stepper:
 
     def noise(self, state: State) -> float:
         """Speed of approach up to which an approach is rounding error."""
-        return NOISE * float(np.abs(state.velocity[:, : self.world.dimension]).max(initial=0.0))
+        return NOISE * float(_fastest_component(state.velocity, self.world.dimension))
 
     def finish(self, end: State, number: int) -> State:
         """The state at the end of step `number`; updates the report."""
@@ -146,14 +148,20 @@ class Stepper:
         """Resets the report at the start of a step."""
         self.contacts = self.resting = self.iterations = self.status = self.rounds = 0
         self.residual = self.overlap = 0.0
+        self.substeps = 1
         self.scale = 2.0 * self.h * self._fall
         self.seconds = dict.fromkeys(PHASES, 0.0)
-        self.pushes = []
+        self._pushed = []
 
     def note_overlap(self, found: ContactSet) -> None:
         """Records the deepest overlap of the contacts."""
         if found.count:
             self.overlap = max(self.overlap, -float(found.gap.min()))
+
+    def note_fastest(self, impact: Assembly) -> None:
+        """Makes the tolerance relative to at least the fastest approach or slip of the contacts."""
+        none = np.zeros(len(impact.restitution))
+        self.scale = max(self.scale, speeds_and_fastest(impact.blocks, impact.velocity, none, none, 0.0)[1])
 
     def note_residual(self, speed: float) -> None:
         """Records the residual of a stage, an absolute speed."""
@@ -164,9 +172,7 @@ class Stepper:
         """Records the answer of a resting solve."""
         self.resting += len(held.chosen)
         self.note_residual(held.residual)
-        t = self.world.dimension - 1
-        tangent = held.impulse[held.chosen, 1 : 1 + t] if held.impulse.shape[1] > 1 else None
-        self.pushes.append(Pushes(found, held.chosen, held.impulse[held.chosen, 0], tangent))
+        self._pushed.append((found, held))
 
     def timed(self, phase: str, function: Callable[..., Any], *arguments: Any) -> Any:
         """Calls a function and adds its time to a phase of the step."""
@@ -189,6 +195,7 @@ class Stepper:
             self.overlap,
             *totals(self.world, state),
             *self.seconds.values(),
+            self.substeps,
         )
 
     def impulses(self) -> ContactImpulses:
@@ -205,6 +212,12 @@ class Stepper:
             )
         return ContactImpulses(*(np.concatenate(columns) for columns in zip(*parts)))
 
+    @property
+    def pushes(self) -> list[Pushes]:
+        """The impulses of the stages of the last step."""
+        t = self.world.dimension - 1
+        return [push if isinstance(push, Pushes) else _of_rest(*push, t) for push in self._pushed]
+
     def treated_contacts(self) -> ContactSet:
         """The contacts that the law or the resting solver treated in the last step, ordered by bodies and feature.
 
@@ -216,6 +229,21 @@ class Stepper:
         names = np.stack([found.first, found.second, found.feature_id])[:, ::-1]
         last = np.unique(names, axis=1, return_index=True)[1]
         return found.take(found.count - 1 - last)
+
+
+@kernel
+def _fastest_component(velocity, dimension):
+    top = 0.0
+    for i in range(len(velocity)):
+        for k in range(dimension):
+            top = max(top, abs(velocity[i, k]))
+    return top
+
+
+def _of_rest(found: ContactSet, held: Held, t: int) -> Pushes:
+    """The impulses of a resting solve, with t tangents."""
+    tangent = held.impulse[held.chosen, 1 : 1 + t] if held.impulse.shape[1] > 1 else None
+    return Pushes(found, held.chosen, held.impulse[held.chosen, 0], tangent)
 
 
 def velocity_after(impact: Assembly, result: Impulses, velocity: Floats) -> Floats:

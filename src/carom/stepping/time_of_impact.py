@@ -17,8 +17,8 @@ class Interval(Protocol):
 
     most_impacts: float  # largest bound on the number of impacts of a step
 
-    def begin(self, state: State) -> None:
-        """Starts a step at `state`."""
+    def begin(self, state: State, h: float) -> None:
+        """Starts an interval of the time h at `state`."""
 
     def next_impact(self) -> bool:
         """Finds the earliest impact that is left in the step; False if there is none."""
@@ -72,13 +72,13 @@ class TimeOfImpact(DriftSafe):
             self.interval = Interval3D(self)
         self.bound = min(IMPACTS + IMPACTS_PER_BODY * world.count, self.interval.most_impacts)
 
-    def step(self, state: State) -> State:
-        self.clear()
-        self.interval.begin(state)
+    def advance(self, state: State, h: float) -> State:
+        self.interval.begin(state, h)
+        impacts = 0
         while self.interval.next_impact():
-            self.rounds += 1
-            if self.rounds > self.bound:
+            self.rounds, impacts = self.rounds + 1, impacts + 1
+            if impacts > self.bound:
                 self.interval.finish()
                 break
             self.interval.resolve()
-        return self.finish(self.interval.end(), state.step + 1)
+        return self.interval.end()

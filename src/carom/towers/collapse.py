@@ -1,9 +1,4 @@
-"""Collapse of a tower as a trajectory (sections 5, 7 and 8 of the paper).
-
-`TowerEngine` adapts the loops to `carom.simulation`, so that states, rows and impulses are those of any other run. The
-loops know positions; velocities are central differences, `v(t) = (p(t + h) - p(t - h)) / 2h`, so the engine computes
-one step more than it reports.
-"""
+"""Collapse of a tower as a trajectory (sections 5, 7 and 8 of the paper)."""
 
 from __future__ import annotations
 
@@ -15,7 +10,6 @@ import numpy as np
 
 from ..build import build
 from ..errors import ProblemError
-from ..geometry.polygons import polygon_moments
 from ..kernels import prepare
 from ..scene.numbers import array
 from ..scene.symmetry import mirror
@@ -23,14 +17,12 @@ from ..scenes.bricks import bricks_scene
 from ..settings import Settings
 from ..simulation import Progress, Tell, run_engine
 from ..solvers.rows import Floats
-from ..stepping.report import ContactImpulses
-from ..stepping.totals import totals_2d
-from ..world import State, World
 from .checks import choice, count, file_path, flag, positive_number, shown
+from .engine import STEPPER, TowerEngine
 from .framework import BRACINGS
 from .initial_collapse import COORDINATES
-from .loop import Loop, LoopOptions, StepReport, mirror_of
-from .reduced import Complexes
+from .loop import LoopOptions
+from .symmetry import mirror_of
 
 if TYPE_CHECKING:
     from ..trajectory import Trajectory
@@ -49,6 +41,7 @@ SUFFIXES = (".h5", ".hdf5")
 MOST_STEPS, MOST_PASSES = 10**9, 1000
 EXACT_PASSES = 8  # default number of passes where constraints are corrected
 LEAST_MOTION, MOST_MOTION = 1e-15, 1e6  # of a brick per step, in shortest sides: less is lost to rounding
+MOST_FALL = 10.0  # free fall per step, in shortest sides: with more, bricks pass each other within a step
 
 
 def collapse(
@@ -99,7 +92,7 @@ def collapse(
         law_options=tuple(sorted((k, v) for k, v in vars(options).items() if k not in ("step", "method"))),
         restitution_model=None,
         friction_model=None,
-        stepper=f"tower_{options.method}",
+        stepper=STEPPER + options.method,
         step=options.step,
         steps=count("steps", steps, MOST_STEPS),
         frame_every=count("frame_every", frame_every),
@@ -140,9 +133,9 @@ def _check_motion(tower: Tower, step: float, start: Any) -> None:
     """Checks that double precision resolves the motion per step beside the size of the tower."""
     size, gravity = tower.size, tower.gravity
     if gravity > 0.0:
-        low, high = ((share * size / gravity) ** 0.5 for share in (LEAST_MOTION, MOST_MOTION))
+        low, high = ((share * size / gravity) ** 0.5 for share in (LEAST_MOTION, MOST_FALL))
         if not low <= step <= high:
-            why = f"free fall per step is then {LEAST_MOTION:g} to {MOST_MOTION:g} of the shortest side"
+            why = f"free fall per step is then {LEAST_MOTION:g} to {MOST_FALL:g} times the shortest side"
             raise ProblemError("step", step, f"a number from {low:.3g} to {high:.3g}: {why}")
     speed = float(np.abs(start * [1.0, 1.0, size]).max())
     if speed > MOST_MOTION * size / step:
@@ -190,106 +183,3 @@ def _run(
     state = engine.first()
     recorder = Recorder.create(output, scene, world, state, settings, overwrite)
     return run_engine(engine, state, settings, recorder, progress)
-
-
-class TowerEngine:
-    """Advances the state of a tower; `row` and `impulses` describe the last step."""
-
-    def __init__(self, tower: Tower, world: World, options: LoopOptions, velocity: Floats) -> None:
-        self.tower, self.world, self.options = tower, world, options
-        self.loop = Loop(tower, options, velocity)
-        centroid = np.array([polygon_moments(c)[1] for c in tower.corners])
-        self.offset = (centroid - tower.center) @ np.array([1.0, 1j])  # from the center of mass
-        self.start = velocity * tower.free[:, None]
-        self.ahead: tuple[Complexes, Complexes, StepReport, ContactImpulses] | None = None
-        self.last = self._pose()
-        self.now = self.last
-        self.tilt = np.array([0.0 if b.rectangle_size is None else b.rectangle_size[2] for b in tower.bricks])
-        self.angle = np.zeros(tower.count)
-        self.done, self.pushes = StepReport(), _no_impulses()
-        self.velocity = self.start
-        self.row: tuple[Any, ...] = ()
-
-    # ---- interface of the simulation
-
-    def first(self) -> State:
-        """The state at time 0."""
-        return self._state(0)
-
-    def step(self, state: State) -> State:
-        """The state one step later."""
-        h = self.options.step
-        if self.ahead is None:
-            self._go()
-        assert self.ahead is not None
-        before = self.now
-        self.now, self.done, self.pushes = self.ahead[:2], self.ahead[2], self.ahead[3]
-        self.angle = self.angle + np.angle(self.now[1] / before[1])
-        self._go()
-        after = self.ahead[:2]
-        shift = (after[0] - before[0]) / (2.0 * h)
-        spin = (np.angle(after[1] / self.now[1]) + np.angle(self.now[1] / before[1])) / (2.0 * h)
-        self.velocity = np.stack([shift.real, shift.imag, spin], axis=1)
-        made = self._state(state.step + 1)
-        self.report(made)
-        return made
-
-    def _go(self) -> None:
-        """Takes the next step of the loop and keeps its result."""
-        self.loop.advance()
-        self.ahead = (*self._pose(), self.loop.report, self._impulses())
-
-    def report(self, state: State) -> None:
-        """Sets the row of the table of steps; energies use the true centers of mass."""
-        center = np.stack([self.now[0].real, self.now[0].imag], axis=1)
-        t, r = self.tower, self.done
-        sums = totals_2d(t.mass, t.inertia, t.free, np.array([0.0, -t.gravity]), center, self.velocity)
-        seconds = (r.detect, r.assemble, r.solve, 0.0, 0.0)
-        self.row = (
-            state.step, state.time, r.near, r.pushing, r.passes, r.certificate, 0, r.passes, r.overlap,
-            *sums, *seconds,
-        )  # fmt: skip
-
-    def impulses(self) -> ContactImpulses:
-        """Contact impulses of the last step."""
-        return self.pushes
-
-    def memory(self) -> dict[str, np.ndarray]:
-        """The engine has no state that a checkpoint would need: collapses cannot be resumed."""
-        return {}
-
-    # ---- conversion from the loop
-
-    def _pose(self) -> tuple[Complexes, Complexes]:
-        return self.loop.coordinates.pose()
-
-    def _state(self, number: int) -> State:
-        """Centroids, angles and velocities in the form of the scene."""
-        arm = self.offset * self.now[1]
-        where = self.now[0] + arm
-        velocity = self.velocity.copy()
-        velocity[:, 0] -= velocity[:, 2] * arm.imag
-        velocity[:, 1] += velocity[:, 2] * arm.real
-        return State(
-            position=np.stack([where.real, where.imag], axis=1),
-            orientation=self.tilt + self.angle,
-            velocity=velocity,
-            time=number * self.options.step,
-            step=number,
-        )
-
-    def _impulses(self) -> ContactImpulses:
-        """Forces of the step times its length; normals point from the first brick to the second, -1 is the ground."""
-        loop = self.loop
-        push = loop.y > 0.0
-        on, under = loop.near[push, 0], loop.near[push, 2]
-        normal, strength = loop.normal[push], loop.forces()[push] * self.options.step
-        swap = (under < 0) | (under > on)
-        first, second = np.where(swap, on, under), np.where(swap, under, on)
-        toward = np.where(swap[:, None], -normal, normal)
-        return ContactImpulses(first, second, loop.point[push], toward, strength, np.zeros(len(first)))
-
-
-def _no_impulses() -> ContactImpulses:
-    none, vectors = np.empty(0, np.int64), np.empty((0, 2))
-    return ContactImpulses(none, none, vectors, vectors, np.empty(0), np.empty(0))

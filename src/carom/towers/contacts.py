@@ -1,9 +1,9 @@
 """Contacts of bricks at rest, and their rows over rigid motions (sections 2 and 4 of the paper).
 
 Two bricks touch if the best separating edge of either leaves no gap. Every corner on such an edge is a contact. A
-corner at the end of an edge counts only if two faces share a segment of positive length: where two bricks meet corner
-to corner, no normal is defined, and there is no contact. A rigid motion has three components per brick, (dx, dy, turn)
-with respect to its center of mass, turn in radians counterclockwise.
+corner at the end of an edge counts only if two faces share a segment of positive length. Where two bricks meet corner
+to corner, two edges separate them, and `corners.py` chooses one. A rigid motion has three components per brick,
+(dx, dy, turn) with respect to its center of mass, turn in radians counterclockwise.
 """
 
 from __future__ import annotations
@@ -39,11 +39,25 @@ class TowerContacts(NamedTuple):
     normal: Floats  # (m, 2)
 
 
+Row = tuple[int, int, int, int]  # on, vertex, under, edge: a contact
+Corner = tuple[Row, Row]  # two corners that meet, as a contact with either separating edge; the more level one first
+Touch = tuple[int, int, bool]  # vertex, edge, True if the first brick of a pair has the edge
+
+
 class Pair(NamedTuple):
     """Largest separation of two bricks by an edge (negative: overlap depth), and their contacts, if they touch."""
 
     separation: float
-    contacts: list[tuple[int, int, bool]]  # vertex, edge, True if the first brick has the edge
+    contacts: list[Touch]
+    corner: tuple[Touch, Touch] | None = None  # the two separating edges, if they meet corner to corner
+
+
+class Touching(NamedTuple):
+    """Contacts with one normal, corners that meet, and the depth of the deepest overlap (0 if there is none)."""
+
+    certain: TowerContacts
+    corners: list[Corner]
+    deepest: float
 
 
 def pair_contacts(first: Floats, second: Floats, tolerance: float) -> Pair:
@@ -64,7 +78,36 @@ def pair_contacts(first: Floats, second: Floats, tolerance: float) -> Pair:
                     continue  # the same point from the other side: two corners of faces that lie on each other
                 seen.append(point)
                 found.append((int(vertex), int(edge), mine))
-    return Pair(separation, found)
+    return Pair(separation, found) if found else _corner_pair(first, second, gaps, separation, tolerance)
+
+
+def _corner_pair(
+    first: Floats, second: Floats, gaps: tuple[Floats, Floats], separation: float, tolerance: float
+) -> Pair:
+    """Two bricks that meet corner to corner, or not at all: the edges at these corners that separate them."""
+    apart = np.hypot(*(first[:, None, :] - second[None, :, :]).transpose(2, 0, 1))
+    u, v = (int(k) for k in np.unravel_index(int(apart.argmin()), apart.shape))
+    if apart[u, v] > 2.0 * tolerance:
+        return Pair(separation, [])
+    edges: list[tuple[Floats, Touch]] = []  # normals from the first brick to the second
+    for polygon, gap, (vertex, other), sign in ((first, gaps[0], (u, v), 1.0), (second, gaps[1], (v, u), -1.0)):
+        for edge in ((vertex - 1) % len(polygon), vertex):
+            if gap[edge].min() >= -tolerance:
+                normal = sign * np.array(_normal([polygon], 0, edge))
+                edges.append((normal, (other, edge, sign > 0.0)))
+    if not edges:
+        return Pair(separation, [])
+    axis = edges[0][0]
+    edges.sort(key=lambda entry: float(np.arctan2(_cross(axis, entry[0]), axis @ entry[0])))
+    (lower, low), (upper, high) = edges[0], edges[-1]
+    if float(lower @ upper) >= 1.0 - 1e-12:
+        return Pair(separation, [low])  # a corner of almost 180 degrees: both edges lie on one line
+    level_first = abs(lower[1]) >= abs(upper[1])
+    return Pair(separation, [], (low, high) if level_first else (high, low))
+
+
+def _cross(a: Floats, b: Floats) -> float:
+    return float(a[0] * b[1] - a[1] * b[0])
 
 
 def _gaps(polygon: Floats, other: Floats) -> Floats:
@@ -110,9 +153,10 @@ def near_pairs(corners: list[Floats], margin: float) -> list[tuple[int, int]]:
     return sorted(found)
 
 
-def find_contacts(corners: list[Floats], pairs: list[tuple[int, int]], tolerance: float) -> tuple[TowerContacts, float]:
-    """All contacts, those with the ground first, and the depth of the deepest overlap (0 if there is none)."""
-    rows: list[tuple[int, int, int, int]] = []
+def find_contacts(corners: list[Floats], pairs: list[tuple[int, int]], tolerance: float) -> Touching:
+    """All contacts, those with the ground first."""
+    rows: list[Row] = []
+    meeting: list[Corner] = []
     deepest = 0.0
     for i, polygon in enumerate(corners):
         deepest = max(deepest, -float(polygon[:, 1].min()))
@@ -120,11 +164,23 @@ def find_contacts(corners: list[Floats], pairs: list[tuple[int, int]], tolerance
     for i, j in pairs:
         pair = pair_contacts(corners[i], corners[j], tolerance)
         deepest = max(deepest, -pair.separation)
-        rows += [(j, v, i, e) if mine else (i, v, j, e) for v, e, mine in pair.contacts]
+        rows += [_row_of(i, j, touch) for touch in pair.contacts]
+        if pair.corner is not None:
+            meeting.append((_row_of(i, j, pair.corner[0]), _row_of(i, j, pair.corner[1])))
+    return Touching(contacts_of(corners, rows), meeting, deepest)
+
+
+def _row_of(i: int, j: int, touch: Touch) -> Row:
+    vertex, edge, first_has_edge = touch
+    return (j, vertex, i, edge) if first_has_edge else (i, vertex, j, edge)
+
+
+def contacts_of(corners: list[Floats], rows: list[Row]) -> TowerContacts:
+    """Contacts with their points and normals."""
     table = np.array(rows, dtype=np.int64).reshape(-1, 4)
     point = np.array([corners[on][v] for on, v, _, _ in rows]).reshape(-1, 2)
     normal = np.array([_normal(corners, under, e) for _, _, under, e in rows]).reshape(-1, 2)
-    return TowerContacts(table[:, 0], table[:, 1], table[:, 2], table[:, 3], point, normal), deepest
+    return TowerContacts(table[:, 0], table[:, 1], table[:, 2], table[:, 3], point, normal)
 
 
 def _normal(corners: list[Floats], under: int, edge: int) -> tuple[float, float]:
@@ -137,17 +193,35 @@ def _normal(corners: list[Floats], under: int, edge: int) -> tuple[float, float]
     return float(y) / length, -float(x) / length
 
 
-def contact_rows(tower: Tower) -> sparse.csr_array:
+def contact_rows(tower: Tower, contacts: TowerContacts | None = None) -> sparse.csr_array:
     """J (m, 3n): J d is the rate at which each contact opens under the motion d. Fixed bricks have empty columns."""
-    found = tower.contacts
+    found = tower.contacts if contacts is None else contacts
     rows, columns, values = [], [], []
     for k, (on, under) in enumerate(zip(found.on.tolist(), found.under.tolist())):
         for brick, sign in ((on, 1.0), (under, -1.0)):
             if brick != GROUND and tower.free[brick]:
                 rows += [k] * 3
                 columns += [3 * brick, 3 * brick + 1, 3 * brick + 2]
-                values += (sign * _row(tower.center[brick], found.point[k], found.normal[k])).tolist()
+                values += (sign * _arm_row(tower.center[brick], found.point[k], found.normal[k])).tolist()
     return sparse.csr_array((values, (rows, columns)), shape=(len(found.on), 3 * tower.count))
+
+
+def contact_table(tower: Tower, found: TowerContacts) -> Ints:
+    """Contacts at rest as a table of `near_contacts`."""
+    ptr = tower.first_corner
+    count = np.diff(ptr)
+    ground = found.under < 0
+    under = np.where(ground, 0, found.under)
+    start = ptr[under] + found.edge
+    end = ptr[under] + (found.edge + 1) % count[under]
+    columns = (
+        found.on,
+        ptr[found.on] + found.vertex,
+        found.under,
+        np.where(ground, -1, start),
+        np.where(ground, -1, end),
+    )
+    return np.ascontiguousarray(np.stack(columns, axis=1).astype(np.int64))
 
 
 def pin_rows(tower: Tower) -> sparse.csr_array:
@@ -160,7 +234,7 @@ def pin_rows(tower: Tower) -> sparse.csr_array:
             for axis, normal in ((0, (1.0, 0.0)), (1, (0.0, 1.0))):
                 rows += [2 * k + axis] * 3
                 columns += [3 * brick, 3 * brick + 1, 3 * brick + 2]
-                values += (sign * _row(tower.center[brick], np.array(pin.at), np.array(normal))).tolist()
+                values += (sign * _arm_row(tower.center[brick], np.array(pin.at), np.array(normal))).tolist()
     return sparse.csr_array((values, (rows, columns)), shape=(2 * len(tower.pins), 3 * tower.count))
 
 
@@ -176,6 +250,6 @@ def masses(tower: Tower) -> Floats:
     return np.stack([tower.mass, tower.mass, tower.inertia], axis=1).ravel()
 
 
-def _row(center: Floats, point: Floats, normal: Floats) -> Floats:
+def _arm_row(center: Floats, point: Floats, normal: Floats) -> Floats:
     arm = point - center
     return np.array([normal[0], normal[1], arm[0] * normal[1] - arm[1] * normal[0]])

@@ -1,7 +1,8 @@
 """Figures of a tower: contact forces, the initial collapse, the resting shape.
 
 Each contact has one arrow for the force on the brick above it (on the right brick, if neither is above), with a length
-proportional to the force. It starts slightly inside the brick on which it acts, because bricks often share a corner.
+proportional to the force. It starts beside the dot of the contact, inside the brick on which it acts, because bricks
+often share a corner. If bricks are fixed, the overhang beyond them is dimensioned.
 For the initial collapse an arrow at each center of mass shows its acceleration; dashed outlines show where the bricks
 move, and rings mark the contacts that open.
 """
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 WHAT = ("forces", "velocities", "plain", "certificate", "resting")
 SUFFIXES = (".png", ".svg", ".pdf")
 GRAY = "#6B7280"
-COLUMN = 3.5  # inches: one column of a paper
+COLUMN, PAGE = 3.5, 7.2  # inches: one column of a paper, and both
+MANY = 60  # bricks from which a figure takes both columns, so that arrows can be read
 SHIFT = 0.45  # largest displacement of the dashed outlines, relative to the thickness of a brick
 LEAST = 1e-6  # forces and motions below this fraction of the largest are left out
 
@@ -39,7 +41,7 @@ def draw(
     *,
     numbers: bool = False,
     caption: bool | str = False,
-    width: float = COLUMN,
+    width: float | None = None,
     overwrite: bool = True,
 ) -> Path:
     """Writes a figure as .png, .svg or .pdf and returns its path.
@@ -47,14 +49,14 @@ def draw(
     `what` is "forces" (of the equilibrium, or of the initial collapse if the tower falls), "velocities" (the initial
     collapse), "certificate" (the motion that proves it unstable), "resting" (the shape of least energy for bricks that
     cannot slide) or "plain". `numbers` writes the number of each brick into it, `caption` adds a line below: True for
-    the verdict, or a text. `width` is in inches.
+    the verdict, or a text. `width` is in inches; the default is one column of a paper, two from MANY bricks on.
     """
     target = picture_path(path, overwrite)
     choice("picture", what, WHAT)
     flag("numbers", numbers)
     if not isinstance(caption, bool | str):
         raise ProblemError("caption", shown(caption), "true, false, or text")
-    inches = scalar("width", width, 1.0, 30.0)
+    inches = (PAGE if tower.count >= MANY else COLUMN) if width is None else scalar("width", width, 1.0, 30.0)
     found = _PARTS[what](tower)
     from .sheet import Sheet
 
@@ -106,6 +108,7 @@ class Plain:
 
     def on(self, page: Sheet) -> None:
         page.bricks()
+        page.overhang()
 
 
 class Forces(Plain):
@@ -137,14 +140,14 @@ class Forces(Plain):
         return f"{super().caption}; {state}"
 
     def on(self, page: Sheet) -> None:
-        page.bricks()
+        super().on(page)
         self.arrows(page)
 
     def arrows(self, page: Sheet) -> None:
         """Draws the forces, their contact points and their scale."""
         size = np.hypot(self.vectors[:, 0], self.vectors[:, 1])
         keep = size > LEAST * size.max(initial=0.0)
-        page.dots(self.at[: self.touching][keep[: self.touching]])
+        page.dots(self.at[: self.touching][keep[: self.touching]], small=True)
         weight = self._weight()
         at = self.at[keep] + page.inside * self.inward[keep]
         unit = page.arrows(at, self.vectors[keep], "forces", weight or 1.0)
@@ -298,7 +301,7 @@ def acting(tower: Tower, forces: Floats, pin_forces: Any) -> tuple[Floats, Float
     found, (sign, brick, _) = tower.contacts, carried(tower)
     vectors = (sign * forces)[:, None] * found.normal
     along = np.stack([-found.normal[:, 1], found.normal[:, 0]], axis=1)
-    side = np.sign(((tower.center[brick] - found.point) * along).sum(axis=1))
+    side = np.where(((tower.center[brick] - found.point) * along).sum(axis=1) >= 0.0, 1.0, -1.0)
     held = np.zeros((0, 2)) if pin_forces is None else np.asarray(pin_forces, dtype=np.float64).reshape(-1, 2)
     held = np.where(held[:, 1:] < 0.0, -held, held)
     pins = np.array([pin.at for pin in tower.pins], dtype=np.float64).reshape(-1, 2)[: len(held)]

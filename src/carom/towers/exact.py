@@ -3,7 +3,7 @@
 The floating-point answer tells which contacts push or stay closed. The resulting equations are solved in fractions,
 from the exact corners of the bricks, and every inequality is checked. A contact row uses the edge rotated by a right
 angle in place of its unit normal, so that no square root occurs; forces are converted to unit normals at the end. The
-contacts are those of `Tower.contacts`: gaps within the contact tolerance are taken as closed.
+contacts are given, as those of `Tower.contacts`: gaps within the contact tolerance are taken as closed.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..solvers.rows import Floats
-from .contacts import GROUND
+from .contacts import GROUND, TowerContacts
 
 if TYPE_CHECKING:
     from .tower import Tower
 
-MOST_CONTACTS = 200  # for larger towers rational arithmetic takes seconds
+MOST_CONTACTS = 1000  # larger towers take seconds
 PUSHES = 1e-9  # relative to the largest force: larger forces push
 OPENS = 1e-9  # relative to the largest motion: contacts that open more slowly stay closed
 MOST_TRIES = 8  # corrections of the set of contacts that push
@@ -49,8 +49,8 @@ class ExactInitial(NamedTuple):
 class ExactRows:
     """Contact and pin rows, masses and gravity of a tower as fractions, for motions as in `contacts.py`."""
 
-    def __init__(self, tower: Tower) -> None:
-        count = len(tower.contacts.on)
+    def __init__(self, tower: Tower, contacts: TowerContacts) -> None:
+        count = len(contacts.on)
         if count > MOST_CONTACTS:
             raise NotVerified(f"{count} contacts; rational arithmetic is limited to {MOST_CONTACTS}")
         self.size = 3 * tower.count
@@ -63,15 +63,14 @@ class ExactRows:
         # Gravity is a common factor: its decimal value serves as well as its binary one and is easier to read.
         self.gravity = Fraction(repr(float(tower.gravity)))
         self.lengths: list[float] = []  # of the normals of the contact rows
-        self.contacts = [self._contact(tower, k) for k in range(len(tower.contacts.on))]
+        self.contacts = [self._contact(tower, contacts, k) for k in range(count)]
         self.pins = [row for pin in tower.pins for row in self._pin(tower, pin.first, pin.second, pin.at)]
 
     def weight(self, brick: int) -> Fraction:
         """Weight of a brick, >= 0."""
         return self.mass[brick] * self.gravity
 
-    def _contact(self, tower: Tower, k: int) -> ExactRow:
-        found = tower.contacts
+    def _contact(self, tower: Tower, found: TowerContacts, k: int) -> ExactRow:
         on, under, edge = int(found.on[k]), int(found.under[k]), int(found.edge[k])
         point = tower.bricks[on].exact[int(found.vertex[k])]
         normal = (Fraction(0), Fraction(1))
@@ -107,13 +106,13 @@ class ExactRows:
         return row
 
 
-def exact_forces(tower: Tower, forces: Floats, pin_forces: Floats) -> tuple[Floats, Floats]:
+def exact_forces(tower: Tower, contacts: TowerContacts, forces: Floats, pin_forces: Floats) -> tuple[Floats, Floats]:
     """Solves J^T f + P^T q + weights = 0 for the contacts that push in `forces` (m,), and verifies f >= 0.
 
     Forces that the equations do not determine keep their floating-point value. Returns the forces (m,) along unit
     normals and the pin forces (p, 2).
     """
-    rows = ExactRows(tower)
+    rows = ExactRows(tower, contacts)
     floats = np.asarray(forces) / np.array(rows.lengths).reshape(-1)
     largest = float(floats.max(initial=0.0))
     reason = "the contacts that push cannot balance the weights exactly: the tower is in limiting equilibrium"
@@ -135,9 +134,9 @@ def exact_forces(tower: Tower, forces: Floats, pin_forces: Floats) -> tuple[Floa
     raise NotVerified(reason)
 
 
-def exact_motion(tower: Tower, motion: Floats) -> tuple[Vector, ...]:
+def exact_motion(tower: Tower, contacts: TowerContacts, motion: Floats) -> tuple[Vector, ...]:
     """Solves J d = 0 for the contacts that stay closed in `motion` (n, 3), P d = 0; verifies J d >= 0 and the work."""
-    rows = ExactRows(tower)
+    rows = ExactRows(tower, contacts)
     near = np.asarray(motion).ravel()
     rates = [sum(float(value) * near[c] for c, value in row.items()) for row in rows.contacts]
     largest = float(np.abs(near).max(initial=0.0))
@@ -159,13 +158,13 @@ def exact_motion(tower: Tower, motion: Floats) -> tuple[Vector, ...]:
     raise NotVerified(reason)
 
 
-def exact_initial(tower: Tower, forces: Floats, acceleration: Floats) -> ExactInitial:
+def exact_initial(tower: Tower, contacts: TowerContacts, forces: Floats, acceleration: Floats) -> ExactInitial:
     """Verifies min 1/2 (a - g)^T M (a - g) with J a >= 0, P a = 0 in fractions.
 
     The contacts that push in `forces` (m,) give M (a - g) = J^T f + P^T q with J a = 0 for them. This is the solution
     if f >= 0 and J a >= 0 everywhere. Contacts that violate this are exchanged, at most MOST_TRIES times.
     """
-    rows = ExactRows(tower)
+    rows = ExactRows(tower, contacts)
     floats = np.asarray(forces, dtype=float) / np.array(rows.lengths).reshape(-1)
     push = set(np.flatnonzero(floats > PUSHES * floats.max(initial=0.0)).tolist())
     near = np.asarray(acceleration, dtype=float).ravel()

@@ -18,6 +18,7 @@ from ..kernels import kernel
 from ..solvers.rows import Floats, Ints, Rows, make_rows
 from .bricks import point_masses
 from .reduced import Complexes
+from .symmetry import mirror_images
 
 if TYPE_CHECKING:
     from .tower import Tower
@@ -106,6 +107,7 @@ class FrameworkCoordinates:
     """
 
     block = 2
+    varying = ("point", "last")  # what a step changes
 
     def __init__(
         self,
@@ -181,13 +183,7 @@ class FrameworkCoordinates:
 
     def mirrored(self, partner: Ints) -> Ints:
         """For each point its mirror image, among the points of the mirror image `partner` (n,) of its brick."""
-        axis = 0.5 * (self.point[:, 0].min() + self.point[:, 0].max())
-        out = np.empty(len(self.point), np.int64)
-        for k, (x, y) in enumerate(self.point):
-            others = np.flatnonzero(self.owner == partner[self.owner[k]])
-            gap = np.abs(self.point[others] - np.array([2.0 * axis - x, y])).max(axis=1)
-            out[k] = others[int(gap.argmin())]
-        return out
+        return mirror_images(self.point, self.owner, partner)
 
     def stretch(self, lengths: str, motion: Floats | None = None) -> Floats:
         """(b,) required `(p_i - p_j) . (p_i - p_j)_before`: (L'), (L''), or exact lengths for the motion's rotation."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..errors import ProblemError
 from ..solvers.qp.nearest import Nearest
 from ..solvers.rows import Floats, Ints
-from .contacts import contact_rows
+from .contacts import TowerContacts, contact_rows, contact_table
 from .framework import FrameworkCoordinates
 from .near_contacts import edge_geometry
 from .reduced import ReducedCoordinates
@@ -74,39 +74,27 @@ def initial_collapse(
     """
     if coordinates not in COORDINATES:
         raise ProblemError.unknown("coordinates", coordinates, COORDINATES)
+    return _result(tower, *accelerations(tower, tower.contacts, coordinates, bracing), exact)
+
+
+def accelerations(
+    tower: Tower, contacts: TowerContacts, coordinates: str = "reduced", bracing: str = "braced"
+) -> tuple[Floats, Floats, float]:
+    """(n, 3) accelerations with these contacts, the multipliers, and the certificate."""
     still = np.zeros((tower.count, 3))
     if coordinates == "reduced":
         made: ReducedCoordinates | FrameworkCoordinates = ReducedCoordinates(tower, still, 1.0)
     else:
         made = FrameworkCoordinates(tower, still, 1.0, bracing)
-    near = contact_table(tower)
+    near = contact_table(tower, contacts)
     along = edge_geometry(near, made.corners())[1]
-    program = Nearest(made.rows(near, np.ascontiguousarray(tower.contacts.normal), along), made.equations)
+    program = Nearest(made.rows(near, np.ascontiguousarray(contacts.normal), along), made.equations)
     scale = made.inverse_sqrt_mass()
     free = whitened(made.free_motion(np.array([0.0, -tower.gravity])), scale)
     x, y, certificate = program.solve(free, np.zeros(len(near) + made.equations))
     motion = x * scale
     acceleration = motion if isinstance(made, ReducedCoordinates) else _rigid(tower, made, motion)
-    return _result(tower, acceleration, y, certificate, exact)
-
-
-def contact_table(tower: Tower) -> Ints:
-    """The contacts at rest as a table of `near_contacts`."""
-    found = tower.contacts
-    ptr = tower.first_corner
-    count = np.diff(ptr)
-    ground = found.under < 0
-    under = np.where(ground, 0, found.under)
-    start = ptr[under] + found.edge
-    end = ptr[under] + (found.edge + 1) % count[under]
-    columns = (
-        found.on,
-        ptr[found.on] + found.vertex,
-        found.under,
-        np.where(ground, -1, start),
-        np.where(ground, -1, end),
-    )
-    return np.ascontiguousarray(np.stack(columns, axis=1).astype(np.int64))
+    return acceleration, y, certificate
 
 
 def _rigid(tower: Tower, made: FrameworkCoordinates, motion: Floats) -> Floats:
@@ -142,7 +130,7 @@ def _verified(tower: Tower, made: InitialCollapse) -> InitialCollapse:
     from .exact import NotVerified, exact_initial
 
     try:
-        found = exact_initial(tower, made.forces, made.acceleration)
+        found = exact_initial(tower, tower.contacts, made.forces, made.acceleration)
     except NotVerified as reason:
         return replace(made, message=f"not verified exactly: {reason}")
     return replace(made, exact=True, exact_acceleration=found.acceleration)

@@ -2,17 +2,11 @@
 
 A step detects the contacts that it may need, builds a quadratic program, solves it, and records its result; `steps.py`
 has the two kinds of step. All multipliers are kept as forces times step^2.
-
-Mirror symmetry: the program of a step has a unique solution, so a symmetric tower moves symmetrically up to rounding
-and the tolerance of the solver. A collapsing tower is unstable, however, and within ten seconds 1e-16 may grow to the
-width of a brick. The antisymmetric part of each motion is therefore removed if it is small (observed: up to 4e-10 of
-the motion); a part larger than ASYMMETRY is kept, so that it shows.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -20,10 +14,12 @@ import numpy as np
 
 from ..solvers.qp.nearest import Nearest
 from ..solvers.rows import Floats, Ints
+from .contacts import contact_table
 from .framework import FrameworkCoordinates
 from .near_contacts import Layout, edge_geometry, near_contacts
 from .reduced import ReducedCoordinates
 from .steps import acceleration_step, position_step
+from .symmetry import Mirror
 
 if TYPE_CHECKING:
     from .tower import Tower
@@ -31,7 +27,6 @@ if TYPE_CHECKING:
 GAP_ROUNDING = 4e-16  # in extents of the tower: accuracy of gaps
 RESTING = 1e-9  # in units of g step^2: smaller motions of a brick at rest are ignored
 SLACK = 0.05  # in shortest sides: detection margin in addition to the motion without contacts
-ASYMMETRY = 1e-9  # relative to the motion: smaller antisymmetric parts are rounding errors
 
 
 @dataclass(frozen=True)
@@ -83,9 +78,10 @@ class Loop:
             self.coordinates = FrameworkCoordinates(tower, start, options.step, options.bracing, penalty, early)
         pins = sorted({tuple(sorted((p.first, p.second))) for p in tower.pins})
         apart = np.array(pins, dtype=np.int64).reshape(-1, 2)
-        self.layout = Layout(tower.first_corner, tower.free, apart, tower.held_corners, tower.size)
+        chosen = contact_table(tower, tower.contacts)[len(tower.contacts.on) - tower.corner_count :]
+        self.layout = Layout(tower.first_corner, tower.free, apart, tower.held_corners, tower.size, chosen)
         self.fall = np.array([0.0, -tower.gravity * options.step**2])
-        self.extent = float(np.abs(np.concatenate(tower.corners)).max())
+        self.rounding = GAP_ROUNDING * float(np.abs(np.concatenate(tower.corners)).max())
         self.near = np.zeros((0, 5), np.int64)  # the table of `near_contacts`
         self.normal = np.zeros((0, 2))
         self.point = np.zeros((0, 2))
@@ -97,9 +93,7 @@ class Loop:
         self.diagonal = np.zeros(0)  # A_ii of the contacts: converts force times step^2 to length
         self.first_error = 0.0  # error after the first pass of the last step
         self.report = StepReport()
-        partner = mirror_of(tower) if options.keep_symmetry else None
-        self._partner = None if partner is None else self.coordinates.mirrored(partner)
-        self._signs = np.array([-1.0, 1.0, -1.0])[: self.coordinates.block]
+        self.mirror = Mirror(tower, self.coordinates, start) if options.keep_symmetry else None
 
     def advance(self) -> None:
         """Takes one step with the chosen method."""
@@ -107,6 +101,27 @@ class Loop:
             position_step(self)
         else:
             acceleration_step(self)
+
+    # ---- checkpoints
+
+    def memory(self) -> dict[str, np.ndarray]:
+        """What the next step depends on."""
+        made = {name: getattr(self.coordinates, name) for name in self.coordinates.varying}
+        made |= {name: getattr(self, name) for name in ("near", "y", "equation_y", "still")}
+        holds = self.mirror is not None and self.mirror.holds
+        made["flags"] = np.array([self.first_error, float(holds)])
+        return made if self.motion is None else made | {"motion": self.motion}
+
+    def remember(self, memory: dict[str, np.ndarray]) -> None:
+        """Continues from a checkpoint: the inverse of `memory`."""
+        for name in self.coordinates.varying:
+            setattr(self.coordinates, name, memory[name])
+        for name in ("near", "y", "equation_y", "still"):
+            setattr(self, name, memory[name])
+        self.first_error = float(memory["flags"][0])
+        if self.mirror is not None:
+            self.mirror.holds = bool(memory["flags"][1])
+        self.motion = memory.get("motion")
 
     # ---- contacts
 
@@ -140,6 +155,8 @@ class Loop:
     def program(self) -> Nearest:
         """The quadratic program of the present contacts."""
         began = perf_counter()
+        if self.mirror is not None:
+            self.mirror.check(self.near)
         made = Nearest(self.coordinates.rows(self.near, self.normal, self.along), self.coordinates.equations)
         self.diagonal = made.rows.diag
         self.report.assemble += perf_counter() - began
@@ -157,7 +174,7 @@ class Loop:
         """Whitened solution and multipliers of a program; violations up to `loose` are accepted."""
         began = perf_counter()
         unit = 1.0 if self.options.method == "position" else self.options.step**-2
-        floor = max(GAP_ROUNDING * self.extent * unit, loose)
+        floor = max(self.rounding * unit, loose)
         x, y, certificate = program.solve(free, bound, start, floor, self.scale * unit)
         self.report.solve += perf_counter() - began
         self.report.certificate = certificate
@@ -167,15 +184,8 @@ class Loop:
     # ---- corrections of the motion
 
     def symmetric(self, motion: Floats) -> Floats:
-        """The motion of a symmetric tower without its antisymmetric part, if that is a rounding error."""
-        if self._partner is None:
-            return motion
-        moved = motion[: len(self._partner)]  # without the slack variables of a penalty
-        even = 0.5 * (moved + moved[self._partner] * self._signs)
-        size = float(np.abs(moved).max(initial=0.0))
-        if float(np.abs(moved - even).max(initial=0.0)) > ASYMMETRY * size:
-            return motion
-        return np.concatenate([even, motion[len(even) :]])
+        """The motion without its antisymmetric part, which is an error if tower and contacts are symmetric."""
+        return motion if self.mirror is None else self.mirror.even(motion)
 
     def resting(self, motion: Floats) -> Floats:
         """The motion, set to zero for bricks that were at rest and move only by rounding.
@@ -213,20 +223,6 @@ class Loop:
     def forces(self) -> Floats:
         """(m,) contact forces of the last step, along `normal` on the brick with the corner."""
         return np.asarray(self.y / self.options.step**2)
-
-
-def mirror_of(tower: Tower) -> Ints | None:
-    """(n,) mirror image of each brick under x -> 2 axis - x, exactly; None for a tower without that symmetry."""
-    if tower.pins:
-        return None
-    xs = [x for brick in tower.bricks for x, _ in brick.exact]
-    twice_axis = Fraction(min(xs) + max(xs))
-    number = {(frozenset(b.exact), b.density, b.fixed): i for i, b in enumerate(tower.bricks)}
-    partner = []
-    for brick in tower.bricks:
-        mirrored = frozenset((twice_axis - x, y) for x, y in brick.exact)
-        partner.append(number.get((mirrored, brick.density, brick.fixed), -1))
-    return None if -1 in partner else np.array(partner, dtype=np.int64)
 
 
 def _carried(before: Ints, y: Floats, near: Ints, corners: int) -> Floats:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
-from .contacts import GROUND
+from .contacts import CONTACT_TOLERANCE, GROUND
 
 END = 1e-9  # in edge lengths: corners up to this far beyond the end of an edge count as above it
 TIE = 1e-9  # in shortest sides: separations that differ by less are equal
@@ -34,6 +34,7 @@ class Layout(NamedTuple):
     apart: Ints  # (k, 2) pairs of bricks (i < j) that share a pin: they have no contacts
     held: NDArray[np.bool_]  # (c,) corners that a pin attaches to the ground
     size: float  # shortest side of any brick
+    chosen: Ints  # (k, 5) contacts of bricks that meet corner to corner at the start, as in the tables
 
 
 def near_contacts(layout: Layout, corners: Floats, ahead: Floats, margin: Floats, paper: bool) -> Ints:
@@ -145,6 +146,10 @@ def _pair(layout, corners, ahead, a, b, margin, paper, out, count):
     edge_b, gap_b, then_b = _best_edge(layout, corners, ahead, b, a)
     if max(gap_a, gap_b) > margin:
         return out, count
+    row = _chosen(layout, corners, a, b, max(gap_a, gap_b))
+    if row >= 0 and not paper:
+        on, under = layout.chosen[row, 0], layout.chosen[row, 2]
+        return _emit(out, count, on, layout.chosen[row, 1], under, layout.chosen[row, 3], layout.chosen[row, 4])
     if paper:
         first = gap_a <= gap_b
         brick, other, edge = (a, b, edge_a) if first else (b, a, edge_b)
@@ -164,6 +169,26 @@ def _pair(layout, corners, ahead, a, b, margin, paper, out, count):
     if first and second:
         count = _without_repeats(out, begin, count)
     return out, count
+
+
+@kernel
+def _chosen(layout, corners, a, b, gap):
+    """The row of `layout.chosen` for a pair that still meets corner to corner, else -1.
+
+    Both edges then separate the pair equally well, and the choice of Gauss' principle holds (`corners.py`).
+    """
+    for r in range(len(layout.chosen)):
+        on, under = layout.chosen[r, 0], layout.chosen[r, 2]
+        if min(on, under) == a and max(on, under) == b:
+            here = _separation(corners, layout.ptr, layout.chosen[r, 3], layout.chosen[r, 4], on)
+            k, start, end = layout.chosen[r, 1], layout.chosen[r, 3], layout.chosen[r, 4]
+            close = 2.0 * CONTACT_TOLERANCE * layout.size
+            near = min(
+                np.hypot(corners[k, 0] - corners[start, 0], corners[k, 1] - corners[start, 1]),
+                np.hypot(corners[k, 0] - corners[end, 0], corners[k, 1] - corners[end, 1]),
+            )
+            return r if here >= gap - close and near <= close else -1
+    return -1
 
 
 @kernel

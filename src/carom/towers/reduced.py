@@ -34,6 +34,7 @@ class ReducedCoordinates:
     """
 
     block = 3
+    varying = ("center", "turn", "last_center", "last_turn")  # what a step changes
 
     def __init__(self, tower: Tower, velocity: Floats, step: float, early: float = 0.0) -> None:
         self.brick = np.repeat(np.arange(tower.count), np.diff(tower.first_corner))  # of each corner

@@ -26,6 +26,9 @@ INK = "#374151"
 TALLEST = 8.5  # inches: largest height of the figure
 THICKEST = 0.45  # inches: largest thickness of a brick, so that few bricks do not fill a page
 NARROWEST = 2.6  # inches: smallest width, which the legend needs
+LEAST_OVERHANG = 0.25  # in lengths of a brick: smaller overhangs have no dimension
+LETTER = 0.055  # inches: width of a letter
+LONG = 2.5  # in lengths of a free brick: longer fixed bricks are not shown as a whole
 ROW = 0.19  # inches: height of a line of text below the tower
 LINE = 0.8  # points: outline of a brick in a figure of few bricks
 COLORS = {"forces": BLUE, "motion": RED}
@@ -109,9 +112,9 @@ class Sheet:
         }
         self._add(PolyCollection(shapes, **look, zorder=3), "ghosts")
 
-    def dots(self, points: Floats) -> None:
-        """Marks contacts that stay closed."""
-        self._marks(points, "contacts", color=BLACK, s=(3.2 * self.fine) ** 2, linewidths=0.0)
+    def dots(self, points: Floats, small: bool = False) -> None:
+        """Marks contacts that stay closed; `small` leaves room for arrows beside them."""
+        self._marks(points, "contacts", color=BLACK, s=((2.2 if small else 3.2) * self.fine) ** 2, linewidths=0.0)
 
     def rings(self, points: Floats) -> None:
         """Marks contacts that open."""
@@ -134,6 +137,37 @@ class Sheet:
         made.set_gid(name)
         value = _round(largest / unit)
         return Unit(value, value * unit / largest * longest, color)
+
+    def overhang(self) -> None:
+        """Dimensions the overhang beyond the fixed bricks, in lengths of a brick if all have the same."""
+        t = self.tower
+        if t.free.all() or not t.free.any():
+            return
+        reach, far = t.overhang(), max((c for c, moves in zip(t.corners, t.free) if moves), key=lambda c: c[:, 0].max())
+        lengths = [float(np.ptp(c[:, 0])) for c, moves in zip(t.corners, t.free) if moves]
+        if reach < LEAST_OVERHANG * float(np.median(lengths)):
+            return
+        equal = np.ptp(lengths) <= 1e-9 * lengths[0]
+        times = f"{reach / lengths[0]:.4g}"
+        unit = "brick length" if times == "1" else "brick lengths"
+        text = f"{times} {unit}" if equal else f"{reach:.4g}"
+        right = float(far[:, 0].max())
+        left, bottom = right - reach, float(far[:, 1].min())
+        lowest = min(float(c[:, 1].min()) for c, moves in zip(t.corners, t.free) if moves)
+        y = lowest - 0.16 * self.inch  # below all free bricks, beside the fixed ones
+        self.axes.plot([right, right], [bottom, y - 0.04 * self.inch], color=GRAY, linewidth=0.6, zorder=1.4)
+        line = {
+            "arrowstyle": "<|-|>",
+            "color": GRAY,
+            "linewidth": 0.7,
+            "shrinkA": 0.0,
+            "shrinkB": 0.0,
+            "mutation_scale": 5,
+        }
+        self.axes.annotate("", (left, y), (right, y), arrowprops=line, zorder=4).set_gid("overhang")
+        fits = reach / self.inch > LETTER * len(text)
+        x, side = (0.5 * (left + right), "center") if fits else (right, "right")
+        self.axes.text(x, y - 0.05 * self.inch, text, ha=side, va="top", fontsize=7, color=INK)
 
     def numbers(self) -> None:
         """Writes the number of each brick into its middle."""
@@ -190,8 +224,8 @@ class Sheet:
 
     @property
     def inside(self) -> float:
-        """The distance of an arrow from the corner at which it acts."""
-        return min(0.03 * self.inch, 0.12 * self._height)
+        """The distance of an arrow from the dot of the contact at which it acts: half of its head and the dot."""
+        return 0.042 * self.fine * self.inch
 
     @property
     def _longest(self) -> float:
@@ -205,7 +239,7 @@ class Sheet:
     def _shaft(self) -> dict[str, Any]:
         return {
             "units": "inches",
-            "width": 0.016 * self.fine,
+            "width": 0.018 * self.fine,
             "headwidth": 3.6,
             "headlength": 4.2,
             "headaxislength": 3.8,
@@ -232,19 +266,26 @@ class Sheet:
 
 
 def _box(tower: Tower, more: list[Floats]) -> tuple[float, float, float, float]:
-    """What the figure shows: free bricks and room for arrows; of long fixed bricks only the part beside them."""
+    """What the figure shows: all bricks and room for arrows; of long fixed bricks only the part beside the others."""
     free = [c for c, moves in zip(tower.corners, tower.free) if moves] or tower.corners
     seen = np.concatenate([*free, *more])
     everything = np.concatenate([seen, *tower.corners])
     edge = 0.4 * thickness(tower)
     wide = float(np.median([np.ptp(c[:, 0]) for c in free]))
-    beside = max(wide, 0.12 * float(np.ptp(seen[:, 0])))
-    left = max(float(everything[:, 0].min()) - edge, float(seen[:, 0].min()) - beside)
-    right = min(float(everything[:, 0].max()) + edge, float(seen[:, 0].max()) + beside)
-    low = min(float(everything[:, 1].min()), 0.0)
+    low, high = float(seen[:, 0].min()), float(seen[:, 0].max())
+    beside = max(wide, 0.12 * (high - low))
+    left, right = low - edge, high + edge
+    for corners in (c for c, moves in zip(tower.corners, tower.free) if not moves):
+        start, end = float(corners[:, 0].min()), float(corners[:, 0].max())
+        if end - start > LONG * wide and start < high + beside and end > low - beside:
+            left = min(left, max(start - edge, low - beside))
+            right = max(right, min(end + edge, high + beside))
+        else:
+            left, right = min(left, start - edge), max(right, end + edge)
+    ground = min(float(everything[:, 1].min()), 0.0)
     top = float(everything[:, 1].max()) + edge
-    below = 0.03 * max(right - left, top - low)  # the hatched strip under the ground
-    return left, right, low - below, top
+    below = 0.03 * max(right - left, top - ground)  # the hatched strip under the ground
+    return left, right, ground - below, top
 
 
 def _round(value: float) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..solvers.rows import Floats
 from .balance import System, closing, decide, imbalance, make_system
-from .contacts import contact_rows, masses, pin_rows, weights
+from .contacts import TowerContacts, contact_rows, masses, pin_rows, weights
 
 if TYPE_CHECKING:
     from .tower import Tower
@@ -70,19 +70,36 @@ def stability(tower: Tower, exact: bool = False) -> Stability:
 
     `exact` verifies the answer in rational arithmetic, for towers of up to `exact.MOST_CONTACTS` contacts.
     """
-    system = tower_system(tower)
+    found = _stability(tower, tower.contacts, exact)
+    choice = tower.corner_choice
+    if choice is None or not found.stable:
+        return found
+    # Forces along one edge of each corner are no proof: the tower must be stable for every choice of edges.
+    others = [_stability(tower, contacts, exact) for contacts in choice.ends]
+    falling = [other for other in others if not other.stable]
+    if falling:
+        return falling[0]
+    notes = () if choice.complete else (f"not all edges of the {tower.corner_count} corners that meet were tried",)
+    return replace(
+        found, exact=found.exact and all(o.exact for o in others) and not notes, messages=found.messages + notes
+    )
+
+
+def _stability(tower: Tower, contacts: TowerContacts, exact: bool) -> Stability:
+    """The verdict for given contacts."""
+    system = tower_system(tower, contacts)
     load = weights(tower)
     verdict = decide(system, load)
     if verdict.held:
         found = _standing(system, load, verdict.forces, verdict.pin_forces)
     else:
         found = _falling(tower, system, load, verdict.motion)
-    return _in_fractions(tower, system, found) if exact else found
+    return _in_fractions(tower, contacts, system, found) if exact else found
 
 
-def tower_system(tower: Tower) -> System:
+def tower_system(tower: Tower, contacts: TowerContacts | None = None) -> System:
     """The scaled rows of a tower."""
-    return make_system(contact_rows(tower), pin_rows(tower), masses(tower), reach(tower))
+    return make_system(contact_rows(tower, contacts), pin_rows(tower), masses(tower), reach(tower))
 
 
 def reach(tower: Tower) -> Floats:
@@ -127,17 +144,17 @@ def _falling(tower: Tower, system: System, load: Floats, motion: Floats) -> Stab
     return Stability(False, None, None, moved, power, residual, certificate, False, tuple(notes))
 
 
-def _in_fractions(tower: Tower, system: System, found: Stability) -> Stability:
+def _in_fractions(tower: Tower, contacts: TowerContacts, system: System, found: Stability) -> Stability:
     """The result with its forces or motion verified in rational arithmetic, if possible."""
     from .exact import NotVerified, exact_forces, exact_motion
 
     load = weights(tower)
     try:
         if found.forces is not None and found.pin_forces is not None:
-            forces, pin_forces = exact_forces(tower, found.forces, found.pin_forces)
+            forces, pin_forces = exact_forces(tower, contacts, found.forces, found.pin_forces)
             return replace(_standing(system, load, forces, pin_forces.ravel()), exact=True)
         assert found.motion is not None
-        motion = np.array(exact_motion(tower, found.motion), dtype=float)
+        motion = np.array(exact_motion(tower, contacts, found.motion), dtype=float)
         return replace(_falling(tower, system, load, motion.ravel()), exact=True)
     except NotVerified as reason:
         return replace(found, messages=(*found.messages, f"not verified in fractions: {reason}"))

@@ -15,10 +15,11 @@ from ..errors import ProblemError
 from ..solvers.rows import Floats, Ints
 from .bricks import Brick, Pin, brick_of, check_mass_model
 from .checks import bricks_in_all, choice, exact_number, flag, shown, text, whole
-from .contacts import CONTACT_TOLERANCE, GROUND, TowerContacts, find_contacts, near_pairs, pair_contacts
+from .contacts import CONTACT_TOLERANCE, GROUND, Touching, TowerContacts, find_contacts, near_pairs, pair_contacts
 
 if TYPE_CHECKING:
     from ..trajectory import Trajectory
+    from .corners import Choice
     from .initial_collapse import InitialCollapse
     from .margin import Margin
     from .resting_shape import RestingShape
@@ -211,12 +212,28 @@ class Tower:
 
     @cached_property
     def contacts(self) -> TowerContacts:
-        """Contacts of the free bricks with each other, with fixed bricks and with the ground."""
-        return self._contacts_and_overlap[0]
+        """Contacts of the free bricks with each other, with fixed bricks and with the ground.
+
+        Bricks that meet corner to corner touch along the edge of `corner_choice`.
+        """
+        return self._touching.certain if self.corner_choice is None else self.corner_choice.contacts
 
     @cached_property
-    def _contacts_and_overlap(self) -> tuple[TowerContacts, float]:
-        """Contacts and the depth of the deepest overlap."""
+    def corner_choice(self) -> Choice | None:
+        """The separating edges of bricks that meet corner to corner; None if there are none."""
+        from .corners import choose
+
+        touching = self._touching
+        return choose(self, touching.certain, touching.corners) if touching.corners else None
+
+    @property
+    def corner_count(self) -> int:
+        """Number of pairs that meet corner to corner; their contacts are the last ones."""
+        return len(self._touching.corners)
+
+    @cached_property
+    def _touching(self) -> Touching:
+        """Contacts, corners that meet, and overlap."""
         pinned = {tuple(sorted((p.first, p.second))) for p in self.pins}
         fixed = ~self.free
         tolerance = CONTACT_TOLERANCE * self.size
@@ -225,12 +242,13 @@ class Tower:
             for i, j in near_pairs(self.corners, 2.0 * tolerance)
             if (i, j) not in pinned and not (fixed[i] and fixed[j])
         ]
-        found, deepest = find_contacts(self.corners, pairs, tolerance)
+        touching = find_contacts(self.corners, pairs, tolerance)
+        found = touching.certain
         between_fixed = fixed[found.on] & ((found.under == GROUND) | fixed[found.under])
         keep = ~between_fixed & ~(
             (found.under == GROUND) & self.held_corners[self.first_corner[found.on] + found.vertex]
         )
-        return TowerContacts(*(part[keep] for part in found)), deepest
+        return touching._replace(certain=TowerContacts(*(part[keep] for part in found)))
 
     # ---- analysis
 
@@ -327,7 +345,7 @@ class Tower:
             low = float(corners[:, 1].min())
             if low < -limit and self.free[i]:
                 raise ProblemError(f"bricks[{i}]", f"a lowest corner at y = {low:g}", "a brick above the ground, y = 0")
-        if self._contacts_and_overlap[1] <= limit:
+        if self._touching.deepest <= limit:
             return
         pinned = {tuple(sorted((p.first, p.second))) for p in self.pins}
         for i, j in near_pairs(self.corners, 2.0 * limit):
@@ -352,8 +370,9 @@ class Tower:
     def _grounded(self) -> set[int]:
         """Bricks connected to the ground or to a fixed brick through contacts and pins."""
         links: dict[int, set[int]] = {}
-        found = self.contacts
+        found = self._touching.certain
         joints = [(p.first, p.second) for p in self.pins]
+        joints += [(on, under) for (on, _, under, _), _ in self._touching.corners]
         for a, b in (*zip(found.on.tolist(), found.under.tolist()), *joints):
             links.setdefault(a, set()).add(b)
             links.setdefault(b, set()).add(a)

@@ -31,6 +31,7 @@ RECORD = np.dtype(
         ("memory", np.int64),  # bytes in use
         ("memory_crc", np.int64),
         ("state_hash", "S64"),
+        ("crc", np.int64),  # CRC-32 of the other fields
     ]
 )
 
@@ -87,7 +88,9 @@ class Checkpoints:
             len(packed),
             zlib.crc32(packed.data),
             digest.encode(),
+            0,
         )
+        records["crc"][slot] = _record_crc(records[slot])
         self.group["record"][...] = records
 
     def settle(self) -> None:
@@ -110,11 +113,26 @@ class Checkpoints:
             self._safe.allow(start, start + dataset.nbytes, now)
 
 
+def current(group: h5py.Group) -> tuple[Any, h5py.Group]:
+    """Record and group of the current checkpoint. Raises ValueError if the record is damaged."""
+    records = group["record"][()]
+    if records.dtype != RECORD or records.shape != (2,):
+        raise ValueError("the record of the checkpoints is damaged")
+    slot = int(np.argmax(records["serial"]))
+    for record in records[records["serial"] != 0] if records["serial"].any() else records:
+        if record["crc"] != _record_crc(record):
+            raise ValueError("the record of a checkpoint is damaged")
+    return records[slot], group[str(slot)]
+
+
+def _record_crc(record: Any) -> int:
+    """CRC-32 of a record without its last field."""
+    return zlib.crc32(record.tobytes()[: -RECORD["crc"].itemsize])
+
+
 def load(group: h5py.Group) -> tuple[State, Memory, Any]:
     """State, memory and record of the current checkpoint. Raises ValueError if a checksum does not match."""
-    records = group["record"][()]
-    slot = int(np.argmax(records["serial"]))
-    record, source = records[slot], group[str(slot)]
+    record, source = current(group)
     turn = "angle" if "angle" in source else "orientation"
     arrays = [source[name][()] for name in ("position", turn, "velocity")]
     state = State(float(record["time"]), int(record["step"]), *arrays)

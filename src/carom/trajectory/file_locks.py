@@ -8,8 +8,6 @@ such locks (Windows, some network drives) these functions have no effect.
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import io
 import os
 from pathlib import Path
@@ -20,15 +18,6 @@ try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None
-
-READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
-
-
-def hold(raw: io.FileIO) -> None:
-    """Waits for an exclusive lock, which lasts until the file is closed."""
-    if fcntl is not None:
-        with contextlib.suppress(OSError):
-            fcntl.flock(raw.fileno(), fcntl.LOCK_EX)
 
 
 def try_alone(raw: io.FileIO) -> bool:

@@ -14,40 +14,66 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ProblemError
+from ..errors import ProblemError, printable
 from ..geometry.rotations import velocity_components
+from ..hdf5 import SIGNATURE, Structure, check_structure, superblock
 from ..scene.model import Scene
 from ..scene.store import pack, unpack
 from ..settings import Settings
 from ..stepping.report import FRICTION_SHAPE, step_table
 from ..world import State, World
-from .checkpoint import Checkpoints
-from .safe_file import SafeFile, open_safely, recover, stored_end
+from .checkpoint import Checkpoints, current
+from .file_locks import try_alone
+from .journal import HEAD, USER_BLOCK
+from .safe_file import SafeFile, open_safely
 from .series import Series, store_array
+from .snapshot import snapshot
 
 FORMAT = "carom trajectory"
 # 2: boundary_* arrays in place of wall_*, column residual in place of certificate. 3: setting tolerance; one column
 # residual, that of the whole step, relative to the same speed as the tolerance, in place of residual and rest_residual.
-VERSION = 3
+# 4: a user block with identity and number of commits, text of fixed length, checksums of the header and of checkpoints;
+# column substeps.
+VERSION = 4
 HASH = "S64"
 ORIENTATION = {2: "angle", 3: "orientation"}  # the dataset of orientations, by dimension
 SPINS: dict[int, int | slice] = {2: 2, 3: slice(3, 6)}  # components of velocities that are spins, by dimension
-SIGNATURE = b"\x89HDF\r\n\x1a\n"  # of HDF5
-DAMAGE = (OSError, RuntimeError, KeyError, ValueError, TypeError)  # what h5py raises on damaged bytes
+LONGEST_NAME = 1000  # characters of the name of the scene in the attributes; all of it is in /scene
 IMPULSES = ("first", "second", "point", "normal", "normal_impulse", "tangent_impulse")
 
 
-def write_header(file: h5py.File, scene: Scene, world: World, state: State, settings: Settings) -> None:
-    """Writes scene, settings and world, and creates the empty tables that the run fills."""
+def create_file(safe: SafeFile, scene: Scene, world: World, state: State, settings: Settings) -> h5py.File:
+    """A new file with scene, settings and world, and the empty tables that the run fills."""
+    file = h5py.File(safe, "w", libver="earliest", userblock_size=USER_BLOCK)
+    try:
+        safe.begin()
+        _write_header(file, scene, world, state, settings)
+        file.flush()
+        end = safe.seek(0, os.SEEK_END)
+        digest = check_structure(lambda at, count: read_at(safe, at, count), USER_BLOCK, end).digest
+        file.attrs.modify("checksum", np.array(digest.encode(), HASH))
+    except BaseException:
+        safe.drop()
+        file.close()
+        raise
+    return file
+
+
+def read_at(safe: SafeFile, at: int, count: int) -> bytes:
+    safe.seek(at)
+    return safe.read(count)
+
+
+def _write_header(file: h5py.File, scene: Scene, world: World, state: State, settings: Settings) -> None:
     from .. import __version__
 
-    file.attrs["format"] = FORMAT
+    texts = {"format": FORMAT, "carom_version": __version__, "scene": scene.name[:LONGEST_NAME], "law": settings.law}
+    for name, text in texts.items():
+        file.attrs[name] = fixed_text(text)
     file.attrs["version"] = VERSION
-    file.attrs["carom_version"] = __version__
-    file.attrs["scene"] = scene.name
-    file.attrs["law"] = settings.law
     file.attrs["finished"] = np.int8(0)
-    file.attrs["state_hash"] = np.array(b"", HASH)
+    for name in ("state_hash", "checksum"):
+        file.attrs[name] = np.array(b"", HASH)
     _write_scene(file.create_group("scene"), scene)
     _write_json(file, "settings", settings.as_dict())
     _write_world(file.create_group("world"), world)
@@ -67,11 +93,11 @@ def read_scene(file: h5py.File, scene: Scene | None = None) -> Scene:
     """The scene of the file. `scene` supplies the Python functions, which no file can hold; the rest must agree."""
     group = file["scene"]
     arrays = {name: data[()] for name, data in group["arrays"].items()}
-    return unpack(_read_json(group, "meta"), arrays, scene)
+    return unpack(read_json(group, "meta"), arrays, scene)
 
 
 def read_settings(file: h5py.File) -> Settings:
-    return Settings.from_dict(_read_json(file, "settings"))
+    return Settings.from_dict(read_json(file, "settings"))
 
 
 def _write_scene(group: h5py.Group, scene: Scene) -> None:
@@ -96,7 +122,7 @@ def _write_world(group: h5py.Group, world: World) -> None:
             store_array(group, f"boundary_{name}", array)
     store_array(group, "boundary_material", world.boundary_material)
     group.attrs["gravity"] = world.gravity
-    group.attrs["material_names"] = list(world.material_names) or [""]
+    store_array(group, "material_names", np.stack([fixed_text(name) for name in world.material_names or [""]]))
     if world.periodic is not None:
         for axis in "xyz":
             side = getattr(world.periodic, axis)
@@ -137,41 +163,57 @@ def boundary_poses(world: World, time: float) -> NDArray[np.float64]:
     return np.array([motion.pose(time, world.dimension) for motion in world.boundary_motions], dtype=np.float64)
 
 
+def fixed_text(text: str) -> NDArray[Any]:
+    """Text of fixed length in UTF-8: HDF5 stores other text apart, where no checksum covers it."""
+    data = text.encode("utf-8", "replace")
+    return np.array(data, dtype=h5py.string_dtype("utf-8", max(1, len(data))))
+
+
 def _write_json(group: h5py.Group, name: str, data: Any) -> None:
-    group.create_dataset(name, data=json.dumps(data), dtype=h5py.string_dtype())
+    group.create_dataset(name, data=fixed_text(json.dumps(data)))
 
 
-def _read_json(group: h5py.Group, name: str) -> Any:
-    return json.loads(group[name].asstr()[()])
+def read_json(group: h5py.Group, name: str) -> Any:
+    """The JSON text of a dataset, parsed."""
+    return json.loads(group[name][()])
 
 
 def open_to_read(path: Path) -> h5py.File:
-    """Opens the last committed content of the file.
+    """Opens the last committed content of the file, whether or not a process is writing it.
 
     h5py gets a file object and not the name: HDF5 would lock a named file against a run that is to be resumed, and
     would refuse to open it a second time with other settings in the same process.
     """
     check_bytes(path)
-    redo = recover(path)
-    raw = io.FileIO(str(path), "rb")
-    pages, end = redo if redo is not None else ({}, stored_end(raw))
+    return open_raw(io.FileIO(str(path), "rb"), path)
+
+
+def open_raw(raw: io.FileIO | io.BytesIO, path: Path | None) -> h5py.File:
+    """Opens an open file, or one in memory if `path` is None, for reading."""
     with reading(path):
-        file = h5py.File(SafeFile(raw, end, None, pages), "r")
-    check_format(file, path)
+        safe, structure = snapshot(path, raw)
+        file = h5py.File(safe, "r")
+    check_file(file, path, structure)
     return file
 
 
 def open_to_write(path: Path) -> tuple[SafeFile, h5py.File]:
-    """Opens the file to continue a recording. Nothing changes until the first commit."""
-    check_bytes(path)
-    try:
-        safe = open_safely(path)
-    except BlockingIOError:
-        raise problem(path, "another program has it open; wait until that run has ended, or close the viewer") from None
+    """Opens the file to continue a recording. Nothing changes until the first commit.
+
+    The structure is checked before, so that nothing outside of the file can be written.
+    """
+    open_to_read(path).close()
+    raw = io.FileIO(str(path), "r+b")
+    if not try_alone(raw):
+        raw.close()
+        raise problem(path, "another program has it open; wait until that run has ended, or close the viewer")
+    safe = open_safely(path, raw)
     try:
         with reading(path):
+            end = safe.seek(0, os.SEEK_END)
+            structure = check_structure(lambda at, count: read_at(safe, at, count), USER_BLOCK, end)
             file = h5py.File(safe, "r+", libver="earliest")
-        check_format(file, path)
+        check_file(file, path, structure)
     except ProblemError:
         safe.drop()
         safe.close()
@@ -180,38 +222,82 @@ def open_to_write(path: Path) -> tuple[SafeFile, h5py.File]:
 
 
 def check_bytes(path: Path) -> None:
-    """Refuses files that HDF5 would refuse, with the reason."""
+    """Refuses files that are no trajectories by their first bytes, with the reason."""
     if not path.exists():
         raise problem(path, "there is no such file")
     if path.is_dir():
         raise problem(path, "this is a folder, not a trajectory (a file such as run.h5)")
+    if not path.is_file():
+        raise problem(path, "this is not a regular file")
     with io.FileIO(str(path), "rb") as raw:
         size = raw.seek(0, os.SEEK_END)
         raw.seek(0)
-        head = raw.read(8) or b""
-        if size == 0:
-            raise problem(path, "the file is empty; run the scene again")
-        if head != SIGNATURE[: len(head)]:
-            raise problem(path, "this is not an HDF5 file; trajectories are what `carom run` writes")
-        end = stored_end(raw) if size >= 64 else 64
-        if end > size:
-            text = f"the file is cut off: {size:,} bytes of {end:,} are there; copy it again, or run the scene again"
-            raise problem(path, text)
-
-
-def check_format(file: h5py.File, path: Path) -> None:
-    """Refuses HDF5 files of other programs and of other versions of the format."""
+        head = raw.read(USER_BLOCK + 96) or b""
+    if size == 0:
+        raise problem(path, "the file is empty; run the scene again")
+    if head.startswith(SIGNATURE):
+        text = f"this HDF5 file is not a trajectory of Carom in format {VERSION}, which `carom run` writes"
+        raise problem(path, f"{text}; of an older version, run the scene again")
+    if head[: len(HEAD)] != HEAD[: len(head)]:
+        raise problem(path, "this is not an HDF5 file; trajectories are what `carom run` writes")
     with reading(path):
-        name, version = file.attrs.get("format"), file.attrs.get("version")
-        writer = file.attrs.get("carom_version", "?")
-    if name != FORMAT:
+        end = superblock(head[USER_BLOCK:]).end if len(head) == USER_BLOCK + 96 else USER_BLOCK + 96
+    if end > size:
+        text = f"the file is cut off: {size:,} bytes of {end:,} are there; copy it again, or run the scene again"
+        raise problem(path, text)
+
+
+def check_file(file: h5py.File, path: Path | None, structure: Structure) -> None:
+    """Refuses HDF5 files of other programs and versions, and those whose parts do not fit together."""
+    try:
+        with reading(path):
+            name, version = text_of(file.attrs.get("format", b"")), file.attrs.get("version")
+            writer = text_of(file.attrs.get("carom_version", b"?"))
+            version = int(version) if isinstance(version, np.integer) else 0
+        if name != FORMAT:
+            raise problem(path, "this HDF5 file is not a trajectory of Carom; `carom run` writes them")
+        if version != VERSION:
+            advice = "use that version, or run the scene again" if version < VERSION else "upgrade Carom"
+            text = f"written by Carom {writer} in format {version}; this version reads {VERSION}; {advice}"
+            raise problem(path, text)
+        with reading(path):
+            if text_of(file.attrs["checksum"]) != structure.digest:
+                raise ValueError("the checksum of its header does not match")
+            _check_tables(file)
+    except BaseException:
         file.close()
-        raise problem(path, "this HDF5 file is not a trajectory of Carom; trajectories are what `carom run` writes")
-    if version != VERSION:
-        file.close()
-        older = version is not None and version < VERSION
-        advice = "use that version, or run the scene again" if older else "upgrade Carom"
-        raise problem(path, f"written by Carom {writer} in format {version}; this version reads {VERSION}; {advice}")
+        raise
+
+
+def _check_tables(file: h5py.File) -> None:
+    """Raises ValueError unless tables, frames and checkpoint agree in their lengths and shapes."""
+    record, slot = current(file["checkpoint"])
+    dimension = slot["position"].shape[1]
+    if file["steps"].dtype != step_table(dimension) or file["steps"].shape != (record["steps"],):
+        raise ValueError("the table of steps does not fit the checkpoint")
+    turn = ORIENTATION[dimension]
+    frames = file["frames"]
+    rows = {name: slot[name].shape for name in ("position", turn, "velocity")}
+    rows |= {"step": (), "time": ()}
+    if "boundary_pose" in frames:
+        rows["boundary_pose"] = (len(file["world/boundary_kind"]), velocity_components(dimension))
+    kinds = {"step": np.dtype(np.int64)}
+    for name in frames:
+        wanted = (int(record["frames"]), *rows[name])
+        if frames[name].shape != wanted or frames[name].dtype != kinds.get(name, np.dtype(np.float64)):
+            raise ValueError(f"frames/{name} does not fit the checkpoint")
+    if not rows.keys() <= set(frames):
+        raise ValueError("a dataset of the frames is missing")
+    if "impulses" in file and file["impulses/ptr"].shape != (record["frames"],):
+        raise ValueError("the impulses do not fit the checkpoint")
+    finished, at_end = file.attrs["finished"], text_of(file.attrs["state_hash"])
+    if (int(finished), at_end) not in ((0, ""), (1, text_of(record["state_hash"]))):
+        raise ValueError("the end of the run does not fit the checkpoint")
+
+
+def text_of(value: Any) -> str:
+    """The text of an attribute."""
+    return printable(value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value))
 
 
 @contextmanager
@@ -219,9 +305,9 @@ def reading(path: Path | None) -> Iterator[None]:
     """Translates the errors that h5py raises on damaged bytes into one ProblemError."""
     try:
         yield
-    except ProblemError:
+    except (ProblemError, MemoryError):
         raise
-    except DAMAGE as error:
+    except Exception as error:  # h5py raises errors of many kinds on damaged bytes
         detail = " ".join(str(error).split())[:120]
         text = f"the file is damaged ({detail}); restore a backup, or run the scene again"
         raise problem(path, text) from error

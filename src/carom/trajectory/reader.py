@@ -21,7 +21,17 @@ from ..stepping.report import ANGULAR_MOMENTUM, MOMENTUM, ContactImpulses
 from ..world import State, World
 from . import checkpoint
 from .file_locks import in_use
-from .format import IMPULSES, ORIENTATION, SPINS, check_format, open_to_read, read_scene, read_settings, reading
+from .format import (
+    IMPULSES,
+    ORIENTATION,
+    SPINS,
+    open_raw,
+    open_to_read,
+    read_scene,
+    read_settings,
+    reading,
+    text_of,
+)
 
 Floats = NDArray[np.float64]
 ROUNDING = 1e-12  # relative: a residual that equals the tolerance may exceed it by the rounding of their common scale
@@ -35,13 +45,13 @@ class Trajectory:
     """
 
     def __init__(self, source: str | Path | io.BytesIO, scene: Scene | None = None) -> None:
-        self.path = None if isinstance(source, io.BytesIO) else Path(source)
+        self.path: Path | None = None
         self._given = scene
-        if self.path is not None:
-            self._file = open_to_read(self.path)
+        if isinstance(source, io.BytesIO):
+            self._file = open_raw(source, None)
         else:
-            self._file = h5py.File(source, "r")
-            check_format(self._file, Path("trajectory in memory"))
+            self.path = Path(source)
+            self._file = open_to_read(self.path)
 
     # ---- the run
 
@@ -72,12 +82,12 @@ class Trajectory:
     @property
     def name(self) -> str:
         """Name of the scene."""
-        return str(self._attribute("scene"))
+        return text_of(self._attribute("scene"))
 
     @property
     def law(self) -> str:
         """Name of the law."""
-        return str(self._attribute("law"))
+        return text_of(self._attribute("law"))
 
     @property
     def tolerance(self) -> float | None:
@@ -90,7 +100,7 @@ class Trajectory:
     @property
     def carom_version(self) -> str:
         """Version of Carom that started the run."""
-        return str(self._attribute("carom_version"))
+        return text_of(self._attribute("carom_version"))
 
     @property
     def finished(self) -> bool:
@@ -106,8 +116,7 @@ class Trajectory:
     def state_hash(self) -> str:
         """SHA-256 of the state at the end, or at the last checkpoint of an unfinished run, in hexadecimal."""
         with self._reading():
-            records = self._file["checkpoint/record"][()]
-        return str(records[np.argmax(records["serial"])]["state_hash"].decode())
+            return text_of(checkpoint.current(self._file["checkpoint"])[0]["state_hash"])
 
     # ---- frames
 

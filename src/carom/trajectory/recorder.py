@@ -24,16 +24,16 @@ from .format import (
     IMPULSES,
     ORIENTATION,
     boundary_poses,
-    check_bytes,
+    create_file,
     open_to_write,
     problem,
     read_scene,
     read_settings,
     reading,
-    write_header,
 )
 from .interrupts import uninterrupted
-from .safe_file import SafeFile, journal_of, recover
+from .journal import new_file
+from .safe_file import SafeFile
 from .series import Series
 
 if TYPE_CHECKING:
@@ -79,23 +79,18 @@ class Recorder:
             target = Path(path)
             check_target(target, overwrite)
             safe = _part_of(target)
-        file = h5py.File(safe, "w", libver="earliest")
         try:
-            write_header(file, scene, world, state, settings)
-            recorder = cls(safe, file, target, world)
+            file = create_file(safe, scene, world, state, settings)
         except BaseException:
-            safe.drop()
-            file.close()
             _discard(safe)
             raise
+        recorder = cls(safe, file, target, world)
         recorder._unnamed, recorder._overwrite = target is not None, overwrite
         return recorder
 
     def _give_name(self) -> None:
         assert self.path is not None
         check_target(self.path, self._overwrite)  # again: another run may have created it meanwhile
-        recover(self.path)  # the journal of an older file must not be applied to the new one
-        journal_of(self.path).unlink(missing_ok=True)
         self._safe.move(self.path)
         self._unnamed = False
 
@@ -106,7 +101,6 @@ class Recorder:
         `scene` is needed only if the scene contains Python functions (forces and motions), which no file can hold.
         """
         target = Path(path)
-        check_bytes(target)
         safe, file = open_to_write(target)
         try:
             if file.attrs.get("finished", 0):
@@ -125,10 +119,7 @@ class Recorder:
         from ..build import build
 
         settings, whole = read_settings(file), read_scene(file, scene)
-        state, memory, record = load(file["checkpoint"])
-        for name, count in (("steps", record["steps"]), ("frames/step", record["frames"])):
-            if file[name].shape[0] != count:
-                raise ValueError(f"{name} has {file[name].shape[0]} rows, its checkpoint says {count}")
+        state, memory, _ = load(file["checkpoint"])
         # The world is needed only for the poses of moving boundaries.
         world = build(whole, check_overlap=False)[0] if "boundary_pose" in file["frames"] else None
         return Resumed(cls(safe, file, path, world), whole, settings, state, memory)
@@ -251,16 +242,14 @@ def check_target(path: Path, overwrite: bool) -> None:
 def _part_of(path: Path) -> SafeFile:
     """A new file beside `path`, with the suffix .part."""
     part = path.with_name(path.name + ".part")
-    # Opened without truncation: the file may belong to another run before its first checkpoint.
-    raw = io.FileIO(str(part), "w+b", opener=lambda name, flags: os.open(name, flags & ~os.O_TRUNC, 0o666))
-    if not try_alone(raw):
-        raw.close()
+    if part.is_file() and not part.is_symlink() and in_use(part):  # of another run before its first checkpoint
         raise ProblemError("output", str(path), "a file that no other run is starting to write")
-    raw.truncate(0)
-    return SafeFile(raw, 0, journal_of(part))
+    raw = new_file(part)
+    try_alone(raw)
+    return SafeFile(raw, 0, part)
 
 
 def _discard(safe: SafeFile) -> None:
     safe.close()
-    if isinstance(safe.raw, io.FileIO):
-        Path(str(safe.raw.name)).unlink(missing_ok=True)
+    if safe.path is not None:
+        safe.path.unlink(missing_ok=True)

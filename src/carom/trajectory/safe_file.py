@@ -7,34 +7,45 @@ no program can open. `SafeFile` intercepts the writes. The file on disk has a *c
 - a write into the committed part is kept in memory, in pages, until `commit()`.
 
 `commit()` first writes the pages to a redo journal beside the file, which gets its name when it is complete, then
-applies them to the file, and finally removes the journal. Whenever the process dies, the file is the last committed
-one, possibly followed by unused bytes, or a journal holds all changes to the next one: see `recover`.
+applies them to the file, counts the commit in its first bytes, and finally removes the journal (`journal.py`). Whenever
+the process dies, the file is the last committed one, possibly followed by unused bytes, or a journal holds all changes
+to the next one: see `open_safely`.
 """
 
 from __future__ import annotations
 
+import errno
 import io
 import os
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from .file_locks import READ_ONLY, hold, still_named, try_alone
-
-PAGE = 4096  # bytes
-MAGIC = b"caromredo1\0\0\0\0\0\0"  # first bytes of a journal
-Pages = dict[int, bytearray]  # page number -> content
+from ..hdf5 import superblock
+from .file_locks import still_named
+from .journal import (
+    COUNTER,
+    ID,
+    PAGE,
+    USER_BLOCK,
+    Head,
+    Journal,
+    Pages,
+    journal_of,
+    new_file,
+    read_head,
+    read_journal,
+)
 
 
 class SafeFile:
     """The file object that `h5py.File(safe_file, ...)` reads and writes.
 
-    `raw` is an unbuffered file, or a BytesIO for a run in memory; the latter needs no protection, and `journal` is
-    None. `end` is the end of the committed part, in bytes.
+    `raw` is an unbuffered file, or a BytesIO for a run in memory; the latter needs no protection, and `path`, the name
+    of the file, is None. `end` is the end of the committed part, in bytes. `pages` replace those of the file.
     """
 
-    def __init__(self, raw: io.FileIO | io.BytesIO, end: int, journal: Path | None, pages: Pages | None = None) -> None:
-        self.raw, self.journal = raw, journal
+    def __init__(self, raw: io.FileIO | io.BytesIO, end: int, path: Path | None, pages: Pages | None = None) -> None:
+        self.raw, self.path = raw, path
         self._end = self._size = end
         self._at = 0
         self._pages: Pages = pages or {}
@@ -109,29 +120,54 @@ class SafeFile:
         self._free.pop(start, None)
         self._soon.pop(start, None)
 
+    def begin(self) -> None:
+        """Writes the user block of a new file, with a new identity."""
+        self.seek(0)
+        self.write(Head(os.urandom(ID), 0).block())
+
     def commit(self) -> None:
         """Makes everything written so far permanent, as one change. h5py must have flushed before."""
         if self.failure is not None:
             raise self.failure
-        if self.journal is None or self._dropped:
+        if self.path is None or self._dropped:
             return
         self._sync()
-        lock = write_journal(self.journal, self._pages, self._size) if self._pages or self._size < self._end else None
-        self._end = self._size  # the named journal makes this the committed file
-        self._apply()
-        if lock is not None:
-            self.journal.unlink(missing_ok=True)
-            lock.close()
+        if self._pages or self._size < self._end:
+            self._redo()
+        else:
+            self._end = self._size
+            self._apply()
         self._pages = {}
         self._free |= self._soon
         self._soon = {}
         self._touched = False
 
+    def _redo(self) -> None:
+        """Changes the committed part, by way of the journal."""
+        assert self.path is not None
+        assert isinstance(self.raw, io.FileIO)
+        if not still_named(self.raw, self.path):
+            raise OSError(errno.ENOENT, "the file was removed or replaced during the run", str(self.path))
+        head = read_head(self.raw)
+        if head is None:
+            raise OSError(errno.EIO, "the first bytes of the file have changed during the run", str(self.path))
+        head = Head(head.identity, max(0, head.commits))
+        write_journal(self.path, Journal(head, self._pages, self._size))
+        self._end = self._size  # the named journal makes this the committed file
+        self._apply()
+        self._finish_commit(head)
+
+    def _finish_commit(self, head: Head) -> None:
+        """Counts the commit after `head` and removes its journal."""
+        assert self.path is not None
+        write_all(self.raw, COUNTER, memoryview(Head(head.identity, head.commits + 1).counter()))
+        journal_of(self.path).unlink(missing_ok=True)
+
     def drop(self) -> None:
         """Discards uncommitted data and ignores all further writes, so that h5py can close its file without effect."""
         self._dropped = True
         self._pages = {}
-        if self.journal is not None and self._touched:
+        if self.path is not None and self._touched:
             self._resize(self._end)
 
     def move(self, path: Path) -> None:
@@ -139,8 +175,9 @@ class SafeFile:
         assert isinstance(self.raw, io.FileIO)
         if os.name == "nt":  # Windows cannot rename an open file
             self.raw.close()
-        os.replace(str(self.raw.name), path)
-        self.journal = journal_of(path)
+        assert self.path is not None
+        os.replace(self.path, path)
+        self.path = path
         if self.raw.closed:
             self.raw = io.FileIO(str(path), "r+b")
 
@@ -222,11 +259,6 @@ class SafeFile:
             os.fsync(self.raw.fileno())
 
 
-def journal_of(path: Path) -> Path:
-    """Path of the redo journal of a file."""
-    return path.with_name(path.name + ".journal")
-
-
 def write_all(raw: io.FileIO | io.BytesIO, at: int, view: memoryview) -> None:
     """Writes all of `view` at position `at`; one call of an unbuffered file may write less."""
     raw.seek(at)
@@ -235,102 +267,36 @@ def write_all(raw: io.FileIO | io.BytesIO, at: int, view: memoryview) -> None:
         done += raw.write(view[done:]) or 0
 
 
-def write_journal(journal: Path, pages: Pages, size: int) -> io.FileIO:
-    """Writes and names the journal; returns it open and locked, to be closed when its pages have been applied."""
-    numbers = sorted(pages)
-    body = b"".join(
-        [
-            size.to_bytes(8, "little"),
-            len(numbers).to_bytes(8, "little"),
-            *(n.to_bytes(8, "little") for n in numbers),
-            *(pages[n] for n in numbers),
-        ]
-    )
-    part = journal.with_name(journal.name + ".part")
-    raw = io.FileIO(str(part), "w+b")
-    hold(raw)
-    try:
-        write_all(raw, 0, memoryview(MAGIC + body + zlib.crc32(body).to_bytes(4, "little")))
-        os.fsync(raw.fileno())
-    except OSError:
-        raw.close()
-        part.unlink(missing_ok=True)
-        raise
-    if os.name == "nt":
-        raw.close()
-    os.replace(part, journal)
-    return raw
-
-
-def read_journal(data: bytes) -> tuple[Pages, int] | None:
-    """Pages and size of the file; None if the journal is incomplete or damaged."""
-    body, check = data[len(MAGIC) : -4], data[-4:]
-    if data[: len(MAGIC)] != MAGIC or len(body) < 16 or zlib.crc32(body).to_bytes(4, "little") != check:
-        return None
-    size, count = (int.from_bytes(body[i : i + 8], "little") for i in (0, 8))
-    if len(body) != 16 + count * (8 + PAGE):
-        return None
-    first = 16 + 8 * count
-    pages = {}
-    for k in range(count):
-        number = int.from_bytes(body[16 + 8 * k : 24 + 8 * k], "little")
-        pages[number] = bytearray(body[first + k * PAGE : first + (k + 1) * PAGE])
-    return pages, size
-
-
-def recover(path: Path) -> tuple[Pages, int] | None:
-    """Completes a commit that a killed process left incomplete.
-
-    Returns None if the file is now complete, or, if it is read-only, the pages that replace those of the file and the
-    size of the file. A locked journal belongs to a running process; this function waits for it.
-    """
+def write_journal(path: Path, journal: Journal) -> None:
+    """Writes the journal of the file `path`, which gets its name when it is complete."""
     place = journal_of(path)
-    while True:
+    part = place.with_name(place.name + ".part")
+    with new_file(part) as raw:
         try:
-            raw = io.FileIO(str(place), "rb")
-        except FileNotFoundError:
-            return None
-        with raw:
-            hold(raw)
-            if not still_named(raw, place):
-                continue  # its owner has completed the commit
-            redo = read_journal(raw.readall())
-            try:
-                if redo is not None:
-                    _redo(path, *redo)
-                place.unlink(missing_ok=True)
-            except PermissionError:
-                return redo
-            except OSError as error:
-                if error.errno not in READ_ONLY:
-                    raise
-                return redo
-            return None
+            write_all(raw, 0, memoryview(journal.packed()))
+            os.fsync(raw.fileno())
+        except OSError:
+            part.unlink(missing_ok=True)
+            raise
+    os.replace(part, place)
 
 
-def _redo(path: Path, pages: Pages, size: int) -> None:
-    with io.FileIO(str(path), "r+b") as raw:
-        SafeFile(raw, size, None, pages)._apply()
+def open_safely(path: Path, raw: io.FileIO) -> SafeFile:
+    """The file object that continues to write `raw`, the file `path`.
 
-
-def open_safely(path: Path) -> SafeFile:
-    """Opens an existing, complete HDF5 file for writing; its superblock tells where the committed part ends."""
-    recover(path)
-    raw = io.FileIO(str(path), "r+b")
-    if not try_alone(raw):
-        raw.close()
-        raise BlockingIOError(f"{path} is in use")
-    return SafeFile(raw, stored_end(raw), journal_of(path))
-
-
-def stored_end(raw: io.FileIO | io.BytesIO) -> int:
-    """End of the file in bytes according to its HDF5 superblock (version 0 or 1, which all files of Carom have)."""
-    raw.seek(0)
-    head = raw.read(64) or b""
-    if len(head) < 64 or head[8] > 1:
-        return raw.seek(0, os.SEEK_END)
-    at = 40 if head[8] == 0 else 44
-    return int.from_bytes(head[at : at + 8], "little")
+    A commit that a killed process left incomplete is completed; a journal of another file, or of another commit, is
+    left alone.
+    """
+    head = read_head(raw)
+    journal = None if head is None else read_journal(path, head)
+    if journal is not None and head is not None and journal.follows(head):
+        safe = SafeFile(raw, journal.size, path, journal.pages)
+        safe._apply()
+        safe._finish_commit(journal.head)
+        safe._pages = {}
+        return safe
+    raw.seek(USER_BLOCK)
+    return SafeFile(raw, superblock(raw.read(96) or b"").end, path)
 
 
 def _pieces(at: int, count: int) -> Iterator[tuple[int, int, int]]:

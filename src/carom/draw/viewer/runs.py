@@ -1,13 +1,8 @@
-"""Runs that the viewer shows: opening files, reading frames when they are needed, following a run that is in progress.
-
-The recorder of a run in progress moves data within its file at every checkpoint. Between two checkpoints nothing that
-is committed changes, so that a copy of the file in memory, made then, is consistent.
-"""
+"""Runs that the viewer shows: opening files, reading frames on demand, following a run that is in progress."""
 
 from __future__ import annotations
 
 import io
-import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,12 +15,10 @@ from ...errors import ProblemError
 from ...solvers.rows import Floats
 from ...trajectory import Trajectory
 from ...trajectory.file_locks import in_use
-from ...trajectory.safe_file import journal_of, stored_end
+from ...trajectory.journal import Head, read_head
 
 MOST = 2  # runs on one page
 KEPT = 256 << 20  # bytes of frames in memory
-TRIES = 20  # attempts to copy the file of a run in progress
-PAUSE = 0.05  # seconds between them; a checkpoint takes milliseconds, in large runs some tenths of a second
 
 
 class Frame(NamedTuple):
@@ -44,7 +37,7 @@ class Frames:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._stamp = committed(path)
-        self.run = open_run(path)
+        self.run = Trajectory(path)
         self.problem: str | None = None  # describes the last frame that could not be read
         self._kept: OrderedDict[int, Frame] = OrderedDict()
 
@@ -93,7 +86,7 @@ class Frames:
         if stamp is None or (stamp == self._stamp and self.running):
             return
         try:
-            newer = open_run(self.path)
+            newer = Trajectory(self.path)
             shorter = len(newer.time) < len(self.run.time)
         except (ProblemError, OSError):  # the next call tries again
             return
@@ -110,41 +103,13 @@ class Frames:
 # ---- runs in progress
 
 
-def committed(path: Path) -> int | None:
-    """The committed length of a file in bytes, which grows with every checkpoint.
-
-    None during a checkpoint, and if there is no file.
-    """
+def committed(path: Path) -> Head | None:
+    """Identity and number of commits of a file, which change with every checkpoint; None if there is no file."""
     try:
-        if journal_of(path).exists():
-            return None
         with io.FileIO(str(path), "rb") as raw:
-            return stored_end(raw)
+            return read_head(raw)
     except OSError:
         return None
-
-
-def open_run(path: Path) -> Trajectory:
-    """The run in a file; a copy of the file in memory if the run is in progress."""
-    for _ in range(TRIES):
-        if not in_use(path):
-            break
-        try:
-            found = _copy(path)
-        except ProblemError:  # a checkpoint interfered
-            found = None
-        if found is not None:
-            return found
-        time.sleep(PAUSE)
-    return Trajectory(path)
-
-
-def _copy(path: Path) -> Trajectory | None:
-    end = committed(path)
-    if end is None:
-        return None
-    data = path.read_bytes()[:end]
-    return Trajectory(io.BytesIO(data)) if committed(path) == end else None
 
 
 # ---- opening files

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...errors import ProblemError
+from ...files import FACTOR, limit
 from ...geometry.polygons import convex_polygon
 from ...geometry.rotations import product
 from ...solvers.rows import Floats
@@ -32,7 +33,7 @@ from ..shapes import (
 )
 from .generators import GENERATORS, RADIUS, Chance, ChoiceRadius, Copies, Generator, NormalRadius, UniformRadius
 
-MOST_BODIES = 100_000_000  # in one group: a typing error should not ask for more memory than there is
+MOST_BODIES = 4_000_000  # in all tables of a file: a typing error should not ask for more memory than there is
 EXTRA = {**ROTATION, "template": Field(FLAG, False, "not part of the scene, only of its copies")}
 PER_BODY = {2: {"velocity": 2}, 3: {"velocity": 2, "spin": 2, "inertia": 2}}  # axes of a list; 1 for all other fields
 
@@ -51,10 +52,11 @@ class Group:
 
 
 def affordable(count: int, path: str) -> None:
-    """Raises ProblemError if a group would have more than `MOST_BODIES` bodies."""
-    if count > MOST_BODIES:
+    """Raises ProblemError if there would be more than `MOST_BODIES` bodies."""
+    if count > limit(MOST_BODIES):
         got = f"{count:.3g} bodies" if count < 1e300 else "infinitely many bodies"
-        raise ProblemError(path, got, f"at most {MOST_BODIES:,} bodies")
+        most = f"at most {limit(MOST_BODIES):,} bodies, or {FACTOR}=10 in the environment"
+        raise ProblemError(path, got, most)
 
 
 class BodiesOf(Check):

@@ -18,6 +18,8 @@ from ..shapes import UNTURNED, Disc, Shape, Sphere
 from .bodies import Group, affordable, placed
 from .generators import Copies, origin
 
+DEEPEST = 20  # copies of copies
+
 
 class Groups:
     """All groups of a file, by the path of their table. Each table is placed once, on demand."""
@@ -26,6 +28,7 @@ class Groups:
         self.where = where
         self.tables = tables
         self.done: dict[str, list[Bodies]] = {}
+        self.total = 0  # bodies of all tables so far, templates included
 
     def all(self) -> list[Bodies]:
         """Every group except the templates. A nameless generated group is named after its table, for messages."""
@@ -47,6 +50,8 @@ class Groups:
                 self.done[path] = self._copies(table, path, (*asked_by, path))
             else:
                 self.done[path] = [placed(table, path, self.where)]
+            self.total += sum(group.count for group in self.done[path])
+            affordable(self.total, path)
         return self.done[path]
 
     def _copies(self, table: Copies, path: str, chain: tuple[str, ...]) -> list[Bodies]:
@@ -56,6 +61,8 @@ class Groups:
             raise ProblemError(
                 f"{path}.of", repr(table.of), f"a group that does not lead back to itself: {' -> '.join(names)}"
             )
+        if len(chain) > DEEPEST:
+            raise ProblemError(f"{path}.of", repr(table.of), f"copies of copies at most {DEEPEST} deep")
         return _copied(self.of(source, chain), table, path, self.where)
 
     def _named(self, name: str, path: str) -> str:

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ...errors import ProblemError
+from ...errors import ProblemError, has_controls
+from ...files import read_file
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -16,29 +17,53 @@ else:
 
 _HEADER = re.compile(r"^\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(#.*)?$")
 _KEY = re.compile(r"^\s*([A-Za-z0-9_.\"' -]+?)\s*=")
+_SEPARATORS = re.compile(r"[=,{}\[\]]")
+_SPECIAL = re.compile(r"\\[uUxeb]|[\x7f-\x9f]")  # what may stand for control characters
+DEEPEST = 100  # parts of a key
 _QUOTED = re.compile(r'"(?:\\.|[^"\\])*"|\'[^\']*\'|#.*')
 
 
 def parse(text: str, name: str) -> dict[str, Any]:
     """The document, or a ProblemError that names line and column."""
     try:
-        return tomllib.loads(text)
+        _check_depth(text)
+        document = tomllib.loads(text)
+        if _SPECIAL.search(text):
+            _check_text(document)
+        return document
     except (ValueError, RecursionError) as wrong:  # numbers with thousands of digits, deeply nested lists
         raise ProblemError(name, str(wrong), "TOML", f"{name}: not valid TOML: {wrong}") from None
 
 
+def _check_text(value: Any) -> None:
+    """Refuses control characters in texts and keys: printed, they could change the terminal. Line ends are fine."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            _check_text(key)
+            _check_text(item)
+    elif isinstance(value, list):
+        for item in value:
+            _check_text(item)
+    elif isinstance(value, str) and has_controls(value):
+        raise ValueError(f"a text with control characters: {value!r}")
+
+
+def _check_depth(text: str) -> None:
+    """Refuses keys such as a.a.a..., for which the parser takes memory that grows with the square of their length."""
+    if text.count(".") > DEEPEST:
+        for number, line in enumerate(text.split("\n"), start=1):
+            if line.count(".") > DEEPEST:
+                parts = _SEPARATORS.split(_QUOTED.sub("x", line))
+                if max(part.count(".") for part in parts) > DEEPEST:
+                    raise ValueError(f"a key of more than {DEEPEST} parts (at line {number})")
+
+
 def read(path: Path, kind: str = "scene") -> str:
     """The text of a file, or a ProblemError; `kind` says in messages what the file should hold."""
-    if not path.exists():
-        raise ProblemError(str(path), "nothing", f"a {kind} file that exists")
-    if path.is_dir():
-        raise ProblemError(str(path), "a folder", f"a {kind} file")
     try:
-        return path.read_bytes().decode("utf-8").replace("\r\n", "\n")
+        return read_file(path, kind).decode("utf-8").replace("\r\n", "\n")
     except UnicodeDecodeError as wrong:
         raise ProblemError(str(path), f"byte {wrong.start} that is not UTF-8", "a text file in UTF-8") from None
-    except OSError as wrong:
-        raise ProblemError(str(path), wrong.strerror, "a file that can be read") from None
 
 
 def line_of(text: str, field: str) -> int | None:

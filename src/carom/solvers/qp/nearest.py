@@ -14,11 +14,13 @@ ended at 1e-6 to 1e-12 in one step out of twenty, enough to break a mirror symme
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from ...kernels import kernel
-from ..linalg.factor import analyze, combine, factorise, gradient, new_factor, solve_factored
-from ..rows import Floats, Rows, speeds
+from ..linalg.factor import Island, analyze, combine, factorise, gradient, new_factor, solve_factored
+from ..rows import Floats, Ints, Rows, speeds
 from .box import solve_cone
 
 # eps, for rows of unit length. A large eps needs more iterations of the outer loop; with a small one many rows become
@@ -32,19 +34,22 @@ GOOD = 1e-12  # residual above which a warm start is followed by a cold one
 ROUNDS, NEWTON_STEPS = 40, 25  # bounds on the outer iterations, and on the Newton steps in each
 
 
+class Program(NamedTuple):
+    """The rows of a problem, scaled to unit length and analyzed, and its present factorization."""
+
+    island: Island
+    number: Ints  # (bodies of the island,) number of each body in the rows
+    scale: Floats  # (m,) inverse length of each row
+    factor: Any
+    weight: Floats  # (m,) weights of the present factorization; -1 before the first one
+
+
 class Nearest:
     """The rows of a problem, analyzed once for any number of right-hand sides."""
 
     def __init__(self, rows: Rows, equations: int) -> None:
-        m = len(rows.ptr) - 1
-        self.rows, self.bodies, self.equations = rows, len(rows.touch_ptr) - 1, equations
-        self.scale = 1.0 / np.sqrt(rows.diag)
-        local = np.empty(self.bodies, np.int64)
-        self.island = analyze(rows, np.arange(m), self.scale, local)
-        self.number = np.empty(self.island.bodies, np.int64)  # number of each body of the island in the rows
-        self.number[self.island.body] = rows.body
-        self.factor = new_factor(self.island)
-        self.weight = np.full(m, -1.0)  # weights of the present factorization: none yet
+        self.rows, self.equations = rows, equations
+        self.program = _prepare(rows)
         self.factorisations = 0
 
     def solve(
@@ -55,26 +60,20 @@ class Nearest:
         The residual is the largest violation of min(A_ii y_i, G_i x - b_i) = 0 over the largest |G free - b|, or
         over `scale` if that is larger. Violations up to `floor`, the rounding error of b, count as none.
         """
-        bound = np.ascontiguousarray(bound)
         best, size = (np.inf, np.zeros(0), np.zeros(0)), 0.0
         for attempt in ("warm", "box", "nothing"):
             # With equations the box QP has rows without bounds, for which its solvers are not accurate enough.
             if (attempt == "warm" and start is None) or (attempt == "box" and self.equations):
                 continue
-            y = start.copy() if attempt == "warm" and start is not None else self._guess(free, bound, attempt)
-            change = np.zeros((self.island.bodies, free.shape[1]))
-            error, size, count = _solve(
-                self.island, self.scale, free[self.number], bound, self.equations, floor,
-                COLD_EPS if attempt == "nothing" else WARM_EPS, y, change, self.factor, self.weight,
-            )  # fmt: skip
+            guess = start if attempt == "warm" and start is not None else self._guess(free, bound, attempt)
+            eps = COLD_EPS if attempt == "nothing" else WARM_EPS
+            x, y, error, size, count = _solve(self.program, self.equations, free, bound, guess, floor, eps)
             self.factorisations += count
             if error < best[0]:
-                best = error, change, y
+                best = error, x, y
             if error <= max(floor, GOOD * size):
                 break
-        x = free.copy()
-        x[self.number] += best[1]
-        return x, best[2], float(best[0] / max(size, scale)) if size else 0.0
+        return best[1], best[2], float(best[0] / max(size, scale)) if size else 0.0
 
     def _guess(self, free: Floats, bound: Floats, attempt: str) -> Floats:
         """Multipliers for a cold start: the solution of the box QP by `box.py`."""
@@ -85,11 +84,28 @@ class Nearest:
 
 
 @kernel
-def _solve(island, scale, free, bound, equations, floor, eps, y, change, factor, weight):
-    """Solves in place of y and of the change of x; returns the largest violation and that at the start, as for b."""
-    m = len(bound)
+def _prepare(rows):
+    """Scales and analyzes the rows."""
+    m, bodies = len(rows.ptr) - 1, len(rows.touch_ptr) - 1
+    scale = 1.0 / np.sqrt(rows.diag)
+    island = analyze(rows, np.arange(m), scale, np.empty(bodies, np.int64))
+    number = np.empty(island.bodies, np.int64)
+    for e in range(len(rows.body)):
+        number[island.body[e]] = rows.body[e]
+    return Program(island, number, scale, new_factor(island), np.full(m, -1.0))
+
+
+@kernel
+def _solve(program, equations, free, bound, guess, floor, eps):
+    """x, y, the largest violation at the end and at the start, and the number of factorizations."""
+    island, scale, number = program.island, program.scale, program.number
+    m, d = len(bound), free.shape[1]
+    x, y, local = free.copy(), guess.copy(), np.empty((island.bodies, d))
+    for b in range(island.bodies):
+        for t in range(d):
+            local[b, t] = free[number[b], t]
     need, size, largest = np.empty(m), 0.0, 0.0
-    gradient(island, free, np.zeros(m), need)
+    gradient(island, local, np.zeros(m), need)
     for i in range(m):
         need[i] = bound[i] * scale[i] - need[i]
         wrong = abs(need[i]) if i >= m - equations else need[i]
@@ -97,7 +113,7 @@ def _solve(island, scale, free, bound, equations, floor, eps, y, change, factor,
         largest = max(largest, wrong / scale[i])
     if size <= 0.0:
         y[:] = 0.0
-        return 0.0, 0.0, 0
+        return x, y, 0.0, 0.0, 0
     for i in range(m):
         need[i] /= size
         y[i] /= scale[i] * size
@@ -122,17 +138,17 @@ def _solve(island, scale, free, bound, equations, floor, eps, y, change, factor,
         if round_ > 0 and (slow or eps > 0.1 * COLD_EPS):
             # Redundant rows that contradict each other by d: their multipliers change by d / eps per iteration only.
             eps *= SHRINK
-        used, settled = _subproblem(island, short, equations, trial, eps, factor, weight)
+        used, settled = _subproblem(island, short, equations, trial, eps, program.factor, program.weight)
         count += used
         if not settled and eps <= WARM_EPS:
             break  # a bad start: a cold one follows
-    x = combine(island, y)
-    for b in range(x.shape[0]):
-        for t in range(x.shape[1]):
-            change[b, t] = x[b, t] * size
+    change = combine(island, y)
+    for b in range(island.bodies):
+        for t in range(d):
+            x[number[b], t] += change[b, t] * size
     for i in range(m):
         y[i] *= scale[i] * size
-    return best, largest, count
+    return x, y, best, largest, count
 
 
 @kernel

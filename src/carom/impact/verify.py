@@ -1,0 +1,100 @@
+"""What an answer must satisfy whatever the law: finite numbers, no gain of energy, and the residual that it claims."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..laws import Law
+from ..laws.inelastic import inelastic
+from ..solvers.rows import Floats, Rows
+from .contacts import FINISHED_INELASTICALLY, NOT_CONVERGED, RESOLVED, Contacts, Impulses, worse
+from .problem import ImpactProblem
+
+RESOLVED_RESIDUAL = 1e-8
+"""Residual, relative to the fastest approach or slip, up to which an exact answer is called resolved."""
+GAIN = 1e-10  # gain of energy, relative, that is not rounding
+ROUNDING = 1e-14  # error of a speed, relative to the largest sum |G| |x| from which speeds are computed
+
+
+def verified(problem: ImpactProblem, result: Impulses, law: Law) -> Impulses:
+    """The result, with its residual raised to the approach that it leaves, and a status that says whether it holds.
+
+    Impulses that are not finite, that raise the energy under a law that claims KIN, or whose residual is larger than
+    the speeds before impact, are replaced by those of the inelastic law without friction. "resolved" means that the
+    residual is at most RESOLVED_RESIDUAL, or that of rounding. A law with a tolerance above its default gets bounds
+    that are larger by the same factor.
+    """
+    contacts = problem.contacts
+    claims: frozenset[str] = getattr(law, "claims", frozenset())
+    looser = max(1.0, getattr(law, "tolerance", 0.0) / (getattr(type(law), "tolerance", 0.0) or 1.0))
+    if not _finite(result):
+        return _replaced(contacts, result, f"{law.name} returned impulses that are not finite numbers")
+    gain = relative_gain(contacts, result.normal, result.tangent)
+    if not gain <= GAIN * looser and "KIN" in claims:
+        return _replaced(contacts, result, f"the answer of {law.name} raised the energy by {gain:.1e} of it")
+    if result.residual > 1.0:
+        return _replaced(contacts, result, f"{law.name} solved its equations to {result.residual:.1e} only")
+    after = problem.separation_speed(problem.velocity_after(result.normal, result.tangent))
+    left = float(-after.min()) if "FEA" in claims else 0.0
+    return _judged(contacts, result, left, RESOLVED_RESIDUAL * looser)
+
+
+def relative_gain(contacts: Contacts, normal: Floats, tangent: Floats | None = None) -> float:
+    """Work of the impulses in the frame of each contact, relative to the energy of the bodies or of an approach.
+
+    `sum lam (u + u+) / 2` is the change of kinetic energy if boundaries are at rest.
+    """
+    x = contacts.after(normal, tangent)
+    u = contacts.speeds()
+    work = 0.5 * float(normal @ (u + contacts.speeds(x)))
+    if tangent is not None:
+        work += 0.5 * float((tangent * (contacts.tangent_speeds() + contacts.tangent_speeds(x))).sum())
+    energy = max(0.5 * float((contacts.velocity**2).sum()), 0.5 * float((u * u / contacts.rows.diag).max()))
+    return work / max(energy, np.finfo(float).tiny)
+
+
+def _finite(result: Impulses) -> bool:
+    numbers = [result.normal] if result.tangent is None else [result.normal, result.tangent]
+    return bool(np.isfinite(result.residual)) and all(np.isfinite(n).all() for n in numbers)
+
+
+def _replaced(contacts: Contacts, result: Impulses, reason: str) -> Impulses:
+    """The inelastic impulses; none at all if even these gain energy or are not finite."""
+    low = inelastic(contacts)
+    tangent = None if result.tangent is None else np.zeros_like(result.tangent)
+    iterations, messages = result.iterations, (*result.messages, *low.messages)
+    if _finite(low) and relative_gain(contacts, low.normal) <= GAIN:
+        note = f"{reason}; it was resolved inelastically and without friction"
+        status, normal = worse(FINISHED_INELASTICALLY, low.status), low.normal
+        return Impulses(normal, tangent, iterations, status, low.residual, (*messages, note))
+    note = f"{reason}, and so did the inelastic law: no impulse was applied"
+    return Impulses(np.zeros(contacts.count), tangent, iterations, NOT_CONVERGED, 1.0, (*messages, note))
+
+
+def _judged(contacts: Contacts, result: Impulses, left: float, bound: float) -> Impulses:
+    """The result with its residual, at least that of the approach `left` after impact, and its status checked."""
+    scale = contacts.fastest()
+    if scale == 0.0:
+        return result
+    residual = max(result.residual, left / scale)
+    if residual <= bound or result.status != RESOLVED:
+        return replace(result, residual=residual)
+    if residual * scale <= _rounding(contacts, result):
+        return replace(result, residual=residual)
+    note = f"the equations were solved to a residual of {residual:.1e}"
+    return replace(result, residual=residual, status=NOT_CONVERGED, messages=(*result.messages, note))
+
+
+def _rounding(contacts: Contacts, result: Impulses) -> float:
+    """Error of speeds after impact that rounding alone explains."""
+    x = np.maximum(np.abs(contacts.velocity), np.abs(contacts.after(result.normal, result.tangent)))
+    rows = [contacts.rows] if contacts.tangents is None else [contacts.rows, contacts.tangents]
+    return ROUNDING * max(_largest_sum(r, x) for r in rows)
+
+
+def _largest_sum(rows: Rows, x: Floats) -> float:
+    """The largest `sum |G_i| |x|` over all rows."""
+    sums = np.append((np.abs(rows.val) * x[rows.body]).sum(axis=1), 0.0)
+    return float(np.add.reduceat(sums, rows.ptr[:-1]).max(initial=0.0))

@@ -1,0 +1,159 @@
+"""Packings of spheres, cubes and crosses, and the slope that is left when a gate is lifted (Tang 2014, s. 7.4, 7.5)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import ProblemError
+from ..scene.boundaries import Container
+from ..scene.model import Bodies, Material, Scene
+from ..scene.motion import Table
+from ..scene.shapes import Box, Compound, Part, Solid, Sphere
+from . import checks
+from .granular import grains, lattice
+
+# Extents of the bodies of Tang 2014, fig. 10 (m): diameter, edge, and length of the three bars of a cross. Their
+# volumes are nearly equal.
+SIZES = {"spheres": 3.0, "cubes": 2.4, "crosses": 3.78}
+
+
+def cross(length: float) -> Compound:
+    """Three square bars of a length and a third of it as width that cross at right angles: seven equal cubes."""
+    c = length / 3.0
+    cube = Box((c, c, c))
+    arms = [tuple(sign * c * float(k == axis) for k in range(3)) for axis in range(3) for sign in (-1.0, 1.0)]
+    return Compound([Part(cube), *(Part(cube, (x, y, z)) for x, y, z in arms)])
+
+
+def body(kind: str, size: float) -> Solid:
+    """The shape of a body of a packing: "spheres", "cubes" or "crosses"."""
+    if kind == "spheres":
+        return Sphere(0.5 * size)
+    return Box((size, size, size)) if kind == "cubes" else cross(size)
+
+
+@checks.recorded
+def sphere_packing(
+    *,
+    count: int = 540,
+    restitution: float = 0.3,
+    friction: float = 0.3,
+    side: float = 12.0,
+    diameter: float = 1.0,
+    seed: int = 0,
+) -> Scene:
+    """Spheres fall into a container and come to rest (Tang 2014, s. 7.4: 540 and 1,080, diameter 3).
+
+    They start on a loose lattice, with random velocities from `seed` that break its symmetry. side: edge length of the
+    bottom in diameters.
+    """
+    return _packing("spheres", count, restitution, friction, side, checks.positive("diameter", diameter), seed)
+
+
+@checks.recorded
+def cube_packing(
+    *,
+    count: int = 325,
+    restitution: float = 0.3,
+    friction: float = 0.3,
+    side: float = 10.0,
+    edge: float = 2.4,
+    seed: int = 0,
+) -> Scene:
+    """Cubes with random orientations fall into a container and come to rest (Tang 2014, s. 7.5)."""
+    return _packing("cubes", count, restitution, friction, side, checks.positive("edge", edge), seed)
+
+
+@checks.recorded
+def cross_packing(
+    *,
+    count: int = 325,
+    restitution: float = 0.3,
+    friction: float = 0.3,
+    side: float = 8.0,
+    length: float = 3.78,
+    seed: int = 0,
+) -> Scene:
+    """Crosses of three bars with random orientations fall into a container and come to rest (Tang 2014, s. 7.5)."""
+    return _packing("crosses", count, restitution, friction, side, checks.positive("length", length), seed)
+
+
+def _packing(kind: str, count: int, restitution: float, friction: float, side: float, size: float, seed: int) -> Scene:
+    count, side = checks.whole("count", count, 1), checks.at_least("side", side, 2.0)
+    chance = np.random.default_rng(checks.whole("seed", seed, 0))
+    # Bodies that rotate need room for their largest extent.
+    place = size * lattice(count, side, {"spheres": 1.2, "cubes": 1.75, "crosses": 1.1}[kind])
+    place[:, 2] += 0.5 * size
+    velocity = chance.uniform(-1.0, 1.0, (count, 3))
+    half, top = 0.5 * side * size, float(place[:, 2].max()) + side * size
+    turned = {} if kind == "spheres" else {"orientation": _random_turns(count, chance)}
+    return Scene(
+        name=f"{kind[:-2] if kind == 'crosses' else kind[:-1]}_packing",
+        bodies=[Bodies(body(kind, size), place, velocity, mass=1.0, name=kind, **turned)],
+        boundaries=[Container((-half, -half, 0.0), (half, half, top), open_top=True)],
+        materials={"default": grains(restitution, friction)},
+        gravity=(0.0, 0.0, -9.81),
+        step=1.0 / 600.0,
+        duration=4.0,
+        stepper="drift_safe",
+        law="qce",
+        description=f"{count} {kind} fall into a container and come to rest.",
+    )
+
+
+@checks.recorded
+def repose(
+    *,
+    shape: str = "spheres",
+    count: int = 80,
+    restitution: float = 0.3,
+    friction: float = 0.4,
+    settle: float = 4.0,
+    flow: float = 6.0,
+    seed: int = 0,
+) -> Scene:
+    """A pile settles behind a gate in one half of a container; at the time `settle` the gate is lifted.
+
+    The slope that is left shows the angle of repose (Tang 2014, s. 7.5). shape: "spheres" (540 in the paper), "cubes"
+    or "crosses" (325), of the sizes of the paper. The container is twice as long as wide. The gate has no friction.
+    flow: time after it was lifted.
+    """
+    if shape not in SIZES:
+        raise ProblemError.unknown("shape", shape, SIZES)
+    count, size = checks.whole("count", count, 4), SIZES[shape]
+    settle, flow = checks.positive("settle", settle), checks.positive("flow", flow)
+    chance = np.random.default_rng(checks.whole("seed", seed, 0))
+    room = {"spheres": 1.05, "cubes": 1.75, "crosses": 1.1}[shape]
+    wide = room * np.ceil(count ** (1.0 / 3.0))  # about as high as wide
+    place = size * lattice(count, wide, room)
+    place[:, 2] += 0.5 * size
+    half, top = 0.5 * wide * size, float(place[:, 2].max()) + size
+    thick = 0.5 * size
+    lift = Table([0.0, settle, settle + 0.2], [0.0] * 3, [0.0] * 3, z=[0.0, 0.0, top])
+    gate = Bodies(
+        Box((thick, 2.0 * half, top)),
+        np.array([[half + 0.5 * thick, 0.0, 0.5 * top]]),
+        motion=lift,
+        material="gate",
+        name="gate",
+    )
+    turned = {} if shape == "spheres" else {"orientation": _random_turns(count, chance)}
+    pile = Bodies(body(shape, size), place, chance.uniform(-0.5, 0.5, (count, 3)), mass=1.0, name=shape, **turned)
+    return Scene(
+        name="repose",
+        bodies=[pile, gate],
+        boundaries=[Container((-half, -half, 0.0), (3.0 * half + thick, half, top), open_top=True)],
+        materials={"default": grains(restitution, friction), "gate": Material(restitution, 0.0)},
+        gravity=(0.0, 0.0, -9.81),
+        step=1.0 / 600.0,
+        duration=settle + flow,
+        frame_rate=20.0,
+        stepper="drift_safe",
+        law="qce",
+        description=f"{count} {shape} behind a gate that is lifted.",
+    )
+
+
+def _random_turns(count: int, chance: np.random.Generator) -> np.ndarray:
+    turn = chance.normal(size=(count, 4))
+    return turn / np.linalg.norm(turn, axis=1, keepdims=True)
