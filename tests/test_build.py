@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 from tests.contact.shapes_2d import polygons
 from tests.stepping.runs import box, disc, states_of
 
+from carom import ImpactProblem
 from carom.build import build
 from carom.contact.find import find_contacts
 from carom.contact.start import OVERLAP
 from carom.errors import ProblemError
 from carom.geometry.polygons import convex_polygon, polygon_moments
-from carom.impact.assemble import used_restitutions
-from carom.impact.response import Response
 from carom.scene import (
     FIXED,
     Bodies,
@@ -36,6 +35,7 @@ from carom.scene import (
     Table,
     Vibrating,
 )
+from carom.scene.file import parse_toml, scene_to_toml
 from carom.simulation import simulate
 
 
@@ -212,7 +212,6 @@ BAD_SCENES = {
     "negative frame rate": ({"frame_rate": -1.0}, ["frame_rate", "-1"]),
     "step of text": ({"step": "fast"}, ["step", "fast"]),
     "no duration": ({"duration": None}, ["duration", "None"]),
-    "mixed": ({"mixed_restitution": "guess"}, ["mixed_restitution", "guess", "blend"]),
     "restitution above one": ({"materials": {"default": Material(1.5)}}, ["materials.default.restitution", "1.5"]),
     "negative friction": ({"materials": {"default": Material(1.0, -0.1)}}, ["materials.default.friction", "-0.1"]),
     "nan friction": ({"materials": {"default": Material(1.0, np.nan)}}, ["materials.default.friction", "nan"]),
@@ -372,48 +371,23 @@ def mixed(**more) -> Scene:
     return scene(*bodies, boundaries=[Plane()], materials=materials, **more)
 
 
-def test_mixed_restitution_is_refused_before_the_run(tmp_path):
-    path = tmp_path / "run.h5"
-    with pytest.raises(ProblemError) as refused:
-        simulate(mixed(), "gr", 1.0, path)
-    for word in ("0.2", "0.9", "blend", "gr"):
-        assert word in str(refused.value)
-    assert not path.exists()
-
-
 def test_laws_with_a_value_for_each_contact_take_them():
     run = simulate(mixed(stepper="synchronous"), "gauss_seidel", 1.0, restitution_model="newton")
     np.testing.assert_allclose(run.velocities[-1][:, 1], [0.9, 0.2], atol=1e-12)
 
 
-def test_blend_is_the_mean_weighted_by_energy_of_approach():
-    """Islands apart keep their own. A disc that hits a corner of two materials at (1, 2) has weights 1 and 4."""
-    run = simulate(mixed(mixed_restitution="blend", stepper="synchronous"), "gr", 1.0)
+@pytest.mark.parametrize("law", ["gr", "qce"])
+def test_materials_that_differ_in_restitution(law):
+    """Islands apart, and a disc that hits a corner of two materials: each contact has its own coefficient."""
+    run = simulate(mixed(stepper="synchronous"), law, 1.0)
     np.testing.assert_allclose(run.velocities[-1][:, 1], [0.9, 0.2], atol=1e-12)
     corner = scene(
         disc(1.005, 1.01, -1.0, -2.0),
         boundaries=[Plane(material="hard"), Plane(normal=(1.0, 0.0), material="soft")],
         materials={"default": Material(1.0), "hard": Material(0.9), "soft": Material(0.2)},
-        mixed_restitution="blend",
         stepper="synchronous",
     )
-    mean = (4.0 * 0.9 + 1.0 * 0.2) / 5.0
-    np.testing.assert_allclose(simulate(corner, "gr", 0.1).velocities[-1][0], [mean, 2.0 * mean], atol=1e-12)
-
-
-def test_one_restitution_that_is_used_is_enough():
-    """A material that nothing is made of does not count."""
-    s = scene(materials={"default": Material(0.9), "soft": Material(0.2)})
-    Response.for_run("gr").check_restitutions(used_restitutions(build(s)[0]))
-
-
-def test_one_ball_on_a_floor_of_another_material():
-    """There is no second ball to meet: the only pair is ball and floor."""
-    s = scene(
-        boundaries=[Plane((0.0, -2.0), material="soft")],
-        materials={"default": Material(0.9), "soft": Material(0.2)},
-    )
-    Response.for_run("gr").check_restitutions(used_restitutions(build(s)[0]))
+    np.testing.assert_allclose(simulate(corner, law, 0.1).velocities[-1][0], [0.2, 1.8], atol=1e-12)
 
 
 def test_driven_bodies_start_where_their_motion_begins():
@@ -432,3 +406,68 @@ def test_pairs_hold_both_ways():
     np.testing.assert_allclose(world.restitution, [[0.9, 0.2], [0.2, 0.2]])
     world, _ = build(scene(materials=materials))
     assert world.friction[0, 1] == pytest.approx(math.sqrt(0.04))
+
+
+# ---- restitution that depends on speed
+
+
+def falling(restitution, speed=1.0, **more) -> Scene:
+    """A disc that hits a plane at `speed` in the first step."""
+    materials = {"default": Material(restitution)}
+    return scene(
+        disc(0.0, 1.001, 0.0, -speed), boundaries=[Plane()], materials=materials, stepper="synchronous", **more
+    )
+
+
+@pytest.mark.parametrize(("speed", "expected"), [(0.5, 0.9), (1.0, 0.9), (2.0, 0.7), (3.0, 0.5), (9.0, 0.5)])
+def test_restitution_by_a_table_of_speeds(speed, expected):
+    """Linear between the rows, constant beyond them; the same as a function, and from a file."""
+    table = ((1.0, 0.9), (3.0, 0.5))
+    curves = table, lambda s: np.interp(s, [1.0, 3.0], [0.9, 0.5])
+    for curve in curves:
+        run = simulate(falling(curve, speed), "gr", 0.05)
+        np.testing.assert_allclose(run.velocities[-1][0, 1], expected * speed, rtol=1e-12)
+    again = parse_toml(scene_to_toml(falling(table, speed)))
+    assert again.materials["default"].restitution == table
+    np.testing.assert_allclose(simulate(again, "gr", 0.05).velocities[-1][0, 1], expected * speed, rtol=1e-12)
+
+
+def test_materials_meet_with_the_smaller_coefficient_at_the_speed():
+    """A table that falls from 0.9 to 0.1 against 0.5: the table counts above the speed 2 only. A pair replaces both."""
+    materials = {"default": Material(((0.0, 0.9), (4.0, 0.1))), "floor": Material(0.5)}
+    for speed, expected in ((1.0, 0.5), (3.0, 0.3)):
+        s = falling(1.0, speed).with_(materials=materials, boundaries=[Plane(material="floor")])
+        run = simulate(s, "gr", 0.02)
+        np.testing.assert_allclose(run.velocities[-1][0, 1], expected * speed, rtol=1e-12)
+        run = simulate(s.with_(pairs={("floor", "default"): {"restitution": ((0.0, 0.0), (10.0, 1.0))}}), "gr", 0.02)
+        np.testing.assert_allclose(run.velocities[-1][0, 1], 0.1 * speed * speed, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("curve", "words"),
+    [
+        (((0.0, 0.5), (0.0, 0.6)), ["materials.default.restitution", "above 0"]),
+        (((2.0, 0.5), (1.0, 0.6)), ["materials.default.restitution", "above 2"]),
+        (((0.0, 1.5),), ["materials.default.restitution", "from 0 to 1"]),
+        ((), ["materials.default.restitution", "table"]),
+        (lambda s: np.full(len(s), np.nan), ["materials.default.restitution", "nan at speed 0"]),
+        (lambda s: 2.0 * s, ["materials.default.restitution", "2.0 at speed 1"]),
+        (lambda s: np.zeros((3, 3)), ["materials.default.restitution", "shape (3, 3)"]),
+    ],
+)
+def test_bad_curves_of_restitution(curve, words):
+    with pytest.raises(ProblemError) as refused:
+        build(falling(curve))
+    assert all(word in str(refused.value) for word in words)
+
+
+def test_a_function_that_fails_at_a_speed_of_the_run():
+    """It is fine at the speeds 0 and 1 that the build tries, and NaN at 2."""
+    with pytest.raises(ProblemError, match=r"materials\.default\.restitution: got nan at speed 2"):
+        simulate(falling(lambda s: np.where(s > 1.5, np.nan, 0.5), 2.0), "gr", 0.05)
+
+
+def test_a_function_of_speed_for_one_impact():
+    problem = ImpactProblem.chain([1.0, 1.0], [1.0, -1.0], restitution=lambda speed: 1.0 / (1.0 + speed))
+    np.testing.assert_allclose(problem.restitution, 1.0 / 3.0)
+    np.testing.assert_allclose(problem.with_(restitution=lambda speed: 0.1 * speed).restitution, 0.2)

@@ -12,10 +12,12 @@ from .errors import ProblemError
 from .geometry import rotations
 from .geometry.polygons import convex_polygon, half_width, polygon_moments
 from .scene.boundaries import Boundary, Drum, Periodic, Plane, Segment, Shell, Tube
+from .scene.forces import forces_of
 from .scene.model import COEFFICIENTS, INTEGRATORS, Bodies, Material, Scene
 from .scene.motion import Motion
 from .scene.numbers import array, scalar
 from .scene.parts import make_shapes
+from .scene.restitution import SpeedCurve, curve_of
 from .scene.shapes import KINDS, UNTURNED, Disc, Polygon, Rectangle, Solid, Sphere, unit
 from .settings import tolerance_number
 from .solvers.rows import Floats, Ints
@@ -87,6 +89,7 @@ def _build(scene: Scene) -> tuple[World, State]:
         material=np.concatenate([np.full(g.count, g.material) for g in groups]),
         boundary_material=boundary_material,
         restitution=pairs["restitution"],
+        restitution_curves=_restitution_curves(scene, names),
         friction=pairs["friction"],
         rolling_friction=pairs["rolling_friction"] if pairs["rolling_friction"].any() else None,
         torsional_friction=pairs["torsional_friction"] if pairs["torsional_friction"].any() else None,
@@ -95,7 +98,8 @@ def _build(scene: Scene) -> tuple[World, State]:
         motions=_motions(groups),
         home=np.column_stack([position, orientation]),
         gravity=_gravity(scene),
-        force=scene.force,
+        force=forces_of(scene, mass, scene.step),
+        potential=scene.potential,
         periodic=scene.periodic,
         material_names=names,
         group=np.repeat(np.arange(len(groups)), [g.count for g in groups]),
@@ -137,14 +141,19 @@ def _check_settings(scene: Scene) -> None:
         scalar(name, getattr(scene, name), 0.0, above=True)
     if scene.force is not None and not callable(scene.force):
         raise ProblemError("force", scene.force, "a function of (time, position, velocity)")
+    if scene.potential is not None and (not callable(scene.potential) or scene.force is None):
+        wanted = "a function of (time, position) beside a force"
+        raise ProblemError("potential", "without force" if callable(scene.potential) else scene.potential, wanted)
+    for name in ("linear_drag", "quadratic_drag", "sliding_deceleration"):
+        scalar(name, getattr(scene, name), 0.0)
+    if scene.sliding_deceleration and scene.dimension == 3:
+        raise ProblemError("sliding_deceleration", scene.sliding_deceleration, "0: the bodies of this scene are 3D")
     if scene.periodic is not None and not isinstance(scene.periodic, Periodic):
         raise ProblemError("periodic", f"a {type(scene.periodic).__name__}", "a Periodic")
     if scene.periodic is not None and scene.dimension == 2 and (scene.periodic.z or scene.periodic.sheared == "z"):
         raise ProblemError("periodic.z", scene.periodic.z, "none: the bodies of this scene are 2D")
     if scene.integrator not in INTEGRATORS:
         raise ProblemError.unknown("integrator", scene.integrator, INTEGRATORS)
-    if scene.mixed_restitution not in ("refuse", "blend"):
-        raise ProblemError("mixed_restitution", scene.mixed_restitution, "refuse or blend")
     if scene.tolerance is not None:
         tolerance_number("tolerance", scene.tolerance)
 
@@ -182,8 +191,39 @@ def _pair_coefficients(scene: Scene, names: list[str]) -> dict[str, Floats]:
     return out
 
 
+def _lowest(path: str, value: Any) -> Any:
+    """The smallest coefficient of a table over speed, 0 of a function; other values as they are."""
+    if callable(value):
+        return 0.0
+    if not isinstance(value, (tuple, list)):
+        return value
+    curve_of(path, value)
+    return min(row[1] for row in value)
+
+
+def _restitution_curves(scene: Scene, names: list[str]) -> dict[tuple[int, int], SpeedCurve]:
+    """Functions of the speed of approach, for the pairs (i, j) of materials, i <= j, that have one."""
+    own: dict[str, tuple[str, Any]] = {
+        n: (f"materials.{n}.restitution", m.restitution) for n, m in scene.materials.items()
+    }
+    given = {
+        frozenset(pair): (f"pairs[{pair[0]}, {pair[1]}].restitution", values["restitution"])
+        for pair, values in scene.pairs.items()
+        if "restitution" in values
+    }
+    out = {}
+    for i, a in enumerate(names):
+        for j in range(i, len(names)):
+            both = given.get(frozenset((a, names[j])))
+            meets = [both] if both is not None else [own[a], own[names[j]]]
+            if any(callable(value) or np.ndim(value) for _, value in meets):
+                out[i, j] = SpeedCurve([curve_of(path, value) for path, value in meets])
+    return out
+
+
 def _coefficient(scene: Scene, path: str, key: str, value: Any) -> float:
     """One of COEFFICIENTS, checked."""
+    value = _lowest(f"{path}.{key}", value) if key == "restitution" else value
     number = scalar(f"{path}.{key}", value, 0.0, 1.0 if key == "restitution" else None)
     if key == "torsional_friction" and number and scene.dimension == 2:
         raise ProblemError(f"{path}.{key}", value, "0: bodies in 2D do not spin about a normal")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,11 @@ from .build import build
 from .contact.boundaries import boundaries_at
 from .contact.contact_set import ContactSet
 from .errors import ProblemError
-from .impact.assemble import used_restitutions
 from .impact.response import DEFAULT_TOLERANCE, Response
 from .kernels import prepare
 from .kernels.families import families_of_run
 from .laws import Law
+from .scene.forces import forces_of
 from .scene.model import Scene
 from .settings import Settings, tolerance_number
 from .stepping.integrator import accelerations, prescribed
@@ -83,11 +84,11 @@ class Simulation:
         step: float,
         tolerance: float,
     ) -> None:
+        world = replace(world, force=forces_of(scene, world.mass, step))  # the step of the run, not of the scene
         self.scene, self.world, self.law = scene, world, law
         self.restitution_model, self.friction_model = models
         self.stepper, self.time_step, self.tolerance = stepper, step, tolerance
-        response = Response.for_run(law, *models, scene.mixed_restitution, tolerance=tolerance)
-        response.check_restitutions(used_restitutions(world))
+        response = Response.for_run(law, *models, tolerance=tolerance)
         self.engine: Stepper = stepping.make(stepper, world, response, step)
 
     @classmethod

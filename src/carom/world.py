@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -25,8 +25,9 @@ from .geometry.shapes import (
     Shapes3D,
 )
 from .scene.boundaries import Periodic
-from .scene.model import Force
+from .scene.model import Force, Potential
 from .scene.motion import Motion
+from .scene.restitution import SpeedCurve
 from .solvers.rows import Floats, Ints
 
 __all__ = [
@@ -106,7 +107,8 @@ class World:
     motions: Sequence[tuple[Ints, Motion]]  # bodies that follow a motion
     home: Floats  # (n, 3) position and angle at time 0, to which motions refer; in 3D (n, 7) with a quaternion
     gravity: Floats  # (D,)
-    force: Force | None = None
+    force: Force | None = None  # that of the scene with drag; None if gravity alone acts
+    potential: Potential | None = None  # of the force
     periodic: Periodic | None = None
     material_names: Sequence[str] = ()
     group: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # (n,) index into scene.groups
@@ -116,6 +118,9 @@ class World:
     # against spinning about the normal. None if all are zero.
     rolling_friction: Floats | None = None
     torsional_friction: Floats | None = None
+    # For pairs of materials (i, j), i <= j, whose restitution depends on the speed of approach; `restitution` then has
+    # the smallest value of a table, 0 for a function.
+    restitution_curves: Mapping[tuple[int, int], SpeedCurve] = field(default_factory=dict)
 
     @property
     def count(self) -> int:

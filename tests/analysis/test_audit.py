@@ -64,10 +64,10 @@ def test_a_contradiction_is_said():
     """Under a paper's name with other physics the chart is contradicted, and the report says so."""
     original = laws.make("gr")
     try:
-        laws.register("gr", laws.make("lcp"))
+        laws.register("gr", laws.make("lcp"), replace=True)
         broken = audit_laws(["gr"])
     finally:
-        laws.register("gr", original)
+        laws.register("gr", original, replace=True)
     text = str(broken)
     assert "gr BRK: Smith 2012 has a tick, measured a fail" in text
     assert "gr BRK: Zhang 2015 has a tick, measured a fail" in text

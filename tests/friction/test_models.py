@@ -9,7 +9,7 @@ import pytest
 from tests.friction import rough
 
 from carom import ImpactProblem, friction, solve_impact
-from carom.friction import Cone, FixedDirection, Pyramid
+from carom.friction import Cone, FixedDirection, StaggeredPyramid
 
 
 def coulomb_violation(solution):
@@ -94,9 +94,9 @@ def test_the_pyramid_reaches_beyond_the_disk():
 
 @pytest.mark.parametrize("law", ["gr", "qce", "lcp"])
 def test_in_the_plane_pyramid_and_cone_are_one(law):
-    """One tangent: the disk is an interval. Elastic, where both alternate with the law's normal impulses."""
+    """One tangent: the disk is an interval."""
     for seed in range(10):
-        problem = rough.sample("discs", seed)
+        problem = rough.sample("discs", seed).with_(restitution=0.1 * seed)
         one, two = (solve_impact(problem, law, friction_model=m).velocity for m in ("pyramid", "cone"))
         np.testing.assert_allclose(one, two, atol=1e-8)
 
@@ -178,9 +178,7 @@ def test_foreign_friction_leaves_the_normal_law_alone(law):
     )
 
 
-@pytest.mark.parametrize(
-    "model", [FixedDirection(repeats=1), Pyramid(repeats=1), Cone(repeats=1)], ids=lambda m: m.name
-)
+@pytest.mark.parametrize("model", [FixedDirection(repeats=1), StaggeredPyramid(repeats=1)], ids=lambda m: m.name)
 def test_few_repeats_end_inelastically_and_say_so(model):
     """Friction that drives contacts together again and again: after the last repeat they are stopped."""
     said = 0
@@ -190,13 +188,16 @@ def test_few_repeats_end_inelastically_and_say_so(model):
         fastest = np.abs(problem.separation_speed()).max()
         assert s.separation_speed.min() >= -1e-9 * fastest
         assert s.contact_work <= 1e-10 * problem.kinetic_energy
-        said += any("after 1 repeats" in message for message in s.messages)
+        told = any("after 1 repeats" in message for message in s.messages)
+        assert told == (s.status == "not_converged")
+        said += told
     assert said > 0
 
 
 def test_cone_that_cannot_settle_says_so():
     problem = rough.sample("spheres", 1).with_(restitution=0.0)
     s = solve_impact(problem, "gr", friction_model=Cone(tolerance=1e-30))  # below rounding
+    assert s.status == "not_converged"
     assert any("alternated" in message for message in s.messages)
     assert s.contact_work <= 1e-12
     assert s.separation_speed.min() >= -1e-9
@@ -218,3 +219,79 @@ def test_a_belt_on_both_sides():
     x = problem.contacts.tangent_speeds(problem.mass.whiten(s.velocity))
     np.testing.assert_allclose(x, 0.0, atol=1e-9)
     np.testing.assert_allclose(s.velocity[0], [0.0, 0.0, 0.5], atol=1e-9)
+
+
+def two_link_robot(e=0.3, mu=0.5):
+    """A leg of two links with a foot at either end, mass matrix and rows in joint space (x, y, two angles)."""
+    angles, length = np.array([0.5, -0.9]), 1.0
+    arm = [length * np.array([np.sin(a), -np.cos(a)]) for a in angles]  # from the hip to the feet
+    mass = np.diag([3.0, 3.0, 0.0, 0.0])
+    rows, tangents = np.zeros((2, 4)), np.zeros((2, 4))
+    for k, a in enumerate(arm):
+        half = 0.5 * np.array([-a[1], a[0]])  # velocity of the middle of the link per unit of angular velocity
+        mass[k + 2, k + 2] = 1.0 / 12.0 + half @ half
+        mass[:2, k + 2] = mass[k + 2, :2] = half
+        rows[k, 1], rows[k, k + 2] = 1.0, a[0]
+        tangents[k, 0], tangents[k, k + 2] = 1.0, -a[1]
+    return ImpactProblem.from_matrices(
+        mass, rows, [0.8, -1.0, 0.3, -0.4], restitution=e, friction=mu, tangents=tangents
+    )
+
+
+@pytest.mark.parametrize("law", ["gr", "qce", "lcp"])
+@pytest.mark.parametrize("model", ["cone", "pyramid"])
+def test_friction_of_a_robot_with_two_feet_opposes_slip(law, model):
+    """Normal and friction impulses are one solution: slip opposes friction, and the audit has a row for it."""
+    for e in (0.0, 0.3, 0.7, 1.0):
+        s = solve_impact(two_link_robot(e), law, friction_model=model)
+        rows = {m.name: m for m in s.audit().measures}
+        assert s.status == "resolved" and s.audit().passed
+        assert rows["friction along slip"].value <= 1e-10
+        assert rows["Coulomb residual"].value <= 1e-10
+
+
+@pytest.mark.parametrize("kind", rough.KINDS)
+@pytest.mark.parametrize("law", ["gr", "qce"])
+def test_joint_solution_of_eq_21(law, kind):
+    """Zhang 2015, eq. 21 as printed: both complementarity problems hold for the same velocity.
+
+    `0 <= lam perp u_n+ - c_r u_elastic+ >= 0` with the frictionless prediction, and the boxed LCP with bounds mu lam.
+    The alternating model breaks them.
+    """
+    c, broken = 0.4, 0
+    for seed in range(8):
+        problem = rough.sample(kind, seed).with_(restitution=c)
+        target = c * solve_impact(problem.with_(restitution=1.0, friction=0.0), law).separation_speed
+        stiff, slip_stiff = problem.contacts.rows.diag, problem.contacts.tangents.diag
+        fastest = problem.contacts.fastest()
+        for model in ("pyramid", "pyramid_staggered"):
+            s = solve_impact(problem, law, restitution_model="qce_lcp", friction_model=model)
+            if any("kinetic energy" in message for message in s.messages):
+                continue  # the targets were reduced
+            x = problem.mass.whiten(s.velocity.reshape(problem.block))
+            normal = np.minimum(stiff * s.impulse, problem.contacts.speeds(x) - target)
+            bound = np.repeat(problem.friction * s.impulse, problem.tangent_count)
+            beta, slip = s.friction_impulse.ravel(), problem.contacts.tangent_speeds(x).ravel()
+            box = np.clip(slip, slip_stiff * (beta - bound), slip_stiff * (beta + bound))
+            residual = max(np.abs(normal).max(), np.abs(box).max()) / fastest
+            if model == "pyramid":
+                assert residual <= 1e-9
+                assert s.residual <= 1e-10
+            else:
+                broken += residual > 1e-3
+    assert broken > 2
+
+
+@pytest.mark.parametrize("model", ["cone", "pyramid"])
+def test_restitution_is_reduced_where_friction_would_gain_energy(model):
+    """Kane's paradox: Newton's u+ = -e u and Coulomb friction at the end of a slanted rod can raise the energy."""
+    reduced, largest = 0, 0
+    for seed in range(40):
+        problem = rough.sample("matrices", seed, friction=1.0).with_(restitution=0.9)
+        s = solve_impact(problem, "gr", friction_model=model)
+        assert s.contact_work <= 1e-10 * problem.kinetic_energy
+        if any("kinetic energy" in message for message in s.messages):
+            reduced += 1
+            largest += s.contact_work >= -1e-6 * problem.kinetic_energy
+    # The share is the largest that keeps the energy, unless Coulomb's law has no solution with a larger one.
+    assert 1 < reduced <= largest + 1

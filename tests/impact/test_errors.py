@@ -116,6 +116,7 @@ CASES = {
     "restitution model of another law": (
         lambda: carom.solve_impact(chain(), "gr", restitution_model="stronge"), "restitution_model", "gr"),
     "law to register that is none": (lambda: laws.register("mine", 3), "law", "impulses"),
+    "name of the default law": (lambda: laws.register("gr", laws.NoImpulse), "law name", "replace=True"),
     "name with a space": (lambda: laws.register("my law", laws.NoImpulse), "law name", "letters"),
 }  # fmt: skip
 

@@ -183,3 +183,10 @@ def test_solution_arrays_are_read_only():
     for array in (solution.velocity, solution.impulse):
         with pytest.raises(ValueError, match="read-only"):
             array[...] = 0.0
+
+
+def test_rows_times_a_velocity_in_the_shape_of_the_problem():
+    """General systems have velocities (n,): rows and tangent rows multiply them as they are."""
+    p = ImpactProblem.from_matrices(np.ones(3), [[0, 0, 1.0]], [1.0, 2.0, -3.0], friction=0.1, tangents=[[1.0, 0.5, 0]])
+    np.testing.assert_allclose(p.tangents.times(p.velocity), [2.0])
+    np.testing.assert_allclose(p.rows.times([1.0, 2.0, -3.0]), [-3.0])

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
+from tests.laws import darboux_keller
 
 from carom import ImpactProblem, ProblemError, solve_impact
 from carom.catalogue.problems_1d import galperin
@@ -305,7 +306,9 @@ def test_islands_do_not_know_of_each_other():
     np.testing.assert_allclose(solve_impact(together, "etm").velocity[:3, 0], alone, atol=1e-6)
 
 
-@pytest.mark.parametrize("option", [{"lam": 0}, {"lam": 2.5}, {"tolerance": -1.0}, {"max_repeats": 0}])
+@pytest.mark.parametrize(
+    "option", [{"lam": 0}, {"lam": 2.5}, {"tolerance": -1.0}, {"max_repeats": 0}, {"increment": "body"}]
+)
 def test_refuses_bad_options(option):
     with pytest.raises(ProblemError, match=next(iter(option))):
         ETM(**option)
@@ -327,3 +330,91 @@ def test_energy_tracking_gives_up_after_its_bound():
     solution = solve_impact(entry.problem, ETM(max_repeats=3))
     assert solution.status == "finished_inelastically"
     assert solution.kinetic_energy < entry.problem.kinetic_energy
+
+
+def rough_contact(rng, t, jammed):
+    """Rows (1 + t, 3 t) of one contact with a unit mass matrix, mu, and a velocity; jammed if that is asked for."""
+    while True:
+        rows = rng.normal(size=(1 + t, 3 * t))
+        rows[1:] += rng.uniform(0.0, 2.0) * rng.normal(size=(t, 1)) * rows[0]
+        mu, velocity = rng.uniform(0.0, 2.0), rng.normal(size=3 * t)
+        u = rows @ velocity
+        u, velocity = (u, velocity) if u[0] < 0.0 else (-u, -velocity)
+        response = rows[0] @ rows.T @ [1.0, *(-mu * u[1:] / np.linalg.norm(u[1:]))]
+        if (response <= 0.0) == jammed:
+            return rows, mu, velocity
+
+
+def darboux_keller_errors(count, lams, steps, seed=0):
+    """Largest errors of the velocity at the contact, relative to its largest speed before, for each lambda."""
+    rng, errors = np.random.default_rng(seed), []
+    for number in range(count):
+        t, jammed = 1 + number % 2, (number // 2) % 2 == 0
+        rows, mu, velocity = rough_contact(rng, t, jammed)
+        e, u = rng.uniform(0.0, 1.0), rows @ velocity
+        expected = darboux_keller.impact(rows @ rows.T, u, mu, e, steps)
+        problem = ImpactProblem.from_matrices(
+            np.ones(3 * t), rows[:1], velocity, friction=mu, tangents=rows[None, 1:], restitution=e
+        )
+        got = [rows @ solve_impact(problem, ETM(lam=lam)).velocity for lam in lams]
+        errors.append([np.abs(g - expected).max() / np.abs(u).max() for g in got])
+    return np.array(errors)
+
+
+def test_one_contact_converges_to_darboux_and_keller():
+    """Half of the contacts jam at the start. Errors are of first order in 1 / lambda; without the treatment of jams
+    they stay at several percent."""
+    few, many = darboux_keller_errors(32, (30, 300), 1000).T
+    assert few.max() <= 0.1
+    assert many.max() <= 0.01
+    assert np.median(many) <= 0.2 * np.median(few) + 1e-6
+
+
+@pytest.mark.long
+def test_a_thousand_contacts_converge_to_darboux_and_keller():
+    errors = darboux_keller_errors(1000, (300, 3000), 4000)
+    assert errors[:, 1].max() <= 5e-3
+    assert np.quantile(errors[:, 1], 0.99) <= 5e-4
+
+
+def test_the_increment_of_each_contact_as_printed():
+    """Eq. 62: for one contact the two increments are the same. On a chain the answers differ for every lambda."""
+    one = ImpactProblem.chain([1.0, 2.0], [1.0, -1.0], restitution=0.5)
+    np.testing.assert_allclose(
+        solve_impact(one, ETM(increment="contact")).velocity, solve_impact(one, ETM()).velocity, atol=1e-12
+    )
+    apart = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        chain = ImpactProblem.chain(rng.uniform(0.5, 2.0, 6), rng.normal(size=6))
+        if chain.separation_speed().min() >= 0.0:
+            continue
+        a, b = (solve_impact(chain, ETM(lam=100, increment=name)) for name in ("island", "contact"))
+        for s in (a, b):
+            assert s.kinetic_energy == pytest.approx(chain.kinetic_energy, rel=1e-10)
+        apart.append(np.abs(a.velocity - b.velocity).max())
+    assert 0.01 < np.median(apart) < 0.5
+
+
+def test_history():
+    """Tang's figs. 4 and 6b: normal speed rises in equal increments, stored energy rises to K and is released."""
+    problem = ImpactProblem.chain([1.0, 1.0], [1.0, -1.0], restitution=0.5)
+    s = solve_impact(problem, ETM(lam=20), history=True)
+    h = s.history
+    assert len(h) == s.iterations
+    press, release = h[h["stage"] == 1], h[h["stage"] == 3]
+    np.testing.assert_allclose(np.diff(press["after"]), 0.1, atol=1e-12)
+    np.testing.assert_allclose(press["stored"], -np.cumsum(press["work"]), atol=1e-12)
+    assert press["stored"][-1] == pytest.approx(1.0)
+    assert release["work"].sum() == pytest.approx(0.25)
+    assert h["stored"][-1] == 0.0
+    assert solve_impact(problem, ETM(lam=20)).history is None
+
+
+@pytest.mark.parametrize("law", ["gr", "sqm"])
+def test_laws_without_a_history_say_so(law):
+    problem = ImpactProblem.chain([1.0, 1.0], [1.0, -1.0])
+    with pytest.raises(
+        ProblemError, match=f"history: got True; expected a law that has one, which '{law}' has not: etm"
+    ):
+        solve_impact(problem, law, history=True)

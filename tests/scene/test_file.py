@@ -56,7 +56,6 @@ def test_every_field_of_a_file_arrives():
         law = "qce"
         restitution_model = "energetic"
         friction_model = "cone"
-        mixed_restitution = "blend"
         [materials.steel]
         restitution = 0.8
         friction = 0.3
@@ -96,7 +95,7 @@ def test_every_field_of_a_file_arrives():
     )
     settings = (scene.gravity, scene.step, scene.duration, scene.frame_rate, scene.stepper, scene.law)
     assert settings == ((0.5, -10.0), 0.002, 3.0, 25.0, "synchronous", "qce")
-    assert (scene.name, scene.description, scene.mixed_restitution) == ("all", "words", "blend")
+    assert (scene.name, scene.description) == ("all", "words")
     assert (scene.restitution_model, scene.friction_model) == ("energetic", "cone")
     assert scene.materials == {"default": Material(), "steel": Material(0.8, 0.3, 7.8)}
     assert scene.pairs == {("steel", "default"): {"restitution": 0.25}}

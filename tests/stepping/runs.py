@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from carom import stepping
 from carom.build import build
-from carom.impact.assemble import used_restitutions
 from carom.impact.contacts import Impulses
 from carom.impact.response import Response
 from carom.scene import Bodies, Disc, Material, Polygon, Rectangle, Scene
@@ -19,10 +18,7 @@ from carom.world import State
 def engine_of(scene: Scene, stepper: str | None = None, law: str | None = None) -> tuple[Stepper, State]:
     """A stepper for the scene and the state it starts from."""
     world, state = build(scene)
-    response = Response.for_run(
-        law or scene.law, scene.restitution_model, scene.friction_model, scene.mixed_restitution
-    )
-    response.check_restitutions(used_restitutions(world))
+    response = Response.for_run(law or scene.law, scene.restitution_model, scene.friction_model)
     return stepping.make(stepper or scene.stepper, world, response, scene.step), state
 
 

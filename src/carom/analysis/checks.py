@@ -14,7 +14,7 @@ from ..impact.assemble import used_restitutions
 from ..trajectory import Trajectory
 from ..trajectory.format import moving
 from ..world import World
-from .run_momentum import Drift, angular_momentum_drift, has_force, momentum_drift
+from .run_momentum import Drift, angular_momentum_drift, momentum_drift, python_force
 from .runs import energy_drift, energy_rise, fastest, overlap, symmetry_error
 
 # Energy and momentum, relative: far above the rounding errors of a long run, far below physical effects. Overlap, in
@@ -79,6 +79,7 @@ def energy_rule(run: Trajectory) -> tuple[str, str]:
     why = (
         ("restitution below 1", bool((used_restitutions(world) < 1.0).any())),
         ("friction", not world.frictionless),
+        ("drag", world.force is not None),
         ("resting contact is inelastic", run.settings.stepper == "drift_safe" and bool(world.gravity.any())),
         (f"{stopped:,} steps finished inelastically", stopped > 0),
     )
@@ -87,8 +88,8 @@ def energy_rule(run: Trajectory) -> tuple[str, str]:
 
 
 def _driven(run: Trajectory, world: World) -> str:
-    if has_force(run):
-        return "a force in Python has no potential"
+    if python_force(run):
+        return "a force in Python may do work"
     if moving(world) or world.motions:
         return "moving boundaries or bodies do work"
     if world.periodic is not None and world.periodic.shear_rate:

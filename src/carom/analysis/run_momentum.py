@@ -76,7 +76,12 @@ def angular_momentum_drift(run: Trajectory) -> Drift:
 
 
 def has_force(run: Trajectory) -> bool:
-    """Whether a Python function acts as a force. The file cannot store it, but records that there was one."""
+    """Whether drag or a Python function acts as a force. The file cannot store the latter, but records it."""
+    return run.world.force is not None or python_force(run)
+
+
+def python_force(run: Trajectory) -> bool:
+    """Whether a Python function acts as a force."""
     meta = json.loads(run._file["scene/meta"][()])
     return run.scene.force is not None or "force" in meta["not_stored"]
 

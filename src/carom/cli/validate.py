@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -120,12 +120,19 @@ def _materials(scene: Scene) -> Table:
     table = _table("materials", *(key.replace("_", " ") for key in columns), "density", "")
     for name, m in scene.materials.items():
         if name in used or name != "default":
-            numbers = [_short(getattr(m, key)) for key in (*columns, "density")]
+            numbers = [_number(getattr(m, key)) for key in (*columns, "density")]
             table.add_row(_safe(name), *numbers, "" if name in used else "[yellow]not used[/]")
     for (a, b), values in scene.pairs.items():
-        given = [_short(values[k]) if k in values else "" for k in columns]
+        given = [_number(values[k]) if k in values else "" for k in columns]
         table.add_row(_safe(f"{a}, {b}"), *given, "", "")
     return table
+
+
+def _number(value: Any) -> str:
+    """A coefficient, or how it depends on speed."""
+    if callable(value):
+        return "function of speed"
+    return f"{_short(value[0][1])} to {_short(value[-1][1])}" if isinstance(value, tuple) else _short(value)
 
 
 def _has(scene: Scene, key: str) -> bool:

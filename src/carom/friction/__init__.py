@@ -1,21 +1,24 @@
 """Friction models: Coulomb friction at impact, for every law.
 
-The normal impulses of the law come first; friction then takes away as much kinetic energy as its bounds allow, and
-the two alternate while friction drives contacts together (`impact/resolve.py`). Every stage can only lower the energy.
+Coupled models find normal and friction impulses together, with the separation speeds that law and restitution model
+ask for. In the others the normal impulses of the law come first, friction then takes away as much kinetic energy as its
+bounds allow, and the two alternate while friction drives contacts together. See `impact/resolve.py`.
 """
 
 from __future__ import annotations
 
 from ..errors import ProblemError
 from .cone import Cone
-from .fixed_direction import FixedDirection
+from .fixed_direction import FixedDirection, SinglePass
 from .model import FrictionModel
-from .pyramid import Pyramid
+from .pyramid import Pyramid, StaggeredPyramid
 
 OWN = "own"  # name of the friction that a law itself has
 MODELS: dict[str, FrictionModel] = {
     "coulomb_fixed_direction": FixedDirection(),
+    "coulomb_single_pass": SinglePass(),
     "pyramid": Pyramid(),
+    "pyramid_staggered": StaggeredPyramid(),
     "cone": Cone(),
 }
 
@@ -29,4 +32,14 @@ def make(model: str | FrictionModel) -> FrictionModel:
     return MODELS[model]
 
 
-__all__ = ["MODELS", "OWN", "Cone", "FixedDirection", "FrictionModel", "Pyramid", "make"]
+__all__ = [
+    "MODELS",
+    "OWN",
+    "Cone",
+    "FixedDirection",
+    "FrictionModel",
+    "Pyramid",
+    "SinglePass",
+    "StaggeredPyramid",
+    "make",
+]

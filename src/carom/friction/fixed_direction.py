@@ -57,6 +57,19 @@ class FixedDirection(FrictionModel):
         return box_residual(rows.diag, speed, np.zeros(len(used)), bound, z)
 
 
+@dataclass(frozen=True)
+class SinglePass(FixedDirection):
+    """Friction along fixed directions once after the law, as in Smith 2012, algorithm 4.
+
+    Friction may drive contacts together, and nothing stops that approach; the status is then "not_converged".
+    """
+
+    name: ClassVar[str] = "coulomb_single_pass"
+    title: ClassVar[str] = "Coulomb, one fixed direction, a single pass after the law"
+
+    repeats: int = 0
+
+
 def _directions(contacts: Contacts, normal: Floats) -> tuple[Rows | None, Ints, Floats]:
     """The contacts with friction (k,), their directions (k, t) opposite to the slip before impact, and their rows."""
     slip = contacts.tangent_speeds()

@@ -9,31 +9,36 @@ import numpy as np
 
 from ..errors import ProblemError
 from ..impact import checks
-from ..impact.contacts import Contacts, Impulses
+from ..impact.contacts import Contacts
 from ..laws.law import Paper
+from ..solvers.blocks import Blocks, blocks_of
+from ..solvers.contact import solve_contact
 from ..solvers.rows import Floats
 from ..solvers.settle import settle
+
+CONVERGED = 10.0  # residual, in tolerances, up to which an answer of a coupled model is used
 
 
 @dataclass(frozen=True)
 class FrictionModel:
     """Base of the friction models: the friction impulses that belong to given normal impulses.
 
-    repeats: how often normal and friction impulses alternate before the remaining approach is stopped inelastically.
+    repeats: how often normal and friction impulses alternate before the remaining approach is stopped inelastically; 0
+    solves friction once, and leaves the approach that it causes.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     paper: ClassVar[Paper]
-    coupled: ClassVar[bool] = False  # whether the model has `inelastic`
+    coupled: ClassVar[bool] = False  # whether normal and friction impulses are found together: see CoupledModel
     bounds: ClassVar[int]  # how normal impulses bound friction: FIXED, PYRAMID or CONE of `solvers/settle.py`
 
     repeats: int = 20
 
     def __post_init__(self) -> None:
         checks.options(self)
-        if isinstance(self.repeats, bool) or not isinstance(self.repeats, int | np.integer) or self.repeats < 1:
-            raise ProblemError("repeats", self.repeats, "a whole number from 1 up")
+        if isinstance(self.repeats, bool) or not isinstance(self.repeats, int | np.integer) or self.repeats < 0:
+            raise ProblemError("repeats", self.repeats, "a whole number from 0 up")
 
     def impulses(
         self, contacts: Contacts, normal: Floats, start: Floats, tolerance: float = 0.0
@@ -77,10 +82,40 @@ class FrictionModel:
         )
         return None if residual < 0.0 else (normal, tangent, float(residual))
 
-    def inelastic(self, contacts: Contacts, tolerance: float = 0.0) -> tuple[Impulses, bool]:
-        """Normal and friction impulses of the impact with restitution 0, solved together; whether that converged.
 
-        Only models with `coupled` have it. `contacts` must have tangents. The residual is relative, as in `resolve`;
-        `tolerance` is a speed.
+@dataclass(frozen=True)
+class CoupledModel(FrictionModel):
+    """Base of the friction models that find normal and friction impulses together.
+
+    tolerance: residual of exact answers, relative to the fastest speed.
+    """
+
+    coupled: ClassVar[bool] = True
+
+    tolerance: float = 1e-11
+
+    def blocks(self, contacts: Contacts) -> Blocks:
+        """The rows of the contacts for the frictional contact solver."""
+        if contacts.tangents is None or contacts.tangent_boundary_speed is None:
+            raise ProblemError("tangents", None, "tangent rows, for friction")
+        slip = contacts.tangent_boundary_speed
+        return blocks_of(contacts.rows, contacts.tangents, contacts.boundary_speed, slip, contacts.friction)
+
+    def joint(
+        self, contacts: Contacts, target: Floats, start: Floats, tolerance: float = 0.0
+    ) -> tuple[Floats, float, int, bool]:
+        """Normal and friction impulses (m, 1 + t) of `0 <= lam perp u_n+ - target >= 0` and of the friction model.
+
+        Both hold for the same velocity after the impact. `start` (m, 1 + t) is a warm start, `tolerance` a speed; 0
+        asks for an exact answer. Also returns the residual of both conditions, which is a speed, the iterations, and
+        whether they have converged.
         """
-        raise NotImplementedError(f"{type(self).__name__} does not couple friction with the normal impulses")
+        blocks, z = self.blocks(contacts), start.copy()
+        blocks.base[:, 0] -= target
+        aim = max(tolerance, self.tolerance * max(contacts.fastest(), float(target.max(initial=0.0))))
+        answer = solve_contact(blocks, np.arange(contacts.count), contacts.velocity, z, aim)
+        return self.within(z, contacts.friction), answer.residual, answer.iterations, answer.residual <= CONVERGED * aim
+
+    def within(self, z: Floats, friction: Floats) -> Floats:
+        """The impulses `z` (m, 1 + t) with friction within its bounds, which single precision may miss by rounding."""
+        raise NotImplementedError(f"{type(self).__name__} must define within")

@@ -9,23 +9,26 @@ import numpy as np
 
 from ..impact.contacts import Contacts
 from ..laws.law import ZHANG_2015
+from ..solvers.blocks import ROLLING, Blocks
 from ..solvers.qp.box import box_residual, solve_bounds
 from ..solvers.rows import Floats
 from ..solvers.settle import PYRAMID
 from .fixed_direction import without_zero_rows
-from .model import FrictionModel
+from .model import CoupledModel
 
 
 @dataclass(frozen=True)
-class Pyramid(FrictionModel):
-    """`-mu lam <= beta <= mu lam` along each tangent, minimum of kinetic energy (Zhang 2015, eqs. 20 and 21).
+class Pyramid(CoupledModel):
+    """`-mu lam <= beta <= mu lam` along each tangent, against the slip after the impact along it (boxed LCP).
 
-    It is a box QP. In 3D the corners of the pyramid reach sqrt(2) times the friction cone, and the answer depends on
-    the choice of tangents.
+    It is solved together with `0 <= lam perp u_n+ - target >= 0` (Zhang 2015, eqs. 20 and 21), where the target is the
+    separation speed that restitution asks for: `c_r u_elastic+` under the restitution model qce_lcp, as in the paper.
+    In 3D the corners of the pyramid reach sqrt(2) times the friction cone, and the answer depends on the choice of
+    tangents.
     """
 
     name: ClassVar[str] = "pyramid"
-    title: ClassVar[str] = "friction pyramid (boxed LCP)"
+    title: ClassVar[str] = "friction pyramid (boxed LCP), coupled with the normal impulse"
     paper: ClassVar = ZHANG_2015
     bounds: ClassVar[int] = PYRAMID
 
@@ -52,3 +55,35 @@ class Pyramid(FrictionModel):
         bound = np.repeat(contacts.friction * np.maximum(normal, 0.0), tangent.shape[1])
         slip = contacts.tangent_speeds(contacts.after(normal, tangent)).ravel()
         return box_residual(contacts.tangents.diag, slip, -bound, bound, tangent.ravel())
+
+    def blocks(self, contacts: Contacts) -> Blocks:
+        # Each tangent is a group of friction impulses by itself. The solver calls the second group rolling.
+        blocks = super().blocks(contacts)
+        blocks.bound[:, ROLLING] = contacts.friction
+        return blocks._replace(tangents=1)
+
+    def joint(
+        self, contacts: Contacts, target: Floats, start: Floats, tolerance: float = 0.0
+    ) -> tuple[Floats, float, int, bool]:
+        # The solver measures speeds of the second group relative to sqrt(A_tt / A_nn).
+        t = start.shape[1] - 1
+        stiff = np.zeros(0) if contacts.tangents is None else contacts.tangents.diag.reshape(-1, t).max(axis=1)
+        share = float(np.sqrt(contacts.rows.diag / np.maximum(stiff, contacts.rows.diag)).min())
+        z, residual, count, solved = super().joint(contacts, target, start, share * tolerance)
+        return z, max(residual, self.residual(contacts, z[:, 0], z[:, 1:])), count, solved
+
+    def within(self, z: Floats, friction: Floats) -> Floats:
+        bound = (friction * z[:, 0])[:, None]
+        return np.concatenate([z[:, :1], np.clip(z[:, 1:], -bound, bound)], axis=1)
+
+
+@dataclass(frozen=True)
+class StaggeredPyramid(Pyramid):
+    """The friction pyramid after the normal impulses: minimum of kinetic energy within `-mu lam <= beta <= mu lam`.
+
+    Normal impulses and friction alternate while friction drives contacts together. Friction is a box QP.
+    """
+
+    name: ClassVar[str] = "pyramid_staggered"
+    title: ClassVar[str] = "friction pyramid after the normal impulses"
+    coupled: ClassVar[bool] = False

@@ -13,7 +13,7 @@ import numpy as np
 from ..contact.contact_set import ContactSet
 from ..geometry.rotations import matrices
 from ..kernels import kernel
-from ..solvers.blocks import FRICTION, ROLLING, TORSION, Blocks
+from ..solvers.blocks import FRICTION, ROLLING, TORSION, Blocks, normal_speeds
 from ..solvers.rows import Floats, Ints, make_rows
 from ..solvers.thresholds import TOUCHED_BODIES_FACTOR
 from ..world import Boundaries, State, World
@@ -32,6 +32,7 @@ class Assembly:
     blocks: Blocks
     restitution: Floats  # (m,)
     velocity: Floats  # (n, d) whitened, of the bodies that take part
+    materials: Ints  # (m, 2) of the two bodies, ascending; empty where no restitution depends on speed
     bodies: Ints | None  # bodies that take part, ascending; None for all
 
     @cached_property
@@ -45,7 +46,7 @@ class Assembly:
         t = self.blocks.tangents if base.shape[1] > 1 else 0
         ptr, body, val, tangent_ptr, tangent_body, tangent = rows_of(self.blocks.body, self.blocks.val, chosen, t)
         n = len(velocity)
-        return Contacts(
+        contacts = Contacts(
             rows=make_rows(ptr, body, val, n),
             velocity=velocity,
             boundary_speed=base[chosen, 0],
@@ -54,6 +55,10 @@ class Assembly:
             tangents=make_rows(tangent_ptr, tangent_body, tangent, n) if t else None,
             tangent_boundary_speed=base[chosen, 1 : 1 + t].ravel() if t else None,
         )
+        if not len(self.materials):
+            return contacts
+        e = restitution_at(self.world, self.materials[chosen], contacts.restitution, contacts.speeds())
+        return contacts.with_restitution(e)
 
     @property
     def taking_part(self) -> slice | Ints:
@@ -77,6 +82,9 @@ class Assembly:
     def moving(self, velocity: Floats) -> Assembly:
         """The same contacts with another velocity (n, d) before the impact."""
         other = replace(self, velocity=self.whitened(velocity))
+        if len(self.materials):
+            speed = normal_speeds(other.blocks, other.velocity)
+            return replace(other, restitution=restitution_at(self.world, self.materials, self.restitution, speed))
         if "contacts" in self.__dict__:  # their rows stay the same
             other.__dict__["contacts"] = self.contacts.moving(other.velocity)
         return other
@@ -102,7 +110,8 @@ def assemble(world: World, state: State, found: ContactSet, boundaries: Boundari
     if TOUCHED_BODIES_FACTOR * found.count < world.count:
         bodies, body = _renumbered(body)
     blocks = Blocks(body, val, base, bound, world.dimension - 1)
-    return Assembly(world, blocks, restitution, np.empty((0, 0)), bodies).moving(state.velocity)
+    pairs = np.sort(_materials(world, found), axis=1) if world.restitution_curves else np.zeros((0, 2), np.int64)
+    return Assembly(world, blocks, restitution, np.empty((0, 0)), pairs, bodies).moving(state.velocity)
 
 
 def _row_count(world: World, bound: Floats) -> int:
@@ -132,15 +141,31 @@ def coefficients(world: World, found: ContactSet) -> tuple[Floats, Floats]:
             if table is not None:
                 bound[:, column] = table[0, 0]
         return np.full(m, world.restitution[0, 0]), bound
-    a = world.material[found.first]
-    fixed = found.second < 0
-    b = np.empty(m, np.int64)
-    b[~fixed] = world.material[found.second[~fixed]]
-    b[fixed] = world.boundary_material[-1 - found.second[fixed]]
+    a, b = _materials(world, found).T
     for column, table in tables:
         if table is not None:
             bound[:, column] = table[a, b]
     return world.restitution[a, b], bound
+
+
+def _materials(world: World, found: ContactSet) -> Ints:
+    """The materials (m, 2) of the first and the second body, or of the boundary, of each contact."""
+    fixed = found.second < 0
+    out = np.empty((found.count, 2), np.int64)
+    out[:, 0] = world.material[found.first]
+    out[~fixed, 1] = world.material[found.second[~fixed]]
+    out[fixed, 1] = world.boundary_material[-1 - found.second[fixed]]
+    return out
+
+
+def restitution_at(world: World, materials: Ints, restitution: Floats, speed: Floats) -> Floats:
+    """Coefficients of restitution (m,) at separation speeds (m,): `restitution`, where it does not depend on speed."""
+    out = restitution.copy()
+    for pair, curve in world.restitution_curves.items():
+        mine = (materials == pair).all(axis=1)
+        if mine.any():
+            out[mine] = curve.at(np.maximum(-speed[mine], 0.0))
+    return out
 
 
 @kernel

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from ..solvers.rows import Floats, Rows, fastest_slip, pushed, speeds
 
@@ -14,6 +16,12 @@ FINISHED_INELASTICALLY = "finished_inelastically"
 NOT_CONVERGED = "not_converged"
 INFEASIBLE = "infeasible"
 STATUSES = (RESOLVED, FINISHED_INELASTICALLY, NOT_CONVERGED, INFEASIBLE)  # of a single impact, by severity
+
+# One impulse of a law that treats contacts one by one: the contact, the stage (1 compression, 3 release), its normal
+# speed before and after, the work of its normal impulse, and the energy that the contact then has stored.
+HISTORY = np.dtype(
+    [("contact", np.int64), ("stage", np.int64)] + [(k, np.float64) for k in ("before", "after", "work", "stored")]
+)
 
 
 def worse(first: str, second: str) -> str:
@@ -105,6 +113,7 @@ class Impulses:
     status: str = RESOLVED
     residual: float = 0.0
     messages: tuple[str, ...] = field(default=())
+    history: NDArray[Any] | None = None  # HISTORY, from laws that have one, on request
 
 
 def as_matrix(rows: Rows) -> sp.csr_matrix:

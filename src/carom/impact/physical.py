@@ -20,8 +20,9 @@ class PhysicalRows:
     val: Floats  # (nnz, d)
 
     def times(self, v: Floats) -> Floats:
-        """`J v` for v of shape (n, d)."""
-        return rows_times(self.ptr, self.body, self.val, v)
+        """`J v` for v of shape (n, d), or of any shape with as many numbers."""
+        v = np.ascontiguousarray(v, dtype=np.float64).reshape(-1, self.val.shape[1])
+        return np.asarray(rows_times(self.ptr, self.body, self.val, v))
 
     def transpose_times(self, y: Floats, n: int) -> Floats:
         """`J^T y`, of shape (n, d)."""

@@ -234,6 +234,8 @@ class ImpactProblem:
             if tangent_speed is not None:
                 slip += checks.shaped("tangent_speed", checks.finite("tangent_speed", tangent_speed), (m, t))
         speed = checks.per_contact("boundary_speed", 0.0 if boundary_speed is None else boundary_speed, m, None, None)
+        if callable(restitution):
+            restitution = restitution(np.maximum(-rows.times(velocity.reshape(block)) - speed, 0.0))
         return cls(
             mass=mass,
             rows=rows,
@@ -309,6 +311,7 @@ class ImpactProblem:
                     raise ProblemError("velocity", f"{v.size} numbers", f"{self.velocity.size} numbers")
                 checked[key] = checks.frozen(v)
             elif key == "restitution":
+                value = value(np.maximum(-self.separation_speed(), 0.0)) if callable(value) else value
                 checked[key] = checks.frozen(checks.per_contact(key, value, m, 0.0, 1.0))
             elif key == "boundary_speed":
                 checked[key] = checks.frozen(checks.per_contact(key, value, m, None, None))

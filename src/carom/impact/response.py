@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from .. import friction as frictions
 from ..errors import ProblemError
 from ..friction import FrictionModel
 from ..laws import Law, make
 from ..settings import EXACT_TOLERANCE, tolerance_number
-from ..solvers.rows import Floats
-from .restitution import MODELS, needs_uniform_restitution
+from .restitution import MODELS
 
 DEFAULT_FRICTION = "coulomb_fixed_direction"
-MIXED_RESTITUTION = ("refuse", "blend")
 
 # Tolerances of a run, relative to the fastest speed of approach or slip at any contact of the step, or to the speed
 # gained in two steps of free fall if that is larger.
@@ -33,8 +29,6 @@ class Response:
     law: gives the normal impulses, and friction impulses if `friction_model` is None.
     restitution_model: what the coefficients of restitution mean, one of the law's `restitution_models`.
     friction_model: the model that adds friction to the law, or None for the friction that the law itself has.
-    mixed_restitution: what to do with different coefficients within one island where the restitution model needs a
-    single one: "refuse" them, or "blend" them into their mean.
     tolerance: the speed that every stage of a step may leave, relative to the fastest speed of approach or slip at any
     contact of the step before its impulses, or to the speed gained in two steps of free fall if that is larger.
     """
@@ -42,7 +36,6 @@ class Response:
     law: Law
     restitution_model: str
     friction_model: FrictionModel | None
-    mixed_restitution: str = "refuse"
     tolerance: float = EXACT
 
     def __post_init__(self) -> None:
@@ -52,8 +45,6 @@ class Response:
         if self.restitution_model not in models:
             allowed = f"one of {models} with law {self.law.name!r}"
             raise ProblemError("restitution_model", self.restitution_model, allowed)
-        if self.mixed_restitution not in MIXED_RESTITUTION:
-            raise ProblemError.unknown("mixed_restitution", self.mixed_restitution, MIXED_RESTITUTION)
         object.__setattr__(self, "tolerance", tolerance_number("tolerance", self.tolerance))
 
     @classmethod
@@ -62,12 +53,11 @@ class Response:
         law: str | Law,
         restitution_model: str | None = None,
         friction_model: str | FrictionModel | None = None,
-        mixed_restitution: str = "refuse",
     ) -> Response:
         """A response from names; models that are None are the law's defaults."""
         chosen = make(law)
         model = chosen.restitution_models[0] if restitution_model is None else restitution_model
-        return cls(chosen, model, _friction_of(chosen, friction_model), mixed_restitution)
+        return cls(chosen, model, _friction_of(chosen, friction_model))
 
     @classmethod
     def for_run(
@@ -75,17 +65,16 @@ class Response:
         law: str | Law,
         restitution_model: str | None = None,
         friction_model: str | FrictionModel | None = None,
-        mixed_restitution: str = "refuse",
         tolerance: float | str | None = None,
     ) -> Response:
         """The same for the impacts of a time step, with few repeats of the friction model.
 
         `tolerance` is a number, "exact", or None for DEFAULT_TOLERANCE.
         """
-        response = cls.of(law, restitution_model, friction_model, mixed_restitution)
+        response = cls.of(law, restitution_model, friction_model)
         number = DEFAULT_TOLERANCE if tolerance is None else tolerance_number("tolerance", tolerance)
         response = replace(response, tolerance=number)
-        if response.friction_model is None:
+        if response.friction_model is None or response.friction_model.repeats == 0:
             return response
         return replace(response, friction_model=replace(response.friction_model, repeats=STEP_REPEATS))
 
@@ -98,24 +87,6 @@ class Response:
     def replaces_friction(self) -> bool:
         """Whether a friction model takes the place of the friction that the law itself has."""
         return self.law.own_friction and self.friction_model is not None
-
-    @property
-    def blends(self) -> bool:
-        """Whether different coefficients of restitution within one island are replaced by their mean."""
-        return self.mixed_restitution == "blend" and needs_uniform_restitution(self.restitution_model)
-
-    def check_restitutions(self, used: Floats) -> None:
-        """Raises ProblemError if the coefficients of restitution `used` in a run have no exact meaning together."""
-        values = np.unique(used)
-        uniform = needs_uniform_restitution(self.restitution_model)
-        if len(values) > 1 and uniform and self.mixed_restitution == "refuse":
-            raise ProblemError(
-                "materials",
-                f"restitutions {', '.join(f'{v:g}' for v in values)} that may meet in one island",
-                f"one restitution for law {self.law.name!r} with model {self.restitution_model!r}; "
-                'or mixed_restitution = "blend" (the mean on each island, weighted by energy of approach); '
-                "or a law with a value for each contact (etm, lzb with stronge, gauss_seidel, sqm with newton)",
-            )
 
 
 def _friction_of(law: Law, model: str | FrictionModel | None) -> FrictionModel | None:

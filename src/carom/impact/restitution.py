@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import ProblemError
 from ..laws.inelastic import FEASIBLE, inelastic
 from ..solvers.islands import island_labels
-from ..solvers.qp.box import solve_cone
-from ..solvers.rows import Floats
+from ..solvers.qp.box import Work, solve_box, solve_cone
+from ..solvers.rows import Floats, Ints
 from ..solvers.threads import beside
 from .clamps import run_law
 from .contacts import INFEASIBLE, RESOLVED, Contacts, Impulses, worse
@@ -20,16 +19,14 @@ if TYPE_CHECKING:
     from .response import Response
 
 MODELS = {
-    "energetic": "lam = (1 - c) lam_inelastic + c lam_elastic, c uniform on each island (Smith 2012, section 5)",
-    "qce_lcp": "0 <= lam perp A lam + u - c u_elastic >= 0, c uniform on each island (Zhang 2015, eq. 19)",
+    "energetic": "lam = (1 - c) lam_inelastic + c lam_elastic (Smith 2012, section 5); with different c in one island "
+    "0 <= lam perp A lam + u - (1 - c) u_inelastic+ - c u_elastic+ >= 0, limited so that the energy does not rise",
+    "qce_lcp": "0 <= lam perp A lam + u - c u_elastic+ >= 0 (Zhang 2015, eq. 19), limited so that the energy does not "
+    "rise",
     "newton": "u+ = -e u at each contact inside the iteration; can collapse inelastically",
     "stronge": "each contact gives back e^2 of the energy that it stored",
 }
-
-
-def needs_uniform_restitution(model: str) -> bool:
-    """Whether a restitution model needs a single coefficient on each island."""
-    return model in ("energetic", "qce_lcp")
+ROUNDING = 1e-12  # work of an island, relative to the largest work of its impulses, that is rounding error
 
 
 def normal_impulses(contacts: Contacts, response: Response, tolerance: float = 0.0) -> Impulses:
@@ -38,106 +35,145 @@ def normal_impulses(contacts: Contacts, response: Response, tolerance: float = 0
     `tolerance` is the speed of approach that may be left; 0 asks for an exact answer. The residual is relative to the
     fastest approach.
     """
+    return _answer(contacts, response, tolerance)[0]
+
+
+def targeted_impulses(contacts: Contacts, response: Response, tolerance: float = 0.0) -> tuple[Impulses, Floats]:
+    """`normal_impulses`, and the separation speeds (m,) that restitution asks for, which are not negative.
+
+    Where friction changes the normal impulses too, contacts still have to separate that fast. Under `qce_lcp` it is
+    `c u_elastic+` (Zhang 2015, eq. 21), under the other models the speed after the impact without friction, where that
+    has a normal impulse, and 0 elsewhere.
+    """
+    result, target = _answer(contacts, response, tolerance)
+    if target is None:
+        after = contacts.speeds(contacts.after(result.normal))
+        target = np.where(result.normal > 0.0, np.maximum(after, 0.0), 0.0)
+    return result, target
+
+
+def _answer(contacts: Contacts, response: Response, tolerance: float) -> tuple[Impulses, Floats | None]:
+    """`normal_impulses`, and the target speeds of `qce_lcp`."""
     model, c = response.restitution_model, contacts.restitution
     if tolerance > 0.0:
         approach = contacts.approach()
         if approach <= tolerance:
-            return Impulses(np.zeros(contacts.count), residual=approach and 1.0)
+            return Impulses(np.zeros(contacts.count), residual=approach and 1.0), None
         response = replace(response, law=response.law.leaving(tolerance / approach))
-    if not needs_uniform_restitution(model):
-        return run_law(contacts, response)
-    check_islands(contacts, model)
+    if model in ("newton", "stronge"):
+        return run_law(contacts, response), None
     if (c == 0.0).all():
-        return inelastic(contacts, tolerance)
-    perfect = contacts.with_restitution(1.0)
-    if model == "energetic" and not (c == 1.0).all():
-        elastic, low = beside(
-            contacts.count, lambda: run_law(perfect, response), lambda: inelastic(contacts, tolerance)
-        )
-        return interpolated(low, elastic, c)
-    elastic = run_law(perfect, response)
+        return inelastic(contacts, tolerance), None
+    if model == "energetic":
+        return _energetic(contacts, response, tolerance), None
+    elastic = run_law(contacts.with_restitution(1.0), response)
+    target = c * np.maximum(contacts.speeds(contacts.after(elastic.normal)), 0.0)
+    return (elastic if (c == 1.0).all() else _complementary(contacts, elastic, target, tolerance)), target
+
+
+def _energetic(contacts: Contacts, response: Response, tolerance: float) -> Impulses:
+    """The interpolation between the inelastic and the elastic answer, also for coefficients that differ."""
+    c, perfect = contacts.restitution, contacts.with_restitution(1.0)
     if (c == 1.0).all():
-        return elastic
-    return _complementary(contacts, elastic, c, tolerance)
-
-
-def interpolated(low: Impulses, high: Impulses, c: Floats) -> Impulses:
-    """`(1 - c) low + c high` between the inelastic and the elastic impulses, for each contact.
-
-    Interpolation preserves what both ends satisfy: feasibility, one-sidedness, momentum, symmetry, bounded energy.
-    """
-    tangent = None
-    if low.tangent is not None and high.tangent is not None:
-        tangent = (1.0 - c)[:, None] * low.tangent + c[:, None] * high.tangent
-    return Impulses(
+        return run_law(perfect, response)
+    high, low = beside(contacts.count, lambda: run_law(perfect, response), lambda: inelastic(contacts, tolerance))
+    result = replace(
+        high,
         normal=(1.0 - c) * low.normal + c * high.normal,
-        tangent=tangent,
-        iterations=high.iterations,
         status=worse(low.status, high.status),
         residual=max(low.residual, high.residual),
         messages=(*low.messages, *high.messages),
     )
+    mixed = np.zeros(0, np.int64) if (c == c[0]).all() else _mixed(contacts)
+    return _per_contact(contacts, low, high, result, mixed, tolerance) if len(mixed) else result
 
 
-def _complementary(contacts: Contacts, elastic: Impulses, c: Floats, tolerance: float) -> Impulses:
-    """`0 <= lam perp A lam + u - c u_elastic >= 0` (Zhang 2015, eq. 19)."""
-    target = c * contacts.speeds(contacts.after(elastic.normal))
-    wanted = contacts.speeds() - target
-    lam, speed = solve_cone(contacts.rows, wanted, tolerance=tolerance)
-    if tolerance > 0.0:
-        lam *= _no_gain(contacts, lam)
-    solved = speed <= max(FEASIBLE * np.abs(wanted).max(), tolerance)
-    approach = contacts.approach()
-    return Impulses(
-        normal=lam,
-        iterations=elastic.iterations,
-        status=worse(elastic.status, RESOLVED if solved else INFEASIBLE),
-        residual=max(speed / approach if approach > 0.0 else 0.0, elastic.residual),
-        messages=elastic.messages,
-    )
-
-
-def _no_gain(contacts: Contacts, lam: Floats) -> float:
-    """The largest factor up to 1 with which the impulses add no energy, `lam . (u + u+) <= 0`."""
-    change = contacts.after(lam) - contacts.velocity
-    square, work = float((change * change).sum()), float(lam @ contacts.speeds())
-    return min(1.0, max(-2.0 * work / square, 0.0)) if square > 0.0 else 1.0
-
-
-def check_islands(contacts: Contacts, model: str) -> None:
-    """Raises ProblemError if coefficients of restitution differ within one island.
-
-    Under the energetic and the qce_lcp model such an island has no exact meaning.
-    """
-    c = contacts.restitution
-    if (c == c[0]).all():
-        return
-    label = island_labels(contacts.rows)
+def _mixed(contacts: Contacts) -> Ints:
+    """The contacts of the islands in which coefficients of restitution differ."""
+    c, label = contacts.restitution, island_labels(contacts.rows)
     high, low = np.full(label.max() + 1, -1.0), np.full(label.max() + 1, 2.0)
     np.maximum.at(high, label, c)
     np.minimum.at(low, label, c)
-    mixed = np.flatnonzero(high > low)
-    if len(mixed):
-        who = np.flatnonzero(label == mixed[0])
-        raise ProblemError(
-            "restitution",
-            f"values from {low[mixed[0]]:g} to {high[mixed[0]]:g} among the connected contacts {who[:8].tolist()}",
-            f"one value on each island for model {model!r} "
-            "(per-contact values: law etm or lzb with stronge, gauss_seidel, jacobi or sqm with newton)",
-        )
+    return np.flatnonzero((high > low)[label])
 
 
-def blended(contacts: Contacts) -> Contacts:
-    """The contacts with one restitution per island: the mean, weighted by `u^2 / A_ii` of approaching contacts."""
+def _per_contact(
+    contacts: Contacts, low: Impulses, high: Impulses, result: Impulses, mixed: Ints, tolerance: float
+) -> Impulses:
+    """`0 <= lam perp A lam + u - t >= 0`, `t = (1 - c) u_inelastic+ + c u_elastic+`, on the islands of `mixed`.
+
+    With one coefficient the interpolation solves it, since its speeds are t. Boundaries that open on both sides of a
+    body can make different targets contradict each other; such islands take the smallest of their coefficients.
+    """
     c = contacts.restitution
-    if len(c) == 0 or (c == c[0]).all():
-        return contacts
+    slow, fast = (contacts.speeds(contacts.after(end.normal)) for end in (low, high))
+    wanted = (contacts.speeds() - (1.0 - c) * slow - c * fast)[mixed]
+    n, k = len(contacts.velocity), len(mixed)
+    work = Work(np.empty(n, np.int64), np.empty(n, np.int64), np.zeros_like(contacts.velocity))
+    y = np.zeros(k)
+    speed = solve_box(contacts.rows, mixed, wanted, np.zeros(k), np.full(k, np.inf), y, False, work, tolerance)
+    normal = result.normal.copy()
+    if speed > max(FEASIBLE * np.abs(wanted).max(), tolerance):
+        least = c[mixed].min()
+        normal[mixed] = ((1.0 - least) * low.normal + least * high.normal)[mixed]
+        note = f"boundaries do not admit different restitutions at contacts {_some(mixed)}: {least:g} for all of them"
+        return replace(result, normal=normal, messages=(*result.messages, note))
+    normal[mixed] = y
+    residual = max(result.residual, speed / contacts.approach())
+    return _limited(contacts, low.normal, replace(result, normal=normal, residual=residual))
+
+
+def _complementary(contacts: Contacts, elastic: Impulses, target: Floats, tolerance: float) -> Impulses:
+    """`0 <= lam perp A lam + u - target >= 0`, with `target = c u_elastic+` (Zhang 2015, eq. 19)."""
+    wanted = contacts.speeds() - target
+    lam, speed = solve_cone(contacts.rows, wanted, tolerance=tolerance)
+    solved = speed <= max(FEASIBLE * np.abs(wanted).max(), tolerance)
+    approach = contacts.approach()
+    result = replace(
+        elastic,
+        normal=lam,
+        status=worse(elastic.status, RESOLVED if solved else INFEASIBLE),
+        residual=max(speed / approach if approach > 0.0 else 0.0, elastic.residual),
+    )
+    if not _gaining(contacts, lam, island_labels(contacts.rows)).any():
+        return result
+    return _limited(contacts, inelastic(contacts, tolerance).normal, result)
+
+
+def _gaining(contacts: Contacts, lam: Floats, label: Ints) -> Floats:
+    """The work `sum lam (u + u+) / 2` of the impulses on each island where it is positive, else 0."""
+    u, after = contacts.speeds(), contacts.speeds(contacts.after(lam))
+    work, size = (np.bincount(label, 0.5 * lam * part) for part in (u + after, np.abs(u) + np.abs(after)))
+    return np.where(work > ROUNDING * size, work, 0.0)
+
+
+def _limited(contacts: Contacts, low: Floats, result: Impulses) -> Impulses:
+    """The result, or on islands where it raises the energy the largest step towards it from `low` that does not.
+
+    `low` are the inelastic impulses. The work of `low + s (lam - low)` is `w0 + w1 s + w2 s^2` with w0 <= 0, because
+    `low . u+ = 0` there, w1 = lam . u_low+ >= 0 and w2 >= 0: one root is positive. See docs/restitution.md.
+    """
     label = island_labels(contacts.rows)
-    u = np.minimum(contacts.speeds(), 0.0)
-    weight = u * u / contacts.rows.diag
-    total = np.bincount(label, weight)
-    mean = np.bincount(label, weight * c)
-    plain = np.bincount(label, c) / np.bincount(label)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        value = np.where(total > 0.0, mean / total, plain)
-    return replace(contacts, restitution=np.clip(value, 0.0, 1.0)[label])
+    gaining = _gaining(contacts, result.normal, label) > 0.0
+    if not gaining.any():
+        return result
+    step = result.normal - low
+    u, slow, fast = contacts.speeds(), *(contacts.speeds(contacts.after(lam)) for lam in (low, result.normal))
+    w0 = np.minimum(np.bincount(label, 0.5 * low * (u + slow)), 0.0)
+    w1 = np.maximum(np.bincount(label, step * slow), 0.0)
+    w2 = np.maximum(np.bincount(label, 0.5 * step * (fast - slow)), 0.0)
+    below = w1 + np.sqrt(w1 * w1 - 4.0 * w2 * w0)
+    share = np.divide(-2.0 * w0, below, out=np.zeros_like(below), where=below > 0.0)
+    share = np.where(gaining, np.minimum(share, 1.0), 1.0)
+    note = stepped_back(np.flatnonzero(gaining[label]), share[gaining].min())
+    return replace(result, normal=low + share[label] * step, messages=(*result.messages, note))
+
+
+def stepped_back(contacts: Ints, share: float) -> str:
+    """The message about contacts whose restitution was reduced."""
+    reduced = f"at least {share:.3g} of what their coefficients ask for"
+    return f"restitution would raise the kinetic energy at contacts {_some(contacts)}; they got {reduced}"
+
+
+def _some(contacts: Ints) -> str:
+    return f"{contacts[:8].tolist()}" + (f" and {len(contacts) - 8} more" if len(contacts) > 8 else "")

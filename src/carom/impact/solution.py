@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import ProblemError
 from ..solvers.rows import Floats
@@ -35,6 +36,7 @@ class ImpactSolution:
     residual: float  # largest relative residual of the equations of the law
     messages: tuple[str, ...] = ()
     friction_model: str | None = None  # "own" for the friction of the law itself, None without friction
+    history: NDArray[Any] | None = None  # every impulse of the law: contact, stage, before, after, work, stored
 
     @cached_property
     def separation_speed(self) -> Floats:
@@ -42,6 +44,21 @@ class ImpactSolution:
         speed = self.problem.separation_speed(self.velocity)
         speed.setflags(write=False)
         return speed
+
+    @property
+    def effective_restitution(self) -> Floats:
+        """`u+ / -u` of each contact, (m,): what its coefficient has come to. NaN where it did not approach."""
+        before = self.problem.separation_speed()
+        approaching = before < -SPEED_BOUND * np.abs(before).max(initial=0.0)
+        return np.divide(self.separation_speed, -before, out=np.full(len(before), np.nan), where=approaching)
+
+    @cached_property
+    def slip_speed(self) -> Floats:
+        """Slip after impact along the tangent rows, (m, t)."""
+        p = self.problem
+        slip = p.contacts.tangent_speeds(p.mass.whiten(self.velocity.reshape(p.block)))
+        slip.setflags(write=False)
+        return slip
 
     @property
     def certified(self) -> bool:
@@ -80,6 +97,7 @@ class ImpactSolution:
             velocity=_scaled(self.velocity, -exponent),
             impulse=_scaled(self.impulse, -exponent),
             friction_impulse=None if friction is None else _scaled(friction, -exponent),
+            history=None if self.history is None else _scaled_history(self.history, -exponent),
         )
 
     def audit(self) -> SolutionAudit:
@@ -159,12 +177,12 @@ class SolutionAudit:
             Measure("smallest impulse", smallest, "N s", ">= 0", smallest >= -1e-12 * push),
             Measure("residual", s.residual, "relative", "<= 1e-10", s.certified),
         ]
+        effective = s.effective_restitution[np.isfinite(s.effective_restitution)]
+        if len(effective):
+            measures.append(Measure("least restitution", float(effective.min()), "u+ / -u", "", True))
+            measures.append(Measure("largest restitution", float(effective.max()), "u+ / -u", "", True))
         if s.friction_impulse is not None and p.friction.any():
-            # The pyramid bounds each tangent by itself, so its corners may reach sqrt(2) times the friction cone.
-            order = np.inf if s.friction_model == "pyramid" else 2
-            excess = np.linalg.norm(s.friction_impulse, ord=order, axis=1) - p.friction * s.impulse
-            worst = float(excess.max()) / push
-            measures.append(Measure("friction beyond mu lam", worst, "relative", "<= 0", worst <= 1e-10))
+            measures += _coulomb(s, push)
         finite = (replace(m, passed=m.passed and bool(np.isfinite(m.value))) for m in measures)
         return cls(s.law, s.status, tuple(finite))
 
@@ -191,3 +209,42 @@ class SolutionAudit:
             verdict = "" if not m.bound else ("pass" if m.passed else "FAIL")
             lines.append(f"  {m.name:<22} {m.value: .6e}  {m.unit:<9} {m.bound:<18} {verdict}".rstrip())
         return "\n".join(lines)
+
+
+def _coulomb(s: ImpactSolution, push: float) -> list[Measure]:
+    """Coulomb's law after impact: the bound of friction, its direction, and the residual of both.
+
+    The pyramid bounds each tangent by itself, so its corners may reach sqrt(2) times the friction cone. Friction that
+    a law has itself, or along one fixed direction, need not be Coulomb's law for the slip after the impact: there the
+    residual, and for the former the direction too, is given without a bound.
+    """
+    p, beta, slip = s.problem, s.friction_impulse, s.slip_speed
+    if beta is None or p.contacts.tangents is None:
+        return []
+    boxed, own = (s.friction_model or "").startswith("pyramid"), s.friction_model == "own"
+    joint = s.friction_model in ("cone", "pyramid")
+    bound = (p.friction * np.maximum(s.impulse, 0.0))[:, None]
+    size = np.linalg.norm(beta, ord=np.inf if boxed else 2, axis=1)
+    excess = float((size - bound[:, 0]).max()) / push
+    fastest = max(p.contacts.fastest(), np.finfo(float).tiny)
+    along = float((beta * slip).sum(axis=1).max()) / (push * fastest)
+    stiff = p.contacts.tangents.diag.reshape(beta.shape)
+    stiff = stiff if boxed else stiff.sum(axis=1, keepdims=True)
+    moved = beta - slip / np.where(stiff > 0.0, stiff, np.inf)
+    length = np.abs(moved) if boxed else np.linalg.norm(moved, axis=1, keepdims=True)
+    nearest = moved * np.minimum(1.0, bound / np.where(length > 0.0, length, np.inf).clip(np.finfo(float).tiny))
+    residual = float((np.abs(nearest - beta) * stiff).max()) / fastest
+    lawful = not joint or residual <= SPEED_BOUND
+    return [
+        Measure("friction beyond mu lam", excess, "relative", "<= 0", excess <= 1e-10),
+        Measure("friction along slip", along, "relative", "" if own else "<= 1e-9", own or along <= SPEED_BOUND),
+        Measure("Coulomb residual", residual, "relative", "<= 1e-9" if joint else "", lawful),
+    ]
+
+
+def _scaled_history(history: NDArray[Any], exponent: int) -> NDArray[Any]:
+    """The history with speeds times 2^exponent, and energies times the square of that."""
+    out = history.copy()
+    for name, power in (("before", 1), ("after", 1), ("work", 2), ("stored", 2)):
+        out[name] = np.ldexp(out[name], power * exponent)
+    return out

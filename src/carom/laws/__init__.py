@@ -31,15 +31,21 @@ _LAWS: dict[str, Law] = {
     "sqm": SQM(),
     "smm": SMM(),
 }
+_OWN = frozenset(_LAWS)
 
 
-def register(name: str, law: Law | type[Law]) -> None:
-    """Adds a law under a name, for `solve_impact(problem, law=name)`, the audit and the command line."""
+def register(name: str, law: Law | type[Law], replace: bool = False) -> None:
+    """Adds a law under a name, for `solve_impact(problem, law=name)`, the audit and the command line.
+
+    A name of one of Carom's own laws is refused unless `replace` is true.
+    """
     instance = law() if isinstance(law, type) else law
     if not callable(getattr(instance, "impulses", None)):
         raise ProblemError("law", law, "an object with a method impulses(contacts)")
     if not name.isidentifier():
         raise ProblemError("law name", name, "letters, digits and underscores")
+    if name in _OWN and not replace:
+        raise ProblemError("law name", name, "a name that none of Carom's own laws has, or replace=True")
     _LAWS[name] = instance
 
 
@@ -71,6 +77,15 @@ def make(law: str | Law, **options: Any) -> Law:
     return type(default)(**{**known, **options})
 
 
+def with_history(law: str | Law) -> Law:
+    """The law with its option `history` set."""
+    chosen = make(law)
+    if not getattr(chosen, "has_history", False):
+        have = ", ".join(name for name, law in _LAWS.items() if law.has_history)
+        raise ProblemError("history", True, f"a law that has one, which {chosen.name!r} has not: {have}")
+    return type(chosen)(**{**chosen.options(), "history": True})
+
+
 __all__ = [
     "DESIDERATA",
     "ETM",
@@ -90,4 +105,5 @@ __all__ = [
     "make",
     "names",
     "register",
+    "with_history",
 ]

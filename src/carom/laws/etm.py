@@ -8,17 +8,21 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import ProblemError
-from ..impact.contacts import FINISHED_INELASTICALLY, Contacts, Impulses
+from ..impact.contacts import FINISHED_INELASTICALLY, HISTORY, Contacts, Impulses
 from ..kernels import kernel, lean
 from ..solvers.heap import heap_add
 from ..solvers.islands import island_labels
-from .contact_points import N1, N2, NN, SCHUR, apply, normal_speed, points, slip, writable
+from .contact_points import N1, N2, NN, SCHUR, T11, T12, T22, apply, normal_speed, points, slip, writable
 from .inelastic import finish_inelastically
 from .law import TANG_2014, Law, affordable_impulses
-from .stick_slip import slide, stick, sticking_offset, tangential_work
+from .stick_slip import SLIDING_FLOOR, slide, stick, sticking_offset, tangential_work
 from .worst_first import most_entries, next_worst, requeue, with_room, worst_first
 
 DONE, DAMPED, STUCK = 0, 1, 2
+INCREMENTS = ("island", "contact")
+# An increment of a sliding contact ends where its slip stops, unless that takes less than this share of its normal
+# impulse: then the contact sticks, or friction is reduced such that the slip does not reverse.
+SHORT = 0.05
 # Compression stops at this share of an increment, and the next repeat resolves the approach that is left. This saves
 # only the long tail of a relaxation, which for a hundred balls against a wall is half of the work.
 COMPRESSED = 1e-3
@@ -35,10 +39,15 @@ class ETM(Law):
 
     The increment of an island is its fastest approach at the start of the repeat, divided by `lam`. (With increments
     from the approach of each contact, a contact that starts almost at rest and is struck later needs an unbounded
-    number of them.) Friction: see `stick_slip`; positive work of a sticking tangential impulse is taken from W, so that
-    K + sum W never rises. After `max_repeats` repeats e = 0.
+    number of them.) A sliding contact keeps its direction of slip within an increment, and an increment ends where the
+    slip stops; then the contact sticks or slips the other way. Where sliding cannot raise u, `n^T K (n + mu q) <= 0`
+    (jam), the increment lowers u until the slip has stopped. Positive work of a sticking tangential impulse is taken
+    from W, so that K + sum W never rises. After `max_repeats` repeats e = 0.
 
     lam: increments in which an approach is stopped, Tang's lambda.
+    increment: "island", or "contact" for the increment of eq. 62 as printed: the approach of each contact when it is
+    first served in a repeat, divided by `lam`.
+    history: whether the result holds the normal speed, the work and the stored energy of every impulse.
     tolerance: approach speed that counts as none, relative to the fastest approach.
     max_repeats: repeats of the three stages after which restitution is set to 0.
     max_increments: bound on the impulses; 0 means about a second of work for up to 30 contacts.
@@ -50,8 +59,11 @@ class ETM(Law):
     claims: ClassVar[frozenset[str]] = frozenset({"BRK", "KIN", "MOM", "ONE", "FEA"})
     restitution_models: ClassVar[tuple[str, ...]] = ("stronge",)
     own_friction: ClassVar[bool] = True
+    has_history: ClassVar[bool] = True
 
     lam: int = 30
+    increment: str = "island"
+    history: bool = False
     tolerance: float = 1e-10
     max_repeats: int = 300
     max_increments: int = 0
@@ -60,6 +72,8 @@ class ETM(Law):
         super().__post_init__()
         if isinstance(self.lam, bool) or not isinstance(self.lam, int | np.integer) or self.lam < 1:
             raise ProblemError("lam", self.lam, "a whole number of steps, 1 or more")
+        if self.increment not in INCREMENTS:
+            raise ProblemError.unknown("increment", self.increment, INCREMENTS)
         if self.max_repeats < 1:
             raise ProblemError("max_repeats", self.max_repeats, "1 or more")
 
@@ -67,21 +81,20 @@ class ETM(Law):
         p = points(contacts)
         bound = self.max_increments or affordable_impulses(p.rows, p.t)
         tol = self.tolerance * contacts.approach()
-        total, x, count, repeats, state = _track(
+        total, x, count, repeats, state, record = _track(
             p,
             island_labels(contacts.rows),
             writable(contacts.velocity),
             writable(contacts.restitution),
-            float(self.lam),
-            tol,
-            self.max_repeats,
-            bound,
+            (float(self.lam), tol, self.max_repeats, bound, self.increment == "contact", bool(self.history)),
         )
         normal, tangent = total[:, 0].copy(), total[:, 1 : 1 + p.t].copy() if p.t else None
+        history = np.array([tuple(row) for row in record[:count]], HISTORY) if self.history else None
         if state == STUCK:
             reason = f"etm reached its bound after {count} impulses in {repeats} repeats"
-            return replace(finish_inelastically(contacts, normal, x, count, reason), tangent=tangent)
-        result = Impulses(normal=normal, tangent=tangent, iterations=count, residual=float(np.finfo(float).eps))
+            return replace(finish_inelastically(contacts, normal, x, count, reason), tangent=tangent, history=history)
+        exact = float(np.finfo(float).eps)
+        result = Impulses(normal=normal, tangent=tangent, iterations=count, residual=exact, history=history)
         if state == DAMPED:
             message = f"etm set restitution to 0 after {self.max_repeats} repeats of its three stages"
             return replace(result, status=FINISHED_INELASTICALLY, messages=(message,))
@@ -89,12 +102,13 @@ class ETM(Law):
 
 
 @kernel
-def _track(points, island, velocity, restitution, steps, tol, repeats, bound):
-    """The repeats. Returns impulses (m, 3), velocity, number of impulses, repeats, and how the iteration ended."""
+def _track(points, island, velocity, restitution, options):
+    """The repeats. Returns impulses (m, 3), velocity, number of impulses, repeats, how the iteration ended, history."""
+    steps, tol, repeats, bound, single, keeps = options
     m = len(points.boundary)
     x, low = velocity.copy(), np.zeros_like(velocity)
     total, total_low, store = np.zeros((m, 3)), np.zeros((m, 3)), np.zeros(m)
-    fastest = np.zeros(island.max() + 1)
+    fastest, record = np.zeros(island.max() + 1), np.empty((1024 if keeps else 0, 6))
     count, repeat = 0, 0
     while True:
         fastest[:] = 0.0
@@ -102,72 +116,108 @@ def _track(points, island, velocity, restitution, steps, tol, repeats, bound):
             fastest[island[i]] = max(fastest[island[i]], -normal_speed(points, i, x))
         top = fastest.max()
         if top <= tol:
-            return total, x, count, repeat, DONE if repeat <= repeats else DAMPED
+            return total, x, count, repeat, DONE if repeat <= repeats else DAMPED, record
         # The repeats without restitution are a relaxation: each reduces the approach a thousandfold, so ten are enough.
         if count >= bound or repeat >= repeats + 10:
-            return total, x, count, repeat, STUCK
+            return total, x, count, repeat, STUCK, record
         repeat += 1
         step = fastest[island] / steps
         rest = np.maximum(tol, COMPRESSED * step)
-        count = _compress(points, step, rest, bound, x, low, total, total_low, store, count)
+        if single:
+            step[:] = 0.0
+        count, record = _compress(points, step, rest, steps, bound, x, low, total, total_low, store, count, record)
         for i in range(m):
             store[i] *= restitution[i] * restitution[i] if repeat <= repeats else 0.0
-        count = _release(points, step, bound, x, low, total, total_low, store, count)
+        count, record = _release(points, step, bound, x, low, total, total_low, store, count, record)
         store[:] = 0.0
 
 
 @kernel
-def _compress(points, step, rest, bound, x, low, total, total_low, store, count):
-    """Stage 1: raises the fastest approach by increments until none is below -rest. Returns the number of impulses."""
+def _compress(points, step, rest, steps, bound, x, low, total, total_low, store, count, record):
+    """Stage 1: raises the fastest approach by increments until none is below -rest.
+
+    Increments that are zero are set when their contact is first served. Returns the number of impulses and the history.
+    """
     heap, size = worst_first(points, x, rest)
     full = True
     while full:
-        count, size, full = _compress_in(points, step, bound, x, low, total, total_low, store, count, heap, size)
+        count, size, full = _compress_in(
+            points, step, steps, bound, x, low, total, total_low, store, count, heap, size, record
+        )
         if full:
             heap = with_room(heap, size)
-    return count
+            record = _longer(record, count)
+    return count, record
 
 
 @lean
-def _compress_in(points, step, bound, x, low, total, total_low, store, count, heap, size):
-    """Stage 1 while the heap has room: the number of impulses, the size of the heap, and whether it is full."""
+def _compress_in(points, step, steps, bound, x, low, total, total_low, store, count, heap, size, record):
+    """Stage 1 while heap and history have room: the number of impulses, the size of the heap, whether one is full."""
     while count < bound:
         i, u, size = next_worst(points, x, heap, size)
         if i < 0:
             break
-        if size + most_entries(points, i) > len(heap.keys):
+        if size + most_entries(points, i) > len(heap.keys) or count == len(record) > 0:
             heap.queued[i] = u
             return count, heap_add(heap.keys, heap.items, size, u, i), True
+        if step[i] == 0.0:
+            step[i] = -u / steps
         pn, p1, p2, store[i] = _increment(points, i, u, x, min(step[i], -u), store[i], False)
         apply(points, i, pn, p1, p2, x, low, total, total_low)
+        if len(record) > 0:
+            _note(record, count, i, 1.0, u, normal_speed(points, i, x), pn, store[i])
         count += 1
         size = requeue(points, i, x, heap, size)
     return count, size, False
 
 
 @kernel
-def _release(points, step, bound, x, low, total, total_low, store, count):
-    """Stage 3: sweeps in the order of contacts until no energy is stored. Returns the number of impulses."""
-    return _release_in(points, step, bound, x, low, total, total_low, store, count, np.flatnonzero(store > 0.0))
+def _release(points, step, bound, x, low, total, total_low, store, count, record):
+    """Stage 3: sweeps in the order of contacts until no energy is stored. Returns the number of impulses, history."""
+    full = np.flatnonzero(store > 0.0)
+    while len(full) > 0 and count < bound:
+        while 0 < len(record) < count + len(full):
+            record = _longer(record, count)
+        count, left = _release_in(points, step, bound, x, low, total, total_low, store, count, full, record)
+        full = full[:left]
+    return count, record
 
 
 @lean
-def _release_in(points, step, bound, x, low, total, total_low, store, count, full):
-    """Stage 3 on the contacts `full`, which is overwritten."""
+def _release_in(points, step, bound, x, low, total, total_low, store, count, full, record):
+    """Stage 3 on the contacts `full`, which is overwritten, while the history has room; contacts that are left."""
     left = len(full)
-    while left > 0 and count < bound:
+    while left > 0 and count < bound and not 0 < len(record) < count + left:
         kept = 0
         for k in range(left):
             i = full[k]
             u = normal_speed(points, i, x)
             pn, p1, p2, store[i] = _increment(points, i, u, x, step[i], store[i], True)
             apply(points, i, pn, p1, p2, x, low, total, total_low)
+            if len(record) > 0:
+                _note(record, count, i, 3.0, u, normal_speed(points, i, x), pn, store[i])
             count += 1
             if store[i] > 0.0:
                 full[kept] = i
                 kept += 1
         left = kept
-    return count
+    return count, left
+
+
+@kernel
+def _note(record, row, i, stage, u, after, impulse, store):
+    """Writes a row of the history: contact, stage, normal speed before and after, normal work, stored energy."""
+    record[row, 0], record[row, 1], record[row, 2], record[row, 3] = i, stage, u, after
+    record[row, 4], record[row, 5] = 0.5 * impulse * (u + after), store
+
+
+@kernel
+def _longer(record, count):
+    """The history, if there is one, with twice the room."""
+    longer = np.empty((2 * len(record), 6))
+    if len(record) > 0:
+        longer[:count] = record[:count]
+    return longer
 
 
 @kernel
@@ -181,10 +231,49 @@ def _increment(points, i, u, x, du, store, release):
     if points.t == 0 or mu == 0.0:
         return _sliding(k, 0.0, u, 0.0, 0.0, du, store, release)
     s1, s2 = slip(points, i, x)
-    pn, p1, p2, after = _sticking(k, mu, u, s1, s2, du, store, release)
-    if after >= 0.0:
-        return pn, p1, p2, after
+    size = np.sqrt(s1 * s1 + s2 * s2)
+    # A slip that is not about to stop could only be stopped by a normal impulse much larger than an increment. On its
+    # way the contact would slide, and the normal work be another one.
+    slow = abs(sticking_offset(k, s1, s2)) <= du
+    if slow:
+        pn, p1, p2, after = _sticking(k, mu, u, s1, s2, du, store, release)
+        if after >= 0.0:
+            return pn, p1, p2, after
+    if size > 1e-12 * du:
+        pn, response = _steady(k, mu, s1 / size, s2 / size, size, du)
+        if pn > 0.0:
+            work = pn * (u + 0.5 * response * pn)
+            if not release or work < store:
+                return pn, -mu * s1 / size * pn, -mu * s2 / size * pn, store - work
+            pn = _using_up(u, response, store)
+            return pn, -mu * s1 / size * pn, -mu * s2 / size * pn, 0.0
+    if not slow:
+        pn, p1, p2, after = _sticking(k, mu, u, s1, s2, du, store, release)
+        if after >= 0.0:
+            return pn, p1, p2, after
     return _sliding(k, mu, u, s1, s2, du, store, release)
+
+
+@kernel
+def _steady(k, mu, d1, d2, size, du):
+    """The normal impulse of an increment that slides along (d1, d2) from beginning to end, and `n^T K (n + mu q)`.
+
+    It raises u by du, or ends where the slip of size `size` stops; in a jam it lowers u. It is 0 if the slip stops too
+    soon for that. In a jam slip always falls: `(n + mu q)^T K (n + mu q) >= 0`.
+    """
+    cross = -(k[N1] * d1 + k[N2] * d2)
+    along = k[T11] * d1 * d1 + 2.0 * k[T12] * d1 * d2 + k[T22] * d2 * d2
+    response, rate = k[NN] + mu * cross, cross + mu * along
+    whole = du / response if response > 0.0 else np.inf
+    stop = size / rate if rate > 0.0 else np.inf
+    usual = min(whole, du / k[NN])
+    if stop < SHORT * usual:
+        return 0.0, response
+    pn = min(whole, stop)
+    # A long way to the end of the slip is divided, since in 3D its direction changes on the way.
+    if response <= SLIDING_FLOOR * k[NN] or pn > usual:
+        pn = min(pn, du / k[NN])
+    return (pn, response) if pn < np.inf else (0.0, response)
 
 
 @kernel

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from ..impact.contacts import Contacts, Impulses
 from ..kernels import kernel
 from ..solvers.qp.box import Work, solve_box
 from ..solvers.rows import Floats, Rows
-from .inelastic import FEASIBLE, finish_inelastically, without_solution
+from .inelastic import FEASIBLE, finish_inelastically, reflected, without_solution
 from .law import SMITH_2012, Law
 from .violators import dense_space, next_violators, pack, push_large, reflect_small, work_space
 
@@ -23,7 +23,9 @@ SETTLED = 1e-9  # residual of an iteration up to which its contacts are known to
 class GR(Law):
     """Repeats until nothing approaches: V = {u < -tol}; `lam_V = argmin_{y>=0} 1/2 y^T A y + (1 + c_r) u^T y`; apply.
 
-    Each iteration reflects the velocity in the cone of the violators (Smith 2012, alg. 2), with c_r = 1.
+    Each iteration reflects the velocity in the cone of the violators (Smith 2012, alg. 2), with c_r = 1. Under the
+    restitution model newton c_r is the coefficient of each contact, as printed in the paper: then the iterations can
+    collapse inelastically, which is the point of its fig. 4.
 
     tolerance: approach speed that counts as none, relative to the fastest approach.
     max_iterations: bound on the iterations; 0 means 1000 + 100 sqrt(m).
@@ -33,7 +35,7 @@ class GR(Law):
     title: ClassVar[str] = "generalized reflections"
     paper: ClassVar = SMITH_2012
     claims: ClassVar[frozenset[str]] = frozenset({"BRK", "SYM", "KIN", "MOM", "ONE", "FEA"})
-    restitution_models: ClassVar[tuple[str, ...]] = ("energetic", "qce_lcp")
+    restitution_models: ClassVar[tuple[str, ...]] = ("energetic", "qce_lcp", "newton")
 
     tolerance: float = 1e-10
     max_iterations: int = 0
@@ -42,6 +44,8 @@ class GR(Law):
         bound = self.max_iterations or 1000 + int(100 * np.sqrt(contacts.count))
         fastest = contacts.approach()
         tol = self.tolerance * fastest
+        if (contacts.restitution < 1.0).any():
+            return _with_restitution(contacts, tol, bound)
         lam, x, count, left, worst = reflections(contacts.rows, contacts.velocity, contacts.boundary_speed, tol, bound)
         residual = worst / fastest if fastest > 0.0 else 0.0
         if left and count < bound:
@@ -50,6 +54,28 @@ class GR(Law):
             reason = f"gr reached its bound of {count} iterations"
             return finish_inelastically(contacts, lam, x, count, reason, residual)
         return Impulses(normal=lam, iterations=count, residual=residual)
+
+
+def _with_restitution(contacts: Contacts, tol: float, bound: int) -> Impulses:
+    """The iterations with `c = (1 + c_r) u` over the violators (Smith 2012, eq. 8 with epsilon = 1 + c_r)."""
+    n, d = contacts.velocity.shape
+    work = Work(np.empty(n, np.int64), np.empty(n, np.int64), np.zeros((n, d)))
+    lam, x, u = np.zeros(contacts.count), contacts.velocity, contacts.speeds()
+    worst, fastest = 0.0, contacts.approach()
+    for count in range(bound):
+        chosen = np.flatnonzero(u < -tol)
+        if len(chosen) == 0:
+            result = reflected(contacts, lam, x, count, 0, tol, GR.name)
+            return replace(result, residual=worst / fastest if fastest > 0.0 else 0.0)
+        c, y, k = (1.0 + contacts.restitution[chosen]) * u[chosen], np.zeros(len(chosen)), len(chosen)
+        residual = solve_box(contacts.rows, chosen, c, np.zeros(k), np.full(k, np.inf), y, False, work, tol)
+        worst = max(worst, residual)
+        if residual > max(FEASIBLE * np.abs(c).max(), tol):
+            return Impulses(lam, None, count, INFEASIBLE, worst / fastest, (NO_WAY_OUT,))
+        lam[chosen] += y
+        x = contacts.after(lam)
+        u = contacts.speeds(x)
+    return finish_inelastically(contacts, lam, x, bound, f"gr reached its bound of {bound} iterations", worst / fastest)
 
 
 class _Progress(NamedTuple):

@@ -42,6 +42,7 @@ class Law:
     paper: ClassVar[Paper]
     claims: ClassVar[frozenset[str]]  # keys of DESIDERATA; each generates tests
     restitution_models: ClassVar[tuple[str, ...]]  # keys of carom.impact.restitution.MODELS; the first is the default
+    has_history: ClassVar[bool] = False  # whether it has an option `history`: see `Impulses.history`
     own_friction: ClassVar[bool] = False  # whether `impulses` reads contacts.friction and returns tangential impulses
 
     def __post_init__(self) -> None:

@@ -15,11 +15,13 @@ TINY = 1e-300  # speed, in place of zero in a quotient
 
 @dataclass(frozen=True)
 class LCP(Law):
-    """`0 <= lam perp u+ >= -u-`: every contact reflects, resting ones stick. One cone problem with c = 2 u.
+    """`0 <= lam perp u+ >= -e u-`: every contact reflects, resting ones stick. One cone problem with c = (1 + e) u.
 
     A contact that separates before the impact may approach after it (u+ >= -u- allows that). As long as one does, the
-    problem is solved again from there; problems without such contacts take one solve.
+    problem is solved again from there; problems without such contacts take one solve. e is 1, or the coefficient of
+    each contact under the restitution model newton.
 
+    repeat: false solves once, as printed (Smith 2012, eq. 3), and may leave contacts that approach.
     tolerance: approach speed that counts as none, relative to the fastest approach.
     max_iterations: bound on the number of solves.
     """
@@ -28,10 +30,16 @@ class LCP(Law):
     title: ClassVar[str] = "Newton-law LCP"
     paper: ClassVar = SMITH_2012
     claims: ClassVar[frozenset[str]] = frozenset({"SYM", "KIN", "MOM", "ONE", "FEA"})
-    restitution_models: ClassVar[tuple[str, ...]] = ("energetic", "qce_lcp")
+    restitution_models: ClassVar[tuple[str, ...]] = ("energetic", "qce_lcp", "newton")
 
+    repeat: bool = True
     tolerance: float = 1e-10
     max_iterations: int = 100
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.repeat:
+            object.__setattr__(self, "claims", self.claims - {"FEA"})
 
     def impulses(self, contacts: Contacts) -> Impulses:
         fastest = contacts.approach()
@@ -39,11 +47,12 @@ class LCP(Law):
         u = contacts.speeds()
         lam, x = 0.0 * u, contacts.velocity
         worst, count = 0.0, 0
-        while u.min() < -tol:
+        stretch, elastic = 1.0 + contacts.restitution, bool((contacts.restitution == 1.0).all())
+        while u.min() < -tol and (self.repeat or count == 0):
             if count == self.max_iterations:
                 reason = f"lcp reached its bound of {count} solves"
                 return finish_inelastically(contacts, lam, x, count, reason, worst / fastest)
-            more, residual = solve_cone(contacts.rows, 2.0 * u, tolerance=tol, conserve=True)
+            more, residual = solve_cone(contacts.rows, stretch * u, tolerance=tol, conserve=elastic)
             lam = lam + more
             worst, count = max(worst, residual), count + 1
             if residual > max(FEASIBLE * 2.0 * fastest, tol):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
-from ..impact.contacts import Contacts, Impulses
+from ..impact.contacts import Contacts, Impulses, as_matrix
 from ..kernels import kernel
 from ..solvers.islands import islands
 from ..solvers.rows import Floats, Ints, Rows, pushed, speeds
@@ -33,6 +33,10 @@ class SMM(Law):
     reflections without pulls would end; then the bound ends the law inelastically. So KIN is not claimed, although each
     elastic system conserves energy. For e < 1 the law can collapse inelastically; a message says so.
 
+    Friction (eqs. 87 to 108): the tangential impulse of a contact is `mu q lam`, q against its slip before the system,
+    so that `G_V (G_V + mu q T_V)^T lam = -(1 + e) u_V`. There is no sticking: friction may reverse a slip and raise
+    the energy.
+
     tolerance: approach speed that counts as none, relative to the fastest approach.
     max_reflections: bound on the contacts reflected, over all systems; 0 means 300 + 100 m.
     """
@@ -42,6 +46,7 @@ class SMM(Law):
     paper: ClassVar = TANG_2014
     claims: ClassVar[frozenset[str]] = frozenset({"BRK", "SYM", "MOM", "FEA"})
     restitution_models: ClassVar[tuple[str, ...]] = ("newton",)
+    own_friction: ClassVar[bool] = True
 
     tolerance: float = 1e-10
     max_reflections: int = 0
@@ -50,24 +55,31 @@ class SMM(Law):
         tol = self.tolerance * contacts.approach()
         bound = self.max_reflections or 300 + 100 * contacts.count
         lam = np.zeros(contacts.count)
+        rough = contacts.tangents is not None and bool(contacts.friction.any())
+        beta = np.zeros_like(contacts.tangent_speeds()) if rough else None
         x, residual, count, reflected = contacts.velocity, 0.0, 0, 0
         while True:
             u = contacts.speeds(x)
             approaching = np.flatnonzero(u < -tol)
             if len(approaching) == 0:
-                return self._resolved(contacts, lam, u, tol, count, residual)
+                return replace(self._resolved(contacts, lam, u, tol, count, residual), tangent=beta)
             if reflected >= bound:
                 reason = f"smm reached its bound of {bound} reflections in {count} linear systems"
                 break
             target = -(1.0 + contacts.restitution[approaching]) * u[approaching]
-            step, step_residual = _reflect(contacts.rows, approaching, target)
+            if beta is not None:
+                along = _against_slip(contacts, x)[approaching]
+                step, step_residual = _reflect_rough(contacts, approaching, along, target)
+                beta[approaching] += along * step[:, None]
+            else:
+                step, step_residual = _reflect(contacts.rows, approaching, target)
             count, reflected, residual = count + 1, reflected + len(approaching), max(residual, step_residual)
             if (np.abs(step) * contacts.rows.diag[approaching]).max() <= 1e-12 * target.max():
                 reason = "smm cannot reflect boundaries that close in from both sides"
                 break
             lam[approaching] += step
-            x = pushed(contacts.rows, lam, contacts.velocity)
-        return finish_inelastically(contacts, lam, x, count, reason, residual)
+            x = contacts.after(lam, beta)
+        return replace(finish_inelastically(contacts, lam, x, count, reason, residual), tangent=beta)
 
     def _resolved(
         self, contacts: Contacts, lam: Floats, u: Floats, tol: float, count: int, residual: float
@@ -77,6 +89,33 @@ class SMM(Law):
         if (contacts.restitution < 1.0).any() and slow > 1e-3 * tol and count > contacts.count:
             messages = (f"inelastic collapse: cut off after {count} linear systems at speed {slow:.1e}",)
         return Impulses(normal=lam, iterations=count, residual=residual, messages=messages)
+
+
+def _against_slip(contacts: Contacts, x: Floats) -> Floats:
+    """`mu q` (m, t), q the unit vector against the slip of each contact; zero where it does not slip."""
+    slip = contacts.tangent_speeds(x)
+    size = np.linalg.norm(slip, axis=1)
+    moves = size > 1e-12 * max(contacts.fastest(), np.finfo(float).tiny)
+    return -contacts.friction[:, None] * np.divide(slip, size[:, None], out=np.zeros_like(slip), where=moves[:, None])
+
+
+def _reflect_rough(contacts: Contacts, subset: Ints, along: Floats, target: Floats) -> tuple[Floats, float]:
+    """Least-squares solution of least norm of `G (G + along T)^T y = target` on `subset`, and its relative residual."""
+    from scipy.sparse.linalg import lsmr  # slow to import
+
+    g, t = contacts.matrix()[subset], along.shape[1]
+    pushes = g.copy()
+    if contacts.tangents is not None:
+        tangents = as_matrix(contacts.tangents)
+        for k in range(t):
+            pushes = pushes + sp.diags(along[:, k]) @ tangents[subset * t + k]
+    a = sp.csr_matrix(g @ pushes.T)
+    if len(subset) <= DENSE_SMM_CONTACTS:
+        y = np.linalg.lstsq(a.toarray(), target, rcond=RANK)[0]
+    else:
+        y = np.asarray(lsmr(a, target, atol=1e-14, btol=1e-14, conlim=0.0, maxiter=20 * len(subset))[0])
+    error = a.T @ (a @ y - target)
+    return y, float(np.abs(error).max() / max(np.abs(a.T @ target).max(), np.finfo(float).tiny))
 
 
 def _reflect(rows: Rows, subset: Ints, target: Floats) -> tuple[Floats, float]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,6 +25,7 @@ POINTS_OF = {2: "at least three vertices [x, y]", 3: "at least four points [x, y
 COUNTS = {2: "two numbers [x, y]", 3: "three numbers [x, y, z]", None: "two numbers [x, y] or three numbers [x, y, z]"}
 
 Schema = dict[str, Any]
+Rows2 = tuple[tuple[float, float], ...]
 
 
 class Remark:
@@ -162,6 +163,32 @@ class Number(Check):
     @property
     def dtype(self) -> type | None:  # type: ignore[override]
         return np.float64 if self.many else None
+
+
+class Restitution(Check):
+    """A coefficient from 0 to 1, or a table [[speed, coefficient], ...] over the speed of approach; a function in
+    Python."""
+
+    text = "a number from 0 to 1, or a table [[speed, coefficient], ...] with rising speeds"
+
+    def read(self, value: Any, where: Where) -> float | Rows2 | Callable[[Floats], Floats]:
+        if callable(value):
+            return value
+        if not isinstance(value, list):
+            if not FRACTION.fits(value):
+                raise refuse(self.text, value)
+            return float(value)
+        for i, row in enumerate(value):
+            if not (isinstance(row, list) and len(row) == 2 and NOT_NEGATIVE.fits(row[0]) and FRACTION.fits(row[1])):
+                raise refuse("[speed, coefficient] with a speed of at least 0 and a coefficient from 0 to 1", row, i)
+            if i and row[0] <= value[i - 1][0]:
+                raise refuse(f"a speed above {value[i - 1][0]:g}, that of the row before", row[0], i, 0)
+        if not value:
+            raise refuse(self.text, value)
+        return tuple((float(a), float(b)) for a, b in value)
+
+    def schema(self) -> Schema:
+        return {"anyOf": [FRACTION.schema(), {"type": "array", "items": _array(2, 2), "minItems": 1}]}
 
 
 class Tolerance(Check):
@@ -430,4 +457,4 @@ POINTS, VERTICES = Rows(), Rows(least=3)
 QUATERNIONS = Rows(4, "a quaternion [w, x, y, z]", nonzero=True)
 SPINS = PerBody(NUMBERS, Rows(3, "three numbers [x, y, z], along the axes of the world"))
 INERTIAS = PerBody(POSITIVES, Rows(3, "three moments of inertia, about the principal axes"))
-TRIANGLES, TOLERANCE = Triangles(), Tolerance()
+TRIANGLES, TOLERANCE, RESTITUTION = Triangles(), Tolerance(), Restitution()

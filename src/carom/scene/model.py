@@ -14,7 +14,6 @@ from ..solvers.rows import Floats
 from .boundaries import Boundary, Periodic, Vector
 from .checks import (
     FLAG,
-    FRACTION,
     INERTIAS,
     NOT_NEGATIVE,
     NUMBERS,
@@ -24,6 +23,7 @@ from .checks import (
     POSITIVES,
     QUATERNIONS,
     RECORD,
+    RESTITUTION,
     SPINS,
     TEXT,
     TOLERANCE,
@@ -40,8 +40,12 @@ COEFFICIENTS = ("restitution", "friction", "rolling_friction", "torsional_fricti
 TOLERANCE_ABOUT = "speed that the impulses of a step may leave, relative to the fastest approach or slip before them"
 ROLLING_ABOUT = "a length: largest torque against rolling over the normal force, at rest"
 TORSIONAL_ABOUT = "a length: largest torque against spinning about the normal over the normal force, at rest"
-MIXED_RESTITUTION = ("refuse", "blend")
+RESTITUTION_ABOUT = "0 to 1; or [[speed, coefficient], ...] over the speed of approach"
+Table = tuple[tuple[float, float], ...]
+Restitution = float | Table | Callable[[Floats], Floats]  # a function of speeds of approach (k,) gives coefficients
 Force = Callable[[float, Floats, Floats], Floats]  # (time, position, velocity) -> force on each body
+Potential = Callable[[float, Floats], Floats]  # (time, position) -> potential energy of each body
+CLOTH_ABOUT = "constant deceleration of every body, as on the cloth of a table that is seen from above"
 
 
 @dataclass(frozen=True)
@@ -51,12 +55,15 @@ class Material:
     Two different materials without an entry in `Scene.pairs` meet with the smaller restitution and the geometric means
     of their coefficients of friction, rolling friction and torsional friction.
 
+    `restitution` is a number, a table of speeds of approach and coefficients, linear between its rows and constant
+    beyond them, or a function of speeds of approach. It is evaluated for each contact before its impact.
+
     Rolling and torsional friction are lengths. A resting contact with normal impulse p resists rolling with a torque
     impulse of at most `rolling_friction` times p, about an axis in the tangent plane, and spinning about its normal
     with at most `torsional_friction` times p. Impacts, which the law resolves, have neither.
     """
 
-    restitution: Annotated[float, FRACTION, "0 to 1"] = 1.0
+    restitution: Annotated[Restitution, RESTITUTION, RESTITUTION_ABOUT] = 1.0
     friction: Annotated[float, NOT_NEGATIVE] = 0.0
     density: Annotated[float, POSITIVE, "mass / area, in 3D mass / volume, of bodies without a mass of their own"] = 1.0
     rolling_friction: Annotated[float, NOT_NEGATIVE, ROLLING_ABOUT] = 0.0
@@ -108,9 +115,13 @@ class Scene:
     boundaries: Sequence[Boundary] = ()
     periodic: Periodic | None = None
     materials: Mapping[str, Material] = field(default_factory=lambda: {"default": Material()})
-    pairs: Mapping[tuple[str, str], Mapping[str, float]] = field(default_factory=dict)  # COEFFICIENTS
+    pairs: Mapping[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)  # COEFFICIENTS
     gravity: Annotated[Vector, POINT, "acceleration; none by default"] = (0.0, 0.0)  # in 3D three components
     force: Force | None = None
+    potential: Potential | None = None  # of the force: (time, position) -> energy of each body
+    linear_drag: Annotated[float, NOT_NEGATIVE, "force against the velocity over the speed"] = 0.0
+    quadratic_drag: Annotated[float, NOT_NEGATIVE, "force against the velocity over the square of the speed"] = 0.0
+    sliding_deceleration: Annotated[float, NOT_NEGATIVE, CLOTH_ABOUT, ONLY_2D] = 0.0
     step: Annotated[float, POSITIVE, "time step"] = 0.01
     duration: Annotated[float, POSITIVE] = 10.0
     frame_rate: Annotated[float, POSITIVE, "frames per unit of time"] = 50.0
@@ -119,9 +130,6 @@ class Scene:
     law: Annotated[str, TEXT] = "gr"
     restitution_model: Annotated[str | None, TEXT] = None
     friction_model: Annotated[str | None, TEXT] = None
-    # Materials that differ in restitution have no exact meaning under laws that need one value per island: "refuse"
-    # raises an error before the run, "blend" takes the mean, weighted by the energy of approach.
-    mixed_restitution: Annotated[str, Choice(MIXED_RESTITUTION)] = "refuse"
     tolerance: Annotated[float | str | None, TOLERANCE, TOLERANCE_ABOUT] = None  # None: the default of the library
     description: Annotated[str, TEXT] = ""
     symmetries: Sequence[Symmetry] = ()  # of the initial state; analysis.symmetry_error measures them

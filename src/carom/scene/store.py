@@ -26,7 +26,7 @@ from .symmetry import Symmetry
 
 Arrays = dict[str, NDArray[Any]]
 
-FORMAT = 3  # 3: the tolerance of a scene, rolling and torsional friction of a material
+FORMAT = 4  # 4: restitution that depends on speed, drag and potential of a scene
 INLINE = 16  # arrays of up to this many numbers stand in meta: JSON keeps the bits of a float64
 CLASSES: dict[str, type] = {
     c.__name__: c
@@ -42,7 +42,9 @@ def pack(scene: Scene) -> tuple[dict[str, Any], Arrays]:
     """`(meta, arrays)`: meta is made of dicts, lists, text and numbers only; arrays are named by their path."""
     to = _Writer()
     meta = {f.name: to.any(getattr(scene, f.name), f.name) for f in dataclasses.fields(Scene) if f.name != "pairs"}
-    meta["pairs"] = [{"between": list(names), "coefficients": dict(v)} for names, v in scene.pairs.items()]
+    meta["pairs"] = [
+        {"between": list(names), "coefficients": to.any(dict(v), "pairs")} for names, v in scene.pairs.items()
+    ]
     return {"format": FORMAT, **meta, "not_stored": to.not_stored}, to.arrays
 
 
@@ -60,7 +62,7 @@ def unpack(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], scene: S
         return scene
     read = _Reader(arrays)
     values = {f.name: read.any(meta[f.name], f.name) for f in dataclasses.fields(Scene) if f.name != "pairs"}
-    pairs = {(p["between"][0], p["between"][1]): dict(p["coefficients"]) for p in meta["pairs"]}
+    pairs = {(p["between"][0], p["between"][1]): read.any(p["coefficients"], "pairs") for p in meta["pairs"]}
     return Scene(**{name: value for name, value in values.items() if value is not ABSENT}, pairs=pairs)
 
 
@@ -141,15 +143,22 @@ class _Reader:
         if "object" in value:
             return self.object(value["object"], value["fields"], path)
         read = {key: self.any(item, f"{path}.{key}") for key, item in value["map"].items()}
+        if path == "pairs" and ABSENT in read.values():
+            self.refuse("pairs")
         return {key: item for key, item in read.items() if item is not ABSENT}
+
+    def refuse(self, path: str) -> None:
+        """Raises the error for a function without which the scene would be another one."""
+        wanted = "the scene itself to be passed again"
+        raise ProblemError(path, "a Python function, which no file can hold", wanted)
 
     def object(self, name: str, fields: Mapping[str, Any], path: str) -> Any:
         """An object of a class of scenes; a stored file cannot name any other class."""
         if name not in CLASSES:
             raise ProblemError("scene.object", name, "a class of scenes of this version of Carom")
         values = {key: self.any(item, f"{path}.{key}") for key, item in fields.items()}
-        if values.get("motion") is ABSENT:
-            wanted = "the scene itself to be passed again"
-            raise ProblemError(f"{path}.motion", "a Python function, which no file can hold", wanted)
+        for key in ("motion", "restitution"):
+            if values.get(key) is ABSENT:
+                self.refuse(f"{path}.{key}")
         made = CLASSES[name](**values)
         return motion.FIXED if isinstance(made, Motion) and made == motion.FIXED else made

@@ -9,7 +9,7 @@ import numpy as np
 from ..solvers.rows import Floats, Ints
 
 PHASES = ("detect", "assemble", "impact", "rest", "move")  # phases of a step whose time is measured
-STATUSES = ("resolved", "finished_inelastically", "infeasible")  # of an impact, with codes 0, 1, 2
+STATUSES = ("resolved", "finished_inelastically", "infeasible", "not_converged")  # of an impact, with codes 0 to 3
 
 # Names of columns of the table of steps, and the shape of one friction impulse (a number or a vector), by dimension.
 MOMENTUM = {2: ("momentum_x", "momentum_y"), 3: ("momentum_x", "momentum_y", "momentum_z")}

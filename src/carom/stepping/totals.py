@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..errors import ProblemError
 from ..geometry import rotations
 from ..kernels import kernel
 from ..solvers.rows import Floats
@@ -22,15 +23,27 @@ def kinetic_energies(world: World, velocity: Floats) -> Floats:
 def totals(world: World, state: State) -> Floats:
     """Kinetic energy, potential energy, momentum and angular momentum about the origin, summed over the free bodies.
 
-    The shape is (5,) in 2D and (8,) in 3D. The zero of the potential energy is at the origin.
+    The shape is (5,) in 2D and (8,) in 3D. The zero of the potential energy of gravity is at the origin; the
+    potential of a force is added where the scene has one.
     """
+    out = _totals(world, state)
+    if world.potential is not None:
+        energy = np.asarray(world.potential(state.time, state.position), dtype=np.float64)
+        if energy.shape != world.mass.shape or not np.isfinite(energy).all():
+            got = "numbers that are not finite" if energy.shape == world.mass.shape else f"shape {energy.shape}"
+            raise ProblemError("potential", got, f"one finite energy for each of {world.count} bodies")
+        out[1] += energy[world.free].sum()
+    return out
+
+
+def _totals(world: World, state: State) -> Floats:
     position, velocity = state.position, state.velocity
     if world.dimension == 2:
-        return totals_2d(world.mass, world.inertia, world.free, world.gravity, position, velocity)
+        return np.asarray(totals_2d(world.mass, world.inertia, world.free, world.gravity, position, velocity))
     spin = np.zeros((len(position), 3))
     if world.turns:
         spin = rotations.turned(state.orientation, world.inertia * velocity[:, 3:])
-    return _totals_3d(world.mass, world.inertia, world.free, world.gravity, position, velocity, spin)
+    return np.asarray(_totals_3d(world.mass, world.inertia, world.free, world.gravity, position, velocity, spin))
 
 
 @kernel

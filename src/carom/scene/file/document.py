@@ -10,9 +10,9 @@ from typing import Annotated, Any, ClassVar
 
 from ...errors import ProblemError
 from ..boundaries import BOUNDARY, KINDS, Boundary, Periodic
-from ..checks import FRACTION, NOT_NEGATIVE, TEXT, Check, Choice, ListOf, Refused, Schema, Where, refuse
+from ..checks import NOT_NEGATIVE, RESTITUTION, TEXT, Check, Choice, ListOf, Refused, Schema, Where, refuse
 from ..fields import ONLY_3D, Field, TableOf, construct, fields_of, properties, read_fields, reference
-from ..model import COEFFICIENTS, ROLLING_ABOUT, TORSIONAL_ABOUT, Material, Scene
+from ..model import COEFFICIENTS, RESTITUTION_ABOUT, ROLLING_ABOUT, TORSIONAL_ABOUT, Material, Restitution, Scene
 from ..motion import MOTION
 from ..shapes import KINDS as SHAPES
 from ..shapes import ROTATION, Part, Rotation, shape_fields
@@ -28,7 +28,7 @@ class Pair:
     """[[pairs]]: how two materials meet, where the rule for two different materials does not suit."""
 
     between: Annotated[tuple[str, str], ListOf(TEXT, 2, 2, "a list of 2")]
-    restitution: Annotated[float | None, FRACTION] = None
+    restitution: Annotated[Restitution | None, RESTITUTION, RESTITUTION_ABOUT] = None
     friction: Annotated[float | None, NOT_NEGATIVE] = None
     rolling_friction: Annotated[float | None, NOT_NEGATIVE, ROLLING_ABOUT] = None
     torsional_friction: Annotated[float | None, NOT_NEGATIVE, TORSIONAL_ABOUT, ONLY_3D] = None
@@ -38,7 +38,7 @@ class Pair:
             raise ProblemError("pair", "none", f"one of {', '.join(COEFFICIENTS)}, or several")
 
     @property
-    def values(self) -> dict[str, float]:
+    def values(self) -> dict[str, Any]:
         """The coefficients that are given."""
         given = {name: getattr(self, name) for name in COEFFICIENTS}
         return {name: value for name, value in given.items() if value is not None}

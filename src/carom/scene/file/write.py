@@ -40,6 +40,12 @@ def scene_to_toml(scene: Scene, folder: str | Path = ".") -> str:
     """The text of a scene file for `folder`. A force or a motion by a Python function is refused."""
     if scene.force is not None:
         raise ProblemError("force", "a Python function", "None: a scene file cannot hold a function")
+    tables = {f"materials.{name}": vars(m) for name, m in scene.materials.items()}
+    for path, values in (tables | {f"pairs[{a}, {b}]": dict(v) for (a, b), v in scene.pairs.items()}).items():
+        if callable(values.get("restitution")):
+            raise ProblemError(
+                f"{path}.restitution", "a Python function", "a number or a table: a file cannot hold one"
+            )
     d = scene.dimension
     head = {name: value for name, value in _table(scene, d).items() if value not in ("", {})}
     if d == 3:
@@ -53,7 +59,10 @@ def scene_to_toml(scene: Scene, folder: str | Path = ".") -> str:
         "materials": {
             name: _table(m, d) for name, m in scene.materials.items() if m != Material() or name != "default"
         },
-        "pairs": [{"between": list(names), **values} for names, values in scene.pairs.items()],
+        "pairs": [
+            {"between": list(names), **{key: plain(value) for key, value in values.items()}}
+            for names, values in scene.pairs.items()
+        ],
         "bodies": [_bodies(group, d, f"bodies[{i}]", Path(folder)) for i, group in enumerate(scene.bodies)],
         "boundaries": [
             {"kind": b.kind, **_moving(_table(b, d), b.motion, d, f"boundaries[{i}].motion")}
