@@ -120,7 +120,7 @@ class Simulations(Campaign):
     """Bodies of all shapes in a closed box, half of the time divided by a thin plate, under all laws and steppers."""
 
     title = "2 to 21 bodies of all shapes in a closed box with a thin plate, speeds up to 300, all laws and steppers"
-    quick = 24
+    quick = 12
 
     def case(self, rng: np.random.Generator) -> Run:
         dimension, speed = int(rng.integers(2, 4)), float(rng.choice(SPEEDS))
