@@ -60,7 +60,7 @@ def gap_of(solids, moves, time):
             put_part(solids, moves, 1, pb, time, turn, pose, 1)
             fa, fb = solids.shape[pa], solids.shape[pb]
             scale = solids.reach[fa] + solids.reach[fb]
-            least = min(least, convex_gap(cores_of(solids), fa, fb, pose, scale, simplex, hull)[0])
+            least = min(least, convex_gap(cores_of(solids), fa, fb, pose, np.inf, scale, simplex, hull)[0])
     return least
 
 

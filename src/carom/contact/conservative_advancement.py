@@ -133,9 +133,12 @@ def _cross_length(v, x, y, z):
 
 
 @kernel
-def convex_gap(cores, fa, fb, pose, scale, simplex, hull):
-    """Signed gap of two convex parts at rows 0 and 1 of `pose`, and the unit vector from the first to the second."""
-    gap, x, y, z = separation(cores, fa, fb, pose, 0, 1, np.inf, scale, simplex)
+def convex_gap(cores, fa, fb, pose, limit, scale, simplex, hull):
+    """Signed gap of two convex parts at rows 0 and 1 of `pose`, and the unit vector from the first to the second.
+
+    If the cores are farther apart than `limit`, the search may end with a smaller distance above it.
+    """
+    gap, x, y, z = separation(cores, fa, fb, pose, 0, 1, limit, scale, simplex)
     if gap == 0.0:
         gap, x, y, z = overlap(cores, fa, fb, pose, 0, 1, pose, False, 0.0, scale, hull)
     return gap - roundness(cores, fa) - roundness(cores, fb), x, y, z
@@ -156,7 +159,7 @@ def _convex_touch(shapes, cores, moves, i, pa, j, pb, tolerance, until, pose, tu
     for _ in range(MOST_ITERATIONS):
         put_part(shapes, moves, i, pa, t, turn, pose, 0)
         put_part(shapes, moves, j, pb, t, turn, pose, 1)
-        gap, x, y, z = convex_gap(cores, fa, fb, pose, scale, simplex, hull)
+        gap, x, y, z = convex_gap(cores, fa, fb, pose, np.inf, scale, simplex, hull)
         turning = _cross_length(moves.spin[i], x, y, z) * ra + _cross_length(moves.spin[j], x, y, z) * rb
         bound = turning - (vx * x + vy * y + vz * z)
         if bound <= 0.0 or gap > bound * (until - t):
@@ -276,7 +279,7 @@ def _shape_times(shapes, moves, first, second, tolerance):
 
 
 def gaps_at_start(shapes: Shapes3D, moves: Moves, first: Ints, second: Ints) -> Floats:
-    """Gaps (m,) of pairs of rows at the start of their motion, negative for overlap: exact for convex shapes."""
+    """Gaps (m,) of pairs of rows at the start of their motion: exact where convex shapes overlap, else positive."""
     apart = moves.position[second] - moves.position[first]
     radius, owners = shapes.radius, (moves.owner[first], moves.owner[second])
     gap = np.sqrt((apart**2).sum(axis=1)) - radius[owners[0]] - radius[owners[1]]
@@ -302,7 +305,8 @@ def _gaps(shapes, moves, first, second):
                     gap = min(_sampled_gap(shapes, fa, fb, pose, 0, 1), _sampled_gap(shapes, fb, fa, pose, 1, 0))
                 else:
                     scale = shapes.reach[fa] + shapes.reach[fb]
-                    gap = convex_gap(cores, fa, fb, pose, scale, simplex, hull)[0]
+                    limit = roundness(cores, fa) + roundness(cores, fb)
+                    gap = convex_gap(cores, fa, fb, pose, limit, scale, simplex, hull)[0]
                 out[k] = min(out[k], gap)
     return out
 
@@ -353,7 +357,7 @@ def _convex_crosses(shapes, cores, moves, i, pa, j, pb, depth, pose, turn, simpl
     for _ in range(MOST_ITERATIONS):
         put_part(shapes, moves, i, pa, t, turn, pose, 0)
         put_part(shapes, moves, j, pb, t, turn, pose, 1)
-        gap, x, y, z = convex_gap(cores, fa, fb, pose, scale, simplex, hull)
+        gap, x, y, z = convex_gap(cores, fa, fb, pose, np.inf, scale, simplex, hull)
         if gap + depth <= REACHED * depth:
             return True
         bound = _cross_length(moves.spin[i], x, y, z) * ra + _cross_length(moves.spin[j], x, y, z) * rb
