@@ -71,7 +71,7 @@ def _with_restitution(contacts: Contacts, tol: float, bound: int) -> Impulses:
         residual = solve_box(contacts.rows, chosen, c, np.zeros(k), np.full(k, np.inf), y, False, work, tol)
         worst = max(worst, residual)
         if residual > max(FEASIBLE * np.abs(c).max(), tol):
-            return Impulses(lam, None, count, INFEASIBLE, worst / fastest, (NO_WAY_OUT,))
+            return without_solution(contacts, lam, count, worst / fastest)
         lam[chosen] += y
         x = contacts.after(lam)
         u = contacts.speeds(x)
