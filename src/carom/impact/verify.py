@@ -32,14 +32,14 @@ def verified(problem: ImpactProblem, result: Impulses, response: Response) -> Im
     contacts, law = problem.contacts, response.law
     claims: frozenset[str] = getattr(law, "claims", frozenset())
     looser = max(1.0, getattr(law, "tolerance", 0.0) / (getattr(type(law), "tolerance", 0.0) or 1.0))
-    if not _finite(result):
+    velocity = problem.velocity_after(result.normal, result.tangent)
+    if not _finite(result) or not np.isfinite(velocity).all():
         return _replaced(contacts, result, f"{law.name} returned impulses that are not finite numbers")
     gain = relative_gain(contacts, result.normal, result.tangent)
     if not gain <= GAIN * looser and "KIN" in claims:
         return _replaced(contacts, result, f"the answer of {law.name} raised the energy by {gain:.1e} of it")
     if result.residual > 1.0:
         return _replaced(contacts, result, f"{law.name} solved its equations to {result.residual:.1e} only")
-    velocity = problem.velocity_after(result.normal, result.tangent)
     approach = float(-problem.separation_speed(velocity).min()) if "FEA" in claims else 0.0
     left = max(approach, _slip_left(problem, result, response, velocity))
     return _judged(contacts, result, left, RESOLVED_RESIDUAL * looser)
