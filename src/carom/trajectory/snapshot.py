@@ -58,19 +58,22 @@ def snapshot(path: Path | None, raw: io.FileIO | io.BytesIO) -> tuple[SafeFile, 
                 raise
         else:
             if not _changed(path, raw, head, journal):
-                return found
+                pages, structure = found
+                end = superblock(PageCache(raw, pages).read(USER_BLOCK, 96)).end
+                return SafeFile(raw, end, None, pages), structure
         time.sleep(PAUSE)
     raise Damaged("it changes all the time")
 
 
-def _copied(raw: io.FileIO | io.BytesIO, journal: Journal | None) -> tuple[SafeFile, Structure]:
+def _copied(raw: io.FileIO | io.BytesIO, journal: Journal | None) -> tuple[Pages, Structure]:
+    """Pages with all bytes that the next commit may change, and the structure of the file."""
     cache = PageCache(raw, {} if journal is None else {page: data[:] for page, data in journal.pages.items()})
     size = raw.seek(0, io.SEEK_END)
     size = size if journal is None else max(size, journal.size)
     structure = check_structure(cache.read, USER_BLOCK, size)
     for start, stop in structure.loose:
         cache.read(start, stop - start)
-    return SafeFile(raw, superblock(cache.read(USER_BLOCK, 96)).end, None, cache.pages), structure
+    return cache.pages, structure
 
 
 def _changed(path: Path | None, raw: io.FileIO | io.BytesIO, head: Head, journal: Journal | None) -> bool:
