@@ -68,7 +68,7 @@ class TestEveryLawAndModel:
 
     def test_coulombs_bound(self, law, model, kind):
         if (law, model) == ("smm", friction.OWN):
-            pytest.skip("the bound holds in each of its linear systems; a later one may pull and lower the normal impulse")
+            pytest.skip("the bound holds in each linear system; a later one may pull and lower the normal impulse")
         for s in solutions(law, model, kind):
             if s.friction_impulse is None:
                 continue
