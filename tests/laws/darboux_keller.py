@@ -30,6 +30,7 @@ def impact(k, u, mu, e, steps):
             dv = k @ [1.0, *(mu * q)]
         else:
             dv = k @ [1.0, *(hold if holds else mu * leaving(k, hold, mu))]
+            dp = 1e9 * unit if holds else unit  # a contact that sticks does so to the end of the stage
         new = v + dp * dv
         work = -0.5 * dp * (v[0] + new[0])
         if not released and new[0] >= 0.0 and dv[0] > 0.0:
