@@ -390,7 +390,8 @@ def darboux_keller_errors(count, lams, steps, seed=0):
         problem = ImpactProblem.from_matrices(
             np.ones(3 * t), rows[:1], velocity, friction=mu, tangents=rows[None, 1:], restitution=e
         )
-        got = [rows @ solve_impact(problem, ETM(lam=lam)).velocity for lam in lams]
+        # A jam that is fast against the approach needs many increments: ten million for one contact of a thousand.
+        got = [rows @ solve_impact(problem, ETM(lam=lam, max_increments=10**8)).velocity for lam in lams]
         errors.append([np.abs(g - expected).max() / np.abs(u).max() for g in got])
     return np.array(errors)
 
@@ -406,9 +407,12 @@ def test_one_contact_converges_to_darboux_and_keller():
 
 @pytest.mark.long
 def test_a_thousand_contacts_converge_to_darboux_and_keller():
-    errors = darboux_keller_errors(1000, (300, 3000), 4000)
-    assert errors[:, 1].max() <= 5e-3
-    assert np.quantile(errors[:, 1], 0.99) <= 5e-4
+    """Errors at lambda = 300 and 3,000: 1.5e-3 and 1.3e-3 at most, 8e-4 and 9e-5 for 99 % of the contacts, 8e-7 and 2e-8 in
+    the median; 105 s. The largest one at 3,000 is that of the reference, whose slip oscillates where K is anisotropic."""
+    few, many = darboux_keller_errors(1000, (300, 3000), 2000).T
+    assert max(few.max(), many.max()) <= 2e-3
+    assert np.quantile(few, 0.99) <= 1.5e-3
+    assert np.quantile(many, 0.99) <= 0.15 * np.quantile(few, 0.99)
 
 
 def test_the_increment_of_each_contact_as_printed():
