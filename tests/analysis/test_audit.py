@@ -127,10 +127,10 @@ def test_a_false_symmetry_is_refused():
 
 
 def test_a_law_that_does_not_take_the_problem_is_listed():
-    problem = ImpactProblem.chain([1, 1, 1], [1, 0, 0], restitution=[0.9, 0.2])
-    report = audit_problem(problem, ["gr"])
+    problem = ImpactProblem.chain([1, 1, 1], [1, 0, 0], restitution=[0.9, 0.02])
+    report = audit_problem(problem, ["lzb"])
     assert report.rows == () and report.spread is None
-    assert report.refusals[0][0] == "gr" and "restitution" in report.refusals[0][1]
+    assert report.refusals[0][0] == "lzb" and "restitution" in report.refusals[0][1]
 
 
 def test_a_clamped_problem_may_lose_energy():

@@ -68,7 +68,7 @@ class TestEveryLawAndModel:
 
     def test_coulombs_bound(self, law, model, kind):
         if (law, model) == ("smm", friction.OWN):
-            pytest.skip("its normal impulses may pull, and friction then goes with them")
+            pytest.skip("the bound holds in each linear system; a later one may pull and lower the normal impulse")
         for s in solutions(law, model, kind):
             if s.friction_impulse is None:
                 continue

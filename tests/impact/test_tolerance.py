@@ -59,7 +59,8 @@ def along(contacts, direction):
     return (combined**2).sum(axis=1)
 
 
-@pytest.mark.parametrize("model", list(frictions.MODELS))
+# A single pass of friction leaves the approach that it causes.
+@pytest.mark.parametrize("model", [name for name, model in frictions.MODELS.items() if model.repeats])
 @pytest.mark.parametrize("restitution", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize("share", [1e-1, 1e-3])
 def test_what_is_left_is_within_the_tolerance(model, restitution, share):

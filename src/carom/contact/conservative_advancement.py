@@ -302,7 +302,12 @@ def _gaps(shapes, moves, first, second):
                 put_part(shapes, moves, j, pb, 0.0, turn, pose, 1)
                 fa, fb = shapes.shape[pa], shapes.shape[pb]
                 if shapes.kind[fa] == MESH or shapes.kind[fb] == MESH:
-                    gap = min(_sampled_gap(shapes, fa, fb, pose, 0, 1), _sampled_gap(shapes, fb, fa, pose, 1, 0))
+                    # The center of a round shape may lie outside of the grid, where distances are lower bounds.
+                    gap = np.inf
+                    if shapes.kind[fb] != MESH or sample_point(shapes, fa, 0)[3] == 0.0:
+                        gap = _sampled_gap(shapes, fa, fb, pose, 0, 1)
+                    if shapes.kind[fa] != MESH or sample_point(shapes, fb, 0)[3] == 0.0:
+                        gap = min(gap, _sampled_gap(shapes, fb, fa, pose, 1, 0))
                 else:
                     scale = shapes.reach[fa] + shapes.reach[fb]
                     limit = roundness(cores, fa) + roundness(cores, fb)

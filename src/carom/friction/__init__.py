@@ -10,7 +10,7 @@ from __future__ import annotations
 from ..errors import ProblemError
 from .cone import Cone
 from .fixed_direction import FixedDirection, SinglePass
-from .model import FrictionModel
+from .model import CoupledModel, FrictionModel
 from .pyramid import Pyramid, StaggeredPyramid
 
 OWN = "own"  # name of the friction that a law itself has
@@ -36,6 +36,7 @@ __all__ = [
     "MODELS",
     "OWN",
     "Cone",
+    "CoupledModel",
     "FixedDirection",
     "FrictionModel",
     "Pyramid",

@@ -6,7 +6,7 @@ z axis. Solids of revolution are turned from a profile, so that their volume is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -149,23 +149,24 @@ def _thin(name: str, value: float, limit: float) -> None:
 _AWAY = 1e-2  # least distance of a node from the surface, in cells
 
 
-def level_set(function: Callable[[Floats], Floats], low: Floats, high: Floats, cell: float) -> Surface:
+def level_set(
+    function: Callable[[Floats], Floats], low: Sequence[float], high: Sequence[float], cell: float
+) -> Surface:
     """The surface where a function of points (k, 3) is zero; it must be positive on the sides of the box.
 
     Each cubic cell is divided into five tetrahedra, alternately in two ways, so that faces match and the surface is
     closed (marching tetrahedra). With an even number of cells across x = 0 a mirror-symmetric function gives a
     mirror-symmetric mesh. Vertices lie where linear interpolation along edges of the tetrahedra is zero.
     """
-    low, high = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
-    cells = 2 * np.maximum(np.ceil(0.5 * (high - low) / cell).astype(int), 1)
-    start = 0.5 * (low + high) - 0.5 * cell * cells
+    middle, wide = 0.5 * (np.array(low) + high), np.array(high) - low
+    cells = 2 * np.maximum(np.ceil(0.5 * wide / cell).astype(np.int64), 1)
     nodes = cells + 1
     grid = np.stack(np.meshgrid(*(np.arange(n) for n in nodes), indexing="ij"), axis=-1).reshape(-1, 3)
     # Symmetric positions: node k and its mirror image have opposite coordinates exactly.
-    points = 0.5 * (low + high) + cell * (grid - 0.5 * cells)
+    points = middle + cell * (grid - 0.5 * cells)
     value = function(points)
     if not (value[((grid == 0) | (grid == cells)).any(axis=1)] > 0.0).all():
-        raise ProblemError("low", start.tolist(), "a box that contains the whole surface")
+        raise ProblemError("low", list(low), "a box that contains the whole surface")
     # Nodes on the surface would give triangles without area.
     value = np.where(np.abs(value) < _AWAY * cell, np.where(value < 0.0, -_AWAY, _AWAY) * cell, value)
     tetrahedra = _tetrahedra(cells, nodes)
@@ -187,7 +188,7 @@ def _tetrahedra(cells: Ints, nodes: Ints) -> Ints:
     base, odd = cell @ stride, cell.sum(axis=1) % 2 == 1
     out = []
     for center, which in ((_EVEN, ~odd), (_ODD, odd)):
-        parts = [center]
+        parts: list[tuple[int, ...]] = [center]
         for apex in set(range(8)) - set(center):
             parts.append((apex, *(c for c in center if np.abs(_CORNERS[c] - _CORNERS[apex]).sum() == 1)))
         for part in parts:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..errors import ProblemError
-from ..friction import FrictionModel
+from ..friction import CoupledModel, FrictionModel
 from ..kernels import prepare
 from ..kernels.families import families_of_law
 from ..laws import Law, with_history
@@ -75,7 +75,7 @@ def resolve(contacts: Contacts, response: Response, tolerance: float = 0.0) -> I
     friction = response.friction_model
     if friction is None or not contacts.friction.any():
         return _relative(normal_impulses(contacts, response, tolerance), contacts)
-    if friction.coupled and contacts.tangents is not None:
+    if isinstance(friction, CoupledModel) and friction.coupled and contacts.tangents is not None:
         return _joint(contacts, response, friction, tolerance)
     return _staggered(contacts, response, friction, tolerance)
 
@@ -193,7 +193,7 @@ def _too_slow(approaches: list[float], repeats: int, left: float) -> bool:
     return approaches[-1] * rate**repeats > left
 
 
-def _joint(contacts: Contacts, response: Response, friction: FrictionModel, tolerance: float) -> Impulses:
+def _joint(contacts: Contacts, response: Response, friction: CoupledModel, tolerance: float) -> Impulses:
     """Normal and friction impulses together, with the separation speeds that the law asks for without friction.
 
     Restitution that prescribes speeds can do work against friction. Where the kinetic energy of an island would rise,
@@ -219,9 +219,9 @@ def _joint(contacts: Contacts, response: Response, friction: FrictionModel, tole
         messages = (*messages, stepped_back(np.flatnonzero(gaining[label]), low[gaining].min()))
     scale = contacts.fastest()
     if not solved:
-        other = _staggered(contacts, response, friction, tolerance)
+        stage = _staggered(contacts, response, friction, tolerance)
         note = f"normal and friction impulses together were solved to {residual / scale:.1e} only, and then alternated"
-        return replace(other, status=worse(other.status, NOT_CONVERGED), messages=(*other.messages, note))
+        return replace(stage, status=worse(stage.status, NOT_CONVERGED), messages=(*stage.messages, note))
     worst = max(residual, stage.residual * contacts.approach()) / scale
     return Impulses(z[:, 0].copy(), z[:, 1:].copy(), stage.iterations + count, stage.status, worst, messages)
 

@@ -18,6 +18,7 @@ from .law import TANG_2014, Law
 
 RANK = 1e-10  # singular values of the rows below this share of the largest count as zero
 SHIFT = 1e-8  # regularization of the sparse factorization, relative to the largest A_ii
+DENSE_ROUGH_ROWS = 3 * DENSE_SMM_CONTACTS  # normal and tangential equations of a system that is solved densely
 ACCURATE = 1e-13  # residual, relative to the right side, at which refinement stops
 
 
@@ -33,9 +34,10 @@ class SMM(Law):
     reflections without pulls would end; then the bound ends the law inelastically. So KIN is not claimed, although each
     elastic system conserves energy. For e < 1 the law can collapse inelastically; a message says so.
 
-    Friction (eqs. 87 to 108): the tangential impulse of a contact is `mu q lam`, q against its slip before the system,
-    so that `G_V (G_V + mu q T_V)^T lam = -(1 + e) u_V`. There is no sticking: friction may reverse a slip and raise
-    the energy.
+    Friction: the tangential impulse of a sliding contact is `mu q lam`, q against its slip before the system, so that
+    `G_V (G_V + mu q T_V)^T lam = -(1 + e) u_V` (eqs. 87 to 108). These equations alone would reverse a slip that little
+    friction stops, so contacts stick where that is within the friction cone, as in eqs. 50 to 55. Contacts that pull
+    have no friction.
 
     tolerance: approach speed that counts as none, relative to the fastest approach.
     max_reflections: bound on the contacts reflected, over all systems; 0 means 300 + 100 m.
@@ -68,9 +70,8 @@ class SMM(Law):
                 break
             target = -(1.0 + contacts.restitution[approaching]) * u[approaching]
             if beta is not None:
-                along = _against_slip(contacts, x)[approaching]
-                step, step_residual = _reflect_rough(contacts, approaching, along, target)
-                beta[approaching] += along * step[:, None]
+                step, rough_step, step_residual = _reflect_rough(contacts, x, approaching, target)
+                beta[approaching] += rough_step
             else:
                 step, step_residual = _reflect(contacts.rows, approaching, target)
             count, reflected, residual = count + 1, reflected + len(approaching), max(residual, step_residual)
@@ -91,29 +92,50 @@ class SMM(Law):
         return Impulses(normal=lam, iterations=count, residual=residual, messages=messages)
 
 
-def _against_slip(contacts: Contacts, x: Floats) -> Floats:
-    """`mu q` (m, t), q the unit vector against the slip of each contact; zero where it does not slip."""
-    slip = contacts.tangent_speeds(x)
+def _reflect_rough(contacts: Contacts, x: Floats, subset: Ints, target: Floats) -> tuple[Floats, Floats, float]:
+    """Normal (k,) and friction impulses (k, t) that change the normal speeds of `subset` by `target`; the residual.
+
+    A contact sticks, `slip+ = 0`, if its impulse is then within the friction cone, and else slides, `p_t = mu q p_n`.
+    All contacts stick at first, and those outside their cones change together, so that their order does not matter.
+    """
+    if contacts.tangents is None:
+        raise ValueError("friction needs tangent rows")
+    slip, mu = contacts.tangent_speeds(x)[subset], contacts.friction[subset]
+    k, t = slip.shape
     size = np.linalg.norm(slip, axis=1)
-    moves = size > 1e-12 * max(contacts.fastest(), np.finfo(float).tiny)
-    return -contacts.friction[:, None] * np.divide(slip, size[:, None], out=np.zeros_like(slip), where=moves[:, None])
+    still = size <= 1e-12 * contacts.fastest()
+    g, tangents = contacts.matrix()[subset], as_matrix(contacts.tangents)[(subset[:, None] * t + np.arange(t)).ravel()]
+    along, sticks = np.zeros((k, t)), mu > 0.0  # along: friction of sliding contacts per unit of normal impulse
+    while True:
+        held = tangents[np.repeat(sticks, t)]
+        spread = sp.block_diag(along[:, None, :], format="csr")  # (k, k t)
+        right = np.concatenate([target, -slip[sticks].ravel()])
+        y, residual = _least_squares(sp.vstack([g, held]), sp.vstack([g + spread @ tangents, held]), right)
+        normal, tangent = y[:k], along * y[:k, None]
+        tangent[sticks] = y[k:].reshape(-1, t)
+        strength = np.linalg.norm(tangent, axis=1)
+        slides = sticks & (strength > mu * normal * (1.0 + 1e-12))
+        pulls = ~sticks & (normal < 0.0) & along.any(axis=1)
+        if not (slides | pulls).any():
+            return normal, tangent, residual
+        # From rest slip begins against the impulse that would prevent it.
+        q = (
+            np.where(still[:, None], tangent, -slip)
+            / np.where(still, strength, size).clip(np.finfo(float).tiny)[:, None]
+        )
+        along[slides], along[pulls] = (mu[:, None] * q)[slides], 0.0
+        sticks &= ~slides
 
 
-def _reflect_rough(contacts: Contacts, subset: Ints, along: Floats, target: Floats) -> tuple[Floats, float]:
-    """Least-squares solution of least norm of `G (G + along T)^T y = target` on `subset`, and its relative residual."""
+def _least_squares(rows: sp.csr_matrix, pushes: sp.csr_matrix, target: Floats) -> tuple[Floats, float]:
+    """Least-squares solution of least norm of `rows pushes^T y = target`, and its relative residual."""
     from scipy.sparse.linalg import lsmr  # slow to import
 
-    g, t = contacts.matrix()[subset], along.shape[1]
-    pushes = g.copy()
-    if contacts.tangents is not None:
-        tangents = as_matrix(contacts.tangents)
-        for k in range(t):
-            pushes = pushes + sp.diags(along[:, k]) @ tangents[subset * t + k]
-    a = sp.csr_matrix(g @ pushes.T)
-    if len(subset) <= DENSE_SMM_CONTACTS:
+    a = sp.csr_matrix(rows @ pushes.T)
+    if len(target) <= DENSE_ROUGH_ROWS:
         y = np.linalg.lstsq(a.toarray(), target, rcond=RANK)[0]
     else:
-        y = np.asarray(lsmr(a, target, atol=1e-14, btol=1e-14, conlim=0.0, maxiter=20 * len(subset))[0])
+        y = np.asarray(lsmr(a, target, atol=1e-14, btol=1e-14, conlim=0.0, maxiter=20 * len(target))[0])
     error = a.T @ (a @ y - target)
     return y, float(np.abs(error).max() / max(np.abs(a.T @ target).max(), np.finfo(float).tiny))
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -170,7 +170,7 @@ def _title(name: str) -> str:
     return _TITLES.get(name, words)
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
@@ -185,8 +185,9 @@ def _material_sliders(scene: Scene, there: set[str]) -> list[Slider]:
         return []
     (material,) = scene.materials.values()
     out = []
-    if material.restitution > 0.0 and "restitution" not in there:
-        out.append(at(RESTITUTION, material.restitution))
+    restitution = material.restitution  # a table or a function of speed has no slider
+    if _is_number(restitution) and restitution > 0.0 and "restitution" not in there:
+        out.append(at(RESTITUTION, restitution))
     if material.friction > 0.0 and not there & {"friction", "mu"}:
         out.append(at(FRICTION, min(material.friction, 1.0)))
     return out

@@ -8,7 +8,8 @@ from ..errors import ProblemError
 from ..scene.boundaries import Container
 from ..scene.model import Bodies, Material, Scene
 from ..scene.motion import Table
-from ..scene.shapes import Box, Compound, Part, Solid, Sphere
+from ..scene.shapes import UNTURNED, Box, Compound, Part, Solid, Sphere
+from ..solvers.rows import Floats
 from . import checks
 from .granular import grains, lattice
 
@@ -86,10 +87,10 @@ def _packing(kind: str, count: int, restitution: float, friction: float, side: f
     place[:, 2] += 0.5 * size
     velocity = chance.uniform(-1.0, 1.0, (count, 3))
     half, top = 0.5 * side * size, float(place[:, 2].max()) + side * size
-    turned = {} if kind == "spheres" else {"orientation": _random_turns(count, chance)}
+    turns = UNTURNED if kind == "spheres" else random_turns(count, chance)
     return Scene(
         name=f"{kind[:-2] if kind == 'crosses' else kind[:-1]}_packing",
-        bodies=[Bodies(body(kind, size), place, velocity, mass=1.0, name=kind, **turned)],
+        bodies=[Bodies(body(kind, size), place, velocity, mass=1.0, name=kind, orientation=turns)],
         boundaries=[Container((-half, -half, 0.0), (half, half, top), open_top=True)],
         materials={"default": grains(restitution, friction)},
         gravity=(0.0, 0.0, -9.81),
@@ -137,8 +138,15 @@ def repose(
         material="gate",
         name="gate",
     )
-    turned = {} if shape == "spheres" else {"orientation": _random_turns(count, chance)}
-    pile = Bodies(body(shape, size), place, chance.uniform(-0.5, 0.5, (count, 3)), mass=1.0, name=shape, **turned)
+    turns = UNTURNED if shape == "spheres" else random_turns(count, chance)
+    pile = Bodies(
+        body(shape, size),
+        place,
+        chance.uniform(-0.5, 0.5, (count, 3)),
+        mass=1.0,
+        name=shape,
+        orientation=turns,
+    )
     return Scene(
         name="repose",
         bodies=[pile, gate],
@@ -154,6 +162,7 @@ def repose(
     )
 
 
-def _random_turns(count: int, chance: np.random.Generator) -> np.ndarray:
+def random_turns(count: int, chance: np.random.Generator) -> Floats:
+    """Random orientations (n, 4), uniformly distributed."""
     turn = chance.normal(size=(count, 4))
     return turn / np.linalg.norm(turn, axis=1, keepdims=True)

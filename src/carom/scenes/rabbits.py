@@ -12,6 +12,8 @@ from ..scene.shapes import Compound, Mesh, Part
 from ..scene.symmetry import Symmetry
 from ..solvers.rows import Floats
 from . import checks
+from .granular import grains
+from .packings import random_turns
 
 TURN = Symmetry(((-1.0, 0.0, 0.0), (0.0, -1.0, 0.0), (0.0, 0.0, 1.0)), (0.0, 0.0, 0.0), "turn by 1/2")
 GRAVITY = 9.81
@@ -40,7 +42,7 @@ def two_rabbits_box(
     After Smith 2012, fig. 8 (bottom). room: edge length of the box. spin: of the first rabbit. detail: grid cells along
     the height of a rabbit. mesh: a file of triangles in place of the rabbit, such as bunny.obj.
     """
-    room, spin = checks.at_least("room", room, 2.5), np.array(checks.three("spin", spin))
+    room, turns = checks.at_least("room", room, 2.5), np.array(checks.three("spin", spin))
     shape = rabbit_mesh(1.0, checks.whole("detail", detail, 16), mesh)
     place = np.array([[0.25 * room, 0.0, 0.5 * room], [-0.25 * room, 0.0, 0.5 * room]])
     turn = np.array([[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]])  # half a turn about z
@@ -52,7 +54,7 @@ def two_rabbits_box(
                 shape,
                 place,
                 np.array([[-0.8, 0.3, 0.0], [0.8, -0.3, 0.0]]),
-                spin=np.array([spin, spin * (-1.0, -1.0, 1.0)]),
+                spin=np.array([turns, turns * (-1.0, -1.0, 1.0)]),
                 mass=1.0,
                 orientation=turn,
                 name="rabbits",
@@ -99,7 +101,7 @@ def rabbits_in_pot(
     return Scene(
         name="rabbits_in_pot",
         bodies=[vessel, rabbits],
-        materials={"default": _material(restitution, friction)},
+        materials={"default": grains(restitution, friction)},
         gravity=(0.0, 0.0, 0.0),
         step=0.01,
         duration=checks.positive("duration", duration),
@@ -139,7 +141,7 @@ def rabbit_pile(
             )
         ],
         boundaries=[Container((-half, -half, 0.0), (half, half, top))],
-        materials={"default": _material(restitution, friction)},
+        materials={"default": grains(restitution, friction)},
         gravity=(0.0, 0.0, -GRAVITY),
         step=0.005,
         duration=5.0,
@@ -183,7 +185,7 @@ def rabbits_and_pawns(
             ),
         ],
         boundaries=[Plane()],
-        materials={"default": _material(restitution, friction)},
+        materials={"default": grains(restitution, friction)},
         gravity=(0.0, 0.0, -GRAVITY),
         step=0.005,
         duration=8.0,
@@ -230,9 +232,4 @@ def _scattered(count: int, across: int, pitch: float, low: float, chance: np.ran
     place = pitch * np.stack([k % across, k // across % across, k // across**2], axis=1).astype(np.float64)
     place[:, :2] -= 0.5 * pitch * (across - 1)
     place[:, 2] += low
-    turn = chance.normal(size=(count, 4))
-    return place, turn / np.linalg.norm(turn, axis=1, keepdims=True)
-
-
-def _material(restitution: float, friction: float) -> Material:
-    return Material(checks.between("restitution", restitution, 0.0, 1.0), checks.at_least("friction", friction, 0.0))
+    return place, random_turns(count, chance)
