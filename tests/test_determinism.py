@@ -26,11 +26,11 @@ SHORT = [
     ("sphere_packing", {"count": 60, "side": 5.0}, 60, {}),
 ]
 LONG = [  # the first five have 2,000 bodies and more
-    ("drop", {"side": 50}, 60, {"law": "gr"}),
-    ("gas", {"side": 50}, 40, {"law": "qce"}),
-    ("drop", {"side": 45}, 30, {"law": "gr", "stepper": "drift_safe"}),
-    ("granular_wave_2d", {"columns": 50, "rows": 40}, 100, {}),
-    ("sphere_packing", {"count": 2000, "side": 12.0}, 60, {}),
+    ("drop", {"side": 101}, 200, {"law": "gr"}),
+    ("gas", {"side": 101}, 100, {"law": "qce"}),
+    ("drop", {"side": 50}, 60, {"law": "gr", "stepper": "drift_safe"}),
+    ("granular_wave_2d", {"columns": 50, "rows": 40}, 200, {}),
+    ("sphere_packing", {"count": 2000, "side": 12.0}, 600, {}),
     ("maxwells_demon", {}, 100, {}),
     ("card_house", {"stories": 2, "width": 2}, 60, {}),
     ("eight_cubes", {}, 60, {"law": "gr"}),
