@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from carom import ImpactProblem, laws, solve_impact
+from carom import ImpactProblem, friction, laws, solve_impact
 
 LEFT, RIGHT = ([-1.0, 0.0], [1.0, 0.0]), ([1.0, 0.0], [-1.0, 0.0])
 NAMES = [name for name in laws.names() if name != "none"]
@@ -152,6 +152,46 @@ def test_friction_in_a_clamp(law):
     assert feasible(s)
     assert s.contact_work <= 1e-10
     assert abs(s.velocity[0, 0]) <= 1e-8
+
+
+@pytest.mark.parametrize("model", friction.MODELS)
+@pytest.mark.parametrize("law", ["gr", "qce", "gauss_seidel"])
+def test_a_clamp_is_found_with_friction(law, model):
+    """With little friction the blow along the slot stays an exchange; the inelastic finish would take its energy."""
+    smooth = CLAMPED["struck from above"][0]
+    v = np.column_stack([smooth.velocity, np.zeros(2)])  # with spin, which smooth discs do not have
+    planes = [LEFT, RIGHT]
+    rough = ImpactProblem.from_discs([[0.0, 0.0], [0.0, 1.5]], [1.0, 0.5], [1.0, 2.0], v, planes=planes, friction=1e-9)
+    s = solve_impact(rough, law, friction_model=model)
+    assert any("clamp a body" in message for message in s.messages)
+    np.testing.assert_allclose(s.velocity[:, :2], solve_impact(smooth, law).velocity, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", ["struck from above", "struck aslant", "triangle"])
+@pytest.mark.parametrize("law", ["gr", "qce", "sqm"])
+def test_a_clamp_that_moves(law, name):
+    """Walls that move together: the answer is that of walls at rest, seen from a moving frame."""
+    still, frame = CLAMPED[name][0], np.array([0.5, 0.0])
+    w = -still.separation_speed(np.broadcast_to(frame, still.block))
+    moving = still.with_(boundary_speed=w, velocity=still.velocity + frame)
+    s = solve_impact(moving, law)
+    assert any("clamp a body" in message for message in s.messages)
+    np.testing.assert_allclose(s.velocity - frame, solve_impact(still, law).velocity, atol=1e-9)
+
+
+def test_a_clamp_in_a_large_island():
+    """2,100 discs in a column, the first in the slot: its motion across is lost, the rest arrives at the last disc."""
+    count = 2100
+    velocity = np.zeros((count, 2))
+    velocity[0] = 0.5, 1.0
+    radii = np.where(np.arange(count) == 0, 1.0, 0.9)  # only the first one touches the walls
+    places = np.column_stack([np.zeros(count), [0.0, *(1.9 + 1.8 * np.arange(count - 1))]])
+    s = solve_impact(ImpactProblem.from_discs(places, radii, 1.0, velocity, planes=[LEFT, RIGHT]), "gr")
+    assert s.problem.contact_count == count + 1
+    assert any("clamp a body" in message for message in s.messages)
+    expected = np.zeros((count, 2))
+    expected[-1, 1] = 1.0
+    np.testing.assert_allclose(s.velocity, expected, atol=1e-9)
 
 
 def closing(balls, *, speed=1.0, seed=None):

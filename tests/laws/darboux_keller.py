@@ -13,7 +13,7 @@ def impact(k, u, mu, e, steps):
     """The velocity (normal, tangents) after the impact with collision matrix `k` (1 + t, 1 + t) and velocity `u`."""
     v, stored, released = np.array(u, dtype=float), 0.0, False
     hold = -np.linalg.solve(k[1:, 1:], k[1:, 0])  # friction per unit of P that keeps the slip at zero
-    holds, small, unit = np.linalg.norm(hold) <= mu, 1e-9 * abs(u[0]), abs(u[0]) / k[0, 0] / steps
+    holds, small, unit = np.linalg.norm(hold) <= mu, 1e-9 * abs(u[0]), np.abs(u).max() / k[0, 0] / steps
     for _ in range(200 * steps):
         size, dp = np.linalg.norm(v[1:]), unit
         if size > small:
@@ -30,6 +30,7 @@ def impact(k, u, mu, e, steps):
             dv = k @ [1.0, *(mu * q)]
         else:
             dv = k @ [1.0, *(hold if holds else mu * leaving(k, hold, mu))]
+            dp = 1e9 * unit if holds else unit  # a contact that sticks does so to the end of the stage
         new = v + dp * dv
         work = -0.5 * dp * (v[0] + new[0])
         if not released and new[0] >= 0.0 and dv[0] > 0.0:

@@ -11,6 +11,8 @@ import numpy as np
 from .. import laws
 from ..errors import ProblemError
 from ..impact.assemble import used_restitutions
+from ..impact.contacts import INFEASIBLE
+from ..stepping.report import STATUSES
 from ..trajectory import Trajectory
 from ..trajectory.format import moving
 from ..world import World

@@ -3,7 +3,8 @@
 If `J^T y = 0` for some y >= 0, y != 0, then `sum y_i u_i = 0`, and the contacts with y_i > 0 can neither approach nor
 separate: a ball between two fixed planes is reflected forever. Such contacts act as a rigid joint. The velocity along
 them is lost, and the law resolves the rest of the island among the motions that the joint allows (compare Vouga,
-Smith, Kaufman, Tamstorf, Grinspun 2017 on finite termination).
+Smith, Kaufman, Tamstorf, Grinspun 2017 on finite termination). Moving boundaries carry the joint along if some velocity
+has `u = 0` at all of its contacts. Otherwise they open, and there is no clamp, or close in, and there is no answer.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..laws import Law
 from ..solvers.islands import island_labels
 from ..solvers.rows import Floats, Ints, make_rows
-from ..solvers.thresholds import CLAMP_CONTACTS
+from ..solvers.thresholds import CLAMP_CONTACTS, HELD_CONTACTS
 from .contacts import FINISHED_INELASTICALLY, Contacts, Impulses
 from .verify import GAIN, relative_gain
 
@@ -31,16 +33,15 @@ clamp, for the directions that it holds, and for its impulses. Contacts that are
 def run_law(contacts: Contacts, response: Response) -> Impulses:
     """The impulses of the law; islands with a clamp are resolved again if the law has reached its bound.
 
-    Clamps are only searched for without friction. If a friction model replaces the law's own friction, the law runs
-    without it.
+    A friction model adds friction to impulses of the law without it. Friction of the law itself is tied to every single
+    impulse, and no clamps are searched for there.
     """
     law = response.law
     if contacts.friction.any():
-        if not response.replaces_friction:
+        if response.friction_model is None:
             return law.impulses(contacts)
-        bare = law.impulses(replace(contacts, friction=np.zeros(contacts.count)))
-        return replace(bare, tangent=None)
-    result = law.impulses(contacts)
+        contacts = replace(contacts, friction=np.zeros(contacts.count))
+    result = replace(law.impulses(contacts), tangent=None)
     if result.status != FINISHED_INELASTICALLY:
         return result
     label = island_labels(contacts.rows)
@@ -70,43 +71,57 @@ class _Clamp(NamedTuple):
     mine: Ints  # contacts of the island
     held: Ints  # contacts of the clamp, as numbers within the island
     columns: Ints  # velocity components of the island
-    g: Floats  # (contacts of the island, components) rows
-    joint: Floats  # (components, rank) orthonormal directions along which the clamp allows no velocity
+    g: sp.csr_matrix  # (contacts of the island, components) rows
+    joint: sp.csr_matrix  # (components, rank) orthonormal directions along which the clamp allows no velocity
     balance: Floats  # (held,) y > 0 with G^T y = 0
+    carried: Floats  # (components,) velocity of the joint with its boundaries, in the span of `joint`
 
 
 def _clamp(contacts: Contacts, mine: Ints) -> _Clamp | None:
     """The largest set of contacts of an island with y_i > 0 in some `G^T y = 0, y >= 0`, if there is one."""
-    if np.abs(contacts.boundary_speed[mine]).max() > 0.0:
-        return None  # the joint would have to move with the boundary: left to the inelastic finish
     g = contacts.matrix()[mine]
-    columns = np.unique(g.indices)
-    g = g[:, columns].toarray()
-    length = np.linalg.norm(g, axis=1)
-    y = _balance(g / length[:, None])
-    if y is None or not (y > 0.5).any():
+    columns, places = np.unique(g.indices, return_inverse=True)
+    g = sp.csr_matrix((g.data, places, g.indptr), shape=(len(mine), len(columns)))
+    length = _lengths(g)
+    y = _balance(sp.diags(1.0 / length) @ g)
+    held = np.flatnonzero(y > 0.5) if y is not None else np.zeros(0, np.int64)
+    if y is None or not 0 < len(held) <= HELD_CONTACTS:
         return None
-    held = np.flatnonzero(y > 0.5)
-    u, s, vt = np.linalg.svd((g[held] / length[held, None]).T)
+    touched = np.unique(g[held].indices)
+    unit = g[held][:, touched].toarray() / length[held, None]
+    u, s, vt = np.linalg.svd(unit.T)
     rank = int((s > RANK * s[0]).sum())
     # The linear program is accurate to 1e-7 only: its y is projected on the null space, which must not change it much.
     exact = vt[rank:].T @ (vt[rank:] @ y[held])
     if (exact < 0.25 * y[held]).any():
         return None
-    return _Clamp(mine, held, columns, g, u[:, :rank], exact / length[held])
+    w = contacts.boundary_speed[mine[held]] / length[held]
+    carried = np.zeros(len(columns))
+    carried[touched] = -u[:, :rank] @ ((vt[:rank] @ w) / s[:rank])
+    if np.abs(unit @ carried[touched] + w).max() > RANK * np.abs(w).max():
+        return None
+    spread = sp.csr_matrix((np.ones(len(touched)), (touched, np.arange(len(touched)))), (len(columns), len(touched)))
+    joint = sp.csr_matrix(spread @ sp.csr_matrix(u[:, :rank]))
+    return _Clamp(mine, held, columns, g, joint, exact / length[held], carried)
 
 
-def _balance(g: Floats) -> Floats | None:
+def _lengths(g: sp.csr_matrix) -> Floats:
+    """The length of each row."""
+    return np.sqrt(np.asarray(g.multiply(g).sum(axis=1)).ravel())
+
+
+def _balance(g: sp.csr_matrix) -> Floats | None:
     """y >= 0 with `g^T y = 0` and y_i >= 1 for as many rows as possible."""
     from scipy.optimize import linprog  # slow to import, and clamps are rare
 
     k, n = g.shape
+    one = sp.identity(k, format="csr")
     # Largest number of contacts with y_i >= 1: maximize sum t, t <= y, 0 <= t <= 1.
     answer = linprog(
         np.concatenate([np.zeros(k), -np.ones(k)]),
-        A_ub=np.hstack([-np.eye(k), np.eye(k)]),
+        A_ub=sp.hstack([-one, one], format="csr"),
         b_ub=np.zeros(k),
-        A_eq=np.hstack([g.T, np.zeros((n, k))]),
+        A_eq=sp.hstack([g.T, sp.csr_matrix((n, k))], format="csr"),
         b_eq=np.zeros(n),
         bounds=[(0, None)] * k + [(0, 1)] * k,
         method="highs",
@@ -119,32 +134,36 @@ def _resolve_clamped(law: Law, contacts: Contacts, clamp: _Clamp) -> tuple[Float
     and whether the law ended there without reaching its bound. None if that would raise the energy."""
     g, held, joint = clamp.g, clamp.held, clamp.joint
     before = contacts.velocity.ravel()[clamp.columns]
-    x = before - joint @ (joint.T @ before)
-    length = np.linalg.norm(g, axis=1)
-    allowed = g - (g @ joint) @ joint.T
-    rest = np.setdiff1d(np.flatnonzero(np.linalg.norm(allowed, axis=1) > RANK * length), held)
+    x = before - joint @ (joint.T @ before) + clamp.carried
+    length = _lengths(g)
+    allowed = sp.csr_matrix(g - (g @ joint) @ joint.T)
+    rest = np.setdiff1d(np.flatnonzero(_lengths(allowed) > RANK * length), held)
     lam = np.zeros(len(clamp.mine))
     residual, clean = 0.0, True
     if len(rest):
-        inner = law.impulses(_flat(contacts, clamp.mine[rest], allowed[rest], x))
+        moved = _flat(contacts, clamp.mine[rest], allowed[rest], x)
+        inner = law.impulses(replace(moved, boundary_speed=moved.boundary_speed + g[rest] @ clamp.carried))
         lam[rest] = inner.normal
         residual, clean = inner.residual, inner.status != FINISHED_INELASTICALLY
         x = x + allowed[rest].T @ inner.normal
     # The impulses of the joint balance the rest of the change of velocity, and are made non-negative along y.
     need = x - before - g.T @ lam
-    unit = g[held] / length[held, None]
-    hold = np.linalg.lstsq(unit.T, need, rcond=RANK)[0] / length[held]
+    touched = np.unique(g[held].indices)
+    unit = g[held][:, touched].toarray() / length[held, None]
+    hold = np.linalg.lstsq(unit.T, need[touched], rcond=RANK)[0] / length[held]
     lam[held] = hold + max(0.0, float((-hold / clamp.balance).max())) * clamp.balance
     alone = _flat(contacts, clamp.mine, g, before)
     return (lam, residual, clean) if np.isfinite(lam).all() and relative_gain(alone, lam) <= GAIN else None
 
 
-def _flat(contacts: Contacts, which: Ints, matrix: Floats, x: Floats) -> Contacts:
+def _flat(contacts: Contacts, which: Ints, matrix: sp.csr_matrix, x: Floats) -> Contacts:
     """Some contacts as a separate impact over plain components."""
     k, n = matrix.shape
-    row, column = np.nonzero(np.abs(matrix) > np.finfo(float).eps * np.abs(matrix).max(axis=1, keepdims=True))
-    ptr = np.searchsorted(row, np.arange(k + 1))
-    rows = make_rows(ptr, column, matrix[row, column][:, None], n)
+    top = np.asarray(abs(matrix).max(axis=1).todense()).ravel()
+    row = np.repeat(np.arange(k), np.diff(matrix.indptr))
+    kept = np.abs(matrix.data) > np.finfo(float).eps * top[row]
+    ptr = np.searchsorted(row[kept], np.arange(k + 1))
+    rows = make_rows(ptr, matrix.indices[kept].astype(np.int64), matrix.data[kept][:, None], n)
     return Contacts(
         rows=rows,
         velocity=np.ascontiguousarray(x[:, None]),

@@ -83,11 +83,6 @@ class Response:
         """Name of the friction model; "own" for the friction of the law itself."""
         return frictions.OWN if self.friction_model is None else self.friction_model.name
 
-    @property
-    def replaces_friction(self) -> bool:
-        """Whether a friction model takes the place of the friction that the law itself has."""
-        return self.law.own_friction and self.friction_model is not None
-
 
 def _friction_of(law: Law, model: str | FrictionModel | None) -> FrictionModel | None:
     """The friction model to add, or None for the friction that the law itself has."""

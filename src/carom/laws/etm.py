@@ -23,6 +23,8 @@ INCREMENTS = ("island", "contact")
 # An increment of a sliding contact ends where its slip stops, unless that takes less than this share of its normal
 # impulse: then the contact sticks, or friction is reduced such that the slip does not reverse.
 SHORT = 0.05
+PARTS = 32  # of one increment
+WHOLE = 1e-9  # share of an increment that does not need another part
 # Compression stops at this share of an increment, and the next repeat resolves the approach that is left. This saves
 # only the long tail of a relaxation, which for a hundred balls against a wall is half of the work.
 COMPRESSED = 1e-3
@@ -157,16 +159,13 @@ def _compress_in(points, step, steps, bound, x, low, total, total_low, store, co
         i, u, size = next_worst(points, x, heap, size)
         if i < 0:
             break
-        if size + most_entries(points, i) > len(heap.keys) or count == len(record) > 0:
+        if size + most_entries(points, i) > len(heap.keys) or 0 < len(record) < count + PARTS:
             heap.queued[i] = u
             return count, heap_add(heap.keys, heap.items, size, u, i), True
         if step[i] == 0.0:
             step[i] = -u / steps
-        pn, p1, p2, store[i] = _increment(points, i, u, x, min(step[i], -u), store[i], False)
-        apply(points, i, pn, p1, p2, x, low, total, total_low)
-        if len(record) > 0:
-            _note(record, count, i, 1.0, u, normal_speed(points, i, x), pn, store[i])
-        count += 1
+        du = min(step[i], -u)
+        count = _serve(points, i, u, du, x, low, total, total_low, store, False, count, record)
         size = requeue(points, i, x, heap, size)
     return count, size, False
 
@@ -176,7 +175,7 @@ def _release(points, step, bound, x, low, total, total_low, store, count, record
     """Stage 3: sweeps in the order of contacts until no energy is stored. Returns the number of impulses, history."""
     full = np.flatnonzero(store > 0.0)
     while len(full) > 0 and count < bound:
-        while 0 < len(record) < count + len(full):
+        while 0 < len(record) < count + PARTS * len(full):
             record = _longer(record, count)
         count, left = _release_in(points, step, bound, x, low, total, total_low, store, count, full, record)
         full = full[:left]
@@ -187,21 +186,40 @@ def _release(points, step, bound, x, low, total, total_low, store, count, record
 def _release_in(points, step, bound, x, low, total, total_low, store, count, full, record):
     """Stage 3 on the contacts `full`, which is overwritten, while the history has room; contacts that are left."""
     left = len(full)
-    while left > 0 and count < bound and not 0 < len(record) < count + left:
+    while left > 0 and count < bound and not 0 < len(record) < count + PARTS * left:
         kept = 0
         for k in range(left):
             i = full[k]
             u = normal_speed(points, i, x)
-            pn, p1, p2, store[i] = _increment(points, i, u, x, step[i], store[i], True)
-            apply(points, i, pn, p1, p2, x, low, total, total_low)
-            if len(record) > 0:
-                _note(record, count, i, 3.0, u, normal_speed(points, i, x), pn, store[i])
-            count += 1
+            count = _serve(points, i, u, step[i], x, low, total, total_low, store, True, count, record)
             if store[i] > 0.0:
                 full[kept] = i
                 kept += 1
         left = kept
     return count, left
+
+
+@kernel
+def _serve(points, i, u, du, x, low, total, total_low, store, release, count, record):
+    """Raises the normal speed u of contact i by du, or by what its stored energy allows; the number of impulses.
+
+    Friction divides an increment into parts: see `_steady`. Contacts share their energy in proportion to their
+    increments, so an increment that ended with its first part would change the answer for every lambda. A jam lowers u
+    and ends it.
+    """
+    left = du
+    for _ in range(PARTS):
+        pn, p1, p2, store[i] = _increment(points, i, u, x, left, du, store[i], release)
+        apply(points, i, pn, p1, p2, x, low, total, total_low)
+        after = normal_speed(points, i, x)
+        if len(record) > 0:
+            _note(record, count, i, 3.0 if release else 1.0, u, after, pn, store[i])
+        count += 1
+        left -= after - u
+        if after <= u or left <= WHOLE * du or (release and store[i] <= 0.0):
+            break
+        u = after
+    return count
 
 
 @kernel
@@ -221,10 +239,11 @@ def _longer(record, count):
 
 
 @kernel
-def _increment(points, i, u, x, du, store, release):
-    """One impulse at contact i, (pn, p1, p2), that raises u by du, and the stored energy afterwards.
+def _increment(points, i, u, x, du, unit, store, release):
+    """One impulse at contact i, (pn, p1, p2), that raises u by du or a part of it, and the stored energy afterwards.
 
-    On release the change is limited so that the stored energy ends at exactly zero (eq. 49).
+    `unit` is the whole increment. On release the change is limited so that the stored energy ends at exactly zero (eq.
+    49).
     """
     k = points.table[i]
     mu = points.friction[i]
@@ -234,13 +253,13 @@ def _increment(points, i, u, x, du, store, release):
     size = np.sqrt(s1 * s1 + s2 * s2)
     # A slip that is not about to stop could only be stopped by a normal impulse much larger than an increment. On its
     # way the contact would slide, and the normal work be another one.
-    slow = abs(sticking_offset(k, s1, s2)) <= du
+    slow = abs(sticking_offset(k, s1, s2)) <= unit
     if slow:
         pn, p1, p2, after = _sticking(k, mu, u, s1, s2, du, store, release)
         if after >= 0.0:
             return pn, p1, p2, after
     if size > 1e-12 * du:
-        pn, response = _steady(k, mu, s1 / size, s2 / size, size, du)
+        pn, response = _steady(k, mu, s1 / size, s2 / size, size, du, unit)
         if pn > 0.0:
             work = pn * (u + 0.5 * response * pn)
             if not release or work < store:
@@ -255,7 +274,7 @@ def _increment(points, i, u, x, du, store, release):
 
 
 @kernel
-def _steady(k, mu, d1, d2, size, du):
+def _steady(k, mu, d1, d2, size, du, unit):
     """The normal impulse of an increment that slides along (d1, d2) from beginning to end, and `n^T K (n + mu q)`.
 
     It raises u by du, or ends where the slip of size `size` stops; in a jam it lowers u. It is 0 if the slip stops too
@@ -266,13 +285,13 @@ def _steady(k, mu, d1, d2, size, du):
     response, rate = k[NN] + mu * cross, cross + mu * along
     whole = du / response if response > 0.0 else np.inf
     stop = size / rate if rate > 0.0 else np.inf
-    usual = min(whole, du / k[NN])
+    usual = min(whole, unit / k[NN])
     if stop < SHORT * usual:
         return 0.0, response
     pn = min(whole, stop)
     # A long way to the end of the slip is divided, since in 3D its direction changes on the way.
     if response <= SLIDING_FLOOR * k[NN] or pn > usual:
-        pn = min(pn, du / k[NN])
+        pn = min(pn, unit / k[NN])
     return (pn, response) if pn < np.inf else (0.0, response)
 
 
