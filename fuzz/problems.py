@@ -187,7 +187,7 @@ def _rows(rng: np.random.Generator, direction: np.ndarray, d: int) -> np.ndarray
         rows[:, side, :dim] = sign * direction
         if d > dim:
             arm = rng.normal(size=(m, dim))
-            turn = np.cross(arm, direction)
+            turn = arm[..., 0] * direction[..., 1] - arm[..., 1] * direction[..., 0]
             rows[:, side, dim:] = sign * (turn[:, None] if dim == 2 else turn)
     return rows
 
