@@ -8,6 +8,7 @@ import pytest
 
 from carom.solvers.blocks import Blocks
 from carom.solvers.contact import solve_contact
+from carom.solvers.thresholds import THREADED_SWEEPS_CONTACTS
 
 from .contact_problems import box_pile, random_blocks, residual, velocity_after, work
 
@@ -189,8 +190,8 @@ def test_a_contact_of_many_bodies():
 
 
 def test_the_same_bits_on_one_and_two_threads():
-    # Above the size from which islands are cut into slabs: 3,000 boxes, 14,500 contacts.
-    blocks, velocity = box_pile(60, 50)
+    blocks, velocity = box_pile(105, 100)
+    assert len(blocks.body) >= THREADED_SWEEPS_CONTACTS, "sweeps are not cut into slabs for threads"
     found = []
     before = numba.get_num_threads()
     for threads in (1, min(2, numba.config.NUMBA_NUM_THREADS)):

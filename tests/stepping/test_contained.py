@@ -92,7 +92,7 @@ def test_cut_steps_are_recorded_and_reproducible(tmp_path):
 def test_a_run_that_cannot_keep_bodies_apart_says_which_and_when():
     sim = carom.Simulation(fast_flat_bodies(speed=1.0), step=0.03)
     sim.step()
-    sim.engine.containment.violation = lambda *_: Violation(3, 7, 0.01, 0.1)
+    sim.engine.containment.violation = lambda *_: Violation(3, 7, 0.01, 0.3)
     with pytest.raises(ProblemError, match=r"stopped at time 0.03: body 3 and body 7 overlap by 0.01 .*time step"):
         sim.step()
     sim.engine.containment.violation = lambda *_: Violation(3, -2, 0.0, np.inf)

@@ -62,7 +62,12 @@ def test_json_agrees_with_the_trajectory(tmp_path, capsys):
         assert facts["frames"] == len(run) and facts["finished"] is True and facts["running"] is False
         assert facts["statistics"]["contacts"]["mean"] == pytest.approx(steps["contacts"].mean(), rel=1e-15)
         assert facts["statistics"]["contacts"]["max"] == steps["contacts"].max()
-        assert facts["statistics"]["statuses"] == {"resolved": 40, "finished_inelastically": 0, "infeasible": 0}
+        assert facts["statistics"]["statuses"] == {
+            "resolved": 40,
+            "finished_inelastically": 0,
+            "infeasible": 0,
+            "not_converged": 0,
+        }
         assert facts["energy"]["last"] == run.energy[-1]
         change = (run.energy[-1] - run.energy[0]) / energy_scale(run)
         assert facts["energy"]["drift"] == pytest.approx(change, rel=1e-12)

@@ -11,6 +11,8 @@ import numpy as np
 from .. import laws
 from ..errors import ProblemError
 from ..impact.assemble import used_restitutions
+from ..impact.contacts import INFEASIBLE
+from ..stepping.report import STATUSES
 from ..trajectory import Trajectory
 from ..trajectory.format import moving
 from ..world import World
@@ -152,8 +154,8 @@ def _symmetry(run: Trajectory, bound: float, asked: bool) -> Check:
 
 
 def _outcomes(run: Trajectory) -> Check:
-    value = int((run.steps["status"] == 2).sum())
-    return Check("impacts", float(value), 0.0, value == 0, "steps whose impacts left bodies approaching")
+    value = int((run.steps["status"] >= STATUSES.index(INFEASIBLE)).sum())
+    return Check("impacts", float(value), 0.0, value == 0, "steps that left bodies approaching or overlapping")
 
 
 def _residual(run: Trajectory) -> Check:

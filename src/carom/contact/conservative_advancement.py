@@ -195,6 +195,20 @@ def _sampled_gap(shapes, fa, fb, pose, ka, kb):
 
 
 @kernel
+def _mesh_gap(shapes, fa, fb, pose):
+    """Gap of two shapes (poses 0 and 1), one of which is a mesh, by their sample points.
+
+    The centers of round shapes are left out: they may lie outside of the grid of the mesh, where distances are bounds.
+    """
+    gap = np.inf
+    if shapes.kind[fb] != MESH or sample_point(shapes, fa, 0)[3] == 0.0:
+        gap = _sampled_gap(shapes, fa, fb, pose, 0, 1)
+    if shapes.kind[fa] != MESH or sample_point(shapes, fb, 0)[3] == 0.0:
+        gap = min(gap, _sampled_gap(shapes, fb, fa, pose, 1, 0))
+    return gap
+
+
+@kernel
 def _mesh_touch(shapes, moves, i, pa, j, pb, tolerance, until, pose, turn):
     """As _convex_touch, where one part is a mesh; the tolerance is at least half a cell of its grid."""
     fa, fb = shapes.shape[pa], shapes.shape[pb]
@@ -302,7 +316,7 @@ def _gaps(shapes, moves, first, second):
                 put_part(shapes, moves, j, pb, 0.0, turn, pose, 1)
                 fa, fb = shapes.shape[pa], shapes.shape[pb]
                 if shapes.kind[fa] == MESH or shapes.kind[fb] == MESH:
-                    gap = min(_sampled_gap(shapes, fa, fb, pose, 0, 1), _sampled_gap(shapes, fb, fa, pose, 1, 0))
+                    gap = _mesh_gap(shapes, fa, fb, pose)
                 else:
                     scale = shapes.reach[fa] + shapes.reach[fb]
                     limit = roundness(cores, fa) + roundness(cores, fb)
@@ -384,7 +398,7 @@ def _mesh_crosses(shapes, moves, i, pa, j, pb, depth, pose, turn):
     while True:
         put_part(shapes, moves, i, pa, t, turn, pose, 0)
         put_part(shapes, moves, j, pb, t, turn, pose, 1)
-        gap = min(_sampled_gap(shapes, fa, fb, pose, 0, 1), _sampled_gap(shapes, fb, fa, pose, 1, 0))
+        gap = _mesh_gap(shapes, fa, fb, pose)
         if gap <= -0.5 * depth:
             return True
         if gap + depth > bound * (1.0 - t):

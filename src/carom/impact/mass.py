@@ -122,7 +122,7 @@ class GeneralMass:
 
         out = np.empty(p.size)
         for part, root in zip(self._parts, self._roots, strict=True):
-            out[part] = cho_solve((root, True), p.ravel()[part])
+            out[part] = cho_solve((root, True), p.ravel()[part], check_finite=False)
         return out.reshape(p.shape)
 
     def whiten(self, v: Floats) -> Floats:

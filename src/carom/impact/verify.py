@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 RESOLVED_RESIDUAL = 1e-8
 """Residual, relative to the fastest approach or slip, up to which an exact answer is called resolved."""
+NOT_FINITE = "returned impulses that are not finite numbers"
 GAIN = 1e-10  # gain of energy, relative, that is not rounding
 ROUNDING = 1e-14  # error of a speed, relative to the largest sum |G| |x| from which speeds are computed
 
@@ -34,7 +35,7 @@ def verified(problem: ImpactProblem, result: Impulses, response: Response) -> Im
     looser = max(1.0, getattr(law, "tolerance", 0.0) / (getattr(type(law), "tolerance", 0.0) or 1.0))
     velocity = problem.velocity_after(result.normal, result.tangent)
     if not _finite(result) or not np.isfinite(velocity).all():
-        return _replaced(contacts, result, f"{law.name} returned impulses that are not finite numbers")
+        return _replaced(contacts, result, f"{law.name} {NOT_FINITE}")
     gain = relative_gain(contacts, result.normal, result.tangent)
     if not gain <= GAIN * looser and "KIN" in claims:
         return _replaced(contacts, result, f"the answer of {law.name} raised the energy by {gain:.1e} of it")

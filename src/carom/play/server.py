@@ -40,6 +40,7 @@ class PlayServer(ThreadingHTTPServer):
     """A server that listens from its creation on; `serve_forever` answers requests."""
 
     daemon_threads = True
+    request_queue_size = CONNECTIONS  # with the usual 5, a visitor beside many others waits for seconds
     # On Windows this would let two servers share a port; elsewhere it allows the immediate reuse of a port.
     allow_reuse_address = sys.platform != "win32"
 
@@ -104,7 +105,7 @@ class Handler(BaseHTTPRequestHandler):
         elif (done := _run_number(path, "/result")) is not None:
             self._answer(partial(_result, self.server.api, done))
         else:
-            self._error(HTTPStatus.NOT_FOUND, f"there is nothing at {path}")
+            self._error(HTTPStatus.NOT_FOUND, f"there is nothing at {path[:200]}")
 
     def do_POST(self) -> None:
         path = self.path
@@ -117,17 +118,17 @@ class Handler(BaseHTTPRequestHandler):
             self._with_body(lambda _: api.jobs.stop(number).to_dict())
         else:
             self.close_connection = True
-            self._error(HTTPStatus.NOT_FOUND, f"there is nothing at {path}")
+            self._error(HTTPStatus.NOT_FOUND, f"there is nothing at {path[:200]}")
 
     def _with_body(self, act: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
         """Reads the JSON of a request. Requiring its type also keeps out forms of other pages."""
         length = self.headers.get("Content-Length", "")
         if self.headers.get_content_type() != "application/json":
             return self._refuse("Content-Type must be application/json")
-        if not length.isdigit() or int(length) > LARGEST:
+        if (number := _number(length)) is None or number > LARGEST:
             return self._refuse(f"a request must state its length, which is at most {LARGEST} bytes")
         try:
-            body = json.loads(self.rfile.read(int(length)))
+            body = json.loads(self.rfile.read(number))
         except (ValueError, RecursionError):
             return self._refuse("the request is not JSON")
         if not isinstance(body, dict):
@@ -176,7 +177,11 @@ def _run_number(path: str, ending: str) -> int | None:
     """7 for `/api/runs/7` and the ending; None for everything else."""
     if not (path.startswith("/api/runs/") and path.endswith(ending)):
         return None
-    text = path[len("/api/runs/") : len(path) - len(ending)]
+    return _number(path[len("/api/runs/") : len(path) - len(ending)])
+
+
+def _number(text: str) -> int | None:
+    """A whole number of one to nine digits; `int` would accept more and raise an error for some digits."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 

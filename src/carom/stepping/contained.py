@@ -1,26 +1,35 @@
 """Steps that keep bodies apart: one that does not is repeated in two halves, each of which is tested in the same way.
 
 Half the time means half the motion, so that sub-steps resolve the impacts that a step has missed one after the other.
-Sub-steps are steps of the same stepper, so that whatever it conserves or never adds holds for them. Where bodies
-overlap although they hardly move, or where a step would need too many sub-steps, the run ends with a message.
+Sub-steps are steps of the same stepper, so that whatever it conserves or never adds holds for them.
+
+Bodies that press on each other may also creep into each other, by curvature or because an island lacks the energy to
+be pushed apart. Shorter steps do not help there. Such a step is accepted, with the status `not_converged` while the
+overlap is larger than OVERLAP. The run ends with a message where bodies pass through each other or overlap by more than
+DEEPEST.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from ..contact.containment import OVERLAP as NOTED
 from ..contact.containment import Containment, Violation
 from ..errors import ProblemError
+from ..impact.contacts import NOT_CONVERGED, worse
 from ..impact.response import Response
 from ..world import State, World
 from .integrator import end_of_step
+from .report import STATUSES
 from .stepper import Stepper
 
-OVERLAP = 0.05  # largest overlap, in half widths of the smaller body, of a sub-step that cannot be cut further
+# Overlap in half widths of the smaller body.
+OVERLAP = 0.05  # largest in a step that reports success
+DEEPEST = 0.25  # largest in any step
+CREEP = 0.01  # growth per step that shorter steps need not prevent
 STILL = 1e-3  # travel, in half widths of the two bodies, below which shorter sub-steps do not help
 MOST_ATTEMPTS = 1000  # bound on the sub-steps that are tried per step
 SHORTEST = 1e-7  # length of a sub-step, relative to the step, below which none is cut
-BETTER = 1e-9  # overlap beyond that of the start, relative to it, that counts as not growing
 COUNTERS = ("contacts", "resting", "iterations", "residual", "status", "rounds", "overlap", "scale", "substeps")
 
 
@@ -48,29 +57,35 @@ class Contained(Stepper):
         end = self.advance(start, h)
         self._attempts += 1
         self.substeps += 1
-        wrong = self._violation(start, end)
-        if wrong is None:
-            return end
+        wrong, growth = self._violation(start, end)
+        if wrong is None or growth <= CREEP * self.part:
+            return self._accepted(start, end, wrong, h)
         travel = self.containment.travel(start, end)
         both = [travel[wrong.first]] + ([travel[wrong.second]] if wrong.second >= 0 else [])
         if max(both) < STILL or h < SHORTEST * self.h or self._attempts >= MOST_ATTEMPTS:
-            if wrong.share <= OVERLAP:
-                return end
-            self._stop(start, wrong, h)
+            return self._accepted(start, end, wrong, h)
         self._restore(before)
         middle = self._contained(start, 0.5 * h)
         middle = end_of_step(self.world, middle, middle.time, start.step)
         return self._contained(middle, 0.5 * h)
 
-    def _violation(self, start: State, end: State) -> Violation | None:
-        """What was not kept apart, unless bodies overlapped as deeply before: a step need not mend what it is given."""
+    def _violation(self, start: State, end: State) -> tuple[Violation | None, float]:
+        """What was not kept apart, and by how much the deepest overlap has grown, in half widths."""
         if not self.keeps_apart:
-            return None
+            return None, 0.0
         wrong: Violation | None = self.timed("detect", self.containment.violation, start, end, self.overlap)
-        before = None if wrong is None else self.containment.overlap(start)
-        if wrong is not None and before is not None and wrong.share <= (1.0 + BETTER) * before.share:
-            return None
-        return wrong
+        if wrong is None:
+            return None, 0.0
+        before = self.containment.overlap(start)
+        return wrong, wrong.share - (NOTED if before is None else before.share)
+
+    def _accepted(self, start: State, end: State, wrong: Violation | None, h: float) -> State:
+        """The end of a sub-step that is not cut further; its status tells if bodies overlap too much."""
+        if wrong is not None and wrong.share > OVERLAP:
+            if wrong.share > DEEPEST:
+                self._stop(start, wrong, h)
+            self.status = STATUSES.index(worse(STATUSES[self.status], NOT_CONVERGED))
+        return end
 
     def _kept(self) -> tuple[dict[str, Any], int, dict[str, Any]]:
         """What an attempt changes besides the state."""
