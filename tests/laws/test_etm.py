@@ -407,7 +407,7 @@ def test_one_contact_converges_to_darboux_and_keller():
 
 @pytest.mark.long
 def test_a_thousand_contacts_converge_to_darboux_and_keller():
-    """Errors at lambda = 300 and 3,000: 1.5e-3 and 1.3e-3 at most, 8e-4 and 9e-5 for 99 % of the contacts, 8e-7 and 2e-8
+    """Errors at lambda = 300 and 3,000: 1.5e-3 and 1.3e-3 at most, 8e-4 and 9e-5 for 99 % of contacts, 8e-7 and 2e-8
     in the median. The largest one at 3,000 is that of the reference, whose slip oscillates where K is anisotropic.
     """
     few, many = darboux_keller_errors(1000, (300, 3000), 2000).T
