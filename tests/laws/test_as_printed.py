@@ -70,16 +70,17 @@ def test_a_single_friction_pass_leaves_contacts_that_approach():
 
 @pytest.mark.parametrize("kind", ["discs", "spheres"])
 def test_friction_of_smm(kind):
-    """Tang 2014, eqs. 87 to 108: the tangential impulse of each system is mu lam against the slip before it."""
+    """Tang 2014, eqs. 87 to 108: the tangential impulse of each system is mu lam against the slip before it, or sticks."""
     for seed in range(10):
         problem = rough.sample(kind, seed, friction=0.2).with_(restitution=0.6)
         s = solve_impact(problem, "smm")
         assert s.friction_model == "own"
         assert s.residual <= 1e-9
         assert s.separation_speed.min() >= -1e-9 * np.abs(problem.separation_speed()).max()
-    one = ImpactProblem.from_matrices(
-        [1, 1, 0.4], [[0, 1.0, 0]], [1.0, -1.0, 0.0], friction=0.2, tangents=[[1.0, 0, 1.0]]
-    )
-    s = solve_impact(one.with_(restitution=0.5), "smm")
-    np.testing.assert_allclose(s.impulse, 1.5)
-    np.testing.assert_allclose(s.friction_impulse, -0.3)
+    for slip, friction in ((2.0, -0.3), (1.0, -1.0 / 3.5)):  # it slides; it would reverse, and sticks instead
+        one = ImpactProblem.from_matrices(
+            [1, 1, 0.4], [[0, 1.0, 0]], [slip, -1.0, 0.0], friction=0.2, tangents=[[1.0, 0, 1.0]]
+        )
+        s = solve_impact(one.with_(restitution=0.5), "smm")
+        np.testing.assert_allclose(s.impulse, 1.5)
+        np.testing.assert_allclose(s.friction_impulse, friction)
