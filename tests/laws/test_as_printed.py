@@ -70,7 +70,7 @@ def test_a_single_friction_pass_leaves_contacts_that_approach():
 
 @pytest.mark.parametrize("kind", ["discs", "spheres"])
 def test_friction_of_smm(kind):
-    """Tang 2014, eqs. 87 to 108: the tangential impulse of each system is mu lam against the slip before it, or sticks."""
+    """Tang 2014, eqs. 87 to 108: friction of a system is mu lam against the slip before it, or stops that slip."""
     for seed in range(10):
         problem = rough.sample(kind, seed, friction=0.2).with_(restitution=0.6)
         s = solve_impact(problem, "smm")
