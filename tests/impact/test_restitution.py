@@ -211,7 +211,7 @@ def test_restitution_that_would_raise_the_energy_steps_back():
 
 @pytest.mark.long
 def test_energy_never_rises_on_random_problems():
-    """100,000 random problems with random coefficients, half of them 0 or 1; rounding error is below 1e-12."""
+    """100,000 random problems with random coefficients, a third with 0 and 1 only; rounding error is below 1e-12."""
     rng, worst, stepped = np.random.default_rng(15), 0.0, 0
     names = [name for name in INTERPOLATED if "KIN" in laws.make(name).claims]
     for k in range(100_000):
