@@ -114,7 +114,7 @@ def _resolved(m: Measured, claims: frozenset[str]) -> str | None:
         return f"pull: {float(m.normal.min() / push):.1e}"
     if not p.friction.any():
         return _frictionless(m, claims)
-    order = np.inf if s.friction_model == "pyramid" else 2
+    order = np.inf if (s.friction_model or "").startswith("pyramid") else 2
     size = np.abs(m.tangent).max(axis=1) if order == np.inf else np.sqrt((m.tangent**2).sum(axis=1))
     excess = size - long(p.friction) * np.maximum(m.normal, 0)
     if m.rough and excess.max() > TOLERANCE * max(push, size.max()):
@@ -141,7 +141,7 @@ def _friction(m: Measured) -> str | None:
         return None
     mu = long(p.friction)[:, None] * np.maximum(m.normal, 0)[:, None]
     diag = long(p.contacts.tangents.diag).reshape(m.tangent.shape)  # type: ignore[union-attr]
-    if s.friction_model == "pyramid":
+    if (s.friction_model or "").startswith("pyramid"):
         step = np.clip(-m.slip_after, diag * (-mu - m.tangent), diag * (mu - m.tangent))
         error = np.abs(step).max()
     elif s.friction_model == "cone":

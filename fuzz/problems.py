@@ -187,8 +187,11 @@ def _rows(rng: np.random.Generator, direction: np.ndarray, d: int) -> np.ndarray
         rows[:, side, :dim] = sign * direction
         if d > dim:
             arm = rng.normal(size=(m, dim))
-            turn = np.cross(arm, direction)
-            rows[:, side, dim:] = sign * (turn[:, None] if dim == 2 else turn)
+            if dim == 2:
+                turn = (arm[:, 0] * direction[:, 1] - arm[:, 1] * direction[:, 0])[:, None]
+            else:
+                turn = np.cross(arm, direction)
+            rows[:, side, dim:] = sign * turn
     return rows
 
 
