@@ -10,6 +10,7 @@ import numpy as np
 from carom import Simulation, laws
 from carom.contact.find import find_contacts
 from carom.errors import ProblemError
+from carom.impact.contacts import NOT_CONVERGED
 from carom.scene import FIXED, Bodies, Container, Material, Scene
 from carom.scene.file import save_scene
 from carom.scene.shapes import (
@@ -29,6 +30,8 @@ from carom.scene.shapes import (
     Sphere,
 )  # fmt: skip
 from carom.stepping import names
+from carom.stepping.contained import DEEPEST
+from carom.stepping.report import STATUSES
 from carom.world import State, World
 
 from .campaign import Campaign
@@ -36,7 +39,7 @@ from .campaign import Campaign
 SIDE = 8.0  # of the container
 PLATE = 0.02  # thickness of the plate that divides it
 SPEEDS = (5.0, 30.0, 300.0)
-OVERLAP = 0.05  # largest overlap of a pair, relative to the half width of the smaller body
+OVERLAP = 0.05  # largest overlap of a pair after a step that reports success, in half widths of the smaller body
 ENERGY = 1e-9  # largest relative gain of energy under laws that claim to conserve it
 MOST_BODIES, STEPS = 21, 40
 WAY = 40.0  # that the fastest body may travel in a run: about five times the side of the container
@@ -181,7 +184,8 @@ class Simulations(Campaign):
             except ProblemError as stopped:
                 return wrong_message(str(stopped))
             if case.stepper != "synchronous":  # Smith's algorithm may overlap
-                wrong = misplaced(sim.world, before, state, case.plate)
+                success = STATUSES[int(sim.report["status"])] != NOT_CONVERGED
+                wrong = misplaced(sim.world, before, state, case.plate, OVERLAP if success else DEEPEST)
                 if wrong is not None:
                     return f"{wrong}, time {state.time:.4g}"
             if not all(np.isfinite(x).all() for x in (state.position, state.orientation, state.velocity)):
@@ -199,8 +203,8 @@ def wrong_message(text: str) -> str | None:
     return None if good else f"message: {text[:200]}"
 
 
-def misplaced(world: World, before: State, state: State, plate: int | None) -> str | None:
-    """Where a body is that it must not be, from positions alone; and the deepest overlap of a pair."""
+def misplaced(world: World, before: State, state: State, plate: int | None, most: float) -> str | None:
+    """Where a body is that it must not be, from positions alone; and the deepest overlap of a pair if above `most`."""
     free = world.free
     out = np.flatnonzero(free & (np.abs(state.position).max(axis=1) > 0.5 * SIDE))
     if len(out):
@@ -216,7 +220,7 @@ def misplaced(world: World, before: State, state: State, plate: int | None) -> s
         size = np.minimum(inner[found.first], other)
         deepest = int(np.argmin(found.gap / size))
         share = -float(found.gap[deepest] / size[deepest])
-        if share > OVERLAP:
+        if share > most:
             return f"overlap: {share:.3g} of a half width, bodies {found.first[deepest]} and {found.second[deepest]}"
     return None
 
