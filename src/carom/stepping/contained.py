@@ -26,9 +26,8 @@ from .stepper import Stepper
 # Overlap in half widths of the smaller body.
 OVERLAP = 0.05  # largest in a step that reports success
 DEEPEST = 0.25  # largest in any step
-CREEP = 0.01  # growth per step that shorter steps need not prevent, and per sub-step from SHORT on
-SHORT = 1.0 / 128.0  # length of a sub-step, relative to the step: fast bodies that creep cost too much otherwise
-STILL = 0.02  # travel, in half widths of the two bodies, below which shorter sub-steps do not help
+CREEP = 0.01  # growth per step that shorter steps need not prevent
+STILL = 1e-3  # travel, in half widths of the two bodies, below which shorter sub-steps do not help
 MOST_ATTEMPTS = 1000  # bound on the sub-steps that are tried per step
 SHORTEST = 1e-7  # length of a sub-step, relative to the step, below which none is cut
 COUNTERS = ("contacts", "resting", "iterations", "residual", "status", "rounds", "overlap", "scale", "substeps")
@@ -59,7 +58,7 @@ class Contained(Stepper):
         self._attempts += 1
         self.substeps += 1
         wrong, growth = self._violation(start, end)
-        if wrong is None or growth <= CREEP * (self.part if self.part > SHORT else 1.0):
+        if wrong is None or growth <= CREEP * self.part:
             return self._accepted(start, end, wrong, h)
         travel = self.containment.travel(start, end)
         both = [travel[wrong.first]] + ([travel[wrong.second]] if wrong.second >= 0 else [])
