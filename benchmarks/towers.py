@@ -29,7 +29,7 @@ class Log:
     The two take turns of BLOCK steps: in turns of one program, each would find the caches filled by the other.
     """
 
-    every: int  # Clarabel gets one program in so many
+    every: int  # Clarabel solves every n-th program
     count: int = 0
     own: float = 0.0  # of all programs, with their setup
     given: int = 0

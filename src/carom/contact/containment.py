@@ -1,7 +1,7 @@
 """Whether a step has kept bodies apart: no pair overlaps by more than a few percent, none has passed through another.
 
 A step resolves contacts with the geometry of its start and with impulses that act at one time; bodies that move far, or
-that meet several others within a step, may end inside each other or beyond each other all the same. This test looks at
+that meet several others within a step, may nevertheless end inside or beyond each other. This test looks at
 the motion that the step has made. Let the travel of a body be the displacement of its center plus, if it is not round,
 the angle of its rotation times its radius, and w its half width; for pairs the smaller w counts.
 

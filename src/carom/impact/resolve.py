@@ -186,7 +186,7 @@ def _alternated(
 
 
 def _too_slow(approaches: list[float], repeats: int, left: float) -> bool:
-    """Whether an approach that falls at the rate of the last four repeats stays above `left` for so many more."""
+    """Whether an approach that falls at the rate of the last four repeats stays above `left` for `repeats` more."""
     if len(approaches) < 6:
         return False
     rate = (approaches[-1] / approaches[-5]) ** 0.25
