@@ -208,11 +208,12 @@ def _emit(c, pair, name, side, axis_of, lean, seen_from, slack, numbers, names, 
 
 
 @kernel
-def _part_pairs(shapes, placed, first, second, margin):
+def _part_pairs(shapes, placed, first, second, margins):
     """Rows (pair, i, j): parts whose bounding spheres are within the margin and of which at least one is a mesh."""
     out, n = np.empty((len(first) + 8, 3), np.int64), 0
     for pair in range(len(first)):
         a, b = first[pair], second[pair]
+        margin = max(margins[a], margins[b])
         for i in range(placed.ptr[a], placed.ptr[a + 1]):
             for j in range(placed.ptr[b], placed.ptr[b + 1]):
                 f, g = shapes.shape[placed.part[i]], shapes.shape[placed.part[j]]
@@ -232,7 +233,7 @@ def _part_pairs(shapes, placed, first, second, margin):
 
 
 @kernel
-def _contacts(parts, shapes, placed, first, second, margin, maps, spots, c, numbers, names):
+def _contacts(parts, shapes, placed, first, second, margins, maps, spots, c, numbers, names):
     """Writes contacts of pairs of parts to `numbers` (normal, point, gap, predicted) and `names` (pair, feature_id).
 
     Returns their number; those that do not fit are not written.
@@ -240,6 +241,7 @@ def _contacts(parts, shapes, placed, first, second, margin, maps, spots, c, numb
     n, axis_of = 0, np.zeros(3)
     for row in range(len(parts)):
         pair, i, j = parts[row, 0], parts[row, 1], parts[row, 2]
+        margin = max(margins[first[pair]], margins[second[pair]])
         one, two = shapes.kind[shapes.shape[placed.part[i]]], shapes.kind[shapes.shape[placed.part[j]]]
         # The core of a round part comes first: points of the mesh add only contacts that it has not found.
         start, swap = n, 1 if one == MESH else 0
@@ -265,16 +267,17 @@ def _contacts(parts, shapes, placed, first, second, margin, maps, spots, c, numb
 
 
 def mesh_pairs(
-    first: Ints, second: Ints, shapes: Shapes3D, poses: Poses, margin: float
+    first: Ints, second: Ints, shapes: Shapes3D, poses: Poses, margin: float | Floats
 ) -> tuple[Ints, Ints, Floats, Floats, Floats, Floats]:
     """Contacts of candidate pairs of rows of `poses`: (pair, feature_id, normal, point, gap, predicted).
 
     Pairs of parts without a mesh are skipped. Normals are unit vectors from first to second at the start of the step,
-    points lie midway between the surfaces, and predicted gaps are at most `margin`. feature_id follows from the sample
-    point, its body, and the pair of parts.
+    points lie midway between the surfaces, and predicted gaps are at most `margin`: one length, or one for each row, of
+    which the larger one counts. feature_id follows from the sample point, its body, and the pair of parts.
     """
+    margins = np.full(len(poses.owner), margin)
     placed = placed_parts(shapes, poses, needed_rows(len(poses.owner), first, second))
-    parts = _part_pairs(shapes, placed, first, second, margin)
+    parts = _part_pairs(shapes, placed, first, second, margins)
     points, edges = (
         int(np.diff(ptr).max(initial=SPOTS)) if len(parts) else 0 for ptr in (shapes.vertex_ptr, shapes.edge_ptr)
     )
@@ -284,7 +287,7 @@ def mesh_pairs(
     while n > room:  # kernels that enlarge their arrays take seconds to compile
         room = n + 64 * len(parts)
         numbers, names = np.empty((room, 8)), np.empty((room, 2), np.int64)
-        n = _contacts(parts, shapes, placed, first, second, margin, maps, spots, work, numbers, names)
+        n = _contacts(parts, shapes, placed, first, second, margins, maps, spots, work, numbers, names)
     numbers, names = numbers[:n], names[:n]
     return (
         names[:, 0].copy(),
