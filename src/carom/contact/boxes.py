@@ -116,6 +116,12 @@ def _measure(table, fa, fb, pose, ka, kb, limit, trial, w, when):
 
 
 @kernel
+def box_gap(table, fa, fb, pose, ka, kb, w):
+    """The gap of two boxes: exact where they overlap, else some positive separation. `w` is a scratch table."""
+    return _measure(table, fa, fb, pose, ka, kb, 0.0, 0, w, 0)[0]
+
+
+@kernel
 def _ends(w, k):
     """Separation along axis k before and after the step, with the direction in which b lies before it."""
     t0, t1 = w[CENTER, k], w[CENTER + 1, k]

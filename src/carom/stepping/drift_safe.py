@@ -155,7 +155,7 @@ class DriftSafe(Contained):
         energy = 0.0
         for number in range(ROUNDS):
             chosen, whole, left = approach.impact(self.touch, impact.restitution)
-            if not len(chosen) or (number and left <= self.allowed(len(chosen)) / self.scale * energy):
+            if not len(chosen) or (number and left <= self.allowed(len(chosen), found.count) / self.scale * energy):
                 break
             energy = energy if number else whole
             self.rounds += 1
