@@ -320,7 +320,7 @@ def test_a_tip_in_a_thin_plate_is_pushed_out_at_the_side_it_came_from(turn):
     depth and the margin.
     """
     corners = 0.12 * np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
-    body = Mesh(vertices=corners, faces=np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]))
+    body = mesh((corners, np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])), 0.12 / 64.0)
     solids = solids_of(body, Box((8.0, 8.0, 0.02)))
     turned = Rotation.random(random_state=turn).as_matrix()
     depth, margin = 0.0025, 0.01
