@@ -77,7 +77,8 @@ def resolve(contacts: Contacts, response: Response, tolerance: float = 0.0) -> I
         return _relative(normal_impulses(contacts, response, tolerance), contacts)
     if isinstance(friction, CoupledModel) and friction.coupled and contacts.tangents is not None:
         return _joint(contacts, response, friction, tolerance)
-    return _staggered(contacts, response, friction, tolerance)
+    stage = normal_impulses(contacts, response, tolerance)
+    return _staggered(contacts, response, stage, friction, tolerance)
 
 
 def _relative(result: Impulses, contacts: Contacts) -> Impulses:
@@ -86,14 +87,15 @@ def _relative(result: Impulses, contacts: Contacts) -> Impulses:
     return result if approach == scale else replace(result, residual=result.residual * approach / scale)
 
 
-def _staggered(contacts: Contacts, response: Response, friction: FrictionModel, tolerance: float) -> Impulses:
-    """The law, then friction for its normal impulses, and more normal impulses where friction drives contacts together.
+def _staggered(
+    contacts: Contacts, response: Response, stage: Impulses, friction: FrictionModel, tolerance: float
+) -> Impulses:
+    """Friction for the normal impulses `stage` of the law, and more of these where friction drives contacts together.
 
     To a coarse tolerance the latter two are found together by sweeps. For an exact answer law and friction alternate,
     which keeps symmetries, unless friction drives nothing together and few sweeps find it to rounding. Many sweeps
     follow where that misses the tolerance of the run.
     """
-    stage = normal_impulses(contacts, response, tolerance)
     if not stage.normal.any():
         return _relative(stage, contacts)  # nothing approaches, or the law is `none`: nothing bounds friction
     scale = contacts.fastest()
@@ -221,7 +223,7 @@ def _joint(contacts: Contacts, response: Response, friction: CoupledModel, toler
         messages = (*messages, stepped_back(np.flatnonzero(gaining[label]), low[gaining].min()))
     scale = contacts.fastest()
     if not solved:
-        stage = _staggered(contacts, response, friction, tolerance)
+        stage = _staggered(contacts, response, stage, friction, tolerance)
         note = f"normal and friction impulses together were solved to {residual / scale:.1e} only, and then alternated"
         return replace(stage, status=worse(stage.status, NOT_CONVERGED), messages=(*stage.messages, note))
     worst = max(residual, stage.residual * contacts.approach()) / scale
