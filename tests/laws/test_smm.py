@@ -212,7 +212,8 @@ def test_friction_stays_within_the_cone_where_later_systems_pull():
     for seed in range(20):
         rng = np.random.default_rng(seed)
         places = [(i + 0.5 * (j % 2), j * np.sqrt(0.75)) for j in range(3) for i in range(4)]
-        problem = ImpactProblem.from_discs(places, 0.5, rng.uniform(0.3, 3.0, 12), rng.normal(size=(12, 3)), friction=0.7)
+        mass, velocity = rng.uniform(0.3, 3.0, 12), rng.normal(size=(12, 3))
+        problem = ImpactProblem.from_discs(places, 0.5, mass, velocity, friction=0.7)
         s = solve_impact(problem, "smm", friction_model="own")
         if s.status == "resolved":
             size = np.linalg.norm(s.friction_impulse, axis=1)

@@ -124,8 +124,8 @@ def mesh_boundaries(
     """Contacts of mesh parts with boundaries: (body, boundary, feature_id, normal, point, gap, predicted).
 
     `body` is a row of `poses`, of those that `chosen` marks. Normals are unit vectors from the body to the boundary at
-    the start of the step, points lie midway between the surfaces, and predicted gaps are at most `margin`, one length or
-    one for each row. feature_id follows from the sample point. Parts that are not meshes are skipped.
+    the start of the step, points lie midway between the surfaces, and predicted gaps are at most `margin`: one length,
+    or one for each row. feature_id follows from the sample point. Parts that are not meshes are skipped.
     """
     margins = np.full(len(poses.owner), margin)
     placed = placed_parts(shapes, poses, chosen)

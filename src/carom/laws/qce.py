@@ -75,7 +75,8 @@ def _with_loss(contacts: Contacts, tol: float, bound: int) -> Impulses:
         if len(front) == 0:
             return reflected(contacts, lam, contacts.after(lam), count, 0, tol, QCE.name)
         own = a[np.ix_(front, front)]
-        lam[front] += _lossy_pass(own if isinstance(own, np.ndarray) else own.toarray(), u[front], contacts.restitution[front])
+        own = own if isinstance(own, np.ndarray) else own.toarray()
+        lam[front] += _lossy_pass(own, u[front], contacts.restitution[front])
         u = contacts.speeds(contacts.after(lam))
     reason = f"qce reached its bound of {bound} passes"
     return finish_inelastically(contacts, lam, contacts.after(lam), bound, reason)

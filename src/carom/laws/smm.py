@@ -57,9 +57,8 @@ class SMM(Law):
         tol = self.tolerance * contacts.approach()
         bound = self.max_reflections or 300 + 100 * contacts.count
         lam = np.zeros(contacts.count)
-        rough = contacts.tangents is not None and bool(contacts.friction.any())
-        beta = np.zeros_like(contacts.tangent_speeds()) if rough else None
-        matrices = _matrices(contacts) if rough else None
+        matrices = _matrices(contacts)
+        beta = None if matrices is None else np.zeros_like(contacts.tangent_speeds())
         x, residual, count, reflected = contacts.velocity, 0.0, 0, 0
         while True:
             u = contacts.speeds(x)
@@ -70,7 +69,7 @@ class SMM(Law):
                 reason = f"smm reached its bound of {bound} reflections in {count} linear systems"
                 break
             target = -(1.0 + contacts.restitution[approaching]) * u[approaching]
-            if matrices is not None:
+            if beta is not None and matrices is not None:
                 step, rough_step, step_residual = _reflect_rough(contacts, matrices, x, approaching, target)
                 beta[approaching] += rough_step
             else:
@@ -95,10 +94,10 @@ class SMM(Law):
         return Impulses(normal=lam, iterations=count, residual=residual, messages=messages)
 
 
-def _matrices(contacts: Contacts) -> tuple[Any, Any]:
-    """Normal rows (m, n d) and tangent rows (m t, n d): arrays for few contacts, else sparse."""
-    if contacts.tangents is None:
-        raise ValueError("friction needs tangent rows")
+def _matrices(contacts: Contacts) -> tuple[Any, Any] | None:
+    """Normal rows (m, n d) and tangent rows (m t, n d): arrays for few contacts, else sparse. None without friction."""
+    if contacts.tangents is None or not contacts.friction.any():
+        return None
     both = contacts.matrix(), as_matrix(contacts.tangents)
     if sum(a.shape[0] for a in both) > DENSE_ROUGH_ROWS:
         return both
@@ -130,8 +129,8 @@ def _reflect_rough(
     while True:
         held, pushes = tangents[np.repeat(sticks, t)], g
         for c in range(t):
-            factor = along[:, c]
-            pushes = pushes + (sp.diags(factor) @ tangents[c::t] if sp.issparse(g) else factor[:, None] * tangents[c::t])
+            factor, rows = along[:, c], tangents[c::t]
+            pushes = pushes + (sp.diags(factor) @ rows if sp.issparse(g) else factor[:, None] * rows)
         right = np.concatenate([target, -slip[sticks].ravel()])
         y, residual = _least_squares(stack([g, held]), stack([pushes, held]), right)
         normal, tangent = y[:k], along * y[:k, None]
