@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import ProblemError
 from ..geometry.extent import Extent
 from ..geometry.hulls import hull
-from ..geometry.meshes import Surface, check_faces, mesh_shape, outline_shape, read_mesh, spaced_surface
+from ..geometry.meshes import Surface, check_faces, convex_shape, mesh_shape, outline_shape, read_mesh, spaced_surface
 from ..geometry.shapes import Placed, Properties, ShapeList, Shapes3D, equal_group, shape_table, sphere_group
 from ..geometry.solids import SOLID_NAMES, make_solid, sphere
 from ..solvers.rows import Floats, Ints
@@ -88,7 +88,10 @@ def _shape(path: str, declared: Solid, shapes: ShapeList, for_contact: bool) -> 
     if isinstance(declared, Mesh):
         surface = load_mesh(path, declared)
         make = (lambda: mesh_shape(path, surface)) if for_contact else (lambda: outline_shape(surface))
-        return shapes.add((declared.kind, surface.key), make)
+        key = (declared.kind, surface.key)
+        if declared.spacing is None and key not in shapes.number and (convex := convex_shape(path, surface)):
+            return shapes.add(key, lambda: convex)
+        return shapes.add(key, make)
     if getattr(declared, "kind", None) not in SOLID_NAMES:
         raise ProblemError(path, type(declared).__name__, "a 3D shape, such as Sphere or Box")
     own = fields_of(type(declared))
