@@ -18,7 +18,7 @@ from ..world import Boundaries, State, World
 from . import vector
 from .camera import Camera, looking_at, upward
 from .colors import DEFAULT_MAP, FIXED, MAPS, Bytes, Floats, category_colors, colors
-from .framing import EVERYTHING, FIGURE_STRAY, Extent, extent_2d, extent_3d, united
+from .framing import EVERYTHING, Extent, extent_2d, extent_3d, united
 from .raycast import RayLook, render
 from .style import BLUE, GRAY, GREEN, RED
 from .world2d import View2D, world_shapes
@@ -113,7 +113,7 @@ def frame_of(views: Sequence[View], angle: Angle | None = None, aspect: float | 
 
 def _extent(view: View) -> Extent:
     if view.world.dimension == 3:
-        return extent_3d(view.world, [view.state], view.scene, FIGURE_STRAY)
+        return extent_3d(view.world, [view.state], view.scene)
     radius = view.world.shapes.radius
     return extent_2d(view.state.position[None], radius, [view.boundaries], stray=EVERYTHING)
 
