@@ -20,6 +20,9 @@ class View:
 
 
 VIEWS: dict[str, Callable[[Mapping[str, Any]], View]] = {
+    "pool_break_3d": lambda p: View(camera="elevation=75,azimuth=-90"),
+    # When the shells are farthest apart, after the fall by `height` under gravity 10.
+    "matryoshka": lambda p: View(at=1.6 * (0.2 * p["height"]) ** 0.5, color="body"),
     "butterfly": lambda p: View(color="body", trails=("all",)),
 }
 
