@@ -239,10 +239,13 @@ class Coloring:
     limits: tuple[float, float] | None = None  # None: from the run
 
     @classmethod
-    def of(cls, run: Trajectory, name: str = "speed", map: str = DEFAULT_MAP) -> Coloring:
+    def of(cls, run: Trajectory, name: str = "speed", map: str = DEFAULT_MAP, frame: int | None = None) -> Coloring:
+        """The coloring by a quantity; with `frame` the scale of a signed quantity is that of this frame."""
         if map not in MAPS:
             raise ProblemError.unknown("color map", map, MAPS)
-        return cls(run, quantity(name), map)
+        chosen = quantity(name)
+        alone = frame is not None and chosen.signed
+        return cls(run, chosen, map, limits(run, chosen, frame) if alone else None)
 
     @cached_property
     def range(self) -> tuple[float, float]:
@@ -273,10 +276,10 @@ class Coloring:
         return Legend(q.label, labels, MAPS[self.map], [(v - low) / ((high - low) or 1.0) for v in at])
 
 
-def limits(run: Trajectory, quantity: Quantity) -> tuple[float, float]:
+def limits(run: Trajectory, quantity: Quantity, frame: int | None = None) -> tuple[float, float]:
     """The limits of a scale: from 0 to the quantile TOP of the values of free bodies over a sample of the frames.
 
-    The scale of a signed quantity starts at the quantile 1 - TOP.
+    The scale of a signed quantity starts at the quantile 1 - TOP. With `frame`, this is the only one.
 
     A few bodies that are much faster than the others do not compress the scale. Where gravity acts, the upper limit of
     speed and energy is at least that after a fall by REST_FALL, so that bodies at rest have one color.
@@ -285,7 +288,7 @@ def limits(run: Trajectory, quantity: Quantity) -> tuple[float, float]:
     if not free.any():
         return 0.0, 1.0
     count = 1 if quantity.steady else min(SAMPLES, len(run))
-    chosen = np.unique(np.linspace(0, len(run) - 1, count).round().astype(int)).tolist()
+    chosen = np.unique(np.linspace(0, len(run) - 1, count).round().astype(int)).tolist() if frame is None else [frame]
     values = np.concatenate([quantity.values(run, i)[free] for i in chosen])
     values = values[np.isfinite(values)]
     if not len(values):

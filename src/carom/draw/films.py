@@ -204,8 +204,9 @@ class Studio:
 
     def __init__(self, run: Trajectory, look: Look, span: Span) -> None:
         self.run, self.look, self.span = run, look, span
-        self.coloring = Coloring.of(run, look.color, look.map)
         self.timeline = Timeline(run)
+        alone = self.timeline.nearest(span.start) if span.still else None
+        self.coloring = Coloring.of(run, look.color, look.map, alone)
         self._traced = marks.traced_points(look.trails, run.world.free, run.dimension)
         # A still with trails shows where they began.
         shown = Span(self.timeline.start, span.stop, span.speed) if look.trails and span.still else span
