@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import ProblemError
 from ..scene.boundaries import Container
 from ..scene.model import Bodies, Material, Scene
 from ..scene.motion import Table
@@ -119,9 +118,7 @@ def repose(
     or "crosses" (325), of the sizes of the paper. The container is twice as long as wide. The gate has no friction.
     flow: time after it was lifted.
     """
-    if shape not in SIZES:
-        raise ProblemError.unknown("shape", shape, SIZES)
-    count, size = checks.whole("count", count, 4), SIZES[shape]
+    size, count = SIZES[checks.choice("shape", shape, SIZES)], checks.whole("count", count, 4)
     settle, flow = checks.positive("settle", settle), checks.positive("flow", flow)
     chance = np.random.default_rng(checks.whole("seed", seed, 0))
     room = {"spheres": 1.05, "cubes": 1.75, "crosses": 1.12}[shape]
