@@ -1,4 +1,4 @@
-"""`carom render run.h5 -o film.mp4`: films and stills of a run, without a display."""
+"""`carom render RUN.h5|SCENE -o film.mp4`: films and stills of a run or a scene, without a display."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from ..errors import ProblemError
-from .arguments import RUN, number_option
+from .arguments import LAW_HELP, SET, number_option
 from .console import out, remarks
 from .progress import EVERY, WINDOW, clock
+from .source import FILES, law_of, load
 
 if TYPE_CHECKING:
     from ..draw.films import Look, Made, Span
@@ -25,16 +27,19 @@ USUAL_SIZE = "1920x1080"
 SIZE = {(2, ".gif"): "800x450", (3, ".gif"): "800x450", (3, ".mp4"): "1280x720"}  # ray casting is slow
 LONG, SHORT, PROPOSED = 120.0, 1.5, 20.0  # seconds of a film beyond which another speed is proposed, and its duration
 FASTEST = 240.0  # pictures per second
+STILL_FRAMES = 60  # frames of a scene that is run for a still: as many as the scale of the colors examines
 
 Tell = Callable[[int, int], None]
 
 
 def render(
-    file: Path = RUN,
+    source: str = typer.Argument(
+        ..., metavar="RUN.h5|SCENE|FILE", help="A trajectory, or a scene that is run first: a name or a file."
+    ),
     output: Path = typer.Option(
         ..., "-o", "--output", metavar="FILE", help="film.mp4, film.gif, picture.png, .svg or .pdf."
     ),
-    at: float | None = number_option("--at", "TIME", "Time of a still; default: the end of the run."),
+    at: float | None = number_option("--at", "TIME", "Time of a still; default: that of the scene's view, or the end."),
     start: float | None = number_option("--from", "TIME", "Start of a film."),
     stop: float | None = number_option("--to", "TIME", "End of a film."),
     fps: float | None = number_option("--fps", "RATE", "Pictures per second; default: 30, for a GIF 25."),
@@ -45,45 +50,114 @@ def render(
         metavar="WxH",
         help="Pixels; default: 1920x1080, for films in 3D 1280x720, for a GIF 800x450.",
     ),
-    camera: str = typer.Option(
-        "fit",
+    camera: str | None = typer.Option(
+        None,
         "--camera",
         metavar="WHAT",
-        help="In 2D: fit, all, zoom, follow, follow:BODY or x,y,width. In 3D: fit, all, or any of "
-        "azimuth=, elevation=, distance=, target=x:y:z, turn=, separated by commas.",
+        help="Default: that of the scene's view. In 2D: fit, all, zoom, follow, follow:BODY or x,y,width. In 3D: fit, "
+        "all, or any of azimuth=, elevation=, distance=, target=x:y:z, turn=, separated by commas.",
     ),
-    trails: bool = typer.Option(False, "--trails", help="Draw the paths of the bodies."),
-    color: str = typer.Option(
-        "speed", "--color", metavar="NAME", help="speed, body, group, depth, energy or contacts."
+    trails: bool = typer.Option(False, "--trails", help="Draw the paths of all free bodies."),
+    trail: list[str] = typer.Option(
+        [],
+        "--trail",
+        metavar="BODY[:x,y,z]",
+        help="Draw the path of a body, or of its point that is at x,y,z from its center at the start; may be repeated.",
+    ),
+    color: str | None = typer.Option(
+        None,
+        "--color",
+        metavar="NAME",
+        help="speed, body, group, depth, height, energy or contacts; default: that of the scene's view.",
     ),
     color_map: str = typer.Option("soft", "--map", metavar="NAME", help="Color map: soft, viridis or cividis."),
     impulses: bool = typer.Option(False, "--impulses", help="Draw contact impulses as arrows, if they were recorded."),
     caption: bool = typer.Option(True, "--caption/--no-caption", help="Scene, law, time and legend above the picture."),
     title: str | None = typer.Option(None, "--title", metavar="TEXT", help="Replaces the name of the scene."),
+    law: str | None = typer.Option(None, "--law", "-l", help=f"Of a scene that is run first. {LAW_HELP}"),
+    parameter: list[str] = SET,
     overwrite: bool = typer.Option(False, "--overwrite", help="Overwrite an existing file."),
     quiet: bool = typer.Option(False, "-q", "--quiet", help="No progress and no remarks."),
 ) -> None:
     """Draw a run as a film or a still. Needs no display."""
     from ..draw.colors import MAPS, quantity
     from ..draw.films import Look, checked_path, is_film
-    from ..trajectory import Trajectory
+    from ..scenes.views import view_of
 
     target = checked_path(output, overwrite)
-    quantity(color)
+    if color is not None:
+        quantity(color)
     if color_map not in MAPS:
         raise ProblemError.unknown("color map", color_map, MAPS)
     film = is_film(target)
     _check_options(film, at, {"--from": start, "--to": stop, "--fps": fps, "--speed": speed})
-    with Trajectory(file) as run:
-        look = Look(_size(run, target, size), color, color_map, camera, trails, impulses, caption, title)
+    asked = (*(["all"] if trails else []), *trail)
+    with _opened(Wanted(source, law, parameter, stop if film else at, film, bool(asked), impulses, quiet)) as run:
+        view = view_of(run.scene)
+        look = Look(
+            _size(run, target, size),
+            color or view.color,
+            color_map,
+            camera or view.camera,
+            asked or view.trails,
+            impulses,
+            caption,
+            title,
+        )
         _check_run(run, look)
         if film:
             made = _film(run, target, _span(run, target, look, (start, stop), fps, speed), look, quiet)
         else:
-            made = _still(run, target, at, look)
+            made = _still(run, target, _instant(run, at, view.at), look)
         if not quiet:
             _report(run, made)
     out().print(str(made.path), markup=False, soft_wrap=True)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The run to draw: a file, or a scene that is run first, up to the time that the picture or film needs."""
+
+    source: str
+    law: str | None
+    parameters: list[str]
+    until: float | None
+    film: bool
+    trails: bool
+    impulses: bool
+    quiet: bool
+
+
+def _opened(wanted: Wanted) -> Trajectory:
+    """The trajectory of the file, or of the scene."""
+    from ..trajectory import Trajectory
+
+    path = Path(wanted.source)
+    if path.suffix.lower() in (".h5", ".hdf5") or (path.is_file() and path.suffix.lower() not in FILES):
+        for name, value in (("--law", wanted.law), ("--set", ", ".join(wanted.parameters))):
+            if value:
+                raise ProblemError(name, value, f"nothing: {wanted.source} is a run already; this is for scenes")
+        return Trajectory(path)
+    return _run(wanted)
+
+
+def _run(wanted: Wanted) -> Trajectory:
+    """Runs the scene in memory. A still without trails needs few frames."""
+    from ..scenes.views import view_of
+    from ..simulation import completed, simulate
+    from .progress import compile_notice_beside_bar, interrupts_as_such, telling
+
+    scene = load(wanted.source, wanted.parameters)
+    law, view = law_of(wanted.law, [], scene), view_of(scene)
+    until = wanted.until
+    if until is None:
+        until = scene.duration if wanted.film or view.at is None else view.at
+    few = not wanted.film and not wanted.trails and not view.trails
+    rate = min(scene.frame_rate, STILL_FRAMES / until) if few and until > 0.0 else scene.frame_rate
+    settings: dict[str, Any] = {"duration": max(until, scene.step), "frame_rate": rate, "impulses": wanted.impulses}
+    title = f"{scene.name}, {law.name}"
+    with interrupts_as_such(), telling(title, wanted.quiet) as tell, compile_notice_beside_bar():
+        return completed(simulate(scene, law, progress=tell, **settings))
 
 
 def _check_options(film: bool, at: float | None, of_films: dict[str, float | None]) -> None:
@@ -170,26 +244,38 @@ def _propose_speed(span: Span, quiet: bool) -> None:
     remarks().print(text, markup=False, soft_wrap=True)
 
 
-def _still(run: Trajectory, target: Path, at: float | None, look: Look) -> Made:
-    from ..draw.films import write_still
+def _instant(run: Trajectory, asked: float | None, usual: float | None) -> float:
+    """The instant of a still: as asked, else the usual one of the scene, else the end of the run."""
     from ..draw.timeline import Timeline
+
+    line = Timeline(run)
+    if asked is not None:
+        return line.check("--at", asked)
+    return line.stop if usual is None else min(usual, line.stop)
+
+
+def _still(run: Trajectory, target: Path, instant: float, look: Look) -> Made:
+    from ..draw.films import write_still
     from ..kernels import prepare
     from .compiling import compile_notice
 
-    line = Timeline(run)
-    instant = line.stop if at is None else line.check("--at", at)
     with compile_notice():
         prepare([f"draw/{run.dimension}d"])
         return write_still(run, target, instant, look)
 
 
 def _report(run: Trajectory, made: Made) -> None:
-    from .tables import size_text
+    from .tables import count_text, size_text
 
     size = f"{made.size[0]} x {made.size[1]}, {size_text(made.path.stat().st_size)}"
     if made.seconds:
         size = f"{made.pictures:,} pictures, {made.seconds:.1f} s, {size}"
     remarks().print(f"{run.name}, law {run.law}: {size}", markup=False, soft_wrap=True)
+    if made.outside:
+        text = (
+            f"{made.outside:,} of {count_text(run.count, 'body', 'bodies')} outside the picture; --camera all shows all"
+        )
+        remarks().print(text, markup=False, soft_wrap=True)
 
 
 # ---- progress, on stderr: a bar in a terminal, elsewhere a line every EVERY seconds

@@ -188,10 +188,8 @@ def vibrated_layer(
     and 50 in the benchmarks (15,000). depth: of the layer at rest in diameters. periods: of the plate. Spheres have a
     diameter of 0.165 mm; units are meters and seconds.
     """
-    if pattern not in PATTERNS:
-        raise ProblemError.unknown("pattern", pattern, PATTERNS)
-    width, depth = checks.whole("width", width, 4), checks.at_least("depth", depth, 1.0)
-    f, gamma = PATTERNS[pattern]
+    f, gamma = PATTERNS[checks.choice("pattern", pattern, PATTERNS)]
+    width, depth = checks.whole("width", width, 4), checks.between("depth", depth, 1.0, 1e3)
     f = f if frequency is None else checks.positive("frequency", frequency)
     gamma = gamma if acceleration is None else checks.positive("acceleration", acceleration)
     g, diameter = 9.81, 1.65e-4
