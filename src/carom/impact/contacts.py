@@ -105,7 +105,7 @@ class Contacts:
         """The same impact with coefficients of friction of zero."""
         return self._with(friction=np.zeros(self.count))
 
-    def _with(self, **coefficients: Floats) -> Contacts:
+    def _with(self, **coefficients: Any) -> Contacts:
         """The same rows and velocities, and so the same speeds, with other coefficients."""
         other = replace(self, **coefficients)
         object.__setattr__(other, "_speeds", self._speeds)
