@@ -14,7 +14,7 @@ from ..contact.contact_set import ContactSet
 from ..contact.detector import Detector
 from ..impact.assemble import Assembly, assemble
 from ..impact.contact_rows import friction_in_world
-from ..impact.contacts import Contacts, Impulses, worse
+from ..impact.contacts import NOT_CONVERGED, RESOLVED, Contacts, Impulses, worse
 from ..impact.resolve import resolve
 from ..impact.response import Response
 from ..kernels import kernel
@@ -123,7 +123,10 @@ class Stepper:
         self.contacts += contacts.count
         self.iterations += result.iterations
         self.note_residual(result.residual * fastest)
-        self.status = STATUSES.index(worse(STATUSES[self.status], result.status))
+        status = result.status
+        if status == NOT_CONVERGED and result.residual * fastest <= self.tolerance * self.scale:
+            status = RESOLVED  # a later impact of the step, slower than the first, to which the tolerance is relative
+        self.status = STATUSES.index(worse(STATUSES[self.status], status))
         self._pushed.append(Pushes(found, chosen, result.normal, result.tangent))
         return result
 
