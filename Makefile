@@ -58,6 +58,17 @@ format: $(VENV)/.installed-dev ## let ruff put imports and layout in order
 stills: $(VENV)/.installed ## the stills of docs/scenes.md, many minutes; STILLS="dolls repose" makes some of them
 	@for still in $(STILLS); do \
 		$(BIN)/carom render --size 960x540 $$still -o docs/images/scene_$${still%% *}.png --overwrite || exit 1; done
+	@$(BIN)/python -c "$$FEWER_COLORS" docs/images/scene_*.png
+
+# Pictures of more than 150 kB are stored with 128 colors.
+define FEWER_COLORS
+import os, sys
+from PIL import Image
+for path in sys.argv[1:]:
+    if os.path.getsize(path) > 150_000:
+        Image.open(path).quantize(128).save(path, optimize=True)
+endef
+export FEWER_COLORS
 
 clean: ## remove the environment, caches and pictures; compiled kernels stay in the user's cache folder
 	rm -rf $(VENV) $(VENV)-engines out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
