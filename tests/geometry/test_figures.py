@@ -1,10 +1,13 @@
 """Figures: closed surfaces, volumes against closed forms, symmetry, fits."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from carom.errors import ProblemError
 from carom.geometry import figures
+from carom.geometry.hulls import hull
 from carom.geometry.mass_properties import mass_properties, signed_volume
 from carom.geometry.mesh_repair import closed_surface
 
@@ -20,8 +23,6 @@ PROFILES = {
 SURFACES = {
     **{name: figures.turned(profile, 24) for name, profile in PROFILES.items()},
     "rabbit": figures.rabbit(detail=24),
-    "straight track": figures.track(np.array([(0.0, 0.0, 0.0), (3.0, 0.0, -0.5)]), 0.6, 0.3, 0.1),
-    "spiral track": figures.track(figures.helix(2.0, 1.5, 1.0), 0.6, 0.3, 0.1),
 }
 
 
@@ -92,6 +93,30 @@ def test_halves_of_a_doll_meet_at_their_rims():
     assert rims[0][0] > 0.74
 
 
+def test_straight_track_against_its_cross_section():
+    """Each side is a prism. Its section is a parallelogram of vertical width t sqrt(2) over the depth of the V, and a
+    triangle of area t^2 / 2 outside of the rim."""
+    depth, thick, long, drop = 0.3, 0.1, 3.0, 0.5
+    pieces = [hull("piece", p) for p in figures.trough(np.array([(0.0, 0.0, 0.0), (long, 0.0, -drop)]), depth, thick)]
+    section = depth * np.sqrt(2.0) * thick + 0.5 * thick**2
+    np.testing.assert_allclose([piece.volume for piece in pieces], long * section, rtol=1e-12)
+    assert pieces[0].origin[1] > 0.0 > pieces[1].origin[1]
+
+
+def test_spiral_track_has_no_gaps_and_descends_evenly():
+    """Neighbors share the four corners of the section between them; both sides share the bottom of the V."""
+    curve = figures.spiral((0.5, 1.5), (90.0, 630.0), 0.8)
+    slope = np.diff(curve[:, 2]) / np.linalg.norm(np.diff(curve[:, :2], axis=0), axis=1)
+    np.testing.assert_allclose(slope, slope[0], rtol=1e-12)
+    assert curve[0, 2] == pytest.approx(0.8) and curve[-1, 2] == 0.0
+    pieces = figures.trough(curve, 0.2, 0.04)
+    for k in (0, 1):
+        for piece, following in pairwise(pieces[k::2]):
+            assert np.array_equal(piece[4:], following[:4])
+    for left, right in zip(pieces[::2], pieces[1::2]):
+        assert np.array_equal(left[[0, 3, 4, 7]], right[[0, 3, 4, 7]])
+
+
 @pytest.mark.parametrize(
     ("make", "field"),
     [
@@ -103,8 +128,9 @@ def test_halves_of_a_doll_meet_at_their_rims():
         (lambda: figures.doll_profiles(1.0, 0.5), "thickness"),
         (lambda: figures.rabbit(-1.0), "height"),
         (lambda: figures.rabbit(1.0, 4), "detail"),
-        (lambda: figures.track(np.zeros((1, 3)), 1.0, 1.0, 0.1), "curve"),
-        (lambda: figures.track(figures.helix(1.0, 1.0, 1.0), 0.0, 1.0, 0.1), "width"),
+        (lambda: figures.trough(np.zeros((1, 3)), 1.0, 0.1), "curve"),
+        (lambda: figures.trough(figures.spiral((1.0, 2.0), (0.0, 360.0), 1.0), 0.0, 0.1), "depth"),
+        (lambda: figures.spiral((1.0, 0.0), (0.0, 360.0), 1.0), "radii"),
     ],
 )
 def test_bad_sizes_are_refused(make, field):

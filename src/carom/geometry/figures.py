@@ -296,37 +296,45 @@ def _symmetric(vertices: Floats) -> Floats:
 # ---- tracks
 
 
-def track(curve: Floats, width: float, wall: float, thickness: float) -> Surface:
-    """A channel that carries balls along an open curve (n, 3), with a floor at the curve and two side walls.
+def trough(curve: Floats, depth: float, thickness: float) -> list[Floats]:
+    """Convex pieces, each the hull of its points (8, 3), of a V-shaped track for balls along an open curve (n, 3).
 
-    width: between the walls. wall: their height above the floor. thickness: of floor and walls. The cross section is
-    vertical and perpendicular to the horizontal direction of the curve.
+    The curve is the bottom of the V, whose two sides rise at 45 degrees to the height `depth` above it; `thickness` is
+    that of the sides. Cross sections are vertical. There are two pieces per segment of the curve, first the left one,
+    and they meet without gaps.
     """
     points = np.asarray(curve, dtype=np.float64)
     if points.ndim != 2 or points.shape[1] != 3 or len(points) < 2:
         raise ProblemError("curve", points.shape, "at least two points (n, 3)")
-    for name, value in (("width", width), ("wall", wall), ("thickness", thickness)):
+    for name, value in (("depth", depth), ("thickness", thickness)):
         if not (np.isfinite(value) and value > 0.0):
             raise ProblemError(name, value, "a finite number above 0")
-    along = np.gradient(points, axis=0)[:, :2]
+    along = np.diff(points[:, :2], axis=0)
     along /= np.linalg.norm(along, axis=1, keepdims=True)
-    left = np.column_stack([-along[:, 1], along[:, 0], np.zeros(len(points))])
-    half, out = 0.5 * width, 0.5 * width + thickness
-    below, above = [(x, -thickness) for x in (-out, -half, half, out)], [(out, wall), (half, wall), (half, 0.0)]
-    section = np.array([*below, *above, *((-x, z) for x, z in reversed(above))])
-    n, m = len(points), len(section)
-    rings = points[:, None] + section[None, :, :1] * left[:, None] + section[None, :, 1:] * np.array([0.0, 0.0, 1.0])
-    i, j = np.meshgrid(np.arange(n - 1), np.arange(m), indexing="ij")
-    a, b = i * m + j, i * m + (j + 1) % m
-    c, d = b + m, a + m
-    sides = np.stack([a, b, c, a, c, d], axis=-1).reshape(-1, 3)
-    cap = np.array([(0, 1, 7), (0, 7, 8), (0, 8, 9), (1, 2, 6), (1, 6, 7), (2, 3, 6), (3, 4, 5), (3, 5, 6)])
-    faces = np.concatenate([sides, cap[:, ::-1], cap + (n - 1) * m])
-    return rings.reshape(-1, 3), faces.astype(np.int64)
+    # At a corner the section bisects the angle and is wider by 1 / cos, so that sides are parallel to the curve.
+    mean = np.concatenate([along[:1], along[1:] + along[:-1], along[-1:]])
+    mean[1:-1] /= 0.5 * (mean[1:-1] ** 2).sum(axis=1, keepdims=True)
+    left = np.column_stack([-mean[:, 1], mean[:, 0], np.zeros(len(points))])
+    low, out = np.sqrt(2.0) * thickness, np.sqrt(0.5) * thickness
+    section = np.array([(0.0, 0.0), (depth, depth), (depth + out, depth - out), (0.0, -low)])
+    pieces = []
+    for k in range(len(points) - 1):
+        for side in (1.0, -1.0):
+            ends = [points[i] + np.outer(side * section[:, 0], left[i]) for i in (k, k + 1)]
+            pieces.append(np.concatenate(ends) + np.tile(np.outer(section[:, 1], (0.0, 0.0, 1.0)), (2, 1)))
+    return pieces
 
 
-def helix(radius: float, turns: float, drop: float, count: int = 64) -> Floats:
-    """Points (n, 3) of a descending helix about z that ends at z = 0, with `count` points per turn."""
-    steps = max(int(np.ceil(count * turns)), 2)
-    angle = 2.0 * np.pi * turns * np.linspace(0.0, 1.0, steps + 1)
-    return np.stack([radius * np.cos(angle), radius * np.sin(angle), drop * (1.0 - angle / angle[-1])], axis=1)
+def spiral(radii: tuple[float, float], angles: tuple[float, float], drop: float, count: int = 72) -> Floats:
+    """Points (n, 3) of a spiral about z that descends at a constant slope by `drop` to z = 0.
+
+    radii: at the start and at the end, linear in the angle. angles: the same in degrees, counterclockwise from x.
+    count: points per turn.
+    """
+    if not min(radii) > 0.0:
+        raise ProblemError("radii", radii, "two numbers above 0")
+    steps = max(int(np.ceil(count * abs(angles[1] - angles[0]) / 360.0)), 2)
+    angle, radius = np.radians(np.linspace(*angles, steps + 1)), np.linspace(*radii, steps + 1)
+    flat = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
+    way = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(flat, axis=0), axis=1))])
+    return np.column_stack([flat, drop * (1.0 - way / way[-1])])

@@ -23,6 +23,7 @@ from .drum import butterfly, drop, energy_drum, gas, splash
 from .granular import granular_wave, granular_wave_2d, maxwells_demon, vibrated_layer
 from .packings import cross_packing, cube_packing, repose, sphere_packing
 from .rabbits import dolls, rabbit_pile, rabbits_and_pawns, rabbits_in_pot, two_rabbits_box
+from .rube_goldberg import rube_goldberg
 from .sliding import rolling_disc, rolling_sphere, sliding_block, sliding_box, spinning_box, spinning_top_free
 from .solids import box_2x2x1, box_on_edge, eight_cubes, flat_box, matryoshka, trefoil_drop, two_tetrahedra
 from .stacks import box_stack, box_tower_3d, card_house
@@ -148,6 +149,12 @@ SCENES: dict[str, Entry] = {
         {"rabbits": 4, "pawns": 2},
     ),
     "dolls": Entry(dolls, "nested dolls fall on a table and open", lambda p: 2 * p["count"], {"count": 2}),
+    "rube_goldberg": Entry(
+        rube_goldberg,
+        "eight devices, each triggered by the one before it",
+        lambda p: 50 + p["pillars"],
+        {"pillars": 2},
+    ),
     "box_tower_3d": Entry(box_tower_3d, "a tower of cubes that must stand", lambda p: p["boxes"], {"boxes": 4}),
     "card_house": Entry(card_house, "a house of 24 cards, hit by two balls", _cards, {"stories": 2, "width": 2}),
     "rolling_sphere": Entry(rolling_sphere, "a sphere slides on a plane until it rolls", lambda p: 1),
@@ -199,6 +206,7 @@ __all__ = [
     "repose",
     "rolling_disc",
     "rolling_sphere",
+    "rube_goldberg",
     "sliding_block",
     "sliding_box",
     "sphere_packing",

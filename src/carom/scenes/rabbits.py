@@ -222,6 +222,7 @@ def dolls(*, count: int = 3, restitution: float = 0.8, height: float = 1.0, cell
         step=0.002,
         duration=1.5,
         frame_rate=50.0,
+        stepper="synchronous",
         description=f"{count} nested dolls fall on a table.",
     )
 

@@ -9,6 +9,7 @@ from ..scene.boundaries import Plane
 from ..scene.model import Bodies, Material, Scene
 from ..scene.shapes import Box, Rectangle, Sphere
 from ..scene.symmetry import Symmetry, mirror
+from ..solvers.rows import Floats
 from . import checks
 
 GRAVITY = 9.81
@@ -69,7 +70,34 @@ def card_house(
     if not isinstance(balls, bool):
         raise ProblemError("balls", balls, "true or false")
     rest = checks.positive("rest", rest)
-    length, depth, thick = 1.0, 0.7, 0.02
+    size = (1.0, 0.7, 0.02)
+    place, turn, half = card_poses(stories, width, size)
+    cards = Bodies(Box(size), place, orientation=turn, name="cards")
+    bodies = [cards]
+    if balls:
+        bodies.append(_balls(rest, half))
+    return Scene(
+        name="card_house",
+        bodies=bodies,
+        boundaries=[Plane()],
+        materials={"default": _material(0.0, friction)},
+        gravity=(0.0, 0.0, -GRAVITY),
+        step=0.002,
+        duration=rest + 5.0,
+        frame_rate=25.0,
+        stepper="drift_safe",
+        law="qce",
+        description=f"A house of {len(place)} cards" + (", hit by two balls." if balls else "."),
+        symmetries=[] if balls else [Symmetry(np.diag([1.0, -1.0, 1.0]).tolist(), (0.0, 0.0, 0.0), "mirror y")],
+    )
+
+
+def card_poses(stories: int, width: int, size: tuple[float, float, float]) -> tuple[Floats, Floats, float]:
+    """Positions (n, 3) and orientations (n, 4) of cards that lean at 70 degrees, in stories of `width` pairs and fewer.
+
+    The house stands on z = 0 about the origin, its ridges along y. Also returned is half of its width along x.
+    """
+    length, _, thick = size
     tilt = np.radians(70.0)
     cos, sin = float(np.cos(tilt)), float(np.sin(tilt))
     reach, rise = 0.5 * (length * cos + thick * sin), 0.5 * (length * sin + thick * cos)  # half width, half height
@@ -87,24 +115,7 @@ def card_house(
             place.append((x, 0.0, floor + 0.5 * thick))
             turn.append((1.0, 0.0, 0.0, 0.0))
         floor += thick
-    cards = Bodies(Box((length, depth, thick)), np.array(place), orientation=np.array(turn), name="cards")
-    bodies = [cards]
-    if balls:
-        bodies.append(_balls(rest, 0.5 * pitch * (width - 1) + 2.0 * reach))
-    return Scene(
-        name="card_house",
-        bodies=bodies,
-        boundaries=[Plane()],
-        materials={"default": _material(0.0, friction)},
-        gravity=(0.0, 0.0, -GRAVITY),
-        step=0.002,
-        duration=rest + 5.0,
-        frame_rate=25.0,
-        stepper="drift_safe",
-        law="qce",
-        description=f"A house of {len(place)} cards" + (", hit by two balls." if balls else "."),
-        symmetries=[] if balls else [Symmetry(np.diag([1.0, -1.0, 1.0]).tolist(), (0.0, 0.0, 0.0), "mirror y")],
-    )
+    return np.array(place), np.array(turn), 0.5 * pitch * (width - 1) + 2.0 * reach
 
 
 def _balls(rest: float, half: float) -> Bodies:
