@@ -17,6 +17,7 @@ EQUAL = 1e-10  # axes whose score is this close to the best (relative to size) a
 PREVIEW = 0.01  # weight of the predicted separation in the score: decides among axes that are equal at the touch
 PARALLEL = 1e-6  # squared sine of the angle below which two edges are parallel
 FLAT = 0.99995  # cosine (0.01 rad) above which an edge axis counts as a face normal
+CROSSED = 1e-3  # unless its score is higher by this part of the size: on long boxes a small angle is a distance
 
 
 # Rows of the scratch table of a pair, which has 15 columns. Columns of axes: 3 face normals of a, 3 of b, then edge i
@@ -167,12 +168,16 @@ def _axis(w, r, k, sign):
 
 
 @kernel
-def _near_face(w, r, x, y, z):
-    """Whether a direction is nearly a face normal of one of the boxes."""
-    top = max(abs(x), abs(y), abs(z))
-    for j in range(3):
-        top = max(top, abs(w[r, j] * x + w[r, 3 + j] * y + w[r, 6 + j] * z))
-    return top > FLAT
+def _is_face(w, r, k, x, y, z, size):
+    """Whether edge axis k, the direction given, is nearly a face normal of one of the boxes with nearly its score."""
+    for face in range(6):
+        if face < 3:
+            cosine = x if face == 0 else y if face == 1 else z
+        else:
+            cosine = w[r, face - 3] * x + w[r, face] * y + w[r, face + 3] * z
+        if abs(cosine) > FLAT and w[SCORE, k] - w[SCORE, face] < CROSSED * size:
+            return True
+    return False
 
 
 @kernel
@@ -188,7 +193,7 @@ def box_normal(w, r, size):
     for k in range(6, 15):
         if w[SCORE, k] > edge_best:
             x, y, z = _axis(w, r, k, 1.0)
-            if not _near_face(w, r, x, y, z):
+            if not _is_face(w, r, k, x, y, z, size):
                 edge_best, top, low, high = w[SCORE, k], k, 6, 15
     if low == 6:
         best = edge_best
@@ -198,7 +203,7 @@ def box_normal(w, r, size):
         weight = min(1.0, 2.0 - 2.0 * (best - w[SCORE, k]) / bias)
         if weight > 0.0:
             ax, ay, az = _axis(w, r, k, 1.0 if w[CENTER, k] >= 0.0 else -1.0)
-            if low == 6 and _near_face(w, r, ax, ay, az):
+            if low == 6 and _is_face(w, r, k, ax, ay, az, size):
                 continue
             x, y, z = x + weight * ax, y + weight * ay, z + weight * az
     length = np.sqrt(x * x + y * y + z * z)
