@@ -1,4 +1,4 @@
-"""Broad and narrow phase of a million discs against a k-d tree on the same points."""
+"""Pairs of neighbors among a million discs against a k-d tree on the same points."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ N = 1_000_000
 def run() -> list[Row]:
     rng = np.random.default_rng(1)
     points = rng.random((N, 2)) * np.sqrt(N) * 2.2
-    radius, is_round, free = np.ones(N), np.ones(N, np.bool_), np.ones(N, np.bool_)
+    radius, free = np.ones(N), np.ones(N, np.bool_)
     most = min(2, numba.config.NUMBA_NUM_THREADS)
     times: dict[str, float] = {}
     found: dict[str, int] = {}
 
     def grid(threads: int) -> int:
         numba.set_num_threads(threads)
-        return len(neighbors(points, points, radius, is_round, free, 0.0)[0])
+        return len(neighbors(points, radius, free, 0.0)[0])
 
     def tree() -> int:
         return len(cKDTree(points).query_pairs(2.0, output_type="ndarray"))

@@ -74,7 +74,7 @@ class Problems(Campaign):
             return None if len(str(error)) < 500 else f"message: of {len(str(error))} characters"
         if len(solution.impulse) <= FEW and seconds > FEW_SECONDS:
             return f"slow: {seconds:.1f} CPU s for {len(solution.impulse)} contacts"
-        return wrong_with(solution)
+        return wrong_with(solution, case.restitution_model)
 
     def group(self, case: Case) -> str:
         return case.law

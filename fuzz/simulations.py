@@ -98,8 +98,11 @@ def solid(rng: np.random.Generator, size: float) -> tuple[Solid, float]:
         parts = [Part(two[0][0], (-at, 0.0, 0.0)), Part(two[1][0], (at, 0.1 * size, 0.0), (0.9, 0.3, 0.1, 0.2))]
         return Compound(parts), 2.5 * at + two[0][1] + two[1][1]
     if kind == 1:
-        corner = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]) * size
-        return Mesh(vertices=corner, faces=np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])), size
+        corner = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [0.2, 0.2, 0.2]]) * size
+        faces = [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]
+        if rng.integers(2):  # a convex mesh is a hull for contacts; a dent in the last face makes it a mesh
+            return Mesh(vertices=corner, faces=np.array([*faces[:3], [1, 2, 4], [2, 3, 4], [3, 1, 4]])), size
+        return Mesh(vertices=corner[:4], faces=np.array(faces)), size
     return convex(rng, size)
 
 

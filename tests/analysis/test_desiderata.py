@@ -131,11 +131,24 @@ def test_nan_passes_no_measure(measure):
     assert not worst.finding("", 1e9).passed
 
 
-@pytest.mark.parametrize("desideratum", ["BRK", "KIN", "WAV"])
+@pytest.mark.parametrize("desideratum", desiderata.ORDER)
 def test_a_law_that_returns_nan_fails(desideratum):
-    """Its answers are replaced by the inelastic one, which loses energy and opens nothing."""
+    """Its answers are replaced by the inelastic ones, which satisfy SYM, MOM, ONE and FEA, but are not its own."""
     examination = desiderata.Examination(NotANumber(), (catalogue.entry("cradle_3_1"),))
     assert not examination.finding(desideratum).passed
+
+
+def test_a_law_whose_gain_of_energy_is_replaced_fails_kin():
+    @dataclass(frozen=True)
+    class Strong(NotANumber):
+        claims: ClassVar[frozenset[str]] = frozenset({"KIN"})
+
+        def impulses(self, contacts):
+            return Impulses(normal=5.0 * np.maximum(-contacts.speeds(), 0.0) / contacts.rows.diag)
+
+    examination = desiderata.Examination(Strong(), (catalogue.entry("cradle_3_1"),))
+    assert not examination.kin().passed and examination.kin().worst == np.inf
+    assert examination.mom().passed
 
 
 def test_the_worst_place_is_named():

@@ -25,11 +25,9 @@ def all_pairs(after, radius, free):
     return i, j, np.linalg.norm(after[j] - after[i], axis=1) - radius[i] - radius[j]
 
 
-def check(before, after, radius, simple, free, margin):
+def check(after, radius, free, margin):
     """Pairs exactly once, none missing, none too many; up to rounding of the places themselves."""
-    found = neighbors(before, after, radius, simple, free, margin)
-    first, second, normal, gap, predicted, odd_first, odd_second = found
-    listed = list(zip(first, second)) + list(zip(odd_first, odd_second))
+    listed = list(zip(*neighbors(after, radius, free, margin)))
     found = set(listed)
     assert len(found) == len(listed), "a pair twice"
     assert all(a < b for a, b in found)
@@ -37,18 +35,6 @@ def check(before, after, radius, simple, free, margin):
     rounding = 8.0 * EPS * (np.abs(after).max() + radius.max() + margin)
     assert {(a, b) for a, b, g in zip(i, j, apart) if g < margin - rounding} <= found
     assert found <= {(a, b) for a, b, g in zip(i, j, apart) if g <= margin + rounding}
-    assert all(simple[a] and simple[b] for a, b in zip(first, second))
-    assert not any(simple[a] and simple[b] for a, b in zip(odd_first, odd_second))
-    # Geometry of discs and balls, from direct formulas.
-    apart0, apart1 = before[second] - before[first], after[second] - after[first]
-    distance = np.linalg.norm(apart0, axis=1)
-    np.testing.assert_allclose(gap, distance - radius[first] - radius[second], atol=rounding, rtol=0)
-    distance1 = np.linalg.norm(apart1, axis=1)
-    np.testing.assert_allclose(predicted, distance1 - radius[first] - radius[second], atol=rounding, rtol=0)
-    np.testing.assert_allclose(np.linalg.norm(normal, axis=1), 1.0, rtol=4 * EPS)
-    clear = distance > 0.0
-    np.testing.assert_allclose((distance[:, None] * normal)[clear], apart0[clear], atol=rounding, rtol=4 * EPS)
-    return first, second
 
 
 def places(rng, n, layout, scale, dimension):
@@ -91,8 +77,7 @@ def test_all_pairs_once(seed, n, dimension, decades, layout, shift, reach):
     radius = 10.0 ** rng.uniform(-decades, 0.0, n)
     scale = 2.0 * radius.max()
     after = places(rng, n, layout, scale, dimension) + shift
-    before = after + rng.normal(size=(n, dimension)) * 0.1 * scale
-    check(before, after, radius, rng.random(n) < 0.7, rng.random(n) < 0.7, reach * radius.min())
+    check(after, radius, rng.random(n) < 0.7, reach * radius.min())
 
 
 @given(SEEDS, st.integers(2, 40), DIMENSIONS)
@@ -103,47 +88,53 @@ def test_few_giants_among_dwarfs(seed, n, dimension):
     way = rng.normal(size=(n, dimension))
     rim = (1.0 + 1e-3 * rng.uniform(0.5, 1.5, n))[:, None] * way / np.linalg.norm(way, axis=1, keepdims=True)
     after = np.concatenate([rim, [np.zeros(dimension), 1.3 * np.eye(dimension)[0]]])
-    check(after, after, radius, np.ones(n + 2, bool), np.ones(n + 2, bool), 0.0)
+    check(after, radius, np.ones(n + 2, bool), 0.0)
 
 
 @pytest.mark.parametrize("dimension", [2, 3])
 def test_a_margin_larger_than_the_bodies(dimension):
     rng = np.random.default_rng(3)
     after = rng.uniform(0.0, 10.0, (50, dimension))
-    check(after, after, np.full(50, 1e-3), np.ones(50, bool), np.ones(50, bool), 5.0)
+    check(after, np.full(50, 1e-3), np.ones(50, bool), 5.0)
 
 
 @pytest.mark.parametrize("dimension", [2, 3])
 def test_more_pairs_than_room_was_made_for(dimension):
-    """All of 120 bodies meet, simple or not: 7140 pairs, where lists begin with room for 360 and 64."""
+    """All of 120 bodies meet: 7140 pairs, where lists begin with room for 480."""
     rng = np.random.default_rng(4)
     after = rng.uniform(0.0, 0.1, (120, dimension))
-    for share in (0.0, 0.5, 1.0):
-        check(after, after, np.ones(120), rng.random(120) < share, np.ones(120, bool), 0.0)
+    check(after, np.ones(120), np.ones(120, bool), 0.0)
 
 
 def test_fixed_pairs_are_left_out():
     after = np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0]])
     free = np.array([False, False, True])
-    first, second, *_ = neighbors(after, after, np.full(3, 0.6), np.ones(3, bool), free, 0.0)
+    first, second = neighbors(after, np.full(3, 0.6), free, 0.0)
     assert list(zip(first, second)) == [(1, 2)]
 
 
-@pytest.mark.parametrize("dimension", [2, 3])
-def test_centers_that_coincide_still_have_a_unit_normal(dimension):
-    """Mirrored for the two orders, so that the rule does not depend on who is called first."""
-    after = np.zeros((2, dimension))
-    _, _, normal, gap, *_ = neighbors(after, after, np.ones(2), np.ones(2, bool), np.ones(2, bool), 0.0)
-    np.testing.assert_array_equal(np.linalg.norm(normal, axis=1), 1.0)
-    np.testing.assert_array_equal(gap, -2.0)
+@given(SEEDS, st.integers(2, 60), DIMENSIONS, st.sampled_from([1.0, 1.6, 4.0]))
+def test_pairs_across_periodic_sides(seed, n, dimension, largest):
+    """Against the distances of the nearest images, of bodies up to some periods away from the box; the last axis has no
+    period, and a few large bodies search the cells of the small ones."""
+    rng = np.random.default_rng(seed)
+    radius = np.where(rng.random(n) < 0.1, largest, rng.uniform(0.5, 1.0, n))
+    period = np.array([33.0, 40.0, 0.0])[3 - dimension :]
+    assert broad_phase.fits(period, radius, 0.1)
+    place = rng.uniform(-1.0, 2.0, (n, dimension)) * np.where(period > 0.0, period, 12.0)
+    i, j = np.triu_indices(n, 1)
+    apart = place[j] - place[i]
+    apart -= period * np.rint(apart / np.where(period > 0.0, period, 1.0))
+    gap = np.linalg.norm(apart, axis=1) - radius[i] - radius[j]
+    listed = list(zip(*neighbors(place, radius, np.ones(n, bool), 0.1, period)))
+    assert len(set(listed)) == len(listed)
+    assert set(listed) == set(zip(i[gap <= 0.1], j[gap <= 0.1]))
 
 
 def many(n, dimension, seed=0):
     rng = np.random.default_rng(seed)
     radius = 10.0 ** rng.uniform(-1.0, 0.0, n)
-    before = rng.uniform(0.0, 1.2 * n ** (1.0 / dimension), (n, dimension))
-    after = before + rng.normal(size=(n, dimension)) * 0.1
-    return before, after, radius, rng.random(n) < 0.9, rng.random(n) < 0.9, 0.01
+    return rng.uniform(0.0, 1.2 * n ** (1.0 / dimension), (n, dimension)), radius, rng.random(n) < 0.9, 0.01
 
 
 @pytest.mark.parametrize("dimension", [2, 3])
@@ -159,7 +150,7 @@ def test_bits_do_not_depend_on_threads_or_pieces(dimension, monkeypatch):
             answers.append(neighbors(*world))
     finally:
         numba.set_num_threads(threads)
-    assert len(answers[0][0]) > 10_000 and len(answers[0][5]) > 1000
+    assert len(answers[0][0]) > 10_000
     for other in answers[1:]:
         for mine, theirs in zip(answers[0], other):
             assert mine.tobytes() == theirs.tobytes()
@@ -171,7 +162,7 @@ def test_many_equal_bodies_against_a_tree(n, dimension):
     """Both sides of the size where the work is divided; the tree's pairs are the reference."""
     rng = np.random.default_rng(n)
     after = rng.uniform(0.0, 1.5 * n ** (1.0 / dimension), (n, dimension))
-    first, second, *_ = neighbors(after, after, np.full(n, 0.5), np.ones(n, bool), np.ones(n, bool), 0.0)
+    first, second = neighbors(after, np.full(n, 0.5), np.ones(n, bool), 0.0)
     expected = cKDTree(after).query_pairs(1.0, output_type="ndarray")
     expected.sort(axis=1)
     assert len(first) == len(expected) > n // 2

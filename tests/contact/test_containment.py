@@ -17,6 +17,7 @@ THIN = 0.02
 TETRAHEDRON = Mesh(
     vertices=0.6 * np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]),
     faces=np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]),
+    spacing=0.6 / 64.0,
 )
 SHAPES = {
     "disc": Disc(0.2), "rectangle": Rectangle(0.4, 0.3), "sphere": Sphere(0.2), "box": Box((0.4, 0.3, 0.2)),

@@ -59,7 +59,8 @@ def prism(sections, radius, length):
     far = (near + 1) % sections
     sides = [np.stack(f, axis=1) for f in ((near, far, far + sections), (near, far + sections, near + sections))]
     fan = np.stack([np.zeros(sections - 2, int), near[1:-1], near[2:]], axis=1)
-    return Mesh(vertices=np.concatenate(ends), faces=np.concatenate([*sides, fan[:, ::-1], fan + sections]))
+    faces = np.concatenate([*sides, fan[:, ::-1], fan + sections])
+    return Mesh(vertices=np.concatenate(ends), faces=faces, spacing=max(2.0 * radius, length) / 64.0)
 
 
 def to_tetrahedron(point):
@@ -76,7 +77,7 @@ def to_tetrahedron(point):
 @pytest.mark.parametrize("radius", [0.3, 1.0])
 def test_a_sphere_by_the_empty_corner_of_a_box_touches_nothing(radius):
     """A tetrahedron leaves four corners of its box empty: gaps are those to its faces, not those to the box."""
-    solids = solids_of(Mesh(vertices=CORNERS, faces=SIDES), Sphere(radius))
+    solids = solids_of(Mesh(vertices=CORNERS, faces=SIDES, spacing=np.ptp(CORNERS) / 64.0), Sphere(radius))
     random = np.random.default_rng(2)
     for k in range(12):
         along = np.array([-1.0, -1.0, -1.0]) if k == 0 else random.normal(size=3)

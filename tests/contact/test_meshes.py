@@ -312,6 +312,26 @@ def test_a_thin_plate_is_pushed_out_at_the_side_it_came_from():
     assert (normal[:, 2] > 0.9).all()
 
 
+@pytest.mark.parametrize("turn", range(3))
+def test_a_tip_in_a_thin_plate_is_pushed_out_at_the_side_it_came_from(turn):
+    """The plate is far wider than the body, and thinner: points beside the tip must not see its other side.
+
+    A tip that is an eighth of the plate's thickness deep is pushed up by all of its contacts, with gaps between that
+    depth and the margin.
+    """
+    corners = 0.12 * np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    body = mesh((corners, np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])), 0.12 / 64.0)
+    solids = solids_of(body, Box((8.0, 8.0, 0.02)))
+    turned = Rotation.random(random_state=turn).as_matrix()
+    depth, margin = 0.0025, 0.01
+    low = (solids.vertex[: solids.vertex_ptr[1]] @ (turned @ solids.turn[0]).T)[:, 2].min()
+    where = poses([[0.0, 0.0, 0.01 - depth - low], [0.0, 0.0, 0.0]], [turned, np.eye(3)])
+    normal, gap = contacts(solids, where, margin)[2::2]
+    assert (normal[:, 2] == -1.0).all()
+    assert gap.min() == pytest.approx(-depth, abs=1e-12)
+    assert gap.max() <= margin
+
+
 def test_names_last_from_step_to_step():
     """A box sliding on a mesh floor keeps its corners' names; others may come and go."""
     solids = solids_of(mesh(box_surface(3.0, 3.0, 0.5), 0.06), Box((0.5, 0.5, 0.5)))

@@ -78,11 +78,38 @@ def test_the_ground_lies_below_the_boxes(boxes):
 
 
 def test_trails_show_where_the_ball_was(ball):
-    without, with_trails = picture(ball, 2.0, camera="2,0,8"), picture(ball, 2.0, camera="2,0,8", trails=True)
-    changed = (without != with_trails).any(axis=2)
-    columns = np.nonzero(changed)[1]
-    # From the start at x = 0 to the rim of the ball at x = 4 - 1.
-    assert columns.min() == pytest.approx(320 - 2 * 80, abs=2) and columns.max() == pytest.approx(320 + 80, abs=2)
+    # The other trail, of a point 3 above the center, is outside the picture.
+    pictures = [picture(ball, 2.0, camera="2,0,8", trails=(which,)) for which in ("all", "0:0,3")]
+    columns = np.nonzero((pictures[0] != pictures[1]).any(axis=2))[1]
+    # From the start of the center at x = 0 to its end at x = 4, over the ball.
+    assert columns.min() == pytest.approx(320 - 2 * 80, abs=2) and columns.max() == pytest.approx(320 + 2 * 80, abs=2)
+
+
+def test_a_still_with_trails_shows_where_they_began(ball):
+    with carom.Trajectory(ball) as run:
+        places = [
+            Studio(run, look(trails=which), Span(2.0, 2.0))._scenery._window.pixels(np.zeros(2))
+            for which in ((), ("all",))
+        ]
+    assert places[0][0] < 0.0 < places[1][0], "the start, which the end alone does not show"
+
+
+@pytest.mark.parametrize("text", ["", "1", "-1", "ball", "0:1", "0:1,x", "0:1,nan", "0:1,2,3", "all:1,2", "0:"])
+def test_bad_trails_are_refused(ball, text):
+    with pytest.raises(carom.ProblemError, match="--trail"):
+        picture(ball, 1.0, trails=(text,))
+
+
+def test_bodies_outside_the_picture_are_counted(struck, tmp_path):
+    with carom.Trajectory(struck) as run:
+        made = write_still(run, tmp_path / "part.svg", 2.0, Look(size=SIZE, camera="0,0,6"))
+        whole = write_still(run, tmp_path / "whole.svg", 2.0, Look(size=SIZE))
+    words = {
+        name: " ".join(t.text for t in ET.parse(tmp_path / name).iter(f"{SVG}text"))
+        for name in ("part.svg", "whole.svg")
+    }
+    assert made.outside == 1 and "3 bodies, 1 of them outside the picture" in words["part.svg"]
+    assert whole.outside == 0 and "outside" not in words["whole.svg"]
 
 
 def test_impulses_point_the_way_they_push(struck):

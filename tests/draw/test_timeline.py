@@ -8,8 +8,9 @@ import pytest
 import carom
 from carom.draw.camera import camera_option_2d, camera_option_3d
 from carom.draw.framing import Area, fitted, following, together, zooming
-from carom.draw.timeline import Timeline
-from carom.scene import Bodies, Disc, Periodic, Scene
+from carom.draw.timeline import Timeline, Traced
+from carom.scene import Bodies, Disc, Periodic, Scene, Sphere
+from carom.scenes import SCENES
 
 PAGE = Area(0.0, 0.0, 1600.0, 900.0)
 
@@ -39,8 +40,28 @@ def test_what_crosses_a_periodic_side_does_not_slide_back():
     places = np.array([line.at(t).state.position[0, 0] for t in np.linspace(0.0, 1.0, 101)])
     assert (np.abs(np.diff(places)) < 0.25)[np.abs(np.diff(places)) < 0.5].all()
     assert not ((places > 0.25) & (places < 0.75)).sum() > 55, "it was seen on its way back"
-    _, tracks = line.tracks(0.0, 1.0, 100)
+    _, tracks = line.tracks(0.0, 1.0, 100, Traced(np.arange(run.count), np.zeros((run.count, 2))))
     assert np.isnan(tracks).any(), "the trail has a gap where it jumps"
+
+
+def test_a_traced_point_turns_with_its_body():
+    """A body with a constant spin about one axis: the point describes a circle about the center, which moves."""
+    disc = Bodies(Disc(1.0), [[0.0, 0.0]], velocity=[[1.0, 0.0]], angle=0.3, spin=2.0)
+    ball = Bodies(Sphere(1.0), [[0.0, 0.0, 0.0]], velocity=[[1.0, 0.0, 0.0]], spin=(0.0, 0.0, 2.0))
+    for bodies, offset in ((disc, [0.0, 0.5]), (ball, [0.0, 0.5, 0.2])):
+        run = carom.simulate(Scene("turning", [bodies], stepper="synchronous"), "gr", duration=1.0, frame_rate=20)
+        times, places = Timeline(run).tracks(0.0, 1.0, 100, Traced(np.array([0]), np.array([offset])))
+        x, y = times - 0.5 * np.sin(2.0 * times), 0.5 * np.cos(2.0 * times)
+        # Rotation in 3D is integrated with steps of 0.01: its error is of second order.
+        assert places[:, 0, :2] == pytest.approx(np.stack([x, y], axis=1), abs=1e-3)
+        assert places[:, 0, 2:] == pytest.approx(0.2)
+
+
+def test_no_ball_of_a_pool_break_is_left_out():
+    """The two outer balls of the last row fly much farther than the others."""
+    run = carom.simulate(SCENES["pool_break"](), "gr", frame_rate=1.0)
+    x, y = fitted(Timeline(run), PAGE, 10.0, 10.0).pixels(run.frame(-1).position).T
+    assert (x > 0.0).all() and (x < 1600.0).all() and (y > 0.0).all() and (y < 900.0).all()
 
 
 def test_quaternions_between_frames_have_unit_length(solid):

@@ -12,6 +12,7 @@ from carom.geometry.sample_points import RUN, sample_points
 from carom.geometry.surfaces import icosphere, torus, trefoil
 from carom.scene.parts import make_shapes
 from carom.scene.shapes import Box, Mesh
+from carom.world import HULL, MESH
 
 BOX = make_box(np.array([1.0, 1.0, 1.0]))
 VERTICES = BOX.vertices
@@ -240,3 +241,17 @@ def test_bad_sizes_of_surfaces(call, field):
     with pytest.raises(ProblemError) as caught:
         call()
     assert caught.value.field == field
+
+
+@pytest.mark.parametrize("dent", [0.0, 0.2])
+def test_a_convex_mesh_is_a_hull_unless_a_spacing_is_given(dent):
+    """A tetrahedron whose slanted face has a vertex in its middle: flat it is convex, dented it is not."""
+    middle = (1.0 - dent) / 3.0
+    vertices = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [middle] * 3], float)
+    faces = np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 4], [2, 3, 4], [3, 1, 4]])
+    own, (found,) = make_shapes([("bodies[0]", Mesh(vertices=vertices, faces=faces), 1)])
+    assert own.kind[0] == (HULL if dent == 0.0 else MESH)
+    sampled, (same,) = make_shapes([("bodies[0]", Mesh(vertices=vertices, faces=faces, spacing=0.05), 1)])
+    assert sampled.kind[0] == MESH
+    assert found.volume == pytest.approx(same.volume, rel=1e-12)
+    assert np.abs(found.gyration - same.gyration).max() < 1e-12

@@ -204,3 +204,19 @@ def test_long_chain_is_within_the_bound():
 def test_refuses_bad_options(option):
     with pytest.raises(ProblemError, match=next(iter(option))):
         SMM(**option)
+
+
+def test_friction_stays_within_the_cone_where_later_systems_pull():
+    """Pulls of later systems take impulse away, and friction with it; before, it exceeded mu lam. 1e-12 is rounding."""
+    repeated = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        places = [(i + 0.5 * (j % 2), j * np.sqrt(0.75)) for j in range(3) for i in range(4)]
+        mass, velocity = rng.uniform(0.3, 3.0, 12), rng.normal(size=(12, 3))
+        problem = ImpactProblem.from_discs(places, 0.5, mass, velocity, friction=0.7)
+        s = solve_impact(problem, "smm", friction_model="own")
+        if s.status == "resolved":
+            size = np.linalg.norm(s.friction_impulse, axis=1)
+            assert (size <= 0.7 * np.maximum(s.impulse, 0.0) + 1e-12 * np.abs(s.impulse).max()).all()
+            repeated += s.iterations > 1
+    assert repeated > 5

@@ -17,6 +17,7 @@ from ..impact.momentum import momentum_violation
 from ..impact.problem import ImpactProblem
 from ..impact.resolve import solve_impact
 from ..impact.solution import ENERGY_BOUND, MOMENTUM_BOUND, SPEED_BOUND, ImpactSolution
+from ..impact.verify import NOT_FINITE, RAISED
 from ..laws import Law
 from .symmetry import image_error, top_speed
 
@@ -95,6 +96,12 @@ def approach_left(solution: ImpactSolution) -> float:
     """FEA: the fastest approach after impact relative to the largest separation speed before."""
     before = float(np.abs(solution.problem.separation_speed()).max())
     return _above_zero(-float(solution.separation_speed.min())) / max(before, TINY)
+
+
+def replaced(solution: ImpactSolution, desideratum: str) -> bool:
+    """Whether the answer of the law was not finite, or raised the energy for KIN: what replaced it is not the law's."""
+    reasons = (NOT_FINITE, RAISED) if desideratum == "KIN" else (NOT_FINITE,)
+    return any(reason in message for message in solution.messages for reason in reasons)
 
 
 def _above_zero(value: float) -> float:
@@ -176,6 +183,7 @@ class Examination:
         worst = Worst()
         for entry, solution in zip(self.entries, self.solutions, strict=True):
             error, name = image_error(entry.problem, solution.velocity)
+            error = np.inf if replaced(solution, "SYM") else error
             worst.see(error, f"{entry.name}, {name}" if name else entry.name)
             shuffled = order_error(entry.problem, self.law, solution)
             worst.see(shuffled, f"{entry.name}, contacts shuffled")
@@ -199,7 +207,7 @@ class Examination:
     def _largest(self, name: str, bound: float, measure: Callable[[ImpactSolution, bool], float]) -> Finding:
         worst = Worst()
         for entry, solution, label in self.everything():
-            worst.see(measure(solution, entry.degenerate), label)
+            worst.see(np.inf if replaced(solution, name) else measure(solution, entry.degenerate), label)
         return worst.finding(name, bound)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import ProblemError
-from .arguments import DURATION, FRAME_RATE, SET, STEP, STEPPER, THREADS, TOLERANCE, tolerance_of
+from .arguments import DURATION, FRAME_RATE, SET, STEP, STEPPER, THREADS, TOLERANCE, number_option, tolerance_of
 from .console import WIDE, as_json, out, remarks
 from .figure_formats import ALL, Formats, check_folder, formats_of
 from .tables import count_text
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ..analysis.comparison import Compared, Numbers
+    from ..draw.figures import Angle
     from ..scene.model import Scene
     from .compiling import Compilation
 
@@ -37,6 +38,7 @@ def compare(
     stepper: str | None = STEPPER,
     tolerance: str | None = TOLERANCE,
     frame_rate: float | None = FRAME_RATE,
+    at: float | None = number_option("--at", "TIME", "Time of the pictures; default: that of the scene's view."),
     output: Path = typer.Option(Path("."), "-o", "--output", metavar="DIR", help="Folder for the files."),
     keep: bool = typer.Option(False, "--keep", help="Keep the runs as DIR/SCENE-LAW.h5."),
     threads: int | None = THREADS,
@@ -62,7 +64,7 @@ def compare(
     from ..draw.style import written_as
 
     with written_as(endings):
-        numbers, rule, paths = run_all(scene, names, settings, output, keep, quiet)
+        numbers, rule, paths = run_all(scene, names, settings, output, keep, quiet, at)
     if json:
         print(as_json({"scene": scene.name, "laws": [n.as_dict() for n in numbers], "files": [str(p) for p in paths]}))
         return
@@ -84,14 +86,31 @@ def _law_names(text: str) -> list[str]:
     return names
 
 
+def _instant(scene: Scene, duration: float | None, asked: float | None) -> float:
+    """The time of the pictures: as asked, else that of the scene's view if the runs reach it, else their end."""
+    from ..scenes.views import view_of
+
+    stop = scene.duration if duration is None else duration
+    if asked is not None and not 0.0 <= asked <= stop:
+        raise ProblemError("--at", asked, f"a time from 0 to {stop:g}, the duration of the runs")
+    chosen = view_of(scene).at if asked is None else asked
+    return stop if chosen is None else min(chosen, stop)
+
+
 def run_all(
-    scene: Scene, laws: Sequence[str], settings: dict[str, Any], output: Path, keep: bool, quiet: bool
+    scene: Scene,
+    laws: Sequence[str],
+    settings: dict[str, Any],
+    output: Path,
+    keep: bool,
+    quiet: bool,
+    at: float | None = None,
 ) -> tuple[list[Numbers], tuple[str, str], list[Path]]:
     from ..analysis.checks import energy_rule
     from .progress import compile_notice_beside_bar, interrupts_as_such, telling
     from .source import file_stem
 
-    stem = file_stem(scene.name)
+    stem, instant = file_stem(scene.name), _instant(scene, settings.get("duration"), at)
     with ExitStack() as stack:
         stack.enter_context(interrupts_as_such())
         compiled = stack.enter_context(compile_notice_beside_bar())
@@ -104,9 +123,19 @@ def run_all(
         with compared(scene, files, settings, lambda law: telling(f"{scene.name}, {law}", quiet), compiled) as runs:
             from .compare_figure import draw
 
-            paths = draw(runs, output, f"{stem}-compare")
+            paths = draw(runs, output, f"{stem}-compare", instant, _angle(scene))
             rule = energy_rule(runs[0].run)
             return [c.numbers for c in runs], rule, [*paths, *(files.values() if keep else ())]
+
+
+def _angle(scene: Scene) -> Angle:
+    """The direction of the camera in the view of a scene."""
+    from ..draw.camera import camera_option_3d
+    from ..draw.figures import Angle
+    from ..scenes.views import view_of
+
+    asked = camera_option_3d(view_of(scene).camera) if scene.dimension == 3 else None
+    return Angle() if asked is None else Angle(asked.azimuth, asked.elevation)
 
 
 def check_all(scene: Scene, laws: Sequence[str], settings: dict[str, Any]) -> None:

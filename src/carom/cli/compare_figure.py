@@ -1,4 +1,4 @@
-"""The figure of `carom compare`: the last frames of all runs side by side, and their energies."""
+"""The figure of `carom compare`: one instant of all runs side by side, and their energies."""
 
 from __future__ import annotations
 
@@ -12,32 +12,35 @@ from ..analysis.checks import BOUNDS, energy_rule
 from ..analysis.comparison import Compared
 from ..analysis.run_panels import thinned
 from ..draw.camera import Camera
-from ..draw.figures import View, draw_state, frame_of, outside, speed_scale, tallness
+from ..draw.figures import OUTLIER, Angle, View, draw_state, extent_of, frame_of, outside, speed_scale, tallness
+from ..draw.framing import united
 from ..draw.run_figures import SMALLEST, color_bar, name_axes, split
 from ..draw.style import GRAY, TIME, WIDE, law_style, sheet, write, write_table
+from ..draw.timeline import Timeline
 from ..solvers.rows import Floats
+from ..trajectory import Trajectory
+from .tables import count_text
 
 IN_A_ROW = 3  # panels per row: more would be too small to read
 
 
-def draw(runs: Sequence[Compared], out: Path, name: str) -> tuple[Path, ...]:
+def draw(runs: Sequence[Compared], out: Path, name: str, at: float, angle: Angle) -> tuple[Path, ...]:
     """Writes NAME.png, .svg, .pdf, NAME.csv (the table) and NAME-energy.csv (the curves); returns their paths."""
-    views = [View.of(c.run) for c in runs]
-    scale, box = speed_scale(views), frame_of(views)
+    views, cut = instants([c.run for c in runs], at)
+    scale, box = speed_scale(views), frame_of(views, angle)
     rows = -(-len(runs) // IN_A_ROW)
     columns = -(-len(runs) // rows)
     tall = np.clip(tallness(box), 0.35, 1.6)
-    height = rows * (0.35 + WIDE / columns * tall)
+    height = rows * (0.35 + WIDE / columns * tall) + 0.15 * any(cut)  # inches; a law that is cut off has two lines
     with sheet(WIDE, height + 0.7 + 2.2) as figure:
         above, below = split(figure, 2, 1, height_ratios=[height + 0.7, 2.2])
         panels = list(above.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).flat)
-        for axes, c, view in zip(panels, runs, views):
+        for axes, c, view, early in zip(panels, runs, views, cut):
             draw_state(axes, view, scale, box, 1440 // columns)
             name_axes(axes, box)
             if isinstance(box, Camera):  # the grid is the same for all: it is named once, with room to the right
                 axes.set_xlabel(axes.get_xlabel() if axes is panels[0] else "", loc="left")
-            gone = outside(view, box)
-            axes.set_title(c.numbers.law + (f" ({gone:,} not shown)" if gone else ""), fontsize=8)
+            axes.set_title(_title(c, outside(view, box), view.state.time if early else None), fontsize=8)
         for axes in panels[len(runs) :]:
             axes.set_axis_off()
         color_bar(above, panels, scale, box, aspect=70)
@@ -45,7 +48,8 @@ def draw(runs: Sequence[Compared], out: Path, name: str) -> tuple[Path, ...]:
         curves = [_curve(c, kept) for c in runs]
         _draw_energies(below.subplots(), runs, curves, kept)
         first = runs[0].run
-        text = f"{first.name}: {first.count:,} bodies at time {first.time[-1]:g} under {len(runs)} laws"
+        bodies = count_text(first.count, "body", "bodies")
+        text = f"{first.name}: {bodies} at time {at:g} under {count_text(len(runs), 'law')}"
         figure.suptitle(text, fontsize=9.5, x=0.01, ha="left")
         paths = write(figure, out, name, table(runs))
     table_of_curves = {
@@ -54,6 +58,43 @@ def draw(runs: Sequence[Compared], out: Path, name: str) -> tuple[Path, ...]:
         "energy_drift" if kept else "energy_change": np.concatenate([energy for _, energy in curves]),
     }
     return (*paths, write_table(out / f"{name}-energy.csv", table_of_curves))
+
+
+def instants(runs: Sequence[Trajectory], at: float) -> tuple[list[View], list[bool]]:
+    """The views of all runs at one time, and whether a law that explodes was cut off before its bodies are far away.
+
+    Far away means that bodies and initial state together are OUTLIER times larger than under half of the laws.
+    """
+    lines = [Timeline(run) for run in runs]
+    views = [View.of(line.run, line.nearest(min(at, line.stop))) for line in lines]
+    sizes = np.array([_size(view, line.run) for view, line in zip(views, lines)])
+    kept = sizes <= OUTLIER * np.quantile(sizes, 0.5, method="lower")
+    room = float(sizes[kept].max())
+    shown = [
+        view if keep else _last_within(line.run, room, line.nearest(at)) for view, line, keep in zip(views, lines, kept)
+    ]
+    return shown, (~kept).tolist()
+
+
+def _size(view: View, run: Trajectory) -> float:
+    """The extent of a view and of the initial state together, a length."""
+    return float(united([extent_of(View.of(run, 0)), extent_of(view)]).size.max())
+
+
+def _last_within(run: Trajectory, room: float, last: int) -> View:
+    """The frame before the first one that needs more room."""
+    first = next((k for k in range(1, last + 1) if _size(View.of(run, k), run) > room), last)
+    return View.of(run, first - 1)
+
+
+def _title(c: Compared, outside: int, cut: float | None) -> str:
+    """Law, how many bodies are outside the panel, and when and why the law is cut off."""
+    text = c.numbers.law + (f" ({outside:,} not shown)" if outside else "")
+    if cut is None:
+        return text
+    gain = c.numbers.energy_drift
+    why = f"it gains {float(f'{gain:.2g}'):,g} times its energy" if gain > 1.0 else "its bodies leave the picture"
+    return f"{text}, cut off at time {cut:g}:\n{why}"
 
 
 def _curve(c: Compared, kept: bool) -> tuple[Floats, Floats]:

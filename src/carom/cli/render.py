@@ -1,23 +1,27 @@
-"""`carom render run.h5 -o film.mp4`: films and stills of a run, without a display."""
+"""`carom render RUN.h5|SCENE -o film.mp4`: films and stills of a run or a scene, without a display."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from ..errors import ProblemError
-from .arguments import RUN, number_option
+from .arguments import LAW_HELP, SET, number_option
 from .console import out, remarks
 from .progress import EVERY, WINDOW, clock
+from .source import FILES, law_of, load
 
 if TYPE_CHECKING:
     from ..draw.films import Look, Made, Span
+    from ..scenes.views import View
     from ..trajectory import Trajectory
 
 FPS = {".mp4": 30.0, ".gif": 25.0}
@@ -25,16 +29,20 @@ USUAL_SIZE = "1920x1080"
 SIZE = {(2, ".gif"): "800x450", (3, ".gif"): "800x450", (3, ".mp4"): "1280x720"}  # ray casting is slow
 LONG, SHORT, PROPOSED = 120.0, 1.5, 20.0  # seconds of a film beyond which another speed is proposed, and its duration
 FASTEST = 240.0  # pictures per second
+STILL_FRAMES = 60  # frames of a scene that is run for a still: as many as the scale of the colors examines
+TRAIL_FRAMES = 2000  # the same for a still with trails
 
 Tell = Callable[[int, int], None]
 
 
 def render(
-    file: Path = RUN,
+    source: str = typer.Argument(
+        ..., metavar="RUN.h5|SCENE|FILE", help="A trajectory, or a scene that is run first: a name or a file."
+    ),
     output: Path = typer.Option(
         ..., "-o", "--output", metavar="FILE", help="film.mp4, film.gif, picture.png, .svg or .pdf."
     ),
-    at: float | None = number_option("--at", "TIME", "Time of a still; default: the end of the run."),
+    at: float | None = number_option("--at", "TIME", "Time of a still; default: that of the scene's view, or the end."),
     start: float | None = number_option("--from", "TIME", "Start of a film."),
     stop: float | None = number_option("--to", "TIME", "End of a film."),
     fps: float | None = number_option("--fps", "RATE", "Pictures per second; default: 30, for a GIF 25."),
@@ -45,45 +53,114 @@ def render(
         metavar="WxH",
         help="Pixels; default: 1920x1080, for films in 3D 1280x720, for a GIF 800x450.",
     ),
-    camera: str = typer.Option(
-        "fit",
+    camera: str | None = typer.Option(
+        None,
         "--camera",
         metavar="WHAT",
-        help="In 2D: fit, all, zoom, follow, follow:BODY or x,y,width. In 3D: fit, all, or any of "
-        "azimuth=, elevation=, distance=, target=x:y:z, turn=, separated by commas.",
+        help="Default: that of the scene's view. In 2D: fit, all, zoom, follow, follow:BODY or x,y,width. In 3D: fit, "
+        "all, or any of azimuth=, elevation=, distance=, target=x:y:z, turn=, separated by commas.",
     ),
-    trails: bool = typer.Option(False, "--trails", help="Draw the paths of the bodies."),
-    color: str = typer.Option(
-        "speed", "--color", metavar="NAME", help="speed, body, group, depth, energy or contacts."
+    trails: bool = typer.Option(False, "--trails", help="Draw the paths of all free bodies."),
+    trail: list[str] = typer.Option(
+        [],
+        "--trail",
+        metavar="BODY[:x,y,z]",
+        help="Draw the path of a body, or of its point that is at x,y,z from its center at the start; may be repeated.",
+    ),
+    color: str | None = typer.Option(
+        None,
+        "--color",
+        metavar="NAME",
+        help="speed, body, group, depth, height, energy or contacts; default: that of the scene's view.",
     ),
     color_map: str = typer.Option("soft", "--map", metavar="NAME", help="Color map: soft, viridis or cividis."),
     impulses: bool = typer.Option(False, "--impulses", help="Draw contact impulses as arrows, if they were recorded."),
     caption: bool = typer.Option(True, "--caption/--no-caption", help="Scene, law, time and legend above the picture."),
     title: str | None = typer.Option(None, "--title", metavar="TEXT", help="Replaces the name of the scene."),
+    law: str | None = typer.Option(None, "--law", "-l", help=f"Of a scene that is run first. {LAW_HELP}"),
+    parameter: list[str] = SET,
     overwrite: bool = typer.Option(False, "--overwrite", help="Overwrite an existing file."),
     quiet: bool = typer.Option(False, "-q", "--quiet", help="No progress and no remarks."),
 ) -> None:
     """Draw a run as a film or a still. Needs no display."""
     from ..draw.colors import MAPS, quantity
     from ..draw.films import Look, checked_path, is_film
-    from ..trajectory import Trajectory
+    from ..scenes.views import view_of
 
     target = checked_path(output, overwrite)
-    quantity(color)
+    if color is not None:
+        quantity(color)
     if color_map not in MAPS:
         raise ProblemError.unknown("color map", color_map, MAPS)
     film = is_film(target)
     _check_options(film, at, {"--from": start, "--to": stop, "--fps": fps, "--speed": speed})
-    with Trajectory(file) as run:
-        look = Look(_size(run, target, size), color, color_map, camera, trails, impulses, caption, title)
-        _check_run(run, look)
+    asked = (*(["all"] if trails else []), *trail)
+
+    def look_of(dimension: int, view: View) -> Look:
+        pixels = _size(dimension, target, size)
+        shown = (color or view.color, color_map, camera or view.camera, asked or view.trails)
+        return Look(pixels, *shown, impulses, caption, title)
+
+    with _opened(Wanted(source, law, parameter, stop if film else at, film, quiet), look_of) as run:
+        view = view_of(run.scene)
+        look = look_of(run.dimension, view)
+        _check_look(look, run.dimension, run.count)
+        _check_run(run)
         if film:
             made = _film(run, target, _span(run, target, look, (start, stop), fps, speed), look, quiet)
         else:
-            made = _still(run, target, at, look)
+            made = _still(run, target, _instant(run, at, view.at), look)
         if not quiet:
             _report(run, made)
     out().print(str(made.path), markup=False, soft_wrap=True)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The run to draw: a file, or a scene that is run first, up to the time that the picture or film needs."""
+
+    source: str
+    law: str | None
+    parameters: list[str]
+    until: float | None  # value of --at or --to
+    film: bool
+    quiet: bool
+
+
+def _opened(wanted: Wanted, look_of: Callable[[int, View], Look]) -> Trajectory:
+    """The trajectory of the file, or of the scene."""
+    from ..trajectory import Trajectory
+
+    path = Path(wanted.source)
+    if path.suffix.lower() in (".h5", ".hdf5") or (path.is_file() and path.suffix.lower() not in FILES):
+        for name, value in (("--law", wanted.law), ("--set", ", ".join(wanted.parameters))):
+            if value:
+                raise ProblemError(name, value, f"nothing: {wanted.source} is a run already; this is for scenes")
+        return Trajectory(path)
+    return _run(wanted, look_of)
+
+
+def _run(wanted: Wanted, look_of: Callable[[int, View], Look]) -> Trajectory:
+    """Runs the scene in memory. A still needs few frames, or those of all steps for smooth trails."""
+    from ..scenes.views import view_of
+    from ..simulation import completed, simulate
+    from .progress import compile_notice_beside_bar, interrupts_as_such, telling
+
+    scene = load(wanted.source, wanted.parameters)
+    law, view = law_of(wanted.law, [], scene), view_of(scene)
+    look, until = look_of(scene.dimension, view), wanted.until
+    _check_look(look, scene.dimension, scene.count)
+    if until is None:
+        until = scene.duration if wanted.film or view.at is None else view.at
+    elif not 0.0 <= until < math.inf:
+        raise ProblemError("--to" if wanted.film else "--at", until, "a finite number from 0 up")
+    until, rate = max(until, scene.step), scene.frame_rate
+    if not wanted.film:
+        rate = min(1.0 / scene.step, TRAIL_FRAMES / until) if look.trails else min(rate, STILL_FRAMES / until)
+    settings: dict[str, Any] = {"duration": until, "frame_rate": rate, "impulses": look.impulses}
+    title = f"{scene.name}, {law.name}"
+    with interrupts_as_such(), telling(title, wanted.quiet) as tell, compile_notice_beside_bar():
+        return completed(simulate(scene, law, progress=tell, **settings))
 
 
 def _check_options(film: bool, at: float | None, of_films: dict[str, float | None]) -> None:
@@ -100,24 +177,32 @@ def _check_options(film: bool, at: float | None, of_films: dict[str, float | Non
         raise ProblemError("--fps", rate, f"at most {FASTEST:g} pictures per second")
 
 
-def _size(run: Trajectory, target: Path, asked: str | None) -> tuple[int, int]:
-    text = asked if asked is not None else SIZE.get((run.dimension, target.suffix.lower()), USUAL_SIZE)
+def _size(dimension: int, target: Path, asked: str | None) -> tuple[int, int]:
+    text = asked if asked is not None else SIZE.get((dimension, target.suffix.lower()), USUAL_SIZE)
     wide, _, tall = text.lower().replace("×", "x").partition("x")
     if not (wide.strip().isdigit() and tall.strip().isdigit()):
         raise ProblemError("--size", text, f"WIDTHxHEIGHT in pixels, such as {USUAL_SIZE}")
     return int(wide), int(tall)
 
 
-def _check_run(run: Trajectory, look: Look) -> None:
-    """Checks the run and the camera before anything is computed, and remarks on a run that is not finished."""
-    from ..draw.camera import camera_option_2d, camera_option_3d
+def _check_look(look: Look, dimension: int, count: int) -> None:
+    """Checks camera and trails before anything is computed."""
+    import numpy as np
 
-    if not len(run):
-        raise ProblemError("trajectory", str(run.path), "a run with frames", f"{run.path}: there is no frame in it")
-    if run.dimension == 2:
-        camera_option_2d(look.camera, run.count)
+    from ..draw.camera import camera_option_2d, camera_option_3d
+    from ..draw.marks import traced_points
+
+    if dimension == 2:
+        camera_option_2d(look.camera, count)
     else:
         camera_option_3d(look.camera)
+    traced_points(look.trails, np.ones(count, bool), dimension)
+
+
+def _check_run(run: Trajectory) -> None:
+    """Checks that there is something to draw, and remarks on a run that is not finished."""
+    if not len(run):
+        raise ProblemError("trajectory", str(run.path), "a run with frames", f"{run.path}: there is no frame in it")
     if not run.finished:
         state = "is still running" if run.running else "was stopped"
         text = f"{run.path}: the run {state}; it is shown up to t = {run.time[-1]:g}"
@@ -170,26 +255,38 @@ def _propose_speed(span: Span, quiet: bool) -> None:
     remarks().print(text, markup=False, soft_wrap=True)
 
 
-def _still(run: Trajectory, target: Path, at: float | None, look: Look) -> Made:
-    from ..draw.films import write_still
+def _instant(run: Trajectory, asked: float | None, usual: float | None) -> float:
+    """The instant of a still: as asked, else the usual one of the scene, else the end of the run."""
     from ..draw.timeline import Timeline
+
+    line = Timeline(run)
+    if asked is not None:
+        return line.check("--at", asked)
+    return line.stop if usual is None else min(usual, line.stop)
+
+
+def _still(run: Trajectory, target: Path, instant: float, look: Look) -> Made:
+    from ..draw.films import write_still
     from ..kernels import prepare
     from .compiling import compile_notice
 
-    line = Timeline(run)
-    instant = line.stop if at is None else line.check("--at", at)
     with compile_notice():
         prepare([f"draw/{run.dimension}d"])
         return write_still(run, target, instant, look)
 
 
 def _report(run: Trajectory, made: Made) -> None:
-    from .tables import size_text
+    from .tables import count_text, size_text
 
     size = f"{made.size[0]} x {made.size[1]}, {size_text(made.path.stat().st_size)}"
     if made.seconds:
         size = f"{made.pictures:,} pictures, {made.seconds:.1f} s, {size}"
     remarks().print(f"{run.name}, law {run.law}: {size}", markup=False, soft_wrap=True)
+    if made.outside:
+        text = (
+            f"{made.outside:,} of {count_text(run.count, 'body', 'bodies')} outside the picture; --camera all shows all"
+        )
+        remarks().print(text, markup=False, soft_wrap=True)
 
 
 # ---- progress, on stderr: a bar in a terminal, elsewhere a line every EVERY seconds

@@ -6,7 +6,7 @@ preferred. Gaps before and after the step are measured between the same points o
 
 A feature consists of all vertices that lie behind the foremost one by less than a narrow band, at the start of the
 step, or that come as close to the other box as the margin until its end: a plate that closes like a book meets the
-other one with its far edge.
+other one with its far edge. Faces that are nearly parallel meet with all of their edges.
 
 Lengths and directions are in the frame of the reference, in which the other box has the axes and the center of row
 TURN of the scratch table at the start, and those of the next row at the end.
@@ -24,6 +24,10 @@ from .poses import point_world, to_world
 
 BAND = 0.2  # largest depth of the band at the start, in half widths of the smaller body
 ALIGNED = 1.0 - 1e-6  # cosine above which a face is perpendicular to the normal
+TILTED = (
+    0.02  # sine of an angle to the normal up to which a face is a feature: edges may cross at any place of it. It is
+)
+# larger than that up to which `box_normal` prefers faces to edges.
 STEEP = 0.3  # cosine below which a face is too steep to project on
 SAME = 1e-6  # distance across the normal, relative to the size, up to which two points are the same
 NO_FACE = -1  # returned if neither box meets the other with a face
@@ -59,7 +63,10 @@ def _bits(table, f, n0, n1, band0, band1):
             corner |= one
         # The feature is at most the face that faces along the normal, also of a box thinner than the band.
         if i != front and (
-            size * abs(n0[i]) <= band0 or size * abs(n1[i]) <= band1 or (n1[i] >= 0.0) != (n0[i] >= 0.0)
+            abs(n0[i]) <= TILTED
+            or size * abs(n0[i]) <= band0
+            or size * abs(n1[i]) <= band1
+            or (n1[i] >= 0.0) != (n0[i] >= 0.0)
         ):
             bits |= one
     return corner, bits

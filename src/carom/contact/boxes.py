@@ -16,8 +16,8 @@ from ..kernels import kernel
 EQUAL = 1e-10  # axes whose score is this close to the best (relative to size) are equal
 PREVIEW = 0.01  # weight of the predicted separation in the score: decides among axes that are equal at the touch
 PARALLEL = 1e-6  # squared sine of the angle below which two edges are parallel
-FLAT = 0.99995  # cosine (0.01 rad) above which an edge axis counts as a face normal
-CROSSED = 1e-3  # unless its score is higher by this part of the size: on long boxes a small angle is a distance
+FLAT = 0.99995  # cosine (0.01 rad) above which an edge axis counts as a face normal, unless it separates the boxes by
+CLEARER = 0.01  # this much more, in half widths of the smaller body: thin plates are apart by a small angle
 
 
 # Rows of the scratch table of a pair, which has 15 columns. Columns of axes: 3 face normals of a, 3 of b, then edge i
@@ -117,6 +117,12 @@ def _measure(table, fa, fb, pose, ka, kb, limit, trial, w, when):
 
 
 @kernel
+def box_gap(table, fa, fb, pose, ka, kb, w):
+    """The gap of two boxes: exact where they overlap, else some positive separation. `w` is a scratch table."""
+    return _measure(table, fa, fb, pose, ka, kb, 0.0, 0, w, 0)[0]
+
+
+@kernel
 def _ends(w, k):
     """Separation along axis k before and after the step, with the direction in which b lies before it."""
     t0, t1 = w[CENTER, k], w[CENTER + 1, k]
@@ -168,32 +174,28 @@ def _axis(w, r, k, sign):
 
 
 @kernel
-def _is_face(w, r, k, x, y, z, size):
-    """Whether edge axis k, the direction given, is nearly a face normal of one of the boxes with nearly its score."""
-    for face in range(6):
-        if face < 3:
-            cosine = x if face == 0 else y if face == 1 else z
-        else:
-            cosine = w[r, face - 3] * x + w[r, face] * y + w[r, face + 3] * z
-        if abs(cosine) > FLAT and w[SCORE, k] - w[SCORE, face] < CROSSED * size:
-            return True
-    return False
+def _near_face(w, r, x, y, z):
+    """Whether a direction is nearly a face normal of one of the boxes."""
+    top = max(abs(x), abs(y), abs(z))
+    for j in range(3):
+        top = max(top, abs(w[r, j] * x + w[r, 3 + j] * y + w[r, 6 + j] * z))
+    return top > FLAT
 
 
 @kernel
-def box_normal(w, r, size):
+def box_normal(w, r, size, inner):
     """Unit normal from a to b in the frame of a: the best axis by score, with the axes of b in row r."""
-    bias = EQUAL * size
+    bias, clear = EQUAL * size, CLEARER * inner
     best, top = -np.inf, 0
     for k in range(6):
         if w[SCORE, k] > best:
             best, top = w[SCORE, k], k
     low, high = 0, 6
-    edge_best = best + bias
+    edge_best, clear = best + bias, best + clear
     for k in range(6, 15):
         if w[SCORE, k] > edge_best:
             x, y, z = _axis(w, r, k, 1.0)
-            if not _is_face(w, r, k, x, y, z, size):
+            if w[SCORE, k] > clear or not _near_face(w, r, x, y, z):
                 edge_best, top, low, high = w[SCORE, k], k, 6, 15
     if low == 6:
         best = edge_best
@@ -203,7 +205,7 @@ def box_normal(w, r, size):
         weight = min(1.0, 2.0 - 2.0 * (best - w[SCORE, k]) / bias)
         if weight > 0.0:
             ax, ay, az = _axis(w, r, k, 1.0 if w[CENTER, k] >= 0.0 else -1.0)
-            if low == 6 and _is_face(w, r, k, ax, ay, az, size):
+            if low == 6 and w[SCORE, k] <= clear and _near_face(w, r, ax, ay, az):
                 continue
             x, y, z = x + weight * ax, y + weight * ay, z + weight * az
     length = np.sqrt(x * x + y * y + z * z)

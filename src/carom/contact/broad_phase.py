@@ -2,12 +2,11 @@
 
 Bodies are sorted by cell, so that neighbors in space are neighbors in memory. A cell is at least as wide as the largest
 body of its size class, so that partners of the same class lie in the 3 x 3 cells around a body (3 x 3 x 3 in 3D).
-Classes differ by a factor of two; a small body also searches the cells around it in the grid of every larger class. A
-few large bodies among many small ones therefore cost nothing extra. Grids are periodic: a body that is far away falls
-into some other cell, which costs a needless test but creates no contact. Along an axis with a period the cells fill it
+Classes differ by a factor of two; of two classes, either the bodies of the smaller one search the cells around them in
+the grid of the larger one, or the other way around (`put_windows`). A few large bodies among many small ones therefore
+cost nothing extra. Grids are periodic: a body that is far away falls
+into some other cell, which costs a needless test but creates no pair. Along an axis with a period the cells fill it
 exactly, and distances are those of the nearest images.
-
-Pairs of discs and of spheres are tested here, because a list of candidate pairs would cost more than the test.
 
 2D and 3D share the code. `axes` is the tuple (0, 1) or (0, 1, 2), whose length is known at compile time, so that loops
 over axes are unrolled.
@@ -20,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..kernels import kernel
+from ..kernels import kernel, lean
 from ..solvers.rows import Floats, Ints
 from ..solvers.threads import on_threads, thread_count
 
@@ -29,7 +28,6 @@ CLASSES = 48  # size classes, a factor of two each
 ROUNDING = 1e-9  # by this fraction cells are wider, so that rounding cannot put a neighbor two cells away
 
 Axes = tuple[int, ...]
-Pairs = tuple[Ints, Ints, Floats, Floats, Floats, Ints, Ints]
 
 
 def fits(period: Floats, radius: Floats, margin: float) -> bool:
@@ -39,62 +37,46 @@ def fits(period: Floats, radius: Floats, margin: float) -> bool:
 
 
 def neighbors(
-    before: Floats,
-    after: Floats,
-    radius: Floats,
-    is_round: np.ndarray,
-    free: np.ndarray,
-    margin: float,
-    period: Floats | None = None,
-) -> Pairs:
-    """All pairs of round bodies whose gap after the step is at most `margin`, and all other pairs that may be as close.
+    place: Floats, radius: Floats, free: np.ndarray, margin: float, period: Floats | None = None
+) -> tuple[Ints, Ints]:
+    """All pairs (first, second) of circles or spheres whose gap is at most `margin`, with first < second.
 
-    `before` and `after` are positions (n, D), D = 2 or 3. `is_round` (n,) marks discs and spheres of the given
-    `radius`; for any other body it is the radius of the bounding circle or sphere.
-
-    Returns (first, second, normal, gap before, gap after) of pairs of round bodies with first < second, then
-    (first, second) of all other pairs. Pairs of two bodies that are not free are left out. `period` holds the lengths
-    of the periods (see `fits`), for bodies that are not round only.
+    `place` (n, D) are their centers, D = 2 or 3. Pairs of two bodies that are not free are left out. `period` holds the
+    lengths of the periods (see `fits`).
     """
     n = len(radius)
-    axes: Axes = (0, 1) if before.shape[1] == 2 else (0, 1, 2)
+    axes: Axes = (0, 1) if place.shape[1] == 2 else (0, 1, 2)
     if period is None:
         period = np.zeros(len(axes))
     if n <= PIECE or thread_count() == 1:
-        return _alone(axes, before, after, radius, is_round, free, margin, period)
+        return _alone(axes, place, radius, free, margin, period)
     pieces = min(-(-n // PIECE), 8 * thread_count())
     edges = [(n * k // pieces, n * (k + 1) // pieces) for k in range(pieces)]
-    corner, extent, level, largest, members = size_classes(axes, after, radius)
-    cell, count, first = cell_counts(axes, extent, largest, members, margin, period)
-    key = np.empty(n, np.int64)
-    _each(lambda low, up: put_cells(axes, after, level, cell, count, first, corner, key, low, up), edges)
-    order, start = counting_sort(key, first[-1])
-    grid = Grid(order, start, cell, count, first, corner)
+    grid, level, place, key = grid_of(axes, place, radius, margin, period)
+    _each(lambda low, up: put_cells(axes, grid, place, level, key, low, up), edges)
+    sort_cells(grid, key)
     bodies = sorted_room(axes, n)
-    _each(
-        lambda low, up: gather(axes, order, before, after, radius, key, level, is_round, free, bodies, low, up), edges
-    )
-    found: dict[int, Pairs] = {}
+    _each(lambda low, up: gather(axes, grid.order, place, radius, key, level, free, bodies, low, up), edges)
+    found: dict[int, tuple[Ints, Ints]] = {}
 
     def search(low: int, up: int) -> None:
-        found[low] = _pairs(axes, grid, bodies, margin, period, low, up)
+        found[low] = _pairs(axes, grid, bodies, margin, low, up)
 
     _each(search, edges)
-    return tuple(np.concatenate([found[low][i] for low, _ in edges]) for i in range(7))  # type: ignore[return-value]
+    first, second = zip(*(found[low] for low, _ in edges))
+    return np.concatenate(first), np.concatenate(second)
 
 
 @kernel
-def _alone(axes, before, after, radius, is_round, free, margin, period):
+def _alone(axes, place, radius, free, margin, period):
     """The whole search in one kernel, for few bodies, where calls from Python would dominate."""
     n = len(radius)
-    corner, extent, level, largest, members = size_classes(axes, after, radius)
-    cell, count, first = cell_counts(axes, extent, largest, members, margin, period)
-    key = np.empty(n, np.int64)
-    put_cells(axes, after, level, cell, count, first, corner, key, 0, n)
-    order, start = counting_sort(key, first[-1])
+    grid, level, place, key = grid_of(axes, place, radius, margin, period)
+    put_cells(axes, grid, place, level, key, 0, n)
+    sort_cells(grid, key)
     bodies = sorted_room(axes, n)
-    gather(axes, order, before, after, radius, key, level, is_round, free, bodies, 0, n)
-    return _pairs(axes, Grid(order, start, cell, count, first, corner), bodies, margin, period, 0, n)
+    gather(axes, grid.order, place, radius, key, level, free, bodies, 0, n)
+    return _pairs(axes, grid, bodies, margin, 0, n)
 
 
 def _each(work: Callable[[int, int], None], edges: list[tuple[int, int]]) -> None:
@@ -114,146 +96,91 @@ def _grown(array, used):
     return bigger
 
 
-@kernel
+@lean
 def _wrapped(k, count):
-    """The cell number k, at most one beyond the ends, wrapped into range."""
+    """The cell number k wrapped into range, and by how many periods it was wrapped: 0, or 1 to either side."""
     if k < 0:
-        return k + count
-    return k - count if k >= count else k
+        return k + count, 1.0
+    return (k - count, -1.0) if k >= count else (k, 0.0)
 
 
-@kernel
-def _lines(axes, grid, c, line, lowest, out):
-    """Writes the first cells of the 3 or 9 rows around row `line` (counted through all layers), from `lowest` on."""
-    wide, high = grid.cells[0, c], grid.cells[1, c]
-    if len(axes) == 2:
-        for q in range(lowest, 3):
-            out[q] = grid.first[c] + _wrapped(line + q - 1, high) * wide
-        return
-    layer = line // high
-    row = line - layer * high
-    for q in range(lowest, 9):
-        above = _wrapped(layer + q // 3 - 1, grid.cells[2, c])
-        out[q] = grid.first[c] + (above * high + _wrapped(row + q % 3 - 1, high)) * wide
-
-
-@kernel
+@lean
 def _stretch(start, line, wide, left, right):
-    """The range of bodies in cells left .. right of a row, and a second range where it wraps around."""
+    """The range of bodies in cells left .. right of a row; a second range where it wraps around, and to which side."""
     if left < 0:
-        return start[line], start[line + right + 1], start[line + left + wide], start[line + wide]
+        return start[line], start[line + right + 1], start[line + left + wide], start[line + wide], 1.0
     if right >= wide:
-        return start[line + left], start[line + wide], start[line], start[line + right - wide + 1]
-    return start[line + left], start[line + right + 1], 0, 0
+        return start[line + left], start[line + wide], start[line], start[line + right - wide + 1], -1.0
+    return start[line + left], start[line + right + 1], 0, 0, 0.0
 
 
 @kernel
-def _pairs(axes, grid, bodies, margin, period, begin, end):
-    """Pairs of bodies begin..end (sorted order) with those after them, and with those of larger classes."""
-    room = max(64, 3 * (end - begin))
+def _pairs(axes, grid, bodies, margin, begin, end):
+    """Pairs of bodies begin..end (sorted order) with those after them, and with those of other classes."""
+    room = max(64, 4 * (end - begin))
     first, second = np.empty(room, np.int64), np.empty(room, np.int64)
-    most = max(64, 4 * (end - begin)) if begin < end and not bodies.round[begin] else 64
-    odd_first, odd_second = np.empty(most, np.int64), np.empty(most, np.int64)
-    m, odd, k = 0, 0, begin
+    m, k = 0, begin
     while True:
         # Growing the arrays inside the loops over bodies would make them three times slower.
-        k, m, odd = _search(axes, grid, bodies, margin, period, k, end, first, second, m, odd_first, odd_second, odd)
+        k, m = _search(axes, grid, bodies, margin, k, end, first, second, m)
         if k == end:
             break
         first, second = _grown(first, m), _grown(second, m)
-        odd_first, odd_second = _grown(odd_first, odd), _grown(odd_second, odd)
-    normal, gap, predicted = _measured(axes, grid.order, bodies.before, bodies.ball, first, second, m)
-    return first[:m], second[:m], normal, gap, predicted, odd_first[:odd], odd_second[:odd]
+    for i in range(m):
+        a, b = grid.order[first[i]], grid.order[second[i]]
+        first[i], second[i] = min(a, b), max(a, b)
+    return first[:m], second[:m]
 
 
-@kernel
-def _search(axes, grid, bodies, margin, period, begin, end, first, second, m, odd_first, odd_second, odd):
+@lean
+def _search(axes, grid, bodies, margin, begin, end, first, second, m):
     """Adds pairs (in sorted order) of bodies begin..end while there is room.
 
-    Returns the first body that is not done, and the numbers of pairs.
+    Returns the first body that is not done, and the number of pairs.
     """
-    start, classes, at_line, periodic = grid.start, grid.cells.shape[1], -1, period.max() > 0.0
-    # In its own class a body searches to the right in its own row, the row above and the layer above: each pair once.
-    # Rows are counted from the lowest of the lowest layer; its own is in the middle.
-    rows, own = (3, 1) if len(axes) == 2 else (9, 4)
-    lines = np.empty((2, rows), np.int64)  # in its own class, and in a larger one
+    start, period, ball, dim = grid.start, grid.period, bodies.ball, len(axes)
     for k in range(begin, end):
-        had, had_odd, mine = m, odd, bodies.level[k]
-        x, y, z, r = bodies.ball[k, 0], bodies.ball[k, 1], bodies.ball[k, 2], bodies.ball[k, len(axes)]
-        for c in range(mine, classes):
-            larger = int(c > mine)
-            wide = grid.cells[0, c]
-            if larger:
-                at = cell_of(axes, bodies.ball[k], grid.corner, grid.cell, grid.cells, c)
-            else:
-                at = bodies.key[k] - grid.first[c]
+        had, mine, free = m, bodies.level[k], bodies.free[k]
+        for c in range(grid.cells.shape[1]):
+            reach = grid.window[mine, c]
+            if reach == 0:
+                continue
+            own, wide, high = c == mine, grid.cells[0, c], grid.cells[1, c]
+            at = bodies.key[k] - grid.first[c] if own else cell_of(axes, grid, ball[k], c)
             line = at // wide
-            column = at - line * wide
-            if larger:
-                _lines(axes, grid, c, line, 0, lines[1])
-            elif grid.first[c] + line != at_line:  # bodies of one row are consecutive
-                at_line = grid.first[c] + line
-                _lines(axes, grid, c, line, own, lines[0])
-            for q in range(0 if larger else own, rows):
-                behind = q == own and not larger
-                a0, a1, b0, b1 = _stretch(start, lines[larger, q], wide, column if behind else column - 1, column + 1)
-                if behind:
-                    a0 = k + 1
-                while a0 < a1 or b0 < b1:
-                    for j in range(a0, a1):
-                        ex, ey = bodies.ball[j, 0] - x, bodies.ball[j, 1] - y
-                        square = ex * ex + ey * ey
-                        if len(axes) == 3:
-                            ez = bodies.ball[j, 2] - z
-                            square += ez * ez
-                        if periodic:
-                            square = 0.0
-                            for d in range(len(axes)):
-                                e = nearest_image(bodies.ball[j, d] - bodies.ball[k, d], period[d])
-                                square += e * e
-                        reach = r + bodies.ball[j, len(axes)] + margin
-                        if square > reach * reach or not (bodies.free[k] or bodies.free[j]):
-                            continue
-                        if m == len(first) or odd == len(odd_first):
-                            return k, had, had_odd
-                        if bodies.round[k] and bodies.round[j]:
-                            first[m], second[m] = k, j
-                            m += 1
-                        else:
-                            a, b = grid.order[k], grid.order[j]
-                            odd_first[odd], odd_second[odd] = min(a, b), max(a, b)
-                            odd += 1
-                    a0, a1, b0, b1 = b0, b1, 0, 0
-    return end, m, odd
-
-
-@kernel
-def _measured(axes, order, before, ball, first, second, m):
-    """Normals and gaps of m pairs. Replaces the sorted numbers in `first` and `second` by bodies, first < second.
-
-    Where centers coincide the normal is along x, with its sign reversed for the other order.
-    """
-    normal, gap, predicted = np.empty((m, len(axes))), np.empty(m), np.empty(m)
-    for i in range(m):
-        k, j = first[i], second[i]
-        a, b = order[k], order[j]
-        sign = 1.0 if a < b else -1.0
-        square, then = 0.0, 0.0
-        for d in range(len(axes)):
-            e, f = before[j, d] - before[k, d], ball[j, d] - ball[k, d]
-            square += e * e
-            then += f * f
-        apart = np.sqrt(square)
-        if apart > 0.0:
-            for d in range(len(axes)):
-                normal[i, d] = sign * (before[j, d] - before[k, d]) / apart
-        else:
-            for d in range(len(axes)):
-                normal[i, d] = sign if d == 0 else 0.0
-        first[i], second[i] = min(a, b), max(a, b)
-        gap[i] = apart - ball[k, len(axes)] - ball[j, len(axes)]
-        predicted[i] = np.sqrt(then) - ball[k, len(axes)] - ball[j, len(axes)]
-    return normal, gap, predicted
+            column, layer, height = at - line * wide, 0, 0
+            if dim == 3:
+                layer, height = line // high, reach
+                line -= layer * high
+            # In its own class a body searches to the right in its own row, the rows above and the layers above: each
+            # pair is found once.
+            for up in range(0 if own else -height, height + 1):
+                z, above = 0.0, 0
+                if dim == 3:
+                    above, turn = _wrapped(layer + up, grid.cells[2, c])
+                    z = ball[k, 2] + turn * period[2]
+                for side in range(0 if own and up == 0 else -reach, reach + 1):
+                    row, turn = _wrapped(line + side, high)
+                    x, y, limit = ball[k, 0], ball[k, 1] + turn * period[1], ball[k, dim] + margin
+                    behind = own and up == 0 and side == 0
+                    left, row = column if behind else column - reach, grid.first[c] + (above * high + row) * wide
+                    a0, a1, b0, b1, turn = _stretch(start, row, wide, left, column + reach)
+                    if behind:
+                        a0 = k + 1
+                    while a0 < a1 or b0 < b1:
+                        if m + a1 - a0 > len(first):
+                            return k, had
+                        for j in range(a0, a1):
+                            ex, ey, r = ball[j, 0] - x, ball[j, 1] - y, limit + ball[j, dim]
+                            square = ex * ex + ey * ey
+                            if dim == 3:
+                                ez = ball[j, 2] - z
+                                square += ez * ez
+                            first[m], second[m] = k, j  # without a branch, which would be mispredicted at most pairs
+                            m += (square <= r * r) & (free | bodies.free[j])
+                        a0, a1, b0, b1 = b0, b1, 0, 0
+                        x += turn * period[0]
+    return end, m
 
 
 # ---- sorting bodies into cells
@@ -268,35 +195,64 @@ class Grid(NamedTuple):
     cells: Ints  # (D, classes) cells along each axis
     first: Ints  # (classes + 1,) number of the first cell
     corner: Floats  # (D,)
+    period: Floats  # (D,)
+    window: Ints  # (classes, classes) cells to each side in which a body of one class searches another; 0: it does not
 
 
 class Sorted(NamedTuple):
     """Data of the bodies in the order of the grid."""
 
-    before: Floats  # (n, D)
-    ball: Floats  # (n, D + 1) position after the step, and radius
+    ball: Floats  # (n, D + 1) center and radius
     key: Ints  # (n,) cell
     level: np.ndarray  # (n,) size class
-    round: np.ndarray  # (n,) whether it is a disc or a sphere
     free: np.ndarray  # (n,)
 
 
 @kernel
 def sorted_room(axes, n):
-    return Sorted(
-        np.empty((n, len(axes))),
-        np.empty((n, len(axes) + 1)),
-        np.empty(n, np.int64),
-        np.empty(n, np.int8),
-        np.empty(n, np.bool_),
-        np.empty(n, np.bool_),
-    )
+    return Sorted(np.empty((n, len(axes) + 1)), np.empty(n, np.int64), np.empty(n, np.int8), np.empty(n, np.bool_))
 
 
 @kernel
-def nearest_image(distance, period):
-    """A distance along an axis to the nearest image, if the axis has a period."""
-    return distance - period * np.rint(distance / period) if period > 0.0 else distance
+def grid_of(axes, place, radius, margin, period):
+    """A grid without bodies, the size class of each body, its place within the periods, and room for its cell."""
+    n = len(radius)
+    corner, extent, level, largest, members = size_classes(axes, place, radius)
+    cell, count, first = cell_counts(axes, extent, largest, members, margin, period)
+    if period.max() > 0.0:
+        place = place.copy()
+        for i in range(n):
+            for d in range(len(axes)):
+                if period[d] > 0.0:
+                    place[i, d] -= period[d] * np.floor((place[i, d] - corner[d]) / period[d])
+    order, start, window = (
+        np.empty(n, np.int64),
+        np.empty(first[-1] + 1, np.int64),
+        np.eye(len(largest), dtype=np.int64),
+    )
+    for small in range(len(largest)):
+        for large in range(small + 1, len(largest)):
+            put_windows(axes, largest, members, margin, cell, count, small, large, window)
+    return Grid(order, start, cell, count, first, corner, period, window), level, place, np.empty(n, np.int64)
+
+
+@kernel
+def put_windows(axes, largest, members, margin, cell, count, small, large, window):
+    """Decides which of two classes searches the cells of the other: the one that has to look up fewer rows of cells.
+
+    Small bodies search the cells next to their own in the grid of the larger class; large bodies all cells of the
+    smaller class that they may reach, provided that these are different cells.
+    """
+    rows, fits, wide = members[large], True, 0
+    for d in range(len(axes)):
+        wide = max(wide, int(np.ceil((largest[small] + largest[large] + margin) * (1.0 + ROUNDING) / cell[d, small])))
+    for d in range(len(axes)):
+        fits &= 2 * wide + 1 <= count[d, small]
+        rows *= 1 if d == 0 else 2 * wide + 1
+    if fits and rows < members[small]:
+        window[large, small] = wide
+    else:
+        window[small, large] = 1
 
 
 @kernel
@@ -365,21 +321,32 @@ def size_classes(axes, position, radius):
     return low, high - low, level, largest[:used].copy(), members[:used].copy()
 
 
-@kernel
-def cell_of(axes, place, corner, width, count, c):
+@lean
+def cell_of(axes, grid, place, c):
     """The cell of a position in the grid of class c, counted from the first cell of the class."""
     at = 0
     for d in range(len(axes) - 1, -1, -1):
-        k = int((place[d] - corner[d]) / width[d, c])  # never negative: the corner is the lowest
-        at = at * count[d, c] + (k if k < count[d, c] else k % count[d, c])
+        k, count = int((place[d] - grid.corner[d]) / grid.cell[d, c]), grid.cells[d, c]
+        if k < 0:
+            k = 0  # the corner is the lowest, up to rounding at a periodic side
+        elif k >= count:
+            k = count - 1 if grid.period[d] > 0.0 else k % count
+        at = at * count + k
     return at
 
 
 @kernel
-def put_cells(axes, position, level, cell, count, first, corner, key, begin, end):
+def put_cells(axes, grid, place, level, key, begin, end):
     for i in range(begin, end):
-        c = level[i]
-        key[i] = first[c] + cell_of(axes, position[i], corner, cell, count, c)
+        key[i] = grid.first[level[i]] + cell_of(axes, grid, place[i], level[i])
+
+
+@kernel
+def sort_cells(grid, key):
+    """Sorts bodies by cell: writes `order` and `start` of the grid."""
+    order, start = counting_sort(key, grid.first[-1])
+    grid.order[:] = order
+    grid.start[:] = start
 
 
 @kernel
@@ -398,10 +365,9 @@ def counting_sort(key, cells):
 
 
 @kernel
-def gather(axes, order, before, after, radius, key, level, is_round, free, out, begin, end):
+def gather(axes, order, place, radius, key, level, free, out, begin, end):
     for k in range(begin, end):
         i = order[k]
         for d in range(len(axes)):
-            out.before[k, d], out.ball[k, d] = before[i, d], after[i, d]
-        out.ball[k, len(axes)], out.key[k], out.level[k] = radius[i], key[i], level[i]
-        out.round[k], out.free[k] = is_round[i], free[i]
+            out.ball[k, d] = place[i, d]
+        out.ball[k, len(axes)], out.key[k], out.level[k], out.free[k] = radius[i], key[i], level[i], free[i]

@@ -21,7 +21,8 @@ import numpy as np
 
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
-from ..world import MESH, Shapes3D
+from ..world import BOX, MESH, Shapes3D
+from .boxes import ROWS, box_gap
 from .epa import overlap, polytope
 from .features import sample_count, sample_point
 from .gjk import separation
@@ -307,6 +308,7 @@ def gaps_at_start(shapes: Shapes3D, moves: Moves, first: Ints, second: Ints) -> 
 def _gaps(shapes, moves, first, second):
     cores, hull, simplex = cores_of(shapes), polytope(), np.empty((8, 3))
     pose, turn, out = np.empty((2, 12)), np.empty((3, 3)), np.full(len(first), np.inf)
+    axes = np.empty((ROWS, 15))
     for k in range(len(first)):
         i, j = first[k], second[k]
         a, b = moves.owner[i], moves.owner[j]
@@ -317,6 +319,8 @@ def _gaps(shapes, moves, first, second):
                 fa, fb = shapes.shape[pa], shapes.shape[pb]
                 if shapes.kind[fa] == MESH or shapes.kind[fb] == MESH:
                     gap = _mesh_gap(shapes, fa, fb, pose)
+                elif shapes.kind[fa] == BOX and shapes.kind[fb] == BOX:
+                    gap = box_gap(cores.table, fa, fb, pose, 0, 1, axes)
                 else:
                     scale = shapes.reach[fa] + shapes.reach[fb]
                     limit = roundness(cores, fa) + roundness(cores, fb)

@@ -179,7 +179,7 @@ def convex_pair(cores, fa, fb, pose, after, pose1, ka, kb, time, move, inner, ma
         if boxes:
             if time > 0.0:
                 put_turn(pose, pa, pb, work.axes, TURN)
-            x, y, z = box_normal(work.axes, TURN, size)
+            x, y, z = box_normal(work.axes, TURN, size, inner)
             normal = to_world(pose, pa, x, y, z)
         else:
             rest = margin + (1.0 - time) * move
@@ -245,7 +245,7 @@ def box_pair(table, fa, fb, pose, ka, kb, after, move, inner, margin, trial, bas
     if gap > FAR * inner and time > 0.0:
         return n, time, axis
     size = min(table[fa, REACH], table[fb, REACH])
-    normal = box_normal(w, TURN, size)
+    normal = box_normal(w, TURN, size, inner)
     band = min(margin + move, BAND * inner)
     to = box_contacts(table, fa, fb, pose, ka, kb, normal, last, margin, band, size, base, w, found, n)
     return (to, DONE, axis) if to > n else (n, 0.0, axis)

@@ -226,16 +226,10 @@ class Detector:
         table = self.pairs.table[self.pairs.rounds :]
         first, second = table[:, FIRST].astype(np.int64), table[:, SECOND].astype(np.int64)
         owner, shift, slid, drift = self._rows(table, second, before, after)
-        widest = float(margins.max(initial=0.0))
+        rows = (owner, shift, slid)
         found = joined(
-            family(
-                self.world, before, after, (owner, shift, slid), (first, second), self.other_ones, self.bounds, widest
-            )
+            family(self.world, before, after, rows, (first, second), self.other_ones, self.bounds, margins[owner])
         )
-        if len(margins) and widest > margins.min():  # these kernels know one margin only
-            other = np.where(found[1] >= 0, margins[owner[np.maximum(found[1], 0)]], 0.0)
-            near = np.flatnonzero(found[6] <= np.maximum(margins[found[0]], other))
-            found = tuple(column[near] for column in found)  # type: ignore[assignment]
         a, b, *columns = found
         inside = b >= 0
         row = np.where(inside, b, 0)
@@ -283,7 +277,7 @@ def _diverged(world: World, state: State) -> None:
 
 Rows = tuple[Ints, Floats, Floats]  # body of each row, and shifts of its image at the start and at the end of the step
 Family = Callable[
-    [World, State, State, Rows, tuple[Ints, Ints], np.ndarray, tuple[Boundaries, Boundaries], float], list[Columns]
+    [World, State, State, Rows, tuple[Ints, Ints], np.ndarray, tuple[Boundaries, Boundaries], Floats], list[Columns]
 ]
 
 
@@ -295,9 +289,9 @@ def meshes(
     pairs: tuple[Ints, Ints],
     chosen: np.ndarray,
     bounds: tuple[Boundaries, Boundaries],
-    margin: float,
+    margins: Floats,
 ) -> list[Columns]:
-    """Contacts of pairs with a mesh, and of meshes with boundaries."""
+    """Contacts of pairs with a mesh, and of meshes with boundaries; `margins` are those of all rows."""
     from .mesh_boundaries import mesh_boundaries
     from .meshes import mesh_pairs
     from .poses import Poses
@@ -305,10 +299,10 @@ def meshes(
     owner, shift, slid = rows
     turn0, turn1 = matrices(before.orientation), matrices(after.orientation)
     poses = Poses(owner, before.position[owner] + shift, turn0[owner], after.position[owner] + slid, turn1[owner])
-    pair, *columns = mesh_pairs(*pairs, world.shapes_3d, poses, margin)
+    pair, *columns = mesh_pairs(*pairs, world.shapes_3d, poses, margins)
     found: list[Columns] = [(pairs[0][pair], pairs[1][pair], *columns)]  # type: ignore[list-item]
     if len(bounds[0].kind):
         poses = Poses(np.arange(world.count), before.position, turn0, after.position, turn1)
-        body, boundary, *columns = mesh_boundaries(world.shapes_3d, poses, chosen, *bounds, margin)
+        body, boundary, *columns = mesh_boundaries(world.shapes_3d, poses, chosen, *bounds, margins[: world.count])
         found.append((body, -1 - boundary, *columns))  # type: ignore[arg-type]
     return found

@@ -125,16 +125,15 @@ def _near(
 ) -> tuple[Ints, Ints, Floats, Floats]:
     """Pairs of bodies whose bounding circles overlap, by the broad phase, with the shifts of their periodic images."""
     place, radius = np.ascontiguousarray(circles[:, :2]), circles[:, 2].copy()
-    round_ = np.ones(len(free), np.bool_)
     if periodic is None:
-        a, b = neighbors(place, place, radius, round_, free, 0.0)[:2]
+        a, b = neighbors(place, radius, free, 0.0)
         return a, b, np.zeros((len(a), 2)), np.zeros((len(a), 2))
     half = 0.5 * span.step
     images = make_images(periodic, place, radius, abs(span.slide) * half, time + half, 0.0)
     own = images.owner
     place = place[own] + images.shift
     radius = radius[own] + np.abs(images.drift).sum(axis=1) * half
-    a, b = neighbors(place, place, radius, round_[own], free[own], 0.0)[:2]
+    a, b = neighbors(place, radius, free[own], 0.0)
     once = counts_once(images, a, b)
     a, b = a[once], b[once]
     drift = images.drift[b] - images.drift[a]

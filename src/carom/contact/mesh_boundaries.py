@@ -72,13 +72,14 @@ def _emit(c, row, boundary, name, numbers, names, n):
 
 
 @kernel
-def _contacts(shapes, placed, rows, boundaries0, boundaries1, margin, c, numbers, names):
+def _contacts(shapes, placed, rows, boundaries0, boundaries1, margins, c, numbers, names):
     """Writes the contacts to `numbers` (normal, point, gap, predicted) and `names` (row, boundary, feature_id).
 
     Returns their number; those that do not fit are not written.
     """
     n, boundaries = 0, np.empty((2, 7))
     for r in range(rows):
+        margin = margins[r]
         for k in range(placed.ptr[r], placed.ptr[r + 1]):
             shape = shapes.shape[placed.part[k]]
             if shapes.kind[shape] != MESH:
@@ -118,14 +119,15 @@ def mesh_boundaries(
     chosen: NDArray[np.bool_],
     boundaries0: Boundaries,
     boundaries1: Boundaries,
-    margin: float,
+    margin: float | Floats,
 ) -> tuple[Ints, Ints, Ints, Floats, Floats, Floats, Floats]:
     """Contacts of mesh parts with boundaries: (body, boundary, feature_id, normal, point, gap, predicted).
 
     `body` is a row of `poses`, of those that `chosen` marks. Normals are unit vectors from the body to the boundary at
-    the start of the step, points lie midway between the surfaces, and predicted gaps are at most `margin`. feature_id
-    follows from the sample point. Parts that are not meshes are skipped.
+    the start of the step, points lie midway between the surfaces, and predicted gaps are at most `margin`: one length,
+    or one for each row. feature_id follows from the sample point. Parts that are not meshes are skipped.
     """
+    margins = np.full(len(poses.owner), margin)
     placed = placed_parts(shapes, poses, chosen)
     meshes = shapes.kind == MESH
     points, edges = (int(np.diff(ptr)[meshes].max(initial=1)) for ptr in (shapes.vertex_ptr, shapes.edge_ptr))
@@ -134,7 +136,7 @@ def mesh_boundaries(
     while n > room:
         room = n + 64
         numbers, names = np.empty((room, 8)), np.empty((room, 3), np.int64)
-        n = _contacts(shapes, placed, len(poses.owner), boundaries0, boundaries1, margin, work, numbers, names)
+        n = _contacts(shapes, placed, len(poses.owner), boundaries0, boundaries1, margins, work, numbers, names)
     numbers, names = numbers[:n], names[:n]
     return (
         names[:, 0].copy(),

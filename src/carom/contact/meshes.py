@@ -24,37 +24,45 @@ _NAMES = 1 << 20  # feature_id has 20 bits
 _PRIME, _MANY_PARTS = 7919, 61  # spread the feature_id of several parts over its range
 _AWAY = -0.1  # cosine: points that face away from the other body do not touch it
 _UNSURE = 0.98  # cosine: normals that differ by more than about 11 degrees belong to two sides
+_SHORTER = 6  # distances from which a point is seen from farther back, each half of the one before
 _ACROSS = 0.5  # on a round side the cosine of normal and axis differs by less from that of the side's own normal
 _BAND = 5e-3  # of the smaller reach: points up to this height above the lowest support the body
 _SAME_SIDE = 0.85  # cosine of about 32 degrees: contacts of a round body within it are one
 
 
 @kernel
-def _facing(shapes, shape, m, x, y, z, ox, oy, oz, core):
-    """(uncertain, distance, outward normal) of a shape at a point, mapped by m, with its own outward direction o.
+def _facing(shapes, own, shape, m, px, py, pz, ox, oy, oz, core):
+    """(uncertain, distance, outward normal) of a shape at a point p of the shape `own`, which m maps to its frame.
 
-    At an edge of the shape the normal is discontinuous, and beyond the middle of a thin shape it is reversed. Seen from
-    a point a little farther back, inside the point's own body, it is the normal of the side that the point came from.
-    The distance is then that from the plane of this side, and is uncertain. A core point has no outward direction; its
-    projection on the mesh is computed instead.
+    o is the outward direction of `own` at p, in the frame of `shape`. At an edge of the shape the normal is
+    discontinuous, and beyond the middle of a thin shape it is reversed. Seen from a point a little farther back it is
+    the normal of the side that p came from. That point must lie inside `own`: behind the tip of a small body lies the
+    far side of a thin plate, whose normal would pull the tip in. The distance is then that from the plane of this side,
+    and is uncertain. A core point has no outward direction; its projection on the mesh is computed instead.
     """
+    x, y, z = mapped(m, px, py, pz)
+    gap, nx, ny, nz = _near(shapes, shape, x, y, z, core)
+    if core or ox * nx + oy * ny + oz * nz < -_UNSURE:
+        return False, gap, nx, ny, nz
     g = shapes.grid[shape]
-    back = 1.5 * shapes.grid_spacing[g] if g >= 0 else 0.03 * shapes.reach[shape]
-    x, y, z = mapped(m, x, y, z)
-    gap, nx, ny, nz = 0.0, 0.0, 0.0, 0.0
-    for look in range(2):
-        if g >= 0:
-            d, ux, uy, uz = grid_near(shapes, g, x, y, z, core)
-        else:
-            d, ux, uy, uz = distance(shapes, shape, x, y, z, np.inf)
-        if look == 0:
-            gap, nx, ny, nz = d, ux, uy, uz
-            if core or ox * nx + oy * ny + oz * nz < -_UNSURE:
-                break
-            x, y, z = x - back * ox, y - back * oy, z - back * oz
-        elif ux * nx + uy * ny + uz * nz < _UNSURE:
+    back = min(1.5 * shapes.grid_spacing[g] if g >= 0 else 0.03 * shapes.reach[shape], 0.25 * shapes.reach[own])
+    ix, iy, iz = m[0] * ox + m[3] * oy + m[6] * oz, m[1] * ox + m[4] * oy + m[7] * oz, m[2] * ox + m[5] * oy + m[8] * oz
+    for _ in range(_SHORTER):
+        d, ux, uy, uz = _near(shapes, shape, x - back * ox, y - back * oy, z - back * oz, False)
+        if ux * nx + uy * ny + uz * nz >= _UNSURE:
+            break
+        if distance(shapes, own, px - back * ix, py - back * iy, pz - back * iz, 0.0)[0] < 0.0:
             return True, d + back * (ox * ux + oy * uy + oz * uz), ux, uy, uz
+        back *= 0.5
     return False, gap, nx, ny, nz
+
+
+@kernel
+def _near(shapes, shape, x, y, z, core):
+    """Signed distance of a point from a shape, in its frame, and the outward unit normal there."""
+    if shapes.grid[shape] >= 0:
+        return grid_near(shapes, shapes.grid[shape], x, y, z, core)
+    return distance(shapes, shape, x, y, z, np.inf)
 
 
 @kernel
@@ -78,7 +86,7 @@ def _gather(shapes, placed, point, ahead, outward, begin, end, radius, run, runs
     and the normal belongs to neither side; points of the mesh find both sides. `run` is the reach of a run of points,
     `runs` the end of the points in runs.
     """
-    shape = shapes.shape[placed.part[other]]
+    own, shape = shapes.shape[placed.part[k]], shapes.shape[placed.part[other]]
     before, after, box = maps[0], maps[1], maps[2]
     put_box(shapes, shape, radius + margin, box)
     g, kind = shapes.grid[shape], shapes.kind[shape]
@@ -111,7 +119,7 @@ def _gather(shapes, placed, point, ahead, outward, begin, end, radius, run, runs
             m, at = (before, point) if moment == 0 else (after, ahead)
             if not core:
                 ox, oy, oz = outward_of(at, outward, s, m)
-            unsure, d, ux, uy, uz = _facing(shapes, shape, m, at[s, 0], at[s, 1], at[s, 2], ox, oy, oz, core)
+            unsure, d, ux, uy, uz = _facing(shapes, own, shape, m, at[s, 0], at[s, 1], at[s, 2], ox, oy, oz, core)
             if moment == 1:
                 later = d
                 break
@@ -200,11 +208,12 @@ def _emit(c, pair, name, side, axis_of, lean, seen_from, slack, numbers, names, 
 
 
 @kernel
-def _part_pairs(shapes, placed, first, second, margin):
+def _part_pairs(shapes, placed, first, second, margins):
     """Rows (pair, i, j): parts whose bounding spheres are within the margin and of which at least one is a mesh."""
     out, n = np.empty((len(first) + 8, 3), np.int64), 0
     for pair in range(len(first)):
         a, b = first[pair], second[pair]
+        margin = max(margins[a], margins[b])
         for i in range(placed.ptr[a], placed.ptr[a + 1]):
             for j in range(placed.ptr[b], placed.ptr[b + 1]):
                 f, g = shapes.shape[placed.part[i]], shapes.shape[placed.part[j]]
@@ -224,7 +233,7 @@ def _part_pairs(shapes, placed, first, second, margin):
 
 
 @kernel
-def _contacts(parts, shapes, placed, first, second, margin, maps, spots, c, numbers, names):
+def _contacts(parts, shapes, placed, first, second, margins, maps, spots, c, numbers, names):
     """Writes contacts of pairs of parts to `numbers` (normal, point, gap, predicted) and `names` (pair, feature_id).
 
     Returns their number; those that do not fit are not written.
@@ -232,6 +241,7 @@ def _contacts(parts, shapes, placed, first, second, margin, maps, spots, c, numb
     n, axis_of = 0, np.zeros(3)
     for row in range(len(parts)):
         pair, i, j = parts[row, 0], parts[row, 1], parts[row, 2]
+        margin = max(margins[first[pair]], margins[second[pair]])
         one, two = shapes.kind[shapes.shape[placed.part[i]]], shapes.kind[shapes.shape[placed.part[j]]]
         # The core of a round part comes first: points of the mesh add only contacts that it has not found.
         start, swap = n, 1 if one == MESH else 0
@@ -257,16 +267,17 @@ def _contacts(parts, shapes, placed, first, second, margin, maps, spots, c, numb
 
 
 def mesh_pairs(
-    first: Ints, second: Ints, shapes: Shapes3D, poses: Poses, margin: float
+    first: Ints, second: Ints, shapes: Shapes3D, poses: Poses, margin: float | Floats
 ) -> tuple[Ints, Ints, Floats, Floats, Floats, Floats]:
     """Contacts of candidate pairs of rows of `poses`: (pair, feature_id, normal, point, gap, predicted).
 
     Pairs of parts without a mesh are skipped. Normals are unit vectors from first to second at the start of the step,
-    points lie midway between the surfaces, and predicted gaps are at most `margin`. feature_id follows from the sample
-    point, its body, and the pair of parts.
+    points lie midway between the surfaces, and predicted gaps are at most `margin`: one length, or one for each row, of
+    which the larger one counts. feature_id follows from the sample point, its body, and the pair of parts.
     """
+    margins = np.full(len(poses.owner), margin)
     placed = placed_parts(shapes, poses, needed_rows(len(poses.owner), first, second))
-    parts = _part_pairs(shapes, placed, first, second, margin)
+    parts = _part_pairs(shapes, placed, first, second, margins)
     points, edges = (
         int(np.diff(ptr).max(initial=SPOTS)) if len(parts) else 0 for ptr in (shapes.vertex_ptr, shapes.edge_ptr)
     )
@@ -276,7 +287,7 @@ def mesh_pairs(
     while n > room:  # kernels that enlarge their arrays take seconds to compile
         room = n + 64 * len(parts)
         numbers, names = np.empty((room, 8)), np.empty((room, 2), np.int64)
-        n = _contacts(parts, shapes, placed, first, second, margin, maps, spots, work, numbers, names)
+        n = _contacts(parts, shapes, placed, first, second, margins, maps, spots, work, numbers, names)
     numbers, names = numbers[:n], names[:n]
     return (
         names[:, 0].copy(),

@@ -61,7 +61,6 @@ class Pairs:
         self.least = float(world.shapes.inner.min(initial=np.inf))  # half width of the thinnest body
         largest, smallest = float(self.radius.max(initial=0.0)), float(self.radius.min(initial=np.inf))
         self.farthest = min(FAR * largest, CELLS * smallest)
-        self.nothing = np.zeros(2 * n, np.bool_)
 
     def check(self, after: State, margins: Floats, way: Floats | None = None) -> int:
         """KEPT if the list is complete for a state, STALE if not, DIVERGED if bodies are not in any sensible place.
@@ -96,29 +95,19 @@ class Pairs:
         radius = self.radius + self.slack + (self.margins - least) + self.ways
         free, is_round, place = world.free, world.shapes.round, self.place
         if world.periodic is None or (world.periodic.shear_rate == 0.0 and fits(self.length, radius, least)):
-            a, b = self._near(place, radius, free, least, self.length)
+            a, b = neighbors(place, radius, free, least, self.length)
             owner, turns = np.arange(world.count), nearest_images(self.axes, place, self.length, a, b)
         else:
             step, slid = after.time - before.time, slides(world.periodic, before.time, after.time)[1]
             images = make_images(world.periodic, place, radius, least, before.time, step)
             owner, turns = images.owner, _periods(world.periodic, images.shift_after, images.turns, slid)
-            a, b = self._near(
-                place[owner] + images.shift_after, radius[owner], free[owner], least, np.zeros(world.dimension)
-            )
+            a, b = neighbors(place[owner] + images.shift_after, radius[owner], free[owner], least)
             once = counts_once(images, a, b)
             a, b = a[once], b[once]
             turns = turns[b] - turns[a]
             if world.periodic.shear_rate != 0.0:
                 self.slack.fill(-1.0)  # images slide: the list serves for one step
         self.table, self.rounds = ordered(world.count, a, b, owner, turns, is_round)
-
-    def _near(
-        self, place: Floats, radius: Floats, free: np.ndarray, margin: float, period: Floats
-    ) -> tuple[Ints, Ints]:
-        if len(radius) > len(self.nothing):
-            self.nothing = np.zeros(2 * len(radius), np.bool_)
-        *_, a, b = neighbors(place, place, radius, self.nothing[: len(radius)], free, margin, period)
-        return a, b
 
 
 def _periods(periodic: Periodic, shift: Floats, turns: Ints, slid: float) -> Ints:

@@ -38,6 +38,7 @@ from ..geometry.rotations import matrices
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 from ..world import MESH, State, World
+from .broad_phase import counting_sort
 from .conservative_advancement import NEVER, Moves, rotation_vectors, touch_times, turned_at
 from .contact_set import ContactSet
 from .pairs import FIRST, IMAGE, NONE, SECOND, Pairs, periods_of, slides
@@ -151,8 +152,7 @@ def swept_pairs(
         slid,
     )
     table = pairs.table[hits]
-    known = np.isin(_keys(table[:, FIRST], table[:, SECOND], n), _keys(found_first, found_second, n))
-    table = table[~known]
+    table = table[_unknown(table, found_first, found_second, n)]
     if not len(table):
         return None
     moves, drift = _rows(world, before, after, table, pairs.length, shear, slid)
@@ -263,10 +263,19 @@ def _arc(before, after, sphere, radius, i):
     return 2.0 * np.arccos(min(abs(cosine), 1.0)) * radius[i]
 
 
-def _keys(first: Ints, second: Ints, n: int) -> Ints:
-    """One number per pair of bodies, independent of their order; -1 for a body and a boundary."""
-    low, high = np.minimum(first, second), np.maximum(first, second)
-    return np.where(low < 0, -1, low * n + high)
+@kernel
+def _unknown(table, first, second, n):
+    """Mask of the pairs in `table` that are not among the pairs of bodies (first, second), in either order."""
+    low = np.empty(len(first), np.int64)
+    for k in range(len(first)):
+        low[k] = first[k] if second[k] < 0 else min(first[k], second[k])
+    order, start = counting_sort(low, n)
+    out = np.ones(len(table), np.bool_)
+    for k in range(len(table)):
+        i, j = min(table[k, FIRST], table[k, SECOND]), max(table[k, FIRST], table[k, SECOND])
+        for e in order[start[i] : start[i + 1]]:
+            out[k] &= max(first[e], second[e]) != j
+    return out
 
 
 # ---- contacts at the time of touching

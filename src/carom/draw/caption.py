@@ -26,7 +26,7 @@ TOWER_LAWS = {"gauss": "Gauss' principle of least constraint"}
 
 @dataclass(frozen=True, eq=False)
 class Caption:
-    """The caption of all pictures of a film; the time is added to each."""
+    """The caption of all pictures of a film; the time, and how many bodies are not shown, are added to each."""
 
     title: str
     law: str
@@ -34,7 +34,7 @@ class Caption:
     longest: float  # the last time
     legend: Legend | None
 
-    def primitives(self, page: Page, time: float) -> list[Primitive]:
+    def primitives(self, page: Page, time: float, outside: int = 0) -> list[Primitive]:
         unit = unit_of(page)
         edge, first, second = MARGIN * unit, 58.0 * unit, 94.0 * unit
         right = page.width - edge
@@ -48,7 +48,8 @@ class Caption:
             out += legend
             room -= used + 60.0 * unit
         out.append(Text(edge, first, _cut(self.title, LARGE * unit, True, room), LARGE * unit, INK, bold=True))
-        out.append(Text(edge, second, _cut(self.law, MIDDLE * unit, False, room), MIDDLE * unit, QUIET))
+        law = f"{self.law}, {outside:,} of them outside the picture" if outside else self.law
+        out.append(Text(edge, second, _cut(law, MIDDLE * unit, False, room), MIDDLE * unit, QUIET))
         return out
 
 

@@ -27,6 +27,7 @@ SAMPLES = 60  # frames from which the limits of a scale are taken
 TOP = 0.995  # quantile of the values of free bodies, over these frames, at the upper limit
 TOUCHING = 1e-3  # gap up to which bodies count as touching, relative to the length scale of the world
 FIXED = (200, 204, 211)  # bodies that are not free
+RESTING_SAMPLES, RESTING_TRIALS = 200, 20  # frames among which the frame at rest is sought; calmest ones examined
 LEGEND = 8  # largest number of categories in a legend
 REST_FALL = 1e-3  # height of a fall, relative to the length scale: slower bodies have the color of rest
 SOFT_START, SOFT_WHITE = 0.16, 0.22  # the map "soft": start within viridis, share of white
@@ -87,6 +88,7 @@ class Quantity:
     category: bool = False  # the numbers are labels without order
     whole: bool = False  # the numbers are counts
     steady: bool = False  # the same in every frame
+    signed: bool = False  # the scale does not start at 0
 
     @property
     def label(self) -> str:
@@ -156,7 +158,8 @@ def contact_count(run: Trajectory, frame: int) -> Floats:
 def depth_at_rest(run: Trajectory, frame: int) -> Floats:
     """Depth of each body below the highest one at rest, (n,). A body keeps the color of its layer while layers mix.
 
-    The frame at rest is the first one if at least half of the free bodies have contacts there, else the last one.
+    The frame at rest is the first one if at least half of the free bodies have contacts there; else, of the frames
+    where they do, the one with the least kinetic energy.
     """
     fixed = _fixed(run)
     if fixed.depth is None:
@@ -166,9 +169,16 @@ def depth_at_rest(run: Trajectory, frame: int) -> Floats:
 
 
 def _resting_frame(run: Trajectory) -> int:
+    chosen = np.unique(np.linspace(0, len(run) - 1, RESTING_SAMPLES).round().astype(int))
+    energy = [float(kinetic_energy(run, k).sum()) for k in chosen.tolist()]
+    calmest = chosen[np.argsort(energy, kind="stable")][:RESTING_TRIALS].tolist()
+    return next((k for k in (0, *calmest) if _touching(run, k)), len(run) - 1)
+
+
+def _touching(run: Trajectory, frame: int) -> bool:
+    """Whether at least half of the free bodies have contacts."""
     free = _fixed(run).free
-    touching = int((contact_count(run, 0)[free] > 0).sum())
-    return 0 if 2 * touching >= int(free.sum()) else len(run) - 1
+    return 2 * int((contact_count(run, frame)[free] > 0).sum()) >= int(free.sum())
 
 
 def _upward(run: Trajectory) -> Floats:
@@ -179,6 +189,11 @@ def _upward(run: Trajectory) -> Floats:
     return np.eye(run.dimension)[-1]
 
 
+def height(run: Trajectory, frame: int) -> Floats:
+    """Height of each center, (n,), against gravity; without gravity along the last axis."""
+    return np.asarray(run.positions[frame] @ _upward(run), dtype=np.float64)
+
+
 QUANTITIES: dict[str, Quantity] = {
     q.name: q
     for q in (
@@ -186,6 +201,7 @@ QUANTITIES: dict[str, Quantity] = {
         Quantity("body", "body", "", body, category=True, steady=True),
         Quantity("group", "group", "", group, category=True, steady=True),
         Quantity("depth", "depth at rest", "length", depth_at_rest, steady=True),
+        Quantity("height", "height", "length", height, signed=True),
         Quantity("energy", "kinetic energy", "mass · length² / time²", kinetic_energy),
         Quantity("contacts", "contacts", "", contact_count, whole=True),
     )
@@ -223,10 +239,13 @@ class Coloring:
     limits: tuple[float, float] | None = None  # None: from the run
 
     @classmethod
-    def of(cls, run: Trajectory, name: str = "speed", map: str = DEFAULT_MAP) -> Coloring:
+    def of(cls, run: Trajectory, name: str = "speed", map: str = DEFAULT_MAP, frame: int | None = None) -> Coloring:
+        """The coloring by a quantity; with `frame` the scale of a signed quantity is that of this frame."""
         if map not in MAPS:
             raise ProblemError.unknown("color map", map, MAPS)
-        return cls(run, quantity(name), map)
+        chosen = quantity(name)
+        alone = frame is not None and chosen.signed
+        return cls(run, chosen, map, limits(run, chosen, frame) if alone else None)
 
     @cached_property
     def range(self) -> tuple[float, float]:
@@ -257,8 +276,10 @@ class Coloring:
         return Legend(q.label, labels, MAPS[self.map], [(v - low) / ((high - low) or 1.0) for v in at])
 
 
-def limits(run: Trajectory, quantity: Quantity) -> tuple[float, float]:
+def limits(run: Trajectory, quantity: Quantity, frame: int | None = None) -> tuple[float, float]:
     """The limits of a scale: from 0 to the quantile TOP of the values of free bodies over a sample of the frames.
+
+    The scale of a signed quantity starts at the quantile 1 - TOP. With `frame`, this is the only one.
 
     A few bodies that are much faster than the others do not compress the scale. Where gravity acts, the upper limit of
     speed and energy is at least that after a fall by REST_FALL, so that bodies at rest have one color.
@@ -267,13 +288,15 @@ def limits(run: Trajectory, quantity: Quantity) -> tuple[float, float]:
     if not free.any():
         return 0.0, 1.0
     count = 1 if quantity.steady else min(SAMPLES, len(run))
-    chosen = np.unique(np.linspace(0, len(run) - 1, count).round().astype(int)).tolist()
+    chosen = np.unique(np.linspace(0, len(run) - 1, count).round().astype(int)).tolist() if frame is None else [frame]
     values = np.concatenate([quantity.values(run, i)[free] for i in chosen])
     values = values[np.isfinite(values)]
     if not len(values):
         return 0.0, 1.0
     if quantity.steady or quantity.whole:
         return 0.0, float(values.max()) or 1.0
+    if quantity.signed:
+        return float(np.quantile(values, 1.0 - TOP)), float(np.quantile(values, TOP))
     return 0.0, max(float(np.quantile(values, TOP)), _smallest(run, quantity)) or 1.0
 
 

@@ -18,7 +18,7 @@ from ..world import Boundaries, State, World
 from . import vector
 from .camera import Camera, looking_at, upward
 from .colors import DEFAULT_MAP, FIXED, MAPS, Bytes, Floats, category_colors, colors
-from .framing import EVERYTHING, FIGURE_STRAY, Extent, extent_2d, extent_3d, united
+from .framing import EVERYTHING, Extent, extent_2d, extent_3d, united
 from .raycast import RayLook, render
 from .style import BLUE, GRAY, GREEN, RED
 from .world2d import View2D, world_shapes
@@ -99,7 +99,7 @@ def frame_of(views: Sequence[View], angle: Angle | None = None, aspect: float | 
 
     Views much larger than the median do not count: a law that makes bodies explode would hide the others.
     """
-    extents = [_extent(v) for v in views]
+    extents = [extent_of(v) for v in views]
     sizes = np.array([float(e.size.max()) for e in extents])
     extent = united([e for e, size in zip(extents, sizes) if size <= OUTLIER * np.median(sizes)])
     if views[0].world.dimension == 3:
@@ -111,9 +111,10 @@ def frame_of(views: Sequence[View], angle: Angle | None = None, aspect: float | 
     return left, right, bottom, top
 
 
-def _extent(view: View) -> Extent:
+def extent_of(view: View) -> Extent:
+    """What a figure of one view must show."""
     if view.world.dimension == 3:
-        return extent_3d(view.world, [view.state], view.scene, FIGURE_STRAY)
+        return extent_3d(view.world, [view.state], view.scene)
     radius = view.world.shapes.radius
     return extent_2d(view.state.position[None], radius, [view.boundaries], stray=EVERYTHING)
 

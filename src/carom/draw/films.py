@@ -27,7 +27,18 @@ from .camera import Camera, camera_option_2d, camera_option_3d
 from .caption import caption_of, picture_area, plate
 from .colors import Bytes, Coloring, Floats
 from .encoding import check_film, film
-from .framing import MovingWindow, Window, fitted, following, shot, window_on, zooming
+from .framing import (
+    SAMPLES_2D,
+    SAMPLES_3D,
+    TRAIL_SAMPLES,
+    MovingWindow,
+    Window,
+    fitted,
+    following,
+    shot,
+    window_on,
+    zooming,
+)
 from .primitives import Image, Page, mapped
 from .raster import painted
 from .raycast import Picture, RayLook, render
@@ -52,7 +63,7 @@ class Look:
     color: str = "speed"  # one of colors.QUANTITIES
     map: str = "soft"  # one of colors.MAPS
     camera: str = "fit"
-    trails: bool = False
+    trails: tuple[str, ...] = ()  # points whose paths are drawn, as in marks.traced_points
     impulses: bool = False
     caption: bool = True
     title: str | None = None  # default: the name of the scene
@@ -85,6 +96,7 @@ class Made:
     size: tuple[int, int]
     pictures: int
     seconds: float  # duration of the film; 0 for a still
+    outside: int  # largest number of free bodies outside a picture
 
 
 def checked_path(path: str | os.PathLike[str], overwrite: bool = False) -> Path:
@@ -108,7 +120,8 @@ def is_film(path: Path) -> bool:
 
 def write_still(run: Trajectory, path: Path, time: float, look: Look) -> Made:
     """Writes one instant as PNG, SVG or PDF. In the latter two, 2D bodies are vector shapes."""
-    page = Studio(run, look, Span(time, time)).sketch(time)()
+    studio = Studio(run, look, Span(time, time))
+    page = studio.sketch(time)()
     kind = path.suffix.lower().removeprefix(".")
     with atomic_path(path) as part:
         if kind == "png":
@@ -119,7 +132,7 @@ def write_still(run: Trajectory, path: Path, time: float, look: Look) -> Made:
             from . import vector
 
             vector.write(page, part, kind)
-    return Made(path, look.size, 1, 0.0)
+    return Made(path, look.size, 1, 0.0, studio.outside)
 
 
 def write_film(
@@ -139,7 +152,7 @@ def write_film(
             out.add(picture)
             if progress is not None:
                 progress(done, len(times))
-    return Made(path, look.size, len(times), len(times) / span.fps)
+    return Made(path, look.size, len(times), len(times) / span.fps, studio.outside)
 
 
 def _pictures(studio: Studio, times: list[float]) -> Iterator[Bytes]:
@@ -160,7 +173,9 @@ def _pictures(studio: Studio, times: list[float]) -> Iterator[Bytes]:
 
 
 class Scenery(Protocol):
-    """Draws the bodies and boundaries of a run, in 2D or in 3D."""
+    """Draws the bodies and boundaries of a run, in 2D or in 3D, from pixel row `top` on."""
+
+    top: int
 
     def add(self, page: Page, instant: Instant) -> marks.Project:
         """Adds the primitives of one instant to a page; returns the map from points of the run to pixels."""
@@ -177,6 +192,7 @@ class Instant:
     state: State
     colors: Bytes  # (n, 3)
     tracks: marks.Tracks | None  # of trails
+    traced: Bytes  # (m, 3) colors of the bodies with trails
 
 
 class Studio:
@@ -188,14 +204,24 @@ class Studio:
 
     def __init__(self, run: Trajectory, look: Look, span: Span) -> None:
         self.run, self.look, self.span = run, look, span
-        self.coloring = Coloring.of(run, look.color, look.map)
         self.timeline = Timeline(run)
-        self._scenery: Scenery = (Scenery2D if run.dimension == 2 else Scenery3D)(self.timeline, look, span)
+        alone = self.timeline.nearest(span.start) if span.still else None
+        self.coloring = Coloring.of(run, look.color, look.map, alone)
+        self._traced = marks.traced_points(look.trails, run.world.free, run.dimension)
+        # A still with trails shows where they began.
+        shown = Span(self.timeline.start, span.stop, span.speed) if look.trails and span.still else span
+        self._scenery: Scenery = (Scenery2D if run.dimension == 2 else Scenery3D)(self.timeline, look, shown)
         frames = range(self.timeline.nearest(span.start), self.timeline.nearest(span.stop) + 1)
         self._impulses = marks.Impulses(run, frames) if look.impulses else None
         self._caption = caption_of(run, self.coloring, look.title) if look.caption else None
         _ = self.coloring.range  # reads the whole run, which must not happen in another thread
         self._colors: tuple[int, Bytes] | None = None
+        self._outside = [0]  # one number per picture
+
+    @property
+    def outside(self) -> int:
+        """The largest number of free bodies whose center was outside a picture."""
+        return max(self._outside)
 
     def picture(self, time: float) -> Bytes:
         """The picture at one instant, (height, width, 3) sRGB bytes."""
@@ -205,20 +231,30 @@ class Studio:
         """Reads everything about one instant; the function that it returns makes the page."""
         moment = self.timeline.at(time)
         colors, page = self._rgb(moment.frame), Page(*self.look.size)
-        words = [] if self._caption is None else self._caption.primitives(page, time)
-        tail = self._tail_start(time)
-        tracks = self.timeline.tracks(tail, time, self._points()) if self.look.trails and time > tail else None
+        tail, traced = self._tail_start(time), self._traced
+        trails = self.look.trails and time > tail
+        tracks = self.timeline.tracks(tail, time, self._points(), traced) if trails else None
+        instant = Instant(time, moment.state, colors, tracks, colors[traced.body])
         pushes = [] if self._impulses is None else self._impulses.read(self._pushing(time))
 
         def make() -> Page:
-            project = self._scenery.add(page, Instant(time, moment.state, colors, tracks))
+            project = self._scenery.add(page, instant)
             if self._impulses is not None:
                 page.add(*self._impulses.arrows(pushes, project, page.height))
-            if words:
-                page.add(*plate(page, self._scenery.highest(moment.state, project)), *words)
+            outside = self._count_outside(page, project(moment.state.position))
+            if self._caption is not None:
+                page.add(*plate(page, self._scenery.highest(moment.state, project)))
+                page.add(*self._caption.primitives(page, time, outside))
             return page
 
         return make
+
+    def _count_outside(self, page: Page, pixels: Floats) -> int:
+        """Counts the free bodies whose center is not on the page; NaN is behind the camera."""
+        x, y = pixels[self.run.world.free].T
+        inside = (x >= 0.0) & (x <= page.width) & (y >= self._scenery.top) & (y <= page.height)
+        self._outside.append(int((~inside).sum()))
+        return self._outside[-1]
 
     def _rgb(self, frame: int) -> Bytes:
         """The colors of a frame. The last ones are kept, because a slow film shows each frame several times."""
@@ -231,7 +267,8 @@ class Studio:
         return self.timeline.start if self.span.still else max(self.span.start, time - TAIL * self.span.speed)
 
     def _points(self) -> int:
-        return marks.LONG_POINTS if self.span.still else marks.POINTS
+        most = max(marks.LONG_POINTS, marks.PIECES // max(1, len(self._traced.body)))
+        return most if self.span.still else marks.POINTS
 
     def _pushing(self, time: float) -> list[tuple[int, float]]:
         if self.span.still:
@@ -241,7 +278,9 @@ class Studio:
 
 
 class Scenery2D:
-    """Bodies and boundaries as primitives in a window, which may move."""
+    """Bodies and boundaries as primitives in a window, which may move; the caption lies over it."""
+
+    top = 0
 
     def __init__(self, timeline: Timeline, look: Look, span: Span) -> None:
         self._world = timeline.run.world
@@ -257,7 +296,8 @@ class Scenery2D:
             return window_on(area, asked.center, asked.width, asked.width * area.height / area.width)
         if asked.zoom:
             return zooming(timeline, area, span.start, span.stop)
-        return fitted(timeline, area, span.start, span.stop, asked.everything)
+        samples = TRAIL_SAMPLES if look.trails else SAMPLES_2D
+        return fitted(timeline, area, span.start, span.stop, asked.everything, samples)
 
     def add(self, page: Page, instant: Instant) -> marks.Project:
         world, state = self._world, instant.state
@@ -267,10 +307,11 @@ class Scenery2D:
         line, edge = max(THIN_LINE, LINE * unit), max(THIN_EDGE, EDGE * unit)
         view = View2D(low, high, window.scale, line, edge, SMALL * unit)
         width = marks.trail_width(self._radius * window.scale, page.height)
-        trails = marks.trails(instant.tracks, world.free, instant.colors, lambda places: places, width, window.scale)
+        trails = marks.trails(instant.tracks, instant.traced, lambda places: places, width, window.scale)
         boundaries = boundaries_at(world, state.time, 1e-6)[0]
-        shapes = world_shapes(world, state, boundaries, instant.colors, view, trails)
-        page.add(*(mapped(shape, window) for shape in shapes))
+        fill = instant.colors if instant.tracks is None else marks.paler(instant.colors)
+        shapes = world_shapes(world, state, boundaries, fill, view)
+        page.add(*(mapped(shape, window) for shape in (*shapes, *trails)))
         return window.pixels
 
     def highest(self, state: State, project: marks.Project) -> float:
@@ -285,18 +326,20 @@ class Scenery3D:
         self._run = timeline.run
         self._radius = float(np.median(self._run.world.shapes.radius))
         area = picture_area(Page(*look.size), look.caption)
-        self._top = round(area.top)
+        self.top = round(area.top)
         aspect = look.size[0] / round(area.height)
-        self._shot = shot(timeline, camera_option_3d(look.camera), aspect, span.start, span.stop, span.speed)
+        samples = TRAIL_SAMPLES if look.trails else SAMPLES_3D
+        asked = camera_option_3d(look.camera)
+        self._shot = shot(timeline, asked, aspect, (span.start, span.stop), span.speed, samples)
 
     def add(self, page: Page, instant: Instant) -> marks.Project:
         world, camera = self._run.world, self._shot.at(instant.time)
-        look = RayLook(rows=page.height - self._top)
+        look = RayLook(rows=page.height - self.top)
         picture = render(world, instant.state, instant.colors / 255.0, camera, look, self._run.scene)
-        view = PageView(picture, camera, self._top)
+        view = PageView(picture, camera, self.top)
         width = marks.trail_width(self._radius * view.scale_at(self._shot.target), page.height)
-        page.add(Image(view.picture.pixels, self._top))
-        page.add(*marks.trails(instant.tracks, world.free, instant.colors, view.project_visible, width))
+        page.add(Image(view.picture.pixels, self.top))
+        page.add(*marks.trails(instant.tracks, instant.traced, view.project_visible, width))
         return view.project
 
     def highest(self, state: State, project: marks.Project) -> float:

@@ -23,13 +23,13 @@ from .timeline import Timeline
 from .world3d import container_tops, edges
 
 # Distances from the median position, in units of the distance that nine of ten bodies do not exceed.
-STRAY, FEW_STRAY = 1.6, 6.0  # if the farthest body is beyond this, the far ones are left out
-FIGURE_STRAY = 4.0  # the same for figures of one frame, which say how many bodies are not shown
+STRAY, FEW_STRAY = 4.0, 6.0  # if the farthest body is beyond this, the far ones are left out and counted
 KEPT = 1.3  # then bodies up to here are kept
 EVERYTHING = np.inf
 MANY = 10  # with fewer bodies every one counts, and FEW_STRAY holds
 
 SAMPLES_2D, SAMPLES_3D = 80, 24  # frames that are examined
+TRAIL_SAMPLES = 400  # the same for pictures with trails, which must not leave the picture between two samples
 BOUNDARY_TIMES = 5  # instants at which moving boundaries are examined
 MARGIN, MARGIN_3D = 0.05, 0.04  # relative to the size of the picture
 BELOW = 0.16  # of the height of a 2D picture: what is shown below the ground where there is room to spare
@@ -222,11 +222,13 @@ def window_on(area: Area, center: tuple[float, float], wide: float, tall: float)
     return Window(center, (area.left + 0.5 * area.width, area.top + 0.5 * area.height), scale)
 
 
-def fitted(timeline: Timeline, area: Area, start: float, stop: float, everything: bool = False) -> Window:
+def fitted(
+    timeline: Timeline, area: Area, start: float, stop: float, everything: bool = False, samples: int = SAMPLES_2D
+) -> Window:
     """The window that shows what happens from `start` to `stop`, without stray bodies unless `everything`."""
     world = timeline.run.world
     free = free_or_all(world.free)
-    places = np.stack([state.position[free] for state in _sampled(timeline, start, stop, SAMPLES_2D)])
+    places = np.stack([state.position[free] for state in _sampled(timeline, start, stop, samples)])
     boundaries = [boundaries_at(world, float(t), 1e-6)[0] for t in np.linspace(start, stop, BOUNDARY_TIMES)]
     stray = EVERYTHING if everything else STRAY
     aspect = area.width / area.height
@@ -330,19 +332,26 @@ class Shot:
         return _turned(self.camera, self.target, self.up, self.turn * (time - self.start))
 
 
-def shot(timeline: Timeline, asked: CameraOption3D, aspect: float, start: float, stop: float, speed: float) -> Shot:
-    """A camera that sees what happens from `start` to `stop`; `speed` is in units of time per second of the film."""
+def shot(
+    timeline: Timeline,
+    asked: CameraOption3D,
+    aspect: float,
+    span: tuple[float, float],
+    speed: float,
+    samples: int = SAMPLES_3D,
+) -> Shot:
+    """A camera that sees what happens in a span of time; `speed` is in units of time per second of the film."""
     world = timeline.run.world
     up = upward(world.gravity)
     stray = EVERYTHING if asked.everything else STRAY
-    extent = extent_3d(world, _sampled(timeline, start, stop, SAMPLES_3D), timeline.run.scene, stray)
+    extent = extent_3d(world, _sampled(timeline, *span, samples), timeline.run.scene, stray)
     camera = looking_at(extent.centers, extent.radii, up, asked.azimuth, asked.elevation, aspect, MARGIN_3D)
     target = extent.middle if asked.target is None else np.array(asked.target)
     if asked.distance is not None or asked.target is not None:
         camera = _placed(camera, target, asked.distance, extent)
     if asked.turn and asked.distance is None:
         camera = _wide_enough(camera, target, extent, up)
-    return Shot(camera, target, up, np.radians(asked.turn) / speed, start)
+    return Shot(camera, target, up, np.radians(asked.turn) / speed, span[0])
 
 
 def _placed(camera: Camera, target: Floats, distance: float | None, extent: Extent) -> Camera:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,46 +12,77 @@ from ..stepping.report import ContactImpulses
 from ..trajectory import Trajectory
 from .colors import Bytes, Floats
 from .primitives import RGB, Discs, Lines, Polygons, Shape, repeated
-from .timeline import Timeline
+from .timeline import Timeline, Traced
 
+ALL = "all"  # in `traced_points`: the centers of all free bodies
 Project = Callable[[Floats], Floats]  # from points (..., D) to pixels (..., 2)
-Tracks = tuple[Floats, Floats]  # times (k,) and positions (k, n, D), NaN in gaps
+Tracks = tuple[Floats, Floats]  # times (k,) and places (k, m, D) of the traced points, NaN in gaps
 ARROW: RGB = (178, 34, 52)
 POINTS, LONG_POINTS = 60, 400  # largest number of points of a trail in a film, and in a still, which shows all of it
+PIECES = 200_000  # a still has more points per trail, as long as all its trails together have no more pieces than this
+DARK, PALE = 0.7, 0.5  # brightness of a trail relative to its body, which it crosses; share of white at its start
+UNDER = 0.65  # share of white in the colors of 2D bodies under trails
 SHORTEST = 0.02  # pixels: shorter pieces of trails are left out; a pile at rest has a hundred thousand of them
 LONGEST = 0.11  # length, relative to the height of the page, of an arrow that one in fifty impulses exceeds
 LEAST = 0.01  # impulses below this fraction of that impulse are left out
 LINGER = 0.16  # seconds that an arrow stays visible
 
 
-def trails(
-    tracks: Tracks | None,
-    free: NDArray[np.bool_],
-    colors: Bytes,
-    project: Project,
-    width: float,
-    scale: float = 1.0,
-) -> list[Shape]:
-    """The paths of all free bodies in their colors, fading out toward the past.
+def traced_points(texts: Sequence[str], free: NDArray[np.bool_], dimension: int) -> Traced:
+    """The points whose paths are drawn: `all` (the centers of all free bodies), BODY (its center), or BODY:x,y,z."""
+    body: list[int] = []
+    offset: list[list[float]] = []
+    for text in texts:
+        number, colon, point = text.strip().partition(":")
+        if number == ALL and not colon:
+            found = np.flatnonzero(free).tolist()
+        elif number.isdigit() and int(number) < len(free):
+            found = [int(number)]
+        else:
+            wanted = f"{ALL}, BODY or BODY:{'x,y,z'[: 2 * dimension - 1]} with a BODY from 0 to {len(free) - 1}"
+            raise ProblemError("--trail", text, wanted)
+        body += found
+        offset += [_offset(text, point, dimension) if colon else [0.0] * dimension] * len(found)
+    return Traced(np.array(body, dtype=np.int64), np.array(offset).reshape(-1, dimension))
+
+
+def _offset(text: str, point: str, dimension: int) -> list[float]:
+    try:
+        values = [float(part) for part in point.split(",")]
+    except ValueError:
+        values = []
+    if len(values) != dimension or not np.isfinite(values).all():
+        raise ProblemError("--trail", text, f"BODY:{'x,y,z'[: 2 * dimension - 1]} with {dimension} finite numbers")
+    return values
+
+
+def trails(tracks: Tracks | None, colors: Bytes, project: Project, width: float, scale: float = 1.0) -> list[Shape]:
+    """The paths of traced points, darker than their bodies, paler toward the past. `colors` (m, 3) are of the bodies.
 
     `scale` is in pixels per unit of what `project` returns.
     """
     if tracks is None:
         return []
     times, places = tracks
-    pixels = project(places[:, free])  # (k, n, 2)
+    pixels = project(places)  # (k, m, 2)
     begin, end = pixels[:-1].reshape(-1, 2), pixels[1:].reshape(-1, 2)
     age = (times[:-1] - times[0]) / (times[-1] - times[0])
-    alpha = np.repeat(0.1 + 0.7 * age, int(free.sum()))
-    color = np.tile(colors[free], (len(pixels) - 1, 1))
+    # Mixed with white instead of transparent: the ends of transparent pieces overlap and would show as dots.
+    white = PALE * (1.0 - age)[:, None, None]
+    color = ((1.0 - white) * DARK * colors + white * 255.0).astype(np.uint8).reshape(-1, 3)
     keep = np.abs(end - begin).max(axis=1, initial=0.0) * scale > SHORTEST  # false for NaN
-    return [Lines(begin[keep], end[keep], color[keep], width, alpha[keep])]
+    return [Lines(begin[keep], end[keep], color[keep], width)]
+
+
+def paler(colors: Bytes) -> Bytes:
+    """The colors of 2D bodies that trails cross."""
+    return (colors + UNDER * (255.0 - colors)).astype(np.uint8)
 
 
 def trail_width(radius: float, height: int) -> float:
     """The width of trails of bodies of a radius on a page of a height, all in pixels."""
     unit = height / 1080.0
-    return float(np.clip(0.3 * radius, min(1.2, 1.6 * unit), 7.0 * unit))
+    return float(np.clip(0.3 * radius, min(1.2, 1.6 * unit), 3.5 * unit))
 
 
 class Impulses:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import ProblemError
+from ..geometry import rotations
+from ..solvers.rows import Ints
 from ..trajectory import Trajectory
 from ..world import State
 from .colors import Floats
@@ -22,6 +24,26 @@ class Moment:
 
     state: State
     frame: int
+
+
+@dataclass(frozen=True, eq=False)
+class Traced:
+    """Points fixed to bodies: `body` (m,), and `offset` (m, D) from the center at the start, along the world's axes."""
+
+    body: Ints
+    offset: Floats
+
+    def places(self, state: State, start: State) -> Floats:
+        """(m, D) where the points are in a state."""
+        center = state.position[self.body]
+        if not self.offset.any():
+            return center
+        if state.orientation.ndim == 1:
+            angle = (state.orientation - start.orientation)[self.body]
+            (x, y), cos, sin = self.offset.T, np.cos(angle), np.sin(angle)
+            return np.asarray(center + np.stack([cos * x - sin * y, sin * x + cos * y], axis=1))
+        now, then = (rotations.matrices(np.ascontiguousarray(s.orientation[self.body])) for s in (state, start))
+        return np.asarray(center + np.einsum("mij,mkj,mk->mi", now, then, self.offset))
 
 
 class Timeline:
@@ -91,15 +113,16 @@ class Timeline:
             out |= np.abs(after[:, axis] - before[:, axis]) > 0.5 * length
         return out
 
-    def tracks(self, start: float, stop: float, most: int) -> tuple[Floats, Floats]:
-        """Times (k,) and positions (k, n, D) of all bodies in at most about `most` frames, the last at `stop`.
+    def tracks(self, start: float, stop: float, most: int, traced: Traced) -> tuple[Floats, Floats]:
+        """Times (k,) and places (k, m, D) of traced points in at most about `most` frames, the last at `stop`.
 
         A jump across a periodic side is marked by NaN.
         """
+        first = self.frame(0)
         chosen = np.flatnonzero((self.times >= start) & (self.times < stop))
         chosen = chosen[:: max(1, -(-len(chosen) // most))]
-        places = [self.frame(int(k)).position for k in chosen] + [self.at(stop).state.position]
-        out = np.stack(places)
+        states = [*(self.frame(int(k)) for k in chosen), self.at(stop).state]
+        out = np.stack([traced.places(state, first) for state in states])
         for k in range(1, len(out)):
             out[k - 1, self._jumped(out[k - 1], out[k])] = np.nan
         return np.append(self.times[chosen], stop), out

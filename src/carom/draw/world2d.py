@@ -88,16 +88,14 @@ def _plane_line(boundaries: Boundaries, k: int, low: Floats, high: Floats, overl
     return np.stack([foot + first * along, foot + last * along]) if first < last else None
 
 
-def world_shapes(
-    world: World, state: State, boundaries: Boundaries, colors: Bytes | None, view: View2D, trails: Sequence[Shape] = ()
-) -> list[Shape]:
-    """Boundaries, trails and bodies of one state, the lowest first.
+def world_shapes(world: World, state: State, boundaries: Boundaries, colors: Bytes | None, view: View2D) -> list[Shape]:
+    """Boundaries and bodies of one state, the lowest first.
 
     `colors` (n, 3) are sRGB bytes, one per body; with None the bodies are left out.
     """
     width = view.line / view.scale
     found = [outline for outline in outlines(boundaries, view.low, view.high, width) if outline is not None]
-    shapes = [*_ground(found), *_periodic_sides(world, view), *trails]
+    shapes = [*_ground(found), *_periodic_sides(world, view)]
     bodies = [] if colors is None else body_shapes(world, state, colors, view)
     return [*shapes, *bodies, *_boundary_lines(found, view)]
 

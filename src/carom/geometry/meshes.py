@@ -16,6 +16,7 @@ from ..files import read_file
 from ..hdf5 import check_structure
 from ..solvers.rows import Floats, Ints
 from .distance_grid import distance_grid
+from .hulls import hull
 from .mass_properties import mass_properties
 from .sample_points import sample_points
 from .shapes import MESH, Shape
@@ -26,6 +27,8 @@ _THIN_CELLS = 4  # grid cells along the shortest side, at least
 _SAMPLE_CELLS = 2.0  # distance between sample points, in grid cells
 _MAX_NODES = 20_000_000  # of one grid: 160 MB
 _MAX_SAMPLES = 1 << 18  # names of contacts have 20 bits
+_HULL_VERTICES = 100  # of a convex mesh that becomes a hull, whose support function visits all of them
+_CONVEX = 1e-6  # of the volume: dents that are smaller, like those by rounding, are filled
 _SHAPES_KEPT = 16  # shapes kept in memory
 _made: dict[str, Shape] = {}
 
@@ -145,6 +148,15 @@ def mesh_shape(path: str, surface: Surface) -> Shape:
         if len(_made) > _SHAPES_KEPT:
             del _made[next(iter(_made))]
     return _made[surface.key]
+
+
+def convex_shape(path: str, surface: Surface) -> Shape | None:
+    """The surface as a hull, if it is convex and has few vertices: contacts are then exact, and faster to find."""
+    if len(surface.vertices) > _HULL_VERTICES:
+        return None
+    found = hull(path, surface.vertices)
+    volume = mass_properties(surface.vertices, surface.faces)[0]
+    return found if abs(found.volume - volume) <= _CONVEX * found.volume else None
 
 
 def outline_shape(surface: Surface) -> Shape:

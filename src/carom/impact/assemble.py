@@ -101,11 +101,13 @@ def assemble(world: World, state: State, found: ContactSet, boundaries: Boundari
     drift = none if found.drift is None else found.drift
     body = contact_bodies(found.first, found.second, world.free)
     geometry = (found.first, found.second, found.normal, found.point, offset, drift, state.position, state.velocity)
-    moving = (world.inverse_sqrt_mass, boundaries.center, boundaries.velocity, body, _row_count(world, bound))
+    rows = _row_count(world, bound)
+    val, base = np.zeros((found.count, 2, rows, state.velocity.shape[1])), np.zeros((found.count, rows))
+    moving = (world.inverse_sqrt_mass, boundaries.center, boundaries.velocity, body, val, base)
     if world.dimension == 2:
-        val, base = blocks_2d(*geometry, *moving)
+        blocks_2d(*geometry, *moving)
     else:
-        val, base = blocks_3d(*geometry, matrices(state.orientation), *moving)
+        blocks_3d(*geometry, matrices(state.orientation), *moving)
     bodies = None
     if TOUCHED_BODIES_FACTOR * found.count < world.count:
         bodies, body = _renumbered(body)

@@ -40,7 +40,7 @@ def run_law(contacts: Contacts, response: Response) -> Impulses:
     if contacts.friction.any():
         if response.friction_model is None:
             return law.impulses(contacts)
-        contacts = replace(contacts, friction=np.zeros(contacts.count))
+        contacts = contacts.without_friction()
     result = replace(law.impulses(contacts), tangent=None)
     if result.status != FINISHED_INELASTICALLY:
         return result

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernels import kernel
+from ..kernels import kernel, lean
 from ..solvers.rows import Floats
 
 
@@ -61,19 +61,19 @@ def contact_bodies(first, second, free):
     return body
 
 
-@kernel
+@lean
 def blocks_2d(
-    first, second, normal, point, offset, drift, position, velocity, root, center, boundary_velocity, body, rows
+    first, second, normal, point, offset, drift, position, velocity, root, center, boundary_velocity, body, val, base
 ):
-    """Entries (m, 2, rows, d) of the rows of each contact, and the speeds (m, rows) that no impulse can change.
+    """Adds the entries of the rows of each contact to `val`, and the speeds that no impulse can change to `base`.
 
-    The rows are the normal, the tangent (the normal rotated by 90 degrees counterclockwise), and relative rotation; the
-    first `rows` of them are made. `root` (n, d) is the inverse square root of the mass; `offset` and `drift` (m, 2) are
-    those of the ContactSet, or have one row if no body has periodic images.
+    Both must be zero before, of shapes (m, 2, rows, d) and (m, rows). The rows are the normal, the tangent (the normal
+    rotated by 90 degrees counterclockwise), and relative rotation; the first `rows` of them are made. `root` (n, d) is
+    the inverse square root of the mass; `offset` and `drift` (m, 2) are those of the ContactSet, or have one row if no
+    body has periodic images.
     """
-    m, d = len(first), velocity.shape[1]
+    (m, rows), d = base.shape, velocity.shape[1]
     imaged = len(offset) == m
-    val, base = np.zeros((m, 2, rows, d)), np.zeros((m, rows))
     for i in range(m):
         nx, ny = normal[i, 0], normal[i, 1]
         for side in range(2):
@@ -100,7 +100,6 @@ def blocks_2d(
                 base[i, 1] += sign * (-ny * vx + nx * vy)
             if rows > 2:
                 base[i, 2] += sign * spin
-    return val, base
 
 
 @kernel
@@ -146,17 +145,30 @@ def _spin_in_world(velocity, turn):
     )
 
 
-@kernel
+@lean
 def blocks_3d(
-    first, second, normal, point, offset, drift, position, velocity, turn, root, center, boundary_velocity, body, rows
+    first,
+    second,
+    normal,
+    point,
+    offset,
+    drift,
+    position,
+    velocity,
+    turn,
+    root,
+    center,
+    boundary_velocity,
+    body,
+    val,
+    base,
 ):
     """As `blocks_2d`, with rotation matrices `turn` (n, 3, 3) from body to world.
 
     The rows are the normal, two tangents, relative rotation about both tangents, and about the normal.
     """
-    m, d = len(first), velocity.shape[1]
+    m, rows = base.shape
     imaged = len(offset) == m
-    val, base = np.zeros((m, 2, rows, d)), np.zeros((m, rows))
     for i in range(m):
         nx, ny, nz = normal[i, 0], normal[i, 1], normal[i, 2]
         sx, sy, sz, tx, ty, tz = tangents_of(nx, ny, nz)
@@ -197,4 +209,3 @@ def blocks_3d(
                 base[i, 3] += sign * (sx * ox + sy * oy + sz * oz)
                 base[i, 4] += sign * (tx * ox + ty * oy + tz * oz)
                 base[i, 5] += sign * (nx * ox + ny * oy + nz * oz)
-    return val, base

@@ -45,6 +45,8 @@ class Contacts:
     friction: Floats  # (m,) coefficient mu, not negative
     tangents: Rows | None = None  # whitened tangent rows
     tangent_boundary_speed: Floats | None = None  # (m * t,) prescribed speed of the boundary along the tangents
+    _speeds: Floats | None = field(default=None, init=False, repr=False)  # before the impact, once computed
+    _fastest: float | None = field(default=None, init=False, repr=False)
 
     @property
     def count(self) -> int:
@@ -53,7 +55,11 @@ class Contacts:
 
     def speeds(self, velocity: Floats | None = None) -> Floats:
         """Separation speed of every contact, (m,), at a whitened velocity; by default at that before the impact."""
-        return speeds(self.rows, self.velocity if velocity is None else velocity, self.boundary_speed)
+        if velocity is not None:
+            return speeds(self.rows, velocity, self.boundary_speed)
+        if self._speeds is None:
+            object.__setattr__(self, "_speeds", speeds(self.rows, self.velocity, self.boundary_speed))
+        return self._speeds.copy()  # type: ignore[union-attr]
 
     def approach(self) -> float:
         """Fastest approach before the impact, a speed that is not negative; 0 if nothing approaches."""
@@ -61,10 +67,12 @@ class Contacts:
 
     def fastest(self) -> float:
         """Fastest approach, or slip where there is friction, before the impact; the scale of residuals."""
-        if self.tangents is None or self.tangent_boundary_speed is None or not self.friction.any():
-            return self.approach()
-        slip = fastest_slip(self.tangents, self.velocity, self.tangent_boundary_speed, self.friction)
-        return max(self.approach(), float(slip))
+        if self._fastest is None:
+            top, slip = self.approach(), self.tangent_boundary_speed
+            if self.tangents is not None and slip is not None and self.friction.any():
+                top = max(top, float(fastest_slip(self.tangents, self.velocity, slip, self.friction)))
+            object.__setattr__(self, "_fastest", top)
+        return self._fastest  # type: ignore[return-value]
 
     def tangent_speeds(self, velocity: Floats | None = None) -> Floats:
         """Slip speed along every tangent row, (m, t), at a whitened velocity; by default at that before the impact."""
@@ -91,7 +99,17 @@ class Contacts:
 
     def with_restitution(self, value: float | Floats) -> Contacts:
         """The same impact with other coefficients of restitution."""
-        return replace(self, restitution=np.broadcast_to(float_array(value), (self.count,)).copy())
+        return self._with(restitution=np.broadcast_to(float_array(value), (self.count,)).copy())
+
+    def without_friction(self) -> Contacts:
+        """The same impact with coefficients of friction of zero."""
+        return self._with(friction=np.zeros(self.count))
+
+    def _with(self, **coefficients: Any) -> Contacts:
+        """The same rows and velocities, and so the same speeds, with other coefficients."""
+        other = replace(self, **coefficients)
+        object.__setattr__(other, "_speeds", self._speeds)
+        return other
 
     def moving(self, velocity: Floats) -> Contacts:
         """The same contacts with another whitened velocity before the impact."""

@@ -30,8 +30,8 @@ LAW_ITERATIONS = 50_000
 # Visits of a contact on average after which sweeps over normal and friction impulses give up.
 EXACT_VISITS, MANY_VISITS, FEW_VISITS = 3000, 500, 20
 # Halvings of the interval for the share of the restitution that does not raise the energy under coupled friction: the
-# share is accurate to 1e-9 in exact answers, to 1e-2 with a tolerance.
-MANY_HALVINGS, FEW_HALVINGS = 30, 7
+# share is accurate to 1e-9 in exact answers, to 1e-2 with a tolerance or after many iterations of all solves together.
+MANY_HALVINGS, FEW_HALVINGS, HALVING_ITERATIONS = 30, 7, 10_000
 WORK_ROUNDING = 1e-11  # work, relative to the energy before, that is within the residual of exact joint answers
 
 
@@ -77,7 +77,8 @@ def resolve(contacts: Contacts, response: Response, tolerance: float = 0.0) -> I
         return _relative(normal_impulses(contacts, response, tolerance), contacts)
     if isinstance(friction, CoupledModel) and friction.coupled and contacts.tangents is not None:
         return _joint(contacts, response, friction, tolerance)
-    return _staggered(contacts, response, friction, tolerance)
+    stage = normal_impulses(contacts, response, tolerance)
+    return _staggered(contacts, response, stage, friction, tolerance)
 
 
 def _relative(result: Impulses, contacts: Contacts) -> Impulses:
@@ -86,14 +87,15 @@ def _relative(result: Impulses, contacts: Contacts) -> Impulses:
     return result if approach == scale else replace(result, residual=result.residual * approach / scale)
 
 
-def _staggered(contacts: Contacts, response: Response, friction: FrictionModel, tolerance: float) -> Impulses:
-    """The law, then friction for its normal impulses, and more normal impulses where friction drives contacts together.
+def _staggered(
+    contacts: Contacts, response: Response, stage: Impulses, friction: FrictionModel, tolerance: float
+) -> Impulses:
+    """Friction for the normal impulses `stage` of the law, and more of these where friction drives contacts together.
 
     To a coarse tolerance the latter two are found together by sweeps. For an exact answer law and friction alternate,
     which keeps symmetries, unless friction drives nothing together and few sweeps find it to rounding. Many sweeps
     follow where that misses the tolerance of the run.
     """
-    stage = normal_impulses(contacts, response, tolerance)
     if not stage.normal.any():
         return _relative(stage, contacts)  # nothing approaches, or the law is `none`: nothing bounds friction
     scale = contacts.fastest()
@@ -208,7 +210,9 @@ def _joint(contacts: Contacts, response: Response, friction: CoupledModel, toler
     if solved and (gaining := _work(contacts, z, label) > 0.0).any():
         low, high = np.where(gaining, 0.0, 1.0), np.ones(len(gaining))
         z, residual, _, solved = friction.joint(contacts, low[label] * target, z, tolerance)
-        for _ in range(FEW_HALVINGS if tolerance > 0.0 else MANY_HALVINGS):
+        for number in range(FEW_HALVINGS if tolerance > 0.0 else MANY_HALVINGS):
+            if number >= FEW_HALVINGS and count > HALVING_ITERATIONS:
+                break
             share = 0.5 * (low + high)
             other, left, more, found = friction.joint(contacts, share[label] * target, z, tolerance)
             gains = _work(contacts, other, label) > 0.0 if found else gaining
@@ -219,7 +223,7 @@ def _joint(contacts: Contacts, response: Response, friction: CoupledModel, toler
         messages = (*messages, stepped_back(np.flatnonzero(gaining[label]), low[gaining].min()))
     scale = contacts.fastest()
     if not solved:
-        stage = _staggered(contacts, response, friction, tolerance)
+        stage = _staggered(contacts, response, stage, friction, tolerance)
         note = f"normal and friction impulses together were solved to {residual / scale:.1e} only, and then alternated"
         return replace(stage, status=worse(stage.status, NOT_CONVERGED), messages=(*stage.messages, note))
     worst = max(residual, stage.residual * contacts.approach()) / scale

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..impact.contacts import Contacts, Impulses
 from ..kernels import kernel
 from ..solvers.heap import heap_add, heap_grown, heap_pop
-from ..solvers.rows import Floats, push, speed
+from ..solvers.rows import push, speed
 from .front import initial_front, next_front
 from .inelastic import finish_inelastically, reflected
 from .law import ZHANG_2015, Law
@@ -20,6 +20,9 @@ from .law import ZHANG_2015, Law
 # grows.) F is the rate of its impulse, NEXT the s at which it would end, QUEUED its key in the heap (never later than
 # NEXT), DONE the s at which it has ended, or -1.
 A, B, C, S0, F, NEXT, QUEUED, DONE = range(8)
+
+
+DENSE_CONTACTS = 2000  # largest Delassus matrix of the model stronge that is stored as an array
 
 
 @dataclass(frozen=True)
@@ -63,45 +66,59 @@ class QCE(Law):
 
 def _with_loss(contacts: Contacts, tol: float, bound: int) -> Impulses:
     """Passes with Stronge's restitution inside, until nothing approaches."""
-    a = contacts.delassus().tocsr()
+    a: Any = contacts.delassus()
+    if contacts.count <= DENSE_CONTACTS:
+        a = a.toarray()
     lam, u = np.zeros(contacts.count), contacts.speeds()
     for count in range(bound):
         front = np.flatnonzero(u < -tol)
         if len(front) == 0:
             return reflected(contacts, lam, contacts.after(lam), count, 0, tol, QCE.name)
-        lam[front] += _lossy_pass(a[front][:, front].toarray(), u[front], contacts.restitution[front])
+        own = a[np.ix_(front, front)]
+        own = own if isinstance(own, np.ndarray) else own.toarray()
+        lam[front] += _lossy_pass(own, u[front], contacts.restitution[front])
         u = contacts.speeds(contacts.after(lam))
     reason = f"qce reached its bound of {bound} passes"
     return finish_inelastically(contacts, lam, contacts.after(lam), bound, reason)
 
 
-def _lossy_pass(a: Floats, u: Floats, e: Floats) -> Floats:
+@kernel
+def _lossy_pass(a, u, e):
     """The impulses of one pass over contacts with Delassus matrix `a`; each loses 1 - e^2 of its energy once.
 
     The energy of contact i is `-F_i e_i(s)`; e_i is lowest where its speed passes zero upwards, and e_i is then
     multiplied by e^2. A contact ends where e_i is zero, from below.
     """
-    rate, end = -u, np.full(len(u), -1.0)
-    speed, energy, lost, now = u.copy(), np.zeros(len(u)), np.zeros(len(u), bool), 0.0
-    while (end < 0.0).any():
-        going = end < 0.0
-        slope = a @ np.where(going, rate, 0.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            turn = np.where(going & ~lost & (slope > 0.0), np.maximum(-speed, 0.0) / slope, np.inf)
-        state = zip(slope, speed, energy, going & lost)
-        zero = [crossing(*e_of) if falls else np.inf for *e_of, falls in state]
-        h = min(turn.min(), min(zero))
-        if h == np.inf:
-            end[going] = now  # nothing turns any more
-            break
-        energy += np.where(going, (speed + 0.5 * slope * h) * h, 0.0)
-        speed += slope * h
+    k = len(u)
+    end, speed, energy, now = np.full(k, -1.0), u.copy(), np.zeros(k), 0.0
+    slope, lost, event = np.empty(k), np.zeros(k, np.bool_), np.empty(k)
+    left = k
+    while left > 0:
+        h = np.inf
+        for i in range(k):
+            slope[i], event[i] = 0.0, np.inf
+            for j in range(k):
+                if end[j] < 0.0:
+                    slope[i] -= a[i, j] * u[j]
+            if end[i] < 0.0 and lost[i]:
+                event[i] = crossing(slope[i], speed[i], energy[i])
+            elif end[i] < 0.0 and slope[i] > 0.0:
+                event[i] = max(-speed[i], 0.0) / slope[i]
+            h = min(h, event[i])
+        if h == np.inf:  # nothing turns any more
+            h, left = 0.0, 0
         now += h
-        turned = turn <= h
-        energy[turned] *= e[turned] ** 2
-        lost |= turned
-        end[np.array(zero) <= h] = now
-    return rate * end
+        for i in range(k):
+            if end[i] >= 0.0:
+                continue
+            energy[i] += (speed[i] + 0.5 * slope[i] * h) * h
+            if left == 0 or (lost[i] and event[i] <= h):
+                end[i], left = now, max(left - 1, 0)
+            elif event[i] <= h:
+                energy[i] *= e[i] ** 2
+                lost[i] = True
+            speed[i] += slope[i] * h
+    return -u * end
 
 
 @kernel

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -37,7 +37,7 @@ class SMM(Law):
     Friction: the tangential impulse of a sliding contact is `mu q lam`, q against its slip before the system, so that
     `G_V (G_V + mu q T_V)^T lam = -(1 + e) u_V` (eqs. 87 to 108). These equations alone would reverse a slip that little
     friction stops, so contacts stick where that is within the friction cone, as in eqs. 50 to 55. Contacts that pull
-    have no friction.
+    have no friction, and the pull of a later system reduces that of earlier ones to mu times the impulse that is left.
 
     tolerance: approach speed that counts as none, relative to the fastest approach.
     max_reflections: bound on the contacts reflected, over all systems; 0 means 300 + 100 m.
@@ -57,8 +57,8 @@ class SMM(Law):
         tol = self.tolerance * contacts.approach()
         bound = self.max_reflections or 300 + 100 * contacts.count
         lam = np.zeros(contacts.count)
-        rough = contacts.tangents is not None and bool(contacts.friction.any())
-        beta = np.zeros_like(contacts.tangent_speeds()) if rough else None
+        matrices = _matrices(contacts)
+        beta = None if matrices is None else np.zeros_like(contacts.tangent_speeds())
         x, residual, count, reflected = contacts.velocity, 0.0, 0, 0
         while True:
             u = contacts.speeds(x)
@@ -69,8 +69,8 @@ class SMM(Law):
                 reason = f"smm reached its bound of {bound} reflections in {count} linear systems"
                 break
             target = -(1.0 + contacts.restitution[approaching]) * u[approaching]
-            if beta is not None:
-                step, rough_step, step_residual = _reflect_rough(contacts, x, approaching, target)
+            if beta is not None and matrices is not None:
+                step, rough_step, step_residual = _reflect_rough(contacts, matrices, x, approaching, target)
                 beta[approaching] += rough_step
             else:
                 step, step_residual = _reflect(contacts.rows, approaching, target)
@@ -79,6 +79,8 @@ class SMM(Law):
                 reason = "smm cannot reflect boundaries that close in from both sides"
                 break
             lam[approaching] += step
+            if beta is not None:
+                _reduce_friction(beta, contacts.friction * np.maximum(lam, 0.0))
             x = contacts.after(lam, beta)
         return replace(finish_inelastically(contacts, lam, x, count, reason, residual), tangent=beta)
 
@@ -92,25 +94,45 @@ class SMM(Law):
         return Impulses(normal=lam, iterations=count, residual=residual, messages=messages)
 
 
-def _reflect_rough(contacts: Contacts, x: Floats, subset: Ints, target: Floats) -> tuple[Floats, Floats, float]:
+def _matrices(contacts: Contacts) -> tuple[Any, Any] | None:
+    """Normal rows (m, n d) and tangent rows (m t, n d): arrays for few contacts, else sparse. None without friction."""
+    if contacts.tangents is None or not contacts.friction.any():
+        return None
+    both = contacts.matrix(), as_matrix(contacts.tangents)
+    if sum(a.shape[0] for a in both) > DENSE_ROUGH_ROWS:
+        return both
+    return both[0].toarray(), both[1].toarray()
+
+
+def _reduce_friction(beta: Floats, most: Floats) -> None:
+    """Scales friction impulses (m, t) in place that are larger than `most` (m,)."""
+    size = np.linalg.norm(beta, axis=1)
+    over = size > most
+    beta[over] *= (most[over] / size[over])[:, None]
+
+
+def _reflect_rough(
+    contacts: Contacts, matrices: tuple[Any, Any], x: Floats, subset: Ints, target: Floats
+) -> tuple[Floats, Floats, float]:
     """Normal (k,) and friction impulses (k, t) that change the normal speeds of `subset` by `target`; the residual.
 
     A contact sticks, `slip+ = 0`, if its impulse is then within the friction cone, and else slides, `p_t = mu q p_n`.
     All contacts stick at first, and those outside their cones change together, so that their order does not matter.
     """
-    if contacts.tangents is None:
-        raise ValueError("friction needs tangent rows")
     slip, mu = contacts.tangent_speeds(x)[subset], contacts.friction[subset]
     k, t = slip.shape
     size = np.linalg.norm(slip, axis=1)
     still = size <= 1e-12 * contacts.fastest()
-    g, tangents = contacts.matrix()[subset], as_matrix(contacts.tangents)[(subset[:, None] * t + np.arange(t)).ravel()]
+    g, tangents = matrices[0][subset], matrices[1][(subset[:, None] * t + np.arange(t)).ravel()]
+    stack = sp.vstack if sp.issparse(g) else np.vstack
     along, sticks = np.zeros((k, t)), mu > 0.0  # along: friction of sliding contacts per unit of normal impulse
     while True:
-        held = tangents[np.repeat(sticks, t)]
-        spread = sp.block_diag(along[:, None, :], format="csr")  # (k, k t)
+        held, pushes = tangents[np.repeat(sticks, t)], g
+        for c in range(t):
+            factor, rows = along[:, c], tangents[c::t]
+            pushes = pushes + (sp.diags(factor) @ rows if sp.issparse(g) else factor[:, None] * rows)
         right = np.concatenate([target, -slip[sticks].ravel()])
-        y, residual = _least_squares(sp.vstack([g, held]), sp.vstack([g + spread @ tangents, held]), right)
+        y, residual = _least_squares(stack([g, held]), stack([pushes, held]), right)
         normal, tangent = y[:k], along * y[:k, None]
         tangent[sticks] = y[k:].reshape(-1, t)
         strength = np.linalg.norm(tangent, axis=1)
@@ -127,14 +149,17 @@ def _reflect_rough(contacts: Contacts, x: Floats, subset: Ints, target: Floats) 
         sticks &= ~slides
 
 
-def _least_squares(rows: sp.csr_matrix, pushes: sp.csr_matrix, target: Floats) -> tuple[Floats, float]:
+def _least_squares(rows: Any, pushes: Any, target: Floats) -> tuple[Floats, float]:
     """Least-squares solution of least norm of `rows pushes^T y = target`, and its relative residual."""
-    from scipy.sparse.linalg import lsmr  # slow to import
-
-    a = sp.csr_matrix(rows @ pushes.T)
-    if len(target) <= DENSE_ROUGH_ROWS:
-        y = np.linalg.lstsq(a.toarray(), target, rcond=RANK)[0]
+    a = rows @ pushes.T
+    if sp.issparse(a) and len(target) <= DENSE_ROUGH_ROWS:
+        a = a.toarray()
+    if not sp.issparse(a):
+        y = np.linalg.lstsq(a, target, rcond=RANK)[0]
     else:
+        from scipy.sparse.linalg import lsmr  # slow to import
+
+        a = sp.csr_matrix(a)
         y = np.asarray(lsmr(a, target, atol=1e-14, btol=1e-14, conlim=0.0, maxiter=20 * len(target))[0])
     error = a.T @ (a @ y - target)
     return y, float(np.abs(error).max() / max(np.abs(a.T @ target).max(), np.finfo(float).tiny))

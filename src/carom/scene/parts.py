@@ -11,8 +11,8 @@ import numpy as np
 from ..errors import ProblemError
 from ..geometry.extent import Extent
 from ..geometry.hulls import hull
-from ..geometry.meshes import Surface, check_faces, mesh_shape, outline_shape, read_mesh, spaced_surface
-from ..geometry.shapes import Placed, Properties, ShapeList, Shapes3D, equal_group, shape_table, sphere_group
+from ..geometry.meshes import Surface, check_faces, convex_shape, mesh_shape, outline_shape, read_mesh, spaced_surface
+from ..geometry.shapes import Placed, Properties, Shape, ShapeList, Shapes3D, equal_group, shape_table, sphere_group
 from ..geometry.solids import SOLID_NAMES, make_solid, sphere
 from ..solvers.rows import Floats, Ints
 from .checks import Check, Number
@@ -87,8 +87,8 @@ def _shape(path: str, declared: Solid, shapes: ShapeList, for_contact: bool) -> 
         return shapes.add((declared.kind, points.tobytes()), lambda: hull(f"{path}.vertices", points))
     if isinstance(declared, Mesh):
         surface = load_mesh(path, declared)
-        make = (lambda: mesh_shape(path, surface)) if for_contact else (lambda: outline_shape(surface))
-        return shapes.add((declared.kind, surface.key), make)
+        sampled = declared.spacing is not None
+        return shapes.add((declared.kind, surface.key, sampled), lambda: _mesh(path, surface, sampled, for_contact))
     if getattr(declared, "kind", None) not in SOLID_NAMES:
         raise ProblemError(path, type(declared).__name__, "a 3D shape, such as Sphere or Box")
     own = fields_of(type(declared))
@@ -97,6 +97,14 @@ def _shape(path: str, declared: Solid, shapes: ShapeList, for_contact: bool) -> 
         return _sphere(float(sizes["radius"]), shapes)
     key = (declared.kind, *(np.asarray(size).tobytes() for size in sizes.values()))
     return shapes.add(key, lambda: make_solid(declared.kind, **sizes))
+
+
+def _mesh(path: str, surface: Surface, sampled: bool, for_contact: bool) -> Shape:
+    """A mesh; a hull in its place, if it is convex and no spacing asks for sample points."""
+    convex = None if sampled else convex_shape(path, surface)
+    if convex is not None:
+        return convex
+    return mesh_shape(path, surface) if for_contact else outline_shape(surface)
 
 
 def _sphere(radius: float, shapes: ShapeList) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec
 
 import numpy as np
@@ -14,6 +14,7 @@ from ..scene.model import Scene
 from ..scene.numbers import scalar
 
 P = ParamSpec("P")
+LARGEST, SMALLEST = 1e9, 1e-9  # of parameters, in the units of their scene, in which bodies have a size of about 1
 
 
 def recorded(make: Callable[P, Scene]) -> Callable[P, Scene]:
@@ -38,22 +39,25 @@ def whole(name: str, value: int, low: int) -> int:
 
 def positive(name: str, value: float) -> float:
     """A finite number above 0."""
-    return scalar(name, _no_flag(name, value), 0.0, above=True)
+    found = scalar(name, _number(name, value), 0.0, above=True)
+    if found < SMALLEST:
+        raise ProblemError(name, value, f"a number from {SMALLEST:g} up")
+    return found
 
 
 def at_least(name: str, value: float, low: float) -> float:
     """A finite number of at least `low`."""
-    return scalar(name, _no_flag(name, value), low)
+    return scalar(name, _number(name, value), low)
 
 
 def between(name: str, value: float, low: float, high: float) -> float:
     """A number from `low` to `high`."""
-    return scalar(name, _no_flag(name, value), low, high)
+    return scalar(name, _number(name, value), low, high)
 
 
 def finite(name: str, value: float) -> float:
     """A finite number."""
-    return scalar(name, _no_flag(name, value))
+    return scalar(name, _number(name, value))
 
 
 def sizes(name: str, value: Any) -> tuple[float, float, float]:
@@ -69,6 +73,8 @@ def three(name: str, value: Any) -> tuple[float, float, float]:
 
 
 def _three(name: str, value: Any, expected: str) -> tuple[Any, Any, Any]:
+    if isinstance(value, (str, bytes)):
+        raise ProblemError(name, value, expected)
     try:
         x, y, z = value
     except (TypeError, ValueError):
@@ -76,7 +82,26 @@ def _three(name: str, value: Any, expected: str) -> tuple[Any, Any, Any]:
     return x, y, z
 
 
-def _no_flag(name: str, value: Any) -> Any:
-    if isinstance(value, bool):
+def choice(name: str, value: str, known: Iterable[str]) -> str:
+    """One of the known words."""
+    if not isinstance(value, str):
+        raise ProblemError(name, value, f"one of {', '.join(known)}")
+    if value not in known:
+        raise ProblemError.unknown(name, value, known)
+    return value
+
+
+def text(name: str, value: str) -> str:
+    """Text, which may be empty."""
+    if not isinstance(value, str):
+        raise ProblemError(name, value, "text")
+    return value
+
+
+def _number(name: str, value: Any) -> Any:
+    """Refuses flags and text, which Python would convert to a number, and numbers whose squares could overflow."""
+    if isinstance(value, (bool, str, bytes)):
         raise ProblemError(name, value, "a number")
+    if isinstance(value, (int, float)) and LARGEST < abs(value) < np.inf:
+        raise ProblemError(name, value, f"a number from {-LARGEST:g} to {LARGEST:g}")
     return value

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import ProblemError
 from ..scene.boundaries import Container
 from ..scene.model import Bodies, Material, Scene
 from ..scene.motion import Table
@@ -83,7 +82,7 @@ def _packing(kind: str, count: int, restitution: float, friction: float, side: f
     count, side = checks.whole("count", count, 1), checks.at_least("side", side, 2.0)
     chance = np.random.default_rng(checks.whole("seed", seed, 0))
     # Bodies that rotate need room for their largest extent.
-    place = size * lattice(count, side, {"spheres": 1.2, "cubes": 1.75, "crosses": 1.1}[kind])
+    place = size * lattice(count, side, {"spheres": 1.2, "cubes": 1.75, "crosses": 1.12}[kind])
     place[:, 2] += 0.5 * size
     velocity = chance.uniform(-1.0, 1.0, (count, 3))
     half, top = 0.5 * side * size, float(place[:, 2].max()) + side * size
@@ -119,12 +118,10 @@ def repose(
     or "crosses" (325), of the sizes of the paper. The container is twice as long as wide. The gate has no friction.
     flow: time after it was lifted.
     """
-    if shape not in SIZES:
-        raise ProblemError.unknown("shape", shape, SIZES)
-    count, size = checks.whole("count", count, 4), SIZES[shape]
+    size, count = SIZES[checks.choice("shape", shape, SIZES)], checks.whole("count", count, 4)
     settle, flow = checks.positive("settle", settle), checks.positive("flow", flow)
     chance = np.random.default_rng(checks.whole("seed", seed, 0))
-    room = {"spheres": 1.05, "cubes": 1.75, "crosses": 1.1}[shape]
+    room = {"spheres": 1.05, "cubes": 1.75, "crosses": 1.12}[shape]
     wide = room * np.ceil(count ** (1.0 / 3.0))  # about as high as wide
     place = size * lattice(count, wide, room)
     place[:, 2] += 0.5 * size

@@ -21,7 +21,7 @@ GRAVITY = 9.81
 
 def rabbit_mesh(height: float, detail: int, mesh: str = "") -> Mesh:
     """The rabbit of `geometry.figures`, or the mesh of a file, which is scaled by `height`."""
-    if mesh:
+    if checks.text("mesh", mesh):
         return Mesh(path=mesh, scale=height)
     vertices, faces = figures.rabbit(height, detail)
     return Mesh(vertices=vertices, faces=faces, spacing=height / detail)

@@ -19,6 +19,7 @@ from .blocks import Blocks
 from .contact_newton import island_of, newton
 from .contact_pack import (
     BOUND,
+    LOOSE,
     NORMAL,
     WEIGHT,
     Layout,
@@ -58,6 +59,7 @@ PLAIN_SWEEPS = 10  # sweeps over a small island before Newton steps
 FINE, ROUGH = 1e-2, 1e-1
 FINE_WORK = 5e5  # multiplications on such islands in one call, after which the others get the tolerance asked for
 NO_WORK = 1e-12  # work, relative to that of each normal impulse against its own effect, that is rounding
+UNITS = (np.float32(1e-30), np.float32(1.0))  # see `contact_sweeps.sweep`
 ATTEMPTS = 4  # Newton solves of an island, each ten times finer: removing their work may raise the residual
 
 
@@ -81,22 +83,34 @@ def solve_contact(
     """
     shape = velocity.shape
     blocks, velocity = common_size(blocks, velocity)
-    lay = layout_of(blocks)
+    lay, zeros = layout_of(blocks)
     tolerance, enough = float(tolerance), max(float(tolerance), float(enough))
     rough, most = (ROUGH, NEWTON_ISLAND_WORK) if enough == tolerance else (1.0, EASY_ISLAND_WORK)
-    order, ptr, weight, x, residuals, tops, todo = _start(lay, blocks, chosen, velocity, impulse, tolerance, rough)
-    iterations = 0
-    if len(todo):
-        zeros, units = (np.float32(0.0),) * len(lay.axes), (np.float32(1e-30), np.float32(1.0))
-        given = (order, ptr, todo, velocity, impulse, x, residuals, tops, tolerance, enough, most)
-        iterations, left = _in_turn(lay, zeros, units, blocks, weight, *given)
-        for s in left:
-            mine = order[ptr[s] : ptr[s + 1]]
-            residuals[s], count = _large(lay, blocks, weight, mine, velocity, impulse, x, enough)
-            iterations += count
+    accuracy = (tolerance, enough, rough, most)
+    x, residuals, iterations, left, order, ptr, weight = _solve(
+        lay, zeros, UNITS, blocks, chosen, velocity, impulse, accuracy
+    )
+    for s in left:
+        mine = order[ptr[s] : ptr[s + 1]]
+        residuals[s], count = _large(lay, blocks, weight, mine, velocity, impulse, x, enough)
+        iterations += count
     if x.shape != shape:
         x = x.reshape(shape) if x.size == shape[0] * shape[1] else x[:, : shape[1]].copy()
     return Answer(x, float(residuals.max(initial=0.0)), int(iterations))
+
+
+@kernel
+def _solve(lay, zeros, units, blocks, chosen, velocity, impulse, accuracy):
+    """Solves all islands except those that are left: velocity, residuals, iterations, islands left, and their data."""
+    tolerance, enough, rough, most = accuracy
+    order, ptr, weight, x, residuals, tops, todo = _start(lay, blocks, chosen, velocity, impulse, tolerance, rough)
+    iterations, left = 0, todo
+    if len(todo):
+        iterations, left = _in_turn(
+            lay, zeros, units, blocks, weight, order, ptr, todo, velocity, impulse, x, residuals, tops, tolerance,
+            enough, most,
+        )  # fmt: skip
+    return x, residuals, iterations, left, order, ptr, weight
 
 
 def _large(
@@ -119,7 +133,7 @@ def _large(
     return residual, count
 
 
-@kernel
+@kernel(fastmath=LOOSE, slp=True)
 def _start(lay, blocks, chosen, velocity, impulse, tolerance, rough):
     """Islands, weights, the velocity after the warm start, for each island its residual and the order of magnitude of
     the speeds that impulses cause or have to change, and the islands to solve."""
@@ -133,7 +147,7 @@ def _start(lay, blocks, chosen, velocity, impulse, tolerance, rough):
     u = np.empty(len(lay.rows))
     for j in range(len(chosen)):
         i, s = chosen[j], island[j]
-        weigh(lay, blocks.val[i], blocks.bound[i], weight[i])
+        weigh(lay, blocks, i, weight)
         speeds_of(lay, blocks, x, i, u)
         for row in range(len(lay.rows)):
             works[s] += impulse[i, row] * u[row]

@@ -10,6 +10,7 @@ compile time, so that loops are unrolled.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -61,11 +62,15 @@ def tangent_count(blocks: Blocks) -> int:
     return blocks.tangents or (2 if r == 6 or (r == 3 and d != 3) else 1)
 
 
-def layout_of(blocks: Blocks) -> Layout:
-    """The sizes of a problem."""
-    _, w, r, d = blocks.val.shape
+def layout_of(blocks: Blocks) -> tuple[Layout, tuple[np.float32, ...]]:
+    """The sizes of a problem, and as many zeros as a body has velocity components."""
+    return _layout(*blocks.val.shape[1:], tangent_count(blocks))
+
+
+@cache
+def _layout(w: int, r: int, d: int, t: int) -> tuple[Layout, tuple[np.float32, ...]]:
     sides = (0, 1) if w == 2 else np.arange(w)
-    return Layout(sides, tuple(range(r)), tuple(range(d)), tuple(range(tangent_count(blocks))))
+    return Layout(sides, tuple(range(r)), tuple(range(d)), tuple(range(t))), (np.float32(0.0),) * d
 
 
 @kernel
@@ -139,36 +144,37 @@ def grouped(body, chosen, n):
 
 
 @kernel(inline="always")
-def weigh(lay, val, bound, out):
-    """Weights of one contact with rows `val` (w, r, d), in place of `out`.
+def weigh(lay, given, i, out):
+    """Weights of contact i, in place of `out` (m, columns).
 
     1/A_nn; the products of the normal with the first and last tangent; for each group the inverse of the stiffness
     (the larger eigenvalue of its block: a step with it never overshoots) and the bound; for rolling and spinning the
     length that makes their speeds comparable with that of the normal. Zero where no impulse moves a body.
     """
-    normal = _product(lay, val, 0, 0)
-    out[NORMAL] = 1.0 / normal if normal > 0.0 else 0.0
+    normal = _product(lay, given.val, i, 0, 0)
+    out[i, NORMAL] = 1.0 / normal if normal > 0.0 else 0.0
     for g in range(group_count(lay)):
         first, last = group_rows(lay, g)
-        one = _product(lay, val, first, first)
+        one = _product(lay, given.val, i, first, first)
         stiff = one
         if last - first == 2:
-            two, off = _product(lay, val, first + 1, first + 1), _product(lay, val, first, first + 1)
+            two, off = _product(lay, given.val, i, first + 1, first + 1), _product(lay, given.val, i, first, first + 1)
             stiff = 0.5 * (one + two) + np.sqrt(0.25 * (one - two) ** 2 + off * off)
         if g == FRICTION:
-            out[MIXED], out[MIXED + 1] = _product(lay, val, 0, first), _product(lay, val, 0, last - 1)
+            out[i, MIXED] = _product(lay, given.val, i, 0, first)
+            out[i, MIXED + 1] = _product(lay, given.val, i, 0, last - 1)
         else:
-            out[LENGTH + g] = np.sqrt(normal / stiff) if stiff > 0.0 and normal > 0.0 else 1.0
-        out[WEIGHT + 2 * g] = 1.0 / stiff if stiff > 0.0 else 0.0
-        out[BOUND + 2 * g] = bound[g] if stiff > 0.0 else 0.0
+            out[i, LENGTH + g] = np.sqrt(normal / stiff) if stiff > 0.0 and normal > 0.0 else 1.0
+        out[i, WEIGHT + 2 * g] = 1.0 / stiff if stiff > 0.0 else 0.0
+        out[i, BOUND + 2 * g] = given.bound[i, g] if stiff > 0.0 else 0.0
 
 
-@kernel
-def _product(lay, val, s, t):
+@kernel(inline="always")
+def _product(lay, val, i, s, t):
     total = 0.0
     for side in range(len(lay.sides)):
         for c in range(len(lay.axes)):
-            total += val[side, s, c] * val[side, t, c]
+            total += val[i, side, s, c] * val[i, side, t, c]
     return total
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels import kernel
+from ..kernels import kernel, lean
 from .qp.relax import NEAR
 from .rows import Floats, push, speed
 
@@ -102,7 +102,7 @@ def settle(rows, tangents, start, boundary, slip, friction, normal, tangent, kin
     return _residual(rows, boundary, friction, normal, tangent, rubbing, kind, x)
 
 
-@kernel
+@lean
 def _alike(rows, tangents, t):
     """Whether the tangent rows of each contact touch the same bodies as its normal row."""
     for i in range(len(rows.diag)):
@@ -116,7 +116,7 @@ def _alike(rows, tangents, t):
     return True
 
 
-@kernel
+@lean
 def _sweep(
     rows,
     boundary,
@@ -199,7 +199,7 @@ def _sweep(
     return done, count, active
 
 
-@kernel
+@lean
 def _touching(rows, bodies, stamp, limit, out):
     """Writes the contacts of `bodies` to `out`, each once; returns their number. `stamp` (m,) is below `limit`."""
     k = 0
@@ -215,7 +215,7 @@ def _touching(rows, bodies, stamp, limit, out):
     return k
 
 
-@kernel
+@lean
 def _pressed(u, lam, given, stiff, mu, kind, one, two, tolerance):
     """Change of the normal impulse `lam` >= `given` of a contact with speed u; 0 within the tolerance."""
     least = given
@@ -228,7 +228,7 @@ def _pressed(u, lam, given, stiff, mu, kind, one, two, tolerance):
     return max(lam - over * u / stiff, least) - lam
 
 
-@kernel
+@lean
 def _rubbed(slip, cross, one, two, weight, kind, bound, tolerance):
     """Change of the friction impulses (one, two) of a contact with slip (slip, cross); 0 within the tolerance."""
     a, b = _bounded(kind, bound, one - slip * weight, two - cross * weight)
@@ -241,7 +241,7 @@ def _rubbed(slip, cross, one, two, weight, kind, bound, tolerance):
     return a - one, b - two
 
 
-@kernel(inline="always")
+@lean(inline="always")
 def _slip(rows, i, row, base, r, x):
     """Speed of contact i along its friction row r."""
     total, first = base[i, r], rows.ptr[i]
@@ -252,7 +252,7 @@ def _slip(rows, i, row, base, r, x):
     return total
 
 
-@kernel
+@lean
 def _bounded(kind, bound, one, two):
     """The friction impulses of a contact within their bounds that are nearest to the given ones."""
     if kind == CONE:
@@ -263,7 +263,7 @@ def _bounded(kind, bound, one, two):
     return min(max(one, low), bound), min(max(two, low), bound)
 
 
-@kernel
+@lean
 def _write(rows, tangents, chosen, start, slip, tangent, kind, least, rubbing):
     """Writes the friction rows of the contacts `chosen`. Slip before all impulses below `least` has no direction."""
     t, d, q = tangent.shape[1], start.shape[1], rubbing.row.shape[1]
@@ -308,7 +308,7 @@ def _write(rows, tangents, chosen, start, slip, tangent, kind, least, rubbing):
         weight[i] = 1.0 / stiff if stiff > ZERO_ROW * rows.diag[i] else 0.0
 
 
-@kernel
+@lean
 def _residual(rows, boundary, friction, normal, tangent, rubbing, kind, x):
     """The residual of `settle`; writes the friction impulses to `tangent`."""
     worst, t = 0.0, tangent.shape[1]

@@ -5,6 +5,7 @@ Numba's own parallel loops were tried: they double the compile time of the loops
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -42,7 +43,18 @@ def beside(count: int, one: Callable[[], Any], two: Callable[[], Any]) -> tuple[
 
 
 def on_threads(work: Callable[..., float], pieces: Sequence[tuple[Any, ...]]) -> float:
-    """The largest value of `work(*piece)` over all pieces, in parallel if there are several."""
+    """The largest value of `work(*piece)` over all pieces, in parallel if there are several.
+
+    Each thread, this one included, takes the next piece when it has done one. A thread that has not started when no
+    piece is left is not waited for: on a busy machine it may take longer to start than this one needs for all pieces.
+    """
     if len(pieces) == 1 or thread_count() == 1:
         return max(work(*piece) for piece in pieces)
-    return max(_pool(thread_count()).map(lambda piece: work(*piece), pieces))
+    queue = iter(pieces)
+
+    def share() -> float:
+        return max((work(*piece) for piece in queue), default=-math.inf)
+
+    others = [_pool(thread_count()).submit(share) for _ in range(min(thread_count(), len(pieces)) - 1)]
+    worst = share()
+    return max([worst, *(other.result() for other in others if not other.cancel())])

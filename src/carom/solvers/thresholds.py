@@ -13,6 +13,8 @@ from __future__ import annotations
 # its factor still fit into the first-level cache. The islands of the drop of 10,201 discs took about half as long again
 # with 24, and a sixth longer with 80.
 DENSE_QP_CONTACTS = 48
+# The same where a tolerance allows to relax larger islands.
+RELAXED_QP_CONTACTS = 8
 # Contacts from which the islands of a box QP are shared out to threads.
 THREADED_QP_CONTACTS = 4000
 # Work of one sparse factorization above which projected gradients are tried before it: factors fill in, mostly in 3D.

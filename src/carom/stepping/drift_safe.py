@@ -76,15 +76,18 @@ class DriftSafe(Contained):
     def __init__(self, world: World, response: Response, step: float) -> None:
         super().__init__(world, response, step)
         self.margin = MARGIN * world.length_scale
-        self.reach = REACH * world.shapes.radius
+        moves = world.free.copy()  # bodies at rest for ever close no gap, however large they are
+        for bodies, _ in world.motions:
+            moves[bodies] = True
+        self.reach = REACH * np.where(moves, world.shapes.radius, 0.0)
         self.wait = WAIT * world.length_scale
         self.resting_solver: RestingSolver = RestingSolver(world)
         self.searched = np.empty(0)  # (n,) gap up to which contacts of each body were searched
         inertia, root = world.inertia.reshape(world.count, -1), world.inverse_sqrt_mass
         self._even = (inertia == inertia[:, :1]).all(axis=1)  # (n,) whether the moments of inertia are equal
         self._pull = np.zeros_like(root)  # (n, d) whitened acceleration by gravity
-        moves = root[:, 0] > 0.0
-        self._pull[moves, : world.dimension] = world.gravity / root[moves, : world.dimension]
+        pulled = root[:, 0] > 0.0
+        self._pull[pulled, : world.dimension] = world.gravity / root[pulled, : world.dimension]
         self._falls = world.force is None and bool(world.gravity.any())
 
     def advance(self, state: State, h: float) -> State:
@@ -155,7 +158,7 @@ class DriftSafe(Contained):
         energy = 0.0
         for number in range(ROUNDS):
             chosen, whole, left = approach.impact(self.touch, impact.restitution)
-            if not len(chosen) or (number and left <= self.allowed(len(chosen)) / self.scale * energy):
+            if not len(chosen) or (number and left <= self.allowed(len(chosen), found.count) / self.scale * energy):
                 break
             energy = energy if number else whole
             self.rounds += 1

@@ -42,6 +42,8 @@ class Interval2D:
         self.schedule = ImpactSchedule(self.world, stepper.touch, NEAR * self.world.length_scale)
         self.paths = self.schedule.paths
         self.held = np.zeros(self.world.count, np.bool_)
+        self.held_since = np.zeros(self.world.count)  # time within the step from which on a held body is held, ...
+        self.velocity_before = np.zeros((self.world.count, 3))  # ... and its velocity then
 
     def begin(self, state: State, h: float) -> None:
         self.h = h
@@ -63,6 +65,9 @@ class Interval2D:
         schedule, time = self.schedule, self.time
         rows, bodies = self.stepper.timed("detect", schedule.impact_at, time)
         state = self.stepper.timed("move", self._advance, bodies, time)
+        if self.held[bodies].any():
+            self._release(bodies[self.held[bodies]])
+            state = schedule.state(self.start, time)
         found = self.stepper.timed("detect", schedule.contacts, rows, time)
         schedule.met[bodies], self.held[bodies] = True, False
         self.paths.acceleration[bodies] = self.pull[bodies]
@@ -129,6 +134,18 @@ class Interval2D:
         self.pull = self._accelerations(schedule.state(self.start, time))
         self.paths.acceleration[:n] = np.where(self.held[:, None], 0.0, self.pull)
         return schedule.state(self.start, time)
+
+    def _release(self, bodies: Ints) -> None:
+        """Gives held bodies that meet others at `time` the part of their change of velocity that is due by then.
+
+        They move at the velocity of the end of the step. Kept from an earlier time on, it would include gravity for a
+        part of the step that has not passed, and the energy would rise. With a linear change, impulses p per time and
+        the acceleration a over the held time T the energy of a unit mass changes in the time t by
+        `t (p . v1 - |a|^2 (T - t / 2))`, which is not positive.
+        """
+        since, before = self.held_since[bodies], self.velocity_before[bodies]
+        part = np.clip((self.time - since) / np.maximum(self.h - since, np.finfo(float).tiny), 0.0, 1.0)
+        self.paths.velocity[bodies] = before + part[:, None] * (self.paths.velocity[bodies] - before)
 
     def _end_of_paths(self) -> State:
         state = self._advance(np.arange(self.world.count), self.h)
@@ -203,7 +220,8 @@ class Interval2D:
             lying |= more
         if held is not None:
             self.stepper.note_rest(some, held)
-        self.held[who] = True
+        self.held[who], self.held_since[who] = True, self.time
+        self.velocity_before[who] = self.paths.velocity[who]
         self.paths.acceleration[who] = 0.0
         self.paths.velocity[who, : self.world.block] = after[who]
 

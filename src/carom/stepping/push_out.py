@@ -55,35 +55,57 @@ def push_out(
     if deepest <= slop:
         return end
     bodies = np.arange(world.count) if impact.bodies is None else impact.bodies
-    island, anchored = _islands(blocks.body, len(bodies))
-    falls = bool(world.gravity.any())
     inertia = world.inertia.reshape(world.count, -1)
+    masses = (world.mass, inertia, world.gravity)
     states = (before.position, before.velocity, end.position, end.velocity)
-    loss, energy = _energies(bodies, island, len(anchored), world.mass, inertia, world.gravity, *states)
-    available = loss + SHARE * energy if falls else np.full(len(anchored), np.inf)
-    # Islands in 3D that touch nothing fixed are left to impulses: displacing bodies that pass each other changes their
-    # angular momentum.
-    allowed = anchored if world.dimension == 3 else np.ones_like(anchored)
     force = np.zeros(found.count) if force is None else force
-    target, near = _targets(
-        blocks.body, found.gap, force, island, allowed, available, slop, NEAR * deepest, part * RATE
+    lengths = (slop, NEAR * deepest, part)
+    near, island, loss, energy, val, target = _plan(
+        blocks.body, blocks.val, found.gap, force, bodies, *masses, *states, lengths
     )
     if not len(near):
         return end
-    target = np.where(target < 0.0, part * target, target)  # the shorter the time, the smaller the displacement
-    rows = Blocks(blocks.body, blocks.val[:, :, :1].copy(), target, np.zeros_like(blocks.bound), 1)
+    rows = Blocks(blocks.body, val, target, np.zeros_like(blocks.bound), 1)
     still, none = np.zeros_like(impact.velocity), np.zeros((found.count, 1))
     answer = solve_contact(rows, near, still, none, ERROR * deepest if many else EXACT * slop)
     move = impact.unwhitened(answer.velocity, np.zeros_like(end.velocity))
-    velocity = end.velocity
-    if falls:
-        velocity = _within_energy(bodies, island, world.mass, world.gravity, loss, energy, move, velocity)
+    velocity = _within_energy(bodies, island, world.mass, world.gravity, loss, energy, move, end.velocity)
     return replace(
         end,
         position=end.position + move[:, : world.dimension],
         orientation=rotated(world, end.orientation, move, 1.0),
         velocity=velocity,
     )
+
+
+@kernel
+def _plan(body, val, gap, force, bodies, mass, inertia, gravity, position0, velocity0, position1, velocity1, lengths):
+    """The contacts that take part, and the data of islands (`_energies`) and contacts (`_targets`) if there are any.
+
+    Also returns the normal rows (m, w, 1, d). `lengths` are the overlap that is left alone, the gap up to which
+    contacts take part, and the length of a sub-step relative to the step.
+    """
+    slop, near, part = lengths
+    island, anchored = _islands(body, len(bodies))
+    loss, energy = _energies(
+        bodies, island, len(anchored), mass, inertia, gravity, position0, velocity0, position1, velocity1
+    )
+    falls = False
+    for c in range(len(gravity)):
+        falls |= gravity[c] != 0.0
+    available = loss + SHARE * energy if falls else np.full(len(anchored), np.inf)
+    # Islands in 3D that touch nothing fixed are left to impulses: displacing bodies that pass each other changes their
+    # angular momentum.
+    allowed = anchored if len(gravity) == 3 else np.ones_like(anchored)
+    target, chosen = _targets(body, gap, force, island, allowed, available, slop, near, part * RATE)
+    normal = np.empty((len(body) if len(chosen) else 0, val.shape[1], 1, val.shape[3]))
+    for i in range(len(normal)):
+        if target[i, 0] < 0.0:
+            target[i, 0] *= part  # the shorter the time, the smaller the displacement
+        for side in range(val.shape[1]):
+            for c in range(val.shape[3]):
+                normal[i, side, 0, c] = val[i, side, 0, c]
+    return chosen, island, loss, energy, normal, target
 
 
 @kernel

@@ -119,7 +119,7 @@ class Stepper:
         fastest = contacts.fastest()
         if not self._pushed:  # bodies fall until the time of the first impact
             self.scale = max(self.scale, fastest)
-        result = self.timed("impact", resolve, contacts, self.response, self.allowed(contacts.count))
+        result = self.timed("impact", resolve, contacts, self.response, self.allowed(contacts.count, found.count))
         self.contacts += contacts.count
         self.iterations += result.iterations
         self.note_residual(result.residual * fastest)
@@ -130,13 +130,14 @@ class Stepper:
         self._pushed.append(Pushes(found, chosen, result.normal, result.tangent))
         return result
 
-    def allowed(self, count: int) -> float:
-        """The speed of approach or slip that a stage with `count` contacts may leave.
+    def allowed(self, count: int, found: int = 0) -> float:
+        """The speed of approach or slip that a stage with `count` of the `found` contacts of the step may leave.
 
         Stages with few contacts are solved almost to rounding, in steps without impacts also larger ones.
         """
         few = EXACT_CONTACTS if self.rounds == 0 else EXACT_IMPACT_CONTACTS
-        return (min(self.tolerance, FEW_CONTACTS_TOLERANCE) if count <= few else self.tolerance) * self.scale
+        exact = count <= few and found <= EXACT_CONTACTS
+        return (min(self.tolerance, FEW_CONTACTS_TOLERANCE) if exact else self.tolerance) * self.scale
 
     def noise(self, state: State) -> float:
         """Speed of approach up to which an approach is rounding error."""

@@ -13,7 +13,7 @@ from ...scene.model import Scene
 from ...solvers.rows import Floats
 from ...world import PLANE, Boundaries, State, World
 from ..camera import Camera, level_axes, looking_at, upward
-from ..framing import FIGURE_STRAY, extent_3d
+from ..framing import extent_3d
 from ..world3d import edges, shell_outlines, tube_outlines
 from . import background, shade
 from .light import lights
@@ -62,7 +62,7 @@ def render(
     boundaries = boundaries_at(world, state.time, 1e-6)[0]
     shapes, up, rgb = world.shapes_3d, upward(world.gravity), linear(colors)
     if camera is None:
-        extent = extent_3d(world, [state], scene, FIGURE_STRAY)
+        extent = extent_3d(world, [state], scene)
         camera = looking_at(extent.centers, extent.radii, up)
     rays = camera.rays(look.rows * look.smooth, round(look.rows * camera.aspect) * look.smooth)
     everything = placed_parts(shapes, state)

@@ -198,9 +198,9 @@ def _factorise_in(island, weight, factor, space):
         height = columns + (nodes.row_ptr[p + 1] - nodes.row_ptr[p]) * d
         at = island.front_ptr[p]
         front = space[at : at + height * height].reshape(height, height)
-        front[:] = 0.0
-        for c in range(columns):
-            front[c, c] = 1.0
+        for c in range(height):
+            front[c, c - c % d :] = 0.0
+            front[c, c] = 1.0 if c < columns else 0.0
         _add_contacts(island, weight, p, front)
         c = nodes.child[p]
         while c >= 0:

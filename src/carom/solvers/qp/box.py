@@ -19,7 +19,7 @@ from ...kernels import kernel
 from ..islands import islands
 from ..rows import Floats, Ints, Rows, speed
 from ..threads import on_threads, thread_count
-from ..thresholds import DENSE_QP_CONTACTS, THREADED_QP_CONTACTS
+from ..thresholds import DENSE_QP_CONTACTS, RELAXED_QP_CONTACTS, THREADED_QP_CONTACTS
 from .dense import VECTORS, inside_solution, solve_dense_in
 from .relax import relaxed_islands
 from .sparse import large_islands
@@ -101,22 +101,25 @@ def solve_box(
     parts = thread_count() if len(subset) >= THREADED_QP_CONTACTS else 1
     cuts = np.searchsorted(ptr, np.linspace(0, len(subset), 4 * parts + 1 if parts > 1 else 2))
     cuts[0], cuts[-1] = 0, len(ptr) - 1
-    pieces = [(rows, subset, order, ptr, int(a), int(b), c, lo, hi, y, warm, work.velocity) for a, b in pairwise(cuts)]
+    coarse = tolerance > SWEEPS_TOLERANCE * size
+    most = RELAXED_QP_CONTACTS if coarse and not conserve else DENSE_QP_CONTACTS
+    given = (c, lo, hi, y, warm, work.velocity, most)
+    pieces = [(rows, subset, order, ptr, int(a), int(b), *given) for a, b in pairwise(cuts)]
     width = np.diff(ptr)
-    large = np.flatnonzero(width > DENSE_QP_CONTACTS)
+    large = np.flatnonzero(width > most)
     worst = on_threads(_small, pieces) if len(large) < len(width) else 0.0
     if len(large):
         # Distributed in order of size, so that all threads are busy for about the same time.
         large = large[np.argsort(-width[large], kind="stable")]
-        given = (rows, subset, order, ptr)
-        if tolerance > SWEEPS_TOLERANCE * size:
+        where = (rows, subset, order, ptr)
+        if coarse:
             missed = np.zeros(len(width), np.bool_)
             rest = (c, lo, hi, y, work.parent, tolerance, conserve, missed)
-            worst = max(worst, on_threads(relaxed_islands, [(*given, hand, *rest) for hand in _dealt(large, parts)]))
+            worst = max(worst, on_threads(relaxed_islands, [(*where, hand, *rest) for hand in _dealt(large, parts)]))
             large, warm = large[missed[large]], True
         if len(large):
             exact = (c, lo, hi, y, warm, work.parent)
-            worst = max(worst, on_threads(large_islands, [(*given, hand, *exact) for hand in _dealt(large, parts)]))
+            worst = max(worst, on_threads(large_islands, [(*where, hand, *exact) for hand in _dealt(large, parts)]))
     return float(worst)
 
 
@@ -135,17 +138,17 @@ def _few(rows, c, lo, hi, y, warm):
         return 0.0
     order, ptr = islands(rows, subset, np.empty(n, np.int64), np.empty(n, np.int64))
     scratch = np.zeros((n, rows.val.shape[1]))
-    return _small(rows, subset, order, ptr, 0, len(ptr) - 1, c, lo, hi, y, warm, scratch)
+    return _small(rows, subset, order, ptr, 0, len(ptr) - 1, c, lo, hi, y, warm, scratch, DENSE_QP_CONTACTS)
 
 
 @kernel
-def _small(rows, subset, order, ptr, first, last, c, lo, hi, y, warm, scratch):
-    """Solves islands first..last-1 of at most DENSE_QP_CONTACTS contacts; returns the largest residual, a speed."""
+def _small(rows, subset, order, ptr, first, last, c, lo, hi, y, warm, scratch, most):
+    """Solves islands first..last-1 of at most `most` <= DENSE_QP_CONTACTS contacts; returns the largest residual."""
     worst = 0.0
     a = np.empty((DENSE_QP_CONTACTS, DENSE_QP_CONTACTS))
     given = np.empty((4, DENSE_QP_CONTACTS))
     work, index = np.empty((DENSE_QP_CONTACTS + VECTORS, DENSE_QP_CONTACTS)), np.empty((2, DENSE_QP_CONTACTS), np.int64)
-    for s in _by_size(ptr, first, last):
+    for s in _by_size(ptr, first, last, most):
         k = ptr[s + 1] - ptr[s]
         if k == 1:
             j = order[ptr[s]]
@@ -168,19 +171,19 @@ def _small(rows, subset, order, ptr, first, last, c, lo, hi, y, warm, scratch):
 
 
 @kernel
-def _by_size(ptr, first, last):
-    """Islands first..last-1 of at most DENSE_QP_CONTACTS contacts by size, which helps branch prediction."""
-    start = np.zeros(DENSE_QP_CONTACTS + 2, np.int64)
+def _by_size(ptr, first, last, most):
+    """Islands first..last-1 of at most `most` contacts by size, which helps branch prediction."""
+    start = np.zeros(most + 2, np.int64)
     for s in range(first, last):
         k = ptr[s + 1] - ptr[s]
-        if k <= DENSE_QP_CONTACTS:
+        if k <= most:
             start[k + 1] += 1
-    for k in range(DENSE_QP_CONTACTS + 1):
+    for k in range(most + 1):
         start[k + 1] += start[k]
-    sorted_ = np.empty(start[DENSE_QP_CONTACTS + 1], np.int64)
+    sorted_ = np.empty(start[most + 1], np.int64)
     for s in range(first, last):
         k = ptr[s + 1] - ptr[s]
-        if k <= DENSE_QP_CONTACTS:
+        if k <= most:
             sorted_[start[k]] = s
             start[k] += 1
     return sorted_
