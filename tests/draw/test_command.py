@@ -146,3 +146,43 @@ def test_a_run_of_one_frame_makes_a_picture_and_no_film(render, ball, tmp_path):
 def test_a_long_film_is_announced_with_a_better_speed(render, ball, tmp_path):
     done = render(ball, "-o", tmp_path / "a.gif", "--speed", "4", "--size", "160x90")
     assert done.code == 0 and "the film will run for 0.5 s; --speed 0.1 makes it about 20 s" in done.err
+
+
+def test_a_scene_is_run_up_to_its_picture(render, tmp_path):
+    path = tmp_path / "scene.png"
+    done = render("three_ball_chain", "-o", path, "--set", "va=0", "--at", 0.5, "--size", "320x180", "--law", "qce")
+    assert done.code == 0 and "three_ball_chain, law qce: 320 x 180" in done.err
+
+
+def test_a_scene_has_its_own_view(render, tmp_path):
+    """The butterfly is drawn with trails and a color per ball; options replace both."""
+    paths = [tmp_path / name for name in ("own.png", "plain.png")]
+    for path, more in zip(paths, ((), ("--color", "speed", "--trail", "0"))):
+        assert render("butterfly", "-o", path, "--at", 20, "--size", "320x180", "-q", *more).code == 0
+    with Image.open(paths[0]) as own, Image.open(paths[1]) as plain:
+        assert own.tobytes() != plain.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "words"),
+    [
+        ("pool_brake", [], ["unknown scene 'pool_brake'", "pool_break"]),
+        ("pool_break", ["--at", "nan"], ["--at", "finite"]),
+        ("pool_break", ["--at", -1], ["--at", "from 0 up"]),
+        ("pool_break", ["--camera", "azimuth=3"], ["--camera", "follow"]),
+        ("pool_break", ["--trail", 99], ["--trail", "from 0 to 55"]),
+        ("pool_break", ["--set", "rows=0"], ["rows", "whole number"]),
+        ("pool_break", ["--law", "grr"], ["unknown law 'grr'"]),
+        ("none.h5", [], ["none.h5", "no such file"]),
+    ],
+)
+def test_a_scene_that_cannot_be_drawn_is_refused_before_it_is_run(render, tmp_path, source, options, words):
+    done = render(source, "-o", tmp_path / "a.png", *options)
+    assert done.code == 2 and not list(tmp_path.iterdir())
+    assert all(word in done.err for word in words), done.err
+
+
+def test_parameters_are_not_for_runs(render, ball, tmp_path):
+    for option in (("--law", "gr"), ("--set", "rows=3")):
+        done = render(ball, "-o", tmp_path / "a.png", *option)
+        assert done.code == 2 and option[0] in done.err and "is a run already" in done.err

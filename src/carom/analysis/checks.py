@@ -27,9 +27,10 @@ BOUNDS: dict[str, float] = {"energy": 1e-9, "momentum": 1e-9, "overlap": 1e-3, "
 # Share of the bound of symmetry that rounding errors reach gradually, over many impacts, before they pass the bound. A
 # law or solver that breaks the symmetry passes it within one frame: by 1e-6 to 0.4 at the first impact in the library.
 GRADUAL = 1e-3
-# Overlap of bodies in fast motion in a drift-safe step, whose contacts are those of its start: as a share of what two
-# bodies approach in a step at the fastest speed of the run, and at most, in units of the length scale.
-MOVING_SHARE, MOVING_OVERLAP = 0.1, 0.2
+# Overlap in a drift-safe step, whose contacts are those of its start, in units of the length scale: what two bodies
+# approach in a step at the fastest speed of the run, up to PILE, a percent of a diameter; MOVING_SHARE of it beyond, at
+# most MOVING_OVERLAP.
+PILE, MOVING_SHARE, MOVING_OVERLAP = 0.02, 0.1, 0.2
 TOWER_ENERGY = 1e-3  # relative; the position-based steps of towers keep energy to the square of the time step
 
 
@@ -119,13 +120,20 @@ def _drift(name: str, drift: Drift, bound: float) -> Check:
 
 def _overlap(run: Trajectory, bound: float, asked: bool) -> Check:
     """Largest overlap in all frames, computed again, and in the step table; in units of the length scale."""
-    scale = run.world.length_scale
-    value = max(float(overlap(run).max()), float(run.steps["overlap"].max(initial=0.0)) / scale)
+    scale, in_frames = run.world.length_scale, overlap(run)
+    value = max(float(in_frames.max()), float(run.steps["overlap"].max(initial=0.0)) / scale)
     note = f"in units of {scale:g}, the smallest radius or half width"
     more, why = _overlap_in_motion(run, scale)
     if more > bound and not asked:
+        if _ends_at_rest(run) and in_frames[-1] > bound:
+            return Check("overlap", float(in_frames[-1]), bound, False, f"{note}, at rest at the end")
         bound, note = more, f"{note}; {why}"
     return Check("overlap", value, bound, value <= bound, note)
+
+
+def _ends_at_rest(run: Trajectory) -> bool:
+    """Whether nothing is faster at the end than what falls for two steps."""
+    return float(fastest(run)[-1]) <= 2.0 * run.settings.step * float(np.linalg.norm(run.world.gravity))
 
 
 def _overlap_in_motion(run: Trajectory, scale: float) -> tuple[float, str]:
@@ -134,8 +142,8 @@ def _overlap_in_motion(run: Trajectory, scale: float) -> tuple[float, str]:
     if run.settings.stepper == "synchronous":
         return way, "a synchronous step may overshoot by its own length, twice the fastest speed times the step"
     if run.settings.stepper == "drift_safe":
-        why = "in fast motion a tenth of the way of a step, at most a tenth of the smallest thickness"
-        return min(MOVING_SHARE * way, MOVING_OVERLAP), why
+        why = "in motion a percent of the smallest thickness, or a tenth of the way of a step, at most a tenth of it"
+        return max(min(way, PILE), min(MOVING_SHARE * way, MOVING_OVERLAP)), why
     return 0.0, ""
 
 

@@ -90,8 +90,9 @@ class Pattern:
     """A pattern of a height map. `kind`: "flat", "squares", "stripes" or "hexagons".
 
     wavelength: 2 pi / k of the strongest waves, in the unit of the floor. contrast: standard deviation of the heights
-    that these waves contain. order: |mean of exp(i m angle)| over the power of these waves for m = 2, 4, 6, where the
-    angle is that of the wave vector: (1, 1, 1) for stripes, (0, 1, 0) for squares, (0, 0, 1) for hexagons.
+    that these waves contain. order: of stripes, |mean of g^2| / mean of |g|^2 with the gradient g of the heights as a
+    complex number; of squares and hexagons, the mean of |mean of exp(i m angle)| over the m = 4 or 6 nearest neighbors
+    of each peak, or of each well, if that is larger. Each is 1 for a perfect pattern of its kind.
     """
 
     kind: str
@@ -101,25 +102,59 @@ class Pattern:
 
 
 RING = (0.72, 1.28)  # wave numbers over that of the peak; the diagonal waves of squares, at sqrt(2), lie outside
-STRIPES = 0.5  # least second harmonic of stripes: half way between one direction and several equal ones
+STRIPES = 0.5  # least order of stripes: half way between one direction and several equal ones
+SMOOTH = 0.12  # standard deviation of the filter that removes single grains, in wavelengths
 
 
 def pattern(heights: Floats, floor: Sides, flat: float) -> Pattern:
-    """Classifies a height map by its Fourier spectrum. `flat`: largest contrast of a flat layer, a length."""
+    """Classifies a height map. `flat`: largest contrast of a flat layer, a length.
+
+    Wavelength and contrast follow from the Fourier spectrum. The kind does not: a container of a few wavelengths has
+    too few wave vectors to tell four directions from six, but its peaks and wells have neighbors.
+    """
     cells = len(heights)
     power = np.abs(np.fft.fft2(heights - heights.mean())) ** 2 / cells**4
     k = [np.fft.fftfreq(cells, (high - low) / cells) for low, high in floor]
-    kx, ky = np.meshgrid(*k, indexing="ij")
-    size = np.hypot(kx, ky)
+    size = np.hypot(*np.meshgrid(*k, indexing="ij"))
     peak = _peak(size, power, float(min(x[1] for x in k)))
     ring = (size > RING[0] * peak) & (size < RING[1] * peak)
-    weight = power[ring] / power[ring].sum()
-    angle = np.arctan2(ky[ring], kx[ring])
-    order = tuple(float(abs((weight * np.exp(1j * m * angle)).sum())) for m in (2, 4, 6))
     contrast = float(np.sqrt(power[ring].sum()))
+    wavelength = float(power[ring].sum() / (power[ring] * size[ring]).sum())
+    order = _orders(heights, np.array([(high - low) / cells for low, high in floor]), wavelength)
     kind = "stripes" if order[0] > STRIPES else "squares" if order[1] > order[2] else "hexagons"
-    wavelength = 1.0 / float((weight * size[ring]).sum())
-    return Pattern(kind if contrast > flat else "flat", wavelength, contrast, (order[0], order[1], order[2]))
+    return Pattern(kind if contrast > flat else "flat", wavelength, contrast, order)
+
+
+def _orders(heights: Floats, cell: Floats, wavelength: float) -> tuple[float, float, float]:
+    """The orders of stripes, squares and hexagons (see `Pattern`)."""
+    from scipy import ndimage
+
+    smooth = ndimage.gaussian_filter(heights, SMOOTH * wavelength / cell, mode="wrap")
+    slope = [(np.roll(smooth, -1, axis) - np.roll(smooth, 1, axis)) / cell[axis] for axis in (0, 1)]
+    g = slope[0] + 1j * slope[1]
+    stripes = float(abs((g**2).mean()) / (np.abs(g) ** 2).mean())
+    reach = np.maximum(1, np.round(0.35 * wavelength / cell)).astype(int)
+    best = (0.0, 0.0)
+    for sign in (1.0, -1.0):
+        summit = sign * smooth == ndimage.maximum_filter(sign * smooth, size=2 * reach + 1, mode="wrap")
+        found = _bond_orders(np.argwhere(summit) * cell, cell * len(heights))
+        best = max(best, found, key=max)
+    return stripes, *best
+
+
+def _bond_orders(place: Floats, period: Floats) -> tuple[float, float]:
+    """The mean bond-orientational order of points (n, 2) in a periodic rectangle, of 4 and of 6 neighbors."""
+    from scipy.spatial import cKDTree
+
+    shifts = np.array([(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1)]) * period
+    images = (place + shifts[:, None]).reshape(-1, 2)
+    out = []
+    for m in (4, 6):
+        near = cKDTree(images).query(place, m + 1)[1][:, 1:]
+        bond = images[near] - place[:, None]
+        angle = np.arctan2(bond[..., 1], bond[..., 0])
+        out.append(float(np.abs(np.exp(1j * m * angle).mean(axis=1)).mean()))
+    return out[0], out[1]
 
 
 def _peak(size: Floats, power: Floats, unit: float) -> float:

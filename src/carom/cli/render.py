@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ from .source import FILES, law_of, load
 
 if TYPE_CHECKING:
     from ..draw.films import Look, Made, Span
+    from ..scenes.views import View
     from ..trajectory import Trajectory
 
 FPS = {".mp4": 30.0, ".gif": 25.0}
@@ -28,6 +30,7 @@ SIZE = {(2, ".gif"): "800x450", (3, ".gif"): "800x450", (3, ".mp4"): "1280x720"}
 LONG, SHORT, PROPOSED = 120.0, 1.5, 20.0  # seconds of a film beyond which another speed is proposed, and its duration
 FASTEST = 240.0  # pictures per second
 STILL_FRAMES = 60  # frames of a scene that is run for a still: as many as the scale of the colors examines
+TRAIL_FRAMES = 2000  # the same for a still with trails
 
 Tell = Callable[[int, int], None]
 
@@ -92,19 +95,17 @@ def render(
     film = is_film(target)
     _check_options(film, at, {"--from": start, "--to": stop, "--fps": fps, "--speed": speed})
     asked = (*(["all"] if trails else []), *trail)
-    with _opened(Wanted(source, law, parameter, stop if film else at, film, bool(asked), impulses, quiet)) as run:
+
+    def look_of(dimension: int, view: View) -> Look:
+        pixels = _size(dimension, target, size)
+        shown = (color or view.color, color_map, camera or view.camera, asked or view.trails)
+        return Look(pixels, *shown, impulses, caption, title)
+
+    with _opened(Wanted(source, law, parameter, stop if film else at, film, quiet), look_of) as run:
         view = view_of(run.scene)
-        look = Look(
-            _size(run, target, size),
-            color or view.color,
-            color_map,
-            camera or view.camera,
-            asked or view.trails,
-            impulses,
-            caption,
-            title,
-        )
-        _check_run(run, look)
+        look = look_of(run.dimension, view)
+        _check_look(look, run.dimension, run.count)
+        _check_run(run)
         if film:
             made = _film(run, target, _span(run, target, look, (start, stop), fps, speed), look, quiet)
         else:
@@ -121,14 +122,12 @@ class Wanted:
     source: str
     law: str | None
     parameters: list[str]
-    until: float | None
+    until: float | None  # value of --at or --to
     film: bool
-    trails: bool
-    impulses: bool
     quiet: bool
 
 
-def _opened(wanted: Wanted) -> Trajectory:
+def _opened(wanted: Wanted, look_of: Callable[[int, View], Look]) -> Trajectory:
     """The trajectory of the file, or of the scene."""
     from ..trajectory import Trajectory
 
@@ -138,23 +137,27 @@ def _opened(wanted: Wanted) -> Trajectory:
             if value:
                 raise ProblemError(name, value, f"nothing: {wanted.source} is a run already; this is for scenes")
         return Trajectory(path)
-    return _run(wanted)
+    return _run(wanted, look_of)
 
 
-def _run(wanted: Wanted) -> Trajectory:
-    """Runs the scene in memory. A still without trails needs few frames."""
+def _run(wanted: Wanted, look_of: Callable[[int, View], Look]) -> Trajectory:
+    """Runs the scene in memory. A still needs few frames, or those of all steps for smooth trails."""
     from ..scenes.views import view_of
     from ..simulation import completed, simulate
     from .progress import compile_notice_beside_bar, interrupts_as_such, telling
 
     scene = load(wanted.source, wanted.parameters)
     law, view = law_of(wanted.law, [], scene), view_of(scene)
-    until = wanted.until
+    look, until = look_of(scene.dimension, view), wanted.until
+    _check_look(look, scene.dimension, scene.count)
     if until is None:
         until = scene.duration if wanted.film or view.at is None else view.at
-    few = not wanted.film and not wanted.trails and not view.trails
-    rate = min(scene.frame_rate, STILL_FRAMES / until) if few and until > 0.0 else scene.frame_rate
-    settings: dict[str, Any] = {"duration": max(until, scene.step), "frame_rate": rate, "impulses": wanted.impulses}
+    elif not 0.0 <= until < math.inf:
+        raise ProblemError("--to" if wanted.film else "--at", until, "a finite number from 0 up")
+    until, rate = max(until, scene.step), scene.frame_rate
+    if not wanted.film:
+        rate = min(1.0 / scene.step, TRAIL_FRAMES / until) if look.trails else min(rate, STILL_FRAMES / until)
+    settings: dict[str, Any] = {"duration": until, "frame_rate": rate, "impulses": look.impulses}
     title = f"{scene.name}, {law.name}"
     with interrupts_as_such(), telling(title, wanted.quiet) as tell, compile_notice_beside_bar():
         return completed(simulate(scene, law, progress=tell, **settings))
@@ -174,24 +177,32 @@ def _check_options(film: bool, at: float | None, of_films: dict[str, float | Non
         raise ProblemError("--fps", rate, f"at most {FASTEST:g} pictures per second")
 
 
-def _size(run: Trajectory, target: Path, asked: str | None) -> tuple[int, int]:
-    text = asked if asked is not None else SIZE.get((run.dimension, target.suffix.lower()), USUAL_SIZE)
+def _size(dimension: int, target: Path, asked: str | None) -> tuple[int, int]:
+    text = asked if asked is not None else SIZE.get((dimension, target.suffix.lower()), USUAL_SIZE)
     wide, _, tall = text.lower().replace("×", "x").partition("x")
     if not (wide.strip().isdigit() and tall.strip().isdigit()):
         raise ProblemError("--size", text, f"WIDTHxHEIGHT in pixels, such as {USUAL_SIZE}")
     return int(wide), int(tall)
 
 
-def _check_run(run: Trajectory, look: Look) -> None:
-    """Checks the run and the camera before anything is computed, and remarks on a run that is not finished."""
-    from ..draw.camera import camera_option_2d, camera_option_3d
+def _check_look(look: Look, dimension: int, count: int) -> None:
+    """Checks camera and trails before anything is computed."""
+    import numpy as np
 
-    if not len(run):
-        raise ProblemError("trajectory", str(run.path), "a run with frames", f"{run.path}: there is no frame in it")
-    if run.dimension == 2:
-        camera_option_2d(look.camera, run.count)
+    from ..draw.camera import camera_option_2d, camera_option_3d
+    from ..draw.marks import traced_points
+
+    if dimension == 2:
+        camera_option_2d(look.camera, count)
     else:
         camera_option_3d(look.camera)
+    traced_points(look.trails, np.ones(count, bool), dimension)
+
+
+def _check_run(run: Trajectory) -> None:
+    """Checks that there is something to draw, and remarks on a run that is not finished."""
+    if not len(run):
+        raise ProblemError("trajectory", str(run.path), "a run with frames", f"{run.path}: there is no frame in it")
     if not run.finished:
         state = "is still running" if run.running else "was stopped"
         text = f"{run.path}: the run {state}; it is shown up to t = {run.time[-1]:g}"

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import floor, sqrt
 
+from ..scene.boundaries import Container
 from ..scene.model import Scene
 
 
@@ -24,6 +25,12 @@ def _fallen(scene: Scene) -> float:
     return sqrt(0.2 * scene.parameters["height"])
 
 
+def _on_bottom(scene: Scene) -> str:
+    """A camera that looks at the bottom of a container about the z axis, which is much higher than what lies in it."""
+    half = max(b.upper[0] for b in scene.boundaries if isinstance(b, Container))
+    return f"elevation=35,target=0:0:{0.2 * half:.4g},distance={6.8 * half:.4g}"
+
+
 def _in_flight(scene: Scene) -> float:
     """The last time at which the layer has just risen from the plate: a seventh of a period before one is complete."""
     periods = scene.parameters["periods"]
@@ -32,19 +39,22 @@ def _in_flight(scene: Scene) -> float:
 
 VIEWS: dict[str, Callable[[Scene], View]] = {
     "butterfly": lambda s: View(color="body", trails=("all",)),
-    "pool_break_3d": lambda s: View(camera="elevation=75,azimuth=-90"),
+    "pool_break_3d": lambda s: View(camera="elevation=90,azimuth=-90"),
     "matryoshka": lambda s: View(at=1.6 * _fallen(s), color="body"),  # the shells are farthest apart
     "dolls": lambda s: View(at=1.6 * _fallen(s), color="body"),
     "card_house": lambda s: View(at=s.parameters["rest"] + 0.45, color="group"),
-    "two_rabbits_box": lambda s: View(at=2.0, color="body", trails=("0:0,0,0.5", "1:0,0,0.5")),
-    "rabbits_in_pot": lambda s: View(at=min(3.0, s.duration), color="body"),
-    "rabbit_pile": lambda s: View(color="body"),
+    "rube_goldberg": lambda s: View(
+        at=7.6, color="group", camera="azimuth=-72,elevation=26,distance=21.5,target=2.8:-2:1.65"
+    ),
+    "two_rabbits_box": lambda s: View(at=3.0, color="body", trails=("0:0,0,0.5", "1:0,0,0.5")),
+    "rabbits_in_pot": lambda s: View(at=min(1.0, s.duration), color="body", camera="elevation=12,distance=11.5"),
+    "rabbit_pile": lambda s: View(color="body", camera=_on_bottom(s)),
     "rabbits_and_pawns": lambda s: View(at=1.6, color="group"),
-    "sphere_packing": lambda s: View(color="depth"),
+    "sphere_packing": lambda s: View(color="depth", camera=_on_bottom(s)),
     "cube_packing": lambda s: View(color="body"),
-    "cross_packing": lambda s: View(color="body"),
+    "cross_packing": lambda s: View(color="depth", camera=_on_bottom(s)),
     "repose": lambda s: View(color="depth", camera="azimuth=-70,elevation=18"),
-    "granular_wave": lambda s: View(at=s.parameters["settle"] + 0.15, color="depth", camera="elevation=10"),
+    "granular_wave": lambda s: View(at=s.parameters["settle"] + 2.0 * s.step, camera="elevation=10"),
     "vibrated_layer": lambda s: View(at=_in_flight(s), color="height", camera="elevation=90,azimuth=-90"),
 }
 

@@ -1,7 +1,8 @@
 """Steps that keep bodies apart: one that does not is repeated in two halves, each of which is tested in the same way.
 
 Half the time means half the motion, so that sub-steps resolve the impacts that a step has missed one after the other.
-Sub-steps are steps of the same stepper, so that whatever it conserves or never adds holds for them.
+Sub-steps are steps of the same stepper, so that whatever it conserves or never adds holds for them. A step whose solver
+misses its tolerance is repeated in the same way, with fewer impacts at a time, down to sub-steps of length RETRIED.
 
 Bodies that press on each other may also creep into each other, by curvature or because an island lacks the energy to
 be pushed apart. Shorter steps do not help there. Such a step is accepted, with the status `not_converged` while the
@@ -28,7 +29,8 @@ OVERLAP = 0.05  # largest in a step that reports success
 DEEPEST = 0.25  # largest in any step
 CREEP = 0.01  # growth per step that shorter steps need not prevent
 STILL = 1e-3  # travel, in half widths of the two bodies, below which shorter sub-steps do not help
-MOST_ATTEMPTS = 1000  # bound on the sub-steps that are tried per step
+RETRIED = 0.25  # length of a sub-step, relative to the step, down to which one that misses its tolerance is cut
+MOST_ATTEMPTS = 4000  # bound on the sub-steps that are tried per step
 SHORTEST = 1e-7  # length of a sub-step, relative to the step, below which none is cut
 COUNTERS = ("contacts", "resting", "iterations", "residual", "status", "rounds", "overlap", "scale", "substeps")
 
@@ -54,20 +56,26 @@ class Contained(Stepper):
     def _contained(self, start: State, h: float) -> State:
         """The state after the time h, in as few sub-steps as keep bodies apart."""
         before, self.part = self._kept(), h / self.h
+        so_far, self.residual = self.residual, 0.0
         end = self.advance(start, h)
         self._attempts += 1
         self.substeps += 1
+        missed = self.residual > self.tolerance and self.part > RETRIED
+        self.residual = max(self.residual, so_far)
         wrong, growth = self._violation(start, end)
-        if wrong is None or growth <= CREEP * self.part:
-            return self._accepted(start, end, wrong, h)
-        travel = self.containment.travel(start, end)
-        both = [travel[wrong.first]] + ([travel[wrong.second]] if wrong.second >= 0 else [])
-        if max(both) < STILL or h < SHORTEST * self.h or self._attempts >= MOST_ATTEMPTS:
+        if not missed and not self._helps(start, end, wrong, growth, h):
             return self._accepted(start, end, wrong, h)
         self._restore(before)
         middle = self._contained(start, 0.5 * h)
         middle = end_of_step(self.world, middle, middle.time, start.step)
         return self._contained(middle, 0.5 * h)
+
+    def _helps(self, start: State, end: State, wrong: Violation | None, growth: float, h: float) -> bool:
+        """Whether bodies that a sub-step has not kept apart may be kept apart in shorter ones."""
+        if wrong is None or growth <= CREEP * self.part or h < SHORTEST * self.h or self._attempts >= MOST_ATTEMPTS:
+            return False
+        travel = self.containment.travel(start, end)
+        return bool(max(travel[wrong.first], travel[wrong.second] if wrong.second >= 0 else 0.0) >= STILL)
 
     def _violation(self, start: State, end: State) -> tuple[Violation | None, float]:
         """What was not kept apart, and by how much the deepest overlap has grown, in half widths."""
@@ -89,13 +97,13 @@ class Contained(Stepper):
 
     def _kept(self) -> tuple[dict[str, Any], int, dict[str, Any]]:
         """What an attempt changes besides the state."""
-        return {name: getattr(self, name) for name in COUNTERS}, len(self.pushes), self.memory()
+        return {name: getattr(self, name) for name in COUNTERS}, len(self._pushed), self.memory()
 
     def _restore(self, kept: tuple[dict[str, Any], int, dict[str, Any]]) -> None:
         counters, pushes, memory = kept
         for name, value in counters.items():
             setattr(self, name, value)
-        del self.pushes[pushes:]
+        del self._pushed[pushes:]
         self.remember(memory)
 
     def _stop(self, start: State, wrong: Violation, h: float) -> None:
