@@ -90,3 +90,10 @@ def test_slow_bodies_are_tested_only_if_an_overlap_was_noticed():
     start, end = moved(state, (0.0, 0.1801)), moved(state, (0.0, 0.18))  # 10 % inside the plane
     assert test.violation(start, end, 0.0) is None
     assert test.violation(start, end, 0.02) is not None
+
+
+def test_an_overlap_does_not_hide_a_crossing():
+    """The disc ends beyond the plate and 5 % inside a plane, which shorter steps need not prevent."""
+    test, state = checker(SHAPES["disc"], [Plane((0.0, -1.5))])
+    found = test.violation(state, moved(state, (0.0, -1.31)), 0.0)
+    assert found is not None and found.second == 1 and found.share == np.inf
