@@ -18,7 +18,7 @@ from .law import TANG_2014, Law
 
 RANK = 1e-10  # singular values of the rows below this share of the largest count as zero
 SHIFT = 1e-8  # regularization of the sparse factorization, relative to the largest A_ii
-# Bound on the sum of the cubes of the numbers of equations: about a second of work, or this many systems of all contacts.
+# Bound on the sum of the cubes of the numbers of equations: about a second, or this many systems of all contacts.
 MOST_WORK, LEAST_SYSTEMS = 6e8, 20
 DENSE_ENTRIES = 1_000_000  # largest matrices of rows that are stored as arrays
 DENSE_ROUGH_ROWS = 3 * DENSE_SMM_CONTACTS  # normal and tangential equations of a system that is solved densely
