@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..geometry.rotations import matrix_of
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 from ..world import BOX, MESH, Shapes3D
@@ -27,7 +28,7 @@ from .epa import overlap, polytope
 from .features import sample_count, sample_point
 from .gjk import separation
 from .point_distance import distance
-from .poses import point_local, point_world
+from .poses import point_local, point_world, put_pose
 from .support import cores_of, difference, roundness
 
 NEVER = 2.0  # the time of a touch that does not happen; a step is from 0 to 1
@@ -311,29 +312,32 @@ def _shape_times(shapes, moves, first, second, tolerance):
 # ---- pairs that overlap, or pass through each other
 
 
-def gaps_at_start(shapes: Shapes3D, moves: Moves, first: Ints, second: Ints) -> Floats:
-    """Gaps (m,) of pairs of rows at the start of their motion: exact where convex shapes overlap, else positive."""
-    apart = moves.position[second] - moves.position[first]
-    radius, owners = shapes.radius, (moves.owner[first], moves.owner[second])
-    gap = np.sqrt((apart**2).sum(axis=1)) - radius[owners[0]] - radius[owners[1]]
-    others = np.flatnonzero(~(shapes.round[owners[0]] & shapes.round[owners[1]]))
+def gaps_of_pairs(shapes: Shapes3D, rows: Ints, places: Floats, orientation: Floats) -> Floats:
+    """Gaps (m,) of pairs of bodies `rows` (m, 2) with centers `places` (m, 2, 3) and quaternions `orientation` (n, 4).
+
+    They are exact where convex shapes overlap, else positive.
+    """
+    a, b = rows.T
+    gap = np.sqrt(((places[:, 1] - places[:, 0]) ** 2).sum(axis=1)) - shapes.radius[a] - shapes.radius[b]
+    others = np.flatnonzero(~(shapes.round[a] & shapes.round[b]))
     if len(others):
-        gap[others] = _gaps(shapes, moves, first[others], second[others])
-    return gap
+        gap[others] = _gaps(shapes, rows[others], places[others], orientation)
+    return np.asarray(gap)
 
 
 @kernel
-def _gaps(shapes, moves, first, second):
+def _gaps(shapes, rows, places, orientation):
     cores, hull, simplex = cores_of(shapes), polytope(), np.empty((8, 3))
-    pose, turn, out = np.empty((2, 12)), np.empty((3, 3)), np.full(len(first), np.inf)
+    pose, turn, out = np.empty((2, 12)), np.empty((2, 3, 3)), np.full(len(rows), np.inf)
     axes = np.empty((ROWS, 15))
-    for k in range(len(first)):
-        i, j = first[k], second[k]
-        a, b = moves.owner[i], moves.owner[j]
+    for k in range(len(rows)):
+        a, b = rows[k, 0], rows[k, 1]
+        matrix_of(orientation[a], turn[0])
+        matrix_of(orientation[b], turn[1])
         for pa in range(shapes.part_ptr[a], shapes.part_ptr[a + 1]):
-            put_part(shapes, moves, i, pa, 0.0, turn, pose, 0)
+            put_pose(places[k], turn, 0, shapes.place, shapes.turn, pa, pose, 0)
             for pb in range(shapes.part_ptr[b], shapes.part_ptr[b + 1]):
-                put_part(shapes, moves, j, pb, 0.0, turn, pose, 1)
+                put_pose(places[k], turn, 1, shapes.place, shapes.turn, pb, pose, 1)
                 fa, fb = shapes.shape[pa], shapes.shape[pb]
                 if shapes.kind[fa] == MESH or shapes.kind[fb] == MESH:
                     gap = _mesh_gap(shapes, fa, fb, pose)
