@@ -30,8 +30,8 @@ LAW_ITERATIONS = 50_000
 # Visits of a contact on average after which sweeps over normal and friction impulses give up.
 EXACT_VISITS, MANY_VISITS, FEW_VISITS = 3000, 500, 20
 # Halvings of the interval for the share of the restitution that does not raise the energy under coupled friction: the
-# share is accurate to 1e-9 in exact answers, to 1e-2 with a tolerance or after many iterations of all solves together.
-MANY_HALVINGS, FEW_HALVINGS, HALVING_ITERATIONS = 30, 7, 10_000
+# share is accurate to 1e-9 in exact answers of few contacts, else or after many iterations of all solves to 1e-2.
+MANY_HALVINGS, FEW_HALVINGS, HALVING_ITERATIONS, EXACT_SHARE_CONTACTS = 30, 7, 10_000, 50
 WORK_ROUNDING = 1e-11  # work, relative to the energy before, that is within the residual of exact joint answers
 
 
@@ -223,7 +223,8 @@ def _joint(contacts: Contacts, response: Response, friction: CoupledModel, toler
     if solved and (gaining := _work(contacts, z, label) > 0.0).any():
         low, high = np.where(gaining, 0.0, 1.0), np.ones(len(gaining))
         z, residual, _, solved = friction.joint(contacts, low[label] * target, z, tolerance)
-        for number in range(FEW_HALVINGS if tolerance > 0.0 else MANY_HALVINGS):
+        few = tolerance > 0.0 or contacts.count > EXACT_SHARE_CONTACTS
+        for number in range(FEW_HALVINGS if few else MANY_HALVINGS):
             if number >= FEW_HALVINGS and count > HALVING_ITERATIONS:
                 break
             share = 0.5 * (low + high)

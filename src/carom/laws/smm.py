@@ -18,6 +18,8 @@ from .law import TANG_2014, Law
 
 RANK = 1e-10  # singular values of the rows below this share of the largest count as zero
 SHIFT = 1e-8  # regularization of the sparse factorization, relative to the largest A_ii
+# Bound on the sum of the cubes of the numbers of equations: about a second, or this many systems of all contacts.
+MOST_WORK, LEAST_SYSTEMS = 6e8, 20
 DENSE_ENTRIES = 1_000_000  # largest matrices of rows that are stored as arrays
 DENSE_ROUGH_ROWS = 3 * DENSE_SMM_CONTACTS  # normal and tangential equations of a system that is solved densely
 ACCURATE = 1e-13  # residual, relative to the right side, at which refinement stops
@@ -41,7 +43,7 @@ class SMM(Law):
     have no friction, and the pull of a later system reduces that of earlier ones to mu times the impulse that is left.
 
     tolerance: approach speed that counts as none, relative to the fastest approach.
-    max_reflections: bound on the contacts reflected, over all systems; 0 means 300 + 100 m.
+    max_reflections: bound on the contacts reflected, over all systems; 0 means 300 + 100 m. The work is bounded, too.
     """
 
     name: ClassVar[str] = "smm"
@@ -61,14 +63,18 @@ class SMM(Law):
         matrices = _matrices(contacts)
         beta = None if matrices is None else np.zeros_like(contacts.tangent_speeds())
         x, residual, count, reflected = contacts.velocity, 0.0, 0, 0
+        width = 1 if beta is None else 1 + beta.shape[1]  # equations per contact
+        work, most = 0.0, max(MOST_WORK, LEAST_SYSTEMS * float(width * contacts.count) ** 3)
         while True:
             u = contacts.speeds(x)
             approaching = np.flatnonzero(u < -tol)
             if len(approaching) == 0:
                 return replace(self._resolved(contacts, lam, u, tol, count, residual), tangent=beta)
-            if reflected >= bound:
-                reason = f"smm reached its bound of {bound} reflections in {count} linear systems"
+            if reflected >= bound or work > most:
+                limit = f"{bound} reflections" if reflected >= bound else "its work"
+                reason = f"smm reached its bound of {limit} in {count} linear systems"
                 break
+            work += float(width * len(approaching)) ** 3
             target = -(1.0 + contacts.restitution[approaching]) * u[approaching]
             if beta is not None and matrices is not None:
                 step, rough_step, step_residual = _reflect_rough(contacts, matrices, x, approaching, target)

@@ -44,7 +44,7 @@ THREADED_SWEEPS_CONTACTS = 40000
 # ---- impacts
 
 # Contacts of an island up to which smm uses a singular value decomposition, else a sparse factorization.
-DENSE_SMM_CONTACTS = 32
+DENSE_SMM_CONTACTS = 120
 # Contacts of an island up to which clamps are searched for by a linear program, which takes 0.2 s for 20,000 contacts;
 # contacts of a clamp up to which it is resolved, with dense singular values.
 CLAMP_CONTACTS, HELD_CONTACTS = 100_000, 2000
