@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..geometry.rotations import matrix_of
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 from ..world import BOX, MESH, Shapes3D
@@ -27,7 +28,7 @@ from .epa import overlap, polytope
 from .features import sample_count, sample_point
 from .gjk import separation
 from .point_distance import distance
-from .poses import point_local, point_world
+from .poses import point_local, point_world, put_pose
 from .support import cores_of, difference, roundness
 
 NEVER = 2.0  # the time of a touch that does not happen; a step is from 0 to 1
@@ -196,11 +197,27 @@ def _sampled_gap(shapes, fa, fb, pose, ka, kb):
 
 
 @kernel
+def _center_gap(shapes, fa, fb, pose):
+    """A lower bound on the gap of two shapes (poses 0 and 1): the distance of the center of a mesh minus its reach."""
+    bound = -np.inf
+    if shapes.kind[fa] == MESH:
+        x, y, z = point_local(pose, 1, pose[0, 0], pose[0, 1], pose[0, 2])
+        bound = distance(shapes, fb, x, y, z, np.inf)[0] - shapes.reach[fa]
+    if shapes.kind[fb] == MESH:
+        x, y, z = point_local(pose, 0, pose[1, 0], pose[1, 1], pose[1, 2])
+        bound = max(bound, distance(shapes, fa, x, y, z, np.inf)[0] - shapes.reach[fb])
+    return bound
+
+
+@kernel
 def _mesh_gap(shapes, fa, fb, pose):
-    """Gap of two shapes (poses 0 and 1), one of which is a mesh, by their sample points.
+    """Gap of two shapes (poses 0 and 1), one of which is a mesh, by their sample points; far apart a lower bound.
 
     The centers of round shapes are left out: they may lie outside of the grid of the mesh, where distances are bounds.
     """
+    gap = _center_gap(shapes, fa, fb, pose)
+    if gap > 0.0:
+        return gap
     gap = np.inf
     if shapes.kind[fb] != MESH or sample_point(shapes, fa, 0)[3] == 0.0:
         gap = _sampled_gap(shapes, fa, fb, pose, 0, 1)
@@ -229,7 +246,9 @@ def _mesh_touch(shapes, moves, i, pa, j, pb, tolerance, until, pose, turn):
     for _ in range(MESH_ITERATIONS * MOST_ITERATIONS):
         put_part(shapes, moves, i, pa, t, turn, pose, 0)
         put_part(shapes, moves, j, pb, t, turn, pose, 1)
-        gap = min(_sampled_gap(shapes, fa, fb, pose, 0, 1), _sampled_gap(shapes, fb, fa, pose, 1, 0))
+        gap = _center_gap(shapes, fa, fb, pose)
+        if gap <= touch:
+            gap = min(_sampled_gap(shapes, fa, fb, pose, 0, 1), _sampled_gap(shapes, fb, fa, pose, 1, 0))
         if gap <= touch and gap < last and t > 0.0:
             return t
         if gap > bound * (until - t):
@@ -293,29 +312,32 @@ def _shape_times(shapes, moves, first, second, tolerance):
 # ---- pairs that overlap, or pass through each other
 
 
-def gaps_at_start(shapes: Shapes3D, moves: Moves, first: Ints, second: Ints) -> Floats:
-    """Gaps (m,) of pairs of rows at the start of their motion: exact where convex shapes overlap, else positive."""
-    apart = moves.position[second] - moves.position[first]
-    radius, owners = shapes.radius, (moves.owner[first], moves.owner[second])
-    gap = np.sqrt((apart**2).sum(axis=1)) - radius[owners[0]] - radius[owners[1]]
-    others = np.flatnonzero(~(shapes.round[owners[0]] & shapes.round[owners[1]]))
+def gaps_of_pairs(shapes: Shapes3D, rows: Ints, places: Floats, orientation: Floats) -> Floats:
+    """Gaps (m,) of pairs of bodies `rows` (m, 2) with centers `places` (m, 2, 3) and quaternions `orientation` (n, 4).
+
+    They are exact where convex shapes overlap, else positive.
+    """
+    a, b = rows.T
+    gap = np.sqrt(((places[:, 1] - places[:, 0]) ** 2).sum(axis=1)) - shapes.radius[a] - shapes.radius[b]
+    others = np.flatnonzero(~(shapes.round[a] & shapes.round[b]))
     if len(others):
-        gap[others] = _gaps(shapes, moves, first[others], second[others])
-    return gap
+        gap[others] = _gaps(shapes, rows[others], places[others], orientation)
+    return np.asarray(gap)
 
 
 @kernel
-def _gaps(shapes, moves, first, second):
+def _gaps(shapes, rows, places, orientation):
     cores, hull, simplex = cores_of(shapes), polytope(), np.empty((8, 3))
-    pose, turn, out = np.empty((2, 12)), np.empty((3, 3)), np.full(len(first), np.inf)
+    pose, turn, out = np.empty((2, 12)), np.empty((2, 3, 3)), np.full(len(rows), np.inf)
     axes = np.empty((ROWS, 15))
-    for k in range(len(first)):
-        i, j = first[k], second[k]
-        a, b = moves.owner[i], moves.owner[j]
+    for k in range(len(rows)):
+        a, b = rows[k, 0], rows[k, 1]
+        matrix_of(orientation[a], turn[0])
+        matrix_of(orientation[b], turn[1])
         for pa in range(shapes.part_ptr[a], shapes.part_ptr[a + 1]):
-            put_part(shapes, moves, i, pa, 0.0, turn, pose, 0)
+            put_pose(places[k], turn, 0, shapes.place, shapes.turn, pa, pose, 0)
             for pb in range(shapes.part_ptr[b], shapes.part_ptr[b + 1]):
-                put_part(shapes, moves, j, pb, 0.0, turn, pose, 1)
+                put_pose(places[k], turn, 1, shapes.place, shapes.turn, pb, pose, 1)
                 fa, fb = shapes.shape[pa], shapes.shape[pb]
                 if shapes.kind[fa] == MESH or shapes.kind[fb] == MESH:
                     gap = _mesh_gap(shapes, fa, fb, pose)

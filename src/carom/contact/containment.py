@@ -108,9 +108,9 @@ class Containment:
         )  # fmt: skip
         first, second, gap = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
         if len(numbers):
-            first, second = pairs.table[numbers, FIRST].astype(np.int64), pairs.table[numbers, SECOND].astype(np.int64)
-            find = self._gaps_2d if self.world.dimension == 2 else self._gaps_3d
-            gap = find(np.stack([first, second], axis=1), places, after)
+            rows = pairs.table[numbers][:, [FIRST, SECOND]].astype(np.int64)
+            first, second = rows.T
+            gap = (self._gaps_2d if self.world.dimension == 2 else self._gaps_3d)(rows, places, after)
         if len(self.world.boundaries.kind):
             found = self.detector.of_boundaries(after, chosen)
             first, second = np.concatenate([first, found.first]), np.concatenate([second, found.second])
@@ -134,11 +134,9 @@ class Containment:
         return np.asarray(gaps_2d(self.world.shapes_2d, rows, poses))
 
     def _gaps_3d(self, rows: Ints, places: Floats, state: State) -> Floats:
-        from .conservative_advancement import gaps_at_start
+        from .conservative_advancement import gaps_of_pairs
 
-        m = len(rows)
-        moves = self._moves(rows, np.stack([places, places], axis=2), state, state)
-        return gaps_at_start(self.world.shapes_3d, moves, np.arange(m), np.arange(m, 2 * m))
+        return gaps_of_pairs(self.world.shapes_3d, rows, places, state.orientation)
 
     def _crossing(self, pairs: Pairs, before: State, after: State, travel: Floats) -> Violation | None:
         """A pair that has passed through each other."""
@@ -187,8 +185,7 @@ class Containment:
         turn, spin = np.tile(np.eye(3), (2 * m, 1, 1)), np.zeros((2 * m, 3))  # spheres do not rotate
         odd = np.flatnonzero(~self.world.shapes.round[own])
         turn[odd] = matrices(before.orientation[own[odd]])
-        if after is not before:
-            spin[odd] = rotation_vectors(before.orientation[own[odd]], after.orientation[own[odd]])
+        spin[odd] = rotation_vectors(before.orientation[own[odd]], after.orientation[own[odd]])
         place = np.ascontiguousarray(place)
         return Moves(own, place, end - place, turn, spin)
 

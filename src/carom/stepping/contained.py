@@ -97,13 +97,13 @@ class Contained(Stepper):
 
     def _kept(self) -> tuple[dict[str, Any], int, dict[str, Any]]:
         """What an attempt changes besides the state."""
-        return {name: getattr(self, name) for name in COUNTERS}, len(self.pushes), self.memory()
+        return {name: getattr(self, name) for name in COUNTERS}, len(self._pushed), self.memory()
 
     def _restore(self, kept: tuple[dict[str, Any], int, dict[str, Any]]) -> None:
         counters, pushes, memory = kept
         for name, value in counters.items():
             setattr(self, name, value)
-        del self.pushes[pushes:]
+        del self._pushed[pushes:]
         self.remember(memory)
 
     def _stop(self, start: State, wrong: Violation, h: float) -> None:
