@@ -61,7 +61,7 @@ def rube_goldberg(*, height: float = 0.9, pillars: int = 8, friction: float = 0.
 
     height: of the first spiral. pillars: their number. friction: coefficient of tracks, tables and other wood.
     """
-    height = checks.between("height", height, 0.6, 1.1)
+    height = checks.between("height", height, 0.7, 1.0)
     devices = [first_spiral(height), cradle(), house(), dominoes(), seesaw(), billiards(), second_spiral()]
     devices.append(row_of_pillars(checks.whole("pillars", pillars, 1)))
     groups = [group for device in devices for group in device]
@@ -83,7 +83,7 @@ def machine(groups: Sequence[Bodies], friction: float = 0.5) -> Scene:
         pairs={("ball", "ball"): {"friction": 0.0}},
         gravity=(0.0, 0.0, -GRAVITY),
         step=0.002,
-        duration=22.0,
+        duration=26.0,
         frame_rate=50.0,
         description="A ball sets off a chain of eight devices that ends with a row of falling pillars.",
     )
@@ -156,7 +156,7 @@ def first_spiral(height: float) -> list[Bodies]:
     stands = np.array([*turns[6::18], (1.0, 0.0, LEVEL), (1.9, 0.0, LEVEL)]) - (0.0, 0.0, WALL)
     return [
         balls("first ball", [start]),
-        fixed("first track", [*track(np.concatenate([turns, [end]])), *legs(stands.tolist())]),
+        fixed("first track", [*track(np.concatenate([turns, [end]]), 0.22), *legs(stands.tolist())]),
     ]
 
 
