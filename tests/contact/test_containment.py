@@ -90,3 +90,16 @@ def test_slow_bodies_are_tested_only_if_an_overlap_was_noticed():
     start, end = moved(state, (0.0, 0.1801)), moved(state, (0.0, 0.18))  # 10 % inside the plane
     assert test.violation(start, end, 0.0) is None
     assert test.violation(start, end, 0.02) is not None
+
+
+def test_an_overlap_of_one_pair_does_not_hide_the_crossing_of_another():
+    """A disc passes the plate while two others overlap by 4.5 % of their radius, which a step may accept."""
+    groups = [
+        Bodies(Disc(0.2), np.array([[0.0, 1.0], [3.0, 0.0], [3.5, 0.0]])),
+        Bodies(Rectangle(2.0, THIN), np.zeros((1, 2)), motion=FIXED),
+    ]
+    world, state = build(Scene("s", groups, gravity=(0.0, 0.0)))
+    end = state.position.copy()
+    end[0], end[1, 0] = (0.0, -1.0), 3.5 - 0.4 + 0.045 * 0.2
+    found = Containment(world, Detector(world)).violation(state, replace(state, position=end), 0.0)
+    assert found is not None and (found.first, found.second, found.share) == (0, 3, np.inf)

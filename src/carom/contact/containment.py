@@ -70,10 +70,9 @@ class Containment:
             return None
         swept = most > 0.5 * SHARE or bool(travel.max(initial=0.0) > 0.5 * SHARE * self.least)
         pairs = self._pairs(before, after, way if swept else None)
-        found = self._overlapping(pairs, after, chosen)
-        if found is None and swept:
-            found = self._crossing(pairs, before, after, travel)
-        return found
+        # A small overlap may be accepted as it is, so that it must not hide a pair that has crossed.
+        crossed = self._crossing(pairs, before, after, travel) if swept else None
+        return self._overlapping(pairs, after, chosen) if crossed is None else crossed
 
     def overlap(self, state: State) -> Violation | None:
         """The deepest overlap of a state, relative to the half width, if it is too large."""
