@@ -12,7 +12,7 @@ ENGINES := rapier mujoco bullet chipmunk cholmod
 
 # Scenes of docs/scenes.md with the parameters of their stills; the last --size counts.
 STILLS := butterfly matryoshka pool_break_3d two_rabbits_box rabbits_in_pot dolls card_house repose \
-	sphere_packing cube_packing cross_packing \
+	"rube_goldberg --size 800x450" cube_packing "cross_packing --size 720x405" "sphere_packing --size 800x450" \
 	"rabbit_pile --set detail=24 --size 800x450" "rabbits_and_pawns --set detail=24 --size 800x450" \
 	"granular_wave --set count=1500 --set side=10" "vibrated_layer --set width=40 --set periods=30 --size 800x450"
 
@@ -58,6 +58,17 @@ format: $(VENV)/.installed-dev ## let ruff put imports and layout in order
 stills: $(VENV)/.installed ## the stills of docs/scenes.md, many minutes; STILLS="dolls repose" makes some of them
 	@for still in $(STILLS); do \
 		$(BIN)/carom render --size 960x540 $$still -o docs/images/scene_$${still%% *}.png --overwrite || exit 1; done
+	@$(BIN)/python -c "$$FEWER_COLORS" docs/images/scene_*.png
+
+# Pictures of more than 150 KiB are stored with 128 colors.
+define FEWER_COLORS
+import os, sys
+from PIL import Image
+for path in sys.argv[1:]:
+    if os.path.getsize(path) > 150 * 1024:
+        Image.open(path).quantize(128).save(path, optimize=True)
+endef
+export FEWER_COLORS
 
 clean: ## remove the environment, caches and pictures; compiled kernels stay in the user's cache folder
 	rm -rf $(VENV) $(VENV)-engines out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from carom.geometry.rotations import matrices
 from carom.scene.parts import make_shapes
 from carom.scene.shapes import Box, Capsule, Compound, Cylinder, Part, Sphere
 
@@ -200,6 +201,20 @@ def test_a_box_that_slides_down_beside_another_is_not_lifted():
     second = moving(body(UNIT, 1, (1.0, 0.0, 1.0)), (1e-6, 0.0, -1e-3))
     found = contacts_of(body(UNIT, 0, (0, 0, 0)), second, 0.01, UNIT)
     assert found.normal == pytest.approx(np.tile([1.0, 0.0, 0.0], (len(found.gap), 1)), abs=1e-9)
+
+
+BARS = cubes(Box((0.1, 0.25, 0.886)), Box((0.1, 0.25, 0.974)))
+
+
+def test_crossed_bars_that_are_nearly_parallel_touch_where_their_edges_cross():
+    """A bar slides sideways off another one. The axis of the edges is within 0.01 rad of a face normal, which is
+    several millimeters over the length of the bars; along it they are apart. A face replaces an edge only where both
+    agree to 1e-3 of the size, here 5e-4; along the faces alone the bars would overlap by 4e-3."""
+    turns = matrices(np.array([(0.771768, 0.029747, 0.634177, -0.036190), (0.770194, 0.001146, 0.637808, 0.000330)]))
+    first, second = body(BARS, 0, (-0.618066, -0.234213, -0.014465), turns[0]), body(BARS, 1, (0, 0, 0), turns[1])
+    found = contacts_of(first, second, 1e-3, BARS)
+    assert found.gap.min() > -5e-4
+    assert (np.abs(found.normal[:, 2]) > 0.9).all()
 
 
 ROUND = cubes(Box((4.0, 4.0, 1.0)), Cylinder(0.5, 1.0), Cylinder(0.5, 1.0), Capsule(0.5, 1.0), Capsule(0.5, 1.0))

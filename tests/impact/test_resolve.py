@@ -12,7 +12,10 @@ import pytest
 
 import carom
 from carom import ImpactProblem, ProblemError, laws, solve_impact
+from carom.friction.fixed_direction import FixedDirection
 from carom.impact.contacts import Contacts, Impulses
+from carom.impact.resolve import resolve
+from carom.impact.response import Response
 from carom.laws import Law, Paper
 from carom.testing import random_problem
 
@@ -241,3 +244,22 @@ def test_an_array_that_the_law_keeps_stays_its_own():
     s = solve_impact(ImpactProblem.chain([1, 1, 1, 1], [1, 0, 0, 0]), Wrong(mine))
     mine[0] = 9.0
     assert s.impulse[0] == 0.5
+
+
+def test_friction_that_was_not_solved_raises_no_energy():
+    """A solver that overshoots threefold: the disc would slide back twice as fast. Half of the energy is left, that of
+    the normal speed, because the way to its answer passes the one that stops the slip."""
+
+    @dataclass(frozen=True)
+    class Overshooting(FixedDirection):
+        def impulses(self, contacts, normal, start, tolerance=0.0):
+            tangent, _ = super().impulses(contacts, normal, start, tolerance)
+            return 3.0 * tangent, 1.0
+
+    rows, tangents = np.array([[0.0, 1.0]]), np.array([[[1.0, 0.0]]])
+    problem = ImpactProblem.from_matrices(
+        np.ones(2), rows, [1.0, -1.0], restitution=1.0, friction=10.0, tangents=tangents
+    )
+    response = Response(laws.make("gr"), "energetic", Overshooting())
+    result = resolve(problem.contacts, response)
+    np.testing.assert_allclose(problem.velocity_after(result.normal, result.tangent), [0.0, 1.0], atol=1e-12)

@@ -27,9 +27,9 @@ BOUNDS: dict[str, float] = {"energy": 1e-9, "momentum": 1e-9, "overlap": 1e-3, "
 # Share of the bound of symmetry that rounding errors reach gradually, over many impacts, before they pass the bound. A
 # law or solver that breaks the symmetry passes it within one frame: by 1e-6 to 0.4 at the first impact in the library.
 GRADUAL = 1e-3
-# Overlap in a drift-safe step, whose contacts are those of its start, in units of the length scale: as much as two bodies
-# approach in a step at the fastest speed of the run up to PILE, a percent of a diameter, and MOVING_SHARE of it beyond,
-# at most MOVING_OVERLAP.
+# Overlap in a drift-safe step, whose contacts are those of its start, in units of the length scale: what two bodies
+# approach in a step at the fastest speed of the run, up to PILE, a percent of a diameter; MOVING_SHARE of it beyond, at
+# most MOVING_OVERLAP.
 PILE, MOVING_SHARE, MOVING_OVERLAP = 0.02, 0.1, 0.2
 TOWER_ENERGY = 1e-3  # relative; the position-based steps of towers keep energy to the square of the time step
 

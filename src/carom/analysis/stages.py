@@ -17,7 +17,7 @@ def stages(run: Trajectory) -> dict[str, float]:
     """The time of each stage in the order of the machine: the first frame that shows it, infinite if none does."""
     if run.scene.name != "rube_goldberg":
         raise ProblemError("scene", run.scene.name, "a run of rube_goldberg")
-    first, last = "pillar 1", [group.name for group in run.scene.bodies][-1]
+    pillars = [group.name for group in run.scene.bodies if group.name.startswith("pillar")]
     height = np.asarray(run.positions)[:, bodies_named(run, "rack"), 2]
     shown = {
         "first ball": way(run, "first ball").max(axis=1) > MOVED,
@@ -29,8 +29,8 @@ def stages(run: Trajectory) -> dict[str, float]:
         "cue ball": way(run, "cue ball")[:, 0] > MOVED,
         "rack": way(run, "rack").max(axis=1) > MOVED,
         "second spiral": height.min(axis=1) < LOWER + 0.5 * RADIUS,
-        "first pillar": turn(run, first)[:, 0] > TIPPED,
-        "last pillar": turn(run, last)[:, 0] > FALLEN,
+        "first pillar": turn(run, pillars[0])[:, 0] > TIPPED,
+        "last pillar": turn(run, pillars[-1])[:, 0] > FALLEN,
     }
     return {name: float(run.time[np.argmax(seen)]) if seen.any() else np.inf for name, seen in shown.items()}
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ..analysis.comparison import Compared, Numbers
-    from ..draw.figures import Angle
     from ..scene.model import Scene
     from .compiling import Compilation
 
@@ -121,21 +120,12 @@ def run_all(
         check_all(scene, laws, settings)
         output.mkdir(parents=True, exist_ok=True)
         with compared(scene, files, settings, lambda law: telling(f"{scene.name}, {law}", quiet), compiled) as runs:
+            from ..draw.figures import Angle
             from .compare_figure import draw
 
-            paths = draw(runs, output, f"{stem}-compare", instant, _angle(scene))
+            paths = draw(runs, output, f"{stem}-compare", instant, Angle.of(scene))
             rule = energy_rule(runs[0].run)
             return [c.numbers for c in runs], rule, [*paths, *(files.values() if keep else ())]
-
-
-def _angle(scene: Scene) -> Angle:
-    """The direction of the camera in the view of a scene."""
-    from ..draw.camera import camera_option_3d
-    from ..draw.figures import Angle
-    from ..scenes.views import view_of
-
-    asked = camera_option_3d(view_of(scene).camera) if scene.dimension == 3 else None
-    return Angle() if asked is None else Angle(asked.azimuth, asked.elevation)
 
 
 def check_all(scene: Scene, laws: Sequence[str], settings: dict[str, Any]) -> None:

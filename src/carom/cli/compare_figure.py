@@ -49,7 +49,7 @@ def draw(runs: Sequence[Compared], out: Path, name: str, at: float, angle: Angle
         _draw_energies(below.subplots(), runs, curves, kept)
         first = runs[0].run
         bodies = count_text(first.count, "body", "bodies")
-        text = f"{first.name}: {bodies} at time {at:g} under {count_text(len(runs), 'law')}"
+        text = f"{first.name}: {bodies} at time {at:.4g} under {count_text(len(runs), 'law')}"
         figure.suptitle(text, fontsize=9.5, x=0.01, ha="left")
         paths = write(figure, out, name, table(runs))
     table_of_curves = {
@@ -94,7 +94,7 @@ def _title(c: Compared, outside: int, cut: float | None) -> str:
         return text
     gain = c.numbers.energy_drift
     why = f"it gains {float(f'{gain:.2g}'):,g} times its energy" if gain > 1.0 else "its bodies leave the picture"
-    return f"{text}, cut off at time {cut:g}:\n{why}"
+    return f"{text}, cut off at time {cut:.4g}:\n{why}"
 
 
 def _curve(c: Compared, kept: bool) -> tuple[Floats, Floats]:

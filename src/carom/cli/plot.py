@@ -121,7 +121,12 @@ def _angle(run: Trajectory, azimuth: float | None, elevation: float | None, colo
         raise ProblemError("--azimuth", azimuth, "degrees from -360 to 360")
     from ..draw.figures import Angle
 
-    return Angle(azimuth, elevation, colors == "group")
+    usual = Angle.of(run.scene)
+    return Angle(
+        usual.azimuth if azimuth is None else azimuth,
+        usual.elevation if elevation is None else elevation,
+        colors == "group",
+    )
 
 
 def _draw(run: Trajectory, names: list[str], index: int, line: float | None, angle: Angle, to: Target) -> list[Path]:

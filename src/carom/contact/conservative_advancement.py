@@ -197,11 +197,27 @@ def _sampled_gap(shapes, fa, fb, pose, ka, kb):
 
 
 @kernel
+def _center_gap(shapes, fa, fb, pose):
+    """A lower bound on the gap of two shapes (poses 0 and 1): the distance of the center of a mesh minus its reach."""
+    bound = -np.inf
+    if shapes.kind[fa] == MESH:
+        x, y, z = point_local(pose, 1, pose[0, 0], pose[0, 1], pose[0, 2])
+        bound = distance(shapes, fb, x, y, z, np.inf)[0] - shapes.reach[fa]
+    if shapes.kind[fb] == MESH:
+        x, y, z = point_local(pose, 0, pose[1, 0], pose[1, 1], pose[1, 2])
+        bound = max(bound, distance(shapes, fa, x, y, z, np.inf)[0] - shapes.reach[fb])
+    return bound
+
+
+@kernel
 def _mesh_gap(shapes, fa, fb, pose):
-    """Gap of two shapes (poses 0 and 1), one of which is a mesh, by their sample points.
+    """Gap of two shapes (poses 0 and 1), one of which is a mesh, by their sample points; far apart a lower bound.
 
     The centers of round shapes are left out: they may lie outside of the grid of the mesh, where distances are bounds.
     """
+    gap = _center_gap(shapes, fa, fb, pose)
+    if gap > 0.0:
+        return gap
     gap = np.inf
     if shapes.kind[fb] != MESH or sample_point(shapes, fa, 0)[3] == 0.0:
         gap = _sampled_gap(shapes, fa, fb, pose, 0, 1)
@@ -230,7 +246,9 @@ def _mesh_touch(shapes, moves, i, pa, j, pb, tolerance, until, pose, turn):
     for _ in range(MESH_ITERATIONS * MOST_ITERATIONS):
         put_part(shapes, moves, i, pa, t, turn, pose, 0)
         put_part(shapes, moves, j, pb, t, turn, pose, 1)
-        gap = min(_sampled_gap(shapes, fa, fb, pose, 0, 1), _sampled_gap(shapes, fb, fa, pose, 1, 0))
+        gap = _center_gap(shapes, fa, fb, pose)
+        if gap <= touch:
+            gap = min(_sampled_gap(shapes, fa, fb, pose, 0, 1), _sampled_gap(shapes, fb, fa, pose, 1, 0))
         if gap <= touch and gap < last and t > 0.0:
             return t
         if gap > bound * (until - t):

@@ -13,10 +13,11 @@ from matplotlib.colors import Colormap, ListedColormap, Normalize
 from ..analysis.runs import lengths
 from ..contact.boundaries import boundaries_at
 from ..scene.model import Scene
+from ..scenes.views import view_of
 from ..trajectory import Trajectory
 from ..world import Boundaries, State, World
 from . import vector
-from .camera import Camera, looking_at, upward
+from .camera import Camera, CameraOption3D, camera_option_3d, looking_at, upward
 from .colors import DEFAULT_MAP, FIXED, MAPS, Bytes, Floats, category_colors, colors
 from .framing import EVERYTHING, Extent, extent_2d, extent_3d, united
 from .raycast import RayLook, render
@@ -71,6 +72,12 @@ class Angle:
     azimuth: float | None = None
     elevation: float | None = None
     by_group: bool = False
+
+    @classmethod
+    def of(cls, scene: Scene) -> Angle:
+        """The direction of the camera in the view of a scene."""
+        asked = camera_option_3d(view_of(scene).camera) if scene.dimension == 3 else CameraOption3D()
+        return cls(asked.azimuth, asked.elevation)
 
 
 def speed_scale(views: Sequence[View]) -> Normalize:

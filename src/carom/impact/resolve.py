@@ -155,7 +155,10 @@ def _alternated(
     status, worst = stage.status, stage.residual * approach
     iterations, messages, approaches = stage.iterations, stage.messages, [approach]
     for repeat in range(friction.repeats + 1):
-        tangent, slip = friction.impulses(contacts, normal, tangent, tolerance)
+        before = tangent
+        tangent, slip = friction.impulses(contacts, normal, before, tolerance)
+        if slip > RESOLVED_RESIDUAL * scale:
+            tangent = _without_gain(contacts, normal, before, tangent)
         unsolved = slip > RESOLVED_RESIDUAL * scale
         moving = contacts.moving(contacts.after(normal, tangent))
         approach = moving.approach()
@@ -185,6 +188,16 @@ def _alternated(
                 messages = (*messages, f"friction and impact still disagreed after {repeat} repeats")
             break
     return Impulses(normal, tangent, iterations, status, worst / scale, messages)
+
+
+def _without_gain(contacts: Contacts, normal: Floats, before: Floats, tangent: Floats) -> Floats:
+    """Friction impulses (m, t) of a problem that was not solved, or, if the change from `before` raises the energy, the
+    point of the way from there at which the energy is least. The bounds are convex, and normal impulses only grow."""
+    change = tangent - before
+    slip, then = (contacts.tangent_speeds(contacts.after(normal, t)) for t in (before, tangent))
+    if (change * (slip + then)).sum() <= 0.0:
+        return tangent
+    return before + max(-(change * slip).sum() / (change * (then - slip)).sum(), 0.0) * change
 
 
 def _too_slow(approaches: list[float], repeats: int, left: float) -> bool:

@@ -18,6 +18,7 @@ from .law import TANG_2014, Law
 
 RANK = 1e-10  # singular values of the rows below this share of the largest count as zero
 SHIFT = 1e-8  # regularization of the sparse factorization, relative to the largest A_ii
+DENSE_ENTRIES = 1_000_000  # largest matrices of rows that are stored as arrays
 DENSE_ROUGH_ROWS = 3 * DENSE_SMM_CONTACTS  # normal and tangential equations of a system that is solved densely
 ACCURATE = 1e-13  # residual, relative to the right side, at which refinement stops
 
@@ -99,7 +100,7 @@ def _matrices(contacts: Contacts) -> tuple[Any, Any] | None:
     if contacts.tangents is None or not contacts.friction.any():
         return None
     both = contacts.matrix(), as_matrix(contacts.tangents)
-    if sum(a.shape[0] for a in both) > DENSE_ROUGH_ROWS:
+    if sum(a.shape[0] * a.shape[1] for a in both) > DENSE_ENTRIES:
         return both
     return both[0].toarray(), both[1].toarray()
 
@@ -152,14 +153,12 @@ def _reflect_rough(
 def _least_squares(rows: Any, pushes: Any, target: Floats) -> tuple[Floats, float]:
     """Least-squares solution of least norm of `rows pushes^T y = target`, and its relative residual."""
     a = rows @ pushes.T
-    if sp.issparse(a) and len(target) <= DENSE_ROUGH_ROWS:
-        a = a.toarray()
-    if not sp.issparse(a):
+    if len(target) <= DENSE_ROUGH_ROWS:
+        a = a.toarray() if sp.issparse(a) else a
         y = np.linalg.lstsq(a, target, rcond=RANK)[0]
     else:
         from scipy.sparse.linalg import lsmr  # slow to import
 
-        a = sp.csr_matrix(a)
         y = np.asarray(lsmr(a, target, atol=1e-14, btol=1e-14, conlim=0.0, maxiter=20 * len(target))[0])
     error = a.T @ (a @ y - target)
     return y, float(np.abs(error).max() / max(np.abs(a.T @ target).max(), np.finfo(float).tiny))

@@ -17,6 +17,7 @@ from .packings import random_turns
 
 TURN = Symmetry(((-1.0, 0.0, 0.0), (0.0, -1.0, 0.0), (0.0, 0.0, 1.0)), (0.0, 0.0, 0.0), "turn by 1/2")
 GRAVITY = 9.81
+GRID = 3  # cells of the distance grid per cell of the mesh: gaps are exact to a fraction of a grid cell
 
 
 def rabbit_mesh(height: float, detail: int, mesh: str = "") -> Mesh:
@@ -24,7 +25,7 @@ def rabbit_mesh(height: float, detail: int, mesh: str = "") -> Mesh:
     if checks.text("mesh", mesh):
         return Mesh(path=mesh, scale=height)
     vertices, faces = figures.rabbit(height, detail)
-    return Mesh(vertices=vertices, faces=faces, spacing=height / detail)
+    return Mesh(vertices=vertices, faces=faces, spacing=height / (GRID * detail))
 
 
 def turned_mesh(profile: Floats, segments: int = 48, spacing: float | None = None) -> Mesh:

@@ -10,7 +10,7 @@ from tests.contact.convex_cases import cone_base
 from carom import ProblemError
 from carom.build import build
 from carom.draw.camera import FIELD, Rays, looking_at, upward
-from carom.draw.framing import FIGURE_STRAY, extent_3d
+from carom.draw.framing import STRAY, extent_3d
 from carom.draw.raycast import RayLook, cast, render
 from carom.draw.raycast.background import backdrop
 from carom.draw.raycast.visible import depths, enclosing, placed_parts, seen
@@ -298,7 +298,7 @@ def test_one_that_flew_off_does_not_shrink_the_rest():
     for count, seen_whole in ((1, False), (10, True)):  # of 31 a tenth may be left out, of 40 not ten
         far = np.array([[200.0 + 3.0 * k, 0.0, 0.0] for k in range(count)])
         world, state = made(at(np.concatenate([crowd, far]), Sphere(0.5)))
-        extent = extent_3d(world, [state], stray=FIGURE_STRAY)
+        extent = extent_3d(world, [state], stray=STRAY)
         x, _, depth = looking_at(extent.centers, extent.radii).project(state.position).T
         assert (x[:30] > 0.0).all() and (x[:30] < 1.0).all()
         assert ((np.abs(x[30:] - 0.5) < 0.5) & (depth[30:] > 0.0)).all() == seen_whole

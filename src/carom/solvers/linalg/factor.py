@@ -180,18 +180,17 @@ def operations(island):
 
 @kernel
 def new_factor(island):
-    """Memory for the factor of an island."""
-    return np.empty(island.panel_ptr[-1])
+    """Memory for the factor of an island, and behind it the work space for fronts, which each factorization uses again.
 
-
-@kernel
-def factorise(island, weight, factor):
-    """Factor of `I + G^T diag(weight) G` into `factor`, an array from `new_factor`."""
-    _factorise_in(island, weight, factor, np.empty(island.front_ptr[-1]))
+    Fresh memory would cost more than a tenth of a factorization.
+    """
+    return np.empty(island.panel_ptr[-1] + island.front_ptr[-1])
 
 
 @lean
-def _factorise_in(island, weight, factor, space):
+def factorise(island, weight, factor):
+    """Factor of `I + G^T diag(weight) G` into `factor`, an array from `new_factor`."""
+    space = factor[island.panel_ptr[-1] :]
     nodes, d = island.nodes, island.val.shape[1]
     for p in range(len(nodes.parent)):
         columns = (nodes.first[p + 1] - nodes.first[p]) * d

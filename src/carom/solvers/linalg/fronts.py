@@ -91,6 +91,17 @@ def _subtract_four(front, c, a, b, low, high):
             o2[r] -= x0 * h0 + x1 * h1 + x2 * h2 + x3 * h3
             o3[r] -= x0 * e0 + x1 * e1 + x2 * e2 + x3 * e3
         q += 4
+    if q + 2 <= b:
+        f0, g0, h0, e0 = front[q, c], front[q, c + 1], front[q, c + 2], front[q, c + 3]
+        f1, g1, h1, e1 = front[q + 1, c], front[q + 1, c + 1], front[q + 1, c + 2], front[q + 1, c + 3]
+        c0, c1 = front[q, low:], front[q + 1, low:]
+        for r in range(n):
+            x0, x1 = c0[r], c1[r]
+            o0[r] -= x0 * f0 + x1 * f1
+            o1[r] -= x0 * g0 + x1 * g1
+            o2[r] -= x0 * h0 + x1 * h1
+            o3[r] -= x0 * e0 + x1 * e1
+        q += 2
     while q < b:
         c0 = front[q, low:]
         f0, g0, h0, e0 = front[q, c], front[q, c + 1], front[q, c + 2], front[q, c + 3]
