@@ -57,7 +57,7 @@ PLAIN_SWEEPS = 10  # sweeps over a small island before Newton steps
 # worse than the tolerance, by sweeps to ROUGH where it is better. Without these, what is left of forces would
 # accelerate bodies from step to step.
 FINE, ROUGH = 1e-2, 1e-1
-FINE_WORK = 5e5  # multiplications on such islands in one call, after which the others get the tolerance asked for
+FINE_WORK = 2e5  # multiplications on such islands in one call, after which the others get the tolerance asked for
 NO_WORK = 1e-12  # work, relative to that of each normal impulse against its own effect, that is rounding
 UNITS = (np.float32(1e-30), np.float32(1.0))  # see `contact_sweeps.sweep`
 ATTEMPTS = 4  # Newton solves of an island, each ten times finer: removing their work may raise the residual
@@ -72,13 +72,20 @@ class Answer(NamedTuple):
 
 
 def solve_contact(
-    blocks: Blocks, chosen: Ints, velocity: Floats, impulse: Floats, tolerance: float, enough: float = 0.0
+    blocks: Blocks,
+    chosen: Ints,
+    velocity: Floats,
+    impulse: Floats,
+    tolerance: float,
+    enough: float = 0.0,
+    fine: float = FINE_WORK,
 ) -> Answer:
     """Impulses of the contacts `chosen` (k,), in place of `impulse` (m, r), which is also the warm start.
 
     `velocity` (n, d) is whitened and not modified. `tolerance` is a speed: the residual aimed for. The residual
     reached may be larger; with `enough` > `tolerance` the latter is given up where it costs much, as soon as the
-    residual is at most `enough`. Impulses do no work on any island, `sum z . u <= 0` up to rounding, whatever the
+    residual is at most `enough`. `fine` is the work that may be spent on small islands to solve them better than asked
+    for. Impulses do no work on any island, `sum z . u <= 0` up to rounding, whatever the
     tolerance.
     """
     shape = velocity.shape
@@ -86,7 +93,7 @@ def solve_contact(
     lay, zeros = layout_of(blocks)
     tolerance, enough = float(tolerance), max(float(tolerance), float(enough))
     rough, most = (ROUGH, NEWTON_ISLAND_WORK) if enough == tolerance else (1.0, EASY_ISLAND_WORK)
-    accuracy = (tolerance, enough, rough, most)
+    accuracy = (tolerance, enough, rough if fine > 0.0 else 1.0, most, float(fine))
     x, residuals, iterations, left, order, ptr, weight = _solve(
         lay, zeros, UNITS, blocks, chosen, velocity, impulse, accuracy
     )
@@ -102,14 +109,13 @@ def solve_contact(
 @kernel
 def _solve(lay, zeros, units, blocks, chosen, velocity, impulse, accuracy):
     """Solves all islands except those that are left: velocity, residuals, iterations, islands left, and their data."""
-    tolerance, enough, rough, most = accuracy
+    tolerance, _, rough, _, _ = accuracy
     order, ptr, weight, x, residuals, tops, todo = _start(lay, blocks, chosen, velocity, impulse, tolerance, rough)
     iterations, left = 0, todo
     if len(todo):
         iterations, left = _in_turn(
-            lay, zeros, units, blocks, weight, order, ptr, todo, velocity, impulse, x, residuals, tops, tolerance,
-            enough, most,
-        )  # fmt: skip
+            lay, zeros, units, blocks, weight, order, ptr, todo, velocity, impulse, x, residuals, tops, accuracy
+        )
     return x, residuals, iterations, left, order, ptr, weight
 
 
@@ -180,18 +186,17 @@ def _in_turn(
     x,
     residuals,
     tops,
-    tolerance,
-    enough,
-    most_work,
+    accuracy,
 ):
     """Solves the islands `todo` except large ones; returns the iterations, and the islands that are left."""
+    tolerance, enough, _, most_work, fine_work = accuracy
     label = np.full(len(velocity), -1, np.int64)
     left, used, iterations, spent = np.empty(len(todo), np.int64), 0, 0, 0.0
     for s in todo:
         mine = order[ptr[s] : ptr[s + 1]]
         k = len(mine)
         loose = tolerance > SINGLE * tops[s]
-        fine = loose and spent < FINE_WORK and k <= SMALL_ISLAND_CONTACTS
+        fine = loose and spent < fine_work and k <= SMALL_ISLAND_CONTACTS
         if residuals[s] <= tolerance * (ROUGH if fine else 1.0):
             residuals[s] = _unloaded(lay, blocks, weight, mine, velocity, impulse, x, label)
             if residuals[s] <= tolerance:
@@ -199,7 +204,7 @@ def _in_turn(
         # Sweeps in order would break the symmetry of redundant contacts; Newton steps keep it.
         plain = PLAIN_SWEEPS if k == 1 or (loose and not fine) else 0
         if fine:
-            most = (FINE_WORK, FINE_WORK - spent)
+            most = (fine_work, fine_work - spent)
             aim, first = (ROUGH, PLAIN_SWEEPS) if residuals[s] <= tolerance else (FINE, plain)
             residuals[s], count, work = _island(
                 lay, blocks, weight, mine, velocity, impulse, x, label, aim * tolerance, first, most

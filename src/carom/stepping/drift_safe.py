@@ -166,6 +166,8 @@ class DriftSafe(Contained):
             velocity = approach.velocity + time[:, None] * self._pull[impact.taking_part]
             contacts = impact.subset(chosen, velocity)
             result = self.resolve(contacts, found, chosen)
+            if not result.normal.any():  # all approach is within the tolerance
+                break
             after = contacts.after(result.normal, result.tangent)
             approach.change(after - velocity, time, h)
         return approach

@@ -67,7 +67,8 @@ def push_out(
         return end
     rows = Blocks(blocks.body, val, target, np.zeros_like(blocks.bound), 1)
     still, none = np.zeros_like(impact.velocity), np.zeros((found.count, 1))
-    answer = solve_contact(rows, near, still, none, ERROR * deepest if many else EXACT * slop)
+    aim = ERROR * deepest if many else EXACT * slop
+    answer = solve_contact(rows, near, still, none, aim, fine=0.0)
     move = impact.unwhitened(answer.velocity, np.zeros_like(end.velocity))
     velocity = _within_energy(bodies, island, world.mass, world.gravity, loss, energy, move, end.velocity)
     return replace(
