@@ -159,7 +159,7 @@ def rabbits_and_pawns(
     restitution: float = 0.2,
     friction: float = 0.2,
     seed: int = 0,
-    detail: int = 24,
+    detail: int = 16,
     mesh: str = "",
 ) -> Scene:
     """Rabbits fall on the ground and are hit by pawns that fall after them (Zhang 2015, fig. 10: 144 and 16).

@@ -44,7 +44,7 @@ VIEWS: dict[str, Callable[[Scene], View]] = {
     "dolls": lambda s: View(at=1.6 * _fallen(s), color="body"),
     "card_house": lambda s: View(at=s.parameters["rest"] + 0.45, color="group"),
     "rube_goldberg": lambda s: View(
-        at=7.6, color="group", camera="azimuth=-72,elevation=26,distance=21.5,target=2.8:-2:1.65"
+        at=7.85, color="group", camera="azimuth=-72,elevation=26,distance=21.5,target=2.8:-2:1.65"
     ),
     "two_rabbits_box": lambda s: View(at=3.0, color="body", trails=("0:0,0,0.5", "1:0,0,0.5")),
     "rabbits_in_pot": lambda s: View(at=min(1.0, s.duration), color="body", camera="elevation=12,distance=11.5"),
