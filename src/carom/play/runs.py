@@ -31,7 +31,9 @@ _LONG = "it has more bodies or takes longer than the page allows"
 LEFT_OUT = dict.fromkeys(
     ("trefoil_drop", "two_rabbits_box", "rabbits_in_pot", "rabbit_pile", "rabbits_and_pawns", "dolls"), _MESH
 )
-LEFT_OUT |= dict.fromkeys(("granular_wave", "vibrated_layer", "repose", "cube_packing", "cross_packing"), _LONG)
+LEFT_OUT |= dict.fromkeys(
+    ("granular_wave", "vibrated_layer", "repose", "cube_packing", "cross_packing", "rube_goldberg"), _LONG
+)
 
 LONGEST = 10.0  # units of time; shorter scenes keep their duration
 STEPS = 20_000  # per run
