@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..scene.boundaries import Container
@@ -108,15 +110,17 @@ def repose(
     count: int = 80,
     restitution: float = 0.3,
     friction: float = 0.4,
+    rolling: float = 0.02,
     settle: float = 4.0,
-    flow: float = 6.0,
+    flow: float = 12.0,
     seed: int = 0,
 ) -> Scene:
     """A pile settles behind a gate in one half of a container; at the time `settle` the gate is lifted.
 
     The slope that is left shows the angle of repose (Tang 2014, s. 7.5). shape: "spheres" (540 in the paper), "cubes"
     or "crosses" (325), of the sizes of the paper. The container is twice as long as wide. The gate has no friction.
-    flow: time after it was lifted.
+    rolling: coefficient of rolling friction of spheres in diameters; the paper has none, and spheres then roll for
+    ever. flow: time after the gate was lifted.
     """
     size, count = SIZES[checks.choice("shape", shape, SIZES)], checks.whole("count", count, 4)
     settle, flow = checks.positive("settle", settle), checks.positive("flow", flow)
@@ -135,6 +139,9 @@ def repose(
         material="gate",
         name="gate",
     )
+    material, rolling = grains(restitution, friction), checks.at_least("rolling", rolling, 0.0)
+    if shape == "spheres":
+        material = replace(material, rolling_friction=rolling * size)
     turns = UNTURNED if shape == "spheres" else random_turns(count, chance)
     pile = Bodies(
         body(shape, size),
@@ -148,7 +155,7 @@ def repose(
         name="repose",
         bodies=[pile, gate],
         boundaries=[Container((-half, -half, 0.0), (3.0 * half + thick, half, top), open_top=True)],
-        materials={"default": grains(restitution, friction), "gate": Material(restitution, 0.0)},
+        materials={"default": material, "gate": Material(restitution, 0.0)},
         gravity=(0.0, 0.0, -9.81),
         step=1.0 / 600.0,
         duration=settle + flow,
