@@ -135,6 +135,22 @@ def test_what_a_law_returns_is_verified(impulse, status, velocity):
     np.testing.assert_allclose(s.velocity, velocity, atol=1e-12)
 
 
+@dataclass(frozen=True)
+class Exploding(Given):
+    """Claims nothing, and says that its equations are solved to a percent."""
+
+    claims: ClassVar[frozenset[str]] = frozenset()
+
+    def impulses(self, contacts: Contacts) -> Impulses:
+        return Impulses(normal=np.full(contacts.count, 1e20), residual=0.01)
+
+
+def test_a_law_does_not_excuse_its_residual_by_the_velocities_that_it_makes():
+    """A percent is less than the rounding error of velocities of 1e20, but not of those before the impact."""
+    s = solve_impact(ImpactProblem.chain([1.0, 1.0], [1.0, 0.0]), Exploding())
+    assert s.status == "not_converged" and s.residual >= 0.01
+
+
 def test_boundaries_at_rest_are_never_called_infeasible():
     """A box between rough walls, jammed by friction of 1,000."""
     problem = ImpactProblem.from_discs(

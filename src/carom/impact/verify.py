@@ -106,15 +106,15 @@ def _judged(contacts: Contacts, result: Impulses, left: float, bound: float) -> 
     residual = max(result.residual, left / scale)
     if residual <= bound or result.status != RESOLVED:
         return replace(result, residual=residual)
-    if residual * scale <= _rounding(contacts, result):
+    if residual * scale <= _rounding(contacts):
         return replace(result, residual=residual)
     note = f"the equations were solved to a residual of {residual:.1e}"
     return replace(result, residual=residual, status=NOT_CONVERGED, messages=(*result.messages, note))
 
 
-def _rounding(contacts: Contacts, result: Impulses) -> float:
-    """Error of speeds after impact that rounding alone explains."""
-    x = np.maximum(np.abs(contacts.velocity), np.abs(contacts.after(result.normal, result.tangent)))
+def _rounding(contacts: Contacts) -> float:
+    """Error of speeds that rounding of the velocities before impact explains; a law may not excuse its own explosion."""
+    x = np.abs(contacts.velocity)
     rows = [contacts.rows] if contacts.tangents is None else [contacts.rows, contacts.tangents]
     return ROUNDING * max(_largest_sum(r, x) for r in rows)
 

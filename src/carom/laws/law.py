@@ -109,7 +109,7 @@ def affordable_impulses(rows: Rows, tangents: int = 0) -> int:
     m = len(rows.diag)
     looked_at = float(np.diff(rows.touch_ptr)[rows.body].sum()) / m
     each = (1 + tangents) * (IMPULSE_WORK + 4.0 * looked_at * (len(rows.body) / m) * rows.val.shape[1])
-    return int(LAW_WORK * max(1.0 + 70.0 / m**4, (m / 30.0) ** 1.5) / each)
+    return int(LAW_WORK * max(1.0 + 70.0 / max(m, 2) ** 4, (m / 30.0) ** 1.5) / each)
 
 
 SMITH_2012 = Paper(
