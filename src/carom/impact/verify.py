@@ -113,7 +113,7 @@ def _judged(contacts: Contacts, result: Impulses, left: float, bound: float) -> 
 
 
 def _rounding(contacts: Contacts) -> float:
-    """Error of speeds that rounding of the velocities before impact explains; a law may not excuse its own explosion."""
+    """Error of speeds that rounding of the velocities before impact explains, not of those that the law makes."""
     x = np.abs(contacts.velocity)
     rows = [contacts.rows] if contacts.tangents is None else [contacts.rows, contacts.tangents]
     return ROUNDING * max(_largest_sum(r, x) for r in rows)
