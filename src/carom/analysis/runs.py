@@ -194,7 +194,7 @@ def spread(run: Trajectory, group: str | int | None = None) -> Floats:
 
     `group` is the name or index of a group of the scene; None stands for all free bodies.
     """
-    chosen = _chosen(run, group)
+    chosen = members(run, group)
     out = np.zeros(len(run))
     for part in blocks(run, run.dimension * run.count):
         x = run.positions[part][:, chosen]
@@ -202,8 +202,8 @@ def spread(run: Trajectory, group: str | int | None = None) -> Floats:
     return out
 
 
-def _chosen(run: Trajectory, group: str | int | None) -> np.ndarray:
-    """Mask of the bodies of a group."""
+def members(run: Trajectory, group: str | int | None) -> np.ndarray:
+    """Mask (n,) of the bodies of a group, by name or index; None stands for all free bodies."""
     if group is None:
         free: np.ndarray = run.geometry["free"]
         return free

@@ -8,6 +8,7 @@ from ..errors import ProblemError
 from ..scenes.rube_goldberg import LOWER, RADIUS
 from ..solvers.rows import Floats
 from ..trajectory import Trajectory
+from .runs import members
 
 MOVED = 0.1 * RADIUS  # distance from the start at which a ball or card has moved
 TIPPED, FALLEN = np.radians(5.0), np.radians(45.0)  # angle from the start at which a body has tipped, or has fallen
@@ -18,7 +19,7 @@ def stages(run: Trajectory) -> dict[str, float]:
     if run.scene.name != "rube_goldberg":
         raise ProblemError("scene", run.scene.name, "a run of rube_goldberg")
     pillars = [group.name for group in run.scene.bodies if group.name.startswith("pillar")]
-    height = np.asarray(run.positions)[:, bodies_named(run, "rack"), 2]
+    height = np.asarray(run.positions)[:, members(run, "rack"), 2]
     shown = {
         "first ball": way(run, "first ball").max(axis=1) > MOVED,
         "cradle": way(run, "cradle")[:, -1] > MOVED,
@@ -35,26 +36,16 @@ def stages(run: Trajectory) -> dict[str, float]:
     return {name: float(run.time[np.argmax(seen)]) if seen.any() else np.inf for name, seen in shown.items()}
 
 
-def bodies_named(run: Trajectory, name: str) -> slice:
-    """The numbers of the bodies of the group `name`."""
-    start = 0
-    for group in run.scene.bodies:
-        if group.name == name:
-            return slice(start, start + group.count)
-        start += group.count
-    raise ProblemError.unknown("group", name, [group.name for group in run.scene.bodies])
-
-
 def way(run: Trajectory, name: str) -> Floats:
     """Distance (frames, bodies) of each body of a group from its start."""
-    position = np.asarray(run.positions)[:, bodies_named(run, name)]
+    position = np.asarray(run.positions)[:, members(run, name)]
     distance: Floats = np.linalg.norm(position - position[0], axis=2)
     return distance
 
 
 def turn(run: Trajectory, name: str) -> Floats:
     """Angle (frames, bodies) between the orientation of each body of a group and its orientation at the start."""
-    orientation = np.asarray(run.orientations)[:, bodies_named(run, name)]
+    orientation = np.asarray(run.orientations)[:, members(run, name)]
     same = np.abs((orientation * orientation[0]).sum(axis=2))
     angle: Floats = 2.0 * np.arccos(np.minimum(same, 1.0))
     return angle

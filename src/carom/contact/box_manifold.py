@@ -24,10 +24,9 @@ from .poses import point_world, to_world
 
 BAND = 0.2  # largest depth of the band at the start, in half widths of the smaller body
 ALIGNED = 1.0 - 1e-6  # cosine above which a face is perpendicular to the normal
-TILTED = (
-    0.02  # sine of an angle to the normal up to which a face is a feature: edges may cross at any place of it. It is
-)
+# Sine of the angle to the normal up to which a whole face is a feature, since edges may cross at any place of it;
 # larger than that up to which `box_normal` prefers faces to edges.
+TILTED = 0.02
 STEEP = 0.3  # cosine below which a face is too steep to project on
 SAME = 1e-6  # distance across the normal, relative to the size, up to which two points are the same
 NO_FACE = -1  # returned if neither box meets the other with a face

@@ -16,8 +16,10 @@ from ..kernels import kernel
 EQUAL = 1e-10  # axes whose score is this close to the best (relative to size) are equal
 PREVIEW = 0.01  # weight of the predicted separation in the score: decides among axes that are equal at the touch
 PARALLEL = 1e-6  # squared sine of the angle below which two edges are parallel
-FLAT = 0.99995  # cosine (0.01 rad) above which an edge axis counts as a face normal, unless it separates the boxes by
-CLEARER = 0.01  # this much more, in half widths of the smaller body: thin plates are apart by a small angle
+FLAT = 0.99995  # cosine (0.01 rad) above which an edge axis counts as a face normal, ...
+CLEARER = (
+    0.01  # ... unless it separates the boxes by more than this beyond the face, in half widths of the smaller body
+)
 
 
 # Rows of the scratch table of a pair, which has 15 columns. Columns of axes: 3 face normals of a, 3 of b, then edge i
@@ -185,13 +187,13 @@ def _near_face(w, r, x, y, z):
 @kernel
 def box_normal(w, r, size, inner):
     """Unit normal from a to b in the frame of a: the best axis by score, with the axes of b in row r."""
-    bias, clear = EQUAL * size, CLEARER * inner
+    bias = EQUAL * size
     best, top = -np.inf, 0
     for k in range(6):
         if w[SCORE, k] > best:
             best, top = w[SCORE, k], k
     low, high = 0, 6
-    edge_best, clear = best + bias, best + clear
+    edge_best, clear = best + bias, best + CLEARER * inner
     for k in range(6, 15):
         if w[SCORE, k] > edge_best:
             x, y, z = _axis(w, r, k, 1.0)

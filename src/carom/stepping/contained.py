@@ -62,9 +62,10 @@ class Contained(Stepper):
         self.substeps += 1
         missed = self.residual > self.tolerance and self.part > RETRIED
         self.residual = max(self.residual, so_far)
-        wrong, growth = self._violation(start, end)
-        if not missed and not self._helps(start, end, wrong, growth, h):
-            return self._accepted(start, end, wrong, h)
+        if not missed:
+            wrong, growth = self._violation(start, end)
+            if not self._helps(start, end, wrong, growth, h):
+                return self._accepted(start, end, wrong, h)
         self._restore(before)
         middle = self._contained(start, 0.5 * h)
         middle = end_of_step(self.world, middle, middle.time, start.step)
