@@ -6,6 +6,8 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SHELL := /bin/sh
 # Two processes, which share compiled kernels through the cache. PARALLEL= runs all in one.
 PARALLEL ?= -n 2 --dist worksteal
+# Interpreters for which `make dist-check` installs the wheel.
+PYTHONS ?= $(PYTHON)
 
 # Engines beside which the benchmarks run; the names are those of the files in benchmarks/engines.
 ENGINES := rapier mujoco bullet chipmunk cholmod
@@ -17,7 +19,7 @@ STILLS := butterfly matryoshka pool_break_3d two_rabbits_box rabbits_in_pot doll
 	"granular_wave --set count=1500 --set side=10" "vibrated_layer --set width=40 --set periods=30 --size 800x450"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long fuzz bench lint format docs stills clean
+.PHONY: help demo test test-long fuzz bench lint format docs dist dist-check stills clean
 
 help: ## print this list
 	@echo "Carom: simultaneous impact of rigid bodies"
@@ -58,6 +60,13 @@ format: $(VENV)/.installed-dev ## let ruff put imports and layout in order
 docs: $(VENV)/.installed-docs ## the documentation site in out/site; a warning is an error
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open out/site/index.html"
+
+dist: $(VENV)/.installed-dev ## wheel and sdist in dist/; the wheel is built from the sdist
+	@rm -rf dist
+	@$(BIN)/python -m build --outdir dist .
+
+dist-check: dist ## installs the wheel, read-only and with an empty kernel cache, for each of PYTHONS, and runs it
+	@$(BIN)/python tests/check_dist.py dist $(PYTHONS)
 
 stills: $(VENV)/.installed ## the stills of docs/scenes.md, many minutes; STILLS="dolls repose" makes some of them
 	@for still in $(STILLS); do \

@@ -1,0 +1,129 @@
+"""Checks wheel and sdist as a user meets them: `python tests/check_dist.py dist [INTERPRETER ...]`.
+
+Both archives must have exactly the files under version control. For each interpreter the wheel is installed into an
+empty environment, which is then made read-only, and used from a folder outside the repository with an empty kernel
+cache: `carom doctor`, Newton's cradle, a run in 3D with its check, a picture, and the data files. At the end the
+environment must have the files that it had before. Needs an index of packages. Not a test of the suite: it takes
+minutes per interpreter.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+CRADLE = """
+import carom
+problem = carom.ImpactProblem.chain([1] * 5, [1, 0, 0, 0, 0])
+after = carom.solve_impact(problem, "gr").velocity
+assert abs(after - [0, 0, 0, 0, 1]).max() < 1e-9, after  # the tolerance of the law is 1e-10
+"""
+DATA = """
+from pathlib import Path
+import carom
+folder = Path(carom.__file__).parent
+assert (folder / "py.typed").exists() and (folder / "kernels/manifest.json").exists()
+assert (folder / "play/page/index.html").exists() and (folder / "play/page/three.min.js").exists()
+"""
+USES = (
+    ["carom", "doctor"],
+    ["python", "-c", CRADLE],
+    ["python", "-c", DATA],
+    ["carom", "run", "flat_box", "-o", "run.h5"],
+    ["carom", "check", "run.h5"],
+    ["carom", "render", "run.h5", "-o", "end.png", "--size", "320x180"],
+    ["carom", "new", "first.toml"],
+    ["carom", "validate", "first.toml"],
+)
+
+
+def main(folder: str, *interpreters: str) -> None:
+    (wheel,), (sdist,) = Path(folder).glob("*.whl"), Path(folder).glob("*.tar.gz")
+    check_contents(wheel, sdist)
+    for interpreter in interpreters or (sys.executable,):
+        check_install(wheel.resolve(), interpreter)
+
+
+def check_contents(wheel: Path, sdist: Path) -> None:
+    """Nothing is missing and nothing is superfluous, compared with the files under version control."""
+    tracked = set(subprocess.check_output(["git", "ls-files"], cwd=ROOT, text=True).split())
+    with tarfile.open(sdist) as archive:
+        packed = {name.partition("/")[2] for name in archive.getnames()} - {"PKG-INFO"}
+    aside = {name for name in tracked if name.startswith((".ci/", ".github/", ".pre-commit"))}
+    compare(sdist.name, packed, tracked - aside)
+    with zipfile.ZipFile(wheel) as archive:
+        files = {name for name in archive.namelist() if ".dist-info/" not in name}
+    compare(wheel.name, files, {name.removeprefix("src/") for name in tracked if name.startswith("src/")})
+
+
+def compare(archive: str, found: set[str], expected: set[str]) -> None:
+    missing, superfluous = sorted(expected - found), sorted(found - expected)
+    if missing or superfluous:
+        sys.exit(f"{archive}: missing {missing}, superfluous {superfluous}")
+    print(f"{archive}: {len(found)} files, none missing, none superfluous")
+
+
+def check_install(wheel: Path, interpreter: str) -> None:
+    with tempfile.TemporaryDirectory(prefix="carom-dist-") as name:
+        home = Path(name)
+        environment = home / "environment"
+        subprocess.run([interpreter, "-m", "venv", environment], check=True)
+        scripts = environment / ("Scripts" if os.name == "nt" else "bin")
+        pip = [scripts / "python", "-m", "pip", "--disable-pip-version-check"]
+        subprocess.run([*pip, "install", "--quiet", wheel], check=True)
+        subprocess.run([*pip, "check"], check=True)
+        set_writable(environment, False)
+        before = snapshot(environment)
+        try:
+            use(scripts, home)
+            if snapshot(environment) != before:
+                sys.exit(f"{interpreter}: the installation was written to")
+        finally:
+            set_writable(environment, True)
+    print(f"{interpreter}: passed")
+
+
+def use(scripts: Path, home: Path) -> None:
+    work, cache = home / "work", home / "cache"
+    work.mkdir()
+    cache.mkdir()
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith(("CAROM_", "PYTHON", "VIRTUAL_ENV"))}
+    variables = inherited | {"HOME": str(home), "XDG_CACHE_HOME": str(cache), "LOCALAPPDATA": str(cache)}
+    # Permissions bind root only without this capability.
+    drop = ["setpriv", "--bounding-set", "-dac_override"] if hasattr(os, "getuid") and os.getuid() == 0 else []
+    for command in USES:
+        start = time.perf_counter()
+        program = [*drop, scripts / command[0], *command[1:]]
+        done = subprocess.run(program, cwd=work, env=variables, capture_output=True, text=True)
+        label = " ".join(command).strip().partition("\n")[0]
+        print(f"  {label:60} {'ok' if done.returncode == 0 else 'FAILED'}  {time.perf_counter() - start:.0f} s", flush=True)
+        if done.returncode:
+            sys.exit(done.stdout + done.stderr)
+
+
+def set_writable(folder: Path, writable: bool) -> None:
+    for path in [folder, *folder.rglob("*")]:
+        if not path.is_symlink():
+            mode = path.stat().st_mode
+            path.chmod(mode | stat.S_IWUSR if writable else mode & ~(stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH))
+
+
+def snapshot(folder: Path) -> dict[Path, tuple[int, int]]:
+    facts = ((path, path.lstat()) for path in folder.rglob("*"))
+    return {path: (fact.st_size, fact.st_mtime_ns) for path, fact in facts}
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2 or not shutil.which("git"):
+        sys.exit(__doc__)
+    main(*sys.argv[1:])
