@@ -256,6 +256,13 @@ def test_make_targets_exist():
     assert used <= targets, f"no such target: {sorted(used - targets)}"
 
 
+def test_no_text_installs_from_an_index_that_does_not_have_carom():
+    texts = [*PAGES, *(ROOT / "src").rglob("*.py")]
+    wrong = re.compile(r"pip install [^\n`]*\bcarom\b(?!\.)")
+    assert wrong.search("pip install 'carom[view]'") and not wrong.search("pip install '.[view]' in a clone of Carom")
+    assert [page.name for page in texts if wrong.search(page.read_text(encoding="utf-8"))] == []
+
+
 def anchors(page: Path) -> set[str]:
     """The anchors that GitHub makes from headings."""
     text = FENCE.sub("", page.read_text(encoding="utf-8"))

@@ -92,7 +92,7 @@ def test_without_viser_both_commands_say_how_to_get_it(carom, run, tmp_path, mon
     output = tmp_path / "new.h5"
     for arguments in (("view", run), ("run", "newtons_cradle", "--view", "-o", output)):
         ended = carom(*arguments)
-        assert ended.code == 2 and "pip install 'carom[view]'" in ended.err and ended.err.count("\n") == 1
+        assert ended.code == 2 and "pip install '.[view]' in a clone" in ended.err and ended.err.count("\n") == 1
     assert not output.exists()
 
 

@@ -14,7 +14,7 @@ from ..errors import ProblemError
 from ..files import atomic_path
 from .colors import Bytes
 
-EXTRA = "pip install 'carom[render]'"
+EXTRA = "pip install '.[render]' in a clone of Carom, or pip install imageio-ffmpeg"
 QUALITY = 18  # constant rate factor of x264: no visible loss
 GIF_RATE = 50.0  # pictures per second; viewers slow down faster GIFs
 
@@ -42,8 +42,8 @@ def ffmpeg() -> str:
     try:
         return str(imageio_ffmpeg.get_ffmpeg_exe())
     except RuntimeError:
-        missing = f"imageio-ffmpeg has no ffmpeg for this machine: install ffmpeg, or {EXTRA} --force-reinstall"
-        raise ProblemError("--output", ".mp4", EXTRA, missing) from None
+        missing = "imageio-ffmpeg has no ffmpeg for this machine: install ffmpeg, or write a .gif"
+        raise ProblemError("--output", ".mp4", "an ffmpeg on the search path, or .gif", missing) from None
 
 
 def check_film(path: Path, size: tuple[int, int], fps: float) -> None:

@@ -138,5 +138,5 @@ def test_a_wrong_address_is_refused(host, port):
 def test_without_viser_one_line_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "viser", None)
     server = importlib.import_module("carom.draw.viewer.server")
-    with pytest.raises(ProblemError, match=r"pip install 'carom\[view\]'"):
+    with pytest.raises(ProblemError, match=r"pip install '\.\[view\]' in a clone"):
         server.need_viser()

@@ -13,6 +13,7 @@ from ...errors import ProblemError
 from ...ports import address, is_own_page, on_free_port
 
 PORT = 8080
+EXTRA = "pip install '.[view]' in a clone of Carom, or pip install viser"
 
 
 def need_viser() -> Any:
@@ -22,8 +23,8 @@ def need_viser() -> Any:
     except ImportError as error:
         if error.name not in (None, "viser"):  # installed, but one of its dependencies is missing
             raise
-        text = "the viewer needs the package viser: pip install 'carom[view]'"
-        raise ProblemError("viser", "not installed", "pip install 'carom[view]'", text) from None
+        missing = f"the viewer needs the package viser: {EXTRA}"
+        raise ProblemError("viser", "not installed", EXTRA, missing) from None
     return viser
 
 
