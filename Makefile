@@ -122,11 +122,11 @@ $(VENV)/.browser: $(VENV)/.created
 	@if { $(FIND_CHROMIUM); } >/dev/null; then touch $@; else echo "no chromium: the tests of the pages are skipped"; fi
 
 $(VENV)/.installed: pyproject.toml $(VENV)/.created
-	@echo "installing carom and what it needs ..."
-	@$(PIP) -e .
+	@echo "installing carom, its viewer and what they need ..."
+	@$(PIP) -e ".[view,render]"
 	@touch $@
 
 $(VENV)/.installed-%: pyproject.toml $(VENV)/.created
 	@echo "installing carom[$*] and what it needs ..."
-	@$(PIP) -e ".[$*]"
+	@$(PIP) -e ".[view,render,$*]"
 	@touch $@ $(VENV)/.installed

@@ -19,8 +19,13 @@ if TYPE_CHECKING:
     from ..impact.solution import ImpactSolution
     from ..laws import Law
 
-NEEDED = ("numpy", "scipy", "numba", "matplotlib", "rich", "typer")
-OPTIONAL = {"piqp": "benchmarks and cross-checks", "clarabel": "benchmarks and cross-checks"}
+NEEDED = ("numpy", "scipy", "numba", "h5py", "trimesh", "matplotlib", "rich", "typer")
+OPTIONAL = {
+    "viser": "the viewer",
+    "imageio-ffmpeg": "films as .mp4",
+    "piqp": "benchmarks and cross-checks",
+    "clarabel": "benchmarks and cross-checks",
+}
 
 # Which desideratum a line of a solution's audit measures.
 MEASURED = {
@@ -107,13 +112,13 @@ def _versions() -> dict[str, str]:
         "carom": __version__,
         "python": f"{platform.python_version()} ({platform.system()} {platform.machine()})",
     }
-    for package in NEEDED:
-        facts[package] = importlib.metadata.version(package)
-    for package, use in OPTIONAL.items():
+    needed = {package: "not installed, although Carom needs it" for package in NEEDED}
+    optional = {package: f"not installed (optional: {use})" for package, use in OPTIONAL.items()}
+    for package, missing in (needed | optional).items():
         try:
             facts[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
-            facts[package] = f"not installed (optional: {use})"
+            facts[package] = missing
     return facts
 
 
