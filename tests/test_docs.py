@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import carom
 from carom import laws
 from carom.analysis.desiderata import ORDER
 
@@ -254,6 +255,10 @@ def test_make_targets_exist():
     used = {a or b for page in PAGES for a, b in spans.findall(page.read_text(encoding="utf-8"))}
     assert {"demo", "test", "lint"} <= used
     assert used <= targets, f"no such target: {sorted(used - targets)}"
+
+
+def test_the_citation_is_of_this_version():
+    assert f"\nversion: {carom.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
 def test_no_text_installs_from_an_index_that_does_not_have_carom():

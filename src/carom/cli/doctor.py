@@ -112,7 +112,7 @@ def _versions() -> dict[str, str]:
         "carom": __version__,
         "python": f"{platform.python_version()} ({platform.system()} {platform.machine()})",
     }
-    needed = {package: "not installed, although Carom needs it" for package in NEEDED}
+    needed = dict.fromkeys(NEEDED, "not installed, although Carom needs it")
     optional = {package: f"not installed (optional: {use})" for package, use in OPTIONAL.items()}
     for package, missing in (needed | optional).items():
         try:
