@@ -259,7 +259,7 @@ def clamped_disc_struck() -> Entry:
         positions=[[0.0, 0.0], [slope, slope]],
         name="clamped_disc_struck",
     )
-    return Entry(problem, "a disc between floor and ceiling, struck at 45 degrees", degenerate=True, sizes=0.5)
+    return Entry(problem, "a disc between floor and ceiling, struck at 45 degrees", degenerate=True)
 
 
 def cluster(seed: int, count: int) -> Entry:

@@ -25,7 +25,7 @@ class Runner:
                 made = worker.load(str(path), name)
         except ImportError as absent:
             wanted = f"the package {package} here, or in the environment whose Python --python names"
-            raise ProblemError("--engine", f"{spec} ({absent})", wanted) from absent
+            raise ProblemError("--engine", str(absent), f"for {spec} {wanted}") from absent
         except AttributeError:
             raise ProblemError("--engine", spec, f"a class of {path.name}") from None
         self._use(made())
@@ -60,7 +60,9 @@ class RemoteRunner(Runner):
         try:
             facts = self._answer()
         except RuntimeError as failure:
-            raise ProblemError("--engine", f"{spec} ({failure})", f"the package {package} under {python}") from failure
+            raise ProblemError(
+                "--engine", str(failure), f"for {spec} the package {package} under {python}"
+            ) from failure
         self.title, self.settings, self.dimension = facts["title"], facts["settings"], facts["dimension"]
 
     def _answer(self) -> dict[str, Any]:

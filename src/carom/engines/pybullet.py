@@ -27,11 +27,12 @@ class Pybullet:
         "enableConeFriction": False,
     }
 
-    def __init__(self) -> None:
+    def __init__(self, processing_threshold: float = 0.0) -> None:
+        self.processing_threshold = processing_threshold
         named = ", ".join(f"{key} {value:g}" for key, value in self.parameters.items())
         self.settings = (
             f"step {self.step_size:g}, {self.iterations} iterations, maximal coordinates, {named}, "
-            "contactProcessingThreshold 0, restitution sqrt(c) per body"
+            f"contactProcessingThreshold {processing_threshold:g}, restitution sqrt(c) per body"
         )
         self.client = pybullet.connect(pybullet.DIRECT)
 
@@ -73,7 +74,7 @@ class Pybullet:
             restitution=self.restitution,
             linearDamping=0.0,
             angularDamping=0.0,
-            contactProcessingThreshold=0.0,
+            contactProcessingThreshold=self.processing_threshold,
             physicsClientId=self.client,
         )
         return int(body)
