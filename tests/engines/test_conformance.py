@@ -151,3 +151,27 @@ def test_shapes_of_the_catalogue_touch_as_its_rows_say(entry):
 def test_problems_in_3d_do_not_fit_into_2d():
     assert place(catalogue.entry("box_flat_3d"), 2) is None
     assert place(Entry(catalogue.entry("robot_arm").problem, "no bodies"), 3) is None
+
+
+# ---- command line
+
+
+def test_command_prints_a_table_and_json(still, capsys):
+    from typer.testing import CliRunner
+
+    from carom.cli.main import app
+
+    shown = CliRunner().invoke(app, ["audit", "--engine", still])
+    assert shown.exit_code == 0 and "Still 1" in shown.output and "left out, planes" in shown.output
+    data = json.loads(CliRunner().invoke(app, ["audit", "--engine", still, "--json"]).stdout)
+    assert [found["desideratum"] for found in data["engines"][0]["findings"]] == list(ORDER)
+
+
+@pytest.mark.parametrize("extra", [["--laws", "gr"], ["--csv"]])
+def test_command_refuses_mixed_questions(still, extra):
+    from typer.testing import CliRunner
+
+    from carom.cli.main import app
+
+    found = CliRunner().invoke(app, ["audit", "--engine", still, *extra])
+    assert isinstance(found.exception, ProblemError)

@@ -23,8 +23,8 @@ MASS, FRICTION, INERTIA, RESTITUTION = 0, 1, 2, 5  # fields of getDynamicsInfo
 class PybulletBridge(Bridge):
     """Impacts of a PyBullet client. Restitution and friction None are products of the bodies' own, as in Bullet.
 
-    Bullet reports contacts up to its contact breaking threshold, 0.02 units of length: let no body move farther in one
-    step. Bodies of mass 0 are boundaries. Bodies with joints that move are refused.
+    Bullet's own list of contacts lacks spheres with a gap of even 1e-16, so pairs of near bodies that are not in it are
+    asked for their closest points. Bodies of mass 0 are boundaries. Bodies with joints are refused.
     """
 
     def __init__(
@@ -45,12 +45,11 @@ class PybulletBridge(Bridge):
 
     def detect(self) -> tuple[ImpactProblem, Floats] | None:
         client = self.client
-        pybullet.performCollisionDetection(physicsClientId=client)
         present = [pybullet.getBodyUniqueId(k, physicsClientId=client) for k in range(pybullet.getNumBodies(client))]
         info = {body: pybullet.getDynamicsInfo(body, -1, physicsClientId=client) for body in present}
         self.bodies = [body for body in present if info[body][MASS] > 0]
         number = {body: k for k, body in enumerate(self.bodies)}
-        contacts = [c for c in pybullet.getContactPoints(physicsClientId=client) if c[1] in number or c[2] in number]
+        contacts = self._contacts(present, number)
         if not contacts:
             return None
         pairs = [(c[1], c[2]) for c in contacts]
@@ -71,6 +70,28 @@ class PybulletBridge(Bridge):
             name="PyBullet",
         )
         return problem, np.array([c[8] for c in contacts])
+
+    def _pairs(self, present: list[int], number: dict[int, int]) -> list[tuple[int, int]]:
+        """Pairs with a free body whose bounding boxes may meet within a step."""
+        boxes = np.array([pybullet.getAABB(body, -1, physicsClientId=self.client) for body in present])
+        speeds = [self._velocity(body)[0] for body in self.bodies]
+        size = float((boxes[:, 1] - boxes[:, 0])[[body in number for body in present]].max(initial=0.0))
+        fastest = max((float(np.linalg.norm(v[:3]) + size * np.linalg.norm(v[3:])) for v in speeds), default=0.0)
+        self._reach = self.touch + 2.0 * self.time_step * fastest
+        low, high = boxes[:, 0] - self._reach, boxes[:, 1] + self._reach
+        near = ((low[:, None] <= high[None]) & (low[None] <= high[:, None])).all(axis=2)
+        pairs = ((present[i], present[j]) for i, j in np.argwhere(np.triu(near, 1)))
+        return [(a, b) for a, b in pairs if a in number or b in number]
+
+    def _contacts(self, present: list[int], number: dict[int, int]) -> list[Any]:
+        """Bullet's manifolds, and closest points of near pairs that have none; for boxes these would lack corners."""
+        pybullet.performCollisionDetection(physicsClientId=self.client)
+        found = [c for c in pybullet.getContactPoints(physicsClientId=self.client) if c[1] in number or c[2] in number]
+        known = {frozenset(contact[1:3]) for contact in found}
+        for a, b in self._pairs(present, number):
+            if frozenset((a, b)) not in known:
+                found += pybullet.getClosestPoints(a, b, self._reach, -1, -1, physicsClientId=self.client)
+        return found
 
     def _velocity(self, body: int) -> tuple[Floats, Floats]:
         """Linear and angular velocity (6,) in world axes, and the center of mass (3,)."""

@@ -77,7 +77,7 @@ class PybulletWithCarom(Inside):
     def __init__(self) -> None:
         from .pybullet import Pybullet
 
-        super().__init__(Pybullet(processing_threshold=0.01))  # contacts beyond it are not reported
+        super().__init__(Pybullet())
 
     def connected(self, engine: Any) -> Bridge:
         from ..bridges.pybullet import PybulletBridge

@@ -27,12 +27,11 @@ class Pybullet:
         "enableConeFriction": False,
     }
 
-    def __init__(self, processing_threshold: float = 0.0) -> None:
-        self.processing_threshold = processing_threshold
+    def __init__(self) -> None:
         named = ", ".join(f"{key} {value:g}" for key, value in self.parameters.items())
         self.settings = (
             f"step {self.step_size:g}, {self.iterations} iterations, maximal coordinates, {named}, "
-            f"contactProcessingThreshold {processing_threshold:g}, restitution sqrt(c) per body"
+            "contactProcessingThreshold 0, restitution sqrt(c) per body"
         )
         self.client = pybullet.connect(pybullet.DIRECT)
 
@@ -74,7 +73,7 @@ class Pybullet:
             restitution=self.restitution,
             linearDamping=0.0,
             angularDamping=0.0,
-            contactProcessingThreshold=self.processing_threshold,
+            contactProcessingThreshold=0.0,
             physicsClientId=self.client,
         )
         return int(body)
