@@ -44,13 +44,13 @@ ALLOWED = {
     "resolve": _LAWS | {"friction", "settings"},  # the files of impact/ that run a law: see RESOLVE
     "analysis": _STUDY,
     "testing": _STUDY,
-    "studies": _STUDY,
+    "reproduce": _STUDY | {"resuming", "draw", "towers", ""},
     "towers": _RUN | {"draw.style"},
     "draw": _STUDY | {"ports"},
     "play": _STUDY | {"draw", "testing", "ports", ""},  # the version
     "bridges": _RESOLVE,
     "engines": _RUN | {"catalogue", "analysis", "bridges", ""},  # conformance of engines, Carom among them
-    "cli": _STUDY | {"engines", "resuming", "studies", "testing", "draw", "towers", "play", ""},
+    "cli": _STUDY | {"engines", "resuming", "reproduce", "testing", "draw", "towers", "play", ""},
     "__main__": {"cli"},
     "": _STUDY | {"resuming", "testing"},  # the package itself: it names the public objects, never the command line
 }

@@ -197,7 +197,7 @@ def test_rows_times_a_velocity_in_the_shape_of_the_problem():
 
 @pytest.mark.parametrize("spin", [0.0, 0.7])
 def test_contact_points_of_discs_give_the_rows_of_discs(spin):
-    """Same rows and masses as `from_discs`, which knows its geometry, so the same separation speed and slip to round-off."""
+    """Same rows and masses as `from_discs`, so the same separation speed and slip up to round-off."""
     place, v = [[0.0, 0.0], [0.6, 0.8]], [[1.0, 0.5, spin], [0.0, 0.0, -spin]]
     discs = ImpactProblem.from_discs(place, 0.5, [1.0, 2.0], v)
     found = ImpactProblem.from_contacts(place, [1.0, 2.0], [0.125, 0.25], v, [[0, 1]], [[0.3, 0.4]], [[6.0, 8.0]])
