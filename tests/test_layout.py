@@ -45,12 +45,14 @@ ALLOWED = {
     "analysis": _STUDY,
     "testing": _STUDY,
     "studies": _STUDY,
+    "sweeps": _STUDY | {""},  # the version, for the record
     "towers": _RUN | {"draw.style"},
     "draw": _STUDY | {"ports"},
     "play": _STUDY | {"draw", "testing", "ports", ""},  # the version
-    "cli": _STUDY | {"resuming", "studies", "testing", "draw", "towers", "play", ""},
+    "cli": _STUDY | {"resuming", "studies", "sweeps", "testing", "draw", "towers", "play", ""},
     "__main__": {"cli"},
-    "": _STUDY | {"resuming", "testing"},  # the package itself: it names the public objects, never the command line
+    "": _STUDY
+    | {"resuming", "sweeps", "testing"},  # the package itself: it names the public objects, never the command line
 }
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .scene.model import Scene
     from .simulation import simulate
     from .stepwise import Simulation
+    from .sweeps import sweep
     from .trajectory import Trajectory
 
 __version__ = "0.1.0"
@@ -35,6 +36,7 @@ __all__ = [
     "scenes",
     "simulate",
     "solve_impact",
+    "sweep",
     "testing",
 ]
 
@@ -55,6 +57,7 @@ _HOME = {
     "scenes": ".scenes",
     "simulate": ".simulation",
     "solve_impact": ".impact.resolve",
+    "sweep": ".sweeps",
     "testing": ".testing",
 }
 
