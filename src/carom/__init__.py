@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .impact.problem import ImpactProblem, Symmetry
     from .impact.resolve import solve_impact
     from .impact.solution import ImpactSolution
-    from .resuming import resume
+    from .resuming import branch, resume
     from .scene.file import load_scene
     from .scene.model import Scene
     from .simulation import simulate
@@ -28,6 +28,7 @@ __all__ = [
     "Simulation",
     "Symmetry",
     "Trajectory",
+    "branch",
     "catalogue",
     "friction",
     "laws",
@@ -49,6 +50,7 @@ _HOME = {
     "Simulation": ".stepwise",
     "Symmetry": ".impact.problem",
     "Trajectory": ".trajectory",
+    "branch": ".resuming",
     "catalogue": ".catalogue",
     "friction": ".friction",
     "laws": ".laws",

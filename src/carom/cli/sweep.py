@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperGroup
 
+from ..errors import ProblemError
 from .arguments import whole_number
 from .console import as_json, out, remarks
+from .figure_formats import ALL, Formats, formats_of, names_a_figure
 
 if TYPE_CHECKING:
     from ..sweeps import Progress, Results
@@ -129,6 +131,39 @@ def _line(p: Progress) -> str:
     failed = f", {p.failed:,} failed" if p.failed else ""
     who = f"{p.workers} workers" if p.workers > 1 else "1 worker"
     return f"{p.done:,} of {p.runs:,} runs{failed}{left} ({who})"
+
+
+@sweep.command()
+def plot(
+    folder: Path = typer.Argument(..., metavar="DIR", help="The folder of a sweep, finished or not."),
+    output: Path | None = typer.Option(
+        None, "-o", "--output", metavar="DIR|FILE", help="Folder of the figures, or one figure; default: DIR."
+    ),
+    measure: str | None = typer.Option(None, "--measure", metavar="NAME", help="A measurement; default: all of them."),
+    axes: str | None = typer.Option(None, "--axes", metavar="X[,Y]", help="Columns of the axes; default: all varied."),
+    where: list[str] = typer.Option([], "--where", metavar="COLUMN=VALUE", help="Only these runs; may be repeated."),
+    formats: Formats = ALL,
+) -> None:
+    """Draw the table: curves over one parameter, heat maps or phase diagrams over two."""
+    from ..draw.style import written_as
+    from ..sweeps import load
+    from ..sweeps.figures import draw_sweep
+    from .arguments import typed
+
+    found = load(folder)
+    chosen = typed(where, {name: found[name][0] for name in found.columns}, "--where", "column of the table")
+    target, name, endings = folder if output is None else output, None, formats_of(formats)
+    if output is not None and names_a_figure(output):
+        if measure is None and len(found.measured) > 1:
+            raise ProblemError("--output", str(output), "a folder for several figures, or --measure NAME")
+        target, name, endings = output.parent, output.stem, formats_of(output.suffix)
+    elif target.exists() and not target.is_dir():
+        raise ProblemError("--output", str(target), "a folder, or a name that ends in .png, .svg or .pdf")
+    target.mkdir(parents=True, exist_ok=True)
+    with written_as(endings):
+        paths = draw_sweep(found, target, measure, axes.split(",") if axes else None, chosen, name)
+    for path in paths:
+        out().print(str(path), markup=False, soft_wrap=True)
 
 
 @sweep.command()

@@ -150,4 +150,4 @@ class _Session:
 
     def _in_memory(self) -> Results:
         rows = [row_of(self.made.cases[k].columns(), self.records[k]) for k in sorted(self.records)]
-        return Results(rows, len(self.made.cases), self.made.plan.varied)
+        return Results(rows, len(rows), list(self.made.cases[0].columns()), self.made.plan.varied)

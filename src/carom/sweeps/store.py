@@ -32,13 +32,19 @@ class Results:
 
     rows: list[dict[str, Any]]
     total: int  # number of runs of the plan
-    varied: list[str]  # columns that the plan varies
+    known: list[str]  # columns that the plan determines
+    varied: list[str]  # those of them that differ between runs, without seeds
     path: Path | None = None  # of the folder
 
     @property
     def columns(self) -> list[str]:
         """Names of the columns."""
         return column_names(self.rows)
+
+    @property
+    def measured(self) -> list[str]:
+        """Names of the measurements."""
+        return [name for name in self.columns if name not in self.known and name not in LAST]
 
     def __getitem__(self, name: str) -> list[Any]:
         """One column."""
@@ -151,7 +157,7 @@ class Folder:
     def results(self) -> Results:
         """The rows so far."""
         rows = [row_of(self._cases[k].columns(), self.records[k]) for k in sorted(self.records)]
-        return Results(rows, len(self._cases), self._varied, self.path)
+        return Results(rows, len(self._cases), list(self._cases[0].columns()), self._varied, self.path)
 
     def close(self) -> Results:
         """Writes the table and releases the folder."""
@@ -171,7 +177,7 @@ def load(path: str | os.PathLike[str]) -> Results:
     plan = read_plan_file(folder)
     records, _ = _journal(folder)
     rows = [row_of(plan["cases"][k], records[k]) for k in sorted(records)]
-    return Results(rows, plan["runs"], plan["varied"], folder)
+    return Results(rows, plan["runs"], list(plan["cases"][0]), plan["varied"], folder)
 
 
 def read_plan_file(folder: Path) -> dict[str, Any]:
