@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import catalogue, friction, laws, scenes, testing
+    from . import catalogue, friction, laws, scenes, sweeps, testing
     from .errors import ProblemError
     from .impact.problem import ImpactProblem, Symmetry
     from .impact.resolve import solve_impact
@@ -38,6 +38,7 @@ __all__ = [
     "simulate",
     "solve_impact",
     "sweep",
+    "sweeps",
     "testing",
 ]
 
@@ -60,6 +61,7 @@ _HOME = {
     "simulate": ".simulation",
     "solve_impact": ".impact.resolve",
     "sweep": ".sweeps",
+    "sweeps": ".sweeps",
     "testing": ".testing",
 }
 

@@ -82,7 +82,9 @@ duration = 0.1
 """
 
 
-@pytest.mark.parametrize(("how", "code"), [("sweep_dies_once", -9), ("interrupted_once", 130)])
+@pytest.mark.parametrize(
+    ("how", "code"), [("sweep_dies_once", -9), pytest.param("interrupted_once", 130, marks=pytest.mark.long)]
+)
 def test_a_sweep_that_is_killed_or_interrupted_is_continued(how, code, tmp_path, monkeypatch):
     """In the second of three runs the parent gets SIGKILL, or SIGINT, after which its table has the first run."""
     (tmp_path / "plan.toml").write_text(PLAN_FILE.format(own=f"{OWN}:{how}"))

@@ -83,9 +83,7 @@ def _axes(results: Results, rows: list[Row], given: Sequence[str] | None, where:
         if column not in results.columns:
             raise ProblemError.unknown("column", column, results.varied)
     if not 1 <= len(chosen) <= 2:
-        wanted = (
-            f"one or two columns of {', '.join(free) or 'a sweep that varies some'} as axes, and values of the others"
-        )
+        wanted = f"one or two columns as axes, and values of the others (varied: {', '.join(free) or 'none'})"
         raise ProblemError("axes", ", ".join(chosen) or "none", wanted)
     for column in free:
         if column not in chosen and len({_key(row.get(column)) for row in rows}) > 1:
@@ -249,7 +247,7 @@ def _grid(rows: list[Row], axes: tuple[str, str], z: str, values: list[list[Any]
 def _norm(values: Floats) -> Normalize:
     known = values[np.isfinite(values)]
     low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
-    return LogNorm(low, high) if _scale(values) else Normalize(low, high)
+    return LogNorm(low, high) if _scale(values) else Normalize(low, high if high > low else low + 1.0)
 
 
 def _map(ax: Axes, grid: Floats, kinds: list[str], norm: Normalize) -> None:
@@ -290,7 +288,7 @@ def _legend(figure: Figure, kinds: list[str]) -> None:
 
 def _handle(kinds: list[str], kind: str) -> Line2D:
     color, marker = _color(kinds, kind), _marker(kinds, kind)
-    edge = {"markeredgecolor": "black", "markeredgewidth": 0.6}
+    edge: dict[str, Any] = {"markeredgecolor": "black", "markeredgewidth": 0.6}
     return Line2D([], [], linestyle="", marker=marker, markersize=7, markerfacecolor=color, label=kind, **edge)
 
 

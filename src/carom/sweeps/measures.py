@@ -21,7 +21,9 @@ from ..trajectory import Trajectory
 from .source import function_of, own_function
 
 Measured = Any  # a number, text, true, false, None, or a mapping of names to such
-FLAT = 0.25  # contrast of a layer up to which it is flat, in diameters: less than the roughness of a layer of spheres
+FLAT = (
+    0.5  # contrast of a layer up to which it is flat, in diameters: flat ones had 0.23 to 0.32, patterns 0.64 and more
+)
 
 
 @dataclass(frozen=True)
