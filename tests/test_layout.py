@@ -44,15 +44,15 @@ ALLOWED = {
     "resolve": _LAWS | {"friction", "settings"},  # the files of impact/ that run a law: see RESOLVE
     "analysis": _STUDY,
     "testing": _STUDY,
-    "studies": _STUDY,
+    "reproduce": _STUDY | {"resuming", "draw", "towers", ""},
     "sweeps": _STUDY | {""},  # the version, for the record
     "towers": _RUN | {"draw.style"},
     "draw": _STUDY | {"ports"},
     "play": _STUDY | {"draw", "testing", "ports", ""},  # the version
-    "cli": _STUDY | {"resuming", "studies", "sweeps", "testing", "draw", "towers", "play", ""},
+    "cli": _STUDY | {"resuming", "reproduce", "sweeps", "testing", "draw", "towers", "play", ""},
     "__main__": {"cli"},
-    "": _STUDY
-    | {"resuming", "sweeps", "testing"},  # the package itself: it names the public objects, never the command line
+    # The package itself: it names the public objects, never the command line.
+    "": _STUDY | {"resuming", "sweeps", "testing"},
 }
 
 
