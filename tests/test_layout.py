@@ -45,14 +45,16 @@ ALLOWED = {
     "analysis": _STUDY,
     "testing": _STUDY,
     "reproduce": _STUDY | {"resuming", "draw", "towers", ""},
+    "sweeps": _STUDY | {""},  # the version, for the record
     "towers": _RUN | {"draw.style"},
     "draw": _STUDY | {"ports"},
     "play": _STUDY | {"draw", "testing", "ports", ""},  # the version
     "bridges": _RESOLVE,
     "engines": _RUN | {"catalogue", "analysis", "bridges", ""},  # conformance of engines, Carom among them
-    "cli": _STUDY | {"engines", "resuming", "reproduce", "testing", "draw", "towers", "play", ""},
+    "cli": _STUDY | {"engines", "resuming", "reproduce", "testing", "draw", "towers", "play", "", "sweeps"},
     "__main__": {"cli"},
-    "": _STUDY | {"resuming", "testing"},  # the package itself: it names the public objects, never the command line
+    # The package itself: it names the public objects, never the command line.
+    "": _STUDY | {"resuming", "sweeps", "testing"},
 }
 
 

@@ -6,16 +6,17 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import catalogue, friction, laws, scenes, testing
+    from . import catalogue, friction, laws, scenes, sweeps, testing
     from .errors import ProblemError
     from .impact.problem import ImpactProblem, Symmetry
     from .impact.resolve import solve_impact
     from .impact.solution import ImpactSolution
-    from .resuming import resume
+    from .resuming import branch, resume
     from .scene.file import load_scene
     from .scene.model import Scene
     from .simulation import simulate
     from .stepwise import Simulation
+    from .sweeps import sweep
     from .trajectory import Trajectory
 
 __version__ = "0.1.0"
@@ -27,6 +28,7 @@ __all__ = [
     "Simulation",
     "Symmetry",
     "Trajectory",
+    "branch",
     "catalogue",
     "friction",
     "laws",
@@ -35,6 +37,8 @@ __all__ = [
     "scenes",
     "simulate",
     "solve_impact",
+    "sweep",
+    "sweeps",
     "testing",
 ]
 
@@ -47,6 +51,7 @@ _HOME = {
     "Simulation": ".stepwise",
     "Symmetry": ".impact.problem",
     "Trajectory": ".trajectory",
+    "branch": ".resuming",
     "catalogue": ".catalogue",
     "friction": ".friction",
     "laws": ".laws",
@@ -55,6 +60,8 @@ _HOME = {
     "scenes": ".scenes",
     "simulate": ".simulation",
     "solve_impact": ".impact.resolve",
+    "sweep": ".sweeps",
+    "sweeps": ".sweeps",
     "testing": ".testing",
 }
 

@@ -33,7 +33,7 @@ def contact_statistics(run: Trajectory, after: int = 0) -> dict[str, Any]:
     that; `cut` counts those that were cut into sub-steps. `statuses` counts the steps by the worst status of their
     impacts, `seconds` is the total time of each phase.
     """
-    steps = run.steps[run.steps["step"] > after]
+    steps = run.steps[1:][run.steps["step"][1:] > after]
     out: dict[str, Any] = {"steps": len(steps)}
     for name in COUNTED:
         values = steps[name]
@@ -106,7 +106,21 @@ def file_summary(run: Trajectory) -> dict[str, Any]:
         "statistics": statistics,
         "energy": _energy(run),
         "seconds": {phase: float(run.steps[f"seconds_{phase}"].sum()) for phase in PHASES},  # with those of the start
+        "seconds_per_step": phase_seconds(run),
     }
+
+
+def phase_seconds(run: Trajectory) -> dict[str, dict[str, float]]:
+    """Mean, maximum and minimum of the seconds per step of each phase, and of the whole step (`total`).
+
+    Empty before the first step. The first step that needs a kernel includes the time of loading or compiling it.
+    """
+    steps = run.steps[1:]
+    if not len(steps):
+        return {}
+    phases = {phase: steps[f"seconds_{phase}"] for phase in PHASES}
+    phases["total"] = sum(phases.values(), np.zeros(len(steps)))
+    return {name: {"mean": float(v.mean()), "max": float(v.max()), "min": float(v.min())} for name, v in phases.items()}
 
 
 def _bodies(run: Trajectory) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from .reproduce import reproduce
 from .resolve import resolve
 from .run import run
 from .scenes import scenes
+from .sweep import sweep
 from .tower import tower
 from .validate import validate
 from .view import view
@@ -63,6 +64,7 @@ for panel, commands in (
 ):
     for command in commands:
         app.command(rich_help_panel=panel)(command)
+app.add_typer(sweep, rich_help_panel=_WORLDS)
 app.add_typer(tower, rich_help_panel=_TOWERS)
 
 

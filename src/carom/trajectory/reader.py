@@ -27,6 +27,7 @@ from .format import (
     SPINS,
     open_raw,
     open_to_read,
+    read_json,
     read_scene,
     read_settings,
     reading,
@@ -60,6 +61,12 @@ class Trajectory:
         """The scene of the run."""
         with self._reading():
             return read_scene(self._file, self._given)
+
+    @property
+    def not_stored(self) -> list[str]:
+        """Paths of the Python functions of the scene, such as a force, which no file can hold."""
+        with self._reading():
+            return list(read_json(self._file["scene"], "meta")["not_stored"])
 
     @cached_property
     def settings(self) -> Settings:
@@ -279,7 +286,7 @@ class Trajectory:
             return f"<Trajectory {self.path or 'in memory'}, closed>"
         s = self.settings
         done = "finished" if self.finished else f"stopped at step {self.last.step:,} of {s.steps:,}"
-        time = f"t = 0 .. {self.time[-1]:g}"
+        time = f"t = {self.time[0]:g} .. {self.time[-1]:g}"
         bodies = f"{self.count:,} {'body' if self.count == 1 else 'bodies'}"
         return f"<Trajectory {self.name}: law {s.law}, {bodies}, {len(self):,} frames, {time}, {done}>"
 
