@@ -47,10 +47,12 @@ ALLOWED = {
     "studies": _STUDY,
     "towers": _RUN | {"draw.style"},
     "draw": _STUDY | {"ports"},
+    "exporting": _STUDY | {"draw"},
     "play": _STUDY | {"draw", "testing", "ports", ""},  # the version
-    "cli": _STUDY | {"resuming", "studies", "testing", "draw", "towers", "play", ""},
+    "cli": _STUDY | {"resuming", "studies", "testing", "draw", "exporting", "towers", "play", ""},
     "__main__": {"cli"},
-    "": _STUDY | {"resuming", "testing"},  # the package itself: it names the public objects, never the command line
+    "": _STUDY
+    | {"exporting", "resuming", "testing"},  # the package itself: it names the public objects, never the command line
 }
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import catalogue, friction, laws, scenes, testing
     from .errors import ProblemError
+    from .exporting import export
     from .impact.problem import ImpactProblem, Symmetry
     from .impact.resolve import solve_impact
     from .impact.solution import ImpactSolution
@@ -28,6 +29,7 @@ __all__ = [
     "Symmetry",
     "Trajectory",
     "catalogue",
+    "export",
     "friction",
     "laws",
     "load_scene",
@@ -48,6 +50,7 @@ _HOME = {
     "Symmetry": ".impact.problem",
     "Trajectory": ".trajectory",
     "catalogue": ".catalogue",
+    "export": ".exporting",
     "friction": ".friction",
     "laws": ".laws",
     "load_scene": ".scene.file",

@@ -14,6 +14,7 @@ from .compare import compare
 from .demo import demo
 from .doctor import doctor
 from .errors import run as run_app
+from .export import export
 from .info import info
 from .laws import laws
 from .new import new
@@ -57,7 +58,7 @@ def _top(
 
 _IMPACT, _WORLDS, _TOWERS, _MORE = "One impact", "Whole runs", "Towers", "More"
 for panel, commands in (
-    (_WORLDS, (scenes, run, info, check, plot, view, render, compare, new, validate)),
+    (_WORLDS, (scenes, run, info, check, plot, view, render, export, compare, new, validate)),
     (_IMPACT, (laws, resolve, audit)),
     (_MORE, (play, study, demo, doctor, warmup)),
 ):

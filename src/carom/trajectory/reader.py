@@ -262,6 +262,15 @@ class Trajectory:
                 raise ValueError("a frame has no row in the step table")
         return np.asarray(self.steps[name][rows])
 
+    def to_xarray(self) -> Any:
+        """The run as an `xarray.Dataset` with the dimensions time, body and component; needs the extra `xarray`.
+
+        Units are those of the scene, as the attribute `units` of each variable in terms of length, time and mass.
+        """
+        from .dataset import dataset_of
+
+        return dataset_of(self)
+
     # ---- the file
 
     def close(self) -> None:

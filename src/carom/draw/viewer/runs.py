@@ -19,6 +19,7 @@ from ...trajectory.journal import Head, read_head
 
 MOST = 2  # runs on one page
 KEPT = 256 << 20  # bytes of frames in memory
+IN_MEMORY = "in memory"  # the name of a run that has no file
 
 
 class Frame(NamedTuple):
@@ -34,10 +35,11 @@ class Frame(NamedTuple):
 class Frames:
     """Reads the frames of a run and keeps them. Only one thread may use it at a time."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._stamp = committed(path)
-        self.run = Trajectory(path)
+    def __init__(self, source: Path | Trajectory) -> None:
+        self.borrowed = isinstance(source, Trajectory)  # an open run, which belongs to the caller
+        self.run = source if isinstance(source, Trajectory) else Trajectory(source)
+        self.path = self.run.path or Path(IN_MEMORY)
+        self._stamp = committed(self.path)
         self.problem: str | None = None  # describes the last frame that could not be read
         self._kept: OrderedDict[int, Frame] = OrderedDict()
 
