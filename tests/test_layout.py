@@ -16,12 +16,14 @@ _LAWS = _CORE | {"laws"}
 _RESOLVE = _LAWS | {"friction", "resolve"}
 _RUN = _RESOLVE | {"build", "settings", "stepping", "trajectory", "scenes", "stepwise", "simulation"}
 _STUDY = _RUN | {"catalogue", "analysis", "draw.style"}
-_EVERYWHERE = {"errors", "files", "hdf5", "kernels"}
+_EVERYWHERE = {"errors", "files", "hdf5", "kernels", "shown"}
 ALLOWED = {
     "errors": set(),
     "files": {"errors"},  # atomic writing
     "hdf5": set(),  # the structure of HDF5 files
     "kernels": {"errors", "files"},  # compilation and its cache
+    "shown": set(),  # names the module below, which it imports when a notebook asks
+    "notebook": _STUDY | {"draw", "towers"},
     "draw.style": set(),  # the style of all figures: a leaf, although the rest of draw reads runs
     "ports": {"errors"},
     "solvers": set(),
