@@ -107,6 +107,7 @@ def test_notebooks_are_stored_without_outputs(path):
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.long
 def test_notebooks_run(path, tmp_path, monkeypatch):
     nbclient = pytest.importorskip("nbclient", reason="nbclient and ipykernel run the notebooks")
     pytest.importorskip("ipykernel", reason="nbclient and ipykernel run the notebooks")
