@@ -46,15 +46,15 @@ ALLOWED = {
     "resolve": _LAWS | {"friction", "settings"},  # the files of impact/ that run a law: see RESOLVE
     "analysis": _STUDY,
     "testing": _STUDY,
-    "studies": _STUDY,
+    "reproduce": _STUDY | {"resuming", "draw", "towers", ""},
     "towers": _RUN | {"draw.style"},
     "draw": _STUDY | {"ports"},
     "exporting": _STUDY | {"draw"},
     "play": _STUDY | {"draw", "testing", "ports", ""},  # the version
-    "cli": _STUDY | {"resuming", "studies", "testing", "draw", "exporting", "towers", "play", ""},
+    "cli": _STUDY | {"resuming", "reproduce", "testing", "draw", "exporting", "towers", "play", ""},
     "__main__": {"cli"},
-    "": _STUDY
-    | {"exporting", "resuming", "testing"},  # the package itself: it names the public objects, never the command line
+    # The package itself: it names the public objects, never the command line.
+    "": _STUDY | {"exporting", "resuming", "testing"},
 }
 
 

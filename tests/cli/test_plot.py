@@ -1,4 +1,4 @@
-"""`carom plot`, `study` and `compare`: formats, names of files, and the numbers beside each figure."""
+"""`carom plot`, `reproduce` and `compare`: formats, names of files, and the numbers beside each figure."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def test_refuses_before_it_writes(carom, made):
     refused(carom("plot", made, "--format", ","), "--format")
     refused(carom("plot", made, "--format", "svg", "-o", "a.pdf"), "--format", "a.pdf")
     refused(carom("plot", made, "--what", "energy,state", "-o", "a.pdf"), "--output", "2 plots")
-    refused(carom("study", "splash", "--format", "jpg"), "format")
-    refused(carom("study", "splash", "-o", "a.pdf"), "--output", "--format")
+    refused(carom("reproduce", "smith-figure-6", "--format", "jpg"), "format")
+    refused(carom("reproduce", "smith-figure-6", "-o", "a.pdf"), "--output", "--format")
     refused(carom("compare", *SMALL, "-o", "a.svg"), "--output", "--format")
     refused(carom("compare", *SMALL, "--format", ""), "--format")
     assert sorted(p.name for p in made.parent.iterdir()) == before

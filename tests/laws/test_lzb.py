@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 from carom import ImpactProblem, ProblemError, catalogue, solve_impact
 from carom.impact.contacts import FINISHED_INELASTICALLY, RESOLVED
 from carom.laws.lzb import LZB
-from carom.studies.hertz import hertz_chain
+from carom.reproduce.hertz import hertz_chain
 
 ENERGY = 1e-10  # relative; what the library promises of every law that claims KIN
 

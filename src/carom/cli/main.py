@@ -21,10 +21,10 @@ from .new import new
 from .play import play
 from .plot import plot
 from .render import render
+from .reproduce import reproduce
 from .resolve import resolve
 from .run import run
 from .scenes import scenes
-from .study import study
 from .tower import tower
 from .validate import validate
 from .view import view
@@ -60,7 +60,7 @@ _IMPACT, _WORLDS, _TOWERS, _MORE = "One impact", "Whole runs", "Towers", "More"
 for panel, commands in (
     (_WORLDS, (scenes, run, info, check, plot, view, render, export, compare, new, validate)),
     (_IMPACT, (laws, resolve, audit)),
-    (_MORE, (play, study, demo, doctor, warmup)),
+    (_MORE, (play, reproduce, demo, doctor, warmup)),
 ):
     for command in commands:
         app.command(rich_help_panel=panel)(command)

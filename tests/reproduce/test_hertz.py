@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from carom import ProblemError
-from carom.studies.hertz import hertz_chain
+from carom.reproduce.hertz import hertz_chain
 
 # Calculated apart from this library; four decimals.
 KNOWN = [

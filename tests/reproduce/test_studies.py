@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import csv
+import importlib
+import inspect
 
 import numpy as np
 import pytest
 
-from carom import ProblemError, laws
-from carom.cli.study import study as command
+from carom import ProblemError, laws, scenes
+from carom.cli.reproduce import reproduce as command
 from carom.laws import LZB
-from carom.studies import STUDIES, disturbance, inelastic_collapse, names, run, three_ball
+from carom.reproduce import ENTRIES, PAPERS, Case, Evidence, Row, disturbance, inelastic_collapse, run, three_ball
 
 
 def table(path):
@@ -28,7 +30,7 @@ def check_files(result):
 
 @pytest.fixture(scope="module")
 def sweep(tmp_path_factory):
-    return three_ball.run(tmp_path_factory.mktemp("three"), points=11)
+    return three_ball.run(Case(tmp_path_factory.mktemp("three")), points=11)
 
 
 def test_three_ball_covers_every_law(sweep):
@@ -52,7 +54,7 @@ def test_three_ball_numbers(sweep):
 
 def test_three_ball_takes_in_a_law_of_the_users(tmp_path, monkeypatch):
     monkeypatch.setattr(laws, "_LAWS", {"none": laws.make("none"), "mine": LZB(eta=1.0)})
-    result = three_ball.run(tmp_path, points=3)
+    result = three_ball.run(Case(tmp_path), points=3)
     assert "mine: off the Hertz ODE" in result.numbers
 
 
@@ -80,7 +82,7 @@ def test_another_order_collapses_elsewhere():
 
 
 def test_inelastic_collapse_numbers(tmp_path):
-    result = inelastic_collapse.run(tmp_path, points=25, largest=5)
+    result = inelastic_collapse.run(Case(tmp_path), points=25, largest=5)
     check_files(result)
     assert result.numbers["off the formula, all approach, in order"] == pytest.approx(0, abs=1e-5)
     rows = table(tmp_path / "inelastic_collapse.csv")
@@ -94,7 +96,7 @@ def test_inelastic_collapse_numbers(tmp_path):
 
 
 def test_disturbance_numbers(tmp_path):
-    result = disturbance.run(tmp_path, seeds=25, sizes=3)
+    result = disturbance.run(Case(tmp_path), seeds=25, sizes=3)
     check_files(result)
     n = result.numbers
     for name in ("lcp", "gauss_seidel", "lzb"):  # continuous: the change is of the size of the disturbance
@@ -105,27 +107,66 @@ def test_disturbance_numbers(tmp_path):
     assert n["qce: part of disturbances that jump"] < n["gr: part of disturbances that jump"]
 
 
-def test_the_registry_is_complete():
-    single = ["three_ball", "inelastic_collapse", "disturbance"]
-    assert names() == list(STUDIES) == [*single, "clean_break", "splash", "energy_drum", "maxwells_demon", "tumbling"]
-    with pytest.raises(ProblemError, match="did you mean 'three_ball'"):
-        run("tree_ball")
+def test_every_entry_has_a_function_and_sizes_that_it_accepts():
+    for entry in ENTRIES.values():
+        function = getattr(importlib.import_module(f"carom.reproduce.{entry.module}"), entry.function)
+        known = inspect.signature(function).parameters
+        for sizes in (entry.small, entry.paper):
+            assert "box" in known or set(sizes) <= set(known), entry.key
+        assert entry.key.split("-")[0] in PAPERS
+    with pytest.raises(ProblemError, match="did you mean 'zhang-figure-4'"):
+        run("zang-figure-4")
 
 
 def test_command_lists_and_refuses(capsys, tmp_path):
-    command("list", tmp_path)
+    command("list", "small", tmp_path)
     told = capsys.readouterr().out
-    assert all(name in told for name in STUDIES)
-    with pytest.raises(ProblemError, match="did you mean 'disturbance'"):
-        command("disturbances", tmp_path)
+    assert all(key in told for key in ENTRIES)
+    with pytest.raises(ProblemError, match="did you mean 'zhang-figure-12'"):
+        command("zhang-figur-12", "small", tmp_path)
+    with pytest.raises(ProblemError, match="scale"):
+        command("zhang-figure-4", "tiny", tmp_path)
     (tmp_path / "file").write_text("")
     with pytest.raises(ProblemError, match="folder"):
-        command("three_ball", tmp_path / "file")
+        command("zhang-figure-4", "small", tmp_path / "file")
 
 
-def test_command_runs_a_study(capsys, tmp_path, monkeypatch):
+def test_command_writes_a_report_and_does_not_compute_twice(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(laws, "_LAWS", {"none": laws.make("none"), "lzb": LZB()})
-    command("three_ball", tmp_path / "new" / "folder")
+    out = tmp_path / "new" / "folder"
+    command("zhang-figure-4", "small", out, False, "png")
     told = capsys.readouterr().out
-    assert "lzb: off the Hertz ODE" in told and "three_ball.csv" in told
-    assert (tmp_path / "new" / "folder" / "three_ball.png").exists()
+    assert "lzb: off the Hertz ODE" in told and "report.html" in told
+    assert (out / "zhang-figure-4" / "three_ball.png").exists()
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "data:image/png;base64," in page and "lzb: off the Hertz ODE" in page
+    assert "three_ball.png" in (out / "report.md").read_text(encoding="utf-8")
+    assert len(table(out / "rows.csv")) > 1
+    monkeypatch.setattr(three_ball, "run", None)  # a second run would fail
+    command("zhang-figure-4", "small", out, False, "png")
+    with pytest.raises(ProblemError, match="scale"):
+        command("zhang-figure-4", "paper", out, False, "png")
+
+
+def test_a_row_knows_its_ratio():
+    assert Row("speed", 2.0, 3.0).ratio == 1.5
+    assert Row("speed", None, 3.0).ratio is None and Row("speed", 0.0, 3.0).ratio is None
+    assert Row("pattern", "stripes", "squares").ratio is None
+
+
+def test_evidence_is_read_as_it_was_written(tmp_path):
+    before = Evidence(
+        (Row("a", 1.0, 2.0, "s", True, "why"), Row("b", None, "text")), (tmp_path / "x.png",), ("found",), {"n": 3}
+    )
+    before.save(tmp_path / "evidence.json")
+    assert Evidence.load(tmp_path / "evidence.json") == before
+
+
+def test_an_interrupted_entry_continues_its_runs(tmp_path):
+    """The second call reads the finished run instead of computing it again."""
+    scene = scenes.newtons_cradle()
+    first = Case(tmp_path, record=True).simulate("cradle", scene, "gr", 0.1)
+    stamp = (tmp_path / "runs" / "cradle.h5").stat().st_mtime_ns
+    again = Case(tmp_path, record=True).simulate("cradle", scene, "gr", 0.1)
+    assert (tmp_path / "runs" / "cradle.h5").stat().st_mtime_ns == stamp
+    assert np.array_equal(first.positions[-1], again.positions[-1])

@@ -22,7 +22,7 @@ from ..impact.resolve import solve_impact
 from ..kernels import kernel
 from ..laws import make
 from ..solvers.rows import Floats, Ints
-from . import Progress, StudyResult, silent
+from .evidence import Case, Evidence, rows_of
 
 TOLERANCES = (1e-6, 1e-9, 1e-12)  # of the law: they end sequences that would be infinite
 SWEEP, WORST = 0, 1  # orders of reflections
@@ -34,9 +34,9 @@ def threshold(balls: float, wall: bool = False) -> float:
     return float(np.tan(0.25 * np.pi * (1.0 - (1.0 if wall else 2.0) / balls)) ** 2)
 
 
-def run(out: Path, progress: Progress | None = None, points: int = 241, largest: int = 16) -> StudyResult:
+def run(case: Case, points: int = 241, largest: int = 16) -> Evidence:
     """Writes inelastic_collapse.png, .svg and .pdf, and one .csv for each panel's numbers."""
-    tell = progress or silent
+    out, tell = case.out, case.tell
     c = np.linspace(0.0, 0.24, points)
     velocity, counts = np.empty((points, 3)), {}
     for k, tolerance in enumerate(TOLERANCES):
@@ -57,7 +57,7 @@ def run(out: Path, progress: Progress | None = None, points: int = 241, largest:
     numbers["reflections at c = 0.05, tolerance 1e-12"] = float(np.interp(0.05, c, high))
     numbers["largest c whose count depends on the tolerance"] = float(c[low != high].max(initial=0.0))
     tell(1.0, "done")
-    return StudyResult("inelastic_collapse", files, numbers, _findings(numbers))
+    return Evidence(rows_of(numbers), files, _findings(numbers))
 
 
 # label, order, against a wall, one ball arriving (else every contact approaches at the same speed)

@@ -25,7 +25,7 @@ from ..geometry import rotations
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 from ..stepping.rotation import MOSER_VESELOV, SPLIT, rotate_free
-from . import Progress, StudyResult, silent
+from .evidence import Case, Evidence, rows_of
 
 SPIN = 2 * np.pi  # one revolution per unit of time about the middle axis
 NUDGE = 0.01  # fraction of SPIN about the other two axes
@@ -90,9 +90,9 @@ def start() -> tuple[Floats, Floats, Floats]:
     return upright, SPIN * np.array([[NUDGE, 1.0, NUDGE]]), moments()[None]
 
 
-def run(out: Path, progress: Progress | None = None, steps: int = 1_000_000) -> StudyResult:
+def run(case: Case, steps: int = 1_000_000) -> Evidence:
     """Runs the handle and writes tumbling.png, .svg, .pdf and .csv, tumbling_flip.csv and tumbling_orders.csv."""
-    tell = progress or silent
+    out, tell = case.out, case.tell
     q, w, inertia = start()
     exact = flip_of(w[0], inertia[0])
     tell(0.0, "flip")
@@ -113,7 +113,7 @@ def run(out: Path, progress: Progress | None = None, steps: int = 1_000_000) -> 
         numbers[f"{name}: order"] = float(np.polyfit(np.log(sizes), np.log(errors[name]), 1)[0])
     files = _draw(out, exact, time, path, chosen, drifts, sizes, errors)
     tell(1.0, "done")
-    return StudyResult("tumbling", files, numbers, _findings(numbers, steps))
+    return Evidence(rows_of(numbers), files, _findings(numbers, steps))
 
 
 def drift(q: Floats, w: Floats, inertia: Floats) -> tuple[Floats, Floats]:

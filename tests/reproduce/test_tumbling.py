@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from carom.studies import tumbling
-from carom.studies.tumbling import CENTER, HALF, moments
+from carom.reproduce import Case, tumbling
+from carom.reproduce.tumbling import CENTER, HALF, moments
 
 
 def test_moments_are_those_of_the_sampled_handle():
@@ -37,7 +37,7 @@ def test_the_closed_form_solves_eulers_equation(spin):
 
 def test_tumbling(tmp_path):
     told = []
-    result = tumbling.run(tmp_path, lambda part, what: told.append(part), steps=20_000)
+    result = tumbling.run(Case(tmp_path, lambda part, what: told.append(part)), steps=20_000)
     assert [path.name for path in result.files] == [
         "tumbling.png",
         "tumbling.svg",

@@ -21,7 +21,7 @@ from ..scenes.balls import RADIUS
 from ..simulation import completed, simulate
 from ..solvers.rows import Floats
 from ..trajectory import Trajectory
-from . import Progress, StudyResult, silent
+from .evidence import Case, Evidence, rows_of
 from .splash import draw_balls
 
 COMPARED = ("gr", "qce", "gauss_seidel")
@@ -29,9 +29,9 @@ KEPT = 1e-6  # radii: a mirror error below this is amplified rounding
 FLOOR = 1e-17  # radii: where an error of exactly 0 is drawn
 
 
-def run(out: Path, progress: Progress | None = None, rows: int = 10, duration: float = 10.0) -> StudyResult:
+def run(case: Case, rows: int = 10, duration: float = 10.0) -> Evidence:
     """Breaks a rack of `rows` rows under each law and writes clean_break.png, .svg, .pdf and two .csv."""
-    tell = progress or silent
+    out, tell = case.out, case.tell
     scene = pool_break(rows=rows)
     runs: dict[str, Trajectory] = {}
     errors: dict[str, Floats] = {}
@@ -45,7 +45,7 @@ def run(out: Path, progress: Progress | None = None, rows: int = 10, duration: f
         numbers[f"{law}: balls that moved by a radius"] = float(moved(runs[law]).sum())
     files = _draw(out, runs, errors)
     tell(1.0, "done")
-    return StudyResult("clean_break", files, numbers, _findings(errors, duration))
+    return Evidence(rows_of(numbers), files, _findings(errors, duration))
 
 
 def moved(run: Trajectory) -> Any:

@@ -32,7 +32,7 @@ from ..scenes import maxwells_demon
 from ..simulation import completed, simulate
 from ..solvers.rows import Floats
 from ..trajectory import Trajectory
-from . import Progress, StudyResult, silent
+from .evidence import Case, Evidence, rows_of
 from .splash import draw_balls
 
 GATHERED = 0.8  # fraction of all balls on the fuller side
@@ -63,18 +63,17 @@ class Count:
 
 
 def run(
-    out: Path,
-    progress: Progress | None = None,
+    case: Case,
     seeds: int = 10,
     controls: int = 3,
     duration: float | None = None,
     **box: Any,
-) -> StudyResult:
+) -> Evidence:
     """Runs `seeds` seeds, and both controls for the first `controls` of them; writes .png, .svg, .pdf and .csv.
 
     `box` are parameters of the scene; `duration` None means the scene's.
     """
-    tell = progress or silent
+    out, tell = case.out, case.tell
     whole = seeds + 2 * controls
     counts: dict[str, list[Count]] = {"gather": [], SHAKEN: [], STILL: []}
     shown: Trajectory | None = None
@@ -95,7 +94,7 @@ def run(
             )
     tell(1.0, "drawing")
     assert shown is not None
-    return StudyResult("maxwells_demon", _draw(out, shown, counts), _numbers(counts), _findings(counts))
+    return Evidence(rows_of(_numbers(counts)), _draw(out, shown, counts), _findings(counts))
 
 
 def at_rest(scene: Scene, kinetic: float) -> Scene:

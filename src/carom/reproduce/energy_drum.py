@@ -19,7 +19,7 @@ from ..simulation import Progress as RunProgress
 from ..simulation import completed, simulate
 from ..solvers.rows import Floats, Ints
 from ..trajectory import Trajectory
-from . import Progress, StudyResult, silent
+from .evidence import Case, Evidence, Progress, rows_of
 
 COMPARED = ("gr", "qce", "gauss_seidel", "lcp", "jacobi")
 BOUND = 1e-9  # largest admissible relative drift
@@ -27,9 +27,9 @@ FLOOR = 1e-16  # where a drift of exactly 0 is drawn: less than one rounding of 
 POINTS = 400  # per curve
 
 
-def run(out: Path, progress: Progress | None = None, duration: float = 1000.0, side: int = 9) -> StudyResult:
+def run(case: Case, duration: float = 1000.0, side: int = 9) -> Evidence:
     """Runs the gas of side x side balls under each law and writes energy_drum.png, .svg, .pdf and .csv."""
-    tell = progress or silent
+    out, tell = case.out, case.tell
     scene = energy_drum(side=side)
     runs: dict[str, Trajectory] = {}
     numbers: dict[str, float] = {}
@@ -41,7 +41,7 @@ def run(out: Path, progress: Progress | None = None, duration: float = 1000.0, s
         numbers[f"{law}: contacts resolved"] = float(runs[law].steps["contacts"].sum())
     files = _draw(out, runs)
     tell(1.0, "done")
-    return StudyResult("energy_drum", files, numbers, _findings(runs))
+    return Evidence(rows_of(numbers), files, _findings(runs))
 
 
 def _share(tell: Progress, k: int, law: str) -> Callable[[RunProgress], None]:

@@ -16,16 +16,16 @@ from ..impact.problem import ImpactProblem
 from ..impact.resolve import solve_impact
 from ..laws import Law, every
 from ..solvers.rows import Floats
-from . import Progress, StudyResult, silent
+from .evidence import Case, Evidence, rows_of
 from .hertz import hertz_chain
 
 NUDGE = 1e-6  # va just above 0, for the jump of laws that are not continuous
 SAME = 5e-3  # curves closer than this are drawn as one line with all names
 
 
-def run(out: Path, progress: Progress | None = None, points: int = 101) -> StudyResult:
+def run(case: Case, points: int = 101) -> Evidence:
     """Sweeps va over `points` values from 0 to 1 and writes three_ball.png, .svg, .pdf and .csv."""
-    tell = progress or silent
+    out, tell = case.out, case.tell
     va = np.concatenate([[0.0, NUDGE], np.linspace(0.0, 1.0, points)[1:]])
     laws = [(name, law) for name, law in every() if name != "none"]
     curves: dict[str, Floats] = {}
@@ -42,7 +42,7 @@ def run(out: Path, progress: Progress | None = None, points: int = 101) -> Study
         numbers[f"{name}: off the Hertz ODE"] = float(np.abs(curve - hertz).max())
         numbers[f"{name}: jump at va = 0"] = jump(curve)
     tell(1.0, "done")
-    return StudyResult("three_ball", files, numbers, _findings(curves, ideal, hertz))
+    return Evidence(rows_of(numbers), files, _findings(curves, ideal, hertz))
 
 
 def after(law: Law, va: float) -> Floats:

@@ -22,7 +22,7 @@ from ..impact.problem import ImpactProblem
 from ..impact.resolve import solve_impact
 from ..laws import Law, every
 from ..solvers.rows import Floats
-from . import Progress, StudyResult, silent
+from .evidence import Case, Evidence, rows_of
 
 BALLS = 5
 COMPARED = ("lcp", "gauss_seidel", "gr", "qce", "lzb")
@@ -30,9 +30,9 @@ JUMP = 0.01  # of v0: disturbances below 1e-3 change the solution of a continuou
 SHOWN = 1e-6  # size of the disturbances in panel (b)
 
 
-def run(out: Path, progress: Progress | None = None, seeds: int = 200, sizes: int = 15) -> StudyResult:
+def run(case: Case, seeds: int = 200, sizes: int = 15) -> Evidence:
     """`seeds` random disturbances at each of `sizes` sizes from 1e-8 to 1e-1; writes figures and two .csv."""
-    tell = progress or silent
+    out, tell = case.out, case.tell
     size = np.logspace(-8, -1, sizes)
     laws = {name: law for name, law in every() if name in COMPARED}
     noise = np.random.default_rng(2015).uniform(-1.0, 1.0, (seeds, BALLS - 1))
@@ -50,7 +50,7 @@ def run(out: Path, progress: Progress | None = None, seeds: int = 200, sizes: in
         numbers[f"{name}: last ball, slowest at size {SHOWN:.0e}"] = float(shown[name][:, -1].min())
     tell(1.0, "done")
     files = _draw(out, size, changes, shown)
-    return StudyResult("disturbance", files, numbers, _findings(size, changes, shown))
+    return Evidence(rows_of(numbers), files, _findings(size, changes, shown))
 
 
 def jumping(changes: Floats) -> float:

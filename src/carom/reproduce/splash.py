@@ -27,7 +27,7 @@ from ..scenes import splash
 from ..simulation import completed, simulate
 from ..solvers.rows import Floats
 from ..trajectory import Trajectory
-from . import Progress, StudyResult, silent
+from .evidence import Case, Evidence, rows_of
 
 SHOWN = ("gr", "lcp")  # rows of pictures
 COMPARED = ("gr", "lcp", "qce", "gauss_seidel")  # curves
@@ -35,9 +35,9 @@ MOMENTS = (0.98, 1.1, 1.3, 2.0)  # of the pictures, in units of the time of the 
 LONGER = 2  # duration of the curves in units of the duration of the scene
 
 
-def run(out: Path, progress: Progress | None = None, side: int = 15) -> StudyResult:
+def run(case: Case, side: int = 15) -> Evidence:
     """Drops a grid of side x side balls under each law and writes splash.png, .svg, .pdf and .csv."""
-    tell = progress or silent
+    out, tell = case.out, case.tell
     scene = splash(side=side)
     back = scene.duration  # time at which the grid would return to its start
     kept: dict[str, Floats] = {}
@@ -52,7 +52,7 @@ def run(out: Path, progress: Progress | None = None, side: int = 15) -> StudyRes
         numbers[f"{law}: relative energy drift"] = float(np.abs(energy_drift(runs[law])).max())
     files = _draw(out, scene, runs, kept)
     tell(1.0, "done")
-    return StudyResult("splash", files, numbers, _findings(scene, runs, kept))
+    return Evidence(rows_of(numbers), files, _findings(scene, runs, kept))
 
 
 def kept_over_time(run: Trajectory) -> Floats:

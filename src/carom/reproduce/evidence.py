@@ -1,0 +1,121 @@
+"""What an entry of `carom reproduce` is given (`Case`) and what it returns (`Evidence`, rows of `Row`)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..files import json_text, write_text
+from ..laws import Law
+from ..resuming import resume
+from ..scene.model import Scene
+from ..simulation import Progress as RunProgress
+from ..simulation import completed, simulate
+
+if TYPE_CHECKING:
+    from ..trajectory import Trajectory
+
+Progress = Callable[[float, str], None]  # fraction done (0 to 1) and the present task
+Value = float | str
+
+
+def silent(part: float, what: str) -> None:
+    """A progress function that does nothing."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One quantity: the published value beside the measured one.
+
+    `paper` is None where the paper shows a picture or nothing at all. `holds` states whether the claim of the paper
+    holds; None means that there is no claim, only a number.
+    """
+
+    quantity: str
+    paper: Value | None
+    ours: Value
+    unit: str = ""
+    holds: bool | None = None
+    remark: str = ""
+
+    @property
+    def ratio(self) -> float | None:
+        """Measured over published value, where both are numbers and the published one is not zero."""
+        if isinstance(self.paper, str) or isinstance(self.ours, str) or not self.paper:
+            return None
+        return self.ours / self.paper
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The result of one entry: rows, files (figures first), findings in words, and the parameters of the run."""
+
+    rows: tuple[Row, ...]
+    files: tuple[Path, ...] = ()
+    findings: tuple[str, ...] = ()
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """The measured numbers by name."""
+        return {row.quantity: row.ours for row in self.rows if not isinstance(row.ours, str)}
+
+    def save(self, path: Path) -> None:
+        """Writes the evidence as JSON; files are stored relative to its folder."""
+        data = asdict(self) | {"files": [str(file.relative_to(path.parent)) for file in self.files]}
+        write_text(path, json_text(data, indent=1) + "\n")
+
+    @classmethod
+    def load(cls, path: Path) -> Evidence:
+        """Reads what `save` has written."""
+        data = json.loads(path.read_text(encoding="utf-8"))
+        rows = tuple(Row(**row) for row in data["rows"])
+        return cls(
+            rows, tuple(path.parent / file for file in data["files"]), tuple(data["findings"]), data["parameters"]
+        )
+
+
+def rows_of(numbers: Mapping[str, float], paper: Mapping[str, Value] | None = None, unit: str = "") -> tuple[Row, ...]:
+    """Rows of measured numbers; `paper` holds the published values of those that have one."""
+    return tuple(Row(name, (paper or {}).get(name), value, unit) for name, value in numbers.items())
+
+
+@dataclass(frozen=True)
+class Case:
+    """The folder, progress function and options of one entry.
+
+    With `record` the runs of the entry are stored in `out/runs`: an interrupted entry continues them.
+    """
+
+    out: Path
+    tell: Progress = silent
+    record: bool = False
+
+    def part(self, begin: float, end: float) -> Case:
+        """The same case whose progress covers the fraction from `begin` to `end`."""
+        return replace(self, tell=lambda part, what: self.tell(begin + part * (end - begin), what))
+
+    def simulate(
+        self, name: str, scene: Scene, law: str | Law | None = None, duration: float | None = None, **settings: Any
+    ) -> Trajectory:
+        """A run of the scene with the options of `carom.simulate`. A recorded run is read or continued."""
+
+        def progress(run: RunProgress) -> None:
+            self.tell(run.step / run.steps, name)
+
+        if not self.record:
+            return completed(simulate(scene, law, duration, progress=progress, **settings))
+        from ..trajectory import Trajectory
+
+        path = self.out / "runs" / f"{name}.h5"
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            return simulate(scene, law, duration, path, progress=progress, **settings)
+        found = Trajectory(path)
+        if found.finished:
+            return found
+        found.close()
+        return resume(path, scene, progress=progress)
