@@ -212,11 +212,6 @@ def test_bad_input_is_one_line_and_touches_nothing(carom, tmp_path, arguments, w
     assert list(tmp_path.iterdir()) == []
 
 
-def test_set_does_not_edit_files(carom):
-    Path("mine.toml").write_text("[[bodies]]\nradius = 1\nposition = [0, 0]\n")
-    refused(carom("run", "mine.toml", "--set", "radius=2"), "--set", "mine.toml")
-
-
 def test_resume_refuses_what_is_finished_or_cut_off(carom, made):
     refused(carom("run", "--resume", made), "finished")
     whole = made.read_bytes()
