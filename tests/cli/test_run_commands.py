@@ -151,7 +151,7 @@ def test_a_scene_file_runs(carom, tmp_path):
 
 
 def test_what_a_file_asks_in_vain_is_one_line(carom, monkeypatch):
-    def read(path):
+    def read(path, changes=()):
         warnings.warn("mine.xml: not used by Carom: camera", stacklevel=2)
         return package.scenes.pool_break(rows=2)
 
