@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import catalogue, friction, laws, scenes, sweeps, testing
     from .errors import ProblemError
+    from .exporting import export
     from .impact.problem import ImpactProblem, Symmetry
     from .impact.resolve import solve_impact
     from .impact.solution import ImpactSolution
@@ -30,6 +31,7 @@ __all__ = [
     "Trajectory",
     "branch",
     "catalogue",
+    "export",
     "friction",
     "laws",
     "load_scene",
@@ -53,6 +55,7 @@ _HOME = {
     "Trajectory": ".trajectory",
     "branch": ".resuming",
     "catalogue": ".catalogue",
+    "export": ".exporting",
     "friction": ".friction",
     "laws": ".laws",
     "load_scene": ".scene.file",

@@ -10,8 +10,9 @@ from ..geometry.shapes import PLURALS
 from ..stepping.report import ANGULAR_MOMENTUM, MOMENTUM, PHASES, STATUSES
 from ..trajectory import Trajectory
 from ..world import DISC
+from .checks import KEPT, NEVER_RISES, energy_rule
 from .run_momentum import angular_momentum_drift, momentum_drift
-from .runs import energy_drift, energy_scale, lengths
+from .runs import energy_drift, energy_rise, energy_scale, lengths
 
 COUNTED = (
     "contacts",
@@ -68,13 +69,23 @@ def run_summary(run: Trajectory, wall: float | None = None, after: int = 0) -> d
         "wall_seconds": wall,
         "resumed_at": after or None,
         **contact_statistics(run, after),
-        "energy_drift": float(np.abs(energy_drift(run)).max()),
-        "energy_change": float(energy_drift(run)[-1]),
+        **_energies(run),
         **_momenta(run),
         "overlap_in_features": float(max(overlap, 0.0)),
         "file": None if run.path is None else str(run.path),
         "bytes": None if run.path is None else run.path.stat().st_size,
         "state_hash": run.state_hash,
+    }
+
+
+def _energies(run: Trajectory) -> dict[str, Any]:
+    """The change of energy and its reason; the drift where energy must be kept, the rise where it must not rise."""
+    rule, why = energy_rule(run)
+    return {
+        "energy_change": float(energy_drift(run)[-1]),
+        "energy_drift": float(np.abs(energy_drift(run)).max()) if rule == KEPT else None,
+        "energy_rise": float(energy_rise(run).max()) if rule == NEVER_RISES else None,
+        "energy_why": why,
     }
 
 

@@ -23,6 +23,8 @@ from .arguments import (
     STEPPER,
     THREADS,
     TOLERANCE,
+    complete_law,
+    complete_scene,
     number_option,
     tolerance_of,
 )
@@ -53,9 +55,12 @@ class Start:
 
 def run(
     source: str | None = typer.Argument(
-        None, metavar="SCENE|FILE", help="A scene of the library (`carom scenes`), a .toml file, or an .xml of SCISim."
+        None,
+        metavar="SCENE|FILE",
+        help="A scene of the library (`carom scenes`), a .toml file, or an .xml of SCISim.",
+        autocompletion=complete_scene,
     ),
-    law: str | None = typer.Option(None, "--law", "-l", help=LAW_HELP),
+    law: str | None = typer.Option(None, "--law", "-l", help=LAW_HELP, autocompletion=complete_law),
     law_option: list[str] = typer.Option(
         [], "--law-option", metavar="KEY=VALUE", help="Option of the law; may be repeated."
     ),
@@ -194,7 +199,9 @@ def _carry_out(work: Callable[[Any], Trajectory], title: str, path: Path, displa
 
     `work` is called with the progress function; `after` is the step at which a resumed run starts.
     """
+    from ..analysis.checks import check_run
     from ..analysis.statistics import run_summary
+    from .check import checks_as_dict, show_verdict
     from .progress import compile_notice_beside_bar, interrupts_as_such, telling
     from .view import live_view
 
@@ -208,11 +215,13 @@ def _carry_out(work: Callable[[Any], Trajectory], title: str, path: Path, displa
             raise
         with done as trajectory:
             facts = run_summary(trajectory, time.perf_counter() - began, after)
+            checks = check_run(trajectory) if display.json or not display.quiet else []
         facts["compile_seconds"] = compiled.seconds
         if display.json:
-            print(as_json(facts), flush=True)
+            print(as_json(facts | checks_as_dict(checks)), flush=True)
         elif not display.quiet:
             _show(out(), facts)
+            show_verdict(out(), checks)
             remarks().print(f"next: carom check {path}, carom plot {path}", markup=False, soft_wrap=True)
         if viewer is not None:
             viewer.wait()
@@ -267,7 +276,7 @@ def _show(console: Console, facts: dict[str, Any]) -> None:
         ("iterations", _counted(facts, "iterations")),
         ("tolerance", tolerance_text(s["tolerance"], facts)),
         ("impacts", outcomes_text(facts["statuses"])),
-        ("energy", f"drift {_tiny(facts['energy_drift'])}  [dim]of the largest kinetic energy[/]"),
+        ("energy", _energy(facts)),
         ("momentum", _momentum(facts, "momentum")),
         ("angular", _momentum(facts, "angular_momentum")),
         ("overlap", _overlap(facts)),
@@ -294,6 +303,15 @@ def _overlap(facts: dict[str, Any]) -> str:
     share = facts["overlap_in_features"]
     escaped = "; bodies are inside each other or have left their container: use drift_safe" if share > 1.0 else ""
     return f"{_tiny(share)}  [dim]of the smallest radius or half width{escaped}[/]"
+
+
+def _energy(facts: dict[str, Any]) -> str:
+    """The drift where energy must be kept, else its change from start to end and the reason; relative to the scale."""
+    why = facts["energy_why"]
+    if facts["energy_drift"] is not None:
+        return f"drift {_tiny(facts['energy_drift'])}  [dim]of the largest kinetic energy; {why}[/]"
+    rise = "" if facts["energy_rise"] is None else f", largest rise {_tiny(facts['energy_rise'])}"
+    return f"change {facts['energy_change']:+.2g}{rise}  [dim]of the largest kinetic energy; {why}[/]"
 
 
 def _momentum(facts: dict[str, Any], name: str) -> str:
