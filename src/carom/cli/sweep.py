@@ -39,7 +39,7 @@ sweep = typer.Typer(
 )
 
 
-@sweep.command()
+@sweep.command(epilog="Example: carom sweep run plan.toml -o results")
 def run(
     plan: Path = typer.Argument(..., metavar="PLAN.toml", help="What to vary and to measure; see docs/sweeps.md."),
     output: Path = typer.Option(
@@ -133,7 +133,7 @@ def _line(p: Progress) -> str:
     return f"{p.done:,} of {p.runs:,} runs{failed}{left} ({who})"
 
 
-@sweep.command()
+@sweep.command(epilog="Example: carom sweep plot results")
 def plot(
     folder: Path = typer.Argument(..., metavar="DIR", help="The folder of a sweep, finished or not."),
     output: Path | None = typer.Option(
@@ -166,7 +166,7 @@ def plot(
         out().print(str(path), markup=False, soft_wrap=True)
 
 
-@sweep.command()
+@sweep.command(epilog="Example: carom sweep measures")
 def measures() -> None:
     """List the measurements that a plan can name."""
     from ..sweeps import MEASURES
