@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
+from inspect import Parameter, signature
 from typing import Any
 
 from .evidence import Case, Evidence
@@ -23,7 +24,8 @@ SCALES = ("small", "paper")
 class Entry:
     """One figure or table. `run(case, **sizes)` of `module` makes it.
 
-    `small` and `paper` are the sizes of the two scales; `seconds` is the time that each took on two cores.
+    `small` and `paper` are the sizes of the two scales; `seconds` are their times on two cores, measured for `small`
+    and measured or estimated for `paper`.
     """
 
     key: str  # PAPER-figure-N, PAPER-table-N or PAPER-section-N
@@ -38,11 +40,19 @@ class Entry:
         """The keyword arguments of the function at a scale."""
         return self.small if scale == "small" else self.paper
 
+    def make(self) -> Callable[..., Evidence]:
+        """The function that makes the figure or table; its first argument is a `Case`, the others are sizes."""
+        made: Callable[..., Evidence] = getattr(import_module(f".{self.module}", __package__), self.function)
+        return made
+
+    def parameters(self, scale: str) -> dict[str, Any]:
+        """All parameters of the function at a scale, those with default values included."""
+        known = list(signature(self.make()).parameters.values())[1:]
+        return {p.name: p.default for p in known if p.kind != Parameter.VAR_KEYWORD} | dict(self.sizes(scale))
+
     def run(self, case: Case, scale: str = "small") -> Evidence:
         """Makes the figure or table."""
-        function = getattr(import_module(f".{self.module}", __package__), self.function)
-        evidence: Evidence = function(case, **self.sizes(scale))
-        return evidence
+        return self.make()(case, **self.sizes(scale))
 
 
 _SMITH = (
