@@ -56,15 +56,86 @@ class Entry:
 
 
 _SMITH = (
+    Entry("smith-table-1", "which law satisfies which desideratum", "chart", seconds=(5, 5)),
+    Entry(
+        "smith-figure-1",
+        "a box dropped on its face rebounds straight, or tumbles",
+        "break_away",
+        seconds=(6, 6),
+        function="run_box",
+    ),
+    Entry(
+        "smith-figure-2",
+        "nested dolls open, or bounce as one body",
+        "break_away",
+        seconds=(40, 40),
+        function="run_dolls",
+    ),
     Entry("smith-figure-4", "pairwise reflections with restitution below 1 that never end", "inelastic_collapse"),
+    Entry("smith-figure-4d", "the cost of pairwise reflections for 10,000 balls", "pairwise_cost", seconds=(20, 20)),
     Entry("smith-figure-5", "a pool break of 56 balls: which laws keep its mirror symmetry", "clean_break"),
     Entry("smith-figure-6", "a touching grid falls into a drum: scattered under gr, whole under lcp", "splash"),
+    Entry("smith-figure-7", "four balls in a drum: symmetric paths, and where gr and lcp coincide", "butterfly"),
     Entry("smith-section-9", "81 balls in a drum: which laws keep the energy", "energy_drum", {"duration": 100.0}),
+    Entry(
+        "smith-figure-8",
+        "cubes, a knot and rabbits: energy and symmetry for a long time",
+        "symmetric_solids",
+        {"duration": 10.0},
+        {"duration": 100.0, "detail": 24},
+        seconds=(15, 200),
+    ),
+    Entry(
+        "smith-section-10.3",
+        "two rabbits in a pot: momentum for a long time",
+        "rabbits",
+        {"duration": 50.0, "detail": 16},
+        {"duration": 1000.0},
+        function="run_pot",
+    ),
+    Entry(
+        "smith-figure-9",
+        "piles of rabbits: restitution controls the dissipation",
+        "rabbits",
+        {"count": 8, "duration": 2.0, "coefficients": (0.0, 0.5, 0.8, 1.0)},
+        {"count": 1000},
+        function="run_pile",
+    ),
+    Entry(
+        "smith-table-2",
+        "drops and gases of 10K to 1M discs: constraints, iterations, seconds",
+        "scaling",
+        {},
+        {
+            "runs": (
+                ("drop", 101, 1500),
+                ("gas", 101, 18000),
+                ("drop", 317, 1500),
+                ("gas", 317, 3000),
+                ("drop", 1001, 200),
+                ("gas", 1001, 200),
+            )
+        },
+    ),
     Entry(
         "smith-figure-11",
         "288 shaken balls gather on one side of a wall",
         "maxwells_demon",
         {"seeds": 2, "controls": 1},
+    ),
+    Entry(
+        "smith-figure-12",
+        "patterns of a vibrated layer at three published points",
+        "layers",
+        {"width": 30, "periods": 12.0},
+        function="run_patterns",
+    ),
+    Entry(
+        "smith-table-3",
+        "the vibrated layer against the time step: wavelength, constraints, iterations",
+        "layers",
+        {"width": 20, "periods": 10.0, "steps": (1e-3, 5e-4, 2e-4)},
+        function="run_steps",
     ),
 )
 

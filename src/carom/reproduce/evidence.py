@@ -86,9 +86,15 @@ class Evidence:
         return cls(**data)
 
 
-def rows_of(numbers: Mapping[str, float], paper: Mapping[str, Value] | None = None, unit: str = "") -> tuple[Row, ...]:
-    """Rows of measured numbers; `paper` holds the published values of those that have one."""
-    return tuple(Row(name, (paper or {}).get(name), value, unit) for name, value in numbers.items())
+def rows_of(
+    numbers: Mapping[str, float],
+    paper: Mapping[str, Value] | None = None,
+    unit: str = "",
+    holds: Mapping[str, bool] | None = None,
+) -> tuple[Row, ...]:
+    """Rows of measured numbers; `paper` has the published values, and `holds` whether the claim about them holds."""
+    said, held = paper or {}, holds or {}
+    return tuple(Row(name, said.get(name), value, unit, held.get(name)) for name, value in numbers.items())
 
 
 @dataclass(frozen=True)
@@ -106,6 +112,10 @@ class Case:
         """The same case whose progress covers the fraction from `begin` to `end`."""
         return replace(self, tell=lambda part, what: self.tell(begin + part * (end - begin), what))
 
+    def path(self, name: str) -> Path:
+        """The file of a recorded run."""
+        return self.out / "runs" / f"{name}.h5"
+
     def simulate(
         self, name: str, scene: Scene, law: str | Law | None = None, duration: float | None = None, **settings: Any
     ) -> Trajectory:
@@ -118,7 +128,7 @@ class Case:
             return completed(simulate(scene, law, duration, progress=progress, **settings))
         from ..trajectory import Trajectory
 
-        path = self.out / "runs" / f"{name}.h5"
+        path = self.path(name)
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             return simulate(scene, law, duration, path, progress=progress, **settings)

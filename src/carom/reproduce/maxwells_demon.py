@@ -94,7 +94,9 @@ def run(
             )
     tell(1.0, "drawing")
     assert shown is not None
-    return Evidence(rows_of(_numbers(counts)), _draw(out, shown, counts), _findings(counts))
+    numbers, name = _numbers(counts), f"seeds that end with {GATHERED:g} or more"
+    rows = rows_of(numbers, {name: "all gather"}, holds={name: numbers[name] == seeds})
+    return Evidence(rows, _draw(out, shown, counts), _findings(counts), {"balls": shown.count, "c_r": 0.6})
 
 
 def at_rest(scene: Scene, kinetic: float) -> Scene:

@@ -29,6 +29,8 @@ from ..solvers.rows import Floats
 from ..trajectory import Trajectory
 from .evidence import Case, Evidence, rows_of
 
+WHOLE = "bounces as a whole"
+CLAIMS = {"gr": "splashes", "lcp": WHOLE}
 SHOWN = ("gr", "lcp")  # rows of pictures
 COMPARED = ("gr", "lcp", "qce", "gauss_seidel")  # curves
 MOMENTS = (0.98, 1.1, 1.3, 2.0)  # of the pictures, in units of the time of the first fall
@@ -52,7 +54,10 @@ def run(case: Case, side: int = 15) -> Evidence:
         numbers[f"{law}: relative energy drift"] = float(np.abs(energy_drift(runs[law])).max())
     files = _draw(out, scene, runs, kept)
     tell(1.0, "done")
-    return Evidence(rows_of(numbers), files, _findings(scene, runs, kept))
+    said = {f"{law}: neighbors kept at t = {back:g}": text for law, text in CLAIMS.items()}
+    holds = {name: (numbers[name] > 0.5) == (text == WHOLE) for name, text in said.items()}
+    rows = rows_of(numbers, said, holds=holds)
+    return Evidence(rows, files, _findings(scene, runs, kept), {"h": scene.step, "c_r": 1.0})
 
 
 def kept_over_time(run: Trajectory) -> Floats:
