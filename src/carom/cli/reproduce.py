@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 import typer
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from ..reproduce import Progress as Tell
 
 LIST, ALL = "list", "all"
-PROBE = 1 << 20  # bytes that must fit into the folder before anything is computed
+PROBE, PROBE_NAME = 1 << 20, ".room.part"  # bytes that must fit into the folder before anything is computed
 LINES = 30.0  # seconds between lines about the progress where no bar can be drawn
 SETTLED = 0.02  # fraction of the work after which the time that is left follows from the time that has passed
 
@@ -71,14 +70,15 @@ def reproduce(
 
 def _check_writable(folder: Path) -> None:
     """Refuses a folder that is read-only or full, before anything is computed."""
-    probe = folder / f".{uuid4().hex}.part"
+    probe = folder / PROBE_NAME
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe.write_bytes(bytes(PROBE))
     except OSError as error:
         raise ProblemError("--output", f"{folder} ({error.strerror})", "a folder with room for files") from None
     finally:
-        probe.unlink(missing_ok=True) if folder.is_dir() else None
+        if probe.is_file():
+            probe.unlink()
 
 
 def _list(entries: dict[str, Entry], json: bool) -> None:

@@ -39,10 +39,10 @@ def run(
         write_text(folder / BEGUN, json_text(_mark(scale)) + "\n")
     if (folder / RESULT).exists():
         return Evidence.load(folder / RESULT)
-    entry, began = ENTRIES[key], time.perf_counter()
+    entry, began = ENTRIES[key], time.process_time()
     evidence = entry.run(Case(folder, progress or silent, record or scale == "paper"), scale)
     parameters = entry.parameters(scale) | dict(evidence.parameters)
-    evidence = replace(evidence, parameters=parameters, seconds=time.perf_counter() - began)
+    evidence = replace(evidence, parameters=parameters, seconds=time.process_time() - began)
     evidence.save(folder / RESULT)
     return evidence
 

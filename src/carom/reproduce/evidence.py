@@ -53,7 +53,7 @@ class Row:
 class Evidence:
     """The result of one entry: rows, files (figures first), findings in words, and the parameters of the run.
 
-    `seconds` is the wall time that it took. `error` says why an entry failed; its other fields are then empty.
+    `seconds` is the CPU time that it took. `error` says why an entry failed; its other fields are then empty.
     """
 
     rows: tuple[Row, ...]
@@ -112,10 +112,6 @@ class Case:
         """The same case whose progress covers the fraction from `begin` to `end`."""
         return replace(self, tell=lambda part, what: self.tell(begin + part * (end - begin), what))
 
-    def path(self, name: str) -> Path:
-        """The file of a recorded run."""
-        return self.out / "runs" / f"{name}.h5"
-
     def simulate(
         self, name: str, scene: Scene, law: str | Law | None = None, duration: float | None = None, **settings: Any
     ) -> Trajectory:
@@ -128,7 +124,7 @@ class Case:
             return completed(simulate(scene, law, duration, progress=progress, **settings))
         from ..trajectory import Trajectory
 
-        path = self.path(name)
+        path = self.out / "runs" / f"{name}.h5"
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             return simulate(scene, law, duration, path, progress=progress, **settings)

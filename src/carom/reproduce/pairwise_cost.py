@@ -42,7 +42,13 @@ def run(case: Case, side: int = 100, steps: int = 6, coefficients: tuple[float, 
     low, high = coefficients[order[0]], coefficients[order[-1]]
     rows += [
         Row(f"reflections at c_r = {low:g} over those at c_r = {high:g}", "blows up", rise, "times", rise > 10.0),
-        Row("the cost rises whenever c_r falls", "yes", "yes" if monotone else "no", holds=monotone),
+        Row(
+            "the cost rises whenever c_r falls",
+            "yes",
+            "yes" if monotone else "no",
+            holds=monotone,
+            remark=f"fewest reflections at c_r = {coefficients[int(np.argmin(counts[0]))]:g}",
+        ),
         Row("gr, energetic: most iterations per step", None, float(counts[1].max())),
         Row("gauss_seidel: CPU time per step, largest", None, float(seconds[0].max()), "s"),
         Row("gr, energetic: CPU time per step, largest", None, float(seconds[1].max()), "s"),

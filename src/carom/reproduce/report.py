@@ -14,15 +14,17 @@ import numba
 import numpy as np
 
 from .. import __version__
+from ..draw.style import DOTS
 from ..files import atomic_path, write_text
 from .entries import ENTRIES, PAPERS
 from .evidence import Evidence, Row, Value
 
 HOLDS = {True: "yes", False: "no", None: ""}
 COLUMNS = ("quantity", "paper", "ours", "ratio", "unit", "claim holds", "remark")
-SUMMARY = ("entry", "subject", "claims that hold", "rows", "seconds")
-NUMBERS = ("paper", "ours", "ratio", "claims that hold", "rows", "seconds")  # columns that are aligned to the right
+SUMMARY = ("entry", "subject", "claims that hold", "rows", "CPU s")
+NUMBERS = ("paper", "ours", "ratio", "claims that hold", "rows", "CPU s")  # columns that are aligned to the right
 LONGEST_NUMBER = 14  # characters: longer texts in columns of numbers are words, which may be broken into lines
+PIXELS_PER_INCH = 125  # of figures on the page
 INTRODUCTION = (
     "Each entry shows the published value, ours and their ratio. A claim is a statement of the paper: yes means that "
     "our measurement confirms it, no that it does not. Rows without a claim are measurements only; where the paper "
@@ -40,7 +42,9 @@ td.number, th.number { text-align: right } td.number { font-variant-numeric: tab
 td.words { min-width: 9rem } .no { color: #b91c1c; font-weight: 600 } .yes { color: #047857 }
 td:last-child { min-width: 6rem } img { max-width: 100%; height: auto } a { color: #0072b2 }
 .small { color: #6b7280; font-size: 0.85rem; overflow-wrap: anywhere }
-@media (max-width: 40rem) { th, td { padding: 0.25rem 0.4rem } table { font-size: 0.8rem } }
+@media (max-width: 40rem) {
+  th, td { padding: 0.25rem 0.4rem } table { font-size: 0.8rem } td:first-child, td:last-child { min-width: 5.5rem }
+}
 """
 
 
@@ -80,7 +84,7 @@ def machine() -> str:
 
 
 def summary(found: Mapping[str, Evidence]) -> list[tuple[str, ...]]:
-    """Per entry, in the order of SUMMARY: key, title, claims that hold of all claims, number of rows, wall time."""
+    """Per entry, in the order of SUMMARY: key, title, claims that hold of all claims, number of rows, CPU time."""
     lines: list[tuple[str, ...]] = []
     for key, evidence in found.items():
         claims = [row.holds for row in evidence.rows if row.holds is not None]
@@ -94,7 +98,7 @@ def total(found: Mapping[str, Evidence]) -> str:
     claims = [row.holds for evidence in found.values() for row in evidence.rows if row.holds is not None]
     failed = sum(bool(evidence.error) for evidence in found.values())
     minutes = sum(evidence.seconds for evidence in found.values()) / 60.0
-    text = f"{len(found)} entries, {sum(claims)} of {len(claims)} claims hold, {minutes:.1f} minutes"
+    text = f"{len(found)} entries, {sum(claims)} of {len(claims)} claims hold, {minutes:.1f} minutes of CPU time"
     return f"{text}; {failed} entries failed." if failed else f"{text}."
 
 
@@ -131,13 +135,20 @@ def _html_entry(key: str, evidence: Evidence) -> str:
         parts.append(f"<ul>{''.join(f'<li>{escape(finding)}</li>' for finding in evidence.findings)}</ul>")
     for path in evidence.files:
         if path.suffix == ".png":
-            data = base64.b64encode(path.read_bytes()).decode()
-            parts.append(f'<p><img alt="{escape(path.stem)}" src="data:image/png;base64,{data}"></p>')
+            parts.append(_html_picture(path))
     if evidence.rows:
         parts.append(_html_table(COLUMNS, [cells(row) for row in evidence.rows]))
     if evidence.parameters:
         parts.append(f'<p class="small">Parameters: {escape(_parameters(evidence))}</p>')
     return "".join((*parts, "</section>"))
+
+
+def _html_picture(path: Path) -> str:
+    """A picture inside the page, in the same scale as all others."""
+    data = path.read_bytes()
+    width = int.from_bytes(data[16:20], "big") * PIXELS_PER_INCH / DOTS  # the width stands in the head of a PNG file
+    code = base64.b64encode(data).decode()
+    return f'<p><img alt="{escape(path.stem)}" width="{width:.0f}" src="data:image/png;base64,{code}"></p>'
 
 
 def _html_table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
@@ -183,7 +194,8 @@ def markdown(folder: Path, found: Mapping[str, Evidence], scale: str, date: str)
 
 
 def _md_entry(folder: Path, key: str, evidence: Evidence) -> list[str]:
-    lines = [f"### {key}: {ENTRIES[key].title}", ""]
+    title = ENTRIES[key].title
+    lines = [f"### {key}", "", f"{title[0].upper()}{title[1:]}.", ""]
     lines += [f"Failed: {evidence.error}", ""] if evidence.error else []
     lines += [*(f"- {finding}" for finding in evidence.findings), ""] if evidence.findings else []
     pictures = [path.relative_to(folder) for path in evidence.files if path.suffix == ".png"]
