@@ -97,7 +97,8 @@ def _list(entries: dict[str, Entry], json: bool) -> None:
         table.add_row(entry.key, entry.title, *map(_duration, entry.seconds))
     console = out()
     console.print(table)
-    console.print("\nMake one with [bold]carom reproduce KEY -o DIR[/], all with [bold]carom reproduce all[/]")
+    console.print("\nTimes on two cores; those at the scale of the papers are partly estimated.")
+    console.print("Make one with [bold]carom reproduce KEY -o DIR[/], all with [bold]carom reproduce all[/]")
 
 
 def _duration(seconds: float) -> str:
@@ -130,7 +131,8 @@ class _Session:
         count = f"{len(self.chosen)} entries" if len(self.chosen) > 1 else self.chosen[0].key
         before = len(self.chosen) - len(self.new)
         known = f", {before} of them done before" if before and len(self.chosen) > 1 else ""
-        remarks().print(f"{count}{known}, scale {self.scale}: about {_duration(self.total)} on two cores")
+        estimated = ", estimated" if self.scale == "paper" else ""
+        remarks().print(f"{count}{known}, scale {self.scale}: about {_duration(self.total)} on two cores{estimated}")
         stopped = False
         with compile_notice_beside_bar():
             try:

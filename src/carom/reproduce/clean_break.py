@@ -18,7 +18,6 @@ from ..analysis.runs import energy_drift, symmetry_error
 from ..draw.style import BLACK, GRAY, PALE, TIME, X, Y, law_style, sheet, write, write_table
 from ..scenes import pool_break
 from ..scenes.balls import RADIUS
-from ..simulation import completed, simulate
 from ..solvers.rows import Floats
 from ..trajectory import Trajectory
 from .evidence import Case, Evidence, rows_of
@@ -39,8 +38,8 @@ def run(case: Case, rows: int = 10, duration: float = 10.0) -> Evidence:
     errors: dict[str, Floats] = {}
     numbers: dict[str, float] = {}
     for k, law in enumerate(COMPARED):
-        tell(k / len(COMPARED), law)
-        runs[law] = completed(simulate(scene, law, duration, tolerance="exact", frame_rate=20.0))
+        part = case.part(k / len(COMPARED), (k + 1) / len(COMPARED))
+        runs[law] = part.simulate(law, scene, law, duration, tolerance="exact", frame_rate=20.0)
         errors[law] = symmetry_error(runs[law])
         numbers[f"{law}: mirror error at the end, in radii"] = float(errors[law][-1])
         numbers[f"{law}: relative energy drift"] = float(np.abs(energy_drift(runs[law])).max())

@@ -56,34 +56,57 @@ class Entry:
 
 
 _SMITH = (
-    Entry("smith-table-1", "which law satisfies which desideratum", "chart", seconds=(5, 5)),
+    Entry("smith-table-1", "which law satisfies which desideratum", "chart", seconds=(3, 3)),
     Entry(
         "smith-figure-1",
         "a box dropped on its face rebounds straight, or tumbles",
         "break_away",
-        seconds=(6, 6),
         function="run_box",
+        seconds=(4, 4),
     ),
     Entry(
         "smith-figure-2",
         "nested dolls open, or bounce as one body",
         "break_away",
-        seconds=(40, 40),
         function="run_dolls",
+        seconds=(33, 33),
     ),
-    Entry("smith-figure-4", "pairwise reflections with restitution below 1 that never end", "inelastic_collapse"),
-    Entry("smith-figure-4d", "the cost of pairwise reflections for 10,000 balls", "pairwise_cost", seconds=(20, 20)),
-    Entry("smith-figure-5", "a pool break of 56 balls: which laws keep its mirror symmetry", "clean_break"),
-    Entry("smith-figure-6", "a touching grid falls into a drum: scattered under gr, whole under lcp", "splash"),
-    Entry("smith-figure-7", "four balls in a drum: symmetric paths, and where gr and lcp coincide", "butterfly"),
-    Entry("smith-section-9", "81 balls in a drum: which laws keep the energy", "energy_drum", {"duration": 100.0}),
+    Entry(
+        "smith-figure-4",
+        "pairwise reflections with restitution below 1 that never end",
+        "inelastic_collapse",
+        seconds=(3, 3),
+    ),
+    Entry("smith-figure-4d", "the cost of pairwise reflections for 10,000 balls", "pairwise_cost", seconds=(15, 15)),
+    Entry(
+        "smith-figure-5", "a pool break of 56 balls: which laws keep its mirror symmetry", "clean_break", seconds=(3, 3)
+    ),
+    Entry(
+        "smith-figure-6",
+        "a touching grid falls into a drum: scattered under gr, whole under lcp",
+        "splash",
+        seconds=(4, 4),
+    ),
+    Entry(
+        "smith-figure-7",
+        "four balls in a drum: symmetric paths, and where gr and lcp coincide",
+        "butterfly",
+        seconds=(5, 5),
+    ),
+    Entry(
+        "smith-section-9",
+        "81 balls in a drum: which laws keep the energy",
+        "energy_drum",
+        {"duration": 100.0},
+        seconds=(8, 70),
+    ),
     Entry(
         "smith-figure-8",
         "cubes, a knot and rabbits: energy and symmetry for a long time",
         "symmetric_solids",
-        {"duration": 10.0},
+        {"duration": 20.0},
         {"duration": 100.0, "detail": 24},
-        seconds=(15, 200),
+        seconds=(13, 90),
     ),
     Entry(
         "smith-section-10.3",
@@ -92,6 +115,7 @@ _SMITH = (
         {"duration": 50.0, "detail": 16},
         {"duration": 1000.0},
         function="run_pot",
+        seconds=(15, 300),
     ),
     Entry(
         "smith-figure-9",
@@ -100,6 +124,7 @@ _SMITH = (
         {"count": 8, "duration": 2.0, "coefficients": (0.0, 0.5, 0.8, 1.0)},
         {"count": 1000},
         function="run_pile",
+        seconds=(9, 7200),
     ),
     Entry(
         "smith-table-2",
@@ -116,12 +141,14 @@ _SMITH = (
                 ("gas", 1001, 200),
             )
         },
+        seconds=(43, 1500),
     ),
     Entry(
         "smith-figure-11",
         "288 shaken balls gather on one side of a wall",
         "maxwells_demon",
         {"seeds": 2, "controls": 1},
+        seconds=(47, 200),
     ),
     Entry(
         "smith-figure-12",
@@ -129,6 +156,7 @@ _SMITH = (
         "layers",
         {"width": 30, "periods": 12.0},
         function="run_patterns",
+        seconds=(60, 3600),
     ),
     Entry(
         "smith-table-3",
@@ -136,6 +164,7 @@ _SMITH = (
         "layers",
         {"width": 20, "periods": 10.0, "steps": (1e-3, 5e-4, 2e-4)},
         function="run_steps",
+        seconds=(15, 4800),
     ),
 )
 

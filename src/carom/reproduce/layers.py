@@ -90,7 +90,7 @@ def run_patterns(case: Case, width: int = 100, periods: float = 60.0, law: str =
         layers[name] = measured(case.part(k / 3, (k + 1) / 3).simulate(name, scene, law), width, periods)
     rows = [row for name, layer in layers.items() for row in _pattern_rows(name, layer)]
     files = _draw_maps(case.out, layers)
-    findings = [f"{name}: {_words(layer)}" for name, layer in layers.items()]
+    findings = [f"at the point of {name}: {_words(layer)}" for name, layer in layers.items()]
     if width < SPHERES**0.5 / 2.5:
         findings.append(f"the paper has a container of 100 x 100 diameters, this run one of {width} x {width}")
     return Evidence(tuple(rows), files, tuple(findings), {"c_r": 0.7, "friction": 0.5, "h": 2e-4})
@@ -98,9 +98,10 @@ def run_patterns(case: Case, width: int = 100, periods: float = 60.0, law: str =
 
 def _words(layer: Layer) -> str:
     fitting = layer.width / layer.wavelength
+    kind = layer.seen.kind if fitting >= WIDE_ENOUGH or layer.seen.kind == "flat" else "waves, too few to tell which,"
     return (
-        f"{layer.seen.kind} with a wavelength of {layer.wavelength:.1f} diameters, {fitting:.1f} of which fit into the "
-        f"container; contrast {layer.seen.contrast / DIAMETER:.2f} diameters"
+        f"{kind} with a wavelength of {layer.wavelength:.1f} diameters, {fitting:.1f} of which fit into the container; "
+        f"contrast {layer.seen.contrast / DIAMETER:.2f} diameters"
     )
 
 
@@ -191,7 +192,9 @@ def _draw_steps(out: Path, layers: Mapping[float, Layer]) -> tuple[Path, ...]:
             if which is not None:
                 theirs = [v[which] / (SPHERES if which == 3 else 1.0) for v in PUBLISHED.values()]
                 axes.plot(list(PUBLISHED), theirs, "s--", color=RED, label="published", markerfacecolor="white")
-            axes.set(xscale="log", xlabel="time step $h$", title=name, ylim=(0, None))
+            axes.set(xscale="log", xlabel="time step $h$", title=name, xlim=(8e-5, 1.25e-3), ylim=(0, None))
+            axes.set_xticks([1e-4, 2e-4, 5e-4, 1e-3], ["1e-4", "2e-4", "5e-4", "1e-3"])
+            axes.minorticks_off()
         panels[1].legend(loc="upper left")
         table = {"time step (s)": h} | dict(zip(names, values.T))
         return write(figure, out, "steps", table)

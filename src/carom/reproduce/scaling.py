@@ -88,6 +88,13 @@ def spread(values: Floats) -> tuple[float, float, float]:
     return float(values.mean()), float(values.max()), float(values.min())
 
 
+def last_crossing(values: Floats, level: float) -> int:
+    """The last step at which the average of all steps so far passes a level; 0 if it never does."""
+    above = np.cumsum(values) / np.arange(1, len(values) + 1) > level
+    changes = np.flatnonzero(above[1:] != above[:-1])
+    return int(changes[-1]) + 2 if len(changes) else 0
+
+
 def _rows(kind: str, side: int, table: Mapping[str, Floats]) -> list[Row]:
     name, said = f"{kind} {SIZES.get(side, side**2)}", PUBLISHED.get((kind, side), {})
     rows = []
@@ -109,6 +116,8 @@ def _findings(tables: Mapping[tuple[str, int], Mapping[str, Floats]]) -> tuple[s
         if (kind, side) in PUBLISHED:
             theirs = PUBLISHED[kind, side]["constraints"]
             text += f" (paper {theirs[0]:,} and {theirs[1]:,})"
+            if passed := last_crossing(table["constraints"], theirs[0]):
+                text += f"; the average passes that of the paper at step {passed:,}"
             slow, fast = PUBLISHED[kind, side]["impact"][1], spread(table["impact"])[1]
             text += f"; the slowest impact takes {slow / fast:,.0f} times less time than in the paper"
         lines.append(text)
@@ -122,7 +131,7 @@ def _draw(out: Path, tables: Mapping[tuple[str, int], Mapping[str, Floats]]) -> 
             paper = PUBLISHED.get((kind, side), {})
             _running(axes[2 * k], name, "constraints", table["constraints"], paper)
             _running(axes[2 * k + 1], name, "GR iterations", table["iterations"], paper, "iterations")
-        axes[1].legend(loc="upper right")
+        axes[-1].legend(loc="upper right")
         columns = {"run": [f"{kind} {side}" for kind, side in tables for _ in range(12)]}
         flat = [(what, which) for what in COLUMNS for which in ("average", "maximum", "minimum")]
         columns |= {"quantity": [" ".join(pair) for _ in tables for pair in flat]}

@@ -24,7 +24,6 @@ from ..draw.style import GRAY, TIME, law_style, sheet, write
 from ..scene.boundaries import Drum
 from ..scene.model import Scene
 from ..scenes import splash
-from ..simulation import completed, simulate
 from ..solvers.rows import Floats
 from ..trajectory import Trajectory
 from .evidence import Case, Evidence, rows_of
@@ -46,8 +45,8 @@ def run(case: Case, side: int = 15) -> Evidence:
     runs: dict[str, Trajectory] = {}
     numbers: dict[str, float] = {}
     for k, law in enumerate(COMPARED):
-        tell(k / len(COMPARED), law)
-        runs[law] = completed(simulate(scene, law, LONGER * back, tolerance="exact", frame_rate=50.0))
+        part = case.part(k / len(COMPARED), (k + 1) / len(COMPARED))
+        runs[law] = part.simulate(law, scene, law, LONGER * back, tolerance="exact", frame_rate=50.0)
         kept[law] = kept_over_time(runs[law])
         numbers[f"{law}: neighbors kept at t = {back:g}"] = float(at(runs[law], kept[law], back))
         numbers[f"{law}: neighbors kept at t = {LONGER * back:g}"] = float(kept[law][-1])
