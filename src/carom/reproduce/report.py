@@ -43,7 +43,8 @@ td.words { min-width: 9rem } .no { color: #b91c1c; font-weight: 600 } .yes { col
 td:last-child { min-width: 6rem } img { max-width: 100%; height: auto } a { color: #0072b2 }
 .small { color: #6b7280; font-size: 0.85rem; overflow-wrap: anywhere }
 @media (max-width: 40rem) {
-  th, td { padding: 0.25rem 0.4rem } table { font-size: 0.8rem } td:first-child, td:last-child { min-width: 5.5rem }
+  th, td { padding: 0.25rem 0.4rem } th { white-space: normal } table { font-size: 0.8rem }
+  td:first-child, td:last-child { min-width: 5.5rem }
 }
 """
 
