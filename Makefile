@@ -17,7 +17,7 @@ STILLS := butterfly matryoshka pool_break_3d two_rabbits_box rabbits_in_pot doll
 	"granular_wave --set count=1500 --set side=10" "vibrated_layer --set width=40 --set periods=30 --size 800x450"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long fuzz bench lint format stills clean
+.PHONY: help demo test test-long fuzz bench lint format docs stills clean
 
 help: ## print this list
 	@echo "Carom: simultaneous impact of rigid bodies"
@@ -54,6 +54,10 @@ lint: $(VENV)/.installed-dev ## ruff and mypy
 format: $(VENV)/.installed-dev ## let ruff put imports and layout in order
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+
+docs: $(VENV)/.installed-docs ## the documentation site in out/site; a warning is an error
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "open out/site/index.html"
 
 stills: $(VENV)/.installed ## the stills of docs/scenes.md, many minutes; STILLS="dolls repose" makes some of them
 	@for still in $(STILLS); do \

@@ -48,7 +48,9 @@ ALLOWED = {
     "towers": _RUN | {"draw.style"},
     "draw": _STUDY | {"ports"},
     "play": _STUDY | {"draw", "testing", "ports", ""},  # the version
-    "cli": _STUDY | {"resuming", "reproduce", "testing", "draw", "towers", "play", ""},
+    "bridges": _RESOLVE,
+    "engines": _RUN | {"catalogue", "analysis", "bridges", ""},  # conformance of engines, Carom among them
+    "cli": _STUDY | {"engines", "resuming", "reproduce", "testing", "draw", "towers", "play", ""},
     "__main__": {"cli"},
     "": _STUDY | {"resuming", "testing"},  # the package itself: it names the public objects, never the command line
 }

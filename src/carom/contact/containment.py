@@ -73,9 +73,9 @@ class Containment:
         crossing = self._crossing(pairs, before, after, travel) if swept else None
         return self._overlapping(pairs, after, chosen) if crossing is None else crossing
 
-    def overlap(self, state: State) -> Violation | None:
-        """The deepest overlap of a state, relative to the half width, if it is too large."""
-        return self._overlapping(self._pairs(state, state, None), state, np.ones(self.world.count, np.bool_))
+    def overlap(self, state: State, least: float = OVERLAP) -> Violation | None:
+        """The deepest overlap of a state, relative to the half width, if it is larger than `least`."""
+        return self._overlapping(self._pairs(state, state, None), state, np.ones(self.world.count, np.bool_), least)
 
     def travel(self, before: State, after: State) -> Floats:
         """Travel (n,) of the bodies, relative to their half width."""
@@ -97,11 +97,11 @@ class Containment:
                 self.detector.hits = np.empty(2 * len(pairs.table), np.int64)
         return pairs
 
-    def _overlapping(self, pairs: Pairs, after: State, chosen: np.ndarray) -> Violation | None:
-        """The deepest overlap, relative to the half width, of the chosen bodies, if it is too large."""
+    def _overlapping(self, pairs: Pairs, after: State, chosen: np.ndarray, least: float = OVERLAP) -> Violation | None:
+        """The deepest overlap, relative to the half width, of the chosen bodies, if it is larger than `least`."""
         slid = slides(self.world.periodic, after.time, after.time)[1]
         numbers, places = _near(
-            pairs.axes, pairs.table, after.position, chosen, pairs.radius, self.inner, OVERLAP, pairs.length,
+            pairs.axes, pairs.table, after.position, chosen, pairs.radius, self.inner, least, pairs.length,
             self.shear, slid,
         )  # fmt: skip
         first, second, gap = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
@@ -118,7 +118,7 @@ class Containment:
         other = np.where(second >= 0, self.inner[np.maximum(second, 0)], np.inf)
         share = -gap / np.minimum(self.inner[first], other)
         k = int(np.argmax(share))
-        if share[k] <= OVERLAP:
+        if share[k] <= least:
             return None
         return Violation(int(first[k]), int(second[k]), -float(gap[k]), float(share[k]))
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..contact.containment import NOTICED, Containment, Violation
 from ..contact.containment import OVERLAP as NOTED
-from ..contact.containment import Containment, Violation
 from ..errors import ProblemError
 from ..impact.contacts import NOT_CONVERGED, worse
 from ..impact.response import Response
@@ -57,7 +57,9 @@ class Contained(Stepper):
         """The state after the time h, in as few sub-steps as keep bodies apart."""
         before, self.part = self._kept(), h / self.h
         so_far, self.residual = self.residual, 0.0
+        deepest, self.overlap = self.overlap, 0.0
         end = self.advance(start, h)
+        self._measure_overlap(start)
         self._attempts += 1
         self.substeps += 1
         missed = self.residual > self.tolerance and self.part > RETRIED
@@ -65,11 +67,18 @@ class Contained(Stepper):
         if not missed:
             wrong, growth = self._violation(start, end)
             if not self._helps(start, end, wrong, growth, h):
+                self.overlap = max(self.overlap, deepest)
                 return self._accepted(start, end, wrong, h)
         self._restore(before)
         middle = self._contained(start, 0.5 * h)
         middle = end_of_step(self.world, middle, middle.time, start.step)
         return self._contained(middle, 0.5 * h)
+
+    def _measure_overlap(self, start: State) -> None:
+        """Replaces a large overlap by an exact one: gaps of contacts are those of one normal for the whole step."""
+        if self.keeps_apart and self.overlap > NOTICED * self.containment.least:
+            found = self.containment.overlap(start, least=0.0)
+            self.overlap = 0.0 if found is None else found.overlap
 
     def _helps(self, start: State, end: State, wrong: Violation | None, growth: float, h: float) -> bool:
         """Whether bodies that a sub-step has not kept apart may be kept apart in shorter ones."""
