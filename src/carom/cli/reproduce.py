@@ -62,7 +62,8 @@ def reproduce(
         stopped = session.run()
     session.say(json)
     if stopped:
-        remarks().print(f"interrupted; continue with: carom reproduce {key} --scale {scale} -o {output}", markup=False)
+        again = f"carom reproduce {key} --scale {scale} -o {output}"
+        remarks().print(f"continue with: {again}", markup=False, soft_wrap=True)
         raise typer.Exit(INTERRUPTED)
     if session.failed:
         raise typer.Exit(1)
