@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..errors import ProblemError
+from .arguments import law_names
 from .console import as_json, number, out, remarks
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def audit(
     from ..impact.problem import ImpactProblem
     from .compiling import compile_notice
 
-    names = None if laws is None else [name.strip() for name in laws.split(",") if name.strip()]
+    names = None if laws is None else law_names(laws)
     count = len(chosen_laws(names))
     problem = None if file is None else ImpactProblem.load(file)
     steps = count * len(ORDER if problem is None else PROBLEM_DESIDERATA)

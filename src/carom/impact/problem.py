@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..errors import ProblemError
+from ..shown import Shown
 from ..solvers.rows import Floats, Ints
 from . import checks
 from .contacts import Contacts
@@ -41,7 +42,7 @@ class Symmetry:
 
 
 @dataclass(frozen=True, eq=False)
-class ImpactProblem:
+class ImpactProblem(Shown):
     """One instant of simultaneous impact. Immutable; made by one of the constructors.
 
     Separation speed of contact i: `u_i = J_i v + boundary_speed_i`, negative when approaching.

@@ -46,6 +46,7 @@ class QCE(Law):
     name: ClassVar[str] = "qce"
     title: ClassVar[str] = "quadratic contact energy"
     paper: ClassVar = ZHANG_2015
+    cost: ClassVar[str] = "O(m log m) per pass; at most 1000 + 100 sqrt(m) passes"
     claims: ClassVar[frozenset[str]] = frozenset({"BRK", "SYM", "KIN", "MOM", "ONE", "WAV", "FEA"})
     restitution_models: ClassVar[tuple[str, ...]] = ("energetic", "qce_lcp", "stronge")
 
