@@ -135,14 +135,17 @@ def described(scene: Scene) -> dict[str, np.ndarray]:
 
 
 def race(
-    scene: Scene, steps: int, engines: Sequence[str], skip: int = 0, turn: int = TURN, **options: Any
+    scene: Scene, steps: int, engines: Sequence[str], skip: int = 0, turn: int = TURN, loose: float | None = None
 ) -> dict[str, Result | str]:
     """Runs of Carom ("carom") and of engines by name, or the reason why one is missing. Prints a line for each.
 
-    The first `skip` steps are made but not counted. `options` are those of `Ours`.
+    The first `skip` steps are made but not counted. With `loose` there is a second run of Carom ("loose") with this
+    tolerance.
     """
     plain = described(scene)
-    runners: dict[str, Runner] = {"carom": Ours(scene, **options)}
+    runners: dict[str, Runner] = {"carom": Ours(scene)}
+    if loose is not None:
+        runners["loose"] = Ours(scene, f"Carom, tolerance {loose:g}", loose)
     absent = {name: reason for name in engines if (reason := missing(name)) is not None}
     runners |= {name: EngineProcess(name, plain) for name in engines if name not in absent}
     found = in_turns(plain, runners, steps, skip, turn)

@@ -16,6 +16,8 @@ FRICTION, RESTITUTION = 0.5, 0.3
 GAP = 1.03  # distance of the places on which bodies start, in diameters of their bounding spheres
 BOX = 0.8  # edge
 ENGINES = ("rapier", "mujoco", "bullet")
+OURS = ("carom", "loose")  # runs of Carom with the default tolerance, and with LOOSE
+LOOSE = 0.03  # of the second run of Carom: its overlap is still far below that of the engines beside it
 WARM_STEPS = 240  # of a small copy of a scene, before the run that is timed
 
 
@@ -48,9 +50,9 @@ def warm_up(shape: Sphere | Box) -> None:
     Ours(settling(shape, 200)).steps(WARM_STEPS)
 
 
-def compared(name: str, found: dict[str, Result | str], limits: dict[str, float]) -> list[Row]:
+def compared(name: str, found: dict[str, Result | str], limits: dict[str, float], mine: str = "carom") -> list[Row]:
     """One row per engine: its time over ours is at least a limit; 0 means that nothing is asked."""
-    rows, ours = [], found["carom"]
+    rows, ours = [], found[mine]
     assert isinstance(ours, Result)
     for engine, least in limits.items():
         other = found.get(engine, "not run")
@@ -91,11 +93,13 @@ def run_boxes(quick: bool = False) -> list[Row]:
     return rows + run_resting_boxes(quick)
 
 
-def overlap_row(name: str, found: dict[str, Result | str], share: float, only: str | None = None) -> Row:
+def overlap_row(
+    name: str, found: dict[str, Result | str], share: float, only: str | None = None, mine: str = "carom"
+) -> Row:
     """Our deepest overlap is at most a share of that of each other engine, or of one of them."""
-    ours = found["carom"]
+    ours = found[mine]
     assert isinstance(ours, Result)
-    others = [r for key, r in found.items() if isinstance(r, Result) and key != "carom" and only in (None, key)]
+    others = [r for key, r in found.items() if isinstance(r, Result) and key not in OURS and only in (None, key)]
     asked = f"<= {share:g} times that of " + ("any other" if only is None else only)
     measured = ", ".join([f"{ours.overlap.max():.2%}", *(f"{r.title} {r.overlap.max():.2%}" for r in others)])
     least = min((r.overlap.max() for r in others), default=None)
@@ -111,7 +115,7 @@ def run_resting_boxes(quick: bool = False) -> list[Row]:
     found = race(settling(Box((BOX, BOX, BOX)), 50), steps, () if quick else ENGINES, skip, turn=60)
     ours = found["carom"]
     assert isinstance(ours, Result)
-    others = [r for key, r in found.items() if isinstance(r, Result) and key != "carom"]
+    others = [r for key, r in found.items() if isinstance(r, Result) and key not in OURS]
     measured = ", ".join([f"{ours.milliseconds:.3f} ms", *(f"{r.title} {r.milliseconds:.3f}" for r in others)])
     overlap = f"{ours.overlap.max():.2%}"
     return [
@@ -127,10 +131,13 @@ def run_spheres(quick: bool = False) -> list[Row]:
         warm_up(shape)
     count, steps = (300, 60) if quick else (10_000, 480)
     name = f"{count:,} spheres settle, {steps * STEP:g} s"
-    found = race(settling(shape, count), steps, () if quick else ENGINES)
-    ours = found["carom"]
-    assert isinstance(ours, Result)
-    per_second = f"{ours.milliseconds / (1e3 * STEP):.1f} CPU s per simulated s"
-    rows = [Row(name, "for the record", f"{per_second}, worst step {ours.worst:.0f} ms", True)]
-    rows += compared(name, found, {"rapier": 1.0, "mujoco": 0.0, "bullet": 5.0})
-    return [*rows, overlap_row(name, found, 0.2, "rapier")]
+    found = race(settling(shape, count), steps, () if quick else ENGINES, loose=LOOSE)
+    rows = []
+    for mine, title in zip(OURS, (name, f"{name}, tolerance {LOOSE:g}")):
+        ours = found[mine]
+        assert isinstance(ours, Result)
+        per_second = f"{ours.milliseconds / (1e3 * STEP):.1f} CPU s per simulated s"
+        rows.append(Row(title, "for the record", f"{per_second}, worst step {ours.worst:.0f} ms", True))
+        rows += compared(title, found, {"rapier": 1.0, "mujoco": 0.0, "bullet": 5.0}, mine)
+        rows.append(overlap_row(title, found, 0.2, "rapier", mine))
+    return rows

@@ -4,8 +4,8 @@
 
 for each contact and each of its groups of friction rows (`blocks.py`), with `u = G (v + G^T z) + base`. Islands are
 solved one by one. An island whose warm start is good enough costs one residual. Small islands get a few plain sweeps,
-then Newton steps (`contact_newton.py`); large ones accelerated sweeps (`contact_sweeps.py`), and Newton steps where
-the sweeps stall and a factorization is affordable.
+then Newton steps (`contact_newton.py`); large ones accelerated sweeps (`contact_sweeps.py`, on threads
+`contact_slabs.py`), and Newton steps where the sweeps stall and a factorization is affordable.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ from .contact_pack import (
     without_work,
 )
 from .contact_records import scale_of
-from .contact_sweeps import SINGLE, SWEEPS, relax, relax_alone
+from .contact_slabs import SINGLE, SWEEPS, relax
+from .contact_sweeps import relax_alone
 from .linalg.contact_lu import multiplications, pattern_of
 from .rows import Floats, Ints
 from .thresholds import (

@@ -111,6 +111,8 @@ def restart(lay, blocks, contacts, impulse, x, first, last, out):
 def arranged(body, mine, label, wanted):
     """Contacts in the order of the sweep, their bodies within the island, those bodies, and pointers of slabs.
 
+    The pointers (2, slabs + 1) tell where each slab begins in the contacts and in the bodies.
+
     `label` is scratch, -1 for each body before and after.
     """
     own = np.full((len(mine), 2), -1, np.int64)
@@ -132,8 +134,9 @@ def arranged(body, mine, label, wanted):
         label[b] = -1
     if wanted > 1 and len(mine) >= THREADED_SWEEPS_CONTACTS:
         order, cuts = slabs(own, count, wanted)
+        firsts = _numbered_by_slab(own, members, count, order, cuts)
     else:
-        order, cuts = np.arange(len(mine)), np.array([0, len(mine)])
+        order, cuts, firsts = np.arange(len(mine)), np.array([0, len(mine)]), np.array([0, count])
     strided = np.empty_like(order)
     for s in range(len(cuts) - 1):
         at = cuts[s]
@@ -141,7 +144,31 @@ def arranged(body, mine, label, wanted):
             for p in range(cuts[s] + offset, cuts[s + 1], STRIDE):
                 strided[at] = order[p]
                 at += 1
-    return mine[strided], own[strided], members[:count].copy(), cuts
+    return mine[strided], own[strided], members[:count].copy(), np.stack((cuts, firsts))
+
+
+@kernel
+def _numbered_by_slab(own, members, count, order, cuts):
+    """Numbers the bodies of an island again, in the order of the slabs, in place; returns where each slab begins.
+
+    Two threads then seldom write to one cache line.
+    """
+    number, before, found = np.full(count + 1, -1, np.int64), members[:count].copy(), 0
+    number[count] = count
+    firsts = np.zeros_like(cuts)
+    for s in range(len(cuts) - 1):
+        for p in order[cuts[s] : cuts[s + 1]]:
+            for side in range(2):
+                b = own[p, side]
+                if number[b] < 0:
+                    number[b] = found
+                    members[found] = before[b]
+                    found += 1
+        firsts[s + 1] = found
+    for p in range(len(own)):
+        for side in range(2):
+            own[p, side] = number[own[p, side]]
+    return firsts
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Frictional contact of large islands by Gauss-Seidel sweeps over compact records, in slabs for threads.
+"""Frictional contact of large islands by Gauss-Seidel sweeps over compact records.
 
 A sweep gives each contact the normal impulse that stops its approach, then the friction impulse that stops its slip,
 within the disk of radius mu times the normal impulse, then those of rolling and spinning. Between sweeps impulses and
@@ -17,30 +17,11 @@ from __future__ import annotations
 import numpy as np
 
 from ..kernels import kernel, tuple_setitem
-from .blocks import Blocks
-from .contact_pack import LOOSE, Layout, group_count
-from .contact_records import (
-    GROUP,
-    INVERSE,
-    PRODUCT,
-    STIFF,
-    Records,
-    arranged,
-    finish,
-    pack,
-    restart,
-    room,
-    scale_of,
-)
-from .rows import Floats, Ints
-from .threads import on_threads, thread_count
+from .contact_pack import LOOSE, group_count
+from .contact_records import GROUP, INVERSE, PRODUCT, STIFF, Records, arranged, finish, pack, restart
+from .rows import Floats
 
-SWEEPS = 400  # bound on the sweeps over an island
-EXACT_SWEEPS = 40  # the same, for a tolerance that sweeps hardly reach
-SLABS = 8  # slabs of a large island
-TARGET = 1.0  # change of a speed in a sweep, as a share of the tolerance, at which the residual is verified, ...
-TARGET_ALONE = 1.3  # ... and on islands of one slab, where sweeps around few contacts are not extrapolated
-SINGLE = 1e-5  # tolerance, relative to the speeds that impulses cause, from which single precision is enough
+TARGET = 1.3  # change of a speed in a sweep, as a share of the tolerance, at which the residual is verified
 BOLD = 0.6  # bound on the extrapolation, as a share of the last change
 FEW = 300  # with fewer than one contact in FEW that changes, sweeps go over the contacts around these, ...
 NEAR_BY, LOCAL_SWEEPS = 4, 20  # ... if these are fewer than one in NEAR_BY; the second number bounds these sweeps
@@ -160,8 +141,8 @@ def first_state() -> Floats:
 
 
 @kernel
-def advance(records, reports, state, target):
-    """Chooses the next extrapolation from the `reports` (slabs, 3) of a sweep, and extrapolates the velocities.
+def paced(reports, state, target):
+    """Chooses the next extrapolation from the `reports` (slabs, 3) of a sweep.
 
     Returns True, and leaves all as it is, if no speed changed by more than `target` in the sweep.
     """
@@ -180,114 +161,36 @@ def advance(records, reports, state, target):
         state[LEAST], state[SINCE] = busy, 0.0
     pace = 1.0 if back > 0.0 else state[PACE]
     state[PACE] = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * pace * pace))
-    state[BOLDNESS] = bold = min((pace - 1.0) / state[PACE], state[LIMIT])
-    x, last_x = records.x, records.last_x
-    for b in range(len(x)):
-        for c in range(x.shape[1]):
-            now = x[b, c]
-            x[b, c] += bold * (now - last_x[b, c])
-            last_x[b, c] = now
+    state[BOLDNESS] = min((pace - 1.0) / state[PACE], state[LIMIT])
     return False
 
 
 @kernel
-def swept(lay, zeros, units, records, cuts, part, state, busy, reports):
-    """One sweep over the slabs `part`."""
-    for s in part:
-        sweep(lay, zeros, units, records, cuts[s], cuts[s + 1], state[BOLDNESS], busy, reports[s])
-    return 0.0
+def extrapolate(records, bold, first, last):
+    """Extrapolates the velocities of bodies first to last by `bold` times their last change."""
+    x, last_x = records.x, records.last_x
+    for b in range(first, last):
+        for c in range(x.shape[1]):
+            now = x[b, c]
+            x[b, c] += bold * (now - last_x[b, c])
+            last_x[b, c] = now
 
 
 @kernel
-def sweeps(lay, zeros, units, records, cuts, state, busy, target, most):
-    """Sweeps until no speed changes by more than `target`, `most` at most; returns their number.
-
-    Slabs are swept in the order in which threads would sweep them: even ones, then odd ones.
-    """
-    count = len(cuts) - 1
-    reports = np.zeros((count, 3))
-    for done in range(most):
-        for parity in range(2):
-            swept(lay, zeros, units, records, cuts, np.arange(parity, count, 2), state, busy, reports)
-        if advance(records, reports, state, target):
-            return done + 1
-    return most
-
-
-def relax(
-    lay: Layout,
-    blocks: Blocks,
-    weight: Floats,
-    mine: Ints,
-    velocity: Floats,
-    impulse: Floats,
-    x: Floats,
-    tolerance: float,
-) -> tuple[float, int]:
-    """Sweeps over one large island, on threads, in place of its impulses and velocities x; returns residual, sweeps."""
-    label = np.full(len(velocity), -1, np.int64)
-    contacts, body, members, cuts = arranged(blocks.body, mine, label, SLABS)
-    n, k, count = len(members), len(contacts), len(cuts) - 1
-    dtype = np.float32 if tolerance > SINGLE * scale_of(lay, blocks, weight, mine, impulse, x) else np.float64
-    records = room(lay, k, n + 2 * count, dtype)
-    on_threads(_packs, [(lay, blocks, weight, contacts, body, n, cuts, part, records) for part in _dealt(count)])
-    given = (lay, blocks, weight, mine, contacts, members, cuts, velocity, impulse, x, tolerance, records)
-    return _relaxed(*given, EXACT_SWEEPS if dtype is np.float64 else SWEEPS)
-
-
-def _relaxed(lay, blocks, weight, mine, contacts, members, cuts, velocity, impulse, x, tolerance, records, most):
-    """At most `most` sweeps over a large island, in place of impulses and velocities x; returns residual, sweeps."""
-    dtype, count = records.x.dtype.type, len(cuts) - 1
-    zeros, units = (dtype(0.0),) * len(lay.axes), (dtype(1e-30), dtype(1.0))
-    done, target, residual, state = 0, TARGET * tolerance, np.inf, first_state()
-    run = sweeps if thread_count() == 1 or count == 1 else _threaded_sweeps
-    while done < most and residual > tolerance:
-        on_threads(_restarts, [(lay, blocks, contacts, impulse, x, cuts, part, records) for part in _dealt(count)])
-        records.x[:], records.last_x[:] = 0.0, 0.0
-        done += run(lay, zeros, units, records, cuts, state, tolerance, target, most - done)
-        residual = finish(lay, blocks, weight, mine, contacts, members, velocity, records.z, impulse, x)
-        target *= 0.7
-    return residual, done
-
-
-def _dealt(count: int, parity: int = 0, step: int = 1) -> list[Ints]:
-    """Slabs parity, parity + step, ... distributed over the threads."""
-    return [part for part in np.array_split(np.arange(parity, count, step), thread_count()) if len(part)]
-
-
-@kernel
-def _packs(lay, blocks, weight, contacts, body, n, cuts, part, records):
-    for s in part:
-        pack(lay, blocks, weight, contacts, body, n + 2 * s, cuts[s], cuts[s + 1], records)
-    return 0.0
-
-
-@kernel
-def _restarts(lay, blocks, contacts, impulse, x, cuts, part, records):
-    for s in part:
-        restart(lay, blocks, contacts, impulse, x, cuts[s], cuts[s + 1], records)
-    return 0.0
-
-
-def _threaded_sweeps(lay, zeros, units, records, cuts, state, busy, target, most):
-    """What `contact_sweeps.sweeps` does, with the slabs of one parity at the same time."""
-    count = len(cuts) - 1
-    reports = np.zeros((count, 3))
-    phases = [
-        [(lay, zeros, units, records, cuts, part, state, busy, reports) for part in _dealt(count, parity, 2)]
-        for parity in range(2)
-    ]
-    for done in range(most):
-        for pieces in phases:
-            on_threads(swept, pieces)
-        if advance(records, reports, state, target):
-            return done + 1
-    return most
+def advance(records, reports, state, target):
+    """`paced`, and `extrapolate` for all bodies; True if no speed changed by more than `target`."""
+    if paced(reports, state, target):
+        return True
+    extrapolate(records, state[BOLDNESS], 0, len(records.x))
+    return False
 
 
 @kernel
 def _sweeps_alone(lay, zeros, units, records, state, busy, target, most):
-    """What `sweeps` does for one slab, with sweeps around the contacts that change where these are few."""
+    """Sweeps until no speed changes by more than `target`, around the contacts that change where these are few.
+
+    There are `most` at most; returns their number.
+    """
     reports, k = np.zeros((1, 3)), len(records.body)
     for done in range(most):
         sweep(lay, zeros, units, records, 0, k, state[BOLDNESS], busy, reports[0])
@@ -340,7 +243,7 @@ def _local(lay, zeros, units, records, state, busy, target):
 
 @kernel
 def relax_alone(lay, zeros, units, blocks, weight, mine, velocity, impulse, x, label, tolerance, most):
-    """What `relax` does for an island of one slab, in single precision, in one kernel.
+    """What `contact_slabs.relax` does for an island of one slab, in single precision, in one kernel.
 
     `label` is scratch, -1 for each body before and after.
     """
@@ -357,7 +260,7 @@ def relax_alone(lay, zeros, units, blocks, weight, mine, velocity, impulse, x, l
         np.zeros((n + 2, d), f),
     )
     pack(lay, blocks, weight, contacts, body, n, 0, k, records)
-    done, target, residual = 0, TARGET_ALONE * tolerance, np.inf
+    done, target, residual = 0, TARGET * tolerance, np.inf
     state = np.array([1.0, 0.0, BOLD, np.inf, 0.0])
     while done < most and residual > tolerance:
         restart(lay, blocks, contacts, impulse, x, 0, k, records)

@@ -1,24 +1,30 @@
 """Independent pieces of work on several threads. Kernels release the GIL, and pieces write to disjoint memory.
 
-Numba's own parallel loops were tried: they double the compile time of the loops.
+Numba's own parallel loops were tried: they double the compile time of the loops. A thread that sleeps starts up to
+milliseconds late, more than most pieces take, so a thread that has done its work waits for the next in a loop for a
+while (`LINGER`).
 """
 
 from __future__ import annotations
 
 import math
+import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from time import perf_counter
 from typing import Any
 
 import numba
+import numpy as np
 
+from ..kernels import kernel
+from ..kernels.atomic import load
 from .thresholds import THREADED_QP_CONTACTS
 
-
-@cache
-def _pool(threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(threads, thread_name_prefix="carom")
+LINGER = 0.02  # seconds for which a thread waits for its next work before it sleeps
+SPINS = 200_000  # turns of a waiting loop, about 0.1 ms, before the GIL is taken to look at the clock
 
 
 def thread_count() -> int:
@@ -31,22 +37,114 @@ def most_threads() -> int:
     return int(numba.config.NUMBA_NUM_THREADS)
 
 
+@kernel
+def _changed(flag, value, spins):
+    """Waits until flag[0] differs from `value`; False if it did not within `spins` turns."""
+    turns = 0
+    while load(flag, 0) == value and turns < spins:
+        turns += 1
+    return turns < spins
+
+
+class _Job:
+    """A function that another thread calls, and its outcome."""
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        self.work, self.done = work, np.zeros(1, np.int64)
+        self.value: Any = None
+        self.error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            self.value = self.work()
+        except BaseException as error:  # handed to the thread that waits
+            self.error = error
+        self.done[0] = 1
+
+    def wait(self) -> Any:
+        while not _changed(self.done, 0, SPINS):
+            pass
+        if self.error is not None:
+            raise self.error
+        return self.value
+
+
+class _Worker:
+    """One thread of a pool, which takes jobs in order and then lingers."""
+
+    def __init__(self) -> None:
+        self.pool = ThreadPoolExecutor(1, thread_name_prefix="carom")
+        self.jobs: deque[_Job] = deque()
+        self.given = np.zeros(1, np.int64)
+        self.lock, self.running = threading.Lock(), False
+
+    def give(self, work: Callable[[], Any]) -> _Job:
+        job = _Job(work)
+        with self.lock:
+            self.jobs.append(job)
+            self.given[0] += 1
+            start, self.running = not self.running, True
+        if start:
+            self.pool.submit(self._serve)
+        return job
+
+    def withdraw(self, job: _Job) -> bool:
+        """Takes back a job that has not started; False if it has."""
+        with self.lock:
+            if job not in self.jobs:
+                return False
+            self.jobs.remove(job)
+            return True
+
+    def _serve(self) -> None:
+        while True:
+            with self.lock:
+                job, seen = self.jobs.popleft() if self.jobs else None, int(self.given[0])
+            if job is not None:
+                job.run()
+                continue
+            until = perf_counter() + LINGER
+            while not _changed(self.given, seen, SPINS) and perf_counter() < until:
+                pass
+            with self.lock:
+                if not self.jobs and self.given[0] == seen:
+                    self.running = False
+                    return
+
+
+@cache
+def _workers(threads: int) -> list[_Worker]:
+    return [_Worker() for _ in range(threads - 1)]
+
+
+def together(share: Callable[[], Any], threads: int) -> list[Any]:
+    """Calls `share` on `threads` threads, this one included, and returns the values of those that took part.
+
+    A thread that has not started when this one has returned is not waited for: on a busy machine it may take longer
+    to start than this one needs for all the work.
+    """
+    given = [(worker, worker.give(share)) for worker in _workers(thread_count())[: threads - 1]]
+    values = [share()]
+    return values + [job.wait() for worker, job in given if not worker.withdraw(job)]
+
+
 def beside(count: int, one: Callable[[], Any], two: Callable[[], Any]) -> tuple[Any, Any]:
     """The values of two independent functions that work on `count` contacts, at the same time if they are many.
 
-    The second one runs in the pool, the first one here, so that both may use `on_threads`.
+    The second one runs on another thread, the first one here, so that both may use `on_threads`.
     """
     if thread_count() == 1 or count < THREADED_QP_CONTACTS:
         return one(), two()
-    later = _pool(thread_count()).submit(two)
-    return one(), later.result()
+    worker = _workers(thread_count())[0]
+    later = worker.give(two)
+    value = one()
+    return value, two() if worker.withdraw(later) else later.wait()
 
 
 def on_threads(work: Callable[..., float], pieces: Sequence[tuple[Any, ...]]) -> float:
     """The largest value of `work(*piece)` over all pieces, in parallel if there are several.
 
-    Each thread, this one included, takes the next piece when it has done one. A thread that has not started when no
-    piece is left is not waited for: on a busy machine it may take longer to start than this one needs for all pieces.
+    Each thread takes the next piece when it has done one.
     """
     if len(pieces) == 1 or thread_count() == 1:
         return max(work(*piece) for piece in pieces)
@@ -55,6 +153,4 @@ def on_threads(work: Callable[..., float], pieces: Sequence[tuple[Any, ...]]) ->
     def share() -> float:
         return max((work(*piece) for piece in queue), default=-math.inf)
 
-    others = [_pool(thread_count()).submit(share) for _ in range(min(thread_count(), len(pieces)) - 1)]
-    worst = share()
-    return max([worst, *(other.result() for other in others if not other.cancel())])
+    return max(together(share, min(thread_count(), len(pieces))))

@@ -38,8 +38,8 @@ EASY_ISLAND_WORK = 5e6
 # The same for islands that sweeps did not solve: a tenth of a second for one system, a few seconds for all.
 LARGE_SYSTEM_WORK = 1e8
 LARGE_ISLAND_WORK = 2e9
-# Contacts from which sweeps are cut into slabs for threads: below, starting the tasks costs more than they save.
-THREADED_SWEEPS_CONTACTS = 40000
+# Contacts from which sweeps are cut into slabs for threads: below, waiting for each other costs more than it saves.
+THREADED_SWEEPS_CONTACTS = 8000
 
 # ---- impacts
 

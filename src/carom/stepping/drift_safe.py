@@ -157,7 +157,8 @@ class DriftSafe(Contained):
             approach.begin(impact.whitened(ahead.shift), ahead.time[impact.taking_part])
         energy = 0.0
         for number in range(ROUNDS):
-            chosen, whole, left = approach.impact(self.touch, impact.restitution)
+            accepted = self.tolerance * self.scale if number else 0.0
+            chosen, whole, left = approach.impact(self.touch, impact.restitution, accepted)
             if not len(chosen) or (number and left <= self.allowed(len(chosen), found.count) / self.scale * energy):
                 break
             energy = energy if number else whole

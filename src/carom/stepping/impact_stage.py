@@ -46,13 +46,14 @@ class Approach:
         self.shift, self.time = shift, time
         _displace(self.blocks, shift, self.gap)
 
-    def impact(self, touch: float, restitution: Floats) -> tuple[Ints, float, float]:
+    def impact(self, touch: float, restitution: Floats, left: float) -> tuple[Ints, float, float]:
         """The contacts that the next application of the law involves; empty if nothing approaches fast.
 
-        A contact that took part once takes part again: otherwise two neighbors could push a body back and forth. The
-        energy of approach of the fast contacts follows, and the part of it that restitution (m,) may give back.
+        Approach at most as fast as `left`, the speed that the last application may have left, is not fast. A contact
+        that took part once takes part again: otherwise two neighbors could push a body back and forth. The energy of
+        approach of the fast contacts follows, and the part of it that restitution (m,) may give back.
         """
-        n, state = len(self.velocity), (self.predicted, self.speed, self.limit)
+        n, state = len(self.velocity), (self.predicted, self.speed, np.maximum(self.limit, left))
         return _involved(self.blocks.body, self.blocks.val, *state, restitution, touch, self._taken, n)
 
     def instants(self, chosen: Ints, h: float, near: float) -> Floats:
