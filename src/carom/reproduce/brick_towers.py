@@ -17,7 +17,7 @@ from ..towers.loop import Loop, LoopOptions
 from ..towers.overhang import largest_overhang
 from ..towers.symmetry import mirror_of
 from .evidence import Case, Evidence, Row
-from .stills import Still, write_stills
+from .sheets import Still, write_stills
 
 # Paterson and Zwick, cited by the paper: largest overhang of 3 and 4 bricks, in brick lengths.
 OPTIMA = {3: 1.0, 4: (15.0 - 4.0 * np.sqrt(2.0)) / 8.0}

@@ -12,7 +12,7 @@ from ..draw.style import CYCLE, GRAY, TIME, styled, write
 from ..scenes import card_house, rabbits_and_pawns, rube_goldberg
 from ..trajectory import Trajectory
 from .evidence import Case, Evidence, Row
-from .stills import Still, write_stills
+from .sheets import Still, write_stills
 
 STILL = 1e-8  # length units, cards are 1 long: below this a card has not moved
 AT_REST = 0.05  # length units per time unit: cards that are slower than this rest

@@ -13,7 +13,7 @@ from ..scenes import granular_wave, granular_wave_2d, vibrated_layer
 from ..solvers.rows import Floats
 from ..trajectory import Trajectory
 from .evidence import Case, Evidence, Row
-from .stills import Still, write_stills
+from .sheets import Still, write_stills
 
 LAYERS = 10  # into which a pile is divided by height
 MOVING = 0.5  # length units per time unit: mean upward speed of a layer that the front has reached

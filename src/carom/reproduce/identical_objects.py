@@ -12,7 +12,7 @@ from ..draw.style import write_table
 from ..scenes import butterfly, cradle_3d, pool_break
 from ..scenes.balls import RADIUS
 from .evidence import Case, Evidence, Row
-from .stills import Still, write_stills
+from .sheets import Still, write_stills
 
 KEPT = 1e-6  # radii: a mirror error below this is amplified rounding
 TICKS = {True: "tick", False: "cross"}

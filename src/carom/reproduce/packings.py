@@ -18,7 +18,7 @@ from ..scenes.packings import SIZES
 from ..solvers.rows import Floats
 from ..trajectory import Trajectory
 from .evidence import Case, Evidence, Row
-from .stills import Still, write_stills
+from .sheets import Still, write_stills
 
 BOUND = 8e-3  # Tang 2014, section 7.4: largest relative error of energy of a collision step
 FLOOR = 1e-18  # where an error of exactly 0 is drawn
