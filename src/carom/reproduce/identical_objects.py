@@ -1,4 +1,4 @@
-"""Identical balls: the chart of desiderata and figures 5, 6 and 7 of Zhang 2015."""
+"""Identical balls: figures 5, 6 and 7 of Zhang 2015."""
 
 from __future__ import annotations
 
@@ -6,40 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ..analysis.audit import CHARTS, audit_laws
 from ..analysis.runs import energy_drift, symmetry_error
-from ..draw.style import write_table
 from ..scenes import butterfly, cradle_3d, pool_break
 from ..scenes.balls import RADIUS
 from .evidence import Case, Evidence, Row
 from .sheets import Still, write_stills
 
 KEPT = 1e-6  # radii: a mirror error below this is amplified rounding
-TICKS = {True: "tick", False: "cross"}
-
-
-def chart(case: Case, paper: str = "Zhang 2015") -> Evidence:
-    """The chart of desiderata of a paper against the audit of the whole catalogue; writes chart.csv."""
-    columns, ticks = CHARTS[paper]
-    report = audit_laws(
-        ticks, progress=lambda law, what: case.tell(list(ticks).index(law) / len(ticks), f"{law} {what}")
-    )
-    cells = [(law, name, report.cell(law, name)) for law in ticks for name in columns]
-    rows = tuple(
-        Row(
-            f"{law}: {name}",
-            TICKS[name in ticks[law]],
-            TICKS[cell.passed],
-            holds=cell.passed == (name in ticks[law]),
-            remark=f"worst {cell.worst:.2g}, bound {cell.bound:.2g} ({cell.where})",
-        )
-        for law, name, cell in cells
-    )
-    table = {"law": [c[0] for c in cells], "desideratum": [c[1] for c in cells], "worst": [c[2].worst for c in cells]}
-    table |= {"bound": [c[2].bound for c in cells], "measured": [TICKS[c[2].passed] for c in cells]}
-    file = write_table(case.out / "chart.csv", table)
-    agree = sum(row.holds is True for row in rows)
-    return Evidence(rows, (file,), (f"{agree} of {len(rows)} cells of the chart are reproduced",))
 
 
 def pool(case: Case, rows: int = 5, duration: float = 3.0) -> Evidence:
