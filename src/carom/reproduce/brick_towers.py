@@ -197,7 +197,7 @@ def collapse(case: Case, side: int = 5, steps: int = 1000) -> Evidence:
         Row("bricks on the ground at the end", None, int((place[-1][:, 1] < 1.6).sum()), remark=f"of {tower.count}"),
     )
     times = (0.0, 0.12 * steps * STEP, 0.22 * steps * STEP, steps * STEP)
-    stills = [Still(run, f"t = {t:.1f}", t, {"color": "body", "camera": f"0,{side},{7 * side}"}) for t in times]
+    stills = [Still(run, f"t = {t:.1f}", t, {"color": "body", "camera": f"0,{1.5 * side},{7 * side}"}) for t in times]
     files = write_stills(
         case.out, "collapse", stills, {"time (time units)": run.time, "mirror_error (brick widths)": uneven}, columns=2
     )

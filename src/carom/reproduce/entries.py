@@ -206,8 +206,8 @@ _ZHANG = (
         "zhang-table-2",
         "patterns of a vibrated layer (figure 9), iterations and time per step of qce",
         "grains",
-        {"width": 24, "periods": 20.0},
-        seconds=(70.0, 1000.0),
+        {"width": 24, "periods": 12.0},
+        seconds=(50.0, 1100.0),
         function="patterns",
     ),
     Entry(
@@ -223,7 +223,7 @@ _ZHANG = (
         "the Rube Goldberg machine, by stages",
         "complex_scenes",
         {"duration": 10.0},
-        seconds=(60.0, 160.0),
+        seconds=(43.0, 130.0),
         function="machine",
     ),
     Entry("zhang-figure-12", "Newton's cradle with tiny random disturbances", "disturbance"),
@@ -232,7 +232,7 @@ _ZHANG = (
         "a card house stands, falls and comes to rest",
         "complex_scenes",
         {"rest": 1.0, "after": 5.0},
-        seconds=(28.0, 90.0),
+        seconds=(26.0, 90.0),
         function="cards",
     ),
 )
