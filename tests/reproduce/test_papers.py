@@ -65,6 +65,7 @@ def test_energy_of_a_packing(tmp_path):
     assert max(evidence.numbers.values()) <= 1e-12  # a few contacts, each of which rounds at 1e-16
 
 
+@pytest.mark.long
 def test_slopes_of_piles(tmp_path):
     """Eight spheres for a short time: the rows and figures are made; no claim is tested on so few."""
     counts = {"spheres": 8}
@@ -85,6 +86,7 @@ def test_cradle_of_spheres(tmp_path):
     assert all(holds(identical_objects.cradle(Case(tmp_path))).values())
 
 
+@pytest.mark.long
 def test_four_balls(tmp_path):
     evidence = identical_objects.circle(Case(tmp_path), duration=30.0)
     assert all(holds(evidence).values())
@@ -98,6 +100,7 @@ def test_layer_has_the_rows_of_table_2(tmp_path):
     assert not any(row.holds is not None for row in evidence.rows if row.quantity.endswith("pattern"))
 
 
+@pytest.mark.long
 def test_shock_in_a_small_pile(tmp_path):
     claims = holds(grains.shock(Case(tmp_path), count=40, side=3.0, settle=0.6, columns=8))
     assert claims["loose pile: layers reached one after the other from the bottom"]
