@@ -207,7 +207,7 @@ _ZHANG = (
         "patterns of a vibrated layer (figure 9), iterations and time per step of qce",
         "grains",
         {"width": 24, "periods": 12.0},
-        seconds=(50.0, 1100.0),
+        seconds=(41.0, 900.0),
         function="patterns",
     ),
     Entry(
