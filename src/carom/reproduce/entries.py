@@ -15,6 +15,7 @@ PAPERS = {
     "zhang": "Zhang, Li, Wang, Manocha, Sun (2015): Quadratic Contact Energy Model for Multi-impact Simulation",
     "tang": "Tang, Paluszny, Zimmerman (2014): An impulse-based energy tracking method for collision resolution",
     "collapse": "The collapse of brick towers by Gauss' principle of least restraint (SIAM proceedings)",
+    "laboratory": "Published laboratory experiments (docs/laboratory.md)",
     "carom": "Checks of this library",
 }
 SCALES = ("small", "paper")
@@ -169,13 +170,182 @@ _SMITH = (
 )
 
 _ZHANG = (
+    Entry(
+        "zhang-table-1",
+        "which law satisfies which desideratum",
+        "chart",
+        {"paper": "Zhang 2015"},
+        {"paper": "Zhang 2015"},
+        seconds=(2.0, 2.0),
+    ),
     Entry("zhang-figure-4", "three balls collide: every law against the exchange and the Hertz ODE", "three_ball"),
+    Entry(
+        "zhang-figure-5",
+        "a pool break of 15 balls under qce and gr",
+        "identical_objects",
+        seconds=(3.0, 3.0),
+        function="pool",
+    ),
+    Entry("zhang-figure-6", "Newton's cradle of spheres", "identical_objects", seconds=(4.0, 4.0), function="cradle"),
+    Entry(
+        "zhang-figure-7",
+        "four balls in a drum stay symmetric",
+        "identical_objects",
+        seconds=(9.0, 9.0),
+        function="circle",
+    ),
+    Entry(
+        "zhang-figure-8",
+        "a shock runs up through grains",
+        "grains",
+        {"count": 300, "side": 5.0, "settle": 1.6, "columns": 30},
+        seconds=(10.0, 400.0),
+        function="shock",
+    ),
+    Entry(
+        "zhang-table-2",
+        "patterns of a vibrated layer (figure 9), iterations and time per step of qce",
+        "grains",
+        {"width": 24, "periods": 12.0},
+        seconds=(41.0, 900.0),
+        function="patterns",
+    ),
+    Entry(
+        "zhang-figure-10",
+        "rabbits under pawns, and the energy error of section 5.4",
+        "complex_scenes",
+        {"rabbits": 16, "pawns": 4, "duration": 4.0, "elastic": 1.2},
+        seconds=(33.0, 900.0),
+        function="rabbits",
+    ),
+    Entry(
+        "zhang-figure-11",
+        "the Rube Goldberg machine, by stages",
+        "complex_scenes",
+        {"duration": 10.0},
+        seconds=(43.0, 130.0),
+        function="machine",
+    ),
     Entry("zhang-figure-12", "Newton's cradle with tiny random disturbances", "disturbance"),
+    Entry(
+        "zhang-section-5.4",
+        "a card house stands, falls and comes to rest",
+        "complex_scenes",
+        {"rest": 1.0, "after": 5.0},
+        seconds=(26.0, 90.0),
+        function="cards",
+    ),
 )
 
-_TANG: tuple[Entry, ...] = ()
+_TANG = (
+    Entry(
+        "tang-figure-6",
+        "one contact in increments (and figure 4)",
+        "energy_tracking",
+        seconds=(2.0, 2.0),
+        function="single",
+    ),
+    Entry(
+        "tang-equation-69",
+        "energy error of one contact by lambda",
+        "energy_tracking",
+        seconds=(2.0, 2.0),
+        function="errors",
+    ),
+    Entry(
+        "tang-figure-8",
+        "boxes that land flat: etm against smm (figure 7) and sqm",
+        "energy_tracking",
+        seconds=(3.0, 3.0),
+        function="flat_boxes",
+    ),
+    Entry(
+        "tang-figure-9",
+        "energy of 540 and 1,080 elastic spheres in a box",
+        "packings",
+        {"duration": 1.2},
+        seconds=(6.0, 5.0),
+        function="energy",
+    ),
+    Entry(
+        "tang-figure-15",
+        "packings and angles of repose of spheres, cubes and crosses (figures 11 to 15)",
+        "packings",
+        {
+            "counts": {"spheres": 60, "cubes": 60, "crosses": 48},
+            "frictions": (0.0, 0.2, 0.6),
+            "settle": 3.0,
+            "flow": 5.0,
+            "step": 1.0 / 300.0,
+        },
+        {
+            "counts": {"spheres": 540, "cubes": 325, "crosses": 325},
+            "frictions": (0.0, 0.05, 0.1, 0.2, 0.4, 0.6),
+            "flow": 8.0,
+        },
+        seconds=(135.0, 6500.0),
+        function="slopes",
+    ),
+)
 
-_COLLAPSE: tuple[Entry, ...] = ()
+_COLLAPSE = (
+    Entry(
+        "collapse-figure-1", "the overhang of stable towers", "brick_towers", seconds=(4.0, 4.0), function="overhang"
+    ),
+    Entry(
+        "collapse-figure-2",
+        "the unstable tower of 5 x 5 bricks: initial collapse",
+        "brick_towers",
+        seconds=(1.0, 1.0),
+        function="unstable",
+    ),
+    Entry(
+        "collapse-figure-10",
+        "nine masses that equal a homogeneous brick",
+        "brick_towers",
+        seconds=(1.0, 1.0),
+        function="nine_points",
+    ),
+    Entry(
+        "collapse-figure-11",
+        "the fall of the tower of 5 x 5 bricks",
+        "brick_towers",
+        seconds=(7.0, 7.0),
+        function="collapse",
+    ),
+    Entry(
+        "collapse-theorems",
+        "theorems 5.1 and 7.1 and section 8.5, measured",
+        "brick_towers",
+        seconds=(4.0, 4.0),
+        function="theorems",
+    ),
+)
+
+_LABORATORY = (
+    Entry(
+        "laboratory-cradle",
+        "three real spheres: the striker moves back",
+        "laboratory",
+        seconds=(2.0, 2.0),
+        function="cradle",
+    ),
+    Entry(
+        "laboratory-solitary-wave",
+        "the pulse in a chain of beads",
+        "laboratory",
+        seconds=(3.0, 3.0),
+        function="solitary_wave",
+    ),
+    Entry("laboratory-column", "a column of beads on a wall", "laboratory", seconds=(2.0, 2.0), function="column"),
+    Entry(
+        "laboratory-restitution",
+        "restitution that falls with speed",
+        "laboratory",
+        seconds=(3.0, 3.0),
+        function="restitution",
+    ),
+)
 
 _CAROM = (
     Entry(
@@ -186,4 +356,6 @@ _CAROM = (
     ),
 )
 
-ENTRIES: dict[str, Entry] = {entry.key: entry for entry in (*_SMITH, *_ZHANG, *_TANG, *_COLLAPSE, *_CAROM)}
+ENTRIES: dict[str, Entry] = {
+    entry.key: entry for entry in (*_SMITH, *_ZHANG, *_TANG, *_COLLAPSE, *_LABORATORY, *_CAROM)
+}
