@@ -127,10 +127,10 @@ def _lossy_pass(a, u, e):
 def passes(rows, velocity, boundary, tol, bound):
     """Passes until nothing approaches: (impulses, velocity, passes, violators left, residual).
 
-    The work of a pass is zero in exact arithmetic. Contacts that hardly approach beside fast ones lose many digits; where
-    rounding makes the work larger than UNEVEN, the impulses of the pass are multiplied by the factor that makes it zero.
-    The residual is the work that is left, over the kinetic energy, or over the energy that the pass stored, if
-    boundaries drive it.
+    The work of a pass is zero in exact arithmetic. Contacts that hardly approach beside fast ones lose many digits.
+    Where rounding makes the work larger than UNEVEN, the impulses of the pass are multiplied by the factor that makes
+    it zero. The residual is the work that is left, over the kinetic energy, or over the energy that the pass stored,
+    if boundaries drive it.
     """
     m = len(boundary)
     x = velocity.copy()
