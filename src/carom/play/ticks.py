@@ -22,6 +22,7 @@ from ..analysis.desiderata import (
     wave,
 )
 from ..analysis.symmetry import image_error, top_speed
+from ..impact.resolve import solve_impact
 from ..impact.solution import ENERGY_BOUND, MOMENTUM_BOUND, SPEED_BOUND, ImpactSolution
 from ..laws import Law
 
@@ -136,7 +137,8 @@ def _feasible(s: ImpactSolution) -> Tick:
 
 @cache
 def _sweep(law: str) -> Finding:
-    return wave(laws.make(law))
+    made = laws.make(law)
+    return wave(lambda problem: solve_impact(problem, made).velocity)
 
 
 def _wave(name: str) -> Tick:

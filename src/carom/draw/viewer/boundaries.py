@@ -89,7 +89,7 @@ class BoundaryNodes:
         if np.array_equal(poses, np.broadcast_to(self._poses, poses.shape)):
             return
         self._poses = poses
-        shift, turn = _displacements(poses)
+        shift, turn = displacements(poses)
         for m, handle in zip(self._meshes, self._handles):
             if m.number >= 0:
                 place = m.center + shift[m.number]
@@ -97,7 +97,7 @@ class BoundaryNodes:
                 handle.batched_wxyzs = turn[m.number][None]
 
 
-def _displacements(poses: Floats) -> tuple[Floats, Floats]:
+def displacements(poses: Floats) -> tuple[Floats, Floats]:
     """Translations (w, 3) and quaternions (w, 4)."""
     if poses.shape[1] == 6:
         return poses[:, :3], rotations.of_vector(np.ascontiguousarray(poses[:, 3:]))
