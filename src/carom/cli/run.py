@@ -222,7 +222,8 @@ def _carry_out(work: Callable[[Any], Trajectory], title: str, path: Path, displa
         elif not display.quiet:
             _show(out(), facts)
             show_verdict(out(), checks)
-            remarks().print(f"next: carom check {path}, carom view {path}, carom render {path} -o film.mp4", markup=False, soft_wrap=True)
+            hint = f"next: carom view {path}, carom render {path} -o film.mp4, carom plot {path}"
+            remarks().print(hint, markup=False, soft_wrap=True)
         if viewer is not None:
             viewer.wait()
 

@@ -264,4 +264,4 @@ def check_parquet() -> None:
     try:
         import pyarrow.parquet  # noqa: F401
     except ImportError:
-        raise ProblemError("out", "a folder", "the package pyarrow: pip install '.[sweep]' in a clone of Carom") from None
+        raise ProblemError("out", "a folder", "the package pyarrow: pip install '.[sweep]' in a clone") from None

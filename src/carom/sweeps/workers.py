@@ -189,7 +189,9 @@ class Cluster:
         try:
             from distributed import Client
         except ImportError:
-            raise ProblemError("scheduler", address, "the package distributed: pip install '.[sweep]' in a clone of Carom") from None
+            raise ProblemError(
+                "scheduler", address, "the package distributed: pip install '.[sweep]' in a clone"
+            ) from None
         try:
             self.client = Client(address, timeout=CONNECT, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as wrong:
