@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import base64
-import io
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
@@ -17,7 +16,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from .draw.style import BLUE, GRAY, sheet
+from .draw.style import BLUE, GRAY, picture, sheet
 from .errors import ProblemError
 from .impact.problem import ImpactProblem
 from .impact.solution import ImpactSolution
@@ -278,13 +277,11 @@ def _figure(draw: Callable[[Axes], None], tall: float = 0.62, vector: bool = Tru
     """One picture of `WIDTH`, its height relative to that, as an image element."""
     with sheet(WIDTH, WIDTH * tall + 0.3) as figure:
         draw(figure.subplots())
-        return _saved(figure, "svg" if vector else "png")
+        return _shown(figure, "svg" if vector else "png")
 
 
-def _saved(figure: Figure, kind: str) -> str:
-    memory = io.BytesIO()
-    figure.savefig(memory, format=kind, dpi=DOTS, metadata={"Date": None} if kind == "svg" else None)
-    return _image(memory.getvalue(), "svg+xml" if kind == "svg" else "png")
+def _shown(figure: Figure, kind: str) -> str:
+    return _image(picture(figure, kind, DOTS), "svg+xml" if kind == "svg" else "png")
 
 
 def _image(data: bytes, kind: str) -> str:
