@@ -16,12 +16,15 @@ _LAWS = _CORE | {"laws"}
 _RESOLVE = _LAWS | {"friction", "resolve"}
 _RUN = _RESOLVE | {"build", "settings", "stepping", "trajectory", "scenes", "stepwise", "simulation"}
 _STUDY = _RUN | {"catalogue", "analysis", "draw.style"}
-_EVERYWHERE = {"errors", "files", "hdf5", "kernels"}
+_EVERYWHERE = {"errors", "files", "hdf5", "kernels", "shown"}
+_COMMANDS = {"draw", "engines", "exporting", "play", "reproduce", "resuming", "sweeps", "testing", "towers"}
 ALLOWED = {
     "errors": set(),
     "files": {"errors"},  # atomic writing
     "hdf5": set(),  # the structure of HDF5 files
     "kernels": {"errors", "files"},  # compilation and its cache
+    "shown": set(),  # names the module below, which it imports when a notebook asks
+    "notebook": _STUDY | {"draw", "towers"},
     "draw.style": set(),  # the style of all figures: a leaf, although the rest of draw reads runs
     "ports": {"errors"},
     "solvers": set(),
@@ -45,12 +48,18 @@ ALLOWED = {
     "analysis": _STUDY,
     "testing": _STUDY,
     "reproduce": _STUDY | {"resuming", "draw", "towers", ""},
+    "sweeps": _STUDY | {""},  # the version, for the record
     "towers": _RUN | {"draw.style"},
     "draw": _STUDY | {"ports"},
+    "exporting": _STUDY | {"draw"},
     "play": _STUDY | {"draw", "testing", "ports", ""},  # the version
-    "cli": _STUDY | {"resuming", "reproduce", "testing", "draw", "towers", "play", ""},
+    "bridges": _RESOLVE,
+    "engines": _RUN | {"catalogue", "analysis", "bridges", ""},  # conformance of engines, Carom among them
+    "cli": _STUDY
+    | {"engines", "resuming", "reproduce", "testing", "draw", "towers", "play", "", "sweeps", "exporting"},
     "__main__": {"cli"},
-    "": _STUDY | {"resuming", "testing"},  # the package itself: it names the public objects, never the command line
+    # The package itself: it names the public objects, never the command line.
+    "": _STUDY | {"resuming", "sweeps", "testing", "exporting"},
 }
 
 

@@ -6,16 +6,18 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import catalogue, friction, laws, scenes, testing
+    from . import catalogue, friction, laws, scenes, sweeps, testing
     from .errors import ProblemError
+    from .exporting import export
     from .impact.problem import ImpactProblem, Symmetry
     from .impact.resolve import solve_impact
     from .impact.solution import ImpactSolution
-    from .resuming import resume
+    from .resuming import branch, resume
     from .scene.file import load_scene
     from .scene.model import Scene
     from .simulation import simulate
     from .stepwise import Simulation
+    from .sweeps import sweep
     from .trajectory import Trajectory
 
 __version__ = "0.1.0"
@@ -27,7 +29,9 @@ __all__ = [
     "Simulation",
     "Symmetry",
     "Trajectory",
+    "branch",
     "catalogue",
+    "export",
     "friction",
     "laws",
     "load_scene",
@@ -35,6 +39,8 @@ __all__ = [
     "scenes",
     "simulate",
     "solve_impact",
+    "sweep",
+    "sweeps",
     "testing",
 ]
 
@@ -47,7 +53,9 @@ _HOME = {
     "Simulation": ".stepwise",
     "Symmetry": ".impact.problem",
     "Trajectory": ".trajectory",
+    "branch": ".resuming",
     "catalogue": ".catalogue",
+    "export": ".exporting",
     "friction": ".friction",
     "laws": ".laws",
     "load_scene": ".scene.file",
@@ -55,6 +63,8 @@ _HOME = {
     "scenes": ".scenes",
     "simulate": ".simulation",
     "solve_impact": ".impact.resolve",
+    "sweep": ".sweeps",
+    "sweeps": ".sweeps",
     "testing": ".testing",
 }
 

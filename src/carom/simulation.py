@@ -82,6 +82,7 @@ def simulate(
     tolerance: float | str | None = None,
     frame_rate: float | None = None,
     impulses: bool = False,
+    start: State | None = None,
     threads: int | None = None,
     progress: Tell | None = None,
     overwrite: bool = False,
@@ -90,8 +91,9 @@ def simulate(
 
     Arguments that are None have the value of the scene. `tolerance` is as in `Simulation`. `frame_rate` is in frames
     per unit of time. `threads` is the maximum number of threads; results are bitwise identical for any value. With
-    `impulses` each frame contains the impulses of its step. `progress` is called with a `Progress` about ten times per
-    second.
+    `impulses` each frame contains the impulses of its step. `start` is a state to begin with, in place of that of the
+    scene at time 0; `duration` is the time of the end nevertheless. `progress` is called with a `Progress` about ten
+    times per second.
 
     Ctrl-C ends a run in memory after the current step: the trajectory up to there is returned, with `finished` False.
     A run with a file raises KeyboardInterrupt instead; the file stays readable, also if the process is killed, and
@@ -108,6 +110,8 @@ def simulate(
         friction_model=friction_model,
         tolerance=tolerance,
     )
+    if start is not None:
+        sim.state = start
     settings = _settings(sim, duration, frame_rate, impulses)
     if progress is not None and not callable(progress):
         raise ProblemError("progress", progress, "a function of one Progress")
@@ -147,8 +151,10 @@ def _settings(sim: Simulation, duration: float | None, frame_rate: float | None,
     h, scene = sim.time_step, sim.scene
     span = positive("duration", scene.duration if duration is None else duration)
     rate = positive("frame_rate", scene.frame_rate if frame_rate is None else frame_rate)
-    if span < h:
-        raise ProblemError("duration", span, f"at least one step of {h:g}")
+    steps = math.ceil(span / h - WHOLE_STEP)
+    if span < h or steps <= sim.state.step:
+        after = f" after the start at {sim.time:g}" if sim.state.step else ""
+        raise ProblemError("duration", span, f"at least one step of {h:g}{after}")
     return Settings(
         law=sim.law.name,
         law_options=tuple(sorted(sim.law.options().items())),
@@ -156,7 +162,7 @@ def _settings(sim: Simulation, duration: float | None, frame_rate: float | None,
         friction_model=sim.friction_model,
         stepper=sim.stepper,
         step=h,
-        steps=math.ceil(span / h - WHOLE_STEP),
+        steps=steps,
         frame_every=max(1, round(1.0 / (rate * h))),
         impulses=bool(impulses),
         tolerance=sim.tolerance,
@@ -211,7 +217,7 @@ class _Loop:
         except BaseException:
             self.recorder.abort()
             raise
-        return self.recorder.finish(self.state)
+        return self.recorder.finish(self.state, self.engine.memory())
 
     def _begin(self) -> None:
         """Row and frame of the start, and a first checkpoint: a run killed at once can be resumed."""

@@ -196,7 +196,7 @@ def test_command_with_a_file_as_json_and_csv(command, chain_file):
     ("arguments", "words"),
     [
         (("--laws", "grr"), "unknown law 'grr': did you mean 'gr'?"),
-        (("--laws", ","), "laws: got none; expected at least one of"),
+        (("--laws", ","), "--laws: got ,; expected names of laws"),
         (("--laws", "gr", "--json", "--csv"), "expected one of the two"),
         (("nowhere.json",), "nowhere.json; expected a file that exists"),
         (("--rows", "0"), "--rows"),

@@ -101,7 +101,7 @@ def test_order_of_contacts():
 def test_wave(law, passed, worst, where):
     if law not in laws.names():
         pytest.skip(f"law {law} is not registered")
-    finding = desiderata.wave(laws.make(law))
+    finding = desiderata.Examination(laws.make(law), ()).wav()
     assert finding.passed is passed
     assert finding.worst == pytest.approx(worst, abs=6e-3)
     assert finding.where.startswith(where)

@@ -151,7 +151,7 @@ def test_a_scene_file_runs(carom, tmp_path):
 
 
 def test_what_a_file_asks_in_vain_is_one_line(carom, monkeypatch):
-    def read(path):
+    def read(path, changes=()):
         warnings.warn("mine.xml: not used by Carom: camera", stacklevel=2)
         return package.scenes.pool_break(rows=2)
 
@@ -210,11 +210,6 @@ BAD = [
 def test_bad_input_is_one_line_and_touches_nothing(carom, tmp_path, arguments, words):
     refused(carom("run", *arguments), *words)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_set_does_not_edit_files(carom):
-    Path("mine.toml").write_text("[[bodies]]\nradius = 1\nposition = [0, 0]\n")
-    refused(carom("run", "mine.toml", "--set", "radius=2"), "--set", "mine.toml")
 
 
 def test_resume_refuses_what_is_finished_or_cut_off(carom, made):

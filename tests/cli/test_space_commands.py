@@ -40,7 +40,7 @@ def made(tmp_path) -> Path:
 @pytest.fixture
 def file_scene(monkeypatch):
     """A file `pair.toml` that holds the scene."""
-    monkeypatch.setattr("carom.scene.file.load_scene", lambda path: scene())
+    monkeypatch.setattr("carom.scene.file.load_scene", lambda path, settings=(): scene())
     Path("pair.toml").write_text("")
     return "pair.toml"
 
@@ -148,10 +148,10 @@ def test_compare_draws_all_laws(carom, file_scene, tmp_path):
 
 def test_validate_lists_solids_and_barriers(carom, file_scene, monkeypatch):
     crate = Container((-2, -2, 0), (2, 2, 5), open_top=True)
-    monkeypatch.setattr("carom.scene.file.load_scene", lambda path: scene().with_(boundaries=[crate]))
+    monkeypatch.setattr("carom.scene.file.load_scene", lambda path, settings=(): scene().with_(boundaries=[crate]))
     bodies = carom("validate", file_scene)
     assert bodies.code == 2 and "brick" not in bodies.out  # it stands outside the crate
-    monkeypatch.setattr("carom.scene.file.load_scene", lambda path: scene())
+    monkeypatch.setattr("carom.scene.file.load_scene", lambda path, settings=(): scene())
     shown = carom("validate", file_scene)
     assert shown.code == 0, shown.err
     for text in ("0.4 x 0.8 x 1.2", "r 0.5", "normal (0, 0, 1)", "(0, 0, -9.81)", "rotations by dmv"):

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import carom
-from carom import ImpactProblem, catalogue
+from carom import ImpactProblem, ProblemError, catalogue
 from carom.impact.geometry import tangents_of
 from carom.testing import KINDS, random_problem
 
@@ -190,3 +190,53 @@ def test_rows_times_a_velocity_in_the_shape_of_the_problem():
     p = ImpactProblem.from_matrices(np.ones(3), [[0, 0, 1.0]], [1.0, 2.0, -3.0], friction=0.1, tangents=[[1.0, 0.5, 0]])
     np.testing.assert_allclose(p.tangents.times(p.velocity), [2.0])
     np.testing.assert_allclose(p.rows.times([1.0, 2.0, -3.0]), [-3.0])
+
+
+# ---- contact points
+
+
+@pytest.mark.parametrize("spin", [0.0, 0.7])
+def test_contact_points_of_discs_give_the_rows_of_discs(spin):
+    """Same rows and masses as `from_discs`, so the same separation speed and slip up to round-off."""
+    place, v = [[0.0, 0.0], [0.6, 0.8]], [[1.0, 0.5, spin], [0.0, 0.0, -spin]]
+    discs = ImpactProblem.from_discs(place, 0.5, [1.0, 2.0], v)
+    found = ImpactProblem.from_contacts(place, [1.0, 2.0], [0.125, 0.25], v, [[0, 1]], [[0.3, 0.4]], [[6.0, 8.0]])
+    np.testing.assert_allclose(found.separation_speed(), discs.separation_speed(), rtol=1e-14)
+    np.testing.assert_allclose(found.slip_speed(), discs.slip_speed(), rtol=1e-14)
+    assert found.kinetic_energy == pytest.approx(discs.kinetic_energy, rel=1e-14)
+
+
+def test_contact_points_in_3d_use_the_whole_inertia_tensor():
+    """A rod along x struck at its end: 1/m + l^2/I at the contact, whatever axes the rod was given in."""
+    inertia = np.diag([0.1, 2.0, 2.0])
+    problem = ImpactProblem.from_contacts(
+        [[0, 0, 0]], [1.0], [inertia], [[0, 0, -1, 0, 0, 0]], [[-1, 0]], [[1.5, 0, 0]], [[0, 0, 1]]
+    )
+    impulse = carom.solve_impact(problem, "gr").impulse[0]
+    assert impulse == pytest.approx(2.0 / (1.0 + 1.5**2 / 2.0), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"normals": [[0, 0]]}, r"normals\[0\]"),
+        ({"points": [[0, 0, 0]]}, "points"),
+        ({"inertias": [-1.0]}, "inertias"),
+        ({"velocities": [[0, 0]]}, "velocities"),
+        ({"positions": [[0.0]]}, "positions"),
+    ],
+)
+def test_contact_points_are_checked(change, field):
+    given = {
+        "positions": [[0, 1]], "masses": [1], "inertias": [1], "velocities": [[0, -1, 0]],
+        "bodies": [[-1, 0]], "points": [[0, 0]], "normals": [[0, 1]],
+    }  # fmt: skip
+    with pytest.raises(ProblemError, match=field):
+        ImpactProblem.from_contacts(**{**given, **change})
+
+
+def test_selected_contacts():
+    problem = ImpactProblem.chain([1, 1, 1], [1, 0, -1])
+    np.testing.assert_array_equal(problem.selected([False, True]).separation_speed(), problem.separation_speed()[1:])
+    with pytest.raises(ProblemError, match="contacts"):
+        problem.selected([False, False])

@@ -72,3 +72,14 @@ def test_the_bound_ends_it_inelastically():
     assert "qce reached its bound" in solution.messages[0]
     assert solution.separation_speed.min() >= -1e-12
     assert solution.kinetic_energy < 0.9 * problem.kinetic_energy
+
+
+@pytest.mark.parametrize("size", [1e-10, 1e-8, 1e-6])
+def test_contacts_that_hardly_approach_keep_the_energy(size):
+    """A contact with an approach of 1e-8 beside one of 1 loses eight digits; each pass corrects what rounding adds."""
+    chance = np.random.default_rng(1)
+    for _ in range(40):
+        velocity = np.array([1.0, 0, 0, 0, 0]) + np.concatenate([[0.0], np.cumsum(size * chance.normal(size=4))])
+        solution = solve_impact(ImpactProblem.chain([1.0] * 5, velocity), "qce")
+        assert solution.status == "resolved"
+        assert 0.5 * (solution.velocity**2).sum() == pytest.approx(0.5 * (velocity**2).sum(), rel=1e-11)

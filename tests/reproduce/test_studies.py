@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from carom import ProblemError, laws, scenes
-from carom.cli.reproduce import reproduce as command
 from carom.laws import LZB
 from carom.reproduce import ENTRIES, PAPERS, Case, Evidence, Row, disturbance, inelastic_collapse, run, three_ball
 
@@ -116,36 +115,6 @@ def test_every_entry_has_a_function_and_sizes_that_it_accepts():
         assert entry.key.split("-")[0] in PAPERS
     with pytest.raises(ProblemError, match="did you mean 'zhang-figure-4'"):
         run("zang-figure-4")
-
-
-def test_command_lists_and_refuses(capsys, tmp_path):
-    command("list", "small", tmp_path)
-    told = capsys.readouterr().out
-    assert all(key in told for key in ENTRIES)
-    with pytest.raises(ProblemError, match="did you mean 'zhang-figure-12'"):
-        command("zhang-figur-12", "small", tmp_path)
-    with pytest.raises(ProblemError, match="scale"):
-        command("zhang-figure-4", "tiny", tmp_path)
-    (tmp_path / "file").write_text("")
-    with pytest.raises(ProblemError, match="folder"):
-        command("zhang-figure-4", "small", tmp_path / "file")
-
-
-def test_command_writes_a_report_and_does_not_compute_twice(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr(laws, "_LAWS", {"none": laws.make("none"), "lzb": LZB()})
-    out = tmp_path / "new" / "folder"
-    command("zhang-figure-4", "small", out, False, "png")
-    told = capsys.readouterr().out
-    assert "lzb: off the Hertz ODE" in told and "report.html" in told
-    assert (out / "zhang-figure-4" / "three_ball.png").exists()
-    page = (out / "report.html").read_text(encoding="utf-8")
-    assert "data:image/png;base64," in page and "lzb: off the Hertz ODE" in page
-    assert "three_ball.png" in (out / "report.md").read_text(encoding="utf-8")
-    assert len(table(out / "rows.csv")) > 1
-    monkeypatch.setattr(three_ball, "run", None)  # a second run would fail
-    command("zhang-figure-4", "small", out, False, "png")
-    with pytest.raises(ProblemError, match="scale"):
-        command("zhang-figure-4", "paper", out, False, "png")
 
 
 def test_a_row_knows_its_ratio():

@@ -12,6 +12,7 @@ from carom import ProblemError
 from carom.analysis.runs import energy_scale
 from carom.cli.errors import run as run_command
 from carom.cli.info import info
+from carom.stepping.report import PHASES
 from carom.trajectory import Trajectory
 
 app = typer.Typer()
@@ -101,3 +102,21 @@ def test_names_with_brackets_are_shown_as_they_are(tmp_path, capsys, monkeypatch
     recorder.abort()
     assert call("run[bold].h5") == 0
     assert capsys.readouterr().out.count("run[bold].h5") == 2
+
+
+def test_phases_have_mean_maximum_and_minimum_per_step(tmp_path, capsys):
+    path = tmp_path / "run.h5"
+    small.whole_run(path).close()
+    assert call(path, "--json") == 0
+    found = json.loads(capsys.readouterr().out)["seconds_per_step"]
+    with Trajectory(path) as run:
+        steps = run.steps[1:]
+    whole = 0.0
+    for phase in PHASES:
+        taken = steps[f"seconds_{phase}"]
+        assert found[phase] == {"mean": taken.mean(), "max": taken.max(), "min": taken.min()}
+        whole += taken
+    assert found["total"]["max"] == whole.max() and found["total"]["mean"] == pytest.approx(whole.mean(), rel=1e-12)
+    assert call(path) == 0
+    out = capsys.readouterr().out
+    assert "mean" in out and "maximum" in out and "minimum" in out

@@ -31,6 +31,7 @@ GRADUAL = 1e-3
 # approach in a step at the fastest speed of the run, up to PILE, a percent of a diameter; MOVING_SHARE of it beyond, at
 # most MOVING_OVERLAP.
 PILE, MOVING_SHARE, MOVING_OVERLAP = 0.02, 0.1, 0.2
+KEPT, NEVER_RISES, FREE = "kept", "never rises", "free"  # requirements on the energy of a run
 TOWER_ENERGY = 1e-3  # relative; the position-based steps of towers keep energy to the square of the time step
 
 
@@ -77,7 +78,7 @@ def energy_rule(run: Trajectory) -> tuple[str, str]:
     world = run.world
     driven = _driven(run, world)
     if driven:
-        return "free", driven
+        return FREE, driven
     stopped = int((run.steps["status"] > 0).sum())
     why = (
         ("restitution below 1", bool((used_restitutions(world) < 1.0).any())),
@@ -87,7 +88,7 @@ def energy_rule(run: Trajectory) -> tuple[str, str]:
         (f"{stopped:,} steps finished inelastically", stopped > 0),
     )
     reasons = [text for text, holds in why if holds]
-    return ("never rises", ", ".join(reasons)) if reasons else ("kept", "everything is elastic")
+    return (NEVER_RISES, ", ".join(reasons)) if reasons else (KEPT, "everything is elastic")
 
 
 def _driven(run: Trajectory, world: World) -> str:
@@ -102,9 +103,9 @@ def _driven(run: Trajectory, world: World) -> str:
 
 def _energy(run: Trajectory, bound: float) -> Check:
     rule, why = energy_rule(run)
-    if rule == "free":
+    if rule == FREE:
         return Check("energy", float(np.abs(energy_drift(run)).max()), None, None, why)
-    if rule == "kept":
+    if rule == KEPT:
         value = float(np.abs(energy_drift(run)).max())
         return Check("energy", value, bound, value <= bound, "must be kept: " + why + _unclaimed(run, "KIN"))
     value = float(energy_rise(run).max())

@@ -30,13 +30,16 @@ class Slope:
     strips: Floats
 
 
-def angle_of_repose(position: Floats, floor: Sides, strips: int = 8, cells: int = 16) -> Slope:
+def angle_of_repose(
+    position: Floats, floor: Sides, strips: int = 8, cells: int = 16, whole_floor: bool = False
+) -> Slope:
     """The slope of a pile along x, by lines that are fitted through its highest bodies (Tang 2014, s. 7.5).
 
     The floor is divided into `strips` along y and `cells` along x. In every strip a line is fitted by least squares
     through the centers of the highest bodies of its cells. Cells behind the foot of the slope, where no body lies on
-    another one, are left out, and so are strips with fewer than three cells. A pile that falls with x has a positive
-    angle. position: (n, 3) centers.
+    another one, are left out, and so are strips with fewer than three cells. With `whole_floor` all cells count, and
+    empty ones have the height 0: a pile that stands like a cliff has no slope behind its edge otherwise. A pile that
+    falls with x has a positive angle. position: (n, 3) centers.
     """
     (left, right), (near, far) = floor
     place = np.asarray(position, float)
@@ -46,7 +49,10 @@ def angle_of_repose(position: Floats, floor: Sides, strips: int = 8, cells: int 
     angles = []
     for s in range(strips):
         highest = [_highest(place[(strip == s) & (column == c)]) for c in range(cells)]
-        points = np.array([p for p in highest if p is not None and p[1] > foot])
+        if whole_floor:
+            middles = left + (right - left) * (np.arange(cells) + 0.5) / cells
+            highest = [np.array([x, 0.0]) if p is None else p for x, p in zip(middles, highest)]
+        points = np.array([p for p in highest if p is not None and (whole_floor or p[1] > foot)])
         if len(points) >= 3:
             angles.append(-np.degrees(np.arctan(np.polyfit(points[:, 0], points[:, 1], 1)[0])))
     if not angles:

@@ -13,7 +13,6 @@ scene, and only that is measured:
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,7 +49,7 @@ def momentum_drift(run: Trajectory) -> Drift:
     steps, world = run.steps, run.world
     momentum = _columns(run, MOMENTUM)
     pull = float(world.mass[world.free].sum()) * world.gravity
-    change = momentum - momentum[0] - steps["time"][:, None] * pull
+    change = momentum - momentum[0] - (steps["time"] - steps["time"][0])[:, None] * pull
     along, why = _conserved_directions(run)
     if along is None:
         return Drift(lengths(change) / momentum_scale(run), False, why)
@@ -82,8 +81,7 @@ def has_force(run: Trajectory) -> bool:
 
 def python_force(run: Trajectory) -> bool:
     """Whether a Python function acts as a force."""
-    meta = json.loads(run._file["scene/meta"][()])
-    return run.scene.force is not None or "force" in meta["not_stored"]
+    return run.scene.force is not None or "force" in run.not_stored
 
 
 def _columns(run: Trajectory, names: dict[int, tuple[str, ...]]) -> Floats:

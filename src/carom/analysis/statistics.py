@@ -10,8 +10,9 @@ from ..geometry.shapes import PLURALS
 from ..stepping.report import ANGULAR_MOMENTUM, MOMENTUM, PHASES, STATUSES
 from ..trajectory import Trajectory
 from ..world import DISC
+from .checks import KEPT, NEVER_RISES, energy_rule
 from .run_momentum import angular_momentum_drift, momentum_drift
-from .runs import energy_drift, energy_scale, lengths
+from .runs import energy_drift, energy_rise, energy_scale, lengths
 
 COUNTED = (
     "contacts",
@@ -33,7 +34,7 @@ def contact_statistics(run: Trajectory, after: int = 0) -> dict[str, Any]:
     that; `cut` counts those that were cut into sub-steps. `statuses` counts the steps by the worst status of their
     impacts, `seconds` is the total time of each phase.
     """
-    steps = run.steps[run.steps["step"] > after]
+    steps = run.steps[1:][run.steps["step"][1:] > after]
     out: dict[str, Any] = {"steps": len(steps)}
     for name in COUNTED:
         values = steps[name]
@@ -68,13 +69,23 @@ def run_summary(run: Trajectory, wall: float | None = None, after: int = 0) -> d
         "wall_seconds": wall,
         "resumed_at": after or None,
         **contact_statistics(run, after),
-        "energy_drift": float(np.abs(energy_drift(run)).max()),
-        "energy_change": float(energy_drift(run)[-1]),
+        **_energies(run),
         **_momenta(run),
         "overlap_in_features": float(max(overlap, 0.0)),
         "file": None if run.path is None else str(run.path),
         "bytes": None if run.path is None else run.path.stat().st_size,
         "state_hash": run.state_hash,
+    }
+
+
+def _energies(run: Trajectory) -> dict[str, Any]:
+    """The change of energy and its reason; the drift where energy must be kept, the rise where it must not rise."""
+    rule, why = energy_rule(run)
+    return {
+        "energy_change": float(energy_drift(run)[-1]),
+        "energy_drift": float(np.abs(energy_drift(run)).max()) if rule == KEPT else None,
+        "energy_rise": float(energy_rise(run).max()) if rule == NEVER_RISES else None,
+        "energy_why": why,
     }
 
 
@@ -106,7 +117,21 @@ def file_summary(run: Trajectory) -> dict[str, Any]:
         "statistics": statistics,
         "energy": _energy(run),
         "seconds": {phase: float(run.steps[f"seconds_{phase}"].sum()) for phase in PHASES},  # with those of the start
+        "seconds_per_step": phase_seconds(run),
     }
+
+
+def phase_seconds(run: Trajectory) -> dict[str, dict[str, float]]:
+    """Mean, maximum and minimum of the seconds per step of each phase, and of the whole step (`total`).
+
+    Empty before the first step. The first step that needs a kernel includes the time of loading or compiling it.
+    """
+    steps = run.steps[1:]
+    if not len(steps):
+        return {}
+    phases = {phase: steps[f"seconds_{phase}"] for phase in PHASES}
+    phases["total"] = sum(phases.values(), np.zeros(len(steps)))
+    return {name: {"mean": float(v.mean()), "max": float(v.max()), "min": float(v.min())} for name, v in phases.items()}
 
 
 def _bodies(run: Trajectory) -> dict[str, Any]:

@@ -23,6 +23,8 @@ class Entry:
     breaking: contacts that must separate under an elastic law with break-away: those that rest before the impact and
     are opened by it, and in Bernoulli's problem the struck ones too.
     answers: law -> velocities after an elastic impact; the key "hertz" is the compliant chain, not a law.
+    sizes: shapes of the bodies, so that an engine can set the problem up: one radius, (n,) radii of balls, or (n, D)
+    half sizes of boxes parallel to the axes, stored as (n, 1) or (n, D); None where no such bodies touch.
     degenerate: some non-negative combination of contact rows vanishes, so that no velocity separates every
     contact and energy has to be lost.
     """
@@ -33,12 +35,18 @@ class Entry:
     answers: Mapping[str, Floats] = field(default_factory=dict)
     source: str = ""
     degenerate: bool = False
+    sizes: Any = None
 
     def __post_init__(self) -> None:
         m = self.problem.contact_count
         for contact in self.breaking:
             if not 0 <= contact < m:
                 raise ProblemError("breaking", contact, f"numbers of contacts, 0 to {m - 1}")
+        if self.sizes is not None:
+            sizes = np.asarray(self.sizes, dtype=float)
+            n = self.problem.block[0]
+            sizes = sizes if sizes.ndim == 2 else np.broadcast_to(sizes, (n,)).reshape(n, 1)
+            object.__setattr__(self, "sizes", sizes)
         shape = self.problem.velocity.shape
         fixed = {law: np.asarray(v, dtype=float).reshape(shape) for law, v in self.answers.items()}
         for values in fixed.values():

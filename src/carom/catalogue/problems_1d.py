@@ -51,6 +51,7 @@ def cradle(n: int, arriving: int) -> Entry:
         breaking=(n - 1 - arriving,),
         answers=answers,
         source=_OWN,
+        sizes=0.5,
     )
 
 
@@ -66,6 +67,7 @@ def falling_cradle(n: int, arriving: int) -> Entry:
         breaking=(n - 2,) if n > arriving + 1 else (0,),
         answers=answers,
         source="one head-on collision after another" if answers else "",
+        sizes=0.5,
     )
 
 
@@ -92,6 +94,7 @@ def two_sided_chain() -> Entry:
         breaking=(1,),
         answers=answers,
         source="separate calculation, five decimals",
+        sizes=0.5,
     )
 
 
@@ -115,6 +118,7 @@ def sweep(va: float) -> Entry:
         breaking=(0,) if va == 0 else (),
         answers=answers,  # type: ignore[arg-type]
         source=_OWN,
+        sizes=0.5,
     )
 
 
@@ -127,6 +131,7 @@ def mass_ratio_chain() -> Entry:
         breaking=(3,),
         answers=answers_for("gr qce gauss_seidel", _passed_on(masses, v)),
         source="one head-on collision after another",
+        sizes=0.5,
     )
 
 
@@ -138,6 +143,7 @@ def pinched_light_ball() -> Entry:
         "a light ball at rest between two that are 10000 times heavier",
         answers=answers_for("gr lcp qce", (-1, 0, 1)),
         source="symmetry and energy leave one answer",
+        sizes=0.5,
     )
 
 
@@ -168,6 +174,7 @@ def galperin(heavy: float = 1e4) -> Entry:
         breaking=(0,),
         answers=answers_for("gauss_seidel gr qce", final),
         source="unfolding of the wedge (Galperin 2003)",
+        sizes=0.5,
     )
 
 
@@ -197,5 +204,6 @@ def clamped_ball() -> Entry:
         "a ball between two fixed walls without clearance: it can only stop",
         answers=answers_for(laws, [[0.0]]),
         source="no other velocity is feasible",
+        sizes=0.5,
         degenerate=True,
     )

@@ -21,6 +21,7 @@ def entries_3d() -> list[Entry]:
 
 
 _FEET = np.array([[x, y, -0.5] for x, y in itertools.product((-1.0, 1.0), (-0.75, 0.75))])
+_HALF = [[1.0, 0.75, 0.5]]
 _BOX = [1.0, 1.0, 1.0, (0.75**2 * 4 + 1) / 12, (4 + 1) / 12, (4 + 0.75**2 * 4) / 12]
 
 
@@ -60,6 +61,7 @@ def box_on_floor(spin: Floats) -> Entry:
         "a flat box on four redundant contacts" + ("" if still else ", turning"),
         answers=answers_for("lcp gr qce", answer) if still else {},
         source="symmetry and energy leave one answer" if still else "",
+        sizes=_HALF,
     )
 
 
@@ -84,6 +86,7 @@ def box_on_box() -> Entry:
         "a box lands flat on another one that stands on the floor",
         answers=answers_for("gr qce", [[0.0] * 6, [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]]),
         source="a cradle of one box and the floor: the upper one goes back up",
+        sizes=_HALF * 2,
     )
 
 
@@ -102,6 +105,7 @@ def corner() -> Entry:
         "a sphere into the corner of a room",
         answers=answers_for("lcp gr qce gauss_seidel jacobi", -velocity),
         source="the walls are orthogonal",
+        sizes=1.0,
     )
 
 
@@ -126,6 +130,7 @@ def three_fold() -> Entry:
         breaking=(0, 1, 2, 3, 4, 5),
         answers=answers_for("lcp gr qce", answer),
         source="closed form: the three approaches are reversed",
+        sizes=0.5,
     )
 
 
@@ -136,4 +141,4 @@ def spheres(seed: int, count: int) -> Entry:
     problem = ImpactProblem.from_spheres(
         places, 0.5, rng.uniform(0.5, 2.0, count), velocity, name=f"sphere_cluster_{count}"
     )
-    return Entry(problem, f"{count} touching spheres of mixed mass, random velocities")
+    return Entry(problem, f"{count} touching spheres of mixed mass, random velocities", sizes=0.5)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -38,8 +40,13 @@ def number_option(name: str, metavar: str, text: str) -> Any:
 
 
 RUN = typer.Argument(..., metavar="RUN.h5", help="A trajectory written by `carom run`.")
-LAW_HELP = "Impact law; `carom laws` lists them."
-SET = typer.Option([], "--set", metavar="KEY=VALUE", help="Parameter of the scene; may be repeated.")
+LAW_HELP = "Impact law; `carom laws` lists them. FILE.py:CLASS takes one of your own."
+SET = typer.Option(
+    [],
+    "--set",
+    metavar="KEY=VALUE",
+    help="Parameter of a scene, or place in a .toml file such as bodies.0.velocity=[1,0]; may be repeated.",
+)
 DURATION = number_option("--duration", "TIME", "Duration of the run in units of time.")
 STEP = number_option("--step", "TIME", "Time step.")
 FRAME_RATE = number_option("--frame-rate", "RATE", "Frames per unit of time.")
@@ -81,6 +88,62 @@ def tolerance_of(text: str | None) -> float | None:
     except ValueError:
         value = text
     return tolerance_number("--tolerance", value)
+
+
+def law_named(text: str) -> Law:
+    """The law of a name, or of FILE.py:CLASS, a law of the user's own, which is registered under its name.
+
+    Only the command line runs files: the law of a scene file is a name.
+    """
+    from .. import laws
+
+    file, colon, name = text.rpartition(":")
+    if not colon or not file.endswith(".py"):
+        return laws.make(text)
+    import importlib.util
+
+    path = Path(file)
+    if not path.is_file():
+        raise ProblemError("law", text, f"a file that exists, which {file} does not")
+    spec = importlib.util.spec_from_file_location(f"carom_law_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look up the module of their class
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise ProblemError("law", text, f"a file that can be run: {type(error).__name__}: {error}") from None
+    own = {key: value for key, value in vars(module).items() if isinstance(value, type) and issubclass(value, laws.Law)}
+    own = {key: value for key, value in own.items() if value.__module__ == spec.name}
+    if name not in own:
+        raise ProblemError.unknown(f"law in {file}", name, own)
+    laws.register(own[name].name, own[name])
+    return laws.make(own[name].name)
+
+
+def law_names(text: str, flag: str = "--laws") -> list[str]:
+    """The names of laws separated by commas; each is a name or FILE.py:CLASS."""
+    names = [law_named(name.strip()).name for name in text.split(",") if name.strip()]
+    if not names:
+        raise ProblemError(flag, text, "names of laws, separated by commas")
+    if len(set(names)) < len(names):
+        raise ProblemError(flag, text, "each law once")
+    return names
+
+
+def complete_law(incomplete: str) -> list[str]:
+    """Names of laws, for the completion of shells."""
+    from ..laws import names
+
+    return [name for name in names() if name.startswith(incomplete)]
+
+
+def complete_scene(incomplete: str) -> list[str]:
+    """Names of scenes, for the completion of shells; these complete file names themselves."""
+    from ..scenes import SCENES
+
+    return [name for name in SCENES if name.startswith(incomplete)]
 
 
 def law_with_options(law: Law, pairs: Sequence[str], flag: str) -> Law:

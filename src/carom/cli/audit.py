@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..errors import ProblemError
+from .arguments import law_names
 from .console import as_json, number, out, remarks
 
 if TYPE_CHECKING:
@@ -30,16 +31,34 @@ def audit(
     json: bool = typer.Option(False, "--json", help="Print the report as JSON."),
     csv: bool = typer.Option(False, "--csv", help="Print CSV with one line per law and desideratum."),
     rows: int = typer.Option(20, "--rows", min=1, help="Maximum number of contacts that are printed for FILE."),
+    engine: list[str] = typer.Option(
+        [], "--engine", metavar="NAME|FILE.py:CLASS", help="Measure a physics engine instead of laws; may be repeated."
+    ),
+    python: str | None = typer.Option(
+        None, "--python", metavar="PATH", help="The Python of another environment, in which the engines are installed."
+    ),
 ) -> None:
-    """Measure the desiderata of each law, on the catalogue or on FILE, there with the spread between laws."""
+    """Measure the desiderata of each law, on the catalogue or on FILE, there with the spread between laws.
+
+    With --engine: measure what physics engines make of the catalogue's scenes. carom audit --engine pymunk
+    """
     if json and csv:
         raise ProblemError("--json --csv", "both", "one of the two")
+    if engine:
+        if file is not None or laws is not None or csv:
+            raise ProblemError("--engine", engine[0], "no FILE, --laws or --csv beside it")
+        from .audit_engines import audit_engines
+
+        audit_engines(engine, python, json)
+        return
+    if python is not None:
+        raise ProblemError("--python", python, "an engine, --engine NAME, beside it")
     from ..analysis.audit import PROBLEM_DESIDERATA, audit_laws, audit_problem, chosen_laws
     from ..analysis.desiderata import ORDER
     from ..impact.problem import ImpactProblem
     from .compiling import compile_notice
 
-    names = None if laws is None else [name.strip() for name in laws.split(",") if name.strip()]
+    names = None if laws is None else law_names(laws)
     count = len(chosen_laws(names))
     problem = None if file is None else ImpactProblem.load(file)
     steps = count * len(ORDER if problem is None else PROBLEM_DESIDERATA)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -12,6 +12,7 @@ from .console import WIDE, as_json, out, verdict
 from .tables import count_text, plain_table
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
     from ..analysis.checks import Check
@@ -43,14 +44,25 @@ def check(
         title = f"{run.name}, law {run.law}, {count_text(run.count, 'body', 'bodies')}, "
         title += f"{run.last.step:,} steps to time {run.last.time:g}"
         finished = run.finished
-    failed = [c.name for c in checks if c.passed is False]
+    found = checks_as_dict(checks)
     if json:
-        found = {c.name.replace(" ", "_"): c.as_dict() for c in checks}
-        print(as_json({"file": str(file), "finished": finished, "passed": not failed, "checks": found}))
+        print(as_json({"file": str(file), "finished": finished, **found}))
     else:
         _show(checks, title + ("" if finished else " (unfinished)"))
-    if failed:
+    if not found["passed"]:
         raise typer.Exit(FAILED)
+
+
+def checks_as_dict(checks: list[Check]) -> dict[str, Any]:
+    """The checks by name, and whether none of them failed, for JSON."""
+    passed = all(c.passed is not False for c in checks)
+    return {"passed": passed, "checks": {c.name.replace(" ", "_"): c.as_dict() for c in checks}}
+
+
+def show_verdict(console: Console, checks: list[Check]) -> None:
+    """The last line of `carom check` and of `carom run`."""
+    failed = [c.name for c in checks if c.passed is False]
+    console.print(f"[bold red]FAIL[/]: {', '.join(failed)}" if failed else "[green]all checks pass[/]")
 
 
 def _show(checks: list[Check], title: str) -> None:
@@ -62,8 +74,7 @@ def _show(checks: list[Check], title: str) -> None:
         console.print(_table(checks, notes=False))
         for c in checks:
             console.print(f"[dim]{c.name}: {c.note}[/]")
-    failed = [c.name for c in checks if c.passed is False]
-    console.print(f"[bold red]FAIL[/]: {', '.join(failed)}" if failed else "[green]all checks pass[/]")
+    show_verdict(console, checks)
 
 
 def _table(checks: list[Check], notes: bool) -> Table:

@@ -11,7 +11,19 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import ProblemError
-from .arguments import DURATION, FRAME_RATE, SET, STEP, STEPPER, THREADS, TOLERANCE, number_option, tolerance_of
+from .arguments import (
+    DURATION,
+    FRAME_RATE,
+    SET,
+    STEP,
+    STEPPER,
+    THREADS,
+    TOLERANCE,
+    complete_scene,
+    law_names,
+    number_option,
+    tolerance_of,
+)
 from .console import WIDE, as_json, out, remarks
 from .figure_formats import ALL, Formats, check_folder, formats_of
 from .tables import count_text
@@ -29,7 +41,7 @@ LAWS = "gr,qce,lcp,gauss_seidel,jacobi"
 
 
 def compare(
-    source: str = typer.Argument(..., metavar="SCENE|FILE", help="As for `carom run`."),
+    source: str = typer.Argument(..., metavar="SCENE|FILE", help="As for `carom run`.", autocompletion=complete_scene),
     laws: str = typer.Option(LAWS, "--laws", metavar="NAMES", help="Laws, separated by commas."),
     parameter: list[str] = SET,
     duration: float | None = DURATION,
@@ -48,7 +60,7 @@ def compare(
     """Run a scene under several laws: a table of results, and one figure with its numbers as CSV."""
     from .source import load
 
-    names = _law_names(laws)
+    names = law_names(laws)
     scene = load(source, parameter)
     check_folder(output)
     endings = formats_of(formats)
@@ -70,19 +82,6 @@ def compare(
     show(scene, numbers, rule)
     for path in paths:
         remarks().print(str(path), markup=False, soft_wrap=True)
-
-
-def _law_names(text: str) -> list[str]:
-    from ..laws import make
-
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    for name in names:
-        make(name)
-    if not names:
-        raise ProblemError("--laws", text, "names of laws, separated by commas")
-    if len(set(names)) < len(names):
-        raise ProblemError("--laws", text, "each law once")
-    return names
 
 
 def _instant(scene: Scene, duration: float | None, asked: float | None) -> float:

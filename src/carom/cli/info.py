@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-BAR = 24  # columns of the longest bar
+BAR = 12  # columns of the longest bar
 
 
 def info(file: Path = RUN, json: bool = JSON) -> None:
@@ -97,17 +97,25 @@ def _seconds_table(facts: dict[str, Any]) -> Table:
 
     seconds = facts["seconds"]
     total, most = sum(seconds.values()), max(seconds.values())
-    table = Table(title="\ntime by phase", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(
+        title="\ntime by phase; per step in milliseconds", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False
+    )
     table.add_column("phase", style="bold")
-    table.add_column("seconds", justify="right")
-    table.add_column("share", justify="right")
+    for name in ("seconds", "share", "mean", "maximum", "minimum"):
+        table.add_column(name, justify="right", no_wrap=True)
     table.add_column("", min_width=BAR)
     for phase, value in seconds.items():
         bar = "█" * round(BAR * value / most) if most else ""
         share = f"{100.0 * value / total:.0f} %" if total else ""
-        table.add_row(phase, f"{value:,.3f}", share, f"[cyan]{bar}[/]")
-    table.add_row("[dim]total[/]", f"[dim]{total:,.3f}[/]", "", "")
+        table.add_row(phase, f"{value:,.3f}", share, *_per_step(facts, phase), f"[cyan]{bar}[/]")
+    table.add_row("[dim]total[/]", f"[dim]{total:,.3f}[/]", "", *_per_step(facts, "total"), "")
     return table
+
+
+def _per_step(facts: dict[str, Any], phase: str) -> list[str]:
+    """Mean, maximum and minimum of the time of a phase per step."""
+    found = facts["seconds_per_step"].get(phase)
+    return ["", "", ""] if found is None else [f"{1e3 * found[key]:,.3f}" for key in ("mean", "max", "min")]
 
 
 def _contents(scene: dict[str, Any]) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .arguments import JSON
+import typer
+
+from .arguments import JSON, complete_law, law_named
 from .console import as_json, out, tick
-from .tables import plain_table
+from .tables import plain_table, show_pairs
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -16,12 +18,24 @@ if TYPE_CHECKING:
 ONE_TABLE = 112  # columns from which claims and options are in one table
 
 
-def laws(json: bool = JSON) -> None:
-    """List the impact laws: paper, claims, restitution models and options."""
+def laws(
+    name: str | None = typer.Argument(
+        None, metavar="[NAME]", help="A law to describe, or FILE.py:CLASS.", autocompletion=complete_law
+    ),
+    json: bool = JSON,
+) -> None:
+    """List the impact laws, or describe one: paper, claims, restitution models, options and cost."""
     from rich.padding import Padding
 
     from ..laws import DESIDERATA, every
 
+    if name is not None:
+        law = law_named(name)
+        if json:
+            print(as_json({law.name: _plain(law)}))
+        else:
+            _describe(law)
+        return
     known = list(every())
     if json:
         print(as_json({name: _plain(law) for name, law in known}))
@@ -37,6 +51,38 @@ def laws(json: bool = JSON) -> None:
         "\nA tick is a claim of the law; [bold]carom audit[/] measures it. The first restitution model is the "
         "default. Options are given by [bold]carom resolve FILE --law NAME --option key=value[/]"
     )
+
+
+def _describe(law: Law) -> None:
+    """One law in full."""
+    from rich.markup import escape
+
+    from ..laws import DESIDERATA
+
+    friction = "of its own" if law.own_friction else "by a friction model"
+    rows = [
+        ("law", f"[bold cyan]{law.name}[/]: {escape(law.title)}"),
+        *((("claims" if k == 0 else ""), f"{key}  [dim]{DESIDERATA[key]}[/]") for k, key in enumerate(_claimed(law))),
+        *((("not" if k == 0 else ""), f"{key}  [dim]{DESIDERATA[key]}[/]") for k, key in enumerate(_unclaimed(law))),
+        ("restitution", ", ".join(law.restitution_models) + "  [dim]the first is the default[/]"),
+        ("friction", friction),
+        ("options", escape(", ".join(option_text(law))) or "none"),
+        ("cost", escape(law.cost) or "not stated"),
+        ("paper", escape(law.paper.text)),
+    ]
+    show_pairs(out(), rows)
+
+
+def _claimed(law: Law) -> list[str]:
+    from ..laws import DESIDERATA
+
+    return [key for key in DESIDERATA if key in law.claims]
+
+
+def _unclaimed(law: Law) -> list[str]:
+    from ..laws import DESIDERATA
+
+    return [key for key in DESIDERATA if key not in law.claims]
 
 
 def option_text(law: Law) -> list[str]:
@@ -79,6 +125,8 @@ def _plain(law: Law) -> dict[str, Any]:
     return {
         "title": law.title,
         "paper": law.paper.text,
+        "bibtex": law.paper.citation(),
+        "cost": law.cost,
         "claims": sorted(law.claims),
         "restitution_models": list(law.restitution_models),
         "own_friction": law.own_friction,

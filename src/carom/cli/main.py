@@ -10,10 +10,12 @@ import typer
 from .. import __version__
 from .audit import audit
 from .check import check
+from .cite import cite
 from .compare import compare
 from .demo import demo
 from .doctor import doctor
 from .errors import run as run_app
+from .export import export
 from .info import info
 from .laws import laws
 from .new import new
@@ -24,6 +26,7 @@ from .reproduce import reproduce
 from .resolve import resolve
 from .run import run
 from .scenes import scenes
+from .sweep import sweep
 from .tower import tower
 from .validate import validate
 from .view import view
@@ -32,7 +35,6 @@ from .warmup import warmup
 app = typer.Typer(
     name="carom",
     help="Simultaneous impact of rigid bodies: one problem, every impact law, certified solutions.",
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -55,14 +57,39 @@ def _top(
         typer.echo(context.get_help())
 
 
+# The last line of the help of each command; a test runs their arguments through the parser.
+EXAMPLES = {
+    "scenes": "carom scenes pool_break",
+    "run": "carom run newtons_cradle --law qce -o cradle.h5",
+    "info": "carom info cradle.h5",
+    "check": "carom check cradle.h5 --energy 1e-10",
+    "plot": "carom plot cradle.h5 --what energy",
+    "view": "carom view cradle.h5",
+    "render": "carom render cradle.h5 -o cradle.mp4",
+    "export": "carom export cradle.h5 -o cradle.glb --every 2",
+    "compare": "carom compare pool_break --laws gr,lcp",
+    "new": "carom new mine.toml",
+    "validate": "carom validate mine.toml",
+    "laws": "carom laws qce",
+    "resolve": "carom resolve cradle.json --law gr",
+    "audit": "carom audit --laws gr,qce",
+    "cite": "carom cite qce",
+    "play": "carom play",
+    "reproduce": "carom reproduce list",
+    "demo": "carom demo",
+    "doctor": "carom doctor",
+    "warmup": "carom warmup",
+}
 _IMPACT, _WORLDS, _TOWERS, _MORE = "One impact", "Whole runs", "Towers", "More"
 for panel, commands in (
-    (_WORLDS, (scenes, run, info, check, plot, view, render, compare, new, validate)),
-    (_IMPACT, (laws, resolve, audit)),
+    (_WORLDS, (scenes, run, info, check, plot, view, render, export, compare, new, validate)),
+    (_IMPACT, (laws, resolve, audit, cite)),
     (_MORE, (play, reproduce, demo, doctor, warmup)),
 ):
     for command in commands:
-        app.command(rich_help_panel=panel)(command)
+        example = EXAMPLES.get(command.__name__)
+        app.command(rich_help_panel=panel, epilog=None if example is None else f"Example: {example}")(command)
+app.add_typer(sweep, rich_help_panel=_WORLDS)
 app.add_typer(tower, rich_help_panel=_TOWERS)
 
 

@@ -132,9 +132,12 @@ def interrupts_as_such() -> Iterator[None]:
     try:
         yield
     except SystemError as error:
-        if isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
-            raise KeyboardInterrupt from None
-        raise
+        cause: BaseException | None = error
+        while cause is not None and not isinstance(cause, KeyboardInterrupt):
+            cause = cause.__cause__ or cause.__context__  # a kernel in a kernel wraps it twice
+        if cause is None:
+            raise
+        raise KeyboardInterrupt from None
 
 
 def compile_notice_beside_bar() -> AbstractContextManager[Compilation]:

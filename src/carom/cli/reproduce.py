@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import datetime
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from ..errors import ProblemError
-from .console import out, remarks
+from .arguments import JSON
+from .console import as_json, out, remarks
+from .errors import INTERRUPTED
 from .figure_formats import ALL as ALL_FORMATS
 from .figure_formats import Formats, check_folder, formats_of
+from .progress import clock, compile_notice_beside_bar, interrupts_as_such
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
-
     from ..reproduce import Entry, Evidence
+    from ..reproduce import Progress as Tell
 
 LIST, ALL = "list", "all"
+PROBE, PROBE_NAME = 1 << 20, ".room.part"  # bytes that must fit into the folder before anything is computed
+LINES = 30.0  # seconds between lines about the progress where no bar can be drawn
+SETTLED = 0.02  # fraction of the work after which the time that is left follows from the time that has passed
 
 
 def reproduce(
@@ -28,87 +35,192 @@ def reproduce(
     output: Path = typer.Option(Path("evidence"), "-o", "--output", metavar="DIR", help="Folder of the report."),
     record: bool = typer.Option(False, "--record", help="Store the trajectories also at the small scale."),
     formats: Formats = ALL_FORMATS,
+    json: bool = JSON,
 ) -> None:
     """Make figures and tables of the papers again and write a report: their values, ours, and the ratio.
 
-    Results that are in DIR already are not computed again: the same command continues an interrupted one.
+    Results that are in DIR already are not computed again: the same command continues an interrupted one. An entry that
+    fails does not stop the others; the exit code is then 1.
     """
     from ..reproduce import ENTRIES, SCALES
 
     if key == LIST:
-        _list(ENTRIES)
+        _list(ENTRIES, json)
         return
     chosen = [entry for entry in ENTRIES.values() if key in (ALL, entry.key, entry.key.split("-")[0])]
     if not chosen:
         raise ProblemError.unknown("entry", key, [*ENTRIES, ALL, LIST])
     if scale not in SCALES:
         raise ProblemError.unknown("scale", scale, SCALES)
-    check_folder(output)
     endings = formats_of(formats)
+    check_folder(output)
+    _check_writable(output)
     from ..draw.style import written_as
-    from ..reproduce.report import write_report
 
-    _announce(chosen, scale)
+    session = _Session(chosen, scale, output, record)
     with written_as(endings):
-        found = _run(chosen, scale, output, record)
-    if len(found) == 1:
-        _show(*next(iter(found.items())))
-    out().print("report:")
-    for path in write_report(output, found, scale, datetime.date.today().isoformat()):
-        out().print(f"  {path}", markup=False, soft_wrap=True)
+        stopped = session.run()
+    session.say(json)
+    if stopped:
+        again = f"carom reproduce {key} --scale {scale} -o {output}"
+        remarks().print(f"continue with: {again}", markup=False, soft_wrap=True)
+        raise typer.Exit(INTERRUPTED)
+    if session.failed:
+        raise typer.Exit(1)
 
 
-def _list(entries: dict[str, Entry]) -> None:
+def _check_writable(folder: Path) -> None:
+    """Refuses a folder that is read-only or full, before anything is computed."""
+    probe = folder / PROBE_NAME
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe.write_bytes(bytes(PROBE))
+    except OSError as error:
+        raise ProblemError("--output", f"{folder} ({error.strerror})", "a folder with room for files") from None
+    finally:
+        if probe.is_file():
+            probe.unlink()
+
+
+def _list(entries: dict[str, Entry], json: bool) -> None:
+    if json:
+        keys = ("key", "title", "seconds")
+        print(as_json([{name: getattr(entry, name) for name in keys} for entry in entries.values()]))
+        return
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("key", style="bold cyan", no_wrap=True)
+    table.add_column("figure or table")
+    for scale in ("small", "paper"):
+        table.add_column(scale, justify="right", no_wrap=True)
+    for entry in entries.values():
+        table.add_row(entry.key, entry.title, *map(_duration, entry.seconds))
     console = out()
-    width = max(map(len, entries))
-    for key, entry in entries.items():
-        console.print(f"[bold cyan]{key:<{width}}[/]  {entry.title}", soft_wrap=True, highlight=False)
-    console.print("\nMake one with [bold]carom reproduce KEY -o DIR[/], all with [bold]carom reproduce all[/]")
-
-
-def _announce(chosen: list[Entry], scale: str) -> None:
-    """Says how long it will take, from the measured time of each entry."""
-    seconds = sum(entry.seconds[scale == "paper"] for entry in chosen)
-    count = f"{len(chosen)} entries" if len(chosen) > 1 else chosen[0].key
-    remarks().print(f"{count}, scale {scale}: about {_duration(seconds)} on two cores")
+    console.print(table)
+    console.print("\nTimes on two cores; those at the scale of the papers are partly estimated.")
+    console.print("Make one with [bold]carom reproduce KEY -o DIR[/], all with [bold]carom reproduce all[/]")
 
 
 def _duration(seconds: float) -> str:
     if seconds < 90:
-        return f"{seconds:.0f} s"
+        return f"{max(seconds, 1.0):.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def _run(chosen: list[Entry], scale: str, output: Path, record: bool) -> dict[str, Evidence]:
-    """Makes the entries in order, with a progress bar on stderr and a line for each that is done."""
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bar
+class _Session:
+    """The entries that one command makes, with their progress and their results."""
 
-    from .progress import compile_notice_beside_bar
+    def __init__(self, chosen: list[Entry], scale: str, output: Path, record: bool) -> None:
+        from ..reproduce import begun, finished
 
-    console = remarks()
-    found: dict[str, Evidence] = {}
-    bar = Bar(TextColumn("{task.description:<44}"), BarColumn(), TimeElapsedColumn(), console=console, transient=True)
-    with bar, compile_notice_beside_bar():
         for entry in chosen:
-            began = time.perf_counter()
-            found[entry.key] = _one(entry, scale, output, record, bar)
-            console.print(f"{entry.key}: {time.perf_counter() - began:.0f} s", highlight=False)
-    return found
+            begun(output / entry.key, scale)  # refuses results of another scale before any work
+        self.chosen, self.scale, self.output, self.record = chosen, scale, output, record
+        self.failed: dict[str, Evidence] = {}
+        here = finished(output, scale)
+        self.new = [entry for entry in chosen if entry.key not in here]
+        self.total = sum(map(self._seconds, self.new)) or 1.0
+        self.done, self.began = 0.0, time.perf_counter()
+        self.files: tuple[Path, ...] = ()
 
+    def _seconds(self, entry: Entry) -> float:
+        return max(entry.seconds[self.scale == "paper"], 0.1)
 
-def _one(entry: Entry, scale: str, output: Path, record: bool, bar: Progress) -> Evidence:
-    from ..reproduce import run
+    def run(self) -> bool:
+        """Makes the entries in order and writes the report after each of them; True if Ctrl-C ended it."""
+        count = f"{len(self.chosen)} entries" if len(self.chosen) > 1 else self.chosen[0].key
+        before = len(self.chosen) - len(self.new)
+        known = f", {before} of them done before" if before and len(self.chosen) > 1 else ""
+        estimated = ", estimated" if self.scale == "paper" else ""
+        remarks().print(f"{count}{known}, scale {self.scale}: about {_duration(self.total)} on two cores{estimated}")
+        stopped = False
+        with compile_notice_beside_bar():
+            try:
+                for entry in self.new:
+                    self._one(entry)
+            except KeyboardInterrupt:
+                stopped = True
+        self._report()
+        return stopped
 
-    task = bar.add_task(entry.key, total=1.0)
+    def _one(self, entry: Entry) -> None:
+        from ..reproduce import Evidence, run
 
-    def tell(part: float, what: str) -> None:
-        bar.update(task, completed=part, description=f"{entry.key}: {what}"[:44])
+        began = time.perf_counter()
+        try:
+            with self._telling(entry) as tell, interrupts_as_such():
+                run(entry.key, self.output, self.scale, tell, self.record)
+            text = f"{time.perf_counter() - began:.0f} s"
+        except Exception as error:  # whatever is wrong with one entry, the others are independent of it
+            text = f"failed: {type(error).__name__}: {error}"
+            self.failed[entry.key] = Evidence((), error=text.removeprefix("failed: "))
+        self.done += self._seconds(entry)
+        remarks().print(f"{entry.key}: {text}{self._left(0.0, entry)}", markup=False, soft_wrap=True)
+        self._report()
 
-    try:
-        return run(entry.key, output, scale, tell, record)
-    finally:
-        bar.remove_task(task)
+    def _left(self, part: float, entry: Entry) -> str:
+        """What is left of the time of all entries, when a part of this one is done."""
+        now = (self.done + part * self._seconds(entry)) / self.total
+        if now >= 1.0 or (len(self.new) == 1 and part == 0.0):
+            return ""
+        passed = time.perf_counter() - self.began
+        return f"; {clock(passed / now * (1.0 - now) if now > SETTLED else self.total * (1.0 - now))} left"
+
+    @contextmanager
+    def _telling(self, entry: Entry) -> Iterator[Tell]:
+        """A function that shows the progress of an entry: as a bar in a terminal, else as a line now and then."""
+        console = remarks()
+        if not console.is_terminal:
+            yield self._in_lines(entry)
+            return
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        with Progress(
+            TextColumn("{task.description:<44}", markup=False), BarColumn(), TextColumn("{task.fields[left]}"),
+            console=console, transient=True,
+        ) as bar:  # fmt: skip
+            task = bar.add_task(entry.key, total=1.0, left="")
+
+            def tell(part: float, what: str) -> None:
+                left = self._left(part, entry).removeprefix("; ")
+                bar.update(task, completed=part, description=f"{entry.key}: {what}"[:44], left=left)
+
+            yield tell
+
+    def _in_lines(self, entry: Entry) -> Tell:
+        last = time.perf_counter()
+
+        def tell(part: float, what: str) -> None:
+            nonlocal last
+            if time.perf_counter() - last > LINES and part < 1.0:
+                last = time.perf_counter()
+                line = f"{entry.key}: {what}, {100 * part:.0f} %{self._left(part, entry)}"
+                remarks().print(line, markup=False, soft_wrap=True)
+
+        return tell
+
+    def _report(self) -> None:
+        """Writes the report about everything that is in the folder, and about what failed."""
+        from ..reproduce import ENTRIES, finished
+        from ..reproduce.report import write_report
+
+        found = finished(self.output, self.scale) | self.failed
+        self.found = {key: found[key] for key in ENTRIES if key in found}
+        self.files = write_report(self.output, self.found, self.scale, datetime.date.today().isoformat())
+
+    def say(self, json: bool) -> None:
+        """Prints the rows of a single entry, and the files of the report; with `json` everything."""
+        mine = {entry.key: self.found[entry.key] for entry in self.chosen if entry.key in self.found}
+        if json:
+            entries: dict[str, Any] = {key: evidence.as_dict(self.output) for key, evidence in mine.items()}
+            print(as_json({"scale": self.scale, "entries": entries, "report": [str(path) for path in self.files]}))
+            return
+        if len(self.chosen) == 1 and mine and not self.failed:
+            _show(*next(iter(mine.items())))
+        out().print("report:")
+        for path in self.files:
+            out().print(f"  {path}", markup=False, soft_wrap=True)
 
 
 def _show(key: str, evidence: Evidence) -> None:

@@ -11,7 +11,7 @@ import typer
 
 from ..errors import ProblemError
 from ..files import write_text
-from .arguments import FRICTION_MODEL, LAW_HELP, RESTITUTION_MODEL, law_with_options
+from .arguments import FRICTION_MODEL, LAW_HELP, RESTITUTION_MODEL, complete_law, law_named, law_with_options
 from .arguments import number as number_
 from .console import WIDE, as_json, number, out, remarks, verdict
 
@@ -29,7 +29,7 @@ FAILED = 1  # exit code
 
 def resolve(
     file: Path = typer.Argument(..., metavar="FILE", help="Impact problem, .json or .npz; - reads JSON from stdin."),
-    law: str = typer.Option("gr", "--law", "-l", help=LAW_HELP),
+    law: str = typer.Option("gr", "--law", "-l", help=LAW_HELP, autocompletion=complete_law),
     option: list[str] = typer.Option([], "--option", metavar="KEY=VALUE", help="Option of the law; may be repeated."),
     restitution: float | None = typer.Option(
         None,
@@ -102,10 +102,9 @@ def _solve(
     friction_model: str | None,
 ) -> ImpactSolution:
     from ..impact.resolve import solve_impact
-    from ..laws import make
     from .compiling import compile_notice
 
-    chosen = law_with_options(make(law), pairs, "--option")
+    chosen = law_with_options(law_named(law), pairs, "--option")
     with compile_notice():
         return solve_impact(problem, chosen, restitution_model=restitution_model, friction_model=friction_model)
 

@@ -1,4 +1,4 @@
-"""`carom run SCENE|FILE` records a run in one file; `carom run --resume RUN.h5` continues an unfinished run."""
+"""`carom run SCENE|FILE` records a run in one file; `--resume RUN.h5` continues one, `--from RUN.h5` branches off."""
 
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ from .arguments import (
     STEPPER,
     THREADS,
     TOLERANCE,
+    complete_law,
+    complete_scene,
+    number_option,
     tolerance_of,
 )
 from .console import as_json, out, remarks
@@ -42,11 +45,22 @@ class Display:
     json: bool
 
 
+@dataclass(frozen=True)
+class Start:
+    """A state of another run: its file and time, None for the end."""
+
+    file: Path
+    at: float | None
+
+
 def run(
     source: str | None = typer.Argument(
-        None, metavar="SCENE|FILE", help="A scene of the library (`carom scenes`), a .toml file, or an .xml of SCISim."
+        None,
+        metavar="SCENE|FILE",
+        help="A scene of the library (`carom scenes`), a .toml file, or an .xml of SCISim.",
+        autocompletion=complete_scene,
     ),
-    law: str | None = typer.Option(None, "--law", "-l", help=LAW_HELP),
+    law: str | None = typer.Option(None, "--law", "-l", help=LAW_HELP, autocompletion=complete_law),
     law_option: list[str] = typer.Option(
         [], "--law-option", metavar="KEY=VALUE", help="Option of the law; may be repeated."
     ),
@@ -64,7 +78,13 @@ def run(
         None, "-o", "--output", metavar="RUN.h5", help="Default: SCENE-LAW.h5, with a number if that file exists."
     ),
     overwrite: bool = typer.Option(False, "--overwrite", help="Replace an existing file."),
-    resume: Path | None = typer.Option(None, "--resume", metavar="RUN.h5", help="Continue an unfinished run."),
+    resume: Path | None = typer.Option(
+        None, "--resume", metavar="RUN.h5", help="Continue an unfinished run; with --duration also past its end."
+    ),
+    source_run: Path | None = typer.Option(
+        None, "--from", metavar="RUN.h5", help="Start a new run from a state of this one, with --law, --set and so on."
+    ),
+    at: float | None = number_option("--at", "TIME", "Time of that state; the nearest frame counts. Default: the end."),
     threads: int | None = THREADS,
     view: bool = typer.Option(False, "--view", help="Show the run in the browser while it is computed."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Print neither progress nor table."),
@@ -90,10 +110,20 @@ def run(
             "--set": parameter,
             "--integrator": integrator,
             "--output": output,
+            "--from": source_run,
         }
-        given |= {f"--{name.replace('_', '-')}": value for name, value in settings.items()} | {"--overwrite": overwrite}
-        _resume(resume, [name for name, value in given.items() if value], threads, display)
+        fixed = {name: value for name, value in settings.items() if name != "duration"}
+        given |= {f"--{name.replace('_', '-')}": value for name, value in fixed.items()} | {"--overwrite": overwrite}
+        _resume(resume, [name for name, value in given.items() if value], duration, threads, display)
         return
+    if source_run is not None:
+        if source is not None or integrator is not None:
+            raise ProblemError("--from", source or "--integrator as well", "the file alone, which contains its scene")
+        settings |= {"threads": threads, "overwrite": overwrite}
+        _branch(Start(source_run, at), law, law_option, parameter, output, settings, display)
+        return
+    if at is not None:
+        raise ProblemError("--at", at, "--from RUN.h5 as well")
     if source is None:
         raise ProblemError("SCENE|FILE", "nothing", "a scene (`carom scenes` lists them), a file, or --resume RUN.h5")
     from ..simulation import simulate
@@ -102,8 +132,7 @@ def run(
     scene = with_integrator(load(source, parameter), integrator)
     chosen = law_of(law, law_option, scene)
     path = default_output(scene.name, chosen.name, overwrite) if output is None else output
-    if path.suffix not in (".h5", ".hdf5"):
-        raise ProblemError("--output", str(path), "a name that ends in .h5")
+    _check_suffix(path)
 
     def work(tell: Any) -> Trajectory:
         return simulate(scene, chosen, output=path, threads=threads, overwrite=overwrite, progress=tell, **settings)
@@ -111,10 +140,48 @@ def run(
     _carry_out(work, f"{scene.name}, {chosen.name}", path, display)
 
 
-def _resume(path: Path, given: list[str], threads: int | None, display: Display) -> None:
+def _check_suffix(path: Path) -> None:
+    if path.suffix not in (".h5", ".hdf5"):
+        raise ProblemError("--output", str(path), "a name that ends in .h5")
+
+
+def _branch(
+    start: Start,
+    law: str | None,
+    law_option: list[str],
+    parameter: list[str],
+    output: Path | None,
+    settings: dict[str, Any],
+    display: Display,
+) -> None:
+    """A new run from a state of another one; `settings` are arguments of `simulate`."""
+    from ..resuming import branch, branch_state
+    from ..scenes import SCENES
+    from ..trajectory import Trajectory
+    from .arguments import typed
+    from .source import default_output, law_of
+
+    with Trajectory(start.file) as old:
+        state, name = branch_state(old, start.at), old.name
+        chosen = law_of(law or old.law, law_option, old.scene) if law or law_option else None
+        known = SCENES[name].parameters if name in SCENES else {}
+        changed = typed(parameter, known, "--set", f"parameter of scene {name!r}")
+        used = chosen.name if chosen is not None else old.law
+    path = default_output(name, used, settings["overwrite"]) if output is None else output
+    _check_suffix(path)
+    remarks().print(f"starts from {start.file} at time {state.time:.9g}, step {state.step:,}", markup=False)
+
+    def work(tell: Any) -> Trajectory:
+        return branch(start.file, start.at, path, law=chosen, parameters=changed, progress=tell, **settings)
+
+    _carry_out(work, f"{name}, {used}", path, display)
+
+
+def _resume(path: Path, given: list[str], duration: float | None, threads: int | None, display: Display) -> None:
     """Continues the run of a file; `given` names the options that --resume excludes."""
     if given:
-        raise ProblemError("--resume", f"{', '.join(given)} as well", "the file alone: its settings cannot change")
+        wanted = "the file, and --duration to extend it: its other settings cannot change"
+        raise ProblemError("--resume", f"{', '.join(given)} as well", wanted)
     from ..resuming import resume
     from ..trajectory import Trajectory
 
@@ -122,7 +189,7 @@ def _resume(path: Path, given: list[str], threads: int | None, display: Display)
         title, after = f"{before.name}, {before.law}", before.last.step
 
     def work(tell: Any) -> Trajectory:
-        return resume(path, threads=threads, progress=tell)
+        return resume(path, duration=duration, threads=threads, progress=tell)
 
     _carry_out(work, title, path, display, after)
 
@@ -132,7 +199,9 @@ def _carry_out(work: Callable[[Any], Trajectory], title: str, path: Path, displa
 
     `work` is called with the progress function; `after` is the step at which a resumed run starts.
     """
+    from ..analysis.checks import check_run
     from ..analysis.statistics import run_summary
+    from .check import checks_as_dict, show_verdict
     from .progress import compile_notice_beside_bar, interrupts_as_such, telling
     from .view import live_view
 
@@ -146,11 +215,13 @@ def _carry_out(work: Callable[[Any], Trajectory], title: str, path: Path, displa
             raise
         with done as trajectory:
             facts = run_summary(trajectory, time.perf_counter() - began, after)
+            checks = check_run(trajectory) if display.json or not display.quiet else []
         facts["compile_seconds"] = compiled.seconds
         if display.json:
-            print(as_json(facts), flush=True)
+            print(as_json(facts | checks_as_dict(checks)), flush=True)
         elif not display.quiet:
             _show(out(), facts)
+            show_verdict(out(), checks)
             remarks().print(f"next: carom check {path}, carom plot {path}", markup=False, soft_wrap=True)
         if viewer is not None:
             viewer.wait()
@@ -205,7 +276,7 @@ def _show(console: Console, facts: dict[str, Any]) -> None:
         ("iterations", _counted(facts, "iterations")),
         ("tolerance", tolerance_text(s["tolerance"], facts)),
         ("impacts", outcomes_text(facts["statuses"])),
-        ("energy", f"drift {_tiny(facts['energy_drift'])}  [dim]of the largest kinetic energy[/]"),
+        ("energy", _energy(facts)),
         ("momentum", _momentum(facts, "momentum")),
         ("angular", _momentum(facts, "angular_momentum")),
         ("overlap", _overlap(facts)),
@@ -232,6 +303,15 @@ def _overlap(facts: dict[str, Any]) -> str:
     share = facts["overlap_in_features"]
     escaped = "; bodies are inside each other or have left their container: use drift_safe" if share > 1.0 else ""
     return f"{_tiny(share)}  [dim]of the smallest radius or half width{escaped}[/]"
+
+
+def _energy(facts: dict[str, Any]) -> str:
+    """The drift where energy must be kept, else its change from start to end and the reason; relative to the scale."""
+    why = facts["energy_why"]
+    if facts["energy_drift"] is not None:
+        return f"drift {_tiny(facts['energy_drift'])}  [dim]of the largest kinetic energy; {why}[/]"
+    rise = "" if facts["energy_rise"] is None else f", largest rise {_tiny(facts['energy_rise'])}"
+    return f"change {facts['energy_change']:+.2g}{rise}  [dim]of the largest kinetic energy; {why}[/]"
 
 
 def _momentum(facts: dict[str, Any], name: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from .arguments import JSON
+from .arguments import JSON, complete_scene
 from .console import as_json, out
 from .tables import count_text, plain_table
 
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 
 def scenes(
-    name: str | None = typer.Argument(None, help="A scene to describe, with its parameters."),
+    name: str | None = typer.Argument(
+        None, help="A scene to describe, with its parameters.", autocompletion=complete_scene
+    ),
     json: bool = JSON,
 ) -> None:
     """List the scenes of the library, or describe one."""

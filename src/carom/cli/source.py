@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ProblemError
-from .arguments import law_with_options, typed
+from .arguments import law_named, law_with_options, typed
 from .console import remarks
 
 if TYPE_CHECKING:
@@ -22,9 +22,7 @@ FILES = (".toml", ".xml")
 def load(source: str, pairs: Sequence[str]) -> Scene:
     """The scene named by SCENE|FILE, with `--set KEY=VALUE` applied."""
     if Path(source).suffix.lower() in FILES or "/" in source or Path(source).is_file():
-        if pairs:
-            raise ProblemError("--set", ", ".join(pairs), f"nothing: {source} is a file; edit it instead")
-        return from_file(source)
+        return from_file(source, pairs)
     from ..scenes import SCENES
 
     if source not in SCENES:
@@ -46,13 +44,13 @@ def with_integrator(scene: Scene, name: str | None) -> Scene:
     return scene.with_(integrator=name)
 
 
-def from_file(path: str) -> Scene:
-    """The scene of a file; each warning of the reader is printed as one line."""
+def from_file(path: str, pairs: Sequence[str] = ()) -> Scene:
+    """The scene of a file with `--set PATH=VALUE` applied; each warning of the reader is printed as one line."""
     from ..scene.file import load_scene
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        scene = load_scene(path)
+        scene = load_scene(path, [_setting(pair) for pair in pairs])
     for text in dict.fromkeys(str(warning.message) for warning in caught):
         remarks().print(f"warning: {text}", markup=False, soft_wrap=True)
     return scene
@@ -69,7 +67,14 @@ def law_of(name: str | None, pairs: Sequence[str], scene: Scene) -> Law:
     """The named law, or that of the scene if the name is None, with the options of `--law-option`."""
     from ..laws import make
 
-    return law_with_options(make(scene.law if name is None else name), pairs, "--law-option")
+    return law_with_options(make(scene.law) if name is None else law_named(name), pairs, "--law-option")
+
+
+def _setting(pair: str) -> tuple[str, str]:
+    key, equals, text = (part.strip() for part in pair.partition("="))
+    if not equals or not key:
+        raise ProblemError("--set", pair, "path=value, such as scene.step=0.001 or bodies.0.velocity=[1,0]")
+    return key, text
 
 
 def default_output(scene: str, law: str, overwrite: bool) -> Path:

@@ -82,7 +82,7 @@ def _top(context: typer.Context) -> None:
         typer.echo(context.get_help())
 
 
-@tower.command("list")
+@tower.command("list", epilog="Example: carom tower list")
 def list_(json: bool = typer.Option(False, "--json", help="Print JSON instead of a table.")) -> None:
     """List the named towers."""
     from ..towers.named import NAMED, PATTERNS
@@ -96,7 +96,7 @@ def list_(json: bool = typer.Option(False, "--json", help="Print JSON instead of
     show_list(out(), lines)
 
 
-@tower.command()
+@tower.command(epilog="Example: carom tower check diamond-5")
 def check(
     source: str = SOURCE,
     exact: bool = typer.Option(False, "--exact", help="Verify the verdict in fractions (small towers)."),
@@ -139,7 +139,7 @@ def check(
         raise typer.Exit(1)
 
 
-@tower.command()
+@tower.command(epilog="Example: carom tower draw arch -o arch.svg")
 def draw(
     source: str = SOURCE,
     output: Path = typer.Option(..., "-o", "--output", metavar="PICTURE", help="A file name in .png, .svg or .pdf."),
@@ -171,7 +171,7 @@ def draw(
     out().print(str(output), markup=False, soft_wrap=True)
 
 
-@tower.command()
+@tower.command(epilog="Example: carom tower collapse diamond-5 -o diamond.h5")
 def collapse(
     source: str = SOURCE,
     steps: int | None = typer.Option(
@@ -266,7 +266,7 @@ def _report_interrupted(path: Path, existed: bool) -> None:
         _remark(f"to continue:  carom run --resume {path}")
 
 
-@tower.command()
+@tower.command(epilog="Example: carom tower overhang 5")
 def overhang(
     n: int = typer.Argument(..., parser=whole_number, metavar="N", help="Number of bricks."),
     seconds: float | None = number_option("--seconds", "TIME", "Time limit of the search."),
@@ -317,7 +317,7 @@ def _overhang_bar(title: str, quiet: bool) -> Iterator[Callable[[int, int, float
         yield lambda done, total, best: bar.update(task, completed=done / max(total, 1), best=best)
 
 
-@tower.command()
+@tower.command(epilog="Example: carom tower new mine.toml")
 def new(
     file: Path = typer.Argument(..., metavar="FILE.toml", help="The file to write."),
     source: str | None = typer.Argument(None, metavar="NAME", help="A tower in `carom tower list`."),

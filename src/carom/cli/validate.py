@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from .console import out
+from .arguments import JSON, SET
+from .console import as_json, out
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -16,7 +17,11 @@ if TYPE_CHECKING:
     from ..world import State, World
 
 
-def validate(file: Path = typer.Argument(..., metavar="FILE", help="Scene as .toml, or .xml of SCISim.")) -> None:
+def validate(
+    file: Path = typer.Argument(..., metavar="FILE", help="Scene as .toml, or .xml of SCISim."),
+    parameter: list[str] = SET,
+    json: bool = JSON,
+) -> None:
     """Check a scene file, including its initial state, and list its content."""
     from ..build import build
     from ..laws import make
@@ -24,9 +29,12 @@ def validate(file: Path = typer.Argument(..., metavar="FILE", help="Scene as .to
     from .source import from_file
 
     with compile_notice():
-        scene = from_file(str(file))
+        scene = from_file(str(file), parameter)
         make(scene.law)
         world, state = build(scene)
+    if json:
+        print(as_json({"file": str(file), "valid": True, **_plain(scene, world)}))
+        return
     console = out()
     console.print(f"[bold]{_safe(scene.name)}[/] is a valid scene.")
     if scene.description:
@@ -36,6 +44,22 @@ def validate(file: Path = typer.Argument(..., metavar="FILE", help="Scene as .to
         if table.row_count:
             console.print()
             console.print(table)
+
+
+def _plain(scene: Scene, world: World) -> dict[str, Any]:
+    """The content of a scene, for JSON."""
+    names = ("name", "dimension", "law", "stepper", "step", "duration", "frame_rate", "gravity")
+    return {
+        **{name: getattr(scene, name) for name in names},
+        "bodies": [{"name": g.name, "shape": g.shape.kind, "count": g.count} for g in scene.bodies],
+        "boundaries": [b.kind for b in scene.boundaries],
+        "materials": {
+            name: {"restitution": m.restitution if isinstance(m.restitution, float) else str(m.restitution)}
+            | {"friction": m.friction}
+            for name, m in scene.materials.items()
+        },
+        "mass": float(world.mass[world.free].sum()),
+    }
 
 
 def _safe(text: str) -> str:

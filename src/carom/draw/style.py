@@ -6,6 +6,7 @@ Figures are written in several formats together with a CSV table of the plotted 
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -109,14 +110,20 @@ def write(figure: Figure, out: Path, name: str, columns: Mapping[str, Any]) -> t
     return (*figures, write_table(out / f"{name}.csv", columns))
 
 
+def picture(figure: Figure, ending: str, dots: float = DOTS) -> bytes:
+    """The bytes of a figure as png, svg or pdf. The same figure gives the same bytes."""
+    memory = io.BytesIO()
+    figure.savefig(memory, format=ending, dpi=dots, metadata=_UNDATED[ending])
+    return memory.getvalue()
+
+
 def save(figure: Figure, path: Path, dots: float = DOTS) -> Path:
     """Writes a figure atomically in the format of its suffix. The same figure gives the same bytes.
 
     `dots` is the resolution per inch of a PNG file, and of images inside an SVG or PDF file.
     """
-    ending = path.suffix.lower().lstrip(".")
     with atomic_path(path) as part:
-        figure.savefig(part, format=ending, dpi=dots, metadata=_UNDATED[ending])
+        part.write_bytes(picture(figure, path.suffix.lower().lstrip("."), dots))
     return path
 
 

@@ -1,4 +1,4 @@
-"""Impact problems of discs and spheres that touch."""
+"""Impact problems of rigid bodies: from contact points and normals, or of discs and spheres that touch."""
 
 from __future__ import annotations
 
@@ -64,6 +64,70 @@ def spheres(
     return _balls(3, 0.4, positions, radii, masses, velocities, tolerance, planes, inertias).build(
         boundary_speed, restitution, friction, symmetries, name
     )
+
+
+def rigid_bodies(
+    positions: Any,
+    masses: Any,
+    inertias: Any,
+    velocities: Any,
+    bodies: Any,
+    points: Any,
+    normals: Any,
+    **options: Any,
+) -> ImpactProblem:
+    """Rigid bodies in 2D or 3D with contacts that were found elsewhere: what a simulator has.
+
+    positions (n, D) of the centers of mass; masses (n,); inertias about the center, (n,) in 2D, (n, 3, 3) in world
+    axes in 3D; velocities (n, 3) as (vx, vy, spin) or (n, 6) as linear and angular velocity in world axes. Contact i
+    lies between `bodies[i]`, -1 for the world, at the point `points[i]` (D,), with a normal `normals[i]` (D,) that
+    points from the first body to the second and need not have unit length. `options` are those of
+    `ImpactProblem.from_blocks`.
+    """
+    place = checks.finite("positions", positions)
+    if place.ndim != 2 or place.shape[1] not in (2, 3):
+        raise ProblemError("positions", f"shape {place.shape}", "shape (bodies, 2) or (bodies, 3)")
+    n, dim = place.shape
+    spin = spin_components(dim)
+    velocity = checks.shaped("velocities", checks.finite("velocities", velocities), (n, dim + spin))
+    weight = checks.positive("masses", _one_each("masses", masses, n))
+    inertia = checks.finite("inertias", inertias)
+    if dim == 2:
+        inertia = checks.positive("inertias", _one_each("inertias", inertia, n))[:, None, None]
+    mass = np.zeros((n, dim + spin, dim + spin))
+    mass[:, :dim, :dim] = weight[:, None, None] * np.eye(dim)
+    mass[:, dim:, dim:] = checks.shaped("inertias", inertia, (n, spin, spin))
+    pair = checks.body_pairs(bodies, n)
+    where = checks.shaped("points", checks.finite("points", points), (len(pair), dim))
+    normal = checks.shaped("normals", checks.finite("normals", normals), (len(pair), dim))
+    length = np.linalg.norm(normal, axis=1)
+    if not length.all():
+        raise ProblemError(f"normals[{int(np.argmin(length))}]", "a vector of length 0", "a direction")
+    unit = normal / length[:, None]
+    arms = where[:, None, :] - np.where(pair[..., None] >= 0, place[pair], where[:, None, :])
+    return ImpactProblem.from_blocks(
+        mass=mass,
+        bodies=pair,
+        rows=contact_directions(unit[:, None, :], arms)[:, 0],
+        velocity=velocity,
+        tangents=contact_directions(tangents_of(unit), arms),
+        positions=place,
+        **{"name": "rigid bodies", **options},
+    )
+
+
+def contact_directions(direction: Floats, arms: Floats) -> Floats:
+    """Rows (m, t, 2, d) of the relative velocity, second body minus first, along (m, t, D) directions.
+
+    `arms` (m, 2, D) lead from the center of each body to the contact point; the row of a body is `+-(e, r x e)`.
+    """
+    m, t, dim = direction.shape
+    rows = np.zeros((m, t, 2, dim + spin_components(dim)))
+    for side, sign in ((0, -1.0), (1, 1.0)):
+        rows[:, :, side, :dim] = sign * direction
+        arm = np.broadcast_to(arms[:, side][:, None, :], direction.shape)
+        rows[:, :, side, dim:] = sign * cross(arm, direction)
+    return rows
 
 
 class _balls:
@@ -167,22 +231,12 @@ class _balls:
         )
 
     def _directions(self, direction: Floats) -> Floats:
-        """Rows (m, t, 2, d) of the relative velocity, second body minus first, along (m, t, dim) directions."""
-        m, t, dim = direction.shape
-        d = self.velocity.shape[1]
-        rows = np.zeros((m, t, 2, d))
-        rows[:, :, 0, :dim] = -direction
-        rows[:, :, 1, :dim] = direction
-        if not self.turning:
-            return rows
-        for side, sign in ((0, 1.0), (1, -1.0)):
-            # Both impulses act at one point, in the middle of the gap, or angular momentum would not be
-            # conserved: the arm is +(r + gap / 2) n for the first body and the opposite for the second.
-            r = np.where(self.pairs[:, side] >= 0, self.radii[self.pairs[:, side]] + 0.5 * self.gaps, 0.0)
-            arm = (sign * r[:, None] * self.normals)[:, None, :]
-            outward = -1.0 if side == 0 else 1.0
-            rows[:, :, side, dim:] = outward * cross(np.broadcast_to(arm, direction.shape), direction)
-        return rows
+        """Rows (m, t, 2, d) along (m, t, dim) directions, without the spin of balls that do not rotate."""
+        # Both impulses act at one point, in the middle of the gap, or angular momentum would not be
+        # conserved: the arm is +(r + gap / 2) n for the first body and the opposite for the second.
+        reach = np.where(self.pairs >= 0, self.radii[self.pairs] + 0.5 * self.gaps[:, None], 0.0)
+        arms = (reach * [1.0, -1.0])[..., None] * self.normals[:, None, :]
+        return contact_directions(direction, arms)[..., : self.velocity.shape[1]]
 
 
 def tangents_of(normals: Floats) -> Floats:

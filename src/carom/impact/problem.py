@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..errors import ProblemError
+from ..shown import Shown
 from ..solvers.rows import Floats, Ints
 from . import checks
 from .contacts import Contacts
@@ -41,7 +42,7 @@ class Symmetry:
 
 
 @dataclass(frozen=True, eq=False)
-class ImpactProblem:
+class ImpactProblem(Shown):
     """One instant of simultaneous impact. Immutable; made by one of the constructors.
 
     Separation speed of contact i: `u_i = J_i v + boundary_speed_i`, negative when approaching.
@@ -204,6 +205,23 @@ class ImpactProblem:
         return spheres(positions, radii, masses, velocities, **options)
 
     @classmethod
+    def from_contacts(
+        cls,
+        positions: Any,
+        masses: Any,
+        inertias: Any,
+        velocities: Any,
+        bodies: Any,
+        points: Any,
+        normals: Any,
+        **options: Any,
+    ) -> ImpactProblem:
+        """Rigid bodies and contact points in 2D or 3D: see `carom.impact.geometry.rigid_bodies`."""
+        from .geometry import rigid_bodies
+
+        return rigid_bodies(positions, masses, inertias, velocities, bodies, points, normals, **options)
+
+    @classmethod
     def _build(
         cls,
         *,
@@ -326,7 +344,16 @@ class ImpactProblem:
 
     def permuted(self, order: Any) -> ImpactProblem:
         """The same problem with its contacts in another order: new contact i is old contact `order[i]`."""
-        order = checks.permutation("order", order, self.contact_count)
+        return self._taken(checks.permutation("order", order, self.contact_count))
+
+    def selected(self, contacts: Any) -> ImpactProblem:
+        """The problem with some of its contacts only: a mask (m,) or numbers of contacts, at least one."""
+        chosen = np.arange(self.contact_count)[np.asarray(contacts)]
+        if chosen.size == 0:
+            raise ProblemError("contacts", "none", "at least one contact")
+        return self._taken(chosen)
+
+    def _taken(self, order: Ints) -> ImpactProblem:
         t = self.tangent_count
         tangents = self.tangents
         if tangents is not None:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ProblemError
+from ..shown import Shown
 from ..solvers.rows import Floats
 from . import checks
 from .momentum import momentum_violation
@@ -23,7 +24,7 @@ RESIDUAL_BOUND = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
-class ImpactSolution:
+class ImpactSolution(Shown):
     """The solution of one problem under one law. Immutable."""
 
     problem: ImpactProblem

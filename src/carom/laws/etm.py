@@ -58,6 +58,7 @@ class ETM(Law):
     name: ClassVar[str] = "etm"
     title: ClassVar[str] = "energy tracking method"
     paper: ClassVar = TANG_2014
+    cost: ClassVar[str] = "many small increments of one contact at a time; at most 300 repeats"
     claims: ClassVar[frozenset[str]] = frozenset({"BRK", "KIN", "MOM", "ONE", "FEA"})
     restitution_models: ClassVar[tuple[str, ...]] = ("stronge",)
     own_friction: ClassVar[bool] = True

@@ -32,6 +32,7 @@ class GaussSeidel(Law):
     name: ClassVar[str] = "gauss_seidel"
     title: ClassVar[str] = "pairwise propagation (Gauss-Seidel)"
     paper: ClassVar = SMITH_2012
+    cost: ClassVar[str] = "one contact at a time, found by a heap; at most 1000 + 2000 m reflections"
     claims: ClassVar[frozenset[str]] = frozenset({"BRK", "KIN", "MOM", "ONE", "WAV", "FEA"})
     restitution_models: ClassVar[tuple[str, ...]] = ("energetic", "qce_lcp", "newton")
 

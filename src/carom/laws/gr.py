@@ -34,6 +34,7 @@ class GR(Law):
     name: ClassVar[str] = "gr"
     title: ClassVar[str] = "generalized reflections"
     paper: ClassVar = SMITH_2012
+    cost: ClassVar[str] = "one box QP over the violators per iteration; at most 1000 + 100 sqrt(m) iterations"
     claims: ClassVar[frozenset[str]] = frozenset({"BRK", "SYM", "KIN", "MOM", "ONE", "FEA"})
     restitution_models: ClassVar[tuple[str, ...]] = ("energetic", "qce_lcp", "newton")
 

@@ -29,6 +29,7 @@ class Jacobi(Law):
     name: ClassVar[str] = "jacobi"
     title: ClassVar[str] = "pairwise propagation (Jacobi)"
     paper: ClassVar = SMITH_2012
+    cost: ClassVar[str] = "O(m) per pass; at most 1000 passes"
     claims: ClassVar[frozenset[str]] = frozenset({"BRK", "SYM", "MOM", "ONE", "FEA"})
     restitution_models: ClassVar[tuple[str, ...]] = ("energetic", "qce_lcp", "newton")
 

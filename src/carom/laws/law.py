@@ -28,6 +28,13 @@ class Paper:
 
     key: str  # short name, such as "Smith 2012"
     text: str  # full reference
+    bibtex: str = ""  # entry for a bibliography; empty: one is made from key and text
+
+    def citation(self) -> str:
+        """A BibTeX entry."""
+        if self.bibtex:
+            return self.bibtex
+        return "@misc{" + self.key.replace(" ", "").lower() + ",\n  note = {" + self.text + "}\n}"
 
 
 class Law:
@@ -40,6 +47,7 @@ class Law:
     name: ClassVar[str]  # under which it is registered
     title: ClassVar[str]  # for tables, a few words
     paper: ClassVar[Paper]
+    cost: ClassVar[str] = ""  # work and bound for m contacts, in a few words
     claims: ClassVar[frozenset[str]]  # keys of DESIDERATA; each generates tests
     restitution_models: ClassVar[tuple[str, ...]]  # keys of carom.impact.restitution.MODELS; the first is the default
     has_history: ClassVar[bool] = False  # whether it has an option `history`: see `Impulses.history`
@@ -116,19 +124,59 @@ SMITH_2012 = Paper(
     "Smith 2012",
     "B. Smith, D. M. Kaufman, E. Vouga, R. Tamstorf, E. Grinspun. Reflections on Simultaneous Impact. "
     "ACM Trans. Graph. 31(4), 106, 2012.",
+    """\
+@article{smith2012reflections,
+  author  = {Smith, Breannan and Kaufman, Danny M. and Vouga, Etienne and Tamstorf, Rasmus and Grinspun, Eitan},
+  title   = {Reflections on Simultaneous Impact},
+  journal = {ACM Transactions on Graphics},
+  volume  = {31},
+  number  = {4},
+  pages   = {106:1--106:12},
+  year    = {2012},
+  doi     = {10.1145/2185520.2185602}
+}""",
 )
 ZHANG_2015 = Paper(
     "Zhang 2015",
     "T. Zhang, S. Li, G. Wang, D. Manocha, H. Sun. Quadratic Contact Energy Model for Multi-impact "
     "Simulation. Computer Graphics Forum 34(7), 2015.",
+    """\
+@article{zhang2015quadratic,
+  author  = {Zhang, Tianxiang and Li, Sheng and Wang, Guoping and Manocha, Dinesh and Sun, Hanqiu},
+  title   = {Quadratic Contact Energy Model for Multi-impact Simulation},
+  journal = {Computer Graphics Forum},
+  volume  = {34},
+  number  = {7},
+  year    = {2015}
+}""",
 )
 TANG_2014 = Paper(
     "Tang 2014",
     "X. Tang, A. Paluszny, R. W. Zimmerman. An impulse-based energy tracking method for collision "
     "resolution. Comput. Methods Appl. Mech. Eng. 278, 160-185, 2014.",
+    """\
+@article{tang2014impulse,
+  author  = {Tang, XuHai and Paluszny, Adriana and Zimmerman, Robert W.},
+  title   = {An impulse-based energy tracking method for collision resolution},
+  journal = {Computer Methods in Applied Mechanics and Engineering},
+  volume  = {278},
+  pages   = {160--185},
+  year    = {2014},
+  doi     = {10.1016/j.cma.2014.05.004}
+}""",
 )
 LIU_2008 = Paper(
     "Liu 2008",
     "C. Liu, Z. Zhao, B. Brogliato. Frictionless multiple impacts in multibody systems. I. Theoretical "
     "framework. Proc. R. Soc. A 464, 3193-3211, 2008.",
+    """\
+@article{liu2008frictionless,
+  author  = {Liu, Caishan and Zhao, Zhen and Brogliato, Bernard},
+  title   = {Frictionless multiple impacts in multibody systems. {I}. Theoretical framework},
+  journal = {Proceedings of the Royal Society A},
+  volume  = {464},
+  pages   = {3193--3211},
+  year    = {2008},
+  doi     = {10.1098/rspa.2008.0078}
+}""",
 )

@@ -29,6 +29,9 @@ class LCP(Law):
     name: ClassVar[str] = "lcp"
     title: ClassVar[str] = "Newton-law LCP"
     paper: ClassVar = SMITH_2012
+    cost: ClassVar[str] = (
+        "one box QP over the contacts of an island, repeated until nothing approaches; at most 100 solves"
+    )
     claims: ClassVar[frozenset[str]] = frozenset({"SYM", "KIN", "MOM", "ONE", "FEA"})
     restitution_models: ClassVar[tuple[str, ...]] = ("energetic", "qce_lcp", "newton")
 

@@ -39,6 +39,9 @@ class LZB(Law):
     name: ClassVar[str] = "lzb"
     title: ClassVar[str] = "compliant contacts in impulse time (Liu-Zhao-Brogliato)"
     paper: ClassVar = LIU_2008
+    cost: ClassVar[str] = (
+        "integration of m energies, growing with the square of m on one island; at most 30,000 + 12,000 m steps"
+    )
     claims: ClassVar[frozenset[str]] = frozenset({"BRK", "SYM", "KIN", "MOM", "ONE", "WAV", "FEA"})
     restitution_models: ClassVar[tuple[str, ...]] = ("stronge",)
 

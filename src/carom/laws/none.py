@@ -18,6 +18,7 @@ class NoImpulse(Law):
     name: ClassVar[str] = "none"
     title: ClassVar[str] = "no impulse"
     paper: ClassVar = SMITH_2012
+    cost: ClassVar[str] = "nothing is computed"
     claims: ClassVar[frozenset[str]] = frozenset({"SYM", "KIN", "MOM", "ONE"})
     restitution_models: ClassVar[tuple[str, ...]] = ("newton", "stronge")
     own_friction: ClassVar[bool] = True

@@ -22,6 +22,7 @@ from .law import ZHANG_2015, Law
 A, B, C, S0, F, NEXT, QUEUED, DONE = range(8)
 
 
+UNEVEN, ROUNDED = 1e-12, 1e-3  # work of a pass, relative to its energy, that is corrected: see `passes`
 DENSE_CONTACTS = 2000  # largest Delassus matrix of the model stronge that is stored as an array
 
 
@@ -46,6 +47,7 @@ class QCE(Law):
     name: ClassVar[str] = "qce"
     title: ClassVar[str] = "quadratic contact energy"
     paper: ClassVar = ZHANG_2015
+    cost: ClassVar[str] = "O(m log m) per pass; at most 1000 + 100 sqrt(m) passes"
     claims: ClassVar[frozenset[str]] = frozenset({"BRK", "SYM", "KIN", "MOM", "ONE", "WAV", "FEA"})
     restitution_models: ClassVar[tuple[str, ...]] = ("energetic", "qce_lcp", "stronge")
 
@@ -125,8 +127,10 @@ def _lossy_pass(a, u, e):
 def passes(rows, velocity, boundary, tol, bound):
     """Passes until nothing approaches: (impulses, velocity, passes, violators left, residual).
 
-    The residual is the work of a pass, which is zero in exact arithmetic, over the kinetic energy, or over the energy
-    that the pass stored, if boundaries drive it.
+    The work of a pass is zero in exact arithmetic. Contacts that hardly approach beside fast ones lose many digits.
+    Where rounding makes the work larger than UNEVEN, the impulses of the pass are multiplied by the factor that makes
+    it zero. The residual is the work that is left, over the kinetic energy, or over the energy that the pass stored,
+    if boundaries drive it.
     """
     m = len(boundary)
     x = velocity.copy()
@@ -148,6 +152,13 @@ def passes(rows, velocity, boundary, tol, bound):
             work += 0.5 * (u[j] + after) * -u[j] * s[j]
             stored += 0.5 * u[j] * u[j] * s[j]
         scale = max(energy, stored)
+        if UNEVEN * scale < abs(work) < ROUNDED * stored:
+            # work(t) = (t^2 a + 2 t b) / 2 for impulses times t, with b = -2 stored and a / 2 + b = work.
+            more = 2.0 * stored / (2.0 * stored + work) - 1.0
+            for j in range(len(front)):
+                lam[front[j]] -= more * u[j] * s[j]
+                push(rows, front[j], -more * u[j] * s[j], x)
+            work = 0.0
         if scale > 0.0:
             worst = max(worst, abs(work) / scale)
         front, u = next_front(rows, x, boundary, tol, front, stamp, visited, count, False)

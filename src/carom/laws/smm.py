@@ -49,6 +49,9 @@ class SMM(Law):
     name: ClassVar[str] = "smm"
     title: ClassVar[str] = "simultaneous impulse method"
     paper: ClassVar = TANG_2014
+    cost: ClassVar[str] = (
+        "one linear system over the approaching contacts per reflection; at most 300 + 100 m reflected contacts"
+    )
     claims: ClassVar[frozenset[str]] = frozenset({"BRK", "SYM", "MOM", "FEA"})
     restitution_models: ClassVar[tuple[str, ...]] = ("newton",)
     own_friction: ClassVar[bool] = True

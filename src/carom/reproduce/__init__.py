@@ -7,6 +7,8 @@ a terminal.
 from __future__ import annotations
 
 import json
+import time
+from dataclasses import replace
 from pathlib import Path
 
 from .. import __version__
@@ -32,24 +34,54 @@ def run(
     if scale not in SCALES:
         raise ProblemError.unknown("scale", scale, SCALES)
     folder = Path(out) / key
-    _begin(folder, scale)
+    if not begun(folder, scale):
+        folder.mkdir(parents=True, exist_ok=True)
+        write_text(folder / BEGUN, json_text(_mark(scale)) + "\n")
     if (folder / RESULT).exists():
         return Evidence.load(folder / RESULT)
-    evidence = ENTRIES[key].run(Case(folder, progress or silent, record or scale == "paper"), scale)
+    entry, began = ENTRIES[key], time.process_time()
+    evidence = entry.run(Case(folder, progress or silent, record or scale == "paper"), scale)
+    parameters = entry.parameters(scale) | dict(evidence.parameters)
+    evidence = replace(evidence, parameters=parameters, seconds=time.process_time() - began)
     evidence.save(folder / RESULT)
     return evidence
 
 
-def _begin(folder: Path, scale: str) -> None:
-    """Notes scale and version in the folder; a folder of another scale or version is refused."""
-    mine = {"scale": scale, "version": __version__}
-    if (folder / BEGUN).exists():
-        found = json.loads((folder / BEGUN).read_text(encoding="utf-8"))
-        if found != mine:
-            raise ProblemError("out", f"{folder} with {found}", f"a new folder, or the results of {mine}")
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    write_text(folder / BEGUN, json_text(mine) + "\n")
+def finished(out: str | Path, scale: str) -> dict[str, Evidence]:
+    """The evidence of all entries that are in the folder `out` at a scale, in the order of ENTRIES."""
+    found = {}
+    for key in ENTRIES:
+        folder = Path(out) / key
+        if (folder / RESULT).exists() and json.loads((folder / BEGUN).read_text(encoding="utf-8"))["scale"] == scale:
+            found[key] = Evidence.load(folder / RESULT)
+    return found
 
 
-__all__ = ["ENTRIES", "PAPERS", "SCALES", "Case", "Entry", "Evidence", "Progress", "Row", "run", "silent"]
+def begun(folder: Path, scale: str) -> bool:
+    """Whether an entry was begun in its folder; one of another scale or version is refused."""
+    if not (folder / BEGUN).exists():
+        return False
+    found = json.loads((folder / BEGUN).read_text(encoding="utf-8"))
+    if found != _mark(scale):
+        raise ProblemError("out", f"{folder} with {found}", f"a new folder, or the results of {_mark(scale)}")
+    return True
+
+
+def _mark(scale: str) -> dict[str, str]:
+    return {"scale": scale, "version": __version__}
+
+
+__all__ = [
+    "ENTRIES",
+    "PAPERS",
+    "SCALES",
+    "Case",
+    "Entry",
+    "Evidence",
+    "Progress",
+    "Row",
+    "begun",
+    "finished",
+    "run",
+    "silent",
+]

@@ -51,12 +51,17 @@ class Row:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The result of one entry: rows, files (figures first), findings in words, and the parameters of the run."""
+    """The result of one entry: rows, files (figures first), findings in words, and the parameters of the run.
+
+    `seconds` is the CPU time that it took. `error` says why an entry failed; its other fields are then empty.
+    """
 
     rows: tuple[Row, ...]
     files: tuple[Path, ...] = ()
     findings: tuple[str, ...] = ()
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float = 0.0
+    error: str = ""
 
     @property
     def numbers(self) -> dict[str, float]:
@@ -65,22 +70,31 @@ class Evidence:
 
     def save(self, path: Path) -> None:
         """Writes the evidence as JSON; files are stored relative to its folder."""
-        data = asdict(self) | {"files": [str(file.relative_to(path.parent)) for file in self.files]}
-        write_text(path, json_text(data, indent=1) + "\n")
+        write_text(path, json_text(self.as_dict(path.parent), indent=1) + "\n")
+
+    def as_dict(self, folder: Path) -> dict[str, Any]:
+        """The evidence as plain data; files are relative to `folder`."""
+        return asdict(self) | {"files": [file.relative_to(folder).as_posix() for file in self.files]}
 
     @classmethod
     def load(cls, path: Path) -> Evidence:
         """Reads what `save` has written."""
         data = json.loads(path.read_text(encoding="utf-8"))
-        rows = tuple(Row(**row) for row in data["rows"])
-        return cls(
-            rows, tuple(path.parent / file for file in data["files"]), tuple(data["findings"]), data["parameters"]
-        )
+        data["rows"] = tuple(Row(**row) for row in data["rows"])
+        data["files"] = tuple(path.parent / file for file in data["files"])
+        data["findings"] = tuple(data["findings"])
+        return cls(**data)
 
 
-def rows_of(numbers: Mapping[str, float], paper: Mapping[str, Value] | None = None, unit: str = "") -> tuple[Row, ...]:
-    """Rows of measured numbers; `paper` holds the published values of those that have one."""
-    return tuple(Row(name, (paper or {}).get(name), value, unit) for name, value in numbers.items())
+def rows_of(
+    numbers: Mapping[str, float],
+    paper: Mapping[str, Value] | None = None,
+    unit: str = "",
+    holds: Mapping[str, bool] | None = None,
+) -> tuple[Row, ...]:
+    """Rows of measured numbers; `paper` has the published values, and `holds` whether the claim about them holds."""
+    said, held = paper or {}, holds or {}
+    return tuple(Row(name, said.get(name), value, unit, held.get(name)) for name, value in numbers.items())
 
 
 @dataclass(frozen=True)

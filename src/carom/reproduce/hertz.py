@@ -10,6 +10,7 @@ The result in the limit of stiff balls does not depend on the common stiffness, 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -47,12 +48,7 @@ def hertz_chain(
 def _separated(state: Floats, m: Floats, k: Floats, eta: float, tolerance: float) -> Floats:
     """Integrates interval by interval until no neighbors overlap or approach."""
     n = len(m)
-    force = np.zeros(n + 1)
-
-    def rates(_: float, y: Floats) -> Floats:
-        force[1:-1] = k * np.maximum(y[n:], 0.0) ** eta
-        return np.concatenate([-np.diff(force) / m, -np.diff(y[:n])])
-
+    rates = _rates(m, k, eta)
     stretch, time = 2.0 * n, 0.0
     while (state[n:] > 0.0).any() or (np.diff(state[:n]) < -1e-10).any():
         if time > LONGEST:
@@ -62,3 +58,31 @@ def _separated(state: Floats, m: Floats, k: Floats, eta: float, tolerance: float
         state, time = done.y[:, -1], time + stretch
         stretch *= 1.5
     return state
+
+
+def _rates(m: Floats, k: Floats, eta: float) -> Callable[[float, Floats], Floats]:
+    """The right-hand side for the state (velocities (n,), overlaps (n - 1,))."""
+    n = len(m)
+    force = np.zeros(n + 1)
+
+    def rates(_: float, y: Floats) -> Floats:
+        force[1:-1] = k * np.maximum(y[n:], 0.0) ** eta
+        return np.concatenate([-np.diff(force) / m, -np.diff(y[:n])])
+
+    return rates
+
+
+def hertz_history(
+    masses: Any, velocities: Any, time: Any, *, gaps: Any = 0.0, eta: float = 1.5, tolerance: float = 1e-10
+) -> tuple[Floats, Floats]:
+    """Velocities (t, n) and overlaps (t, n - 1) of the chain at the times (t,), from 0 on, with unit stiffness.
+
+    gaps: between neighbors at the start, one number or n - 1; negative overlaps are gaps.
+    """
+    m, v, t = (np.asarray(x, dtype=float).ravel() for x in (masses, velocities, time))
+    n = len(v)
+    state = np.concatenate([v, -np.broadcast_to(np.asarray(gaps, dtype=float), (n - 1,))])
+    longest = float(t[-1]) / 100.0
+    options: dict[str, Any] = {"rtol": tolerance, "atol": 0.01 * tolerance, "max_step": longest}
+    done = solve_ivp(_rates(m, np.ones(n - 1), eta), (0.0, float(t[-1])), state, "DOP853", t, **options)
+    return done.y[:n].T, done.y[n:].T

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import ProblemError
 from ..settings import STEPPERS
+from ..shown import Shown
 from ..solvers.rows import Floats
 from .boundaries import Boundary, Periodic, Vector
 from .checks import (
@@ -104,7 +105,7 @@ class Bodies:
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
+class Scene(Shown):
     """Everything that a run needs. `step`, `duration`, `law` and so on are defaults that a run may override.
 
     The declared fields are the keys of the table [scene] of a scene file.

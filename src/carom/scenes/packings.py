@@ -111,6 +111,7 @@ def repose(
     restitution: float = 0.3,
     friction: float = 0.4,
     rolling: float = 0.02,
+    width: float | None = None,
     settle: float = 4.0,
     flow: float = 12.0,
     seed: int = 0,
@@ -120,13 +121,14 @@ def repose(
     The slope that is left shows the angle of repose (Tang 2014, s. 7.5). shape: "spheres" (540 in the paper), "cubes"
     or "crosses" (325), of the sizes of the paper. The container is twice as long as wide. The gate has no friction.
     rolling: coefficient of rolling friction of spheres in diameters; the paper has none, and spheres then roll for
-    ever. flow: time after the gate was lifted.
+    ever. width: of the container in sizes of a body; by default the lattice at the start is about as high as wide,
+    and the pile of cubes or crosses, which start apart, is flat. flow: time after the gate was lifted.
     """
     size, count = SIZES[checks.choice("shape", shape, SIZES)], checks.whole("count", count, 4)
     settle, flow = checks.positive("settle", settle), checks.positive("flow", flow)
     chance = np.random.default_rng(checks.whole("seed", seed, 0))
     room = {"spheres": 1.05, "cubes": 1.75, "crosses": 1.12}[shape]
-    wide = room * np.ceil(count ** (1.0 / 3.0))  # about as high as wide
+    wide = room * np.ceil(count ** (1.0 / 3.0)) if width is None else checks.at_least("width", width, room)
     place = size * lattice(count, wide, room)
     place[:, 2] += 0.5 * size
     half, top = 0.5 * wide * size, float(place[:, 2].max()) + size

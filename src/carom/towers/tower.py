@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ProblemError
+from ..shown import Shown
 from ..solvers.rows import Floats, Ints
 from .bricks import Brick, Pin, brick_of, check_mass_model
 from .checks import bricks_in_all, choice, exact_number, flag, shown, text, whole
@@ -30,7 +31,7 @@ FARTHEST = 1e8  # largest distance from the origin, in shortest sides: rounding 
 
 
 @dataclass(frozen=True, eq=False)
-class Tower:
+class Tower(Shown):
     """Bricks without friction, at rest. The ground is y = 0, and gravity acts in the direction -y.
 
     `mass_model` is "uniform" for homogeneous bricks or "corners" for bricks with equal masses in their corners.

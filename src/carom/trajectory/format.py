@@ -48,15 +48,45 @@ def create_file(safe: SafeFile, scene: Scene, world: World, state: State, settin
     try:
         safe.begin()
         _write_header(file, scene, world, state, settings)
-        file.flush()
-        end = safe.seek(0, os.SEEK_END)
-        digest = check_structure(lambda at, count: read_at(safe, at, count), USER_BLOCK, end).digest
-        file.attrs.modify("checksum", np.array(digest.encode(), HASH))
+        _write_checksum(safe, file)
     except BaseException:
         safe.drop()
         file.close()
         raise
     return file
+
+
+def extend_file(safe: SafeFile, file: h5py.File, settings: Settings) -> None:
+    """Prepares the file of a run, finished or not, for more steps: `settings` has their number.
+
+    A frame of the old end that the new run would not record is removed. Nothing is committed.
+    """
+    old = read_settings(file)
+    if old.steps % old.frame_every and int(file["frames/step"][-1]) == old.steps:
+        _remove_last_frame(file)
+    del file["settings"]
+    _write_json(file, "settings", settings.as_dict())
+    file.attrs.modify("finished", np.int8(0))
+    file.attrs.modify("state_hash", np.array(b"", HASH))
+    _write_checksum(safe, file)
+
+
+def _remove_last_frame(file: h5py.File) -> None:
+    frames = len(file["frames/step"]) - 1
+    for dataset in file["frames"].values():
+        dataset.resize(frames, axis=0)
+    if "impulses" in file:
+        file["impulses/ptr"].resize(frames, axis=0)
+        for name in IMPULSES:
+            file["impulses"][name].resize(int(file["impulses/ptr"][-1]), axis=0)
+
+
+def _write_checksum(safe: SafeFile, file: h5py.File) -> None:
+    """Stores the digest of all that does not change during a run."""
+    file.flush()
+    end = safe.seek(0, os.SEEK_END)
+    digest = check_structure(lambda at, count: read_at(safe, at, count), USER_BLOCK, end).digest
+    file.attrs.modify("checksum", np.array(digest.encode(), HASH))
 
 
 def read_at(safe: SafeFile, at: int, count: int) -> bytes:

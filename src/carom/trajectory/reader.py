@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from ..geometry.rotations import SPIN_SHAPE, velocity_components
 from ..scene.model import Scene
 from ..settings import Settings
+from ..shown import NOTEBOOK, Shown
 from ..stepping.report import ANGULAR_MOMENTUM, MOMENTUM, ContactImpulses
 from ..world import State, World
 from . import checkpoint
@@ -27,6 +29,7 @@ from .format import (
     SPINS,
     open_raw,
     open_to_read,
+    read_json,
     read_scene,
     read_settings,
     reading,
@@ -37,7 +40,7 @@ Floats = NDArray[np.float64]
 ROUNDING = 1e-12  # relative: a residual that equals the tolerance may exceed it by the rounding of their common scale
 
 
-class Trajectory:
+class Trajectory(Shown):
     """A recorded run: k frames of n bodies in D dimensions. Frame 0 is the start; `time[i]` belongs to `positions[i]`.
 
     The file of a run that was killed, or is still running, ends at its last checkpoint. `positions`, `velocities`,
@@ -46,6 +49,7 @@ class Trajectory:
 
     def __init__(self, source: str | Path | io.BytesIO, scene: Scene | None = None) -> None:
         self.path: Path | None = None
+        self._viewer: Any = None  # of `view`
         self._given = scene
         if isinstance(source, io.BytesIO):
             self._file = open_raw(source, None)
@@ -60,6 +64,12 @@ class Trajectory:
         """The scene of the run."""
         with self._reading():
             return read_scene(self._file, self._given)
+
+    @property
+    def not_stored(self) -> list[str]:
+        """Paths of the Python functions of the scene, such as a force, which no file can hold."""
+        with self._reading():
+            return list(read_json(self._file["scene"], "meta")["not_stored"])
 
     @cached_property
     def settings(self) -> Settings:
@@ -262,10 +272,32 @@ class Trajectory:
                 raise ValueError("a frame has no row in the step table")
         return np.asarray(self.steps[name][rows])
 
+    def to_xarray(self) -> Any:
+        """The run as an `xarray.Dataset` with the dimensions time, body and component; needs the extra `xarray`.
+
+        Units are those of the scene, as the attribute `units` of each variable in terms of length, time and mass.
+        """
+        from .dataset import dataset_of
+
+        return dataset_of(self)
+
+    def view(self, height: int = 640) -> Any:
+        """The viewer of the run as an inline frame of a notebook, `height` pixels high; needs the extra `view`.
+
+        The page is served on this machine until the run is closed, the next call, or the end of the process.
+        `carom view` shows a file outside notebooks.
+        """
+        if self._viewer is not None:
+            self._viewer.close()
+        self._viewer = importlib.import_module(NOTEBOOK).view(self, height)
+        return self._viewer
+
     # ---- the file
 
     def close(self) -> None:
         """Closes the file; arrays that were not read are no longer available."""
+        if self._viewer is not None:
+            self._viewer.close()
         self._file.close()
 
     def __enter__(self) -> Trajectory:
@@ -279,7 +311,7 @@ class Trajectory:
             return f"<Trajectory {self.path or 'in memory'}, closed>"
         s = self.settings
         done = "finished" if self.finished else f"stopped at step {self.last.step:,} of {s.steps:,}"
-        time = f"t = 0 .. {self.time[-1]:g}"
+        time = f"t = {self.time[0]:g} .. {self.time[-1]:g}"
         bodies = f"{self.count:,} {'body' if self.count == 1 else 'bodies'}"
         return f"<Trajectory {self.name}: law {s.law}, {bodies}, {len(self):,} frames, {time}, {done}>"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from .format import (
     ORIENTATION,
     boundary_poses,
     create_file,
+    extend_file,
     open_to_write,
     problem,
     read_scene,
@@ -95,18 +96,19 @@ class Recorder:
         self._unnamed = False
 
     @classmethod
-    def resume(cls, path: str | Path, scene: Scene | None = None) -> Resumed:
+    def resume(cls, path: str | Path, scene: Scene | None = None, steps: int | None = None) -> Resumed:
         """Opens an unfinished run to continue it from its last checkpoint.
 
         `scene` is needed only if the scene contains Python functions (forces and motions), which no file can hold.
+        `steps` is a new number of steps of the whole run, which may be finished.
         """
         target = Path(path)
         safe, file = open_to_write(target)
         try:
-            if file.attrs.get("finished", 0):
-                raise problem(target, "this run is finished and cannot be resumed; `carom info` describes it")
+            if file.attrs.get("finished", 0) and steps is None:
+                raise problem(target, "this run is finished; a longer duration (--duration TIME) extends it")
             with reading(target):
-                resumed = cls._taken_up(safe, file, target, scene)
+                resumed = cls._taken_up(safe, file, target, scene, steps)
         except BaseException:
             safe.drop()
             file.close()
@@ -115,10 +117,13 @@ class Recorder:
         return resumed
 
     @classmethod
-    def _taken_up(cls, safe: SafeFile, file: h5py.File, path: Path, scene: Scene | None) -> Resumed:
+    def _taken_up(cls, safe: SafeFile, file: h5py.File, path: Path, scene: Scene | None, steps: int | None) -> Resumed:
         from ..build import build
 
         settings, whole = read_settings(file), read_scene(file, scene)
+        if steps is not None:
+            settings = replace(settings, steps=steps)
+            extend_file(safe, file, settings)
         state, memory, _ = load(file["checkpoint"])
         # The world is needed only for the poses of moving boundaries.
         world = build(whole, check_overlap=False)[0] if "boundary_pose" in file["frames"] else None
@@ -168,19 +173,22 @@ class Recorder:
 
     # ---- closing
 
-    def finish(self, state: State) -> Trajectory:
-        """Completes the file with the last state and opens it for reading."""
+    def finish(self, state: State, memory: Memory | None = None) -> Trajectory:
+        """Completes the file with the last state and opens it for reading.
+
+        With `memory`, the arrays besides the state on which the next step would depend, the run can be extended.
+        """
         from .reader import Trajectory
 
         with uninterrupted():
-            self._save(state, {})
+            self._save(state, memory or {})
             self._file.attrs.modify("state_hash", np.array(state_hash(state).encode(), HASH))
             self._file.attrs.modify("finished", np.int8(1))
             self._close()
             self._commit()
             self._safe.close()
-        memory = self._safe.raw
-        return Trajectory(memory if isinstance(memory, io.BytesIO) else Path(self.path or ""))
+        raw = self._safe.raw
+        return Trajectory(raw if isinstance(raw, io.BytesIO) else Path(self.path or ""))
 
     def leave(self) -> Trajectory:
         """Closes a run in memory that is not finished, and opens it for reading; call `checkpoint` before."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ...trajectory import Trajectory
     from .page import Page
 
 __all__ = ["Viewer", "viewing"]
@@ -30,18 +31,19 @@ class Viewer:
 
 @contextmanager
 def viewing(
-    paths: Sequence[str | Path], host: str = "127.0.0.1", port: int = 8080, play: bool = True
+    runs: Sequence[str | Path | Trajectory], host: str = "127.0.0.1", port: int = 8080, play: bool = True
 ) -> Iterator[Viewer]:
     """Serves a page that shows one run, or two side by side, while the block runs.
 
-    If `port` is in use, the next free port is taken; `Viewer.address` contains it. Other machines can open the page
-    only if `host` is an address that they reach, such as "0.0.0.0" for all addresses of this machine.
+    `runs` are files or open runs; the latter stay open. If `port` is in use, the next free port is taken;
+    `Viewer.address` contains it. Other machines can open the page only if `host` is an address that they reach, such
+    as "0.0.0.0" for all addresses of this machine.
     """
     from .runs import open_runs
     from .server import TITLE, address_of, close_server, need_viser, open_server
 
     need_viser()
-    opened = open_runs(paths)
+    opened = open_runs(runs)
     try:
         server = open_server(host, port, TITLE)
         try:

@@ -81,11 +81,12 @@ class BoundaryMesh:
     """A mesh in the run's lengths relative to `center`, about which boundary `number` turns; -1 for no boundary."""
 
     number: int
-    mesh: Mesh | Horizon
+    mesh: Mesh
     color: Color
     center: Floats  # (3,)
     opacity: float | None = None
     shaded: bool = False  # receives shadows
+    horizon: Horizon | None = None  # continues an open ground
 
 
 class BoundaryNodes:
@@ -95,15 +96,19 @@ class BoundaryNodes:
         self._layout, self._number, self._meshes = layout, number, list(meshes)
         self._poses: Floats | float = 0.0
         self._handles = [self._added(server, f"{name}/boundary{k}", m) for k, m in enumerate(self._meshes)]
+        self._far = [self._added_horizon(server, f"{name}/horizon{k}", m) for k, m in enumerate(self._meshes)]
+
+    def _added_horizon(self, server: Any, name: str, m: BoundaryMesh) -> Any:
+        if m.horizon is None:
+            return None
+        width = 2.0 * self._layout.scale * m.horizon.radius
+        middle = self._layout.placed((m.center + m.horizon.offset)[None], self._number)[0]
+        look = {"format": "png", "cast_shadow": False, "receive_shadow": False}
+        return server.scene.add_image(name, m.horizon.image, width, width, wxyz=m.horizon.turn, position=middle, **look)
 
     def _added(self, server: Any, name: str, m: BoundaryMesh) -> Any:
         layout, mesh = self._layout, m.mesh
         place = layout.placed(m.center[None], self._number)
-        if isinstance(mesh, Horizon):
-            width = 2.0 * layout.scale * mesh.radius
-            look = {"format": "png", "cast_shadow": False, "receive_shadow": False}
-            middle = place[0] + layout.scale * mesh.offset
-            return server.scene.add_image(name, mesh.image, width, width, wxyz=mesh.turn, position=middle, **look)
         # A batch of one instance, because only the colors of instances can be given exactly.
         return server.scene.add_batched_meshes_simple(
             name,
@@ -123,19 +128,19 @@ class BoundaryNodes:
         if np.array_equal(poses, np.broadcast_to(self._poses, poses.shape)):
             return
         self._poses = poses
-        shift, turn = _displacements(poses)
-        for m, handle in zip(self._meshes, self._handles):
-            if m.number >= 0:
-                place = self._layout.placed((m.center + shift[m.number])[None], self._number)
-                if isinstance(m.mesh, Horizon):
-                    arm = rotations.turned(turn[m.number][None], m.mesh.offset[None])[0]
-                    handle.position = place[0] + self._layout.scale * arm
-                    handle.wxyz = rotations.product(turn[m.number][None], m.mesh.turn[None])[0]
-                else:
-                    handle.batched_positions, handle.batched_wxyzs = place, turn[m.number][None]
+        shift, turn = displacements(poses)
+        for m, handle, far in zip(self._meshes, self._handles, self._far):
+            if m.number < 0:
+                continue
+            place = self._layout.placed((m.center + shift[m.number])[None], self._number)
+            handle.batched_positions, handle.batched_wxyzs = place, turn[m.number][None]
+            if m.horizon is not None:
+                arm = rotations.turned(turn[m.number][None], m.horizon.offset[None])[0]
+                far.position = place[0] + self._layout.scale * arm
+                far.wxyz = rotations.product(turn[m.number][None], m.horizon.turn[None])[0]
 
 
-def _displacements(poses: Floats) -> tuple[Floats, Floats]:
+def displacements(poses: Floats) -> tuple[Floats, Floats]:
     """Translations (w, 3) and quaternions (w, 4)."""
     if poses.shape[1] == 6:
         return poses[:, :3], rotations.of_vector(np.ascontiguousarray(poses[:, 3:]))
@@ -283,8 +288,7 @@ def _open_ground(
     normal = np.cross(across, ahead)
     turn = np.asarray(rotations.quaternion_of(np.stack([across, ahead, normal], axis=1)))
     far = Horizon(HORIZON * size, REACH * size, start + 0.5 * BELOW * size * normal, turn)
-    lit = BoundaryMesh(k, disc, GROUND, found.center[k], shaded=True)
-    return [lit, BoundaryMesh(k, far, GROUND, found.center[k])]
+    return [BoundaryMesh(k, disc, GROUND, found.center[k], shaded=True, horizon=far)]
 
 
 def _circle(across: Floats, ahead: Floats) -> Floats:

@@ -19,6 +19,7 @@ from ...trajectory.journal import Head, read_head
 
 MOST = 2  # runs on one page
 KEPT = 256 << 20  # bytes of frames in memory
+IN_MEMORY = "in memory"  # the name of a run that has no file
 
 
 class Frame(NamedTuple):
@@ -34,10 +35,11 @@ class Frame(NamedTuple):
 class Frames:
     """Reads the frames of a run and keeps them. Only one thread may use it at a time."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._stamp = committed(path)
-        self.run = Trajectory(path)
+    def __init__(self, source: Path | Trajectory) -> None:
+        self.borrowed = isinstance(source, Trajectory)  # an open run, which belongs to the caller
+        self.run = source if isinstance(source, Trajectory) else Trajectory(source)
+        self.path = self.run.path or Path(IN_MEMORY)
+        self._stamp = committed(self.path)
         self.problem: str | None = None  # describes the last frame that could not be read
         self._kept: OrderedDict[int, Frame] = OrderedDict()
 
@@ -83,7 +85,7 @@ class Frames:
     def refresh(self) -> None:
         """Opens the file again if there was a checkpoint since. Frames that were recorded stay unchanged."""
         stamp = committed(self.path)
-        if stamp is None or (stamp == self._stamp and self.running):
+        if self.borrowed or stamp is None or (stamp == self._stamp and self.running):
             return
         try:
             newer = Trajectory(self.path)
@@ -124,17 +126,18 @@ class Opened:
 
     def close(self) -> None:
         for frames in self.runs:
-            frames.run.close()
+            if not frames.borrowed:
+                frames.run.close()
 
 
-def open_runs(paths: Sequence[str | Path]) -> Opened:
-    """Opens one or two files. A file that cannot be shown is an error unless the other one can be."""
-    if not 1 <= len(paths) <= MOST:
-        raise ProblemError("RUN.h5", f"{len(paths)} files", "one file, or two to see side by side")
+def open_runs(sources: Sequence[str | Path | Trajectory]) -> Opened:
+    """Opens one or two files, or takes open runs. One that cannot be shown is an error unless the other can be."""
+    if not 1 <= len(sources) <= MOST:
+        raise ProblemError("RUN.h5", f"{len(sources)} files", "one file, or two to see side by side")
     out, problems = Opened(), []
-    for path in map(Path, paths):
+    for source in sources:
         try:
-            frames = _opened(path)
+            frames = _opened(source if isinstance(source, Trajectory) else Path(source))
         except (ProblemError, OSError) as error:
             problems.append(error)
             continue
@@ -150,13 +153,14 @@ def open_runs(paths: Sequence[str | Path]) -> Opened:
     return out
 
 
-def _opened(path: Path) -> Frames:
+def _opened(source: Path | Trajectory) -> Frames:
+    path = Path(IN_MEMORY) if isinstance(source, Trajectory) else source
     part = path.with_name(path.name + ".part")
     if not path.exists() and part.exists():
         text = f"{path}: the run has not reached its first checkpoint; wait for it, or run the scene again"
         raise ProblemError("RUN.h5", str(path), "a file with a checkpoint", text)
-    frames = Frames(path)
-    run = frames.run
+    frames = Frames(source)
+    run, path = frames.run, frames.path
     try:
         if not len(run.time) or not run.count:
             what = "frames" if not len(run.time) else "bodies"
@@ -164,7 +168,8 @@ def _opened(path: Path) -> Frames:
             raise ProblemError("RUN.h5", str(path), f"a run with {what}", text)
         frames.at(0)
     except BaseException:
-        run.close()
+        if not frames.borrowed:
+            run.close()
         raise
     return frames
 

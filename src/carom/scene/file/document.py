@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -20,7 +20,7 @@ from ..symmetry import Symmetry
 from .bodies import GENERATOR, BodiesOf, Group, schema_tables
 from .copies import Groups
 from .generators import RADIUS, Copies, RandomVelocity, Round, origin
-from .text import line_of, parse, read
+from .text import change, line_of, parse, read
 
 
 @dataclass(frozen=True)
@@ -98,27 +98,40 @@ DOCUMENT = {
 }
 
 
-def load_scene(path: str | Path) -> Scene:
-    """The scene of a .toml file of Carom or an .xml file of SCISim. Bad files raise ProblemError."""
+def load_scene(path: str | Path, changes: Sequence[tuple[str, str]] = ()) -> Scene:
+    """The scene of a .toml file of Carom or an .xml file of SCISim. Bad files raise ProblemError.
+
+    `changes` are places in a .toml file, such as `bodies.0.velocity`, and their new values in the syntax of TOML.
+    """
     path = Path(path)
     if path.suffix.lower() == ".toml":
-        return read_toml(path)
+        return read_toml(path, changes)
     if path.suffix.lower() == ".xml":
+        if changes:
+            raise ProblemError(changes[0][0], changes[0][1], "nothing: only .toml files can be changed")
         from ..scisim import read_scisim
 
         return read_scisim(path)
     raise ProblemError(str(path), repr(path.suffix), "a scene file: .toml, or .xml of SCISim")
 
 
-def read_toml(path: str | Path) -> Scene:
-    """The scene of a TOML file. A scene without a name gets that of the file."""
+def read_toml(path: str | Path, changes: Sequence[tuple[str, str]] = ()) -> Scene:
+    """The scene of a TOML file, with `changes` as in `load_scene`. A scene without a name gets that of the file."""
     path = Path(path)
-    return parse_toml(read(path), path.name, path.stem, path.parent)
+    return parse_toml(read(path), path.name, path.stem, path.parent, changes)
 
 
-def parse_toml(text: str, name: str = "scene", default_name: str = "scene", folder: str | Path = ".") -> Scene:
+def parse_toml(
+    text: str,
+    name: str = "scene",
+    default_name: str = "scene",
+    folder: str | Path = ".",
+    changes: Sequence[tuple[str, str]] = (),
+) -> Scene:
     """The scene of a TOML text; `name` stands for the text in messages. Mesh files are sought from `folder`."""
     document = parse(text, name)
+    for place, value in changes:
+        change(document, place, value)
     try:
         return scene_of(document, default_name, folder)
     except ProblemError as error:

@@ -116,3 +116,39 @@ def _table(name: str, is_array: bool, counts: dict[str, int]) -> str:
 
 def _plain(key: str) -> str:
     return ".".join(piece.strip().strip("\"'") for piece in key.split("."))
+
+
+# ---- changes
+
+
+def change(document: dict[str, Any], place: str, text: str) -> None:
+    """Replaces the value at a dotted path such as `bodies.0.velocity`. `text` is a value of TOML; else it is a string.
+
+    Tables and lists on the way must exist; the error lists what is there. Whether the last key is known is for the
+    reader of the document to say, because keys with defaults need not be in a file.
+    """
+    keys = place.split(".")
+    if keys[0] == "scene":  # all of its keys have defaults, so a file may lack it
+        document.setdefault("scene", {})
+    here: Any = document
+    for depth, key in enumerate(keys):
+        last = depth == len(keys) - 1
+        if isinstance(here, list):
+            known: list[Any] = list(range(len(here)))
+            step: Any = int(key) if key.isdigit() else key
+        else:
+            known, step = list(here) if isinstance(here, dict) else [], key
+        if step not in known and not (last and isinstance(here, dict)):
+            found = ", ".join(map(str, known)) or "nothing"
+            raise ProblemError("--set", place, f"a place in the file; {'.'.join(keys[:depth]) or 'it'} has {found}")
+        if last:
+            here[step] = _value(text)
+        else:
+            here = here[step]
+
+
+def _value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except ValueError:
+        return text

@@ -1,0 +1,93 @@
+"""Carom as the impact operator of other engines: `carom.bridges.mujoco`, `.pymunk` and `.pybullet`.
+
+The engine keeps its world, its free motion, its joints and its resting contacts. Before each of its steps a bridge
+takes masses, contacts and velocities from it, resolves what impacts during the step with one of Carom's laws, and
+writes the velocities back. Contacts then no longer approach, so the engine's own impact has nothing left to do.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import ProblemError
+from ..impact.problem import ImpactProblem
+from ..impact.resolve import solve_impact
+from ..impact.solution import ImpactSolution
+from ..laws import Law
+from ..solvers.rows import Floats
+
+Restitution = float | Callable[[Floats], Any] | None
+
+
+def missing(engine: str) -> ProblemError:
+    """The error of a bridge whose engine is not installed."""
+    return ProblemError(
+        "engine", f"{engine}, which is not installed", f"the package {engine} (extra {engine!r} of Carom)"
+    )
+
+
+@dataclass
+class Bridge(ABC):
+    """Resolves the impacts of one engine's world.
+
+    law: name of a law, or a configured one.
+    restitution: one number, a function of the approach speeds (m,), or None for the coefficients of the engine.
+    touch: gap, in units of length, up to which contacts that do not approach count as touching; they take part in the
+    impact. Contacts that approach take part if they would close within the step.
+    threshold: slowest approach that is an impact. Slower ones are resting contacts and left to the engine.
+    """
+
+    law: str | Law = "gr"
+    restitution: Restitution = None
+    touch: float = 1e-6
+    threshold: float = 1e-6
+
+    @abstractmethod
+    def detect(self) -> tuple[ImpactProblem, Floats] | None:
+        """All contacts that the engine reports, as one problem, and their gaps (m,); None without contacts."""
+
+    @abstractmethod
+    def write(self, velocity: Floats) -> None:
+        """Gives the bodies of the last detected problem these velocities."""
+
+    @abstractmethod
+    def advance(self) -> None:
+        """One step of the engine itself."""
+
+    @property
+    @abstractmethod
+    def time_step(self) -> float:
+        """The time step of the engine."""
+
+    def problem(self, horizon: float = 0.0) -> ImpactProblem | None:
+        """The impact at this instant: contacts that touch or close within the time `horizon`. None if there is none."""
+        found = self.detect()
+        if found is None:
+            return None
+        problem, gap = found
+        speed = problem.separation_speed()
+        taking_part = gap + horizon * np.minimum(speed, 0.0) <= self.touch
+        if not (taking_part & (speed < -self.threshold)).any():
+            return None
+        chosen = problem.selected(taking_part)
+        return chosen if self.restitution is None else chosen.with_(restitution=self.restitution)
+
+    def resolve(self, horizon: float = 0.0) -> ImpactSolution | None:
+        """Resolves the impact at this instant and writes the velocities; None if nothing impacts."""
+        problem = self.problem(horizon)
+        if problem is None:
+            return None
+        solution = solve_impact(problem, self.law)
+        self.write(solution.velocity)
+        return solution
+
+    def step(self) -> ImpactSolution | None:
+        """Resolves what impacts during the next time step, then lets the engine make that step."""
+        solution = self.resolve(self.time_step)
+        self.advance()
+        return solution

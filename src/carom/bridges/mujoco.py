@@ -1,0 +1,78 @@
+"""Carom inside MuJoCo: joint space, so that robots and free bodies are treated alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..impact.problem import ImpactProblem
+from ..laws import Law
+from ..solvers.rows import Floats
+from . import Bridge, Restitution, missing
+
+try:
+    import mujoco
+except ImportError as absent:
+    raise missing("mujoco") from absent
+
+
+class MujocoBridge(Bridge):
+    """Impacts of a MuJoCo model: mass matrix M(q), rows `n^T (J_2 - J_1)` of its contacts, velocity `qvel`.
+
+    MuJoCo has no coefficient of restitution; None means 1. Its friction is that of contacts with condim 3 and more.
+    Give geoms a `gap` of at least the distance covered in one step: MuJoCo then reports contacts before bodies overlap,
+    and its own springs do not act on them.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        data: Any,
+        law: str | Law = "gr",
+        restitution: Restitution = None,
+        touch: float = 1e-6,
+        threshold: float = 1e-6,
+    ) -> None:
+        super().__init__(law, restitution, touch, threshold)
+        self.model, self.data = model, data
+
+    @property
+    def time_step(self) -> float:
+        return float(self.model.opt.timestep)
+
+    def detect(self) -> tuple[ImpactProblem, Floats] | None:
+        model, data = self.model, self.data
+        mujoco.mj_fwdPosition(model, data)
+        contacts = [c for c in data.contact[: data.ncon] if min(c.geom) >= 0]  # flexes and skins have no geom
+        rows = [self._rows(contact) for contact in contacts]
+        used = [k for k, block in enumerate(rows) if block[0].any()]  # both geoms on bodies that cannot move
+        if not used:
+            return None
+        mass = np.zeros((model.nv, model.nv))
+        mujoco.mj_fullM(model, data, mass)
+        problem = ImpactProblem.from_matrices(
+            mass,
+            [rows[k][0] for k in used],
+            data.qvel,
+            tangents=np.array([rows[k][1:] for k in used]),
+            friction=[contacts[k].friction[0] if contacts[k].dim > 1 else 0.0 for k in used],
+            name="MuJoCo",
+        )
+        return problem, np.array([contacts[k].dist for k in used])
+
+    def _rows(self, contact: Any) -> Floats:
+        """Normal and two tangents (3, nv): velocity of the second geom relative to the first, in the contact frame."""
+        frame = np.reshape(contact.frame, (3, 3))
+        relative = np.zeros((3, self.model.nv))
+        for geom, sign in zip(contact.geom, (-1.0, 1.0), strict=True):
+            jacobian = np.zeros((3, self.model.nv))
+            mujoco.mj_jac(self.model, self.data, jacobian, None, contact.pos, self.model.geom_bodyid[geom])
+            relative += sign * jacobian
+        return frame @ relative
+
+    def write(self, velocity: Floats) -> None:
+        self.data.qvel[:] = velocity
+
+    def advance(self) -> None:
+        mujoco.mj_step(self.model, self.data)

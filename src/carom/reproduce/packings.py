@@ -1,0 +1,239 @@
+"""Packings of many bodies: energy of elastic spheres and the angle of repose (Tang 2014, figures 9 and 11 to 15)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from ..analysis.granular import Sides, Slope, angle_of_repose, contact_numbers
+from ..draw.style import BLACK, CYCLE, GRAY, MARKERS, PALE, law_style, styled, write
+from ..scene.boundaries import Container
+from ..scenes import repose, sphere_packing
+from ..scenes.packings import SIZES
+from ..solvers.rows import Floats
+from ..trajectory import Trajectory
+from .evidence import Case, Evidence, Row
+from .sheets import Still, write_stills
+
+BOUND = 8e-3  # Tang 2014, section 7.4: largest relative error of energy of a collision step
+FLOOR = 1e-18  # where an error of exactly 0 is drawn
+
+
+def energy(case: Case, counts: Sequence[int] = (540, 1080), side: float = 12.0, duration: float = 1.0) -> Evidence:
+    """Figure 9: the error of energy of each step while elastic spheres fall into a box; writes a figure and a .csv."""
+    laws = ("etm", "sqm", "qce")
+    errors: dict[tuple[int, str], tuple[Floats, Floats]] = {}
+    for k, (count, law) in enumerate([(count, law) for count in counts for law in laws]):
+        part = case.part(k / len(counts) / len(laws), (k + 1) / len(counts) / len(laws))
+        scene = sphere_packing(count=count, side=side, diameter=3.0, restitution=1.0, friction=0.0)
+        run = part.simulate(f"{count}_{law}", scene, law, duration, stepper="synchronous", frame_rate=10.0)
+        errors[count, law] = step_errors(run)
+    rows = [
+        Row(
+            f"{count} spheres, {law}: largest relative error of energy of a step with impacts",
+            BOUND if law != "qce" else None,
+            float(error.max()),
+            holds=bool(error.max() < BOUND) if law != "qce" else None,
+            remark=f"{len(error)} steps with impacts; relative to the kinetic energy",
+        )
+        for (count, law), (_, error) in errors.items()
+    ]
+    with styled(len(counts), height=2.9) as (figure, panels):
+        for axes, count in zip(panels, counts):
+            for law in laws:
+                time, error = errors[count, law]
+                style = law_style(law) | {"linestyle": "", "markersize": 2.5, "alpha": 0.6}
+                axes.plot(time, np.maximum(error, FLOOR), **style, label=law)
+            axes.axhline(BOUND, color=GRAY, linewidth=0.8, linestyle=(0, (4, 3)))
+            axes.text(0.02, 1.5 * BOUND, "bound of Tang 2014", transform=axes.get_yaxis_transform(), color=GRAY)
+            axes.set(yscale="log", ylim=(FLOOR, 1.0), xlabel="time (time units)", title=f"{count} elastic spheres")
+        panels[0].set_ylabel("relative error of energy of a step")
+        panels[0].legend(loc="center left", ncols=3, handletextpad=0.2)
+        columns = zip(*((n, law, t, e) for (n, law), (time, error) in errors.items() for t, e in zip(time, error)))
+        table = dict(zip(("spheres", "law", "time (time units)", "relative_error"), columns))
+        files = write(figure, case.out, "packing_energy", table)
+    worst = max(float(error.max()) for _, error in errors.values())
+    return Evidence(
+        tuple(rows),
+        files,
+        (f"the bound of the paper holds by a factor of {BOUND / worst:.1e}: all three laws keep energy",),
+        {"counts": list(counts), "side": side, "duration": duration, "step": "1/600"},
+    )
+
+
+def step_errors(run: Trajectory) -> tuple[Floats, Floats]:
+    """Times of the steps with contacts, and the change of total energy in each over the kinetic energy."""
+    steps = run.steps
+    total = steps["kinetic"] + steps["potential"]
+    error = np.abs(np.diff(total)) / steps["kinetic"][1:]
+    hit = steps["contacts"][1:] > 0
+    return np.asarray(steps["time"][1:][hit]), np.asarray(error[hit])
+
+
+# ---- angle of repose
+
+# Room in a settled packing in units of size^3: width and height of the piles are about equal.
+ROOM = {"spheres": 0.9, "cubes": 2.42, "crosses": 0.8}
+SPREADS = {"spheres": "0.03 to 0.8", "cubes": "1.3 to 3.2", "crosses": "1.2 to 12.9"}  # published, degrees
+
+
+def slopes(
+    case: Case,
+    counts: Mapping[str, int],
+    frictions: Sequence[float] = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6),
+    law: str = "qce",
+    settle: float = 6.0,
+    flow: float = 12.0,
+    step: float = 1.0 / 600.0,
+) -> Evidence:
+    """Figures 11 to 15: piles that flow out when a gate is lifted, by shape and friction; writes figures and .csv."""
+    runs: dict[tuple[str, float], Trajectory] = {}
+    kinds = [(shape, mu) for shape in counts for mu in frictions]
+    for k, (shape, mu) in enumerate(kinds):
+        width = (ROOM[shape] * counts[shape]) ** (1.0 / 3.0)
+        scene = repose(shape=shape, count=counts[shape], friction=mu, width=width, settle=settle, flow=flow)
+        part = case.part(k / len(kinds), (k + 1) / len(kinds))
+        runs[shape, mu] = part.simulate(f"{shape}_{mu:g}", scene, law, step=step, frame_rate=10.0)
+    found = {kind: slope(run) for kind, run in runs.items()}
+    case.tell(1.0, "figures")
+    rows = _slope_rows(runs, found, counts, frictions, settle)
+    files = (*_stills(case.out, runs, found, frictions, settle), *_curves(case.out, runs, found, counts, frictions))
+    parameters = {"counts": dict(counts), "law": law, "step": step, "settle": settle, "flow": flow, "restitution": 0.3}
+    return Evidence(rows, files, _slope_findings(found, counts, frictions), parameters)
+
+
+def floor_of(run: Trajectory) -> Sides:
+    """The limits of the floor of the container in x and y."""
+    (container,) = [b for b in run.scene.boundaries if isinstance(b, Container)]
+    return (container.lower[0], container.upper[0]), (container.lower[1], container.upper[1])
+
+
+def slope(run: Trajectory) -> Slope:
+    """The angle of repose at the end of a run, over cells of about the size of a body (in the paper 8 x 16)."""
+    strips = max(3, round(run.scene.parameters["width"]))
+    place = run.positions[-1][run.geometry["free"]]
+    return angle_of_repose(place, floor_of(run), strips, 2 * strips, whole_floor=True)
+
+
+def _slope_rows(
+    runs: Mapping[tuple[str, float], Trajectory],
+    found: Mapping[tuple[str, float], Slope],
+    counts: Mapping[str, int],
+    frictions: Sequence[float],
+    settle: float,
+) -> tuple[Row, ...]:
+    rows = []
+    for shape in counts:
+        run = runs[shape, frictions[-1]]
+        packed = run.frame(int(np.searchsorted(run.time, settle)) - 1)
+        touching = contact_numbers(run.world, packed)[run.geometry["free"]]
+        rows.append(Row(f"{shape}: mean number of touching neighbors before the gate is lifted", None, touching.mean()))
+    for (shape, mu), angle in found.items():
+        text = f"spread {angle.spread:.1f}, published spread {SPREADS[shape]}"
+        rows.append(Row(f"{shape}: angle of repose, mu = {mu:g}", None, angle.mean, "degrees", remark=text))
+    rough = [mu for mu in frictions if mu >= 0.2]
+    for shape in counts:
+        angles = [found[shape, mu].mean for mu in frictions]
+        grows = angles[-1] > angles[0] and all(
+            b > a - found[shape, mu].spread for (a, b), mu in zip(pairwise(angles), frictions[1:])
+        )
+        rows.append(Row(f"{shape}: the angle grows with friction", "yes", "yes" if grows else "no", holds=bool(grows)))
+        if 0.0 in frictions:
+            rows.append(_flat_row(shape, runs[shape, 0.0], found[shape, 0.0]))
+    if {"spheres", "crosses"} <= set(counts):
+        above = all(found["crosses", mu].mean > found["spheres", mu].mean for mu in rough)
+        rows.append(Row("crosses above spheres for mu >= 0.2", "yes", "yes" if above else "no", holds=bool(above)))
+    return tuple(rows)
+
+
+def _flat_row(shape: str, run: Trajectory, angle: Slope) -> Row:
+    """Without friction a pile is flat up to one layer: its slope is less than one body on the length of the floor."""
+    layer = float(np.degrees(np.arctan(0.5 / run.scene.parameters["width"])))
+    flat = abs(angle.mean) <= layer
+    remark = (
+        f"{angle.mean:.1f} degrees; one layer on the length of the floor is {layer:.1f}. In the paper too the angle "
+    )
+    remark += "without friction depends on the packing: a few regular layers stay in a corner"
+    return Row(f"{shape}: no slope without friction", "yes", "yes" if flat else "no", holds=bool(flat), remark=remark)
+
+
+def _slope_findings(
+    found: Mapping[tuple[str, float], Slope], counts: Mapping[str, int], frictions: Sequence[float]
+) -> tuple[str, ...]:
+    lines = []
+    for shape in counts:
+        text = ", ".join(f"{found[shape, mu].mean:.0f} (mu = {mu:g})" for mu in frictions)
+        lines.append(f"{counts[shape]} {shape}: angle of repose in degrees {text}")
+    return tuple(lines)
+
+
+def _stills(
+    out: Path,
+    runs: Mapping[tuple[str, float], Trajectory],
+    found: Mapping[tuple[str, float], Slope],
+    frictions: Sequence[float],
+    settle: float,
+) -> tuple[Path, ...]:
+    """Figure 11 in the first column, figures 12 and 13 in the others: at most three coefficients of friction."""
+    shown = sorted({frictions[0], frictions[len(frictions) // 2], frictions[-1]})
+    stills = []
+    for shape in dict.fromkeys(shape for shape, _ in runs):
+        (left, right), _ = floor_of(runs[shape, shown[-1]])
+        middle, long = 0.5 * (left + right), right - left
+        view = {"camera": f"azimuth=-70,elevation=18,target={middle:.4g}:0:{0.25 * long:.4g},distance={2.6 * long:.4g}"}
+        stills.append(Still(runs[shape, shown[-1]], f"{shape}, packed, mu = {shown[-1]:g}", settle - 0.1, view))
+        for mu in shown:
+            stills.append(Still(runs[shape, mu], f"mu = {mu:g}: {found[shape, mu].mean:.0f} degrees", None, view))
+    table = {"shape": [s for s, _ in found], "friction": [m for _, m in found]}
+    table |= {
+        "angle (degrees)": [s.mean for s in found.values()],
+        "spread (degrees)": [s.spread for s in found.values()],
+    }
+    return write_stills(out, "repose_piles", stills, table, columns=1 + len(shown))
+
+
+def _curves(
+    out: Path,
+    runs: Mapping[tuple[str, float], Trajectory],
+    found: Mapping[tuple[str, float], Slope],
+    counts: Mapping[str, int],
+    frictions: Sequence[float],
+) -> tuple[Path, ...]:
+    """Figures 14 and 15: the fitted lines of one pile, and angles and spreads against friction."""
+    with styled(2, height=3.0) as (figure, (left, right)):
+        shape = next(iter(counts))
+        _lines(
+            left, runs[shape, frictions[-1]], f"(a) {shape}, mu = {frictions[-1]:g}: highest bodies and fitted lines"
+        )
+        for k, shape in enumerate(counts):
+            angles = [found[shape, mu].mean for mu in frictions]
+            spreads = [found[shape, mu].spread for mu in frictions]
+            look: dict[str, Any] = {"color": CYCLE[k], "marker": MARKERS[k], "markerfacecolor": "white", "capsize": 2.0}
+            right.errorbar(frictions, angles, spreads, **look, label=f"{counts[shape]} {shape}")
+        right.set(xlabel="coefficient of friction", ylabel="angle of repose (degrees)")
+        right.set_title("(b) mean over strips; bars: half of the range")
+        right.legend(loc="upper left")
+        rows = [(s, mu, angle.mean, angle.spread) for (s, mu), angle in found.items()]
+        names = ("shape", "friction", "angle (degrees)", "spread (degrees)")
+        return write(figure, out, "repose_angles", dict(zip(names, zip(*rows))))
+
+
+def _lines(axes: Axes, run: Trajectory, title: str) -> None:
+    """The centers of all bodies from the side, and the mean line of the fitted slopes through the pile."""
+    place = run.positions[-1][run.geometry["free"]]
+    found, size = slope(run), SIZES[run.scene.parameters["shape"]]
+    axes.scatter(place[:, 0], place[:, 2], s=6.0, color=PALE, edgecolors=GRAY, linewidths=0.3)
+    (left, right), _ = floor_of(run)
+    x = np.array([left, right])
+    high = place[place[:, 2] > 1.5 * place[:, 2].min()]
+    middle = high[:, [0, 2]].mean(axis=0) if len(high) else place[:, [0, 2]].mean(axis=0)
+    for angle in found.strips:
+        axes.plot(x, middle[1] - np.tan(np.radians(angle)) * (x - middle[0]), color=CYCLE[0], linewidth=0.6)
+    axes.plot(x, middle[1] - np.tan(np.radians(found.mean)) * (x - middle[0]), color=BLACK, linewidth=1.4)
+    axes.set(xlabel="x (length units)", ylabel="z (length units)", xlim=x, aspect="equal", title=title)
+    axes.set_ylim(0.0, float(place[:, 2].max()) + size)
