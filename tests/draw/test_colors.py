@@ -6,7 +6,20 @@ import numpy as np
 import pytest
 
 import carom
-from carom.draw.colors import FIXED, MAPS, PALETTE, QUANTITIES, Coloring, colors, limits, quantity, ticks
+from carom.draw.colors import (
+    FIXED,
+    MAPS,
+    PALETTE,
+    QUANTITIES,
+    Coloring,
+    colors,
+    limits,
+    quantity,
+    ticks,
+    usual_quantity,
+)
+from carom.draw.films import Look, Span, Studio
+from carom.play.runs import Colors
 from carom.scene import Bodies, Disc, Plane, Scene
 from carom.scene.motion import FIXED as STILL
 
@@ -65,9 +78,16 @@ def test_one_fast_body_does_not_take_the_colors_from_the_rest():
     assert limits(run, QUANTITIES["speed"])[1] == pytest.approx(1.0, rel=0.01)
 
 
+def test_films_viewer_and_play_page_have_one_default(run, pile):
+    """Without gravity the speed; a pile has the color of its layers, because all its speeds are zero."""
+    assert usual_quantity(run) == "speed" and usual_quantity(pile) == "depth"
+    assert Coloring.of(pile).quantity.name == "depth" and Colors.of([pile]).quantity.name == "depth"
+    assert Studio(pile, Look(size=(64, 64)), Span(0.0, 0.0)).coloring.quantity.name == "depth"
+
+
 def test_what_rests_looks_at_rest(pile):
     # Speeds of 1e-10 are not spread over all colors.
-    assert Coloring.of(pile).rgb(-1).tolist() == [MAPS["soft"][0].tolist()] * 3
+    assert Coloring.of(pile, "speed").rgb(-1).tolist() == [MAPS["soft"][0].tolist()] * 3
 
 
 def test_colors_of_values():

@@ -71,7 +71,8 @@ def render(
         None,
         "--color",
         metavar="NAME",
-        help="speed, body, group, depth, height, energy or contacts; default: that of the scene's view.",
+        help="speed, body, group, depth, height, energy or contacts; default: that of the scene's view, else "
+        "depth where bodies rest on each other and speed elsewhere, as in the viewer.",
     ),
     color_map: str = typer.Option("soft", "--map", metavar="NAME", help="Color map: soft, viridis or cividis."),
     impulses: bool = typer.Option(False, "--impulses", help="Draw contact impulses as arrows, if they were recorded."),

@@ -5,7 +5,7 @@ All back ends share this table, so that a color has the same meaning in figures,
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ProblemError
+from ..scenes.views import view_of
 
 if TYPE_CHECKING:
     from ..trajectory import Trajectory
@@ -215,6 +216,22 @@ def quantity(name: str) -> Quantity:
     return QUANTITIES[name]
 
 
+def usual_quantity(run: Trajectory) -> str:
+    """The quantity that colors show by default, in films, stills, the viewer and the play page.
+
+    It is that of the scene's view if it has one; else the depth at rest where bodies lie on each other under gravity,
+    because speeds would give a settled pile one color; else the speed.
+    """
+    try:
+        chosen = view_of(run.scene).color
+        if chosen is not None or not np.any(run.world.gravity):
+            return chosen or "speed"
+        depth = depth_at_rest(run, 0)[_fixed(run).free]
+    except ProblemError:  # the scene contains a Python function, which a file does not store
+        return "speed"
+    return "depth" if len(depth) and np.ptp(depth) > float(run.world.length_scale) else "speed"
+
+
 # ---- colors of a run
 
 
@@ -239,11 +256,11 @@ class Coloring:
     limits: tuple[float, float] | None = None  # None: from the run
 
     @classmethod
-    def of(cls, run: Trajectory, name: str = "speed", map: str = DEFAULT_MAP, frame: int | None = None) -> Coloring:
-        """The coloring by a quantity; with `frame` the scale of a signed quantity is that of this frame."""
+    def of(cls, run: Trajectory, name: str | None = None, map: str = DEFAULT_MAP, frame: int | None = None) -> Coloring:
+        """The coloring by a quantity, None for the usual one; with `frame` the scale of a signed quantity is its."""
         if map not in MAPS:
             raise ProblemError.unknown("color map", map, MAPS)
-        chosen = quantity(name)
+        chosen = quantity(usual_quantity(run) if name is None else name)
         alone = frame is not None and chosen.signed
         return cls(run, chosen, map, limits(run, chosen, frame) if alone else None)
 
@@ -298,6 +315,20 @@ def limits(run: Trajectory, quantity: Quantity, frame: int | None = None) -> tup
     if quantity.signed:
         return float(np.quantile(values, 1.0 - TOP)), float(np.quantile(values, TOP))
     return 0.0, max(float(np.quantile(values, TOP)), _smallest(run, quantity)) or 1.0
+
+
+def common_limits(runs: Sequence[Trajectory], quantity: Quantity) -> tuple[float, float]:
+    """The limits of one scale for several runs."""
+    own = [_own_limits(run, quantity) for run in runs]
+    return min(low for low, _ in own), max(high for _, high in own)
+
+
+def _own_limits(run: Trajectory, quantity: Quantity) -> tuple[float, float]:
+    try:
+        return limits(run, quantity)
+    except ProblemError:  # the scene contains a Python function, which a file does not store: use the frames alone
+        chosen = range(0, len(run), max(1, len(run) // 20))
+        return 0.0, max(float(quantity.values(run, i).max(initial=0.0)) for i in chosen) or 1.0
 
 
 def _smallest(run: Trajectory, quantity: Quantity) -> float:

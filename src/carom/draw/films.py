@@ -60,7 +60,7 @@ class Look:
     """Options of stills and films. `size` is width and height in pixels."""
 
     size: tuple[int, int] = (1920, 1080)
-    color: str = "speed"  # one of colors.QUANTITIES
+    color: str | None = None  # one of colors.QUANTITIES; None: colors.usual_quantity
     map: str = "soft"  # one of colors.MAPS
     camera: str = "fit"
     trails: tuple[str, ...] = ()  # points whose paths are drawn, as in marks.traced_points

@@ -14,12 +14,11 @@ import numpy as np
 
 from ..draw import meshes
 from ..draw.camera import upward
-from ..draw.colors import QUANTITIES, Bytes, Coloring
+from ..draw.colors import QUANTITIES, Bytes, Coloring, usual_quantity
 from ..draw.meshes import Mesh, Piece
 from ..draw.viewer.bodies import MARKED
 from ..draw.viewer.boundaries import OPACITY, BoundaryMesh, displacements
 from ..draw.viewer.layout import Layout, box_of, in_3d
-from ..draw.viewer.panel import usual_quantity
 from ..draw.viewer.runs import Frames
 from ..draw.viewer.stage import boundary_meshes
 from ..errors import ProblemError
@@ -142,7 +141,7 @@ def coloring_of(run: Trajectory, color: str | None, steady: bool) -> Coloring:
     `steady` requires colors that do not change with time: the default is then the body, and another one is refused.
     """
     if color is None:
-        color = usual_quantity([run])
+        color = usual_quantity(run)
         if steady and not QUANTITIES[color].steady:
             color = "body"
     found = Coloring.of(run, color)

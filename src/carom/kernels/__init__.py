@@ -42,7 +42,7 @@ from .files import cache_folder
 from .notice import notice
 from .signatures import Unsupported, encode, meaning, name_of
 
-__all__ = ["cache_folder", "compile_seconds", "kernel", "lean", "prepare", "tuple_setitem"]
+__all__ = ["cache_folder", "compile_seconds", "compiling", "kernel", "lean", "prepare", "tuple_setitem"]
 
 
 def kernel(function: Any = None, *, slp: bool = False, **options: Any) -> Any:
@@ -90,6 +90,11 @@ def _call_without_literals(call_template: Any, args: Any, kws: Any) -> Any:
 def compile_seconds() -> float:
     """Seconds of wall time that this process has spent compiling kernels, or waiting for others to compile them."""
     return _clock.total + (perf_counter() - _clock.since if _clock.depth else 0.0)
+
+
+def compiling() -> bool:
+    """Whether this process is compiling kernels now, or waits for others to compile them."""
+    return _clock.depth > 0
 
 
 def prepare(families: Iterable[str]) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from .. import __version__, laws
+from ..kernels import compiling
+from ..kernels.notice import Notice, using
 from .impacts import LESSONS, impact_answer
 from .jobs import Jobs
 from .runs import MEANINGS as RUN_MEANINGS
@@ -15,11 +17,32 @@ from .sliders import MAX_LAWS
 from .ticks import MEANINGS
 
 
+class Compilation(Notice):
+    """The progress of compiling, for the page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.done = self.kernels = 0
+
+    def begin(self, kernels: int = 0) -> None:
+        super().begin(kernels)
+        self.done, self.kernels = 0, kernels
+
+    def advance(self, done: int, kernels: int) -> None:
+        self.done, self.kernels = done, kernels
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"active": compiling(), "done": self.done, "kernels": self.kernels}
+
+
 class Api:
     """Answers requests. Impacts are solved at once; runs become jobs."""
 
     def __init__(self) -> None:
         self.jobs = Jobs()
+        self.compilation = Compilation()
+        self._notice = using(self.compilation)
+        self._notice.__enter__()
         self._solving = threading.Lock()  # two simultaneous first calls would compile the same kernels twice
 
     def start(self) -> dict[str, Any]:
@@ -47,9 +70,14 @@ class Api:
         wanted = RunRequest(request)
         return self.jobs.add(wanted.answer).to_dict()
 
+    def run_state(self, number: int) -> dict[str, Any]:
+        """The state of a job, and that of the compilation of kernels."""
+        return {**self.jobs.job(number).to_dict(), "compiling": self.compilation.to_dict()}
+
     def close(self) -> None:
         """Stops all jobs."""
         self.jobs.close()
+        self._notice.__exit__()
 
 
 def _lesson(name: str) -> dict[str, Any]:

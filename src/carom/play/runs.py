@@ -10,10 +10,11 @@ from functools import cache
 from typing import Any, TypeGuard
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import laws
 from ..analysis.checks import Check, check_run
-from ..draw.colors import MAPS, QUANTITIES, limits
+from ..draw.colors import DEFAULT_MAP, MAPS, PALETTE, QUANTITIES, Quantity, common_limits, usual_quantity
 from ..errors import ProblemError
 from ..impact.response import DEFAULT_TOLERANCE
 from ..scene.model import Bodies, Scene
@@ -23,7 +24,7 @@ from ..simulation import Progress, simulate
 from ..trajectory import Trajectory
 from .pictures import picture
 from .sliders import FRICTION, RESTITUTION, Slider, at, checked, chosen_laws, mass, whole
-from .ticks import Tick
+from .ticks import Tick, of_law
 
 # Scenes that the page does not offer, with the reason. A test covers the sliders of every other scene.
 _MESH = "its shapes are meshes, which `carom view` shows; the page draws balls and flat faces"
@@ -42,7 +43,6 @@ STEP_RANGE = 4.0  # factor by which the time step may differ from that of the sc
 
 FRAMES = 240
 BODY_FRAMES = 120_000  # positions of bodies in one film, which bounds the size of an answer
-MAP = "soft"
 
 RUN_SLIDERS = ("duration", "step", "tolerance")  # sliders that are settings of the run rather than of the scene
 
@@ -267,7 +267,7 @@ class RunRequest:
         if not done:
             raise ProblemError("laws", ", ".join(self.laws), "a law that takes this scene", str(runs[0]))
         tell("checking the runs", 1.0)
-        top = max(limits(run, QUANTITIES["speed"])[1] for run in done)
+        colors = Colors.of(done)
         return {
             "kind": "run",
             "scene": self.scene.name,
@@ -275,13 +275,13 @@ class RunRequest:
             "dimension": self.play.dimension,
             "bodies": self.scene.count,
             "picture": picture(done),
-            "colors": {"map": MAPS[MAP].tolist(), "low": 0.0, "high": top, "title": "speed"},
-            "results": [_result(law, run, top, s) for law, run, s in zip(self.laws, runs, seconds)],
+            "colors": colors.to_dict(),
+            "results": [_result(law, run, colors, s) for law, run, s in zip(self.laws, runs, seconds)],
         }
 
     def _run(self, law: str, number: int, tell: Tell) -> Trajectory | str:
         """The run under one law, or the reason why that law refuses the scene."""
-        tell(f"{law}: starting (the first time, kernels are compiled)", number / len(self.laws))
+        tell(f"{law}: starting", number / len(self.laws))
 
         def told(p: Progress) -> None:
             tell(f"{law}: step {p.step:,} of {p.steps:,}", (number + p.step / p.steps) / len(self.laws))
@@ -311,25 +311,50 @@ def packed(values: Any, kind: str = "<f4") -> str:
     return base64.b64encode(np.ascontiguousarray(values, dtype=kind).tobytes()).decode("ascii")
 
 
-def _result(name: str, run: Trajectory | str, top: float, seconds: float) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Colors:
+    """What the colors of bodies show, on one scale for all runs: the same as in films and in the viewer."""
+
+    quantity: Quantity
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, runs: Sequence[Trajectory]) -> Colors:
+        quantity = QUANTITIES[usual_quantity(runs[0])]
+        return cls(quantity, *((0.0, 0.0) if quantity.category else common_limits(runs, quantity)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The table that the numbers of `indices` refer to, and the ends of its scale."""
+        q = self.quantity
+        table = (PALETTE if q.category else MAPS[DEFAULT_MAP]).tolist()
+        return {"map": table, "low": self.low, "high": self.high, "title": q.title, "category": q.category}
+
+    def indices(self, run: Trajectory) -> NDArray[np.uint8]:
+        """(frames, n) indices of the table."""
+        values = np.array([self.quantity.values(run, k) for k in range(len(run))])
+        if self.quantity.category:
+            return (values.astype(int) % len(PALETTE)).astype(np.uint8)
+        share = (values - self.low) / ((self.high - self.low) or 1.0)
+        return np.nan_to_num(255.0 * share.clip(0.0, 1.0)).round().astype(np.uint8)
+
+
+def _result(name: str, run: Trajectory | str, colors: Colors, seconds: float) -> dict[str, Any]:
     law = laws.make(name)
     head = {"law": name, "title": law.title, "paper": law.paper.key}
     if isinstance(run, str):
         return {**head, "refusal": run}
     with run:
-        return {**head, **_film(run, top), **_curves(run), "seconds": seconds, "ticks": _ticks(check_run(run), name)}
+        return {**head, **_film(run, colors), **_curves(run), "seconds": seconds, "ticks": _ticks(check_run(run), name)}
 
 
-def _film(run: Trajectory, top: float) -> dict[str, Any]:
-    places, velocities = np.asarray(run.positions[:]), np.asarray(run.velocities[:])
-    speed = np.sqrt((velocities**2).sum(axis=-1))
-    share = (speed / top).clip(0.0, 1.0) if top > 0.0 else np.zeros_like(speed)
+def _film(run: Trajectory, colors: Colors) -> dict[str, Any]:
     return {
         "steps": int(run.last.step),
         "time": run.time.tolist(),
-        "position": packed(places),
+        "position": packed(np.asarray(run.positions[:])),
         "turn": packed(np.asarray(run.orientations[:])),
-        "color": packed(np.nan_to_num(255.0 * share).round(), "u1"),
+        "color": packed(colors.indices(run), "u1"),
         "boundaries": packed(np.asarray(run.boundary_poses[:])) if run.dimension == 2 else "",
     }
 
@@ -346,15 +371,11 @@ def _curves(run: Trajectory) -> dict[str, Any]:
 
 
 def _ticks(checks: Sequence[Check], law: str) -> list[dict[str, Any]]:
-    return [
-        Tick(c.name, c.passed, _short(c), f"{c.note[:1].upper()}{c.note[1:]}", _claimed(c.name, law)).to_dict()
-        for c in checks
-    ]
-
-
-def _claimed(name: str, law: str) -> bool | None:
-    mark = MEANINGS[name][0]
-    return mark in laws.make(law).claims if mark else None
+    out = []
+    for c in checks:
+        tick, desideratum = Tick(c.name, c.passed, _short(c), c.note), MEANINGS[c.name][0]
+        out.append((of_law(tick, desideratum, laws.make(law)) if desideratum else tick).to_dict())
+    return out
 
 
 def _short(check: Check) -> str:

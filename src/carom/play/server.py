@@ -100,8 +100,10 @@ class Handler(BaseHTTPRequestHandler):
             self._send(HTTPStatus.OK, (files(__package__) / "page" / name).read_bytes(), kind)
         elif path == "/api/start":
             self._answer(self.server.api.start)
+        elif path == "/api/compiling":
+            self._answer(self.server.api.compilation.to_dict)
         elif (asked := _run_number(path, "")) is not None:
-            self._answer(partial(_progress, self.server.api, asked))
+            self._answer(partial(self.server.api.run_state, asked))
         elif (done := _run_number(path, "/result")) is not None:
             self._answer(partial(_result, self.server.api, done))
         else:
@@ -183,10 +185,6 @@ def _run_number(path: str, ending: str) -> int | None:
 def _number(text: str) -> int | None:
     """A whole number of one to nine digits; `int` would accept more and raise an error for some digits."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
-
-
-def _progress(api: Api, number: int) -> dict[str, Any]:
-    return api.jobs.job(number).to_dict()
 
 
 def _result(api: Api, number: int) -> dict[str, Any]:

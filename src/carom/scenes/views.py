@@ -16,7 +16,7 @@ class View:
 
     at: float | None = None  # instant of stills and of `carom compare`; None: the end
     camera: str = "fit"
-    color: str = "speed"
+    color: str | None = None  # None: depth where bodies rest on each other, else speed
     trails: tuple[str, ...] = ()
 
 
@@ -54,7 +54,8 @@ VIEWS: dict[str, Callable[[Scene], View]] = {
     "cube_packing": lambda s: View(color="body"),
     "cross_packing": lambda s: View(color="depth", camera=_on_bottom(s)),
     "repose": lambda s: View(color="depth", camera="azimuth=-70,elevation=18"),
-    "granular_wave": lambda s: View(at=s.parameters["settle"] + 2.0 * s.step, camera="elevation=10"),
+    "granular_wave": lambda s: View(at=s.parameters["settle"] + 2.0 * s.step, camera="elevation=10", color="speed"),
+    "granular_wave_2d": lambda s: View(color="speed"),
     "vibrated_layer": lambda s: View(at=_in_flight(s), color="height", camera="elevation=90,azimuth=-90"),
 }
 

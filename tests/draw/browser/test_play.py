@@ -90,6 +90,16 @@ def test_laws_are_compared_in_place(play):
     until(play, "document.querySelectorAll('.lane').length === 2")
 
 
+def test_the_marks_and_their_explanation_are_visible_without_scrolling(play):
+    sentence = play.locator("p.sentence")
+    assert "gr, wave. On this impact" in sentence.text_content()
+    assert "In general: the answer jumps" in sentence.text_content()
+    assert play.locator("#ticks td.always").nth(10).get_attribute("data-always") == "false"  # WAV of gr
+    for selector in ("p.sentence", "#ticks"):
+        box = play.locator(selector).bounding_box()
+        assert box["y"] + box["height"] <= 800, selector
+
+
 def test_play_pause_and_scrub_move_the_balls(play):
     start = picture(play)
     play.click("#play")
@@ -109,6 +119,10 @@ def test_a_run_in_the_plane_is_drawn_with_energy_and_ticks(play):
     play.wait_for_selector("#stage.empty")
     play.click("#run")
     play.wait_for_selector(".chart svg", timeout=WAIT)
+    curves = play.locator("#results .chart").nth(1).locator(":scope > svg .curve")
+    assert curves.count() == play.locator("#results .chart").nth(1).locator(".keys > span").count() == 2
+    looks = {(c.get_attribute("class"), c.get_attribute("stroke-dasharray")) for c in curves.all()}
+    assert len(looks) == 2  # a color and a dash of its own
     play.evaluate("window.carom.setPlaying(false); window.carom.seek(0)")
     start = picture(play)
     play.evaluate("window.carom.seek(2)")

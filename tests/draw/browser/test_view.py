@@ -121,7 +121,13 @@ def far_off(seen: np.ndarray, viewer, path, frame: int) -> int:
 
 
 def at_body(seen: np.ndarray, viewer, run, frame: int, body: int) -> np.ndarray:
-    """A pixel near the middle of a body, by the camera that the page should have."""
+    """A pixel near the middle of a body."""
+    x, y = pixel_of(seen, viewer, run, frame, body)
+    return seen[round(y), round(x)]
+
+
+def pixel_of(seen: np.ndarray, viewer, run, frame: int, body: int) -> tuple[float, float]:
+    """Where a body must be, by the camera that the page should have."""
     layout = viewer.page.layout
     place = layout.placed(run.positions[frame] - [0.2, 0.0], 0)[body]  # beside the mark that starts in the middle
     rows, columns = seen.shape[0], seen.shape[1] + EDGE
@@ -130,8 +136,7 @@ def at_body(seen: np.ndarray, viewer, run, frame: int, body: int) -> np.ndarray:
     right = np.cross(ahead, view.up)
     arm = place - view.eye
     scale = 0.5 * rows / np.tan(0.5 * view.angle) / float(arm @ ahead)
-    x, y = 0.5 * columns + scale * float(arm @ right), 0.5 * rows - scale * float(arm @ view.up)
-    return seen[round(y), round(x)]
+    return 0.5 * columns + scale * float(arm @ right), 0.5 * rows - scale * float(arm @ view.up)
 
 
 def test_bodies_are_shown_where_and_as_they_are_at_any_time(plane_page, plane_run):
@@ -176,6 +181,23 @@ def test_colors_and_impulses_change_the_picture(plane_page, plane_run):
     until(page, lambda seen: not differs(seen, by_body, 30), "no arrows any more")
 
 
+def test_a_click_on_a_body_tells_about_it_and_the_picture_can_be_saved(plane_page, plane_run):
+    page, viewer = plane_page
+    seen = first_frame(page, viewer, plane_run)
+    assert page.title() == "Carom"
+    with Trajectory(plane_run) as run:
+        page.mouse.click(*pixel_of(seen, viewer, run, 0, 2))
+    until(page, lambda seen: viewer.page.chosen == (0, 2), "the body that was clicked")
+    page.get_by_text("body 2", exact=True).wait_for()
+    page.get_by_text("speed 1", exact=True).wait_for()
+    with page.expect_download(timeout=1000 * SECONDS) as saved:
+        page.get_by_text("Save as PNG").click()
+    picture = np.asarray(Image.open(saved.value.path()).convert("RGB")).astype(int)
+    assert picture.shape[0] == page.viewport_size["height"] and colored(picture) > 300
+    page.mouse.click(20, 20)  # beside all bodies
+    until(page, lambda seen: viewer.page.chosen is None, "no body any more")
+
+
 def test_a_run_of_space_has_bodies_that_move_and_shadows(shared_page, space_run):
     page = shared_page
     with viewing([space_run], port=0, play=False) as viewer:
@@ -197,3 +219,12 @@ def test_two_runs_stand_side_by_side(shared_page, plane_run, tmp_path):
         sides = colored(seen[:, :half]), colored(seen[:, half:])
         assert min(sides) > 0.8 * max(sides) > 0
         assert shared_page.get_by_text("lcp").first.is_visible()
+        shared_page.set_viewport_size({"width": 400, "height": 800})  # the panel covers the lower part
+        clip = {"x": 0, "y": 0, "width": 400, "height": 310}
+
+        def beside(_) -> bool:
+            seen = np.asarray(Image.open(io.BytesIO(shared_page.screenshot(clip=clip))).convert("RGB")).astype(int)
+            sides = colored(seen[:, :200]), colored(seen[:, 200:])
+            return min(sides) > 0.7 * max(sides) > 0
+
+        until(shared_page, beside, "both runs above the panel of a narrow window")

@@ -186,5 +186,9 @@ def test_boundaries_are_drawn_where_they_are(plane_run, space_run):
     assert inner == pytest.approx(7.0, rel=1e-6)
     frames = Frames(space_run)
     ground = meshes_3d(boundaries_of(frames), box_of(frames), np.zeros((0, 3)), False, np.zeros(3))
-    assert all(abs((w.center + w.mesh.vertices)[:, 2]).max() < 0.01 for w in ground)
+    (lit,) = ground
+    assert abs((lit.center + lit.mesh.vertices)[:, 2]).max() < 0.01
+    far = lit.horizon
+    assert abs((lit.center + far.offset)[2]) < 0.01 and far.radius > 100.0
+    assert far.image[512, 512, 3] == 0 and far.image[512, 1000, 3] == 255  # clear where shadows fall
     frames.run.close()

@@ -71,3 +71,19 @@ def test_two_runs_share_one_scale(made):
         ranges = [stage.coloring.range for stage in viewer.page._stages]
         assert ranges[0] == ranges[1]
         assert ranges[0][1] == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize("scene", [plane_scene, space_scene])
+def test_a_ray_meets_the_body_that_is_in_front(made, scene):
+    """Rays from the camera to the center of each body meet it; one far above all bodies meets nothing."""
+    with viewing([made(scene())], port=0, play=False) as viewer:
+        layout, stage = viewer.page.layout, viewer.page._stages[0]
+        centers = layout.placed(stage.frames.at(0).position, 0)
+        eye = layout.view().eye
+
+        def hit(point):
+            way = point - eye
+            return stage.hit(np.stack([eye, way / np.linalg.norm(way)]))[1]
+
+        assert [hit(center) for center in centers] == list(range(len(centers)))
+        assert hit(centers.mean(axis=0) + 10.0 * layout.box.up) == -1

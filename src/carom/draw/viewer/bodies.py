@@ -19,6 +19,7 @@ from ..raycast.visible import enclosing, placed_parts
 from . import tone
 from .layout import Layout
 from .look import lamp_of
+from .picking import first_hit
 from .runs import Frame
 
 Bytes = NDArray[np.uint8]
@@ -165,11 +166,13 @@ class Bodies:
         self._shadow = run.count <= SHADOWS[run.dimension]
         self._names = [f"{name}/bodies{k}" for k in range(len(self._batches))]
         self._handles: list[Any] = []
+        self._pose: tuple[Floats, Floats] | None = None  # positions on the page and orientations that are shown
         self._faint = False
 
     def show(self, frame: Frame, colors: Bytes) -> None:
         """Moves and colors all bodies. `colors` (n, 3): sRGB bytes, one per body."""
         position = self._layout.placed(frame.position, self._number)
+        self._pose = position, frame.orientation
         if not self._handles:
             self._handles = [None] * len(self._batches)
         for k, batch in enumerate(self._batches):
@@ -210,6 +213,18 @@ class Bodies:
             handle.batched_wxyzs = turn
         if not batch.belt:
             handle.batched_colors = paint
+
+    def hit(self, ray: Floats) -> tuple[float, int]:
+        """Distance and number of the first body that a ray (2, 3) meets; infinity and -1 if it meets none."""
+        best = (np.inf, -1)
+        for batch in self._batches if self._pose is not None else ():
+            assert self._pose is not None
+            place, turn = _posed(batch, *self._pose, self._layout.scale)
+            size = self._layout.scale * (np.ones(len(batch.body)) if batch.scale is None else batch.scale)
+            distance, number = first_hit(batch.mesh, place, turn, size, ray)
+            if distance < best[0]:
+                best = (distance, int(batch.body[number]))
+        return best
 
     def faint(self, yes: bool) -> None:
         """Makes all bodies transparent, so that contacts between them are visible."""

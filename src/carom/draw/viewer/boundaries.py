@@ -1,7 +1,7 @@
 """Boundaries on the page as meshes that stand still or follow the motion of their boundary.
 
-2D: dark lines with a pale band behind them, dashed periodic sides. 3D: boundaries show their inner side only, so that
-one looks into a container from outside.
+2D: dark lines with a pale band behind them, dashed periodic sides; planes extend beyond the window. 3D: an open ground
+reaches the horizon; other boundaries show their inner side only, so that one looks into a container from outside.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...geometry import rotations
 from ...geometry.surfaces import icosphere
@@ -25,12 +26,13 @@ from ..primitives import clipped
 from ..world2d import Outline, outlines
 from ..world3d import edges
 from . import tone
-from .layout import Box, Layout
+from .layout import SIZE, Box, Layout
 
 Color = tuple[int, int, int]
 
 # 2D; lengths are relative to the size of the picture
 LINE, BAND = 0.006, 0.03  # thickness of a boundary and of the pale band behind it
+BEYOND_2D = 5.0  # distance beyond the bodies at which planes end: windows may be wider than the picture
 BEHIND = 0.002  # distance of the band behind the lines
 DASH, GAP = 0.018, 0.012  # of periodic sides
 DARK, PALE = (92, 99, 110), (226, 230, 236)
@@ -41,12 +43,37 @@ SPOKES = 8  # marks on a moving drum
 GROUND, SIDE, EDGE = (234, 236, 240), (226, 229, 235), (120, 127, 138)
 OPACITY = 0.45  # of boundaries other than the ground
 REACH, SIDE_REACH = 5.0, 1.6  # extent of the ground, and of other planes
-FADING, RINGS = 1.5, 14  # distance at which an open ground starts to fade, and number of its rings
+HORIZON, HAZE = 120.0, 10.0  # radius of an open ground, and distance at which half of its color is lost
+MERGING = 0.45  # share of REACH from which on the ground in the lamp's light merges into that beyond
+PIXELS = 1024  # of the image of an open ground
+SKYLINE = (249, 250, 252)  # color of an open ground at the horizon; the sky is white
 BAR = 0.0035  # thickness of an edge
+SCALE_BAR = 0.012  # thickness of the scale bar, relative to SIZE
 BELOW = 2e-4  # distance by which planes are lowered: bodies that lie on them do not flicker
 BEYOND = 0.05  # distance beyond the picture at which unbounded planes end
 STRIPS = 12  # lines along a moving tube
 ROUND = 96  # straight pieces of a tube
+
+
+@dataclass(frozen=True, eq=False)
+class Horizon:
+    """An open ground as an image without shading, which lamps do not reach: clear in the middle, pale far away."""
+
+    radius: float  # in the run's lengths
+    clear: float  # radius of the clear part
+    offset: Floats  # (3,) its middle relative to the center about which the boundary turns
+    turn: Floats  # (4,) quaternion that turns z to the normal of the ground
+
+    @property
+    def image(self) -> NDArray[np.uint8]:
+        """(PIXELS, PIXELS, 4) RGBA bytes."""
+        x = self.radius * ((np.arange(PIXELS) + 0.5) / (0.5 * PIXELS) - 1.0)
+        r = np.hypot(x[:, None], x)
+        far = r / (r + HAZE / HORIZON * self.radius)
+        color = np.array(GROUND) + far[..., None] * (np.array(SKYLINE) - np.array(GROUND))
+        share = ((r - MERGING * self.clear) / ((1.0 - MERGING) * self.clear)).clip(0.0, 1.0)
+        alpha = 255.0 * share * share * (3.0 - 2.0 * share) * (r < self.radius)
+        return np.concatenate([color, alpha[..., None]], axis=2).round().astype(np.uint8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +86,7 @@ class BoundaryMesh:
     center: Floats  # (3,)
     opacity: float | None = None
     shaded: bool = False  # receives shadows
+    horizon: Horizon | None = None  # continues an open ground
 
 
 class BoundaryNodes:
@@ -67,22 +95,33 @@ class BoundaryNodes:
     def __init__(self, server: Any, name: str, meshes: Sequence[BoundaryMesh], layout: Layout, number: int) -> None:
         self._layout, self._number, self._meshes = layout, number, list(meshes)
         self._poses: Floats | float = 0.0
-        # Each is a batch of one instance, because only the colors of instances can be given exactly.
-        self._handles = [
-            server.scene.add_batched_meshes_simple(
-                f"{name}/boundary{k}",
-                (layout.scale * m.mesh.vertices).astype(np.float32),
-                m.mesh.faces,
-                np.array([[1.0, 0.0, 0.0, 0.0]]),
-                layout.placed(m.center[None], number),
-                batched_colors=tone.lit(np.array([m.color], np.uint8)),
-                opacity=m.opacity,
-                lod="off",
-                cast_shadow=False,
-                receive_shadow=m.shaded,
-            )
-            for k, m in enumerate(self._meshes)
-        ]
+        self._handles = [self._added(server, f"{name}/boundary{k}", m) for k, m in enumerate(self._meshes)]
+        self._far = [self._added_horizon(server, f"{name}/horizon{k}", m) for k, m in enumerate(self._meshes)]
+
+    def _added_horizon(self, server: Any, name: str, m: BoundaryMesh) -> Any:
+        if m.horizon is None:
+            return None
+        width = 2.0 * self._layout.scale * m.horizon.radius
+        middle = self._layout.placed((m.center + m.horizon.offset)[None], self._number)[0]
+        look = {"format": "png", "cast_shadow": False, "receive_shadow": False}
+        return server.scene.add_image(name, m.horizon.image, width, width, wxyz=m.horizon.turn, position=middle, **look)
+
+    def _added(self, server: Any, name: str, m: BoundaryMesh) -> Any:
+        layout, mesh = self._layout, m.mesh
+        place = layout.placed(m.center[None], self._number)
+        # A batch of one instance, because only the colors of instances can be given exactly.
+        return server.scene.add_batched_meshes_simple(
+            name,
+            (layout.scale * mesh.vertices).astype(np.float32),
+            mesh.faces,
+            np.array([[1.0, 0.0, 0.0, 0.0]]),
+            place,
+            batched_colors=tone.lit(np.array([m.color], np.uint8)),
+            opacity=m.opacity,
+            lod="off",
+            cast_shadow=False,
+            receive_shadow=m.shaded,
+        )
 
     def show(self, poses: Floats) -> None:
         """Moves the boundaries to their poses (w, 3), in 3D (w, 6)."""
@@ -90,11 +129,15 @@ class BoundaryNodes:
             return
         self._poses = poses
         shift, turn = displacements(poses)
-        for m, handle in zip(self._meshes, self._handles):
-            if m.number >= 0:
-                place = m.center + shift[m.number]
-                handle.batched_positions = self._layout.placed(place[None], self._number)
-                handle.batched_wxyzs = turn[m.number][None]
+        for m, handle, far in zip(self._meshes, self._handles, self._far):
+            if m.number < 0:
+                continue
+            place = self._layout.placed((m.center + shift[m.number])[None], self._number)
+            handle.batched_positions, handle.batched_wxyzs = place, turn[m.number][None]
+            if m.horizon is not None:
+                arm = rotations.turned(turn[m.number][None], m.horizon.offset[None])[0]
+                far.position = place[0] + self._layout.scale * arm
+                far.wxyz = rotations.product(turn[m.number][None], m.horizon.turn[None])[0]
 
 
 def displacements(poses: Floats) -> tuple[Floats, Floats]:
@@ -112,7 +155,7 @@ def displacements(poses: Floats) -> tuple[Floats, Floats]:
 def meshes_2d(found: BoundaryArrays, box: Box, moving: bool, periodic: Periodic | None) -> list[BoundaryMesh]:
     """All boundaries of a 2D run; `moving` says whether any of them moves."""
     size = float(box.size[:2].max())
-    low, high = box.low[:2] - 2.0 * BAND * size, box.high[:2] + 2.0 * BAND * size
+    low, high = box.low[:2] - BEYOND_2D * size, box.high[:2] + BEYOND_2D * size
     narrow, wide = (outlines(found, low, high, width * size) for width in (LINE, BAND))  # they fill corners
     out: list[BoundaryMesh] = []
     for k, (line, band) in enumerate(zip(narrow, wide)):
@@ -239,16 +282,13 @@ def _plane(
 def _open_ground(
     k: int, found: BoundaryArrays, middle: Floats, across: Floats, ahead: Floats, size: float
 ) -> list[BoundaryMesh]:
-    """A ground without other planes: a disc that fades out, so that it has no visible edge."""
-    ring = _circle(across, ahead)
-    start = middle - found.center[k]
-    reach = size * np.concatenate([[0.0], np.linspace(FADING, REACH, RINGS)])
-    out = []
-    for number, (inner, outer) in enumerate(pairwise(reach)):
-        mesh = joined([(np.concatenate([start + inner * ring, start + outer * ring]), _band_faces(ROUND))])
-        fade = 0.5 * (1.0 + np.cos(np.pi * number / (RINGS - 1)))
-        out.append(BoundaryMesh(k, mesh, GROUND, found.center[k], None if number == 0 else float(fade), shaded=True))
-    return out
+    """A ground without other planes: a disc with light and shadows, which merges into one up to the horizon."""
+    ring, start = _circle(across, ahead), middle - found.center[k]
+    disc = joined([(np.concatenate([np.tile(start, (ROUND, 1)), start + REACH * size * ring]), _band_faces(ROUND))])
+    normal = np.cross(across, ahead)
+    turn = np.asarray(rotations.quaternion_of(np.stack([across, ahead, normal], axis=1)))
+    far = Horizon(HORIZON * size, REACH * size, start + 0.5 * BELOW * size * normal, turn)
+    return [BoundaryMesh(k, disc, GROUND, found.center[k], shaded=True, horizon=far)]
 
 
 def _circle(across: Floats, ahead: Floats) -> Floats:
@@ -314,6 +354,26 @@ def _edges(found: BoundaryArrays, box: Box, size: float, tops: Floats) -> list[B
         for one, two in pairwise(line)
     ]
     return [BoundaryMesh(owner, joined(bars), EDGE, center)] if bars else []
+
+
+def add_scale_bar(server: Any, layout: Layout) -> None:
+    """A bar of a round length with its label, below or in front of the first run."""
+    bar = layout.scale_bar
+    lift = SCALE_BAR * SIZE * layout.box.up  # above the ground
+    mesh = joined([_bar(bar.start + lift, bar.end + lift, SCALE_BAR * SIZE)])
+    server.scene.add_batched_meshes_simple(
+        "/scale",
+        mesh.vertices.astype(np.float32),
+        mesh.faces,
+        np.array([[1.0, 0.0, 0.0, 0.0]]),
+        np.zeros((1, 3)),
+        batched_colors=tone.lit(np.array([DARK], np.uint8)),
+        lod="off",
+        cast_shadow=False,
+        receive_shadow=False,
+    )
+    place = 0.5 * (bar.start + bar.end)
+    server.scene.add_label("/scale/length", f"length {bar.length:g}", position=place, anchor="top-center")
 
 
 def _bar(one: Floats, two: Floats, thickness: float) -> Piece:

@@ -6,6 +6,7 @@ Lights, shadows and clipping of the page assume that everything lies in a sphere
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -13,10 +14,11 @@ import numpy as np
 from ...errors import ProblemError
 from ...geometry import rotations
 from ...solvers.rows import Floats
-from ...world import Boundaries
+from ...world import PLANE, Boundaries
 from ..camera import FIELD, level_axes, looking_at, upward
 from ..framing import Extent, extent_2d, extent_3d, free_or_all
 from ..framing import united as united_extents
+from .player import nice
 from .runs import Frames
 
 SIZE = 2.0  # radius of that sphere, in lengths of the page
@@ -24,6 +26,8 @@ SAMPLES = {2: 24, 3: 8}  # frames that are examined
 FLAT_FIELD = 0.05  # tangent of half the angle of view in 2D: hardly any perspective
 MARGIN = 1.08  # relative to the size of a 2D picture
 ASPECT = 1.35  # width over height of a window whose size is not known yet
+BAR = 0.22  # length of the scale bar relative to the width of a run, before it is rounded
+BAR_APART = {2: (0.07, 0.0), 3: (0.0, 0.05)}  # its distance below and in front of the run, relative to the run's size
 GROWTH = 0.15  # a box has outgrown another if it extends beyond it by this part of its size
 
 
@@ -36,6 +40,26 @@ class View:
     up: Floats
     angle: float  # vertical angle of view, radians
 
+    def in_upper_part(self, share: float) -> View:
+        """A camera at the same place that shows all of this view in the upper `share` of the window."""
+        ahead = self.target - self.eye
+        distance = float(np.linalg.norm(ahead))
+        ahead = ahead / distance
+        above = np.cross(np.cross(ahead, self.up), ahead)
+        field = float(np.tan(0.5 * self.angle)) / share
+        lower = ahead - (1.0 - share) * field * above / np.linalg.norm(above)
+        target = self.eye + distance * lower / np.linalg.norm(lower)
+        return View(self.eye, target, self.up, 2.0 * float(np.arctan(field)))
+
+
+@dataclass(frozen=True, eq=False)
+class ScaleBar:
+    """A bar from `start` to `end`, in lengths of the page; `length` is a round number in the run's lengths."""
+
+    start: Floats
+    end: Floats
+    length: float
+
 
 @dataclass(frozen=True, eq=False)
 class Box(Extent):
@@ -43,6 +67,7 @@ class Box(Extent):
 
     dimension: ClassVar[int]
     up: Floats  # (3,)
+    floor: float = -np.inf  # height of the highest level plane, along `up`
 
     def apart(self) -> Floats:
         """The shift (3,) from one run to the next, if the page shows several."""
@@ -109,7 +134,9 @@ def box_of(frames: Frames) -> Box:
     chosen = np.unique(np.linspace(0, count - 1, samples).round().astype(int)).tolist()
     if run.dimension == 3:
         extent = extent_3d(run.world, [run.frame(i) for i in chosen], run.scene)
-        return Box3D(extent.centers, extent.radii, upward(run.world.gravity))
+        up, found = upward(run.world.gravity), boundaries_of(frames)
+        level = (found.kind == PLANE) & (found.axis @ up > 0.999)
+        return Box3D(extent.centers, extent.radii, up, float((found.point[level] @ up).max(initial=-np.inf)))
     free = free_or_all(np.asarray(run.geometry["free"], dtype=bool))
     places = np.stack([frames.at(i).position[free] for i in chosen])
     try:
@@ -167,11 +194,30 @@ class Layout:
         top = self.box.middle + 0.5 * abs(float(self.box.size @ up)) * up
         return np.asarray(self.placed(top[None], run)[0] + 0.03 * SIZE * up)
 
+    @cached_property
+    def scale_bar(self) -> ScaleBar:
+        """The bar at the lower left of the first run."""
+        box = self.box
+        view = box.view(box.centers, box.radii, ASPECT)
+        away = view.target - view.eye
+        away = away - (away @ box.up) * box.up
+        away = away / np.linalg.norm(away)
+        right = np.cross(away, box.up)
+        low = [float((box.centers @ axis - box.radii).min()) for axis in (right, box.up, away)]
+        width = float((box.centers @ right + box.radii).max()) - low[0]
+        below, before = (share * float(box.size.max()) for share in BAR_APART[box.dimension])
+        length = nice(BAR * (width or 1.0))
+        level = max(low[1], box.floor) - below
+        start = low[0] * right + level * box.up + (low[2] - before) * away
+        ends = self.placed(np.stack([start, start + length * right]), 0)
+        return ScaleBar(ends[0], ends[1], length)
+
     def view(self, aspect: float | None = None) -> View:
         """A camera that sees everything in a window of this aspect ratio."""
         wide = ASPECT if aspect is None or not 0.05 < aspect < 20.0 else aspect
         runs = range(len(self.shifts))
-        centers = np.concatenate([self.placed(self.box.centers, k) for k in runs])
+        bar = np.array([self.scale_bar.start, self.scale_bar.end]) - 0.06 * SIZE * self.box.up  # room for its label
+        centers = np.concatenate([*(self.placed(self.box.centers, k) for k in runs), bar])
         if len(runs) > 1:  # room for the titles
             titles = np.array([self.title(k) + 0.12 * SIZE * self.box.up for k in runs])
             centers = np.concatenate([centers, titles])

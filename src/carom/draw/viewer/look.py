@@ -14,6 +14,10 @@ from .layout import Layout
 BRAND = (38, 92, 150)
 SPOT = 0.75  # half angle of the lamp that casts shadows, radians: it covers the whole ground
 WIDTH = 372  # width of the panel in pixels
+# In a narrow window viser puts the panel over the lower part of the picture. The server knows the size of the picture
+# only, so a narrow and tall one is taken for that of a telephone.
+NARROW, TALL = 450, 0.8  # largest width in pixels, and largest ratio of width and height
+ABOVE = 0.4  # share of the height of such a window that is above the panel
 
 
 def set_up_panel(server: Any) -> None:
@@ -126,7 +130,9 @@ class Cameras:
         camera, number = client.camera, client.client_id
         with self._lock, client.atomic():
             self._aspect[number] = float(camera.aspect)
-            view = self._layout.view(self._aspect[number])
+            narrow = 0 < camera.image_width <= NARROW and self._aspect[number] < TALL
+            view = self._layout.view(self._aspect[number] / (ABOVE if narrow else 1.0))
+            view = view.in_upper_part(ABOVE) if narrow else view
             self._given.setdefault(number, [self._layout.view().eye]).append(view.eye)
             camera.fov = view.angle
             camera.position = view.eye

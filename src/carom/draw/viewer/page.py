@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+import PIL.Image
+
 from ...errors import ProblemError
-from ...trajectory import Trajectory
-from ..colors import QUANTITIES, Quantity, limits
+from ...solvers.rows import Floats
+from ..colors import QUANTITIES, common_limits
 from .bodies import SHADOWS
+from .boundaries import add_scale_bar
 from .layout import Layout, box_of, outgrown, united
 from .look import Cameras, set_up_page, set_up_panel
 from .panel import Panel
+from .picking import Tag, facts_of
 from .player import Player
 from .plots import energy_plot, momentum_plot
 from .runs import Frames
@@ -24,6 +30,7 @@ MANY = 20_000  # number of bodies from which updates are half as frequent
 LOOK = 0.5  # seconds between checks of the file of a run in progress
 PLOTS = 0.1  # seconds between updates of the plots
 GROWN = 1.5  # factor of growth in frames after which colors and layout of a run in progress are computed again
+SAVING = 60.0  # seconds that the browser has for the picture that is saved
 LONGEST = 0.25  # seconds that the player advances at most in one update
 
 
@@ -43,6 +50,10 @@ class Page:
         set_up_panel(server)
         self.panel = Panel(server, self.player, [f.run for f in runs], self._duration, self._wake.set)
         self.panel.reset_view = self._cameras.fit
+        self.panel.save_picture = self._save
+        self._ray: Floats | None = None  # of a click that is not answered yet
+        self.chosen: tuple[int, int] | None = None  # the run and the body that was clicked
+        server.scene.on_click()(self._clicked)
         self._quantity = self._painted = ""  # the quantity that the panel requests, and the one that colors show
         self._lacking: str | None = None  # the reason why they differ
         self._marks = (False, False)
@@ -82,6 +93,8 @@ class Page:
         self._stages = [
             Stage(self._server, frames, layout, k, title) for k, (frames, title) in enumerate(zip(self._runs, titles))
         ]
+        add_scale_bar(self._server, layout)
+        self._tag = Tag(self._server, layout)
 
     def _titles(self) -> list[str | None]:
         same = len({frames.run.name for frames in self._runs}) == 1
@@ -154,6 +167,8 @@ class Page:
         now = player.shown
         with self._server.atomic():
             changed = [stage.show(now) for stage in self._stages]
+            if self._choose() or (any(changed) and self.chosen):
+                self._tell_chosen()
             panel.show_time(now, player.playing)
             if began - self._plotted >= PLOTS or not player.playing:
                 self._plotted = began
@@ -162,6 +177,41 @@ class Page:
         if any(changed):
             self.frame_seconds = [*self.frame_seconds[-99:], time.perf_counter() - began]
 
+    # ---- clicks
+
+    def _clicked(self, event: Any) -> None:
+        self._ray = np.array([event.ray_origin, event.ray_direction])
+        self._wake.set()
+
+    def _choose(self) -> bool:
+        """Chooses the body at the last click, or none; returns whether there was a click."""
+        if (ray := self._ray) is None:
+            return False
+        self._ray = None
+        hits = [stage.hit(ray) for stage in self._stages]
+        number = min(range(len(hits)), key=lambda k: hits[k][0])
+        self.chosen = (number, hits[number][1]) if hits[number][1] >= 0 else None
+        return True
+
+    def _tell_chosen(self) -> None:
+        if self.chosen is None:
+            self._tag.hide()
+            return self.panel.show_body("", [])
+        number, body = self.chosen
+        run, frame = self._runs[number].run, self._stages[number].shown
+        facts = facts_of(run, frame, body)
+        self._tag.show(run, frame, body, number, f"{body} · {facts[0]}")
+        return self.panel.show_body(f"body {body}" + (f", {run.law}" if len(self._runs) > 1 else ""), facts)
+
+    def _save(self, client: Any) -> None:
+        """Sends the picture of a window to its browser as a PNG file, without the panel."""
+        height, width = client.camera.image_height, client.camera.image_width
+        picture = client.get_render(height, width, transport_format="jpeg", timeout=SAVING)
+        content = io.BytesIO()
+        PIL.Image.fromarray(picture).save(content, "png")
+        name = f"{'_'.join(dict.fromkeys(frames.run.name for frames in self._runs))}_{self.player.shown:g}.png"
+        client.send_file_download(name, content.getvalue(), save_immediately=True)
+
     def _repaint(self, name: str) -> None:
         """Colors bodies by another quantity, on one scale for all runs. If it is not available, colors stay."""
         if name != self._painted:
@@ -169,7 +219,7 @@ class Page:
         self._quantity, self._lacking = name, None
         try:
             quantity = QUANTITIES[name]
-            scale = None if quantity.category else common_scale([frames.run for frames in self._runs], quantity)
+            scale = None if quantity.category else common_limits([frames.run for frames in self._runs], quantity)
             for stage in self._stages:
                 stage.paint_by(name, scale)
             self.panel.show_legend(self._stages[0].coloring.legend)
@@ -190,17 +240,3 @@ class Page:
         if self.live:
             out.append(f"still running: time {self.player.end:g} of {self._duration:g}")
         return out
-
-
-def common_scale(runs: Sequence[Trajectory], quantity: Quantity) -> tuple[float, float]:
-    """The limits of one color scale for all runs."""
-    own = [_own_scale(run, quantity) for run in runs]
-    return min(low for low, _ in own), max(high for _, high in own)
-
-
-def _own_scale(run: Trajectory, quantity: Quantity) -> tuple[float, float]:
-    try:
-        return limits(run, quantity)
-    except ProblemError:  # the scene contains a Python function, which a file does not store: use the frames alone
-        chosen = range(0, len(run), max(1, len(run) // 20))
-        return 0.0, max(float(quantity.values(run, i).max(initial=0.0)) for i in chosen) or 1.0

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ProblemError
 from ...trajectory import Trajectory
-from ..colors import QUANTITIES, Legend
+from ..colors import QUANTITIES, Legend, usual_quantity
 from . import tone
 from .player import Player, speeds
 from .plots import Plot
@@ -19,7 +18,9 @@ from .plots import Plot
 FIRST, BACK, ON, LAST = "|◀", "◀", "▶", "▶|"
 PLAY, PAUSE = "Play", "Pause"
 INK = "#3b4250"
-HOW = "drag to rotate · right-drag to move · wheel to zoom · K plays, J and L step"
+SHOW_ALL, SAVE = "Show all", "Save as PNG"
+HOW = "click a body for its number, speed and contacts · drag to rotate · right-drag to move · wheel to zoom · "
+HOW += "K plays, J and L step"
 
 
 class Panel:
@@ -30,11 +31,13 @@ class Panel:
     ) -> None:
         self._gui, self._player, self._changed = server.gui, player, changed
         self.reset_view: Callable[[Any], None] = lambda client: None
-        self.quantity = usual_quantity(runs)
+        self.save_picture: Callable[[Any], None] = lambda client: None
+        self.quantity = usual_quantity(runs[0])
         self._told = player.start  # the time that the slider was last set to
         self.dots = self.arrows = False
         self._heading = self._gui.add_html(heading(runs))
         self._state = self._gui.add_html("")
+        self._body = self._gui.add_html("")
         self._add_time(span)
         self._add_speed(span)
         self._add_colors()
@@ -65,6 +68,13 @@ class Panel:
 
     def show_state(self, lines: Sequence[str]) -> None:
         self._state.content = "".join(_small(line) for line in lines)
+
+    def show_body(self, title: str, facts: Sequence[str]) -> None:
+        """Tells about the body that was clicked; without a title there is none."""
+        lines = "".join(f"<div>{escape(fact)}</div>" for fact in facts)
+        style = f"font:12.5px system-ui,sans-serif;color:{INK};margin:6px 12px 2px;padding:5px 9px"
+        box = f'<div style="{style};background:#eef3fa;border-radius:5px"><b>{escape(title)}</b>{lines}</div>'
+        self._body.content = box if title else ""
 
     # ---- controls
 
@@ -137,7 +147,7 @@ class Panel:
         hint = None if recorded else "not recorded: carom run --impulses"
         dots = self._gui.add_checkbox("Contact points", False)
         arrows = self._gui.add_checkbox("Impulses", False, disabled=not recorded, hint=hint)
-        view = self._gui.add_button("Show all", color="gray", hint="the view that shows everything")
+        view = self._gui.add_button_group("Picture", (SHOW_ALL, SAVE))
 
         @dots.on_update
         def _(event: Any) -> None:
@@ -152,7 +162,8 @@ class Panel:
         @view.on_click
         def _(event: Any) -> None:
             if event.client is not None:
-                self.reset_view(event.client)
+                act = self.reset_view if event.target.value == SHOW_ALL else self.save_picture
+                act(event.client)
 
     def _add_keys(self) -> None:
         for label, key, act in (
@@ -169,21 +180,6 @@ class Panel:
         def _(event: Any) -> None:
             act()
             self._changed()
-
-
-def usual_quantity(runs: Sequence[Trajectory]) -> str:
-    """The initial quantity of the colors: depth where bodies lie on each other under gravity, else speed."""
-    return "depth" if any(map(_layered, runs)) else "speed"
-
-
-def _layered(run: Trajectory) -> bool:
-    try:
-        if not np.any(run.world.gravity):
-            return False
-        depth = QUANTITIES["depth"].values(run, 0)[run.geometry["free"]]
-    except ProblemError:  # the scene contains a Python function, which a file does not store
-        return False
-    return bool(len(depth) and np.ptp(depth) > float(run.world.length_scale))
 
 
 def heading(runs: Sequence[Trajectory]) -> str:

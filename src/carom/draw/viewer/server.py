@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import io
+import re
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Any
 
@@ -14,6 +17,12 @@ from ...ports import address, is_own_page, on_free_port
 
 PORT = 8080
 EXTRA = "pip install '.[view]' in a clone of Carom, or pip install viser"
+TITLE = "Carom"
+ICON = (
+    "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'%3E%3Ccircle cx='7' cy='16' r='6' "
+    "fill='%23e69f00'/%3E%3Ccircle cx='23' cy='9' r='6' fill='%230072b2'/%3E%3Ccircle cx='23' cy='23' r='6' "
+    "fill='%230072b2'/%3E%3C/svg%3E"
+)
 
 
 def need_viser() -> Any:
@@ -48,15 +57,15 @@ def open_server(host: str, port: int, label: str) -> Any:
     """Starts a server. Its own messages are dropped."""
     viser = need_viser()
     chosen = free_port(host, port)
-    with _silence(), _own_pages_only(host):
+    with _silence(), _own_pages(host):
         return viser.ViserServer(host=host, port=chosen, label=label, verbose=False)
 
 
 @contextmanager
-def _own_pages_only(host: str) -> Iterator[None]:
-    """Servers that start in this block refuse requests of other sites' pages.
+def _own_pages(host: str) -> Iterator[None]:
+    """Servers that start in this block refuse requests of other sites' pages, and give the page its own title.
 
-    viser accepts every connection and has no option for this; it passes its handlers to `serve` of websockets.
+    viser accepts every connection and has options for neither; it passes its handlers to `serve` of websockets.
     """
     from websockets.asyncio import server
 
@@ -67,7 +76,12 @@ def _own_pages_only(host: str) -> Iterator[None]:
             headers = request.headers
             if not is_own_page(host, headers.get("Host", ""), headers.get("Origin")):
                 return connection.respond(HTTPStatus.FORBIDDEN, "this server answers its own page only\n")
-            return process_request(connection, request) if process_request is not None else None
+            answer = process_request(connection, request) if process_request is not None else None
+            if answer is not None and answer.headers.get("Content-Type", "").startswith("text/html"):
+                answer.body = _titled(answer.body, answer.headers.get("Content-Encoding", "") == "gzip")
+                del answer.headers["Content-Length"]
+                answer.headers["Content-Length"] = str(len(answer.body))
+            return answer
 
         return serve(*arguments, process_request=check, **options)
 
@@ -76,6 +90,15 @@ def _own_pages_only(host: str) -> Iterator[None]:
         yield
     finally:
         server.serve = serve  # type: ignore[misc]
+
+
+@lru_cache(maxsize=2)
+def _titled(page: bytes, zipped: bool) -> bytes:
+    """The page of viser with the title and the icon of Carom in the tab of the browser."""
+    text = gzip.decompress(page) if zipped else page
+    text = re.sub(rb"<title>.*?</title>", f"<title>{TITLE}</title>".encode(), text, count=1)
+    text = re.sub(rb'(<link\s+rel="icon"\s+href=")[^"]*', lambda found: found[1] + ICON.encode(), text, count=1)
+    return gzip.compress(text) if zipped else text
 
 
 def close_server(server: Any) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ProblemError
+from ...solvers.rows import Floats
 from ..colors import QUANTITIES, Coloring
 from ..world3d import container_tops
 from .bodies import Bodies
@@ -38,6 +39,10 @@ class Stage:
         """Selects the quantity that colors show; `limits` None means those of the run."""
         self.coloring = Coloring(self.frames.run, QUANTITIES[quantity], limits=limits)
         self.shown = -1
+
+    def hit(self, ray: Floats) -> tuple[float, int]:
+        """Distance and number of the first body that a ray (2, 3) of the page meets."""
+        return self._bodies.hit(ray)
 
     def show(self, time: float) -> bool:
         """Shows the frame at a time; returns whether the page changed."""

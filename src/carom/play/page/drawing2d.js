@@ -18,7 +18,8 @@ function fitted(canvas) {
 
 // The map from length units to pixels that centers `box` (left, right, bottom, top) below a strip for the name.
 function view(box, wide, high, strip) {
-  const scale = Math.min((wide - 16) / (box[1] - box[0]), (high - strip - 8) / (box[3] - box[2]));
+  const fit = Math.min((wide - 16) / (box[1] - box[0]), (high - strip - 8) / (box[3] - box[2]));
+  const scale = Math.max(fit, 1e-3); // a canvas may have no area yet
   const x0 = wide / 2 - (scale * (box[0] + box[1])) / 2;
   const y0 = strip + (high - strip) / 2 + (scale * (box[2] + box[3])) / 2;
   return { scale, x: (v) => x0 + scale * v, y: (v) => y0 - scale * v };

@@ -7,6 +7,7 @@ import { Painter3D } from "/drawing3d.js";
 
 const byId = (id) => document.getElementById(id);
 const WAIT = 140; // milliseconds after the last move of a slider
+const POLL = 400; // milliseconds between questions about an impact that takes long
 
 async function ask(path, body = null) {
   const options = body === null ? {} : { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
@@ -63,17 +64,18 @@ class Page {
     const number = ++this.asked;
     clearTimeout(this.timer);
     this.say("");
-    const slow = setTimeout(() => this.progress(null, "computing; kernels are compiled at first use, which may take a minute"), 700);
+    const request = this.controls.request;
+    const impact = this.controls.scene.kind === "impact";
+    const watch = impact && setInterval(() => this.watch(number), POLL);
+    this.waiting = true;
     try {
-      const request = this.controls.request;
-      const impact = this.controls.scene.kind === "impact";
       const data = impact ? await ask("/api/impact", request) : await this.follow(await ask("/api/runs", request), number);
       if (number === this.asked && data) this.show(data, play);
     } catch (error) {
       if (number === this.asked) this.say(error.message);
     } finally {
-      clearTimeout(slow);
-      if (number === this.asked) { this.job = null; this.progress(); }
+      clearInterval(watch);
+      if (number === this.asked) { this.job = null; this.waiting = false; this.progress(); }
     }
   }
 
@@ -81,12 +83,25 @@ class Page {
     this.job = job.id;
     while (job.state === "waiting" || job.state === "running") {
       if (number !== this.asked) return null;
-      this.progress(job.share, job.text);
+      if (!this.tellCompiling(job.compiling)) this.progress(job.share, job.text);
       await new Promise((done) => setTimeout(done, 150));
       job = await ask(`/api/runs/${job.id}`);
     }
     if (job.state === "failed") throw new Error(job.error);
     return job.state === "done" ? unpacked(await ask(`/api/runs/${job.id}/result`)) : null;
+  }
+
+  // Shows that an impact takes long: its kernels may have to be compiled.
+  async watch(number) {
+    const state = await ask("/api/compiling").catch(() => null);
+    if (state && this.waiting && number === this.asked && !this.tellCompiling(state)) this.progress(null, "computing");
+  }
+
+  tellCompiling(state) {
+    if (!state?.active) return false;
+    const count = state.kernels > 1 ? `: ${state.done} of ${state.kernels}` : "";
+    this.progress(count ? state.done / state.kernels : null, `compiling kernels${count} (only once on this machine)`);
+    return true;
   }
 
   stop() {
@@ -172,11 +187,12 @@ class Page {
     const legend = document.createElement("div");
     legend.className = "legend";
     legend.innerHTML = "<span></span><i></i><span></span>";
-    legend.firstChild.textContent = `${colors.title} 0`;
+    legend.firstChild.textContent = colors.category ? `colors: ${colors.title}` : `${colors.title} ${short(Number(colors.low.toPrecision(2)))}`;
+    byId("clock").after(legend);
+    if (colors.category) return legend.querySelector("i").remove();
     legend.lastChild.textContent = short(Number(colors.high.toPrecision(2)));
     const stops = colors.map.filter((_, i) => i % 15 === 0).map((rgb) => `rgb(${rgb.join(",")})`);
     legend.querySelector("i").style.background = `linear-gradient(to right, ${stops.join(",")})`;
-    byId("clock").after(legend);
   }
 
   // Arranges the lanes in a row or in a column, whichever makes the bodies larger.

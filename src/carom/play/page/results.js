@@ -74,78 +74,105 @@ function sumRow(body, title, data, parts, components) {
 
 // ---- ticks
 
+// Two marks per law and desideratum: whether it holds here, and whether the law guarantees it for every impact.
 export function tickCard(data, meanings) {
-  const about = data.kind === "impact" ? "on this impact" : "on this run";
-  const box = card("Desiderata", about);
+  const here = data.kind === "impact" ? "this impact" : "this run";
+  const box = card("Desiderata", `here: ${here} · always: every impact`);
   const table = make("table");
   table.id = "ticks";
-  const head = table.createTHead().insertRow();
-  head.append(make("th", "", ""));
-  heads(head, data.results, "mark");
+  const [laws, columns] = [table.createTHead().insertRow(), table.tHead.insertRow()];
+  laws.append(make("th"));
+  columns.append(make("th"));
+  heads(laws, data.results, "mark");
+  for (const cell of laws.querySelectorAll(".mark")) {
+    cell.colSpan = 2;
+    columns.append(make("th", "mark here", "here"), make("th", "mark", "always"));
+  }
   const body = table.createTBody();
-  const sentence = make("p", "sentence", "Point at a mark for the reason.");
+  const sentence = make("p", "sentence");
   for (const { key, mark, title, meaning } of meanings) {
     const row = body.insertRow();
     const what = make("td", "what");
     const name = make("b", "", title[0].toUpperCase() + title.slice(1));
     what.append(name, mark ? ` ${mark}` : "", make("small", "", meaning));
     row.append(what);
-    data.results.forEach((result) => row.append(markCell(result, key, sentence)));
+    data.results.forEach((result, k) => row.append(...markCells(result, k, { key, title, here }, sentence)));
   }
-  box.append(table, sentence);
+  explain(data, meanings, here, sentence);
+  box.append(sentence, table);
   return box;
 }
 
 const MARKS = new Map([[true, ["✓", "yes"]], [false, ["✗", "no"]], [null, ["–", "none"]]]);
 
-function markCell(result, key, sentence) {
-  const tick = result.ticks?.find((t) => t.name === key);
-  if (!tick) return make("td", "mark none", "–");
+function markCells(result, k, about, sentence) {
+  const tick = result.ticks?.find((t) => t.name === about.key);
+  if (!tick) return [make("td", "mark here none", "–"), make("td", "always none", "–")];
   const [mark, className] = MARKS.get(tick.passed);
-  const cell = make("td", `mark ${className}`);
-  const lucky = tick.passed === true && tick.claimed === false;
-  cell.append(make("b", "", mark), " ", make("small", "", minus(tick.short)));
-  if (lucky) cell.append(make("small", "lucky", "not always"));
-  cell.title = tick.text + (lucky ? "; the law does not promise it for all problems" : "");
-  cell.dataset.passed = String(tick.passed);
-  cell.tabIndex = 0;
-  const tell = () => { sentence.textContent = `${result.law}, ${key}: ${cell.title}`; };
-  cell.addEventListener("mouseenter", tell);
-  cell.addEventListener("focus", tell);
-  return cell;
+  const [general, generalClass] = MARKS.get(tick.always);
+  const here = make("td", `mark here ${className}`);
+  here.append(make("b", "", mark), " ", make("small", "", minus(tick.short)));
+  here.dataset.passed = String(tick.passed);
+  const always = make("td", `always ${generalClass}`);
+  always.append(make("b", "", general));
+  always.dataset.always = String(tick.always);
+  for (const cell of [here, always]) {
+    cell.tabIndex = 0;
+    const tell = () => tellTick(sentence, result, k, about, tick);
+    cell.addEventListener("mouseenter", tell);
+    cell.addEventListener("focus", tell);
+  }
+  return [here, always];
+}
+
+function tellTick(sentence, result, k, { title, here }, tick) {
+  const name = make("b", `law${k}`, result.law);
+  const law = tick.law_text ? ` In general: ${tick.law_text}.` : "";
+  sentence.replaceChildren(name, `, ${title}. On ${here}: ${tick.text}.${law}`);
+}
+
+// At first the sentence explains a mark that differs from what the law does in general, or else one that fails.
+function explain(data, meanings, here, sentence) {
+  const all = data.results.flatMap((result, k) => (result.ticks ?? []).map((tick) => ({ result, k, tick })));
+  const chosen = all.find(({ tick }) => tick.name === "WAV" && tick.passed && !tick.always) ?? all.find(({ tick }) => tick.passed === false)
+    ?? all.find(({ tick }) => tick.passed && tick.always === false);
+  if (!chosen) { sentence.textContent = "Point at a mark for what was measured and what the law guarantees."; return; }
+  const { title } = meanings.find(({ key }) => key === chosen.tick.name);
+  tellTick(sentence, chosen.result, chosen.k, { title, here }, chosen.tick);
 }
 
 // ---- charts of a run
 
-const WIDE = 460, HIGH = 136, LEFT = 50, RIGHT = 104, TOP = 10, BOTTOM = 38;
-const STROKES = [5.5, 3.6, 1.8]; // widths of the first, second and third law: lines that coincide stay visible
+const WIDE = 460, HIGH = 128, LEFT = 50, RIGHT = 14, TOP = 8, BOTTOM = 36;
+const WIDTHS = [6, 3.2, 1.5]; // of curves of the first, second and third law: curves that coincide stay visible
 const AXES = ["x", "y", "z"];
-const DASHES = { "": null, dash: [3, 2], dots: [0.8, 1.6] }; // in widths of the line
-const STYLES = Object.keys(DASHES);
+const DASHES = [null, [10, 6], [2, 5]]; // pixels
 
+// Each curve has its own pair of color and dash, and an entry in the legend: colors are laws and dashes components, or,
+// if there is one law only, both are components.
 export function chartColumn(data) {
   const done = data.results.map((result, k) => ({ ...result, k })).filter((result) => !result.refusal);
   const single = done.length === 1;
-  const energy = [];
-  for (const r of done) {
-    if (single && r.potential) {
-      energy.push({ y: r.kinetic, k: 0, name: "kinetic", dash: "dash" }, { y: r.potential, k: 0, name: "potential", dash: "dots" });
-    }
-    energy.push({ y: r.energy, k: r.k, name: single ? (r.potential ? "total" : "kinetic") : r.law, dash: "" });
-  }
-  const momentum = done.flatMap((r) => r.momentum.map((y, c) => ({ y, k: r.k, name: r === done[0] ? `along ${AXES[c]}` : "", dash: STYLES[c] })));
+  const heavy = done.some((r) => r.potential);
+  const curve = (y, name, r, c) => ({ y, name, dash: DASHES[c], color: single ? `curve${c}` : `law${r.k}`, width: single ? 2.4 : WIDTHS[r.k] });
+  const energy = done.flatMap((r) => {
+    if (!single) return [{ ...curve(r.energy, r.law, r, 0), dash: DASHES[r.k] }];
+    const total = curve(r.energy, heavy ? "total" : "kinetic", r, 0);
+    return heavy ? [total, curve(r.kinetic, "kinetic", r, 1), curve(r.potential, "potential", r, 2)] : [total];
+  });
+  const momentum = done.flatMap((r) => r.momentum.map((y, c) => curve(y, single ? `along ${AXES[c]}` : `${r.law} ${AXES[c]}`, r, c)));
   const time = done[0].time;
-  const title = done.some((r) => r.potential) ? "Energy" : "Kinetic energy";
   const column = make("div", "column");
-  column.append(chartCard(title, !single && done.some((r) => r.potential) ? "kinetic and potential" : "", time, energy, true));
-  column.append(chartCard("Momentum", "", time, momentum, false));
+  column.append(chartCard(heavy ? (single ? "Energy" : "Total energy") : "Kinetic energy", time, energy, true));
+  column.append(chartCard("Momentum", time, momentum, false));
   return column;
 }
 
-function chartCard(title, remark, time, lines, fromZero) {
-  const box = card(title, remark);
+function chartCard(title, time, curves, fromZero) {
+  const box = card(title);
   box.classList.add("chart");
-  const values = lines.flatMap((line) => line.y.filter((v) => v !== null));
+  box.querySelector("h2").append(legendOf(curves));
+  const values = curves.flatMap((curve) => curve.y.filter((v) => v !== null));
   let [low, high] = [Math.min(...values, 0), Math.max(...values, fromZero ? 0 : -Infinity)];
   if (high - low < 1e-9 * Math.max(1, Math.abs(high))) [low, high] = [low - 1, high + 1];
   const x = (t) => LEFT + ((WIDE - LEFT - RIGHT) * t) / time[time.length - 1];
@@ -155,15 +182,12 @@ function chartCard(title, remark, time, lines, fromZero) {
     svg.append(svgOf("line", { class: "axis", x1: LEFT, x2: WIDE - RIGHT, y1: y(v), y2: y(v) }));
     svg.append(svgOf("text", { x: LEFT - 7, y: y(v) + 5, "text-anchor": "end" }, minus(short(v))));
   }
-  for (const t of ticks(0, time[time.length - 1], 5)) svg.append(svgOf("text", { x: x(t), y: HIGH - BOTTOM + 18, "text-anchor": "middle" }, short(t)));
+  for (const t of ticks(0, time[time.length - 1], 5)) svg.append(svgOf("text", { x: x(t), y: HIGH - BOTTOM + 17, "text-anchor": "middle" }, short(t)));
   svg.append(svgOf("text", { x: (LEFT + WIDE - RIGHT) / 2, y: HIGH - 3, "text-anchor": "middle" }, "time"));
-  for (const line of lines) {
-    const path = line.y.map((v, i) => (v === null ? "" : `${i ? "L" : "M"}${x(time[i]).toFixed(1)} ${y(v).toFixed(1)}`)).join("");
-    const width = lines.some((other) => other.k !== line.k) ? STROKES[line.k] : 2.6;
-    const dash = DASHES[line.dash] ? { "stroke-dasharray": DASHES[line.dash].map((d) => (d * width).toFixed(1)).join(" ") } : {};
-    svg.append(svgOf("path", { class: `law${line.k}`, d: path, "stroke-width": width, ...dash }));
+  for (const curve of curves) {
+    const path = curve.y.map((v, i) => (v === null ? "" : `${i ? "L" : "M"}${x(time[i]).toFixed(1)} ${y(v).toFixed(1)}`)).join("");
+    svg.append(strokeOf("path", { d: path }, curve));
   }
-  labels(svg, lines.filter((line) => line.name), y);
   const cursor = svgOf("line", { class: "cursor", x1: LEFT, x2: LEFT, y1: TOP - 6, y2: HIGH - BOTTOM });
   svg.append(cursor);
   box.append(svg);
@@ -171,17 +195,22 @@ function chartCard(title, remark, time, lines, fromZero) {
   return box;
 }
 
-// Names at the right ends of the lines, moved apart where they would overlap.
-function labels(svg, lines, y) {
-  const ends = lines.map((line) => ({ line, at: y(line.y[line.y.length - 1] ?? 0) })).sort((a, b) => a.at - b.at);
-  let above = -Infinity;
-  for (const end of ends) above = end.at = Math.max(end.at, above + 17);
-  const over = above - (HIGH - BOTTOM - 2);
-  if (over > 0) {
-    let below = Infinity;
-    for (const end of ends.reverse()) below = end.at = Math.min(end.at - (below === Infinity ? over : 0), below - 17);
+function strokeOf(name, attributes, { color, dash, width }) {
+  const shift = WIDTHS.indexOf(width) * 8; // dashes of laws that coincide alternate
+  const dashes = dash ? { "stroke-dasharray": dash.join(" "), "stroke-dashoffset": Math.max(shift, 0) } : {};
+  return svgOf(name, { class: `curve ${color}`, "stroke-width": width, ...dashes, ...attributes });
+}
+
+function legendOf(curves) {
+  const legend = make("span", "keys");
+  for (const curve of curves) {
+    const entry = make("span");
+    const sample = svgOf("svg", { viewBox: "0 0 30 8" });
+    sample.append(strokeOf("line", { x1: 0, x2: 30, y1: 4, y2: 4 }, curve));
+    entry.append(sample, curve.name);
+    legend.append(entry);
   }
-  for (const { line, at } of ends) svg.append(svgOf("text", { class: `own name law${line.k}`, x: WIDE - RIGHT + 7, y: at + 4.5 }, line.name));
+  return legend;
 }
 
 function svgOf(name, attributes, text = null) {
