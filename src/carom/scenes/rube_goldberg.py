@@ -39,7 +39,9 @@ LOWER = 1.0  # height of the billiard table
 AXLE, AXLE_RADIUS = (6.0, -3.05, LOWER + 1.115), 0.05  # center of the axle of the seesaw
 TILT = float(np.radians(12.0))  # of the seesaw, to either side
 UPPER = AXLE[2] + 0.425  # height of the table of cards and dominoes, a little above the raised end of the seesaw
-EDGE = AXLE[1] + 1.2  # y of the edge of that table from which the last domino falls
+EDGE = (
+    AXLE[1] + 1.15
+)  # y of the edge of that table; the gap to the seesaw is narrower than a domino, which would jam in it
 LEVEL = UPPER + 0.85  # height of the straight part of the first track, from which a ball hits the second story
 HOUSE = 3.4  # x of the middle of the card house
 LANE = AXLE[1] - 0.865  # y of the oblique track, below the gate of the seesaw
