@@ -140,3 +140,15 @@ def test_every_stage_is_triggered_by_the_one_before(law):
         assert way(run, group)[until].max() < 1e-2 * RADIUS, group
     assert run.steps["overlap"].max() < 0.1 * CARD[2]
     assert all(check.passed is not False for check in check_run(run))
+
+
+@pytest.mark.parametrize("law", ["gr", "qce"])
+def test_the_last_dominoes_turn_the_seesaw(law):
+    """The last three, of which the first is pushed: the gate of the seesaw opens."""
+    groups = {group.name: group for group in scenes.rube_goldberg().bodies}
+    last, spin = groups["dominoes"], np.zeros((3, 3))
+    spin[0, 0] = 4.0  # about x: its top moves towards the seesaw
+    three = replace(last, position=last.position[-3:], orientation=last.orientation[-3:], spin=spin)
+    run = device(three, groups["seesaw"], groups["upper table"], groups["bearing"], duration=1.2, law=law)
+    assert turn(run, "dominoes")[-1, -1] > np.radians(45.0)
+    assert turn(run, "seesaw")[-1, 0] > TILT
