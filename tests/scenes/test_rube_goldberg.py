@@ -149,6 +149,6 @@ def test_the_last_dominoes_turn_the_seesaw(law):
     last, spin = groups["dominoes"], np.zeros((3, 3))
     spin[0, 0] = 4.0  # about x: its top moves towards the seesaw
     three = replace(last, position=last.position[-3:], orientation=last.orientation[-3:], spin=spin)
-    run = device(three, groups["seesaw"], groups["upper table"], groups["bearing"], duration=1.2, law=law)
+    run = device(three, groups["seesaw"], groups["upper table"], groups["bearing"], duration=1.6, law=law)
     assert turn(run, "dominoes")[-1, -1] > np.radians(45.0)
     assert turn(run, "seesaw")[-1, 0] > TILT
