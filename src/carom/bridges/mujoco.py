@@ -9,7 +9,7 @@ import numpy as np
 from ..impact.problem import ImpactProblem
 from ..laws import Law
 from ..solvers.rows import Floats
-from . import Bridge, Restitution, missing
+from . import Bridge, missing
 
 try:
     import mujoco
@@ -25,16 +25,9 @@ class MujocoBridge(Bridge):
     and its own springs do not act on them.
     """
 
-    def __init__(
-        self,
-        model: Any,
-        data: Any,
-        law: str | Law = "gr",
-        restitution: Restitution = None,
-        touch: float = 1e-6,
-        threshold: float = 1e-6,
-    ) -> None:
-        super().__init__(law, restitution, touch, threshold)
+    def __init__(self, model: Any, data: Any, law: str | Law = "gr", **options: Any) -> None:
+        """`options` are those of `Bridge`: restitution, touch, threshold."""
+        super().__init__(law, **options)
         self.model, self.data = model, data
 
     @property

@@ -10,7 +10,7 @@ from ..errors import ProblemError
 from ..impact.problem import ImpactProblem
 from ..laws import Law
 from ..solvers.rows import Floats
-from . import Bridge, Restitution, missing
+from . import Bridge, missing
 
 try:
     import pybullet
@@ -27,15 +27,9 @@ class PybulletBridge(Bridge):
     asked for their closest points. Bodies of mass 0 are boundaries. Bodies with joints are refused.
     """
 
-    def __init__(
-        self,
-        client: int = 0,
-        law: str | Law = "gr",
-        restitution: Restitution = None,
-        touch: float = 1e-6,
-        threshold: float = 1e-6,
-    ) -> None:
-        super().__init__(law, restitution, touch, threshold)
+    def __init__(self, client: int = 0, law: str | Law = "gr", **options: Any) -> None:
+        """`options` are those of `Bridge`: restitution, touch, threshold."""
+        super().__init__(law, **options)
         self.client = client
         self.bodies: list[int] = []
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..impact.problem import ImpactProblem
 from ..laws import Law
 from ..solvers.rows import Floats
-from . import Bridge, Restitution, missing
+from . import Bridge, missing
 
 try:
     import pymunk
@@ -26,16 +26,9 @@ class PymunkBridge(Bridge):
     constraints of the space are not part of the impact.
     """
 
-    def __init__(
-        self,
-        space: Any,
-        time_step: float,
-        law: str | Law = "gr",
-        restitution: Restitution = None,
-        touch: float = 1e-6,
-        threshold: float = 1e-6,
-    ) -> None:
-        super().__init__(law, restitution, touch, threshold)
+    def __init__(self, space: Any, time_step: float, law: str | Law = "gr", **options: Any) -> None:
+        """`options` are those of `Bridge`: restitution, touch, threshold."""
+        super().__init__(law, **options)
         self.space, self._time_step = space, time_step
         self.bodies: list[Any] = []
 

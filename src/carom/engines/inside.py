@@ -54,7 +54,7 @@ class MujocoWithCarom(Inside):
         from ..bridges.mujoco import MujocoBridge
 
         engine.build()
-        return MujocoBridge(engine.model, engine.data, self.law, self.restitution)
+        return MujocoBridge(engine.model, engine.data, self.law, restitution=self.restitution)
 
 
 class PymunkWithCarom(Inside):
@@ -68,7 +68,7 @@ class PymunkWithCarom(Inside):
     def connected(self, engine: Any) -> Bridge:
         from ..bridges.pymunk import PymunkBridge
 
-        return PymunkBridge(engine.space, engine.step_size, self.law, self.restitution)
+        return PymunkBridge(engine.space, engine.step_size, self.law, restitution=self.restitution)
 
 
 class PybulletWithCarom(Inside):
@@ -82,4 +82,4 @@ class PybulletWithCarom(Inside):
     def connected(self, engine: Any) -> Bridge:
         from ..bridges.pybullet import PybulletBridge
 
-        return PybulletBridge(engine.client, self.law, self.restitution)
+        return PybulletBridge(engine.client, self.law, restitution=self.restitution)

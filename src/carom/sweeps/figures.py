@@ -118,7 +118,7 @@ def _is_text(rows: list[Row], column: str) -> bool:
 
 
 def _scale(values: Floats) -> bool:
-    """Whether positive values spread over so many decades that their logarithms are drawn."""
+    """Whether values are positive and cover enough decades to be drawn on a logarithmic scale."""
     known = values[np.isfinite(values)]
     return len(known) > 1 and known.min() > 0.0 and known.max() > DECADES * known.min()
 

@@ -22,10 +22,10 @@ from .workers import workers_for
 class Progress:
     """The progress of a sweep, passed to `progress` at its start and after every run."""
 
-    done: int  # runs that are done, in earlier sessions too
+    done: int  # runs that are done, those of earlier calls included
     runs: int
     failed: int
-    seconds: float  # since this session began
+    seconds: float  # since this call began
     left: float | None  # estimate of the remaining seconds; None before the first run is done
     workers: int
 
