@@ -194,7 +194,7 @@ def test_a_click_on_a_body_tells_about_it_and_the_picture_can_be_saved(plane_pag
         page.get_by_text("Save as PNG").click()
     picture = np.asarray(Image.open(saved.value.path()).convert("RGB")).astype(int)
     assert picture.shape[0] == page.viewport_size["height"] and colored(picture) > 300
-    page.mouse.click(20, 20)  # beside all bodies
+    page.mouse.click(20, 0.8 * page.viewport_size["height"])  # beside all bodies and the page's notifications
     until(page, lambda seen: viewer.page.chosen is None, "no body any more")
 
 
