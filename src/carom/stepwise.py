@@ -17,8 +17,7 @@ from .impact.response import DEFAULT_TOLERANCE, Response
 from .kernels import prepare
 from .kernels.families import families_of_run
 from .laws import Law
-from .scene.forces import forces_of
-from .scene.model import Scene
+from .scene.model import Scene, forces_of
 from .settings import Settings, tolerance_number
 from .stepping.integrator import accelerations, prescribed
 from .stepping.report import ContactImpulses, step_table

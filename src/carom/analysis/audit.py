@@ -13,9 +13,8 @@ from ..catalogue import Entry
 from ..errors import ProblemError
 from ..impact.problem import ImpactProblem
 from ..laws import Law
-from .desiderata import ORDER, Examination, Finding
+from .desiderata import ORDER, Examination, Finding, defect
 from .spread import Spread, spread_of
-from .symmetry import defect
 
 PROBLEM_DESIDERATA = ("SYM", "KIN", "MOM", "ONE", "FEA")
 SYMMETRY_DEFECT = 1e-9  # relative; up to it a registered symmetry of a problem is accepted
@@ -125,11 +124,6 @@ class AuditReport:
     def broken_claims(self) -> list[AuditRow]:
         """Claims that failed."""
         return [row for row in self.rows if row.claimed and not row.passed]
-
-    @property
-    def contradictions(self) -> list[AuditRow]:
-        """Cells in which the chart of a paper differs from the measurement."""
-        return [row for row in self.rows if row.contradicted]
 
     def to_dict(self) -> dict[str, Any]:
         data: dict[str, Any] = {"problems": list(self.problems), "rows": [row.to_dict() for row in self.rows]}

@@ -175,7 +175,7 @@ def _pair(layout, corners, ahead, a, b, margin, paper, out, count):
 def _chosen(layout, corners, a, b, gap):
     """The row of `layout.chosen` for a pair that still meets corner to corner, else -1.
 
-    Both edges then separate the pair equally well, and the choice of Gauss' principle holds (`corners.py`).
+    Both edges then separate the pair equally well, and the choice of Gauss' principle holds (`contacts.choose`).
     """
     for r in range(len(layout.chosen)):
         on, under = layout.chosen[r, 0], layout.chosen[r, 2]
