@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from .. import catalogue, laws
@@ -13,7 +13,7 @@ from ..catalogue import Entry
 from ..errors import ProblemError
 from ..impact.problem import ImpactProblem
 from ..laws import Law
-from .desiderata import ORDER, Examination, Finding, defect
+from .desiderata import ORDER, Examination, defect
 from .spread import Spread, spread_of
 
 PROBLEM_DESIDERATA = ("SYM", "KIN", "MOM", "ONE", "FEA")
@@ -81,17 +81,7 @@ class AuditRow:
         return "; ".join(notes)
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "law": self.law,
-            "desideratum": self.desideratum,
-            "passed": self.passed,
-            "worst": self.worst,
-            "bound": self.bound,
-            "where": self.where,
-            "claimed": self.claimed,
-            "papers": dict(self.papers),
-            "remark": self.remark,
-        }
+        return {**asdict(self), "remark": self.remark}
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,21 +246,9 @@ def _measure(
         if progress is not None:
             progress(name, desideratum)
         finding = examination.finding(desideratum)
-        rows.append(_row(name, law, finding, published(name, desideratum) if papers else {}))
+        ticks = published(name, desideratum) if papers else {}
+        rows.append(AuditRow(name, **asdict(finding), claimed=desideratum in law.claims, papers=ticks))
     return rows
-
-
-def _row(name: str, law: Law, finding: Finding, papers: dict[str, bool]) -> AuditRow:
-    return AuditRow(
-        law=name,
-        desideratum=finding.desideratum,
-        passed=finding.passed,
-        worst=finding.worst,
-        bound=finding.bound,
-        where=finding.where,
-        claimed=finding.desideratum in law.claims,
-        papers=papers,
-    )
 
 
 def published(law: str, desideratum: str) -> dict[str, bool]:

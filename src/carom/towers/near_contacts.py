@@ -277,21 +277,6 @@ def edge_geometry(near, corners):
 
 
 @kernel
-def true_gaps(near, corners):
-    """(m,) distance of corner k from the line of its edge, for corners at any position."""
-    gap = np.empty(len(near))
-    for c in range(len(near)):
-        k, i, j = near[c, 1], near[c, 3], near[c, 4]
-        if i < 0:
-            gap[c] = corners[k, 1]
-            continue
-        ex, ey = corners[j, 0] - corners[i, 0], corners[j, 1] - corners[i, 1]
-        dx, dy = corners[k, 0] - corners[i, 0], corners[k, 1] - corners[i, 1]
-        gap[c] = (dx * ey - dy * ex) / np.hypot(ex, ey)
-    return gap
-
-
-@kernel
 def fixed_gaps(near, normal, place, corners):
     """(m,) `n . (p_k - (1 - alpha) p_i - alpha p_j)` for given normals and alphas: linear in the corners."""
     gap = np.empty(len(near))
