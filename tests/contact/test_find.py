@@ -10,7 +10,7 @@ from tests.contact.shapes_2d import hull_distance, placed
 from tests.stepping.runs import box, clusters, disc
 
 from carom.build import build
-from carom.contact.find import find_contacts
+from carom.contact.detector import find_contacts
 from carom.scene import FIXED, Bodies, Container, Disc, Drum, Moving, Plane, Rectangle, Scene, Segment
 from carom.world import DISC, State
 

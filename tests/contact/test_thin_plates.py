@@ -7,8 +7,7 @@ import pytest
 
 from carom import stepping
 from carom.build import build
-from carom.contact.detector import Detector
-from carom.contact.find import find_contacts
+from carom.contact.detector import Detector, find_contacts
 from carom.geometry.rotations import matrices
 from carom.impact.response import Response
 from carom.scene import Bodies, Material, Scene

@@ -13,7 +13,7 @@ import pytest
 import carom
 from carom import laws, scenes
 from carom.analysis.runs import energy_rise, symmetry_error
-from carom.contact.find import find_contacts
+from carom.contact.detector import find_contacts
 from carom.errors import ProblemError
 from carom.scenes import make_scene
 from carom.stepping.integrator import free_motion

@@ -7,7 +7,7 @@ import pytest
 
 import carom
 from carom.contact.containment import Violation
-from carom.contact.find import find_contacts
+from carom.contact.detector import find_contacts
 from carom.errors import ProblemError
 from carom.scene import FIXED, Bodies, Container, Material, Scene
 from carom.scene.shapes import Box, Disc, Hull, Rectangle

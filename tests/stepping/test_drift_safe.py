@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from tests.stepping.runs import box, clusters, disc, engine_of, rough, rows_of, states_of
 
 from carom import scenes
-from carom.contact.find import find_contacts
+from carom.contact.detector import find_contacts
 from carom.scene import FIXED, Bodies, Container, Disc, Drum, Moving, Plane, Rectangle, Scene, Segment
 
 G = 9.81

@@ -10,11 +10,11 @@ from tests.stepping.runs import box, disc, rough, states_of
 
 from carom.build import build
 from carom.contact.boundaries import boundaries_at
-from carom.contact.find import find_contacts
+from carom.contact.detector import find_contacts
 from carom.impact.assemble import assemble
 from carom.scene import FIXED, Bodies, Disc, Plane, Scene
 from carom.stepping.push_out import RATE, SLOP, push_out
-from carom.stepping.totals import totals
+from carom.stepping.report import totals
 from carom.world import State
 
 

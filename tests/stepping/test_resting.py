@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.stepping.runs import box, disc, rest, rough
 
 from carom.build import build
-from carom.contact.find import find_contacts
+from carom.contact.detector import find_contacts
 from carom.impact.assemble import assemble
 from carom.scene import Bodies, Disc, Periodic, Plane, Rectangle, Scene
 from carom.stepping.resting import RestingSolver

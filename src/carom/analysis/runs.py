@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..contact.find import find_contacts
+from ..contact.detector import find_contacts
 from ..errors import ProblemError
 from ..geometry import rotations
 from ..scene.boundaries import Periodic, Segment
