@@ -43,7 +43,7 @@ class Progress:
     contacts: int  # of the last step
     iterations: int  # of the last step
     # Change of the total energy, relative to the largest kinetic energy so far, or to the weight times length scale.
-    drift: float
+    energy_change: float
     seconds: float  # since the run (or its resumption) began, without the time for compiling kernels
     steps_done: int  # in that time
 
