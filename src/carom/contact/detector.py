@@ -67,7 +67,7 @@ class Detector:
         margins = self._margins(margin)
         state = self.pairs.check(after, margins, way)
         if state == DIVERGED:
-            _diverged(self.world, after)
+            _diverged(after)
         if state != KEPT:
             self.pairs.make(before, after, margins, way)
             if len(self.pairs.table) > len(self.hits):
@@ -260,7 +260,7 @@ def _edges(count: int, piece: int) -> list[tuple[int, int]]:
     return [(count * k // pieces, count * (k + 1) // pieces) for k in range(pieces)]
 
 
-def _diverged(world: World, state: State) -> None:
+def _diverged(state: State) -> None:
     """Ends a run whose positions have diverged."""
     body = int(np.argmax(np.nan_to_num(np.abs(state.position), nan=np.inf).max(axis=1)))
     wanted = f"less than {FAR:g} radii from the origin: the law has blown up, or the step is far too long"

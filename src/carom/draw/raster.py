@@ -120,7 +120,7 @@ def _discs(
     alpha: float,
     hollow: bool,
 ) -> None:
-    """Paints circles (n, 2), (n,) with colors (n, 3) and an outline inside their rim; if `hollow`, only the outline."""
+    """Paints circles (n, 2), (n,) with colors (n, 3) and an outline inside their rim, alone if `hollow`."""
     rows, columns = image.shape[:2]
     outer, inner = np.empty(columns, np.float32), np.empty(columns, np.float32)
     for p in range(len(radius)):
