@@ -128,6 +128,7 @@ MOTIONS = [
 ]
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("motion", MOTIONS, ids=lambda m: m.kind)
 @pytest.mark.parametrize("time", [0.0, 0.237])
 def test_velocity_is_displacement_over_the_step(motion, time):

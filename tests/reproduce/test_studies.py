@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import importlib
 import inspect
 
 import numpy as np
@@ -108,8 +107,7 @@ def test_disturbance_numbers(tmp_path):
 
 def test_every_entry_has_a_function_and_sizes_that_it_accepts():
     for entry in ENTRIES.values():
-        function = getattr(importlib.import_module(f"carom.reproduce.{entry.module}"), entry.function)
-        known = inspect.signature(function).parameters
+        known = inspect.signature(entry.make()).parameters
         for sizes in (entry.small, entry.paper):
             assert "box" in known or set(sizes) <= set(known), entry.key
         assert entry.key.split("-")[0] in PAPERS

@@ -51,6 +51,7 @@ def world_spins(run):
     return turned(np.ascontiguousarray(q), np.ascontiguousarray(spin))
 
 
+@pytest.mark.covering
 @DIMENSIONS
 @pytest.mark.parametrize("c", [0.001, 0.02, 0.1])
 def test_rolling_on_the_level_slows_down_uniformly(dimension, c):

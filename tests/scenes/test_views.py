@@ -13,6 +13,7 @@ from carom.scenes import SCENES
 from carom.scenes.views import VIEWS, View, view_of
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", VIEWS)
 @pytest.mark.parametrize("small", [False, True])
 def test_a_view_can_be_drawn(name, small):

@@ -26,6 +26,7 @@ def share_of_overlap(world, state):
     return float((-found.gap / size).max(initial=0.0))
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("stepper", ["drift_safe", "time_of_impact"])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_turning_hull_does_not_pass_a_thin_plate(stepper, seed):

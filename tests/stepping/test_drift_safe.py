@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from tests.stepping.runs import box, clusters, disc, engine_of, rough, rows_of, states_of
 
 from carom import scenes
@@ -31,7 +31,6 @@ def rise(rows):
 
 
 @pytest.mark.parametrize("walls", [TUB, BOWL, LEDGE], ids=["tub", "bowl", "ledge"])
-@settings(max_examples=15)
 @given(clusters())
 def test_energy_never_rises(walls, scene):
     """All shapes, with and without friction and restitution. The resting solve stops at 1e-8 of the fastest speed,
@@ -225,7 +224,6 @@ def test_elevator_carries_its_load():
     np.testing.assert_allclose(last.velocity[1:, :2], [[0.0, 0.5]] * 3, atol=1e-6)
 
 
-@settings(max_examples=25)
 @given(clusters(most=9, gravity=False))
 def test_free_clusters_keep_their_momentum(scene):
     """Rounds of impacts, resting solves, push-out: none of them moves the center of mass by anything of its own."""

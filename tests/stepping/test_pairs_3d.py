@@ -148,6 +148,7 @@ def check_throw(throw: Throw, stepper: str, steps: int) -> int:
     return contacts
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("stepper", STEPPERS)
 @pytest.mark.parametrize("free", [True, False], ids=["free", "dropped"])
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)

@@ -209,6 +209,7 @@ def test_a_symmetric_top_precesses_as_its_closed_form(scheme):
     assert error[0] / error[1] == pytest.approx(4.0, abs=0.1)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @SCHEMES
 def test_steady_spin_about_a_principal_axis_is_exact(axis, scheme):

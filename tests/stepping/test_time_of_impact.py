@@ -188,6 +188,7 @@ def flies_at(shape, target_bodies=(), walls=(), spin=0.0):
     return Scene("shot", [body, *target_bodies], list(walls))
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("shape", [Disc(0.1), Rectangle(0.2, 0.1), Polygon([(0, 0), (0.2, 0), (0.1, 0.15)])])
 @pytest.mark.parametrize("spin", [0.0, 4.0])
 def test_fast_bodies_do_not_pass_thin_walls(shape, spin):

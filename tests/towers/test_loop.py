@@ -83,6 +83,7 @@ def test_points_of_a_polygon_match_its_moments():
         assert sum(m * x**p * y**q for m, (x, y) in zip(masses, points)) == whole
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("bracing", BRACINGS)
 @pytest.mark.parametrize("mass_model", ["uniform", "corners"])
 def test_frameworks_are_rigid(bracing, mass_model):
@@ -105,6 +106,7 @@ def test_frameworks_are_rigid(bracing, mass_model):
 # ---- the same motion in all coordinates
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("bracing", BRACINGS)
 @pytest.mark.parametrize(
     ("lengths", "sides", "passes"), [("original", "plain", 8), ("original", "plain", 1), ("previous", "turning", 1)]

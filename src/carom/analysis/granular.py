@@ -93,7 +93,7 @@ def height_map(position: Floats, floor: Sides, cells: int = 40) -> Floats:
 
 @dataclass(frozen=True)
 class Pattern:
-    """A pattern of a height map. `kind`: "flat", "squares", "stripes" or "hexagons".
+    """A pattern of a height map. `kind`: "flat", "squares", "stripes", "hexagons" or "disordered".
 
     wavelength: 2 pi / k of the strongest waves, in the unit of the floor. contrast: standard deviation of the heights
     that these waves contain. order: of stripes, |mean of g^2| / mean of |g|^2 with the gradient g of the heights as a
@@ -108,7 +108,9 @@ class Pattern:
 
 
 RING = (0.72, 1.28)  # wave numbers over that of the peak; the diagonal waves of squares, at sqrt(2), lie outside
+WINDOW = 0.15  # standard deviation of the window in which the peak is searched, in the logarithm of the wave number
 STRIPES = 0.5  # least order of stripes: half way between one direction and several equal ones
+LATTICE = 0.55  # least order of squares and hexagons: random waves of one length exceed it once in twenty times
 SMOOTH = 0.12  # standard deviation of the filter that removes single grains, in wavelengths
 
 
@@ -116,18 +118,21 @@ def pattern(heights: Floats, floor: Sides, flat: float) -> Pattern:
     """Classifies a height map. `flat`: largest contrast of a flat layer, a length.
 
     Wavelength and contrast follow from the Fourier spectrum. The kind does not: a container of a few wavelengths has
-    too few wave vectors to tell four directions from six, but its peaks and wells have neighbors.
+    too few wave vectors to tell four directions from six, but its peaks and wells have neighbors. Plane waves in any
+    direction, with noise of grains of the same strength, are recognized in a container of four wavelengths and more.
     """
     cells = len(heights)
     power = np.abs(np.fft.fft2(heights - heights.mean())) ** 2 / cells**4
     k = [np.fft.fftfreq(cells, (high - low) / cells) for low, high in floor]
     size = np.hypot(*np.meshgrid(*k, indexing="ij"))
-    peak = _peak(size, power, float(min(x[1] for x in k)))
+    grains = float(np.median(power)) / np.log(2.0)  # mean power of noise, which has the exponential distribution
+    peak = _peak(size, power - grains, float(min(x[1] for x in k)))
     ring = (size > RING[0] * peak) & (size < RING[1] * peak)
-    contrast = float(np.sqrt(power[ring].sum()))
+    contrast = float(np.sqrt(max((power[ring] - grains).sum(), 0.0)))
     wavelength = float(power[ring].sum() / (power[ring] * size[ring]).sum())
     order = _orders(heights, np.array([(high - low) / cells for low, high in floor]), wavelength)
-    kind = "stripes" if order[0] > STRIPES else "squares" if order[1] > order[2] else "hexagons"
+    lattice = "squares" if order[1] > order[2] else "hexagons"
+    kind = "stripes" if order[0] > STRIPES else lattice if max(order[1:]) > LATTICE else "disordered"
     return Pattern(kind if contrast > flat else "flat", wavelength, contrast, order)
 
 
@@ -164,9 +169,15 @@ def _bond_orders(place: Floats, period: Floats) -> tuple[float, float]:
 
 
 def _peak(size: Floats, power: Floats, unit: float) -> float:
-    """The wave number with the largest mean power in a ring about it; wavelengths of four cells and more count."""
+    """The wave number about which most power lies. Wavelengths from half of the floor to four cells count.
+
+    A window in the logarithm of the wave number weights the power: a ring with sharp edges could contain the waves of
+    squares and their diagonals at once.
+    """
     trial = unit * np.arange(2.0, 0.25 * len(size), 0.25)
-    return float(trial[np.argmax([power[np.abs(size - k) <= max(0.15 * k, unit)].mean() for k in trial])])
+    known = size > 0.0
+    off = np.log(size[known] / trial[:, None]) / WINDOW
+    return float(trial[np.argmax(np.exp(-0.5 * off**2) @ power[known])])
 
 
 # ---- wave fronts
