@@ -41,8 +41,8 @@ def _facing(shapes, own, shape, m, px, py, pz, ox, oy, oz, core):
     far side of a thin plate, whose normal would pull the tip in. The distance is then that from the plane of this side,
     and is uncertain. At a convex edge and beyond the middle of a thin shape that distance is the smaller one; where it
     is larger the surface is concave, and the nearest side counts. So it does for a point outside of the shape that lies
-    behind that plane: the surface curves away from it. A core point has no outward direction; its projection on the mesh
-    is computed instead.
+    behind that plane: the surface curves away from it. A core point has no outward direction; its projection on the
+    mesh is computed instead.
     """
     x, y, z = mapped(m, px, py, pz)
     gap, nx, ny, nz = _near(shapes, shape, x, y, z, core)

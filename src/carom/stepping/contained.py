@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..contact.containment import Containment, Violation
 from ..contact.containment import OVERLAP as NOTED
+from ..contact.containment import Containment, Violation
 from ..errors import ProblemError
 from ..impact.contacts import NOT_CONVERGED, worse
 from ..impact.response import Response
