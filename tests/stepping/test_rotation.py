@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numba import njit
 from scipy.integrate import solve_ivp
 from scipy.special import ellipj, ellipk
 
 from carom.geometry import rotations
+from carom.kernels import kernel
 from carom.stepping.rotation import MOSER_VESELOV, SPLIT, rotate_free, rotate_steadily, stochastic_sum, sum3
 
 ASYMMETRIC = np.array([1.0, 2.0, 2.7])
 SCHEMES = pytest.mark.parametrize("scheme", [MOSER_VESELOV, SPLIT], ids=["moser_veselov", "split"])
 
 
-@njit
+@kernel
 def frames(orientation, spin, inertia, step, count, every, scheme):
     """Orientations (k, n, 4) and spins (k, n, 3), at the start and after each `every` of `count` steps."""
     n = len(spin)
@@ -349,7 +349,7 @@ def test_stochastic_sums_are_right_on_average():
     assert stochastic_sum(0.25, 0.0) == 0.25
 
 
-@njit
+@kernel
 def _walked(x, change, count):
     for k in range(count):
         x = stochastic_sum(x, change * (1.0 + 1e-9 * k))
