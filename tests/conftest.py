@@ -29,7 +29,7 @@ def pytest_collection_modifyitems(items):
     """Marks as `long` the cases of tests marked `covering` that the fast suite leaves out."""
     tests = {}
     for item in items:
-        if item.get_closest_marker("covering"):
+        if item.get_closest_marker("covering") and not item.get_closest_marker("long"):
             tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for cases in tests.values():
         kept = set(covering([case.callspec.params for case in cases]))
@@ -48,11 +48,8 @@ def covering(cases):
     uses = {value: 0 for case in values for value in case}
     kept = []
     while not all(uses.values()):
-        kept.append(
-            max(
-                range(len(cases)), key=lambda k: (sum(not uses[v] for v in values[k]), -sum(uses[v] for v in values[k]))
-            )
-        )
+        counts = [[uses[value] for value in case] for case in values]
+        kept.append(max(range(len(cases)), key=lambda k: (counts[k].count(0), -sum(counts[k]))))
         for value in values[kept[-1]]:
             uses[value] += 1
     return kept

@@ -60,7 +60,7 @@ def fast_flat_bodies(restitution=1.0, speed=300.0):
     return Scene("s", groups, [Container((-4.0,) * 2, (4.0,) * 2)], materials={"default": Material(restitution)})
 
 
-@pytest.mark.parametrize("restitution", [0.0, 1.0])
+@pytest.mark.parametrize("restitution", [pytest.param(0.0, marks=pytest.mark.long), 1.0])
 def test_nothing_escapes_at_nine_lengths_per_step(restitution):
     """In one step every body would cross the whole box, 450 times the thickness of the plate."""
     sim = carom.Simulation(fast_flat_bodies(restitution), step=0.03)

@@ -39,7 +39,7 @@ def test_energy_never_rises(walls, scene):
     assert rise(rows) < 1e-7
 
 
-@pytest.mark.parametrize("seed", [7, 67, 152])
+@pytest.mark.parametrize("seed", [pytest.param(7, marks=pytest.mark.long), 67, 152])
 def test_energy_never_rises_in_a_coarse_pile(seed):
     """Steps so long that bodies sink into each other by a tenth: to move them out is paid for in full.
 
@@ -83,13 +83,14 @@ def test_bouncing_ball_comes_back_to_e_squared():
     assert errors[1] < 0.6 * errors[0]
 
 
-def test_elastic_ball_bounces_a_thousand_times():
+@pytest.mark.parametrize("count", [200, pytest.param(1000, marks=pytest.mark.long)])
+def test_elastic_ball_bounces_many_times(count):
     """Restitution 1: energy to rounding. Each bounce and each flight adds some 1e-16."""
     r = 0.1
     scene = Scene("s", [disc(0.0, 0.12, 0.3, 0.0, radius=r)], [Plane()], gravity=(0.0, -G), step=4e-3)
     engine, state = engine_of(scene)
     bounces, energy = 0, []
-    while bounces < 1000:
+    while bounces < count:
         state = engine.step(state)
         bounces += engine.rounds
         energy.append(engine.row[9] + engine.row[10])

@@ -209,7 +209,7 @@ COLLAPSES = {
 }
 
 
-@pytest.mark.parametrize("name", list(COLLAPSES))
+@pytest.mark.parametrize("name", ["diamond", *(pytest.param(n, marks=pytest.mark.long) for n in ("wall", "corners"))])
 def test_a_long_collapse(name):
     """1,000 steps: mirror-symmetric to 1e-6 widths, no overlap of 1e-3, momentum, energy."""
     tower = COLLAPSES[name]()

@@ -244,7 +244,12 @@ def test_a_collapse_is_a_trajectory_like_every_other(tmp_path):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"method": "acceleration"}, {"coordinates": "framework"}, {"velocity": np.full((8, 3), 0.1), "passes": 1}],
+    [
+        {},
+        pytest.param({"method": "acceleration"}, marks=pytest.mark.long),
+        {"coordinates": "framework"},
+        pytest.param({"velocity": np.full((8, 3), 0.1), "passes": 1}, marks=pytest.mark.long),
+    ],
 )
 def test_a_collapse_that_was_interrupted_has_the_same_bits(tmp_path, monkeypatch, options):
     """Killed after 23 of 40 steps, with contacts that push and a step computed ahead; at step 0 as well."""
