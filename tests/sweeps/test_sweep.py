@@ -14,6 +14,7 @@ import pytest
 import carom
 from carom.errors import ProblemError
 from carom.sweeps import Plan, load, store
+from carom.sweeps.plan import read_plan
 
 OWN = str(Path(__file__).with_name("own_measures.py"))
 SHORT = {"duration": 0.1}  # ten steps of a gas in a drum
@@ -239,3 +240,26 @@ def test_two_hundred_runs_on_a_cluster(tmp_path):
         found = carom.sweep(plan, out=tmp_path / "dask", scheduler=address, progress=kill_one)
     assert found.comparable() == serial.comparable()
     assert table(tmp_path / "dask").equals(table(tmp_path / "serial"))
+
+
+def test_a_law_of_the_users_own_file(tmp_path):
+    """Workers get the text of the file; its column has the name of the law, its fingerprint the content of the file."""
+    law = tmp_path / "mine.py"
+    law.write_text(
+        "from dataclasses import dataclass\nfrom typing import ClassVar\nfrom carom.laws import LCP\n\n\n"
+        '@dataclass(frozen=True)\nclass Mine(LCP):\n    name: ClassVar[str] = "mine"\n'
+    )
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        '[sweep]\nscene = "energy_drum"\nlaw = ["lcp", "mine.py:Mine"]\nmeasure = "energy_drift"\nseeds = 2\n'
+        "[parameters]\nside = 3\n[settings]\nduration = 0.5\n"
+    )
+    found = carom.sweep(read_plan(plan), workers=1, out=tmp_path / "out")
+    assert found["law"] == ["lcp", "mine"] * 2 and not found.failed
+    drift = found["energy_drift"]
+    assert drift[0::2] == drift[1::2]  # the law is lcp by another name
+    law.write_text(law.read_text() + "# changed\n")
+    with pytest.raises(ProblemError, match="different: law"):
+        carom.sweep(read_plan(plan), workers=1, out=tmp_path / "out")
+    with pytest.raises(ProblemError, match=r"unknown law in .*mine.py 'Yours'"):
+        carom.sweep("energy_drum", law=f"{law}:Yours", workers=0)
