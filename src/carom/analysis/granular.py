@@ -136,6 +136,25 @@ def pattern(heights: Floats, floor: Sides, flat: float) -> Pattern:
     return Pattern(kind if contrast > flat else "flat", wavelength, contrast, order)
 
 
+FLAT = 0.5  # diameters: largest contrast of a flat layer; flat ones had 0.23 to 0.32, patterns 0.64 and more
+CELL = 1.25  # diameters: edge of a cell of the height map of a layer of spheres
+
+
+def clearest_map(run: Trajectory, floor: Sides, period: float) -> tuple[Floats, Pattern, Floats]:
+    """The height map of a layer of equal spheres with the largest contrast in the last two periods of its plate.
+
+    Patterns of a vibrated layer repeat after two periods and are flat in between. Returns the map, its pattern, and the
+    times and contrasts of all maps, (frames, 2).
+    """
+    diameter = 2.0 * run.world.length_scale
+    cells = max(12, round((floor[0][1] - floor[0][0]) / (CELL * diameter)))
+    first = int(np.searchsorted(run.time, run.time[-1] - 2.0 * period - 1e-12))
+    maps = [height_map(run.positions[k], floor, cells) for k in range(first, len(run))]
+    seen = [pattern(heights, floor, FLAT * diameter) for heights in maps]
+    best = int(np.argmax([p.contrast for p in seen]))
+    return maps[best], seen[best], np.column_stack([run.time[first:], [p.contrast for p in seen]])
+
+
 def _orders(heights: Floats, cell: Floats, wavelength: float) -> tuple[float, float, float]:
     """The orders of stripes, squares and hexagons (see `Pattern`)."""
     from scipy import ndimage

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from ..analysis.granular import Pattern, height_map, pattern
+from ..analysis.granular import FLAT, Pattern, clearest_map
 from ..draw.run_figures import split
 from ..draw.style import BLUE, GRAY, GREEN, RED, sheet, styled, write
 from ..scenes import vibrated_layer
@@ -27,8 +27,6 @@ from ..trajectory import Trajectory
 from .evidence import Case, Evidence, Row, claim
 
 DIAMETER = 1.65e-4  # meters
-FLAT = 0.5  # diameters: contrast of a layer without a pattern
-CELL = 1.25  # diameters: edge of a cell of the height map
 FRAMES = 0.5  # of those of the scene: 8 per plate period are enough to find the layer in flight
 WIDE_ENOUGH = 4.0  # wavelengths that a container must have: `granular.pattern` was tested with these
 SPHERES = 60_000  # of both papers, in a container of 100 x 100 diameters
@@ -74,15 +72,9 @@ class Layer:
 
 def measured(run: Trajectory, width: int, periods: float) -> Layer:
     """Classifies the clearest height map of the last two plate periods."""
-    side = width * DIAMETER
-    floor = ((0.0, side), (0.0, side))
-    phase = run.time / run.time[-1] * periods
-    frames = np.flatnonzero(phase > periods - 2.0)
-    maps = [height_map(run.positions[k], floor, round(width / CELL)) for k in frames]
-    seen = [pattern(heights, floor, FLAT * DIAMETER) for heights in maps]
-    best = int(np.argmax([p.contrast for p in seen]))
-    contrasts = np.column_stack([phase[frames], [p.contrast / DIAMETER for p in seen]])
-    return Layer(maps[best] / DIAMETER, seen[best], width, contrasts, run.steps[1:], run.count)
+    side, period = width * DIAMETER, float(run.time[-1]) / periods
+    heights, seen, contrasts = clearest_map(run, ((0.0, side), (0.0, side)), period)
+    return Layer(heights / DIAMETER, seen, width, contrasts / (period, DIAMETER), run.steps[1:], run.count)
 
 
 # ---- the three published points
