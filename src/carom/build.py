@@ -292,7 +292,8 @@ class _Group:
         bad = np.flatnonzero(~(np.abs(orientation).max(axis=1) > 0.0))
         if len(bad):
             raise ProblemError(path, orientation[bad[0]].tolist(), "a quaternion that is not zero")
-        return unit(orientation)
+        # Copies of one row keep the order of the broadcast in memory, for which kernels would be compiled again.
+        return unit(np.ascontiguousarray(orientation))
 
     def weigh(self, size: Floats, gyration: Floats) -> None:
         """Mass and inertia: given, or of homogeneous bodies of this area or volume and these moments over mass."""

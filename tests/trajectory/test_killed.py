@@ -149,7 +149,9 @@ class Witness:
         self.until = self.every
 
 
-@pytest.mark.parametrize("taken_up", [False, True], ids=["first run", "resumed run"])
+@pytest.mark.parametrize(
+    "taken_up", [False, pytest.param(True, marks=pytest.mark.long)], ids=["first run", "resumed run"]
+)
 def test_death_after_any_byte(tmp_path, taken_up):
     """Many deaths in one run: inside frames, the journal, before and after it gets its name, while it is applied."""
     with small.whole_run(None) as whole:
