@@ -18,8 +18,12 @@ STILLS := butterfly matryoshka pool_break_3d two_rabbits_box rabbits_in_pot doll
 	"rabbit_pile --set detail=24 --size 800x450" "rabbits_and_pawns --set detail=24 --size 800x450" \
 	"granular_wave --set count=1500 --set side=10" "vibrated_layer --set width=40 --set periods=30 --size 800x450"
 
+# Films of docs/gallery.md, together less than 1 MB.
+FILMS := "cradle_3d --to 4" "pool_break_3d --to 4 --camera elevation=28" "card_house --from 9.8 --to 12.8" \
+	"rube_goldberg --speed 4"
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long fuzz bench lint format docs dist dist-check stills clean
+.PHONY: help demo test test-long fuzz bench lint format docs dist dist-check stills films clean
 
 help: ## print this list
 	@echo "Carom: simultaneous impact of rigid bodies"
@@ -72,6 +76,10 @@ stills: $(VENV)/.installed ## the stills of docs/scenes.md, many minutes; STILLS
 	@for still in $(STILLS); do \
 		$(BIN)/carom render --size 960x540 $$still -o docs/images/scene_$${still%% *}.png --overwrite || exit 1; done
 	@$(BIN)/python -c "$$FEWER_COLORS" docs/images/scene_*.png
+
+films: $(VENV)/.installed ## the films of docs/gallery.md, many minutes; FILMS=cradle_3d makes one of them
+	@for film in $(FILMS); do \
+		$(BIN)/carom render --size 640x360 --fps 20 $$film -o docs/images/film_$${film%% *}.mp4 --overwrite || exit 1; done
 
 # Pictures of more than 150 KiB are stored with 128 colors.
 define FEWER_COLORS

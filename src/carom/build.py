@@ -12,12 +12,10 @@ from .errors import ProblemError
 from .geometry import rotations
 from .geometry.polygons import convex_polygon, half_width, polygon_moments
 from .scene.boundaries import Boundary, Drum, Periodic, Plane, Segment, Shell, Tube
-from .scene.forces import forces_of
-from .scene.model import COEFFICIENTS, INTEGRATORS, Bodies, Material, Scene
+from .scene.model import COEFFICIENTS, INTEGRATORS, Bodies, Material, Scene, SpeedCurve, curve_of, forces_of
 from .scene.motion import Motion
 from .scene.numbers import array, scalar
 from .scene.parts import make_shapes
-from .scene.restitution import SpeedCurve, curve_of
 from .scene.shapes import KINDS, UNTURNED, Disc, Polygon, Rectangle, Solid, Sphere, unit
 from .settings import tolerance_number
 from .solvers.rows import Floats, Ints

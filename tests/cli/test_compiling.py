@@ -9,6 +9,7 @@ import pytest
 from numba import njit
 from rich.console import Console
 
+from carom.cli import compiling
 from carom.cli.compiling import compile_notice
 from carom.kernels.notice import notice
 
@@ -56,3 +57,24 @@ def test_kernels_that_are_compiled_in_parallel_count():
     assert report.kernels == 7
     assert "compiling 7 kernels" in text.getvalue()
     assert "compiled 7 kernels" in text.getvalue()
+
+
+def test_a_log_shows_that_compiling_goes_on(monkeypatch):
+    monkeypatch.setattr(compiling, "EVERY", 0.0)
+    text = io.StringIO()
+    with compile_notice(Console(file=text, width=300, highlight=False)):
+        notice().begin(3)
+        for done in (1, 2, 3):
+            notice().advance(done, 3)
+    assert text.getvalue().splitlines()[1:3] == ["compiling kernels: 1 of 3", "compiling kernels: 2 of 3"]
+
+
+def test_the_spinner_counts_until_all_announced_kernels_are_compiled():
+    console = Console(file=io.StringIO(), force_terminal=True, width=300, highlight=False)
+    with compile_notice(console) as report:
+        notice().begin(2)
+        notice().advance(1, 2)
+        fresh_kernel()(np.ones(3))  # compiled by this process as one of them
+        assert report.spinner is not None and report.spinner.status == "compiling kernels: 1 of 2"
+        notice().advance(2, 2)
+        assert report.spinner is None

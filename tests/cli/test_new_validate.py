@@ -40,8 +40,8 @@ def test_new_does_not_overwrite_unasked(carom, tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text("precious")
     ended = carom("new", path)
-    assert ended.code == 2 and "--force" in ended.err and path.read_text() == "precious"
-    assert carom("new", path, "--force").code == 0
+    assert ended.code == 2 and "--overwrite" in ended.err and path.read_text() == "precious"
+    assert carom("new", path, "--overwrite").code == 0
     assert load_scene(path).name == "mine"
     assert [p.name for p in tmp_path.iterdir()] == ["mine.toml"]
 

@@ -60,9 +60,9 @@ def test_a_new_file_is_a_tower_that_stands(carom):
     text = Path("mine.toml").read_text()
     assert carom("tower", "check", "mine.toml", "--expect", "stable").code == 0
     assert text.count("[[brick]]") == Tower.load("mine.toml").count and Tower.load("mine.toml").name == "mine"
-    refused(carom("tower", "new", "mine.toml"), "mine.toml", "--force")
+    refused(carom("tower", "new", "mine.toml"), "mine.toml", "--overwrite")
     assert Path("mine.toml").read_text() == text
-    assert carom("tower", "new", "mine.toml", "wall-3x3", "--force").code == 0
+    assert carom("tower", "new", "mine.toml", "wall-3x3", "--overwrite").code == 0
     assert Tower.load("mine.toml").count == 8
     refused(carom("tower", "new", "mine.txt"), ".toml")
     refused(carom("tower", "new", "no/mine.toml"), "folder")

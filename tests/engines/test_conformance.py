@@ -53,6 +53,15 @@ def test_an_engine_without_impact_fails(still):
     assert report.finding("BRK").scenes == 2
 
 
+def test_an_engine_without_restitution_is_measured_elastically(tmp_path):
+    path = tmp_path / "still.py"
+    refusal = 'if restitution != 1.0: raise NotImplementedError("no restitution")'
+    path.write_text(STILL.replace("self.found = []", f"\n        self.found = []\n        {refusal}"), encoding="utf-8")
+    report = Conformance(Runner(f"{path}:Still"), entries=FEW).report()
+    assert report.left_out["c = 0.5"] == "no restitution"
+    assert report.finding("FEA").worst == pytest.approx(1.0) and report.finding("FEA").scenes == 2
+
+
 def test_an_engine_in_another_process_gives_the_same_report(still):
     runner = runner_of(still, sys.executable)
     there = Conformance(runner, entries=FEW).report()

@@ -83,6 +83,7 @@ def test_pool_break_of_a_small_rack(tmp_path):
     assert claims["qce: largest mirror error"] and claims["gr: largest mirror error"]
 
 
+@pytest.mark.long
 def test_cradle_of_spheres(tmp_path):
     assert all(holds(identical_objects.cradle(Case(tmp_path))).values())
 

@@ -79,6 +79,7 @@ def test_another_order_collapses_elsewhere():
     assert measured > inelastic_collapse.threshold(8) + 1e-3
 
 
+@pytest.mark.long
 def test_inelastic_collapse_numbers(tmp_path):
     result = inelastic_collapse.run(Case(tmp_path), points=25, largest=5)
     check_files(result)
@@ -93,6 +94,7 @@ def test_inelastic_collapse_numbers(tmp_path):
         assert row["reflections_tolerance_1e-12"] == row["reflections_tolerance_1e-06"]
 
 
+@pytest.mark.long
 def test_disturbance_numbers(tmp_path):
     result = disturbance.run(Case(tmp_path), seeds=25, sizes=3)
     check_files(result)

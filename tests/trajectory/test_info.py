@@ -71,7 +71,7 @@ def test_json_agrees_with_the_trajectory(tmp_path, capsys):
         }
         assert facts["energy"]["last"] == run.energy[-1]
         change = (run.energy[-1] - run.energy[0]) / energy_scale(run)
-        assert facts["energy"]["drift"] == pytest.approx(change, rel=1e-12)
+        assert facts["energy"]["change"] == pytest.approx(change, rel=1e-12)
         assert facts["seconds"]["impact"] == pytest.approx(41e-3, rel=1e-12)
     assert facts["settings"]["law_options"] == {"max_iterations": 0, "tolerance": 1e-9}
     assert facts["scene"] == {"name": "small", "bodies": 7, "discs": 5, "polygons": 2, "held": 0, "boundaries": 2}

@@ -124,22 +124,20 @@ def _overlap(run: Trajectory, bound: float, asked: bool) -> Check:
     scale, in_frames = run.world.length_scale, overlap(run)
     value = max(float(in_frames.max()), float(run.steps["overlap"].max(initial=0.0)) / scale)
     note = f"in units of {scale:g}, the smallest radius or half width"
-    more, why = _overlap_in_motion(run, scale)
+    speed = fastest(run)
+    more, why = _overlap_in_motion(run, scale, float(speed.max()))
     if more > bound and not asked:
-        if _ends_at_rest(run) and in_frames[-1] > bound:
+        # At rest nothing is faster than what falls for two steps.
+        still = float(speed[-1]) <= 2.0 * run.settings.step * float(np.linalg.norm(run.world.gravity))
+        if still and in_frames[-1] > bound:
             return Check("overlap", float(in_frames[-1]), bound, False, f"{note}, at rest at the end")
         bound, note = more, f"{note}; {why}"
     return Check("overlap", value, bound, value <= bound, note)
 
 
-def _ends_at_rest(run: Trajectory) -> bool:
-    """Whether nothing is faster at the end than what falls for two steps."""
-    return float(fastest(run)[-1]) <= 2.0 * run.settings.step * float(np.linalg.norm(run.world.gravity))
-
-
-def _overlap_in_motion(run: Trajectory, scale: float) -> tuple[float, str]:
+def _overlap_in_motion(run: Trajectory, scale: float, speed: float) -> tuple[float, str]:
     """The bound of overlap for the fastest speed of the run, and its reason."""
-    way = 2.0 * run.settings.step * float(fastest(run).max()) / scale
+    way = 2.0 * run.settings.step * speed / scale
     if run.settings.stepper == "synchronous":
         return way, "a synchronous step may overshoot by its own length, twice the fastest speed times the step"
     if run.settings.stepper == "drift_safe":

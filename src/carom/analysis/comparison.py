@@ -18,8 +18,8 @@ class Numbers:
     """Measured quantities of the run of one law; None where the scene has nothing to measure, for all laws."""
 
     law: str
-    energy_drift: float  # largest |E - E(0)|, relative to the smallest energy scale of all laws
-    energy_change: float  # (E - E(0)) / scale at the end
+    energy_change: float  # (E - E(0)) / scale at the end; the scale is the smallest energy scale of all laws
+    energy_change_most: float  # largest |E - E(0)| / scale
     symmetry_error: float | None  # largest, in units of the smallest radius
     momentum_drift: float | None
     angular_momentum_drift: float | None
@@ -59,12 +59,12 @@ def change_of_energy(run: Trajectory, scale: float) -> np.ndarray:
 def measure(run: Trajectory, scale: float, seconds: float) -> Numbers:
     """The quantities of a run, with energies in units of `scale`; `seconds` is its wall time."""
     steps = run.steps[1:]
-    drift = change_of_energy(run, scale)
+    change = change_of_energy(run, scale)
     linear, angular = momentum_drift(run), angular_momentum_drift(run)
     return Numbers(
         law=run.law,
-        energy_drift=float(np.abs(drift).max()),
-        energy_change=float(drift[-1]),
+        energy_change=float(change[-1]),
+        energy_change_most=float(np.abs(change).max()),
         symmetry_error=float(symmetry_error(run).max()) if run.scene.symmetries else None,
         momentum_drift=float(linear.value.max()) if linear.conserved else None,
         angular_momentum_drift=float(angular.value.max()) if angular.conserved else None,

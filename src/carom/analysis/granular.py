@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..contact.find import find_contacts
+from ..contact.detector import find_contacts
 from ..errors import ProblemError
 from ..solvers.rows import Floats, Ints
 from ..trajectory import Trajectory

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..contact.find import find_contacts
+from ..contact.detector import Detector
 from ..errors import ProblemError
 from ..geometry import rotations
 from ..scene.boundaries import Periodic, Segment
@@ -133,9 +133,9 @@ def overlap(run: Trajectory) -> Floats:
     It is computed exactly from the state of the frame, and 0 if nothing overlaps.
     """
     world = run.world
-    out = np.zeros(len(run))
+    out, detector = np.zeros(len(run)), Detector(world)
     for k, state in enumerate(run.frames()):
-        found = find_contacts(world, state, state, 0.0)
+        found = detector.at_ends(state, state, 0.0)
         out[k] = max(0.0, -float(found.gap.min())) if found.count else 0.0
     return out / world.length_scale
 

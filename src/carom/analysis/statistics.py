@@ -164,7 +164,7 @@ _SHAPES = {2: _shapes_2d, 3: _shapes_3d}
 
 
 def _energy(run: Trajectory) -> dict[str, Any]:
-    """Energies and momenta at both ends; drifts relative to `energy_scale`, and to the momentum sqrt(2 m E) of it."""
+    """Energies and momenta at both ends; changes relative to `energy_scale`, and to the momentum sqrt(2 m E) of it."""
     steps = run.steps
     total = steps["kinetic"] + steps["potential"]
     largest = energy_scale(run)
@@ -175,11 +175,11 @@ def _energy(run: Trajectory) -> dict[str, Any]:
     return {
         "first": float(total[0]),
         "last": float(total[-1]),
-        "drift": float(total[-1] - total[0]) / largest if largest else 0.0,
-        "largest_drift": float(np.abs(total - total[0]).max()) / largest if largest else 0.0,
+        "change": float(total[-1] - total[0]) / largest if largest else 0.0,
+        "largest_change": float(np.abs(total - total[0]).max()) / largest if largest else 0.0,
         "momentum_first": momentum[0].tolist(),
         "momentum_last": momentum[-1].tolist(),
-        "momentum_drift": change / scale if scale else 0.0,
+        "momentum_change": change / scale if scale else 0.0,
         "angular_momentum_first": _angular_momentum(run, 0),
         "angular_momentum_last": _angular_momentum(run, -1),
     }

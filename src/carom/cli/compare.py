@@ -193,7 +193,7 @@ def _table(numbers: Sequence[Numbers], wide: bool) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), collapse_padding=True, pad_edge=False)
     table.add_column("law", style="bold cyan", no_wrap=True)
     columns = {
-        "energy": [_tiny(n.energy_drift) for n in numbers],
+        "energy": [_tiny(n.energy_change_most) for n in numbers],
         "symmetry": [_tiny(n.symmetry_error) for n in numbers],
         "momentum": [_tiny(n.momentum_drift) for n in numbers],
         "angular": [_tiny(n.angular_momentum_drift) for n in numbers],

@@ -92,7 +92,7 @@ def _title(c: Compared, outside: int, cut: float | None) -> str:
     text = c.numbers.law + (f" ({outside:,} not shown)" if outside else "")
     if cut is None:
         return text
-    gain = c.numbers.energy_drift
+    gain = c.numbers.energy_change_most
     why = f"it gains {float(f'{gain:.2g}'):,g} times its energy" if gain > 1.0 else "its bodies leave the picture"
     return f"{text}, cut off at time {cut:.4g}:\n{why}"
 
@@ -117,7 +117,7 @@ def _draw_energies(axes: Axes, runs: Sequence[Compared], curves: Sequence[tuple[
         axes.plot(time, value, label=c.numbers.law, linewidth=1.3, **look)
     if kept:
         axes.set_yscale("log")
-        axes.set_ylim(SMALLEST, max(1e-8, 10.0 * max(c.numbers.energy_drift for c in runs)))
+        axes.set_ylim(SMALLEST, max(1e-8, 10.0 * max(c.numbers.energy_change_most for c in runs)))
         axes.axhline(BOUNDS["energy"], color=GRAY, linewidth=0.9, linestyle=(0, (1.4, 1)))
     else:
         middle = float(np.median([np.abs(c.energy).max() for c in runs])) or 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,15 +15,19 @@ from ..kernels import cache_folder, compile_seconds
 from ..kernels.notice import Notice, announcement, short, using
 from .console import remarks
 
+EVERY = 10.0  # seconds between two lines where no terminal shows a spinner
+
 
 class Compilation(Notice):
-    """What is compiled while the notice is up: one line, and a spinner in a terminal."""
+    """What is compiled while the notice is up: one line, then a spinner in a terminal, elsewhere a line per 10 s."""
 
     def __init__(self, console: Console) -> None:
         super().__init__()
         self.console = console
         self.kernels = 0  # that were compiled, without those that they call
         self.prepared = 0  # kernels that were compiled in parallel, before they were needed
+        self.preparing = False  # whether that is going on
+        self.shown = time.monotonic()  # when a line was last printed
         self.spinner: Status | None = None
         self.before = compile_seconds()
         self.after: float | None = None
@@ -37,14 +42,22 @@ class Compilation(Notice):
             self.console.print(announcement(kernels) + " ...", markup=False, soft_wrap=True)
             self.told = True
         self.prepared += kernels
-        self._show(f"compiling {kernels} kernels" if kernels else "compiling a kernel")
+        if not self.preparing:  # else a kernel is compiled as one of those that were announced
+            self.preparing = kernels > 0
+            self._show(f"compiling {kernels} kernels" if kernels else "compiling a kernel")
 
     def advance(self, done: int, kernels: int) -> None:
-        self._show(f"compiling kernels: {done} of {kernels}")
+        self.preparing = done < kernels
+        text = f"compiling kernels: {done} of {kernels}"
+        self._show(text)
+        if not self.console.is_terminal and self.preparing and time.monotonic() - self.shown >= EVERY:
+            self.shown = time.monotonic()
+            self.console.print(text, markup=False, soft_wrap=True)
+        self.stop()
 
     def stop(self) -> None:
-        """Removes the spinner."""
-        if self.spinner is not None:
+        """Removes the spinner, unless kernels are still being compiled in parallel."""
+        if self.spinner is not None and not self.preparing:
             self.spinner.stop()
             self.spinner = None
 
@@ -90,6 +103,7 @@ def compile_notice(console: Console | None = None) -> Iterator[Compilation]:
         with using(notice), event.install_listener("numba:compile", Listener()):
             yield notice
     finally:
+        notice.preparing = False
         notice.stop()
         notice.after = compile_seconds()
         notice.kernels = max(notice.kernels, notice.prepared)

@@ -65,8 +65,8 @@ def _run_table(facts: dict[str, Any]) -> Table:
     table.add_row("frames", f"{facts['frames']:,}, {every}" + (", with impulses" if s["impulses"] else ""))
     table.add_row("impacts", outcomes_text(facts["statistics"]["statuses"]))
     table.add_row("tolerance", tolerance_text(s["tolerance"], facts["statistics"]))
-    table.add_row("energy", f"{_wide(energy['first'])} → {_wide(energy['last'])}  [dim]{_drift(energy)}[/]")
-    table.add_row("momentum", f"{_vectors(energy, 'momentum')}  [dim]change {energy['momentum_drift']:.1e}[/]")
+    table.add_row("energy", f"{_wide(energy['first'])} → {_wide(energy['last'])}  [dim]{_change(energy)}[/]")
+    table.add_row("momentum", f"{_vectors(energy, 'momentum')}  [dim]change {energy['momentum_change']:.1e}[/]")
     if isinstance(energy["angular_momentum_first"], list):
         table.add_row("angular", f"{_vectors(energy, 'angular_momentum')}  [dim]about the origin[/]")
     table.add_row("state hash", f"[dim]{facts['state_hash']}[/]")
@@ -153,8 +153,8 @@ def _reached(facts: dict[str, Any]) -> str:
     return text + (f", {facts['step'] / spent:,.0f} steps/s" if spent else "")
 
 
-def _drift(energy: dict[str, Any]) -> str:
-    return f"drift {energy['drift']:.1e}, at most {energy['largest_drift']:.1e}"
+def _change(energy: dict[str, Any]) -> str:
+    return f"change {energy['change']:.1e}, at most {energy['largest_change']:.1e}"
 
 
 def _wide(value: float) -> str:

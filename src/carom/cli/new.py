@@ -15,7 +15,7 @@ def new(
     file: Path | None = typer.Argument(None, metavar="FILE.toml", help="Name of the new file."),
     schema: bool = typer.Option(False, "--schema", help="Print the JSON schema of scene files instead."),
     in_3d: bool = typer.Option(False, "--3d", help="Write a 3D scene instead of a 2D one."),
-    force: bool = typer.Option(False, "--force", help="Overwrite an existing file."),
+    overwrite: bool = typer.Option(False, "--overwrite", help="Replace an existing file."),
 ) -> None:
     """Write a commented scene file to start from."""
     if schema:
@@ -31,8 +31,8 @@ def new(
         raise ProblemError("FILE", str(file), "a name that ends in .toml")
     if not file.absolute().parent.is_dir():
         raise ProblemError("FILE", str(file), "a name in a folder that exists")
-    if file.exists() and not force:
-        raise ProblemError("FILE", str(file), "a name that is not taken, or --force")
+    if file.exists() and not overwrite:
+        raise ProblemError("FILE", str(file), "a name that is not taken, or --overwrite")
     if file.is_dir():
         raise ProblemError("FILE", f"{file}, a folder", "a file name")
     from ..scene.file import starter_text

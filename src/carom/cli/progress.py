@@ -44,7 +44,7 @@ def numbers(p: Progress, rate: float) -> str:
         f"{rate:,.0f} steps/s",
         f"contacts {p.contacts:,}",
         f"iterations {p.iterations:,}",
-        f"drift {p.drift:.0e}" if p.drift else "drift 0",
+        f"energy {p.energy_change:+.0e}" if p.energy_change else "energy +0",
     )
     return " · ".join(parts)
 

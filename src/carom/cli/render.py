@@ -80,7 +80,7 @@ def render(
     title: str | None = typer.Option(None, "--title", metavar="TEXT", help="Replaces the name of the scene."),
     law: str | None = typer.Option(None, "--law", "-l", help=f"Of a scene that is run first. {LAW_HELP}"),
     parameter: list[str] = SET,
-    overwrite: bool = typer.Option(False, "--overwrite", help="Overwrite an existing file."),
+    overwrite: bool = typer.Option(False, "--overwrite", help="Replace an existing file."),
     quiet: bool = typer.Option(False, "-q", "--quiet", help="No progress and no remarks."),
 ) -> None:
     """Draw a run as a film or a still. Needs no display."""

@@ -72,7 +72,7 @@ SOURCE = typer.Argument(..., metavar="FILE|NAME", help="A .toml file, or a name 
 MASS_MODEL = typer.Option(
     None, "--mass-model", metavar="NAME", help="uniform (homogeneous bricks) or corners; default: that of the tower."
 )
-OVERWRITE = typer.Option(False, "--overwrite", help="Replace a file that exists.")
+OVERWRITE = typer.Option(False, "--overwrite", help="Replace an existing file.")
 QUIET = typer.Option(False, "--quiet", "-q", help="Print no progress and no table.")
 
 
@@ -281,7 +281,7 @@ def overhang(
     """Search for a stack of N bricks with the largest overhang that can be proved stable."""
     _check_picture(picture, "--draw")
     if output is not None:
-        _check_toml(output, "--output", overwrite, "--overwrite")
+        _check_toml(output, "--output", overwrite)
     from ..towers.overhang import largest_overhang
     from .compiling import compile_notice
     from .tower_tables import overhang_facts, show_overhang
@@ -321,10 +321,10 @@ def _overhang_bar(title: str, quiet: bool) -> Iterator[Callable[[int, int, float
 def new(
     file: Path = typer.Argument(..., metavar="FILE.toml", help="The file to write."),
     source: str | None = typer.Argument(None, metavar="NAME", help="A tower in `carom tower list`."),
-    force: bool = typer.Option(False, "--force", help="Replace a file that exists."),
+    overwrite: bool = OVERWRITE,
 ) -> None:
     """Write a tower file as a starting point: a commented example, or a named tower."""
-    _check_toml(file, "FILE", force, "--force")
+    _check_toml(file, "FILE", overwrite)
     if source is not None:
         from ..towers.files import tower_to_toml
 
@@ -362,7 +362,7 @@ def _check_picture(path: Path | None, option: str) -> None:
         raise ProblemError(option, str(path), error.expected) from None
 
 
-def _check_toml(path: Path, option: str, overwrite: bool, switch: str) -> None:
+def _check_toml(path: Path, option: str, overwrite: bool) -> None:
     """Rejects an invalid name of a tower file before any computation."""
     if path.suffix.lower() != ".toml":
         raise ProblemError(option, str(path), "a name that ends in .toml")
@@ -371,7 +371,7 @@ def _check_toml(path: Path, option: str, overwrite: bool, switch: str) -> None:
     if not path.absolute().parent.is_dir():
         raise ProblemError(option, str(path), "a name in a folder that exists")
     if path.exists() and not overwrite:
-        raise ProblemError(option, str(path), f"a name that is not taken, or {switch}")
+        raise ProblemError(option, str(path), "a name that is not taken, or --overwrite")
 
 
 def _remark(text: str) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import typer
 
 from ..errors import ProblemError
@@ -38,35 +36,17 @@ def warmup(
 
 
 def _warm_up(families: list[str], processes: int | None, json: bool) -> None:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    from ..kernels.notice import Notice, using
     from ..kernels.warmup import warm_up
+    from .compiling import compile_notice
 
-    began = time.perf_counter()
-    columns = (TextColumn("compiling kernels"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=remarks(), transient=True) as bar:
-        task = bar.add_task("", total=None, visible=False)
-
-        class Bar(Notice):
-            def begin(self, kernels: int = 0) -> None:
-                if kernels:
-                    bar.update(task, total=kernels, visible=True)
-
-            def advance(self, done: int, kernels: int) -> None:
-                bar.update(task, completed=done)
-
-        with using(Bar()):
-            done = warm_up(families, processes)
-    seconds = time.perf_counter() - began
+    with compile_notice() as compiled:
+        done = warm_up(families, processes)
     for line in done.skipped:
         remarks().print(f"skipped {line}", markup=False, soft_wrap=True)
     if json:
-        print(as_json({"compiled": done.kernels - len(done.skipped), "skipped": done.skipped, "seconds": seconds}))
-    elif done.kernels:
-        kernels, many = done.kernels - len(done.skipped), "process" if done.processes == 1 else "processes"
-        remarks().print(f"compiled {kernels} kernels in {seconds:.1f} s with {done.processes} {many}")
-    else:
+        count = done.kernels - len(done.skipped)
+        print(as_json({"compiled": count, "skipped": done.skipped, "seconds": compiled.seconds}))
+    elif not done.kernels:
         remarks().print("all kernels are compiled")
 
 

@@ -21,6 +21,8 @@ ENGINES = {
     "pymunk+carom": ("inside.py", "PymunkWithCarom", "pymunk"),
     "pybullet+carom": ("inside.py", "PybulletWithCarom", "pybullet"),
     "rapier": ("rapier.py", "Rapier", "rapier3d"),
+    "dart": ("dart.py", "Dart", "dartpy"),
+    "drake": ("drake.py", "Drake", "drake"),
     "box2d": ("box2d.py", "Box2DEngine", "Box2D"),
 }
 

@@ -16,8 +16,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from .. import catalogue
-from ..analysis.desiderata import ORDER, RESTITUTIONS, SHUFFLES, TINY, Finding, wave
-from ..analysis.symmetry import image_error, top_speed
+from ..analysis.desiderata import ORDER, RESTITUTIONS, SHUFFLES, TINY, Finding, image_error, top_speed, wave
 from ..catalogue import Entry
 from ..impact.problem import ImpactProblem
 from ..solvers.rows import Floats
@@ -161,12 +160,17 @@ class Conformance:
 
     @cached_property
     def softer(self) -> list[tuple[Entry, Outcome]]:
-        """Outcomes at lower coefficients of restitution."""
-        return [
-            (entry, Outcome(entry.problem.with_(restitution=c), self._run(placed, c)))
-            for entry, placed in self.entries
-            for c in RESTITUTIONS
-        ]
+        """Outcomes at lower coefficients of restitution; those that the engine refuses are left out."""
+        found = []
+        for entry, placed in self.entries:
+            for c in RESTITUTIONS:
+                try:
+                    velocity = self._run(placed, c)
+                except NotImplementedError as refusal:
+                    self.left_out[f"c = {c:g}"] = str(refusal)
+                else:
+                    found.append((entry, Outcome(entry.problem.with_(restitution=c), velocity)))
+        return found
 
     def report(self, progress: Progress | None = None) -> EngineReport:
         """Measures all desiderata."""

@@ -35,8 +35,9 @@ def write(content: Content, path: Path) -> None:
 
     run = content.run
     stage = Usd.Stage.CreateNew(str(path))
-    rate = 1.0 / float(np.diff(run.time).min()) if len(run) > 1 else 24.0
-    codes = content.time * rate
+    # Rounded to nine digits, so that 25 frames per unit of time have whole numbers as time codes.
+    rate = float(f"{1.0 / np.diff(run.time).min():.9g}") if len(run) > 1 else 24.0
+    codes = np.round(content.time * rate, 9)
     stage.SetTimeCodesPerSecond(rate)
     stage.SetFramesPerSecond(rate)
     stage.SetStartTimeCode(float(codes[0]))

@@ -18,8 +18,8 @@ from ..impact.response import Response
 from ..kernels.families import families_of_run
 from ..laws.own import fingerprint, is_file, law_named
 from ..scene.model import Scene
+from ..scene.numbers import scalar
 from ..settings import STEPPERS, tolerance_number
-from ..stepwise import positive
 from .measures import Column, measures_of
 from .source import Source, source_of
 
@@ -313,7 +313,7 @@ def _check_run(law: str, options: dict[str, Any], settings: dict[str, Any], scen
     made = laws.make(law, **options)
     for name in ("duration", "step", "frame_rate"):
         if name in settings:
-            positive(f"settings.{name}", settings[name])
+            scalar(f"settings.{name}", settings[name], 0.0, above=True)
     if "tolerance" in settings:
         tolerance_number("settings.tolerance", settings["tolerance"])
     if settings.get("stepper", STEPPERS[0]) not in STEPPERS:

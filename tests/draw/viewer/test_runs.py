@@ -9,6 +9,7 @@ import pytest
 from tests.draw.viewer.made_runs import plane_scene, record, space_scene
 
 from carom import ProblemError
+from carom.draw.viewer import viewing
 from carom.draw.viewer.runs import Frames, open_runs
 from carom.draw.viewer.server import free_port
 from carom.trajectory import Recorder
@@ -140,3 +141,9 @@ def test_without_viser_one_line_says_how_to_get_it(monkeypatch):
     server = importlib.import_module("carom.draw.viewer.server")
     with pytest.raises(ProblemError, match=r"pip install '\.\[view\]' in a clone"):
         server.need_viser()
+
+
+def test_a_missing_file_is_named_before_a_missing_viser(monkeypatch):
+    monkeypatch.setitem(sys.modules, "viser", None)
+    with pytest.raises(ProblemError, match=r"missing\.h5"), viewing(["missing.h5"]):
+        pass

@@ -40,9 +40,8 @@ def viewing(
     as "0.0.0.0" for all addresses of this machine.
     """
     from .runs import open_runs
-    from .server import TITLE, address_of, close_server, need_viser, open_server
+    from .server import TITLE, address_of, close_server, open_server
 
-    need_viser()
     opened = open_runs(runs)
     try:
         server = open_server(host, port, TITLE)

@@ -23,6 +23,11 @@ ICON = (
     "fill='%23e69f00'/%3E%3Ccircle cx='23' cy='9' r='6' fill='%230072b2'/%3E%3Ccircle cx='23' cy='23' r='6' "
     "fill='%230072b2'/%3E%3C/svg%3E"
 )
+# In windows below 36 em viser puts the panel below the picture, but keeps its width of 20 em.
+NARROW = (
+    "@media (max-width: 36em) { div[style*='width: 20em'] { width: 100% !important; } "
+    ".mantine-Paper-root:has(div[style*='width: 20em']) { left: 0 !important; width: 100% !important; } }"
+)
 
 
 def need_viser() -> Any:
@@ -94,9 +99,10 @@ def _own_pages(host: str) -> Iterator[None]:
 
 @lru_cache(maxsize=2)
 def _titled(page: bytes, zipped: bool) -> bytes:
-    """The page of viser with the title and the icon of Carom in the tab of the browser."""
+    """The page of viser with the title and the icon of Carom in the tab of the browser, and a panel that fits."""
     text = gzip.decompress(page) if zipped else page
     text = re.sub(rb"<title>.*?</title>", f"<title>{TITLE}</title>".encode(), text, count=1)
+    text = text.replace(b"</head>", f"<style>{NARROW}</style></head>".encode(), 1)
     text = re.sub(rb'(<link\s+rel="icon"\s+href=")[^"]*', lambda found: found[1] + ICON.encode(), text, count=1)
     return gzip.compress(text) if zipped else text
 
