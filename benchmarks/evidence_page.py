@@ -19,7 +19,10 @@ PAGE = Path("docs/reproduce.md")
 IMAGES = Path("docs/images/reproduce")
 MARK = "<!-- Below: python -m benchmarks.evidence_page FOLDER DATE [PAPER_FOLDER] -->"
 # Heading, largest width in pixels and largest size in bytes of the figures.
-SECTIONS = {"small": ("Results of one run", 1100, 150_000), "paper": ("At the size of the papers", 900, 70_000)}
+SECTIONS = {
+    "small": ("Results at the small scale", 1100, 150_000),
+    "paper": ("At the size of the papers", 1000, 120_000),
+}
 
 
 def main(folder: Path, date: str, paper: Path | None = None) -> None:

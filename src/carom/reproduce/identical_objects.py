@@ -38,7 +38,7 @@ def pool(case: Case, rows: int = 5, duration: float = 3.0) -> Evidence:
         ),
     ]  # fmt: skip
     stills = [
-        Still(run, f"{law}: off by {error[law]:.1g} radii", look={"trails": ("all",)}) for law, run in runs.items()
+        Still(run, f"{law}: off by {error[law]:.2g} radii", look={"trails": ("all",)}) for law, run in runs.items()
     ]
     table = {
         f"{law}_{axis} (length units)": run.positions[-1][:, k]
@@ -87,7 +87,7 @@ def circle(case: Case, duration: float = 150.0) -> Evidence:
         rows.append(
             Row(f"{law}: largest mirror error in {duration:g} time units", None, float(error.max()), "radii", holds)
         )
-        stills.append(Still(run, f"{law}: mirror error {error.max():.1g}"))
+        stills.append(Still(run, f"{law}: mirror error {error.max():.2g}"))
         table |= {"time (time units)": run.time, f"{law}_mirror_error (radii)": error}
     files = write_stills(case.out, "four_balls", stills, table)
     finding = f"qce keeps the symmetry for {duration:g} time units ({round(duration / scene.step)} steps)"

@@ -104,7 +104,7 @@ def _draw(out: Path, tables: Mapping[tuple[str, int], Mapping[str, Floats]]) -> 
             paper = PUBLISHED.get((kind, side), {})
             _running(axes[2 * k], name, "constraints", table["constraints"], paper)
             _running(axes[2 * k + 1], name, "GR iterations", table["iterations"], paper, "iterations")
-        axes[-1].legend(loc="upper right")
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
         columns = {"run": [f"{kind} {side}" for kind, side in tables for _ in range(12)]}
         flat = [(what, which) for what in COLUMNS for which in ("average", "maximum", "minimum")]
         columns |= {"quantity": [" ".join(pair) for _ in tables for pair in flat]}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -15,7 +15,7 @@ from ..kernels import prepare
 from .plan import Case, Plan, Prepared, prepared
 from .store import LAST, RUNS, Folder, Results, check_parquet, row_of
 from .task import FAILED, Record, Task
-from .workers import workers_for
+from .workers import Pool, workers_for
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def sweep(
     pool = workers_for(workers, scheduler, len(made.cases))
     try:
         folder = None if out is None else Folder(Path(out), made)
-        return _Session(made, folder, pool.count, progress).run(pool.results)
+        return _Session(made, folder, pool.count, progress).run(pool)
     finally:
         pool.close()
 
@@ -98,16 +98,17 @@ class _Session:
         self.before = len(self.records)
         self.began = time.perf_counter()
 
-    def run(self, compute: Callable[[Iterator[Task]], Iterator[Record]]) -> Results:
+    def run(self, pool: Pool) -> Results:
         try:
             missing = [case for case in self.made.cases if case.id not in self.records]
             if missing:
                 # Compiled here once, in parallel; workers find the machine code in the cache. A kernel that is not on
                 # the list is compiled by the first worker that needs it: the cache has a lock per kernel.
+                pool.start()
                 prepare(self.made.families)
                 self.began = time.perf_counter()
                 self._tell()
-                for record in compute(self._task(case) for case in missing):
+                for record in pool.results(self._task(case) for case in missing):
                     self._add(record)
         finally:
             found = self.folder.close() if self.folder is not None else None

@@ -32,6 +32,9 @@ class ThisProcess:
 
     count = 0
 
+    def start(self) -> None:
+        """There is nothing to start."""
+
     def results(self, tasks: Iterable[Task]) -> Results:
         """The records of all tasks."""
         return (task.run() for task in tasks)
@@ -83,12 +86,14 @@ class Processes:
         self._running: set[subprocess.Popen[bytes]] = set()
         self._closed = threading.Event()
 
+    def start(self) -> None:
+        """Starts the workers: they load the library, which takes a second or two, while this process goes on."""
+        for _ in range(self.count):
+            threading.Thread(target=self._feed, daemon=True).start()
+
     def results(self, tasks: Iterable[Task]) -> Results:
         """Records in the order in which they are finished."""
         waiting, underway = iter(tasks), 0
-        feeders = [threading.Thread(target=self._feed, daemon=True) for _ in range(self.count)]
-        for feeder in feeders:
-            feeder.start()
         try:
             for task in waiting:
                 self._tasks.put(task)
@@ -124,6 +129,7 @@ class Processes:
     def _feed(self) -> None:
         process: subprocess.Popen[bytes] | None = None
         try:
+            process = self._start()
             while (task := self._tasks.get()) is not None and not self._closed.is_set():
                 for attempt in range(1, ATTEMPTS + 1):
                     process = process or self._start()
@@ -150,6 +156,7 @@ class Processes:
         self._running.add(process)
         assert process.stdin is not None
         pickle.dump(sys.path, process.stdin)
+        process.stdin.flush()
         return process
 
     def _ended(self, process: subprocess.Popen[bytes]) -> str:
@@ -213,6 +220,9 @@ class Cluster:
                 self.close()
                 raise ProblemError("scheduler", text, f"Carom {versions()['carom']} on every worker")
 
+    def start(self) -> None:
+        """The workers of a cluster are running already."""
+
     def results(self, tasks: Iterable[Task]) -> Results:
         """Records in the order in which they are finished."""
         from distributed import as_completed
@@ -257,7 +267,10 @@ def _worker_version() -> str:
     return versions()["carom"]
 
 
-def workers_for(count: int | None, scheduler: str | None, tasks: int) -> ThisProcess | Processes | Cluster:
+Pool = ThisProcess | Processes | Cluster
+
+
+def workers_for(count: int | None, scheduler: str | None, tasks: int) -> Pool:
     """The workers of a sweep; `count` None stands for one per processor, 0 for this process."""
     if scheduler is not None:
         if count is not None:
