@@ -63,7 +63,10 @@ def reflect_with_piqp(contacts: Contacts, tol: float, gap: float = 1e-18) -> Out
         slack = g @ change + 2.0 * u
         worst = max(worst, np.abs(np.minimum(rows.diag[front] * y, slack)).max() / size)
         x.reshape(-1)[used] += change
-        front, u = next_front(rows, x, contacts.boundary_speed, tol, front, stamp, visited, count, True)
+        moved = front
+        front, u = next_front(rows, x, contacts.boundary_speed, tol, moved, stamp, visited, count)
+        new = ~np.isin(front, moved)  # the others separate, up to the tolerance of the solver
+        front, u = front[new], u[new]
         count += 1
     return Outcome(x, count, float(worst), inside, time.perf_counter() - begin)
 

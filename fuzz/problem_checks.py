@@ -6,7 +6,7 @@ import numpy as np
 
 from carom import laws
 from carom.impact.contacts import RESOLVED
-from carom.impact.physical import PhysicalRows
+from carom.impact.mass import PhysicalRows
 from carom.impact.solution import ImpactSolution
 
 Long = np.ndarray

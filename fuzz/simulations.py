@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from carom import Simulation, laws
-from carom.contact.find import find_contacts
+from carom.contact.detector import find_contacts
 from carom.errors import ProblemError
 from carom.impact.contacts import NOT_CONVERGED
 from carom.scene import FIXED, Bodies, Container, Material, Scene

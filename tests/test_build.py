@@ -13,7 +13,7 @@ from tests.stepping.runs import box, disc, states_of
 
 from carom import ImpactProblem
 from carom.build import build
-from carom.contact.find import find_contacts
+from carom.contact.detector import find_contacts
 from carom.contact.start import OVERLAP
 from carom.errors import ProblemError
 from carom.geometry.polygons import convex_polygon, polygon_moments

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from carom import ProblemError, simulate
+from carom.build import build
 from carom.scene import Bodies, Disc, Moving, Periodic, Rotating, Scene, Scripted
 from carom.scene.boundaries import Container, Drum, Plane, Shell, Tube
 from carom.scene.shapes import Box, Capsule, Compound, Cylinder, Hull, Mesh, Part, Solid, Sphere
@@ -327,3 +328,9 @@ def test_boundaries_and_motions(make, field):
     with pytest.raises(ProblemError) as caught:
         make()
     assert caught.value.field == field
+
+
+def test_arrays_of_a_state_are_contiguous():
+    """Also where one row is given for all bodies: kernels would be compiled again for another order in memory."""
+    _, state = build(Scene("row", [Bodies(Sphere(0.4), np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]))]))
+    assert all(a.flags.c_contiguous for a in (state.position, state.orientation, state.velocity))

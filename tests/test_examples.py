@@ -26,7 +26,11 @@ def test_there_are_examples():
     assert EXAMPLES
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+# The example of other engines starts them all.
+CASES = [pytest.param(path, marks=[pytest.mark.long] if path.stem == "engines" else []) for path in EXAMPLES]
+
+
+@pytest.mark.parametrize("path", CASES, ids=[path.stem for path in EXAMPLES])
 def test_example(path, capsys, monkeypatch):
     monkeypatch.setattr(laws, "_LAWS", dict(laws._LAWS))  # an example may register a law
     example = load(path, monkeypatch)

@@ -6,6 +6,7 @@ import ast
 from pathlib import Path
 
 import pytest
+from tests.conftest import covering
 
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "carom"
 
@@ -112,12 +113,14 @@ def test_every_part_has_its_place():
     assert not missing, f"give {sorted(missing)} a place in ALLOWED"
 
 
-@pytest.mark.parametrize(("module", "path"), modules(), ids=[name for name, _ in modules()])
-def test_imports_go_one_way(module, path):
-    part = part_of(module)
-    used = imported(path.read_text(encoding="utf-8"), module, path.name == "__init__.py", PARTS)
-    wrong = used - ALLOWED[part] - _EVERYWHERE - {part}
-    assert not wrong, f"{module} imports {sorted(wrong)}, which lie above {part!r}"
+def test_imports_go_one_way():
+    wrong = []
+    for module, path in modules():
+        part = part_of(module)
+        used = imported(path.read_text(encoding="utf-8"), module, path.name == "__init__.py", PARTS)
+        above = used - ALLOWED[part] - _EVERYWHERE - {part}
+        wrong += [f"{module} imports {sorted(above)}, which lie above {part!r}"] if above else []
+    assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize(
@@ -151,3 +154,16 @@ def test_one_module_bridges_worlds_and_impact():
         if part_of(name) == "impact" and imported(path.read_text(encoding="utf-8"), name, False, PARTS) & worlds
     }
     assert bridges == {"carom.impact.assemble"}
+
+
+# ---- which cases the fast suite runs
+
+
+def test_the_cases_of_a_grid_that_are_run_cover_every_value():
+    grid = [{"law": law, "model": model} for law in "abc" for model in "pq"]
+    assert [grid[k] for k in covering(grid)] == [
+        {"law": "a", "model": "p"},
+        {"law": "b", "model": "q"},
+        {"law": "c", "model": "p"},
+    ]
+    assert covering([{"path": path, "status": 404} for path in "xyz"]) == [0, 1, 2]  # a list of cases, not a grid

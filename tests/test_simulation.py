@@ -163,6 +163,7 @@ class Stop(Exception):
     pass
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("stepper", ["synchronous", "drift_safe"])
 @pytest.mark.parametrize("after", [1, 23, 39])
 def test_resuming_gives_the_bits_of_a_whole_run(tmp_path, stepper, after, monkeypatch):

@@ -28,6 +28,7 @@ def frictionless() -> Scene:
     return scenes.pool_break(rows=4)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("stepper", ["synchronous", "drift_safe", "time_of_impact"])
 @pytest.mark.parametrize("scene", [bouncing, cube, frictionless])
 def test_step_by_step_equals_a_whole_run(scene, stepper):

@@ -12,12 +12,10 @@ from .errors import ProblemError
 from .geometry import rotations
 from .geometry.polygons import convex_polygon, half_width, polygon_moments
 from .scene.boundaries import Boundary, Drum, Periodic, Plane, Segment, Shell, Tube
-from .scene.forces import forces_of
-from .scene.model import COEFFICIENTS, INTEGRATORS, Bodies, Material, Scene
+from .scene.model import COEFFICIENTS, INTEGRATORS, Bodies, Material, Scene, SpeedCurve, curve_of, forces_of
 from .scene.motion import Motion
 from .scene.numbers import array, scalar
 from .scene.parts import make_shapes
-from .scene.restitution import SpeedCurve, curve_of
 from .scene.shapes import KINDS, UNTURNED, Disc, Polygon, Rectangle, Solid, Sphere, unit
 from .settings import tolerance_number
 from .solvers.rows import Floats, Ints
@@ -294,7 +292,8 @@ class _Group:
         bad = np.flatnonzero(~(np.abs(orientation).max(axis=1) > 0.0))
         if len(bad):
             raise ProblemError(path, orientation[bad[0]].tolist(), "a quaternion that is not zero")
-        return unit(orientation)
+        # Copies of one row keep the order of the broadcast in memory, for which kernels would be compiled again.
+        return unit(np.ascontiguousarray(orientation))
 
     def weigh(self, size: Floats, gyration: Floats) -> None:
         """Mass and inertia: given, or of homogeneous bodies of this area or volume and these moments over mass."""

@@ -12,8 +12,9 @@ import numpy as np
 
 from .errors import ProblemError
 from .scene.model import Scene
+from .scene.numbers import scalar
 from .simulation import Engine, Tell, run_engine, simulate
-from .stepwise import WHOLE_STEP, positive
+from .stepwise import WHOLE_STEP
 from .world import State
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def _steps(path: str, duration: float | None) -> int | None:
         return None
     with Trajectory(path) as run:
         h, last = run.settings.step, run.last
-    steps = math.ceil(positive("duration", duration) / h - WHOLE_STEP)
+    steps = math.ceil(scalar("duration", duration, 0.0, above=True) / h - WHOLE_STEP)
     if steps <= last.step:
         raise ProblemError("duration", duration, f"at least one step of {h:g} more than {last.time:g}, which is done")
     return steps
@@ -165,7 +166,7 @@ def _check_stepper(old: str, new: str | None) -> None:
 
 def _at_step(state: State, step: Any) -> State:
     """The state with its number of steps of another length."""
-    h = positive("step", step)
+    h = scalar("step", step, 0.0, above=True)
     number = round(state.time / h)
     if abs(number * h - state.time) > WHOLE_STEP * h:
         raise ProblemError("step", step, f"a step of which the time of the start, {state.time:g}, is a multiple")

@@ -17,10 +17,11 @@ from .errors import ProblemError
 from .kernels import compile_seconds
 from .laws import Law
 from .scene.model import Scene
+from .scene.numbers import scalar
 from .settings import Settings
 from .solvers.threads import most_threads
 from .stepping.report import ContactImpulses, step_table
-from .stepwise import WHOLE_STEP, Simulation, positive
+from .stepwise import WHOLE_STEP, Simulation
 from .world import State, World
 
 if TYPE_CHECKING:
@@ -149,8 +150,8 @@ def run_engine(
 
 def _settings(sim: Simulation, duration: float | None, frame_rate: float | None, impulses: bool) -> Settings:
     h, scene = sim.time_step, sim.scene
-    span = positive("duration", scene.duration if duration is None else duration)
-    rate = positive("frame_rate", scene.frame_rate if frame_rate is None else frame_rate)
+    span = scalar("duration", scene.duration if duration is None else duration, 0.0, above=True)
+    rate = scalar("frame_rate", scene.frame_rate if frame_rate is None else frame_rate, 0.0, above=True)
     steps = math.ceil(span / h - WHOLE_STEP)
     if span < h or steps <= sim.state.step:
         after = f" after the start at {sim.time:g}" if sim.state.step else ""

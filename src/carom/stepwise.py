@@ -17,8 +17,8 @@ from .impact.response import DEFAULT_TOLERANCE, Response
 from .kernels import prepare
 from .kernels.families import families_of_run
 from .laws import Law
-from .scene.forces import forces_of
-from .scene.model import Scene
+from .scene.model import Scene, forces_of
+from .scene.numbers import scalar
 from .settings import Settings, tolerance_number
 from .stepping.integrator import accelerations, prescribed
 from .stepping.report import ContactImpulses, step_table
@@ -59,7 +59,7 @@ class Simulation:
         _prepare_kernels(scene, law, stepper, friction_model)
         world, start = build(scene)
         chosen = laws.make(law if law is not None else scene.law)
-        h = positive("step", scene.step if step is None else step)
+        h = scalar("step", scene.step if step is None else step, 0.0, above=True)
         name = scene.stepper if stepper is None else stepper
         if name not in stepping.STEPPERS:
             raise ProblemError.unknown("stepper", name, stepping.STEPPERS)
@@ -150,7 +150,7 @@ class Simulation:
         """
         from .trajectory.interrupts import stop_on_request
 
-        end = _finite("until", until)
+        end = scalar("until", until)
         if end < self.time - WHOLE_STEP * self.time_step:
             raise ProblemError("until", end, f"a time not before the current one, {self.time:g}")
         steps = math.ceil(end / self.time_step - WHOLE_STEP)
@@ -195,26 +195,6 @@ def _models(
     return restitution, friction
 
 
-def _finite(name: str, value: Any) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ProblemError(name, value, "a number") from None
-    if not math.isfinite(number):
-        raise ProblemError(name, value, "a finite number")
-    return number
-
-
-def positive(name: str, value: Any) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ProblemError(name, value, "a number above 0") from None
-    if not (math.isfinite(number) and number > 0.0):
-        raise ProblemError(name, value, "a finite number above 0")
-    return number
-
-
 def _checked(state: State, like: State, step: float) -> State:
     """A copy of a state given by the user, with arrays as kernels expect them."""
     if not isinstance(state, State):
@@ -235,7 +215,7 @@ def _checked(state: State, like: State, step: float) -> State:
             raise ProblemError(
                 "state.orientation", f"quaternions whose length differs from 1 by {worst:.3g}", "unit ones"
             )
-    number, time = state.step, _finite("state.time", state.time)
+    number, time = state.step, scalar("state.time", state.time)
     if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 0:
         raise ProblemError("state.step", number, "a whole number of at least 0")
     if abs(time - number * step) > WHOLE_STEP * step:

@@ -17,7 +17,7 @@ from . import catalogue, laws
 from .analysis.audit import as_entry
 from .analysis.desiderata import ORDER, Examination, Finding
 from .catalogue import Entry
-from .catalogue.scatter import disc_cluster, sphere_cluster
+from .catalogue.entry import disc_cluster, sphere_cluster
 from .errors import ProblemError
 from .impact.contacts import STATUSES
 from .impact.problem import ImpactProblem

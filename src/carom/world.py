@@ -25,9 +25,8 @@ from .geometry.shapes import (
     Shapes3D,
 )
 from .scene.boundaries import Periodic
-from .scene.model import Force, Potential
+from .scene.model import Force, Potential, SpeedCurve
 from .scene.motion import Motion
-from .scene.restitution import SpeedCurve
 from .solvers.rows import Floats, Ints
 
 __all__ = [

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from carom import ImpactProblem, ProblemError, Symmetry, catalogue
-from carom.analysis.symmetry import defect, image_error
-from carom.catalogue.scatter import disc_cluster, sphere_cluster
+from carom.analysis.desiderata import defect, image_error
+from carom.catalogue.entry import disc_cluster, sphere_cluster
 
 ENTRIES = catalogue.entries()
 by_name = pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)

@@ -13,41 +13,59 @@ from carom.scene import Bodies, Moving, Scene
 from carom.scene.boundaries import Plane
 from carom.scene.shapes import Sphere
 
-FLOOR = ((0.0, 50.0), (0.0, 50.0))
+ANGLES = {"stripes": (0.0,), "squares": (0.0, 90.0), "hexagons": (0.0, 60.0, 120.0)}
 
 
-def waves(angles, wavelength=12.5):
-    """Heights on a grid: a sum of equal plane waves with these directions (degrees)."""
-    x = (np.arange(40) + 0.5) * 50.0 / 40
-    k = 2.0 * np.pi / wavelength
-    out = np.zeros((40, 40))
-    for a in np.radians(angles):
-        out += np.cos(k * (np.cos(a) * x[:, None] + np.sin(a) * x[None, :]))
-    return out
+def layer(kind, wavelengths, chance, noise=1.0):
+    """A height map of waves of unit strength and noise, and its floor. The wavelength is 10, or eight cells.
+
+    The lattice has any direction and place, so that it does not fit the periodic floor. Disorder means waves of one
+    length in 40 random directions.
+    """
+    side = 10.0 * wavelengths
+    n = round(8 * wavelengths)
+    x, y = np.meshgrid(*2 * [(np.arange(n) + 0.5) * side / n], indexing="ij")
+    angles = np.array(ANGLES.get(kind, chance.uniform(0.0, 360.0, 40))) + chance.uniform(0.0, 360.0)
+    x0, y0 = chance.uniform(0.0, 10.0, 2)
+    phases = chance.uniform(0.0, 2.0 * np.pi, len(angles)) * (kind == "disordered")
+    k = 2.0 * np.pi / 10.0
+    map = sum(np.cos(k * (np.cos(a) * (x - x0) + np.sin(a) * (y - y0)) + p) for a, p in zip(np.radians(angles), phases))
+    return map / map.std() + noise * chance.normal(size=(n, n)), ((0.0, side), (0.0, side))
 
 
-@pytest.mark.parametrize(
-    ("kind", "angles"),
-    [
-        ("stripes", [0.0]),
-        ("stripes", [37.0]),
-        ("squares", [0.0, 90.0]),
-        ("squares", [20.0, 110.0]),
-        ("hexagons", [0.0, 60.0, 120.0]),
-        ("hexagons", [10.0, 70.0, 130.0]),
-    ],
-)
-def test_pattern_of_plane_waves(kind, angles):
-    """With noise of the strength of one wave, whose power is spread over all wave vectors."""
-    noise = np.random.default_rng(3).normal(size=(40, 40))
-    found = granular.pattern(waves(angles) + noise, FLOOR, flat=0.3)
-    assert found.kind == kind
-    assert found.wavelength == pytest.approx(12.5, rel=0.08)  # waves that do not fit the floor leak into neighbors
-    assert found.contrast == pytest.approx(np.sqrt(0.5 * len(angles)), rel=0.1)
+@pytest.mark.parametrize("kind", ANGLES)
+@pytest.mark.parametrize("wavelengths", [4.0, 4.4, 5.7, 8.0])
+def test_pattern_of_plane_waves(kind, wavelengths):
+    """With noise of the strength of the waves. Waves that do not fit the floor leak into neighboring wave vectors."""
+    chance = np.random.default_rng(3)
+    found = [granular.pattern(*layer(kind, wavelengths, chance), flat=0.5) for _ in range(20)]
+    assert sum(p.kind == kind for p in found) >= 17  # four wavelengths: one in ten seems disordered
+    np.testing.assert_allclose([p.wavelength for p in found], 10.0, rtol=0.1)
+    assert np.median([p.contrast for p in found]) == pytest.approx(1.0, rel=0.1)
 
 
-def test_noise_is_flat():
-    assert granular.pattern(np.random.default_rng(1).normal(size=(40, 40)), FLOOR, flat=0.5).kind == "flat"
+@pytest.mark.parametrize("kind", ["squares", "hexagons"])
+def test_a_floor_of_few_wavelengths_does_not_show_lattices(kind):
+    """2.4 wavelengths: most neighbors of a peak are beyond the edge, where a rotated lattice does not continue."""
+    chance = np.random.default_rng(3)
+    seen = [granular.pattern(*layer(kind, 2.4, chance), flat=0.5).kind for _ in range(20)]
+    assert seen.count(kind) < 17  # of the same number in a wide container, see above
+    assert "flat" not in seen
+
+
+def test_random_waves_are_disordered():
+    chance = np.random.default_rng(4)
+    seen = [granular.pattern(*layer("disordered", 6.0, chance), flat=0.5).kind for _ in range(20)]
+    assert seen.count("disordered") >= 17
+
+
+@pytest.mark.parametrize("wavelengths", [2.4, 4.0, 8.0])
+def test_grains_alone_are_flat(wavelengths):
+    """Heights that differ by a diameter from cell to cell: their power is spread over all wave vectors."""
+    chance = np.random.default_rng(1)
+    maps = [layer("stripes", wavelengths, chance, noise=0.0) for _ in range(10)]
+    for heights, floor in maps:
+        assert granular.pattern(chance.normal(size=heights.shape), floor, flat=0.5).kind == "flat"
 
 
 def test_height_map_of_a_wave_of_spheres():

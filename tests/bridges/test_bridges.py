@@ -23,6 +23,7 @@ def engine_alone(name):
     return engine_with_carom(name).engine
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", ENGINES)
 @pytest.mark.parametrize("scene", ["cradle_5_1", "cradle_5_2", "bernoulli", "box_flat_2d"])
 def test_the_answer_is_exact_in_the_engine(name, scene):

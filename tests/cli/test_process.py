@@ -15,12 +15,12 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(carom
 
 def python(code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", code], env=ENVIRONMENT, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", code], env=ENVIRONMENT, capture_output=True, text=True, timeout=120, check=False
     )
 
 
 def test_version():
-    done = subprocess.run([*COMMAND, "--version"], env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([*COMMAND, "--version"], env=ENVIRONMENT, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout, done.stderr) == (0, f"carom {carom.__version__}\n", "")
 
 
@@ -56,7 +56,7 @@ def test_a_closed_pipe_is_no_error():
     process.stdout.close()
     errors = process.stderr.read().decode()
     process.stderr.close()
-    assert process.wait(timeout=60) in (1, 141)
+    assert process.wait(timeout=120) in (1, 141)
     assert errors == ""
 
 
@@ -66,7 +66,7 @@ def test_a_traceback_never_reaches_the_user(tmp_path):
         env=ENVIRONMENT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
     )
     assert done.returncode == 2
     assert "Traceback" not in done.stderr

@@ -310,6 +310,7 @@ def table_of(path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+@pytest.mark.long
 def test_the_overview_is_four_files(carom, made, tmp_path):
     ended = carom("plot", made, "-o", "figures")
     assert ended.code == 0

@@ -50,8 +50,8 @@ def test_a_run_uses_them(carom, file):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ("bodies.1.radius=1", ["bodies.1.radius", "bodies has 0"]),
-        ("bodys.0.radius=1", ["it has bodies, boundaries"]),
+        ("bodies.1.radius=1", ["unknown key of bodies '1'", "0"]),
+        ("bodys.0.radius=1", ["unknown key of the file 'bodys': did you mean 'bodies'?"]),
         ("bodies.0.radios=1", ["radios", "did you mean 'radius'?", "velocity"]),
         ("bodies.0.radius.x=1", ["bodies.0.radius has nothing"]),
         ("bodies.0.radius=-1", ["bodies[0].radius", "-1"]),

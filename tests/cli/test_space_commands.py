@@ -90,6 +90,7 @@ def test_check_names_the_axis_that_is_left(carom, made):
     assert found["momentum"]["passed"] and found["angular_momentum"]["passed"] and found["overlap"]["passed"]
 
 
+@pytest.mark.long
 def test_plots(carom, made, tmp_path):
     ended = carom("plot", made, "--what", "all", "--format", "png", "-o", "figures")
     assert ended.code == 0, ended.err
@@ -138,6 +139,7 @@ def test_the_plane_has_no_camera(carom):
     assert carom("plot", "flat.h5", "--what", "moments").code == 0 and len(table_of("flat-moments.csv")) == 4 * 4
 
 
+@pytest.mark.long
 def test_compare_draws_all_laws(carom, file_scene, tmp_path):
     ended = carom("compare", file_scene, "--laws", "gr,lcp", "-o", "out", "-q", columns=100)
     assert ended.code == 0, ended.err

@@ -66,13 +66,13 @@ def test_it_tells_its_address_takes_the_next_port_and_frees_it_on_ctrl_c(run):
     try:
         assert one.endswith(f":{port}") and int(two.rsplit(":", 1)[1]) > port
         for address in (one, two):
-            with urllib.request.urlopen(address, timeout=20) as answer:
+            with urllib.request.urlopen(address, timeout=120) as answer:
                 assert b"<html" in answer.read(2000)
     finally:
         for process in (first, second):
             process.send_signal(signal.SIGINT)
     for process in (first, second):
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=120)
         assert process.returncode == 0, err
         assert out == "" and "Traceback" not in err
     assert is_free(port)

@@ -10,7 +10,7 @@ from tests.stepping.runs import box, disc, rough, states_of
 
 from carom.build import build
 from carom.contact.boundaries import boundaries_at, crosses, disc_gap
-from carom.contact.find import find_contacts
+from carom.contact.detector import find_contacts
 from carom.scene import Container, Drum, Moving, Plane, Rotating, Scene, Scripted, Segment, Table, Vibrating
 from carom.world import INSIDE, OUTSIDE, PLANE, SEGMENT
 
@@ -128,6 +128,7 @@ MOTIONS = [
 ]
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("motion", MOTIONS, ids=lambda m: m.kind)
 @pytest.mark.parametrize("time", [0.0, 0.237])
 def test_velocity_is_displacement_over_the_step(motion, time):

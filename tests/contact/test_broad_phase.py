@@ -156,6 +156,7 @@ def test_bits_do_not_depend_on_threads_or_pieces(dimension, monkeypatch):
             assert mine.tobytes() == theirs.tobytes()
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("dimension", [2, 3])
 @pytest.mark.parametrize("n", [19_999, 20_001, 60_000])
 def test_many_equal_bodies_against_a_tree(n, dimension):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from carom.contact.conservative_advancement import (
@@ -78,7 +78,6 @@ def check_against_samples(solids, moves, tolerance, samples=60):
 
 
 @given(SEEDS, st.sampled_from(NAMES), st.sampled_from(NAMES), st.sampled_from([0.0, 1.0, 3.0]))
-@settings(max_examples=60)
 def test_first_touch_of_convex_solids(seed, one, other, turning):
     """Random passes of every two shapes: straight, with some spin, with nearly half a turn."""
     rng = np.random.default_rng(seed)
@@ -104,6 +103,7 @@ def test_most_random_passes_touch_and_some_do_not():
     assert 5 < sum(t == NEVER for t in times) < 35
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("speed", [0.4, 2.0, 50.0, 1e4, 1e8])
 @pytest.mark.parametrize("angle", [0.0, 0.6, 1.2])
 def test_sphere_and_thin_plate(speed, angle):

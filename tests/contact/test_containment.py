@@ -46,6 +46,7 @@ def moved(state, place, turn=0.0):
     return replace(state, position=position, orientation=orientation)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("turn", [0.0, 0.7])
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_body_that_ends_beyond_a_plate_has_crossed_it(name, turn):

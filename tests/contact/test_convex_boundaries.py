@@ -71,6 +71,7 @@ def test_capsule_on_a_plane():
     assert gap == pytest.approx([0.0], abs=1e-15)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("number", [1, 2, 3])
 @pytest.mark.parametrize("kind", [PLANE, TUBE])
 def test_rolling_opens_no_gap(number, kind):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.contact.shapes_2d import hull_distance, placed
 from tests.stepping.runs import box, clusters, disc
 
 from carom.build import build
-from carom.contact.find import find_contacts
+from carom.contact.detector import find_contacts
 from carom.scene import FIXED, Bodies, Container, Disc, Drum, Moving, Plane, Rectangle, Scene, Segment
 from carom.world import DISC, State
 
@@ -77,7 +77,6 @@ def corners_of(world, state, body):
     return placed(own, *state.position[body], state.orientation[body])
 
 
-@settings(max_examples=25)
 @given(clusters(most=7, boundaries=[Plane((0.0, -2.0)), Drum(9.0, (0.0, 3.0))]), st.floats(0.0, 1.0))
 def test_mixed_worlds(scene, margin):
     """Discs, boxes and polygons: unit normals, one or two contacts a pair, and none missing, by distance of hulls.

@@ -69,6 +69,7 @@ def best_direction(a, b, seed):
     return minimize(lost, start, method="Nelder-Mead", options=options)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("seeds", [(0,), pytest.param((1, 2, 3), marks=pytest.mark.long)], ids=["one", "three more"])
 @pytest.mark.parametrize(("one", "two"), PAIRS)
 def test_distance_is_the_best_separation_over_all_directions(one, two, seeds):
@@ -158,6 +159,7 @@ def walls(kind, radius=2.0):
     )  # fmt: skip
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("kind", [PLANE, TUBE, INSIDE])
 @pytest.mark.parametrize("name", KINDS)
 def test_boundary_against_points_of_the_surface(kind, name):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.stepping.runs import disc, engine_of, rough, states_of
 
 from carom.build import build
-from carom.contact.find import find_contacts
+from carom.contact.detector import find_contacts
 from carom.contact.images import wrapped
 from carom.scene import Bodies, Disc, Moving, Periodic, Plane, Rectangle, Scene
 from carom.world import State

@@ -157,6 +157,7 @@ def test_a_cylinder_stands_on_a_mesh_with_its_rim(half):
     assert (away > 0.49).sum() >= 16
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("cone", [Cone(0.4, 1.0), Cone(0.4, 1.0, 0.2), Cone(0.8, 0.6)], ids=["tip", "cut off", "flat"])
 @pytest.mark.parametrize("lies", [False, True], ids=["stands", "lies"])
 def test_a_cone_touches_a_mesh_with_its_base_or_with_its_side(cone, lies):

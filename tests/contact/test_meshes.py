@@ -88,6 +88,7 @@ def test_two_balls_touch_as_spheres_do():
             assert (normal @ along > 0.95).all()
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", SHAPES)
 @pytest.mark.parametrize("seed", range(3))
 def test_every_pair_swapped_and_turned(name, seed):
@@ -122,6 +123,7 @@ def test_every_pair_swapped_and_turned(name, seed):
     assert turned_gap == pytest.approx(gap, abs=1e-9)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("other", [Box((1.0, 1.0, 1.0)), BOX], ids=["box", "mesh"])
 @pytest.mark.parametrize("gap", [-1e-3, 0.0, 1e-3])
 def test_box_on_box_has_its_corners_and_upright_normals(other, gap):

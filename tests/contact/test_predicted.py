@@ -44,6 +44,7 @@ BALLS, _ = make_shapes([
 LYING = rotation((np.pi / 2, 0.0, 0.0))
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("number", [1, 2, 3])
 @pytest.mark.parametrize("angle", [1e-3, 0.1, 0.5])
 def test_rolling_opens_no_gap(number, angle):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from carom.build import build
@@ -53,6 +53,7 @@ def listed(crossings):
 # ---- who passes through whom
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("speed", [20.0, 100.0, 1e4, 1e7])
 @pytest.mark.parametrize("radius", [0.02, 0.2])
 def test_sphere_and_thin_plate_at_any_speed(radius, speed):
@@ -220,7 +221,6 @@ SHAPES.append(Hull(np.array([(0.2, 0, 0), (-0.1, 0.2, 0), (-0.1, -0.2, 0), (0, 0
 
 
 @given(SEEDS, st.integers(0, len(SHAPES) - 1), st.integers(0, len(SHAPES) - 1))
-@settings(max_examples=40)
 def test_an_impact_along_the_normals_keeps_solids_apart(seed, one, other):
     """Solids that do not turn, at random angles: the relative velocity with its normal part reversed leads past."""
     rng = np.random.default_rng(seed)

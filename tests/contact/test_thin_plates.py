@@ -7,8 +7,7 @@ import pytest
 
 from carom import stepping
 from carom.build import build
-from carom.contact.detector import Detector
-from carom.contact.find import find_contacts
+from carom.contact.detector import Detector, find_contacts
 from carom.geometry.rotations import matrices
 from carom.impact.response import Response
 from carom.scene import Bodies, Material, Scene
@@ -63,6 +62,7 @@ def passed(before, after, owner, other):
     return [(place[k], depth[k]) for k in np.flatnonzero(hits)]
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("angle", [0.05, 0.2, 0.5])
 @pytest.mark.parametrize("rate", [2.0, 10.0, 30.0, 60.0])
 @pytest.mark.parametrize("shift", [0.0, 0.2])
@@ -83,6 +83,7 @@ def test_every_vertex_that_would_pass_has_a_contact(angle, rate, shift):
         assert found.predicted[beside].min() <= -np.cos(angle) * depth
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("rate", [2.0, 10.0, 30.0])
 @pytest.mark.parametrize("shift", [0.0, 0.2])
 def test_plates_stop_each_other(rate, shift):

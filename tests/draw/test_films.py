@@ -114,7 +114,7 @@ def test_a_killed_film_has_no_file_of_its_name(ball, tmp_path):
     path = tmp_path / "film.mp4"
     command = [sys.executable, "-m", "carom", "render", str(ball), "-o", str(path), "--speed", "0.01", "-q"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    until = clock.monotonic() + 60.0
+    until = clock.monotonic() + 120.0
     while not list(tmp_path.glob(".film.*")) and clock.monotonic() < until:
         clock.sleep(0.05)
         assert process.poll() is None, "it ended before it was killed"

@@ -29,6 +29,7 @@ def disc(x, y, r, **look) -> Discs:
     return Discs(np.array([[x, y]]), np.array([r]), repeated(BLACK, 1), **look)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("radius", [0.4, 1.0, 3.3, 20.0])
 @pytest.mark.parametrize("shift", [(0.0, 0.0), (0.5, 0.25), (0.31, 0.77)])
 def test_a_disc_has_its_area_and_its_center(radius, shift):
@@ -63,6 +64,7 @@ def test_a_rim_lies_inside_the_shape():
     assert (1.0 - image[..., 0] / 255.0).sum() == pytest.approx(np.pi * 16.0**2, rel=0.01)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("way", [1, -1])
 @pytest.mark.parametrize("angle", [0.0, 0.3, 1.1])
 def test_a_polygon_has_its_area_either_way_round(angle, way):

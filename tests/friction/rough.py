@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from carom import ImpactProblem
-from carom.catalogue.scatter import disc_cluster, sphere_cluster
+from carom.catalogue.entry import disc_cluster, sphere_cluster
 
 
 def discs(rng, friction=0.4):

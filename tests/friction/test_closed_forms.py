@@ -35,6 +35,7 @@ def sphere(velocity, mu):
     return ImpactProblem.from_spheres([[0, 0, 0.8]], 0.8, 1.7, [velocity], planes=FLOOR_3D, friction=mu)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("e", RESTITUTION)
 @pytest.mark.parametrize(("law", "model"), CASES)
 def test_disc_that_grips(law, model, e):
@@ -43,6 +44,7 @@ def test_disc_that_grips(law, model, e):
     np.testing.assert_allclose(s.velocity[0], [0.6, 2.0 * e, -0.6 / 0.8], atol=CLOSE)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("e", RESTITUTION)
 @pytest.mark.parametrize(("law", "model"), CASES)
 def test_sphere_that_grips(law, model, e):
@@ -54,6 +56,7 @@ def test_sphere_that_grips(law, model, e):
     np.testing.assert_allclose(s.velocity[0], [0.5, 0, 2.0 * e, 0, 0.5 / 0.8, 0], atol=CLOSE)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("e", RESTITUTION)
 @pytest.mark.parametrize(("law", "model"), CASES)
 def test_disc_that_slides(law, model, e):
@@ -65,6 +68,7 @@ def test_disc_that_slides(law, model, e):
     assert s.friction_impulse[0, 0] == pytest.approx(np.sign(s.friction_impulse[0, 0]) * mu * s.impulse[0])
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("e", RESTITUTION)
 @pytest.mark.parametrize(("law", "model"), CASES)
 def test_sphere_that_slides(law, model, e):
@@ -83,6 +87,7 @@ def test_spin_alone_drives(model):
     np.testing.assert_allclose(s.velocity[0], [-0.8 * 0.9 / 3, 1.0, 0.9 / 3], atol=CLOSE)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("e", RESTITUTION)
 @pytest.mark.parametrize(("law", "model"), CASES)
 def test_block_that_cannot_turn(law, model, e):
@@ -94,6 +99,7 @@ def test_block_that_cannot_turn(law, model, e):
     np.testing.assert_allclose(s.velocity, [0.0, e], atol=CLOSE)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize(("law", "model"), CASES)
 def test_the_printed_objective_lacks_a_half(law, model):
     """Minimising z^T B z + z^T D v instead of its half first term would only halve the slip of a rough contact.
@@ -106,6 +112,7 @@ def test_the_printed_objective_lacks_a_half(law, model):
     assert abs(slip - 0.5) > 0.4
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("e", RESTITUTION)
 @pytest.mark.parametrize(("law", "model"), CASES)
 def test_a_conveyor_drags_what_lands_on_it(law, model, e):
@@ -120,6 +127,7 @@ def test_a_conveyor_drags_what_lands_on_it(law, model, e):
     assert s.contact_work <= 1e-12, "in the belt's frame friction only takes energy"
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("e", RESTITUTION)
 @pytest.mark.parametrize("angle", [0.0, 0.4, 1.1])
 def test_coupled_cone_of_one_contact_with_a_lever(e, angle):

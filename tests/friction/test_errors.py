@@ -38,6 +38,7 @@ def test_own_with_a_law_that_has_none(law):
         assert model in str(caught.value)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("model", [FixedDirection, Pyramid, Cone])
 @pytest.mark.parametrize("repeats", [-1, 2.5, "3", None])
 def test_repeats(model, repeats):

@@ -31,6 +31,7 @@ def coulomb_violation(solution):
     return max(worst, np.linalg.norm(slip[inside], axis=1).max(initial=0.0)) / fastest
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("kind", ["discs", "spheres"])
 @pytest.mark.parametrize("mu", [0.1, 0.4, 1.0])
 def test_cone_without_restitution_is_coulombs_law(kind, mu):
@@ -134,6 +135,7 @@ def test_fixed_direction_needs_a_slip_before_impact(angle):
     assert np.abs(solve_impact(problem, "gr", friction_model="cone").friction_impulse).max() > 0.1
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("model", friction.MODELS)
 @pytest.mark.parametrize("e", [0.0, 0.5, 1.0])
 def test_directions_in_which_nothing_can_move(model, e):
@@ -238,6 +240,7 @@ def two_link_robot(e=0.3, mu=0.5):
     )
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("law", ["gr", "qce", "lcp"])
 @pytest.mark.parametrize("model", ["cone", "pyramid"])
 def test_friction_of_a_robot_with_two_feet_opposes_slip(law, model):
@@ -250,6 +253,7 @@ def test_friction_of_a_robot_with_two_feet_opposes_slip(law, model):
         assert rows["Coulomb residual"].value <= 1e-10
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("kind", rough.KINDS)
 @pytest.mark.parametrize("law", ["gr", "qce"])
 def test_joint_solution_of_eq_21(law, kind):

@@ -35,6 +35,7 @@ def solutions(law, model, kind):
     return found
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("kind", rough.KINDS)
 @pytest.mark.parametrize(("law", "model"), CASES, ids=ids)
 class TestEveryLawAndModel:
@@ -99,6 +100,7 @@ def total_momentum(problem, velocity):
     return np.concatenate([linear.sum(axis=0), (np.cross(place, linear) + spin).sum(axis=0)])
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("model", friction.MODELS)
 @pytest.mark.parametrize("law", ["gr", "qce", "gauss_seidel"])
 def test_without_friction_coefficient_nothing_changes(law, model):
@@ -118,6 +120,7 @@ def test_order_of_contacts(model):
     assert np.abs(got - expected).max() <= 1e-8
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("model", friction.MODELS)
 @pytest.mark.parametrize("e", [0.0, 0.5, 1.0])
 def test_answers_scale_with_speed(model, e):

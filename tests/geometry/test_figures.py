@@ -13,7 +13,6 @@ from carom.geometry.mesh_repair import closed_surface
 
 PROFILES = {
     "pawn": figures.pawn_profile(),
-    "bowl": figures.bowl_profile(),
     "pot": figures.pot_profile(),
     "lid": figures.lid_profile(),
     "doll, lower half": figures.doll_profiles()[0],
@@ -45,11 +44,9 @@ def test_turned_volumes(name):
     assert error[0] / error[1] == pytest.approx(4.0, rel=0.02)  # second order in the angle of a segment
 
 
-def test_bowl_and_pot_against_closed_forms():
+def test_pot_against_closed_form():
     pot = figures.turned_volume(figures.pot_profile(1.0, 1.2, 0.1))
     assert pot == pytest.approx(np.pi * (1.2 - 0.9**2 * 1.1), rel=1e-12)
-    bowl = figures.turned_volume(figures.bowl_profile(1.0, 0.1, 200))
-    assert bowl == pytest.approx(2.0 / 3.0 * np.pi * (1.0 - 0.9**3), rel=2e-4)  # chords of 0.45 degrees
 
 
 def test_ring_inertia():
@@ -122,7 +119,6 @@ def test_spiral_track_has_no_gaps_and_descends_evenly():
     [
         (lambda: figures.turned(np.array([(0.0, 0.0), (-1.0, 0.5), (0.0, 1.0)])), "profile"),
         (lambda: figures.turned(figures.pawn_profile(), 2), "segments"),
-        (lambda: figures.bowl_profile(1.0, 1.0), "thickness"),
         (lambda: figures.pot_profile(1.0, 1.0, -0.1), "thickness"),
         (lambda: figures.lid_profile(1.0, 0.1, 1.5), "rim"),
         (lambda: figures.doll_profiles(1.0, 0.5), "thickness"),

@@ -14,10 +14,9 @@ from carom.geometry.rotations import (
     rotation_between,
     spin_components,
     spin_to_body,
-    spin_to_world,
     velocity_components,
 )
-from carom.impact.contact_rows import friction_along_tangents, friction_in_world
+from carom.impact.contact_rows import friction_in_world
 
 N = 20
 ROUNDING = 1e-14  # a few products of numbers of order 1
@@ -40,13 +39,16 @@ def test_numbers_of_components(dimension):
     assert np.prod(SPIN_SHAPE[dimension], dtype=int) == spin_components(dimension)
 
 
+def in_world(turn, spin):
+    """Angular velocities of body frames in the frame of the world; in 2D they are the same."""
+    return rotated(turn, spin) if spin.shape[1] == 3 else spin
+
+
 @both
 def test_rotations_keep_lengths_and_cross_products(dimension):
     turn, a, b = orientation_of(small_rotations(dimension)), vectors(dimension, 2), vectors(dimension, 3)
     assert np.linalg.norm(rotated(turn, a), axis=1) == pytest.approx(np.linalg.norm(a, axis=1), rel=ROUNDING)
-    assert cross(rotated(turn, a), rotated(turn, b)) == pytest.approx(
-        spin_to_world(turn, cross(a, b)), abs=1e2 * ROUNDING
-    )
+    assert cross(rotated(turn, a), rotated(turn, b)) == pytest.approx(in_world(turn, cross(a, b)), abs=1e2 * ROUNDING)
 
 
 @both
@@ -59,9 +61,9 @@ def test_a_rotation_vector_leads_from_one_orientation_to_the_other(dimension):
 @both
 def test_spins_in_the_frames_of_bodies_and_of_the_world(dimension):
     turn, spin = orientation_of(small_rotations(dimension)), vectors(spin_components(dimension), 6)
-    assert spin_to_body(turn, spin_to_world(turn, spin)) == pytest.approx(spin, abs=1e1 * ROUNDING)
+    assert spin_to_body(turn, in_world(turn, spin)) == pytest.approx(spin, abs=1e1 * ROUNDING)
     still = np.zeros((N, 0))  # of a world where nothing rotates
-    assert spin_to_world(turn, still).shape == spin_to_body(turn, still).shape == (N, 0)
+    assert spin_to_body(turn, still).shape == (N, 0)
 
 
 @both
@@ -71,6 +73,7 @@ def test_friction_of_the_world_has_its_components_back(dimension):
     tangent = vectors(dimension - 1, 8)
     friction = friction_in_world(normal, tangent)
     assert friction.shape == (N, *SPIN_SHAPE[dimension])
-    assert friction_along_tangents(normal, friction) == pytest.approx(tangent, abs=1e1 * ROUNDING)
+    size = np.linalg.norm(friction, axis=1) if dimension == 3 else np.abs(friction)
+    assert size == pytest.approx(np.linalg.norm(tangent, axis=1), abs=1e1 * ROUNDING)
     if dimension == 3:
         assert np.einsum("ij,ij->i", friction, normal) == pytest.approx(0.0, abs=1e1 * ROUNDING)

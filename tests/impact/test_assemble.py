@@ -13,7 +13,7 @@ from tests.stepping.runs import box, clusters, disc, rough
 from carom import ImpactProblem
 from carom.build import build
 from carom.contact.boundaries import boundaries_at
-from carom.contact.find import find_contacts
+from carom.contact.detector import find_contacts
 from carom.impact import assemble as module
 from carom.impact.assemble import assemble, coefficients
 from carom.impact.contacts import as_matrix

@@ -75,6 +75,7 @@ def feasible(solution):
     return solution.separation_speed.min() >= -1e-9 * fastest
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", CLAMPED)
 @pytest.mark.parametrize("law", NAMES)
 def test_elastic_laws_lose_what_is_held_and_nothing_else(law, name):
@@ -94,6 +95,7 @@ def test_elastic_laws_lose_what_is_held_and_nothing_else(law, name):
     assert s.impulse.max() <= 1e3, "impulses of a clamp are of the size of what they stop"
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", CLAMPED)
 @pytest.mark.parametrize("law", NAMES)
 @pytest.mark.parametrize("e", LOSSY)
@@ -154,6 +156,7 @@ def test_friction_in_a_clamp(law):
     assert abs(s.velocity[0, 0]) <= 1e-8
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("model", friction.MODELS)
 @pytest.mark.parametrize("law", ["gr", "qce", "gauss_seidel"])
 def test_a_clamp_is_found_with_friction(law, model):
@@ -167,6 +170,7 @@ def test_a_clamp_is_found_with_friction(law, model):
     np.testing.assert_allclose(s.velocity[:, :2], solve_impact(smooth, law).velocity, atol=1e-7)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", ["struck from above", "struck aslant", "triangle"])
 @pytest.mark.parametrize("law", ["gr", "qce", "sqm"])
 def test_a_clamp_that_moves(law, name):
@@ -209,6 +213,7 @@ def closing(balls, *, speed=1.0, seed=None):
 SOON = [name for name in NAMES if name != "etm"]
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("balls", [1, 2, 5, 30])
 @pytest.mark.parametrize("seed", [None, 0])
 @pytest.mark.parametrize("law", SOON)

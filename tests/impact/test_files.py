@@ -34,6 +34,7 @@ def assert_same(a: ImpactProblem, b: ImpactProblem) -> None:
     np.testing.assert_array_equal(a.mass.times(probe), b.mass.times(probe))
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("entry", catalogue.entries(), ids=lambda e: e.name)
 def test_catalogue_round_trip(entry, ending, tmp_path):
@@ -45,6 +46,7 @@ def test_catalogue_round_trip(entry, ending, tmp_path):
         np.testing.assert_array_equal(before.matrix, after.matrix)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_random_round_trip(kind, ending, tmp_path):

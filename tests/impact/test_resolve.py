@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import statistics
-import time
+import sys
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -116,23 +115,19 @@ def test_nothing_approaches_nothing_happens():
 
 @pytest.mark.parametrize("law", ["gr", "qce", "lcp"])
 def test_overhead(law):
-    """A call on three contacts takes less than 200 microseconds once kernels are compiled.
+    """A call on three contacts makes few calls of Python functions, which take a microsecond or less each.
 
-    The median of 200 calls, and the best of several such medians: the machine may be busy with other things.
+    Calls are counted because times depend on the machine; `python -m benchmarks` measures these.
     """
     problem = ImpactProblem.chain([1, 1, 1, 1], [1.0, 0.0, 0.0, -0.5])
     solve_impact(problem, law)
-    medians = []
-    for _ in range(20):
-        times = []
-        for _ in range(200):
-            start = time.process_time()
-            solve_impact(problem, law)
-            times.append(time.process_time() - start)
-        medians.append(statistics.median(times))
-        if medians[-1] < 200e-6:
-            break
-    assert min(medians) < 200e-6
+    calls = []
+    sys.setprofile(lambda frame, event, argument: calls.append(frame.f_code.co_name) if event == "call" else None)
+    try:
+        solve_impact(problem, law)
+    finally:
+        sys.setprofile(None)
+    assert len(calls) < 200, calls
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from carom import ImpactProblem, ProblemError, laws, solve_impact
@@ -42,7 +42,6 @@ def complementarity(problem, elastic, lam, c):
 
 
 @pytest.mark.parametrize("law", INTERPOLATED)
-@settings(max_examples=25)
 @given(seed=SEEDS, c=st.floats(0.01, 0.99))
 def test_energetic_is_between_inelastic_and_elastic(law, seed, c):
     """`lam = (1 - c) lam_inelastic + c lam_elastic`, so the velocities lie on the same line."""
@@ -70,7 +69,6 @@ def test_without_restitution_all_laws_are_one(law):
 
 
 @pytest.mark.parametrize("law", INTERPOLATED)
-@settings(max_examples=25)
 @given(seed=SEEDS, c=st.floats(0.0, 1.0))
 def test_qce_lcp_solves_its_complementarity_problem(law, seed, c):
     problem = cluster(seed)
@@ -107,7 +105,6 @@ def test_for_one_contact_both_models_are_newtons_law():
 
 
 @pytest.mark.parametrize("law", [name for name in INTERPOLATED if "KIN" in laws.make(name).claims])
-@settings(max_examples=40)
 @given(seed=SEEDS, c=st.floats(0.0, 1.0))
 def test_energy_is_bounded(law, seed, c):
     """Between that of the inelastic answer, the least there is, and that before impact; convex for `energetic`."""
@@ -131,6 +128,7 @@ def two_pairs(first, second):
     )
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("model", ["energetic", "qce_lcp"])
 @pytest.mark.parametrize("law", INTERPOLATED)
 def test_islands_may_differ(law, model):
@@ -141,6 +139,7 @@ def test_islands_may_differ(law, model):
     np.testing.assert_allclose(s.velocity.ravel(), [0.5, 0.5, 0.0, 2.0], atol=1e-12)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("model", ["energetic", "qce_lcp"])
 @pytest.mark.parametrize("law", [name for name in INTERPOLATED if "KIN" in laws.make(name).claims])
 def test_contacts_of_one_island_may_differ(law, model):
@@ -246,6 +245,7 @@ def test_each_contact_keeps_its_own_coefficient(law, model):
     np.testing.assert_allclose(s.separation_speed, [0.2, 1.6], rtol=1e-8)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("law", ["gauss_seidel", "sqm"])
 @pytest.mark.parametrize("velocities", [[1.0, 0.0, 0.0], [1.0, 0.0, -1.0]])
 @pytest.mark.parametrize(("e", "collapses"), [(0.0, True), (0.05, True), (0.0715, True), (0.08, False), (0.3, False)])
@@ -263,6 +263,7 @@ def test_inelastic_collapse_of_three_balls(law, velocities, e, collapses):
         assert s.separation_speed.min() > 0.0
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("law", [name for name, model in PER_CONTACT if model == "newton"])
 @pytest.mark.parametrize("balls", [2, 5, 20])
 def test_newton_without_restitution_ends(law, balls):
@@ -282,6 +283,7 @@ def test_energetic_does_not_collapse(law):
     np.testing.assert_allclose(s.velocity[[0, 2]], [-0.02, 0.02], atol=1e-9)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("law", laws.names())
 @pytest.mark.parametrize("model", MODELS)
 def test_a_model_that_a_law_does_not_have_is_refused(law, model):

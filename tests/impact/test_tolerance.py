@@ -60,6 +60,7 @@ def along(contacts, direction):
 
 
 # A single pass of friction leaves the approach that it causes.
+@pytest.mark.covering
 @pytest.mark.parametrize("model", [name for name, model in frictions.MODELS.items() if model.repeats])
 @pytest.mark.parametrize("restitution", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize("share", [1e-1, 1e-3])
@@ -82,6 +83,7 @@ def test_what_is_left_is_within_the_tolerance(model, restitution, share):
             assert (after**2).sum() <= (contacts.velocity**2).sum() * (1 + 1e-12)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("law", ["gr", "qce", "lcp"])
 @pytest.mark.parametrize("share", [1e-1, 1e-2, 1e-4])
 def test_elastic_energy_is_conserved_to_any_tolerance(law, share):
@@ -94,6 +96,7 @@ def test_elastic_energy_is_conserved_to_any_tolerance(law, share):
     assert -contacts.speeds(contacts.after(result.normal)).min() <= share * contacts.approach() * (1 + ROUNDING)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("law", ["gr", "qce", "lcp"])
 @pytest.mark.parametrize("restitution", [0.3, 0.9])
 def test_complementary_restitution_adds_no_energy(law, restitution):

@@ -21,6 +21,7 @@ def scaled(problem, factor):
     return problem.with_(velocity=problem.velocity * factor, boundary_speed=problem.boundary_speed * factor)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("factor", SPEEDS)
 @pytest.mark.parametrize("law", laws.names())
 def test_scaling_the_velocity_scales_the_answer(law, factor):
@@ -58,6 +59,7 @@ def test_an_answer_beyond_the_range_of_numbers_is_refused():
         solve_impact(ImpactProblem.chain([1e6, 1.0], [1.7e308, 0.0]))
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("angle", [1e-16, 1e-13, 5e-11, 5e-10, 1e-8, 1e-6])
 @pytest.mark.parametrize("law", [name for name in laws.names() if {"KIN", "FEA"} <= laws.make(name).claims])
 def test_nearly_opposite_contacts_gain_no_energy(law, angle):

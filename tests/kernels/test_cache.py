@@ -102,6 +102,7 @@ def test_the_second_import_loads_what_the_first_compiled(folder, monkeypatch):
     assert result(imported(monkeypatch).direct, 2.0) == (7.0, False)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("kernel", ["direct", "through_module"])
 @pytest.mark.parametrize(
     ("before", "after", "value"),
@@ -190,13 +191,8 @@ def test_callers_of_a_large_kernel_are_linked_to_it(tmp_path):
     assert compiled == 1
     (large,), (caller,) = cache.glob("linked.long-*"), cache.glob("linked.top-*")
     assert [*files.read(caller)[0]["links"]] == [large.name]  # the kernel between them is small, and copied
-    assert run() == (value, 0)
-    large.unlink()  # the caller cannot be loaded without it, and is compiled again together with it
-    assert run() == (value, 1)
-    assert run() == (value, 0)
     kept = large.read_bytes()
-    caller.unlink()
-    large.unlink()
+    large.unlink()  # the caller cannot be loaded without it, and is compiled again together with it
     assert run() == (value, 1)
     large.write_bytes(kept)  # another process has compiled it: the symbol has changed
     assert run() == (value, 1)

@@ -11,17 +11,19 @@ import carom
 from carom import catalogue, laws
 from carom.catalogue.problems_1d import galperin
 
-KNOWN = [(entry, law) for entry in catalogue.entries() for law in entry.answers if law in laws.names()]
 
-
-@pytest.mark.parametrize(("entry", "law"), KNOWN, ids=[f"{e.name}-{law}" for e, law in KNOWN])
-def test_known_answer(entry, law):
-    exact = "decimals" not in entry.source
-    if law in ("lcp", "gauss_seidel") or entry.name.startswith("cradle"):
-        exact = True  # the rounded figures are those of qce, of gr's two-sided chain and of the Hertz ODE
-    velocity = carom.solve_impact(entry.problem, law).velocity
-    speed = max(np.abs(entry.answers[law]).max(), np.abs(entry.problem.velocity).max())
-    np.testing.assert_allclose(velocity, entry.answers[law], rtol=0, atol=1e-9 * speed if exact else 6e-5)
+@pytest.mark.parametrize("entry", [e for e in catalogue.entries() if e.answers], ids=lambda e: e.name)
+def test_known_answers(entry):
+    for law, expected in entry.answers.items():
+        if law not in laws.names():
+            continue
+        exact = "decimals" not in entry.source
+        if law in ("lcp", "gauss_seidel") or entry.name.startswith("cradle"):
+            exact = True  # the rounded figures are those of qce, of gr's two-sided chain and of the Hertz ODE
+        velocity = carom.solve_impact(entry.problem, law).velocity
+        speed = max(np.abs(expected).max(), np.abs(entry.problem.velocity).max())
+        atol = 1e-9 * speed if exact else 6e-5
+        np.testing.assert_allclose(velocity, expected, rtol=0, atol=atol, err_msg=law)
 
 
 @pytest.mark.parametrize("digits", [1, 2, 3])

@@ -12,6 +12,7 @@ from carom.testing import random_problem
 COLLAPSE = 7 - 4 * np.sqrt(3)  # 0.0718: tan^2(pi / 12), three balls on a line
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize(("law", "model"), [("gr", "newton"), ("qce", "stronge")])
 @pytest.mark.parametrize("e", [0.03, 0.07, 0.08, 0.5])
 def test_restitution_inside_the_iteration_collapses(law, model, e):

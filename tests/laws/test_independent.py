@@ -23,6 +23,7 @@ def disagreement(problem, name):
     return np.abs(got - expected).max() / max(np.abs(problem.velocity).max(), np.abs(expected).max())
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("entry", PROBLEMS, ids=[e.name for e in PROBLEMS])
 def test_catalogue(entry, name):
@@ -31,6 +32,7 @@ def test_catalogue(entry, name):
     assert disagreement(entry.problem, name) <= BOUND
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "jacobi"])  # which gains energy without end
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_random_problems(kind, name):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import carom
 from carom import catalogue, laws
 from carom.analysis import desiderata
-from carom.analysis.symmetry import image_error
+from carom.analysis.desiderata import image_error
 from carom.testing import KINDS, random_problem
 
 NAMES = [n for n in ("gr", "qce", "lcp", "gauss_seidel") if n in laws.names()]

@@ -69,6 +69,7 @@ def test_only_ratios_of_stiffness_and_of_speed_matter():
     assert np.allclose(1e-5 * faster, base, rtol=0, atol=1e-11)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize(
     "problem",
     [

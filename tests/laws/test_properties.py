@@ -61,6 +61,7 @@ def test_certificates(name):
     assert worst <= 1e-10
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("entry", [e for e in catalogue.entries() if e.degenerate], ids=lambda e: e.name)
 def test_clamped_bodies_end(entry, name):

@@ -87,7 +87,7 @@ def test_the_viewer_is_served_in_a_frame_until_the_run_is_closed():
     run = whole_run(None)
     shown = run.view(height=300)
     address = re.search(r'<iframe src="(http://127\.0\.0\.1:\d+)/?"', shown._repr_html_())[1]
-    with urllib.request.urlopen(address, timeout=20) as answer:
+    with urllib.request.urlopen(address, timeout=120) as answer:
         assert answer.status == 200
     again = run.view()
     assert again is not shown

@@ -21,6 +21,7 @@ def ticks(result):
     return {tick["name"]: tick["passed"] for tick in result["ticks"]}
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("law", ["gr", "lcp", "gauss_seidel"])
 @pytest.mark.parametrize("restitution", [1.0, 0.6])
 def test_velocities_of_the_cradle_are_those_of_solve_impact(law, restitution):

@@ -130,10 +130,10 @@ def test_the_command_says_its_address_and_frees_its_port():
         line = process.stdout.readline()
         address = line.split()[-1]
         port = int(address.rsplit(":", 1)[1])
-        with urllib.request.urlopen(address, timeout=20) as page:
+        with urllib.request.urlopen(address, timeout=120) as page:
             assert b"Carom" in page.read()
         process.send_signal(signal.SIGINT)
-        _, remarks = process.communicate(timeout=20)
+        _, remarks = process.communicate(timeout=120)
     finally:
         process.kill()
     assert process.returncode == 0 and "the port is free again" in remarks and "Traceback" not in remarks
@@ -162,5 +162,5 @@ def test_a_job_whose_page_is_gone_is_stopped(monkeypatch):
     monkeypatch.setattr(jobs, "ABANDONED", -1.0)
     job = made.add(lambda tell: tell("one step", 0.5) or {})
     made.close()
-    made._thread.join(10)
+    made._thread.join(120)
     assert job.state == "stopped"

@@ -13,6 +13,7 @@ from carom.reproduce import (
     energy_tracking,
     grains,
     identical_objects,
+    layers,
     packings,
 )
 from carom.towers import Tower
@@ -82,6 +83,7 @@ def test_pool_break_of_a_small_rack(tmp_path):
     assert claims["qce: largest mirror error"] and claims["gr: largest mirror error"]
 
 
+@pytest.mark.long
 def test_cradle_of_spheres(tmp_path):
     assert all(holds(identical_objects.cradle(Case(tmp_path))).values())
 
@@ -94,8 +96,8 @@ def test_four_balls(tmp_path):
 
 
 def test_layer_has_the_rows_of_table_2(tmp_path):
-    evidence = grains.patterns(Case(tmp_path), width=12, periods=0.5)
-    assert len(evidence.rows) == 3 * 8
+    evidence = layers.run_table_2(Case(tmp_path), width=12, periods=0.5)
+    assert len(evidence.rows) == 3 * 9
     assert evidence.numbers["squares: iterations of the law, largest"] >= 1
     assert not any(row.holds is not None for row in evidence.rows if row.quantity.endswith("pattern"))
 

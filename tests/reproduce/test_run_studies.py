@@ -28,6 +28,7 @@ def check_files(result):
     assert all(np.isfinite(value) for value in result.numbers.values())
 
 
+@pytest.mark.long
 def test_clean_break(tmp_path):
     told = []
     result = clean_break.run(Case(tmp_path, lambda part, what: told.append(part)), rows=5, duration=3.0)
@@ -43,6 +44,7 @@ def test_clean_break(tmp_path):
     assert float(table(tmp_path / "clean_break.csv")[-1]["time (time units)"]) == pytest.approx(3.0)
 
 
+@pytest.mark.long
 def test_splash(tmp_path):
     result = splash.run(Case(tmp_path), side=9)
     check_files(result)
@@ -65,6 +67,7 @@ def drum(tmp_path_factory):
     return energy_drum.run(Case(tmp_path_factory.mktemp("drum")), duration=25.0)
 
 
+@pytest.mark.long
 def test_energy_drum(drum):
     """Some 700 contacts, each of which rounds at 1e-16 of the energy."""
     check_files(drum)

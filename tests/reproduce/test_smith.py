@@ -30,6 +30,7 @@ def test_chart_of_desiderata(tmp_path):
     assert failures == {"lcp: BRK", "gauss_seidel: SYM", "jacobi: KIN"}
 
 
+@pytest.mark.long
 def test_box_rebounds_straight_under_symmetric_laws(tmp_path):
     found = rows(break_away.run_box(Case(tmp_path), duration=0.5))
     assert found["gr: spin after the first impact"].ours < 1e-12

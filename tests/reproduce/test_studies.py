@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import importlib
 import inspect
 
 import numpy as np
@@ -80,6 +79,7 @@ def test_another_order_collapses_elsewhere():
     assert measured > inelastic_collapse.threshold(8) + 1e-3
 
 
+@pytest.mark.long
 def test_inelastic_collapse_numbers(tmp_path):
     result = inelastic_collapse.run(Case(tmp_path), points=25, largest=5)
     check_files(result)
@@ -94,6 +94,7 @@ def test_inelastic_collapse_numbers(tmp_path):
         assert row["reflections_tolerance_1e-12"] == row["reflections_tolerance_1e-06"]
 
 
+@pytest.mark.long
 def test_disturbance_numbers(tmp_path):
     result = disturbance.run(Case(tmp_path), seeds=25, sizes=3)
     check_files(result)
@@ -108,8 +109,7 @@ def test_disturbance_numbers(tmp_path):
 
 def test_every_entry_has_a_function_and_sizes_that_it_accepts():
     for entry in ENTRIES.values():
-        function = getattr(importlib.import_module(f"carom.reproduce.{entry.module}"), entry.function)
-        known = inspect.signature(function).parameters
+        known = inspect.signature(entry.make()).parameters
         for sizes in (entry.small, entry.paper):
             assert "box" in known or set(sizes) <= set(known), entry.key
         assert entry.key.split("-")[0] in PAPERS

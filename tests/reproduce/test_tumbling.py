@@ -35,6 +35,7 @@ def test_the_closed_form_solves_eulers_equation(spin):
     assert flip.middle(np.array([2 * flip.half_period]))[0] == pytest.approx(spin[1], abs=1e-9)
 
 
+@pytest.mark.long
 def test_tumbling(tmp_path):
     told = []
     result = tumbling.run(Case(tmp_path, lambda part, what: told.append(part)), steps=20_000)

@@ -45,6 +45,7 @@ def test_momentum_of_rabbits_in_a_pot():
     assert run.kinetic[-1] < 0.9 * run.kinetic[0]  # restitution 0.8 and friction
 
 
+@pytest.mark.long
 def test_dolls_open_under_gr_and_bounce_as_one_under_lcp():
     """Smith 2012, fig. 2: how far the upper half of the outer doll is above the lower one when they come back up."""
 

@@ -21,7 +21,8 @@ from carom.scene import Bodies, Disc, Material, Plane, Rectangle, Scene, Sphere
 
 G, RADIUS, SPEED, STEP = 10.0, 0.5, 3.0, 1e-3
 K = {2: 0.5, 3: 0.4}  # moment of inertia over m r^2
-DIMENSIONS = pytest.mark.parametrize("dimension", [2, 3])
+# Contacts with two kinds of friction torque have kernels of their own, which take long to compile.
+DIMENSIONS = pytest.mark.parametrize("dimension", [2, pytest.param(3, marks=pytest.mark.long)])
 
 
 def rolling(dimension, c, speed=SPEED, angle=0.0, **more) -> Scene:
@@ -51,6 +52,7 @@ def world_spins(run):
     return turned(np.ascontiguousarray(q), np.ascontiguousarray(spin))
 
 
+@pytest.mark.covering
 @DIMENSIONS
 @pytest.mark.parametrize("c", [0.001, 0.02, 0.1])
 def test_rolling_on_the_level_slows_down_uniformly(dimension, c):
@@ -91,6 +93,7 @@ def test_rolling_starts_where_the_slope_is_steep_enough(dimension, angle):
         np.testing.assert_allclose(along(run, angle)[0], rate * run.time, atol=1e-7)
 
 
+@pytest.mark.long
 def test_a_sphere_rolls_straight_in_any_direction():
     """The bound is a disk: a pyramid would slow the oblique path down more, and turn it."""
     c, course = 0.05, np.radians(30.0)
@@ -104,6 +107,7 @@ def test_a_sphere_rolls_straight_in_any_direction():
     np.testing.assert_allclose(run.velocities[:][:, 0], (SPEED - rate * run.time)[:, None] * way, atol=1e-7)
 
 
+@pytest.mark.long
 def test_a_spin_about_the_vertical_ends_by_torsional_friction():
     """After w J / (c m g), with J = 2/5 m r^2; rolling friction does not act on it."""
     c, spin = 0.04, 5.0

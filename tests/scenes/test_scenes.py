@@ -100,6 +100,7 @@ def test_unknown_names_get_a_hint():
         make_scene("pool_break", row=3)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("law", ["gr", "qce", "gauss_seidel"])
 @pytest.mark.parametrize("striking", [1, 2, 3])
 def test_cradle_lets_as_many_go_as_came(law, striking):

@@ -13,7 +13,7 @@ import pytest
 import carom
 from carom import laws, scenes
 from carom.analysis.runs import energy_rise, symmetry_error
-from carom.contact.find import find_contacts
+from carom.contact.detector import find_contacts
 from carom.errors import ProblemError
 from carom.scenes import make_scene
 from carom.stepping.integrator import free_motion
@@ -290,6 +290,7 @@ def test_a_tilted_trefoil_is_not_symmetric():
 # ---- spheres
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("law", ["gr", "qce", "gauss_seidel"])
 @pytest.mark.parametrize("striking", [1, 2, 3])
 def test_cradle_of_spheres_lets_as_many_go_as_came(law, striking):

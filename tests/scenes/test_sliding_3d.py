@@ -128,7 +128,12 @@ def slid(mu, angle, speed, heading):
 
 
 @pytest.mark.parametrize(
-    ("mu", "angle", "speed", "heading"), [(0.3, 10.0, 2.0, 90.0), (0.1, 20.0, 1.5, 150.0), (0.4, 15.0, 2.0, 60.0)]
+    ("mu", "angle", "speed", "heading"),
+    [
+        (0.3, 10.0, 2.0, 90.0),
+        pytest.param(0.1, 20.0, 1.5, 150.0, marks=pytest.mark.long),
+        pytest.param(0.4, 15.0, 2.0, 60.0, marks=pytest.mark.long),
+    ],
 )
 def test_box_across_a_slope_follows_the_ode(mu, angle, speed, heading):
     """Friction turns with the velocity: first order in the step, and 1e-3 of the way at h = 1e-3."""

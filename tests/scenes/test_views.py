@@ -13,6 +13,7 @@ from carom.scenes import SCENES
 from carom.scenes.views import VIEWS, View, view_of
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", VIEWS)
 @pytest.mark.parametrize("small", [False, True])
 def test_a_view_can_be_drawn(name, small):
@@ -34,6 +35,7 @@ def test_a_scene_of_the_same_name_has_the_plain_view():
     assert view_of(scene).trails and view_of(scene.with_(parameters={})) == View()
 
 
+@pytest.mark.long
 def test_the_shock_of_a_granular_wave_is_seen_at_its_instant():
     """Two steps after the jerk the lower half is faster; later the shock has passed, and all grains fly alike."""
     scene = SCENES["granular_wave"](count=100, side=4.0, settle=1.5)

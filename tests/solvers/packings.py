@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from carom import ImpactProblem
-from carom.catalogue.scatter import disc_cluster, sphere_cluster
+from carom.catalogue.entry import disc_cluster, sphere_cluster
 from carom.impact.contacts import as_matrix
 from carom.solvers.rows import make_rows
 

@@ -26,6 +26,7 @@ def _solved(blocks, velocity, tolerance, chosen=None, start=None):
     return answer, z, chosen
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize(("dimension", "rolling"), KINDS)
 @pytest.mark.parametrize("tolerance", [1e-2, 1e-5, 1e-10])
 def test_the_residual_is_what_an_independent_computation_finds(dimension, rolling, tolerance):

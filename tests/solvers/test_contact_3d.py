@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.solvers.space_piles import FALL, bricks, card_house, sphere_line, tower
 
@@ -108,7 +108,6 @@ def test_mirror_images_of_a_card_house():
 
 
 @given(seed=SEEDS, mu=st.sampled_from([0.0, 0.1, 0.2]))
-@settings(max_examples=25, deadline=None)
 def test_the_velocity_does_not_depend_on_the_start(seed, mu):
     """With little friction the velocity after is unique, however it is found."""
     pile = sphere_line(4, mu=mu, kick=0.5, seed=seed)
@@ -121,7 +120,6 @@ def test_the_velocity_does_not_depend_on_the_start(seed, mu):
 
 
 @given(seed=SEEDS, mu=st.floats(0.0, 1.0), kick=st.floats(0.0, 1.0))
-@settings(max_examples=20, deadline=None)
 def test_impulses_do_no_work(seed, mu, kick):
     """`z . u <= 0`, and so kinetic energy falls: solved to the end, and loosely from a bad start."""
     pile = tower(4, mu=mu, kick=kick, seed=seed)
@@ -136,7 +134,6 @@ def test_impulses_do_no_work(seed, mu, kick):
 
 
 @given(seed=SEEDS, wanted=st.integers(1, 6))
-@settings(max_examples=30, deadline=None)
 def test_slabs_of_the_same_parity_share_no_body(seed, wanted):
     rng = np.random.default_rng(seed)
     n = 40

@@ -50,6 +50,7 @@ def test_laws_to_a_tolerance(problems, name, law):
     assert one.residual == two.residual
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("law", ["gr", "qce", "lcp"])
 @pytest.mark.parametrize("restitution", [1.0, 0.5])
 @pytest.mark.parametrize("name", ["pile", "clusters"])

@@ -35,6 +35,7 @@ def ran(bodies, duration, material, step=0.005, **options):
     return carom.simulate(scene, **options)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("on_a_box", [False, True], ids=["ground", "box"])
 @pytest.mark.parametrize("cone", SHAPES, ids=NAMES)
 def test_a_cone_stands_on_its_base(cone, on_a_box):
@@ -47,6 +48,7 @@ def test_a_cone_stands_on_its_base(cone, on_a_box):
     assert np.abs(run.last.velocity[0]).max() < 1e-6
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("restitution", [0.5, 1.0])
 @pytest.mark.parametrize("cone", SHAPES, ids=NAMES)
 def test_a_cone_that_falls_flat_on_its_base_bounces_straight_up(cone, restitution):

@@ -7,7 +7,7 @@ import pytest
 
 import carom
 from carom.contact.containment import Violation
-from carom.contact.find import find_contacts
+from carom.contact.detector import find_contacts
 from carom.errors import ProblemError
 from carom.scene import FIXED, Bodies, Container, Material, Scene
 from carom.scene.shapes import Box, Disc, Hull, Rectangle
@@ -26,6 +26,7 @@ def share_of_overlap(world, state):
     return float((-found.gap / size).max(initial=0.0))
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("stepper", ["drift_safe", "time_of_impact"])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_turning_hull_does_not_pass_a_thin_plate(stepper, seed):
@@ -59,7 +60,7 @@ def fast_flat_bodies(restitution=1.0, speed=300.0):
     return Scene("s", groups, [Container((-4.0,) * 2, (4.0,) * 2)], materials={"default": Material(restitution)})
 
 
-@pytest.mark.parametrize("restitution", [0.0, 1.0])
+@pytest.mark.parametrize("restitution", [pytest.param(0.0, marks=pytest.mark.long), 1.0])
 def test_nothing_escapes_at_nine_lengths_per_step(restitution):
     """In one step every body would cross the whole box, 450 times the thickness of the plate."""
     sim = carom.Simulation(fast_flat_bodies(restitution), step=0.03)

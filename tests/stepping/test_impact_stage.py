@@ -35,6 +35,7 @@ def apex(scene):
     raise AssertionError("the ball did not come down again")
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("dimension", [2, 3])
 @pytest.mark.parametrize("restitution", [0.3, 0.5, 0.8, 0.95])
 @pytest.mark.parametrize("step", [0.01, 0.0037])
@@ -65,6 +66,7 @@ def test_on_a_body_that_rests_the_error_is_small(dimension):
         assert apex(dropped(dimension, 0.5, step, [block])) == pytest.approx(0.25, abs=5e-3)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("law", ["gr", "qce", "lcp"])
 @pytest.mark.parametrize("restitution", [0.0, 0.4, 0.9])
 def test_energy_never_rises(law, restitution):

@@ -10,15 +10,15 @@ import pytest
 
 from carom import stepping
 from carom.build import build
-from carom.contact.find import find_contacts
+from carom.contact.detector import find_contacts
 from carom.contact.support import rims
 from carom.geometry.rotations import matrices
 from carom.impact.response import Response
 from carom.scene import FIXED, Bodies, Material, Scene
 from carom.scene.shapes import Box, Capsule, Compound, Cone, Cylinder, Hull, Mesh, Part, Solid, Sphere
 from carom.stepping.integrator import free_motion
+from carom.stepping.report import totals
 from carom.stepping.stepper import Stepper
-from carom.stepping.totals import totals
 from carom.world import CONE, State, World
 
 KINDS = ("sphere", "box", "capsule", "cylinder", "hull", "mesh", "compound", "cone")
@@ -148,6 +148,7 @@ def check_throw(throw: Throw, stepper: str, steps: int) -> int:
     return contacts
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("stepper", STEPPERS)
 @pytest.mark.parametrize("free", [True, False], ids=["free", "dropped"])
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)

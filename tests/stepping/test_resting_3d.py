@@ -9,7 +9,7 @@ import pytest
 from tests.stepping.runs import rest, rough
 
 from carom.build import build
-from carom.contact.find import find_contacts
+from carom.contact.detector import find_contacts
 from carom.impact.assemble import assemble
 from carom.scene import Bodies, Box, Plane, Scene, Sphere
 from carom.stepping.resting import RestingSolver

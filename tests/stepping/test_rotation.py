@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numba import njit
 from scipy.integrate import solve_ivp
 from scipy.special import ellipj, ellipk
 
 from carom.geometry import rotations
+from carom.kernels import kernel
 from carom.stepping.rotation import MOSER_VESELOV, SPLIT, rotate_free, rotate_steadily, stochastic_sum, sum3
 
 ASYMMETRIC = np.array([1.0, 2.0, 2.7])
 SCHEMES = pytest.mark.parametrize("scheme", [MOSER_VESELOV, SPLIT], ids=["moser_veselov", "split"])
 
 
-@njit
+@kernel
 def frames(orientation, spin, inertia, step, count, every, scheme):
     """Orientations (k, n, 4) and spins (k, n, 3), at the start and after each `every` of `count` steps."""
     n = len(spin)
@@ -82,11 +82,14 @@ def reference(q, w, inertia, time):
 TUMBLES = ([1.0, 0.7, -0.4], [1e-6, 1.0, 1e-6], [1e-4, 1.3, 1e-7], [3.0, 1e-5, 0.1], [0.1, 0.2, 3.0])
 
 
-@pytest.mark.parametrize("step", [0.1, 1e-3, 1e-6])
-def test_a_million_steps_keep_energy_momentum_and_length(step):
+MILLION = [pytest.param(step, 1_000_000, marks=pytest.mark.long) for step in (0.1, 1e-3, 1e-6)]
+
+
+@pytest.mark.parametrize(("step", "count"), [(0.1, 100_000), *MILLION])
+def test_many_steps_keep_energy_momentum_and_length(step, count):
     """Each step rounds by about 1e-16, a random walk of 1e6 steps adds up to 1e-13; any bias would reach 1e-10."""
     q, w, inertia = bodies(*TUMBLES)
-    q, w = frames(q, w, inertia, step, 1_000_000, 1000, MOSER_VESELOV)
+    q, w = frames(q, w, inertia, step, count, 1000, MOSER_VESELOV)
     energy, momentum = drifts(q, w, inertia)
     assert energy.max() <= 1e-12
     assert momentum.max() <= 1e-12
@@ -209,6 +212,7 @@ def test_a_symmetric_top_precesses_as_its_closed_form(scheme):
     assert error[0] / error[1] == pytest.approx(4.0, abs=0.1)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @SCHEMES
 def test_steady_spin_about_a_principal_axis_is_exact(axis, scheme):
@@ -345,7 +349,7 @@ def test_stochastic_sums_are_right_on_average():
     assert stochastic_sum(0.25, 0.0) == 0.25
 
 
-@njit
+@kernel
 def _walked(x, change, count):
     for k in range(count):
         x = stochastic_sum(x, change * (1.0 + 1e-9 * k))

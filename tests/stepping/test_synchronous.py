@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from tests.stepping.runs import box, clusters, disc, engine_of, rough, rows_of, states_of
 
 from carom import scenes
@@ -103,7 +103,6 @@ def test_fixed_bodies_feel_no_force():
 # ---- impacts
 
 
-@settings(max_examples=30)
 @given(clusters(most=9, gravity=False))
 def test_free_clusters_keep_their_momenta(scene):
     """Linear momentum to rounding, and the angular one too: both surfaces are pushed at one point, gap or not."""

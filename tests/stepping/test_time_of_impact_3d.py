@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from carom.build import build
-from carom.contact.find import find_contacts
+from carom.contact.detector import find_contacts
 from carom.impact.response import Response
 from carom.scene import Bodies, Material, Scene
 from carom.scene.boundaries import Container, Plane

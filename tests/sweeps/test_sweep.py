@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pyarrow.parquet as parquet
@@ -14,6 +15,7 @@ import pytest
 import carom
 from carom.errors import ProblemError
 from carom.sweeps import Plan, load, store
+from carom.sweeps.plan import read_plan
 
 OWN = str(Path(__file__).with_name("own_measures.py"))
 SHORT = {"duration": 0.1}  # ten steps of a gas in a drum
@@ -219,23 +221,69 @@ def test_a_cluster_gives_the_same_table(serial):
         assert carom.sweep(PLAN, scheduler=cluster.scheduler_address).comparable() == serial
 
 
+MANY_FILE = """
+[sweep]
+scene = "energy_drum"
+law = ["gr", "qce"]
+seeds = 2
+[parameters]
+spacing = {from = 2.5, to = 3.5, count = 50}
+side = 4
+[settings]
+duration = 0.1
+"""
+
+
 @pytest.mark.long
-def test_two_hundred_runs_on_a_cluster(tmp_path):
-    """A local Dask cluster of 2 workers, one of which is killed, gives the table of a serial sweep, bit for bit."""
+def test_two_hundred_runs_survive_the_death_of_a_worker_and_of_the_whole_sweep(tmp_path):
+    """On two processes, killed in the middle and resumed, and on a Dask cluster that loses a worker: one table."""
     from distributed import LocalCluster
 
-    spacing = {"from": 2.5, "to": 3.5, "count": 50}
-    plan = Plan("energy_drum", {"spacing": spacing, "side": 4}, law=["gr", "qce"], settings=SHORT, seeds=2)
-    serial = carom.sweep(plan, out=tmp_path / "serial", workers=1)
+    file = tmp_path / "plan.toml"
+    file.write_text(MANY_FILE)
+    plan = read_plan(file)
+    serial = carom.sweep(plan, out=tmp_path / "serial", workers=0)
     assert len(serial) == 200
+
+    journal = tmp_path / "processes" / store.JOURNAL
+    command = [sys.executable, "-m", "carom", "sweep", str(file), "-o", str(journal.parent), "--workers", "2"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        while process.poll() is None and not (journal.exists() and journal.read_bytes().count(b"\n") >= 60):
+            time.sleep(0.02)
+        process.kill()
+    assert process.returncode == -9 and 60 <= len(load(journal.parent)) < 200
+    resumed = carom.sweep(plan, out=journal.parent, workers=2)
+    assert resumed.comparable() == serial.comparable()
+    assert table(journal.parent).equals(table(tmp_path / "serial"))
 
     def kill_one(progress):
         if progress.done == 20:
-            process = next(iter(cluster.workers.values())).process.process
-            os.kill(process.pid, 9)
+            os.kill(next(iter(cluster.workers.values())).process.process.pid, 9)
 
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
-        address = cluster.scheduler_address
-        found = carom.sweep(plan, out=tmp_path / "dask", scheduler=address, progress=kill_one)
+        found = carom.sweep(plan, out=tmp_path / "dask", scheduler=cluster.scheduler_address, progress=kill_one)
     assert found.comparable() == serial.comparable()
     assert table(tmp_path / "dask").equals(table(tmp_path / "serial"))
+
+
+def test_a_law_of_the_users_own_file(tmp_path):
+    """Workers get the text of the file; its column has the name of the law, its fingerprint the content of the file."""
+    law = tmp_path / "mine.py"
+    law.write_text(
+        "from dataclasses import dataclass\nfrom typing import ClassVar\nfrom carom.laws import LCP\n\n\n"
+        '@dataclass(frozen=True)\nclass Mine(LCP):\n    name: ClassVar[str] = "mine"\n'
+    )
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        '[sweep]\nscene = "energy_drum"\nlaw = ["lcp", "mine.py:Mine"]\nmeasure = "energy_drift"\nseeds = 2\n'
+        "[parameters]\nside = 3\n[settings]\nduration = 0.5\n"
+    )
+    found = carom.sweep(read_plan(plan), workers=1, out=tmp_path / "out")
+    assert found["law"] == ["lcp", "mine"] * 2 and not found.failed
+    drift = found["energy_drift"]
+    assert drift[0::2] == drift[1::2]  # the law is lcp by another name
+    law.write_text(law.read_text() + "# changed\n")
+    with pytest.raises(ProblemError, match="different: law"):
+        carom.sweep(read_plan(plan), workers=1, out=tmp_path / "out")
+    with pytest.raises(ProblemError, match=r"unknown law in .*mine.py 'Yours'"):
+        carom.sweep("energy_drum", law=f"{law}:Yours", workers=0)

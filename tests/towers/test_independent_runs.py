@@ -60,6 +60,7 @@ def vector(tower, **rows):
 # ---- theorem 5.1
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("coordinates", ["reduced", "framework"])
 @pytest.mark.parametrize("which", ["diamond", "wall", "harmonic", "pins"])
 def test_both_loops_take_the_same_way(which, coordinates):
@@ -86,6 +87,7 @@ def test_both_loops_take_the_same_way(which, coordinates):
 # ---- inelastic impacts of two bodies
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("height", [0.0, 0.3, -0.4])
 @pytest.mark.parametrize("densities", [(1, 1), (5, 1), (1, 20)])
 def test_a_corner_on_a_face(height, densities):
@@ -207,7 +209,7 @@ COLLAPSES = {
 }
 
 
-@pytest.mark.parametrize("name", list(COLLAPSES))
+@pytest.mark.parametrize("name", ["diamond", *(pytest.param(n, marks=pytest.mark.long) for n in ("wall", "corners"))])
 def test_a_long_collapse(name):
     """1,000 steps: mirror-symmetric to 1e-6 widths, no overlap of 1e-3, momentum, energy."""
     tower = COLLAPSES[name]()

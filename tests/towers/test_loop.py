@@ -83,6 +83,7 @@ def test_points_of_a_polygon_match_its_moments():
         assert sum(m * x**p * y**q for m, (x, y) in zip(masses, points)) == whole
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("bracing", BRACINGS)
 @pytest.mark.parametrize("mass_model", ["uniform", "corners"])
 def test_frameworks_are_rigid(bracing, mass_model):
@@ -105,6 +106,7 @@ def test_frameworks_are_rigid(bracing, mass_model):
 # ---- the same motion in all coordinates
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("bracing", BRACINGS)
 @pytest.mark.parametrize(
     ("lengths", "sides", "passes"), [("original", "plain", 8), ("original", "plain", 1), ("previous", "turning", 1)]
@@ -242,7 +244,12 @@ def test_a_collapse_is_a_trajectory_like_every_other(tmp_path):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"method": "acceleration"}, {"coordinates": "framework"}, {"velocity": np.full((8, 3), 0.1), "passes": 1}],
+    [
+        {},
+        pytest.param({"method": "acceleration"}, marks=pytest.mark.long),
+        {"coordinates": "framework"},
+        pytest.param({"velocity": np.full((8, 3), 0.1), "passes": 1}, marks=pytest.mark.long),
+    ],
 )
 def test_a_collapse_that_was_interrupted_has_the_same_bits(tmp_path, monkeypatch, options):
     """Killed after 23 of 40 steps, with contacts that push and a step computed ahead; at step 0 as well."""

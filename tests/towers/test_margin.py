@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from carom import ProblemError
@@ -48,7 +48,6 @@ def test_load_on_a_fixed_brick_has_no_limit():
     assert Tower.harmonic(2).margin(load=("table", (0, -1))).value == math.inf
 
 
-@settings(max_examples=20)
 @given(st.integers(-40, 40), st.integers(1, 39))
 def test_load_factor_is_where_the_verdict_changes(offset, place):
     """The factor agrees with the stability of a tower in which a brick of that weight stands for the load."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from carom import ProblemError
@@ -126,7 +126,6 @@ def test_no_proof_for_a_stack_that_falls():
     assert balance([[Fraction(0)]]) is None  # beside the table
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(st.integers(-9, 9), min_size=1, max_size=5))
 def test_columns_are_proved_if_and_only_if_they_stand(steps):
     """One brick a level stands if the center of all above each face lies within it: simple statics."""

@@ -202,6 +202,7 @@ def test_mirror_image_gets_the_same_answer(tower):
         assert np.sort(theirs.forces) == pytest.approx(np.sort(ours.forces), abs=1e-9 * ours.forces.max())
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("gravity", [1e-3, 1.0, 1e6])
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
 def test_units_do_not_matter(gravity, size):

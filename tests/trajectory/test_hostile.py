@@ -12,6 +12,8 @@ from tests.trajectory import small
 from carom import ProblemError
 from carom.trajectory import Recorder, Trajectory
 
+MANY = 20_000  # steps of a writer that is stopped before
+
 
 @pytest.fixture
 def stopped(tmp_path):
@@ -76,26 +78,33 @@ def test_a_part_file_that_is_a_link_is_replaced_and_not_followed(tmp_path):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 def test_a_reader_beside_a_writer_sees_a_checkpoint(tmp_path):
-    """The writer makes a checkpoint every second step and does nothing else, so that most openings meet one."""
-    path = tmp_path / "run.h5"
-    recorder, fake = small.start(path, steps=600)
+    """The writer makes a checkpoint every second step and does nothing else, so that most openings meet one.
+
+    It goes on until the reader has seen enough of them, however the system divides its time between the two.
+    """
+    path, enough = tmp_path / "run.h5", tmp_path / "enough"
+    recorder, fake = small.start(path, steps=MANY)
     child = os.fork()
     if child == 0:
         code = 1
         try:
-            small.go(recorder, fake, 600, checkpoint_every=2)
-            recorder.finish(fake.state)
-            code = 0
+            for step in range(20, MANY, 20):
+                small.go(recorder, fake, step, checkpoint_every=2)
+                if enough.exists():
+                    code = 0
+                    break
         finally:
             os._exit(code)
     recorder._safe.drop()
     seen = set()
     try:
-        while not os.waitpid(child, os.WNOHANG)[0]:
+        while len(seen) <= 20:
             with Trajectory(path) as run:
                 last = run.last.step
                 assert len(run.steps) == last + 1 and np.isfinite(np.asarray(run.positions)).all()
                 seen.add(last)
+            assert os.waitpid(child, os.WNOHANG)[0] == 0, "the writer has ended"
     finally:
+        enough.touch()
         recorder._file.close()
-    assert len(seen) > 10, "the reader hardly met the writer"
+    assert os.waitpid(child, 0)[1] == 0

@@ -90,7 +90,7 @@ def kill_at_operation(number: int) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 20))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 20))])
 def test_a_process_killed_at_random_moments(tmp_path, seed):
     warm_up(tmp_path / "first.h5")
     path, chance = tmp_path / "run.h5", random.Random(seed)
@@ -149,7 +149,9 @@ class Witness:
         self.until = self.every
 
 
-@pytest.mark.parametrize("taken_up", [False, True], ids=["first run", "resumed run"])
+@pytest.mark.parametrize(
+    "taken_up", [False, pytest.param(True, marks=pytest.mark.long)], ids=["first run", "resumed run"]
+)
 def test_death_after_any_byte(tmp_path, taken_up):
     """Many deaths in one run: inside frames, the journal, before and after it gets its name, while it is applied."""
     with small.whole_run(None) as whole:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from .. import catalogue, laws
@@ -13,9 +13,8 @@ from ..catalogue import Entry
 from ..errors import ProblemError
 from ..impact.problem import ImpactProblem
 from ..laws import Law
-from .desiderata import ORDER, Examination, Finding
+from .desiderata import ORDER, Examination, defect
 from .spread import Spread, spread_of
-from .symmetry import defect
 
 PROBLEM_DESIDERATA = ("SYM", "KIN", "MOM", "ONE", "FEA")
 SYMMETRY_DEFECT = 1e-9  # relative; up to it a registered symmetry of a problem is accepted
@@ -82,17 +81,7 @@ class AuditRow:
         return "; ".join(notes)
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "law": self.law,
-            "desideratum": self.desideratum,
-            "passed": self.passed,
-            "worst": self.worst,
-            "bound": self.bound,
-            "where": self.where,
-            "claimed": self.claimed,
-            "papers": dict(self.papers),
-            "remark": self.remark,
-        }
+        return {**asdict(self), "remark": self.remark}
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,11 +114,6 @@ class AuditReport:
     def broken_claims(self) -> list[AuditRow]:
         """Claims that failed."""
         return [row for row in self.rows if row.claimed and not row.passed]
-
-    @property
-    def contradictions(self) -> list[AuditRow]:
-        """Cells in which the chart of a paper differs from the measurement."""
-        return [row for row in self.rows if row.contradicted]
 
     def to_dict(self) -> dict[str, Any]:
         data: dict[str, Any] = {"problems": list(self.problems), "rows": [row.to_dict() for row in self.rows]}
@@ -262,21 +246,9 @@ def _measure(
         if progress is not None:
             progress(name, desideratum)
         finding = examination.finding(desideratum)
-        rows.append(_row(name, law, finding, published(name, desideratum) if papers else {}))
+        ticks = published(name, desideratum) if papers else {}
+        rows.append(AuditRow(name, **asdict(finding), claimed=desideratum in law.claims, papers=ticks))
     return rows
-
-
-def _row(name: str, law: Law, finding: Finding, papers: dict[str, bool]) -> AuditRow:
-    return AuditRow(
-        law=name,
-        desideratum=finding.desideratum,
-        passed=finding.passed,
-        worst=finding.worst,
-        bound=finding.bound,
-        where=finding.where,
-        claimed=finding.desideratum in law.claims,
-        papers=papers,
-    )
 
 
 def published(law: str, desideratum: str) -> dict[str, bool]:

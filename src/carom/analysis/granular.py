@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..contact.find import find_contacts
+from ..contact.detector import find_contacts
 from ..errors import ProblemError
 from ..solvers.rows import Floats, Ints
 from ..trajectory import Trajectory
@@ -93,7 +93,7 @@ def height_map(position: Floats, floor: Sides, cells: int = 40) -> Floats:
 
 @dataclass(frozen=True)
 class Pattern:
-    """A pattern of a height map. `kind`: "flat", "squares", "stripes" or "hexagons".
+    """A pattern of a height map. `kind`: "flat", "squares", "stripes", "hexagons" or "disordered".
 
     wavelength: 2 pi / k of the strongest waves, in the unit of the floor. contrast: standard deviation of the heights
     that these waves contain. order: of stripes, |mean of g^2| / mean of |g|^2 with the gradient g of the heights as a
@@ -108,7 +108,9 @@ class Pattern:
 
 
 RING = (0.72, 1.28)  # wave numbers over that of the peak; the diagonal waves of squares, at sqrt(2), lie outside
+WINDOW = 0.15  # standard deviation of the window in which the peak is searched, in the logarithm of the wave number
 STRIPES = 0.5  # least order of stripes: half way between one direction and several equal ones
+LATTICE = 0.55  # least order of squares and hexagons: random waves of one length exceed it once in twenty times
 SMOOTH = 0.12  # standard deviation of the filter that removes single grains, in wavelengths
 
 
@@ -116,19 +118,41 @@ def pattern(heights: Floats, floor: Sides, flat: float) -> Pattern:
     """Classifies a height map. `flat`: largest contrast of a flat layer, a length.
 
     Wavelength and contrast follow from the Fourier spectrum. The kind does not: a container of a few wavelengths has
-    too few wave vectors to tell four directions from six, but its peaks and wells have neighbors.
+    too few wave vectors to tell four directions from six, but its peaks and wells have neighbors. Plane waves in any
+    direction, with noise of grains of the same strength, are recognized in a container of four wavelengths and more.
     """
     cells = len(heights)
     power = np.abs(np.fft.fft2(heights - heights.mean())) ** 2 / cells**4
     k = [np.fft.fftfreq(cells, (high - low) / cells) for low, high in floor]
     size = np.hypot(*np.meshgrid(*k, indexing="ij"))
-    peak = _peak(size, power, float(min(x[1] for x in k)))
+    grains = float(np.median(power)) / np.log(2.0)  # mean power of noise, which has the exponential distribution
+    peak = _peak(size, power - grains, float(min(x[1] for x in k)))
     ring = (size > RING[0] * peak) & (size < RING[1] * peak)
-    contrast = float(np.sqrt(power[ring].sum()))
+    contrast = float(np.sqrt(max((power[ring] - grains).sum(), 0.0)))
     wavelength = float(power[ring].sum() / (power[ring] * size[ring]).sum())
     order = _orders(heights, np.array([(high - low) / cells for low, high in floor]), wavelength)
-    kind = "stripes" if order[0] > STRIPES else "squares" if order[1] > order[2] else "hexagons"
+    lattice = "squares" if order[1] > order[2] else "hexagons"
+    kind = "stripes" if order[0] > STRIPES else lattice if max(order[1:]) > LATTICE else "disordered"
     return Pattern(kind if contrast > flat else "flat", wavelength, contrast, order)
+
+
+FLAT = 0.5  # diameters: largest contrast of a flat layer; flat ones had 0.23 to 0.32, patterns 0.64 and more
+CELL = 1.25  # diameters: edge of a cell of the height map of a layer of spheres
+
+
+def clearest_map(run: Trajectory, floor: Sides, period: float) -> tuple[Floats, Pattern, Floats]:
+    """The height map of a layer of equal spheres with the largest contrast in the last two periods of its plate.
+
+    Patterns of a vibrated layer repeat after two periods and are flat in between. Returns the map, its pattern, and the
+    times and contrasts of all maps, (frames, 2).
+    """
+    diameter = 2.0 * run.world.length_scale
+    cells = max(12, round((floor[0][1] - floor[0][0]) / (CELL * diameter)))
+    first = int(np.searchsorted(run.time, run.time[-1] - 2.0 * period - 1e-12))
+    maps = [height_map(run.positions[k], floor, cells) for k in range(first, len(run))]
+    seen = [pattern(heights, floor, FLAT * diameter) for heights in maps]
+    best = int(np.argmax([p.contrast for p in seen]))
+    return maps[best], seen[best], np.column_stack([run.time[first:], [p.contrast for p in seen]])
 
 
 def _orders(heights: Floats, cell: Floats, wavelength: float) -> tuple[float, float, float]:
@@ -164,9 +188,15 @@ def _bond_orders(place: Floats, period: Floats) -> tuple[float, float]:
 
 
 def _peak(size: Floats, power: Floats, unit: float) -> float:
-    """The wave number with the largest mean power in a ring about it; wavelengths of four cells and more count."""
+    """The wave number about which most power lies. Wavelengths from half of the floor to four cells count.
+
+    A window in the logarithm of the wave number weights the power: a ring with sharp edges could contain the waves of
+    squares and their diagonals at once.
+    """
     trial = unit * np.arange(2.0, 0.25 * len(size), 0.25)
-    return float(trial[np.argmax([power[np.abs(size - k) <= max(0.15 * k, unit)].mean() for k in trial])])
+    known = size > 0.0
+    off = np.log(size[known] / trial[:, None]) / WINDOW
+    return float(trial[np.argmax(np.exp(-0.5 * off**2) @ power[known])])
 
 
 # ---- wave fronts

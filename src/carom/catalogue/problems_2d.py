@@ -8,8 +8,7 @@ import numpy as np
 
 from ..impact.problem import ImpactProblem
 from ..solvers.rows import Floats
-from .entry import Entry, answers_for, mirror, rotation, spatial_symmetry
-from .scatter import disc_cluster
+from .entry import Entry, answers_for, disc_cluster, mirror, rotation, spatial_symmetry
 
 
 def entries_2d() -> list[Entry]:

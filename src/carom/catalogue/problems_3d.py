@@ -9,8 +9,7 @@ import numpy as np
 
 from ..impact.problem import ImpactProblem, Symmetry
 from ..solvers.rows import Floats
-from .entry import Entry, answers_for, mirror, rotation, spatial_symmetry
-from .scatter import sphere_cluster
+from .entry import Entry, answers_for, mirror, rotation, spatial_symmetry, sphere_cluster
 
 
 def entries_3d() -> list[Entry]:

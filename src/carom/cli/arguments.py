@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -91,35 +89,10 @@ def tolerance_of(text: str | None) -> float | None:
 
 
 def law_named(text: str) -> Law:
-    """The law of a name, or of FILE.py:CLASS, a law of the user's own, which is registered under its name.
+    """The law of a name, or of FILE.py:CLASS."""
+    from ..laws.own import law_named
 
-    Only the command line runs files: the law of a scene file is a name.
-    """
-    from .. import laws
-
-    file, colon, name = text.rpartition(":")
-    if not colon or not file.endswith(".py"):
-        return laws.make(text)
-    import importlib.util
-
-    path = Path(file)
-    if not path.is_file():
-        raise ProblemError("law", text, f"a file that exists, which {file} does not")
-    spec = importlib.util.spec_from_file_location(f"carom_law_{path.stem}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look up the module of their class
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise ProblemError("law", text, f"a file that can be run: {type(error).__name__}: {error}") from None
-    own = {key: value for key, value in vars(module).items() if isinstance(value, type) and issubclass(value, laws.Law)}
-    own = {key: value for key, value in own.items() if value.__module__ == spec.name}
-    if name not in own:
-        raise ProblemError.unknown(f"law in {file}", name, own)
-    laws.register(own[name].name, own[name])
-    return laws.make(own[name].name)
+    return law_named(text)
 
 
 def law_names(text: str, flag: str = "--laws") -> list[str]:

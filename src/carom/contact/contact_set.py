@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,17 +58,11 @@ class ContactSet:
 
     def take(self, chosen: Ints | NDArray[np.bool_]) -> ContactSet:
         """The contacts that `chosen` selects, by number or by mask."""
-        return ContactSet(
-            self.first[chosen],
-            self.second[chosen],
-            self.feature_id[chosen],
-            self.normal[chosen],
-            self.point[chosen],
-            self.gap[chosen],
-            self.predicted[chosen],
-            None if self.offset is None else self.offset[chosen],
-            None if self.drift is None else self.drift[chosen],
-        )
+        columns: dict[str, Any] = {}
+        for name in self.__dataclass_fields__:
+            column = getattr(self, name)
+            columns[name] = None if column is None else column[chosen]
+        return ContactSet(**columns)
 
 
 Columns = tuple[Ints, Ints, Ints, Floats, Floats, Floats, Floats]  # the first seven fields of a ContactSet

@@ -16,15 +16,7 @@ from ..world import MESH, Boundaries, State, World
 from .boundaries import boundaries_at, boundary_table
 from .contact_set import COLUMNS, Columns, ContactSet, joined
 from .pairs import DIVERGED, FAR, FIRST, IMAGE, KEPT, NONE, SECOND, Pairs, periods_of, slides
-from .rounds import (
-    boundary_hits,
-    column_count,
-    columns_of,
-    put_bounded,
-    put_rounds,
-    round_contacts,
-    round_hits,
-)
+from .rounds import boundary_hits, column_count, columns_of, put_bounded, put_rounds, round_contacts, round_hits
 
 PIECE = 10_000  # candidate pairs of discs or spheres per task of a thread
 SOLID_PIECE = 1_000  # other candidate pairs per task, which take longer
@@ -75,7 +67,7 @@ class Detector:
         margins = self._margins(margin)
         state = self.pairs.check(after, margins, way)
         if state == DIVERGED:
-            _diverged(self.world, after)
+            _diverged(after)
         if state != KEPT:
             self.pairs.make(before, after, margins, way)
             if len(self.pairs.table) > len(self.hits):
@@ -268,7 +260,7 @@ def _edges(count: int, piece: int) -> list[tuple[int, int]]:
     return [(count * k // pieces, count * (k + 1) // pieces) for k in range(pieces)]
 
 
-def _diverged(world: World, state: State) -> None:
+def _diverged(state: State) -> None:
     """Ends a run whose positions have diverged."""
     body = int(np.argmax(np.nan_to_num(np.abs(state.position), nan=np.inf).max(axis=1)))
     wanted = f"less than {FAR:g} radii from the origin: the law has blown up, or the step is far too long"
@@ -306,3 +298,11 @@ def meshes(
         body, boundary, *columns = mesh_boundaries(world.shapes_3d, poses, chosen, *bounds, margins[: world.count])
         found.append((body, -1 - boundary, *columns))  # type: ignore[arg-type]
     return found
+
+
+def find_contacts(world: World, before: State, after: State, margin: float = 0.0) -> ContactSet:
+    """All contacts whose gap in the state `after` is at most `margin`, with their geometry in the state `before`.
+
+    Runs use a `Detector`, which is faster. Pairs that are apart in both states have no contacts.
+    """
+    return Detector(world).at_ends(before, after, margin)

@@ -30,10 +30,6 @@ class Images:
     drift: Floats  # (n + g, D) velocity relative to the body
     turns: Ints  # (n + g, D) number of shifts along each axis
 
-    @property
-    def count(self) -> int:
-        return len(self.owner)
-
 
 def make_images(periodic: Periodic, after: Floats, radius: Floats, margin: float, time: float, step: float) -> Images:
     """Images for a step from `time` to `time + step`, for bodies that are at `after` (n, D) at its end."""

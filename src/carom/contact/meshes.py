@@ -24,6 +24,7 @@ _NAMES = 1 << 20  # feature_id has 20 bits
 _PRIME, _MANY_PARTS = 7919, 61  # spread the feature_id of several parts over its range
 _AWAY = -0.1  # cosine: points that face away from the other body do not touch it
 _UNSURE = 0.98  # cosine: normals that differ by more than about 11 degrees belong to two sides
+_ROUNDING = 1e-9  # of the reach of a shape: distances below it are 0
 _SHORTER = 6  # distances from which a point is seen from farther back, each half of the one before
 _ACROSS = 0.5  # on a round side the cosine of normal and axis differs by less from that of the side's own normal
 _BAND = 5e-3  # of the smaller reach: points up to this height above the lowest support the body
@@ -38,7 +39,10 @@ def _facing(shapes, own, shape, m, px, py, pz, ox, oy, oz, core):
     discontinuous, and beyond the middle of a thin shape it is reversed. Seen from a point a little farther back it is
     the normal of the side that p came from. That point must lie inside `own`: behind the tip of a small body lies the
     far side of a thin plate, whose normal would pull the tip in. The distance is then that from the plane of this side,
-    and is uncertain. A core point has no outward direction; its projection on the mesh is computed instead.
+    and is uncertain. At a convex edge and beyond the middle of a thin shape that distance is the smaller one; where it
+    is larger the surface is concave, and the nearest side counts. So it does for a point outside of the shape that lies
+    behind that plane: the surface curves away from it. A core point has no outward direction; its projection on the
+    mesh is computed instead.
     """
     x, y, z = mapped(m, px, py, pz)
     gap, nx, ny, nz = _near(shapes, shape, x, y, z, core)
@@ -51,8 +55,10 @@ def _facing(shapes, own, shape, m, px, py, pz, ox, oy, oz, core):
         d, ux, uy, uz = _near(shapes, shape, x - back * ox, y - back * oy, z - back * oz, False)
         if ux * nx + uy * ny + uz * nz >= _UNSURE:
             break
-        if distance(shapes, own, px - back * ix, py - back * iy, pz - back * iz, 0.0)[0] < 0.0:
-            return True, d + back * (ox * ux + oy * uy + oz * uz), ux, uy, uz
+        plane = d + back * (ox * ux + oy * uy + oz * uz)
+        inside = distance(shapes, own, px - back * ix, py - back * iy, pz - back * iz, 0.0)[0] < 0.0
+        if inside and plane <= gap and (plane >= 0.0 or gap <= _ROUNDING * shapes.reach[shape]):
+            return True, plane, ux, uy, uz
         back *= 0.5
     return False, gap, nx, ny, nz
 

@@ -8,7 +8,7 @@ from ..errors import ProblemError
 from ..scene.model import Scene
 from ..solvers.rows import Floats, Ints
 from ..world import INSIDE, OUTSIDE, PLANE, SEGMENT, TUBE, State, World
-from .find import find_contacts
+from .detector import find_contacts
 
 OVERLAP = 1e-4  # largest initial overlap relative to the smaller body: regular packings often overlap by rounding
 KIND_NAMES = {  # of boundaries in 2D and 3D

@@ -181,7 +181,7 @@ def camera_option_2d(text: str, count: int) -> CameraOption2D:
         if not number.isdigit() or int(number) >= count:
             raise ProblemError("--camera", text, f"follow:BODY with a number from 0 to {count - 1}")
         return CameraOption2D(follow=True, body=int(number))
-    x, y, width = _numbers(text, word.split(","), 3, OPTION_2D)
+    x, y, width = numbers("--camera", text, word.split(","), 3, OPTION_2D)
     if not width > 0.0:
         raise ProblemError("--camera", text, "x,y,width with a width above 0")
     return CameraOption2D(center=(x, y), width=width)
@@ -199,9 +199,9 @@ def camera_option_3d(text: str) -> CameraOption3D:
         if not equals or key not in ("azimuth", "elevation", "distance", "target", "turn"):
             raise ProblemError("--camera", text, OPTION_3D)
         if key == "target":
-            given[key] = tuple(_numbers(text, value.split(":"), 3, "target=x:y:z"))
+            given[key] = tuple(numbers("--camera", text, value.split(":"), 3, "target=x:y:z"))
         else:
-            given[key] = _numbers(text, [value], 1, f"{key}= with a number")[0]
+            given[key] = numbers("--camera", text, [value], 1, f"{key}= with a number")[0]
     camera = CameraOption3D(**given)  # type: ignore[arg-type]
     if camera.elevation is not None and not -90.0 <= camera.elevation <= 90.0:
         raise ProblemError("--camera", text, "elevation= with degrees from -90 to 90")
@@ -210,11 +210,12 @@ def camera_option_3d(text: str) -> CameraOption3D:
     return camera
 
 
-def _numbers(text: str, parts: list[str], count: int, wanted: str) -> list[float]:
+def numbers(option: str, text: str, parts: list[str], count: int, wanted: str) -> list[float]:
+    """`count` finite numbers of an option, whose whole text is shown in the error if they are none."""
     try:
         values = [float(part) for part in parts]
     except ValueError:
         values = []
     if len(values) != count or not np.isfinite(values).all():
-        raise ProblemError("--camera", text, wanted)
+        raise ProblemError(option, text, wanted)
     return values

@@ -148,7 +148,7 @@ def contact_count(run: Trajectory, frame: int) -> Floats:
 
     A manifold counts each of its contacts: boxes that lie on each other have two in 2D and up to eight in 3D.
     """
-    from ..contact.find import find_contacts
+    from ..contact.detector import find_contacts
 
     state, world = run.frame(frame), run.world
     found = find_contacts(world, state, state, TOUCHING * world.length_scale)

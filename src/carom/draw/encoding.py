@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -24,12 +24,6 @@ COARSE = 3  # low bits of each channel that are ignored when colors are counted
 # Ordered dithering (Bayer, 1973) hides the steps between the colors of a palette and does not change with time.
 PATTERN = np.array([[0, 8, 2, 10], [12, 4, 14, 6], [3, 11, 1, 9], [15, 7, 13, 5]]) / 16.0 - 15.0 / 32.0
 STRENGTH = 7.0  # amplitude of that pattern, in levels of a channel
-
-
-class Film(Protocol):
-    """Takes pictures (height, width, 3), all of one size."""
-
-    def add(self, picture: Bytes) -> None: ...
 
 
 def ffmpeg() -> str:
@@ -57,8 +51,8 @@ def check_film(path: Path, size: tuple[int, int], fps: float) -> None:
 
 
 @contextmanager
-def film(path: Path, size: tuple[int, int], fps: float, samples: Callable[[], list[Bytes]]) -> Iterator[Film]:
-    """A film that is written atomically when the block ends.
+def film(path: Path, size: tuple[int, int], fps: float, samples: Callable[[], list[Bytes]]) -> Iterator[_Pipe | Gif]:
+    """A film that is written atomically when the block ends; it takes pictures (height, width, 3), all of one size.
 
     `samples` returns a few of its pictures, from which a GIF takes its palette.
     """
@@ -76,7 +70,7 @@ def film(path: Path, size: tuple[int, int], fps: float, samples: Callable[[], li
 
 
 @contextmanager
-def _mp4(path: Path, size: tuple[int, int], fps: float) -> Iterator[Film]:
+def _mp4(path: Path, size: tuple[int, int], fps: float) -> Iterator[_Pipe]:
     command = [
         *(ffmpeg(), "-hide_banner", "-loglevel", "error", "-y"),
         *("-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{size[0]}x{size[1]}", "-r", f"{fps:.12g}", "-i", "-"),

@@ -101,7 +101,7 @@ def color_map() -> Colormap:
 # ---- framing
 
 
-def frame_of(views: Sequence[View], angle: Angle | None = None, aspect: float | None = None) -> Frame:
+def frame_of(views: Sequence[View], angle: Angle | None = None) -> Frame:
     """A common frame for several views.
 
     Views much larger than the median do not count: a law that makes bodies explode would hide the others.
@@ -112,7 +112,7 @@ def frame_of(views: Sequence[View], angle: Angle | None = None, aspect: float | 
     if views[0].world.dimension == 3:
         angle = Angle() if angle is None else angle
         up = upward(views[0].world.gravity)
-        return looking_at(extent.centers, extent.radii, up, angle.azimuth, angle.elevation, aspect)
+        return looking_at(extent.centers, extent.radii, up, angle.azimuth, angle.elevation)
     edge = MARGIN * float(extent.size.max())
     (left, bottom), (right, top) = (extent.low - edge).tolist(), (extent.high + edge).tolist()
     return left, right, bottom, top

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -172,18 +171,6 @@ def _pictures(studio: Studio, times: list[float]) -> Iterator[Bytes]:
                 future.cancel()
 
 
-class Scenery(Protocol):
-    """Draws the bodies and boundaries of a run, in 2D or in 3D, from pixel row `top` on."""
-
-    top: int
-
-    def add(self, page: Page, instant: Instant) -> marks.Project:
-        """Adds the primitives of one instant to a page; returns the map from points of the run to pixels."""
-
-    def highest(self, state: State, project: marks.Project) -> float:
-        """The top of all bodies in pixels; infinite if the picture lies below the caption."""
-
-
 @dataclass(frozen=True, eq=False)
 class Instant:
     """What was read from the file about one instant."""
@@ -210,7 +197,7 @@ class Studio:
         self._traced = marks.traced_points(look.trails, run.world.free, run.dimension)
         # A still with trails shows where they began.
         shown = Span(self.timeline.start, span.stop, span.speed) if look.trails and span.still else span
-        self._scenery: Scenery = (Scenery2D if run.dimension == 2 else Scenery3D)(self.timeline, look, shown)
+        self._scenery = (Scenery2D if run.dimension == 2 else Scenery3D)(self.timeline, look, shown)
         frames = range(self.timeline.nearest(span.start), self.timeline.nearest(span.stop) + 1)
         self._impulses = marks.Impulses(run, frames) if look.impulses else None
         self._caption = caption_of(run, self.coloring, look.title) if look.caption else None
@@ -280,7 +267,7 @@ class Studio:
 class Scenery2D:
     """Bodies and boundaries as primitives in a window, which may move; the caption lies over it."""
 
-    top = 0
+    top = 0  # the first row of pixels of the picture
 
     def __init__(self, timeline: Timeline, look: Look, span: Span) -> None:
         self._world = timeline.run.world
@@ -300,6 +287,7 @@ class Scenery2D:
         return fitted(timeline, area, span.start, span.stop, asked.everything, samples)
 
     def add(self, page: Page, instant: Instant) -> marks.Project:
+        """Adds the primitives of one instant to a page; returns the map from points of the run to pixels."""
         world, state = self._world, instant.state
         window = self._window.at(instant.time) if isinstance(self._window, MovingWindow) else self._window
         low, high = window.places(np.array([[0.0, page.height], [page.width, 0.0]]))
@@ -315,6 +303,7 @@ class Scenery2D:
         return window.pixels
 
     def highest(self, state: State, project: marks.Project) -> float:
+        """The top of all bodies in pixels; infinite if the picture lies below the caption."""
         top = state.position + np.stack([np.zeros(self._world.count), self._world.shapes.radius], axis=1)
         return float(project(top)[:, 1].min())
 

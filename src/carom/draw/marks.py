@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ..errors import ProblemError
 from ..stepping.report import ContactImpulses
 from ..trajectory import Trajectory
+from .camera import numbers
 from .colors import Bytes, Floats
 from .primitives import RGB, Discs, Lines, Polygons, Shape, repeated
 from .timeline import Timeline, Traced
@@ -42,18 +43,10 @@ def traced_points(texts: Sequence[str], free: NDArray[np.bool_], dimension: int)
             wanted = f"{ALL}, BODY or BODY:{'x,y,z'[: 2 * dimension - 1]} with a BODY from 0 to {len(free) - 1}"
             raise ProblemError("--trail", text, wanted)
         body += found
-        offset += [_offset(text, point, dimension) if colon else [0.0] * dimension] * len(found)
+        wanted = f"BODY:{'x,y,z'[: 2 * dimension - 1]} with {dimension} finite numbers"
+        place = numbers("--trail", text, point.split(","), dimension, wanted) if colon else [0.0] * dimension
+        offset += [place] * len(found)
     return Traced(np.array(body, dtype=np.int64), np.array(offset).reshape(-1, dimension))
-
-
-def _offset(text: str, point: str, dimension: int) -> list[float]:
-    try:
-        values = [float(part) for part in point.split(",")]
-    except ValueError:
-        values = []
-    if len(values) != dimension or not np.isfinite(values).all():
-        raise ProblemError("--trail", text, f"BODY:{'x,y,z'[: 2 * dimension - 1]} with {dimension} finite numbers")
-    return values
 
 
 def trails(tracks: Tracks | None, colors: Bytes, project: Project, width: float, scale: float = 1.0) -> list[Shape]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..kernels import kernel
 from .colors import Bytes, Floats
-from .primitives import RGB, Discs, Hole, Image, Lines, Page, Polygons, Primitive, Rings, Text, thick
+from .primitives import RGB, Discs, Hole, Image, Lines, Page, Polygons, Primitive, Rings, Text, repeated, thick
 
 Row = NDArray[np.float32]
 LINES = 8  # horizontal lines per pixel
@@ -34,13 +34,15 @@ def _paint(image: Bytes, shape: Primitive) -> None:
         shape = thick(shape)
     if isinstance(shape, Discs):
         center, radius = _floats(shape.center), _floats(shape.radius)
-        _discs(image, center, radius, _bytes(shape.fill), _rgb(shape.edge), shape.edge_width, shape.alpha)
+        _discs(image, center, radius, _bytes(shape.fill), _rgb(shape.edge), shape.edge_width, shape.alpha, False)
     elif isinstance(shape, Polygons):
         alpha = np.broadcast_to(np.asarray(shape.alpha, dtype=np.float64), (len(shape.ptr) - 1,)).copy()
         ptr, corner = np.ascontiguousarray(shape.ptr, dtype=np.int64), _floats(shape.corner)
         _polygons(image, ptr, corner, _bytes(shape.fill), _rgb(shape.edge), shape.edge_width, alpha)
     elif isinstance(shape, Rings):
-        _rings(image, _floats(shape.center), _floats(shape.radius), _rgb(shape.color), shape.width)
+        center, radius = _floats(shape.center), _floats(shape.radius + 0.5 * shape.width)
+        fill, edge = _bytes(repeated(shape.color, len(radius))), _rgb(shape.color)
+        _discs(image, center, radius, fill, edge, shape.width, 1.0, True)
     elif isinstance(shape, Hole):
         _hole(image, float(shape.center[0]), float(shape.center[1]), shape.radius, _rgb(shape.fill))
     elif isinstance(shape, Image):
@@ -109,9 +111,16 @@ def _chord(cx: float, cy: float, r: float, y: float) -> tuple[float, float]:
 
 @kernel
 def _discs(
-    image: Bytes, center: Floats, radius: Floats, fill: Bytes, edge: Bytes, edge_width: float, alpha: float
+    image: Bytes,
+    center: Floats,
+    radius: Floats,
+    fill: Bytes,
+    edge: Bytes,
+    edge_width: float,
+    alpha: float,
+    hollow: bool,
 ) -> None:
-    """Paints circles (n, 2), (n,) with colors (n, 3) and an outline inside their rim."""
+    """Paints circles (n, 2), (n,) with colors (n, 3) and an outline inside their rim, alone if `hollow`."""
     rows, columns = image.shape[:2]
     outer, inner = np.empty(columns, np.float32), np.empty(columns, np.float32)
     for p in range(len(radius)):
@@ -128,29 +137,11 @@ def _discs(
                 _span(outer[: x1 - x0], x0, a, b, 1.0 / LINES)
                 if edge_width > 0.0:
                     a, b = _chord(cx, cy, r - edge_width, y)
-                _span(inner[: x1 - x0], x0, a, b, 1.0 / LINES)
+                if hollow:
+                    _span(outer[: x1 - x0], x0, a, b, -1.0 / LINES)
+                else:
+                    _span(inner[: x1 - x0], x0, a, b, 1.0 / LINES)
             _blend(image, i, x0, x1, outer, inner, edge, fill[p], alpha)
-
-
-@kernel
-def _rings(image: Bytes, center: Floats, radius: Floats, color: Bytes, width: float) -> None:
-    """Paints circles as lines of a width."""
-    rows, columns = image.shape[:2]
-    outer, inner = np.empty(columns, np.float32), np.zeros(columns, np.float32)
-    for p in range(len(radius)):
-        cx, cy, r = center[p, 0], center[p, 1], radius[p] + 0.5 * width
-        if not (cx + r > 0.0 and cy + r > 0.0 and cx - r < columns and cy - r < rows):
-            continue
-        x0, x1 = max(0, int(np.floor(cx - r))), min(columns, int(np.ceil(cx + r)))
-        for i in range(max(0, int(np.floor(cy - r))), min(rows, int(np.ceil(cy + r)))):
-            outer[: x1 - x0] = 0.0
-            for s in range(LINES):
-                y = i + (s + 0.5) / LINES
-                a, b = _chord(cx, cy, r, y)
-                _span(outer[: x1 - x0], x0, a, b, 1.0 / LINES)
-                a, b = _chord(cx, cy, r - width, y)
-                _span(outer[: x1 - x0], x0, a, b, -1.0 / LINES)
-            _blend(image, i, x0, x1, outer, inner, color, color, 1.0)
 
 
 @kernel

@@ -16,8 +16,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from .. import catalogue
-from ..analysis.desiderata import ORDER, RESTITUTIONS, SHUFFLES, TINY, Finding, wave
-from ..analysis.symmetry import image_error, top_speed
+from ..analysis.desiderata import ORDER, RESTITUTIONS, SHUFFLES, TINY, Finding, image_error, top_speed, wave
 from ..catalogue import Entry
 from ..impact.problem import ImpactProblem
 from ..solvers.rows import Floats

@@ -18,7 +18,7 @@ from pydrake.systems.framework import DiagramBuilder
 class Drake:
     """Drake has no coefficient of restitution: contacts are springs, integrated in continuous time.
 
-    The rebound with Hunt and Crossley's dissipation depends on the speed, so restitution below 1 is left out.
+    The rebound from a spring with Hunt and Crossley's dissipation depends on the speed: only restitution 1 is run.
     """
 
     title = f"Drake {version('drake')}"

@@ -82,15 +82,6 @@ def pawn_profile(height: float = 1.0) -> Floats:
     return height * np.concatenate([body, collar, head])
 
 
-def bowl_profile(radius: float = 1.0, thickness: float = 0.1, segments: int = 16) -> Floats:
-    """The profile of a hemispherical bowl open at the top, with its outer pole at z = 0."""
-    if not 0.0 < thickness < radius:
-        raise ProblemError("thickness", thickness, f"above 0 and below the radius {radius:g}")
-    outside = arc((0.0, radius), radius, -90.0, 0.0, segments + 1)
-    inside = arc((0.0, radius), radius - thickness, 0.0, -90.0, segments + 1)
-    return np.concatenate([outside, inside])
-
-
 def pot_profile(radius: float = 1.0, height: float = 1.2, thickness: float = 0.1) -> Floats:
     """The profile of a pot: a cylinder with a flat bottom at z = 0, open at the top."""
     _thin("thickness", thickness, min(radius, height))

@@ -151,13 +151,8 @@ def rotated(orientation: Floats, vector: Floats) -> Floats:
     return np.stack([cos * vector[:, 0] - sin * vector[:, 1], sin * vector[:, 0] + cos * vector[:, 1]], axis=1)
 
 
-def spin_to_world(orientation: Floats, spin: Floats) -> Floats:
-    """Angular velocities (n, 3) of body frames in the frame of the world; in 2D (n, 1) they are the same."""
-    return turned(orientation, np.ascontiguousarray(spin)) if spin.shape[1] == 3 else spin
-
-
 def spin_to_body(orientation: Floats, spin: Floats) -> Floats:
-    """The inverse of `spin_to_world`."""
+    """Angular velocities (n, 3) of the frame of the world in body frames; in 2D (n, 1) they are the same."""
     return turned_back(orientation, np.ascontiguousarray(spin)) if spin.shape[1] == 3 else spin
 
 

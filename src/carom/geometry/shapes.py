@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,36 +25,6 @@ PLURALS = {
     MESH: "meshes",
 }
 RUN = 16  # sample points of a mesh come in runs of this many points that lie close together
-
-
-class Shapes(Protocol):
-    """What the tables of 2D and 3D have in common. Lengths are in the unit of the scene."""
-
-    @property
-    def radius(self) -> Floats:
-        """(n,) radius of the circle or sphere around a body, about its center of mass."""
-
-    @property
-    def round(self) -> NDArray[np.bool_]:
-        """(n,) whether a body is one disc or one sphere."""
-
-    @property
-    def inner(self) -> Floats:
-        """(n,) half of the smallest width of a body."""
-
-    @property
-    def kind(self) -> NDArray[np.int8]:
-        """Kinds: (n,) of the bodies in 2D, of the shapes in 3D."""
-
-    @property
-    def vertex_ptr(self) -> Ints:
-        """Body (2D) or shape (3D) i owns vertices vertex_ptr[i]:vertex_ptr[i+1]."""
-
-    @property
-    def vertex(self) -> Floats:
-        """(k, D) vertices."""
-
-    def _asdict(self) -> dict[str, NDArray[Any]]: ...
 
 
 class Shapes2D(NamedTuple):
@@ -107,6 +77,9 @@ class Shapes3D(NamedTuple):
     grid_low: Floats  # (g, 3)
     grid_spacing: Floats  # (g,)
     grid_value: Floats  # float64
+
+
+Shapes = Shapes2D | Shapes3D
 
 
 class Grid(NamedTuple):

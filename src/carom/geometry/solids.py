@@ -7,7 +7,7 @@ the solid, whose origin is its center of mass; capsule, cylinder and cone lie al
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -15,7 +15,8 @@ import numpy as np
 
 from ..solvers.rows import Floats, Ints
 from .hulls import box, fans
-from .shapes import BOX, CAPSULE, CONE, CYLINDER, HULL, SPHERE, Shape, Shapes3D
+from .rotations import turned_back
+from .shapes import BOX, CAPSULE, CONE, CYLINDER, HULL, SPHERE, Placed, Shape, Shapes3D
 from .surfaces import icosphere, joined, revolved
 
 Size = Floats | tuple[float, float, float]
@@ -192,3 +193,33 @@ def surface(shapes: Shapes3D, number: int) -> Triangles:
     vertices = shapes.vertex[shapes.vertex_ptr[number] : shapes.vertex_ptr[number + 1]]
     faces = range(shapes.face_ptr[number], shapes.face_ptr[number + 1])
     return vertices, fans([shapes.loop[shapes.loop_ptr[j] : shapes.loop_ptr[j + 1]] for j in faces])
+
+
+class Extent:
+    """Extent of n bodies in 3D. With `orientation` (4,) they are all turned by it; None: each has its own."""
+
+    def __init__(
+        self, parts: Sequence[tuple[Shape, Placed]], radius: Floats, orientation: Floats | None, is_round: bool
+    ) -> None:
+        self.parts, self.radius, self.round = parts, radius, is_round
+        self.orientation = None if orientation is None else orientation[None]
+
+    def reach(self, direction: Floats) -> Floats:
+        """(n,) largest `direction . x` over each body, about its center of mass; `direction` is a unit vector."""
+        if self.round or self.orientation is None:
+            return self.radius
+        own = turned_back(self.orientation, np.ascontiguousarray(direction)[None])[0]
+        far = max(float(p.place @ own) + support(shape, p.turn.T @ own) for shape, p in self.parts)
+        return np.full(len(self.radius), far)
+
+    @property
+    def extent(self) -> tuple[float, ...]:
+        """Widths along x, y and z of the largest body."""
+        if self.round or self.orientation is None:
+            return (self.diameter,) * 3
+        return tuple(float((self.reach(axis) + self.reach(-axis))[0]) for axis in np.eye(3))
+
+    @property
+    def diameter(self) -> float:
+        """Of the largest sphere around a body."""
+        return 2.0 * float(self.radius.max())

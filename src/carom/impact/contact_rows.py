@@ -39,18 +39,6 @@ def friction_in_world(normal: Floats, tangent: Floats) -> Floats:
     return tangent[:, 0] if tangent.shape[1] == 1 else along_tangents(normal, np.ascontiguousarray(tangent))
 
 
-def friction_along_tangents(normal: Floats, friction: Floats) -> Floats:
-    """The inverse of `friction_in_world`: components (m, t) along the tangents."""
-    if friction.ndim == 1:
-        return friction[:, None]
-    out = np.empty((len(normal), 2))
-    for s in range(2):
-        one = np.zeros_like(out)
-        one[:, s] = 1.0
-        out[:, s] = np.einsum("ij,ij->i", along_tangents(normal, one), friction)
-    return out
-
-
 @kernel
 def contact_bodies(first, second, free):
     """Bodies (m, 2) that impulses move; -1 for boundaries and bodies that are not free."""

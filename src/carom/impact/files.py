@@ -7,6 +7,7 @@ import io
 import json
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,7 @@ from ..errors import ProblemError, has_controls
 from ..files import FACTOR, atomic_path, limit, read_file, write_text
 from ..solvers.rows import Floats
 from . import checks
-from .mass import BlockMass, DiagonalMass, GeneralMass
-from .physical import PhysicalRows
+from .mass import BlockMass, DiagonalMass, GeneralMass, PhysicalRows
 from .problem import ImpactProblem, Symmetry
 
 FORMAT = "carom impact problem"
@@ -91,8 +91,8 @@ def _call(kind: str, maker: Callable[..., ImpactProblem], arguments: dict[str, A
     """Calls a constructor with arguments from a file, after checking their names against its signature."""
     from . import geometry
 
-    target = {"discs": geometry.discs, "spheres": geometry.spheres}.get(kind, maker)
-    known = inspect.signature(target).parameters
+    dimension = {"discs": 2, "spheres": 3}.get(kind)
+    known = inspect.signature(maker if dimension is None else partial(geometry.balls, dimension)).parameters
     for key, value in arguments.items():
         if isinstance(value, str) and has_controls(value):
             raise ProblemError(f"{kind}.{key}", value, "text without control characters")

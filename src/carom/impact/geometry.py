@@ -13,9 +13,11 @@ from . import checks
 from .problem import ImpactProblem
 
 LARGEST = 1e150  # length whose square is still a double
+GYRATION = {2: 0.5, 3: 0.4}  # moment of inertia of a disc and of a sphere over m r^2
 
 
-def discs(
+def balls(
+    dimension: int,
     positions: Any,
     radii: Any,
     masses: Any,
@@ -28,42 +30,93 @@ def discs(
     friction: Any = None,
     inertias: Any = None,
     symmetries: Any = (),
-    name: str = "discs",
+    name: str | None = None,
 ) -> ImpactProblem:
-    """Every touching pair of discs, and every disc that touches a plane.
+    """Every touching pair of discs (dimension 2) or spheres (3), and every one of them that touches a plane.
 
-    positions (n, 2); velocities (n, 2) for discs that do not rotate, (n, 3) with the spin last for discs that do
-    (inertia m r^2 / 2 unless given). Two discs touch if their gap is at most `tolerance` times the smaller
-    radius. `planes` are (point, unit normal) pairs of fixed half-planes, the normal pointing to the discs.
-    Contacts are sorted by body numbers, those with planes last; normals point from the first body to the second.
+    positions (n, D); velocities (n, D) for balls that do not rotate, (n, 3) with the spin last or (n, 6) with the
+    angular velocity last for balls that do (inertia m r^2 / 2 of a disc and 2 m r^2 / 5 of a sphere unless given). Two
+    balls touch if their gap is at most `tolerance` times the smaller radius. `planes` are (point, unit normal) pairs of
+    fixed half-spaces, the normal pointing to the balls. Contacts are sorted by body numbers, those with planes last;
+    normals point from the first body to the second.
     """
-    return _balls(2, 0.5, positions, radii, masses, velocities, tolerance, planes, inertias).build(
-        boundary_speed, restitution, friction, symmetries, name
+    place = checks.finite("positions", positions)
+    if place.ndim != 2 or place.shape[1] != dimension:
+        raise ProblemError("positions", f"shape {place.shape}", f"shape (bodies, {dimension})")
+    n, full = len(place), dimension + spin_components(dimension)
+    checks.not_empty("positions", n)
+    radius = checks.positive("radii", _one_each("radii", radii, n))
+    weight = checks.positive("masses", _one_each("masses", masses, n))
+    velocity = checks.finite("velocities", velocities)
+    if velocity.shape not in ((n, dimension), (n, full)):
+        wanted = f"shape ({n}, {dimension}), or ({n}, {full}) with spin"
+        raise ProblemError("velocities", f"shape {velocity.shape}", wanted)
+    inertia = GYRATION[dimension] * weight * radius**2 if inertias is None else inertias
+    inertia = checks.positive("inertias", _one_each("inertias", inertia, n))
+    if not (np.isfinite(tolerance) and tolerance >= 0):
+        raise ProblemError("tolerance", tolerance, "a number not below 0")
+    touches = [_touching(place, radius, tolerance)]
+    touches += [_on_plane(f"planes[{k}]", plane, place, radius, tolerance) for k, plane in enumerate(planes)]
+    pairs, normals, gaps = (np.concatenate(column) for column in zip(*touches))
+    if len(pairs) == 0:
+        raise ProblemError("positions", "bodies that do not touch", f"a gap of at most tolerance={tolerance:g} radii")
+    # Both impulses act at one point, in the middle of the gap, or angular momentum would not be conserved: the arm is
+    # +(r + gap / 2) n for the first body and the opposite for the second.
+    reach = np.where(pairs >= 0, radius[pairs] + 0.5 * gaps[:, None], 0.0)
+    arms = (reach * [1.0, -1.0])[..., None] * normals[:, None, :]
+    d = velocity.shape[1]
+    mass = np.repeat(weight[:, None], d, axis=1)
+    mass[:, dimension:] = inertia[:, None]
+    return ImpactProblem.from_blocks(
+        mass=mass,
+        bodies=pairs,
+        rows=contact_directions(normals[:, None, :], arms)[:, 0, :, :d],
+        velocity=velocity,
+        boundary_speed=boundary_speed,
+        restitution=restitution,
+        friction=friction,
+        tangents=contact_directions(tangents_of(normals), arms)[..., :d],
+        positions=place,
+        symmetries=symmetries,
+        name=("discs" if dimension == 2 else "spheres") if name is None else name,
     )
 
 
-def spheres(
-    positions: Any,
-    radii: Any,
-    masses: Any,
-    velocities: Any,
-    *,
-    tolerance: float = 1e-6,
-    planes: Any = (),
-    boundary_speed: Any = None,
-    restitution: Any = 1.0,
-    friction: Any = None,
-    inertias: Any = None,
-    symmetries: Any = (),
-    name: str = "spheres",
-) -> ImpactProblem:
-    """Every touching pair of spheres, and every sphere that touches a plane: `discs` in 3D.
+def _touching(place: Floats, radius: Floats, tolerance: float) -> tuple[Ints, Floats, Floats]:
+    """Pairs of balls that touch, their normals and gaps."""
+    reach = 2 * radius.max() + tolerance * radius.min()
+    largest = max(float(np.abs(place).max(initial=0.0)), reach)
+    if largest > LARGEST:
+        raise ProblemError("positions", f"lengths of {largest:.3g}", f"lengths of at most {LARGEST:g}")
+    from scipy.spatial import cKDTree  # slow to import
 
-    velocities (n, 3), or (n, 6) with the angular velocity last (inertia 2 m r^2 / 5 unless given).
-    """
-    return _balls(3, 0.4, positions, radii, masses, velocities, tolerance, planes, inertias).build(
-        boundary_speed, restitution, friction, symmetries, name
-    )
+    pairs = cKDTree(place).query_pairs(reach, output_type="ndarray").astype(np.int64)
+    pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+    offset = place[pairs[:, 1]] - place[pairs[:, 0]]
+    distance = np.linalg.norm(offset, axis=1)
+    gap = distance - radius[pairs].sum(axis=1)
+    near = gap <= tolerance * radius[pairs].min(axis=1)
+    if (distance[near] == 0).any():
+        a, b = pairs[near][np.argmin(distance[near])]
+        raise ProblemError("positions", f"bodies {a} and {b} at one point", "distinct centers")
+    return pairs[near], offset[near] / distance[near, None], gap[near]
+
+
+def _on_plane(field: str, plane: Any, place: Floats, radius: Floats, tolerance: float) -> tuple[Ints, Floats, Floats]:
+    """Pairs of the world and the balls that touch a plane, with their normals and gaps."""
+    try:
+        point, normal = (checks.finite(field, part) for part in plane)
+    except (TypeError, ValueError) as problem:
+        if isinstance(problem, ProblemError):
+            raise
+        raise ProblemError(field, plane, "a pair (point, unit normal)") from None
+    dimension, length = place.shape[1], np.linalg.norm(normal)
+    if point.shape != (dimension,) or normal.shape != (dimension,) or abs(length - 1) > 1e-6:
+        raise ProblemError(field, plane, f"a point and a unit normal in {dimension} dimensions")
+    gap = (place - point) @ normal - radius
+    touching = np.flatnonzero(gap <= tolerance * radius)
+    pairs = np.stack([np.full(len(touching), -1), touching], axis=1)
+    return pairs, np.tile(normal / length, (len(touching), 1)), gap[touching]
 
 
 def rigid_bodies(
@@ -128,115 +181,6 @@ def contact_directions(direction: Floats, arms: Floats) -> Floats:
         arm = np.broadcast_to(arms[:, side][:, None, :], direction.shape)
         rows[:, :, side, dim:] = sign * cross(arm, direction)
     return rows
-
-
-class _balls:
-    """Validates the input, finds the contacts, and computes their rows."""
-
-    def __init__(
-        self,
-        dim: int,
-        inertia_factor: float,
-        positions: Any,
-        radii: Any,
-        masses: Any,
-        velocities: Any,
-        tolerance: float,
-        planes: Any,
-        inertias: Any,
-    ) -> None:
-        self.dim = dim
-        self.positions = checks.finite("positions", positions)
-        if self.positions.ndim != 2 or self.positions.shape[1] != dim:
-            raise ProblemError("positions", f"shape {self.positions.shape}", f"shape (bodies, {dim})")
-        n = len(self.positions)
-        checks.not_empty("positions", n)
-        self.radii = checks.positive("radii", _one_each("radii", radii, n))
-        self.masses = checks.positive("masses", _one_each("masses", masses, n))
-        self.velocity = checks.finite("velocities", velocities)
-        spin = spin_components(dim)
-        if self.velocity.shape not in ((n, dim), (n, dim + spin)):
-            raise ProblemError(
-                "velocities",
-                f"shape {self.velocity.shape}",
-                f"shape ({n}, {dim}), or ({n}, {dim + spin}) with spin",
-            )
-        self.turning = self.velocity.shape[1] > dim
-        inertia = inertia_factor * self.masses * self.radii**2 if inertias is None else inertias
-        self.inertia = checks.positive("inertias", _one_each("inertias", inertia, n))
-        if not (np.isfinite(tolerance) and tolerance >= 0):
-            raise ProblemError("tolerance", tolerance, "a number not below 0")
-        self.pairs, self.normals = self._touching(tolerance)
-        self._add_planes(planes, tolerance)
-        if len(self.pairs) == 0:
-            raise ProblemError(
-                "positions", "bodies that do not touch", f"a gap of at most tolerance={tolerance:g} radii"
-            )
-
-    def _touching(self, tolerance: float) -> tuple[Ints, Floats]:
-        reach = 2 * self.radii.max() + tolerance * self.radii.min()
-        largest = max(float(np.abs(self.positions).max(initial=0.0)), reach)
-        if largest > LARGEST:
-            raise ProblemError("positions", f"lengths of {largest:.3g}", f"lengths of at most {LARGEST:g}")
-        from scipy.spatial import cKDTree  # slow to import
-
-        pairs = cKDTree(self.positions).query_pairs(reach, output_type="ndarray").astype(np.int64)
-        pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
-        offset = self.positions[pairs[:, 1]] - self.positions[pairs[:, 0]]
-        distance = np.linalg.norm(offset, axis=1)
-        gap = distance - self.radii[pairs].sum(axis=1)
-        near = gap <= tolerance * self.radii[pairs].min(axis=1)
-        if (distance[near] == 0).any():
-            a, b = pairs[near][np.argmin(distance[near])]
-            raise ProblemError("positions", f"bodies {a} and {b} at one point", "distinct centers")
-        self.gaps = gap[near]
-        return pairs[near], offset[near] / distance[near, None]
-
-    def _add_planes(self, planes: Any, tolerance: float) -> None:
-        for k, plane in enumerate(planes):
-            try:
-                point, normal = (checks.finite(f"planes[{k}]", part) for part in plane)
-            except (TypeError, ValueError) as problem:
-                if isinstance(problem, ProblemError):
-                    raise
-                raise ProblemError(f"planes[{k}]", plane, "a pair (point, unit normal)") from None
-            length = np.linalg.norm(normal)
-            if point.shape != (self.dim,) or normal.shape != (self.dim,) or abs(length - 1) > 1e-6:
-                raise ProblemError(f"planes[{k}]", plane, f"a point and a unit normal in {self.dim} dimensions")
-            gap = (self.positions - point) @ normal - self.radii
-            touching = np.flatnonzero(gap <= tolerance * self.radii)
-            ends = np.stack([np.full(len(touching), -1), touching], axis=1)
-            self.pairs = np.concatenate([self.pairs, ends])
-            self.normals = np.concatenate([self.normals, np.tile(normal / length, (len(touching), 1))])
-            self.gaps = np.concatenate([self.gaps, gap[touching]])
-
-    def build(self, boundary_speed: Any, restitution: Any, friction: Any, symmetries: Any, name: str) -> ImpactProblem:
-        d = self.velocity.shape[1]
-        mass = np.repeat(self.masses[:, None], d, axis=1)
-        if self.turning:
-            mass[:, self.dim :] = self.inertia[:, None]
-        tangents = self._directions(tangents_of(self.normals))
-        return ImpactProblem.from_blocks(
-            mass=mass,
-            bodies=self.pairs,
-            rows=self._directions(self.normals[:, None, :])[:, 0],
-            velocity=self.velocity,
-            boundary_speed=boundary_speed,
-            restitution=restitution,
-            friction=friction,
-            tangents=tangents,
-            positions=self.positions,
-            symmetries=symmetries,
-            name=name,
-        )
-
-    def _directions(self, direction: Floats) -> Floats:
-        """Rows (m, t, 2, d) along (m, t, dim) directions, without the spin of balls that do not rotate."""
-        # Both impulses act at one point, in the middle of the gap, or angular momentum would not be
-        # conserved: the arm is +(r + gap / 2) n for the first body and the opposite for the second.
-        reach = np.where(self.pairs >= 0, self.radii[self.pairs] + 0.5 * self.gaps[:, None], 0.0)
-        arms = (reach * [1.0, -1.0])[..., None] * self.normals[:, None, :]
-        return contact_directions(direction, arms)[..., : self.velocity.shape[1]]
 
 
 def tangents_of(normals: Floats) -> Floats:

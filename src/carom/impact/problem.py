@@ -16,11 +16,11 @@ from ..shown import Shown
 from ..solvers.rows import Floats, Ints
 from . import checks
 from .contacts import Contacts
-from .mass import BlockMass, DiagonalMass, GeneralMass, Mass
-from .physical import PhysicalRows, rows_from_matrix, rows_from_pairs, take_rows
+from .mass import BlockMass, DiagonalMass, GeneralMass, Mass, PhysicalRows, rows_from_matrix, rows_from_pairs, take_rows
 
 ORDINARY_EXPONENT = 100
 """Speeds from 2^-100 to 2^100 are used as they are, others are scaled by a power of two."""
+LIMITS = {"restitution": (0.0, 1.0), "boundary_speed": (None, None), "friction": (0.0, None)}  # numbers per contact
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,10 +87,8 @@ class ImpactProblem(Shown):
         checks.not_empty("velocity", n)
         matrix = checks.rows_matrix("jacobian", jacobian, n)
         m = matrix.shape[0]
-        tangent_matrix = None
-        if tangents is not None:
-            tangent_matrix = checks.tangent_matrix(tangents, m, n)
-        built = cls._build(
+        tangent_rows = None if tangents is None else rows_from_matrix(checks.tangent_matrix(tangents, m, n))
+        return cls._build(
             mass=_mass_from_matrix(mass, n),
             rows=rows_from_matrix(matrix),
             velocity=v,
@@ -98,11 +96,10 @@ class ImpactProblem(Shown):
             boundary_speed=boundary_speed,
             restitution=restitution,
             friction=friction,
-            tangents=None if tangent_matrix is None else rows_from_matrix(tangent_matrix),
+            tangents=tangent_rows,
             tangent_speed=tangent_speed,
             name=name,
         )
-        return built
 
     @classmethod
     def from_blocks(
@@ -192,17 +189,17 @@ class ImpactProblem(Shown):
 
     @classmethod
     def from_discs(cls, positions: Any, radii: Any, masses: Any, velocities: Any, **options: Any) -> ImpactProblem:
-        """Touching discs in 2D: see `carom.impact.geometry.discs`."""
-        from .geometry import discs
+        """Touching discs in 2D: see `carom.impact.geometry.balls`."""
+        from .geometry import balls
 
-        return discs(positions, radii, masses, velocities, **options)
+        return balls(2, positions, radii, masses, velocities, **options)
 
     @classmethod
     def from_spheres(cls, positions: Any, radii: Any, masses: Any, velocities: Any, **options: Any) -> ImpactProblem:
-        """Touching spheres in 3D: see `carom.impact.geometry.spheres`."""
-        from .geometry import spheres
+        """Touching spheres in 3D: see `carom.impact.geometry.balls`."""
+        from .geometry import balls
 
-        return spheres(positions, radii, masses, velocities, **options)
+        return balls(3, positions, radii, masses, velocities, **options)
 
     @classmethod
     def from_contacts(
@@ -242,7 +239,7 @@ class ImpactProblem(Shown):
         if m == 0:
             raise ProblemError("contacts", "none", "at least one contact")
         checks.no_zero_rows("jacobian", rows.ptr, rows.val)
-        mu = checks.per_contact("friction", 0.0 if friction is None else friction, m, 0.0, None)
+        mu = checks.per_contact("friction", 0.0 if friction is None else friction, m, *LIMITS["friction"])
         if tangents is None and mu.any():
             raise ProblemError("friction", friction, "tangent rows (tangents=...) to go with it")
         slip = None
@@ -259,7 +256,7 @@ class ImpactProblem(Shown):
             rows=rows,
             velocity=checks.frozen(velocity),
             boundary_speed=checks.frozen(speed),
-            restitution=checks.frozen(checks.per_contact("restitution", restitution, m, 0.0, 1.0)),
+            restitution=checks.frozen(checks.per_contact("restitution", restitution, m, *LIMITS["restitution"])),
             friction=checks.frozen(mu),
             tangents=tangents,
             tangent_speed=None if slip is None else checks.frozen(slip),
@@ -328,16 +325,13 @@ class ImpactProblem(Shown):
                 if v.size != self.velocity.size:
                     raise ProblemError("velocity", f"{v.size} numbers", f"{self.velocity.size} numbers")
                 checked[key] = checks.frozen(v)
-            elif key == "restitution":
-                value = value(np.maximum(-self.separation_speed(), 0.0)) if callable(value) else value
-                checked[key] = checks.frozen(checks.per_contact(key, value, m, 0.0, 1.0))
-            elif key == "boundary_speed":
-                checked[key] = checks.frozen(checks.per_contact(key, value, m, None, None))
-            elif key == "friction":
-                mu = checks.per_contact(key, value, m, 0.0, None)
-                if self.tangents is None and mu.any():
+            elif key in LIMITS:
+                if key == "restitution" and callable(value):
+                    value = value(np.maximum(-self.separation_speed(), 0.0))
+                number = checks.per_contact(key, value, m, *LIMITS[key])
+                if key == "friction" and self.tangents is None and number.any():
                     raise ProblemError("friction", value, "a problem with tangent rows")
-                checked[key] = checks.frozen(mu)
+                checked[key] = checks.frozen(number)
             else:
                 checked[key] = value
         return replace(self, **checked)

@@ -27,17 +27,14 @@ def initial_front(rows, x, boundary, tol):
 
 
 @kernel
-def next_front(rows, x, boundary, tol, moved, stamp, visited, generation, settled):
+def next_front(rows, x, boundary, tol, moved, stamp, visited, generation):
     """Violators among the contacts of all bodies that the contacts `moved` touch.
 
     `stamp` marks contacts and `visited` marks bodies that were examined in this `generation`, so that each is examined
-    once. With `settled` the moved contacts themselves are known to separate. Returns the violators and their speeds.
+    once. Returns the violators and their speeds.
     """
-    if settled:
-        for i in moved:
-            stamp[i] = generation
     if SCAN * len(moved) > len(boundary):
-        return _scanned(rows, x, boundary, tol, stamp, generation)
+        return initial_front(rows, x, boundary, tol)
     front, u = np.empty(len(boundary), np.int64), np.empty(len(boundary))
     k = 0
     for i in moved:
@@ -55,18 +52,4 @@ def next_front(rows, x, boundary, tol, moved, stamp, visited, generation, settle
                 if s < -tol:
                     front[k], u[k] = j, s
                     k += 1
-    return front[:k], u[:k]
-
-
-@kernel
-def _scanned(rows, x, boundary, tol, stamp, generation):
-    """Contacts with u < -tol that are not stamped with `generation`, ascending, and their speeds."""
-    m = len(boundary)
-    front, u = np.empty(m, np.int64), np.empty(m)
-    k = 0
-    for i in range(m):
-        s = speed(rows, i, x) + boundary[i]
-        if s < -tol and stamp[i] != generation:
-            front[k], u[k] = i, s
-            k += 1
     return front[:k], u[:k]

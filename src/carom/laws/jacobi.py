@@ -67,6 +67,6 @@ def _reflect_all(rows, velocity, boundary, restitution, tol, bound, growth):
             impulse = -(1.0 + restitution[i]) * u[j] / rows.diag[i]
             lam[i] += impulse
             push(rows, i, impulse, x)
-        front, u = next_front(rows, x, boundary, tol, front, stamp, visited, count, False)
+        front, u = next_front(rows, x, boundary, tol, front, stamp, visited, count)
         count += 1
     return lam, x, count, len(front)

@@ -161,7 +161,7 @@ def passes(rows, velocity, boundary, tol, bound):
             work = 0.0
         if scale > 0.0:
             worst = max(worst, abs(work) / scale)
-        front, u = next_front(rows, x, boundary, tol, front, stamp, visited, count, False)
+        front, u = next_front(rows, x, boundary, tol, front, stamp, visited, count)
         count += 1
     return lam, x, count, len(front), worst
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import laws
-from ..analysis.symmetry import defect
+from ..analysis.desiderata import defect
 from ..catalogue import mirror, spatial_symmetry
 from ..errors import ProblemError
 from ..impact.problem import ImpactProblem, Symmetry

@@ -17,12 +17,13 @@ from ..analysis.desiderata import (
     Finding,
     approach_left,
     energy_violation,
+    image_error,
     momentum_error,
     order_error,
     pull,
+    top_speed,
     wave,
 )
-from ..analysis.symmetry import image_error, top_speed
 from ..impact.resolve import solve_impact
 from ..impact.solution import ENERGY_BOUND, MOMENTUM_BOUND, SPEED_BOUND, ImpactSolution
 from ..laws import Law

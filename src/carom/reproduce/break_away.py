@@ -11,17 +11,17 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ..draw.figures import Angle
 from ..draw.run_figures import split
 from ..draw.style import TIME, law_style, sheet, write
 from ..scenes import dolls, flat_box
 from ..solvers.rows import Floats
 from ..trajectory import Trajectory
 from .evidence import Case, Evidence, Row
-from .stills import draw_stills
+from .stills import Still, draw_stills, write_stills
 
 STRAIGHT = 1e-9  # radians per unit of time: spin of a box that rebounds straight
 OBLIQUE = 1e-3  # relative to the drop height: sideways motion that one would call oblique
+BOX_TIMES, DOLL_TIMES = (0.4, 0.5, 0.6, 0.75), (0.0, 0.45, 0.55, 0.7)  # of the stills
 APART, TOGETHER = 0.2, 0.05  # relative to the height of the outer doll, by which parts have or have not separated
 
 
@@ -29,8 +29,8 @@ def run_box(case: Case, duration: float = 1.0) -> Evidence:
     """Drops a box on its face under gr, lcp and gauss_seidel; writes box.png, .svg, .pdf and .csv."""
     scene = flat_box()
     runs = {
-        law: case.part(k / 3, (k + 1) / 3).simulate(law, scene, law, duration, tolerance="exact", frame_rate=100.0)
-        for k, law in enumerate(("gr", "lcp", "gauss_seidel"))
+        law: part.simulate(law, scene, law, duration, tolerance="exact", frame_rate=100.0)
+        for part, law in case.each(("gr", "lcp", "gauss_seidel"))
     }
     spins = {law: np.linalg.norm(run.spins[:, 0], axis=1) for law, run in runs.items()}
     rows = [
@@ -41,20 +41,13 @@ def run_box(case: Case, duration: float = 1.0) -> Evidence:
     spin, aside = float(spins["gauss_seidel"][-1]), _aside(runs["gauss_seidel"])
     rows += [
         Row("gauss_seidel: spin after the first impact", "not 0", spin, "rad / time", spin > STRAIGHT),
-        Row(
-            "gauss_seidel: sideways motion of the center",
-            "oblique trajectory",
-            aside,
-            "drop heights",
-            aside > OBLIQUE,
-            "the normals are vertical: without friction the center stays on a vertical line, and only the box rotates",
-        ),
-    ]
-    with sheet(height=3.4) as figure:
-        shown = {law: runs[law] for law in ("gr", "gauss_seidel")}
-        draw_stills(figure, shown, (0.4, 0.5, 0.6, 0.75), Angle(azimuth=-60.0, elevation=12.0, by_group=True))
-        table = {TIME: runs["gr"].time} | {f"{law}_spin (radians / time)": values for law, values in spins.items()}
-        files = write(figure, case.out, "box", table)
+        Row("gauss_seidel: sideways motion of the center", "oblique trajectory", aside, "drop heights", aside > OBLIQUE,
+            "the normals are vertical: without friction the center stays on a vertical line, and only the box rotates"),
+    ]  # fmt: skip
+    look = {"color": "body", "camera": "azimuth=-60,elevation=12,target=0:0:0.9,distance=8.5"}
+    stills = [Still(runs[law], f"{law}, t = {t:g}", t, look) for law in ("gr", "gauss_seidel") for t in BOX_TIMES]
+    table = {TIME: runs["gr"].time} | {f"{law}_spin (radians / time)": values for law, values in spins.items()}
+    files = write_stills(case.out, "box", stills, table, columns=len(BOX_TIMES))
     findings = (
         f"under gr and lcp the box rebounds without spin; under gauss_seidel it leaves with a spin of {spin:.2g}",
         "its center moves on a vertical line under every law, because no impulse has a horizontal component",
@@ -71,10 +64,7 @@ def _aside(run: Trajectory) -> float:
 def run_dolls(case: Case, count: int = 3, duration: float = 0.9) -> Evidence:
     """Drops nested dolls under lcp and gr; writes dolls.png, .svg, .pdf and .csv."""
     scene = dolls(count=count)
-    runs = {
-        law: case.part(0.5 * k, 0.5 * (k + 1)).simulate(law, scene, law, duration, frame_rate=100.0)
-        for k, law in enumerate(("lcp", "gr"))
-    }
+    runs = {law: part.simulate(law, scene, law, duration, frame_rate=100.0) for part, law in case.each(("lcp", "gr"))}
     apart = {law: separation(run) for law, run in runs.items()}
     most = {law: float(values.max()) for law, values in apart.items()}
     rows = (
@@ -86,7 +76,9 @@ def run_dolls(case: Case, count: int = 3, duration: float = 0.9) -> Evidence:
     )
     with sheet(height=5.6) as figure:
         above, below = split(figure, 2, 1, height_ratios=[3.6, 2.0])
-        draw_stills(above, runs, (0.0, 0.45, 0.55, 0.7))
+        look = {"color": "group", "size": (640, 640), "camera": "azimuth=-60,elevation=12,target=0:0:2.3,distance=13"}
+        stills = [Still(run, f"{law}, t = {t:g}", t, look) for law, run in runs.items() for t in DOLL_TIMES]
+        draw_stills(above, stills, len(DOLL_TIMES))
         axes = below.subplots()
         for law, values in apart.items():
             axes.plot(runs[law].time, values, **{**law_style(law), "marker": ""}, label=law)

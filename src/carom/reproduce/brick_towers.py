@@ -10,6 +10,7 @@ import numpy as np
 from ..draw.style import CYCLE, GRAY, MARKERS, styled, write
 from ..impact.problem import ImpactProblem
 from ..impact.resolve import solve_impact
+from ..solvers.rows import Floats
 from ..towers import Brick, Tower
 from ..towers.bricks import point_masses
 from ..towers.contacts import contact_rows, masses
@@ -17,7 +18,7 @@ from ..towers.loop import Loop, LoopOptions
 from ..towers.overhang import largest_overhang
 from ..towers.symmetry import mirror_of
 from .evidence import Case, Evidence, Row
-from .sheets import Still, write_stills
+from .stills import Still, write_stills
 
 # Paterson and Zwick, cited by the paper: largest overhang of 3 and 4 bricks, in brick lengths.
 OPTIMA = {3: 1.0, 4: (15.0 - 4.0 * np.sqrt(2.0)) / 8.0}
@@ -43,19 +44,11 @@ def overhang(case: Case, largest: int = 6) -> Evidence:
         ]
     tip = Tower.harmonic(4).moved(-1, "1/1000")
     rows += [
-        Row(
-            "harmonic stack of 4, exact",
-            "stable",
-            _verdict(Tower.harmonic(4)),
-            holds=Tower.harmonic(4).stability(exact=True).stable,
-        ),
-        Row(
-            "the same, top brick 0.001 farther out",
-            "unstable",
-            _verdict(tip),
-            holds=not tip.stability(exact=True).stable,
-        ),
-    ]
+        Row("harmonic stack of 4, exact", "stable", _verdict(Tower.harmonic(4)),
+            holds=Tower.harmonic(4).stability(exact=True).stable),
+        Row("the same, top brick 0.001 farther out", "unstable", _verdict(tip),
+            holds=not tip.stability(exact=True).stable),
+    ]  # fmt: skip
     with styled(1, width=4.6, height=2.8) as (figure, (axes,)):
         reaches = [float(found[n].overhang) for n in sizes]
         axes.plot(sizes, reaches, color=CYCLE[0], marker=MARKERS[0], label="largest found, stability proved")
@@ -135,13 +128,9 @@ def nine_points(case: Case) -> Evidence:
             off = sum(m * a**p * b**q for m, (a, b) in zip(weights, points)) / value - 1
             holds = off == 0 if model == "uniform" else None
             rows.append(
-                Row(
-                    f"{name}: integral of {label}, relative error",
-                    0.0 if holds is not None else None,
-                    float(off),
-                    holds=holds,
-                )
-            )
+                Row(f"{name}: integral of {label}, relative error", 0.0 if holds is not None else None, float(off),
+                    holds=holds)
+            )  # fmt: skip
     points, weights = point_masses(brick, Fraction(1), "uniform")
     with styled(1, width=4.2, height=2.6) as (figure, (axes,)):
         px, py = np.array([[float(a), float(b)] for a, b in points]).T
@@ -177,27 +166,17 @@ def collapse(case: Case, side: int = 5, steps: int = 1000) -> Evidence:
     uneven = np.abs(mirrored - place).max(axis=(1, 2)) / 3.0
     brick = 3.0
     rows = (
-        Row(
-            "minutes of computation",
-            MINUTES,
-            seconds / 60.0,
-            "min",
-            remark=f"{steps} steps; processor time, the paper with CPLEX",
-        ),
-        Row(
-            "largest mirror error",
-            None,
-            float(uneven.max()),
-            "brick widths",
-            holds=bool(uneven.max() <= 1e-6),
-            remark="the published fall was visibly asymmetric, because its solver stopped early",
-        ),
+        Row("minutes of computation", MINUTES, seconds / 60.0, "min",
+            remark=f"{steps} steps; processor time, the paper with CPLEX"),
+        Row("largest mirror error", None, float(uneven.max()), "brick widths", holds=bool(uneven.max() <= 1e-6),
+            remark="the published fall was visibly asymmetric, because its solver stopped early"),
         Row("largest overlap", None, float(run.steps["overlap"].max()) / brick, "brick widths"),
         Row("largest residual of a quadratic program", None, float(run.steps["residual"].max())),
         Row("bricks on the ground at the end", None, int((place[-1][:, 1] < 1.6).sum()), remark=f"of {tower.count}"),
-    )
+    )  # fmt: skip
     times = (0.0, 0.12 * steps * STEP, 0.22 * steps * STEP, steps * STEP)
-    stills = [Still(run, f"t = {t:.1f}", t, {"color": "body", "camera": f"0,{1.5 * side},{7 * side}"}) for t in times]
+    look = {"color": "body", "camera": f"0,{0.9 * side},{8 * side}", "size": (900, 320)}
+    stills = [Still(run, f"t = {t:.1f}", t, look) for t in times]
     files = write_stills(
         case.out, "collapse", stills, {"time (time units)": run.time, "mirror_error (brick widths)": uneven}, columns=2
     )
@@ -216,65 +195,50 @@ def theorems(case: Case, steps: int = 120, trials: int = 20) -> Evidence:
         "wall with gaps": Tower.wall(5, 5, gap="1/10"),
         "harmonic stack, disturbed": Tower.harmonic(5).moved(5, "1/50"),
     }
-    rows = []
+    rows: list[Row] = []
+    figures: tuple[Path, ...] = ()
     for k, (name, tower) in enumerate(towers.items()):
         case.tell(k / 5, name)
-        apart, moved = both_loops(tower, steps)
+        distances, moved = both_loops(tower, steps)
+        apart = float(distances.max())
+        figures = figures or _theorem_figure(case.out, name, distances)
         rows.append(
-            Row(
-                f"theorem 5.1, {name}: largest distance between the loops of figures 6 and 7",
-                0.0,
-                apart,
-                "length units",
-                holds=apart <= 1e-9,
-                remark=f"{steps} steps, bricks moved by {moved:.2f}; (S') without the printed division by the step",
-            )
-        )
+            Row(f"theorem 5.1, {name}: largest distance between the loops of figures 6 and 7", 0.0, apart,
+                "length units", holds=apart <= 1e-9,
+                remark=f"{steps} steps, bricks moved by {moved:.2f}; (S') without the printed division by the step")
+        )  # fmt: skip
     case.tell(0.7, "theorem 7.1")
     worst = max(inelastic_error(towers["5 x 5 tower"], seed) for seed in range(trials))
     rows.append(
-        Row(
-            "theorem 7.1: largest distance of a step without gravity from the inelastic impact",
-            0.0,
-            worst,
-            "of the speed",
-            holds=worst <= 1e-7,
-            remark=f"{trials} random velocities of 25 bricks; lcp with restitution 0 is the impact",
-        )
-    )
+        Row("theorem 7.1: largest distance of a step without gravity from the inelastic impact", 0.0, worst,
+            "of the speed", holds=worst <= 1e-7,
+            remark=f"{trials} random velocities of 25 bricks; lcp with restitution 0 is the impact")
+    )  # fmt: skip
     tipping = Tower.harmonic(1).moved(1, "1/5")
     turn = {edges: _turned(tipping, edges) for edges in ("separating", "paper")}
     rows.append(
-        Row(
-            "section 8.5: turn of a brick that must tip off its table, printed choice of edges",
-            None,
-            turn["paper"],
-            "rad",
-            holds=bool(turn["paper"] < -0.05),
-            remark=f"the printed rule holds it fast; with the better edge it turns by {turn['separating']:.2f}",
-        )
-    )
-    return Evidence(tuple(rows), _theorem_figure(case.out, towers["5 x 5 tower"], steps), (
+        Row("section 8.5: turn of a brick that must tip off its table, printed choice of edges", None, turn["paper"],
+            "rad", holds=bool(turn["paper"] < -0.05),
+            remark=f"the printed rule holds it fast; with the better edge it turns by {turn['separating']:.2f}")
+    )  # fmt: skip
+    return Evidence(tuple(rows), figures, (
         "theorems 5.1 and 7.1 hold to rounding once the division by the step in (S') is left out",
         "the choice of the separating edge in section 8.5 is wrong: of the two edges the better one must be taken",
     ))  # fmt: skip
 
 
-def both_loops(tower: Tower, steps: int, step: float = 0.005) -> tuple[float, float]:
-    """Largest distance of a corner under the position loop from that under the acceleration loop; largest motion."""
-    one, two = _loops(tower, step)
-    start, apart, moved = np.concatenate(tower.corners), 0.0, 0.0
-    for _ in range(steps):
+def both_loops(tower: Tower, steps: int, step: float = 0.005) -> tuple[Floats, float]:
+    """Largest distance of a corner under the position loop from that under the acceleration loop, after each step;
+    largest motion of a corner."""
+    one = Loop(tower, LoopOptions(step, lengths="previous", sides="turning", passes=1))
+    two = Loop(tower, LoopOptions(step, method="acceleration", passes=1))
+    start, apart, moved = np.concatenate(tower.corners), np.zeros(steps), 0.0
+    for k in range(steps):
         one.advance()
         two.advance()
-        apart = max(apart, float(np.abs(one.coordinates.corners() - two.coordinates.corners()).max()))
+        apart[k] = np.abs(one.coordinates.corners() - two.coordinates.corners()).max()
         moved = max(moved, float(np.abs(one.coordinates.corners() - start).max()))
     return apart, moved
-
-
-def _loops(tower: Tower, step: float) -> tuple[Loop, Loop]:
-    position = LoopOptions(step, lengths="previous", sides="turning", passes=1)
-    return Loop(tower, position), Loop(tower, LoopOptions(step, method="acceleration", passes=1))
 
 
 def inelastic_error(tower: Tower, seed: int, step: float = 1e-4, restitution: float = 0.0) -> float:
@@ -299,15 +263,10 @@ def _turned(tower: Tower, edges: str, steps: int = 50) -> float:
     return float(np.angle(loop.coordinates.pose()[1][1]))
 
 
-def _theorem_figure(out: Path, tower: Tower, steps: int) -> tuple[Path, ...]:
-    one, two = _loops(tower, 0.005)
-    apart = []
-    for _ in range(steps):
-        one.advance()
-        two.advance()
-        apart.append(float(np.abs(one.coordinates.corners() - two.coordinates.corners()).max()))
+def _theorem_figure(out: Path, name: str, apart: Floats) -> tuple[Path, ...]:
+    steps = range(1, len(apart) + 1)
     with styled(1, width=4.6, height=2.6) as (figure, (axes,)):
-        axes.plot(range(1, steps + 1), np.maximum(apart, 1e-17), color=CYCLE[0])
+        axes.plot(steps, np.maximum(apart, 1e-17), color=CYCLE[0])
         axes.set(yscale="log", xlabel="step", ylabel="largest distance (length units)", ylim=(1e-17, 1e-6))
-        axes.set_title("Theorem 5.1: positions of the two loops, 5 x 5 bricks")
-        return write(figure, out, "theorem_5_1", {"step": range(1, steps + 1), "distance (length units)": apart})
+        axes.set_title(f"Theorem 5.1: positions of the two loops, {name}")
+        return write(figure, out, "theorem_5_1", {"step": steps, "distance (length units)": apart})

@@ -30,13 +30,11 @@ RADIUS = 4.0  # of the drum
 
 def run(case: Case, duration: float = 60.0, steps: tuple[float, ...] = (0.1, 0.05, 0.02, 0.01, 0.005)) -> Evidence:
     """Runs the scene with the steps of the paper's method and with exact instants; writes butterfly.png and more."""
-    scene, count = butterfly(radius=RADIUS), len(LAWS) + 2 + 2 * len(steps)
-    done = 0
+    scene = butterfly(radius=RADIUS)
+    parts = case.each(range(len(LAWS) + 2 + 2 * len(steps)))
 
     def simulated(name: str, law: str, **settings: float | str) -> Trajectory:
-        nonlocal done
-        done += 1
-        part = case.part((done - 1) / count, done / count)
+        part, _ = next(parts)
         return part.simulate(name, scene, law, duration, tolerance="exact", frame_rate=10.0, **settings)
 
     runs = {law: simulated(law, law) for law in LAWS}

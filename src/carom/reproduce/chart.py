@@ -39,7 +39,6 @@ def run(case: Case, paper: str = "Smith 2012", others: tuple[str, ...] = ()) -> 
         f"{sum(same)} of {len(same)} cells of the chart are confirmed on {len(report.problems)} problems",
         "; ".join(f"{r.law} fails {r.desideratum} by {r.worst:.2g} ({r.where})" for r in failing),
     )
-    case.tell(1.0, "done")
     return Evidence(tuple(rows), files, findings, {"problems": len(report.problems)})
 
 
@@ -61,7 +60,7 @@ def _draw(out: Path, report: AuditReport, paper: str) -> tuple[Path, ...]:
                 cell = report.cell(law, name)
                 look: dict[str, Any] = {"marker": "o", "color": BLUE} if cell.passed else {"marker": "X", "color": RED}
                 axes.plot(x - 0.3, y, markersize=7, linestyle="", **look)
-                text = f"{cell.worst:.0e}" if cell.worst < 0.01 else f"{cell.worst:.2g}"
+                text = f"{cell.worst:.0e}" if 0.0 != cell.worst < 0.01 else f"{cell.worst:.2g}"
                 axes.text(x - 0.15, y, text, va="center", fontsize=7.5, color=GRAY)
         axes.set(xlim=(-0.6, len(columns) - 0.4), ylim=(len(laws) - 0.5, -0.5))
         axes.set_xticks(np.arange(len(columns)) - 0.15, columns)

@@ -32,20 +32,17 @@ FLOOR = 1e-17  # radii: where an error of exactly 0 is drawn
 
 def run(case: Case, rows: int = 10, duration: float = 10.0) -> Evidence:
     """Breaks a rack of `rows` rows under each law and writes clean_break.png, .svg, .pdf and two .csv."""
-    out, tell = case.out, case.tell
     scene = pool_break(rows=rows)
     runs: dict[str, Trajectory] = {}
     errors: dict[str, Floats] = {}
     numbers: dict[str, float] = {}
-    for k, law in enumerate(COMPARED):
-        part = case.part(k / len(COMPARED), (k + 1) / len(COMPARED))
+    for part, law in case.each(COMPARED):
         runs[law] = part.simulate(law, scene, law, duration, tolerance="exact", frame_rate=20.0)
         errors[law] = symmetry_error(runs[law])
         numbers[f"{law}: mirror error at the end, in radii"] = float(errors[law][-1])
         numbers[f"{law}: relative energy drift"] = float(np.abs(energy_drift(runs[law])).max())
         numbers[f"{law}: balls that moved by a radius"] = float(moved(runs[law]).sum())
-    files = _draw(out, runs, errors)
-    tell(1.0, "done")
+    files = _draw(case.out, runs, errors)
     said = {f"{law}: mirror error at the end, in radii": text for law, text in CLAIMS.items()}
     holds = {name: (numbers[name] <= KEPT) == (text == SYMMETRIC) for name, text in said.items()}
     return Evidence(rows_of(numbers, said, holds=holds), files, _findings(errors, duration), {"h": scene.step})

@@ -32,7 +32,6 @@ SHOWN = 1e-6  # size of the disturbances in panel (b)
 
 def run(case: Case, seeds: int = 200, sizes: int = 15) -> Evidence:
     """`seeds` random disturbances at each of `sizes` sizes from 1e-8 to 1e-1; writes figures and two .csv."""
-    out, tell = case.out, case.tell
     size = np.logspace(-8, -1, sizes)
     laws = {name: law for name, law in every() if name in COMPARED}
     noise = np.random.default_rng(2015).uniform(-1.0, 1.0, (seeds, BALLS - 1))
@@ -40,7 +39,7 @@ def run(case: Case, seeds: int = 200, sizes: int = 15) -> Evidence:
     shown: dict[str, Floats] = {}
     numbers: dict[str, float] = {}
     for k, (name, law) in enumerate(laws.items()):
-        tell(k / len(laws), name)
+        case.tell(k / len(laws), name)
         calm = after(law, np.zeros(BALLS - 1))
         changes[name] = np.array([[np.abs(after(law, s * r) - calm).max() for r in noise] for s in size])
         shown[name] = np.array([after(law, SHOWN * r) for r in noise])
@@ -48,8 +47,7 @@ def run(case: Case, seeds: int = 200, sizes: int = 15) -> Evidence:
         numbers[f"{name}: median change at size {size[0]:.0e}"] = float(np.median(changes[name][0]))
         numbers[f"{name}: part of disturbances that jump"] = jumping(changes[name])
         numbers[f"{name}: last ball, slowest at size {SHOWN:.0e}"] = float(shown[name][:, -1].min())
-    tell(1.0, "done")
-    files = _draw(out, size, changes, shown)
+    files = _draw(case.out, size, changes, shown)
     return Evidence(rows_of(numbers), files, _findings(size, changes, shown))
 
 

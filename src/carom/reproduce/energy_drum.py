@@ -29,17 +29,14 @@ POINTS = 400  # per curve
 
 def run(case: Case, duration: float = 1000.0, side: int = 9) -> Evidence:
     """Runs the gas of side x side balls under each law and writes energy_drum.png, .svg, .pdf and .csv."""
-    out, tell = case.out, case.tell
     scene = energy_drum(side=side)
     runs: dict[str, Trajectory] = {}
     numbers: dict[str, float] = {}
-    for k, law in enumerate(COMPARED):
-        part = case.part(k / len(COMPARED), (k + 1) / len(COMPARED))
+    for part, law in case.each(COMPARED):
         runs[law] = part.simulate(law, scene, law, duration, tolerance="exact", frame_rate=1.0)
         numbers[f"{law}: largest relative drift"] = float(np.abs(drift(runs[law])).max())
         numbers[f"{law}: contacts resolved"] = float(runs[law].steps["contacts"].sum())
-    files = _draw(out, runs)
-    tell(1.0, "done")
+    files = _draw(case.out, runs)
     said = {f"{law}: largest relative drift": text for law, text in CLAIMS.items()}
     holds = {name: (numbers[name] <= BOUND) == (text == EXACT) for name, text in said.items()}
     return Evidence(rows_of(numbers, said, holds=holds), files, _findings(runs), {"h": scene.step, "c_r": 1.0})

@@ -38,20 +38,13 @@ def single(case: Case, lam: int = 200) -> Evidence:
     rows = (
         Row("normal speed after over before", 1.0, -float(speed[-1] / speed[0]), holds=close(-speed[-1], speed[0])),
         Row("normal speed at the largest elastic energy, over before", 0.0, float(speed[most] / speed[0])),
-        Row(
-            "largest elastic energy over kinetic energy before",
-            ELASTIC / BEFORE,
-            float(stored[most] / before),
-            remark=f"the published speed is {SPEED:g} m/s; shapes and masses are not published",
-        ),
+        Row("largest elastic energy over kinetic energy before", ELASTIC / BEFORE, float(stored[most] / before),
+            remark=f"the published speed is {SPEED:g} m/s; shapes and masses are not published"),
         Row("least kinetic energy over that before", BETWEEN / BEFORE, float(kinetic[most] / before)),
-        Row(
-            "largest change of kinetic plus elastic energy, relative",
-            abs(ELASTIC + BETWEEN - BEFORE) / BEFORE,
+        Row("largest change of kinetic plus elastic energy, relative", abs(ELASTIC + BETWEEN - BEFORE) / BEFORE,
             float(np.abs(kinetic + stored - before).max() / before),
-            holds=bool(np.abs(kinetic + stored - before).max() <= ROUNDING * before),
-        ),
-    )
+            holds=bool(np.abs(kinetic + stored - before).max() <= ROUNDING * before)),
+    )  # fmt: skip
     with styled(1, height=3.2) as (figure, (axes,)):
         part = np.arange(len(speed))
         curves = {"relative normal speed": speed / abs(speed[0]), "elastic energy": stored / before}
@@ -136,7 +129,7 @@ def flat_boxes(case: Case, lambdas: Sequence[int] = (1, 2, 5, 10, 20, 30, 50, 10
     rows = _box_rows(spin, lambdas)
     with styled(2, height=3.2) as (figure, panels):
         titles = ("(a) half of a face, as in figure 7", "(b) a whole face, as in figure 8")
-        labels = ("spin about y (rad per time unit)", "spin, which should be 0 (rad per time unit)")
+        labels = ("spin about y (rad per time unit)", "spin (rad per time unit); ideal: 0")
         for k, axes in enumerate(panels):
             for name, values in spin.items():
                 shown = np.maximum(values[:, k], FLOOR) if k else values[:, k]
@@ -162,37 +155,25 @@ def _box_rows(spin: dict[str, Floats], lambdas: Sequence[int]) -> tuple[Row, ...
     late = flat["etm"][np.asarray(lambdas) >= 50]
     return (
         Row("figure 7: spin under smm", 0.0, float(on_edge["smm"][0]), holds=abs(on_edge["smm"][0]) < 1e-9),
-        Row(
-            f"figure 7: spin under etm, lambda = {lambdas[-1]}, over that at lambda = {lambdas[0]}",
-            None,
-            float(on_edge["etm"][-1] / on_edge["etm"][0]),
-            holds=bool(on_edge["etm"][-1] > 0.5 * on_edge["etm"][0]),
-            remark="claim: etm predicts the rotation; it vanishes as the increments become finer",
-        ),
+        Row(f"figure 7: spin under etm, lambda = {lambdas[-1]}, over that at lambda = {lambdas[0]}", None,
+            float(on_edge["etm"][-1] / on_edge["etm"][0]), holds=bool(on_edge["etm"][-1] > 0.5 * on_edge["etm"][0]),
+            remark="claim: etm predicts the rotation; it vanishes as the increments become finer"),
         Row("figure 7: spin under lzb", None, float(on_edge["lzb"][0]), "rad"),
         Row("figure 7: spin under qce", None, float(on_edge["qce"][0]), "rad"),
         Row("figure 8: spin under sqm", None, float(flat["sqm"][0]), "rad"),
         Row(f"figure 8: spin under etm, lambda = {lambdas[0]}", None, float(flat["etm"][0]), "rad"),
         Row(f"figure 8: spin under etm, lambda = {lambdas[-1]}", None, float(flat["etm"][-1]), "rad"),
         Row("figure 8: spin under etm, power of lambda", None, power, holds=power < -0.5, remark="claim: it falls"),
-        Row(
-            "figure 8: spin under etm over that under sqm, at most",
-            None,
-            float((flat["sqm"] / flat["etm"]).min()) ** -1,
-            holds=bool((flat["etm"] < flat["sqm"]).all()),
-            remark="claim: etm is below sqm for every lambda",
-        ),
-        Row(
-            "figure 8: least spin under etm beyond lambda = 50, over that at 50",
-            1.0,
-            float(late.min() / late[0]),
+        Row("figure 8: spin under etm over that under sqm, at most", None,
+            float((flat["sqm"] / flat["etm"]).min()) ** -1, holds=bool((flat["etm"] < flat["sqm"]).all()),
+            remark="claim: etm is below sqm for every lambda"),
+        Row("figure 8: least spin under etm beyond lambda = 50, over that at 50", 1.0, float(late.min() / late[0]),
             holds=bool(late.min() > 0.5 * late[0]),
-            remark="claim: rounding errors prevent a further fall; ours goes on falling",
-        ),
+            remark="claim: rounding errors prevent a further fall; ours goes on falling"),
         Row(
             "figure 8: spin under gr, qce and smm", None, max(float(flat[n].max()) for n in ("gr", "qce", "smm")), "rad"
         ),
-    )
+    )  # fmt: skip
 
 
 def _spin(problem: ImpactProblem, law: Law) -> Floats:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..files import json_text, write_text
 from ..laws import Law
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 Progress = Callable[[float, str], None]  # fraction done (0 to 1) and the present task
 Value = float | str
+T = TypeVar("T")
 
 
 def silent(part: float, what: str) -> None:
@@ -86,6 +88,11 @@ class Evidence:
         return cls(**data)
 
 
+def claim(quantity: str, holds: Any, remark: str = "") -> Row:
+    """The row of a statement that the paper makes and that the measurement confirms or does not."""
+    return Row(quantity, "yes", "yes" if holds else "no", "", bool(holds), remark)
+
+
 def rows_of(
     numbers: Mapping[str, float],
     paper: Mapping[str, Value] | None = None,
@@ -111,6 +118,12 @@ class Case:
     def part(self, begin: float, end: float) -> Case:
         """The same case whose progress covers the fraction from `begin` to `end`."""
         return replace(self, tell=lambda part, what: self.tell(begin + part * (end - begin), what))
+
+    def each(self, items: Sequence[T], work: Sequence[float] | None = None) -> Iterator[tuple[Case, T]]:
+        """The items, each with its part of the case; parts are proportional to `work`, by default equal."""
+        ends = list(accumulate(work or [1.0] * len(items), initial=0.0))
+        for item, (begin, end) in zip(items, pairwise(ends)):
+            yield self.part(begin / ends[-1], end / ends[-1]), item
 
     def simulate(
         self, name: str, scene: Scene, law: str | Law | None = None, duration: float | None = None, **settings: Any

@@ -1,19 +1,18 @@
-"""Grains: a shock through a pile, and the patterns of a vibrated layer (Zhang 2015, figures 8 and 9, table 2)."""
+"""Grains: a shock through a dense and a loose pile (Zhang 2015, figure 8)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from ..analysis.granular import Pattern, height_map, pattern, wave_front
-from ..draw.style import CYCLE, GRAY, MARKERS, styled, write
-from ..scenes import granular_wave, granular_wave_2d, vibrated_layer
+from ..analysis.granular import wave_front
+from ..draw.style import CYCLE, MARKERS, styled, write
+from ..scenes import granular_wave, granular_wave_2d
 from ..solvers.rows import Floats
 from ..trajectory import Trajectory
-from .evidence import Case, Evidence, Row
-from .sheets import Still, write_stills
+from .evidence import Case, Evidence, Row, claim
+from .stills import Still, write_stills
 
 LAYERS = 10  # into which a pile is divided by height
 MOVING = 0.5  # length units per time unit: mean upward speed of a layer that the front has reached
@@ -36,24 +35,14 @@ def shock(
     ratio = float(np.max(first[:, 0] / np.maximum(np.abs(first[:, -1]), 1e-12)))
     rows = (
         Row("grains", 4000, count),
-        Row(
-            "dense pile: fastest upward speed of the lowest tenth over that of the highest, within 0.01",
-            None,
-            ratio,
-            holds=ratio > 1.2,
-            remark="claim: a wave runs from bottom to top",
-        ),
-        Row(
-            "loose pile: layers reached one after the other from the bottom",
-            "yes",
-            "yes" if rising else "no",
-            holds=rising,
-        ),
+        Row("dense pile: fastest upward speed of the lowest tenth over that of the highest, within 0.01", None, ratio,
+            holds=ratio > 1.2, remark="claim: a wave runs from bottom to top"),
+        claim("loose pile: layers reached one after the other from the bottom", rising),
         Row("loose pile: speed of the front", None, front.speed, "radii per time unit"),
         Row("loose pile: layers reached", LAYERS, len(front.time)),
-    )
+    )  # fmt: skip
     top = float(dense.positions[start][:, 2].max())
-    camera = f"elevation=10,target=0:0:{0.5 * top:.4g},distance={4.0 * top:.4g}"
+    camera = f"elevation=10,target=0:0:{0.5 * top:.4g},distance={3.2 * top:.4g}"
     shown = settle + 2.0 / frame_rate
     stills = [
         Still(dense, f"(a) {count} grains at rest, by depth", settle - 0.02, {"color": "depth", "camera": camera}),
@@ -101,92 +90,3 @@ def _front_figure(out: Path, time: Floats, height: Floats, speed: Floats, up: Fl
         )
         columns = {"time (time units)": time} | {f"layer_{k + 1}": speed[:, k] for k in range(LAYERS)}
         return write(figure, out, "granular_wave_layers", columns)
-
-
-# ---- vibrated layer
-
-# Zhang 2015, table 2: iterations (average, largest), seconds per step (average, largest); 60,000 spheres.
-TABLE_2 = {"squares": (13, 46, 0.28, 2.74), "stripes": (17, 44, 0.33, 4.39), "hexagons": (12, 33, 0.25, 2.87)}
-SPHERES = 60_000
-DIAMETER = 1.65e-4  # m, of the spheres of the scene
-CELLS_PER_DIAMETER = 0.8  # of the height map
-CLASSIFIED = 40  # diameters: narrower containers hold fewer than two wavelengths
-
-
-def patterns(case: Case, width: int = 50, periods: float = 60.0, law: str = "qce") -> Evidence:
-    """Figure 9 and table 2: the layer at the three published points; writes vibrated_layer.png, .svg, .pdf and .csv."""
-    maps: dict[str, Floats] = {}
-    kinds: dict[str, Pattern] = {}
-    rows: list[Row] = []
-    for k, name in enumerate(TABLE_2):
-        scene = vibrated_layer(pattern=name, width=width, periods=periods)
-        run = case.part(k / 3, (k + 1) / 3).simulate(name, scene, law, frame_rate=_every_period(scene.frame_rate))
-        maps[name], kinds[name] = best_map(run, width)
-        rows += table_rows(name, run, width, kinds[name])
-    with styled(3, height=2.8) as (figure, panels):
-        for axes, name in zip(panels, maps):
-            axes.imshow(
-                maps[name].T, origin="lower", extent=(0, width, 0, width), cmap="cividis", interpolation="nearest"
-            )
-            axes.set(title=f"{name}, periods = {periods:g}", xlabel="x (diameters)")
-            axes.grid(False)
-        panels[0].set_ylabel("y (diameters)")
-        figure.suptitle("height of the highest sphere; bright is high", fontsize=8.5, color=GRAY)
-        cells = len(next(iter(maps.values())))
-        index = np.indices((cells, cells)).reshape(2, -1)
-        table: Mapping[str, object] = {"column": index[0], "row": index[1]} | {
-            f"{name}_height (m)": m.ravel() for name, m in maps.items()
-        }
-        files = write(figure, case.out, "vibrated_layer", table)
-    found = ", ".join(
-        f"{name}: {kind.kind}, wavelength {kind.wavelength / DIAMETER:.0f} diameters" for name, kind in kinds.items()
-    )
-    parameters = {"width": width, "periods": periods, "law": law, "step": 2e-4, "restitution": 0.7, "friction": 0.5}
-    return Evidence(tuple(rows), files, (found,), parameters)
-
-
-def _every_period(rate: float) -> float:
-    """16 frames per period are those of the scene; 8 are enough to find the layer in flight."""
-    return 0.5 * rate
-
-
-def best_map(run: Trajectory, width: int) -> tuple[Floats, Pattern]:
-    """The height map of largest contrast in the last two periods, and its pattern."""
-    floor = ((0.0, width * DIAMETER), (0.0, width * DIAMETER))
-    cells = max(8, round(CELLS_PER_DIAMETER * width))
-    frames = range(max(0, len(run) - 16), len(run))
-    found = [
-        (m, pattern(m, floor, 0.25 * DIAMETER)) for m in (height_map(run.positions[k], floor, cells) for k in frames)
-    ]
-    return max(found, key=lambda pair: pair[1].contrast)
-
-
-def table_rows(name: str, run: Trajectory, width: int, kind: Pattern) -> Sequence[Row]:
-    """The rows of one pattern: iterations, seconds per step and the kind of the pattern."""
-    steps = run.steps[1:]
-    seconds = steps["seconds_impact"] + steps["seconds_rest"]
-    average, most, mean_time, most_time = TABLE_2[name]
-    remark = f"{run.count} spheres, two cores; the paper has {SPHERES}, one core of 2011"
-    wide = width >= CLASSIFIED
-    return (
-        Row(f"{name}: iterations of the law, average", average, float(steps["iterations"].mean())),
-        Row(f"{name}: iterations of the law, largest", most, int(steps["iterations"].max())),
-        Row(f"{name}: iterations of the law, least", 1, int(steps["iterations"].min())),
-        Row(f"{name}: seconds per step, average", mean_time, float(seconds.mean()), "s", remark=remark),
-        Row(f"{name}: seconds per step, largest", most_time, float(seconds.max()), "s"),
-        Row(
-            f"{name}: seconds per step and sphere, average",
-            mean_time / SPHERES,
-            float(seconds.mean()) / run.count,
-            "s",
-            remark="wall time, which other programs on the machine lengthen",
-        ),
-        Row(
-            f"{name}: pattern",
-            name,
-            kind.kind,
-            holds=kind.kind == name if wide else None,
-            remark="" if wide else f"a container of {width} diameters is too narrow for the pattern",
-        ),
-        Row(f"{name}: wavelength", None, kind.wavelength / DIAMETER, "diameters"),
-    )

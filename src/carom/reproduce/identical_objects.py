@@ -10,7 +10,7 @@ from ..analysis.runs import energy_drift, symmetry_error
 from ..scenes import butterfly, cradle_3d, pool_break
 from ..scenes.balls import RADIUS
 from .evidence import Case, Evidence, Row
-from .sheets import Still, write_stills
+from .stills import Still, write_stills
 
 KEPT = 1e-6  # radii: a mirror error below this is amplified rounding
 
@@ -23,32 +23,22 @@ def pool(case: Case, rows: int = 5, duration: float = 3.0) -> Evidence:
     error = {law: float(symmetry_error(run).max()) for law, run in runs.items()}
     apart = np.linalg.norm(runs["qce"].positions[-1] - runs["gr"].positions[-1], axis=1) / RADIUS
     out = [
-        Row(
-            f"{law}: largest mirror error",
-            None,
-            error[law],
-            "radii",
-            error[law] <= KEPT if law != "gauss_seidel" else None,
-        )
+        Row(f"{law}: largest mirror error", None, error[law], "radii",
+            error[law] <= KEPT if law != "gauss_seidel" else None)
         for law in laws
-    ]
+    ]  # fmt: skip
     out += [
-        Row(
-            "largest distance of a ball under qce from the same ball under gr, at the end",
-            None,
-            float(apart.max()),
-            "radii",
-            holds=bool(apart.max() <= 1.0),
-            remark="claim: the patterns are highly similar; they would coincide within a radius",
-        ),
+        Row("largest distance of a ball under qce from the same ball under gr, at the end", None, float(apart.max()),
+            "radii", holds=bool(apart.max() <= 1.0),
+            remark="claim: the patterns are highly similar; they would coincide within a radius"),
         Row("median of these distances", None, float(np.median(apart)), "radii"),
         *(
             Row(f"{law}: relative energy drift", None, float(np.abs(energy_drift(run)).max()))
             for law, run in runs.items()
         ),
-    ]
+    ]  # fmt: skip
     stills = [
-        Still(run, f"{law}: off by {error[law]:.0e} radii", look={"trails": ("all",)}) for law, run in runs.items()
+        Still(run, f"{law}: off by {error[law]:.1g} radii", look={"trails": ("all",)}) for law, run in runs.items()
     ]
     table = {
         f"{law}_{axis} (length units)": run.positions[-1][:, k]
@@ -97,7 +87,7 @@ def circle(case: Case, duration: float = 150.0) -> Evidence:
         rows.append(
             Row(f"{law}: largest mirror error in {duration:g} time units", None, float(error.max()), "radii", holds)
         )
-        stills.append(Still(run, f"{law}: mirror error {error.max():.0e}"))
+        stills.append(Still(run, f"{law}: mirror error {error.max():.1g}"))
         table |= {"time (time units)": run.time, f"{law}_mirror_error (radii)": error}
     files = write_stills(case.out, "four_balls", stills, table)
     finding = f"qce keeps the symmetry for {duration:g} time units ({round(duration / scene.step)} steps)"

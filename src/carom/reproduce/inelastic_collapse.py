@@ -37,27 +37,25 @@ def threshold(balls: float, wall: bool = False) -> float:
 
 def run(case: Case, points: int = 241, largest: int = 16) -> Evidence:
     """Writes inelastic_collapse.png, .svg and .pdf, and one .csv for each panel's numbers."""
-    out, tell = case.out, case.tell
     c = np.linspace(0.0, 0.24, points)
     velocity, counts = np.empty((points, 3)), {}
     for k, tolerance in enumerate(TOLERANCES):
-        tell(0.1 * k, f"reflections to {tolerance:g}")
+        case.tell(0.1 * k, f"reflections to {tolerance:g}")
         counts[tolerance], velocity = cradle(c, tolerance)
     n = np.arange(2, largest + 1)
     found: dict[str, Floats] = {}
     numbers = {"threshold for 3 balls, measured": measured_threshold(3)}
     numbers["threshold for 3 balls, formula"] = threshold(3)
     for k, (label, order, wall, one) in enumerate(_CHAINS):
-        tell(0.3 + 0.15 * k, f"threshold, {label}")
+        case.tell(0.3 + 0.15 * k, f"threshold, {label}")
         found[label] = np.array([measured_threshold(int(balls), order, wall, one) for balls in n])
         off = found[label] - [threshold(int(b), wall) for b in n]
         numbers[f"off the formula, {label}"] = float(off[np.argmax(np.abs(off))])
-    files = _draw(out, c, velocity, counts, n, found)
+    files = _draw(case.out, c, velocity, counts, n, found)
     low, high = counts[TOLERANCES[0]], counts[TOLERANCES[-1]]
     numbers["reflections at c = 0.05, tolerance 1e-6"] = float(np.interp(0.05, c, low))
     numbers["reflections at c = 0.05, tolerance 1e-12"] = float(np.interp(0.05, c, high))
     numbers["largest c whose count depends on the tolerance"] = float(c[low != high].max(initial=0.0))
-    tell(1.0, "done")
     return Evidence(_rows(numbers), files, _findings(numbers))
 
 

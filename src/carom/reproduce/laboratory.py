@@ -19,7 +19,7 @@ from ..scene.model import Bodies, Material, Scene
 from ..scene.shapes import Disc
 from ..simulation import completed, simulate
 from ..solvers.rows import Floats
-from .evidence import Case, Evidence, Row
+from .evidence import Case, Evidence, Row, claim
 from .hertz import hertz_chain, hertz_history
 
 LAWS = ("lzb", "gr", "qce", "lcp", "gauss_seidel", "etm")
@@ -46,38 +46,23 @@ def cradle(case: Case, restitutions: Sequence[float] = RESTITUTIONS) -> Evidence
     pairs = np.array([one_by_one(name, restitutions[-2]) for name in LAWS]).T
     elastic = {name: v[-1] for name, v in after.items()}
     rows = [
-        Row(
-            f"{name}: velocity of the striker, restitution {restitutions[-1]:g}",
-            "below 0",
-            float(v[0]),
-            "of the striker's speed",
-            holds=bool(v[0] < -1e-6),
-        )
+        Row(f"{name}: velocity of the striker, restitution {restitutions[-1]:g}", "below 0", float(v[0]),
+            "of the striker's speed", holds=bool(v[0] < -1e-6))
         for name, v in [("Hertz ODE", ode), *elastic.items()]
-    ]
+    ]  # fmt: skip
     zero = brentq(lambda e: three_spheres("lzb", e)[0], min(restitutions), 1.0, xtol=1e-4)
-    first = ends[0] < ends[1]
     rows += [
         Row("lzb: restitution above which the striker moves back", None, float(zero)),
-        Row("Hertz ODE: the striker separates before the targets do", "yes", "yes" if first else "no", holds=first),
+        claim("Hertz ODE: the striker separates before the targets do", ends[0] < ends[1]),
         *(
-            Row(
-                f"gap between the targets, restitution {restitutions[-2]:g}: velocity of the {ball}, all laws",
-                "above 0",
-                float(pairs[k].min()),
-                holds=bool(pairs[k].min() > 0.0),
-                remark=f"two impacts of two spheres each; largest value {pairs[k].max():.4f}",
-            )
+            Row(f"gap between the targets, restitution {restitutions[-2]:g}: velocity of the {ball}, all laws",
+                "above 0", float(pairs[k].min()), holds=bool(pairs[k].min() > 0.0),
+                remark=f"two impacts of two spheres each; largest value {pairs[k].max():.4f}")
             for k, ball in enumerate(("striker", "middle sphere"))
         ),
-        Row(
-            "gap between the targets: Hertz ODE, striker",
-            0.0,
-            float(apart[-1, 0]),
-            holds=bool(abs(apart[-1, 0]) < 1e-6),
-            remark="elastic: no reversal",
-        ),
-    ]
+        Row("gap between the targets: Hertz ODE, striker", 0.0, float(apart[-1, 0]),
+            holds=bool(abs(apart[-1, 0]) < 1e-6), remark="elastic: no reversal"),
+    ]  # fmt: skip
     with styled(2, height=3.2) as (figure, (left, right)):
         for name, v in after.items():
             left.plot(restitutions, v[:, 0], **law_style(name) | {"markerfacecolor": "white"}, label=name)
@@ -150,26 +135,15 @@ def solitary_wave(case: Case, beads: int = 60, speeds: Sequence[float] = (0.1, 0
             "speed over sqrt(k/m) d^(1/4)", NESTERENKO, coefficient, "beads", abs(coefficient / NESTERENKO - 1.0) < 0.02
         ),
         Row("power of the force", 1.0 / 6.0, power, "", abs(power - 1.0 / 6.0) < 1e-3),
-        Row(
-            "length of the pulse",
-            PULSE,
-            length,
-            "beads",
-            abs(length - PULSE) < 0.5,
-            f"where the force is above {EDGE:g} of its peak; the whole wave of the formula has 5 beads",
-        ),
+        Row("length of the pulse", PULSE, length, "beads", abs(length - PULSE) < 0.5,
+            f"where the force is above {EDGE:g} of its peak; the whole wave of the formula has 5 beads"),
         Row(f"Hertz ODE: speed of the last of {short} beads", None, float(ode[-1]), "of the striker's speed"),
         *(
-            Row(
-                f"{name}: largest deviation from the Hertz ODE, {short} beads",
-                None,
-                float(np.abs(v - ode).max()),
-                "of the striker's speed",
-                holds=bool(np.abs(v - ode).max() < 0.01),
-            )
+            Row(f"{name}: largest deviation from the Hertz ODE, {short} beads", None, float(np.abs(v - ode).max()),
+                "of the striker's speed", holds=bool(np.abs(v - ode).max() < 0.01))
             for name, v in ends.items()
         ),
-    )
+    )  # fmt: skip
     with styled(2, height=2.9) as (figure, (left, right)):
         last = waves[speeds[-1]]
         for k in range(0, beads - 1, 8):
@@ -234,16 +208,11 @@ def column(case: Case, most: int = 12, restitution: float = 0.9) -> Evidence:
         case.tell(k / 4, name)
         rebound[name] = [falling_column(name, n, restitution) for n in numbers]
     rows = tuple(
-        Row(
-            f"{name}: rebound of the center of mass, {n} beads",
-            None,
-            rebound[name][n - 1],
-            "of the speed of impact",
-            remark="no published number was found" if n == 1 else "",
-        )
+        Row(f"{name}: rebound of the center of mass, {n} beads", None, rebound[name][n - 1], "of the speed of impact",
+            remark="no published number was found" if n == 1 else "")
         for name in rebound
         for n in (1, 2, most)
-    )
+    )  # fmt: skip
     with styled(1, width=4.8, height=2.9) as (figure, (axes,)):
         for name, values in rebound.items():
             axes.plot(numbers, values, **law_style(name) | {"markerfacecolor": "white"}, label=name)
@@ -290,15 +259,10 @@ def restitution(case: Case, speeds: Sequence[float] = SPEEDS) -> Evidence:
             "power of the speed in 1 - e, slow impacts", 0.2, power, "", abs(power - 0.2) < 0.02, "viscoelastic sphere"
         ),
         Row("restitution at the smallest and largest speed", None, f"{exact[0]:.3f} and {exact[-1]:.3f}"),
-        Row(
-            "largest error of a bounce in Carom with the table of coefficients",
-            0.0,
-            float(np.abs(ours - wanted).max()),
-            "restitution",
-            bool(np.abs(ours - wanted).max() < 0.01),
-            f"{len(table)} entries; between them the coefficient is interpolated",
-        ),
-    )
+        Row("largest error of a bounce in Carom with the table of coefficients", 0.0,
+            float(np.abs(ours - wanted).max()), "restitution", bool(np.abs(ours - wanted).max() < 0.01),
+            f"{len(table)} entries; between them the coefficient is interpolated"),
+    )  # fmt: skip
     with styled(1, width=4.8, height=2.9) as (figure, (axes,)):
         axes.plot(speeds, exact, color=GRAY, label="viscoelastic contact, ODE")
         axes.plot(

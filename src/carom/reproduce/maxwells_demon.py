@@ -61,27 +61,17 @@ class Count:
         return np.maximum(self.right, 1.0 - self.right)
 
 
-def run(
-    case: Case,
-    seeds: int = 10,
-    controls: int = 3,
-    duration: float | None = None,
-    **box: Any,
-) -> Evidence:
+def run(case: Case, seeds: int = 10, controls: int = 3, duration: float | None = None, **box: Any) -> Evidence:
     """Runs `seeds` seeds, and both controls for the first `controls` of them; writes .png, .svg, .pdf and .csv.
 
     `box` are parameters of the scene; `duration` None means the scene's.
     """
-    out, tell = case.out, case.tell
-    whole = seeds + 2 * controls
+    parts = case.each(range(seeds + 2 * controls))
     counts: dict[str, list[Count]] = {"gather": [], SHAKEN: [], STILL: []}
     shown: Trajectory | None = None
-    number = 0
 
     def simulated(name: str, scene: Scene) -> Trajectory:
-        nonlocal number
-        number += 1
-        part = case.part((number - 1) / whole, number / whole)
+        part, _ = next(parts)
         return part.simulate(name, scene, None, duration, tolerance="exact", frame_rate=FRAME_RATE)
 
     for seed in range(seeds):
@@ -93,11 +83,10 @@ def run(
         calm = at_rest(hot, counts["gather"][seed].kinetic)
         counts[SHAKEN].append(Count.of(simulated(f"shaken_{seed}", hot)))
         counts[STILL].append(Count.of(simulated(f"at_rest_{seed}", calm)))
-    tell(1.0, "drawing")
     assert shown is not None
     numbers, name = _numbers(counts), f"seeds that end with {GATHERED:g} or more"
     rows = rows_of(numbers, {name: "all gather"}, holds={name: numbers[name] == seeds})
-    return Evidence(rows, _draw(out, shown, counts), _findings(counts), {"balls": shown.count, "c_r": 0.6})
+    return Evidence(rows, _draw(case.out, shown, counts), _findings(counts), {"balls": shown.count, "c_r": 0.6})
 
 
 def at_rest(scene: Scene, kinetic: float) -> Scene:

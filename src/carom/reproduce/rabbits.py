@@ -13,15 +13,14 @@ import matplotlib
 import numpy as np
 
 from ..analysis.runs import energy_scale
-from ..draw.figures import Angle
 from ..draw.run_figures import split
 from ..draw.style import BLUE, GRAY, RED, TIME, sheet, write
 from ..scenes import rabbit_pile, rabbits_in_pot
 from ..solvers.rows import Floats
 from ..stepping.report import ANGULAR_MOMENTUM, MOMENTUM
 from ..trajectory import Trajectory
-from .evidence import Case, Evidence, Row
-from .stills import draw_stills
+from .evidence import Case, Evidence, Row, claim
+from .stills import Still, draw_stills
 
 PUBLISHED_ANGULAR, PUBLISHED_LINEAR = 4.37e-11, 1.36e-11  # percent; absolute
 
@@ -58,7 +57,7 @@ def _draw_pot(out: Path, run: Trajectory, angular: Floats, linear: Floats) -> tu
     chosen = np.unique(np.linspace(1, len(time) - 1, 2000).astype(int))
     with sheet(height=2.9) as figure:
         left, right = split(figure, 1, 2, width_ratios=[1.0, 1.5])
-        draw_stills(left, {"": run}, (1.0,), Angle(elevation=12.0, by_group=True))
+        draw_stills(left, [Still(run, "t = 1", 1.0, {"size": (640, 640)})], 1)
         axes = right.subplots()
         for values, color, name in ((angular, BLUE, "angular, percent"), (linear, RED, "linear")):
             axes.plot(time[chosen], np.maximum(values[chosen], 1e-18), color=color, label=name, linewidth=0.9)
@@ -79,8 +78,7 @@ def run_pile(
 ) -> Evidence:
     """The same pile with several coefficients of restitution; writes pile.png, .svg, .pdf and .csv."""
     runs = {}
-    for k, c in enumerate(coefficients):
-        part = case.part(k / len(coefficients), (k + 1) / len(coefficients))
+    for part, c in case.each(coefficients):
         scene = rabbit_pile(count=count, restitution=c)
         runs[c] = part.simulate(f"pile_{c:g}", scene, "gr", duration, stepper="synchronous")
     scale = max(energy_scale(run) for run in runs.values())
@@ -92,10 +90,9 @@ def run_pile(
     ]
     monotone = all(a >= b for a, b in pairwise(values))
     remark = "the caption says that dissipation decreases when c_r decreases: measured, and meant, is the opposite"
-    rows.append(Row("dissipation is ordered by c_r", "yes", "yes" if monotone else "no", holds=monotone, remark=remark))
+    rows.append(claim("dissipation is ordered by c_r", monotone, remark))
     if 1.0 in lost:
-        kept = abs(lost[1.0]) < 1e-9
-        rows.append(Row("c_r = 1 conserves the energy", "yes", "yes" if kept else "no", holds=kept))
+        rows.append(claim("c_r = 1 conserves the energy", abs(lost[1.0]) < 1e-9))
     ends = f"{values[-1]:.1e} for c_r = {coefficients[-1]:g} to {values[0]:.2f} for c_r = {coefficients[0]:g}"
     findings = (f"the energy lost rises from {ends}",)
     files = _draw_pile(case.out, runs, scale)
@@ -113,7 +110,7 @@ def _draw_pile(out: Path, runs: dict[float, Trajectory], scale: float) -> tuple[
     with sheet(height=3.0) as figure:
         left, right = split(figure, 1, 2, width_ratios=[1.0, 1.6])
         middle = list(runs)[len(runs) // 2]
-        draw_stills(left, {f"$c_r$ = {middle:g}": runs[middle]}, (float(time[-1]),), Angle(elevation=30.0))
+        draw_stills(left, [Still(runs[middle], f"$c_r$ = {middle:g}, t = {time[-1]:g}", look={"size": (640, 640)})], 1)
         axes = right.subplots()
         for (c, run), shade in zip(runs.items(), shades):
             energy = (_energy(run) - _energy(run)[0]) / scale

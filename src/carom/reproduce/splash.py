@@ -38,21 +38,18 @@ LONGER = 2  # duration of the curves in units of the duration of the scene
 
 def run(case: Case, side: int = 15) -> Evidence:
     """Drops a grid of side x side balls under each law and writes splash.png, .svg, .pdf and .csv."""
-    out, tell = case.out, case.tell
     scene = splash(side=side)
     back = scene.duration  # time at which the grid would return to its start
     kept: dict[str, Floats] = {}
     runs: dict[str, Trajectory] = {}
     numbers: dict[str, float] = {}
-    for k, law in enumerate(COMPARED):
-        part = case.part(k / len(COMPARED), (k + 1) / len(COMPARED))
+    for part, law in case.each(COMPARED):
         runs[law] = part.simulate(law, scene, law, LONGER * back, tolerance="exact", frame_rate=50.0)
         kept[law] = kept_over_time(runs[law])
         numbers[f"{law}: neighbors kept at t = {back:g}"] = float(at(runs[law], kept[law], back))
         numbers[f"{law}: neighbors kept at t = {LONGER * back:g}"] = float(kept[law][-1])
         numbers[f"{law}: relative energy drift"] = float(np.abs(energy_drift(runs[law])).max())
-    files = _draw(out, scene, runs, kept)
-    tell(1.0, "done")
+    files = _draw(case.out, scene, runs, kept)
     said = {f"{law}: neighbors kept at t = {back:g}": text for law, text in CLAIMS.items()}
     holds = {name: (numbers[name] > 0.5) == (text == WHOLE) for name, text in said.items()}
     rows = rows_of(numbers, said, holds=holds)

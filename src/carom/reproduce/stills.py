@@ -1,35 +1,71 @@
-"""Pictures of several runs at the same instants, side by side."""
+"""Stills: instants of runs, drawn with the views of their scenes, side by side in a figure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import FigureBase
+from numpy.typing import NDArray
 
-from ..draw.camera import Camera
-from ..draw.figures import Angle, View, draw_state, frame_of, speed_scale
-from ..draw.style import GRAY
+from ..draw.films import Look, Span, Studio
+from ..draw.style import WIDE, sheet, write
+from ..draw.timeline import Timeline
+from ..scenes.views import view_of
 from ..trajectory import Trajectory
 
-WIDTH = 1440  # pixels of a row of 3D pictures
+PIXELS = (900, 640)  # of a still
 
 
-def draw_stills(
-    figure: FigureBase, runs: Mapping[str, Trajectory], times: Sequence[float], angle: Angle | None = None
-) -> None:
-    """One row of pictures per run, one column per instant. All have the same frame; colors show groups or speeds."""
-    look = Angle(by_group=True) if angle is None else angle
-    views = {name: [View.of(run, int(np.abs(run.time - t).argmin())) for t in times] for name, run in runs.items()}
-    every = [view for row in views.values() for view in row]
-    frame, scale = frame_of(every, look), speed_scale(every)
-    panels = figure.subplots(len(views), len(times), squeeze=False)
-    words: dict[str, Any] = {"ha": "right", "va": "center", "rotation": 90, "fontsize": 9, "weight": "bold"}
-    for (name, row), axes_row in zip(views.items(), panels):
-        for view, axes in zip(row, axes_row):
-            draw_state(axes, view, scale, frame, WIDTH // len(times), look.by_group)
-            axes.set_xlabel(axes.get_xlabel() if isinstance(frame, Camera) and axes is panels[-1][0] else "")
-            if axes in panels[0]:
-                axes.set_title(f"$t$ = {view.state.time:.3g}", loc="center", color=GRAY)
-        axes_row[0].text(-0.03, 0.5, name, transform=axes_row[0].transAxes, **words)
+@dataclass(frozen=True, eq=False)
+class Still:
+    """One instant of a run (None: the end), its title, and options of `Look` that replace those of the scene's view."""
+
+    run: Trajectory
+    title: str
+    at: float | None = None
+    look: Mapping[str, Any] | None = None
+
+    @property
+    def tallness(self) -> float:
+        """Height over width."""
+        wide, tall = (self.look or {}).get("size", PIXELS)
+        return float(tall / wide)
+
+    def picture(self) -> NDArray[np.uint8]:
+        """The picture, (height, width, 3) sRGB bytes."""
+        view = view_of(self.run.scene)
+        options: dict[str, Any] = {
+            "size": PIXELS,
+            "color": view.color,
+            "camera": view.camera,
+            "trails": view.trails,
+            "caption": False,
+        }
+        line = Timeline(self.run)
+        time = line.stop if self.at is None else min(self.at, line.stop)
+        return Studio(self.run, Look(**options | dict(self.look or {})), Span(time, time)).picture(time)
+
+
+def draw_stills(figure: FigureBase, stills: Sequence[Still], columns: int) -> None:
+    """Fills a figure with stills, row by row."""
+    panels = figure.subplots(-(-len(stills) // columns), columns, squeeze=False).ravel()
+    for axes in panels:
+        axes.set_axis_off()
+    for axes, still in zip(panels, stills):
+        axes.imshow(still.picture(), interpolation="antialiased")
+        axes.set_title(still.title)
+
+
+def write_stills(
+    out: Path, name: str, stills: Sequence[Still], table: Mapping[str, Any], columns: int = 3
+) -> tuple[Path, ...]:
+    """Writes a figure of stills as NAME.png, .svg and .pdf, and the table as NAME.csv."""
+    columns = min(columns, len(stills))
+    height = -(-len(stills) // columns) * (WIDE / columns * stills[0].tallness + 0.3)
+    with sheet(height=height) as figure:
+        draw_stills(figure, stills, columns)
+        return write(figure, out, name, table)

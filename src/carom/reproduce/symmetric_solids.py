@@ -39,10 +39,8 @@ def run(case: Case, duration: float = 20.0, detail: int = 16) -> Evidence:
         "two rabbits": two_rabbits_box(detail=detail),
     }
     runs: dict[str, dict[str, Trajectory]] = {name: {} for name in scenes}
-    for k, (name, scene) in enumerate(scenes.items()):
-        for j, law in enumerate(LAWS):
-            part = case.part((3 * k + j) / 9, (3 * k + j + 1) / 9)
-            runs[name][law] = _survived(part, f"{name}_{law}".replace(" ", "_"), scene, law, duration)
+    for part, (name, law) in case.each([(name, law) for name in scenes for law in LAWS]):
+        runs[name][law] = _survived(part, f"{name}_{law}".replace(" ", "_"), scenes[name], law, duration)
     rows = [row for name, mine in runs.items() for row in _rows(name, mine)]
     files = _draw(case.out, runs)
     return Evidence(tuple(rows), files, _findings(runs), {"h": 0.01, "c_r": 1.0})

@@ -25,23 +25,21 @@ SAME = 5e-3  # curves closer than this are drawn as one line with all names
 
 def run(case: Case, points: int = 101) -> Evidence:
     """Sweeps va over `points` values from 0 to 1 and writes three_ball.png, .svg, .pdf and .csv."""
-    out, tell = case.out, case.tell
     va = np.concatenate([[0.0, NUDGE], np.linspace(0.0, 1.0, points)[1:]])
     laws = [(name, law) for name, law in every() if name != "none"]
     curves: dict[str, Floats] = {}
     for k, (name, law) in enumerate(laws):
-        tell(k / (len(laws) + 1), name)
+        case.tell(k / (len(laws) + 1), name)
         curves[name] = np.array([after(law, v) for v in va])
-    tell(len(laws) / (len(laws) + 1), "Hertz ODE")
+    case.tell(len(laws) / (len(laws) + 1), "Hertz ODE")
     hertz = np.array([hertz_chain(np.ones(3), [v, 0.0, -1.0]) for v in va])
     ideal = np.stack([np.full_like(va, -1.0), np.zeros_like(va), va], axis=1)
-    files = _draw(out, va, curves, ideal, hertz)
+    files = _draw(case.out, va, curves, ideal, hertz)
     numbers = {"hertz: off the exchange": float(np.abs(hertz - ideal).max())}
     for name, curve in curves.items():
         numbers[f"{name}: off the exchange"] = float(np.abs(curve - ideal).max())
         numbers[f"{name}: off the Hertz ODE"] = float(np.abs(curve - hertz).max())
         numbers[f"{name}: jump at va = 0"] = jump(curve)
-    tell(1.0, "done")
     return Evidence(rows_of(numbers), files, _findings(curves, ideal, hertz))
 
 
@@ -110,13 +108,7 @@ def _dots(axes: Axes, curves: dict[str, Floats], ball: int) -> None:
     while jumps:
         first = next(iter(jumps))
         same = [name for name, curve in jumps.items() if np.abs(curve[0] - jumps[first][0]).max() < SAME]
-        look = {
-            **law_style(first),
-            "linestyle": "",
-            "markersize": 6,
-            "markeredgecolor": BLACK,
-            "clip_on": False,
-        }
+        look = {**law_style(first), "linestyle": "", "markersize": 6, "markeredgecolor": BLACK, "clip_on": False}
         label = f"{', '.join(same)} at $v_a = 0$ only"
         axes.plot(0.0, jumps[first][0, ball], **look, markeredgewidth=0.6, zorder=5, label=label)
         jumps = {name: curve for name, curve in jumps.items() if name not in same}

@@ -92,27 +92,25 @@ def start() -> tuple[Floats, Floats, Floats]:
 
 def run(case: Case, steps: int = 1_000_000) -> Evidence:
     """Runs the handle and writes tumbling.png, .svg, .pdf and .csv, tumbling_flip.csv and tumbling_orders.csv."""
-    out, tell = case.out, case.tell
     q, w, inertia = start()
     exact = flip_of(w[0], inertia[0])
-    tell(0.0, "flip")
+    case.tell(0.0, "flip")
     count = int(4.2 * exact.half_period / STEP)
     path = _tumble(q, w, inertia, STEP, np.arange(count + 1), MOSER_VESELOV)
     time = np.linspace(0.0, STEP * count, count + 1)
     chosen = np.unique(np.geomspace(1, steps, 300).astype(np.int64))
     drifts = {}
     for k, (name, scheme) in enumerate(SCHEMES.items()):
-        tell(0.2 + 0.4 * k, f"{steps:,} steps, {name}")
+        case.tell(0.2 + 0.4 * k, f"{steps:,} steps, {name}")
         turned, spins = _tumble(q, w, inertia, STEP, np.concatenate([[0], chosen]), scheme)
         drifts[name] = drift(turned, spins, inertia[0])
-    tell(0.9, "convergence")
+    case.tell(0.9, "convergence")
     sizes, errors = convergence(q, w, inertia)
     numbers = {"flip: closed form, seconds": exact.half_period, "flip: measured, seconds": between_flips(time, path[1])}
     for name, (energy, momentum) in drifts.items():
         numbers |= {f"{name}: energy drift": float(energy[-1]), f"{name}: momentum drift": float(momentum[-1])}
         numbers[f"{name}: order"] = float(np.polyfit(np.log(sizes), np.log(errors[name]), 1)[0])
-    files = _draw(out, exact, time, path, chosen, drifts, sizes, errors)
-    tell(1.0, "done")
+    files = _draw(case.out, exact, time, path, chosen, drifts, sizes, errors)
     return Evidence(rows_of(numbers), files, _findings(numbers, steps))
 
 

@@ -6,7 +6,7 @@ Random places are in `pour.py`. Scene files use these functions; Python scenes m
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,25 +16,6 @@ from .boundaries import Vector
 ROW = np.sqrt(0.75)  # distance of neighboring rows of a hexagonal packing, in spacings
 LAYER = np.sqrt(2.0 / 3.0)  # of neighboring layers of a close packing
 Place = tuple[float, ...]
-
-
-class Reach(Protocol):
-    """Extents of bodies about their centers of mass, for layouts in which bodies touch."""
-
-    @property
-    def radius(self) -> Floats:
-        """(n,) radii of the bounding discs or spheres."""
-
-    def reach(self, direction: Floats) -> Floats:
-        """Distance from the center to the furthest point along the unit vector `direction`, (n,)."""
-
-    @property
-    def extent(self) -> Place:
-        """Width of the largest body along each axis."""
-
-    @property
-    def diameter(self) -> float:
-        """Diameter of the largest bounding circle or sphere."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +43,12 @@ class Outline:
     def diameter(self) -> float:
         """Diameter of the largest bounding circle."""
         return 2.0 * float(self.radius.max())
+
+
+if TYPE_CHECKING:
+    from ..geometry.solids import Extent  # loads the 3D geometry, which other scenes do not need
+
+    Reach = Outline | Extent  # of bodies about their centers of mass, for layouts in which bodies touch
 
 
 def grid(

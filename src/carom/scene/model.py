@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -29,8 +29,10 @@ from .checks import (
     TEXT,
     TOLERANCE,
     Choice,
+    Refused,
+    Where,
 )
-from .fields import ONLY_2D, ONLY_3D
+from .fields import ONLY_2D, ONLY_3D, plain
 from .motion import MOTION_OR_FREE, Motion
 from .shapes import UNTURNED, Quaternion, Shape
 from .symmetry import Symmetry
@@ -170,3 +172,88 @@ class Scene(Shown):
     def count(self) -> int:
         """Number of bodies."""
         return sum(group.count for group in self.bodies if isinstance(group, Bodies))
+
+
+# ---- forces
+
+
+@dataclass(frozen=True, eq=False)
+class Forces:
+    """`F = f(t, q, v) - linear v - quadratic |v| v - m cloth v / |v|` on each body, with f the function of the user.
+
+    Drag and cloth act on the velocity of the center of mass. In a time step h the cloth removes `cloth h` of the speed;
+    a speed below that is halved in every step, instead of changing its sign.
+    """
+
+    mass: Floats  # (n,)
+    given: Force | None
+    linear: float
+    quadratic: float
+    cloth: float
+    step: float
+
+    def __call__(self, time: float, position: Floats, velocity: Floats) -> Any:
+        n, dim = position.shape
+        given = np.zeros((n, dim)) if self.given is None else self.given(time, position, velocity)
+        if np.shape(given) not in ((n, dim), velocity.shape):
+            return given  # which the integrator refuses
+        force, v = np.array(given, dtype=np.float64), velocity[:, :dim]
+        speed = np.linalg.norm(v, axis=1)
+        over = np.maximum(speed, self.cloth * self.step)
+        slide = np.divide(self.cloth * self.mass, over, out=np.zeros(n), where=over > 0.0)
+        force[:, :dim] -= (self.linear + self.quadratic * speed + slide)[:, None] * v
+        return force
+
+
+def forces_of(scene: Scene, mass: Floats, step: float) -> Force | None:
+    """The forces of a scene, or None if gravity alone acts. `step` is the time step."""
+    resistance = scene.linear_drag, scene.quadratic_drag, scene.sliding_deceleration
+    return Forces(mass, scene.force, *resistance, step) if any(resistance) else scene.force
+
+
+# ---- restitution that depends on the speed of approach
+
+
+_WANTED = "coefficients from 0 to 1, one for each speed of approach"
+
+
+class Curve(NamedTuple):
+    """A coefficient of restitution as a function of speeds of approach (k,), and its path for messages."""
+
+    path: str
+    function: Callable[[Floats], Any]
+
+    def at(self, speed: Floats) -> Floats:
+        """The coefficients (k,), or a ProblemError that names the first one that is none."""
+        values = np.asarray(self.function(speed), dtype=np.float64)
+        if values.shape not in ((), speed.shape):
+            raise ProblemError(self.path, f"shape {values.shape} for {len(speed)} speeds", _WANTED)
+        values = np.broadcast_to(values, speed.shape)
+        bad = np.flatnonzero(~((values >= 0.0) & (values <= 1.0)))
+        if len(bad):
+            raise ProblemError(self.path, f"{values[bad[0]]} at speed {speed[bad[0]]:g}", _WANTED)
+        return values
+
+
+class SpeedCurve(NamedTuple):
+    """The smallest of the coefficients of one or two materials."""
+
+    curves: Sequence[Curve]
+
+    def at(self, speed: Floats) -> Floats:
+        """The coefficients (k,) at speeds of approach (k,)."""
+        return np.min([curve.at(speed) for curve in self.curves], axis=0)
+
+
+def curve_of(path: str, value: Any) -> Curve:
+    """The curve of a number, of a table [[speed, coefficient], ...] or of a function, which is called once."""
+    if callable(value):
+        curve = Curve(path, value)
+        curve.at(np.array([0.0, 1.0]))
+        return curve
+    try:
+        checked = RESTITUTION.read(plain(value), Where())
+    except Refused as wrong:
+        raise ProblemError(path, wrong.faults[0].got, wrong.faults[0].expected) from None
+    speeds, values = np.array(checked).T if isinstance(checked, tuple) else (np.zeros(1), np.array([checked]))
+    return Curve(path, lambda speed: np.interp(speed, speeds, values))

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import ProblemError
-from ..geometry.extent import Extent
 from ..geometry.hulls import hull
 from ..geometry.meshes import Surface, check_faces, convex_shape, mesh_shape, outline_shape, read_mesh, spaced_surface
 from ..geometry.shapes import Placed, Properties, Shape, ShapeList, Shapes3D, equal_group, shape_table, sphere_group
-from ..geometry.solids import SOLID_NAMES, make_solid, sphere
+from ..geometry.solids import SOLID_NAMES, Extent, make_solid, sphere
 from ..solvers.rows import Floats, Ints
 from .checks import Check, Number
 from .fields import fields_of

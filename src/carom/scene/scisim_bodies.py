@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..geometry.rotations import of_vector, product
+from ..geometry.meshes import read_scisim_mesh
+from ..geometry.rotations import of_vector, product, quaternion_of
 from ..solvers.rows import Floats
 from .boundaries import Boundary, Drum, Periodic, Plane, Tube, Vector
 from .model import FREE, Bodies
 from .motion import FIXED, Motion, Moving
-from .scisim_mesh import mesh_of
 from .scisim_xml import Node
-from .shapes import UNTURNED, Box, Disc, Rectangle, Shape, Sphere
+from .shapes import UNTURNED, Box, Disc, Mesh, Rectangle, Shape, Sphere
 
 
 class _Shapes(NamedTuple):
@@ -263,3 +263,23 @@ def _shear_rate(node: Node, axis: int, sides: dict[str, Vector]) -> float:
     if across not in sides or abs((sides[across][1] - sides[across][0]) - 2.0 * bounds) > CLOSE * bounds:
         raise node.error("bounds", node.attributes["bounds"], f"half the width of a planar_portal across {across}")
     return (speed if axis == 1 else -speed) / (side[1] - side[0])
+
+
+def mesh_of(node: Node, folder: Path) -> tuple[Mesh, float, Floats, Floats]:
+    """The mesh of a geometry, its volume, and the frame of its vertices: center (3,), quaternion (1, 4)."""
+    try:
+        vertices, faces, volume, center, matrix = read_scisim_mesh(_found(node, folder))
+    except ValueError as reason:
+        raise node.error("filename", node.attributes["filename"], str(reason)) from None
+    return Mesh(vertices=vertices, faces=faces), volume, center, quaternion_of(matrix)[None]
+
+
+def _found(node: Node, folder: Path) -> Path:
+    """SCISim's scenes name meshes from where it was started: the scene's folder, or one above it."""
+    name = Path(node.text("filename"))
+    for start in (folder, *folder.absolute().parents):
+        if (start / name).is_file():
+            return start / name
+    if (folder / name.name).is_file():
+        return folder / name.name
+    raise node.error("filename", str(name), "a file that exists, from the scene's folder or one above it")

@@ -109,7 +109,9 @@ def mirror_plane(normal: Vector3 = (1.0, 0.0, 0.0), point: Vector3 = (0.0, 0.0, 
     if not (np.isfinite(square) and square > 0.0):
         raise ProblemError("symmetry.normal", normal, "a direction (x, y, z) that is not zero")
     matrix = np.eye(3) - 2.0 * np.outer(n, n) / square
-    return Symmetry((matrix + 0.0).tolist(), point, f"mirror across ({n[0]:g}, {n[1]:g}, {n[2]:g})")
+    along = np.flatnonzero(n)
+    name = "xyz"[along[0]] if len(along) == 1 else f"across ({n[0]:g}, {n[1]:g}, {n[2]:g})"
+    return Symmetry((matrix + 0.0).tolist(), point, f"mirror {name}")
 
 
 def turn(parts: int, point: tuple[float, ...] | None = None, axis: Vector3 | None = None) -> Symmetry:

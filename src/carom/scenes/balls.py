@@ -8,7 +8,7 @@ from ..errors import ProblemError
 from ..scene.boundaries import Plane
 from ..scene.model import Bodies, Material, Scene
 from ..scene.shapes import Disc, Sphere
-from ..scene.symmetry import Symmetry, mirror
+from ..scene.symmetry import mirror, mirror_plane
 from . import checks
 
 RADIUS = 0.5  # so that balls in a row stand at whole numbers and touch exactly
@@ -89,7 +89,7 @@ def cradle_3d(*, balls: int = 5, striking: int = 1, speed: float = 1.0, restitut
         duration=2.0 / speed,
         stepper="synchronous",
         description=f"{striking} of {balls} balls strike the others, which touch.",
-        symmetries=[_mirror_y()],
+        symmetries=[mirror_plane((0.0, 1.0, 0.0))],
     )
 
 
@@ -189,13 +189,9 @@ def pool_break_3d(*, rows: int = 5, speed: float = 5.0, distance: float = 6.0, r
         duration=5.0,
         stepper="drift_safe",
         description=f"A cue ball breaks a rack of {len(place) - 1} balls on a table.",
-        symmetries=[_mirror_y()],
+        symmetries=[mirror_plane((0.0, 1.0, 0.0))],
     )
 
 
 def _balls(position: np.ndarray, velocity: np.ndarray) -> Bodies:
     return Bodies(shape=Disc(RADIUS), position=position, velocity=velocity, mass=1.0, rotates=False)
-
-
-def _mirror_y() -> Symmetry:
-    return Symmetry(((1.0, 0.0, 0.0), (0.0, -1.0, 0.0), (0.0, 0.0, 1.0)), (0.0, 0.0, 0.0), "mirror y")

@@ -103,11 +103,7 @@ def granular_wave_2d(
         name="granular_wave_2d",
         bodies=[Bodies(Disc(radius), np.column_stack([x.ravel(), y.ravel()]), name="grains")],
         boundaries=[Plane(point, normal, motion=motion) for point, normal in sides],
-        materials={
-            "default": Material(
-                checks.between("restitution", restitution, 0.0, 1.0), checks.at_least("friction", friction, 0.0)
-            )
-        },
+        materials={"default": grains(restitution, friction)},
         gravity=(0.0, -10.0),
         step=0.002,
         duration=0.6,

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from ..scene.boundaries import Container
+from ..scene.generators import random_orientations
 from ..scene.model import Bodies, Material, Scene
 from ..scene.motion import Table
 from ..scene.shapes import UNTURNED, Box, Compound, Part, Solid, Sphere
-from ..solvers.rows import Floats
 from . import checks
 from .granular import grains, lattice
 
@@ -88,7 +88,7 @@ def _packing(kind: str, count: int, restitution: float, friction: float, side: f
     place[:, 2] += 0.5 * size
     velocity = chance.uniform(-1.0, 1.0, (count, 3))
     half, top = 0.5 * side * size, float(place[:, 2].max()) + side * size
-    turns = UNTURNED if kind == "spheres" else random_turns(count, chance)
+    turns = UNTURNED if kind == "spheres" else random_orientations(count, chance)
     return Scene(
         name=f"{kind[:-2] if kind == 'crosses' else kind[:-1]}_packing",
         bodies=[Bodies(body(kind, size), place, velocity, mass=1.0, name=kind, orientation=turns)],
@@ -144,7 +144,7 @@ def repose(
     material, rolling = grains(restitution, friction), checks.at_least("rolling", rolling, 0.0)
     if shape == "spheres":
         material = replace(material, rolling_friction=rolling * size)
-    turns = UNTURNED if shape == "spheres" else random_turns(count, chance)
+    turns = UNTURNED if shape == "spheres" else random_orientations(count, chance)
     pile = Bodies(
         body(shape, size),
         place,
@@ -166,9 +166,3 @@ def repose(
         law="qce",
         description=f"{count} {shape} behind a gate that is lifted.",
     )
-
-
-def random_turns(count: int, chance: np.random.Generator) -> Floats:
-    """Random orientations (n, 4), uniformly distributed."""
-    turn = chance.normal(size=(count, 4))
-    return turn / np.linalg.norm(turn, axis=1, keepdims=True)

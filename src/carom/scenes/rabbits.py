@@ -7,13 +7,13 @@ import numpy as np
 from ..geometry import figures
 from ..geometry.mass_properties import mass_properties
 from ..scene.boundaries import Container, Plane
+from ..scene.generators import random_orientations
 from ..scene.model import Bodies, Material, Scene
 from ..scene.shapes import Compound, Mesh, Part
 from ..scene.symmetry import Symmetry
 from ..solvers.rows import Floats
 from . import checks
 from .granular import grains
-from .packings import random_turns
 
 TURN = Symmetry(((-1.0, 0.0, 0.0), (0.0, -1.0, 0.0), (0.0, 0.0, 1.0)), (0.0, 0.0, 0.0), "turn by 1/2")
 GRAVITY = 9.81
@@ -236,4 +236,4 @@ def _scattered(count: int, across: int, pitch: float, low: float, chance: np.ran
     place = pitch * np.stack([k % across, k // across % across, k // across**2], axis=1).astype(np.float64)
     place[:, :2] -= 0.5 * pitch * (across - 1)
     place[:, 2] += low
-    return place, random_turns(count, chance)
+    return place, random_orientations(count, chance)

@@ -12,9 +12,11 @@ from ..scene.boundaries import Container, Plane
 from ..scene.model import Bodies, Material, Scene
 from ..scene.motion import FIXED
 from ..scene.shapes import Box, Compound, Hull, Mesh, Part
-from ..scene.symmetry import Symmetry
+from ..scene.symmetry import Symmetry, mirror_plane
 from ..solvers.rows import Floats
 from . import checks
+
+MIRROR_X, MIRROR_Y = mirror_plane((1.0, 0.0, 0.0)), mirror_plane((0.0, 1.0, 0.0))
 
 
 @checks.recorded
@@ -36,7 +38,7 @@ def flat_box(
         gravity=(0.0, 0.0, -10.0),
         duration=3.0,
         description="A box falls flat on a plane, on its four corners.",
-        symmetries=[_mirror(0), _mirror(1)],
+        symmetries=[MIRROR_X, MIRROR_Y],
     )
 
 
@@ -57,7 +59,7 @@ def box_on_edge(*, speed: float = 10.0, cover: float = 0.5) -> Scene:
         step=0.002,
         duration=0.1,
         description=f"A unit cube lands with {cover:g} of its face on a fixed block.",
-        symmetries=[_mirror(1)],
+        symmetries=[MIRROR_Y],
     )
 
 
@@ -132,7 +134,7 @@ def matryoshka(*, shells: int = 4, restitution: float = 0.8, height: float = 1.0
         duration=2.0,
         stepper="drift_safe",
         description=f"{shells} nested shells fall on a plane.",
-        symmetries=[_mirror(0), _mirror(1)],
+        symmetries=[MIRROR_X, MIRROR_Y],
     )
 
 
@@ -165,7 +167,7 @@ def eight_cubes(*, room: float = 10.0, speed: float = 1.0, spin: tuple[float, fl
         boundaries=[Container((-half, -half, -half), (half, half, half))],
         duration=100.0,
         description="Eight cubes fly apart in a room, symmetric in all three directions.",
-        symmetries=[_mirror(axis) for axis in range(3)],
+        symmetries=[MIRROR_X, MIRROR_Y, mirror_plane((0.0, 0.0, 1.0))],
     )
 
 
@@ -201,11 +203,6 @@ def _elastic(name: str, bodies: list[Bodies], restitution: float, **fields: obje
     material = Material(checks.between("restitution", restitution, 0.0, 1.0))
     given = {"step": 0.01, "stepper": "synchronous", "materials": {"default": material}, **fields}
     return Scene(name=name, bodies=bodies, **given)  # type: ignore[arg-type]
-
-
-def _mirror(axis: int) -> Symmetry:
-    matrix = np.diag([-1.0 if k == axis else 1.0 for k in range(3)])
-    return Symmetry(matrix.tolist(), (0.0, 0.0, 0.0), f"mirror {'xyz'[axis]}")
 
 
 def _hollow(side: float, wall: float) -> Compound:

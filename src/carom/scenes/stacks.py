@@ -8,9 +8,10 @@ from ..errors import ProblemError
 from ..scene.boundaries import Plane
 from ..scene.model import Bodies, Material, Scene
 from ..scene.shapes import Box, Rectangle, Sphere
-from ..scene.symmetry import Symmetry, mirror
+from ..scene.symmetry import mirror, mirror_plane
 from ..solvers.rows import Floats
 from . import checks
+from .granular import grains
 
 GRAVITY = 9.81
 
@@ -46,7 +47,7 @@ def box_tower_3d(*, boxes: int = 10, friction: float = 0.5, restitution: float =
         name="box_tower_3d",
         bodies=[Bodies(Box((1.0, 1.0, 1.0)), place, mass=1.0, name="boxes")],
         boundaries=[Plane()],
-        materials={"default": _material(restitution, friction)},
+        materials={"default": grains(restitution, friction)},
         gravity=(0.0, 0.0, -GRAVITY),
         step=0.01,
         duration=60.0,
@@ -80,7 +81,7 @@ def card_house(
         name="card_house",
         bodies=bodies,
         boundaries=[Plane()],
-        materials={"default": _material(0.0, friction)},
+        materials={"default": grains(0.0, friction)},
         gravity=(0.0, 0.0, -GRAVITY),
         step=0.002,
         duration=rest + 5.0,
@@ -88,7 +89,7 @@ def card_house(
         stepper="drift_safe",
         law="qce",
         description=f"A house of {len(place)} cards" + (", hit by two balls." if balls else "."),
-        symmetries=[] if balls else [Symmetry(np.diag([1.0, -1.0, 1.0]).tolist(), (0.0, 0.0, 0.0), "mirror y")],
+        symmetries=[] if balls else [mirror_plane((0.0, 1.0, 0.0))],
     )
 
 
@@ -126,7 +127,3 @@ def _balls(rest: float, half: float) -> Bodies:
     velocity = np.array([[speed, 0.0, 0.0], [-speed, 0.0, 0.0]])
     spin = np.array([[0.0, speed / radius, 0.0], [0.0, -speed / radius, 0.0]])
     return Bodies(Sphere(radius), start, velocity, spin=spin, mass=0.3, name="balls")
-
-
-def _material(restitution: float, friction: float) -> Material:
-    return Material(checks.between("restitution", restitution, 0.0, 1.0), checks.at_least("friction", friction, 0.0))

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..contact.containment import NOTICED, Containment, Violation
 from ..contact.containment import OVERLAP as NOTED
+from ..contact.containment import Containment, Violation
 from ..errors import ProblemError
 from ..impact.contacts import NOT_CONVERGED, worse
 from ..impact.response import Response
@@ -25,6 +25,7 @@ from .report import STATUSES
 from .stepper import Stepper
 
 # Overlap in half widths of the smaller body.
+MEASURED = 1e-3  # from which on the step table has the exact overlap
 OVERLAP = 0.05  # largest in a step that reports success
 DEEPEST = 0.25  # largest in any step
 CREEP = 0.01  # growth per step that shorter steps need not prevent
@@ -76,7 +77,7 @@ class Contained(Stepper):
 
     def _measure_overlap(self, start: State) -> None:
         """Replaces a large overlap by an exact one: gaps of contacts are those of one normal for the whole step."""
-        if self.keeps_apart and self.overlap > NOTICED * self.containment.least:
+        if self.keeps_apart and self.overlap > MEASURED * self.containment.least:
             found = self.containment.overlap(start, least=0.0)
             self.overlap = 0.0 if found is None else found.overlap
 

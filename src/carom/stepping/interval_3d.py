@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf
 
 from ..contact.contact_set import ContactSet
-from ..contact.time_of_impact_3d import ImpactSearch
+from ..contact.detector import Detector
+from ..contact.swept import travels
 from ..impact.assemble import Assembly
-from ..world import State
+from ..solvers.rows import Floats
+from ..world import State, World
 from .drift_safe import Ahead, DriftSafe
 from .integrator import free_motion, prescribed
 
-SAME_TIME = 1e-12  # fraction of a step below which no time is left
+SAME_TIME = 1e-12  # fraction of a step or interval below which no time is left and two times are equal
 REPEATS = 8  # applications of the law to one impact
 
 
@@ -85,3 +88,93 @@ class Interval3D:
         s.note_overlap(found)
         impact = s.assemble(self.start, found, time) if found.count else None
         self.now = s.hold_resting(self.start, Ahead(end, found, impact), self.slow, time)
+
+
+# ---- time of impact: the contacts that touch at one instant, and the time until the next impact
+
+
+Move = Callable[[State, float], State]
+
+# The contacts that touch are detected over a short motion of FLIGHT touching distances, which tells approaching
+# vertices from rising ones. They count up to a gap of CLEAR touching distances, which such a motion cannot open.
+FLIGHT = 10.0
+CLEAR = 25.0
+MOST_ITERATIONS = 40  # of the search for one impact
+CLEARANCE = 0.25  # motion, in half widths of the thinnest body, within which no two bodies pass through each other
+SMALLEST_STEP = 1e-3  # of the search, as a fraction of its bracket: the secant converges slowly for curved gaps
+
+
+class ImpactSearch:
+    """Search for the contacts that touch now, and for the time of the next impact of bodies that do not touch yet.
+
+    Impacts are timed on the true paths of free motion, `move(state, time)`. Pairs that would pass through each other
+    within the interval are found by the swept test.
+
+    An impact is a gap that closes faster than the resting speeds `slow` (n,) of its bodies. `touch` is the gap up to
+    which bodies count as touching.
+    """
+
+    def __init__(self, world: World, move: Move, touch: float, margin: float) -> None:
+        self.world, self.move, self.touch, self.margin = world, move, touch, margin
+        self.detector = Detector(world)
+        self.thinnest = float(world.shapes.inner.min())
+
+    def touching(self, state: State, interval: float) -> ContactSet:
+        """The contacts that touch in `state`."""
+        most = self._farthest(state, self.move(state, interval))
+        short = interval * min(1.0, FLIGHT * self.touch / most) if most > 0.0 else interval
+        found = self.detector.find(state, self.move(state, short), CLEAR * self.touch)
+        return found.take(found.gap <= CLEAR * self.touch)
+
+    def next_impact(self, start: State, interval: float, slow: Floats) -> float:
+        """Time from `start` until the next impact, at most `interval`.
+
+        The bracket lies between a time without an impact and one at which a gap has closed. The next guess is the
+        earliest root of the gaps, taken as linear in time, until a gap is as small as that of touching bodies. Only
+        the first guess needs the swept test: until its root, and a little longer, no bodies pass through each other.
+        """
+        end = self.move(start, interval)
+        closed = self._closed(start, end, slow, self.detector.find(start, end, self.margin))
+        if closed is None:
+            return interval
+        low, high, time = 0.0, interval, interval * closed[0]
+        most = self._farthest(start, end)
+        if most > CLEARANCE * self.thinnest:
+            high = min(high, time + CLEARANCE * self.thinnest / most * interval)
+        for _ in range(MOST_ITERATIONS):
+            if high - low <= SAME_TIME * interval:
+                break
+            least = SMALLEST_STEP * (high - low)
+            time = min(max(time, low + least), high - least)
+            end = self.move(start, time)
+            closed = self._closed(start, end, slow, self.detector.at_ends(start, end, self.margin))
+            if closed is None:
+                low = time
+                time = 0.5 * (low + high)
+                continue
+            if abs(closed[1]) <= self.touch:
+                return time
+            if closed[1] > 0.0:
+                low, time = time, time * closed[0]
+            else:
+                high, time = time, time * closed[0]
+        return high if low == 0.0 else low
+
+    def _farthest(self, start: State, end: State) -> float:
+        """Largest displacement of any point of a body."""
+        shapes = self.world.shapes_3d
+        way = travels(start.position, end.position, start.orientation, end.orientation, shapes.round, shapes.radius)
+        return float(way.max(initial=0.0))
+
+    def _closed(self, start: State, end: State, slow: Floats, found: ContactSet) -> tuple[float, float] | None:
+        """Of the gaps that are open in `start` and (nearly) closed in `end`: earliest root and smallest value.
+
+        The root is a fraction of the time between, and above 1 for a gap that is not quite closed. None if there is no
+        such gap.
+        """
+        fast = found.gap - found.predicted > (end.time - start.time) * found.larger(slow)
+        new = (found.gap > CLEAR * self.touch) & fast
+        if not new.any():
+            return None
+        gap, then = found.gap[new], found.predicted[new]
+        return float((gap / (gap - then)).min()), float(then.min())

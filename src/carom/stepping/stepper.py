@@ -23,9 +23,8 @@ from ..solvers.thresholds import EXACT_CONTACTS, EXACT_IMPACT_CONTACTS
 from ..world import State, World
 from .impact_stage import speeds_and_fastest
 from .integrator import end_of_step, free_motion
-from .report import PHASES, STATUSES, ContactImpulses
+from .report import PHASES, STATUSES, ContactImpulses, totals
 from .resting import Held, RestingSolver
-from .totals import totals
 
 TOUCH = 1e-9  # gap, relative to the length scale of the world, up to which bodies count as touching
 FEW_CONTACTS_TOLERANCE = 1e-12  # for stages with few contacts: it costs little, and bodies at rest lose no energy

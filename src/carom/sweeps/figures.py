@@ -13,7 +13,7 @@ from matplotlib.colors import BoundaryNorm, ListedColormap, LogNorm, Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from ..draw.style import COLUMN, CYCLE, MARKERS, PALE, WIDE, law_style, styled, write
+from ..draw.style import COLUMN, CYCLE, GRAY, MARKERS, PALE, WIDE, law_style, styled, write
 from ..errors import ProblemError
 from ..solvers.rows import Floats
 from .store import Results
@@ -23,7 +23,7 @@ COLORS = "viridis"  # readable in gray and for color-blind readers
 DECADES = 100.0  # ratio of the largest to the smallest value from which a measurement has a logarithmic scale
 WRITTEN = 60  # cells of a map up to which each has its value in writing
 # Patterns of a layer have fixed colors, so that two phase diagrams can be compared.
-CATEGORIES = {"flat": PALE, "squares": CYCLE[0], "stripes": CYCLE[4], "hexagons": CYCLE[2]}
+CATEGORIES = {"flat": PALE, "squares": CYCLE[0], "stripes": CYCLE[4], "hexagons": CYCLE[2], "disordered": GRAY}
 LAYER = {"frequency": "frequency f*", "acceleration": "acceleration Γ"}  # of a layer whose pattern is measured
 TITLES = {
     "pattern_kind": "pattern",

@@ -21,9 +21,6 @@ from ..trajectory import Trajectory
 from .source import function_of, own_function
 
 Measured = Any  # a number, text, true, false, None, or a mapping of names to such
-FLAT = (
-    0.5  # contrast of a layer up to which it is flat, in diameters: flat ones had 0.23 to 0.32, patterns 0.64 and more
-)
 
 
 @dataclass(frozen=True)
@@ -149,18 +146,10 @@ def _is_layer(scene: Scene) -> str:
 
 
 def _pattern(run: Trajectory) -> dict[str, Any]:
-    """The pattern with the largest contrast of the last two periods of the plate.
-
-    Patterns of a vibrated layer repeat after two periods and are flat in between. The cells of the height map have the
-    size of a diameter.
-    """
-    scene = run.scene
-    floor, diameter = _floor(scene), 2.0 * run.world.length_scale
-    cells = max(12, round((floor[0][1] - floor[0][0]) / diameter))
-    speeds = [b.motion.frequency for b in scene.boundaries if isinstance(b.motion, Vibrating)]
-    first = int(np.searchsorted(run.time, run.time[-1] - 2.0 / speeds[0] - 1e-12)) if speeds else len(run) - 1
-    maps = (granular.height_map(run.positions[k], floor, cells) for k in range(first, len(run)))
-    best = max((granular.pattern(m, floor, FLAT * diameter) for m in maps), key=lambda p: p.contrast)
+    """The pattern with the largest contrast of the last two periods of the plate; without a plate, that of the end."""
+    speeds = [b.motion.frequency for b in run.scene.boundaries if isinstance(b.motion, Vibrating)]
+    _, best, _ = granular.clearest_map(run, _floor(run.scene), 1.0 / speeds[0] if speeds else 0.0)
+    diameter = 2.0 * run.world.length_scale
     return {"kind": best.kind, "wavelength": best.wavelength / diameter, "contrast": best.contrast / diameter}
 
 

@@ -16,9 +16,10 @@ from .. import laws
 from ..errors import ProblemError
 from ..impact.response import Response
 from ..kernels.families import families_of_run
+from ..laws.own import fingerprint, is_file, law_named
 from ..scene.model import Scene
+from ..scene.numbers import scalar
 from ..settings import STEPPERS, tolerance_number
-from ..stepwise import positive
 from .measures import Column, measures_of
 from .source import Source, source_of
 
@@ -56,8 +57,9 @@ class Plan:
 
     scene: the name of a scene of the library, a scene file, a `Scene`, or a function that returns one. `parameters` of
     the scene, `law_options` and `settings` of the run (SETTINGS) map names to values: a list of values, a range
-    {"from": a, "to": b, "count": n, "scale": "linear" or "log"}, or a single value for all runs. `law` is a name or a
-    list of names, `seeds` a list, or a number n for 0 to n - 1; they multiply the other combinations.
+    {"from": a, "to": b, "count": n, "scale": "linear" or "log"}, or a single value for all runs. `law` is a name, or
+    "file.py:Class" for a law of your own, or a list of them; `seeds` is a list, or a number n for 0 to n - 1. Laws and
+    seeds multiply the other combinations.
 
     mode: "grid" combines all values with each other, the last name varies fastest; "list" takes the first value of
     every list, then the second, and so on; "random" draws `samples` combinations, uniformly from ranges and lists, with
@@ -121,6 +123,9 @@ def read_plan(path: str | Path) -> Plan:
         if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
             raise ProblemError(f"{path.name}: sweep.measure", named, "a list of names")
         given["measure"] = [_beside(path, name) for name in named]
+    if isinstance(given.get("law"), str | list):
+        named = [given["law"]] if isinstance(given["law"], str) else given["law"]
+        given["law"] = [_beside(path, name) if isinstance(name, str) else name for name in named]
     return Plan(**given, **document)
 
 
@@ -308,7 +313,7 @@ def _check_run(law: str, options: dict[str, Any], settings: dict[str, Any], scen
     made = laws.make(law, **options)
     for name in ("duration", "step", "frame_rate"):
         if name in settings:
-            positive(f"settings.{name}", settings[name])
+            scalar(f"settings.{name}", settings[name], 0.0, above=True)
     if "tolerance" in settings:
         tolerance_number("settings.tolerance", settings["tolerance"])
     if settings.get("stepper", STEPPERS[0]) not in STEPPERS:
@@ -325,7 +330,11 @@ def _laws(given: Any) -> list[str | None]:
     names = [given] if isinstance(given, str) else given
     if not isinstance(names, Sequence) or not names or not all(isinstance(name, str) for name in names):
         raise ProblemError("law", given, "the name of a law, or a list of names")
-    return list(dict.fromkeys(names))
+    unique = list(dict.fromkeys(names))
+    found: list[str | None] = [law_named(name).name if is_file(name) else name for name in unique]
+    if len(set(found)) < len(found):
+        raise ProblemError("law", given, f"laws of different names, not {', '.join(map(str, found))}")
+    return found
 
 
 def _seeds(given: Any, source: Source) -> list[int | None]:
@@ -346,7 +355,9 @@ def _seeds(given: Any, source: Source) -> list[int | None]:
 
 def _record(plan: Plan, source: Source, columns: list[Column]) -> dict[str, Any]:
     axes = [[name, values] for name, values in plan._axes()]
-    law = plan.law if plan.law is None or isinstance(plan.law, str) else list(plan.law)
+    law = plan.law
+    if law is not None:
+        law = fingerprint(law) if isinstance(law, str) else list(map(fingerprint, law))
     seeds = plan.seeds if plan.seeds is None or isinstance(plan.seeds, int) else [int(s) for s in plan.seeds]
     return {
         "scene": source.record,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -39,6 +39,8 @@ class Source:
     def check(self, name: str) -> None:
         """Raises ProblemError if there is no such parameter."""
         if self.parameters is None:
+            from ..scene.file.text import place
+
             place(self.document or {}, name)
         elif name not in self.parameters:
             raise ProblemError.unknown(f"parameter of {self.title}", name, self.parameters)
@@ -96,7 +98,7 @@ def _of_function(make: Callable[..., Scene]) -> Source:
 def _of_file(path: Path) -> Source:
     """A file: parameters are paths such as `materials.default.friction` or `bodies.0.velocity`."""
     from ..scene.file import load_scene, scene_of
-    from ..scene.file.text import parse, read
+    from ..scene.file.text import parse, place, read
 
     digest = hashlib.sha256(read_file(path, "scene")).hexdigest()
     record = {"file": path.name, "sha256": digest}
@@ -114,22 +116,6 @@ def _of_file(path: Path) -> Source:
         return scene_of(changed, path.stem, path.parent)
 
     return Source(f"scene file {path}", None, made, record, document=document)
-
-
-def place(document: Any, path: str) -> tuple[Any, Any]:
-    """Table or list, and key or index in it, of a dotted path into a document. The last key may be new in a table."""
-    at, parts = document, path.split(".")
-    for k, part in enumerate(parts):
-        last = k == len(parts) - 1
-        key: Any = int(part) if isinstance(at, list) and part.isdigit() else part
-        known: Iterable[Any] = range(len(at)) if isinstance(at, list) else at if isinstance(at, Mapping) else ()
-        if key not in known and not (last and isinstance(at, Mapping) and k):
-            where = ".".join(parts[:k]) or "the file"
-            raise ProblemError.unknown(f"key of {where}", part, map(str, known))
-        if last:
-            return at, key
-        at = at[key]
-    raise AssertionError(path)
 
 
 def own_function(text: str) -> tuple[Callable[..., Any], str]:

@@ -17,8 +17,7 @@ from ..geometry.polygons import polygon_moments
 from ..kernels import prepare
 from ..settings import Settings
 from ..solvers.rows import Floats
-from ..stepping.report import ContactImpulses
-from ..stepping.totals import totals_2d
+from ..stepping.report import ContactImpulses, totals_2d
 from ..world import State, World
 from .files import parse, tower_to_toml
 from .loop import Loop, LoopOptions, StepReport

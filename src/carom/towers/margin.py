@@ -93,8 +93,6 @@ def margin(
     if load is not None and shift is not None:
         raise ProblemError("margin", "load and shift", "one of the two")
     if shift is not None:
-        from .margin import shift_margin
-
         return shift_margin(tower, shift, direction)
     if load is not None:
         return _load_margin(tower, load)

@@ -175,7 +175,7 @@ def _pair(layout, corners, ahead, a, b, margin, paper, out, count):
 def _chosen(layout, corners, a, b, gap):
     """The row of `layout.chosen` for a pair that still meets corner to corner, else -1.
 
-    Both edges then separate the pair equally well, and the choice of Gauss' principle holds (`corners.py`).
+    Both edges then separate the pair equally well, and the choice of Gauss' principle holds (`contacts.choose`).
     """
     for r in range(len(layout.chosen)):
         on, under = layout.chosen[r, 0], layout.chosen[r, 2]
@@ -274,21 +274,6 @@ def edge_geometry(near, corners):
         place[c] = (dx * ex + dy * ey) / (length * length)
         gap[c] = (dx * ey - dy * ex) / length
     return normal, place, gap
-
-
-@kernel
-def true_gaps(near, corners):
-    """(m,) distance of corner k from the line of its edge, for corners at any position."""
-    gap = np.empty(len(near))
-    for c in range(len(near)):
-        k, i, j = near[c, 1], near[c, 3], near[c, 4]
-        if i < 0:
-            gap[c] = corners[k, 1]
-            continue
-        ex, ey = corners[j, 0] - corners[i, 0], corners[j, 1] - corners[i, 1]
-        dx, dy = corners[k, 0] - corners[i, 0], corners[k, 1] - corners[i, 1]
-        gap[c] = (dx * ey - dy * ex) / np.hypot(ex, ey)
-    return gap
 
 
 @kernel

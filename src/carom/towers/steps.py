@@ -23,7 +23,7 @@ import numpy as np
 from ..errors import ProblemError
 from ..solvers.rows import Floats, Ints
 from .framework import FrameworkCoordinates
-from .near_contacts import fixed_gaps, near_contacts, true_gaps, turning
+from .near_contacts import edge_geometry, fixed_gaps, near_contacts, turning
 
 if TYPE_CHECKING:
     from .loop import Loop
@@ -133,7 +133,7 @@ def _first_sides(loop: Loop, exact: bool, stretch: Floats) -> Floats:
         return np.asarray(turning(loop.near, corners, corners - loop.coordinates.last_corners()))
     if exact and loop.motion is not None:
         moved = loop.coordinates.moved(loop.motion, stretch)
-        return np.asarray(fixed_gaps(loop.near, loop.normal, loop.along, moved) - true_gaps(loop.near, moved))
+        return np.asarray(fixed_gaps(loop.near, loop.normal, loop.along, moved) - edge_geometry(loop.near, moved)[2])
     return np.zeros(len(loop.near))
 
 
@@ -142,7 +142,7 @@ def _correct(loop: Loop, motion: Floats, stretch: Floats) -> tuple[Floats, Float
     coordinates = loop.coordinates
     better = coordinates.stretch("original", coordinates.turn_part(motion))
     off, moved = coordinates.moved(motion, stretch), coordinates.moved(motion, better)
-    gaps = true_gaps(loop.near, moved)
+    gaps = edge_geometry(loop.near, moved)[2]
     wanted = fixed_gaps(loop.near, loop.normal, loop.along, moved) - gaps
     # A contact is closed or has no force: the violation of this complementarity as a length.
     both = np.minimum(gaps, loop.y[: len(gaps)] * loop.diagonal[: len(gaps)])
@@ -155,7 +155,7 @@ def _correct(loop: Loop, motion: Floats, stretch: Floats) -> tuple[Floats, Float
 def _missed(loop: Loop, moved: Floats) -> Ints:
     """Contacts of bricks that overlap at the corners `moved` and that the program does not contain."""
     found = near_contacts(loop.layout, moved, moved, np.zeros(loop.tower.count), False)
-    found = found[true_gaps(found, moved) < -OVERLAP * loop.tower.size]
+    found = found[edge_geometry(found, moved)[2] < -OVERLAP * loop.tower.size]
     known = set(zip(loop.near[:, 1].tolist(), loop.near[:, 3].tolist()))
     new = [(vertex, start) not in known for vertex, start in found[:, [1, 3]].tolist()]
     return found[np.array(new, dtype=bool)]
@@ -195,7 +195,7 @@ def acceleration_step(loop: Loop) -> None:
 def _select_touching(loop: Loop, corners: Floats, speed: Floats) -> None:
     """Selects the contacts that touch and do not separate; an inelastic impact stops the approaching ones first."""
     o, coordinates = loop.options, loop.coordinates
-    gap = true_gaps(loop.near, corners)
+    gap = edge_geometry(loop.near, corners)[2]
     loop.select(gap <= TOUCHING * loop.tower.size)
     rate = fixed_gaps(loop.near, loop.normal, loop.along, speed)
     still = 1e-9 * (float(np.abs(speed).max(initial=0.0)) + loop.tower.gravity * o.step)

@@ -20,7 +20,7 @@ from .contacts import CONTACT_TOLERANCE, GROUND, Touching, TowerContacts, find_c
 
 if TYPE_CHECKING:
     from ..trajectory import Trajectory
-    from .corners import Choice
+    from .contacts import Choice
     from .initial_collapse import InitialCollapse
     from .margin import Margin
     from .resting_shape import RestingShape
@@ -222,7 +222,7 @@ class Tower(Shown):
     @cached_property
     def corner_choice(self) -> Choice | None:
         """The separating edges of bricks that meet corner to corner; None if there are none."""
-        from .corners import choose
+        from .contacts import choose
 
         touching = self._touching
         return choose(self, touching.certain, touching.corners) if touching.corners else None

@@ -23,8 +23,7 @@ from ..settings import Settings
 from ..stepping.report import FRICTION_SHAPE, step_table
 from ..world import State, World
 from .checkpoint import Checkpoints, current
-from .file_locks import try_alone
-from .journal import HEAD, USER_BLOCK
+from .journal import HEAD, USER_BLOCK, try_alone
 from .safe_file import SafeFile, open_safely
 from .series import Series, store_array
 from .snapshot import snapshot

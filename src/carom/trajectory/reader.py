@@ -22,7 +22,6 @@ from ..shown import NOTEBOOK, Shown
 from ..stepping.report import ANGULAR_MOMENTUM, MOMENTUM, ContactImpulses
 from ..world import State, World
 from . import checkpoint
-from .file_locks import in_use
 from .format import (
     IMPULSES,
     ORIENTATION,
@@ -35,6 +34,7 @@ from .format import (
     reading,
     text_of,
 )
+from .journal import in_use
 
 Floats = NDArray[np.float64]
 ROUNDING = 1e-12  # relative: a residual that equals the tolerance may exceed it by the rounding of their common scale

@@ -18,7 +18,6 @@ from ..settings import Settings
 from ..stepping.report import ContactImpulses
 from ..world import State, World
 from .checkpoint import Checkpoints, Memory, load, state_hash
-from .file_locks import in_use, try_alone
 from .format import (
     HASH,
     IMPULSES,
@@ -33,7 +32,7 @@ from .format import (
     reading,
 )
 from .interrupts import uninterrupted
-from .journal import new_file
+from .journal import in_use, new_file, try_alone
 from .safe_file import SafeFile
 from .series import Series
 

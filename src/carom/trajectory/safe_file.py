@@ -21,7 +21,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..hdf5 import superblock
-from .file_locks import still_named
 from .journal import (
     COUNTER,
     ID,
@@ -34,6 +33,7 @@ from .journal import (
     new_file,
     read_head,
     read_journal,
+    still_named,
 )
 
 

@@ -27,6 +27,7 @@ OPTIONS = (
     "--no-first-run",
     "--hide-scrollbars",
 )
+PATIENCE = 120_000  # milliseconds until anything must have happened: a bound for what hangs, not for busy machines
 HERE = {"127.0.0.1", "localhost", "::1", None}
 
 
@@ -57,6 +58,7 @@ def browser() -> Iterator[Any]:
 def window(browser: Any, width: int, height: int) -> Iterator[Any]:
     """An empty page. Whatever it loads must come from this machine: pages work without a network."""
     page = browser.new_page(viewport={"width": width, "height": height})
+    page.set_default_timeout(PATIENCE)
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     yield page

@@ -155,6 +155,7 @@ def seen(layout, points, aspect):
     return np.stack([arm @ right / (depth * half * aspect), arm @ np.cross(right, ahead) / (depth * half)], axis=1)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("aspect", [0.6, 1.0, 2.5])
 @pytest.mark.parametrize("count", [1, 2])
 def test_the_camera_sees_all_bodies_at_all_times(plane_run, space_run, aspect, count):

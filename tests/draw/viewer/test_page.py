@@ -24,7 +24,7 @@ def made(tmp_path):
 
 
 def until(condition):
-    end = time.monotonic() + 20.0
+    end = time.monotonic() + 120.0
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.02)

@@ -21,7 +21,7 @@ def server():
 
 def status(server, headers):
     try:
-        with urllib.request.urlopen(urllib.request.Request(address_of(server), headers=headers), timeout=30) as answer:
+        with urllib.request.urlopen(urllib.request.Request(address_of(server), headers=headers), timeout=120) as answer:
             return answer.status
     except urllib.error.HTTPError as error:
         return error.code

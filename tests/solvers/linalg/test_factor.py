@@ -55,6 +55,7 @@ def backward_error(rows, weight, rng):
     return error / (np.abs(h).sum(axis=1).max() * np.abs(x).max() + np.abs(b).max()), x.ravel() - expected, expected
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("d", [1, 2, 3, 6])
 @pytest.mark.parametrize("top", [0.0, 1.0, 1e3])
 def test_solves_as_dense_algebra_does(d, top):
@@ -103,6 +104,7 @@ STRUCTURES = {
 }
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("d", [1, 2, 3, 6])
 @pytest.mark.parametrize("structure", STRUCTURES)
 def test_every_structure(structure, d):

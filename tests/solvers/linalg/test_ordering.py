@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -99,6 +100,7 @@ def test_a_clique_and_a_star():
     assert 0 in order[-2:], "the center of a star goes last, or is one of the last two"
 
 
+@pytest.mark.long
 def test_fill_on_a_planar_graph_is_that_of_superlu():
     """A triangulation of 1,200 points, the graph of a packing of discs: at most 1.5 times SuperLU's fill.
 

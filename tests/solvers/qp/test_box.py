@@ -113,6 +113,7 @@ def large_problems():
 LARGE = dict(large_problems())
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("kind", ["cone", "box", "mixed"])
 @pytest.mark.parametrize("name", LARGE)
 def test_large_islands_against_bounded_least_squares(name, kind):
@@ -130,6 +131,7 @@ def test_large_islands_against_bounded_least_squares(name, kind):
     assert np.abs(g.T @ y - expected).max() <= 1e-8 * np.abs(x0).max()
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", LARGE)
 @pytest.mark.parametrize("solver", ["piqp", "clarabel"])
 def test_large_islands_against_general_solvers(name, solver):
@@ -241,6 +243,7 @@ def test_a_symmetric_packing_gets_symmetric_impulses():
     np.testing.assert_allclose(y[~spoke], y[~spoke][0], atol=1e-6)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("kind", ["cone", "box", "mixed"])
 @pytest.mark.parametrize("name", LARGE)
 def test_warm_starts_change_nothing(name, kind):
@@ -275,6 +278,7 @@ def test_warm_starts_of_small_islands(seed, kind):
         assert np.abs(g.T @ (y - cold)).max() <= 1e-9 * np.abs(c).max()
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("kind", ["cone", "box"])
 @pytest.mark.parametrize("name", ["flat box", *LARGE])
 def test_the_order_of_contacts_does_not_matter(name, kind):
@@ -303,6 +307,7 @@ def squeezed(balls, rng=None):
     return g, c
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("balls", [1, 2, 10, 30, 100, 1000])
 @pytest.mark.parametrize("seed", [None, 0, 1])
 def test_no_solution_is_never_certified(balls, seed):

@@ -79,6 +79,7 @@ def interior(rows, c, low, high):
 METHODS = {"dense": dense, "sparse": sparse, "interior": interior, "gradients": gradients}
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ISLANDS)
 @pytest.mark.parametrize("method", METHODS)
@@ -94,6 +95,7 @@ def test_method(method, name, kind):
     assert np.abs(g.T @ y - expected).max() <= 1e-8 * np.abs(x0).max()
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ISLANDS)
 def test_interior_points_come_close_by_themselves(name, kind):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.solvers.space_piles import bricks, contacts_of, sphere_line
 
@@ -23,7 +23,6 @@ def relaxed(contacts, c, high, tolerance, visits, conserve=False):
 
 
 @given(seed=SEEDS, bounded=st.booleans())
-@settings(max_examples=20, deadline=None)
 def test_relaxing_on_and_on_is_exact(seed, bounded):
     """The same velocities as the exact box problem; impulses of redundant contacts may differ."""
     contacts = contacts_of(sphere_line(6, kick=1.0, seed=seed), 0.0)
@@ -50,7 +49,6 @@ def test_the_residual_is_within_the_tolerance(share):
 
 
 @given(seed=SEEDS, tolerance=st.sampled_from([0.5, 1e-1, 1e-2, 1e-4]))
-@settings(max_examples=20, deadline=None)
 def test_a_coarse_reflection_conserves_energy(seed, tolerance):
     """With c = 2 u the velocity is reflected along some direction, whatever the tolerance."""
     contacts = contacts_of(bricks(layers=2, across=2, deep=2, kick=1.0, seed=seed), 1.0)

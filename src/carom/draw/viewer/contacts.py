@@ -29,7 +29,7 @@ def contact_points(run: Trajectory, index: int) -> Floats:
     recorded = run.impulses(index)
     if recorded is not None and index > 0:
         return recorded.point
-    from ...contact.find import find_contacts
+    from ...contact.detector import find_contacts
 
     state, world = run.frame(index), run.world
     return np.asarray(find_contacts(world, state, state, TOUCHING * world.length_scale).point)

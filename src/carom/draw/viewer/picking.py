@@ -73,7 +73,7 @@ def facts_of(run: Trajectory, frame: int, body: int) -> list[str]:
 
 def _partners(run: Trajectory, frame: int, body: int) -> Ints:
     """The other body of each contact of a body, or -1 - k for boundary k."""
-    from ...contact.find import find_contacts
+    from ...contact.detector import find_contacts
 
     state, world = run.frame(frame), run.world
     found = find_contacts(world, state, state, TOUCHING * world.length_scale)

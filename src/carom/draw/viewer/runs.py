@@ -14,8 +14,7 @@ import numpy as np
 from ...errors import ProblemError
 from ...solvers.rows import Floats
 from ...trajectory import Trajectory
-from ...trajectory.file_locks import in_use
-from ...trajectory.journal import Head, read_head
+from ...trajectory.journal import Head, in_use, read_head
 
 MOST = 2  # runs on one page
 KEPT = 256 << 20  # bytes of frames in memory

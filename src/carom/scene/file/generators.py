@@ -116,7 +116,6 @@ class ChoiceRadius:
         return random.choice(np.array(self.values), size=count, p=weights / weights.sum())
 
 
-RandomRadius = UniformRadius | NormalRadius | ChoiceRadius
 RADIUS_KINDS = {"uniform": UniformRadius, "normal": NormalRadius, "choice": ChoiceRadius}
 
 

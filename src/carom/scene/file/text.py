@@ -121,30 +121,35 @@ def _plain(key: str) -> str:
 # ---- changes
 
 
-def change(document: dict[str, Any], place: str, text: str) -> None:
-    """Replaces the value at a dotted path such as `bodies.0.velocity`. `text` is a value of TOML; else it is a string.
+def change(document: dict[str, Any], path: str, text: str) -> None:
+    """Replaces the value at a dotted path. `text` is a value of TOML; else it is a string."""
+    table, key = place(document, path)
+    table[key] = _value(text)
 
-    Tables and lists on the way must exist; the error lists what is there. Whether the last key is known is for the
-    reader of the document to say, because keys with defaults need not be in a file.
+
+def place(document: dict[str, Any], path: str) -> tuple[Any, Any]:
+    """Table or list, and key or index in it, of a dotted path into a document, such as `bodies.0.velocity`.
+
+    Tables and lists on the way must exist; the error lists what is there. The last key of a table may be new: whether
+    it is known is for the reader of the document to say, because keys with defaults need not be in a file.
     """
-    keys = place.split(".")
+    keys = path.split(".")
     if keys[0] == "scene":  # all of its keys have defaults, so a file may lack it
         document.setdefault("scene", {})
     here: Any = document
-    for depth, key in enumerate(keys):
+    for depth, word in enumerate(keys):
         last = depth == len(keys) - 1
-        if isinstance(here, list):
-            known: list[Any] = list(range(len(here)))
-            step: Any = int(key) if key.isdigit() else key
-        else:
-            known, step = list(here) if isinstance(here, dict) else [], key
-        if step not in known and not (last and isinstance(here, dict)):
-            found = ", ".join(map(str, known)) or "nothing"
-            raise ProblemError("--set", place, f"a place in the file; {'.'.join(keys[:depth]) or 'it'} has {found}")
+        key: Any = int(word) if isinstance(here, list) and word.isdigit() else word
+        known = range(len(here)) if isinstance(here, list) else here if isinstance(here, dict) else ()
+        if key not in known and not (last and isinstance(here, dict)):
+            where = ".".join(keys[:depth]) or "the file"
+            if not known:
+                raise ProblemError(path, word, f"a place in the file; {where} has nothing")
+            raise ProblemError.unknown(f"key of {where}", word, map(str, known))
         if last:
-            here[step] = _value(text)
-        else:
-            here = here[step]
+            break
+        here = here[key]
+    return here, key
 
 
 def _value(text: str) -> Any:
