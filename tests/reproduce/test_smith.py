@@ -120,7 +120,7 @@ def test_no_verdict_about_patterns_in_a_container_of_two_wavelengths():
     seen = layers.Pattern("squares", 15.0 * layers.DIAMETER, 2.0 * layers.DIAMETER, (0.1, 0.9, 0.2))
     empty = np.zeros((1, 2))
     for width, verdict in ((30, None), (100, False)):
-        layer = layers.Layer(np.zeros((4, 4)), seen, width, empty, 1.0, 1.0, 1.0, 1)
+        layer = layers.Layer(np.zeros((4, 4)), seen, width, empty, None, 1)
         assert layers._pattern_rows("hexagons", layer)[1].holds is verdict
 
 

@@ -25,7 +25,7 @@ def array(field: str, value: Any, shape: tuple[int | None, ...], wanted: str) ->
     bad = np.argwhere(~np.isfinite(out))
     if len(bad):
         where = f"[{bad[0][0]}]" if out.ndim > 1 and len(out) > 1 else ""
-        raise ProblemError(field + where, float(out[tuple(bad[0])]), "finite numbers")
+        raise ProblemError(field + where, float(out[tuple(bad[0])]), "finite numbers" if out.ndim else wanted)
     return out
 
 
