@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from carom import Simulation, scenes
+from carom.contact.conservative_advancement import gaps_of_pairs
+from carom.contact.detector import find_contacts
 from carom.contact.mesh_boundaries import mesh_boundaries
 from carom.contact.meshes import mesh_pairs
 from carom.contact.point_distance import distance
@@ -367,3 +372,25 @@ def test_distance_of_points_is_exact(name):
         for step in random.normal(size=(20, 3)):
             step *= 0.999 * abs(d) / np.linalg.norm(step)
             assert distance(solids, 0, *(point + step), np.inf)[0] * d > 0.0
+
+
+def test_curved_meshes_that_do_not_touch_have_no_overlapping_contact():
+    """A point outside of a curved surface may lie behind the tangent plane of another place: that is no overlap."""
+    sim = Simulation(scenes.rabbits_and_pawns(rabbits=2, pawns=1), "qce")
+    world, apart = sim.world, 2e-3 * sim.world.length_scale
+    place = np.array([[50.0, 50.0, 50.0], [50.0, 50.0, 50.0], [90.0, 90.0, 90.0]])
+    pair, seen = np.array([[0, 1]]), 0
+    for seed in range(40):
+        turn = Rotation.random(3, random_state=seed).as_quat(scalar_first=True)
+        way = np.random.default_rng(seed).normal(size=3)
+        near, far = 0.0, 3.0
+        while far - near > 1e-9:  # until the sample points of the two are `apart`
+            place[1] = place[0] + 0.5 * (near + far) * way / np.linalg.norm(way)
+            touches = gaps_of_pairs(world.shapes_3d, pair, place[None, :2], turn)[0] <= apart
+            near, far = (0.5 * (near + far), far) if touches else (near, 0.5 * (near + far))
+        state = replace(sim.state, position=place, orientation=turn)
+        found = find_contacts(world, state, state, 0.05 * world.length_scale)
+        mine = (found.first == 0) & (found.second == 1)
+        assert (found.gap[mine] > 0.0).all(), seed
+        seen += mine.any()
+    assert seen > 30
