@@ -1,17 +1,20 @@
-"""Reading files of bounded size, atomic writing of files, which are complete or do not exist, and strict JSON.
+"""Files of bounded size, atomic writing (a file is complete or does not exist), strict JSON, modules of users.
 
 Trajectories are the exception: they grow during a run and have their own protocol (`carom.trajectory.safe_file`).
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from .errors import ProblemError
@@ -95,3 +98,15 @@ def _finite(data: Any) -> Any:
     if hasattr(data, "item") and not isinstance(data, (str, bytes)):
         data = data.item()
     return None if isinstance(data, float) and not math.isfinite(data) else data
+
+
+def module_of(file: str, code: str) -> ModuleType:
+    """The module that the Python text `code` of a user's `file` makes. Its classes can be dataclasses."""
+    module = ModuleType(f"carom_{Path(file).stem}_{hashlib.sha256(code.encode()).hexdigest()[:8]}")
+    module.__file__ = file
+    sys.modules[module.__name__] = module  # dataclasses look up the module of their class
+    try:
+        exec(compile(code, file, "exec", dont_inherit=True), module.__dict__)
+    except Exception as wrong:  # whatever the user's file raises
+        raise ProblemError(file, f"{type(wrong).__name__}: {wrong}", "a Python file that can be imported") from wrong
+    return module

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from ..errors import ProblemError
+from ..files import module_of
 from . import Law, make, register
 
 
@@ -41,13 +40,7 @@ def fingerprint(text: str) -> str:
 @cache
 def _own(file: str, name: str, code: str) -> type[Law]:
     """The class `name` of the Python text `code`. Its objects can be sent to processes without the file."""
-    module = ModuleType(f"carom_law_{Path(file).stem}_{hashlib.sha256(code.encode()).hexdigest()[:8]}")
-    module.__file__ = file
-    sys.modules[module.__name__] = module  # dataclasses look up the module of their class
-    try:
-        exec(compile(code, file, "exec", dont_inherit=True), module.__dict__)
-    except Exception as error:  # whatever the user's file raises
-        raise ProblemError("law", file, f"a file that can be run: {type(error).__name__}: {error}") from None
+    module = module_of(file, code)
     own = {key: value for key, value in vars(module).items() if isinstance(value, type) and issubclass(value, Law)}
     own = {key: value for key, value in own.items() if value.__module__ == module.__name__}
     if name not in own:

@@ -8,13 +8,12 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from ..errors import ProblemError
-from ..files import read_file
+from ..files import module_of, read_file
 from ..scene.model import Scene
 
 # Fields of a Scene that are settings of a run or its law: a sweep varies them there.
@@ -127,12 +126,7 @@ def own_function(text: str) -> tuple[Callable[..., Any], str]:
 
 def function_of(file: str, name: str, code: str) -> Callable[..., Any]:
     """The function `name` of the Python text `code`; `file` stands for it in messages."""
-    module = ModuleType(Path(file).stem)
-    module.__file__ = file
-    try:
-        exec(compile(code, file, "exec", dont_inherit=True), module.__dict__)
-    except Exception as wrong:  # whatever the user's file raises
-        raise ProblemError(file, f"{type(wrong).__name__}: {wrong}", "a Python file that can be imported") from wrong
+    module = module_of(file, code)
     found = getattr(module, name, None)
     if not callable(found):
         names = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
