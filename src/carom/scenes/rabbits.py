@@ -191,6 +191,7 @@ def rabbits_and_pawns(
         materials={"default": grains(restitution, friction)},
         gravity=(0.0, 0.0, -GRAVITY),
         step=0.005,
+        tolerance=5e-4,
         duration=8.0,
         frame_rate=25.0,
         law="qce",
