@@ -214,9 +214,9 @@ class DriftSafe(Contained):
         if ahead.shift is not None:
             before = replace(start, position=start.position + ahead.shift[:, : self.world.dimension])
         end = self.timed("rest", push_out, before, end, found, impact, self.tolerance, force, self.part)
-        return self._separated(before, end, impact, h)
+        return self._separated(before, end, found, impact, h)
 
-    def _separated(self, before: State, end: State, impact: Assembly, h: float) -> State:
+    def _separated(self, before: State, end: State, earlier: ContactSet, impact: Assembly, h: float) -> State:
         """The end of the step without the overlap that motion along the tangents of the start has made."""
         if self.detector.all_round:  # their gaps are convex functions of time
             return end
@@ -230,7 +230,7 @@ class DriftSafe(Contained):
             if -found.gap.min(initial=0.0) <= allowed:
                 break
             last, impact = end, self.assemble(end, found, h)
-            end = self.timed("rest", push_out, before, end, found, impact, self.tolerance)
+            end = self.timed("rest", push_out, before, end, found, impact, self.tolerance, None, 1.0, earlier)
             if end is last:  # no energy
                 break
         return end
