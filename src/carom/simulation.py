@@ -10,7 +10,6 @@ from os import PathLike, fspath
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numba
 import numpy as np
 
 from .errors import ProblemError
@@ -19,7 +18,7 @@ from .laws import Law
 from .scene.model import Scene
 from .scene.numbers import scalar
 from .settings import Settings
-from .solvers.threads import most_threads
+from .solvers.threads import limited, most_threads
 from .stepping.report import ContactImpulses, step_table
 from .stepwise import WHOLE_STEP, Simulation
 from .world import State, World
@@ -178,12 +177,8 @@ def _threads(count: int | None) -> Iterator[None]:
     most = most_threads()
     if isinstance(count, bool) or not isinstance(count, int | np.integer) or not 1 <= count <= most:
         raise ProblemError("threads", count, f"a whole number from 1 to {most}")
-    before = numba.get_num_threads()
-    numba.set_num_threads(int(count))
-    try:
+    with limited(int(count)):
         yield
-    finally:
-        numba.set_num_threads(before)
 
 
 # ---- the loop over steps

@@ -124,14 +124,15 @@ def _overlap(run: Trajectory, bound: float, asked: bool) -> Check:
     scale, in_frames = run.world.length_scale, overlap(run)
     value = max(float(in_frames.max()), float(run.steps["overlap"].max(initial=0.0)) / scale)
     note = f"in units of {scale:g}, the smallest radius or half width"
-    speed = fastest(run)
-    more, why = _overlap_in_motion(run, scale, float(speed.max()))
-    if more > bound and not asked:
+    if value > bound and not asked:
+        speed = fastest(run)
+        more, why = _overlap_in_motion(run, scale, float(speed.max()))
         # At rest nothing is faster than what falls for two steps.
         still = float(speed[-1]) <= 2.0 * run.settings.step * float(np.linalg.norm(run.world.gravity))
-        if still and in_frames[-1] > bound:
+        if more > bound and still and in_frames[-1] > bound:
             return Check("overlap", float(in_frames[-1]), bound, False, f"{note}, at rest at the end")
-        bound, note = more, f"{note}; {why}"
+        if more > bound:
+            bound, note = more, f"{note}; {why}"
     return Check("overlap", value, bound, value <= bound, note)
 
 

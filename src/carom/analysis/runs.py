@@ -17,10 +17,12 @@ from ..geometry import rotations
 from ..scene.boundaries import Periodic, Segment
 from ..scene.symmetry import Symmetry
 from ..solvers.rows import Floats, Ints
+from ..solvers.threads import limited, on_threads
 from ..trajectory import Trajectory
 from ..world import State
 
 BLOCK = 1 << 25  # bytes of an array that are read at once
+FRAMES = 16  # of which a thread measures the overlap at once
 
 
 def blocks(run: Trajectory, row: int) -> Iterator[slice]:
@@ -133,13 +135,21 @@ def overlap(run: Trajectory) -> Floats:
 
     It is computed exactly from the state of the frame, and 0 if nothing overlaps.
     """
-    world = run.world
-    out, detector = np.zeros(len(run)), Detector(world)
-    still = np.zeros((run.count, run.dimension))  # gaps do not depend on velocities, whose reading costs as much as all
-    for k in range(len(run)):
-        state = State(float(run.time[k]), int(run.step[k]), run.positions[k], run.orientations[k], still)
-        found = detector.at_ends(state, state, 0.0)
-        out[k] = max(0.0, -float(found.gap.min())) if found.count else 0.0
+    world, out = run.world, np.zeros(len(run))
+    still = np.zeros((run.count, run.dimension))  # gaps do not depend on velocities
+    unturned = run.orientations[0] if world.shapes.round.all() else None  # nor those of discs and spheres on rotations
+
+    def measure(low: int, high: int) -> float:
+        with limited(1):  # a thread that waits for its part of one frame costs as much as one that works
+            detector = Detector(world)
+            for k in range(low, high):
+                turned = run.orientations[k] if unturned is None else unturned
+                state = State(float(run.time[k]), int(run.step[k]), run.positions[k], turned, still)
+                found = detector.at_ends(state, state, 0.0)
+                out[k] = max(0.0, -float(found.gap.min())) if found.count else 0.0
+        return 0.0
+
+    on_threads(measure, [(low, min(low + FRAMES, len(run))) for low in range(0, len(run), FRAMES)])
     return out / world.length_scale
 
 

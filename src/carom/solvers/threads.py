@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from time import perf_counter
 from typing import Any
@@ -35,6 +36,17 @@ def thread_count() -> int:
 def most_threads() -> int:
     """Maximum number of threads: all processors, or the environment variable NUMBA_NUM_THREADS."""
     return int(numba.config.NUMBA_NUM_THREADS)
+
+
+@contextmanager
+def limited(count: int) -> Iterator[None]:
+    """At most `count` threads for what this thread does in the block; other threads keep their own number."""
+    before = thread_count()
+    numba.set_num_threads(count)
+    try:
+        yield
+    finally:
+        numba.set_num_threads(before)
 
 
 @kernel
