@@ -52,7 +52,7 @@ NEIGHBOR = 0.25  # a slow body may be pushed by its neighbors to this share of t
 # Numbers of iterations.
 ROUNDS = 100  # bound on the applications of the law per step; impacts may cause further impacts
 SEARCHES = 20  # bound on the searches for contacts per step, where impacts make bodies much faster
-SEPARATIONS = 3  # removals of the overlap at the end of a step
+SEPARATIONS = 6  # removals of the overlap at the end of a step
 RESTING_SOLVES = 4  # solves per step, each with the contacts that the previous answer would close
 
 
@@ -220,10 +220,10 @@ class DriftSafe(Contained):
         """The end of the step without the overlap that motion along the tangents of the start has made."""
         if self.detector.all_round:  # their gaps are convex functions of time
             return end
-        allowed = max(self.tolerance, FINEST) * self.world.length_scale
-        moved = self._travel(end.velocity, h)[impact.taking_part]
-        curved = moved * moved > 2.0 * allowed * self.world.shapes.radius[impact.taking_part]
-        if self.overlap <= allowed and not curved.any():
+        scale = self.world.length_scale
+        allowed = max(self.tolerance, FINEST) * scale
+        moved = float(self._travel(end.velocity, h)[impact.taking_part].max())
+        if self.overlap <= allowed and moved * moved <= 2.0 * allowed * scale:  # of a way of that curvature
             return end
         for _ in range(SEPARATIONS):
             found = self.timed("detect", self.detector.touching, end, self.margin)
