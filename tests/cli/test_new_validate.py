@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 
+from carom import ImpactProblem, solve_impact
 from carom.scene.file import load_scene
 
 
@@ -29,6 +30,14 @@ def test_a_new_scene_is_valid(carom, tmp_path):
         assert word in shown.out, shown.out
 
 
+def test_a_new_problem_is_solved(carom, tmp_path):
+    path = tmp_path / 'a "cradle".json'
+    assert carom("new", path).code == 0
+    problem = ImpactProblem.load(path)
+    assert (problem.name, problem.contact_count) == ('a "cradle"', 4)
+    assert solve_impact(problem, "gr").velocity.tolist() == [0, 0, 0, 0, 1]  # exact: equal masses exchange velocities
+
+
 def test_a_new_scene_of_space(carom, tmp_path):
     path = tmp_path / "pile.toml"
     assert carom("new", path, "--3d").code == 0
@@ -49,7 +58,8 @@ def test_new_does_not_overwrite_unasked(carom, tmp_path):
 def test_new_needs_a_name_that_it_can_use(carom, tmp_path):
     for arguments, word in (
         ((), "FILE"),
-        ((tmp_path / "scene.json",), ".toml"),
+        ((tmp_path / "scene.yaml",), ".toml"),
+        ((tmp_path / "scene.json", "--3d"), ".toml"),
         ((tmp_path / "no" / "scene.toml",), "folder"),
         ((tmp_path / "scene.toml", "--schema"), "--schema"),
     ):

@@ -13,6 +13,7 @@ import pytest
 
 from carom import kernels
 from carom.kernels import files
+from carom.kernels.digest import options_text
 
 LEAF = '''
 """Kernels that others call."""
@@ -132,6 +133,13 @@ def test_other_edits_compile_nothing(folder, monkeypatch, before, after):
     assert before in LEAF
     assert result(imported(monkeypatch).direct, 2.0) == (7.0, True)
     assert result(imported(monkeypatch, leaf=LEAF.replace(before, after)).direct, 2.0) == (7.0, False)
+
+
+def test_the_order_of_a_set_of_options_does_not_count():
+    # Strings have another order in each process; these numbers have two orders in one.
+    first, second = {"fastmath": {0, 8}}, {"fastmath": {8, 0}}
+    assert repr(first) != repr(second)
+    assert options_text(first) == options_text(second) != options_text({"fastmath": {0}})
 
 
 def test_the_fields_of_a_named_tuple_count_though_its_types_stay(folder, monkeypatch):

@@ -1,4 +1,4 @@
-"""`carom new FILE.toml`: a commented scene to start from; `carom new --schema`: the JSON schema for editors."""
+"""`carom new FILE`: a scene or an impact problem to start from; `carom new --schema`: the JSON schema for editors."""
 
 from __future__ import annotations
 
@@ -7,17 +7,25 @@ from pathlib import Path
 import typer
 
 from ..errors import ProblemError
-from ..files import write_text
+from ..files import json_text, write_text
 from .console import remarks
+
+# Newton's cradle, as a file of an impact problem.
+PROBLEM = """{
+  "chain": {"name": %s, "masses": [1, 1, 1, 1, 1], "velocities": [1, 0, 0, 0, 0], "restitution": 1.0}
+}
+"""
 
 
 def new(
-    file: Path | None = typer.Argument(None, metavar="FILE.toml", help="Name of the new file."),
+    file: Path | None = typer.Argument(
+        None, metavar="FILE", help="Name of the new file: .toml makes a scene, .json an impact problem."
+    ),
     schema: bool = typer.Option(False, "--schema", help="Print the JSON schema of scene files instead."),
     in_3d: bool = typer.Option(False, "--3d", help="Write a 3D scene instead of a 2D one."),
     overwrite: bool = typer.Option(False, "--overwrite", help="Replace an existing file."),
 ) -> None:
-    """Write a commented scene file to start from."""
+    """Write a file to start from: a commented scene, or an impact problem."""
     if schema:
         from ..scene.file import schema_text
 
@@ -26,16 +34,23 @@ def new(
             return
         raise ProblemError("FILE", str(file), "no file with --schema, which prints: carom new --schema > scene.json")
     if file is None:
-        raise ProblemError("FILE", "nothing", "a file name that ends in .toml, or --schema")
-    if file.suffix != ".toml":
-        raise ProblemError("FILE", str(file), "a name that ends in .toml")
+        raise ProblemError("FILE", "nothing", "a file name that ends in .toml or .json, or --schema")
+    if file.suffix not in (".toml", ".json"):
+        raise ProblemError("FILE", str(file), "a name that ends in .toml (a scene) or .json (an impact problem)")
+    if file.suffix == ".json" and in_3d:
+        raise ProblemError("FILE", f"{file} with --3d", "a name that ends in .toml: the new problem is a chain")
     if not file.absolute().parent.is_dir():
         raise ProblemError("FILE", str(file), "a name in a folder that exists")
-    if file.exists() and not overwrite:
-        raise ProblemError("FILE", str(file), "a name that is not taken, or --overwrite")
     if file.is_dir():
         raise ProblemError("FILE", f"{file}, a folder", "a file name")
-    from ..scene.file import starter_text
+    if file.exists() and not overwrite:
+        raise ProblemError("FILE", str(file), "a file that does not exist yet, or --overwrite")
+    if file.suffix == ".json":
+        text, steps = PROBLEM % json_text(file.stem), ("resolve", "audit")
+    else:
+        from ..scene.file import starter_text
 
-    write_text(file, starter_text(file.stem, file.name, 3 if in_3d else 2).rstrip("\n") + "\n")
-    remarks().print(f"wrote {file}; next: carom validate {file}, carom run {file}", soft_wrap=True, markup=False)
+        text, steps = starter_text(file.stem, file.name, 3 if in_3d else 2).rstrip("\n") + "\n", ("validate", "run")
+    write_text(file, text)
+    following = ", ".join(f"carom {command} {file}" for command in steps)
+    remarks().print(f"wrote {file}; next: {following}", soft_wrap=True, markup=False)

@@ -28,7 +28,11 @@ FAILED = 1  # exit code
 
 
 def resolve(
-    file: Path = typer.Argument(..., metavar="FILE", help="Impact problem, .json or .npz; - reads JSON from stdin."),
+    file: Path = typer.Argument(
+        ...,
+        metavar="FILE",
+        help="Problem, .json (`carom new cradle.json` writes one) or .npz; - reads JSON from stdin.",
+    ),
     law: str = typer.Option("gr", "--law", "-l", help=LAW_HELP, autocompletion=complete_law),
     option: list[str] = typer.Option([], "--option", metavar="KEY=VALUE", help="Option of the law; may be repeated."),
     restitution: float | None = typer.Option(

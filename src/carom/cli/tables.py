@@ -37,15 +37,17 @@ def took_text(facts: dict[str, Any]) -> str:
     The time of compiling a kernel is part of the phase that needs it first.
     """
     seconds = dict(facts["seconds"])
-    wall = facts["wall_seconds"]
-    if wall is None:
-        wall = sum(seconds.values())
-    else:
-        seconds["other"] = max(0.0, wall - sum(seconds.values()))
-    shares = [f"{name} {100 * value / wall:.0f} %" for name, value in seconds.items() if wall and value >= 0.005 * wall]
-    since = f" since step {facts['resumed_at']:,}" if facts["resumed_at"] else ""
-    rate = f", {facts['steps'] / wall:,.0f} steps/s" if wall else ""
     compiling = facts.get("compile_seconds", 0.0)
+    wall = facts["wall_seconds"]
+    spent = sum(seconds.values())  # a kernel that is compiled within a phase is part of it
+    if wall is None:
+        wall = spent
+    else:
+        seconds["other"] = max(0.0, wall - compiling - spent)
+        spent += seconds["other"]
+    shares = [f"{name} {100 * value / spent:.0f} %" for name, value in seconds.items() if value >= 0.005 * spent > 0.0]
+    since = f" since step {facts['resumed_at']:,}" if facts["resumed_at"] else ""
+    rate = f", {facts['steps'] / spent:,.0f} steps/s" if spent else ""
     first = f" ({compiling:.1f} s of it compiling kernels, once)" if compiling else ""
     return f"{duration_text(wall)}{first}{since}{rate}  [dim]{', '.join(shares)}[/]"
 

@@ -371,7 +371,7 @@ def _check_toml(path: Path, option: str, overwrite: bool) -> None:
     if not path.absolute().parent.is_dir():
         raise ProblemError(option, str(path), "a name in a folder that exists")
     if path.exists() and not overwrite:
-        raise ProblemError(option, str(path), "a name that is not taken, or --overwrite")
+        raise ProblemError(option, str(path), "a file that does not exist yet, or --overwrite")
 
 
 def _remark(text: str) -> None:

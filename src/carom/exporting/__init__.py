@@ -117,7 +117,7 @@ def _check_free(path: Path, overwrite: bool) -> None:
     if path.suffix and path.is_dir():
         raise ProblemError("output", str(path), "a file name, not a folder")
     if not overwrite:
-        raise ProblemError("output", str(path), "a name that is free, or --overwrite (overwrite=True)")
+        raise ProblemError("output", str(path), "a file that does not exist yet, or overwrite=True (--overwrite)")
     if not path.suffix and (path.is_symlink() or not path.is_dir() or any(p.suffix != ".vtp" for p in path.iterdir())):
         raise ProblemError("output", str(path), "a folder of .vtp files only, because it would be replaced")
 

@@ -37,7 +37,7 @@ from numba.np import arrayobj
 
 from ..errors import ProblemError
 from . import files, linking
-from .digest import dependencies
+from .digest import dependencies, options_text
 from .files import cache_folder
 from .nested import is_nested, nested, separate_versions
 from .notice import notice
@@ -58,7 +58,7 @@ def kernel(function: Any = None, *, slp: bool = False, **options: Any) -> Any:
     # The C wrapper, which only function pointers need, is left out: it costs compile time.
     made: Any = numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)(function)
     if isinstance(made, Dispatcher):  # not with NUMBA_DISABLE_JIT
-        setattr(made, "_cache", KernelCache(function, repr(sorted(options.items())) + "slp" * slp))  # noqa: B010
+        setattr(made, "_cache", KernelCache(function, options_text(options) + "slp" * slp))  # noqa: B010
         setattr(made, "get_call_template", partial(_call_from_kernel, made.get_call_template))  # noqa: B010
         separate_versions(made)
         ALL.add(made)

@@ -46,6 +46,15 @@ def dependencies(function: FunctionType) -> str:
     return known
 
 
+def options_text(options: dict[str, Any]) -> str:
+    """The options of a kernel as a text that is the same in all processes; the order of a set of strings is not."""
+    pairs = (
+        (name, f"{{{', '.join(sorted(map(repr, value)))}}}" if isinstance(value, set | frozenset) else repr(value))
+        for name, value in sorted(options.items())
+    )
+    return f"[{', '.join(f'({name!r}, {text})' for name, text in pairs)}]"
+
+
 def _local(function: FunctionType) -> _Local:
     known = _LOCALS.get(function)
     if known is None:
@@ -89,8 +98,7 @@ def _described(value: Any, names: set[str], package: str, calls: list[FunctionTy
     """A text that changes if the meaning of a global changes; functions that are called are added to `calls`."""
     if isinstance(value, Dispatcher):
         calls.append(value.py_func)
-        options = repr(sorted(value.targetoptions.items(), key=str))
-        return f"{value.py_func.__module__}.{value.py_func.__qualname__} {options}"
+        return f"{value.py_func.__module__}.{value.py_func.__qualname__} {options_text(value.targetoptions)}"
     if isinstance(value, FunctionType):
         if value.__module__.partition(".")[0] == package:
             calls.append(value)

@@ -30,7 +30,7 @@ ERROR = 0.25  # ... of the deepest overlap, to which many are
 NEAR = 2.0  # gap, relative to the deepest overlap, of contacts that the displacement may close
 RATE = 0.8  # fraction of an overlap that is removed per step
 SHARE = 0.5  # fraction of an island's kinetic energy that a step may spend on lifting
-LEAST = 1e-2  # fraction of a displacement: islands without the energy for as much are left as they are
+LEAST = 1e-6  # fraction of a displacement: islands without the energy for as much are left as they are
 
 
 def push_out(
