@@ -19,7 +19,7 @@ def symmetric_until(run, bound: float = 1e-5) -> float:
     return float(late[0]) if len(late) else np.inf
 
 
-@pytest.mark.parametrize("law", ["gr", "qce"])
+@pytest.mark.parametrize("law", ["gr", pytest.param("qce", marks=pytest.mark.long)])
 def test_two_rabbits_keep_energy_and_symmetry(law):
     """Smith 2012, fig. 8. Energy to rounding. Each tumbling impact amplifies rounding errors, so that the symmetry is
     lost after 4.6 s (gr) and 6.3 s (qce)."""
