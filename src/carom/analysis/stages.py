@@ -27,7 +27,7 @@ def stages(run: Trajectory) -> dict[str, float]:
         "first domino": turn(run, "dominoes")[:, 0] > TIPPED,
         "last domino": turn(run, "dominoes")[:, -1] > TIPPED,
         "seesaw": turn(run, "seesaw")[:, 0] > TIPPED,
-        "cue ball": way(run, "cue ball")[:, 0] > MOVED,
+        "cue ball": way(run, "cue ball")[:, 0] > RADIUS,  # it lies at the gate, which opens while it starts to roll
         "rack": way(run, "rack").max(axis=1) > MOVED,
         "second spiral": height.min(axis=1) < LOWER + 0.5 * RADIUS,
         "first pillar": turn(run, pillars[0])[:, 0] > TIPPED,
