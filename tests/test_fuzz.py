@@ -18,7 +18,7 @@ CAMPAIGNS = names()
 FRAME = Path(fuzz.__file__).parent
 
 
-@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("every", [10, pytest.param(1, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", CAMPAIGNS)
 def test_the_slice_of_a_campaign_has_no_failure(name, every, tmp_path):
     chosen = campaign(name)

@@ -187,6 +187,7 @@ UNEQUAL = [(name, "energetic") for name in laws.names() if "energetic" in laws.m
 UNEQUAL += [(name, "qce_lcp") for name, _ in UNEQUAL] + [("lzb", None), ("etm", None), ("sqm", None)]
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize(("law", "model"), UNEQUAL)
 def test_unequal_restitution_keeps_the_claims_of_the_law(law, model):
     """A coefficient for each contact on the whole catalogue. No law raises the energy, also if it does not claim KIN

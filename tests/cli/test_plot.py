@@ -36,7 +36,7 @@ def test_the_command_knows_the_formats_of_the_style():
     assert tuple(ALL.split(",")) == FORMATS
 
 
-@pytest.mark.parametrize(("asked", "endings"), [("pdf", ["pdf"]), ("svg, PNG,svg", ["svg", "png"]), (ALL, FORMATS)])
+@pytest.mark.parametrize(("asked", "endings"), [("svg, PNG,svg", ["svg", "png"]), (ALL, FORMATS)])
 def test_formats(carom, made, asked, endings):
     ended = carom("plot", made, "--what", "spread", "--format", asked, "-o", "figures")
     assert ended.code == 0, ended.err
@@ -89,7 +89,7 @@ def test_the_picture_names_its_axes(carom, made):
         assert "time (time units)" in Path(f"made-{name}.svg").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("what", ["state", "momentum", "spread"])
+@pytest.mark.parametrize("what", ["state", *(pytest.param(w, marks=pytest.mark.long) for w in ("momentum", "spread"))])
 def test_letters_stay_on_the_sheet(carom, made, what):
     """White all around: at the width of a column nothing is cut off."""
     from matplotlib.image import imread

@@ -230,7 +230,7 @@ frame = Recorder.frame
 
 def interrupt(self, state, impulses=None):
     frame(self, state, impulses)
-    if state.step >= 4000:
+    if state.step >= 1000:
         os.kill(os.getpid(), signal.SIGINT)
         Recorder.frame = frame
 
@@ -243,7 +243,7 @@ main(sys.argv[1:])
 @pytest.mark.skipif(os.name == "nt", reason="sends SIGINT")
 def test_interrupted_and_resumed_gives_the_same_bits(carom, tmp_path):
     """Ctrl-C in the middle: exit 130, a file that opens, and `--resume` ends in the state of an unbroken run."""
-    order = ("energy_drum", "--set", "side=4", "--duration", "150")
+    order = ("energy_drum", "--set", "side=4", "--duration", "30")
     child = subprocess.Popen(
         [sys.executable, "-c", INTERRUPTED, "run", *order, "-o", "stopped.h5"],
         env=ENVIRONMENT,
@@ -259,7 +259,7 @@ def test_interrupted_and_resumed_gives_the_same_bits(carom, tmp_path):
         stopped = run.last.step
     resumed = json.loads(carom("run", "--resume", "stopped.h5", "-q", "--json").out)
     whole = json.loads(carom("run", *order, "-o", "whole.h5", "-q", "--json").out)
-    assert resumed["resumed_at"] == stopped and resumed["steps"] == 15_000 - stopped
+    assert resumed["resumed_at"] == stopped and resumed["steps"] == 3_000 - stopped
     assert resumed["state_hash"] == whole["state_hash"]
     with package.Trajectory("stopped.h5") as a, package.Trajectory("whole.h5") as b:
         assert np.array_equal(a.positions, b.positions) and np.array_equal(a.steps["kinetic"], b.steps["kinetic"])
@@ -321,7 +321,7 @@ def test_the_overview_is_four_files(carom, made, tmp_path):
 
 
 def test_plotted_numbers_are_those_of_the_analysis(carom, made):
-    assert carom("plot", made, "--what", "symmetry,energy,state").code == 0
+    assert carom("plot", made, "--what", "symmetry,energy,state", "--format", "svg").code == 0
     with package.Trajectory(made) as run:
         rows = table_of("made-symmetry.csv")
         assert [float(r["value"]) for r in rows] == pytest.approx(runs.symmetry_error(run), rel=1e-9)
@@ -329,7 +329,7 @@ def test_plotted_numbers_are_those_of_the_analysis(carom, made):
         assert kinetic == pytest.approx(run.steps["kinetic"])
         x = [float(r["x (length units)"]) for r in table_of("made-state.csv")]
         assert x == pytest.approx(run.positions[-1][:, 0])
-    assert carom("plot", made, "--what", "state", "--time", "0.5").code == 0
+    assert carom("plot", made, "--what", "state", "--time", "0.5", "--format", "svg").code == 0
     with package.Trajectory(made) as run:
         middle = run.positions[int(np.argmin(np.abs(run.time - 0.5)))][:, 0]
     assert [float(r["x (length units)"]) for r in table_of("made-state.csv")] == pytest.approx(middle)

@@ -109,6 +109,7 @@ def test_a_film_that_fails_leaves_nothing_and_keeps_the_old_one(ball, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["film.mp4"]
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")
 def test_a_killed_film_has_no_file_of_its_name(ball, tmp_path):
     path = tmp_path / "film.mp4"

@@ -161,8 +161,31 @@ def test_a_closure_counts(folder, monkeypatch):
     assert result(cubed.squared, 3.0) == (27.0, True)
 
 
+def test_python_can_call_a_kernel_that_was_compiled_for_kernels_alone(folder, monkeypatch):
+    def names():
+        return sorted(path.name for path in folder.glob("*.kernel"))
+
+    caller = imported(monkeypatch)
+    assert result(caller.direct, 2.0) == (7.0, True)
+    assert [name.endswith(files.NESTED) for name in names()] == [False, True]  # caller.direct, leaf.scaled
+    assert result(caller.scaled, 2.0) == (6.0, True)
+    assert caller.direct(2.0) == 7.0
+    again = imported(monkeypatch)
+    assert result(again.scaled, 2.0) == (6.0, False)
+    assert result(again.through_module, 2.0) == (7.0, True)
+    assert len(names()) == 4  # no third version of `scaled`
+
+
+def test_a_kernel_calls_the_version_for_python_where_there_is_one(folder, monkeypatch):
+    caller = imported(monkeypatch)
+    assert result(caller.scaled, 2.0) == (6.0, True)
+    assert result(caller.direct, 2.0) == (7.0, True)
+    assert not list(folder.glob(f"*{files.NESTED}"))
+    assert result(imported(monkeypatch).direct, 2.0) == (7.0, False)
+
+
 LONG = "\n".join(
-    f"        y[i] = np.{f}(y[i] + {k}.0)" for k, f in enumerate(["sin", "cos", "exp", "tanh", "arctan"] * 12)
+    f"        y[i] = np.{f}(y[i] + {k}.0)" for k, f in enumerate(["sin", "cos", "exp", "tanh", "arctan"] * 5)
 )
 LINKED = f"""
 import numpy as np

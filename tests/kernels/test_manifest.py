@@ -85,11 +85,13 @@ def test_the_families_of_a_run_have_all_its_kernels(scene, parameters, law, sett
         settings.get("friction_model"),
     )
     known = manifest.load()
-    there = {known.entries[i].key for i in known.select(families)}
+    there = {known.entries[i].key: known.entries[i] for i in known.select(families)}
     with recording() as used:
         _run(scene, parameters, 20, law=law, **settings)
     assert used.entries
-    assert sorted(set(used.entries) - there) == []
+    assert sorted(set(used.entries) - set(there)) == []
+    assert [key for key, entry in used.entries.items() if there[key].nested and not entry.nested] == []
+    assert {entry.nested for entry in used.entries.values()} == {True, False}
 
 
 def test_every_entry_of_the_manifest_exists():
@@ -139,7 +141,7 @@ def small(tmp_path, monkeypatch):
     files.cache_folder.cache_clear()
     names = ("warmed:leaf", "warmed:caller", "warmed:broken", "warmed:gone", "no.such:module")
     entries = [Entry(name, ["float64"], 1.0) for name in names]
-    entries[1].needs = [0]
+    entries[1].needs, entries[0].nested = [0], True
     made = Manifest(entries, {"some/kernels": [0, 1], "some/stale": [2, 3, 4]})
     monkeypatch.setattr(warmup, "load", lambda: made)
     yield made

@@ -78,7 +78,8 @@ def test_energy_drum(drum):
     assert drum.findings[1].startswith("jacobi exceeds it")
 
 
-def test_energy_drum_table(drum):
+def test_energy_drum_table(tmp_path):
+    drum = energy_drum.run(Case(tmp_path), duration=3.0)
     rows = table(drum.files[-1])
     last = [float(row["jacobi_largest_so_far"]) for row in rows]
     assert last == sorted(last)

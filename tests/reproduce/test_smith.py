@@ -108,6 +108,7 @@ def test_published_values_stand_in_their_rows():
     assert found["gas 10K: constraints, average"].ratio == pytest.approx(1 / 147)
 
 
+@pytest.mark.long
 def test_layer_against_the_step(tmp_path):
     found = rows(layers.run_steps(Case(tmp_path), width=12, periods=2.2, steps=(1e-3, 5e-4)))
     assert found["h = 0.001: constraints per sphere, average"].paper == pytest.approx(89126 / 60000)

@@ -50,6 +50,7 @@ def test_three_ball_numbers(sweep):
     assert n["qce: jump at va = 0"] < 1e-5
 
 
+@pytest.mark.long
 def test_three_ball_takes_in_a_law_of_the_users(tmp_path, monkeypatch):
     monkeypatch.setattr(laws, "_LAWS", {"none": laws.make("none"), "mine": LZB(eta=1.0)})
     result = three_ball.run(Case(tmp_path), points=3)

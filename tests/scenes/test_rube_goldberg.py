@@ -142,6 +142,7 @@ def test_every_stage_is_triggered_by_the_one_before(law):
     assert all(check.passed is not False for check in check_run(run))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("law", ["gr", "qce"])
 def test_the_last_dominoes_turn_the_seesaw(law):
     """The last three, of which the first is pushed: the gate of the seesaw opens."""

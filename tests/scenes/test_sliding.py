@@ -36,7 +36,13 @@ def run_at(scene):
 
 
 @pytest.mark.parametrize(
-    ("mu", "angle", "speed"), [(0.1, 0.0, 1.5), (0.3, 10.0, 1.0), (0.3, 30.0, 0.5), (0.0, 20.0, 0.0)]
+    ("mu", "angle", "speed"),
+    [
+        (0.1, 0.0, 1.5),
+        pytest.param(0.3, 10.0, 1.0, marks=pytest.mark.long),
+        (0.3, 30.0, 0.5),
+        pytest.param(0.0, 20.0, 0.0, marks=pytest.mark.long),
+    ],
 )
 def test_block(mu, angle, speed):
     """Speeds agree to the tolerance of the solve; places are of second order, and exact until the step it stops in."""

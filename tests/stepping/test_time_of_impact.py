@@ -263,6 +263,7 @@ def test_a_turning_wall_and_a_turning_body_strike_when_they_get_there():
         assert states[1].position[0] == pytest.approx(np.array([1.5, 1.0]) + (2.0 - at) * v, abs=1e-7)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("shear", [0.0, 0.3])
 @pytest.mark.parametrize("few", [0, 10**6])
 def test_a_gas_with_periodic_sides_keeps_its_discs_apart(monkeypatch, shear, few):

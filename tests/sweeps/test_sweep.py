@@ -55,6 +55,7 @@ def test_processes_give_the_same_table_and_a_second_call_computes_nothing(serial
     assert (tmp_path / "a" / store.JOURNAL).read_bytes() == before
 
 
+@pytest.mark.long
 def test_the_runs_of_a_lost_worker_are_done_again(serial, tmp_path, monkeypatch):
     monkeypatch.setenv("MARK", str(tmp_path / "mark"))
     plan = Plan("energy_drum", {"side": [3, 4]}, settings=SHORT, measure=["state_hash", f"{OWN}:worker_dies_once"])
@@ -85,9 +86,8 @@ duration = 0.1
 """
 
 
-@pytest.mark.parametrize(
-    ("how", "code"), [("sweep_dies_once", -9), pytest.param("interrupted_once", 130, marks=pytest.mark.long)]
-)
+@pytest.mark.long
+@pytest.mark.parametrize(("how", "code"), [("sweep_dies_once", -9), ("interrupted_once", 130)])
 def test_a_sweep_that_is_killed_or_interrupted_is_continued(how, code, tmp_path, monkeypatch):
     """In the second of three runs the parent gets SIGKILL, or SIGINT, after which its table has the first run."""
     (tmp_path / "plan.toml").write_text(PLAN_FILE.format(own=f"{OWN}:{how}"))

@@ -110,7 +110,9 @@ def test_numbers_and_captions_are_text(tmp_path):
     assert "my tower: 9 bricks" in full and "stable" in full and "Figure 3" in own and "my tower" not in plain
 
 
-@pytest.mark.parametrize("name", [*NAMED, "wall-3x4"])
+@pytest.mark.parametrize(
+    "name", [*(n if n == "truss" else pytest.param(n, marks=pytest.mark.long) for n in NAMED), "wall-3x4"]
+)
 def test_named_towers_can_be_drawn(name, tmp_path):
     tower = named_tower(name)
     for what in ("forces", "velocities"):

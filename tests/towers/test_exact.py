@@ -167,6 +167,7 @@ def test_random_stacks_are_always_verified(steps, mass_model):
     assert np.array(found.acceleration, dtype=float) == pytest.approx(a, abs=1e-9)
 
 
+@pytest.mark.long
 def test_a_thousand_contacts_are_verified_in_fractions():
     for tower, stable in ((Tower.wall(13, 14), True), (Tower.diamond(13), False)):
         assert 900 < len(tower.contacts.on) <= MOST_CONTACTS

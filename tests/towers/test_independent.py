@@ -51,7 +51,7 @@ def test_masses_are_those_of_the_polygon(model):
             assert tower.inertia[i] == pytest.approx(inertia, rel=1e-12)
 
 
-@pytest.mark.parametrize("model", ["uniform", "corners"])
+@pytest.mark.parametrize("model", ["uniform", pytest.param("corners", marks=pytest.mark.long)])
 def test_initial_collapse_of_fifty_random_towers(model):
     """1e-8 is asked for; both ways agree to 1e-11 of g."""
     moving = 0

@@ -209,7 +209,8 @@ COLLAPSES = {
 }
 
 
-@pytest.mark.parametrize("name", ["diamond", *(pytest.param(n, marks=pytest.mark.long) for n in ("wall", "corners"))])
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["diamond", "wall", "corners"])
 def test_a_long_collapse(name):
     """1,000 steps: mirror-symmetric to 1e-6 widths, no overlap of 1e-3, momentum, energy."""
     tower = COLLAPSES[name]()
@@ -315,7 +316,9 @@ HARD = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", list(HARD))
+@pytest.mark.parametrize(
+    "name", [n if n in ("rain", "arch", "sizes") else pytest.param(n, marks=pytest.mark.long) for n in HARD]
+)
 def test_hard_runs(name):
     make, step, steps = HARD[name]
     tower = make()

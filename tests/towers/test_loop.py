@@ -247,7 +247,7 @@ def test_a_collapse_is_a_trajectory_like_every_other(tmp_path):
     [
         {},
         pytest.param({"method": "acceleration"}, marks=pytest.mark.long),
-        {"coordinates": "framework"},
+        pytest.param({"coordinates": "framework"}, marks=pytest.mark.long),
         pytest.param({"velocity": np.full((8, 3), 0.1), "passes": 1}, marks=pytest.mark.long),
     ],
 )

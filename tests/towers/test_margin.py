@@ -74,6 +74,7 @@ def test_shift_of_the_top_of_two():
     assert right.forces.sum() == pytest.approx(3 * WEIGHT, rel=1e-9)
 
 
+@pytest.mark.long
 def test_shift_of_a_marginal_stack_is_none():
     found = Tower.harmonic(4).margin(shift=-1)
     assert found.value == 0.0 and found.limit == "falls"

@@ -150,9 +150,11 @@ class Witness:
 
 
 @pytest.mark.parametrize(
-    "taken_up", [False, pytest.param(True, marks=pytest.mark.long)], ids=["first run", "resumed run"]
+    ("taken_up", "every"),
+    [(False, 57003), *(pytest.param(taken_up, 19001, marks=pytest.mark.long) for taken_up in (False, True))],
+    ids=["few deaths", "first run", "resumed run"],
 )
-def test_death_after_any_byte(tmp_path, taken_up):
+def test_death_after_any_byte(tmp_path, taken_up, every):
     """Many deaths in one run: inside frames, the journal, before and after it gets its name, while it is applied."""
     with small.whole_run(None) as whole:
         expected = small.content(whole)
@@ -164,7 +166,7 @@ def test_death_after_any_byte(tmp_path, taken_up):
         resumed = Recorder.resume(tmp_path / "run" / "run.h5")
         recorder, fake = resumed.recorder, small.Fake(resumed.state, resumed.memory)
     with pytest.MonkeyPatch.context() as patch:
-        witness = Witness(patch, tmp_path / "run", tmp_path, every=19001)
+        witness = Witness(patch, tmp_path / "run", tmp_path, every)
         small.go(recorder, fake, small.STEPS, checkpoint_every=7)
         recorder.finish(fake.state).close()
     redone = finished = 0
@@ -180,8 +182,8 @@ def test_death_after_any_byte(tmp_path, taken_up):
                 continue
         with small.resumed_run(path) as run:
             assert small.content(run) == expected
-    assert witness.count - finished > 15
-    assert redone > 2, "no death fell into the application of a journal"
+    assert witness.count - finished > 285_015 / every
+    assert redone > 38_002 / every, "no death fell into the application of a journal"
 
 
 @pytest.mark.parametrize("moment", ["before the journal has its name", "before it is applied", "before it is removed"])

@@ -71,7 +71,7 @@ def test_still_boundaries_take_no_place(target):
         assert run.boundary_poses.shape == (len(run), 2, 3)
 
 
-@pytest.mark.parametrize("stop", [1, 4, 5, 7, 13, 39])
+@pytest.mark.parametrize("stop", [1, 5, 39, *(pytest.param(stop, marks=pytest.mark.long) for stop in (4, 7, 13))])
 def test_a_run_that_was_stopped_and_resumed_equals_one_that_was_not(tmp_path, stop):
     with small.whole_run(tmp_path / "whole.h5") as whole:
         expected = small.content(whole)
@@ -265,7 +265,9 @@ def test_the_hash_sees_every_part():
     assert state_hash(state) == state_hash(replace(state, time=2.0)), "the time follows from the step"
 
 
-@pytest.mark.parametrize("room", [0, 100, 5_000, 10_000, 20_000, 40_000])
+@pytest.mark.parametrize(
+    "room", [0, 5_000, 20_000, *(pytest.param(room, marks=pytest.mark.long) for room in (100, 10_000, 40_000))]
+)
 def test_a_full_disk_stops_the_run_and_keeps_the_file(tmp_path, monkeypatch, room):
     path, left = tmp_path / "run.h5", [room]
     recorder, fake = small.start(path)

@@ -12,6 +12,7 @@ from .. import laws
 from ..errors import ProblemError
 from ..impact.assemble import used_restitutions
 from ..impact.contacts import INFEASIBLE
+from ..solvers.rows import Floats
 from ..stepping.report import STATUSES
 from ..trajectory import Trajectory
 from ..trajectory.format import moving
@@ -126,7 +127,7 @@ def _overlap(run: Trajectory, bound: float, asked: bool) -> Check:
     note = f"in units of {scale:g}, the smallest radius or half width"
     if value > bound and not asked:
         speed = fastest(run)
-        more, why = _overlap_in_motion(run, scale, float(speed.max()))
+        more, why = _overlap_in_motion(run, scale, speed)
         # At rest nothing is faster than what falls for two steps.
         still = float(speed[-1]) <= 2.0 * run.settings.step * float(np.linalg.norm(run.world.gravity))
         if more > bound and still and in_frames[-1] > bound:
@@ -136,10 +137,12 @@ def _overlap(run: Trajectory, bound: float, asked: bool) -> Check:
     return Check("overlap", value, bound, value <= bound, note)
 
 
-def _overlap_in_motion(run: Trajectory, scale: float, speed: float) -> tuple[float, str]:
-    """The bound of overlap for the fastest speed of the run, and its reason."""
-    way = 2.0 * run.settings.step * speed / scale
-    if run.settings.stepper == "synchronous":
+def _overlap_in_motion(run: Trajectory, scale: float, speed: Floats) -> tuple[float, str]:
+    """The bound of overlap for the speeds of the fastest bodies per frame, and its reason."""
+    synchronous = run.settings.stepper == "synchronous"
+    top = float((fastest(run, rotating=True) if synchronous else speed).max())
+    way = 2.0 * run.settings.step * top / scale
+    if synchronous:
         return way, "a synchronous step may overshoot by its own length, twice the fastest speed times the step"
     if run.settings.stepper == "drift_safe":
         why = "in motion a percent of the smallest thickness, or a tenth of the way of a step, at most a tenth of it"

@@ -154,11 +154,19 @@ def overlap(run: Trajectory) -> Floats:
     return out / world.length_scale
 
 
-def fastest(run: Trajectory) -> Floats:
-    """Speed of the fastest body per frame, in units of length over time."""
-    out = np.zeros(len(run))
-    for part in blocks(run, run.dimension * run.count):
-        out[part] = lengths(run.velocities[part]).max(axis=1)
+def fastest(run: Trajectory, rotating: bool = False) -> Floats:
+    """Speed of the fastest body per frame, in units of length over time.
+
+    `rotating` adds the angular speed times the radius of bodies that are not round: no point of a body is faster.
+    """
+    out, shapes = np.zeros(len(run)), run.world.shapes
+    arm = np.where(shapes.round, 0.0, shapes.radius)
+    rotating = rotating and bool(arm.any())
+    for part in blocks(run, (1 + rotating) * run.dimension * run.count):
+        speed = lengths(run.velocities[part])
+        if rotating:
+            speed = speed + arm * np.linalg.norm(run.spins[part].reshape(*speed.shape, -1), axis=2)
+        out[part] = speed.max(axis=1)
     return out
 
 

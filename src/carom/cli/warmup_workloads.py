@@ -161,6 +161,8 @@ def record(tell: Callable[[str], None]) -> Manifest:
         known = {key for name in names if name != workload.family for key in families[name]}
         own = families.setdefault(workload.family, [])
         own.extend(key for key in used.entries if key not in known and key not in own)
+        for key, entry in used.entries.items():
+            entry.nested &= entries.get(key, entry).nested
         entries |= used.entries
         needs |= used.needs
         tell(f"{workload.family}: {len(used.entries)} kernels used, {len(own)} in the family")

@@ -22,7 +22,7 @@ from ..solvers.rows import Floats, Ints
 from ..world import SEGMENT, State, World
 from .boundaries import boundaries_at, boundary_table, passes
 from .detector import Detector
-from .pairs import FIRST, IMAGE, KEPT, NONE, SECOND, SPARE, Pairs, slides
+from .pairs import FIRST, IMAGE, NONE, SECOND, Pairs, slides
 from .rounds import image_shift
 
 if TYPE_CHECKING:
@@ -89,13 +89,8 @@ class Containment:
 
     def _pairs(self, before: State, after: State, way: Floats | None) -> Pairs:
         """The candidate pairs, of all that touch at the end; with displacements `way` also of those that met before."""
-        pairs = self.detector.pairs
-        margins = pairs.margins / SPARE  # a list with other margins would not serve the next step
-        if pairs.check(after, margins, way) != KEPT:
-            pairs.make(before, after, margins, way)
-            if len(pairs.table) > len(self.detector.hits):
-                self.detector.hits = np.empty(2 * len(pairs.table), np.int64)
-        return pairs
+        self.detector.update_pairs(before, after, way=way)
+        return self.detector.pairs
 
     def _overlapping(self, pairs: Pairs, after: State, chosen: np.ndarray, least: float = OVERLAP) -> Violation | None:
         """The deepest overlap, relative to the half width, of the chosen bodies, if it is larger than `least`."""

@@ -15,7 +15,7 @@ from ..solvers.threads import on_threads, thread_count
 from ..world import MESH, Boundaries, State, World
 from .boundaries import boundaries_at, boundary_table
 from .contact_set import COLUMNS, Columns, ContactSet, joined
-from .pairs import DIVERGED, FAR, FIRST, IMAGE, KEPT, NONE, SECOND, Pairs, periods_of, slides
+from .pairs import DIVERGED, FAR, FIRST, IMAGE, KEPT, NONE, SECOND, SPARE, Pairs, periods_of, slides
 from .rounds import boundary_hits, column_count, columns_of, put_bounded, put_rounds, round_contacts, round_hits
 
 PIECE = 10_000  # candidate pairs of discs or spheres per task of a thread
@@ -65,6 +65,22 @@ class Detector:
         With the displacements `way` of all bodies the candidate pairs include those that met within the step.
         """
         margins = self._margins(margin)
+        self.update_pairs(before, after, margins, way)
+        return self._contacts(before, after, margins)
+
+    def touching(self, state: State, margin: float) -> ContactSet:
+        """The contacts of one state with a gap of at most `margin`, at the end of a step with a larger margin."""
+        self.update_pairs(state, state)
+        return self._contacts(state, state, self._margins(margin))
+
+    def update_pairs(
+        self, before: State, after: State, margins: Floats | None = None, way: Floats | None = None
+    ) -> None:
+        """Makes the candidate pairs complete for a step (`Pairs.check`), by default with the margins of the last list.
+
+        A list with smaller margins would not serve the next step.
+        """
+        margins = self.pairs.margins / SPARE if margins is None else margins
         state = self.pairs.check(after, margins, way)
         if state == DIVERGED:
             _diverged(after)
@@ -72,12 +88,11 @@ class Detector:
             self.pairs.make(before, after, margins, way)
             if len(self.pairs.table) > len(self.hits):
                 self.hits = np.empty(2 * len(self.pairs.table), np.int64)
+
+    def _contacts(self, before: State, after: State, margins: Floats) -> ContactSet:
         if self.moving:
             self.bounds = boundaries_at(self.world, before.time, after.time - before.time)
             self.tables = boundary_table(self.bounds[0]), boundary_table(self.bounds[1])
-        return self._contacts(before, after, margins)
-
-    def _contacts(self, before: State, after: State, margins: Floats) -> ContactSet:
         found = self._rounds(before, after, margins) if self.some_round else []
         return ContactSet(*(found if self.all_round else self._with_others(found, before, after, margins)))
 
@@ -86,9 +101,6 @@ class Detector:
         part, pairs = copy(self), copy(self.pairs)
         pairs.table, pairs.rounds, part.pairs = self.pairs.table[:0], 0, pairs
         part.round_ones, part.other_ones = self.round_ones & chosen, self.other_ones & chosen
-        if self.moving:
-            part.bounds = boundaries_at(self.world, state.time, 0.0)
-            part.tables = boundary_table(part.bounds[0]), boundary_table(part.bounds[1])
         return part._contacts(state, state, self._margins(0.0))
 
     def _margins(self, margin: float | Floats) -> Floats:

@@ -195,9 +195,10 @@ def _without_gain(contacts: Contacts, normal: Floats, before: Floats, tangent: F
     point of the way from there at which the energy is least. The bounds are convex, and normal impulses only grow."""
     change = tangent - before
     slip, then = (contacts.tangent_speeds(contacts.after(normal, t)) for t in (before, tangent))
-    if (change * (slip + then)).sum() <= 0.0:
+    first, last = float((change * slip).sum()), float((change * then).sum())  # slopes of the energy along the way
+    if first + last <= 0.0:
         return tangent
-    return before + max(-(change * slip).sum() / (change * (then - slip)).sum(), 0.0) * change
+    return before if first >= 0.0 else before - first / (last - first) * change
 
 
 def _too_slow(approaches: list[float], repeats: int, left: float) -> bool:

@@ -39,6 +39,7 @@ from ..errors import ProblemError
 from . import files, linking
 from .digest import dependencies, options_text
 from .files import cache_folder
+from .nested import is_nested, nested, separate_versions
 from .notice import notice
 from .signatures import Unsupported, encode, meaning, name_of
 
@@ -58,7 +59,8 @@ def kernel(function: Any = None, *, slp: bool = False, **options: Any) -> Any:
     made: Any = numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)(function)
     if isinstance(made, Dispatcher):  # not with NUMBA_DISABLE_JIT
         setattr(made, "_cache", KernelCache(function, options_text(options) + "slp" * slp))  # noqa: B010
-        setattr(made, "get_call_template", partial(_call_without_literals, made.get_call_template))  # noqa: B010
+        setattr(made, "get_call_template", partial(_call_from_kernel, made.get_call_template))  # noqa: B010
+        separate_versions(made)
         ALL.add(made)
     return made
 
@@ -73,18 +75,19 @@ def lean(function: Any = None, **options: Any) -> Any:
     return kernel(function, _nrt=False, **options)
 
 
-def _call_without_literals(call_template: Any, args: Any, kws: Any) -> Any:
+def _call_from_kernel(call_template: Any, args: Any, kws: Any) -> Any:
     """What Numba asks for a call of a kernel from a kernel, with `int64` for a constant in place of its value.
 
     Otherwise Numba compiles `f(x, 0)` and `f(x, n)` to two versions, and one more for each other constant.
     """
     plain = [types.unliteral(arg) for arg in args], {name: types.unliteral(arg) for name, arg in kws.items()}
-    if plain == (list(args), dict(kws)):
-        return call_template(args, kws)
-    try:
-        return call_template(tuple(plain[0]), plain[1])
-    except errors.TypingError:  # the kernel needs the value, for example as the index of a tuple
-        return call_template(args, kws)
+    with nested():
+        if plain == (list(args), dict(kws)):
+            return call_template(args, kws)
+        try:
+            return call_template(tuple(plain[0]), plain[1])
+        except errors.TypingError:  # the kernel needs the value, for example as the index of a tuple
+            return call_template(args, kws)
 
 
 def compile_seconds() -> float:
@@ -112,10 +115,11 @@ _prepared: set[str] = set()
 
 
 class KernelCache(_Cache):  # type: ignore[misc]
-    """The compiled versions of one kernel on disk, one file per signature."""
+    """The compiled versions of one kernel on disk: one file per signature, or two (see `nested.py`)."""
 
-    # Called with the name, signature and file of every version that is loaded or compiled: see manifest.recording.
-    observer: Callable[[str, Any, Path], None] | None = None
+    # Called with the name, signature and file of every version that is loaded or compiled, and with whether a kernel
+    # calls it: see manifest.recording.
+    observer: Callable[[str, Any, Path, bool], None] | None = None
 
     def __init__(self, function: FunctionType, options: str) -> None:
         self.function, self.options, self.enabled = function, options, True
@@ -143,6 +147,7 @@ class KernelCache(_Cache):  # type: ignore[misc]
         path, plain = self._path_of(sig)
         if path is None:
             return None
+        path = files.existing(path)
         found = files.read(path)
         if not found:
             with _clock:
@@ -157,7 +162,7 @@ class KernelCache(_Cache):  # type: ignore[misc]
             files.remove(path)
             return None
         if KernelCache.observer:
-            KernelCache.observer(name_of(self.function), plain, path)
+            KernelCache.observer(name_of(self.function), plain, path, is_nested())
         return loaded
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -167,6 +172,7 @@ class KernelCache(_Cache):  # type: ignore[misc]
         try:
             if not data.library.has_dynamic_globals:
                 facts = {"seconds": round(_clock.last, 2), "needs": _called(data), "links": linking.links(data)}
+                facts["nested"] = is_nested()
                 linking.separate(data, path.name)
                 files.write(path, facts, pickle.dumps(data._reduce(), protocol=pickle.HIGHEST_PROTOCOL))
         except (OSError, ProblemError):
@@ -174,7 +180,7 @@ class KernelCache(_Cache):  # type: ignore[misc]
         finally:
             self.unlock()
         if KernelCache.observer:
-            KernelCache.observer(name_of(self.function), plain, path)
+            KernelCache.observer(name_of(self.function), plain, path, is_nested())
 
     def unlock(self) -> None:
         """Frees the lock of the version that has just been compiled, or has failed to compile."""
@@ -201,7 +207,7 @@ class KernelCache(_Cache):  # type: ignore[misc]
         if folder is None:
             return None
         text = "\n".join([_platform(), name_of(self.function), self.options, signature, dependencies(self.function)])
-        return folder / f"{self._file_name()}-{files.digest(text)}{files.SUFFIX}"
+        return folder / f"{self._file_name()}-{files.digest(text)}{files.NESTED if is_nested() else files.SUFFIX}"
 
     def _file_name(self) -> str:
         return name_of(self.function).replace(":", ".").replace("<locals>.", "").replace("<lambda>", "lambda")
@@ -236,7 +242,7 @@ def _load(path: Path, found: tuple[dict[str, Any], bytes], target_context: Any) 
                 if linked is None or linked.fndesc.llvm_func_name != symbol:  # it has been compiled again since
                     return None
             content = pickle.loads(found[1])
-            linking.announce(target_context, content[1], path.name)
+            linking.announce(target_context, content[1], path.name, found[0].get("nested", False))
             _loaded[path] = compiler.CompileResult._rebuild(target_context, *content)
         except Exception:  # a damaged file, or one of another version of Numba: the kernel is compiled again
             return None

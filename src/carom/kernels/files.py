@@ -18,6 +18,7 @@ from ..files import atomic_path
 
 FOLDER_VARIABLE = "CAROM_CACHE_DIR"
 SUFFIX = ".kernel"
+NESTED = ".nested.kernel"  # ending of a version that Python cannot call (see `nested.py`)
 KEEP_DAYS = 60.0  # without use, after which a file is removed
 
 
@@ -58,6 +59,12 @@ def _user_cache() -> Path:
 def digest(text: str) -> str:
     """The part of a file name that stands for a text."""
     return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def existing(path: Path) -> Path:
+    """The file of a version that Python can call, where there is none of the version that kernels call; else `path`."""
+    whole = path.with_name(path.name.replace(NESTED, SUFFIX))
+    return whole if whole.exists() and not path.exists() else path
 
 
 def read(path: Path) -> tuple[dict[str, Any], bytes] | None:

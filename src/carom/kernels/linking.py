@@ -49,8 +49,10 @@ def links(compiled: Any) -> dict[str, str]:
     return {_files[name]: name for name in declared if name in _files}
 
 
-def announce(target_context: Any, fndesc: Any, file: str) -> None:
+def announce(target_context: Any, fndesc: Any, file: str, nested: bool) -> None:
     """Makes the symbols of a kernel known that is about to be loaded; Numba looks for them in the empty module."""
-    names = fndesc.llvm_func_name, fndesc.llvm_cpython_wrapper_name, target_context.get_env_name(fndesc)
+    names = {fndesc.llvm_func_name, target_context.get_env_name(fndesc)}
+    if not nested:
+        names.add(fndesc.llvm_cpython_wrapper_name)
     target_context.codegen()._engine._defined_symbols.update(names)
     _files[fndesc.llvm_func_name] = file

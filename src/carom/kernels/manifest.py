@@ -17,6 +17,7 @@ from typing import Any
 from numba.core.dispatcher import Dispatcher
 
 from . import ALL, KernelCache, files
+from .nested import nested
 from .signatures import named
 
 MANIFEST = Path(__file__).with_name("manifest.json")
@@ -31,6 +32,7 @@ class Entry:
     types: list[Any]  # of the arguments, as plain data (see signatures.py)
     seconds: float = 0.0  # processor time of compiling it, without the kernels that it calls
     needs: list[int] = field(default_factory=list)  # entries of the kernels that it calls
+    nested: bool = False  # do only kernels call it?
 
     @property
     def key(self) -> str:
@@ -47,7 +49,9 @@ class Entry:
         """Where its machine code is kept; None if it does not exist any more, or if nothing can be kept."""
         try:
             cache = self.dispatcher()._cache
-            return cache.path(self.types) if isinstance(cache, KernelCache) else None
+            with nested(self.nested):
+                path = cache.path(self.types) if isinstance(cache, KernelCache) else None
+            return path and files.existing(path)
         except Exception:  # stale in one of many ways: no module, no name, other fields, other imports
             return None
 
@@ -78,7 +82,7 @@ class Manifest:
         rows = []
         for entry in self.entries:
             numbers = [types.setdefault(json.dumps(item), len(types)) for item in entry.types]
-            rows.append(json.dumps([entry.kernel, numbers, entry.seconds, entry.needs]))
+            rows.append(json.dumps([entry.kernel, numbers, entry.seconds, entry.needs, entry.nested]))
         families = [f"{json.dumps(name)}: {json.dumps(found)}" for name, found in self.families.items()]
         blocks = [("types", "[]", types), ("kernels", "[]", rows), ("families", "{}", families)]
         body = ",\n".join(f'"{name}": {ends[0]}\n' + ",\n".join(lines) + f"\n{ends[1]}" for name, ends, lines in blocks)
@@ -93,7 +97,7 @@ def load(path: Path = MANIFEST) -> Manifest:
     except OSError:
         return Manifest()
     types = data["types"]
-    entries = [Entry(name, [types[i] for i in numbers], s, needs) for name, numbers, s, needs in data["kernels"]]
+    entries = [Entry(name, [types[i] for i in numbers], *rest) for name, numbers, *rest in data["kernels"]]
     return Manifest(entries, data["families"])
 
 
@@ -104,19 +108,21 @@ class Recorder:
         self.entries: dict[str, Entry] = {}  # by key, callees before callers
         self.needs: dict[str, list[str]] = {}  # the keys of the callees of each entry
 
-    def use(self, kernel: str, types: Any, path: Path | None) -> str | None:
+    def use(self, kernel: str, types: Any, path: Path | None, nested: bool) -> str | None:
         """Adds a kernel and its callees, which the facts of its file name; returns its key."""
         if types is None or path is None or "<" in kernel:
             return None  # a local function, or a type that cannot be written down
-        entry = Entry(kernel, types)
+        entry = Entry(kernel, types, nested=nested)
         if entry.key not in self.entries:
             found = files.read(path)
             if found is None:
                 return None
             entry.seconds = found[0]["seconds"]
-            needs = [self.use(name, wanted, Entry(name, wanted).path()) for name, wanted in found[0]["needs"]]
+            called = [Entry(name, wanted, nested=True) for name, wanted in found[0]["needs"]]
+            needs = [self.use(other.kernel, other.types, other.path(), True) for other in called]
             self.needs[entry.key] = [key for key in needs if key is not None]
             self.entries[entry.key] = entry
+        self.entries[entry.key].nested &= nested
         return entry.key
 
 
@@ -126,7 +132,7 @@ def recording() -> Iterator[Recorder]:
     for dispatcher in ALL:
         dispatcher._reset_overloads()
     recorder, before = Recorder(), KernelCache.observer
-    used: list[tuple[str, Any, Path]] = []
+    used: list[tuple[str, Any, Path, bool]] = []
     KernelCache.observer = lambda *what: used.append(what)
     try:
         yield recorder

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from . import _clock
 from .files import cache_folder, prune
 from .manifest import FAILED, Entry, Manifest, load
+from .nested import nested
 from .notice import QUIET_VARIABLE, notice
 from .signatures import decode
 
@@ -136,7 +137,7 @@ def _serve(worker: subprocess.Popen[str], queue: _Queue) -> None:
     while (number := queue.take()) is not None:
         try:
             entry = queue.entries[number]
-            print(json.dumps([entry.kernel, entry.types]), file=worker.stdin, flush=True)
+            print(json.dumps([entry.kernel, entry.types, 0.0, [], entry.nested]), file=worker.stdin, flush=True)
             answer = worker.stdout.readline()
         except (OSError, ValueError):
             answer = ""
@@ -159,7 +160,8 @@ def compile_entry(entry: Entry) -> str:
     path = entry.path()
     problem = ""
     try:
-        entry.dispatcher().compile(tuple(decode(item) for item in entry.types))
+        with nested(entry.nested):
+            entry.dispatcher().compile(tuple(decode(item) for item in entry.types))
     except Exception as error:  # a stale entry fails in any of Numba's ways
         lines = str(error).strip().splitlines()
         problem = f"{entry.kernel}: {type(error).__name__}: {lines[0] if lines else ''}"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..errors import ProblemError
 from ..geometry import figures
 from ..geometry.mass_properties import mass_properties
+from ..geometry.meshes import read_mesh
 from ..scene.boundaries import Container, Plane
 from ..scene.generators import random_orientations
 from ..scene.model import Bodies, Material, Scene
@@ -21,11 +23,15 @@ GRID = 3  # cells of the distance grid per cell of the mesh: gaps are exact to a
 
 
 def rabbit_mesh(height: float, detail: int, mesh: str = "") -> Mesh:
-    """The rabbit of `geometry.figures`, or the mesh of a file, which is scaled by `height`."""
+    """The rabbit of `geometry.figures`, or the mesh of a file, whose longest side is scaled to `height`."""
+    spacing = height / (GRID * detail)
     if checks.text("mesh", mesh):
-        return Mesh(path=mesh, scale=height)
+        side = float(np.ptp(read_mesh("mesh", mesh)[0], axis=0).max())
+        if not (np.isfinite(side) and side > 0.0):
+            raise ProblemError("mesh", f"{mesh}, whose longest side is {side:g}", "a mesh with finite vertices")
+        return Mesh(path=mesh, scale=height / side, spacing=spacing)
     vertices, faces = figures.rabbit(height, detail)
-    return Mesh(vertices=vertices, faces=faces, spacing=height / (GRID * detail))
+    return Mesh(vertices=vertices, faces=faces, spacing=spacing)
 
 
 def turned_mesh(profile: Floats, segments: int = 48, spacing: float | None = None) -> Mesh:
@@ -41,7 +47,8 @@ def two_rabbits_box(
     """Two elastic rabbits of height 1 fall in a closed box, each the image of the other under half a turn about z.
 
     After Smith 2012, fig. 8 (bottom). room: edge length of the box. spin: of the first rabbit. detail: grid cells along
-    the height of a rabbit. mesh: a file of triangles in place of the rabbit, such as bunny.obj.
+    the height of a rabbit. mesh: a file of triangles in place of the rabbit, such as bunny.obj; its longest side is
+    scaled to 1.
     """
     room, turns = checks.at_least("room", room, 2.5), np.array(checks.three("spin", spin))
     shape = rabbit_mesh(1.0, checks.whole("detail", detail, 16), mesh)
@@ -191,6 +198,7 @@ def rabbits_and_pawns(
         materials={"default": grains(restitution, friction)},
         gravity=(0.0, 0.0, -GRAVITY),
         step=0.005,
+        tolerance=5e-4,
         duration=8.0,
         frame_rate=25.0,
         law="qce",

@@ -13,7 +13,9 @@ Impacts are placed at the time within the step at which their gaps close (`impac
 assembled once per step; all stages work on these rows.
 
 Remaining overlap (from rounding, curvature, or the initial state) is then removed by `push_out`, at the expense of
-energy that the step has dissipated or still has.
+energy that the step has dissipated or still has. It uses the contacts of the start of the step. Where bodies that are
+not round move so far that a contact may end below the tangent plane in which it was held, the contacts of the end are
+found as well, and overlap there that is larger than the tolerance is removed.
 """
 
 from __future__ import annotations
@@ -42,13 +44,15 @@ Mask = NDArray[np.bool_]
 
 # Lengths relative to the length scale of the world.
 MARGIN = 1e-2  # gap up to which contacts take part in the resting solve
+FINEST = 1e-4  # overlap at the end of a step that is removed at once if it is larger than the tolerance, too
 REACH = 0.5  # upper bound, relative to the radius of a body, on the gap up to which contacts are found that impulses on
 # other contacts may close
-WAIT = 1e-2  # overlap up to which an impact that the rounds of a step have left may wait for the next step
+WAIT = 1e-2  # overlap, if the tolerance is not smaller, of an impact that may wait for the next step
 NEIGHBOR = 0.25  # a slow body may be pushed by its neighbors to this share of the fastest speed
 # Numbers of iterations.
 ROUNDS = 100  # bound on the applications of the law per step; impacts may cause further impacts
 SEARCHES = 20  # bound on the searches for contacts per step, where impacts make bodies much faster
+SEPARATIONS = 6  # removals of the overlap at the end of a step
 RESTING_SOLVES = 4  # solves per step, each with the contacts that the previous answer would close
 
 
@@ -80,7 +84,7 @@ class DriftSafe(Contained):
         for bodies, _ in world.motions:
             moves[bodies] = True
         self.reach = REACH * np.where(moves, world.shapes.radius, 0.0)
-        self.wait = WAIT * world.length_scale
+        self.wait = min(WAIT, response.tolerance) * world.length_scale
         self.resting_solver: RestingSolver = RestingSolver(world)
         self.searched = np.empty(0)  # (n,) gap up to which contacts of each body were searched
         inertia, root = world.inertia.reshape(world.count, -1), world.inverse_sqrt_mass
@@ -209,7 +213,27 @@ class DriftSafe(Contained):
             force = held.impulse[:, 0] / h
         if ahead.shift is not None:
             before = replace(start, position=start.position + ahead.shift[:, : self.world.dimension])
-        return self.timed("rest", push_out, before, end, found, impact, self.tolerance, force, self.part)
+        end = self.timed("rest", push_out, before, end, found, impact, self.tolerance, force, self.part)
+        return self._separated(before, end, found, impact, h)
+
+    def _separated(self, before: State, end: State, earlier: ContactSet, impact: Assembly, h: float) -> State:
+        """The end of the step without the overlap that motion along the tangents of the start has made."""
+        if self.detector.all_round:  # their gaps are convex functions of time
+            return end
+        scale = self.world.length_scale
+        allowed = max(self.tolerance, FINEST) * scale
+        moved = float(self._travel(end.velocity, h)[impact.taking_part].max())
+        if self.overlap <= allowed and moved * moved <= 2.0 * allowed * scale:  # of a way of that curvature
+            return end
+        for _ in range(SEPARATIONS):
+            found = self.timed("detect", self.detector.touching, end, self.margin)
+            if -found.gap.min(initial=0.0) <= allowed:
+                break
+            last, impact = end, self.assemble(end, found, h)
+            end = self.timed("rest", push_out, before, end, found, impact, self.tolerance, None, 1.0, earlier)
+            if end is last:  # no energy
+                break
+        return end
 
     def _resting_solve(self, start: State, ahead: Ahead, h: float) -> Held | None:
         """Holds the contacts that free motion would close, and then those that the answer itself would close."""

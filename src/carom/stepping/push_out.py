@@ -14,6 +14,7 @@ import numpy as np
 
 from ..contact.contact_set import ContactSet
 from ..impact.assemble import Assembly
+from ..impact.contact_rows import contact_bodies
 from ..kernels import kernel
 from ..solvers.blocks import Blocks
 from ..solvers.contact import solve_contact
@@ -30,7 +31,7 @@ ERROR = 0.25  # ... of the deepest overlap, to which many are
 NEAR = 2.0  # gap, relative to the deepest overlap, of contacts that the displacement may close
 RATE = 0.8  # fraction of an overlap that is removed per step
 SHARE = 0.5  # fraction of an island's kinetic energy that a step may spend on lifting
-LEAST = 1e-2  # fraction of a displacement: islands without the energy for as much are left as they are
+LEAST = 1e-6  # fraction of a displacement: islands without the energy for as much are left as they are
 
 
 def push_out(
@@ -41,12 +42,14 @@ def push_out(
     tolerance: float = 0.0,
     force: Floats | None = None,
     part: float = 1.0,
+    earlier: ContactSet | None = None,
 ) -> State:
     """The state `end` after part of the overlap of the contacts `found` has been removed.
 
-    `before` is the state at the start of the step, to which `found` and `impact` belong. `tolerance` is that of the
-    run. `force` (m,) are the normal forces of contacts at rest, if they are known: the work that their displacement
-    costs. `part` is the length of a sub-step relative to the step.
+    `before` is the state at the start of the step, to which `found` and `impact` belong; or they belong to its end, and
+    `earlier` are the contacts of the start, through which bodies have exchanged energy in the step. `tolerance` is
+    that of the run. `force` (m,) are the normal forces of contacts at rest, if they are known: the work that their
+    displacement costs. `part` is the length of a sub-step relative to the step.
     """
     world, blocks = impact.world, impact.blocks
     many = found.count > EXACT_CONTACTS
@@ -54,14 +57,15 @@ def push_out(
     deepest = -float(found.gap.min(initial=0.0))
     if deepest <= slop:
         return end
-    bodies = np.arange(world.count) if impact.bodies is None else impact.bodies
-    inertia = world.inertia.reshape(world.count, -1)
-    masses = (world.mass, inertia, world.gravity)
+    pairs = linked = contact_bodies(found.first, found.second, world.free)
+    if earlier is not None:
+        linked = np.concatenate([pairs, contact_bodies(earlier.first, earlier.second, world.free)])
+    masses = (world.mass, world.inertia.reshape(world.count, -1), world.gravity)
     states = (before.position, before.velocity, end.position, end.velocity)
     force = np.zeros(found.count) if force is None else force
     lengths = (slop, NEAR * deepest, part)
     near, island, loss, energy, val, target = _plan(
-        blocks.body, blocks.val, found.gap, force, bodies, *masses, *states, lengths
+        pairs, linked, blocks.val, found.gap, force, *masses, *states, lengths
     )
     if not len(near):
         return end
@@ -70,7 +74,7 @@ def push_out(
     aim = ERROR * deepest if many else EXACT * slop
     answer = solve_contact(rows, near, still, none, aim, fine=0.0)
     move = impact.unwhitened(answer.velocity, np.zeros_like(end.velocity))
-    velocity = _within_energy(bodies, island, world.mass, world.gravity, loss, energy, move, end.velocity)
+    velocity = _within_energy(island, world.mass, world.gravity, loss, energy, move, end.velocity)
     return replace(
         end,
         position=end.position + move[:, : world.dimension],
@@ -80,17 +84,16 @@ def push_out(
 
 
 @kernel
-def _plan(body, val, gap, force, bodies, mass, inertia, gravity, position0, velocity0, position1, velocity1, lengths):
+def _plan(body, linked, val, gap, force, mass, inertia, gravity, position0, velocity0, position1, velocity1, lengths):
     """The contacts that take part, and the data of islands (`_energies`) and contacts (`_targets`) if there are any.
 
-    Also returns the normal rows (m, w, 1, d). `lengths` are the overlap that is left alone, the gap up to which
-    contacts take part, and the length of a sub-step relative to the step.
+    Also returns the normal rows (m, w, 1, d). `body` (m, 2) are the bodies of the contacts, `linked` (k, 2) pairs that
+    belong to one island. `lengths` are the overlap that is left alone, the gap up to which contacts take part, and the
+    length of a sub-step relative to the step.
     """
     slop, near, part = lengths
-    island, anchored = _islands(body, len(bodies))
-    loss, energy = _energies(
-        bodies, island, len(anchored), mass, inertia, gravity, position0, velocity0, position1, velocity1
-    )
+    island, anchored = _islands(linked, len(mass))
+    loss, energy = _energies(island, len(anchored), mass, inertia, gravity, position0, velocity0, position1, velocity1)
     falls = False
     for c in range(len(gravity)):
         falls |= gravity[c] != 0.0
@@ -110,17 +113,17 @@ def _plan(body, val, gap, force, bodies, mass, inertia, gravity, position0, velo
 
 
 @kernel
-def _energies(bodies, island, count, mass, inertia, gravity, position0, velocity0, position1, velocity1):
+def _energies(island, count, mass, inertia, gravity, position0, velocity0, position1, velocity1):
     """Energy that each island has lost between two states, and its kinetic energy in the second one.
 
-    `bodies` (k,) are those that take part, `island` (k,) their islands, -1 for none.
+    `island` (n,) are the islands of the bodies, -1 for none.
     """
     dim, d = len(gravity), velocity0.shape[1]
     lost, kinetic = np.zeros(count), np.zeros(count)
-    for k in range(len(bodies)):
-        if island[k] < 0:
+    for b in range(len(island)):
+        if island[b] < 0:
             continue
-        b, fallen, first, last = bodies[k], 0.0, 0.0, 0.0
+        fallen, first, last = 0.0, 0.0, 0.0
         for c in range(dim):
             fallen += gravity[c] * (position1[b, c] - position0[b, c])
             first += mass[b] * velocity0[b, c] ** 2
@@ -128,8 +131,8 @@ def _energies(bodies, island, count, mass, inertia, gravity, position0, velocity
         for c in range(dim, d):
             first += inertia[b, c - dim] * velocity0[b, c] ** 2
             last += inertia[b, c - dim] * velocity1[b, c] ** 2
-        lost[island[k]] += 0.5 * (first - last) + mass[b] * fallen
-        kinetic[island[k]] += 0.5 * last
+        lost[island[b]] += 0.5 * (first - last) + mass[b] * fallen
+        kinetic[island[b]] += 0.5 * last
     return np.maximum(lost, 0.0), kinetic
 
 
@@ -158,20 +161,20 @@ def _targets(body, gap, force, island, allowed, available, slop, near, rate):
 
 
 @kernel
-def _within_energy(bodies, island, mass, gravity, loss, energy, move, velocity):
+def _within_energy(island, mass, gravity, loss, energy, move, velocity):
     """Reduces the displacement `move` (n, d) to the part that each island has the energy for, in place.
 
     Energy that the step has dissipated (friction, restitution, sinking) is used first, then kinetic energy. Returns the
     velocities (n, d) after that.
     """
     needed = np.zeros(len(loss))  # net: bodies of an island may move down as well
-    for k in range(len(bodies)):
-        if island[k] >= 0:
+    for b in range(len(island)):
+        if island[b] >= 0:
             for c in range(len(gravity)):
-                needed[island[k]] -= mass[bodies[k]] * gravity[c] * move[bodies[k], c]
+                needed[island[b]] -= mass[b] * gravity[c] * move[b, c]
     out = velocity.copy()
-    for k in range(len(bodies)):
-        s, b = island[k], bodies[k]
+    for b in range(len(island)):
+        s = island[b]
         if s < 0 or needed[s] <= 0.0:
             continue
         part = min((loss[s] + SHARE * energy[s]) / needed[s], 1.0)

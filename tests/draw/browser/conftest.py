@@ -28,6 +28,9 @@ OPTIONS = (
     "--hide-scrollbars",
 )
 PATIENCE = 120_000  # milliseconds until anything must have happened: a bound for what hangs, not for busy machines
+# Ten frames per second: drawing in software takes all processors otherwise, for as long as a page is open.
+FEW_FRAMES = """window.requestAnimationFrame = (draw) => setTimeout(() => draw(performance.now()), 100);
+window.cancelAnimationFrame = clearTimeout;"""
 HERE = {"127.0.0.1", "localhost", "::1", None}
 
 
@@ -59,6 +62,7 @@ def window(browser: Any, width: int, height: int) -> Iterator[Any]:
     """An empty page. Whatever it loads must come from this machine: pages work without a network."""
     page = browser.new_page(viewport={"width": width, "height": height})
     page.set_default_timeout(PATIENCE)
+    page.add_init_script(FEW_FRAMES)
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     yield page

@@ -77,7 +77,18 @@ def test_a_cradle_with_changed_restitution_shows_the_velocities_of_solve_impact(
         assert numbers(play, column) == [f"{v + 0.0:.4f}" for v in exact.round(12)]
 
 
+def assert_marks_are_explained_without_scrolling(play):
+    sentence = play.locator("p.sentence")
+    assert "gr, wave. On this impact" in sentence.text_content()
+    assert "In general: the answer jumps" in sentence.text_content()
+    assert play.locator("#ticks td.always").nth(10).get_attribute("data-always") == "false"  # WAV of gr
+    for selector in ("p.sentence", "#ticks"):
+        box = play.locator(selector).bounding_box()
+        assert box["y"] + box["height"] <= 800, selector
+
+
 def test_laws_are_compared_in_place(play):
+    assert_marks_are_explained_without_scrolling(play)
     marks = play.locator("#ticks tbody tr").first.locator("td.mark")
     assert [marks.nth(k).get_attribute("data-passed") for k in range(2)] == ["true", "false"]  # BRK of gr and lcp
     with play.expect_response("**/api/impact"):
@@ -88,16 +99,6 @@ def test_laws_are_compared_in_place(play):
     with play.expect_response("**/api/impact"):
         play.click("#laws button:text-is('lcp')")
     until(play, "document.querySelectorAll('.lane').length === 2")
-
-
-def test_the_marks_and_their_explanation_are_visible_without_scrolling(play):
-    sentence = play.locator("p.sentence")
-    assert "gr, wave. On this impact" in sentence.text_content()
-    assert "In general: the answer jumps" in sentence.text_content()
-    assert play.locator("#ticks td.always").nth(10).get_attribute("data-always") == "false"  # WAV of gr
-    for selector in ("p.sentence", "#ticks"):
-        box = play.locator(selector).bounding_box()
-        assert box["y"] + box["height"] <= 800, selector
 
 
 def test_play_pause_and_scrub_move_the_balls(play):

@@ -17,9 +17,9 @@ from carom.trajectory import Trajectory
 
 SECONDS = 120.0  # until something must have happened: software rendering, perhaps beside other tests
 EDGE = 12  # pixels beside the panel, where its shadow falls
-EIGHT_FRAMES = """() => new Promise((done) => {
+THREE_FRAMES = """() => new Promise((done) => {
     let frames = 0;
-    const next = () => (++frames > 8 ? done() : requestAnimationFrame(next));
+    const next = () => (++frames > 3 ? done() : requestAnimationFrame(next));
     next(); })"""
 NEAR = 14  # of 255 steps: colors are given to the page in 6 bits, and its curve is undone to a few steps
 
@@ -63,7 +63,7 @@ def settled(page) -> np.ndarray:
     end = time.monotonic() + SECONDS
     while time.monotonic() < end:
         page.wait_for_timeout(200)
-        page.evaluate(EIGHT_FRAMES)  # a busy machine may not have drawn anything meanwhile
+        page.evaluate(THREE_FRAMES)  # a busy machine may not have drawn anything meanwhile
         after = picture(page)
         if not differs(before, after):
             return after
@@ -200,33 +200,27 @@ def test_a_click_on_a_body_tells_about_it_and_the_picture_can_be_saved(plane_pag
     until(page, lambda seen: viewer.page.chosen is None, "no body any more")
 
 
-def test_a_run_of_space_has_bodies_that_move_and_shadows(shared_page, space_run):
-    page = shared_page
-    with viewing([space_run], port=0, play=False) as viewer:
+def test_two_runs_of_space_stand_side_by_side_with_shadows_and_move(shared_page, space_run, tmp_path):
+    other, page = tmp_path / "other.h5", shared_page
+    record(other, space_scene(), law="lcp")
+    with viewing([space_run, other], port=0, play=False) as viewer:
         first = load(page, viewer)
+        half = first.shape[1] // 2 + EDGE // 2
+        sides = colored(first[:, :half]), colored(first[:, half:])
+        assert min(sides) > 0.8 * max(sides) > 0
+        assert page.get_by_text("lcp").first.is_visible()
         bright, gray = first.mean(axis=2), np.ptp(first, axis=2) < 25
         floor = float(np.median(bright[gray & (bright < 250)]))
         assert (gray & (bright < floor - 10) & (bright > 150)).sum() > 300, "no shadow on the floor"
         page.get_by_text("▶|", exact=True).click()
         until(page, lambda seen: differs(seen, first), "another picture at the end")
         assert viewer.page.player.time == pytest.approx(3.0)
-
-
-def test_two_runs_stand_side_by_side(shared_page, plane_run, tmp_path):
-    other = tmp_path / "other.h5"
-    record(other, plane_scene(), law="lcp")
-    with viewing([plane_run, other], port=0, play=False) as viewer:
-        seen = load(shared_page, viewer)
-        half = seen.shape[1] // 2 + EDGE // 2
-        sides = colored(seen[:, :half]), colored(seen[:, half:])
-        assert min(sides) > 0.8 * max(sides) > 0
-        assert shared_page.get_by_text("lcp").first.is_visible()
-        shared_page.set_viewport_size({"width": 400, "height": 800})  # the panel covers the lower part
+        page.set_viewport_size({"width": 400, "height": 800})  # the panel covers the lower part
         clip = {"x": 0, "y": 0, "width": 400, "height": 310}
 
         def beside(_) -> bool:
-            seen = np.asarray(Image.open(io.BytesIO(shared_page.screenshot(clip=clip))).convert("RGB")).astype(int)
+            seen = np.asarray(Image.open(io.BytesIO(page.screenshot(clip=clip))).convert("RGB")).astype(int)
             sides = colored(seen[:, :200]), colored(seen[:, 200:])
             return min(sides) > 0.7 * max(sides) > 0
 
-        until(shared_page, beside, "both runs above the panel of a narrow window")
+        until(page, beside, "both runs above the panel of a narrow window")
