@@ -22,7 +22,7 @@ from ..trajectory import Trajectory
 from ..world import State
 
 BLOCK = 1 << 25  # bytes of an array that are read at once
-FRAMES = 16  # of which a thread measures the overlap at once
+FRAMES, MANY = 16, 1_000  # frames of which a thread measures the overlap at once, in runs of this many bodies and more
 
 
 def blocks(run: Trajectory, row: int) -> Iterator[slice]:
@@ -149,7 +149,8 @@ def overlap(run: Trajectory) -> Floats:
                 out[k] = max(0.0, -float(found.gap.min())) if found.count else 0.0
         return 0.0
 
-    on_threads(measure, [(low, min(low + FRAMES, len(run))) for low in range(0, len(run), FRAMES)])
+    frames = FRAMES if run.count >= MANY else len(run)
+    on_threads(measure, [(low, min(low + frames, len(run))) for low in range(0, len(run), frames)])
     return out / world.length_scale
 
 
