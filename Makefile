@@ -36,12 +36,19 @@ demo: $(VENV)/.installed ## Newton's cradle under every law, a pool break under 
 	@$(BIN)/carom warmup laws 2d/discs 2d/drift_safe
 	@$(BIN)/carom demo -o out
 
-test: $(VENV)/.installed-test $(VENV)/.browser ## the test suite without its long part
-	@$(BIN)/carom warmup
+# Kernels are compiled while the packages of the tests and the browser are installed, which takes one processor.
+READY_FOR_TESTS = $(BIN)/carom warmup & compiling=$$!; \
+	$(MAKE) -s --no-print-directory $(VENV)/.installed-test $(VENV)/.browser || { kill $$compiling; exit 1; }; \
+	wait $$compiling || $(BIN)/carom warmup
+# Without files of byte code each of the many processes of the tests would compile all modules.
+test test-long: export PYTHONDONTWRITEBYTECODE :=
+
+test: $(VENV)/.installed ## the test suite without its long part
+	@$(READY_FOR_TESTS)
 	@$(BIN)/python -m pytest $(PARALLEL) -m "not long" $(ARGS)
 
-test-long: $(VENV)/.installed-test $(VENV)/.browser ## the whole test suite
-	@$(BIN)/carom warmup
+test-long: $(VENV)/.installed ## the whole test suite
+	@$(READY_FOR_TESTS)
 	@HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-long} $(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 
 fuzz: $(VENV)/.installed-test ## random cases against the library, minutes; ARGS="NAME --count 1000 --seed 7"
@@ -96,7 +103,8 @@ clean: ## remove the environment, caches and pictures; compiled kernels stay in 
 	find src tests examples benchmarks fuzz docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # The stamps make a second run start at once: an install happens again only when pyproject.toml has changed.
-# The source itself is installed in place, so edits need no install.
+# The source itself is installed in place, so edits need no install. Modules of development tools get their byte code
+# when they are imported: to compile all of them takes half as long as the installation itself.
 $(VENV)/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
 		{ echo "Carom needs Python 3.10 or newer; name one with PYTHON=..." >&2; exit 1; }
@@ -136,5 +144,5 @@ $(VENV)/.installed: pyproject.toml $(VENV)/.created
 
 $(VENV)/.installed-%: pyproject.toml $(VENV)/.created
 	@echo "installing carom[$*] and what it needs ..."
-	@$(PIP) -e ".[view,render,$*]"
+	@$(PIP) --no-compile -e ".[view,render,$*]"
 	@touch $@ $(VENV)/.installed
