@@ -24,7 +24,7 @@ _NAMES = 1 << 20  # feature_id has 20 bits
 _PRIME, _MANY_PARTS = 7919, 61  # spread the feature_id of several parts over its range
 _AWAY = -0.1  # cosine: points that face away from the other body do not touch it
 _UNSURE = 0.98  # cosine: normals that differ by more than about 11 degrees belong to two sides
-_DEEPER = 4.0  # largest depth below the side that a point came from, relative to that below the nearest side
+_FLAT = 0.5  # distance of a projection from the surface, relative to that of the point, up to which it is on it
 _ROUNDING = 1e-9  # of the reach of a shape: distances below it are 0
 _SHORTER = 6  # distances from which a point is seen from farther back, each half of the one before
 _ACROSS = 0.5  # on a round side the cosine of normal and axis differs by less from that of the side's own normal
@@ -42,8 +42,8 @@ def _facing(shapes, own, shape, m, px, py, pz, ox, oy, oz, core):
     far side of a thin plate, whose normal would pull the tip in. The distance is then that from the plane of this side,
     and is uncertain. At a convex edge and beyond the middle of a thin shape that distance is the smaller one; where it
     is larger the surface is concave, and the nearest side counts. So it does for a point outside of the shape that lies
-    behind that plane: the surface curves away from it. The depth is limited to a multiple of that below the nearest
-    side, so that it grows from 0 when a point enters. A core point has no outward direction; its projection on the
+    behind that plane, and for one inside whose projection on the plane is not on the surface: that curves away from the
+    plane. A core point has no outward direction; its projection on the
     mesh is computed instead.
     """
     x, y, z = mapped(m, px, py, pz)
@@ -59,8 +59,11 @@ def _facing(shapes, own, shape, m, px, py, pz, ox, oy, oz, core):
             break
         plane = d + back * (ox * ux + oy * uy + oz * uz)
         inside = distance(shapes, own, px - back * ix, py - back * iy, pz - back * iz, 0.0)[0] < 0.0
-        if inside and plane <= gap and (plane >= 0.0 or gap <= _ROUNDING * shapes.reach[shape]):
-            return True, max(plane, _DEEPER * min(gap, 0.0)), ux, uy, uz
+        meets = plane >= 0.0
+        if not meets and gap <= _ROUNDING * shapes.reach[shape]:
+            meets = _near(shapes, shape, x - plane * ux, y - plane * uy, z - plane * uz, False)[0] <= -_FLAT * plane
+        if inside and meets and plane <= gap:
+            return True, plane, ux, uy, uz
         back *= 0.5
     return False, gap, nx, ny, nz
 
