@@ -65,7 +65,9 @@ def cards(case: Case, rest: float = 10.0, after: float = 5.0, stories: int = 3, 
 def rabbits(case: Case, rabbits: int = 144, pawns: int = 16, duration: float = 8.0, elastic: float = 1.5) -> Evidence:
     """Figure 10 and the energy error of section 5.4: rabbits under pawns; writes rabbits.png, .svg, .pdf and .csv.
 
-    The error is measured on an elastic run without friction, where the step of qce is the whole impact.
+    The error is measured on an elastic run without friction, where the step of qce is the whole impact. Its time step
+    is 0.002: in one of 0.005 the fastest bodies move by 0.4 half widths, and two of 160 may become entangled, which no
+    elastic impulse separates.
     """
     size: dict[str, Any] = {"rabbits": rabbits, "pawns": pawns}
     free = case.part(0.0, 0.4).simulate(
@@ -74,6 +76,7 @@ def rabbits(case: Case, rabbits: int = 144, pawns: int = 16, duration: float = 8
         "qce",
         elastic,
         stepper="synchronous",
+        step=0.002,
         tolerance="exact",
     )
     pile = case.part(0.4, 1.0).simulate("pile", rabbits_and_pawns(**size), "qce", duration)
@@ -90,6 +93,7 @@ def rabbits(case: Case, rabbits: int = 144, pawns: int = 16, duration: float = 8
         Row("fastest body at the end, with restitution 0.2 and friction 0.2", 0.0, float(late.min()),
             "length units per time unit", holds=bool(late.min() <= 0.1),
             remark="claim: they rest on the floor in a pile"),
+        Row("elastic steps that were finished without restitution", None, int((steps["status"] > 0).sum())),
         Row("steps that were not resolved", 0, int((pile.steps["status"] == 3).sum()), remark="claim: no crash"),
         Row("largest overlap", None, float(pile.steps["overlap"].max()), "heights of a rabbit"),
     )  # fmt: skip
