@@ -70,7 +70,7 @@ class WrongShape(Mine):
 
 class Infinite(Mine):
     def spoil(self, lam, contacts):
-        return lam * np.inf
+        return np.full_like(lam, np.inf)
 
 
 class Moody(Mine):
