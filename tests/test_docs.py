@@ -292,7 +292,9 @@ def test_pictures_are_used_and_small():
     used = {
         (page.parent / link).resolve()
         for page in PAGES
-        for link in re.findall(r"(?:!\[[^\]]*\]\(|<(?:video|img) [^>]*src=\")([^)\"]+)", page.read_text(encoding="utf-8"))
+        for link in re.findall(
+            r"(?:!\[[^\]]*\]\(|<(?:video|img) [^>]*src=\")([^)\"]+)", page.read_text(encoding="utf-8")
+        )
     }
     assert used == {path for path in (ROOT / "docs" / "images").rglob("*") if path.is_file()}
     for picture in used:
