@@ -8,6 +8,7 @@ import sys
 
 from carom import ImpactProblem, solve_impact
 from carom.scene.file import load_scene
+from carom.sweeps.plan import prepared, read_plan
 
 
 def test_a_new_scene_is_valid(carom, tmp_path):
@@ -36,6 +37,16 @@ def test_a_new_problem_is_solved(carom, tmp_path):
     problem = ImpactProblem.load(path)
     assert (problem.name, problem.contact_count) == ('a "cradle"', 4)
     assert solve_impact(problem, "gr").velocity.tolist() == [0, 0, 0, 0, 1]  # exact: equal masses exchange velocities
+
+
+def test_a_new_sweep_is_a_valid_plan(carom, tmp_path):
+    path = tmp_path / "plan.toml"
+    ended = carom("new", path, "--sweep")
+    assert ended.code == 0 and f"carom sweep {path} -o results" in " ".join(ended.err.split())
+    assert len(prepared(read_plan(path)).cases) == 9
+    for other in ("--3d", "--sweep"):
+        assert carom("new", tmp_path / "chain.json", other).code == 2
+    assert carom("new", tmp_path / "both.toml", "--3d", "--sweep").code == 2
 
 
 def test_a_new_scene_of_space(carom, tmp_path):

@@ -1,4 +1,4 @@
-"""`carom new FILE`: a scene or an impact problem to start from; `carom new --schema`: the JSON schema for editors."""
+"""`carom new FILE`: a scene, an impact problem or a sweep to start from; `carom new --schema`: a JSON schema."""
 
 from __future__ import annotations
 
@@ -16,6 +16,19 @@ PROBLEM = """{
 }
 """
 
+PLAN = """# A sweep: all combinations of the values below, one row of a table for each.
+[sweep]
+scene = "pool_break"                # `carom scenes` lists them; or a scene file
+law = ["gr", "qce", "gauss_seidel"]
+measure = ["symmetry_error", "max_speed"]  # `carom sweep measures` lists them
+
+[parameters]                        # `carom scenes pool_break` lists them
+rows = [3, 4, 5]
+
+[settings]
+duration = 2.0
+"""
+
 
 def new(
     file: Path | None = typer.Argument(
@@ -23,9 +36,10 @@ def new(
     ),
     schema: bool = typer.Option(False, "--schema", help="Print the JSON schema of scene files instead."),
     in_3d: bool = typer.Option(False, "--3d", help="Write a 3D scene instead of a 2D one."),
+    plan: bool = typer.Option(False, "--sweep", help="Write the plan of a sweep instead of a scene."),
     overwrite: bool = typer.Option(False, "--overwrite", help="Replace an existing file."),
 ) -> None:
-    """Write a file to start from: a commented scene, or an impact problem."""
+    """Write a file to start from: a commented scene, an impact problem, or the plan of a sweep."""
     if schema:
         from ..scene.file import schema_text
 
@@ -37,8 +51,11 @@ def new(
         raise ProblemError("FILE", "nothing", "a file name that ends in .toml or .json, or --schema")
     if file.suffix not in (".toml", ".json"):
         raise ProblemError("FILE", str(file), "a name that ends in .toml (a scene) or .json (an impact problem)")
-    if file.suffix == ".json" and in_3d:
-        raise ProblemError("FILE", f"{file} with --3d", "a name that ends in .toml: the new problem is a chain")
+    if file.suffix == ".json" and (in_3d or plan):
+        option = "--3d" if in_3d else "--sweep"
+        raise ProblemError("FILE", f"{file} with {option}", "a name that ends in .toml: the new problem is a chain")
+    if in_3d and plan:
+        raise ProblemError("--3d", "with --sweep", "one of them: a plan names its scene")
     if not file.absolute().parent.is_dir():
         raise ProblemError("FILE", str(file), "a name in a folder that exists")
     if file.is_dir():
@@ -46,11 +63,14 @@ def new(
     if file.exists() and not overwrite:
         raise ProblemError("FILE", str(file), "a file that does not exist yet, or --overwrite")
     if file.suffix == ".json":
-        text, steps = PROBLEM % json_text(file.stem), ("resolve", "audit")
+        text, steps = PROBLEM % json_text(file.stem), (f"resolve {file}", f"audit {file}")
+    elif plan:
+        text, steps = PLAN, (f"sweep {file} -o results", "sweep plot results")
     else:
         from ..scene.file import starter_text
 
-        text, steps = starter_text(file.stem, file.name, 3 if in_3d else 2).rstrip("\n") + "\n", ("validate", "run")
+        text = starter_text(file.stem, file.name, 3 if in_3d else 2).rstrip("\n") + "\n"
+        steps = f"validate {file}", f"run {file}"
     write_text(file, text)
-    following = ", ".join(f"carom {command} {file}" for command in steps)
+    following = ", ".join(f"carom {command}" for command in steps)
     remarks().print(f"wrote {file}; next: {following}", soft_wrap=True, markup=False)
