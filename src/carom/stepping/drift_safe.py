@@ -44,7 +44,7 @@ Mask = NDArray[np.bool_]
 
 # Lengths relative to the length scale of the world.
 MARGIN = 1e-2  # gap up to which contacts take part in the resting solve
-FINEST = 1e-4  # overlap at the end of a step that is removed at once if it is larger than the tolerance, too
+FINEST = 1e-4  # overlap at the end of a step that is left alone, also if the tolerance is smaller
 REACH = 0.5  # upper bound, relative to the radius of a body, on the gap up to which contacts are found that impulses on
 # other contacts may close
 WAIT = 1e-2  # overlap, if the tolerance is not smaller, of an impact that may wait for the next step
@@ -222,7 +222,7 @@ class DriftSafe(Contained):
             return end
         scale = self.world.length_scale
         allowed = max(self.tolerance, FINEST) * scale
-        moved = float(self._travel(end.velocity, h)[impact.taking_part].max())
+        moved = float(self._travel(end.velocity, h)[impact.taking_part].max(initial=0.0))
         if self.overlap <= allowed and moved * moved <= 2.0 * allowed * scale:  # of a way of that curvature
             return end
         for _ in range(SEPARATIONS):
