@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from carom.impact.contacts import Contacts
 from carom.laws.gr import reflections
 from carom.laws.qce import passes
+from carom.problem.contacts import Contacts
 from carom.solvers.rows import make_rows
 
 from .piqp_loop import reflect_with_piqp, slowest

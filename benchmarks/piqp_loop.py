@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from carom.impact.contacts import Contacts, as_matrix
 from carom.laws.front import initial_front, next_front
+from carom.problem.contacts import Contacts, as_matrix
 from carom.solvers.rows import Floats, speeds
 
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from carom import scenes
 from carom.build import build
-from carom.impact.contacts import Contacts, Impulses
-from carom.impact.response import Response
 from carom.laws import GR
+from carom.problem.contacts import Contacts, Impulses
+from carom.resolve.response import Response
 from carom.scene import Scene
 from carom.stepping import make
 from carom.stepping.report import PHASES, STEP

@@ -14,8 +14,8 @@ from typing import ClassVar
 import numpy as np
 
 import carom
-from carom.impact.contacts import Contacts, Impulses
 from carom.laws import finish_inelastically
+from carom.problem.contacts import Contacts, Impulses
 
 
 @dataclass(frozen=True)

@@ -243,7 +243,7 @@ def _npz(rng: np.random.Generator) -> tuple[str, bytes]:
 
 
 def _read_problem(path: Path) -> None:
-    from carom.impact.problem import ImpactProblem
+    from carom.problem.problem import ImpactProblem
 
     ImpactProblem.load(path)
 

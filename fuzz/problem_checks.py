@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from carom import laws
-from carom.impact.contacts import RESOLVED
-from carom.impact.mass import PhysicalRows
-from carom.impact.solution import ImpactSolution
+from carom.problem.contacts import RESOLVED
+from carom.problem.mass import PhysicalRows
+from carom.problem.solution import ImpactSolution
 
 Long = np.ndarray
 TOLERANCE = 1e-8  # residual of an answer that is called resolved, relative to the fastest approach or slip

@@ -13,9 +13,9 @@ import numpy as np
 
 from carom import friction, laws
 from carom.errors import ProblemError
-from carom.impact.problem import ImpactProblem
-from carom.impact.resolve import solve_impact
-from carom.impact.solution import ImpactSolution
+from carom.problem.problem import ImpactProblem
+from carom.problem.solution import ImpactSolution
+from carom.resolve.impulses import solve_impact
 
 from .campaign import Campaign
 from .problem_checks import wrong_with

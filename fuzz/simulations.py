@@ -10,7 +10,7 @@ import numpy as np
 from carom import Simulation, laws
 from carom.contact.detector import find_contacts
 from carom.errors import ProblemError
-from carom.impact.contacts import NOT_CONVERGED
+from carom.problem.contacts import NOT_CONVERGED
 from carom.scene import FIXED, Bodies, Container, Material, Scene
 from carom.scene.file import save_scene
 from carom.scene.shapes import (

@@ -240,7 +240,7 @@ def json_blocks() -> list[tuple[str, str]]:
 @pytest.mark.parametrize(("name", "text"), json_blocks(), ids=[f"{n}-{k}" for k, (n, _) in enumerate(json_blocks())])
 def test_problem_files_load(name, text):
     from carom import solve_impact
-    from carom.impact.files import from_dict
+    from carom.problem.files import from_dict
 
     solution = solve_impact(from_dict(json.loads(text), name), "gr")
     assert solution.status == "resolved"

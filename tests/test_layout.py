@@ -1,4 +1,4 @@
-"""Imports go one way: solvers <- geometry <- scene <- world <- contact <- impact <- laws <- resolve <- ... <- cli."""
+"""Imports go one way: solvers <- geometry <- scene <- world <- contact <- problem <- laws <- friction <- resolve <- ... <- cli."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "src" / "carom"
 
 # What each part may import besides itself, written out so that a new arrow is a decision and not an accident.
 _GEOMETRY = {"errors", "geometry", "solvers", "scene", "world", "contact"}
-_CORE = _GEOMETRY | {"impact"}
+_CORE = _GEOMETRY | {"problem"}
 _LAWS = _CORE | {"laws"}
 _RESOLVE = _LAWS | {"friction", "resolve"}
 _RUN = _RESOLVE | {"build", "settings", "stepping", "trajectory", "scenes", "stepwise", "simulation"}
@@ -35,7 +35,7 @@ ALLOWED = {
     "contact": {"errors", "geometry", "solvers", "scene", "world"},
     "build": _GEOMETRY | {"settings"},
     "settings": set(),
-    "impact": _GEOMETRY,  # impact/assemble.py is the bridge; a test below keeps the rest of impact clear of worlds
+    "problem": _GEOMETRY,  # problem/assemble.py is the bridge; a test below keeps the rest clear of worlds
     "scenes": {"errors", "geometry", "solvers", "scene"},
     "stepping": _RESOLVE | {"settings"},
     "trajectory": _GEOMETRY | {"build", "settings", "stepping", ""},  # the version, for the record
@@ -45,7 +45,7 @@ ALLOWED = {
     "laws": _CORE,
     "catalogue": _CORE,
     "friction": _LAWS,
-    "resolve": _LAWS | {"friction", "settings"},  # the files of impact/ that run a law: see RESOLVE
+    "resolve": _LAWS | {"friction", "settings"},
     "analysis": _STUDY,
     "testing": _STUDY,
     "reproduce": _STUDY | {"resuming", "draw", "towers", ""},
@@ -64,14 +64,8 @@ ALLOWED = {
 }
 
 
-# Laws see the contacts of an impact, and these files of the same package run the laws on them: a part of its own.
-RESOLVE = {f"carom.impact.{name}" for name in ("clamps", "resolve", "response", "restitution", "verify")}
-
-
 def part_of(module: str) -> str:
     """`carom.solvers.rows` -> `solvers`; the package itself -> the empty string."""
-    if module in RESOLVE:
-        return "resolve"
     pieces = module.split(".")
     if ".".join(pieces[1:3]) in ALLOWED:
         return ".".join(pieces[1:3])
@@ -128,8 +122,8 @@ def test_imports_go_one_way():
     [
         ("from ..laws import make", "laws"),
         ("from .. import laws", "laws"),
-        ("from ..impact.contacts import Contacts", "impact"),
-        ("from ..impact.resolve import resolve", "resolve"),
+        ("from ..problem.contacts import Contacts", "problem"),
+        ("from ..resolve.impulses import resolve", "resolve"),
         ("from carom.laws.gr import GR", "laws"),
         ("import carom.laws", "laws"),
         ("def f():\n    from ..laws.law import Law", "laws"),
@@ -146,14 +140,14 @@ def test_own_part_and_other_packages_do_not_count():
     assert imported(source, "carom.solvers.heap", False, {"solvers"}) == {"solvers"}
 
 
-def test_one_module_bridges_worlds_and_impact():
+def test_one_module_bridges_worlds_and_problems():
     worlds = {"scene", "world", "contact", "shapes"}
     bridges = {
         name
         for name, path in modules()
-        if part_of(name) == "impact" and imported(path.read_text(encoding="utf-8"), name, False, PARTS) & worlds
+        if part_of(name) == "problem" and imported(path.read_text(encoding="utf-8"), name, False, PARTS) & worlds
     }
-    assert bridges == {"carom.impact.assemble"}
+    assert bridges == {"carom.problem.assemble"}
 
 
 # ---- which cases the fast suite runs

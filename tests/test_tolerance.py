@@ -15,7 +15,7 @@ from carom import scenes
 from carom.analysis.checks import check_run
 from carom.analysis.statistics import contact_statistics
 from carom.errors import ProblemError
-from carom.impact.response import DEFAULT_TOLERANCE
+from carom.resolve.response import DEFAULT_TOLERANCE
 from carom.resuming import resume
 from carom.scene.file import parse_toml, scene_schema, scene_to_toml
 from carom.settings import EXACT_TOLERANCE, Settings, tolerance_number

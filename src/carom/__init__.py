@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from . import catalogue, friction, laws, scenes, sweeps, testing
     from .errors import ProblemError
     from .exporting import export
-    from .impact.problem import ImpactProblem, Symmetry
-    from .impact.resolve import solve_impact
-    from .impact.solution import ImpactSolution
+    from .problem.problem import ImpactProblem, Symmetry
+    from .problem.solution import ImpactSolution
+    from .resolve.impulses import solve_impact
     from .resuming import branch, resume
     from .scene.file import load_scene
     from .scene.model import Scene
@@ -46,12 +46,12 @@ __all__ = [
 
 # Module of each public name. Names are imported on first use, so that `carom --version` does not import Numba.
 _HOME = {
-    "ImpactProblem": ".impact.problem",
-    "ImpactSolution": ".impact.solution",
+    "ImpactProblem": ".problem.problem",
+    "ImpactSolution": ".problem.solution",
     "ProblemError": ".errors",
     "Scene": ".scene.model",
     "Simulation": ".stepwise",
-    "Symmetry": ".impact.problem",
+    "Symmetry": ".problem.problem",
     "Trajectory": ".trajectory",
     "branch": ".resuming",
     "catalogue": ".catalogue",
@@ -62,7 +62,7 @@ _HOME = {
     "resume": ".resuming",
     "scenes": ".scenes",
     "simulate": ".simulation",
-    "solve_impact": ".impact.resolve",
+    "solve_impact": ".resolve.impulses",
     "sweep": ".sweeps",
     "sweeps": ".sweeps",
     "testing": ".testing",

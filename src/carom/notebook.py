@@ -18,8 +18,8 @@ from matplotlib.figure import Figure
 
 from .draw.style import BLUE, GRAY, picture, sheet
 from .errors import ProblemError
-from .impact.problem import ImpactProblem
-from .impact.solution import ImpactSolution
+from .problem.problem import ImpactProblem
+from .problem.solution import ImpactSolution
 from .scene.model import Scene
 from .solvers.rows import Floats
 from .towers.tower import Tower

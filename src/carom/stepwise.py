@@ -13,10 +13,10 @@ from .build import build
 from .contact.boundaries import boundaries_at
 from .contact.contact_set import ContactSet
 from .errors import ProblemError
-from .impact.response import DEFAULT_TOLERANCE, Response
 from .kernels import prepare
 from .kernels.families import families_of_run
 from .laws import Law
+from .resolve.response import DEFAULT_TOLERANCE, Response
 from .scene.model import Scene, forces_of
 from .scene.numbers import scalar
 from .settings import Settings, tolerance_number

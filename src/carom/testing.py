@@ -19,12 +19,12 @@ from .analysis.desiderata import ORDER, Examination, Finding
 from .catalogue import Entry
 from .catalogue.entry import disc_cluster, sphere_cluster
 from .errors import ProblemError
-from .impact.contacts import STATUSES
-from .impact.problem import ImpactProblem
-from .impact.resolve import solve_impact
-from .impact.solution import ImpactSolution
-from .impact.verify import NOT_FINITE
 from .laws import DESIDERATA, Law
+from .problem.contacts import STATUSES
+from .problem.problem import ImpactProblem
+from .problem.solution import ImpactSolution
+from .resolve.impulses import solve_impact
+from .resolve.verify import NOT_FINITE
 
 # ---- random problems
 

@@ -13,9 +13,9 @@ import carom
 from carom import catalogue, laws
 from carom.analysis import desiderata
 from carom.analysis.desiderata import _rows, as_matrix, image_error, top_speed
-from carom.impact.contacts import Impulses
 from carom.laws import Law
 from carom.laws.law import SMITH_2012
+from carom.problem.contacts import Impulses
 
 
 def solution_of(name, law="gr", **changes):

@@ -12,9 +12,9 @@ import pytest
 
 import carom
 from carom import catalogue, laws
-from carom.impact.contacts import Impulses
 from carom.laws import Law
 from carom.laws.law import SMITH_2012
+from carom.problem.contacts import Impulses
 from carom.testing import KINDS, check_law, random_problem
 
 ALL = frozenset({"BRK", "SYM", "KIN", "MOM", "ONE", "WAV", "FEA"})

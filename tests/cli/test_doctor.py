@@ -10,7 +10,7 @@ import numpy as np
 
 import carom as package
 from carom import laws
-from carom.impact.contacts import Impulses
+from carom.problem.contacts import Impulses
 
 
 def test_every_law_passes_its_self_test(carom):

@@ -9,7 +9,7 @@ from carom import stepping
 from carom.build import build
 from carom.contact.detector import Detector, find_contacts
 from carom.geometry.rotations import matrices
-from carom.impact.response import Response
+from carom.resolve.response import Response
 from carom.scene import Bodies, Material, Scene
 from carom.scene.shapes import Box
 from carom.stepping.integrator import free_motion

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from carom import ImpactProblem, ProblemError, catalogue, solve_impact
-from carom.impact.contacts import FINISHED_INELASTICALLY, RESOLVED
 from carom.laws.lzb import LZB
+from carom.problem.contacts import FINISHED_INELASTICALLY, RESOLVED
 from carom.reproduce.hertz import hertz_chain
 
 ENERGY = 1e-10  # relative; what the library promises of every law that claims KIN

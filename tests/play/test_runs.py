@@ -6,7 +6,6 @@ import pytest
 
 from carom.build import build
 from carom.errors import ProblemError
-from carom.impact.response import DEFAULT_TOLERANCE
 from carom.play.runs import (
     BODIES,
     BODY_FRAMES,
@@ -18,6 +17,7 @@ from carom.play.runs import (
     library,
     play_of,
 )
+from carom.resolve.response import DEFAULT_TOLERANCE
 from carom.scenes import SCENES
 
 

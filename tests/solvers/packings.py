@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from carom import ImpactProblem
 from carom.catalogue.entry import disc_cluster, sphere_cluster
-from carom.impact.contacts import as_matrix
+from carom.problem.contacts import as_matrix
 from carom.solvers.rows import make_rows
 
 

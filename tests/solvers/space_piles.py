@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from carom.impact.contacts import Contacts
+from carom.problem.contacts import Contacts
 from carom.solvers.rows import Rows, make_rows
 
 FALL = 0.1  # speed gained in the step

@@ -8,8 +8,8 @@ import pytest
 from benchmarks.piles import cluster_field, random_pile
 
 from carom import solve_impact
-from carom.impact.resolve import resolve
-from carom.impact.response import Response
+from carom.resolve.impulses import resolve
+from carom.resolve.response import Response
 from carom.solvers import threads
 from carom.solvers.qp.box import solve_bounds, solve_cone
 from carom.solvers.threads import on_threads, thread_count

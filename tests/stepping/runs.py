@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from carom import stepping
 from carom.build import build
-from carom.impact.contacts import Impulses
-from carom.impact.response import Response
+from carom.problem.contacts import Impulses
+from carom.resolve.response import Response
 from carom.scene import Bodies, Disc, Material, Polygon, Rectangle, Scene
 from carom.stepping.report import STEP
 from carom.stepping.stepper import Stepper

@@ -13,7 +13,7 @@ from carom.build import build
 from carom.contact.detector import find_contacts
 from carom.contact.support import rims
 from carom.geometry.rotations import matrices
-from carom.impact.response import Response
+from carom.resolve.response import Response
 from carom.scene import FIXED, Bodies, Material, Scene
 from carom.scene.shapes import Box, Capsule, Compound, Cone, Cylinder, Hull, Mesh, Part, Solid, Sphere
 from carom.stepping.integrator import free_motion

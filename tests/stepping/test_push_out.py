@@ -11,7 +11,7 @@ from tests.stepping.runs import box, disc, rough, states_of
 from carom.build import build
 from carom.contact.boundaries import boundaries_at
 from carom.contact.detector import find_contacts
-from carom.impact.assemble import assemble
+from carom.problem.assemble import assemble
 from carom.scene import FIXED, Bodies, Disc, Plane, Scene
 from carom.stepping.push_out import RATE, SLOP, push_out
 from carom.stepping.report import totals

@@ -10,7 +10,7 @@ from tests.stepping.runs import box, disc, rest, rough
 
 from carom.build import build
 from carom.contact.detector import find_contacts
-from carom.impact.assemble import assemble
+from carom.problem.assemble import assemble
 from carom.scene import Bodies, Disc, Periodic, Plane, Rectangle, Scene
 from carom.stepping.resting import RestingSolver
 

@@ -10,7 +10,7 @@ from tests.stepping.runs import rest, rough
 
 from carom.build import build
 from carom.contact.detector import find_contacts
-from carom.impact.assemble import assemble
+from carom.problem.assemble import assemble
 from carom.scene import Bodies, Box, Plane, Scene, Sphere
 from carom.stepping.resting import RestingSolver
 

@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 
 from carom import scenes, stepping
 from carom.build import build
-from carom.impact.response import Response
+from carom.resolve.response import Response
 from carom.scene.boundaries import Container, Drum, Periodic, Plane, Segment
 from carom.scene.model import Bodies, Material, Scene
 from carom.scene.motion import Moving, Rotating, Vibrating

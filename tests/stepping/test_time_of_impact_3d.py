@@ -7,7 +7,7 @@ import pytest
 
 from carom.build import build
 from carom.contact.detector import find_contacts
-from carom.impact.response import Response
+from carom.resolve.response import Response
 from carom.scene import Bodies, Material, Scene
 from carom.scene.boundaries import Container, Plane
 from carom.scene.shapes import Box, Sphere

@@ -11,8 +11,8 @@ from typing import Any
 from .. import catalogue, laws
 from ..catalogue import Entry
 from ..errors import ProblemError
-from ..impact.problem import ImpactProblem
 from ..laws import Law
+from ..problem.problem import ImpactProblem
 from .desiderata import ORDER, Examination, defect
 from .spread import Spread, spread_of
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from .. import laws
 from ..errors import ProblemError
-from ..impact.assemble import used_restitutions
-from ..impact.contacts import INFEASIBLE
+from ..problem.assemble import used_restitutions
+from ..problem.contacts import INFEASIBLE
 from ..solvers.rows import Floats
 from ..stepping.report import STATUSES
 from ..trajectory import Trajectory

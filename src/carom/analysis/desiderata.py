@@ -14,12 +14,12 @@ import scipy.sparse as sp
 
 from ..catalogue import Entry
 from ..errors import ProblemError
-from ..impact.momentum import momentum_violation
-from ..impact.problem import ImpactProblem, Symmetry
-from ..impact.resolve import solve_impact
-from ..impact.solution import ENERGY_BOUND, MOMENTUM_BOUND, SPEED_BOUND, ImpactSolution
-from ..impact.verify import NOT_FINITE, RAISED
 from ..laws import Law
+from ..problem.momentum import momentum_violation
+from ..problem.problem import ImpactProblem, Symmetry
+from ..problem.solution import ENERGY_BOUND, MOMENTUM_BOUND, SPEED_BOUND, ImpactSolution
+from ..resolve.impulses import solve_impact
+from ..resolve.verify import NOT_FINITE, RAISED
 from ..solvers.rows import Floats
 
 BREAK_AWAY_SPEED = 1e-6  # separation speed above which a contact has broken away

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import ProblemError
-from ..impact.problem import ImpactProblem
-from ..impact.resolve import solve_impact
-from ..impact.solution import ImpactSolution
 from ..laws import Law
+from ..problem.problem import ImpactProblem
+from ..problem.solution import ImpactSolution
+from ..resolve.impulses import solve_impact
 from ..solvers.rows import Floats
 
 Restitution = float | Callable[[Floats], Any] | None

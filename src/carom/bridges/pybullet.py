@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import ProblemError
-from ..impact.problem import ImpactProblem
 from ..laws import Law
+from ..problem.problem import ImpactProblem
 from ..solvers.rows import Floats
 from . import Bridge, missing
 

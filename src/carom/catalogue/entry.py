@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from scipy.optimize import linprog
 
 from ..errors import ProblemError
-from ..impact.problem import ImpactProblem, Symmetry
+from ..problem.problem import ImpactProblem, Symmetry
 from ..solvers.rows import Floats
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..impact.problem import ImpactProblem
+from ..problem.problem import ImpactProblem
 from .entry import Entry, answers_for, mirror, spatial_symmetry
 
 # Three equal balls with v = (va, 0, -1): the quadratic-contact-energy answer, and the limit of stiff Hertz

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ..impact.problem import ImpactProblem
+from ..problem.problem import ImpactProblem
 from ..solvers.rows import Floats
 from .entry import Entry, answers_for, disc_cluster, mirror, rotation, spatial_symmetry
 

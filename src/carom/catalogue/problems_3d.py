@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from ..impact.problem import ImpactProblem, Symmetry
+from ..problem.problem import ImpactProblem, Symmetry
 from ..solvers.rows import Floats
 from .entry import Entry, answers_for, mirror, rotation, spatial_symmetry, sphere_cluster
 

@@ -55,7 +55,7 @@ def audit(
         raise ProblemError("--python", python, "an engine, --engine NAME, beside it")
     from ..analysis.audit import PROBLEM_DESIDERATA, audit_laws, audit_problem, chosen_laws
     from ..analysis.desiderata import ORDER
-    from ..impact.problem import ImpactProblem
+    from ..problem.problem import ImpactProblem
     from .compiling import compile_notice
 
     names = None if laws is None else law_names(laws)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from ..impact.solution import ImpactSolution
     from ..laws import Law
+    from ..problem.solution import ImpactSolution
 
 BALLS = 5
 BREAK_LAWS = ("gr", "qce", "gauss_seidel")
@@ -107,9 +107,9 @@ def exchange(count: int) -> list[float]:
 
 def cradle_rows() -> list[Row]:
     """Solves every cradle under every registered law."""
-    from ..impact.problem import ImpactProblem
-    from ..impact.resolve import solve_impact
     from ..laws import every
+    from ..problem.problem import ImpactProblem
+    from ..resolve.impulses import solve_impact
 
     problems = {k: ImpactProblem.chain([1.0] * BALLS, arriving_speeds(k), name=f"{k} in") for k in ARRIVING}
     return [

@@ -16,8 +16,8 @@ from .console import as_json, out, verdict
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..impact.solution import ImpactSolution
     from ..laws import Law
+    from ..problem.solution import ImpactSolution
 
 NEEDED = ("numpy", "scipy", "numba", "h5py", "trimesh", "matplotlib", "rich", "typer")
 OPTIONAL = {
@@ -76,8 +76,8 @@ def self_tests() -> list[SelfTest]:
 
 
 def _self_test(name: str, law: Law) -> SelfTest:
-    from ..impact.problem import ImpactProblem
-    from ..impact.resolve import solve_impact
+    from ..problem.problem import ImpactProblem
+    from ..resolve.impulses import solve_impact
 
     problem = ImpactProblem.chain([1.0] * 5, [1.0, 0.0, 0.0, 0.0, 0.0], name="Newton's cradle")
     try:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from ..impact.problem import ImpactProblem
-    from ..impact.solution import ImpactSolution
+    from ..problem.problem import ImpactProblem
+    from ..problem.solution import ImpactSolution
     from ..solvers.rows import Floats, Ints
 
 
@@ -79,8 +79,8 @@ def resolve(
 
 
 def _read(file: Path) -> ImpactProblem:
-    from ..impact.files import from_dict
-    from ..impact.problem import ImpactProblem
+    from ..problem.files import from_dict
+    from ..problem.problem import ImpactProblem
 
     if str(file) != "-":
         return ImpactProblem.load(file)
@@ -105,7 +105,7 @@ def _solve(
     restitution_model: str | None,
     friction_model: str | None,
 ) -> ImpactSolution:
-    from ..impact.resolve import solve_impact
+    from ..resolve.impulses import solve_impact
     from .compiling import compile_notice
 
     chosen = law_with_options(law_named(law), pairs, "--option")

@@ -18,7 +18,7 @@ from scipy.optimize import nnls
 from .. import catalogue
 from ..analysis.desiderata import ORDER, RESTITUTIONS, SHUFFLES, TINY, Finding, image_error, top_speed, wave
 from ..catalogue import Entry
-from ..impact.problem import ImpactProblem
+from ..problem.problem import ImpactProblem
 from ..solvers.rows import Floats
 from .placement import Placement, place
 from .process import Runner

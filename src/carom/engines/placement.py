@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..catalogue import Entry
-from ..impact.problem import ImpactProblem
+from ..problem.problem import ImpactProblem
 from ..solvers.rows import Floats, Ints
 
 DEPTH = 0.5  # half size of a 2D box along z in an engine that is in 3D

@@ -2,7 +2,7 @@
 
 Coupled models find normal and friction impulses together, with the separation speeds that law and restitution model
 ask for. In the others the normal impulses of the law come first, friction then takes away as much kinetic energy as its
-bounds allow, and the two alternate while friction drives contacts together. See `impact/resolve.py`.
+bounds allow, and the two alternate while friction drives contacts together. See `resolve/impulses.py`.
 """
 
 from __future__ import annotations

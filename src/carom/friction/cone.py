@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..impact.contacts import Contacts
 from ..laws.law import Paper
+from ..problem.contacts import Contacts
 from ..solvers.contact import solve_contact
 from ..solvers.rows import Floats
 from ..solvers.settle import CONE
@@ -25,7 +25,7 @@ class Cone(CoupledModel):
     """`|beta| <= mu lam`, and `beta = -mu lam u_t+ / |u_t+|` where the contact slips after the impact.
 
     It is solved together with `0 <= lam perp u_n+ - target >= 0` (`solvers/contact.py`), where the target is the
-    separation speed that restitution asks for (`impact/restitution.py`). The answer with c = 0 is Coulomb's law of the
+    separation speed that restitution asks for (`resolve/restitution.py`). The answer with c = 0 is Coulomb's law of the
     inelastic impact.
     """
 

@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..impact.contacts import Contacts
 from ..kernels import kernel
 from ..laws.law import SMITH_2012
+from ..problem.contacts import Contacts
 from ..solvers.qp.box import box_residual, solve_bounds
 from ..solvers.rows import Floats, Ints, Rows, make_rows
 from ..solvers.settle import FIXED, ROUND_OFF, ZERO_ROW

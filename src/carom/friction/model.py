@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import ProblemError
-from ..impact import checks
-from ..impact.contacts import Contacts
 from ..laws.law import Paper
+from ..problem import checks
+from ..problem.contacts import Contacts
 from ..solvers.blocks import Blocks, blocks_of
 from ..solvers.contact import solve_contact
 from ..solvers.rows import Floats

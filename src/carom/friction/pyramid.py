@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..impact.contacts import Contacts
 from ..laws.law import ZHANG_2015
+from ..problem.contacts import Contacts
 from ..solvers.blocks import ROLLING, Blocks
 from ..solvers.qp.box import box_residual, solve_bounds
 from ..solvers.rows import Floats

@@ -36,7 +36,7 @@ from numba.extending import overload
 from numba.np import arrayobj
 
 from ..errors import ProblemError
-from . import files, linking
+from . import files, linking, operators
 from .digest import dependencies, options_text
 from .files import cache_folder
 from .nested import is_nested, nested, separate_versions
@@ -222,7 +222,8 @@ def _platform() -> str:
         versions = (numba.__version__, llvmlite.__version__, np.__version__, sys.version)
         settings = (config.OPT, config.LOOP_VECTORIZE, config.SLP_VECTORIZE, config.BOUNDSCHECK, config.USING_SVML)
         codegen = cpu_target.target_context.codegen().magic_tuple()
-        _PLATFORM = repr((linking.SMALL, versions, str(settings), config.DEBUGINFO_DEFAULT, codegen))
+        built_in = (linking.SMALL, operators.VERSION)
+        _PLATFORM = repr((built_in, versions, str(settings), config.DEBUGINFO_DEFAULT, codegen))
     return _PLATFORM
 
 

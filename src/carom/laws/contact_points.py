@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..impact.contacts import Contacts, as_matrix
 from ..kernels import kernel
+from ..problem.contacts import Contacts, as_matrix
 from ..solvers.rows import Floats, Rows, speed
 
 # Columns of the collision table: K, the pseudo-inverse of its tangential part, and its Schur complement.

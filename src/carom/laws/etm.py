@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import ProblemError
-from ..impact.contacts import FINISHED_INELASTICALLY, HISTORY, Contacts, Impulses
 from ..kernels import kernel, lean
+from ..problem.contacts import FINISHED_INELASTICALLY, HISTORY, Contacts, Impulses
 from ..solvers.heap import heap_add
 from ..solvers.islands import island_labels
 from .contact_points import N1, N2, NN, SCHUR, T11, T12, T22, apply, normal_speed, points, slip, writable

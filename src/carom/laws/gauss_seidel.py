@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import ProblemError
-from ..impact.contacts import Contacts, Impulses
 from ..kernels import kernel
+from ..problem.contacts import Contacts, Impulses
 from ..solvers.heap import heap_pop, heap_push
 from ..solvers.rows import push, speed
 from .inelastic import reflected

@@ -7,8 +7,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from ..impact.contacts import Contacts, Impulses
 from ..kernels import kernel
+from ..problem.contacts import Contacts, Impulses
 from ..solvers.qp.box import Work, solve_box
 from ..solvers.rows import Floats, Rows
 from .inelastic import FEASIBLE, finish_inelastically, reflected, without_solution

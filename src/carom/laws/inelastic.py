@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..impact.contacts import FINISHED_INELASTICALLY, INFEASIBLE, NOT_CONVERGED, RESOLVED, Contacts, Impulses, worse
+from ..problem.contacts import FINISHED_INELASTICALLY, INFEASIBLE, NOT_CONVERGED, RESOLVED, Contacts, Impulses, worse
 from ..solvers.qp.box import solve_cone
 from ..solvers.rows import Floats
 

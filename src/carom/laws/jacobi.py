@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..impact.contacts import Contacts, Impulses
 from ..kernels import kernel
+from ..problem.contacts import Contacts, Impulses
 from ..solvers.rows import push
 from .front import initial_front, next_front
 from .inelastic import reflected

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..impact import checks
-from ..impact.contacts import Contacts, Impulses
+from ..problem import checks
+from ..problem.contacts import Contacts, Impulses
 from ..solvers.rows import Rows
 
 DESIDERATA = {
@@ -49,7 +49,7 @@ class Law:
     paper: ClassVar[Paper]
     cost: ClassVar[str] = ""  # work and bound for m contacts, in a few words
     claims: ClassVar[frozenset[str]]  # keys of DESIDERATA; each generates tests
-    restitution_models: ClassVar[tuple[str, ...]]  # keys of carom.impact.restitution.MODELS; the first is the default
+    restitution_models: ClassVar[tuple[str, ...]]  # keys of carom.resolve.restitution.MODELS; the first is the default
     has_history: ClassVar[bool] = False  # whether it has an option `history`: see `Impulses.history`
     own_friction: ClassVar[bool] = False  # whether `impulses` reads contacts.friction and returns tangential impulses
 

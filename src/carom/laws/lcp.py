@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..impact.contacts import Contacts, Impulses
+from ..problem.contacts import Contacts, Impulses
 from ..solvers.qp.box import solve_cone
 from .inelastic import FEASIBLE, finish_inelastically, without_solution
 from .law import SMITH_2012, Law

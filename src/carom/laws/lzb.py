@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..errors import ProblemError
-from ..impact.contacts import Contacts, Impulses
+from ..problem.contacts import Contacts, Impulses
 from ..solvers.rows import Floats
 from .inelastic import finish_inelastically
 from .law import LIU_2008, Law

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..impact.contacts import Contacts, Impulses
+from ..problem.contacts import Contacts, Impulses
 from .law import SMITH_2012, Law
 
 

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..impact.contacts import Contacts, Impulses
 from ..kernels import kernel
+from ..problem.contacts import Contacts, Impulses
 from ..solvers.heap import heap_add, heap_grown, heap_pop
 from ..solvers.rows import push, speed
 from .front import initial_front, next_front

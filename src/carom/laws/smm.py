@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from ..impact.contacts import Contacts, Impulses, as_matrix
 from ..kernels import kernel
+from ..problem.contacts import Contacts, Impulses, as_matrix
 from ..solvers.islands import islands
 from ..solvers.rows import Floats, Ints, Rows, pushed, speeds
 from ..solvers.thresholds import DENSE_SMM_CONTACTS

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..impact.contacts import Contacts, Impulses
 from ..kernels import kernel, lean
+from ..problem.contacts import Contacts, Impulses
 from ..solvers.heap import heap_add
 from .contact_points import N1, N2, NN, apply, points, slip, writable
 from .inelastic import reflected

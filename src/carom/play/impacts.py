@@ -13,9 +13,9 @@ from .. import laws
 from ..analysis.desiderata import defect
 from ..catalogue import mirror, spatial_symmetry
 from ..errors import ProblemError
-from ..impact.problem import ImpactProblem, Symmetry
-from ..impact.resolve import solve_impact
-from ..impact.solution import ImpactSolution
+from ..problem.problem import ImpactProblem, Symmetry
+from ..problem.solution import ImpactSolution
+from ..resolve.impulses import solve_impact
 from ..solvers.rows import Floats
 from .sliders import FRICTION, RESTITUTION, Slider, checked, chosen_laws, mass, whole
 from .ticks import ticks_of

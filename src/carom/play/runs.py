@@ -16,7 +16,7 @@ from .. import laws
 from ..analysis.checks import Check, check_run
 from ..draw.colors import DEFAULT_MAP, MAPS, PALETTE, QUANTITIES, Quantity, common_limits, usual_quantity
 from ..errors import ProblemError
-from ..impact.response import DEFAULT_TOLERANCE
+from ..resolve.response import DEFAULT_TOLERANCE
 from ..scene.model import Bodies, Scene
 from ..scenes import SCENES
 from ..settings import EXACT_TOLERANCE, LARGEST_TOLERANCE, tolerance_number

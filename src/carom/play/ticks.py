@@ -24,9 +24,9 @@ from ..analysis.desiderata import (
     top_speed,
     wave,
 )
-from ..impact.resolve import solve_impact
-from ..impact.solution import ENERGY_BOUND, MOMENTUM_BOUND, SPEED_BOUND, ImpactSolution
 from ..laws import Law
+from ..problem.solution import ENERGY_BOUND, MOMENTUM_BOUND, SPEED_BOUND, ImpactSolution
+from ..resolve.impulses import solve_impact
 
 # Title and short meaning of each desideratum.
 MEANINGS = {

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from ..draw.style import CYCLE, GRAY, MARKERS, styled, write
-from ..impact.problem import ImpactProblem
-from ..impact.resolve import solve_impact
+from ..problem.problem import ImpactProblem
+from ..resolve.impulses import solve_impact
 from ..solvers.rows import Floats
 from ..towers import Brick, Tower
 from ..towers.bricks import point_masses

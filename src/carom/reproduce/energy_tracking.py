@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..draw.style import BLACK, COLUMN, CYCLE, GRAY, law_style, styled, write
-from ..impact.problem import ImpactProblem
-from ..impact.resolve import solve_impact
-from ..impact.solution import ImpactSolution
 from ..laws import Law, make
+from ..problem.problem import ImpactProblem
+from ..problem.solution import ImpactSolution
+from ..resolve.impulses import solve_impact
 from ..solvers.rows import Floats
 from .evidence import Case, Evidence, Row
 

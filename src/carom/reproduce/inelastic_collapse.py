@@ -17,10 +17,10 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from ..draw.style import BLUE, GRAY, GREEN, ORANGE, PURPLE, RED, styled, write, write_table
-from ..impact.problem import ImpactProblem
-from ..impact.resolve import solve_impact
 from ..kernels import kernel
 from ..laws import make
+from ..problem.problem import ImpactProblem
+from ..resolve.impulses import solve_impact
 from ..solvers.rows import Floats, Ints
 from .evidence import Case, Evidence, Row, rows_of
 

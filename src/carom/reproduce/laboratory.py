@@ -11,9 +11,9 @@ from scipy.optimize import brentq
 
 from ..draw.style import CYCLE, GRAY, MARKERS, law_style, styled, write
 from ..errors import ProblemError
-from ..impact.problem import ImpactProblem
-from ..impact.resolve import solve_impact
 from ..laws import make
+from ..problem.problem import ImpactProblem
+from ..resolve.impulses import solve_impact
 from ..scene.boundaries import Plane
 from ..scene.model import Bodies, Material, Scene
 from ..scene.shapes import Disc

@@ -12,9 +12,9 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from ..draw.style import BLACK, GRAY, PALE, law_style, styled, write
-from ..impact.problem import ImpactProblem
-from ..impact.resolve import solve_impact
 from ..laws import Law, every
+from ..problem.problem import ImpactProblem
+from ..resolve.impulses import solve_impact
 from ..solvers.rows import Floats
 from .evidence import Case, Evidence, rows_of
 from .hertz import hertz_chain

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import ProblemError
-from ..impact.response import Response
+from ..resolve.response import Response
 from ..settings import STEPPERS as NAMES
 from ..world import World
 from .drift_safe import DriftSafe

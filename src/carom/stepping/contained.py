@@ -17,8 +17,8 @@ from typing import Any
 from ..contact.containment import OVERLAP as NOTED
 from ..contact.containment import Containment, Violation
 from ..errors import ProblemError
-from ..impact.contacts import NOT_CONVERGED, worse
-from ..impact.response import Response
+from ..problem.contacts import NOT_CONVERGED, worse
+from ..resolve.response import Response
 from ..world import State, World
 from .integrator import end_of_step
 from .report import STATUSES

@@ -27,9 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..contact.contact_set import ContactSet
-from ..impact.assemble import Assembly
-from ..impact.response import Response
 from ..kernels import kernel
+from ..problem.assemble import Assembly
+from ..resolve.response import Response
 from ..solvers.blocks import normal_speeds
 from ..solvers.rows import Floats
 from ..world import State, World

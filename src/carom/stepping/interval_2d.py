@@ -10,7 +10,7 @@ from ..contact.boundaries import boundaries_at
 from ..contact.contact_set import ContactSet
 from ..contact.impact_schedule import SAME_TIME, ImpactSchedule, moved_boundaries
 from ..contact.time_of_impact_2d import NOISE
-from ..impact.assemble import Assembly, assemble, used_restitutions
+from ..problem.assemble import Assembly, assemble, used_restitutions
 from ..solvers.rows import Floats, Ints
 from ..world import State
 from .drift_safe import DriftSafe, of_world

@@ -8,7 +8,7 @@ from math import inf
 from ..contact.contact_set import ContactSet
 from ..contact.detector import Detector
 from ..contact.swept import travels
-from ..impact.assemble import Assembly
+from ..problem.assemble import Assembly
 from ..solvers.rows import Floats
 from ..world import State, World
 from .drift_safe import Ahead, DriftSafe

@@ -13,9 +13,9 @@ from dataclasses import replace
 import numpy as np
 
 from ..contact.contact_set import ContactSet
-from ..impact.assemble import Assembly
-from ..impact.contact_rows import contact_bodies
 from ..kernels import kernel
+from ..problem.assemble import Assembly
+from ..problem.contact_rows import contact_bodies
 from ..solvers.blocks import Blocks
 from ..solvers.contact import solve_contact
 from ..solvers.islands import root_of

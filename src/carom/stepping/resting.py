@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..contact.contact_set import ContactSet
-from ..impact.assemble import Assembly
-from ..impact.contact_rows import tangents_of
 from ..kernels import kernel
+from ..problem.assemble import Assembly
+from ..problem.contact_rows import tangents_of
 from ..solvers.blocks import row_speed
 from ..solvers.contact import solve_contact
 from ..solvers.islands import root_of

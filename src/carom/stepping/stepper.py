@@ -12,12 +12,12 @@ import numpy as np
 from ..contact.boundaries import boundaries_at
 from ..contact.contact_set import ContactSet
 from ..contact.detector import Detector
-from ..impact.assemble import Assembly, assemble
-from ..impact.contact_rows import friction_in_world
-from ..impact.contacts import NOT_CONVERGED, RESOLVED, Contacts, Impulses, worse
-from ..impact.resolve import resolve
-from ..impact.response import Response
 from ..kernels import kernel
+from ..problem.assemble import Assembly, assemble
+from ..problem.contact_rows import friction_in_world
+from ..problem.contacts import NOT_CONVERGED, RESOLVED, Contacts, Impulses, worse
+from ..resolve.impulses import resolve
+from ..resolve.response import Response
 from ..solvers.rows import Floats, Ints
 from ..solvers.thresholds import EXACT_CONTACTS, EXACT_IMPACT_CONTACTS
 from ..world import State, World

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Protocol
 
-from ..impact.response import Response
+from ..resolve.response import Response
 from ..world import State, World
 from .drift_safe import DriftSafe
 

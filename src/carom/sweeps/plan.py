@@ -14,9 +14,9 @@ import numpy as np
 
 from .. import laws
 from ..errors import ProblemError
-from ..impact.response import Response
 from ..kernels.families import families_of_run
 from ..laws.own import fingerprint, is_file, law_named
+from ..resolve.response import Response
 from ..scene.model import Scene
 from ..scene.numbers import scalar
 from ..settings import STEPPERS, tolerance_number

@@ -189,14 +189,14 @@ class ImpactProblem(Shown):
 
     @classmethod
     def from_discs(cls, positions: Any, radii: Any, masses: Any, velocities: Any, **options: Any) -> ImpactProblem:
-        """Touching discs in 2D: see `carom.impact.geometry.balls`."""
+        """Touching discs in 2D: see `carom.problem.geometry.balls`."""
         from .geometry import balls
 
         return balls(2, positions, radii, masses, velocities, **options)
 
     @classmethod
     def from_spheres(cls, positions: Any, radii: Any, masses: Any, velocities: Any, **options: Any) -> ImpactProblem:
-        """Touching spheres in 3D: see `carom.impact.geometry.balls`."""
+        """Touching spheres in 3D: see `carom.problem.geometry.balls`."""
         from .geometry import balls
 
         return balls(3, positions, radii, masses, velocities, **options)
@@ -213,7 +213,7 @@ class ImpactProblem(Shown):
         normals: Any,
         **options: Any,
     ) -> ImpactProblem:
-        """Rigid bodies and contact points in 2D or 3D: see `carom.impact.geometry.rigid_bodies`."""
+        """Rigid bodies and contact points in 2D or 3D: see `carom.problem.geometry.rigid_bodies`."""
         from .geometry import rigid_bodies
 
         return rigid_bodies(positions, masses, inertias, velocities, bodies, points, normals, **options)

@@ -12,10 +12,10 @@ import pytest
 import carom
 from carom import ImpactProblem, ProblemError, laws, solve_impact
 from carom.friction.fixed_direction import FixedDirection
-from carom.impact.contacts import Contacts, Impulses
-from carom.impact.resolve import resolve
-from carom.impact.response import Response
 from carom.laws import Law, Paper
+from carom.problem.contacts import Contacts, Impulses
+from carom.resolve.impulses import resolve
+from carom.resolve.response import Response
 from carom.testing import random_problem
 
 

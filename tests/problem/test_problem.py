@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 import carom
 from carom import ImpactProblem, ProblemError, catalogue
-from carom.impact.geometry import tangents_of
+from carom.problem.geometry import tangents_of
 from carom.testing import KINDS, random_problem
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import carom
 from carom import ImpactProblem, catalogue
-from carom.impact.files import from_dict
+from carom.problem.files import from_dict
 from carom.testing import KINDS, random_problem
 
 ENDINGS = (".json", ".npz")

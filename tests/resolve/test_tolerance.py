@@ -11,8 +11,8 @@ from tests.solvers.space_piles import bricks, contacts_of, sphere_line
 
 from carom import friction as frictions
 from carom import solve_impact
-from carom.impact.resolve import resolve
-from carom.impact.response import Response
+from carom.resolve.impulses import resolve
+from carom.resolve.response import Response
 from carom.solvers.thresholds import DENSE_QP_CONTACTS
 
 ROUNDING = 1e-9  # of a residual, which is a difference of speeds that are larger by less than 1e6

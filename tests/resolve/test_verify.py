@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from carom import ImpactProblem, ProblemError, laws, solve_impact
-from carom.impact.contacts import Contacts, Impulses
 from carom.laws import Law, Paper
+from carom.problem.contacts import Contacts, Impulses
 from carom.solvers.blocks import blocks_of
 from carom.testing import random_problem
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..laws.inelastic import FEASIBLE, inelastic
+from ..problem.contacts import INFEASIBLE, RESOLVED, Contacts, Impulses, worse
 from ..solvers.islands import island_labels
 from ..solvers.qp.box import Work, solve_box, solve_cone
 from ..solvers.rows import Floats, Ints
 from ..solvers.threads import beside
 from .clamps import run_law
-from .contacts import INFEASIBLE, RESOLVED, Contacts, Impulses, worse
 
 if TYPE_CHECKING:
     from .response import Response

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..laws.inelastic import inelastic
+from ..problem.contacts import FINISHED_INELASTICALLY, NOT_CONVERGED, RESOLVED, Contacts, Impulses, worse
+from ..problem.problem import ImpactProblem
 from ..solvers.rows import Floats, Rows
-from .contacts import FINISHED_INELASTICALLY, NOT_CONVERGED, RESOLVED, Contacts, Impulses, worse
-from .problem import ImpactProblem
 
 if TYPE_CHECKING:
     from .response import Response

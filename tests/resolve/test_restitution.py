@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from carom import ImpactProblem, ProblemError, laws, solve_impact
-from carom.impact.restitution import MODELS
+from carom.resolve.restitution import MODELS
 from carom.solvers.qp.box import solve_cone
 from carom.testing import random_problem
 

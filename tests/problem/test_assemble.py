@@ -14,9 +14,9 @@ from carom import ImpactProblem
 from carom.build import build
 from carom.contact.boundaries import boundaries_at
 from carom.contact.detector import find_contacts
-from carom.impact import assemble as module
-from carom.impact.assemble import assemble, coefficients
-from carom.impact.contacts import as_matrix
+from carom.problem import assemble as module
+from carom.problem.assemble import assemble, coefficients
+from carom.problem.contacts import as_matrix
 from carom.scene import FIXED, Bodies, Disc, Drum, Material, Moving, Periodic, Plane, Rotating, Scene
 from carom.stepping.integrator import prescribed
 from carom.stepping.stepper import velocity_after

@@ -176,7 +176,7 @@ def rows_of(body, val, chosen, t):
     k, d = len(chosen), val.shape[3]
     ptr, tangent_ptr = np.zeros(k + 1, np.int64), np.zeros(t * k + 1, np.int64)
     for j in range(k):
-        count = (body[chosen[j], 0] >= 0) + (body[chosen[j], 1] >= 0)
+        count = int(body[chosen[j], 0] >= 0) + int(body[chosen[j], 1] >= 0)
         ptr[j + 1] = ptr[j] + count
         for s in range(t):
             tangent_ptr[t * j + s + 1] = tangent_ptr[t * j + s] + count

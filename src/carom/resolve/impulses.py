@@ -12,14 +12,14 @@ from ..kernels import prepare
 from ..kernels.families import families_of_law
 from ..laws import Law, with_history
 from ..laws.inelastic import inelastic
+from ..problem.contacts import INFEASIBLE, NOT_CONVERGED, RESOLVED, Contacts, Impulses, worse
+from ..problem.problem import ImpactProblem
+from ..problem.solution import ImpactSolution
 from ..solvers.islands import island_labels
 from ..solvers.qp.box import SWEEPS_TOLERANCE
 from ..solvers.rows import Floats, Ints
-from .contacts import INFEASIBLE, NOT_CONVERGED, RESOLVED, Contacts, Impulses, worse
-from .problem import ImpactProblem
 from .response import EXACT, Response
 from .restitution import normal_impulses, stepped_back, targeted_impulses
-from .solution import ImpactSolution
 from .verify import RESOLVED_RESIDUAL, verified
 
 # Tolerance of sweeps where an exact answer was asked for in vain, as a share of the tolerance of the run.

@@ -16,10 +16,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..laws import Law
+from ..problem.contacts import FINISHED_INELASTICALLY, Contacts, Impulses
 from ..solvers.islands import island_labels
 from ..solvers.rows import Floats, Ints, make_rows
 from ..solvers.thresholds import CLAMP_CONTACTS, HELD_CONTACTS
-from .contacts import FINISHED_INELASTICALLY, Contacts, Impulses
 from .verify import GAIN, relative_gain
 
 if TYPE_CHECKING:

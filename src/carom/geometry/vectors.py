@@ -1,0 +1,123 @@
+"""Small vectors, rotation matrices and poses as values: named tuples of floats, with the arithmetic of vectors.
+
+Numba keeps them in registers, so that a kernel takes and returns a point or a direction as one argument and its formulas
+read as formulas: `gap = dot(normal, b - a) - radius`. Components must be floats: `Vec3(1, 0.0, z)` is not a vector to
+Numba, `Vec3(1.0, 0.0, z)` is. The same code runs uncompiled.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..kernels import kernel
+from ..kernels.operators import cross, dot, vector_arithmetic
+
+__all__ = ["Mat3", "Pose", "Vec2", "Vec3", "cross", "dot", "norm", "put_row", "row2", "row3", "to_local", "to_world"]
+
+
+class _Arithmetic:
+    """Operators of vectors outside of kernels; `kernels.operators` has those inside."""
+
+    __slots__ = ()
+
+    def __add__(self: Any, other: Any) -> Any:
+        return type(self)(*(a + b for a, b in zip(self, other)))
+
+    def __sub__(self: Any, other: Any) -> Any:
+        return type(self)(*(a - b for a, b in zip(self, other)))
+
+    def __neg__(self: Any) -> Any:
+        return type(self)(*(-a for a in self))
+
+    def __mul__(self: Any, factor: float) -> Any:
+        return type(self)(*(a * factor for a in self))
+
+    def __rmul__(self: Any, factor: float) -> Any:
+        return type(self)(*(factor * a for a in self))
+
+    def __truediv__(self: Any, divisor: float) -> Any:
+        return type(self)(*(np.float64(a) / divisor for a in self))
+
+
+class _Vec2(NamedTuple):
+    x: float
+    y: float
+
+
+class _Vec3(NamedTuple):
+    x: float
+    y: float
+    z: float
+
+
+class Vec2(_Arithmetic, _Vec2):
+    """A point or a direction in the plane."""
+
+    __slots__ = ()
+
+
+class Vec3(_Arithmetic, _Vec3):
+    """A point or a direction in space."""
+
+    __slots__ = ()
+
+
+vector_arithmetic(Vec2, Vec3)
+
+
+class Mat3(NamedTuple):
+    """A rotation matrix, row by row: from the frame of a body to that of the world."""
+
+    x: Vec3
+    y: Vec3
+    z: Vec3
+
+
+class Pose(NamedTuple):
+    """Place and rotation of a frame in the world."""
+
+    position: Vec3
+    turn: Mat3
+
+
+@kernel(inline="always")
+def norm(a):
+    """The length of a vector."""
+    return np.sqrt(dot(a, a))
+
+
+@kernel(inline="always")
+def row2(table, i):
+    """Row i of a table (m, 2 or more) as a vector of the plane."""
+    return Vec2(table[i, 0], table[i, 1])
+
+
+@kernel(inline="always")
+def row3(table, i):
+    """Row i of a table (m, 3 or more) as a vector of space."""
+    return Vec3(table[i, 0], table[i, 1], table[i, 2])
+
+
+@kernel(inline="always")
+def put_row(table, i, a):
+    """Writes a vector to the first components of row i of a table."""
+    for k in range(len(a)):
+        table[i, k] = a[k]
+
+
+@kernel(inline="always")
+def to_world(turn, a):
+    """A direction, given in the frame of a body with the rotation matrix `turn`, in the frame of the world."""
+    return Vec3(dot(turn.x, a), dot(turn.y, a), dot(turn.z, a))
+
+
+@kernel(inline="always")
+def to_local(turn, a):
+    """A direction, given in the frame of the world, in the frame of a body with the rotation matrix `turn`."""
+    return Vec3(
+        turn.x.x * a.x + turn.y.x * a.y + turn.z.x * a.z,
+        turn.x.y * a.x + turn.y.y * a.y + turn.z.y * a.z,
+        turn.x.z * a.x + turn.y.z * a.y + turn.z.z * a.z,
+    )
