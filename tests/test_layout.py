@@ -1,4 +1,4 @@
-"""Imports go one way: solvers <- geometry <- scene <- world <- contact <- problem <- laws <- friction <- resolve <- ... <- cli."""
+"""Imports go one way: solvers <- geometry <- scene <- world <- contact <- problem <- laws <- resolve <- ... <- cli."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Small vectors, rotation matrices and poses as values: named tuples of floats, with the arithmetic of vectors.
 
-Numba keeps them in registers, so that a kernel takes and returns a point or a direction as one argument and its formulas
+Numba keeps them in registers, so that a kernel takes and returns a point or a direction as one argument and formulas
 read as formulas: `gap = dot(normal, b - a) - radius`. Components must be floats: `Vec3(1, 0.0, z)` is not a vector to
 Numba, `Vec3(1.0, 0.0, z)` is. The same code runs uncompiled.
 """
@@ -52,13 +52,13 @@ class _Vec3(NamedTuple):
     z: float
 
 
-class Vec2(_Arithmetic, _Vec2):
+class Vec2(_Arithmetic, _Vec2):  # type: ignore[misc]
     """A point or a direction in the plane."""
 
     __slots__ = ()
 
 
-class Vec3(_Arithmetic, _Vec3):
+class Vec3(_Arithmetic, _Vec3):  # type: ignore[misc]
     """A point or a direction in space."""
 
     __slots__ = ()

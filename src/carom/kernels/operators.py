@@ -1,7 +1,7 @@
 """Arithmetic of small vectors inside kernels: `a + b`, `a - b`, `-a`, `s * a`, `a / s`, `dot(a, b)`, `cross(a, b)`.
 
-A vector is a named tuple of floats, which Numba keeps in registers. Its operators are lowered to the same floating-point
-operations, in the same order, as the formulas written out for each component. Numba itself gives named tuples no
+A vector is a named tuple of floats, which Numba keeps in registers. Its operators are lowered to the floating-point
+operations of the formulas written out for each component, in the same order. Numba itself gives named tuples no
 arithmetic. Only the documented functions of `numba.extending` are used here.
 """
 
@@ -11,10 +11,12 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from numba.core import cgutils, types
+from numba import types as numba_types
+from numba.core import cgutils
 from numba.extending import lower_builtin, type_callable
 
 VERSION = 1  # part of the key of every compiled kernel: count it up when the lowering below changes
+types: Any = numba_types  # without stubs
 _VECTORS: set[type] = set()
 _Number = (types.Float, types.Integer)
 
