@@ -1,0 +1,35 @@
+"""Kernels run uncompiled too, with the same answers: a contributor can step through them in a debugger."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.kernels.uncompiled import cases
+
+# Most answers have the same bits. The contact solver lets LLVM reorder sums, and iterates to 1e-12 of a speed.
+TOLERANCE = 1e-12
+
+
+@pytest.fixture(scope="module")
+def uncompiled():
+    """The answers of a process in which kernels are plain Python."""
+    root = Path(__file__).resolve().parents[2]
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
+    command = [sys.executable, "-m", "tests.kernels.uncompiled"]
+    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("name", cases())
+def test_compiled_and_uncompiled_kernels_agree(name, uncompiled):
+    mine = cases()[name]()
+    theirs = np.array(uncompiled[name])
+    assert mine.shape == theirs.shape
+    assert np.abs(mine - theirs).max() <= TOLERANCE * max(np.abs(mine).max(), 1.0)
