@@ -250,8 +250,8 @@ def test_an_impact_along_the_normals_keeps_solids_apart(seed, one, other):
 def test_sets_are_joined():
     groups = [(Sphere(0.01), (-1.0, 0, 0), (500.0, 0, 0)), (Sphere(0.01), (1.0, 0, 0), (-500.0, 0, 0))]
     world, before, after = world_of(groups)
-    one = ContactSet(
-        np.array([0]), np.array([-1]), np.array([3]), np.eye(3)[:1], np.zeros((1, 3)), np.ones(1), np.ones(1)
+    one = ContactSet.of_columns(
+        (np.array([0]), np.array([-1]), np.array([3])), (np.eye(3)[:1], np.zeros((1, 3))), (np.ones(1), np.ones(1))
     )
     both = with_swept(world, before, after, one)
     assert both.count == 2 and both.second.tolist() == [-1, 1]

@@ -9,6 +9,7 @@ import pytest
 from tests.stepping.runs import rest, rough
 
 from carom.build import build
+from carom.contact.contact_set import NORMAL, ContactSet
 from carom.contact.detector import find_contacts
 from carom.problem.assemble import assemble
 from carom.scene import Bodies, Box, Plane, Scene, Sphere
@@ -22,7 +23,9 @@ def prepared(scene, pull=(0.0, 0.0, -1.0), bend=0.0):
     world, state = build(scene)
     found = find_contacts(world, state, state, 1e-6)
     normal = found.normal + np.array([0.0, 0.0, bend])
-    found = replace(found, normal=normal / np.linalg.norm(normal, axis=1)[:, None])
+    table = found.table.copy()
+    table[:, NORMAL : NORMAL + 3] = normal / np.linalg.norm(normal, axis=1)[:, None]
+    found = ContactSet(table, 3)
     velocity = np.zeros_like(state.velocity)
     velocity[:, :3] = FALL * np.array(pull)
     return world, found, assemble(world, state, found, world.boundaries).moving(velocity)

@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..geometry.vectors import Vec3
 from ..kernels import kernel
 from .boxes import ROWS as AXES_ROWS
 from .boxes import TURN
-from .contact_set import name, put
+from .contact_set import Contact, feature_code, put
 from .poses import point_world, to_world
 
 BAND = 0.2  # largest depth of the band at the start, in half widths of the smaller body
@@ -382,7 +383,7 @@ def _put_contacts(w, r, places, n, mean, plane, pose, kr, swapped, margin, base,
                 x, y = 0.5 * (x + w[k, ON_REFERENCE]), 0.5 * (y + w[k, ON_REFERENCE + 1])
                 z = 0.5 * (z + w[k, ON_REFERENCE + 2])
         x, y, z = point_world(pose, kr, x, y, z)
-        label = name(base, int(w[k, KIND]), int(w[k, CODE_A]), int(w[k, CODE_B]))
-        put(found, at, label, nx, ny, nz, x, y, z, gap, predicted)
+        label = feature_code(base, int(w[k, KIND]), int(w[k, CODE_A]), int(w[k, CODE_B]))
+        put(found, at, 0, 0, Contact(label, gap, predicted, Vec3(nx, ny, nz), Vec3(x, y, z)))
         at += 1
     return at

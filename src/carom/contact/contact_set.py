@@ -1,15 +1,34 @@
-"""The contacts of one step: bodies, points, normals and gaps; and the tables in which kernels collect them."""
+"""The table of contacts that every narrow phase writes, and `ContactSet`: the contacts of one step around it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..geometry.vectors import Vec3
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
+
+# Columns of the table, a row of float64 per contact; in 2D the third components are zero. Integers are exact.
+FIRST, SECOND, FEATURE, GAP, PREDICTED, NORMAL, POINT, WIDTH = 0, 1, 2, 3, 4, 5, 8, 11
+OFFSET, DRIFT, PERIODIC_WIDTH = 11, 14, 17  # two more vectors in periodic worlds
+
+FEATURE_MASK = 0xFFFFF  # a feature id in 3D has 20 bits
+
+
+class Contact(NamedTuple):
+    """The geometry of one contact of a pair, as a value for kernels; see `ContactSet` for what the numbers mean."""
+
+    feature: int
+    gap: float
+    predicted: float
+    normal: Vec3
+    point: Vec3
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,25 +40,82 @@ class ContactSet:
     to step: (first, second, feature_id) identifies a contact.
     """
 
-    first: Ints  # (m,) body
-    second: Ints  # (m,) body or boundary
-    feature_id: Ints  # (m,)
-    normal: Floats  # (m, D)
-    point: Floats  # (m, D) midway between the surfaces, in the frame of first
-    gap: Floats  # (m,)
-    predicted: Floats  # (m,)
-    offset: Floats | None = None  # (m, D) displacement from second to its periodic image
-    drift: Floats | None = None  # (m, D) velocity of that image relative to second
+    table: Floats  # (m, WIDTH or PERIODIC_WIDTH)
+    dimension: int
 
     @classmethod
     def empty(cls, dimension: int) -> ContactSet:
         """No contacts."""
-        none, vectors, lengths = np.empty(0, np.int64), np.empty((0, dimension)), np.empty(0)
-        return cls(none, none, none, vectors, vectors, lengths, lengths)
+        return cls(np.empty((0, WIDTH)), dimension)
+
+    @classmethod
+    def of_columns(
+        cls,
+        bodies: Sequence[Ints],
+        vectors: Sequence[Floats],
+        gaps: Sequence[Floats],
+        image: Sequence[Floats] | None = None,
+    ) -> ContactSet:
+        """Contacts from (first, second, feature_id), (normal, point), (gap, predicted) and (offset, drift)."""
+        dim = vectors[0].shape[1]
+        table = np.zeros((len(gaps[0]), WIDTH if image is None else PERIODIC_WIDTH))
+        for column, values in zip((FIRST, SECOND, FEATURE, GAP, PREDICTED), (*bodies, *gaps)):
+            table[:, column] = values
+        for column, vector in zip((NORMAL, POINT, OFFSET, DRIFT), (*vectors, *(image or ()))):
+            table[:, column : column + dim] = vector
+        return cls(table, dim)
 
     @property
     def count(self) -> int:
-        return len(self.first)
+        return len(self.table)
+
+    @cached_property
+    def first(self) -> Ints:
+        """(m,) Body."""
+        return self.table[:, FIRST].astype(np.int64)
+
+    @cached_property
+    def second(self) -> Ints:
+        """(m,) Body or boundary."""
+        return self.table[:, SECOND].astype(np.int64)
+
+    @cached_property
+    def feature_id(self) -> Ints:
+        """(m,) See above."""
+        return self.table[:, FEATURE].astype(np.int64)
+
+    @cached_property
+    def gap(self) -> Floats:
+        """(m,) At the start of the step."""
+        return self.table[:, GAP].copy()
+
+    @cached_property
+    def predicted(self) -> Floats:
+        """(m,) Gap after free flight."""
+        return self.table[:, PREDICTED].copy()
+
+    @cached_property
+    def normal(self) -> Floats:
+        """(m, D) From first to second."""
+        return self._vectors(NORMAL)
+
+    @cached_property
+    def point(self) -> Floats:
+        """(m, D) Midway between the surfaces, in the frame of first."""
+        return self._vectors(POINT)
+
+    @cached_property
+    def offset(self) -> Floats | None:
+        """(m, D) Displacement from second to its periodic image; None in worlds without."""
+        return self._vectors(OFFSET) if self.table.shape[1] > WIDTH else None
+
+    @cached_property
+    def drift(self) -> Floats | None:
+        """(m, D) Velocity of that image relative to second."""
+        return self._vectors(DRIFT) if self.table.shape[1] > WIDTH else None
+
+    def _vectors(self, column: int) -> Floats:
+        return self.table[:, column : column + self.dimension].copy()
 
     def larger(self, values: Floats) -> Floats:
         """(m,) The larger one of the values (n,) of the two bodies of each contact; boundaries count as 0."""
@@ -48,82 +124,94 @@ class ContactSet:
 
     def joined(self, other: ContactSet) -> ContactSet:
         """The contacts of both sets; a contact without a periodic image gets an offset and a drift of zero."""
-        columns = []
-        for name in self.__dataclass_fields__:
-            one, two = getattr(self, name), getattr(other, name)
-            if one is not None or two is not None:
-                one, two = (np.zeros(s.normal.shape) if c is None else c for s, c in ((self, one), (other, two)))
-                columns.append(np.concatenate([one, two]))
-        return ContactSet(*columns)
+        width = max(self.table.shape[1], other.table.shape[1])
+        table = np.zeros((self.count + other.count, width))
+        table[: self.count, : self.table.shape[1]] = self.table
+        table[self.count :, : other.table.shape[1]] = other.table
+        return ContactSet(table, self.dimension)
 
     def take(self, chosen: Ints | NDArray[np.bool_]) -> ContactSet:
         """The contacts that `chosen` selects, by number or by mask."""
-        columns: dict[str, Any] = {}
-        for name in self.__dataclass_fields__:
-            column = getattr(self, name)
-            columns[name] = None if column is None else column[chosen]
-        return ContactSet(**columns)
+        return ContactSet(self.table[chosen], self.dimension)
+
+    def with_predicted(self, predicted: Floats) -> ContactSet:
+        """The same contacts with other predicted gaps (m,)."""
+        table = self.table.copy()
+        table[:, PREDICTED] = predicted
+        return ContactSet(table, self.dimension)
 
 
-Columns = tuple[Ints, Ints, Ints, Floats, Floats, Floats, Floats]  # the first seven fields of a ContactSet
-
-
-def joined(parts: list[Columns]) -> Columns:
-    """Several lists of contacts as one."""
-    full = [columns for columns in parts if len(columns[0])] or parts[:1]
-    return full[0] if len(full) == 1 else tuple(np.concatenate(c) for c in zip(*full))  # type: ignore[return-value]
-
-
-# ---- tables of contacts for kernels in 3D
-
-NAMES = 0xFFFFF  # feature_id has 20 bits
-
-
-# Columns of the table: normal, point, then these. It is one array, because Numba counts references for every array that
-# it passes on.
-POINT, GAP, PREDICTED, FEATURE, COLUMNS = 3, 6, 7, 8, 9
+# ---- tables in kernels: filled from the front, the number of rows in use is returned
 
 
 @kernel
-def room(count):
-    """A table for up to `count` contacts; kernels fill it from the front and return how many rows are in use."""
-    return np.empty((count, COLUMNS))
+def contact_table(count):
+    """A table for up to `count` contacts, without columns of periodic images."""
+    return np.empty((count, WIDTH))
+
+
+@kernel(inline="always")
+def vector(table, n, column):
+    """The vector of contact n from a column on."""
+    return Vec3(table[n, column], table[n, column + 1], table[n, column + 2])
 
 
 @kernel
-def put(found, n, feature, nx, ny, nz, x, y, z, gap, predicted):
-    """Writes contact n."""
-    found[n, 0], found[n, 1], found[n, 2] = nx, ny, nz
-    found[n, 3], found[n, 4], found[n, 5] = x, y, z
-    found[n, GAP], found[n, PREDICTED], found[n, FEATURE] = gap, predicted, feature
-
-
-@kernel
-def roomier(table, n, count):
-    """A table with the same first n rows, and room for `count` more."""
-    more = np.empty((2 * (n + count), table.shape[1]))
+def with_room(table, n, count):
+    """A table with the same first n rows and room for `count` more: the same one, or one twice as long."""
+    if n + count <= len(table):
+        return table
+    grown = np.empty((2 * (n + count), table.shape[1]))
     for i in range(n):
         for j in range(table.shape[1]):
-            more[i, j] = table[i, j]
-    return more
+            grown[i, j] = table[i, j]
+    return grown
 
 
 @kernel
-def columns(found, n):
-    """(feature, normal, point, gap, predicted) of the first n contacts."""
+def put(table, n, first, second, contact):
+    """Writes contact n. A narrow phase that does not know the bodies of its pair leaves them to `set_bodies`."""
+    table[n, FIRST], table[n, SECOND], table[n, FEATURE] = first, second, contact.feature
+    table[n, GAP], table[n, PREDICTED] = contact.gap, contact.predicted
+    for k in range(3):
+        table[n, NORMAL + k] = contact.normal[k]
+        table[n, POINT + k] = contact.point[k]
+    for k in range(WIDTH, table.shape[1]):
+        table[n, k] = 0.0
+
+
+@kernel
+def set_bodies(table, begin, end, first, second):
+    """Writes the bodies of the contacts begin to end."""
+    for n in range(begin, end):
+        table[n, FIRST], table[n, SECOND] = first, second
+
+
+@kernel
+def copy_row(source, i, target, n):
+    """Copies contact i of one table to row n of another, which may have columns of periodic images; these are zero."""
+    for k in range(WIDTH):
+        target[n, k] = source[i, k]
+    for k in range(WIDTH, target.shape[1]):
+        target[n, k] = 0.0
+
+
+@kernel
+def columns(table, n):
+    """(feature_id, normal, point, gap, predicted) of the first n contacts of a table in 3D."""
     feature, normal, point = np.empty(n, np.int64), np.empty((n, 3)), np.empty((n, 3))
     gap, predicted = np.empty(n), np.empty(n)
     for i in range(n):
-        feature[i], gap[i], predicted[i] = int(found[i, FEATURE]), found[i, GAP], found[i, PREDICTED]
-        for j in range(3):
-            normal[i, j], point[i, j] = found[i, j], found[i, POINT + j]
+        feature[i], gap[i], predicted[i] = int(table[i, FEATURE]), table[i, GAP], table[i, PREDICTED]
+        for k in range(3):
+            normal[i, k], point[i, k] = table[i, NORMAL + k], table[i, POINT + k]
     return feature, normal, point, gap, predicted
 
 
 @kernel
-def name(base, kind, i, j):
-    """The feature_id of a contact: a hash of the pair of parts (`base`), the kind of contact, and two codes."""
+def feature_code(base, kind, i, j):
+    """The feature id of a contact in 3D: a hash of the pair of parts (`base`), the kind of contact, and two codes."""
     h = ((base * 4 + kind) * 8191 + i) * 131071 + j
     h = (h ^ (h >> 17)) * 0x9E3779B1
     h = (h ^ (h >> 13)) * 0x85EBCA6B
-    return (h ^ (h >> 16)) & NAMES
+    return (h ^ (h >> 16)) & FEATURE_MASK

@@ -17,7 +17,7 @@ from ..world import BOX, CAPSULE, MESH, SPHERE
 from .box_manifold import BAND, MOST, ROWS, box_contacts
 from .boxes import TURN, box_normal, box_scores, put_turn
 from .clipping import PARALLEL, PLACE, clip
-from .contact_set import columns, room, roomier
+from .contact_set import columns, contact_table, with_room
 from .epa import Polytope, overlap, polytope
 from .features import FACE, Features, facing, new_features
 from .gjk import segments, shifted_separation
@@ -332,8 +332,7 @@ def row_pairs(solids, poses, placed, table, low, high, margins, found):
     end, w = np.empty(high - low, np.int64), np.empty((ROWS, 15))
     k, n = low, 0
     while k < high:  # growing the table inside the loop over pairs would make that slower
-        if n + MOST > len(found):
-            found = roomier(found, n, MOST)
+        found = with_room(found, n, MOST)
         k, n = _single_boxes(
             table, k, high, solids.cores.table, solids.shape, poses.owner, solids.body, poses.position0,
             poses.position1, placed.chord, placed.ptr, placed.part, placed.pose, margins, w, found, n, end,
@@ -344,13 +343,12 @@ def row_pairs(solids, poses, placed, table, low, high, margins, found):
     if left == 0:
         return found, end, found, np.zeros(0, np.int64)
     most = most_contacts(solids)
-    others, ends, work = room(4 * left + most), np.empty(high - low, np.int64), new_work(solids.most[0])
+    others, ends, work = contact_table(4 * left + most), np.empty(high - low, np.int64), new_work(solids.most[0])
     n = last = 0
     for k in range(high - low):
         if end[k] == NOT_DONE:
             end[k] = last
-            if n + most > len(others):
-                others = roomier(others, n, most)
+            others = with_room(others, n, most)
             a, b = table[low + k, FIRST], table[low + k, SECOND]
             margin = max(margins[poses.owner[a]], margins[poses.owner[b]])
             n = part_pairs(solids, poses, placed, a, b, margin, work, others, n)
@@ -378,7 +376,9 @@ def convex_pairs(first, second, shapes, poses, margin):
     table = np.zeros((len(first), COLUMNS), np.int32)
     table[:, FIRST] = first
     table[:, SECOND] = second
-    found, end, others, ends = row_pairs(solids, poses, placed, table, 0, len(first), margins, room(4 * len(first)))
+    found, end, others, ends = row_pairs(
+        solids, poses, placed, table, 0, len(first), margins, contact_table(4 * len(first))
+    )
     pair_of, merged, n = in_order(found, end, others, ends)
     feature, normal, point, gap, predicted = columns(merged, n)
     return pair_of, feature, normal, point, gap, predicted
@@ -388,7 +388,7 @@ def convex_pairs(first, second, shapes, poses, margin):
 def in_order(found, end, others, ends):
     """What `row_pairs` returned as (pair of each contact, contacts, their number), in the order of the pairs."""
     n = (end[-1] if len(end) else 0) + (ends[-1] if len(ends) else 0)
-    pair_of, merged = np.empty(n, np.int64), room(n)
+    pair_of, merged = np.empty(n, np.int64), contact_table(n)
     m = i = j = 0
     for k in range(len(end)):
         for which in range(2 if len(ends) else 1):

@@ -8,11 +8,12 @@ from __future__ import annotations
 import numpy as np
 
 from ..geometry.shapes import BOX, CAPSULE, HULL, MESH, SPHERE
+from ..geometry.vectors import Vec3
 from ..kernels import kernel
 from ..world import PLANE
 from .boundaries import AXIS, LEVEL, POINT, center_gap, rim_wave, summit, summits
 from .boundaries import KIND as KIND_OF
-from .contact_set import NAMES, columns, put, room
+from .contact_set import FEATURE_MASK, FIRST, SECOND, Contact, columns, contact_table, put, set_bodies
 from .features import RIM
 from .poses import placed_parts, point_world, to_world
 from .solids import solids_of
@@ -35,7 +36,8 @@ def _round_contact(wall0, wall1, w, p, q, radius, margin, label, found, n):
     if nx == 0.0 and ny == 0.0 and nz == 0.0:  # it starts on the axis: the normal after the step is used
         nx, ny, nz = mx, my, mz
     h = radius + 0.5 * gap
-    put(found, n, label & NAMES, nx, ny, nz, p[0] + h * nx, p[1] + h * ny, p[2] + h * nz, gap, predicted)
+    point = Vec3(p[0] + h * nx, p[1] + h * ny, p[2] + h * nz)
+    put(found, n, 0, 0, Contact(label & FEATURE_MASK, gap, predicted, Vec3(nx, ny, nz), point))
     return n + 1
 
 
@@ -94,7 +96,8 @@ def _vertices_on_plane(vertex, low, high, pose0, pose1, k, wall0, wall1, w, marg
             x, y, z = point_world(pose0, k, vertex[i, 0], vertex[i, 1], vertex[i, 2])
             gap = -((x - ox) * nx + (y - oy) * ny + (z - oz) * nz)
             h = 0.5 * gap
-            put(found, n, (label + i - low) & NAMES, nx, ny, nz, x + h * nx, y + h * ny, z + h * nz, gap, predicted)
+            feature, point = (label + i - low) & FEATURE_MASK, Vec3(x + h * nx, y + h * ny, z + h * nz)
+            put(found, n, 0, 0, Contact(feature, gap, predicted, Vec3(nx, ny, nz), point))
             n += 1
     return n
 
@@ -126,7 +129,7 @@ def _part(cores, shape, pose0, pose1, k, wall0, wall1, w, margin, label, angles,
 
 @kernel
 def bounded_solids(solids, poses, placed, rows, chosen, wall0, wall1, margins, found):
-    """Contacts of the first `rows` rows whose bodies `chosen` marks: (contacts, number, (row, boundary) of each).
+    """Contacts of the first `rows` rows whose bodies `chosen` marks, by row and boundary: their table and number.
 
     The tables wall0 and wall1 hold the boundaries at the start and at the end of the step.
     """
@@ -140,8 +143,8 @@ def bounded_solids(solids, poses, placed, rows, chosen, wall0, wall1, margins, f
     most *= solids.most[1]
     near = _near(rows, poses.owner, solids.body, p1, chosen, wall1, margins)
     if most * len(near) > len(found):
-        found = room(most * len(near))
-    owners, angles, n = np.empty((most * len(near), 2), np.int64), np.empty(2), 0
+        found = contact_table(most * len(near))
+    angles, n = np.empty(2), 0
     for m in range(len(near)):
         r, w, begin = near[m, 0], near[m, 1], n
         body = poses.owner[r]
@@ -158,9 +161,8 @@ def bounded_solids(solids, poses, placed, rows, chosen, wall0, wall1, margins, f
                 )
             elif kind != MESH:
                 n = _part(cores, shape, placed.pose0, placed.pose1, k, wall0, wall1, w, margin, label, angles, found, n)
-        for i in range(begin, n):
-            owners[i, 0], owners[i, 1] = r, w
-    return found, n, owners
+        set_bodies(found, begin, n, r, -1 - w)
+    return found, n
 
 
 @kernel
@@ -216,6 +218,11 @@ def convex_boundaries(shapes, poses, chosen, wall0, wall1, margin):
     for r in range(len(poses.owner)):
         needed[r] = chosen[poses.owner[r]] and not shapes.round[poses.owner[r]]
     placed = placed_parts(solids, poses, needed)
-    found, n, owners = bounded_solids(solids, poses, placed, len(poses.owner), chosen, wall0, wall1, margins, room(256))
+    found, n = bounded_solids(
+        solids, poses, placed, len(poses.owner), chosen, wall0, wall1, margins, contact_table(256)
+    )
+    row, boundary = np.empty(n, np.int64), np.empty(n, np.int64)
+    for i in range(n):
+        row[i], boundary[i] = int(found[i, FIRST]), -1 - int(found[i, SECOND])
     feature, normal, point, gap, predicted = columns(found, n)
-    return owners[:n, 0].copy(), owners[:n, 1].copy(), feature, normal, point, gap, predicted
+    return row, boundary, feature, normal, point, gap, predicted

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import copy
 from typing import Any
 
@@ -12,11 +11,11 @@ from ..errors import ProblemError
 from ..geometry.rotations import matrices
 from ..solvers.rows import Floats, Ints
 from ..solvers.threads import on_threads, thread_count
-from ..world import MESH, Boundaries, State, World
+from ..world import MESH, State, World
 from .boundaries import boundaries_at, boundary_table
-from .contact_set import COLUMNS, Columns, ContactSet, joined
+from .contact_set import PERIODIC_WIDTH, WIDTH, ContactSet
 from .pairs import DIVERGED, FAR, FIRST, IMAGE, KEPT, NONE, SECOND, SPARE, Pairs, periods_of, slides
-from .rounds import boundary_hits, column_count, columns_of, put_bounded, put_rounds, round_contacts, round_hits
+from .rounds import boundary_hits, put_bounded, put_rounds, round_contacts, round_hits
 
 PIECE = 10_000  # candidate pairs of discs or spheres per task of a thread
 SOLID_PIECE = 1_000  # other candidate pairs per task, which take longer
@@ -37,10 +36,10 @@ class Detector:
         self.meshes = world.dimension == 3 and bool((world.shapes.kind == MESH).any())
         self.solids: Any = None
         self.margin, self.margins = 0.0, np.zeros(world.count)
-        self.found = np.empty((256, COLUMNS))  # scratch
+        self.found = np.empty((256, WIDTH))  # scratch
         self.round_ones, self.other_ones = world.free & world.shapes.round, world.free & ~world.shapes.round
         self.hits = np.empty(0, np.int64)
-        self.wide = column_count(world.dimension, world.periodic is not None)
+        self.wide = WIDTH if world.periodic is None else PERIODIC_WIDTH
         periodic = world.periodic
         self.shear = (0, 0) if periodic is None else (periodic.slide_axis, periodic.sheared_axis)
 
@@ -93,8 +92,10 @@ class Detector:
         if self.moving:
             self.bounds = boundaries_at(self.world, before.time, after.time - before.time)
             self.tables = boundary_table(self.bounds[0]), boundary_table(self.bounds[1])
-        found = self._rounds(before, after, margins) if self.some_round else []
-        return ContactSet(*(found if self.all_round else self._with_others(found, before, after, margins)))
+        tables = [self._rounds(before, after, margins)] if self.some_round else []
+        if not self.all_round:
+            tables += self._others(before, after, margins)
+        return ContactSet(tables[0] if len(tables) == 1 else np.concatenate(tables), self.world.dimension)
 
     def of_boundaries(self, state: State, chosen: np.ndarray) -> ContactSet:
         """The contacts of the bodies marked in `chosen` (n,) with boundaries, where they overlap in one state."""
@@ -113,21 +114,22 @@ class Detector:
 
     # ---- discs and spheres
 
-    def _rounds(self, before: State, after: State, margins: Floats) -> list[np.ndarray]:
-        """Columns of the contacts of discs and spheres with each other and with boundaries."""
+    def _rounds(self, before: State, after: State, margins: Floats) -> Floats:
+        """Table of the contacts of discs and spheres with each other and with boundaries."""
         pairs = self.pairs
         count = pairs.rounds
         slid = slides(self.world.periodic, before.time, after.time)
         table = pairs.table if count == len(pairs.table) else pairs.table[:count]
         arguments = (before.position, after.position, pairs.radius, self.round_ones, *self.tables, margins)
         if count > PIECE and thread_count() > 1:
-            buffer = self._in_pieces(table, arguments, slid)
-        else:
-            buffer = round_contacts(pairs.axes, table, *arguments, pairs.length, self.shear, slid, self.hits, self.wide)
-        return columns_of(buffer, self.world.dimension, self.world.periodic is not None)
+            return self._in_pieces(table, arguments, slid)
+        out: Floats = round_contacts(
+            pairs.axes, table, *arguments, pairs.length, self.shear, slid, self.hits, self.wide
+        )
+        return out
 
     def _in_pieces(self, table: np.ndarray, arguments: tuple[Any, ...], slid: tuple[float, ...]) -> Floats:
-        """The buffer of `round_contacts` by several threads, with the same bits."""
+        """The table of `round_contacts` by several threads, with the same bits."""
         before, after, radius, chosen, table0, table1, margins = arguments
         pairs, shear, hits = self.pairs, self.shear, self.hits
         axes, length = pairs.axes, pairs.length
@@ -143,26 +145,24 @@ class Detector:
 
         on_threads(search, [*edges, (-1, -1)])
         starts = np.cumsum([0, *(counts[low] for low, _ in edges)])
-        total = int(starts[-1]) + len(bounded[1])
-        buffer = np.empty(self.wide * total)
+        out = np.empty((int(starts[-1]) + len(bounded[1]), self.wide))
 
         def fill(low: int, at: int) -> float:
             if low < 0:
-                put_bounded(axes, *bounded, before, after, radius, table0, table1, buffer, total, at)
+                put_bounded(axes, *bounded, before, after, radius, table0, table1, out, at)
             else:
                 put_rounds(
-                    axes, table, hits, low, low + counts[low], before, after, radius, length, shear, slid, buffer,
-                    total, at,
-                )  # fmt: skip
+                    axes, table, hits, low, low + counts[low], before, after, radius, length, shear, slid, out, at
+                )
             return 0.0
 
         on_threads(fill, [*((low, int(at)) for (low, _), at in zip(edges, starts)), (-1, int(starts[-1]))])
-        return buffer
+        return out
 
     # ---- other shapes
 
-    def _with_others(self, found: list[np.ndarray], before: State, after: State, margins: Floats) -> list[np.ndarray]:
-        """The columns `found`, and those of all other shapes."""
+    def _others(self, before: State, after: State, margins: Floats) -> list[Floats]:
+        """Tables of the contacts of all other shapes."""
         pairs, arguments = self.pairs, (before.position, before.orientation, after.position, after.orientation)
         table = pairs.table[pairs.rounds :] if pairs.rounds else pairs.table
         slid = slides(self.world.periodic, before.time, after.time)
@@ -170,7 +170,7 @@ class Detector:
         if self.world.dimension == 2:
             from .polygon_world import polygon_contacts
 
-            buffer = polygon_contacts(self.world.shapes, table, *arguments, *rest)
+            out = polygon_contacts(self.world.shapes, table, *arguments, *rest)
         else:
             from .convex_world import solid_contacts  # late: 2D worlds and spheres need none of these kernels
             from .solids import solids_of
@@ -178,18 +178,16 @@ class Detector:
             if self.solids is None:
                 self.solids = solids_of(self.world.shapes_3d)
             if len(table) > SOLID_PIECE and thread_count() > 1:
-                buffer = self._solids_in_pieces(table, arguments, rest)
+                out = self._solids_in_pieces(table, arguments, rest)
             else:
-                buffer, self.found = solid_contacts(self.solids, table, *arguments, *rest, self.found)
-        others = columns_of(buffer, self.world.dimension, self.world.periodic is not None)
-        found = self._joined(found, others) if self.some_round else others
-        return self._joined(found, self._by_rows(meshes, before, after, margins)) if self.meshes else found
+                out, self.found = solid_contacts(self.solids, table, *arguments, *rest, self.found)
+        return [out, self._meshes(before, after, margins)] if self.meshes else [out]
 
     def _solids_in_pieces(self, table: np.ndarray, arguments: tuple[Any, ...], rest: tuple[Any, ...]) -> Floats:
-        """The buffer of `solid_contacts` by several threads, with the same bits."""
+        """The table of `solid_contacts` by several threads, with the same bits."""
         from .convex import row_pairs
         from .convex_boundaries import bounded_solids
-        from .convex_world import place_rows, put_pairs, put_walls
+        from .convex_world import place_rows, put_bounded_solids, put_pairs
 
         chosen, wall0, wall1, margins, length, shear, slid, wide = rest
         poses, placed, rows = place_rows(self.solids, table, *arguments, chosen, length, shear, slid)
@@ -197,7 +195,7 @@ class Detector:
         found: dict[int, Any] = {}
 
         def search(low: int, high: int) -> float:
-            scratch = np.empty((256 if low < 0 else 4 * (high - low), COLUMNS))
+            scratch = np.empty((256 if low < 0 else 4 * (high - low), WIDTH))
             if low < 0:
                 found[low] = bounded_solids(
                     self.solids, poses, placed, len(chosen), chosen, wall0, wall1, margins, scratch
@@ -209,38 +207,38 @@ class Detector:
 
         on_threads(search, [*edges, (-1, -1)])
         starts = np.cumsum([0, *(sum(int(end[-1]) for end in found[low][1::2] if len(end)) for low, _ in edges)])
-        total = int(starts[-1]) + found[-1][1]
-        buffer = np.empty(wide * total)
+        out = np.empty((int(starts[-1]) + found[-1][1], wide))
 
         def fill(low: int, at: int) -> float:
             if low < 0:
-                put_walls(*found[low], length, buffer, total, at)
+                put_bounded_solids(*found[low], out, at)
             else:
-                put_pairs(table, low, *found[low], length, shear, slid, buffer, total, at)
+                put_pairs(table, low, *found[low], length, shear, slid, out, at)
             return 0.0
 
         on_threads(fill, [*((low, int(at)) for (low, _), at in zip(edges, starts)), (-1, int(starts[-1]))])
-        return buffer
+        return out
 
-    def _joined(self, found: list[np.ndarray], others: list[np.ndarray]) -> list[np.ndarray]:
-        return [np.concatenate(columns) for columns in zip(found, others)]
+    def _meshes(self, before: State, after: State, margins: Floats) -> Floats:
+        """Table of the contacts of pairs with a mesh, and of meshes with boundaries."""
+        from .mesh_boundaries import mesh_boundaries
+        from .meshes import mesh_pairs
+        from .poses import Poses
 
-    def _by_rows(self, family: Family, before: State, after: State, margins: Floats) -> list[np.ndarray]:
-        """Columns of the contacts of a family of shapes whose kernels take rows: bodies and periodic images."""
         table = self.pairs.table[self.pairs.rounds :]
         first, second = table[:, FIRST].astype(np.int64), table[:, SECOND].astype(np.int64)
         owner, shift, slid, drift = self._rows(table, second, before, after)
-        rows = (owner, shift, slid)
-        found = joined(
-            family(self.world, before, after, rows, (first, second), self.other_ones, self.bounds, margins[owner])
-        )
-        a, b, *columns = found
-        inside = b >= 0
-        row = np.where(inside, b, 0)
-        out = [a, np.where(inside, owner[row], b), *columns]
-        if self.world.periodic is not None:
-            out += [np.where(inside[:, None], shift[row], 0.0), np.where(inside[:, None], drift[row], 0.0)]
-        return out
+        shapes, turn0, turn1 = self.world.shapes_3d, matrices(before.orientation), matrices(after.orientation)
+        poses = Poses(owner, before.position[owner] + shift, turn0[owner], after.position[owner] + slid, turn1[owner])
+        pair, feature, *rest = mesh_pairs(first, second, shapes, poses, margins[owner])
+        row = second[pair]
+        image = None if self.world.periodic is None else (shift[row], drift[row])
+        found = ContactSet.of_columns((first[pair], owner[row], feature), rest[:2], rest[2:], image)
+        if len(self.bounds[0].kind):
+            poses = Poses(np.arange(self.world.count), before.position, turn0, after.position, turn1)
+            body, boundary, feature, *rest = mesh_boundaries(shapes, poses, self.other_ones, *self.bounds, margins)
+            found = found.joined(ContactSet.of_columns((body, -1 - boundary, feature), rest[:2], rest[2:]))
+        return found.table
 
     def _rows(
         self, table: np.ndarray, second: Ints, before: State, after: State
@@ -277,39 +275,6 @@ def _diverged(state: State) -> None:
     body = int(np.argmax(np.nan_to_num(np.abs(state.position), nan=np.inf).max(axis=1)))
     wanted = f"less than {FAR:g} radii from the origin: the law has blown up, or the step is far too long"
     raise ProblemError(f"position of body {body} at time {state.time:g}", state.position[body], wanted)
-
-
-Rows = tuple[Ints, Floats, Floats]  # body of each row, and shifts of its image at the start and at the end of the step
-Family = Callable[
-    [World, State, State, Rows, tuple[Ints, Ints], np.ndarray, tuple[Boundaries, Boundaries], Floats], list[Columns]
-]
-
-
-def meshes(
-    world: World,
-    before: State,
-    after: State,
-    rows: Rows,
-    pairs: tuple[Ints, Ints],
-    chosen: np.ndarray,
-    bounds: tuple[Boundaries, Boundaries],
-    margins: Floats,
-) -> list[Columns]:
-    """Contacts of pairs with a mesh, and of meshes with boundaries; `margins` are those of all rows."""
-    from .mesh_boundaries import mesh_boundaries
-    from .meshes import mesh_pairs
-    from .poses import Poses
-
-    owner, shift, slid = rows
-    turn0, turn1 = matrices(before.orientation), matrices(after.orientation)
-    poses = Poses(owner, before.position[owner] + shift, turn0[owner], after.position[owner] + slid, turn1[owner])
-    pair, *columns = mesh_pairs(*pairs, world.shapes_3d, poses, margins)
-    found: list[Columns] = [(pairs[0][pair], pairs[1][pair], *columns)]  # type: ignore[list-item]
-    if len(bounds[0].kind):
-        poses = Poses(np.arange(world.count), before.position, turn0, after.position, turn1)
-        body, boundary, *columns = mesh_boundaries(world.shapes_3d, poses, chosen, *bounds, margins[: world.count])
-        found.append((body, -1 - boundary, *columns))  # type: ignore[arg-type]
-    return found
 
 
 def find_contacts(world: World, before: State, after: State, margin: float = 0.0) -> ContactSet:

@@ -118,7 +118,8 @@ class ImpactSchedule:
             if len(walled):
                 parts.append(self._polygon_boundaries(walled, now, time, later))
         columns = parts[0] if len(parts) == 1 else tuple(np.concatenate(c) for c in zip(*parts))
-        return ContactSet(*(columns[:7] if world.periodic is None else columns))
+        image = None if world.periodic is None else columns[7:]
+        return ContactSet.of_columns(columns[:3], columns[3:5], columns[5:7], image)
 
     def _short_time(self, bodies: Ints) -> float:
         """A time, at most a step, in which no point of the bodies moves farther than FLIGHT touching distances."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..geometry.vectors import Vec3
 from ..kernels import kernel
 from .clipping import A0, A1, A_ALONG, B0, B1, B_ALONG
-from .contact_set import name, put
+from .contact_set import Contact, feature_code, put
 from .features import AXIS, CODE, FACE, OUT, RHO, ROUND
 from .poses import moved, put_motion, swung
 
@@ -201,14 +202,14 @@ def _core(data, w, p, rho):
 def _name(p, i, i2, j, j2, base):
     """The feature_id of a contact: from its vertex, of a rather than of b, else from both edges."""
     if i >= 0 and i == i2:
-        return name(base, 0, int(p[0, i, CODE]), 0)
+        return feature_code(base, 0, int(p[0, i, CODE]), 0)
     if j >= 0 and j == j2:
-        return name(base, 1, int(p[1, j, CODE]), 0)
+        return feature_code(base, 1, int(p[1, j, CODE]), 0)
     if i < 0 or j < 0:  # an edge and the rim of a cap
         w, k, k2 = (1, j, j2) if i < 0 else (0, i, i2)
-        return name(base, 3, int(p[w, k, CODE]) * 4096 + int(p[w, k2, CODE]), w)
+        return feature_code(base, 3, int(p[w, k, CODE]) * 4096 + int(p[w, k2, CODE]), w)
     a, a2, b, b2 = int(p[0, i, CODE]), int(p[0, i2, CODE]), int(p[1, j, CODE]), int(p[1, j2, CODE])
-    return name(base, 2, min(a, a2) * 4096 + max(a, a2), min(b, b2) * 4096 + max(b, b2))
+    return feature_code(base, 2, min(a, a2) * 4096 + max(a, a2), min(b, b2) * 4096 + max(b, b2))
 
 
 @kernel
@@ -287,6 +288,7 @@ def put_contacts(f, na, nb, n, places, count, pose, rows, after, motion, margin,
         if later:
             x, y, z = _half_way(motion, 2, (x, y, z), 0.5 * gap, n)
             gap = there
-        put(found, at, _name(f.point, i, i2, j, j2, base), n[0], n[1], n[2], x, y, z, gap, predicted)
+        feature = _name(f.point, i, i2, j, j2, base)
+        put(found, at, 0, 0, Contact(feature, gap, predicted, Vec3(n[0], n[1], n[2]), Vec3(x, y, z)))
         at += 1
     return at, least

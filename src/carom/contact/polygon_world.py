@@ -1,16 +1,18 @@
-"""All contacts of polygons in one kernel: candidate pairs with a polygon, boundaries, columns."""
+"""All contacts of polygons in one kernel: candidate pairs with a polygon, boundaries."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from ..geometry.vectors import Vec3
 from ..kernels import kernel
 from ..world import Boundaries
 from .boundaries import AXIS, KIND, POINT, RADIUS
-from .pairs import FIRST, IMAGE, NONE, SECOND
+from .contact_set import Contact, put
+from .pairs import FIRST, IMAGE, SECOND
 from .polygon_boundaries import polygon_boundaries
 from .polygons import Poses, polygon_pairs
-from .rounds import image_rows, put_image
+from .rounds import image_rows, put_images
 
 PLANAR = (0, 1)
 
@@ -28,22 +30,16 @@ def _boundaries(table):
 
 
 @kernel
-def _put(columns, i, first, second, image, length, shear, slides, buffer, total, row):
-    """Writes contact i of the columns (feature_id, normal, point, gap, predicted) to a row of a buffer."""
+def _contact(columns, i):
+    """Contact i of the columns (feature_id, normal, point, gap, predicted)."""
     feature, normal, point, gap, predicted = columns
-    names = buffer.view(np.int64)
-    names[row], names[total + row], names[2 * total + row] = first, second, feature[i]
-    for d in range(2):
-        buffer[3 * total + 2 * row + d] = normal[i, d]
-        buffer[5 * total + 2 * row + d] = point[i, d]
-    buffer[7 * total + row], buffer[8 * total + row] = gap[i], predicted[i]
-    if len(buffer) > 9 * total:
-        put_image(PLANAR, image, length, shear, slides, buffer, total, row)
+    n, p = Vec3(normal[i, 0], normal[i, 1], 0.0), Vec3(point[i, 0], point[i, 1], 0.0)
+    return Contact(feature[i], gap[i], predicted[i], n, p)
 
 
 @kernel
 def polygon_contacts(shapes, table, p0, q0, p1, q1, chosen, wall0, wall1, margins, length, shear, slides, wide):
-    """The contacts of candidate pairs, and of `chosen` bodies with boundaries, as a buffer (see `columns_of`).
+    """The contacts of candidate pairs, and of `chosen` bodies with boundaries, as a table with `wide` columns.
 
     p0, q0, p1 and q1 are positions and angles before and after the step.
     """
@@ -66,14 +62,15 @@ def polygon_contacts(shapes, table, p0, q0, p1, q1, chosen, wall0, wall1, margin
         total += columns[4][i] <= max(margins[table[pair[i], FIRST]], margins[table[pair[i], SECOND]])
     for i in range(len(body)):
         total += others[4][i] <= margins[body[i]]
-    buffer, row = np.empty(wide * total), 0
+    out, row = np.empty((total, wide)), 0
     for i in range(len(pair)):
         a, b, image = table[pair[i], FIRST], table[pair[i], SECOND], table[pair[i], IMAGE]
         if columns[4][i] <= max(margins[a], margins[b]):
-            _put(columns, i, a, b, image, length, shear, slides, buffer, total, row)
+            put(out, row, a, b, _contact(columns, i))
+            put_images(out, row, row + 1, image, length, shear, slides)
             row += 1
     for i in range(len(body)):
         if others[4][i] <= margins[body[i]]:
-            _put(others, i, body[i], -1 - wall[i], NONE, length, shear, slides, buffer, total, row)
+            put(out, row, body[i], -1 - wall[i], _contact(others, i))
             row += 1
-    return buffer
+    return out

@@ -7,32 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..geometry.vectors import Vec3, norm
 from ..kernels import kernel
-from ..solvers.rows import Floats
 from ..world import PLANE, SEGMENT
 from .boundaries import AXIS, KIND, POINT, center_gap, passes
+from .contact_set import DRIFT, OFFSET, WIDTH, Contact, put
 from .pairs import FIRST, IMAGE, NONE, SECOND, periods
-
-# ---- columns of a ContactSet in one buffer
-
-
-def column_count(dimension: int, periodic: bool) -> int:
-    """Numbers per contact in a buffer."""
-    return 5 + (4 if periodic else 2) * dimension
-
-
-def columns_of(buffer: Floats, dim: int, periodic: bool) -> list[np.ndarray]:
-    """The fields of a ContactSet, each contiguous, as parts of one buffer: creating arrays takes longer."""
-    m = len(buffer) // column_count(dim, periodic)
-    names = buffer[: 3 * m].view(np.int64)
-    out: list[np.ndarray] = [names[:m], names[m : 2 * m], names[2 * m :]]
-    at = 3 * m
-    for width in (dim, dim, 1, 1, dim, dim) if periodic else (dim, dim, 1, 1):
-        part = buffer[at : at + width * m]
-        out.append(part.reshape(m, width) if width > 1 else part)
-        at += width * m
-    return out
-
 
 # ---- pairs
 
@@ -67,50 +47,52 @@ def round_hits(axes, table, low, high, after, radius, margins, length, shear, sl
     return m - low
 
 
+@kernel(inline="always")
+def place(axes, position, i):
+    """Row i of an array of positions as a vector of space; the third component is 0 in 2D."""
+    return Vec3(position[i, 0], position[i, 1], position[i, 2] if len(axes) == 3 else 0.0)
+
+
 @kernel
-def put_rounds(axes, table, hits, low, high, before, after, radius, length, shear, slides, buffer, total, at):
-    """Writes the contacts of the pairs `hits[low:high]` to rows from `at` on of a buffer with `total` rows.
+def put_rounds(axes, table, hits, low, high, before, after, radius, length, shear, slides, out, at):
+    """Writes the contacts of the pairs `hits[low:high]` to rows from `at` on of a table.
 
     `slides` holds by how much images slid at the start and at the end of the step, and their speed. Where centers
     coincide the normal is along x.
     """
-    dim = len(axes)
-    point, gap, names = 3 + dim, 3 + 2 * dim, buffer.view(np.int64)
     for h in range(low, high):
         k, row = hits[h], at + h - low
         a, b, image = table[k, FIRST], table[k, SECOND], table[k, IMAGE]
-        names[row], names[total + row], names[2 * total + row] = a, b, 0
-        square, then = 0.0, 0.0
-        for d in range(dim):
-            e, f = before[b, d] - before[a, d], after[b, d] - after[a, d]
-            if image != NONE:
-                e += image_shift(image, d, length, shear[0], shear[1], slides[0])
-                f += image_shift(image, d, length, shear[0], shear[1], slides[1])
-            square += e * e
-            then += f * f
-            buffer[3 * total + dim * row + d] = e
-        apart = np.sqrt(square)
-        here = apart - radius[a] - radius[b]
-        for d in range(dim):
-            e = buffer[3 * total + dim * row + d] / apart if apart > 0.0 else (1.0 if d == 0 else 0.0)
-            buffer[3 * total + dim * row + d] = e
-            buffer[point * total + dim * row + d] = before[a, d] + (radius[a] + 0.5 * here) * e
-        buffer[gap * total + row] = here
-        buffer[(gap + 1) * total + row] = np.sqrt(then) - radius[a] - radius[b]
-        if len(buffer) > (gap + 2) * total:
-            put_image(axes, image, length, shear, slides, buffer, total, row)
+        center = place(axes, before, a)
+        e, f = place(axes, before, b) - center, place(axes, after, b) - place(axes, after, a)
+        if image != NONE:
+            e = e + image_offset(axes, image, length, shear, slides[0])
+            f = f + image_offset(axes, image, length, shear, slides[1])
+        apart = norm(e)
+        gap, predicted = apart - radius[a] - radius[b], norm(f) - radius[a] - radius[b]
+        normal = e / apart if apart > 0.0 else Vec3(1.0, 0.0, 0.0)
+        put(out, row, a, b, Contact(0, gap, predicted, normal, center + (radius[a] + 0.5 * gap) * normal))
+        put_images(out, row, row + 1, image, length, shear, slides)
 
 
 @kernel
-def put_image(axes, image, length, shear, slides, buffer, total, row):
-    """Writes offset and drift of contact `row` of `total`, whose second body is a periodic image."""
-    dim = len(axes)
-    offset = 5 + 2 * dim
-    for d in range(dim):
-        shift = image_shift(image, d, length, shear[0], shear[1], slides[0]) if image != NONE else 0.0
-        drift = periods(image, shear[1]) * slides[2] if slides[2] != 0.0 and d == shear[0] else 0.0
-        buffer[offset * total + dim * row + d] = shift
-        buffer[(offset + dim) * total + dim * row + d] = drift
+def image_offset(axes, image, length, shear, slide):
+    """`image_shift` along all axes."""
+    x = image_shift(image, 0, length, shear[0], shear[1], slide)
+    y = image_shift(image, 1, length, shear[0], shear[1], slide)
+    return Vec3(x, y, image_shift(image, 2, length, shear[0], shear[1], slide) if len(axes) == 3 else 0.0)
+
+
+@kernel
+def put_images(out, begin, end, image, length, shear, slides):
+    """Writes offset and drift of the contacts begin to end, if the second body is a periodic image."""
+    if image == NONE or out.shape[1] == WIDTH:
+        return
+    for row in range(begin, end):
+        for d in range(len(length)):
+            out[row, OFFSET + d] = image_shift(image, d, length, shear[0], shear[1], slides[0])
+        if slides[2] != 0.0:
+            out[row, DRIFT + shear[0]] = periods(image, shear[1]) * slides[2]
 
 
 @kernel
@@ -187,37 +169,28 @@ def _doubled(hits, gaps, m):
 
 
 @kernel
-def put_bounded(axes, hits, gaps, before, after, radius, table0, table1, buffer, total, at):
-    """Writes the contacts of `boundary_hits` to rows from `at` on of a buffer with `total` rows."""
-    dim = len(axes)
-    point, gap, names = 3 + dim, 3 + 2 * dim, buffer.view(np.int64)
+def put_bounded(axes, hits, gaps, before, after, radius, table0, table1, out, at):
+    """Writes the contacts of `boundary_hits` to rows from `at` on of a table."""
     for k in range(len(gaps)):
-        i, w, row, r = hits[k, 0], hits[k, 1], at + k, radius[hits[k, 0]]
-        z0, z1 = (before[i, 2], after[i, 2]) if dim == 3 else (0.0, 0.0)
-        here, nx, ny, nz = center_gap(table0, w, before[i, 0], before[i, 1], z0)
+        i, w = hits[k, 0], hits[k, 1]
+        p, q, r = place(axes, before, i), place(axes, after, i), radius[i]
+        distance, nx, ny, nz = center_gap(table0, w, p.x, p.y, p.z)
         if nx == 0.0 and ny == 0.0 and nz == 0.0:  # it starts on the axis: the normal after the step is used
-            _, nx, ny, nz = center_gap(table1, w, after[i, 0], after[i, 1], z1)
+            _, nx, ny, nz = center_gap(table1, w, q.x, q.y, q.z)
             if nx == 0.0 and ny == 0.0 and nz == 0.0:
                 nx = 1.0
-        normal = (nx, ny, nz)
-        names[row], names[total + row], names[2 * total + row] = i, -1 - w, 0
-        for d in range(dim):
-            buffer[3 * total + dim * row + d] = normal[d]
-            buffer[point * total + dim * row + d] = before[i, d] + (r + 0.5 * (here - r)) * normal[d]
-        buffer[gap * total + row], buffer[(gap + 1) * total + row] = here - r, gaps[k]
-        if len(buffer) > (gap + 2) * total:
-            put_image(axes, NONE, radius, (0, 0), (0.0, 0.0, 0.0), buffer, total, row)
+        gap, normal = distance - r, Vec3(nx, ny, nz)
+        put(out, at + k, i, -1 - w, Contact(0, gap, gaps[k], normal, p + (r + 0.5 * gap) * normal))
 
 
 @kernel
 def round_contacts(
     axes, table, before, after, radius, chosen, table0, table1, margins, length, shear, slides, hits, wide
 ):
-    """All contacts of a world of discs or spheres, as a buffer of `wide` numbers per contact (see `columns_of`)."""
+    """The table of all contacts of a world of discs or spheres, with `wide` columns."""
     m = round_hits(axes, table, 0, len(table), after, radius, margins, length, shear, slides[1], hits)
     edge, gaps = boundary_hits(axes, before, after, radius, chosen, table0, table1, margins)
-    total = m + len(gaps)
-    buffer = np.empty(wide * total)
-    put_rounds(axes, table, hits, 0, m, before, after, radius, length, shear, slides, buffer, total, 0)
-    put_bounded(axes, edge, gaps, before, after, radius, table0, table1, buffer, total, m)
-    return buffer
+    out = np.empty((m + len(gaps), wide))
+    put_rounds(axes, table, hits, 0, m, before, after, radius, length, shear, slides, out, 0)
+    put_bounded(axes, edge, gaps, before, after, radius, table0, table1, out, m)
+    return out

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..geometry.vectors import Vec3
 from ..kernels import kernel
 from ..world import SPHERE
-from .contact_set import name, put
+from .contact_set import Contact, feature_code, put
 from .point_distance import feature_distance, nearest
 from .poses import point_local, to_world
 from .support import roundness
@@ -56,5 +57,6 @@ def sphere_pair(cores, fa, fb, pose, after, ka, kb, margin, base, found, n):
     h = r + 0.5 * gap
     x, y, z = pose[kb, 0] - h * nx, pose[kb, 1] - h * ny, pose[kb, 2] - h * nz
     side = 1.0 if second else -1.0
-    put(found, n, name(base, 0, 0, 0), side * nx, side * ny, side * nz, x, y, z, gap, predicted)
+    outward = Vec3(side * nx, side * ny, side * nz)
+    put(found, n, 0, 0, Contact(feature_code(base, 0, 0, 0), gap, predicted, outward, Vec3(x, y, z)))
     return n + 1

@@ -302,16 +302,11 @@ def contacts_at_touch(world: World, before: State, crossings: Crossings) -> Cont
     image = c.moves.position[j] - before.position[own[j]] - (c.moves.position[i] - here)
     apart = offset - image
     apart[world.shapes_3d.round[own[i]] | world.shapes_3d.round[own[j]]] = 0.0
-    return ContactSet(
-        own[i],
-        own[j],
-        feature,
-        normal,
-        place - 0.5 * apart,
-        gap - t * rate,
-        np.minimum(gap, 0.0) + (1.0 - t) * rate,
-        offset - apart,
-        c.drift[pair],
+    return ContactSet.of_columns(
+        (own[i], own[j], feature),
+        (normal, place - 0.5 * apart),
+        (gap - t * rate, np.minimum(gap, 0.0) + (1.0 - t) * rate),
+        (offset - apart, c.drift[pair]),
     )
 
 

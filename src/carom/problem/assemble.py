@@ -17,8 +17,10 @@ from ..solvers.blocks import FRICTION, ROLLING, TORSION, Blocks, normal_speeds
 from ..solvers.rows import Floats, Ints, make_rows
 from ..solvers.thresholds import TOUCHED_BODIES_FACTOR
 from ..world import Boundaries, State, World
-from .contact_rows import blocks_2d, blocks_3d, contact_bodies
+from .contact_rows import Motion, blocks_2d, blocks_3d, contact_bodies
 from .contacts import Contacts
+
+NO_TURN = np.empty((0, 3, 3))  # in place of rotation matrices in 2D
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,18 +98,13 @@ def assemble(world: World, state: State, found: ContactSet, boundaries: Boundari
     Boundaries and bodies that cannot be pushed have no entry in the rows: their speeds add to the constant part.
     """
     restitution, bound = coefficients(world, found)
-    none = np.zeros((1, world.dimension))
-    offset = none if found.offset is None else found.offset
-    drift = none if found.drift is None else found.drift
-    body = contact_bodies(found.first, found.second, world.free)
-    geometry = (found.first, found.second, found.normal, found.point, offset, drift, state.position, state.velocity)
+    body = contact_bodies(found.table, world.free)
+    turn = matrices(state.orientation) if world.dimension == 3 else NO_TURN
+    moving = (state.position, state.velocity, turn, world.inverse_sqrt_mass)
+    motion = Motion(*moving, boundaries.center, boundaries.velocity)
     rows = _row_count(world, bound)
     val, base = np.zeros((found.count, 2, rows, state.velocity.shape[1])), np.zeros((found.count, rows))
-    moving = (world.inverse_sqrt_mass, boundaries.center, boundaries.velocity, body, val, base)
-    if world.dimension == 2:
-        blocks_2d(*geometry, *moving)
-    else:
-        blocks_3d(*geometry, matrices(state.orientation), *moving)
+    (blocks_2d if world.dimension == 2 else blocks_3d)(found.table, motion, body, val, base)
     bodies = None
     if TOUCHED_BODIES_FACTOR * found.count < world.count:
         bodies, body = _renumbered(body)

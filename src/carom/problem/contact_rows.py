@@ -5,8 +5,12 @@ In 3D spins are about the bodies' own axes: an arm r and a direction e give the 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from ..contact.contact_set import DRIFT, FIRST, NORMAL, OFFSET, POINT, SECOND, WIDTH, vector
+from ..geometry.vectors import Vec3, cross, dot, row3
 from ..kernels import kernel, lean
 from ..solvers.rows import Floats
 
@@ -39,161 +43,155 @@ def friction_in_world(normal: Floats, tangent: Floats) -> Floats:
     return tangent[:, 0] if tangent.shape[1] == 1 else along_tangents(normal, np.ascontiguousarray(tangent))
 
 
+class Motion(NamedTuple):
+    """Where the bodies and boundaries of a world are, how they move, and how bodies resist."""
+
+    position: Floats  # (n, D)
+    velocity: Floats  # (n, d)
+    turn: Floats  # (n, 3, 3) rotation matrices from body to world; not used in 2D
+    root: Floats  # (n, d) inverse square root of the mass
+    center: Floats  # (w, D) of boundaries
+    boundary_velocity: Floats  # (w, 3 or 6)
+
+
 @kernel
-def contact_bodies(first, second, free):
-    """Bodies (m, 2) that impulses move; -1 for boundaries and bodies that are not free."""
-    body = np.empty((len(first), 2), np.int64)
-    for i in range(len(first)):
-        body[i, 0] = first[i] if free[first[i]] else -1
-        body[i, 1] = second[i] if second[i] >= 0 and free[second[i]] else -1
+def contact_bodies(table, free):
+    """Bodies (m, 2) that impulses move, of a table of contacts; -1 for boundaries and bodies that are not free."""
+    body = np.empty((len(table), 2), np.int64)
+    for i in range(len(table)):
+        first, second = int(table[i, FIRST]), int(table[i, SECOND])
+        body[i, 0] = first if free[first] else -1
+        body[i, 1] = second if second >= 0 and free[second] else -1
     return body
 
 
+@kernel(inline="always")
+def _velocity_at(velocity, spin, arm):
+    """The velocity of the point at an arm from a center: `v + spin x arm`."""
+    return Vec3(
+        velocity.x + spin.y * arm.z - spin.z * arm.y,
+        velocity.y + spin.z * arm.x - spin.x * arm.z,
+        velocity.z + spin.x * arm.y - spin.y * arm.x,
+    )
+
+
 @lean
-def blocks_2d(
-    first, second, normal, point, offset, drift, position, velocity, root, center, boundary_velocity, body, val, base
-):
+def blocks_2d(table, motion, body, val, base):
     """Adds the entries of the rows of each contact to `val`, and the speeds that no impulse can change to `base`.
 
     Both must be zero before, of shapes (m, 2, rows, d) and (m, rows). The rows are the normal, the tangent (the normal
-    rotated by 90 degrees counterclockwise), and relative rotation; the first `rows` of them are made. `root` (n, d) is
-    the inverse square root of the mass; `offset` and `drift` (m, 2) are those of the ContactSet, or have one row if no
-    body has periodic images.
+    rotated by 90 degrees counterclockwise), and relative rotation; the first `rows` of them are made. `body` (m, 2) is
+    that of `contact_bodies`.
     """
-    (m, rows), d = base.shape, velocity.shape[1]
-    imaged = len(offset) == m
+    (m, rows), d = base.shape, motion.velocity.shape[1]
+    imaged = table.shape[1] > WIDTH
     for i in range(m):
-        nx, ny = normal[i, 0], normal[i, 1]
+        normal, point = vector(table, i, NORMAL), vector(table, i, POINT)
+        tangent = Vec3(-normal.y, normal.x, 0.0)
         for side in range(2):
             sign = -1.0 if side == 0 else 1.0
-            b = first[i] if side == 0 else second[i]
-            vx = vy = spin = 0.0
+            b = int(table[i, FIRST + side])
+            v, spin = Vec3(0.0, 0.0, 0.0), Vec3(0.0, 0.0, 0.0)
             if b >= 0:
-                rx, ry = point[i, 0] - position[b, 0], point[i, 1] - position[b, 1]
+                arm = point - Vec3(motion.position[b, 0], motion.position[b, 1], 0.0)
                 if side == 1 and imaged:
-                    rx, ry = rx - offset[i, 0], ry - offset[i, 1]
-                    vx, vy = drift[i, 0], drift[i, 1]
+                    arm, v = arm - vector(table, i, OFFSET), vector(table, i, DRIFT)
                 if body[i, side] >= 0:
-                    _entries_2d(val[i, side], sign, nx, ny, rx, ry, root[b])
+                    out, root = val[i, side], motion.root[b]
+                    _entry_2d(out[0], sign, normal, arm, root)
+                    if rows > 1:
+                        _entry_2d(out[1], sign, tangent, arm, root)
+                    if rows > 2:
+                        out[2, 2] = sign * root[2]
                 else:
-                    spin = velocity[b, 2] if d == 3 else 0.0
-                    vx, vy = vx + velocity[b, 0] - spin * ry, vy + velocity[b, 1] + spin * rx
+                    spin = Vec3(0.0, 0.0, motion.velocity[b, 2] if d == 3 else 0.0)
+                    v = _velocity_at(v + Vec3(motion.velocity[b, 0], motion.velocity[b, 1], 0.0), spin, arm)
             else:
                 k = -1 - b
-                rx, ry = point[i, 0] - center[k, 0], point[i, 1] - center[k, 1]
-                spin = boundary_velocity[k, 2]
-                vx, vy = boundary_velocity[k, 0] - spin * ry, boundary_velocity[k, 1] + spin * rx
-            base[i, 0] += sign * (nx * vx + ny * vy)
+                arm = point - Vec3(motion.center[k, 0], motion.center[k, 1], 0.0)
+                moving = motion.boundary_velocity[k]
+                spin = Vec3(0.0, 0.0, moving[2])
+                v = _velocity_at(Vec3(moving[0], moving[1], 0.0), spin, arm)
+            base[i, 0] += sign * dot(normal, v)
             if rows > 1:
-                base[i, 1] += sign * (-ny * vx + nx * vy)
+                base[i, 1] += sign * dot(tangent, v)
             if rows > 2:
-                base[i, 2] += sign * spin
-
-
-@kernel
-def _entries_2d(val, sign, nx, ny, rx, ry, root):
-    """Writes the entries (rows, d) of one body at the arm (rx, ry)."""
-    d = val.shape[1]
-    val[0, 0], val[0, 1] = sign * nx * root[0], sign * ny * root[1]
-    if d == 3:
-        val[0, 2] = sign * (rx * ny - ry * nx) * root[2]
-    if len(val) > 1:
-        val[1, 0], val[1, 1] = -sign * ny * root[0], sign * nx * root[1]
-        if d == 3:
-            val[1, 2] = sign * (rx * nx + ry * ny) * root[2]
-    if len(val) > 2:
-        val[2, 2] = sign * root[2]
+                base[i, 2] += sign * spin.z
 
 
 @kernel(inline="always")
-def _entry(val, sign, ex, ey, ez, rx, ry, rz, turn, root):
-    """Writes the entry (d,) of one body in the row of the direction (ex, ey, ez) at the arm (rx, ry, rz)."""
-    val[0], val[1], val[2] = sign * ex * root[0], sign * ey * root[1], sign * ez * root[2]
+def _entry_2d(val, sign, e, arm, root):
+    """Writes the entry (d,) of one body in the row of the direction e at an arm."""
+    val[0], val[1] = sign * e.x * root[0], sign * e.y * root[1]
+    if len(val) == 3:
+        val[2] = sign * (arm.x * e.y - arm.y * e.x) * root[2]
+
+
+@kernel(inline="always")
+def _entry(val, sign, e, arm, turn, root):
+    """Writes the entry (d,) of one body in the row of the direction e at an arm."""
+    val[0], val[1], val[2] = sign * e.x * root[0], sign * e.y * root[1], sign * e.z * root[2]
     if len(root) == 6:
-        _turning(val, sign, ry * ez - rz * ey, rz * ex - rx * ez, rx * ey - ry * ex, turn, root)
+        _turning(val, sign, cross(arm, e), turn, root)
 
 
 @kernel(inline="always")
-def _turning(val, sign, x, y, z, turn, root):
-    """Writes the angular part of an entry (6,), the torque (x, y, z) in the world frame."""
+def _turning(val, sign, torque, turn, root):
+    """Writes the angular part of an entry (6,), from the torque in the world frame."""
     for k in range(3):
-        val[3 + k] = sign * (turn[0, k] * x + turn[1, k] * y + turn[2, k] * z) * root[3 + k]
+        val[3 + k] = sign * (turn[0, k] * torque.x + turn[1, k] * torque.y + turn[2, k] * torque.z) * root[3 + k]
 
 
 @kernel
 def _spin_in_world(velocity, turn):
     """Angular velocity of a body in the world frame; zero if bodies do not rotate."""
     if len(velocity) < 6:
-        return 0.0, 0.0, 0.0
-    a, b, c = velocity[3], velocity[4], velocity[5]
-    return (
-        turn[0, 0] * a + turn[0, 1] * b + turn[0, 2] * c,
-        turn[1, 0] * a + turn[1, 1] * b + turn[1, 2] * c,
-        turn[2, 0] * a + turn[2, 1] * b + turn[2, 2] * c,
-    )
+        return Vec3(0.0, 0.0, 0.0)
+    spin = Vec3(velocity[3], velocity[4], velocity[5])
+    return Vec3(dot(row3(turn, 0), spin), dot(row3(turn, 1), spin), dot(row3(turn, 2), spin))
 
 
 @lean
-def blocks_3d(
-    first,
-    second,
-    normal,
-    point,
-    offset,
-    drift,
-    position,
-    velocity,
-    turn,
-    root,
-    center,
-    boundary_velocity,
-    body,
-    val,
-    base,
-):
-    """As `blocks_2d`, with rotation matrices `turn` (n, 3, 3) from body to world.
-
-    The rows are the normal, two tangents, relative rotation about both tangents, and about the normal.
-    """
+def blocks_3d(table, motion, body, val, base):
+    """As `blocks_2d`; the rows are the normal, two tangents, rotation about both tangents, and about the normal."""
     m, rows = base.shape
-    imaged = len(offset) == m
+    imaged = table.shape[1] > WIDTH
     for i in range(m):
-        nx, ny, nz = normal[i, 0], normal[i, 1], normal[i, 2]
-        sx, sy, sz, tx, ty, tz = tangents_of(nx, ny, nz)
+        normal, point = vector(table, i, NORMAL), vector(table, i, POINT)
+        sx, sy, sz, tx, ty, tz = tangents_of(normal.x, normal.y, normal.z)
+        s, t = Vec3(sx, sy, sz), Vec3(tx, ty, tz)
         for side in range(2):
             sign = -1.0 if side == 0 else 1.0
-            b = first[i] if side == 0 else second[i]
-            vx = vy = vz = ox = oy = oz = 0.0
+            b = int(table[i, FIRST + side])
+            v, spin = Vec3(0.0, 0.0, 0.0), Vec3(0.0, 0.0, 0.0)
             if b >= 0:
-                rx, ry, rz = point[i, 0] - position[b, 0], point[i, 1] - position[b, 1], point[i, 2] - position[b, 2]
+                arm = point - row3(motion.position, b)
                 if side == 1 and imaged:
-                    rx, ry, rz = rx - offset[i, 0], ry - offset[i, 1], rz - offset[i, 2]
-                    vx, vy, vz = drift[i, 0], drift[i, 1], drift[i, 2]
+                    arm, v = arm - vector(table, i, OFFSET), vector(table, i, DRIFT)
+                turn = motion.turn[b]
                 if body[i, side] >= 0:
-                    out = val[i, side]
-                    _entry(out[0], sign, nx, ny, nz, rx, ry, rz, turn[b], root[b])
+                    out, root = val[i, side], motion.root[b]
+                    _entry(out[0], sign, normal, arm, turn, root)
                     if rows > 1:
-                        _entry(out[1], sign, sx, sy, sz, rx, ry, rz, turn[b], root[b])
-                        _entry(out[2], sign, tx, ty, tz, rx, ry, rz, turn[b], root[b])
+                        _entry(out[1], sign, s, arm, turn, root)
+                        _entry(out[2], sign, t, arm, turn, root)
                     if rows > 3:
-                        _turning(out[3], sign, sx, sy, sz, turn[b], root[b])
-                        _turning(out[4], sign, tx, ty, tz, turn[b], root[b])
-                        _turning(out[5], sign, nx, ny, nz, turn[b], root[b])
+                        _turning(out[3], sign, s, turn, root)
+                        _turning(out[4], sign, t, turn, root)
+                        _turning(out[5], sign, normal, turn, root)
                 else:
-                    ox, oy, oz = _spin_in_world(velocity[b], turn[b])
-                    vx, vy, vz = vx + velocity[b, 0], vy + velocity[b, 1], vz + velocity[b, 2]
-                    vx, vy, vz = vx + oy * rz - oz * ry, vy + oz * rx - ox * rz, vz + ox * ry - oy * rx
+                    spin = _spin_in_world(motion.velocity[b], turn)
+                    v = _velocity_at(v + row3(motion.velocity, b), spin, arm)
             else:
                 k = -1 - b
-                rx, ry, rz = point[i, 0] - center[k, 0], point[i, 1] - center[k, 1], point[i, 2] - center[k, 2]
-                v = boundary_velocity[k]
-                ox, oy, oz = v[3], v[4], v[5]
-                vx, vy, vz = v[0] + oy * rz - oz * ry, v[1] + oz * rx - ox * rz, v[2] + ox * ry - oy * rx
-            base[i, 0] += sign * (nx * vx + ny * vy + nz * vz)
+                moving = motion.boundary_velocity[k]
+                spin = Vec3(moving[3], moving[4], moving[5])
+                v = _velocity_at(row3(motion.boundary_velocity, k), spin, point - row3(motion.center, k))
+            base[i, 0] += sign * dot(normal, v)
             if rows > 1:
-                base[i, 1] += sign * (sx * vx + sy * vy + sz * vz)
-                base[i, 2] += sign * (tx * vx + ty * vy + tz * vz)
+                base[i, 1] += sign * dot(s, v)
+                base[i, 2] += sign * dot(t, v)
             if rows > 3:
-                base[i, 3] += sign * (sx * ox + sy * oy + sz * oz)
-                base[i, 4] += sign * (tx * ox + ty * oy + tz * oz)
-                base[i, 5] += sign * (nx * ox + ny * oy + nz * oz)
+                base[i, 3] += sign * dot(s, spin)
+                base[i, 4] += sign * dot(t, spin)
+                base[i, 5] += sign * dot(normal, spin)

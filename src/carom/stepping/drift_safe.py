@@ -179,7 +179,7 @@ class DriftSafe(Contained):
 
     def _after_impacts(self, start: State, approach: Approach, ahead: Ahead, h: float) -> tuple[State, Ahead, bool]:
         """The start with the new velocities, the motion from there, and whether all contacts near it are known."""
-        impact, found = ahead.impact, replace(ahead.found, predicted=approach.predicted)
+        impact, found = ahead.impact, ahead.found.with_predicted(approach.predicted)
         assert impact is not None
         shift = np.zeros_like(start.velocity) if ahead.shift is None else ahead.shift
         time = np.zeros(self.world.count) if ahead.time is None else ahead.time.copy()

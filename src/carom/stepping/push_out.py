@@ -57,9 +57,9 @@ def push_out(
     deepest = -float(found.gap.min(initial=0.0))
     if deepest <= slop:
         return end
-    pairs = linked = contact_bodies(found.first, found.second, world.free)
+    pairs = linked = contact_bodies(found.table, world.free)
     if earlier is not None:
-        linked = np.concatenate([pairs, contact_bodies(earlier.first, earlier.second, world.free)])
+        linked = np.concatenate([pairs, contact_bodies(earlier.table, world.free)])
     masses = (world.mass, world.inertia.reshape(world.count, -1), world.gravity)
     states = (before.position, before.velocity, end.position, end.velocity)
     force = np.zeros(found.count) if force is None else force
