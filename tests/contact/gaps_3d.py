@@ -10,6 +10,7 @@ from carom.contact.epa import polytope
 from carom.contact.point_distance import nearest
 from carom.contact.poses import point_local, point_world, put_pose
 from carom.contact.support import cores_of, has_rims, rims, roundness
+from carom.geometry.vectors import Vec3
 from carom.kernels import kernel
 from carom.world import CAPSULE, MESH, SPHERE
 
@@ -22,7 +23,7 @@ def _parts_gap(cores, fa, fb, pose, scale, simplex, hull):
     if ball or cores.table[fa, 0] == SPHERE:
         shape, k, c = (fa, 0, 1) if ball else (fb, 1, 0)
         x, y, z = point_local(pose, k, pose[c, 0], pose[c, 1], pose[c, 2])
-        return nearest(cores, shape, x, y, z)[0] - radii
+        return nearest(cores, shape, Vec3(x, y, z)).distance - radii
     return core_separation(cores, fa, fb, pose, 0, 1, np.inf, pose, False, 0.0, scale, simplex, hull)[0] - radii
 
 

@@ -13,10 +13,12 @@ from carom.contact.conservative_advancement import gaps_of_pairs
 from carom.contact.detector import find_contacts
 from carom.contact.mesh_boundaries import mesh_boundaries
 from carom.contact.meshes import mesh_pairs
-from carom.contact.point_distance import distance
+from carom.contact.point_distance import distance, signed_distance, surface_of
 from carom.contact.poses import Poses
+from carom.contact.support import cores_of
 from carom.geometry.hulls import box as make_box
 from carom.geometry.surfaces import icosphere, torus, trefoil
+from carom.geometry.vectors import Vec3
 from carom.scene.parts import make_shapes
 from carom.scene.shapes import Box, Capsule, Compound, Cone, Cylinder, Hull, Mesh, Part, Sphere
 from carom.world import INSIDE, PLANE, TUBE, Boundaries
@@ -362,16 +364,17 @@ def test_parts_without_a_mesh_are_passed_over():
 def test_distance_of_points_is_exact(name):
     """Against the nearest of many points of the surface; inside negative. The normal is the slope of the distance."""
     solids = solids_of(SHAPES[name])
+    surface = surface_of(solids, cores_of(solids), 0)
     random = np.random.default_rng(7)
     for point in random.uniform(-1.0, 1.0, (60, 3)):
-        d, *normal = distance(solids, 0, *point, np.inf)
+        d, normal = signed_distance(surface, Vec3(*point), True)
         foot = point - d * np.array(normal)
         assert np.linalg.norm(normal) == pytest.approx(1.0)
-        assert distance(solids, 0, *foot, np.inf)[0] == pytest.approx(0.0, abs=1e-12)
+        assert distance(surface, Vec3(*foot), np.inf) == pytest.approx(0.0, abs=1e-12)
         # No point nearer than d has another sign.
         for step in random.normal(size=(20, 3)):
             step *= 0.999 * abs(d) / np.linalg.norm(step)
-            assert distance(solids, 0, *(point + step), np.inf)[0] * d > 0.0
+            assert distance(surface, Vec3(*(point + step)), np.inf) * d > 0.0
 
 
 def test_curved_meshes_that_do_not_touch_have_no_overlapping_contact():

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from carom.contact.grid_distance import grid_normal, grid_value
+from carom.contact.grid_distance import grid_normal, grid_of, grid_value
 from carom.geometry.distance_grid import cache_folder, distance_grid, fetch, grid_key, make_tree
 from carom.geometry.hulls import box as make_box
 from carom.geometry.surfaces import icosphere, torus
+from carom.geometry.vectors import Vec3
 from carom.scene.parts import make_shapes
 from carom.scene.shapes import Mesh
 
@@ -57,8 +58,8 @@ def test_between_the_nodes_the_error_falls_with_the_square_of_the_spacing():
     vertices, faces = icosphere(1.0, 5)
     for spacing in (0.12, 0.06):
         solids, _ = make_shapes([("bodies[0]", Mesh(vertices=vertices, faces=faces, spacing=spacing), 1)])
-        value = np.array([grid_value(solids, 0, *p) for p in points])
-        normal = np.array([grid_normal(solids, 0, *p) for p in points])
+        value = np.array([grid_value(grid_of(solids, 0), Vec3(*p)) for p in points])
+        normal = np.array([grid_normal(grid_of(solids, 0), Vec3(*p)) for p in points])
         errors.append(np.abs(value - (np.linalg.norm(points, axis=1) - 1.0)).max())
         slants.append(np.abs(np.cross(normal, outward)).max())
         assert np.linalg.norm(normal, axis=1) == pytest.approx(np.ones(400))
@@ -75,8 +76,8 @@ def test_normals_near_edges_are_those_of_the_faces():
     box = make_box(np.array([1.0, 1.0, 1.0]))
     faces = np.array([(loop[0], loop[k], loop[k + 1]) for loop in box.loops for k in (1, 2)])
     solids, _ = make_shapes([("bodies[0]", Mesh(vertices=box.vertices, faces=faces, spacing=0.0625), 1)])
-    assert grid_normal(solids, 0, 0.47, 0.0, 0.51) == pytest.approx((0.0, 0.0, 1.0), abs=1e-12)
-    assert grid_normal(solids, 0, 0.47, -0.47, 0.51) == pytest.approx((0.0, 0.0, 1.0), abs=1e-12)
+    assert grid_normal(grid_of(solids, 0), Vec3(0.47, 0.0, 0.51)) == pytest.approx((0.0, 0.0, 1.0), abs=1e-12)
+    assert grid_normal(grid_of(solids, 0), Vec3(0.47, -0.47, 0.51)) == pytest.approx((0.0, 0.0, 1.0), abs=1e-12)
 
 
 def test_outside_the_grid_the_value_is_a_continuous_lower_bound():
@@ -84,13 +85,13 @@ def test_outside_the_grid_the_value_is_a_continuous_lower_bound():
     solids, _ = make_shapes([("bodies[0]", Mesh(vertices=vertices, faces=faces, spacing=0.1), 1)])
     side = solids.grid_low[0, 0]
     for point in np.random.default_rng(1).uniform(-3.0, 3.0, (200, 3)):
-        assert grid_value(solids, 0, *point) <= np.linalg.norm(point) - 1.0 + 0.01
+        assert grid_value(grid_of(solids, 0), Vec3(*point)) <= np.linalg.norm(point) - 1.0 + 0.01
     for step in (1e-6, -1e-6):
-        assert grid_value(solids, 0, side + step, 0.1, 0.2) == pytest.approx(
-            grid_value(solids, 0, side, 0.1, 0.2), abs=2e-6
+        assert grid_value(grid_of(solids, 0), Vec3(side + step, 0.1, 0.2)) == pytest.approx(
+            grid_value(grid_of(solids, 0), Vec3(side, 0.1, 0.2)), abs=2e-6
         )
-    assert grid_value(solids, 0, 5.0, 0.0, 0.0) == pytest.approx(4.0, abs=1e-3)
-    assert grid_normal(solids, 0, 5.0, 0.0, 0.0) == pytest.approx((1.0, 0.0, 0.0))
+    assert grid_value(grid_of(solids, 0), Vec3(5.0, 0.0, 0.0)) == pytest.approx(4.0, abs=1e-3)
+    assert grid_normal(grid_of(solids, 0), Vec3(5.0, 0.0, 0.0)) == pytest.approx((1.0, 0.0, 0.0))
 
 
 def test_the_cache_gives_the_same_bits(own_cache, monkeypatch):

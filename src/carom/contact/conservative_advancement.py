@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..geometry.rotations import matrix_of
+from ..geometry.vectors import Vec3
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 from ..world import BOX, MESH, Shapes3D
@@ -27,7 +28,7 @@ from .boxes import ROWS, box_gap
 from .epa import overlap, polytope
 from .features import sample_count, sample_point
 from .gjk import separation
-from .point_distance import distance
+from .point_distance import distance, surface_of
 from .poses import point_local, point_world, put_pose
 from .support import cores_of, difference, roundness
 
@@ -183,51 +184,51 @@ def _convex_touch(shapes, cores, moves, i, pa, j, pb, tolerance, until, pose, tu
 
 
 @kernel
-def _sampled_gap(shapes, fa, fb, pose, ka, kb):
+def _sampled_gap(shapes, cores, fa, fb, pose, ka, kb):
     """Smallest distance of sample points of shape fa (pose ka) from shape fb (pose kb), which may be a mesh."""
-    least = np.inf
+    least, surface = np.inf, surface_of(shapes, cores, fb)
     for k in range(sample_count(shapes, fa)):
         x, y, z, r = sample_point(shapes, fa, k)
         x, y, z = point_world(pose, ka, x, y, z)
         x, y, z = point_local(pose, kb, x, y, z)
         if np.sqrt(x * x + y * y + z * z) - shapes.reach[fb] - r >= least:
             continue
-        least = min(least, distance(shapes, fb, x, y, z, least + r)[0] - r)
+        least = min(least, distance(surface, Vec3(x, y, z), least + r) - r)
     return least
 
 
 @kernel
-def _center_gap(shapes, fa, fb, pose):
+def _center_gap(shapes, cores, fa, fb, pose):
     """A lower bound on the gap of two shapes (poses 0 and 1): the distance of the center of a mesh minus its reach."""
     bound = -np.inf
     if shapes.kind[fa] == MESH:
         x, y, z = point_local(pose, 1, pose[0, 0], pose[0, 1], pose[0, 2])
-        bound = distance(shapes, fb, x, y, z, np.inf)[0] - shapes.reach[fa]
+        bound = distance(surface_of(shapes, cores, fb), Vec3(x, y, z), np.inf) - shapes.reach[fa]
     if shapes.kind[fb] == MESH:
         x, y, z = point_local(pose, 0, pose[1, 0], pose[1, 1], pose[1, 2])
-        bound = max(bound, distance(shapes, fa, x, y, z, np.inf)[0] - shapes.reach[fb])
+        bound = max(bound, distance(surface_of(shapes, cores, fa), Vec3(x, y, z), np.inf) - shapes.reach[fb])
     return bound
 
 
 @kernel
-def _mesh_gap(shapes, fa, fb, pose):
+def _mesh_gap(shapes, cores, fa, fb, pose):
     """Gap of two shapes (poses 0 and 1), one of which is a mesh, by their sample points; far apart a lower bound.
 
     The centers of round shapes are left out: they may lie outside of the grid of the mesh, where distances are bounds.
     """
-    gap = _center_gap(shapes, fa, fb, pose)
+    gap = _center_gap(shapes, cores, fa, fb, pose)
     if gap > 0.0:
         return gap
     gap = np.inf
     if shapes.kind[fb] != MESH or sample_point(shapes, fa, 0)[3] == 0.0:
-        gap = _sampled_gap(shapes, fa, fb, pose, 0, 1)
+        gap = _sampled_gap(shapes, cores, fa, fb, pose, 0, 1)
     if shapes.kind[fa] != MESH or sample_point(shapes, fb, 0)[3] == 0.0:
-        gap = min(gap, _sampled_gap(shapes, fb, fa, pose, 1, 0))
+        gap = min(gap, _sampled_gap(shapes, cores, fb, fa, pose, 1, 0))
     return gap
 
 
 @kernel
-def _mesh_touch(shapes, moves, i, pa, j, pb, tolerance, until, pose, turn):
+def _mesh_touch(shapes, cores, moves, i, pa, j, pb, tolerance, until, pose, turn):
     """As _convex_touch, where one part is a mesh; the tolerance is at least half a cell of its grid."""
     fa, fb = shapes.shape[pa], shapes.shape[pb]
     fine = 0.0
@@ -246,9 +247,9 @@ def _mesh_touch(shapes, moves, i, pa, j, pb, tolerance, until, pose, turn):
     for _ in range(MESH_ITERATIONS * MOST_ITERATIONS):
         put_part(shapes, moves, i, pa, t, turn, pose, 0)
         put_part(shapes, moves, j, pb, t, turn, pose, 1)
-        gap = _center_gap(shapes, fa, fb, pose)
+        gap = _center_gap(shapes, cores, fa, fb, pose)
         if gap <= touch:
-            gap = min(_sampled_gap(shapes, fa, fb, pose, 0, 1), _sampled_gap(shapes, fb, fa, pose, 1, 0))
+            gap = min(_sampled_gap(shapes, cores, fa, fb, pose, 0, 1), _sampled_gap(shapes, cores, fb, fa, pose, 1, 0))
         if gap <= touch and gap < last and t > 0.0:
             return t
         if gap > bound * (until - t):
@@ -299,7 +300,7 @@ def _shape_times(shapes, moves, first, second, tolerance):
         for pa in range(shapes.part_ptr[a], shapes.part_ptr[a + 1]):
             for pb in range(shapes.part_ptr[b], shapes.part_ptr[b + 1]):
                 if shapes.kind[shapes.shape[pa]] == MESH or shapes.kind[shapes.shape[pb]] == MESH:
-                    found = _mesh_touch(shapes, moves, i, pa, j, pb, tolerance[k], until, pose, turn)
+                    found = _mesh_touch(shapes, cores, moves, i, pa, j, pb, tolerance[k], until, pose, turn)
                 else:
                     found = _convex_touch(
                         shapes, cores, moves, i, pa, j, pb, tolerance[k], until, pose, turn, simplex, hull
@@ -340,7 +341,7 @@ def _gaps(shapes, rows, places, orientation):
                 put_pose(places[k], turn, 1, shapes.place, shapes.turn, pb, pose, 1)
                 fa, fb = shapes.shape[pa], shapes.shape[pb]
                 if shapes.kind[fa] == MESH or shapes.kind[fb] == MESH:
-                    gap = _mesh_gap(shapes, fa, fb, pose)
+                    gap = _mesh_gap(shapes, cores, fa, fb, pose)
                 elif shapes.kind[fa] == BOX and shapes.kind[fb] == BOX:
                     gap = box_gap(cores.table, fa, fb, pose, 0, 1, axes)
                 else:
@@ -380,7 +381,7 @@ def _first_crossing(shapes, moves, first, second, depth):
         for pa in range(shapes.part_ptr[a], shapes.part_ptr[a + 1]):
             for pb in range(shapes.part_ptr[b], shapes.part_ptr[b + 1]):
                 if shapes.kind[shapes.shape[pa]] == MESH or shapes.kind[shapes.shape[pb]] == MESH:
-                    crosses = _mesh_crosses(shapes, moves, i, pa, j, pb, depth[k], pose, turn)
+                    crosses = _mesh_crosses(shapes, cores, moves, i, pa, j, pb, depth[k], pose, turn)
                 else:
                     crosses = _convex_crosses(shapes, cores, moves, i, pa, j, pb, depth[k], pose, turn, simplex, hull)
                 if crosses:
@@ -410,7 +411,7 @@ def _convex_crosses(shapes, cores, moves, i, pa, j, pb, depth, pose, turn, simpl
 
 
 @kernel
-def _mesh_crosses(shapes, moves, i, pa, j, pb, depth, pose, turn):
+def _mesh_crosses(shapes, cores, moves, i, pa, j, pb, depth, pose, turn):
     """As _convex_crosses, where one part is a mesh; steps are at least half of the depth."""
     fa, fb = shapes.shape[pa], shapes.shape[pb]
     bound = 0.0
@@ -424,7 +425,7 @@ def _mesh_crosses(shapes, moves, i, pa, j, pb, depth, pose, turn):
     while True:
         put_part(shapes, moves, i, pa, t, turn, pose, 0)
         put_part(shapes, moves, j, pb, t, turn, pose, 1)
-        gap = _mesh_gap(shapes, fa, fb, pose)
+        gap = _mesh_gap(shapes, cores, fa, fb, pose)
         if gap <= -0.5 * depth:
             return True
         if gap + depth > bound * (1.0 - t):

@@ -17,9 +17,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ..geometry.shapes import BOX, CAPSULE, HULL, MESH, SPHERE
+from ..geometry.vectors import Vec3
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
-from .grid_distance import grid_near
+from .grid_distance import grid_distance
 from .poses import mapped, point_world, to_local, to_world
 from .support import FACES, FACES_END, HIGH, KIND, LOW, farthest_corner, has_rims, rims
 
@@ -258,8 +259,8 @@ def _put_rim(place, normal, k, radius, z, ux, uy, up, slope):
 
 
 @kernel
-def put_front(shapes, shape, count, g, m, margin, fixed, place, normal):
-    """Writes the points from 2 RIM_POINTS on: where circles about the axis are nearest to the mesh of grid g.
+def put_front(shapes, shape, count, grid, m, margin, fixed, place, normal):
+    """Writes the points from 2 RIM_POINTS on: where circles about the axis are nearest to the mesh of a grid.
 
     m maps the frame of the shape to the mesh's. A rim that lies flat has no such point. For any other rim the `fixed`
     points around it are disabled: they come down as the body rolls, but never below its side.
@@ -274,7 +275,7 @@ def put_front(shapes, shape, count, g, m, margin, fixed, place, normal):
         ux, uy, across = 0.0, 0.0, 0.0
         for _ in range(_TURNS):
             x, y, w = mapped(m, radius * ux, radius * uy, z)
-            _, nx, ny, nz = grid_near(shapes, g, x, y, w, False)
+            nx, ny, nz = grid_distance(grid, Vec3(x, y, w), False).normal
             x, y = m[0] * nx + m[3] * ny + m[6] * nz, m[1] * nx + m[4] * ny + m[7] * nz
             across = np.sqrt(x * x + y * y)
             if across < UPRIGHT:

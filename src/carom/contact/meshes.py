@@ -10,15 +10,16 @@ from __future__ import annotations
 import numpy as np
 
 from ..geometry.shapes import RUN
+from ..geometry.vectors import Vec3, row3
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
-from ..world import HULL, MESH, Shapes3D
+from ..world import MESH, Shapes3D
 from .features import SPOTS, Spots, put_box, put_front, put_spots
-from .grid_distance import grid_near, grid_side, grid_value, walk
+from .grid_distance import grid_of, grid_value, is_outside, nearest_on_mesh
 from .mesh_manifold import candidate_room, reduce
-from .point_distance import distance, sized_distance
+from .point_distance import distance, signed_distance, surface_of
 from .poses import Poses, mapped, needed_rows, outward_of, placed_parts, relative, to_world
-from .support import has_rims, is_rounded, rims
+from .support import cores_of, has_rims, is_rounded, rims
 
 _NAMES = 1 << 20  # feature_id has 20 bits
 _PRIME, _MANY_PARTS = 7919, 61  # spread the feature_id of several parts over its range
@@ -33,7 +34,7 @@ _SAME_SIDE = 0.85  # cosine of about 32 degrees: contacts of a round body within
 
 
 @kernel
-def _facing(shapes, own, shape, m, px, py, pz, ox, oy, oz, core):
+def _facing(shapes, cores, own, shape, m, px, py, pz, ox, oy, oz, core):
     """(uncertain, distance, outward normal) of a shape at a point p of the shape `own`, which m maps to its frame.
 
     o is the outward direction of `own` at p, in the frame of `shape`. At an edge of the shape the normal is
@@ -47,21 +48,22 @@ def _facing(shapes, own, shape, m, px, py, pz, ox, oy, oz, core):
     mesh is computed instead.
     """
     x, y, z = mapped(m, px, py, pz)
-    gap, nx, ny, nz = _near(shapes, shape, x, y, z, core)
+    surface, within = surface_of(shapes, cores, shape), surface_of(shapes, cores, own)
+    gap, nx, ny, nz = _near(surface, x, y, z, core)
     if core or ox * nx + oy * ny + oz * nz < -_UNSURE:
         return False, gap, nx, ny, nz
     g = shapes.grid[shape]
     back = min(1.5 * shapes.grid_spacing[g] if g >= 0 else 0.03 * shapes.reach[shape], 0.25 * shapes.reach[own])
     ix, iy, iz = m[0] * ox + m[3] * oy + m[6] * oz, m[1] * ox + m[4] * oy + m[7] * oz, m[2] * ox + m[5] * oy + m[8] * oz
     for _ in range(_SHORTER):
-        d, ux, uy, uz = _near(shapes, shape, x - back * ox, y - back * oy, z - back * oz, False)
+        d, ux, uy, uz = _near(surface, x - back * ox, y - back * oy, z - back * oz, False)
         if ux * nx + uy * ny + uz * nz >= _UNSURE:
             break
         plane = d + back * (ox * ux + oy * uy + oz * uz)
-        inside = distance(shapes, own, px - back * ix, py - back * iy, pz - back * iz, 0.0)[0] < 0.0
+        inside = distance(within, Vec3(px - back * ix, py - back * iy, pz - back * iz), 0.0) < 0.0
         meets = plane >= 0.0
         if not meets and gap <= _ROUNDING * shapes.reach[shape]:
-            meets = _near(shapes, shape, x - plane * ux, y - plane * uy, z - plane * uz, False)[0] <= -_FLAT * plane
+            meets = _near(surface, x - plane * ux, y - plane * uy, z - plane * uz, False)[0] <= -_FLAT * plane
         if inside and meets and plane <= gap:
             return True, plane, ux, uy, uz
         back *= 0.5
@@ -69,28 +71,29 @@ def _facing(shapes, own, shape, m, px, py, pz, ox, oy, oz, core):
 
 
 @kernel
-def _near(shapes, shape, x, y, z, core):
+def _near(surface, x, y, z, core):
     """Signed distance of a point from a shape, in its frame, and the outward unit normal there."""
-    if shapes.grid[shape] >= 0:
-        return grid_near(shapes, shapes.grid[shape], x, y, z, core)
-    return distance(shapes, shape, x, y, z, np.inf)
+    found = signed_distance(surface, Vec3(x, y, z), core)
+    return found.distance, found.normal.x, found.normal.y, found.normal.z
 
 
 @kernel
-def _has_foot(shapes, g, m, x, y, z, d, nx, ny, nz, strict):
+def _has_foot(grid, m, x, y, z, d, nx, ny, nz, strict):
     """Whether the surface of a mesh is where distance and normal of a point, mapped by m, predict it.
 
     If not `strict`, this is tested only outside the grid, where the distance is that to a projection.
     """
     x, y, z = mapped(m, x, y, z)
-    if not strict and not grid_side(shapes, g, x, y, z)[0]:
+    if not strict and not is_outside(grid, Vec3(x, y, z)):
         return True
-    foot = grid_value(shapes, g, x - d * nx, y - d * ny, z - d * nz)
-    return abs(foot) < 0.5 * shapes.grid_spacing[g]
+    foot = grid_value(grid, Vec3(x - d * nx, y - d * ny, z - d * nz))
+    return abs(foot) < 0.5 * grid.spacing
 
 
 @kernel
-def _gather(shapes, placed, point, ahead, outward, begin, end, radius, run, runs, k, other, margin, strict, maps, c):
+def _gather(
+    shapes, cores, placed, point, ahead, outward, begin, end, radius, run, runs, k, other, margin, strict, maps, c
+):
     """Writes the candidates among points begin:end of part k, `ahead` at the end of the step, against part `other`.
 
     If `strict`, core points between two sides of a mesh do not count: there the interpolated distance smooths a ridge,
@@ -100,8 +103,7 @@ def _gather(shapes, placed, point, ahead, outward, begin, end, radius, run, runs
     own, shape = shapes.shape[placed.part[k]], shapes.shape[placed.part[other]]
     before, after, box = maps[0], maps[1], maps[2]
     put_box(shapes, shape, radius + margin, box)
-    g, kind = shapes.grid[shape], shapes.kind[shape]
-    sa, sb, sc = shapes.size[shape, 0], shapes.size[shape, 1], shapes.size[shape, 2]
+    surface, grid = surface_of(shapes, cores, shape), grid_of(shapes, shape)
     n, s = 0, begin - 1
     while s + 1 < end:
         s += 1
@@ -112,25 +114,22 @@ def _gather(shapes, placed, point, ahead, outward, begin, end, radius, run, runs
         if out and not leads:
             continue
         # First a lower bound, which is sufficient for most points.
-        if g >= 0:
-            later = grid_value(shapes, g, ax, ay, az)
-        elif kind != HULL:
-            later = sized_distance(kind, sa, sb, sc, ax, ay, az)[0]
-        else:
-            later = distance(shapes, shape, ax, ay, az, margin + run + radius)[0]
+        later = distance(surface, Vec3(ax, ay, az), margin + run + radius)
         if leads and later > margin + run:
             s += RUN - 1
             continue
         if later - radius > margin:
             continue
         core, away = radius > 0.0, False
-        exact = g < 0 or not grid_side(shapes, g, ax, ay, az)[0]
+        exact = grid.nx == 0 or not is_outside(grid, Vec3(ax, ay, az))
         gap, nx, ny, nz, ox, oy, oz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
         for moment in range(2):  # before the step; and after it, if that is not decided
             m, at = (before, point) if moment == 0 else (after, ahead)
             if not core:
                 ox, oy, oz = outward_of(at, outward, s, m)
-            unsure, d, ux, uy, uz = _facing(shapes, own, shape, m, at[s, 0], at[s, 1], at[s, 2], ox, oy, oz, core)
+            unsure, d, ux, uy, uz = _facing(
+                shapes, cores, own, shape, m, at[s, 0], at[s, 1], at[s, 2], ox, oy, oz, core
+            )
             if moment == 1:
                 later = d
                 break
@@ -140,7 +139,7 @@ def _gather(shapes, placed, point, ahead, outward, begin, end, radius, run, runs
                 break
         if away:
             continue
-        if core and not _has_foot(shapes, g, before, x, y, z, gap, nx, ny, nz, strict):
+        if core and not _has_foot(grid, before, x, y, z, gap, nx, ny, nz, strict):
             continue
         if later - radius > margin:
             continue
@@ -156,7 +155,7 @@ def _gather(shapes, placed, point, ahead, outward, begin, end, radius, run, runs
 
 
 @kernel
-def _choose(shapes, placed, k, other, margin, strict, maps, spots, c):
+def _choose(shapes, cores, placed, k, other, margin, strict, maps, spots, c):
     """Writes the candidates of the points of part k against part `other` to `c`, and marks those that stay."""
     shape, target = shapes.shape[placed.part[k]], shapes.shape[placed.part[other]]
     kind, hit = shapes.kind[shape], shapes.kind[target]
@@ -171,10 +170,12 @@ def _choose(shapes, placed, k, other, margin, strict, maps, spots, c):
         end, last, radius = put_spots(shapes, shape, shapes.size[target, 0], spots)
         begin, first = 0, 0
     if has_rims(kind):
-        ahead, g = spots.later, shapes.grid[target]
+        ahead, g = spots.later, grid_of(shapes, target)
         put_front(shapes, shape, end, g, maps[1], margin, ahead, ahead, spots.normal)
         put_front(shapes, shape, end, g, maps[0], margin, ahead, point, spots.normal)
-    _gather(shapes, placed, point, ahead, outward, begin, end, radius, run, runs, k, other, margin, strict, maps, c)
+    _gather(
+        shapes, cores, placed, point, ahead, outward, begin, end, radius, run, runs, k, other, margin, strict, maps, c
+    )
     tie = 1e-2 * shapes.grid_spacing[shapes.grid[target]] if hit == MESH else 1e-9 * shapes.reach[target]
     is_round = is_rounded(hit)
     reduce(c, edge, first, last, tie, 0.0 if is_round else _BAND * min(shapes.reach[shape], shapes.reach[target]))
@@ -244,7 +245,7 @@ def _part_pairs(shapes, placed, first, second, margins):
 
 
 @kernel
-def _contacts(parts, shapes, placed, first, second, margins, maps, spots, c, numbers, names):
+def _contacts(parts, shapes, cores, placed, first, second, margins, maps, spots, c, numbers, names):
     """Writes contacts of pairs of parts to `numbers` (normal, point, gap, predicted) and `names` (pair, feature_id).
 
     Returns their number; those that do not fit are not written.
@@ -263,7 +264,7 @@ def _contacts(parts, shapes, placed, first, second, margins, maps, spots, c, num
             hit, kind = (two, one) if side == 0 else (one, two)
             if way == 2 and (n > start or kind == MESH):
                 break
-            _choose(shapes, placed, k, other, margin, way < 2, maps, spots, c)
+            _choose(shapes, cores, placed, k, other, margin, way < 2, maps, spots, c)
             seen_from, slack = n, 0.0
             lean, size = 0.0, shapes.size[shapes.shape[placed.part[other]]]
             for axis in range(3):
@@ -293,12 +294,12 @@ def mesh_pairs(
         int(np.diff(ptr).max(initial=SPOTS)) if len(parts) else 0 for ptr in (shapes.vertex_ptr, shapes.edge_ptr)
     )
     spots = Spots(np.zeros((SPOTS, 3)), np.zeros((SPOTS, 3)), np.zeros((SPOTS, 3)), np.zeros((SPOTS, 2), np.int64))
-    maps, work = np.empty((3, 12)), candidate_room(points, edges)
+    maps, cores, work = np.empty((3, 12)), cores_of(shapes), candidate_room(points, edges)
     n, room = 1, 0
     while n > room:  # kernels that enlarge their arrays take seconds to compile
         room = n + 64 * len(parts)
         numbers, names = np.empty((room, 8)), np.empty((room, 2), np.int64)
-        n = _contacts(parts, shapes, placed, first, second, margins, maps, spots, work, numbers, names)
+        n = _contacts(parts, shapes, cores, placed, first, second, margins, maps, spots, work, numbers, names)
     numbers, names = numbers[:n], names[:n]
     return (
         names[:, 0].copy(),
@@ -324,8 +325,8 @@ def _foot(shapes, shape, m, half, s):
     cx = m[6] * core - m[0] * m[9] - m[3] * m[10]
     cy = m[7] * core - m[1] * m[9] - m[4] * m[10]
     cz = m[8] * core - m[2] * m[9] - m[5] * m[10]
-    x, y, z = walk(shapes, shapes.grid[shape], cx, cy, cz, x, y, z)
-    return x, y, z, cx - x, cy - y, cz - z
+    foot = nearest_on_mesh(grid_of(shapes, shape), Vec3(cx, cy, cz), row3(shapes.vertex, s))
+    return foot.x, foot.y, foot.z, cx - foot.x, cy - foot.y, cz - foot.z
 
 
 @kernel
