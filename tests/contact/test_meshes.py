@@ -9,14 +9,16 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from carom import Simulation, scenes
-from carom.contact.conservative_advancement import gaps_of_pairs
+from carom.contact.advancement import gaps
 from carom.contact.detector import find_contacts
 from carom.contact.mesh_boundaries import mesh_boundaries
 from carom.contact.meshes import mesh_pairs
+from carom.contact.motion import Motions
 from carom.contact.point_distance import distance, signed_distance, surface_of
 from carom.contact.poses import Poses
 from carom.contact.support import cores_of
 from carom.geometry.hulls import box as make_box
+from carom.geometry.rotations import matrices
 from carom.geometry.surfaces import icosphere, torus, trefoil
 from carom.geometry.vectors import Vec3
 from carom.scene.parts import make_shapes
@@ -389,7 +391,8 @@ def test_curved_meshes_that_do_not_touch_have_no_overlapping_contact():
         near, far = 0.0, 3.0
         while far - near > 1e-9:  # until the sample points of the two are `apart`
             place[1] = place[0] + 0.5 * (near + far) * way / np.linalg.norm(way)
-            touches = gaps_of_pairs(world.shapes_3d, pair, place[None, :2], turn)[0] <= apart
+            still = Motions(pair[0], place[:2], np.zeros((2, 3)), matrices(turn[:2]), np.zeros((2, 3)))
+            touches = gaps(world.shapes_3d, still)[0] <= apart
             near, far = (0.5 * (near + far), far) if touches else (near, 0.5 * (near + far))
         state = replace(sim.state, position=place, orientation=turn)
         found = find_contacts(world, state, state, 0.05 * world.length_scale)

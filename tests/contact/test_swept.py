@@ -8,16 +8,17 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from carom.build import build
-from carom.contact.conservative_advancement import NEVER, touch_times
+from carom.contact.advancement import NEVER, touch_times
 from carom.contact.contact_set import ContactSet
 from carom.contact.detector import Detector
-from carom.contact.swept import SHARE, contacts_at_touch, swept_pairs, with_swept
+from carom.contact.motion import FAR_MOTION, moves_far, relative_displacements
+from carom.contact.pairs import Pairs
+from carom.contact.swept import contacts_at_touch, swept_pairs, with_swept
 from carom.scene import Bodies, Periodic, Scene
 from carom.scene.shapes import Box, Capsule, Compound, Cone, Cylinder, Hull, Part, Sphere
 from carom.stepping.integrator import free_motion
 
 SEEDS = st.integers(0, 2**32 - 1)
-NONE = np.empty(0, np.int64)
 H = 0.01
 PLATE = Box((2.0, 2.0, 0.01))
 
@@ -34,8 +35,26 @@ def world_of(groups, periodic=None, gravity=(0.0, 0.0, 0.0)):
     return world, state, free_motion(world, state, H)
 
 
-def crossings_of(world, before, after, found=NONE):
-    return swept_pairs(world, before, after, found, found)
+def candidates(world, before, after):
+    """The pairs whose bounding spheres meet within the step, and the displacements of the bodies."""
+    pairs = Pairs(world)
+    moved = relative_displacements(pairs, before, after)
+    pairs.make(before, after, np.zeros(world.count), moved.center)
+    return pairs, moved
+
+
+def crossings_of(world, before, after, found=None):
+    pairs, moved = candidates(world, before, after)
+    crossings = swept_pairs(pairs, moved, before, after, ContactSet.empty(3) if found is None else found)
+    assert crossings is None or moves_far(pairs, moved)
+    return crossings
+
+
+def contact_of(first, second):
+    """A contact of two bodies, or of a body and a boundary."""
+    return ContactSet.of_columns(
+        [np.array([number]) for number in (first, second, 3)], (np.eye(3)[:1], np.zeros((1, 3))), (np.ones(1),) * 2
+    )
 
 
 def contacts_of(world, before, after):
@@ -46,8 +65,7 @@ def contacts_of(world, before, after):
 def listed(crossings):
     if crossings is None:
         return []
-    own = crossings.moves.owner
-    return sorted(zip(own[crossings.first].tolist(), own[crossings.second].tolist()))
+    return sorted(zip(*crossings.motions.owner.reshape(2, -1).tolist()))
 
 
 # ---- who passes through whom
@@ -126,13 +144,13 @@ def test_touches_at_one_instant_all_count():
 def test_pairs_already_found_are_left_out():
     groups = [(Sphere(0.01), (-1.0, 0, 0), (500.0, 0, 0)), (Sphere(0.01), (1.0, 0, 0), (-500.0, 0, 0))]
     world, before, after = world_of(groups)
-    assert swept_pairs(world, before, after, np.array([0]), np.array([1])) is None
-    assert swept_pairs(world, before, after, np.array([0, 1]), np.array([-1, -1])) is not None
+    assert crossings_of(world, before, after, contact_of(0, 1)) is None
+    assert crossings_of(world, before, after, contact_of(0, -1).joined(contact_of(1, -1))) is not None
 
 
 def test_slow_worlds_are_left_alone():
     """Relative motion up to half of the smaller inner radius is not looked at: overlap is then at most a quarter."""
-    for way, expected in ((0.49 * SHARE, 0), (3.0, 1)):
+    for way, expected in ((0.49 * FAR_MOTION, 0), (3.0, 1)):
         v = way * 0.1 / H
         world, before, after = world_of([(Sphere(0.1), [(-0.11, 0, 0), (0.11, 0, 0)], [(v, 0, 0), (-v, 0, 0)])])
         assert len(listed(crossings_of(world, before, after))) == expected
@@ -242,23 +260,21 @@ def test_an_impact_along_the_normals_keeps_solids_apart(seed, one, other):
     for n in found.normal:
         assert velocity @ n < 0.0
         bounced = velocity - 2.0 * (velocity @ n) * n
-        moves = crossings.moves._replace(way=np.array([np.zeros(3), H * bounced]))
-        time = touch_times(world.shapes_3d, moves, np.array([0]), np.array([1]), crossings.tolerance)
+        motions = crossings.motions._replace(displacement=np.array([np.zeros(3), H * bounced]))
+        time = touch_times(world.shapes_3d, motions, crossings.tolerance)
         assert time[0] == NEVER
 
 
 def test_sets_are_joined():
     groups = [(Sphere(0.01), (-1.0, 0, 0), (500.0, 0, 0)), (Sphere(0.01), (1.0, 0, 0), (-500.0, 0, 0))]
     world, before, after = world_of(groups)
-    one = ContactSet.of_columns(
-        (np.array([0]), np.array([-1]), np.array([3])), (np.eye(3)[:1], np.zeros((1, 3))), (np.ones(1), np.ones(1))
-    )
-    both = with_swept(world, before, after, one)
+    one = contact_of(0, -1)
+    both = with_swept(*candidates(world, before, after), before, after, one)
     assert both.count == 2 and both.second.tolist() == [-1, 1]
     np.testing.assert_array_equal(both.offset[0], 0.0)
     assert both.predicted[1] < 0.0
     world, before, after = world_of([(Sphere(0.01), (0.0, 0, 0), 0.0)])
-    assert with_swept(world, before, after, one) is one
+    assert with_swept(*candidates(world, before, after), before, after, one) is one
 
 
 def test_a_swept_sphere_meets_a_compound_of_spheres_along_a_unit_normal():

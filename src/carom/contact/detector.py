@@ -14,6 +14,7 @@ from ..solvers.threads import on_threads, thread_count
 from ..world import MESH, State, World
 from .boundaries import boundaries_at, boundary_table
 from .contact_set import PERIODIC_WIDTH, WIDTH, ContactSet
+from .motion import moves_far, relative_displacements
 from .pairs import DIVERGED, FAR, FIRST, IMAGE, KEPT, NONE, SECOND, SPARE, Pairs, periods_of, slides
 from .rounds import boundary_hits, put_bounded, put_rounds, round_contacts, round_hits
 
@@ -52,11 +53,13 @@ class Detector:
         """
         if self.world.dimension == 2:
             return self.at_ends(before, after, margin)
-        from .swept import ways, with_swept  # late: 2D worlds need none of these kernels
+        moved = relative_displacements(self.pairs, before, after)
+        if not moves_far(self.pairs, moved):
+            return self.at_ends(before, after, margin)
+        from .swept import with_swept  # late: few steps need these kernels
 
-        way, fast = ways(self.pairs, before, after)
-        found = self.at_ends(before, after, margin, way if fast else None)
-        return with_swept(self.world, before, after, found, self.pairs) if fast else found
+        found = self.at_ends(before, after, margin, moved.center)
+        return with_swept(self.pairs, moved, before, after, found)
 
     def at_ends(self, before: State, after: State, margin: float | Floats, way: Floats | None = None) -> ContactSet:
         """The contacts of `find` without those of pairs that are apart in both states.

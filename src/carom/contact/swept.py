@@ -1,9 +1,8 @@
 """Contacts of pairs that pass through each other within a step: the swept test of 3D worlds.
 
-Such pairs are apart at the start of the step and after free motion, but not in between. Let L be the relative
-displacement of two bodies in a step: the displacement of their centers relative to each other plus, for each body that
-is not a single sphere, the angle of its rotation times its radius. Let w be the smaller `inner` of the two bodies, half
-of a smallest width. Guarantees:
+Such pairs are apart at the start of the step and after free motion, but not in between. Let L be the bound of
+`motion.py` on the relative displacement of two bodies in a step, and w the smaller `inner` of the two, half of a
+smallest width. Guarantees:
 
 * L <= w / 2: the pair is not tested. Bodies that are apart at both ends of the step overlap by no more than
   L / 2 <= w / 4 in between: they may graze undetected, but do not cross.
@@ -32,235 +31,101 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..geometry.rotations import matrices
+from ..geometry.vectors import Vec3, cross, dot, norm, row3
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 from ..world import MESH, State, World
+from .advancement import NEVER, touch_times
 from .broad_phase import counting_sort
-from .conservative_advancement import NEVER, Moves, rotation_vectors, touch_times, turned_at
-from .contact_set import ContactSet
-from .pairs import FIRST, IMAGE, NONE, SECOND, Pairs, periods_of, slides
+from .contact_set import (
+    DRIFT,
+    FEATURE,
+    FIRST,
+    GAP,
+    NORMAL,
+    OFFSET,
+    PERIODIC_WIDTH,
+    POINT,
+    Contact,
+    ContactSet,
+    contact_table,
+    put,
+    vector,
+)
+from .motion import Displacements, Motions, meeting_pairs, motion_of, pair_motions, pose_at, sides_of
+from .pairs import FIRST as FIRST_BODY
+from .pairs import SECOND as SECOND_BODY
+from .pairs import Pairs
 from .poses import Poses
-from .rounds import image_shift
 
-Mask = NDArray[np.bool_]
-Geometry = tuple[Ints, Ints, Floats, Floats, Floats]  # pair, feature, normal, point, gap
-
-SHARE = 0.5  # pairs with a relative displacement up to this fraction of the smaller `inner` are not tested
-TOLERANCE = 1e-3  # gap, relative to the smaller `inner`, at which bodies touch
-SAME = 1e-6  # touches within this fraction of a step are simultaneous
-ARC = 2.23  # angle of a rotation up to pi, relative to the distance of the unit quaternions: 4 arcsin(d / 2) <= ARC d
+TOUCH_TOLERANCE = 1e-3  # gap, relative to the smaller `inner`, at which bodies touch
+MESH_TOLERANCE = 0.1  # tolerance of meshes, relative to the cell of their distance grid
+SAME_TIME = 1e-6  # touches within this fraction of a step are simultaneous
 # The narrow phase at the time of touching compares poses after a further motion of FLIGHT tolerances, to see which
 # vertices approach; it reports gaps up to MARGIN tolerances, which such a motion cannot open.
 FLIGHT = 10.0
 MARGIN = 25.0
-MESH_TOLERANCE = 0.1  # tolerance of meshes, relative to the cell of their distance grid
 
 
 class Crossings(NamedTuple):
-    """m pairs of rows of `moves` that touch within the step; rows are bodies, or periodic images of them."""
+    """m pairs that touch within the step; pair k has the rows k and m + k of `motions`."""
 
-    moves: Moves
-    first: Ints  # (m,)
-    second: Ints  # (m,)
+    motions: Motions
     time: Floats  # (m,) of touching, as a fraction of the step
     tolerance: Floats  # (m,) gap at which they touch
-    drift: Floats  # (m, 3) velocity of the image of second relative to that of first, minus that of the bodies
+    drift: Floats  # (m, 3) velocity of the image of the second body relative to that body
 
 
-def with_swept(world: World, before: State, after: State, found: ContactSet, pairs: Pairs | None = None) -> ContactSet:
-    """The contacts `found` of a step, and those of the bodies that would pass through each other."""
-    crossings = swept_pairs(world, before, after, found.first, found.second, pairs)
-    if crossings is None:
-        return found
-    return found.joined(contacts_at_touch(world, before, crossings))
+def with_swept(pairs: Pairs, moved: Displacements, before: State, after: State, found: ContactSet) -> ContactSet:
+    """The contacts `found` of a step, and those of the bodies that would pass through each other.
+
+    `pairs` are candidates that include all whose bounding spheres meet within the step, `moved` their displacements.
+    """
+    crossings = swept_pairs(pairs, moved, before, after, found)
+    return found if crossings is None else found.joined(contacts_at_touch(pairs.world, before, crossings))
 
 
-def ways(pairs: Pairs, before: State, after: State) -> tuple[Floats, bool]:
-    """Upper bounds (n,) on displacements of centers, for `pairs`, and whether some body is fast enough for a test."""
-    world, limit = pairs.world, 0.5 * SHARE * pairs.least
-    shapes, slide = world.shapes_3d, 0.0
-    if world.periodic is not None:
-        slide = abs(slides(world.periodic, before.time, after.time)[2]) * (after.time - before.time)
-    way, fast = _ways(
-        before.position, after.position, before.orientation, after.orientation, shapes.round, shapes.radius,
-        pairs.shared, slide, limit,
-    )  # fmt: skip
-    return way, fast
-
-
-@kernel
-def _ways(p, q, before, after, sphere, radius, shared, slide, limit):
-    """Displacements (n,) of the centers relative to their mean plus `slide`; whether any point moves beyond `limit`."""
-    n, common = len(p), np.zeros(3)
-    if shared:
-        for i in range(n):
-            for d in range(3):
-                common[d] += (q[i, d] - p[i, d]) / n
-    out, most = np.empty(n), 0.0
-    for i in range(n):
-        square, arc = 0.0, 0.0
-        for d in range(3):
-            e = q[i, d] - p[i, d] - common[d]
-            square += e * e
-        if not sphere[i]:
-            near = far = 0.0
-            for k in range(4):
-                near += (after[i, k] - before[i, k]) ** 2
-                far += (after[i, k] + before[i, k]) ** 2
-            arc = ARC * np.sqrt(min(near, far)) * radius[i]
-        out[i] = np.sqrt(square) + slide
-        most = max(most, out[i] + arc)
-    return out, most > limit
-
-
-def swept_pairs(
-    world: World,
-    before: State,
-    after: State,
-    found_first: Ints,
-    found_second: Ints,
-    pairs: Pairs | None = None,
-) -> Crossings | None:
+def swept_pairs(pairs: Pairs, moved: Displacements, before: State, after: State, found: ContactSet) -> Crossings | None:
     """Pairs that touch between `before` and `after`, except those already found; None if there are none.
 
-    Only the first touches of a body count, because its motion after an impact is tested again. `pairs` are candidates
-    that include all whose bounding spheres meet within the step.
+    Only the first touches of a body count, because its motion after an impact is tested again.
     """
-    shapes, n = world.shapes_3d, world.count
-    if pairs is None:
-        pairs = Pairs(world)
-        way, fast = ways(pairs, before, after)
-        if not fast or n < 2:
-            return None
-        pairs.make(before, after, np.zeros(n), way)
-    slid = slides(world.periodic, before.time, after.time)
-    shear = (0, 0) if world.periodic is None else (world.periodic.slide_axis, world.periodic.sheared_axis)
-    hits = _meeting(
-        pairs.table,
-        before.position,
-        after.position,
-        before.orientation,
-        after.orientation,
-        shapes.round,
-        shapes.radius,
-        shapes.inner,
-        pairs.length,
-        shear,
-        slid,
-    )
-    table = pairs.table[hits]
-    table = table[_unknown(table, found_first, found_second, n)]
+    world, shapes = pairs.world, pairs.world.shapes_3d
+    places, sides = (before.position, after.position), sides_of(pairs, before, after)
+    numbers = meeting_pairs(pairs.table, sides, *places, moved.rotation, pairs.radius, shapes.inner, 0.0)
+    table = pairs.table[numbers]
+    table = table[_unknown(table, found.first, found.second, world.count)]
     if not len(table):
         return None
-    moves, drift = _rows(world, before, after, table, pairs.length, shear, slid)
-    m = len(table)
-    a, b = np.arange(m), np.arange(m, 2 * m)
-    tolerance = TOLERANCE * np.minimum(shapes.inner[moves.owner[a]], shapes.inner[moves.owner[b]])
-    time = touch_times(shapes, moves, a, b, tolerance)
-    hit = np.flatnonzero(time < NEVER)
+    turns, step = (before.orientation, after.orientation), after.time - before.time
+    motions, drift = pair_motions(shapes.round, table, sides, *places, *turns, step)
+    tolerance = TOUCH_TOLERANCE * np.minimum(*shapes.inner[motions.owner.reshape(2, -1)])
+    time = touch_times(shapes, motions, tolerance)
+    hit = np.argsort(time, kind="stable")
+    hit = hit[_first_of_both(table[hit], time[hit], world.free)]
     if not len(hit):
         return None
-    hit = hit[np.argsort(time[hit], kind="stable")]
-    hit = hit[_first_of_both(moves.owner[a[hit]], moves.owner[b[hit]], time[hit], world.free)]
-    return Crossings(moves, a[hit], b[hit], time[hit], tolerance[hit], drift[hit])
+    rows = np.concatenate([hit, len(table) + hit])
+    return Crossings(Motions(*(column[rows] for column in motions)), time[hit], tolerance[hit], drift[hit])
 
 
 @kernel
-def _first_of_both(first, second, time, free):
+def _first_of_both(table, time, free):
     """Mask of the touches, given in the order of their times, before which neither body has touched another.
 
     After its first touch a free body leaves its path, so later touches on that path do not count.
     """
     when = np.full(len(free), np.inf)
-    out = np.zeros(len(first), np.bool_)
-    for k in range(len(first)):
-        a, b, latest = first[k], second[k], time[k] - SAME
-        if when[a] >= latest and when[b] >= latest:
+    out = np.zeros(len(table), np.bool_)
+    for k in range(len(table)):
+        a, b, latest = table[k, FIRST_BODY], table[k, SECOND_BODY], time[k] - SAME_TIME
+        if time[k] < NEVER and when[a] >= latest and when[b] >= latest:
             out[k] = True
             for body in (a, b):
                 if free[body]:
                     when[body] = min(when[body], time[k])
     return out
-
-
-@kernel
-def travels(p, q, before, after, sphere, radius):
-    """Upper bounds (n,) on the displacement of any point of a body: displacement of the center plus arc of rotation."""
-    out = np.empty(len(p))
-    for i in range(len(p)):
-        x, y, z = q[i, 0] - p[i, 0], q[i, 1] - p[i, 1], q[i, 2] - p[i, 2]
-        out[i] = np.sqrt(x * x + y * y + z * z) + _arc(before, after, sphere, radius, i)
-    return out
-
-
-def _rows(
-    world: World,
-    before: State,
-    after: State,
-    table: np.ndarray,
-    length: Floats,
-    shear: tuple[int, int],
-    slid: tuple[float, float, float],
-) -> tuple[Moves, Floats]:
-    """The motions of the first bodies of all pairs, then of the second ones or their images, and the drift of these."""
-    m, step = len(table), after.time - before.time
-    own = np.concatenate([table[:, FIRST], table[:, SECOND]]).astype(np.int64)
-    turns = periods_of(table[:, IMAGE].astype(np.int64), 3)
-    shift, drift = turns * length, np.zeros((m, 3))
-    if slid[2] != 0.0:
-        shift[:, shear[0]] += turns[:, shear[1]] * slid[0]
-        drift[:, shear[0]] = turns[:, shear[1]] * slid[2]
-    place, way = before.position[own], after.position[own] - before.position[own]
-    place[m:] += shift
-    way[m:] += step * drift
-    odd = np.flatnonzero(~world.shapes_3d.round[own])
-    turn, spin = np.tile(np.eye(3), (2 * m, 1, 1)), np.zeros((2 * m, 3))  # spheres do not rotate
-    turn[odd] = matrices(before.orientation[own[odd]])
-    spin[odd] = rotation_vectors(before.orientation[own[odd]], after.orientation[own[odd]])
-    return Moves(own, place, way, turn, spin), drift
-
-
-@kernel
-def _meeting(table, p, q, before, after, sphere, radius, inner, length, shear, slid):
-    """Numbers of the pairs with a large relative displacement whose bounding spheres meet within the step."""
-    hits, m = np.empty(len(table), np.int64), 0
-    for k in range(len(table)):
-        i, j, image = table[k, FIRST], table[k, SECOND], table[k, IMAGE]
-        square, along, fast = 0.0, 0.0, 0.0
-        for c in range(3):
-            d, e = p[j, c] - p[i, c], q[j, c] - q[i, c]
-            if image != NONE:
-                d += image_shift(image, c, length, shear[0], shear[1], slid[0])
-                e += image_shift(image, c, length, shear[0], shear[1], slid[1])
-            v = e - d
-            square += d * d
-            along += d * v
-            fast += v * v
-        share, arc = SHARE * min(inner[i], inner[j]), 0.0
-        if fast <= share * share:
-            arc = _arc(before, after, sphere, radius, i) + _arc(before, after, sphere, radius, j)
-            if np.sqrt(fast) + arc <= share:
-                continue
-        t = min(max(-along / fast, 0.0), 1.0) if fast > 0.0 else 0.0
-        reach = (radius[i] + radius[j]) * (1.0 + 1e-9)
-        if square + t * (2.0 * along + t * fast) <= reach * reach:
-            hits[m] = k
-            m += 1
-    return hits[:m]
-
-
-@kernel
-def _arc(before, after, sphere, radius, i):
-    """Arc of rotation of the outermost points of body i; 0 for a sphere."""
-    if sphere[i]:
-        return 0.0
-    cosine = 0.0
-    for k in range(4):
-        cosine += before[i, k] * after[i, k]
-    return 2.0 * np.arccos(min(abs(cosine), 1.0)) * radius[i]
 
 
 @kernel
@@ -272,13 +137,13 @@ def _unknown(table, first, second, n):
     order, start = counting_sort(low, n)
     out = np.ones(len(table), np.bool_)
     for k in range(len(table)):
-        i, j = min(table[k, FIRST], table[k, SECOND]), max(table[k, FIRST], table[k, SECOND])
-        for e in order[start[i] : start[i + 1]]:
-            out[k] &= max(first[e], second[e]) != j
+        a, b = table[k, FIRST_BODY], table[k, SECOND_BODY]
+        for e in order[start[min(a, b)] : start[min(a, b) + 1]]:
+            out[k] &= max(first[e], second[e]) != max(a, b)
     return out
 
 
-# ---- contacts at the time of touching
+# ---- contacts at the time of touching: tables whose first column is the number of the pair
 
 
 def contacts_at_touch(world: World, before: State, crossings: Crossings) -> ContactSet:
@@ -287,101 +152,111 @@ def contacts_at_touch(world: World, before: State, crossings: Crossings) -> Cont
     `gap` and `predicted` are the gaps at the start and the end of the step if the speed of approach at the time of
     touching is constant.
     """
-    c, own = crossings, crossings.moves.owner
-    pair, feature, normal, point, gap = _geometry(world, c)
-    i, j, t = c.first[pair], c.second[pair], c.time[pair, None]
-    way = c.moves.way[j] - c.moves.way[i]
-    arm_i = point - c.moves.position[i] - t * c.moves.way[i]
-    arm_j = point - c.moves.position[j] - t * c.moves.way[j]
-    speed = way + np.cross(c.moves.spin[j], arm_j) - np.cross(c.moves.spin[i], arm_i)
-    rate, t = (speed * normal).sum(axis=1), t[:, 0]
-    here = before.position[own[i]]
-    place, offset = here + arm_i, here + arm_i - arm_j - before.position[own[j]]
-    # Impulses at two different points would change the angular momentum of the pair, so they act midway. Spheres keep
-    # their own arms, because an impulse along the normal must not spin them.
-    image = c.moves.position[j] - before.position[own[j]] - (c.moves.position[i] - here)
-    apart = offset - image
-    apart[world.shapes_3d.round[own[i]] | world.shapes_3d.round[own[j]]] = 0.0
-    return ContactSet.of_columns(
-        (own[i], own[j], feature),
-        (normal, place - 0.5 * apart),
-        (gap - t * rate, np.minimum(gap, 0.0) + (1.0 - t) * rate),
-        (offset - apart, c.drift[pair]),
-    )
-
-
-def _geometry(world: World, c: Crossings) -> Geometry:
-    """Contacts at the time of touching."""
-    shapes, own = world.shapes_3d, c.moves.owner
-    spheres = shapes.round[own[c.first]] & shapes.round[own[c.second]]
-    parts = [_of_spheres(world, c, np.flatnonzero(spheres))]
+    c, shapes = crossings, world.shapes_3d
+    a, b = c.motions.owner.reshape(2, -1)
+    spheres = shapes.round[a] & shapes.round[b]
+    tables = [_sphere_contacts(shapes.radius, c.motions, c.time, np.flatnonzero(spheres))]
     # Pairs are grouped by size, because the narrow phase has one margin for all pairs.
     size = np.floor(np.log2(c.tolerance)).astype(np.int64)
     for one in np.unique(size[~spheres]):
-        parts.append(_of_shapes(world, c, np.flatnonzero(~spheres & (size == one))))
-    return tuple(np.concatenate(columns) for columns in zip(*parts))  # type: ignore[return-value]
+        tables.append(_shape_contacts(world, c, np.flatnonzero(~spheres & (size == one))))
+    table = np.concatenate(tables)
+    return ContactSet(_at_start(shapes.round, c, table, before.position), 3)
 
 
-def _of_spheres(world: World, c: Crossings, pair: Ints) -> Geometry:
-    i, j, t = c.first[pair], c.second[pair], c.time[pair, None]
-    here = c.moves.position[i] + t * c.moves.way[i]
-    apart = c.moves.position[j] + t * c.moves.way[j] - here
-    distance = np.sqrt((apart**2).sum(axis=1))
-    radius = world.shapes_3d.radius[c.moves.owner]
-    apart[distance == 0.0, 0] = 1.0
-    normal = apart / np.where(distance > 0.0, distance, 1.0)[:, None]
-    gap = distance - radius[i] - radius[j]
-    return pair, np.zeros(len(pair), np.int64), normal, here + (radius[i] + 0.5 * gap)[:, None] * normal, gap
+@kernel
+def _at_start(is_round, crossings, found, position):
+    """The contacts `found` at the time of touching as contacts of the start of the step.
+
+    Impulses at two different points would change the angular momentum of a pair, so they act midway. Spheres keep their
+    own arms, because an impulse along the normal must not spin them.
+    """
+    motions, m = crossings.motions, len(crossings.time)
+    table = np.empty((len(found), PERIODIC_WIDTH))
+    for n in range(len(found)):
+        k = int(found[n, FIRST])
+        a, b, t = motion_of(motions, k), motion_of(motions, m + k), crossings.time[k]
+        i, j = motions.owner[k], motions.owner[m + k]
+        normal, point, gap = vector(found, n, NORMAL), vector(found, n, POINT), found[n, GAP]
+        arm_a = point - a.position - t * a.displacement
+        arm_b = point - b.position - t * b.displacement
+        rate = dot(b.displacement - a.displacement + cross(b.spin, arm_b) - cross(a.spin, arm_a), normal)
+        offset = a.position + arm_a - arm_b - row3(position, j)
+        image = b.position - row3(position, j)
+        apart = Vec3(0.0, 0.0, 0.0) if is_round[i] or is_round[j] else offset - image
+        predicted = min(gap, 0.0) + (1.0 - t) * rate
+        point = a.position + arm_a - 0.5 * apart
+        put(table, n, i, j, Contact(int(found[n, FEATURE]), gap - t * rate, predicted, normal, point))
+        for d in range(3):
+            table[n, OFFSET + d], table[n, DRIFT + d] = (offset - apart)[d], crossings.drift[k, d]
+    return table
 
 
-def _of_shapes(world: World, c: Crossings, pair: Ints) -> Geometry:
-    """The narrow phase at the time of touching, where each pair has two rows of its own."""
+@kernel
+def _sphere_contacts(radius, motions, time, pairs):
+    """Contacts of pairs of spheres."""
+    table, m = contact_table(len(pairs)), len(time)
+    for n in range(len(pairs)):
+        k = pairs[n]
+        center = pose_at(motion_of(motions, k), time[k]).position
+        apart = pose_at(motion_of(motions, m + k), time[k]).position - center
+        r, distance = radius[motions.owner[k]], norm(apart)
+        normal = apart / distance if distance > 0.0 else Vec3(1.0, 0.0, 0.0)
+        gap = distance - r - radius[motions.owner[m + k]]
+        put(table, n, k, k, Contact(0, gap, gap, normal, center + (r + 0.5 * gap) * normal))
+    return table
+
+
+def _shape_contacts(world: World, c: Crossings, pairs: Ints) -> Floats:
+    """Contacts of other pairs: the narrow phase at the time of touching, where each pair has two rows of its own."""
     from .convex import convex_pairs
     from .meshes import mesh_pairs  # late: few steps need these kernels, which take a while to load
 
-    shapes, m = world.shapes_3d, len(pair)
-    rows = np.concatenate([c.first[pair], c.second[pair]])
-    time = np.concatenate([c.time[pair], c.time[pair]])
-    near = float(c.tolerance[pair].max())
+    shapes, first = world.shapes_3d, np.arange(len(pairs))
+    near = float(c.tolerance[pairs].max())
     kernels = [convex_pairs]
     if (shapes.kind == MESH).any():
         kernels.append(mesh_pairs)
-        near = max(near, MESH_TOLERANCE * _widest_cell(world, c, rows))
-    poses = _poses(world, c, rows, time, FLIGHT * near)
-    first = np.arange(m)
-    parts = []
+        near = max(near, MESH_TOLERANCE * _widest_cell(world, c, pairs))
+    poses = _poses(shapes.radius, c.motions, c.time, pairs, FLIGHT * near)
+    tables = []
     for detect in kernels:
-        which, feature, normal, point, gap, _ = detect(first, first + m, shapes, poses, MARGIN * near)
-        parts.append((pair[which], feature, normal, point, gap))
-    return tuple(np.concatenate(columns) for columns in zip(*parts))  # type: ignore[return-value]
+        which, feature, normal, point, gap, _ = detect(first, first + len(pairs), shapes, poses, MARGIN * near)
+        tables.append(ContactSet.of_columns((pairs[which],) * 2 + (feature,), (normal, point), (gap, gap)).table)
+    return np.concatenate(tables)
 
 
-def _widest_cell(world: World, c: Crossings, rows: Ints) -> float:
-    """The widest cell of the distance grids of the bodies of some rows; 0 if none is a mesh."""
+def _widest_cell(world: World, c: Crossings, pairs: Ints) -> float:
+    """The widest cell of the distance grids of the bodies of some pairs; 0 if none is a mesh."""
     shapes, widest = world.shapes_3d, 0.0
-    for body in np.unique(c.moves.owner[rows]):
+    for body in np.unique(c.motions.owner.reshape(2, -1)[:, pairs]):
         grid = shapes.grid[shapes.shape[shapes.part_ptr[body] : shapes.part_ptr[body + 1]]]
         widest = max(widest, float(shapes.grid_spacing[grid[grid >= 0]].max(initial=0.0)))
     return widest
 
 
-def _poses(world: World, c: Crossings, rows: Ints, time: Floats, flight: float) -> Poses:
-    """Poses of rows at their times, and after a further displacement of about `flight`."""
-    m, own = c.moves, c.moves.owner[rows]
-    arc = np.sqrt((m.spin[rows] ** 2).sum(axis=1)) * world.shapes_3d.radius[own]
-    fast = np.sqrt((m.way[rows] ** 2).sum(axis=1)) + arc
-    half = len(rows) // 2
-    pace = np.maximum(fast[:half], fast[half:])
-    later = time + np.tile(np.where(pace > 0.0, flight / np.where(pace > 0.0, pace, 1.0), 0.0), 2)
-    turn0, turn1 = np.empty((len(rows), 3, 3)), np.empty((len(rows), 3, 3))
-    _turn_all(m, rows, time, turn0)
-    _turn_all(m, rows, later, turn1)
-    place, way = m.position[rows], m.way[rows]
-    return Poses(own, place + time[:, None] * way, turn0, place + later[:, None] * way, turn1)
-
-
 @kernel
-def _turn_all(moves, rows, time, out):
-    """Rotation matrices of rows at their times. Writes `out`."""
-    for k in range(len(rows)):
-        turned_at(moves, rows[k], time[k], out[k])
+def _poses(radius, motions, time, pairs, flight):
+    """Poses of the first, then of the second bodies of pairs when they touch, and after a displacement of `flight`."""
+    m, count = len(time), len(pairs)
+    rows = 2 * count
+    out = Poses(
+        np.empty(rows, np.int64), np.empty((rows, 3)), np.empty((rows, 3, 3)), np.empty((rows, 3)),
+        np.empty((rows, 3, 3)),
+    )  # fmt: skip
+    for n in range(count):
+        fastest, t = 0.0, time[pairs[n]]
+        for row in (pairs[n], m + pairs[n]):
+            motion = motion_of(motions, row)
+            fastest = max(fastest, norm(motion.displacement) + norm(motion.spin) * radius[motions.owner[row]])
+        later = t + flight / fastest if fastest > 0.0 else t
+        for side in range(2):
+            k, row = n + side * count, pairs[n] + side * m
+            out.owner[k] = motions.owner[row]
+            motion = motion_of(motions, row)
+            pose0, pose1 = pose_at(motion, t), pose_at(motion, later)
+            for i in range(3):
+                out.position0[k, i], out.position1[k, i] = pose0.position[i], pose1.position[i]
+                for j in range(3):
+                    out.turn0[k, i, j], out.turn1[k, i, j] = pose0.turn[i][j], pose1.turn[i][j]
+    return out

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..kernels import kernel
 from ..solvers.rows import Floats
+from .vectors import Vec3, put_row
 
 SPIN_SHAPE: dict[int, tuple[int, ...]] = {2: (), 3: (3,)}  # of a spin in scenes and trajectories, by dimension
 
@@ -83,20 +84,26 @@ def turned_back(orientation, vector):
 
 @kernel
 def vector_between(before, after):
-    """Axis times angle (n, 3), in the frame of the world, of the shorter rotation between orientations (n, 4)."""
+    """Axis times angle, in the frame of the world, of the shorter rotation between two orientations (4,)."""
+    a, b, c, d = after[0], after[1], after[2], after[3]
+    w, x, y, z = before[0], -before[1], -before[2], -before[3]
+    r = a * w - b * x - c * y - d * z
+    u = a * x + b * w + c * z - d * y
+    v = a * y - b * z + c * w + d * x
+    t = a * z + b * y - c * x + d * w
+    if r < 0.0:
+        r, u, v, t = -r, -u, -v, -t
+    sine = np.sqrt(u * u + v * v + t * t)
+    scale = 2.0 * np.arctan2(sine, r) / sine if sine > 1e-9 else 2.0 / r
+    return Vec3(scale * u, scale * v, scale * t)
+
+
+@kernel
+def vectors_between(before, after):
+    """`vector_between` (n, 3) of orientations (n, 4)."""
     out = np.empty((len(before), 3))
     for i in range(len(before)):
-        a, b, c, d = after[i, 0], after[i, 1], after[i, 2], after[i, 3]
-        w, x, y, z = before[i, 0], -before[i, 1], -before[i, 2], -before[i, 3]
-        r = a * w - b * x - c * y - d * z
-        u = a * x + b * w + c * z - d * y
-        v = a * y - b * z + c * w + d * x
-        t = a * z + b * y - c * x + d * w
-        if r < 0.0:
-            r, u, v, t = -r, -u, -v, -t
-        sine = np.sqrt(u * u + v * v + t * t)
-        scale = 2.0 * np.arctan2(sine, r) / sine if sine > 1e-9 else 2.0 / r
-        out[i, 0], out[i, 1], out[i, 2] = scale * u, scale * v, scale * t
+        put_row(out, i, vector_between(before[i], after[i]))
     return out
 
 
@@ -165,4 +172,4 @@ def composed(rotation: Floats, orientation: Floats) -> Floats:
 
 def rotation_between(before: Floats, after: Floats) -> Floats:
     """Rotation vectors (n, 1) or (n, 3), in the frame of the world, that lead from one orientation to the other."""
-    return vector_between(before, after) if before.ndim == 2 else (after - before)[:, None]
+    return vectors_between(before, after) if before.ndim == 2 else (after - before)[:, None]

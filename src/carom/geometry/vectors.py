@@ -14,7 +14,22 @@ import numpy as np
 from ..kernels import kernel
 from ..kernels.operators import cross, dot, vector_arithmetic
 
-__all__ = ["Mat3", "Pose", "Vec2", "Vec3", "cross", "dot", "norm", "put_row", "row2", "row3", "to_local", "to_world"]
+__all__ = [
+    "Mat3",
+    "Pose",
+    "Vec2",
+    "Vec3",
+    "cross",
+    "dot",
+    "norm",
+    "put_row",
+    "row2",
+    "row3",
+    "times",
+    "to_local",
+    "to_world",
+    "transposed",
+]
 
 
 class _Arithmetic:
@@ -120,4 +135,20 @@ def to_local(turn, a):
         turn.x.x * a.x + turn.y.x * a.y + turn.z.x * a.z,
         turn.x.y * a.x + turn.y.y * a.y + turn.z.y * a.z,
         turn.x.z * a.x + turn.y.z * a.y + turn.z.z * a.z,
+    )
+
+
+@kernel(inline="always")
+def transposed(m):
+    """The transpose of a matrix, for a rotation its inverse."""
+    return Mat3(Vec3(m.x.x, m.y.x, m.z.x), Vec3(m.x.y, m.y.y, m.z.y), Vec3(m.x.z, m.y.z, m.z.z))
+
+
+@kernel(inline="always")
+def times(m, turn):
+    """The product of two matrices."""
+    return Mat3(
+        m.x.x * turn.x + m.x.y * turn.y + m.x.z * turn.z,
+        m.y.x * turn.x + m.y.y * turn.y + m.y.z * turn.z,
+        m.z.x * turn.x + m.z.y * turn.y + m.z.z * turn.z,
     )

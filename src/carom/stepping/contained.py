@@ -85,8 +85,8 @@ class Contained(Stepper):
         """Whether bodies that a sub-step has not kept apart may be kept apart in shorter ones."""
         if wrong is None or growth <= CREEP * self.part or h < SHORTEST * self.h or self._attempts >= MOST_ATTEMPTS:
             return False
-        travel = self.containment.travel(start, end)
-        return bool(max(travel[wrong.first], travel[wrong.second] if wrong.second >= 0 else 0.0) >= STILL)
+        moved = self.containment.displacement(start, end)
+        return bool(max(moved[wrong.first], moved[wrong.second] if wrong.second >= 0 else 0.0) >= STILL)
 
     def _violation(self, start: State, end: State) -> tuple[Violation | None, float]:
         """What was not kept apart, and by how much the deepest overlap has grown, in half widths."""

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..contact.contact_set import ContactSet
+from ..contact.motion import displacements_at
 from ..kernels import kernel
 from ..problem.assemble import Assembly
 from ..resolve.response import Response
@@ -128,7 +129,7 @@ class DriftSafe(Contained):
 
     def _travel(self, velocity: Floats, h: float) -> Floats:
         shapes = self.world.shapes
-        return _travel(velocity, shapes.round, shapes.radius, self.world.dimension, h)
+        return displacements_at(velocity, shapes.round, shapes.radius, self.world.dimension, h)
 
     # ---- impacts
 
@@ -292,21 +293,6 @@ def of_world(impact: Assembly, mask: Mask) -> Mask:
         return mask
     out = np.zeros(impact.world.count, np.bool_)
     out[impact.taking_part] = mask
-    return out
-
-
-@kernel
-def _travel(velocity, is_round, radius, dimension, h):
-    """Upper bounds (n,) on the displacement of any point of each body within the time h."""
-    out = np.empty(len(velocity))
-    for i in range(len(out)):
-        speed = spin = 0.0
-        for c in range(velocity.shape[1]):
-            if c < dimension:
-                speed += velocity[i, c] * velocity[i, c]
-            else:
-                spin += velocity[i, c] * velocity[i, c]
-        out[i] = h * (np.sqrt(speed) + (0.0 if is_round[i] else np.sqrt(spin) * radius[i]))
     return out
 
 

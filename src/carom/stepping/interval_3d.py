@@ -7,7 +7,7 @@ from math import inf
 
 from ..contact.contact_set import ContactSet
 from ..contact.detector import Detector
-from ..contact.swept import travels
+from ..contact.motion import displacements
 from ..problem.assemble import Assembly
 from ..solvers.rows import Floats
 from ..world import State, World
@@ -162,9 +162,7 @@ class ImpactSearch:
 
     def _farthest(self, start: State, end: State) -> float:
         """Largest displacement of any point of a body."""
-        shapes = self.world.shapes_3d
-        way = travels(start.position, end.position, start.orientation, end.orientation, shapes.round, shapes.radius)
-        return float(way.max(initial=0.0))
+        return displacements(self.world, start, end).largest
 
     def _closed(self, start: State, end: State, slow: Floats, found: ContactSet) -> tuple[float, float] | None:
         """Of the gaps that are open in `start` and (nearly) closed in `end`: earliest root and smallest value.

@@ -7,19 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carom.contact.conservative_advancement import (
-    NEVER,
-    Moves,
-    convex_gap,
-    put_part,
-    rotation_vectors,
-    round_touch,
-    touch_times,
-    turned_at,
-)
-from carom.contact.epa import polytope
-from carom.contact.support import cores_of
-from carom.geometry.rotations import matrices, of_vector, product
+from carom.contact.advancement import NEVER, convex_gap, part_of, part_pose, solid_work, sphere_touch, touch_times
+from carom.contact.motion import Motions, motion_of, pose_at
+from carom.geometry.rotations import matrices, of_vector, product, vector_between
+from carom.geometry.vectors import Vec3
 from carom.scene.parts import make_shapes
 from carom.scene.shapes import Box, Capsule, Compound, Cone, Cylinder, Hull, Mesh, Part, Sphere
 
@@ -38,42 +29,40 @@ NAMES = list(CONVEX)
 SOLIDS, _ = make_shapes([(name, shape, 1) for name, shape in CONVEX.items()])
 
 
-def moves_of(owner, position, way, orientation=None, spin=None):
+def motions_of(owner, position, way, orientation=None, spin=None):
     """Rows that move as told; `spin` is the rotation vector of the step."""
     k = len(owner)
     turn = np.repeat(np.eye(3)[None], k, axis=0) if orientation is None else matrices(orientation)
     spin = np.zeros((k, 3)) if spin is None else np.array(spin, dtype=float)
-    return Moves(np.array(owner), np.array(position, dtype=float), np.array(way, dtype=float), turn, spin)
+    return Motions(np.array(owner), np.array(position, dtype=float), np.array(way, dtype=float), turn, spin)
 
 
-def touch(solids, moves, tolerance):
-    return float(touch_times(solids, moves, np.array([0]), np.array([1]), np.array([tolerance]))[0])
+def touch(solids, motions, tolerance):
+    return float(touch_times(solids, motions, np.array([tolerance]))[0])
 
 
-def gap_of(solids, moves, time):
+def gap_of(solids, motions, time):
     """Least gap of two rows over all pairs of their parts at a time of the step."""
-    pose, turn, simplex, hull, least = np.empty((2, 12)), np.empty((3, 3)), np.empty((8, 3)), polytope(), np.inf
-    a, b = moves.owner
+    work, least = solid_work(solids), np.inf
+    a, b = motions.owner
     for pa in range(solids.part_ptr[a], solids.part_ptr[a + 1]):
         for pb in range(solids.part_ptr[b], solids.part_ptr[b + 1]):
-            put_part(solids, moves, 0, pa, time, turn, pose, 0)
-            put_part(solids, moves, 1, pb, time, turn, pose, 1)
-            fa, fb = solids.shape[pa], solids.shape[pb]
-            scale = solids.reach[fa] + solids.reach[fb]
-            least = min(least, convex_gap(cores_of(solids), fa, fb, pose, np.inf, scale, simplex, hull)[0])
+            one, two = part_of(solids, motions, 0, pa), part_of(solids, motions, 1, pb)
+            found = convex_gap(work, one.shape, part_pose(one, time), two.shape, part_pose(two, time), np.inf)
+            least = min(least, found[0])
     return least
 
 
-def check_against_samples(solids, moves, tolerance, samples=60):
+def check_against_samples(solids, motions, tolerance, samples=60):
     """No sample before the touch overlaps; at the touch they are near; without one no sample overlaps."""
-    time = touch(solids, moves, tolerance)
+    time = touch(solids, motions, tolerance)
     end = min(time, 1.0)
-    gaps = [gap_of(solids, moves, t) for t in np.linspace(0.0, end, samples)[:-1]]
+    gaps = [gap_of(solids, motions, t) for t in np.linspace(0.0, end, samples)[:-1]]
     # A grazing pass at less than the tolerance is no touch unless it closes; GJK is good to 1e-9 of the size.
     assert min(gaps) > -2.0 * tolerance
     if time < NEVER:
-        assert gap_of(solids, moves, time) <= tolerance
-        assert gap_of(solids, moves, max(time - 1e-3, 0.0)) > -tolerance
+        assert gap_of(solids, motions, time) <= tolerance
+        assert gap_of(solids, motions, max(time - 1e-3, 0.0)) > -tolerance
     return time
 
 
@@ -87,8 +76,8 @@ def test_first_touch_of_convex_solids(seed, one, other, turning):
     aim = rng.normal(size=3)
     start = 4.0 * aim / np.linalg.norm(aim)
     way = -start * rng.uniform(0.5, 4.0) + 0.7 * rng.normal(size=3)
-    moves = moves_of([NAMES.index(one), NAMES.index(other)], [np.zeros(3), start], [np.zeros(3), way], q, spin)
-    check_against_samples(SOLIDS, moves, 1e-4)
+    motions = motions_of([NAMES.index(one), NAMES.index(other)], [np.zeros(3), start], [np.zeros(3), way], q, spin)
+    check_against_samples(SOLIDS, motions, 1e-4)
 
 
 def test_most_random_passes_touch_and_some_do_not():
@@ -99,7 +88,7 @@ def test_most_random_passes_touch_and_some_do_not():
         aim = rng.normal(size=3)
         start = 4.0 * aim / np.linalg.norm(aim)
         way = -2.0 * start + 1.5 * rng.normal(size=3)
-        times.append(touch(SOLIDS, moves_of([2, 4], [np.zeros(3), start], [np.zeros(3), way]), 1e-4))
+        times.append(touch(SOLIDS, motions_of([2, 4], [np.zeros(3), start], [np.zeros(3), way]), 1e-4))
     assert 5 < sum(t == NEVER for t in times) < 35
 
 
@@ -111,33 +100,33 @@ def test_sphere_and_thin_plate(speed, angle):
     drop = np.array([np.sin(angle), 0.0, -np.cos(angle)])
     fall = (0.9 - 0.51) / np.cos(angle)
     start = -0.5 * fall * drop * [1.0, 0.0, 0.0] + [0.0, 0.0, 0.9]
-    moves = moves_of([0, 1], [start, np.zeros(3)], [speed * drop, np.zeros(3)])
-    time = touch(SOLIDS, moves, 1e-9)
+    motions = motions_of([0, 1], [start, np.zeros(3)], [speed * drop, np.zeros(3)])
+    time = touch(SOLIDS, motions, 1e-9)
     assert time == (NEVER if speed < fall else pytest.approx(fall / speed, rel=1e-6))
 
 
 def test_rod_that_turns_into_a_sphere():
     """A rod along z turns about y: it meets a sphere on the x axis when its side is a radius away."""
-    moves = moves_of([0, 3], [(1.0, 0.0, 0.0), np.zeros(3)], np.zeros((2, 3)), spin=[np.zeros(3), (0.0, 2.5, 0.0)])
+    motions = motions_of([0, 3], [(1.0, 0.0, 0.0), np.zeros(3)], np.zeros((2, 3)), spin=[np.zeros(3), (0.0, 2.5, 0.0)])
     # Distance of the sphere's center from the axis: cos(angle); rod and sphere touch at 0.55.
-    assert touch(SOLIDS, moves, 1e-7) == pytest.approx(np.arccos(0.55) / 2.5, abs=1e-6)
-    beyond = moves._replace(position=np.array([(1.6, 0.0, 0.0), (0.0, 0.0, 0.0)]))
+    assert touch(SOLIDS, motions, 1e-7) == pytest.approx(np.arccos(0.55) / 2.5, abs=1e-6)
+    beyond = motions._replace(position=np.array([(1.6, 0.0, 0.0), (0.0, 0.0, 0.0)]))
     assert touch(SOLIDS, beyond, 1e-7) == NEVER
 
 
 def test_flat_faces_that_slide_do_not_touch():
     """A cube that slides on a plate, over its rim and away: no approach, no touch, whatever the gap is."""
     for gap in (0.0, 1e-9, 1e-3):
-        moves = moves_of([2, 1], [(0.0, 0.0, 0.41 + gap), np.zeros(3)], [(9.0, 0.0, 0.0), np.zeros(3)])
-        assert touch(SOLIDS, moves, 1e-5) == NEVER
+        motions = motions_of([2, 1], [(0.0, 0.0, 0.41 + gap), np.zeros(3)], [(9.0, 0.0, 0.0), np.zeros(3)])
+        assert touch(SOLIDS, motions, 1e-5) == NEVER
 
 
 def test_bodies_that_touch_at_the_start():
     """Coming nearer: at once. Leaving: not at all. Slightly overlapping ones likewise."""
     for gap in (1e-6, -1e-3):
         for way, time in ((-1.0, 0.0), (1.0, NEVER)):
-            moves = moves_of([2, 1], [(0.0, 0.0, 0.41 + gap), np.zeros(3)], [(0.0, 0.0, way), np.zeros(3)])
-            assert touch(SOLIDS, moves, 1e-5) == time
+            motions = motions_of([2, 1], [(0.0, 0.0, 0.41 + gap), np.zeros(3)], [(0.0, 0.0, way), np.zeros(3)])
+            assert touch(SOLIDS, motions, 1e-5) == time
 
 
 @given(SEEDS)
@@ -145,7 +134,7 @@ def test_balls_by_closed_form(seed):
     rng = np.random.default_rng(seed)
     d, v = rng.normal(size=3) * 3.0, rng.normal(size=3) * 10.0
     reach = 0.9 * min(np.linalg.norm(d), 2.0)
-    time = round_touch(*d, *v, reach)
+    time = sphere_touch(Vec3(*d), Vec3(*v), reach)
     t = np.linspace(0.0, 1.0, 4001)[:, None]
     distance = np.linalg.norm(d + t * v, axis=1)
     if time == NEVER:
@@ -160,8 +149,8 @@ def test_parts_of_compounds_touch():
     ends = [Part(Sphere(0.3), (0.0, 0.0, z)) for z in (-1.0, 1.0)]
     bell = Compound([*ends, Part(Capsule(0.05, 2.0))])
     solids, _ = make_shapes([("bell", bell, 1), ("ball", Sphere(0.2), 1)])
-    high = moves_of([0, 1], [np.zeros(3), (3.0, 0.3, 1.0)], [np.zeros(3), (-6.0, 0.0, 0.0)])
-    low = moves_of([0, 1], [np.zeros(3), (3.0, 0.3, 0.0)], [np.zeros(3), (-6.0, 0.0, 0.0)])
+    high = motions_of([0, 1], [np.zeros(3), (3.0, 0.3, 1.0)], [np.zeros(3), (-6.0, 0.0, 0.0)])
+    low = motions_of([0, 1], [np.zeros(3), (3.0, 0.3, 0.0)], [np.zeros(3), (-6.0, 0.0, 0.0)])
     order = np.argsort(np.abs(solids.place[:3, 2]))  # the frame is principal: z stays an axis, up to its sign
     assert solids.kind[solids.shape[order[0]]] == 2
     assert touch(solids, high, 1e-6) == pytest.approx((3.0 - np.sqrt(0.5**2 - 0.3**2)) / 6.0, abs=1e-6)
@@ -181,22 +170,21 @@ def test_sphere_and_thin_mesh(speed):
     solids, _ = make_shapes(
         [("ball", Sphere(0.1), 1), ("mesh", Mesh(vertices=vertices, faces=faces, spacing=0.025), 1)]
     )
-    moves = moves_of([0, 1], [(0.1, 0.05, 0.6), np.zeros(3)], [(0.0, 0.0, -speed), np.zeros(3)])
-    assert touch(solids, moves, 1e-4) == pytest.approx(0.45 / speed, abs=0.025 / speed)
-    beside = moves._replace(position=np.array([(0.7, 0.0, 0.6), (0.0, 0.0, 0.0)]))
+    motions = motions_of([0, 1], [(0.1, 0.05, 0.6), np.zeros(3)], [(0.0, 0.0, -speed), np.zeros(3)])
+    assert touch(solids, motions, 1e-4) == pytest.approx(0.45 / speed, abs=0.025 / speed)
+    beside = motions._replace(position=np.array([(0.7, 0.0, 0.6), (0.0, 0.0, 0.0)]))
     assert touch(solids, beside, 1e-4) == NEVER
 
 
 @given(SEEDS, st.floats(0.0, 3.1))
-def test_rotation_vectors_lead_from_one_orientation_to_the_other(seed, angle):
+def test_motions_lead_from_one_orientation_to_the_other(seed, angle):
     rng = np.random.default_rng(seed)
     axis = rng.normal(size=(1, 3))
     vector = angle * axis / np.linalg.norm(axis)
     q = rng.normal(size=(1, 4))
     q /= np.linalg.norm(q)
     after = product(of_vector(vector), q)
-    found = rotation_vectors(q, rng.choice([-1.0, 1.0]) * after)
+    found = np.array([vector_between(q[0], rng.choice([-1.0, 1.0]) * after[0])])
     np.testing.assert_allclose(found, vector, atol=1e-12)
-    out = np.empty((3, 3))
-    turned_at(moves_of([0], np.zeros((1, 3)), np.zeros((1, 3)), q, found), 0, 1.0, out)
-    np.testing.assert_allclose(out, matrices(after)[0], atol=1e-12)
+    motions = motions_of([0], np.zeros((1, 3)), np.zeros((1, 3)), q, found)
+    np.testing.assert_allclose(pose_at(motion_of(motions, 0), 1.0).turn, matrices(after)[0], atol=1e-12)

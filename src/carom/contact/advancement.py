@@ -1,0 +1,461 @@
+"""Conservative advancement: gaps of moving pairs, when they touch, and whether they pass through each other.
+
+Let n be a unit vector along which two convex parts are `gap` apart. Along n they approach within the time t of a step
+by no more than
+
+    t (n . (w_first - w_second) + |s_first x n| r_first + |s_second x n| r_second)
+
+(w: displacement of the center, s: rotation vector of the step, r: largest distance of a point of the part from the
+center of its body; see `motion.py`). They cannot touch before this equals `gap`, nor at all if it is not positive.
+Steps of that length never pass a touch; without rotation they converge as Newton's method does. With `gap + depth` in
+place of `gap` they never pass the time at which the parts are `depth` deep in each other.
+
+Meshes are not convex. Their gap is the smallest distance of sample points of either shape from the other, no direction
+separates them, and the bound is on the speed of any point. The resolution is that of the cells of the distance grid.
+
+Pairs are given as `Motions` with 2 m rows: pair k has the rows k and m + k. Pairs of discs or spheres have closed
+forms; all other kernels are called only if needed, because they take long to compile.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..geometry.shapes import Shapes
+from ..geometry.vectors import Mat3, Pose, Vec3, cross, dot, norm, row3, times, to_local, to_world
+from ..kernels import kernel
+from ..solvers.rows import Floats
+from ..world import BOX, MESH, Shapes2D, Shapes3D
+from .boxes import ROWS, box_gap
+from .epa import Polytope, overlap, polytope
+from .features import sample_count, sample_point
+from .gjk import separation
+from .motion import Motion, Motions, motion_of, pose_at
+from .point_distance import distance, surface_of
+from .polygons import nearest_on_polygon, set_normals
+from .support import Cores, cores_of, difference, roundness
+
+NEVER = 2.0  # the time of a touch that does not happen; a step is from 0 to 1
+MOST_ITERATIONS = 480  # of the advancement, which meshes may need; then a pair counts as touching or as crossing
+REACHED = 0.02  # distance from a depth, relative to it, at which convex pairs have reached it
+REACHED_MESH = 0.5  # the same for meshes, whose steps are as long as the resolution allows
+SAME_GAP = 1e-9  # change of a gap, relative to the tolerance, that is rounding error
+
+
+class MovingPart(NamedTuple):
+    """A part of a moving body."""
+
+    shape: int
+    motion: Motion  # of the body
+    place: Vec3  # of the part in the frame of the body
+    turn: Mat3
+    reach: float  # largest distance of a point of the part from the center of the body
+
+
+@kernel
+def part_of(shapes, motions, row, part):
+    """A part of the body of a row in 3D."""
+    place, turn = row3(shapes.place, part), shapes.turn[part]
+    own = Mat3(row3(turn, 0), row3(turn, 1), row3(turn, 2))
+    shape = shapes.shape[part]
+    return MovingPart(shape, motion_of(motions, row), place, own, norm(place) + shapes.reach[shape])
+
+
+@kernel
+def polygon_of(shapes, motions, row):
+    """The shape of a row in 2D."""
+    own = Mat3(Vec3(1.0, 0.0, 0.0), Vec3(0.0, 1.0, 0.0), Vec3(0.0, 0.0, 1.0))
+    body = motions.owner[row]
+    return MovingPart(body, motion_of(motions, row), Vec3(0.0, 0.0, 0.0), own, shapes.radius[body])
+
+
+@kernel
+def part_pose(part, time):
+    """The pose of a part at a time of the step."""
+    body = pose_at(part.motion, time)
+    return Pose(body.position + to_world(body.turn, part.place), times(body.turn, part.turn))
+
+
+@kernel
+def approach_bound(a, b, normal):
+    """Bound on the approach of two parts along a unit vector per step, or in any direction if it is zero."""
+    apart = b.motion.displacement - a.motion.displacement
+    if normal.x == 0.0 and normal.y == 0.0 and normal.z == 0.0:
+        return norm(apart) + norm(a.motion.spin) * a.reach + norm(b.motion.spin) * b.reach
+    turning = norm(cross(a.motion.spin, normal)) * a.reach + norm(cross(b.motion.spin, normal)) * b.reach
+    return turning - dot(apart, normal)
+
+
+# ---- the advancement
+
+
+@kernel(inline="always")
+def crosses(gap_of, shapes, work, a, b, depth, reached):
+    """Whether two parts are deeper than `depth` in each other at any time of the step.
+
+    `gap_of` is the kernel that measures them: `gap_2d` or `gap_3d`.
+    """
+    t = 0.0
+    for _ in range(MOST_ITERATIONS):
+        gap, normal = gap_of(shapes, work, a.shape, part_pose(a, t), b.shape, part_pose(b, t), 0.0)
+        if gap + depth <= reached * depth:
+            return True
+        bound = approach_bound(a, b, normal)
+        if bound <= 0.0 or gap + depth > bound * (1.0 - t):
+            return False
+        t += (gap + depth) / bound
+    return True
+
+
+@kernel
+def touch_time(shapes, work, a, b, tolerance, until):
+    """Time at which two parts of a 3D world first touch, up to a gap of `tolerance`; NEVER if not before `until`.
+
+    Parts that touch but do not approach are advanced further. Meshes have a tolerance of at least half a cell of their
+    grid, and are advanced with care: sample points do not see the whole surface.
+    """
+    mesh = shapes.kind[a.shape] == MESH or shapes.kind[b.shape] == MESH
+    ahead, care = 1.0, 0.0
+    if mesh:
+        tolerance = max(tolerance, 0.5 * max(_cell(shapes, a.shape), _cell(shapes, b.shape)))
+        ahead, care = 0.25, 0.5
+    t = 0.0
+    for _ in range(MOST_ITERATIONS):
+        gap, normal = gap_3d(shapes, work, a.shape, part_pose(a, t), b.shape, part_pose(b, t), tolerance)
+        bound = approach_bound(a, b, normal)
+        if bound <= 0.0 or gap > bound * (until - t):
+            return NEVER
+        if gap > tolerance:
+            t += (gap - care * tolerance) / bound
+            continue
+        # They touch. Poses a little later tell approaching vertices from rising ones.
+        later = t + ahead * tolerance / bound
+        pa, pb = part_pose(a, later), part_pose(b, later)
+        if mesh:
+            then = gap_3d(shapes, work, a.shape, pa, b.shape, pb, tolerance)[0]
+        else:
+            then = _separation_along(work, a.shape, pa, b.shape, pb, normal)
+        if then < gap - SAME_GAP * tolerance:
+            return t
+        t = later
+        if t > until:
+            return NEVER
+    return t
+
+
+@kernel
+def _cell(shapes, shape):
+    """The width of a cell of the distance grid of a shape; 0 if it has none."""
+    return shapes.grid_spacing[shapes.grid[shape]] if shapes.kind[shape] == MESH else 0.0
+
+
+# ---- gaps in 2D
+
+
+class PolygonWork(NamedTuple):
+    """Scratch arrays for two polygons."""
+
+    at: Floats  # (k, 2) vertices in the frame of the world
+    normal: Floats  # (k, 2) of the edges from them
+
+
+@kernel
+def polygon_work(shapes):
+    """Scratch arrays for any two bodies."""
+    most = 2
+    for body in range(len(shapes.kind)):
+        most = max(most, shapes.vertex_ptr[body + 1] - shapes.vertex_ptr[body])
+    return PolygonWork(np.empty((2 * most, 2)), np.empty((2 * most, 2)))
+
+
+@kernel
+def _put_polygon(shapes, body, pose, work, row):
+    """Writes vertices and normals of a polygon from `row` on; returns the next free row."""
+    k, p, turn = row, pose.position, pose.turn
+    for v in range(shapes.vertex_ptr[body], shapes.vertex_ptr[body + 1]):
+        x, y = shapes.vertex[v, 0], shapes.vertex[v, 1]
+        work.at[k, 0] = p.x + turn.x.x * x + turn.x.y * y
+        work.at[k, 1] = p.y + turn.y.x * x + turn.y.y * y
+        k += 1
+    if k > row:
+        set_normals(work.at, work.normal, row, k)
+    return k
+
+
+@kernel
+def gap_2d(shapes, work, a, pose_a, b, pose_b, near):
+    """Gap of two bodies of a 2D world, one of which is a polygon, and the unit vector of the best separating axis."""
+    at, normal = work.at, work.normal
+    middle = _put_polygon(shapes, a, pose_a, work, 0)
+    last = _put_polygon(shapes, b, pose_b, work, middle)
+    if last == middle:
+        gap, _, x, y = nearest_on_polygon(at, normal, 0, middle, pose_b.position.x, pose_b.position.y)
+        return gap - shapes.radius[b], Vec3(x, y, 0.0)
+    if middle == 0:
+        gap, _, x, y = nearest_on_polygon(at, normal, 0, last, pose_a.position.x, pose_a.position.y)
+        return gap - shapes.radius[a], Vec3(-x, -y, 0.0)
+    best, k = _best_axis(at, normal, 0, middle, middle, last)
+    other, j = _best_axis(at, normal, middle, last, 0, middle)
+    if best >= other:
+        return best, Vec3(normal[k, 0], normal[k, 1], 0.0)
+    return other, Vec3(-normal[j, 0], -normal[j, 1], 0.0)
+
+
+@kernel
+def _best_axis(at, normal, low, high, other_low, other_high):
+    """The largest separation of two polygons along the edge normals of the first, and that edge."""
+    best, top = -np.inf, low
+    for k in range(low, high):
+        least = np.inf
+        for j in range(other_low, other_high):
+            least = min(least, normal[k, 0] * (at[j, 0] - at[k, 0]) + normal[k, 1] * (at[j, 1] - at[k, 1]))
+        if least > best:
+            best, top = least, k
+    return best, top
+
+
+# ---- gaps in 3D
+
+
+class SolidWork(NamedTuple):
+    """Cores of all shapes, and scratch arrays for two of them."""
+
+    cores: Cores
+    simplex: Floats  # (8, 3)
+    hull: Polytope
+    pose: Floats  # (2, 12)
+    axes: Floats  # (ROWS, 15)
+
+
+@kernel
+def solid_work(shapes):
+    """Scratch arrays for any two shapes."""
+    return SolidWork(cores_of(shapes), np.empty((8, 3)), polytope(), np.empty((2, 12)), np.empty((ROWS, 15)))
+
+
+@kernel
+def _put_poses(work, pose_a, pose_b):
+    """Writes two poses as rows, as the kernels of cores take them."""
+    for k, pose in enumerate((pose_a, pose_b)):
+        for i in range(3):
+            work.pose[k, i] = pose.position[i]
+            for j in range(3):
+                work.pose[k, 3 + 3 * i + j] = pose.turn[i][j]
+
+
+@kernel
+def gap_3d(shapes, work, a, pose_a, b, pose_b, near):
+    """Gap of two shapes, and the unit vector from the first to the second; zero for meshes, which have none.
+
+    The gap of a mesh may be a lower bound where it is larger than `near`.
+    """
+    if shapes.kind[a] == MESH or shapes.kind[b] == MESH:
+        return _mesh_gap(shapes, work.cores, a, pose_a, b, pose_b, near), Vec3(0.0, 0.0, 0.0)
+    return convex_gap(work, a, pose_a, b, pose_b, np.inf)
+
+
+@kernel
+def convex_gap(work, a, pose_a, b, pose_b, near):
+    """Gap of two convex shapes, and the unit vector from the first to the second; a bound where larger than `near`."""
+    cores, pose, table = work.cores, work.pose, work.cores.table
+    _put_poses(work, pose_a, pose_b)
+    scale, rounds = table[a, 8] + table[b, 8], roundness(cores, a) + roundness(cores, b)
+    gap, x, y, z = separation(cores, a, b, pose, 0, 1, near + rounds, scale, work.simplex)
+    if gap == 0.0:
+        gap, x, y, z = overlap(cores, a, b, pose, 0, 1, pose, False, 0.0, scale, work.hull)
+    return gap - rounds, Vec3(x, y, z)
+
+
+@kernel
+def _separation_along(work, a, pose_a, b, pose_b, normal):
+    """Separation of two convex shapes along a unit vector from the first to the second."""
+    cores = work.cores
+    _put_poses(work, pose_a, pose_b)
+    x, y, z = difference(cores, a, b, work.pose, 0, 1, -normal.x, -normal.y, -normal.z)
+    return x * normal.x + y * normal.y + z * normal.z - (roundness(cores, a) + roundness(cores, b))
+
+
+@kernel
+def _mesh_gap(shapes, cores, a, pose_a, b, pose_b, near):
+    """Gap of two shapes, one of which is a mesh, by their sample points; where larger than `near` a lower bound.
+
+    The centers of round shapes are left out: they may lie outside of the grid of the mesh, where distances are bounds.
+    """
+    gap = -np.inf
+    if shapes.kind[a] == MESH:
+        gap = _point_gap(surface_of(shapes, cores, b), pose_b, pose_a.position, np.inf) - shapes.reach[a]
+    if shapes.kind[b] == MESH:
+        other = _point_gap(surface_of(shapes, cores, a), pose_a, pose_b.position, np.inf)
+        gap = max(gap, other - shapes.reach[b])
+    if gap > near:
+        return gap
+    gap = np.inf
+    if shapes.kind[b] != MESH or sample_point(shapes, a, 0)[3] == 0.0:
+        gap = _sampled_gap(shapes, cores, a, pose_a, b, pose_b)
+    if shapes.kind[a] != MESH or sample_point(shapes, b, 0)[3] == 0.0:
+        gap = min(gap, _sampled_gap(shapes, cores, b, pose_b, a, pose_a))
+    return gap
+
+
+@kernel
+def _point_gap(surface, pose, point, most):
+    """Signed distance of a point from a shape; beyond `most` it may be a lower bound."""
+    return distance(surface, to_local(pose.turn, point - pose.position), most)
+
+
+@kernel
+def _sampled_gap(shapes, cores, a, pose_a, b, pose_b):
+    """Smallest distance of sample points of a shape from another one."""
+    least, surface = np.inf, surface_of(shapes, cores, b)
+    for k in range(sample_count(shapes, a)):
+        x, y, z, r = sample_point(shapes, a, k)
+        point = pose_a.position + to_world(pose_a.turn, Vec3(x, y, z))
+        if norm(point - pose_b.position) - shapes.reach[b] - r < least:
+            least = min(least, _point_gap(surface, pose_b, point, least + r) - r)
+    return least
+
+
+# ---- pairs
+
+
+def _round_pairs(shapes: Shapes, motions: Motions) -> tuple[np.ndarray, Floats, Floats, Floats]:
+    """Mask (m,) of the pairs of discs or spheres; sum of radii (m,), distance and displacement (m, 3) of all pairs."""
+    m = len(motions.owner) // 2
+    a, b = motions.owner[:m], motions.owner[m:]
+    apart, displacement = (c[m:] - c[:m] for c in (motions.position, motions.displacement))
+    return shapes.round[a] & shapes.round[b], shapes.radius[a] + shapes.radius[b], apart, displacement
+
+
+def touch_times(shapes: Shapes3D, motions: Motions, tolerance: Floats) -> Floats:
+    """Times (m,) of the first touch of pairs, as fractions of the step; NEVER for pairs that do not touch.
+
+    `tolerance` (m,) is the gap up to which bodies touch. A pair that touches at the start gets the time 0 if it
+    approaches, else the time of a later touch. For two spheres the time is exact.
+    """
+    spheres, reach, apart, displacement = _round_pairs(shapes, motions)
+    time = np.full(len(spheres), NEVER)
+    if spheres.any():
+        _sphere_times(np.flatnonzero(spheres), apart, displacement, reach, time)
+    if not spheres.all():
+        _touch_times(shapes, motions, np.flatnonzero(~spheres), tolerance, time)
+    return time
+
+
+@kernel
+def _sphere_times(pairs, apart, displacement, reach, time):
+    """Writes the times of some pairs of spheres."""
+    for k in pairs:
+        time[k] = sphere_touch(row3(apart, k), row3(displacement, k), reach[k])
+
+
+@kernel
+def sphere_touch(apart, displacement, reach):
+    """Time at which a point at `apart` that is displaced within the step first comes within `reach` of the origin.
+
+    NEVER if it does not. If it starts within reach: 0 if it comes nearer, else NEVER.
+    """
+    inward, fast, length = dot(apart, displacement), dot(displacement, displacement), norm(apart)
+    c = (length - reach) * (length + reach)
+    if inward >= 0.0:
+        return NEVER
+    if c <= 0.0:
+        return 0.0
+    square = inward * inward - fast * c
+    if square < 0.0:
+        return NEVER
+    time = c / (np.sqrt(square) - inward)
+    return time if time <= 1.0 else NEVER
+
+
+@kernel
+def _touch_times(shapes, motions, pairs, tolerance, time):
+    """Writes the times of the earliest touch of any two parts of some pairs."""
+    work, ptr, m = solid_work(shapes), shapes.part_ptr, len(motions.owner) // 2
+    for k in pairs:
+        i, j, until = motions.owner[k], motions.owner[m + k], 1.0
+        for pa in range(ptr[i], ptr[i + 1]):
+            a = part_of(shapes, motions, k, pa)
+            for pb in range(ptr[j], ptr[j + 1]):
+                found = touch_time(shapes, work, a, part_of(shapes, motions, m + k, pb), tolerance[k], until)
+                if found <= until:
+                    time[k] = until = found
+
+
+def gaps(shapes: Shapes, motions: Motions) -> Floats:
+    """Gaps (m,) of pairs at the start of the step; exact where convex shapes overlap, else positive."""
+    rounds, reach, apart, _ = _round_pairs(shapes, motions)
+    gap: Floats = np.sqrt((apart**2).sum(axis=1)) - reach
+    if not rounds.all():
+        (_gaps_2d if isinstance(shapes, Shapes2D) else _gaps_3d)(shapes, motions, np.flatnonzero(~rounds), gap)
+    return gap
+
+
+@kernel
+def _gaps_2d(shapes, motions, pairs, gap):
+    """Writes the gaps of some pairs."""
+    work, m = polygon_work(shapes), len(motions.owner) // 2
+    for k in pairs:
+        a, b = motions.owner[k], motions.owner[m + k]
+        pose_a, pose_b = pose_at(motion_of(motions, k), 0.0), pose_at(motion_of(motions, m + k), 0.0)
+        gap[k] = gap_2d(shapes, work, a, pose_a, b, pose_b, 0.0)[0]
+
+
+@kernel
+def _gaps_3d(shapes, motions, pairs, gap):
+    """Writes the gaps of some pairs: the smallest of any two parts."""
+    work, ptr, m = solid_work(shapes), shapes.part_ptr, len(motions.owner) // 2
+    for k in pairs:
+        i, j, least = motions.owner[k], motions.owner[m + k], np.inf
+        for pa in range(ptr[i], ptr[i + 1]):
+            a, pose_a = shapes.shape[pa], part_pose(part_of(shapes, motions, k, pa), 0.0)
+            for pb in range(ptr[j], ptr[j + 1]):
+                b, pose_b = shapes.shape[pb], part_pose(part_of(shapes, motions, m + k, pb), 0.0)
+                if shapes.kind[a] == MESH or shapes.kind[b] == MESH:
+                    found = _mesh_gap(shapes, work.cores, a, pose_a, b, pose_b, 0.0)
+                elif shapes.kind[a] == BOX and shapes.kind[b] == BOX:
+                    _put_poses(work, pose_a, pose_b)
+                    found = box_gap(work.cores.table, a, b, work.pose, 0, 1, work.axes)
+                else:
+                    found = convex_gap(work, a, pose_a, b, pose_b, 0.0)[0]
+                least = min(least, found)
+        gap[k] = least
+
+
+def first_crossing(shapes: Shapes, motions: Motions, depth: Floats) -> int:
+    """The first of m pairs that are deeper than `depth` (m,) in each other at any time of the step, or -1."""
+    rounds, reach, apart, displacement = _round_pairs(shapes, motions)
+    square = (displacement**2).sum(axis=1)
+    nearest = np.clip(-(apart * displacement).sum(axis=1) / np.where(square > 0.0, square, 1.0), 0.0, 1.0)
+    distance = ((apart + nearest[:, None] * displacement) ** 2).sum(axis=1)
+    deep = np.flatnonzero(rounds & (distance < (reach - depth) ** 2))
+    if len(deep) or rounds.all():
+        return int(deep[0]) if len(deep) else -1
+    find = _first_crossing_2d if isinstance(shapes, Shapes2D) else _first_crossing_3d
+    return int(find(shapes, motions, np.flatnonzero(~rounds), depth))
+
+
+@kernel
+def _first_crossing_2d(shapes, motions, pairs, depth):
+    work, m = polygon_work(shapes), len(motions.owner) // 2
+    for k in pairs:
+        a, b = polygon_of(shapes, motions, k), polygon_of(shapes, motions, m + k)
+        if crosses(gap_2d, shapes, work, a, b, depth[k], REACHED):
+            return k
+    return -1
+
+
+@kernel
+def _first_crossing_3d(shapes, motions, pairs, depth):
+    work, ptr, m = solid_work(shapes), shapes.part_ptr, len(motions.owner) // 2
+    for k in pairs:
+        i, j = motions.owner[k], motions.owner[m + k]
+        for pa in range(ptr[i], ptr[i + 1]):
+            a = part_of(shapes, motions, k, pa)
+            for pb in range(ptr[j], ptr[j + 1]):
+                b = part_of(shapes, motions, m + k, pb)
+                mesh = shapes.kind[a.shape] == MESH or shapes.kind[b.shape] == MESH
+                if crosses(gap_3d, shapes, work, a, b, depth[k], REACHED_MESH if mesh else REACHED):
+                    return k
+    return -1
