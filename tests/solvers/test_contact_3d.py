@@ -12,7 +12,7 @@ from tests.solvers.space_piles import FALL, bricks, card_house, sphere_line, tow
 
 from carom.solvers.blocks import blocks_of
 from carom.solvers.contact import solve_contact
-from carom.solvers.contact_pack import slabs
+from carom.solvers.contact_slabs import slabs
 from carom.solvers.linalg.contact_lu import assemble, eliminate, matrix_room, pattern_of, solve_eliminated
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -139,12 +139,12 @@ def test_slabs_of_the_same_parity_share_no_body(seed, wanted):
     n = 40
     tree = [(i, int(rng.integers(max(0, i - 4), i))) for i in range(1, n)]  # connected
     more = [tuple(rng.choice(np.arange(s, s + 5), 2, replace=False)) for s in rng.integers(0, n - 5, 30)]
-    world = [(int(b), n) for b in rng.integers(0, n, 8)]
+    world = [(int(b), -1) for b in rng.integers(0, n, 8)]
     pair = np.array(tree + more + world, np.int32)
     order, cuts = slabs(pair, n, wanted)
     np.testing.assert_array_equal(np.sort(order), np.arange(len(pair)))
     assert len(cuts) - 1 <= wanted
-    groups = [set(pair[order[a:b]].ravel()) - {n} for a, b in pairwise(cuts)]
+    groups = [set(pair[order[a:b]].ravel()) - {-1} for a, b in pairwise(cuts)]
     for parity in (0, 1):
         members = [b for g in groups[parity::2] for b in g]
         assert len(members) == len(set(members))
@@ -162,7 +162,7 @@ def test_sparse_factors_solve_what_numpy_solves():
     root = rng.normal(size=(pile.count, 3, 3))
     q = root @ np.swapaxes(root, 1, 2) + 0.3 * rng.normal(size=root.shape)
     matrix, x = matrix_room(axes, pattern), np.empty((n, 6))
-    assemble(axes, three, pattern, blocks.body, blocks.val, q, matrix)
+    assemble(axes, three, pattern, np.arange(pile.count), blocks.val, q, matrix)
     eliminate(axes, pattern, matrix)
     right = rng.normal(size=(n, 6))
     solve_eliminated(axes, pattern, matrix, right.copy(), x)

@@ -10,8 +10,8 @@ import numpy as np
 from ..laws.law import Paper
 from ..problem.contacts import Contacts
 from ..solvers.contact import solve_contact
+from ..solvers.contact_island import CONE
 from ..solvers.rows import Floats
-from ..solvers.settle import CONE
 from .model import CoupledModel
 
 JEAN_1999 = Paper(

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from ..kernels import kernel
 from ..laws.law import SMITH_2012
 from ..problem.contacts import Contacts
+from ..solvers.contact_island import FIXED, ZERO_ROW
 from ..solvers.qp.box import box_residual, solve_bounds
 from ..solvers.rows import Floats, Ints, Rows, make_rows
-from ..solvers.settle import FIXED, ROUND_OFF, ZERO_ROW
+from ..solvers.settle import ROUND_OFF
 from .model import FrictionModel
 
 Mask = NDArray[np.bool_]

@@ -113,7 +113,7 @@ class CoupledModel(FrictionModel):
         blocks, z = self.blocks(contacts), start.copy()
         blocks.base[:, 0] -= target
         aim = max(tolerance, self.tolerance * max(contacts.fastest(), float(target.max(initial=0.0))))
-        answer = solve_contact(blocks, np.arange(contacts.count), contacts.velocity, z, aim)
+        answer = solve_contact(blocks, np.arange(contacts.count), contacts.velocity, z, aim, self.bounds)
         return self.within(z, contacts.friction), answer.residual, answer.iterations, answer.residual <= CONVERGED * aim
 
     def within(self, z: Floats, friction: Floats) -> Floats:

@@ -9,10 +9,9 @@ import numpy as np
 
 from ..laws.law import ZHANG_2015
 from ..problem.contacts import Contacts
-from ..solvers.blocks import ROLLING, Blocks
+from ..solvers.contact_island import PYRAMID
 from ..solvers.qp.box import box_residual, solve_bounds
 from ..solvers.rows import Floats
-from ..solvers.settle import PYRAMID
 from .fixed_direction import without_zero_rows
 from .model import CoupledModel
 
@@ -55,22 +54,6 @@ class Pyramid(CoupledModel):
         bound = np.repeat(contacts.friction * np.maximum(normal, 0.0), tangent.shape[1])
         slip = contacts.tangent_speeds(contacts.after(normal, tangent)).ravel()
         return box_residual(contacts.tangents.diag, slip, -bound, bound, tangent.ravel())
-
-    def blocks(self, contacts: Contacts) -> Blocks:
-        # Each tangent is a group of friction impulses by itself. The solver calls the second group rolling.
-        blocks = super().blocks(contacts)
-        blocks.bound[:, ROLLING] = contacts.friction
-        return blocks._replace(tangents=1)
-
-    def joint(
-        self, contacts: Contacts, target: Floats, start: Floats, tolerance: float = 0.0
-    ) -> tuple[Floats, float, int, bool]:
-        # The solver measures speeds of the second group relative to sqrt(A_tt / A_nn).
-        t = start.shape[1] - 1
-        stiff = np.zeros(0) if contacts.tangents is None else contacts.tangents.diag.reshape(-1, t).max(axis=1)
-        share = float(np.sqrt(contacts.rows.diag / np.maximum(stiff, contacts.rows.diag)).min())
-        z, residual, count, solved = super().joint(contacts, target, start, share * tolerance)
-        return z, max(residual, self.residual(contacts, z[:, 0], z[:, 1:])), count, solved
 
     def within(self, z: Floats, friction: Floats) -> Floats:
         bound = (friction * z[:, 0])[:, None]

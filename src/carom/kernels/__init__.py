@@ -31,7 +31,7 @@ from numba import types
 from numba.core import compiler, config, errors, event, sigutils
 from numba.core.caching import _Cache
 from numba.core.dispatcher import Dispatcher
-from numba.cpython.unsafe.tuple import tuple_setitem
+from numba.cpython.unsafe import tuple as unsafe_tuple
 from numba.extending import overload
 from numba.np import arrayobj
 
@@ -44,6 +44,14 @@ from .notice import notice
 from .signatures import Unsupported, encode, meaning, name_of
 
 __all__ = ["cache_folder", "compile_seconds", "compiling", "kernel", "lean", "prepare", "tuple_setitem"]
+
+
+def _with_item(values: tuple[Any, ...], index: int, value: Any) -> tuple[Any, ...]:
+    """The tuple with another value at an index."""
+    return (*values[:index], value, *values[index + 1 :])
+
+
+tuple_setitem = _with_item if config.DISABLE_JIT else unsafe_tuple.tuple_setitem
 
 
 def kernel(function: Any = None, *, slp: bool = False, **options: Any) -> Any:

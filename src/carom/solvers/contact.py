@@ -1,11 +1,12 @@
-"""Frictional contact: impulses of contacts with the true Coulomb cone, rolling and torsional friction, 2D and 3D.
+"""Frictional contact: impulses of contacts under Coulomb's law, with rolling and torsional friction, in 2D and 3D.
 
     0 <= z_0 perp u_0 >= 0,   |z_g| <= b_g z_0,   z_g against u_g where |z_g| = b_g z_0
 
-for each contact and each of its groups of friction rows (`blocks.py`), with `u = G (v + G^T z) + base`. Islands are
-solved one by one. An island whose warm start is good enough costs one residual. Small islands get a few plain sweeps,
-then Newton steps (`contact_newton.py`); large ones accelerated sweeps (`contact_sweeps.py`, on threads
-`contact_slabs.py`), and Newton steps where the sweeps stall and a factorization is affordable.
+for each contact and each of its groups of friction rows (`blocks.py`), with `u = G (v + G^T z) + base`; other bounds
+than the disk are in `contact_island.py`. Islands are solved one by one. An island whose warm start is good enough costs
+one residual. Small islands get a few plain sweeps, then Newton steps (`contact_newton.py`); large ones accelerated
+sweeps (`contact_sweeps.py`, on threads `contact_slabs.py`), and Newton steps where the sweeps stall and a factorization
+is affordable.
 """
 
 from __future__ import annotations
@@ -15,30 +16,35 @@ from typing import NamedTuple
 import numpy as np
 
 from ..kernels import kernel
-from .blocks import Blocks
-from .contact_newton import island_of, newton
-from .contact_pack import (
+from .blocks import FRICTION, Blocks
+from .contact_island import (
     BOUND,
+    CONE,
+    GIVEN,
     LOOSE,
     NORMAL,
     WEIGHT,
+    Island,
     Layout,
+    Problem,
     common_size,
     distance,
     group_count,
     group_rows,
     grouped,
-    layout_of,
-    measure,
-    push_all,
+    layout,
+    part_of,
+    projected,
+    push,
+    put_back,
+    settled,
+    speed_scale,
     speeds_of,
     weigh,
-    weight_columns,
-    without_work,
 )
-from .contact_records import scale_of
-from .contact_slabs import SINGLE, SWEEPS, relax
-from .contact_sweeps import relax_alone
+from .contact_newton import newton
+from .contact_slabs import relax_large, strided
+from .contact_sweeps import SINGLE, SWEEPS, relax
 from .linalg.contact_lu import multiplications, pattern_of
 from .rows import Floats, Ints
 from .thresholds import (
@@ -60,8 +66,15 @@ PLAIN_SWEEPS = 10  # sweeps over a small island before Newton steps
 FINE, ROUGH = 1e-2, 1e-1
 FINE_WORK = 2e5  # multiplications on such islands in one call, after which the others get the tolerance asked for
 NO_WORK = 1e-12  # work, relative to that of each normal impulse against its own effect, that is rounding
-UNITS = (np.float32(1e-30), np.float32(1.0))  # see `contact_sweeps.sweep`
 ATTEMPTS = 4  # Newton solves of an island, each ten times finer: removing their work may raise the residual
+
+
+class Accuracy(NamedTuple):
+    """What is asked of an answer. The residual reached may be larger than the tolerance."""
+
+    tolerance: float  # the residual aimed for, a speed
+    enough: float = 0.0  # a larger residual, with which an answer ends as soon as the rest would cost much
+    fine_work: float = FINE_WORK  # multiplications to solve small islands better than asked for
 
 
 class Answer(NamedTuple):
@@ -77,154 +90,152 @@ def solve_contact(
     chosen: Ints,
     velocity: Floats,
     impulse: Floats,
-    tolerance: float,
-    enough: float = 0.0,
-    fine: float = FINE_WORK,
+    accuracy: Accuracy | float,
+    projection: int = CONE,
+    given: Floats | None = None,
 ) -> Answer:
     """Impulses of the contacts `chosen` (k,), in place of `impulse` (m, r), which is also the warm start.
 
-    `velocity` (n, d) is whitened and not modified. `tolerance` is a speed: the residual aimed for. The residual
-    reached may be larger; with `enough` > `tolerance` the latter is given up where it costs much, as soon as the
-    residual is at most `enough`. `fine` is the work that may be spent on small islands to solve them better than asked
-    for. Impulses do no work on any island, `sum z . u <= 0` up to rounding, whatever the
-    tolerance.
+    `velocity` (n, d) is whitened and not modified. `accuracy` may be a tolerance alone. `projection` says where
+    friction may lie (`contact_island.py`); `given` (m,) are normal impulses that act already, and add to the bounds of
+    friction. Impulses do no work on any island, `sum z . u <= 0` up to rounding, whatever the tolerance.
     """
     shape = velocity.shape
-    blocks, velocity = common_size(blocks, velocity)
-    lay, zeros = layout_of(blocks)
-    tolerance, enough = float(tolerance), max(float(tolerance), float(enough))
-    rough, most = (ROUGH, NEWTON_ISLAND_WORK) if enough == tolerance else (1.0, EASY_ISLAND_WORK)
-    accuracy = (tolerance, enough, rough if fine > 0.0 else 1.0, most, float(fine))
-    x, residuals, iterations, left, order, ptr, weight = _solve(
-        lay, zeros, UNITS, blocks, chosen, velocity, impulse, accuracy
-    )
-    for s in left:
-        mine = order[ptr[s] : ptr[s + 1]]
-        residuals[s], count = _large(lay, blocks, weight, mine, velocity, impulse, x, enough)
-        iterations += count
+    blocks, velocity, z = common_size(blocks, velocity, impulse)
+    lay = layout(*blocks.val.shape[1:], blocks.tangents)
+    asked = accuracy if isinstance(accuracy, Accuracy) else Accuracy(accuracy)
+    enough = max(asked.tolerance, asked.enough)
+    asked = Accuracy(float(asked.tolerance), float(enough), float(asked.fine_work))
+    problem = Problem(blocks.body, blocks.val, blocks.base, blocks.bound, np.zeros(len(z)) if given is None else given)
+    x, residual, iterations, left = _solve(lay, problem, chosen, velocity, z, projection, asked)
+    if len(left):
+        whole = _whole(lay, problem, chosen, velocity, z, projection)
+        order, ptr, _ = grouped(whole.body, len(velocity))
+        for s in left:
+            reached, count = _solve_large(lay, whole, order[ptr[s] : ptr[s + 1]], enough)
+            residual, iterations = max(residual, reached), iterations + count
+        x, z[chosen] = whole.x, whole.z
+    if z is not impulse:
+        impulse[chosen] = z[chosen, : impulse.shape[1]]
     if x.shape != shape:
         x = x.reshape(shape) if x.size == shape[0] * shape[1] else x[:, : shape[1]].copy()
-    return Answer(x, float(residuals.max(initial=0.0)), int(iterations))
+    return Answer(x, float(residual), int(iterations))
 
 
-@kernel
-def _solve(lay, zeros, units, blocks, chosen, velocity, impulse, accuracy):
-    """Solves all islands except those that are left: velocity, residuals, iterations, islands left, and their data."""
-    tolerance, _, rough, _, _ = accuracy
-    order, ptr, weight, x, residuals, tops, todo = _start(lay, blocks, chosen, velocity, impulse, tolerance, rough)
-    iterations, left = 0, todo
-    if len(todo):
-        iterations, left = _in_turn(
-            lay, zeros, units, blocks, weight, order, ptr, todo, velocity, impulse, x, residuals, tops, accuracy
-        )
-    return x, residuals, iterations, left, order, ptr, weight
-
-
-def _large(
-    lay: Layout,
-    blocks: Blocks,
-    weight: Floats,
-    mine: Ints,
-    velocity: Floats,
-    impulse: Floats,
-    x: Floats,
-    tolerance: float,
-) -> tuple[float, int]:
+def _solve_large(lay: Layout, whole: Island, mine: Ints, tolerance: float) -> tuple[float, int]:
     """Solves one large island by sweeps, then by Newton steps; returns its residual and the number of both."""
-    residual, count = relax(lay, blocks, weight, mine, velocity, impulse, x, tolerance)
+    residual, count, island, mine = relax_large(lay, whole, mine, tolerance)
     if residual > tolerance:
-        label = np.full(len(velocity), -1, np.int64)
-        most = (LARGE_SYSTEM_WORK, LARGE_ISLAND_WORK)
-        residual, more, _ = _island(lay, blocks, weight, mine, velocity, impulse, x, label, tolerance, 0, most)
+        residual, more, _ = _solve_small(lay, island, tolerance, 0, (LARGE_SYSTEM_WORK, LARGE_ISLAND_WORK))
         count += more
+    put_back(island, mine, whole)
     return residual, count
 
 
+@kernel
+def _solve(lay, problem, chosen, velocity, impulse, projection, accuracy):
+    """Solves all islands except large ones, in place of the impulses: velocity, residual, iterations, islands left."""
+    whole = _whole(lay, problem, chosen, velocity, impulse, projection)
+    order, ptr, number = grouped(whole.body, len(velocity))
+    residuals, scales, todo = _first_residuals(lay, whole, number, ptr, accuracy)
+    iterations, left, worst = 0, todo, 0.0
+    if len(todo):
+        iterations, left = _solve_islands(lay, whole, (order, ptr), todo, residuals, scales, accuracy)
+    for p in range(len(chosen)):
+        for s in range(len(lay.rows)):
+            impulse[chosen[p], s] = whole.z[p, s]
+    residuals[left] = 0.0
+    for residual in residuals:
+        worst = max(worst, residual)
+    return whole.x, worst, iterations, left
+
+
 @kernel(fastmath=LOOSE, slp=True)
-def _start(lay, blocks, chosen, velocity, impulse, tolerance, rough):
-    """Islands, weights, the velocity after the warm start, for each island its residual and the order of magnitude of
-    the speeds that impulses cause or have to change, and the islands to solve."""
-    n = len(velocity)
-    order, ptr, island = grouped(blocks.body, chosen, n)
-    weight = np.empty((len(impulse), weight_columns(lay)))
+def _whole(lay, problem, chosen, velocity, impulse, projection):
+    """All chosen contacts and all bodies. Friction impulses without a bound are zero."""
+    k, n, r, w = len(chosen), len(velocity), len(lay.rows), len(lay.sides)
+    contacts, body, z = np.empty(k, np.int64), np.empty((k, w), np.int64), np.empty((k, r))
+    weight = np.empty((k, WEIGHT + 3 * group_count(lay)))
+    for p in range(k):
+        i = chosen[p]
+        contacts[p], z[p, 0] = i, impulse[i, 0]
+        for side in range(w):
+            body[p, side] = problem.body[i, side]
+        weigh(lay, problem, i, weight[p])
+        for g in range(group_count(lay)):
+            first, last = group_rows(lay, g)
+            for s in range(first, last):
+                z[p, s] = impulse[i, s] if weight[p, WEIGHT + 3 * g] > 0.0 else 0.0
     x = velocity.copy()
-    push_all(lay, blocks, chosen, impulse, x)
-    count = len(ptr) - 1
-    residuals, works, sizes, tops = np.zeros(count), np.zeros(count), np.zeros(count), np.zeros(count)
+    whole = Island(projection, contacts, body, np.arange(n), problem.val, problem.base, weight, z, velocity, x)
+    push(lay, whole, z, x)
+    return whole
+
+
+@kernel(fastmath=LOOSE, slp=True)
+def _first_residuals(lay, whole, number, ptr, accuracy):
+    """For each island its residual at the warm start and the order of magnitude of the speeds that impulses cause or
+    have to change; and the islands to solve."""
+    count, z, weight = len(ptr) - 1, whole.z, whole.weight
+    residuals, works, sizes, scales = np.zeros(count), np.zeros(count), np.zeros(count), np.zeros(count)
     u = np.empty(len(lay.rows))
-    for j in range(len(chosen)):
-        i, s = chosen[j], island[j]
-        weigh(lay, blocks, i, weight)
-        speeds_of(lay, blocks, x, i, u)
+    for p in range(len(z)):
+        s = number[p]
+        speeds_of(lay, whole, whole.x, p, u)
         for row in range(len(lay.rows)):
-            works[s] += impulse[i, row] * u[row]
-        if weight[i, NORMAL] > 0.0:
-            sizes[s] += impulse[i, 0] ** 2 / weight[i, NORMAL]
-            tops[s] = max(tops[s], abs(impulse[i, 0]) / weight[i, NORMAL], -u[0])
-        residuals[s] = max(residuals[s], distance(lay, weight[i], impulse[i], u))
-    todo = np.empty(count, np.int64)
-    used = 0
+            works[s] += z[p, row] * u[row]
+        if weight[p, NORMAL] > 0.0:
+            sizes[s] += z[p, 0] ** 2 / weight[p, NORMAL]
+            scales[s] = max(scales[s], abs(z[p, 0]) / weight[p, NORMAL], -u[0])
+        residuals[s] = max(residuals[s], distance(lay, whole.projection, weight[p], z[p], u))
+    rough = ROUGH if accuracy.enough == accuracy.tolerance and accuracy.fine_work > 0.0 else 1.0
+    todo, used = np.empty(count, np.int64), 0
     for s in range(count):
-        enough = rough if ptr[s + 1] - ptr[s] <= SMALL_ISLAND_CONTACTS else 1.0
-        if residuals[s] > enough * tolerance or works[s] > NO_WORK * sizes[s]:
+        share = rough if ptr[s + 1] - ptr[s] <= SMALL_ISLAND_CONTACTS else 1.0
+        if residuals[s] > share * accuracy.tolerance or works[s] > NO_WORK * sizes[s]:
             todo[used] = s
             used += 1
-    return order, ptr, weight, x, residuals, tops, todo[:used]
+    return residuals, scales, todo[:used]
 
 
 @kernel
-def _in_turn(
-    lay,
-    zeros,
-    units,
-    blocks,
-    weight,
-    order,
-    ptr,
-    todo,
-    velocity,
-    impulse,
-    x,
-    residuals,
-    tops,
-    accuracy,
-):
+def _solve_islands(lay, whole, islands, todo, residuals, scales, accuracy):
     """Solves the islands `todo` except large ones; returns the iterations, and the islands that are left."""
-    tolerance, enough, _, most_work, fine_work = accuracy
-    label = np.full(len(velocity), -1, np.int64)
+    tolerance, enough, fine_work = accuracy
+    order, ptr = islands
+    newton_work = NEWTON_ISLAND_WORK if enough == tolerance else EASY_ISLAND_WORK
+    label = np.full(len(whole.x), -1, np.int64)
     left, used, iterations, spent = np.empty(len(todo), np.int64), 0, 0, 0.0
     for s in todo:
         mine = order[ptr[s] : ptr[s + 1]]
         k = len(mine)
-        loose = tolerance > SINGLE * tops[s]
+        loose = tolerance > SINGLE * scales[s]
         fine = loose and spent < fine_work and k <= SMALL_ISLAND_CONTACTS
-        if residuals[s] <= tolerance * (ROUGH if fine else 1.0):
-            residuals[s] = _unloaded(lay, blocks, weight, mine, velocity, impulse, x, label)
-            if residuals[s] <= tolerance:
-                continue
-        # Sweeps in order would break the symmetry of redundant contacts; Newton steps keep it.
-        plain = PLAIN_SWEEPS if k == 1 or (loose and not fine) else 0
-        if fine:
-            most = (fine_work, fine_work - spent)
-            aim, first = (ROUGH, PLAIN_SWEEPS) if residuals[s] <= tolerance else (FINE, plain)
-            residuals[s], count, work = _island(
-                lay, blocks, weight, mine, velocity, impulse, x, label, aim * tolerance, first, most
-            )
-            iterations += count
-            spent += work
-            if residuals[s] <= tolerance:
-                continue
-        if k <= TINY_ISLAND_CONTACTS or len(lay.sides) > 2 or (k <= SMALL_ISLAND_CONTACTS and not loose):
-            most = (NEWTON_SYSTEM_WORK, most_work)
-            residuals[s], count, work = _island(
-                lay, blocks, weight, mine, velocity, impulse, x, label, tolerance, plain, most
-            )
-            iterations += count
-        elif k < THREADED_SWEEPS_CONTACTS and loose:
-            residuals[s], count = relax_alone(
-                lay, zeros, units, blocks, weight, mine, velocity, impulse, x, label, tolerance, SWEEPS
-            )
-            iterations += count
+        by_newton = k <= TINY_ISLAND_CONTACTS or len(lay.sides) > 2 or (k <= SMALL_ISLAND_CONTACTS and not loose)
+        by_sweeps = not by_newton and loose and k < THREADED_SWEEPS_CONTACTS
+        if residuals[s] <= tolerance or by_newton or by_sweeps:
+            mine = strided(mine, np.array([0, k])) if k > TINY_ISLAND_CONTACTS else mine
+            island = part_of(lay, whole, mine, label)
+            if residuals[s] <= tolerance * (ROUGH if fine else 1.0):
+                residuals[s] = settled(lay, island)
+            if fine and residuals[s] > tolerance * ROUGH:
+                # Sweeps in order would break the symmetry of redundant contacts; Newton steps keep it.
+                aim, plain = (
+                    (ROUGH, PLAIN_SWEEPS) if residuals[s] <= tolerance else (FINE, PLAIN_SWEEPS if k == 1 else 0)
+                )
+                effort = (fine_work, fine_work - spent)
+                residuals[s], count, work = _solve_small(lay, island, aim * tolerance, plain, effort)
+                iterations += count
+                spent += work
+            if residuals[s] > tolerance and by_newton:
+                plain = PLAIN_SWEEPS if k == 1 or (loose and not fine) else 0
+                effort = (NEWTON_SYSTEM_WORK, newton_work)
+                residuals[s], count, _ = _solve_small(lay, island, tolerance, plain, effort)
+                iterations += count
+            elif residuals[s] > tolerance and by_sweeps:
+                residuals[s], count = relax(lay, island, np.array([[0, k], [0, len(island.x)]]), tolerance, SWEEPS)
+                iterations += count
+            put_back(island, mine, whole)
         if residuals[s] > enough and len(lay.sides) == 2:
             left[used] = s
             used += 1
@@ -232,127 +243,84 @@ def _in_turn(
 
 
 @kernel
-def _unloaded(lay, blocks, weight, mine, velocity, impulse, x, label):
-    """Removes the work of the impulses of an island, and returns its residual.
+def _solve_small(lay, island, tolerance, plain, effort):
+    """Solves one island by plain sweeps and Newton steps, in place of its impulses and velocities.
 
-    `label` is scratch, -1 for each body before and after.
+    At most `plain` sweeps come first. Newton steps are taken where a system costs at most `effort[0]` multiplications,
+    about `effort[1]` together. Returns the residual, the number of sweeps and systems, and the work.
     """
-    members, count = np.empty(len(mine) * len(lay.sides), np.int64), 0
-    for i in mine:
-        for side in range(len(lay.sides)):
-            b = blocks.body[i, side]
-            if b >= 0 and label[b] < 0:
-                label[b] = 0
-                members[count] = b
-                count += 1
-    for b in members[:count]:
-        label[b] = -1
-    residual, work = measure(lay, blocks, weight, mine, impulse, x)
-    if without_work(lay, weight, mine, impulse, x, velocity, members[:count], work):
-        residual, work = measure(lay, blocks, weight, mine, impulse, x)
-    return residual
-
-
-@kernel
-def _island(lay, blocks, weight, contacts, velocity, impulse, x, label, tolerance, plain, most):
-    """Solves one island by plain sweeps and Newton steps, in place of its impulses and velocities x.
-
-    At most `plain` sweeps come first. Newton steps are taken where a system costs at most `most[0]` multiplications,
-    about `most[1]` together. Returns the residual, the number of sweeps and systems, and the work.
-    """
-    island, own, members, v, z = island_of(lay, blocks, weight, contacts, velocity, impulse, label)
-    y = v.copy()
-    push_all(lay, island, np.arange(len(z)), z, y)
-    count, change, spent = 0, np.inf, 0.0
+    count, change, spent, size = 0, np.inf, 0.0, len(island.z) * len(lay.sides) * len(lay.rows) * len(lay.axes)
     # Sweeps depend on the order of the contacts. Where Coulomb's law allows several answers they break the symmetry of
     # the problem, so that exact answers of several contacts begin with Newton steps.
-    loose = len(z) == 1 or tolerance > SINGLE * scale_of(lay, blocks, weight, contacts, impulse, x)
-    while loose and count < plain and change > 0.3 * tolerance:
-        change = _plain_sweep(lay, island, own, z, y)
-        count += 1
-        spent += 2.0 * island.val.size
-    residual, target = _settled(lay, island, own, v, z, y), tolerance
-    if residual > tolerance and len(members):
-        pattern = pattern_of(island.body, len(members))
-        cost = multiplications(lay.axes, pattern) + 4.0 * island.val.size * len(lay.axes)
-        if cost <= most[0]:
-            for _ in range(ATTEMPTS):
-                systems = min(NEWTON_SYSTEMS, (most[1] - spent) / cost)
-                if systems < 1.0:
-                    break
-                _, more = newton(lay, island, own, pattern, v, z, target, systems)
-                count += more
-                spent += more * cost
-                residual = _settled(lay, island, own, v, z, y)
-                if residual <= tolerance:
-                    break
-                target *= 0.1
-    for p in range(len(z)):
-        for s in range(len(lay.rows)):
-            impulse[contacts[p], s] = z[p, s]
-    for b in range(len(members)):
-        for c in range(len(lay.axes)):
-            x[members[b], c] = y[b, c]
+    if plain and (len(island.z) == 1 or tolerance > SINGLE * speed_scale(lay, island)):
+        while count < plain and change > 0.3 * tolerance:
+            change = _plain_sweep(lay, island)
+            count += 1
+            spent += 2.0 * size
+    residual, target = settled(lay, island), tolerance
+    if residual > tolerance and len(island.members):
+        pattern = pattern_of(island.body, len(island.members))
+        cost = multiplications(lay.axes, pattern) + 4.0 * size * len(lay.axes)
+        for _ in range(ATTEMPTS if cost <= effort[0] else 0):
+            systems = min(NEWTON_SYSTEMS, (effort[1] - spent) / cost)
+            if systems < 1.0:
+                break
+            more = newton(lay, island, pattern, target, systems)
+            count += more
+            spent += more * cost
+            residual = settled(lay, island)
+            if residual <= tolerance:
+                break
+            target *= 0.1
     return residual, count, spent
 
 
 @kernel
-def _settled(lay, island, weight, v, z, y):
-    """Removes the work of the impulses z, writes the velocities after them to y, and returns the residual."""
-    contacts = np.arange(len(z))
-    y[:] = v
-    push_all(lay, island, contacts, z, y)
-    residual, work = measure(lay, island, weight, contacts, z, y)
-    if without_work(lay, weight, contacts, z, y, v, np.arange(len(v)), work):
-        residual, work = measure(lay, island, weight, contacts, z, y)
-    return residual
-
-
-@kernel
-def _plain_sweep(lay, island, weight, z, x):
+def _plain_sweep(lay, island):
     """One Gauss-Seidel sweep, for any number of bodies per contact; returns the largest change of a speed."""
-    worst = 0.0
+    worst, z = 0.0, island.z
     for p in range(len(z)):
-        w = weight[p, NORMAL]
+        weight = island.weight[p]
+        w = weight[NORMAL]
         if w > 0.0:
-            new = max(z[p, 0] - _row_speed(lay, island, x, p, 0) * w, 0.0)
+            new = max(z[p, 0] - _row_speed(lay, island, p, 0) * w, 0.0)
             worst = max(worst, abs(new - z[p, 0]) / w)
-            _push_row(lay, island, x, p, 0, new - z[p, 0])
-            z[p, 0] = new
+            _push_row(lay, island, p, 0, new)
         for g in range(group_count(lay)):
             first, last = group_rows(lay, g)
-            w, bound = weight[p, WEIGHT + 2 * g], weight[p, BOUND + 2 * g] * max(z[p, 0], 0.0)
+            w, bound = weight[WEIGHT + 3 * g], weight[BOUND + 3 * g] * (max(z[p, 0], 0.0) + weight[GIVEN])
             if w == 0.0:
                 continue
-            one = z[p, first] - _row_speed(lay, island, x, p, first) * w
-            two = z[p, last - 1] - _row_speed(lay, island, x, p, last - 1) * w if last - first == 2 else 0.0
-            size = np.sqrt(one * one + two * two)
-            share = bound / size if size > bound else 1.0
-            worst = max(worst, abs(share * one - z[p, first]) / w)
-            _push_row(lay, island, x, p, first, share * one - z[p, first])
-            z[p, first] = share * one
+            one = z[p, first] - _row_speed(lay, island, p, first) * w
+            two = z[p, last - 1] - _row_speed(lay, island, p, last - 1) * w if last - first == 2 else 0.0
+            one, two = projected(island.projection if g == FRICTION else CONE, bound, one, two)
+            worst = max(worst, abs(one - z[p, first]) / w)
+            _push_row(lay, island, p, first, one)
             if last - first == 2:
-                worst = max(worst, abs(share * two - z[p, last - 1]) / w)
-                _push_row(lay, island, x, p, last - 1, share * two - z[p, last - 1])
-                z[p, last - 1] = share * two
+                worst = max(worst, abs(two - z[p, last - 1]) / w)
+                _push_row(lay, island, p, last - 1, two)
     return worst
 
 
 @kernel(inline="always")
-def _row_speed(lay, island, x, p, s):
-    total = island.base[p, s]
+def _row_speed(lay, island, p, s):
+    i = island.contacts[p]
+    total = island.base[i, s]
     for side in range(len(lay.sides)):
         b = island.body[p, side]
         if b >= 0:
             for c in range(len(lay.axes)):
-                total += island.val[p, side, s, c] * x[b, c]
+                total += island.val[i, side, s, c] * island.x[b, c]
     return total
 
 
 @kernel(inline="always")
-def _push_row(lay, island, x, p, s, impulse):
+def _push_row(lay, island, p, s, impulse):
+    """Sets the impulse of row s of contact p."""
+    i, change = island.contacts[p], impulse - island.z[p, s]
+    island.z[p, s] = impulse
     for side in range(len(lay.sides)):
         b = island.body[p, side]
         if b >= 0:
             for c in range(len(lay.axes)):
-                x[b, c] += island.val[p, side, s, c] * impulse
+                island.x[b, c] += island.val[i, side, s, c] * change

@@ -1,143 +1,212 @@
 """Frictional contact of large islands by Gauss-Seidel sweeps over compact records.
 
 A sweep gives each contact the normal impulse that stops its approach, then the friction impulse that stops its slip,
-within the disk of radius mu times the normal impulse, then those of rolling and spinning. Between sweeps impulses and
-velocities are extrapolated along their last change, by Nesterov's rule with a bound, unless the last change went back;
-in piles this halves the number of sweeps. The bound is lowered where sweeps do not get ahead.
+within its bound, then those of rolling and spinning. Between sweeps impulses and velocities are extrapolated along
+their last change, by Nesterov's rule with a bound, unless the last change went back; in piles this halves the number of
+sweeps. The bound is lowered where sweeps do not make progress.
+
+Sweeps compute a correction: the velocity of the records starts at zero, and they hold the speeds at the start. Single
+precision is therefore enough unless the tolerance is tiny, and takes half the memory, which bounds the speed.
+Velocities and residual are computed in double precision afterwards.
 
 Tried, for piles of spheres, boxes and discs: nonlinear conjugate gradients around sweeps (Silcowitz-Hansen, Niebe,
 Erleben 2010) need half as many sweeps again, and sweeps in alternating directions twice as many. Sweeps over only the
-contacts of bodies that still move push the error to their rim: 20 to 60 percent more visits. Sweeps around the contacts
-that are off pay once these are very few (`_local`): in settling boxes the last of some thousand contacts took most of
-the sweeps.
+contacts of bodies that still move push the error to their rim: 20 to 60 percent more work. Sweeps around the contacts
+that are off pay once these are very few (`_sweep_locally`): in settling boxes the last of some thousand contacts took
+most of the sweeps.
 """
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from ..kernels import kernel, tuple_setitem
-from .contact_pack import LOOSE, group_count
-from .contact_records import GROUP, INVERSE, PRODUCT, STIFF, Records, arranged, finish, pack, restart
-from .rows import Floats
+from .contact_island import (
+    BOUND,
+    CONE,
+    FIXED,
+    GIVEN,
+    LENGTH,
+    LOOSE,
+    MIXED,
+    NORMAL,
+    WEIGHT,
+    group_count,
+    group_rows,
+    settled,
+    speeds_of,
+)
 
-TARGET = 1.3  # change of a speed in a sweep, as a share of the tolerance, at which the residual is verified
-BOLD = 0.6  # bound on the extrapolation, as a share of the last change
+SWEEPS = 400  # bound on the sweeps over an island
+EXACT_SWEEPS = 40  # the same, for a tolerance that single precision does not reach
+SINGLE = 1e-5  # tolerance, relative to the speeds that impulses cause, from which single precision is enough
+CHANGE = 1.3  # change of a speed in a sweep, as a share of the tolerance, at which the residual is verified
+RELAXED = 0.7  # share of a step of the normal impulses: sweeps with whole steps cycle in some piles of discs
+EXTRAPOLATION = 0.6  # bound on the extrapolation, as a share of the last change
+PATIENCE = 25  # sweeps without fewer contacts that are off, after which the bound on the extrapolation is halved
 FEW = 300  # with fewer than one contact in FEW that changes, sweeps go over the contacts around these, ...
 NEAR_BY, LOCAL_SWEEPS = 4, 20  # ... if these are fewer than one in NEAR_BY; the second number bounds these sweeps
-PATIENCE = 25  # sweeps without fewer contacts that are off, after which the bound on the extrapolation is halved
+TINY, ZERO, ONE = np.float32(1e-30), np.float32(0.0), np.float32(1.0)
 
-WORST, BUSY, BACK = 0, 1, 2  # columns of the report of a slab
-PACE, BOLDNESS, LIMIT, LEAST, SINCE = 0, 1, 2, 3, 4  # entries of the state of the acceleration: see `advance`
-
-
-@kernel(inline="always")
-def _load(zeros, x, b):
-    out = zeros
-    for c in range(len(zeros)):
-        out = tuple_setitem(out, c, x[b, c])
-    return out
+# Columns of `Records.data`: inverse stiffness and stiffness of the normal, products of normal and tangents, given
+# normal impulse; for each group, from GROUP on, inverse stiffness, stiffness times length, and bound; then speeds at
+# the start.
+INVERSE, STIFF, PRODUCT, ACTING, GROUP = 0, 1, 2, 4, 5
+WORST, BUSY, BACK = 0, 1, 2  # columns of the report of a sweep over a slab
+PACE, SHARE, LIMIT, LEAST, SINCE = 0, 1, 2, 3, 4  # entries of the state of the acceleration: see `paced`
 
 
-@kernel(inline="always")
-def _dot(zeros, row, p, s, xa, xb, start):
-    total = start
-    for c in range(len(zeros)):
-        total += row[p, 0, s, c] * xa[c] + row[p, 1, s, c] * xb[c]
-    return total
+class Records(NamedTuple):
+    """k contacts in the order of the sweep. A body that a contact lacks is a number from n up; its rows are zero."""
+
+    projection: int
+    body: Any  # (k, 2) int32
+    row: Any  # (k, 2, r, d) float32, like the following
+    data: Any  # (k, 5 + 3 groups + r)
+    z: Any  # (k, r) impulses
+    last: Any  # (k, r) impulses before the last sweep
+    x: Any  # (bodies, d) change of velocity
+    last_x: Any  # (bodies, d) before the last sweep
 
 
-@kernel(inline="always")
-def _plus(zeros, row, p, side, s, x, push):
-    out = x
-    for c in range(len(zeros)):
-        out = tuple_setitem(out, c, x[c] + row[p, side, s, c] * push)
-    return out
+@kernel
+def records_of(lay, island, cuts):
+    """Records for the contacts of an island, with their rows and weights, for slabs that begin at `cuts` (2, s + 1)."""
+    k, n, r, d, f = len(island.z), len(island.x), len(lay.rows), len(lay.axes), np.float32
+    slabs, width = cuts.shape[1] - 1, GROUP + 3 * group_count(lay) + r
+    body, row, data = np.empty((k, 2), np.int32), np.empty((k, 2, r, d), f), np.zeros((k, width), f)
+    bodies = n + 2 * slabs
+    for slab in range(slabs):
+        for p in range(cuts[0, slab], cuts[0, slab + 1]):
+            i, weight = island.contacts[p], island.weight[p]
+            for side in range(2):
+                body[p, side] = island.body[p, side] if island.body[p, side] >= 0 else n + 2 * slab
+                for s in range(r):
+                    for c in range(d):
+                        row[p, side, s, c] = island.val[i, side, s, c]
+            data[p, INVERSE], data[p, ACTING] = RELAXED * weight[NORMAL], weight[GIVEN]
+            data[p, STIFF] = 1.0 / (RELAXED * weight[NORMAL]) if weight[NORMAL] > 0.0 else 0.0
+            data[p, PRODUCT], data[p, PRODUCT + 1] = weight[MIXED], weight[MIXED + 1]
+            for g in range(group_count(lay)):
+                at, w = GROUP + 3 * g, weight[WEIGHT + 3 * g]
+                data[p, at], data[p, at + 2] = w, weight[BOUND + 3 * g]
+                data[p, at + 1] = weight[LENGTH + 3 * g] / w if w > 0.0 else 0.0
+    z, last = np.empty((k, r), f), np.empty((k, r), f)
+    return Records(island.projection, body, row, data, z, last, np.zeros((bodies, d), f), np.zeros((bodies, d), f))
 
 
-@kernel(fastmath=LOOSE, slp=True)
-def sweep(lay, zeros, units, records, first, last, bold, busy, report):
-    """One sweep over contacts first to last, extrapolated by `bold`.
+@kernel
+def start(lay, island, records):
+    """Writes the impulses and speeds of an island to its records."""
+    r = len(lay.rows)
+    at, u = records.data.shape[1] - r, np.empty(r)
+    for p in range(len(island.z)):
+        speeds_of(lay, island, island.x, p, u)
+        for s in range(r):
+            records.data[p, at + s] = u[s]
+            records.z[p, s] = records.last[p, s] = island.z[p, s]
+    records.x[:] = ZERO
+    records.last_x[:] = ZERO
 
-    `zeros` is a tuple of d zeros, `units` one of a tiny number and 1, of the type of the records. Writes the largest
-    change of a speed, the number of contacts that changed by more than `busy`, and the product of this change with the
-    last one to `report` (3,).
+
+@kernel
+def accept(lay, island, records):
+    """Impulses and velocities of an island from its records, in double precision; returns the residual."""
+    for p in range(len(island.z)):
+        for s in range(len(lay.rows)):
+            island.z[p, s] = records.z[p, s]
+    return settled(lay, island)
+
+
+@kernel
+def relax(lay, island, cuts, tolerance, most):
+    """At most `most` sweeps over an island, in place of its impulses and velocities; returns the residual and sweeps.
+
+    `cuts` (2, slabs + 1) tell where slabs begin in contacts and bodies (`contact_slabs.py`).
     """
-    r, t, zero = len(lay.rows), len(lay.tangents), zeros[0]
-    tiny, one = units
-    at = records.data.shape[1] - r
-    body, row, data, z, before, x = records.body, records.row, records.data, records.z, records.last, records.x
-    bold, busy = one * bold, one * busy
-    worst, back, count = zero, 0.0, 0
-    for p in range(first, last):
-        a, b = body[p, 0], body[p, 1]
-        xa, xb = _load(zeros, x, a), _load(zeros, x, b)
-        old = z[p, 0]
-        start = old + bold * (old - before[p, 0])
-        lam = max(start - _dot(zeros, row, p, 0, xa, xb, data[p, at]) * data[p, INVERSE], zero)
-        push = lam - start
-        change, product = abs(push) * data[p, STIFF], push * (lam - old)
-        if r > 1:
-            bound = data[p, GROUP + 2] * lam
-            old_s = z[p, 1]
-            start_s = old_s + bold * (old_s - before[p, 1])
-            s = _dot(zeros, row, p, 1, xa, xb, data[p, at + 1]) + data[p, PRODUCT] * push
-            new_s = start_s - s * data[p, GROUP]
-            if t == 1:
-                new_s = min(max(new_s, -bound), bound)
-            else:
-                old_t = z[p, 2]
-                start_t = old_t + bold * (old_t - before[p, 2])
-                s = _dot(zeros, row, p, 2, xa, xb, data[p, at + 2]) + data[p, PRODUCT + 1] * push
-                new_t = start_t - s * data[p, GROUP]
-                share = min(bound / np.sqrt(new_s * new_s + new_t * new_t + tiny), one)
-                new_s *= share
-                new_t *= share
-                product += (new_t - start_t) * (new_t - old_t)
-                change = max(change, abs(new_t - start_t) * data[p, GROUP + 1])
-            product += (new_s - start_s) * (new_s - old_s)
-            change = max(change, abs(new_s - start_s) * data[p, GROUP + 1])
-        before[p, 0], z[p, 0] = old, lam
-        if r > 1:
-            before[p, 1], z[p, 1] = old_s, new_s
-            new_s -= start_s
-            xa, xb = _plus(zeros, row, p, 0, 1, xa, new_s), _plus(zeros, row, p, 1, 1, xb, new_s)
-            if t == 2:
-                before[p, 2], z[p, 2] = old_t, new_t
-                new_t -= start_t
-                xa, xb = _plus(zeros, row, p, 0, 2, xa, new_t), _plus(zeros, row, p, 1, 2, xb, new_t)
-        xa, xb = _plus(zeros, row, p, 0, 0, xa, push), _plus(zeros, row, p, 1, 0, xb, push)
-        if r > 1 + t:  # rolling and spinning
-            for g in range(1, group_count(lay)):
-                f, at_g = 1 + g * t, GROUP + 3 * g
-                e = min(f + t, r) - 1
-                old_s, old_t = z[p, f], z[p, e]
-                start_s = old_s + bold * (old_s - before[p, f])
-                start_t = old_t + bold * (old_t - before[p, e])
-                new_s = start_s - _dot(zeros, row, p, f, xa, xb, data[p, at + f]) * data[p, at_g]
-                new_t = start_t - _dot(zeros, row, p, e, xa, xb, data[p, at + e]) * data[p, at_g]
-                square = new_s * new_s + tiny if e == f else new_s * new_s + new_t * new_t + tiny
-                share = min(data[p, at_g + 2] * lam / np.sqrt(square), one)
-                push_s, push_t = share * new_s - start_s, share * new_t - start_t
-                change = max(change, abs(push_s) * data[p, at_g + 1], abs(push_t) * data[p, at_g + 1])
-                before[p, e], z[p, e] = old_t, share * new_t
-                before[p, f], z[p, f] = old_s, share * new_s
-                xa, xb = _plus(zeros, row, p, 0, f, xa, push_s), _plus(zeros, row, p, 1, f, xb, push_s)
-                if e != f:
-                    xa, xb = _plus(zeros, row, p, 0, e, xa, push_t), _plus(zeros, row, p, 1, e, xb, push_t)
-        for c in range(len(zeros)):
-            x[a, c] = xa[c]
-        for c in range(len(zeros)):
-            x[b, c] = xb[c]
-        back -= product
-        worst = max(worst, change)
-        count += change > busy
-    report[WORST], report[BUSY], report[BACK] = worst, count, back
+    records, state = records_of(lay, island, cuts), first_state()
+    done, target, residual = 0, CHANGE * tolerance, np.inf
+    while done < most and residual > tolerance:
+        start(lay, island, records)
+        done += _sweeps(lay, records, cuts, state, tolerance, target, most - done)
+        residual = accept(lay, island, records)
+        target *= 0.7
+    return residual, done
 
 
-def first_state() -> Floats:
+@kernel
+def _sweeps(lay, records, cuts, state, busy, target, most):
+    """Sweeps until no speed changes by more than `target`, `most` at most; returns their number.
+
+    Slabs are swept in the order in which threads would sweep them: even ones, then odd ones. Where there is only one,
+    and few contacts change by more than `busy`, sweeps go around these.
+    """
+    k, count = len(records.body), cuts.shape[1] - 1
+    reports = np.zeros((count, 3))
+    for done in range(most):
+        for parity in range(2):
+            for s in range(parity, count, 2):
+                sweep(lay, records, cuts[0, s], cuts[0, s + 1], state[SHARE], busy, reports[s])
+        few = count == 1 and reports[0, WORST] > target and reports[0, BUSY] * FEW <= k
+        if few and _sweep_locally(lay, records, state, busy, target):
+            continue
+        if paced(reports, state, target):
+            return done + 1
+        extrapolate(records, state[SHARE], 0, len(records.x))
+    return most
+
+
+@kernel
+def _sweep_locally(lay, records, state, busy, target):
+    """Sweeps over the contacts of the bodies whose contacts the last sweep has changed by more than `busy`.
+
+    Then the acceleration starts again. Returns False, and does nothing, if there are none or many.
+    """
+    body, z, last, data = records.body, records.z, records.last, records.data
+    r, k = z.shape[1], len(body)
+    near = np.zeros(len(records.x), np.bool_)
+    for p in range(k):
+        change = abs(z[p, 0] - last[p, 0]) * data[p, STIFF]
+        for s in range(1, 1 + len(lay.tangents)):
+            change = max(change, abs(z[p, s] - last[p, s]) * data[p, GROUP + 1])
+        if change > busy:
+            near[body[p, 0]] = near[body[p, 1]] = True
+    near[len(near) - 2 :] = False  # no bodies
+    chosen, count = np.empty(k, np.int64), 0
+    for p in range(k):
+        if near[body[p, 0]] or near[body[p, 1]]:
+            chosen[count] = p
+            count += 1
+    if count == 0 or count * NEAR_BY > k:
+        return False
+    chosen = chosen[:count]
+    row, own_z = records.row[chosen], z[chosen]
+    own = Records(records.projection, body[chosen], row, data[chosen], own_z, own_z.copy(), records.x, records.last_x)
+    records.last_x[:] = records.x
+    mine, reports = first_state(), np.zeros((1, 3))
+    for _ in range(min(LOCAL_SWEEPS, k // count)):  # no more work than in one sweep over all
+        sweep(lay, own, 0, count, mine[SHARE], busy, reports[0])
+        if paced(reports, mine, 0.5 * target):
+            break
+        extrapolate(own, mine[SHARE], 0, len(records.x))
+    for j in range(count):
+        for s in range(r):
+            z[chosen[j], s] = own.z[j, s]
+    last[:] = z
+    records.last_x[:] = records.x
+    state[PACE], state[SHARE] = 1.0, 0.0
+    return True
+
+
+# ---- acceleration
+
+
+@kernel
+def first_state():
     """State of the acceleration before the first sweep: pace, extrapolation, its bound, fewest busy contacts, since."""
-    return np.array([1.0, 0.0, BOLD, np.inf, 0.0])
+    return np.array([1.0, 0.0, EXTRAPOLATION, np.inf, 0.0])
 
 
 @kernel
@@ -161,112 +230,124 @@ def paced(reports, state, target):
         state[LEAST], state[SINCE] = busy, 0.0
     pace = 1.0 if back > 0.0 else state[PACE]
     state[PACE] = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * pace * pace))
-    state[BOLDNESS] = min((pace - 1.0) / state[PACE], state[LIMIT])
+    state[SHARE] = min((pace - 1.0) / state[PACE], state[LIMIT])
     return False
 
 
 @kernel
-def extrapolate(records, bold, first, last):
-    """Extrapolates the velocities of bodies first to last by `bold` times their last change."""
+def extrapolate(records, share, first, last):
+    """Extrapolates the velocities of bodies first to last by a share of their last change."""
     x, last_x = records.x, records.last_x
     for b in range(first, last):
         for c in range(x.shape[1]):
             now = x[b, c]
-            x[b, c] += bold * (now - last_x[b, c])
+            x[b, c] += share * (now - last_x[b, c])
             last_x[b, c] = now
 
 
-@kernel
-def advance(records, reports, state, target):
-    """`paced`, and `extrapolate` for all bodies; True if no speed changed by more than `target`."""
-    if paced(reports, state, target):
-        return True
-    extrapolate(records, state[BOLDNESS], 0, len(records.x))
-    return False
+# ---- one sweep
 
 
-@kernel
-def _sweeps_alone(lay, zeros, units, records, state, busy, target, most):
-    """Sweeps until no speed changes by more than `target`, around the contacts that change where these are few.
+@kernel(inline="always")
+def _load(axes, x, b):
+    out = axes
+    for c in range(len(axes)):
+        out = tuple_setitem(out, c, x[b, c])
+    return out
 
-    There are `most` at most; returns their number.
+
+@kernel(inline="always")
+def _dot(axes, row, p, s, xa, xb, start):
+    total = start
+    for c in range(len(axes)):
+        total += row[p, 0, s, c] * xa[c] + row[p, 1, s, c] * xb[c]
+    return total
+
+
+@kernel(inline="always")
+def _plus(axes, row, p, side, s, x, push):
+    out = x
+    for c in range(len(axes)):
+        out = tuple_setitem(out, c, x[c] + row[p, side, s, c] * push)
+    return out
+
+
+@kernel(fastmath=LOOSE, slp=True)
+def sweep(lay, records, first, last, share, busy, report):
+    """One sweep over contacts first to last, extrapolated by a share of the last change.
+
+    Writes the largest change of a speed, the number of contacts that changed by more than `busy`, and the product of
+    this change with the last one to `report` (3,).
     """
-    reports, k = np.zeros((1, 3)), len(records.body)
-    for done in range(most):
-        sweep(lay, zeros, units, records, 0, k, state[BOLDNESS], busy, reports[0])
-        if reports[0, WORST] <= target:
-            return done + 1
-        if reports[0, BUSY] * FEW > k or not _local(lay, zeros, units, records, state, busy, target):
-            advance(records, reports, state, target)
-    return most
-
-
-@kernel
-def _local(lay, zeros, units, records, state, busy, target):
-    """Sweeps over the contacts of the bodies whose contacts the last sweep has changed by more than `busy`.
-
-    Then the acceleration starts again. Returns False, and does nothing, if there are none or many.
-    """
-    body, z, last, data = records.body, records.z, records.last, records.data
-    r, k = z.shape[1], len(body)
-    near = np.zeros(len(records.x), np.bool_)
-    for p in range(k):
-        change = abs(z[p, 0] - last[p, 0]) * data[p, STIFF]
-        for s in range(1, min(r, 1 + len(lay.tangents))):
-            change = max(change, abs(z[p, s] - last[p, s]) * data[p, GROUP + 1])
-        if change > busy:
-            near[body[p, 0]] = near[body[p, 1]] = True
-    near[len(near) - 2 :] = False  # no bodies
-    chosen, count = np.empty(k, np.int64), 0
-    for p in range(k):
-        if near[body[p, 0]] or near[body[p, 1]]:
-            chosen[count] = p
-            count += 1
-    if count == 0 or count * NEAR_BY > k:
-        return False
-    chosen = chosen[:count]
-    own = Records(body[chosen], records.row[chosen], data[chosen], z[chosen], z[chosen], records.x, records.last_x)
-    records.last_x[:] = records.x
-    mine, reports = np.array([1.0, 0.0, BOLD, np.inf, 0.0]), np.zeros((1, 3))
-    for _ in range(min(LOCAL_SWEEPS, k // count)):  # no more visits than in one sweep over all
-        sweep(lay, zeros, units, own, 0, count, mine[BOLDNESS], busy, reports[0])
-        if advance(own, reports, mine, 0.5 * target):
-            break
-    for j in range(count):
-        for s in range(r):
-            z[chosen[j], s] = own.z[j, s]
-    last[:] = z
-    records.last_x[:] = records.x
-    state[PACE], state[BOLDNESS] = 1.0, 0.0
-    return True
-
-
-@kernel
-def relax_alone(lay, zeros, units, blocks, weight, mine, velocity, impulse, x, label, tolerance, most):
-    """What `contact_slabs.relax` does for an island of one slab, in single precision, in one kernel.
-
-    `label` is scratch, -1 for each body before and after.
-    """
-    contacts, body, members, _ = arranged(blocks.body, mine, label, 1)
-    k, n, r, d = len(contacts), len(members), len(lay.rows), len(lay.axes)
-    f = np.float32
-    records = Records(
-        np.empty((k, 2), np.int32),
-        np.empty((k, 2, r, d), f),
-        np.empty((k, GROUP + 3 * group_count(lay) + r), f),
-        np.empty((k, r), f),
-        np.empty((k, r), f),
-        np.zeros((n + 2, d), f),
-        np.zeros((n + 2, d), f),
-    )
-    pack(lay, blocks, weight, contacts, body, n, 0, k, records)
-    done, target, residual = 0, TARGET * tolerance, np.inf
-    state = np.array([1.0, 0.0, BOLD, np.inf, 0.0])
-    while done < most and residual > tolerance:
-        restart(lay, blocks, contacts, impulse, x, 0, k, records)
-        records.x[:] = f(0.0)
-        records.last_x[:] = f(0.0)
-        done += _sweeps_alone(lay, zeros, units, records, state, tolerance, target, most - done)
-        residual = finish(lay, blocks, weight, mine, contacts, members, velocity, records.z, impulse, x)
-        target *= 0.7
-    return residual, done
+    r, t, axes = len(lay.rows), len(lay.tangents), lay.axes
+    body, row, data, z, before, x = records.body, records.row, records.data, records.z, records.last, records.x
+    cone, low = records.projection == CONE, ZERO if records.projection == FIXED else -ONE
+    at, ahead, much = data.shape[1] - r, np.float32(share), np.float32(busy)
+    worst, back, count = ZERO, 0.0, 0
+    for p in range(first, last):
+        a, b = body[p, 0], body[p, 1]
+        xa, xb = _load(axes, x, a), _load(axes, x, b)
+        old = z[p, 0]
+        start = old + ahead * (old - before[p, 0])
+        lam = max(start - _dot(axes, row, p, 0, xa, xb, data[p, at]) * data[p, INVERSE], ZERO)
+        push = lam - start
+        change, product = abs(push) * data[p, STIFF], push * (lam - old)
+        before[p, 0], z[p, 0] = old, lam
+        full = lam + data[p, ACTING]
+        if data[p, GROUP + 2] > ZERO:
+            bound = data[p, GROUP + 2] * full
+            old_s = z[p, 1]
+            start_s = old_s + ahead * (old_s - before[p, 1])
+            s = _dot(axes, row, p, 1, xa, xb, data[p, at + 1]) + data[p, PRODUCT] * push
+            new_s = start_s - s * data[p, GROUP]
+            if t == 1:
+                new_s = min(max(new_s, low * bound), bound)
+            else:
+                old_t = z[p, 2]
+                start_t = old_t + ahead * (old_t - before[p, 2])
+                s = _dot(axes, row, p, 2, xa, xb, data[p, at + 2]) + data[p, PRODUCT + 1] * push
+                new_t = start_t - s * data[p, GROUP]
+                if cone:
+                    part = min(bound / np.sqrt(new_s * new_s + new_t * new_t + TINY), ONE)
+                    new_s *= part
+                    new_t *= part
+                else:
+                    new_s, new_t = min(max(new_s, low * bound), bound), min(max(new_t, -bound), bound)
+                product += (new_t - start_t) * (new_t - old_t)
+                change = max(change, abs(new_t - start_t) * data[p, GROUP + 1])
+            product += (new_s - start_s) * (new_s - old_s)
+            change = max(change, abs(new_s - start_s) * data[p, GROUP + 1])
+            before[p, 1], z[p, 1] = old_s, new_s
+            new_s -= start_s
+            xa, xb = _plus(axes, row, p, 0, 1, xa, new_s), _plus(axes, row, p, 1, 1, xb, new_s)
+            if t == 2:
+                before[p, 2], z[p, 2] = old_t, new_t
+                new_t -= start_t
+                xa, xb = _plus(axes, row, p, 0, 2, xa, new_t), _plus(axes, row, p, 1, 2, xb, new_t)
+        xa, xb = _plus(axes, row, p, 0, 0, xa, push), _plus(axes, row, p, 1, 0, xb, push)
+        if r > 1 + t:
+            for g in range(1, group_count(lay)):  # rolling and spinning
+                f, e = group_rows(lay, g)
+                e, at_g = e - 1, GROUP + 3 * g
+                old_s, old_t = z[p, f], z[p, e]
+                start_s = old_s + ahead * (old_s - before[p, f])
+                start_t = old_t + ahead * (old_t - before[p, e])
+                new_s = start_s - _dot(axes, row, p, f, xa, xb, data[p, at + f]) * data[p, at_g]
+                new_t = start_t - _dot(axes, row, p, e, xa, xb, data[p, at + e]) * data[p, at_g]
+                square = new_s * new_s + TINY if e == f else new_s * new_s + new_t * new_t + TINY
+                part = min(data[p, at_g + 2] * full / np.sqrt(square), ONE)
+                push_s, push_t = part * new_s - start_s, part * new_t - start_t
+                change = max(change, abs(push_s) * data[p, at_g + 1], abs(push_t) * data[p, at_g + 1])
+                before[p, e], z[p, e] = old_t, part * new_t
+                before[p, f], z[p, f] = old_s, part * new_s
+                xa, xb = _plus(axes, row, p, 0, f, xa, push_s), _plus(axes, row, p, 1, f, xb, push_s)
+                if e != f:
+                    xa, xb = _plus(axes, row, p, 0, e, xa, push_t), _plus(axes, row, p, 1, e, xb, push_t)
+        for c in range(len(axes)):
+            x[a, c] = xa[c]
+        for c in range(len(axes)):
+            x[b, c] = xb[c]
+        back -= product
+        worst = max(worst, change)
+        count += 1 if change > much else 0
+    report[WORST], report[BUSY], report[BACK] = worst, count, back

@@ -15,18 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels import kernel, lean
+from .contact_island import CONE, FIXED, ZERO_ROW
 from .qp.relax import NEAR
 from .rows import Floats, push, speed
 
 Mask = NDArray[np.bool_]
 
-# How the normal impulse lam of a contact bounds its friction impulses z: 0 <= z <= mu lam against the slip before all
-# impulses; |z_s| <= mu lam along each tangent; |z| <= mu lam.
-FIXED, PYRAMID, CONE = 0, 1, 2
 ROUND_OFF = 1e-12  # slip below this share of the fastest speed at any contact counts as none
 OVER_RELAXATION = 1.3  # fewest visits on the vibrated layer; a contact alone needs more of them the larger it is
 SCAN = 8  # with more than one body in SCAN moved, all contacts are looked at: the order of memory is faster
-ZERO_ROW = 1e-24  # rows whose |row|^2 is below this share of |normal row|^2 move nothing
 
 
 class _Rubbing(NamedTuple):

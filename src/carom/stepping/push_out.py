@@ -16,8 +16,7 @@ from ..contact.contact_set import ContactSet
 from ..kernels import kernel
 from ..problem.assemble import Assembly
 from ..problem.contact_rows import contact_bodies
-from ..solvers.blocks import Blocks
-from ..solvers.contact import solve_contact
+from ..solvers.contact import Accuracy, solve_contact
 from ..solvers.islands import root_of
 from ..solvers.rows import Floats
 from ..solvers.thresholds import EXACT_CONTACTS
@@ -64,15 +63,15 @@ def push_out(
     states = (before.position, before.velocity, end.position, end.velocity)
     force = np.zeros(found.count) if force is None else force
     lengths = (slop, NEAR * deepest, part)
-    near, island, loss, energy, val, target = _plan(
-        pairs, linked, blocks.val, found.gap, force, *masses, *states, lengths
-    )
+    near, island, loss, energy, target = _plan(pairs, linked, found.gap, force, *masses, *states, lengths)
     if not len(near):
         return end
-    rows = Blocks(blocks.body, val, target, np.zeros_like(blocks.bound), 1)
-    still, none = np.zeros_like(impact.velocity), np.zeros((found.count, 1))
+    base = np.zeros_like(blocks.base)
+    base[:, 0] = target
+    rows = blocks._replace(base=base, bound=np.zeros_like(blocks.bound))
+    still, none = np.zeros_like(impact.velocity), np.zeros_like(base)
     aim = ERROR * deepest if many else EXACT * slop
-    answer = solve_contact(rows, near, still, none, aim, fine=0.0)
+    answer = solve_contact(rows, near, still, none, Accuracy(aim, fine_work=0.0))
     move = impact.unwhitened(answer.velocity, np.zeros_like(end.velocity))
     velocity = _within_energy(island, world.mass, world.gravity, loss, energy, move, end.velocity)
     return replace(
@@ -84,12 +83,12 @@ def push_out(
 
 
 @kernel
-def _plan(body, linked, val, gap, force, mass, inertia, gravity, position0, velocity0, position1, velocity1, lengths):
+def _plan(body, linked, gap, force, mass, inertia, gravity, position0, velocity0, position1, velocity1, lengths):
     """The contacts that take part, and the data of islands (`_energies`) and contacts (`_targets`) if there are any.
 
-    Also returns the normal rows (m, w, 1, d). `body` (m, 2) are the bodies of the contacts, `linked` (k, 2) pairs that
-    belong to one island. `lengths` are the overlap that is left alone, the gap up to which contacts take part, and the
-    length of a sub-step relative to the step.
+    `body` (m, 2) are the bodies of the contacts, `linked` (k, 2) pairs that belong to one island. `lengths` are
+    the overlap that is left alone, the gap up to which contacts take part, and the length of a sub-step relative to
+    the step.
     """
     slop, near, part = lengths
     island, anchored = _islands(linked, len(mass))
@@ -102,14 +101,10 @@ def _plan(body, linked, val, gap, force, mass, inertia, gravity, position0, velo
     # angular momentum.
     allowed = anchored if len(gravity) == 3 else np.ones_like(anchored)
     target, chosen = _targets(body, gap, force, island, allowed, available, slop, near, part * RATE)
-    normal = np.empty((len(body) if len(chosen) else 0, val.shape[1], 1, val.shape[3]))
-    for i in range(len(normal)):
-        if target[i, 0] < 0.0:
-            target[i, 0] *= part  # the shorter the time, the smaller the displacement
-        for side in range(val.shape[1]):
-            for c in range(val.shape[3]):
-                normal[i, side, 0, c] = val[i, side, 0, c]
-    return chosen, island, loss, energy, normal, target
+    for i in range(len(target)):
+        if target[i] < 0.0:
+            target[i] *= part  # the shorter the time, the smaller the displacement
+    return chosen, island, loss, energy, target
 
 
 @kernel
@@ -138,7 +133,7 @@ def _energies(island, count, mass, inertia, gravity, position0, velocity0, posit
 
 @kernel
 def _targets(body, gap, force, island, allowed, available, slop, near, rate):
-    """Displacements (m, 1) by which contacts may close, negative ones for overlap, and the contacts that take part.
+    """Displacements (m,) by which contacts may close, negative ones for overlap, and the contacts that take part.
 
     Forces at rest balance gravity, so that a displacement lifts an island by the work that it does against them.
     """
@@ -149,11 +144,11 @@ def _targets(body, gap, force, island, allowed, available, slop, near, rate):
             s = island[max(body[i, 0], body[i, 1])]
             deep[s] = allowed[s]
             work[s] += force[i] * rate * (-gap[i] - slop)
-    target, chosen, count = np.empty((m, 1)), np.empty(m, np.int64), 0
+    target, chosen, count = np.empty(m), np.empty(m, np.int64), 0
     for i in range(m):
         s = island[max(body[i, 0], body[i, 1])]
         pushed = deep[s] and available[s] >= LEAST * work[s]
-        target[i, 0] = rate * (gap[i] + slop) if pushed and gap[i] < -slop else max(gap[i], 0.0)
+        target[i] = rate * (gap[i] + slop) if pushed and gap[i] < -slop else max(gap[i], 0.0)
         if pushed and gap[i] <= near:
             chosen[count] = i
             count += 1

@@ -11,7 +11,7 @@ from ..kernels import kernel
 from ..problem.assemble import Assembly
 from ..problem.contact_rows import tangents_of
 from ..solvers.blocks import row_speed
-from ..solvers.contact import solve_contact
+from ..solvers.contact import Accuracy, solve_contact
 from ..solvers.islands import root_of
 from ..solvers.rows import Floats, Ints
 from ..world import World
@@ -83,7 +83,7 @@ class RestingSolver:
         if not closes:
             return None
         blocks = impact.blocks._replace(base=base)
-        answer = solve_contact(blocks, chosen, velocity, impulse, tolerance, enough)
+        answer = solve_contact(blocks, chosen, velocity, impulse, Accuracy(tolerance, enough))
         return Held(chosen, velocity, impulse, answer.velocity, answer.residual, answer.iterations)
 
     def keep(self, found: ContactSet, held: Held | None) -> None:

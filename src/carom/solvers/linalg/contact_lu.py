@@ -23,6 +23,7 @@ from .ordering import minimum_degree
 class Pattern(NamedTuple):
     """Bodies in order of elimination, and the blocks below the diagonal; those above it have the transposed pattern."""
 
+    body: Ints  # (k, w) bodies of the contacts, -1 for none
     place: Ints  # (n,) place of each body in the order of elimination
     order: Ints  # (n,) body at each place
     col_ptr: Ints  # (n + 1,)
@@ -73,7 +74,7 @@ def pattern_of(body, n):
                         else:
                             last = middle
                     slot[p, i, j] = slot[p, j, i] = first
-    return Pattern(place, order, col_ptr, col_row, slot)
+    return Pattern(body, place, order, col_ptr, col_row, slot)
 
 
 @kernel
@@ -94,16 +95,16 @@ def matrix_room(axes, pattern):
 
 
 @kernel
-def assemble(axes, rows, pattern, body, row, q, matrix):
-    """`I + G^T q G`, q (k, r, r), for the rows (k, w, r, d) of the bodies (k, w)."""
-    d, r, n = len(axes), len(rows), len(pattern.place)
+def assemble(axes, rows, pattern, contacts, val, q, matrix):
+    """`I + G^T q G`, q (k, r, r), for the rows `val[contacts]` (k, w, r, d)."""
+    d, r, n, body = len(axes), len(rows), len(pattern.place), pattern.body
     matrix.low[:], matrix.up[:], matrix.diagonal[:] = 0.0, 0.0, 0.0
     for b in range(n):
         for c in range(d):
             matrix.diagonal[b, c, c] = 1.0
     part = np.empty((r, d))
     for p in range(len(q)):
-        steep = 0.0
+        steep, row = 0.0, val[contacts[p]]
         for s in range(r):
             steep += q[p, s, s]
         if steep == 0.0:
@@ -115,7 +116,7 @@ def assemble(axes, rows, pattern, body, row, q, matrix):
                 for c in range(d):
                     total = 0.0
                     for e in range(r):
-                        total += q[p, s, e] * row[p, j, e, c]
+                        total += q[p, s, e] * row[j, e, c]
                     part[s, c] = total
             column = pattern.place[body[p, j]]
             for i in range(body.shape[1]):
@@ -123,11 +124,11 @@ def assemble(axes, rows, pattern, body, row, q, matrix):
                     continue
                 at = pattern.place[body[p, i]]
                 if at == column:
-                    _add(axes, rows, matrix.diagonal[at], row[p, i], part)
+                    _add(axes, rows, matrix.diagonal[at], row[i], part)
                 elif at > column:
-                    _add(axes, rows, matrix.low[pattern.slot[p, i, j]], row[p, i], part)
+                    _add(axes, rows, matrix.low[pattern.slot[p, i, j]], row[i], part)
                 else:
-                    _add(axes, rows, matrix.up[pattern.slot[p, i, j]], row[p, i], part)
+                    _add(axes, rows, matrix.up[pattern.slot[p, i, j]], row[i], part)
 
 
 @kernel
