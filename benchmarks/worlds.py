@@ -60,8 +60,8 @@ def march(scene: Scene, steps: int, response: Response) -> Iterator[tuple]:
     world, state = build(scene)
     engine = make(scene.stepper, world, response, scene.step)
     for _ in range(steps):
-        state = engine.step(state)
-        yield engine.row
+        state, report = engine.step(state)
+        yield report.row
 
 
 def table_of(scene: Scene, steps: int, response: Response | None = None) -> np.ndarray:

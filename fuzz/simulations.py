@@ -30,8 +30,8 @@ from carom.scene.shapes import (
     Sphere,
 )  # fmt: skip
 from carom.stepping import names
-from carom.stepping.contained import DEEPEST
 from carom.stepping.report import STATUSES
+from carom.stepping.stepper import DEEPEST_OVERLAP
 from carom.world import State, World
 
 from .campaign import Campaign
@@ -188,7 +188,7 @@ class Simulations(Campaign):
                 return wrong_message(str(stopped))
             if case.stepper != "synchronous":  # Smith's algorithm may overlap
                 success = STATUSES[int(sim.report["status"])] != NOT_CONVERGED
-                wrong = misplaced(sim.world, before, state, case.plate, OVERLAP if success else DEEPEST)
+                wrong = misplaced(sim.world, before, state, case.plate, OVERLAP if success else DEEPEST_OVERLAP)
                 if wrong is not None:
                     return f"{wrong}, time {state.time:.4g}"
             if not all(np.isfinite(x).all() for x in (state.position, state.orientation, state.velocity)):

@@ -50,20 +50,27 @@ class Progress:
 Tell = Callable[[Progress], None]
 
 
+class Report(Protocol):
+    """What an engine reports on a step."""
+
+    @property
+    def row(self) -> tuple[Any, ...]:
+        """The row of the table of steps (`stepping.report.step_table`)."""
+
+    def impulses(self) -> ContactImpulses:
+        """The impulses of the step."""
+
+
 class Engine(Protocol):
     """A rule that advances a state by one step and reports on it: a stepper, or the collapse of a tower."""
 
     world: World
-    row: tuple[Any, ...]  # of the table of steps (`stepping.report.step_table`)
 
-    def step(self, state: State) -> State:
-        """The state one step later."""
+    def step(self, state: State) -> tuple[State, Report]:
+        """The state one step later, and the report of the step."""
 
-    def report(self, state: State) -> None:
-        """Sets `row` for a state before the first step."""
-
-    def impulses(self) -> ContactImpulses:
-        """The impulses of the last step."""
+    def start(self, state: State) -> Report:
+        """The report on a state before the first step."""
 
     def memory(self) -> dict[str, np.ndarray]:
         """Arrays besides the state on which the next step depends."""
@@ -217,9 +224,9 @@ class _Loop:
 
     def _begin(self) -> None:
         """Row and frame of the start, and a first checkpoint: a run killed at once can be resumed."""
-        self.engine.report(self.state)
-        self._keep_row()
-        self._keep_frame()
+        report = self.engine.start(self.state)
+        self._keep_row(report)
+        self._keep_frame(report)
         self._checkpoint()
 
     def _all_steps(self) -> bool:
@@ -234,20 +241,20 @@ class _Loop:
         return done
 
     def _step(self) -> None:
-        self.state = self.engine.step(self.state)
-        self._keep_row()
+        self.state, report = self.engine.step(self.state)
+        self._keep_row(report)
         number = self.state.step
         if number % self.settings.frame_every == 0 or number == self.settings.steps:
-            self._keep_frame()
+            self._keep_frame(report)
         if perf_counter() - self.saved > CHECKPOINT_SECONDS:
             self._checkpoint()
-        self.meter.tell(self.engine.row)
+        self.meter.tell(report.row)
 
-    def _keep_frame(self) -> None:
-        self.recorder.frame(self.state, self.engine.impulses() if self.settings.impulses else None)
+    def _keep_frame(self, report: Report) -> None:
+        self.recorder.frame(self.state, report.impulses() if self.settings.impulses else None)
 
-    def _keep_row(self) -> None:
-        self.rows[self.used] = self.engine.row
+    def _keep_row(self, report: Report) -> None:
+        self.rows[self.used] = report.row
         self.used += 1
         if self.used == BLOCK:
             self._flush()

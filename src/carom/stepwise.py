@@ -71,8 +71,7 @@ class Simulation:
         # The functions of the scene are called once, so that a wrong one is refused before anything else is done.
         accelerations(world, prescribed(world, start, h))
         boundaries_at(world, start.time, h)
-        self.engine.report(start)
-        self._state = start
+        self._state, self._report = start, self.engine.start(start)
 
     def _set_up(
         self,
@@ -102,7 +101,7 @@ class Simulation:
         tolerance = DEFAULT_TOLERANCE if settings.tolerance is None else settings.tolerance
         sim._set_up(scene, world, law, models, settings.stepper, settings.step, tolerance)
         sim.engine.remember(memory)
-        sim._state = state
+        sim._state, sim._report = state, sim.engine.start(state)
         return sim
 
     @property
@@ -126,21 +125,21 @@ class Simulation:
     @property
     def contacts(self) -> ContactSet:
         """Contacts that the law or the resting solver treated in the last step, each once."""
-        return self.engine.treated_contacts()
+        return self._report.treated_contacts()
 
     @property
     def impulses(self) -> ContactImpulses:
         """The nonzero impulses of the last step."""
-        return self.engine.impulses()
+        return self._report.impulses()
 
     @property
     def report(self) -> dict[str, Any]:
         """The row of the last step in the table of steps, by column: contacts, iterations, energies, momenta, ..."""
-        return dict(zip(step_table(self.world.dimension).names or (), self.engine.row))
+        return dict(zip(step_table(self.world.dimension).names or (), self._report.row))
 
     def step(self) -> State:
         """Advances the simulation by one time step and returns the new state."""
-        self._state = self.engine.step(self._state)
+        self._state, self._report = self.engine.step(self._state)
         return self._state
 
     def run(self, until: float) -> State:

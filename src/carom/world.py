@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -121,25 +122,30 @@ class World:
     # the smallest value of a table, 0 for a function.
     restitution_curves: Mapping[tuple[int, int], SpeedCurve] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def count(self) -> int:
         """Number of bodies."""
         return len(self.mass)
 
-    @property
+    @cached_property
     def dimension(self) -> int:
         """D, 2 or 3."""
         return len(self.gravity)
 
-    @property
+    @cached_property
     def block(self) -> int:
         """Components of velocity per body: D if nothing rotates, else 3 in 2D and 6 in 3D."""
         return self.inverse_sqrt_mass.shape[1]
 
-    @property
+    @cached_property
     def turns(self) -> bool:
         """Whether velocities include angular velocities."""
         return self.block > self.dimension
+
+    @cached_property
+    def moving_boundaries(self) -> bool:
+        """Whether any boundary moves."""
+        return any(motion.kind != "fixed" for motion in self.boundary_motions)
 
     @property
     def shapes_2d(self) -> Shapes2D:
@@ -153,12 +159,12 @@ class World:
         assert isinstance(self.shapes, Shapes3D)
         return self.shapes
 
-    @property
+    @cached_property
     def all_discs(self) -> bool:
         """Whether a 2D world has no polygons."""
         return not len(self.shapes.vertex)
 
-    @property
+    @cached_property
     def frictionless(self) -> bool:
         """Whether all coefficients of friction, rolling and torsional friction are zero."""
         return not self.friction.any() and self.rolling_friction is None and self.torsional_friction is None

@@ -147,9 +147,9 @@ def test_gas_keeps_momentum_and_energy(stepper, friction):
     momentum = (mass * state.velocity[:, :2]).sum(axis=0)
     energy, impacts = [], 0
     for _ in range(400):
-        state = engine.step(state)
-        impacts += engine.rounds
-        energy.append(engine.row[9])
+        state, report = engine.step(state)
+        impacts += report.rounds
+        energy.append(report.row[9])
     assert impacts > 100
     np.testing.assert_allclose((mass * state.velocity[:, :2]).sum(axis=0), momentum, atol=1e-12)
     if friction:

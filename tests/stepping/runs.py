@@ -10,9 +10,12 @@ from carom.build import build
 from carom.problem.contacts import Impulses
 from carom.resolve.response import Response
 from carom.scene import Bodies, Disc, Material, Polygon, Rectangle, Scene
-from carom.stepping.report import STEP
+from carom.stepping.report import NO_WARM_START, STEP
+from carom.stepping.resting import RestingProblem, contact_keys, kept, matched, solve_resting
 from carom.stepping.stepper import Stepper
 from carom.world import State
+
+COUNTS = (10_000, 100)  # more than the bodies and boundaries, and the boundaries, of any of these scenes
 
 
 def engine_of(scene: Scene, stepper: str | None = None, law: str | None = None) -> tuple[Stepper, State]:
@@ -27,19 +30,18 @@ def states_of(scene: Scene, steps: int, stepper: str | None = None, law: str | N
     engine, state = engine_of(scene, stepper, law)
     states = [state]
     for _ in range(steps):
-        states.append(engine.step(states[-1]))
+        states.append(engine.step(states[-1])[0])
     return states
 
 
 def rows_of(scene: Scene, steps: int, stepper: str | None = None, law: str | None = None) -> np.ndarray:
     """The table of steps, its first row that of the start."""
     engine, state = engine_of(scene, stepper, law)
-    engine.report(state)
     rows = np.zeros(steps + 1, STEP)
-    rows[0] = engine.row
+    rows[0] = engine.start(state).row
     for k in range(steps):
-        state = engine.step(state)
-        rows[k + 1] = engine.row
+        state, report = engine.step(state)
+        rows[k + 1] = report.row
     return rows
 
 
@@ -87,12 +89,19 @@ def clusters(draw, most: int = 6, gravity: bool = True, boundaries=()):
     )
 
 
-def rest(resting, impact, found, slack, tolerance=1e-10):
-    """The answer of a resting solve over all contacts, to a speed; None if no impulse is needed."""
-    start = resting.start(found, impact.blocks.base.shape[1])
-    held = resting.solve(impact, np.arange(found.count), impact.velocity, slack, start, tolerance)
-    resting.keep(found, held)
+def rest(impact, found, slack, warm_start=NO_WARM_START, tolerance=1e-10):
+    """The answer of a resting solve over all contacts, to a speed, and the next warm start.
+
+    The answer is None if no impulse is needed. `slack` (m,) are speeds of approach that just close the gaps.
+    """
+    base = impact.blocks.base.copy()
+    base[:, 0] += slack
+    every, keys = np.ones(found.count, bool), contact_keys(found.table, COUNTS)
+    start = matched(warm_start, keys, found.table, impact.blocks)
+    problem = RestingProblem(impact.velocity, base, start, every, keys)
+    held = solve_resting(impact, problem, every, start, tolerance)
+    warm_start = kept(impact, found, keys, held)
     if held is None:
-        return None
+        return None, warm_start
     tangent = held.impulse[:, 1:] if held.impulse.shape[1] > 1 else None
-    return Impulses(held.impulse[:, 0], tangent, held.iterations, residual=held.residual)
+    return Impulses(held.impulse[:, 0], tangent, held.iterations, residual=held.residual), warm_start

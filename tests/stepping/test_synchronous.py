@@ -184,8 +184,8 @@ def test_the_law_runs_only_where_something_approaches():
     group = Bodies(Disc(0.1), 0.2 * np.stack([np.arange(10), np.zeros(10)], axis=1), velocity=(0.3, 0.1))
     engine, state = engine_of(Scene("s", [group], step=0.01), "synchronous")
     for _ in range(50):
-        state = engine.step(state)
-        assert engine.rounds == 0 and engine.contacts == 0
+        state, report = engine.step(state)
+        assert report.rounds == 0 and report.contacts == 0
 
 
 def test_restitution_of_a_head_on_hit():
@@ -206,8 +206,8 @@ def test_impulses_are_what_changed_the_momentum():
         step=0.02,
     )
     engine, state = engine_of(scene, "synchronous")
-    after = engine.step(state)
-    given = engine.impulses()
+    after, report = engine.step(state)
+    given = report.impulses()
     assert len(given.first) == 2
     change = np.zeros((2, 3))
     for a, b, point, n, lam, beta in zip(*(getattr(given, f) for f in given.__dataclass_fields__)):

@@ -34,7 +34,7 @@ def test_a_bouncing_ball_by_closed_form():
     engine, state = engine_of([ball((0, 0, 1.0), (0.3, 0, 0))], [Plane()], step=step, gravity=(0, 0, -g))
     half = np.sqrt(2.0 * height / g)
     for _ in range(100):
-        state = engine.step(state)
+        state, _ = engine.step(state)
         phase = (state.time + half) % (2.0 * half) - half
         # Each impact is timed to a gap of 1e-9 radii: a time of 1e-10 / 4, which adds up over the bounces.
         np.testing.assert_allclose(state.position[0], [0.3 * state.time, 0.0, 1.0 - 0.5 * g * phase**2], atol=1e-7)
@@ -48,8 +48,8 @@ def test_balls_in_a_row_by_events():
     engine, state = engine_of(bodies, step=0.13)
     impacts = 0
     for _ in range(10):
-        state = engine.step(state)
-        impacts += engine.rounds
+        state, report = engine.step(state)
+        impacts += report.rounds
         flown = np.sort(x - 0.2 * np.arange(5) + v * state.time) + 0.2 * np.arange(5)
         np.testing.assert_allclose(state.position[:, 0], flown, atol=1e-8)
     assert impacts == 8  # pairs that cross: 0 with all, 1 with 4, 2 with 3 and 4, 3 with 4
@@ -63,7 +63,7 @@ def test_a_ball_between_thin_plates(speed):
     engine, state = engine_of([plate, ball((0.0, 0.0, 0.4), (0, 0, speed))], step=0.01 * 30.0 / speed * 7.0)
     room = 1.0 - 0.01 - 0.2
     for _ in range(4):
-        state = engine.step(state)
+        state, _ = engine.step(state)
         z = (0.4 - 0.105 + speed * state.time) % (2.0 * room)
         assert state.position[2, 2] == pytest.approx(0.105 + min(z, 2.0 * room - z), abs=1e-5)
     assert abs(state.velocity[2, 2]) == pytest.approx(speed, rel=1e-6)
@@ -78,8 +78,8 @@ def test_a_gas_keeps_energy_and_stays_apart():
     engine, state = engine_of(bodies, [Container((0, 0, 0), (1.6, 1.6, 1.2))], step=0.05)
     energy, impacts = (velocity**2).sum(), 0
     for _ in range(20):
-        state = engine.step(state)
-        impacts += engine.rounds
+        state, report = engine.step(state)
+        impacts += report.rounds
         assert (state.velocity[:, :3] ** 2).sum() == pytest.approx(energy, rel=1e-12)
         found = find_contacts(engine.world, state, state, 0.0)
         assert found.count == 0 or found.gap.min() > -1e-9
@@ -93,8 +93,8 @@ def test_a_box_falls_and_comes_to_rest():
         [box], [Plane()], step=0.01, gravity=(0, 0, -9.81), restitution=0.3, friction=0.5, law="qce"
     )
     for _ in range(150):
-        state = engine.step(state)
-        assert engine.overlap < 1e-3 * 0.1
+        state, report = engine.step(state)
+        assert report.overlap < 1e-3 * 0.1
     np.testing.assert_allclose(state.velocity, 0.0, atol=1e-9)
     assert state.position[0, 2] == pytest.approx(0.1, abs=1e-4)
 
@@ -103,7 +103,7 @@ def test_a_step_with_too_many_impacts_ends():
     """A ball that rattles in a slot as wide as itself, 1e5 times a step: the rest of the step is a drift-safe one."""
     slot = [Plane(), Plane((0, 0, 0.2 + 1e-6), (0, 0, -1.0))]
     engine, state = engine_of([ball((0, 0, 0.1 + 5e-7), (0, 0, 1.0))], slot, step=0.1)
-    state = engine.step(state)
-    assert engine.rounds >= 204
+    state, report = engine.step(state)
+    assert report.rounds >= 204
     assert abs(state.position[0, 2] - 0.1) < 0.01
     assert state.time == pytest.approx(0.1)

@@ -19,7 +19,7 @@ def boundaries_at(world: World, time: float, step: float) -> tuple[Boundaries, B
 
     The velocity in a step is the displacement divided by the step, so that the boundary ends where its motion says.
     """
-    if not any(motion.kind != "fixed" for motion in world.boundary_motions):
+    if not world.moving_boundaries:
         return world.boundaries, world.boundaries
     start, place0, turn0 = _moved(world, time)
     end, place1, turn1 = _moved(world, time + step)

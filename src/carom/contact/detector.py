@@ -30,7 +30,7 @@ class Detector:
 
     def __init__(self, world: World) -> None:
         self.world, self.pairs = world, Pairs(world)
-        self.moving = any(motion.kind != "fixed" for motion in world.boundary_motions)
+        self.moving = world.moving_boundaries
         table = boundary_table(world.boundaries)
         self.bounds, self.tables = (world.boundaries, world.boundaries), (table, table)
         self.all_round, self.some_round = bool(world.shapes.round.all()), bool(world.shapes.round.any())

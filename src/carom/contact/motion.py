@@ -210,19 +210,19 @@ def _angle(before, after):
     return 4.0 * np.arcsin(min(0.5 * np.sqrt(min(near, far)), 1.0))
 
 
-@kernel
-def displacements_at(velocity, is_round, radius, dimension, time):
-    """Bounds (n,) on the displacement of any point of bodies that keep their velocities (n, d) for a time."""
-    out = np.empty(len(velocity))
-    for i in range(len(out)):
-        speed = spin = 0.0
-        for c in range(velocity.shape[1]):
-            if c < dimension:
-                speed += velocity[i, c] * velocity[i, c]
-            else:
-                spin += velocity[i, c] * velocity[i, c]
-        out[i] = time * (np.sqrt(speed) + (0.0 if is_round[i] else np.sqrt(spin) * radius[i]))
-    return out
+@kernel(inline="always")
+def displacement_at(velocity, i, arm, dimension, time):
+    """Bound on the displacement of any point of body i if it keeps its velocity, of (n, d), for a time.
+
+    `arm` (n,) are the radii of the bodies, 0 for round ones.
+    """
+    speed = spin = 0.0
+    for c in range(velocity.shape[1]):
+        if c < dimension:
+            speed += velocity[i, c] * velocity[i, c]
+        else:
+            spin += velocity[i, c] * velocity[i, c]
+    return time * (np.sqrt(speed) + np.sqrt(spin) * arm[i])
 
 
 @kernel

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..kernels import kernel
 from ..solvers.rows import Floats
-from .vectors import Vec3, put_row
+from .vectors import Mat3, Vec3, put_row
 
 SPIN_SHAPE: dict[int, tuple[int, ...]] = {2: (), 3: (3,)}  # of a spin in scenes and trajectories, by dimension
 
@@ -22,6 +22,18 @@ def matrix_of(q, out):
     out[0, 0], out[0, 1], out[0, 2] = 1.0 - s * (y * y + z * z), s * (x * y - w * z), s * (x * z + w * y)
     out[1, 0], out[1, 1], out[1, 2] = s * (x * y + w * z), 1.0 - s * (x * x + z * z), s * (y * z - w * x)
     out[2, 0], out[2, 1], out[2, 2] = s * (x * z - w * y), s * (y * z + w * x), 1.0 - s * (x * x + y * y)
+
+
+@kernel(inline="always")
+def matrix_value(q):
+    """The rotation matrix of one quaternion (4,) as a value."""
+    w, x, y, z = q[0], q[1], q[2], q[3]
+    s = 2.0 / (w * w + x * x + y * y + z * z)
+    return Mat3(
+        Vec3(1.0 - s * (y * y + z * z), s * (x * y - w * z), s * (x * z + w * y)),
+        Vec3(s * (x * y + w * z), 1.0 - s * (x * x + z * z), s * (y * z - w * x)),
+        Vec3(s * (x * z - w * y), s * (y * z + w * x), 1.0 - s * (x * x + y * y)),
+    )
 
 
 @kernel

@@ -12,10 +12,10 @@ contacts, positions move at the mean of the old and the new velocity, which is o
 Impacts are placed at the time within the step at which their gaps close (`impact_stage.py`). Contacts are found and
 assembled once per step; all stages work on these rows.
 
-Remaining overlap (from rounding, curvature, or the initial state) is then removed by `push_out`, at the expense of
-energy that the step has dissipated or still has. It uses the contacts of the start of the step. Where bodies that are
-not round move so far that a contact may end below the tangent plane in which it was held, the contacts of the end are
-found as well, and overlap there that is larger than the tolerance is removed.
+Remaining overlap (from rounding, curvature, or the initial state) is then removed (`position_correction.py`), at the
+expense of energy that the step has dissipated or still has. That uses the contacts of the start of the step. Where
+bodies that are not round move so far that a contact may end below the tangent plane in which it was held, the contacts
+of the end are found as well, and overlap there that is larger than the tolerance is removed.
 """
 
 from __future__ import annotations
@@ -24,24 +24,32 @@ from dataclasses import replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..contact.contact_set import ContactSet
-from ..contact.motion import displacements_at
+from ..contact.contact_set import FIRST, GAP, PREDICTED, SECOND, ContactSet
+from ..contact.motion import displacement_at
 from ..kernels import kernel
 from ..problem.assemble import Assembly
 from ..resolve.response import Response
-from ..solvers.blocks import normal_speeds
 from ..solvers.rows import Floats
 from ..world import State, World
-from .contained import Contained
-from .held_motion import displaced, held_motion
-from .impact_stage import Approach
-from .integrator import accelerations, prescribed
-from .push_out import push_out
-from .resting import Held, RestingSolver, closed_by, pushed_bodies, slacks, steady_bodies
-
-Mask = NDArray[np.bool_]
+from .impact_stage import Approach, approach_speeds, change_velocity, displace, fast_contacts, impact_velocities
+from .integrator import accelerations, displaced, prescribed
+from .position_correction import deepest_overlap, without_overlap
+from .report import NO_WARM_START, StepReport, WarmStart
+from .resting import (
+    NO_BODIES,
+    NO_TIMES,
+    Bodies,
+    Held,
+    Interval,
+    RestingProblem,
+    closed_by,
+    held_motion,
+    kept,
+    resting_problem,
+    solve_resting,
+)
+from .stepper import NOISE, Contained
 
 # Lengths relative to the length scale of the world.
 MARGIN = 1e-2  # gap up to which contacts take part in the resting solve
@@ -60,12 +68,16 @@ RESTING_SOLVES = 4  # solves per step, each with the contacts that the previous 
 class Ahead(NamedTuple):
     """The free motion of an interval of time, and the contacts that it may close."""
 
+    start: State
     end: State
+    h: float
+    slow: Floats  # (n,) resting speeds of the bodies: slower approach is resting contact
+    searched: Floats  # (n,) gap up to which contacts of each body were searched
     found: ContactSet
     impact: Assembly | None  # of the contacts found; None if there are none
     # None if the impact stage has not computed them:
     speed: Floats | None = None  # (m,) normal speeds of the contacts
-    limit: Floats | None = None  # (m,) slower approach is resting contact
+    limit: Floats | None = None  # (m,) resting speeds of the contacts
     # None if there were no impacts:
     shift: Floats | None = None  # (n, d) displacement of the start from which free motion passes through the impacts
     time: Floats | None = None  # (n,) of the last impact of each body
@@ -86,244 +98,267 @@ class DriftSafe(Contained):
             moves[bodies] = True
         self.reach = REACH * np.where(moves, world.shapes.radius, 0.0)
         self.wait = min(WAIT, response.tolerance) * world.length_scale
-        self.resting_solver: RestingSolver = RestingSolver(world)
-        self.searched = np.empty(0)  # (n,) gap up to which contacts of each body were searched
-        inertia, root = world.inertia.reshape(world.count, -1), world.inverse_sqrt_mass
-        self._even = (inertia == inertia[:, :1]).all(axis=1)  # (n,) whether the moments of inertia are equal
-        self._pull = np.zeros_like(root)  # (n, d) whitened acceleration by gravity
+        self.warm_start = NO_WARM_START
+        self.counts = (world.count + len(world.boundaries.kind), len(world.boundaries.kind))
+        self.arm = np.where(world.shapes.round, 0.0, world.shapes.radius)  # (n,) at which rotation moves a surface
+        self.bodies, root = Bodies.of(world), world.inverse_sqrt_mass
+        self.pull = np.zeros_like(root)  # (n, d) whitened acceleration by gravity
         pulled = root[:, 0] > 0.0
-        self._pull[pulled, : world.dimension] = world.gravity / root[pulled, : world.dimension]
-        self._falls = world.force is None and bool(world.gravity.any())
+        self.pull[pulled, : world.dimension] = world.gravity / root[pulled, : world.dimension]
+        self.falls = world.force is None and bool(world.gravity.any())
+        self.none = np.empty((0, world.block))  # in place of velocities that are not given
 
-    def advance(self, state: State, h: float) -> State:
+    def advance(self, state: State, h: float, report: StepReport) -> State:
         start = prescribed(self.world, state, h)
-        slow = self.resting_speed(start, h)
-        ahead = self.look_ahead(start, h)
-        start, ahead = self.resolve_impacts(start, ahead, slow, h)
-        return self.hold_resting(start, ahead, slow, h)
+        slow, searched = self.bounds(start, h)
+        ahead = self.look_ahead(start, h, slow, searched, report)
+        ahead = self.resolve_impacts(ahead, report)
+        return self.hold_resting(ahead, report)
 
-    def resting_speed(self, state: State, h: float) -> Floats:
-        """Speeds (n,) that the bodies gain in two steps of free fall; slower approach is resting contact."""
+    def bounds(self, state: State, h: float) -> tuple[Floats, Floats]:
+        """Resting speeds (n,), and gaps (n,) up to which contacts of each body are searched.
+
+        Bodies gain the resting speed in two steps of free fall; slower approach is resting contact.
+        """
         pull = accelerations(self.world, state)
-        if pull is None:
-            speed = np.full(self.world.count, 2.0 * h * self._fall)
-        else:
-            speed = 2.0 * h * np.linalg.norm(pull[:, : self.world.dimension], axis=1)
-        return np.maximum(speed, self.noise(state))
+        gained = np.array([2.0 * h * self.fall])
+        if pull is not None:
+            gained = 2.0 * h * np.linalg.norm(pull[:, : self.world.dimension], axis=1)
+        return _bounds(state.velocity, gained, self.arm, self.reach, self.world.dimension, h, self.margin)
 
-    def look_ahead(self, start: State, h: float) -> Ahead:
+    def look_ahead(self, start: State, h: float, slow: Floats, searched: Floats, report: StepReport) -> Ahead:
         """Free motion for the time h, with the contacts that it closes and those that reversed velocities would close.
 
         The latter would open, but impulses at other contacts may close them.
         """
-        end = self.move(start, h)
-        found = self._near(start, end, start.velocity, h)
-        self.note_overlap(found)
-        return Ahead(end, found, self.assemble(start, found, h) if found.count else None)
+        end = self.move(start, h, report)
+        found, overlap = self._near(start, end, searched, report)
+        report.overlap = max(report.overlap, overlap)
+        impact = self.assemble(start, found, h, report) if found.count else None
+        return Ahead(start, end, h, slow, searched, found, impact)
 
-    def _near(self, start: State, end: State, velocity: Floats, h: float) -> ContactSet:
-        self.searched = _searched(self._travel(velocity, h), self.margin, self.reach)
-        found = self.find(start, end, self.searched)
-        near = _near(found.first, found.second, found.gap, found.predicted, self.searched, self.margin)
-        return found if len(near) == found.count else found.take(near)
-
-    def _travel(self, velocity: Floats, h: float) -> Floats:
-        shapes = self.world.shapes
-        return displacements_at(velocity, shapes.round, shapes.radius, self.world.dimension, h)
+    def _near(self, start: State, end: State, searched: Floats, report: StepReport) -> tuple[ContactSet, float]:
+        """The contacts that free motion closes, or that reversed velocities would close, and their deepest overlap."""
+        found = self.find(start, end, searched, report)
+        near, overlap = _near(found.table, searched, self.margin)
+        return (found if len(near) == found.count else found.take(near)), overlap
 
     # ---- impacts
 
-    def resolve_impacts(self, start: State, ahead: Ahead, slow: Floats, h: float) -> tuple[State, Ahead]:
+    def resolve_impacts(self, ahead: Ahead, report: StepReport) -> Ahead:
         """Applies the law to the contacts that close within the time h, repeatedly while its answer closes others.
 
-        Returns the state at the start with the new velocities, and the motion from there.
+        Returns the motion from the start with the new velocities.
         """
         for _ in range(SEARCHES):
             if ahead.impact is None:
                 break
-            approach = self._rounds(ahead, slow, h)
-            if not approach.changed:
-                ahead = ahead._replace(speed=approach.speed, limit=approach.limit)
+            found, impact = ahead.found, ahead.impact
+            lengths = (self.margin, self.touch)
+            speed, limit, top, fast = approach_speeds(impact.blocks, impact.velocity, found.table, ahead.slow, lengths)
+            report.scale = max(report.scale, top)
+            ahead = ahead._replace(speed=speed, limit=limit)
+            approach = self._rounds(ahead, impact, report) if fast else None
+            if approach is None:
                 break
-            start, ahead, complete = self._after_impacts(start, approach, ahead, h)
+            ahead, complete = self._after_impacts(ahead, impact, approach, report)
             if complete:
                 break
-        return start, ahead
+        return ahead
 
-    def _rounds(self, ahead: Ahead, slow: Floats, h: float) -> Approach:
+    def _rounds(self, ahead: Ahead, impact: Assembly, report: StepReport) -> Approach | None:
         """Applies the law until nothing approaches fast, or the energy that restitution could still give back is within
-        the tolerance of the energy of approach before; what is left closes without restitution in the resting solve."""
-        found, impact = ahead.found, ahead.impact
-        assert impact is not None
-        limit = _larger(found.first, found.second, slow)
-        approach = Approach(impact.blocks, impact.velocity, found.gap, found.predicted, limit, self.margin)
-        self.scale = max(self.scale, approach.fastest)
-        if ahead.shift is not None and ahead.time is not None:
-            approach.begin(impact.whitened(ahead.shift), ahead.time[impact.taking_part])
-        energy = 0.0
+        the tolerance of the energy of approach before; what is left closes without restitution in the resting solve.
+
+        None if the law changes nothing.
+        """
+        found, h, changed, energy = ahead.found, ahead.h, False, 0.0
+        approach, pull = _approach(ahead, impact), self.pull[impact.taking_part]
         for number in range(ROUNDS):
-            accepted = self.tolerance * self.scale if number else 0.0
-            chosen, whole, left = approach.impact(self.touch, impact.restitution, accepted)
-            if not len(chosen) or (number and left <= self.allowed(len(chosen), found.count) / self.scale * energy):
+            left = self.tolerance * report.scale if number else 0.0
+            chosen, whole, returned = fast_contacts(impact.blocks, approach, impact.restitution, self.touch, left)
+            if not len(chosen):
+                break
+            if number and returned <= self.allowed(report, len(chosen), found.count) / report.scale * energy:
                 break
             energy = energy if number else whole
-            self.rounds += 1
-            time = approach.instants(chosen, h, self.margin) if self._falls else np.zeros(len(approach.velocity))
-            velocity = approach.velocity + time[:, None] * self._pull[impact.taking_part]
+            report.rounds += 1
+            time, velocity = impact_velocities(impact.blocks, approach, chosen, pull, self.falls, h, self.margin)
             contacts = impact.subset(chosen, velocity)
-            result = self.resolve(contacts, found, chosen)
+            result = self.resolve(contacts, found, chosen, report)
             if not result.normal.any():  # all approach is within the tolerance
                 break
             after = contacts.after(result.normal, result.tangent)
-            approach.change(after - velocity, time, h)
-        return approach
+            change_velocity(impact.blocks, approach, velocity, after, time, h)
+            changed = True
+        return approach if changed else None
 
-    def _after_impacts(self, start: State, approach: Approach, ahead: Ahead, h: float) -> tuple[State, Ahead, bool]:
-        """The start with the new velocities, the motion from there, and whether all contacts near it are known."""
-        impact, found = ahead.impact, ahead.found.with_predicted(approach.predicted)
-        assert impact is not None
-        shift = np.zeros_like(start.velocity) if ahead.shift is None else ahead.shift
+    def _after_impacts(
+        self, ahead: Ahead, impact: Assembly, approach: Approach, report: StepReport
+    ) -> tuple[Ahead, bool]:
+        """The motion from the start with the new velocities, and whether all contacts near it are known."""
+        old, h = ahead.start, ahead.h
+        shift = np.zeros_like(old.velocity) if ahead.shift is None else ahead.shift
         time = np.zeros(self.world.count) if ahead.time is None else ahead.time.copy()
-        start = replace(start, velocity=impact.unwhitened(approach.velocity, start.velocity))
+        velocity = impact.unwhitened(approach.velocity, old.velocity)
+        start = State(old.time, old.step, old.position, old.orientation, velocity)
         shift, time[impact.taking_part] = impact.unwhitened(approach.shift, shift), approach.time
-        end = self.move(displaced(self.world, start, shift, self._even), h)
-        if not (self._travel(start.velocity, h) > self.searched + self.margin).any():
+        end = self.move(displaced(self.world, start, shift, self.bodies.even), h, report)
+        ahead = ahead._replace(start=start, end=end, shift=shift, time=time)
+        if not _farther(velocity, self.arm, self.world.dimension, h, ahead.searched, self.margin):
+            found = ahead.found.with_predicted(approach.predicted)
             impact = replace(impact, velocity=approach.velocity)
-            return start, Ahead(end, found, impact, approach.speed, approach.limit, shift, time), True
+            return ahead._replace(found=found, impact=impact, speed=approach.speed, limit=approach.limit), True
         # Contacts beyond the reach of the first search may close now.
-        found = self._near(start, end, start.velocity, h)
-        other = self.assemble(start, found, h) if found.count else None
-        return start, Ahead(end, found, other, None, None, shift, time), False
+        _, searched = self.bounds(start, h)
+        found, _ = self._near(start, end, searched, report)
+        other = self.assemble(start, found, h, report) if found.count else None
+        return ahead._replace(searched=searched, found=found, impact=other, speed=None, limit=None), False
 
     # ---- resting contact
 
-    def hold_resting(self, start: State, ahead: Ahead, slow: Floats, h: float) -> State:
+    def hold_resting(self, ahead: Ahead, report: StepReport) -> State:
         """The state after the time h with resting contacts held; other bodies keep their free motion."""
-        end, found, impact = ahead.end, ahead.found, ahead.impact
+        start, end, found, impact = ahead.start, ahead.end, ahead.found, ahead.impact
         if impact is None:
             return end
-        if ahead.speed is None:
-            limit = _larger(found.first, found.second, slow)
-            self.scale = max(self.scale, float(limit.max()))
-            ahead = ahead._replace(speed=normal_speeds(impact.blocks, impact.velocity), limit=limit)
-        held = self.timed("rest", self._resting_solve, start, ahead, h)
-        before, force = start, None
+        interval = self._interval(ahead, impact, report)
+        held, report.warm_start = self._resting_solve(start, found, impact, interval, report)
+        force = None
         if held is not None:
-            self.note_rest(found, held)
-            end = self.timed("rest", self._moved, start, ahead, held, h)
-            force = held.impulse[:, 0] / h
+            report.note_rest(found, held.chosen, held.impulse, held.residual)
+            end = held_motion(self.bodies, start, end, impact, held, interval)
+            force = held.impulse[:, 0] / ahead.h
         if ahead.shift is not None:
-            before = replace(start, position=start.position + ahead.shift[:, : self.world.dimension])
-        end = self.timed("rest", push_out, before, end, found, impact, self.tolerance, force, self.part)
-        return self._separated(before, end, found, impact, h)
+            position = start.position + ahead.shift[:, : self.world.dimension]
+            start = State(start.time, start.step, position, start.orientation, start.velocity)
+        end = without_overlap(start, end, found, impact, self.tolerance, force, report.part)
+        report.clock.lap("rest")
+        return self._separated(start, end, found, impact, ahead.h, report)
 
-    def _separated(self, before: State, end: State, earlier: ContactSet, impact: Assembly, h: float) -> State:
+    def _interval(self, ahead: Ahead, impact: Assembly, report: StepReport) -> Interval:
+        """The interval of the resting solve, with speeds where the impact stage has not computed them."""
+        speed, limit = ahead.speed, ahead.limit
+        if speed is None or limit is None:
+            speed, limit, *_ = approach_speeds(
+                impact.blocks, impact.velocity, ahead.found.table, ahead.slow, (self.margin, self.touch)
+            )
+            report.scale = max(report.scale, float(limit.max()))
+        bodies = NO_BODIES if impact.bodies is None else impact.bodies
+        shift = self.none if ahead.shift is None else ahead.shift
+        time = NO_TIMES if ahead.time is None else ahead.time
+        return Interval(impact.velocity, speed, limit, bodies, shift, time, ahead.h)
+
+    def _resting_solve(
+        self, start: State, found: ContactSet, impact: Assembly, interval: Interval, report: StepReport
+    ) -> tuple[Held | None, WarmStart]:
+        """Holds the contacts that free motion would close, and then those that the answer itself would close.
+
+        In 3D free rotation changes spins. It follows the impulses, which act on the spin at the start of the step.
+        """
+        force, h = accelerations(self.world, start), interval.h
+        given = self.none if force is None else impact.whitened(start.velocity + h * force)
+        of_contacts = (found.table, impact.restitution)
+        motion = (self.pull, given, report.warm_start, (self.wait, self.margin), self.counts)
+        problem = RestingProblem(*resting_problem(impact.blocks, interval, *of_contacts, *motion))
+        chosen, guess, held = problem.closing, problem.start, None
+        for _ in range(RESTING_SOLVES):
+            aim, enough = self.allowed(report, int(np.count_nonzero(chosen))), self.tolerance * report.scale
+            answer = solve_resting(impact, problem, chosen, guess, aim, enough)
+            if answer is not None:
+                held, guess = answer, answer.impulse
+            velocity = problem.falling if held is None else held.velocity
+            if not closed_by(impact.blocks, problem.base, velocity, chosen, max(self.touch / h, aim)):
+                break
+        return held, kept(impact, found, problem.keys, held)
+
+    # ---- remaining overlap
+
+    def _separated(
+        self, before: State, end: State, earlier: ContactSet, impact: Assembly, h: float, report: StepReport
+    ) -> State:
         """The end of the step without the overlap that motion along the tangents of the start has made."""
         if self.detector.all_round:  # their gaps are convex functions of time
             return end
         scale = self.world.length_scale
         allowed = max(self.tolerance, FINEST) * scale
-        moved = float(self._travel(end.velocity, h)[impact.taking_part].max(initial=0.0))
-        if self.overlap <= allowed and moved * moved <= 2.0 * allowed * scale:  # of a way of that curvature
-            return end
+        if report.overlap <= allowed:
+            bodies = NO_BODIES if impact.bodies is None else impact.bodies
+            moved = _farthest(end.velocity, self.arm, self.world.dimension, h, bodies)
+            if moved * moved <= 2.0 * allowed * scale:  # of a way of that curvature
+                return end
         for _ in range(SEPARATIONS):
-            found = self.timed("detect", self.detector.touching, end, self.margin)
-            if -found.gap.min(initial=0.0) <= allowed:
+            found = self.detector.touching(end, self.margin)
+            report.clock.lap("detect")
+            if deepest_overlap(found.table) <= allowed:
                 break
-            last, impact = end, self.assemble(end, found, h)
-            end = self.timed("rest", push_out, before, end, found, impact, self.tolerance, None, 1.0, earlier)
+            last, impact = end, self.assemble(end, found, h, report)
+            end = without_overlap(before, end, found, impact, self.tolerance, None, 1.0, earlier)
+            report.clock.lap("rest")
             if end is last:  # no energy
                 break
         return end
 
-    def _resting_solve(self, start: State, ahead: Ahead, h: float) -> Held | None:
-        """Holds the contacts that free motion would close, and then those that the answer itself would close."""
-        _, found, impact, speed, limit, _, time = ahead
-        assert impact is not None
-        time = np.zeros(len(impact.velocity)) if time is None else time[impact.taking_part]
-        falling = self._falling(start, impact, h)
-        motion = (speed, falling, time, found.predicted)
-        slack = slacks(impact.blocks, *motion, impact.restitution, self.wait, limit, h)
-        chosen = found.predicted <= self.margin
-        guess = self.resting_solver.start(found, impact.blocks.base.shape[1])
-        held = None
-        for _ in range(RESTING_SOLVES):
-            some = np.flatnonzero(chosen)
-            aim, enough = self.allowed(len(some)), self.tolerance * self.scale
-            answer = self.resting_solver.solve(impact, some, falling, slack, guess, aim, enough)
-            if answer is not None:
-                held, guess = answer, answer.impulse
-            velocity = falling if held is None else held.velocity
-            if not closed_by(impact.blocks, velocity, slack, chosen, max(self.touch / h, aim)):
-                break
-        self.resting_solver.keep(found, held)
-        return held
 
-    def _falling(self, start: State, impact: Assembly, h: float) -> Floats:
-        """Whitened velocities (n, d) at the end if no contact acted, with the force at the start.
-
-        In 3D free rotation changes spins. It follows the impulses, which act on the spin at the start of the step.
-        """
-        pull = accelerations(self.world, start)
-        if pull is not None:
-            return impact.whitened(start.velocity + h * pull)
-        return np.asarray(impact.velocity + h * self._pull[impact.taking_part])
-
-    def _moved(self, start: State, ahead: Ahead, held: Held, h: float) -> State:
-        """Bodies that impulses hold move at their new velocity, steady ones at the mean; the others move freely.
-
-        Bodies with an impact in this step are held from its time on.
-        """
-        end, _, impact, speed, limit, shift, time = ahead
-        assert impact is not None
-        mine = pushed_bodies(impact.blocks.body, held.impulse, held.chosen, len(held.velocity))
-        velocities = (impact.velocity, held.free, held.velocity)
-        steady = steady_bodies(impact.blocks, held.chosen, held.impulse, *velocities, speed, limit)
-        if time is not None:
-            steady &= time[impact.taking_part] == 0.0
-        masks = of_world(impact, mine), of_world(impact, steady), self._even
-        velocity = impact.unwhitened(held.velocity, end.velocity)
-        impacts = None if shift is None or time is None else (shift, time)
-        return held_motion(self.world, start, end, velocity, masks, impacts, h)
+def _approach(ahead: Ahead, impact: Assembly) -> Approach:
+    """The gaps and speeds before the first application of the law; arrays are copies."""
+    found, shift, time = ahead.found, np.zeros_like(impact.velocity), np.zeros(len(impact.velocity))
+    gap, taken = found.gap.copy(), np.zeros(found.count, np.bool_)
+    if ahead.shift is not None and ahead.time is not None:  # after earlier impacts of the step
+        shift, time = impact.whitened(ahead.shift), ahead.time[impact.taking_part].copy()
+        displace(impact.blocks, shift, gap)
+    assert ahead.speed is not None
+    assert ahead.limit is not None
+    velocity = impact.velocity.copy()
+    return Approach(velocity, shift, time, ahead.speed, ahead.limit, gap, found.predicted.copy(), taken)
 
 
-def of_world(impact: Assembly, mask: Mask) -> Mask:
-    """A mask of the bodies that take part as one (n,) of all bodies."""
-    if impact.bodies is None:
-        return mask
-    out = np.zeros(impact.world.count, np.bool_)
-    out[impact.taking_part] = mask
-    return out
+# ---- bounds on the displacement of bodies
 
 
 @kernel
-def _searched(travel, margin, reach):
-    """Gaps (n,) up to which contacts of each body are searched."""
+def _bounds(velocity, gained, arm, reach, dimension, h, margin):
+    """The two bounds of `DriftSafe.bounds`; `gained` (n,) or (1,) are the speeds gained in two steps of free fall."""
+    n = len(velocity)
+    slow, searched = np.empty(n), np.empty(n)
+    fastest = top = 0.0
+    for i in range(n):
+        for k in range(dimension):
+            fastest = max(fastest, abs(velocity[i, k]))
+        searched[i] = displacement_at(velocity, i, arm, dimension, h)
+        top = max(top, searched[i])
+    for i in range(n):
+        slow[i] = max(gained[i] if len(gained) == n else gained[0], NOISE * fastest)
+        searched[i] = margin + min(2.0 * max(searched[i], NEIGHBOR * top), reach[i])
+    return slow, searched
+
+
+@kernel
+def _farthest(velocity, arm, dimension, h, bodies):
+    """The largest displacement of any point of the bodies, of all if `bodies` is empty."""
     top = 0.0
-    for i in range(len(travel)):
-        top = max(top, travel[i])
-    out = np.empty(len(travel))
-    for i in range(len(travel)):
-        out[i] = margin + min(2.0 * max(travel[i], NEIGHBOR * top), reach[i])
-    return out
+    for j in range(len(bodies) if len(bodies) else len(velocity)):
+        top = max(top, displacement_at(velocity, bodies[j] if len(bodies) else j, arm, dimension, h))
+    return top
 
 
 @kernel
-def _near(first, second, gap, predicted, searched, margin):
-    """Contacts that free motion closes, or that reversed velocities would close."""
-    out, count = np.empty(len(gap), np.int64), 0
-    for i in range(len(gap)):
-        reach = max(searched[first[i]], searched[second[i]] if second[i] >= 0 else 0.0)
-        if gap[i] <= reach or predicted[i] <= margin:
+def _farther(velocity, arm, dimension, h, searched, margin):
+    """Whether a body may move farther than its contacts were searched."""
+    farther = False
+    for i in range(len(velocity)):
+        farther = farther or displacement_at(velocity, i, arm, dimension, h) > searched[i] + margin
+    return farther
+
+
+@kernel
+def _near(table, searched, margin):
+    """Contacts that free motion closes, or that reversed velocities would close, and their deepest overlap."""
+    out, count, least = np.empty(len(table), np.int64), 0, 0.0
+    for i in range(len(table)):
+        first, second, gap = int(table[i, FIRST]), int(table[i, SECOND]), table[i, GAP]
+        if gap <= max(searched[first], searched[second] if second >= 0 else 0.0) or table[i, PREDICTED] <= margin:
             out[count] = i
             count += 1
-    return out[:count]
-
-
-@kernel
-def _larger(first, second, values):
-    """(m,) The larger one of the values (n,) of the two bodies of each contact; boundaries count as 0."""
-    out = np.empty(len(first))
-    for i in range(len(out)):
-        out[i] = max(values[first[i]], values[second[i]] if second[i] >= 0 else 0.0)
-    return out
+            least = min(least, gap)
+    return out[:count], -least

@@ -13,82 +13,82 @@ balance gravity.
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ..contact.contact_set import FIRST, PREDICTED, SECOND
 from ..kernels import kernel
-from ..solvers.blocks import Blocks, row_speed
+from ..solvers.blocks import row_speed
 from ..solvers.islands import root_of
-from ..solvers.rows import Floats, Ints
+from ..solvers.rows import Floats
 
 PRESSED = 0.05  # acceleration of a gap, relative to that of free fall, from which a slow contact carries its bodies
 
 
-class Approach:
-    """Gaps and speeds of all contacts of a step while impacts change the velocities."""
+class Approach(NamedTuple):
+    """Gaps and speeds of all contacts of a step while impacts change the velocities. Kernels write into the arrays."""
 
-    def __init__(
-        self, blocks: Blocks, velocity: Floats, gap: Floats, predicted: Floats, limit: Floats, near: float
-    ) -> None:
-        self.blocks = blocks
-        self.velocity = velocity  # (n, d) whitened, at the start of the step
-        self.shift = np.zeros_like(velocity)  # (n, d) whitened displacement of the start
-        self.time = np.zeros(len(velocity))  # (n,) of the last impact within the step
-        # Normal speeds (m,), and the largest limit, approach or slip where the gap at the end is at most `near`.
-        self.speed, self.fastest = speeds_and_fastest(blocks, velocity, predicted, limit, near)
-        self.gap = gap.copy()  # (m,) at the start
-        self.predicted = predicted.copy()  # (m,) at the end
-        self.limit = limit  # (m,) slower approach is resting contact
-        self.changed = False
-        self._taken = np.zeros(len(gap), np.bool_)
-
-    def begin(self, shift: Floats, time: Floats) -> None:
-        """Continues after earlier impacts of the step: displacement of the start (n, d), whitened, and times (n,)."""
-        self.shift, self.time = shift, time
-        _displace(self.blocks, shift, self.gap)
-
-    def impact(self, touch: float, restitution: Floats, left: float) -> tuple[Ints, float, float]:
-        """The contacts that the next application of the law involves; empty if nothing approaches fast.
-
-        Approach at most as fast as `left`, the speed that the last application may have left, is not fast. A contact
-        that took part once takes part again: otherwise two neighbors could push a body back and forth. The energy of
-        approach of the fast contacts follows, and the part of it that restitution (m,) may give back.
-        """
-        n, state = len(self.velocity), (self.predicted, self.speed, np.maximum(self.limit, left))
-        return _involved(self.blocks.body, self.blocks.val, *state, restitution, touch, self._taken, n)
-
-    def instants(self, chosen: Ints, h: float, near: float) -> Floats:
-        """Times (n,) within the step at which the impact of each body takes place, not before its last one."""
-        state = (self.gap, self.predicted, self.speed, self.limit, self.time)
-        return _instants(self.blocks.body, chosen, *state, h, near)
-
-    def change(self, change: Floats, time: Floats, h: float) -> None:
-        """Changes the velocities by `change` (n, d), whitened, at the times `time` (n,)."""
-        self.changed = True
-        state = (self.velocity, self.shift, self.time, self.speed, self.gap, self.predicted)
-        _change(self.blocks.body, self.blocks.val, change, time, h, *state)
+    velocity: Floats  # (n, d) whitened, at the start of the step
+    shift: Floats  # (n, d) whitened displacement of the start
+    time: Floats  # (n,) of the last impact within the step
+    speed: Floats  # (m,) normal speeds
+    limit: Floats  # (m,) slower approach is resting contact
+    gap: Floats  # (m,) at the start
+    predicted: Floats  # (m,) at the end
+    # Contacts that took part once take part again: otherwise two neighbors could push a body back and forth.
+    taken: NDArray[np.bool_]  # (m,)
 
 
 @kernel
-def speeds_and_fastest(blocks, x, predicted, limit, near):
-    """Normal speeds (m,), and the largest limit, approach or slip where the gap at the end is at most `near`."""
-    speed, top = np.empty(len(predicted)), 0.0
+def approach_speeds(blocks, x, table, slow, lengths):
+    """Normal speeds (m,), resting speeds (m,), the largest speed, and whether a closing contact approaches fast.
+
+    `table` is that of the contacts. `slow` (n,) are the resting speeds of the bodies; boundaries have none. `lengths`
+    are the gap at the end of the step up to which approach and slip count for the largest speed, beside the resting
+    speeds, and the gap up to which bodies touch.
+    """
+    near, touch = lengths
+    speed, limit, top, fast = np.empty(len(table)), np.empty(len(table)), 0.0, False
     rows = min(1 + blocks.tangents, blocks.base.shape[1])
-    for i in range(len(predicted)):
+    for i in range(len(table)):
+        first, second, predicted = int(table[i, FIRST]), int(table[i, SECOND]), table[i, PREDICTED]
+        limit[i] = max(slow[first], slow[second] if second >= 0 else 0.0)
         speed[i] = row_speed(blocks, x, i, 0) + blocks.base[i, 0]
         top = max(top, limit[i])
-        if predicted[i] <= near:
+        if predicted <= near:
             top = max(top, -speed[i])
             for row in range(1, rows):
                 top = max(top, abs(row_speed(blocks, x, i, row) + blocks.base[i, row]))
-    return speed, top
+        fast = fast or (predicted <= touch and speed[i] < -limit[i])
+    return speed, limit, top, fast
 
 
 @kernel
-def _involved(body, val, predicted, speed, limit, restitution, touch, taken, n):
-    """Closing contacts of the islands in which one approaches fast, ascending. Marks them in `taken`."""
+def fastest_speed(blocks, x):
+    """The fastest approach or slip of all contacts."""
+    top = 0.0
+    rows = min(1 + blocks.tangents, blocks.base.shape[1])
+    for i in range(len(blocks.base)):
+        top = max(top, -(row_speed(blocks, x, i, 0) + blocks.base[i, 0]))
+        for row in range(1, rows):
+            top = max(top, abs(row_speed(blocks, x, i, row) + blocks.base[i, row]))
+    return top
+
+
+@kernel
+def fast_contacts(blocks, approach, restitution, touch, left):
+    """The closing contacts (k,) of the islands in which one approaches fast, ascending. Marks them as taken.
+
+    Approach at most as fast as `left`, the speed that the last application of the law may have left, is not fast. The
+    energy of approach of the fast contacts follows, and the part of it that restitution (m,) may give back.
+    """
+    body, val, predicted, speed, taken = blocks.body, blocks.val, approach.predicted, approach.speed, approach.taken
+    limit, n = approach.limit, len(approach.velocity)
     fast, energy, returned = 0, 0.0, 0.0
     for i in range(len(body)):
-        if predicted[i] <= touch and speed[i] < -limit[i]:
+        if predicted[i] <= touch and speed[i] < -max(limit[i], left):
             fast += 1
             size = 0.0
             for side in range(2):
@@ -106,7 +106,7 @@ def _involved(body, val, predicted, speed, limit, restitution, touch, taken, n):
             a, b = root_of(parent, a), root_of(parent, b)
             parent[max(a, b)] = min(a, b)
     for i in range(len(body)):
-        if predicted[i] <= touch and speed[i] < -limit[i]:
+        if predicted[i] <= touch and speed[i] < -max(limit[i], left):
             hot[root_of(parent, max(body[i, 0], body[i, 1]))] = True
     count = 0
     for i in range(len(body)):
@@ -118,8 +118,32 @@ def _involved(body, val, predicted, speed, limit, restitution, touch, taken, n):
 
 
 @kernel
-def _instants(body, chosen, gap, predicted, speed, limit, last, h, near):
-    """For each island the time at which the first fast contact closes; 0 for bodies that rest on something."""
+def impact_velocities(blocks, approach, chosen, pull, falls, h, near):
+    """Times (n,) within the step at which each body is struck, and the whitened velocities (n, d) at these times.
+
+    `pull` (n, d) are the whitened accelerations of gravity. Unless bodies fall, impacts take place at the start.
+    """
+    time = _instants(blocks.body, chosen, approach, h, near) if falls else np.zeros(len(approach.time))
+    velocity = np.empty_like(approach.velocity)
+    for b in range(len(velocity)):
+        for c in range(velocity.shape[1]):
+            velocity[b, c] = approach.velocity[b, c] + time[b] * pull[b, c]
+    return time, velocity
+
+
+@kernel
+def _instants(body, chosen, approach, h, near):
+    """For each island the time at which the first fast contact closes, not before the last impact of a body.
+
+    It is 0 for bodies that rest on something.
+    """
+    gap, predicted, speed, limit, last = (
+        approach.gap,
+        approach.predicted,
+        approach.speed,
+        approach.limit,
+        approach.time,
+    )
     n = len(last)
     island, group = np.arange(n), np.arange(n)
     for i in chosen:
@@ -155,21 +179,32 @@ def _instants(body, chosen, gap, predicted, speed, limit, last, h, near):
 
 
 @kernel
-def _displace(blocks, shift, gap):
+def displace(blocks, shift, gap):
+    """Adds the effect of the whitened displacement `shift` (n, d) of the start to the gaps, in place."""
     for i in range(len(gap)):
         gap[i] += row_speed(blocks, shift, i, 0)
 
 
 @kernel
-def _change(body, val, change, time, h, velocity, shift, last, speed, gap, predicted):
-    struck = np.zeros(len(change), np.bool_)
+def change_velocity(blocks, approach, before, after, time, h):
+    """Changes the whitened velocities by `after - before` (n, d) at the times `time` (n,). Writes into `approach`."""
+    body, val = blocks.body, blocks.val
+    velocity, shift, speed, gap, predicted = (
+        approach.velocity,
+        approach.shift,
+        approach.speed,
+        approach.gap,
+        approach.predicted,
+    )
+    struck = np.zeros(len(after), np.bool_)
+    change = after - before
     for b in range(len(change)):
         for c in range(change.shape[1]):
             struck[b] |= change[b, c] != 0.0
             velocity[b, c] += change[b, c]
             shift[b, c] -= time[b] * change[b, c]
         if struck[b]:
-            last[b] = max(last[b], time[b])
+            approach.time[b] = max(approach.time[b], time[b])
     for i in range(len(speed)):
         faster = closer = 0.0
         for side in range(2):

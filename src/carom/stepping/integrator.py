@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..contact.images import wrapped
 from ..errors import ProblemError
@@ -18,7 +19,7 @@ from ..scene.boundaries import Periodic
 from ..scene.model import INTEGRATORS
 from ..solvers.rows import Floats
 from ..world import State, World
-from .rotation import rotate_free, rotate_steadily
+from .rotation import rotate_body, rotate_by, rotate_free, rotate_steadily
 
 
 def free_motion(world: World, state: State, step: float) -> State:
@@ -87,37 +88,67 @@ def rotated(world: World, orientation: Floats, velocity: Floats, step: float) ->
     return rotate_steadily(orientation, np.ascontiguousarray(spin), step)
 
 
-def freely_rotated(world: World, orientation: Floats, spin: Floats, step: float) -> tuple[Floats, Floats]:
-    """Orientations and spins of all bodies after a time without torque.
+def displaced(world: World, state: State, shift: Floats, even: NDArray[np.bool_]) -> State:
+    """The state after a displacement (n, d), rotation included.
 
-    Spins (n, 3) in 3D are in the frames of the bodies; in 2D (n, 1) they stay constant. If nothing rotates they have
-    no components.
+    Spins of bodies with equal moments of inertia, which are marked in `even` (n,), keep their direction.
     """
-    if spin.shape[1] < 3:
-        return orientation + step * spin[:, 0] if world.turns else orientation.copy(), spin
-    scheme = INTEGRATORS.index(world.integrator)
-    return rotate_free(orientation, np.ascontiguousarray(spin), world.inertia, world.free, step, scheme)
-
-
-def _under_gravity(world: World, state: State, h: float) -> State:
-    q, v = _uniform(state.position, state.velocity, world.gravity, world.free, h)
     dim = world.dimension
-    orientation, v[:, dim:] = freely_rotated(world, state.orientation, state.velocity[:, dim:], h)
-    return State(state.time + h, state.step, q, orientation, v)
+    position, orientation, velocity = state.position + shift[:, :dim], state.orientation, state.velocity
+    if world.block == 6:
+        orientation, velocity = orientation.copy(), velocity.copy()
+        _rotate(orientation, velocity, shift, even)
+    elif world.turns:
+        orientation = orientation + shift[:, 2]
+    return State(state.time, state.step, position, orientation, velocity)
 
 
 @kernel
-def _uniform(position, velocity, gravity, free, h):
-    """Positions and velocities after a time under uniform gravity."""
+def _rotate(orientation, velocity, shift, even):
+    """Rotates the bodies by shift[:, 3:], in place."""
+    for b in range(len(shift)):
+        rotate_by(orientation[b], velocity[b, 3:], shift[b, 3:], even[b])
+
+
+def _under_gravity(world: World, state: State, h: float) -> State:
+    poses, given = (state.position, state.orientation, state.velocity), (world.gravity, world.free)
+    if world.block == 6:
+        moved = _fall_3d(*poses, *given, world.inertia, h, INTEGRATORS.index(world.integrator))
+    else:
+        moved = _fall_2d(*poses, *given, h)
+    return State(state.time + h, state.step, *moved)
+
+
+@kernel(inline="always")
+def _fall(position, velocity, acceleration, h):
+    """One component of position and velocity after a time at a constant acceleration."""
+    # The mean velocity is formed first: where it is zero by symmetry, the displacement is exactly zero.
+    return position + h * (velocity + 0.5 * h * acceleration), velocity + h * acceleration
+
+
+@kernel
+def _fall_2d(position, orientation, velocity, gravity, free, h):
+    """Positions, orientations and velocities after a time in 2D, or of bodies that do not rotate."""
     n, dim = position.shape
-    q, v = np.empty((n, dim)), velocity.copy()
+    q, turn, v = position.copy(), orientation.copy(), velocity.copy()
     for i in range(n):
         for k in range(dim):
-            a = gravity[k] if free[i] else 0.0
-            # The mean velocity is formed first: where it is zero by symmetry, the displacement is exactly zero.
-            q[i, k] = position[i, k] + h * (velocity[i, k] + 0.5 * h * a)
-            v[i, k] = velocity[i, k] + h * a
-    return q, v
+            q[i, k], v[i, k] = _fall(position[i, k], velocity[i, k], gravity[k] if free[i] else 0.0, h)
+        if velocity.shape[1] > dim:
+            turn[i] = orientation[i] + h * velocity[i, dim]
+    return q, turn, v
+
+
+@kernel
+def _fall_3d(position, orientation, velocity, gravity, free, inertia, h, scheme):
+    """Positions, orientations and velocities after a time in 3D."""
+    q, turn, v = position.copy(), orientation.copy(), velocity.copy()
+    for i in range(len(q)):
+        for k in range(3):
+            q[i, k], v[i, k] = _fall(position[i, k], velocity[i, k], gravity[k] if free[i] else 0.0, h)
+        if h != 0.0:
+            rotate_body(turn[i], v[i, 3:], inertia[i], free[i], h, scheme)
+    return q, turn, v
 
 
 def _under_force_2d(world: World, state: State, a0: Floats, h: float) -> State:
@@ -138,7 +169,8 @@ def _under_force_3d(world: World, state: State, a0: Floats, h: float) -> State:
     v[:, 3:] = state.velocity[:, 3:] + 0.5 * h * a0[:, 3:]
     orientation = state.orientation.copy()
     if world.turns:
-        orientation, v[:, 3:] = freely_rotated(world, state.orientation, v[:, 3:], h)
+        spin, scheme = np.ascontiguousarray(v[:, 3:]), INTEGRATORS.index(world.integrator)
+        orientation, v[:, 3:] = rotate_free(orientation, spin, world.inertia, world.free, h, scheme)
     after = State(state.time + h, state.step, q, orientation, v)
     a1 = accelerations(world, after)
     assert a1 is not None

@@ -13,10 +13,12 @@ from ..contact.time_of_impact_2d import NOISE
 from ..problem.assemble import Assembly, assemble, used_restitutions
 from ..solvers.rows import Floats, Ints
 from ..world import State
-from .drift_safe import DriftSafe, of_world
+from .drift_safe import DriftSafe
+from .impact_stage import fastest_speed
 from .integrator import accelerations, prescribed
-from .push_out import SLOP, push_out
-from .resting import Held, pushed_bodies
+from .position_correction import SLOP, deepest_overlap, without_overlap
+from .report import StepReport
+from .resting import Held, RestingProblem, contact_keys, kept, matched, pushed_bodies, solve_resting
 
 MOST_IMPACTS = 30_000  # per step, for any number of bodies
 NEAR = 1e-10  # gap, relative to the length scale, up to which impacts are timed
@@ -45,15 +47,16 @@ class Interval2D:
         self.held_since = np.zeros(self.world.count)  # time within the step from which on a held body is held, ...
         self.velocity_before = np.zeros((self.world.count, 3))  # ... and its velocity then
 
-    def begin(self, state: State, h: float) -> None:
-        self.h = h
+    def begin(self, state: State, h: float, report: StepReport) -> None:
+        self.h, self.report = h, report
         self.start = prescribed(self.world, state, self.h)
-        self.free_end = self.stepper.move(self.start, self.h)
+        self.free_end = self.stepper.move(self.start, self.h, report)
         self.boundaries = boundaries_at(self.world, self.start.time, self.h)[0]
         self.pull = self._accelerations(self.start)
         self.pulled = self.world.force is not None or bool(self.world.gravity.any())
         self.held[:], self.moved = False, False
-        self.stepper.timed("detect", self.schedule.begin, self.start, self.boundaries, self.pull, h, self.hop * h)
+        self.schedule.begin(self.start, self.boundaries, self.pull, h, self.hop * h)
+        report.clock.lap("detect")
 
     def next_impact(self) -> bool:
         self.time = self.schedule.next_time()
@@ -62,19 +65,23 @@ class Interval2D:
 
     def resolve(self) -> None:
         """Resolves the impact at `time`, and changes the paths of the bodies that take part."""
-        schedule, time = self.schedule, self.time
-        rows, bodies = self.stepper.timed("detect", schedule.impact_at, time)
-        state = self.stepper.timed("move", self._advance, bodies, time)
+        schedule, time, clock = self.schedule, self.time, self.report.clock
+        rows, bodies = schedule.impact_at(time)
+        clock.lap("detect")
+        state = self._advance(bodies, time)
+        clock.lap("move")
         if self.held[bodies].any():
             self._release(bodies[self.held[bodies]])
             state = schedule.state(self.start, time)
-        found = self.stepper.timed("detect", schedule.contacts, rows, time)
+        found = schedule.contacts(rows, time)
+        clock.lap("detect")
         schedule.met[bodies], self.held[bodies] = True, False
         self.paths.acceleration[bodies] = self.pull[bodies]
         if found.count:
-            self.stepper.note_overlap(found)
+            self._note_overlap(found)
             self._collide(state, found, bodies)
-        self.stepper.timed("detect", schedule.update, bodies)
+        schedule.update(bodies)
+        clock.lap("detect")
 
     def finish(self) -> None:
         """The impacts of the rest of the step are resolved together, as in the synchronous step."""
@@ -89,13 +96,13 @@ class Interval2D:
             state.orientation + move[:, 2],
             state.velocity,
         )
-        found = self.stepper.find(state, after, self.stepper.touch)
+        found = self.stepper.find(state, after, self.stepper.touch, self.report)
         if not found.count:
             return
-        self.stepper.note_overlap(found)
+        self._note_overlap(found)
         impact = self._assembled(state, found)
         if impact.contacts.speeds().min() < -self.stepper.noise(state):
-            state = self.stepper.collide(state, found, impact)
+            state = self.stepper.collide(state, found, impact, self.report)
             free = self.world.free
             self.paths.velocity[:n, :d][free] = state.velocity[free]
 
@@ -103,9 +110,11 @@ class Interval2D:
         """All bodies at the end of their paths, scripted ones where their motion prescribes; overlap is removed."""
         end = self.free_end
         if self.moved:
-            end = self.stepper.timed("move", self._end_of_paths)
-        if self.stepper.resting and self.stepper.overlap > SLOP * self.world.length_scale:
-            end = self.stepper.timed("rest", self._without_overlap, end)
+            end = self._end_of_paths()
+            self.report.clock.lap("move")
+        if self.report.resting and self.report.overlap > SLOP * self.world.length_scale:
+            end = self._without_overlap(end)
+            self.report.clock.lap("rest")
         return end
 
     # ---- paths
@@ -163,13 +172,17 @@ class Interval2D:
         if not found.count:
             return end
         impact = assemble(self.world, end, found, boundaries_at(self.world, end.time, self.h)[0])
-        return push_out(self.start, end, found, impact)
+        return without_overlap(self.start, end, found, impact)
 
     # ---- impacts
 
+    def _note_overlap(self, found: ContactSet) -> None:
+        self.report.overlap = max(self.report.overlap, deepest_overlap(found.table))
+
     def _assembled(self, state: State, found: ContactSet) -> Assembly:
-        boundaries = moved_boundaries(self.boundaries, self.time)
-        return self.stepper.timed("assemble", assemble, self.world, state, found, boundaries)
+        impact = assemble(self.world, state, found, moved_boundaries(self.boundaries, self.time))
+        self.report.clock.lap("assemble")
+        return impact
 
     def _collide(self, state: State, found: ContactSet, bodies: Ints) -> None:
         """Applies the law, repeatedly while its answer leaves an approach (with friction it may), then holds rest."""
@@ -182,14 +195,15 @@ class Interval2D:
             if not (u < -np.maximum(noise, hop)).any():
                 break
             before = state.velocity
-            state = self.stepper.collide(state, found, impact)
+            state = self.stepper.collide(state, found, impact, self.report)
             impact = impact.moving(state.velocity)
             u = impact.contacts.speeds()
             if np.array_equal(state.velocity[bodies], before[bodies]):
                 break
         self.paths.velocity[bodies, : self.world.block] = state.velocity[bodies]
         if hop.any():
-            self.stepper.timed("rest", self._hold, state, found, impact, hop, noise)
+            self._hold(state, found, impact, hop, noise)
+            self.report.clock.lap("rest")
 
     def _hop_speeds(self, state: State, impact: Assembly, u: Floats) -> Floats:
         """Speeds (m,) up to which a contact that gravity or a force closes counts neither as separating nor closing."""
@@ -219,7 +233,7 @@ class Interval2D:
                 break
             lying |= more
         if held is not None:
-            self.stepper.note_rest(some, held)
+            self.report.note_rest(some, held.chosen, held.impulse, held.residual)
         self.held[who], self.held_since[who] = True, self.time
         self.velocity_before[who] = self.paths.velocity[who]
         self.paths.acceleration[who] = 0.0
@@ -227,19 +241,19 @@ class Interval2D:
 
     def _held_still(self, state: State, found: ContactSet, falling: Floats) -> tuple[Floats, Ints, Held | None]:
         """Velocities (n, d) at which no contact closes until the end of the step, the bodies held, and the answer."""
-        s, impact = self.stepper, self._assembled(state, found).moving(falling)
-        s.note_fastest(impact)
-        all_contacts, solver = np.arange(found.count), s.resting_solver
-        guess = solver.start(found, impact.blocks.base.shape[1])
-        slack = np.zeros(found.count)
-        held = solver.solve(
-            impact, all_contacts, impact.velocity, slack, guess, s.allowed(found.count), s.tolerance * s.scale
-        )
-        solver.keep(found, held)
+        s, report = self.stepper, self.report
+        impact = self._assembled(state, found).moving(falling)
+        report.scale = max(report.scale, fastest_speed(impact.blocks, impact.velocity))
+        every, keys = np.ones(found.count, np.bool_), contact_keys(found.table, s.counts)
+        start = matched(report.warm_start, keys, found.table, impact.blocks)
+        problem = RestingProblem(impact.velocity, impact.blocks.base, start, every, keys)
+        enough = s.tolerance * report.scale
+        held = solve_resting(impact, problem, every, start, s.allowed(report, found.count), enough)
+        report.warm_start = kept(impact, found, keys, held)
         if held is None:
             return state.velocity, np.empty(0, np.int64), None
-        mine = of_world(impact, pushed_bodies(impact.blocks.body, held.impulse, held.chosen, len(held.velocity)))
-        who = np.flatnonzero(mine)
+        who = np.flatnonzero(pushed_bodies(impact.blocks.body, held.impulse, held.chosen, len(held.velocity)))
+        who = who if impact.bodies is None else impact.bodies[who]
         after = state.velocity.copy()
         after[who] = impact.unwhitened(held.velocity, falling)[who]
         return after, who, held

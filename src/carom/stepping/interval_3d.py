@@ -13,6 +13,8 @@ from ..solvers.rows import Floats
 from ..world import State, World
 from .drift_safe import Ahead, DriftSafe
 from .integrator import free_motion, prescribed
+from .position_correction import deepest_overlap
+from .report import StepReport
 
 SAME_TIME = 1e-12  # fraction of a step or interval below which no time is left and two times are equal
 REPEATS = 8  # applications of the law to one impact
@@ -30,14 +32,14 @@ class Interval3D:
     def _move(self, state: State, time: float) -> State:
         return free_motion(self.world, state, time)
 
-    def begin(self, state: State, h: float) -> None:
-        self.now, self.left, self.h = state, h, h
+    def begin(self, state: State, h: float, report: StepReport) -> None:
+        self.now, self.left, self.h, self.report = state, h, h, report
 
     def next_impact(self) -> bool:
         """Advances until contacts touch that approach faster than resting ones."""
         while self.left > SAME_TIME * self.h:
             self.start = prescribed(self.world, self.now, self.left)
-            self.slow = self.stepper.resting_speed(self.start, self.h)
+            self.slow, _ = self.stepper.bounds(self.start, self.h)
             self.impact = self._impact()
             if self.impact is not None:
                 return True
@@ -50,18 +52,19 @@ class Interval3D:
             if self.impact is None:
                 break
             found, assembly = self.impact
-            self.start = self.stepper.collide(self.start, found, assembly)
+            self.start = self.stepper.collide(self.start, found, assembly, self.report)
             # Other vertices may approach now: contacts are detected again once these do not.
             self.impact = self._fast(found, assembly.moving(self.start.velocity)) or self._impact()
         self._advance()
 
     def finish(self) -> None:
         """The impacts of the rest of the step are resolved as in the drift-safe step."""
-        rounds = self.stepper.rounds  # the rounds of the drift-safe step are not counted
-        ahead = self.stepper.look_ahead(self.start, self.left)
-        self.start, ahead = self.stepper.resolve_impacts(self.start, ahead, self.slow, self.left)
-        self.stepper.rounds = rounds
-        self.now, self.left = self.stepper.hold_resting(self.start, ahead, self.slow, self.left), 0.0
+        s, report, rounds = self.stepper, self.report, self.report.rounds
+        _, searched = s.bounds(self.start, self.left)
+        ahead = s.look_ahead(self.start, self.left, self.slow, searched, report)
+        ahead = s.resolve_impacts(ahead, report)
+        report.rounds = rounds  # the rounds of the drift-safe step are not counted
+        self.now, self.left = s.hold_resting(ahead, report), 0.0
 
     def end(self) -> State:
         return self.now
@@ -69,10 +72,11 @@ class Interval3D:
     def _impact(self) -> tuple[ContactSet, Assembly] | None:
         """The contacts that touch now, if one of them approaches fast."""
         s = self.stepper
-        found = s.timed("detect", self.search.touching, self.start, self.left)
+        found = self.search.touching(self.start, self.left)
+        self.report.clock.lap("detect")
         if not found.count:
             return None
-        return self._fast(found, s.assemble(self.start, found, self.left))
+        return self._fast(found, s.assemble(self.start, found, self.left, self.report))
 
     def _fast(self, found: ContactSet, impact: Assembly) -> tuple[ContactSet, Assembly] | None:
         """The contacts and their assembly, if one of them approaches fast."""
@@ -80,14 +84,15 @@ class Interval3D:
 
     def _advance(self) -> None:
         """Moves to the next impact or the end of the step, with resting contacts held."""
-        s = self.stepper
-        time = s.timed("detect", self.search.next_impact, self.start, self.left, self.slow)
+        s, report = self.stepper, self.report
+        time = self.search.next_impact(self.start, self.left, self.slow)
+        report.clock.lap("detect")
         self.left -= time
-        end = s.move(self.start, time)
-        found = s.find(self.start, end, s.margin)
-        s.note_overlap(found)
-        impact = s.assemble(self.start, found, time) if found.count else None
-        self.now = s.hold_resting(self.start, Ahead(end, found, impact), self.slow, time)
+        end = s.move(self.start, time, report)
+        found = s.find(self.start, end, s.margin, report)
+        report.overlap = max(report.overlap, deepest_overlap(found.table))
+        impact = s.assemble(self.start, found, time, report) if found.count else None
+        self.now = s.hold_resting(Ahead(self.start, end, time, self.slow, self.slow, found, impact), report)
 
 
 # ---- time of impact: the contacts that touch at one instant, and the time until the next impact

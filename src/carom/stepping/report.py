@@ -1,14 +1,20 @@
-"""The report of a step: its row in the table of steps, and its impulses."""
+"""The report of a step: counters, residual, times and impulses; its row in the table of steps; energies and momenta."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..contact.contact_set import ContactSet
 from ..errors import ProblemError
-from ..geometry import rotations
+from ..geometry.rotations import matrix_value
+from ..geometry.vectors import Vec3, to_world
 from ..kernels import kernel
+from ..problem.contact_rows import friction_in_world
+from ..problem.contacts import NOT_CONVERGED, RESOLVED, Impulses, worse
 from ..solvers.rows import Floats, Ints
 from ..world import State, World
 
@@ -62,6 +68,176 @@ class ContactImpulses:
     tangent_impulse: Floats  # (m,) along the normal rotated by 90 degrees counterclockwise; in 3D a vector (m, 3)
 
 
+class StageImpulses(NamedTuple):
+    """Impulses of one stage of a step, for the contacts `chosen` of `found`, or for each contact of `found`."""
+
+    found: ContactSet
+    chosen: Ints | None  # (k,) contacts on which they act; None for all
+    normal: Floats  # (k,), or (m,) for all contacts found
+    tangent: Floats | None  # (k, t) or (m, t) along the tangents; None without friction
+
+    @property
+    def contacts(self) -> ContactSet:
+        """The contacts on which they act."""
+        return self.found if self.chosen is None else self.found.take(self.chosen)
+
+    def of_contacts(self, values: Floats) -> Floats:
+        """Those of the `values` that belong to the contacts on which the impulses act."""
+        return values if self.chosen is None or len(values) == len(self.chosen) else values[self.chosen]
+
+
+class WarmStart(NamedTuple):
+    """Impulses of the resting contacts of the last step, from which the next resting solve starts (`resting.py`)."""
+
+    key: Ints  # (k,) of the contacts
+    impulse: Floats  # (k, q)
+
+
+NO_WARM_START = WarmStart(np.empty(0, np.int64), np.empty((0, 1)))
+
+
+class Clock:
+    """Seconds of a step by phase. All time since the last call of `lap` belongs to the phase that has just ended."""
+
+    __slots__ = ("last", "seconds")
+
+    def __init__(self) -> None:
+        self.seconds = dict.fromkeys(PHASES, 0.0)
+        self.last = perf_counter()
+
+    def lap(self, phase: str) -> None:
+        """Ends a phase."""
+        now = perf_counter()
+        self.seconds[phase] += now - self.last
+        self.last = now
+
+
+@dataclass(slots=True, eq=False)
+class StepReport:
+    """What a step, or one of its sub-steps, has done. Its stages add to it; `combined` joins those of two sub-steps."""
+
+    dimension: int
+    scale: float  # speed to which tolerance and residual are relative; see `Response.tolerance`
+    clock: Clock  # of the whole step, sub-steps that were repeated included
+    stages: list[StageImpulses]  # in the order in which they were computed
+    warm_start: WarmStart = NO_WARM_START  # of the next resting solve
+    contacts: int = 0  # that the law treated
+    resting: int = 0  # that the resting solver treated
+    iterations: int = 0  # of the law
+    residual: float = 0.0  # largest of all stages, relative to `scale`
+    status: int = 0  # index into STATUSES
+    rounds: int = 0  # applications of the law, or impacts of the time-of-impact step
+    substeps: int = 1
+    overlap: float = 0.0  # deepest one at the start; a length
+    part: float = 1.0  # length of a sub-step relative to the step
+    # Of the sub-steps before this one:
+    struck: bool = False  # whether the law was applied
+    pushed: bool = False  # whether any impulse was computed
+    row: tuple[Any, ...] = ()  # of the table of steps, once the step is finished
+
+    def following(self, part: float) -> StepReport:
+        """The report of the next sub-step, in which nothing has happened yet."""
+        report = StepReport(self.dimension, self.scale, self.clock, [], self.warm_start, part=part)
+        report.struck, report.pushed = self.struck or self.rounds > 0, self.pushed or bool(self.stages)
+        return report
+
+    # ---- stages
+
+    def note_residual(self, speed: float) -> None:
+        """Records the residual of a stage, an absolute speed."""
+        if speed > 0.0:
+            self.residual = max(self.residual, speed / self.scale if self.scale > 0.0 else np.inf)
+
+    def note_impact(self, stage: StageImpulses, result: Impulses, fastest: float, tolerance: float) -> None:
+        """Records the answer of the law; `fastest` is the speed to which its residual is relative."""
+        residual, status = result.residual * fastest, result.status
+        if status == NOT_CONVERGED and residual <= tolerance * self.scale:
+            status = RESOLVED  # a later impact of the step, slower than the first, to which the tolerance is relative
+        self.contacts += len(result.normal)
+        self.iterations += result.iterations
+        self.note_residual(residual)
+        self.note_status(status)
+        self.stages.append(stage)
+
+    def note_status(self, status: str) -> None:
+        """Records the status of a stage, of which the step reports the worst."""
+        if status != RESOLVED:
+            self.status = STATUSES.index(worse(STATUSES[self.status], status))
+
+    def note_rest(self, found: ContactSet, chosen: Ints, impulse: Floats, residual: float) -> None:
+        """Records the answer of a resting solve: impulses (m, r), and the residual, a speed."""
+        self.resting += len(chosen)
+        self.note_residual(residual)
+        tangent = impulse[:, 1 : self.dimension] if impulse.shape[1] > 1 else None
+        self.stages.append(StageImpulses(found, chosen, impulse[:, 0], tangent))
+
+    # ---- results
+
+    def finish(self, world: World, state: State) -> None:
+        """Sets `row` for a step that ends in `state`."""
+        sums = totals(world, state)
+        self.clock.lap("move")
+        self.row = (
+            state.step,
+            state.time,
+            self.contacts,
+            self.resting,
+            self.iterations,
+            self.residual,
+            self.status,
+            self.rounds,
+            self.overlap,
+            *sums,
+            *self.clock.seconds.values(),
+            self.substeps,
+        )
+
+    def impulses(self) -> ContactImpulses:
+        """All nonzero impulses of the step."""
+        parts, dim = [], self.dimension
+        for stage in self.stages or [StageImpulses(ContactSet.empty(dim), None, np.empty(0), None)]:
+            found, push = stage.contacts, stage.of_contacts(stage.normal)
+            tangent = np.zeros((found.count, dim - 1)) if stage.tangent is None else stage.of_contacts(stage.tangent)
+            kept = (push != 0.0) | tangent.any(axis=1)
+            normal = found.normal[kept]
+            friction = friction_in_world(normal, tangent[kept])
+            parts.append((found.first[kept], found.second[kept], found.point[kept], normal, push[kept], friction))
+        return ContactImpulses(*(np.concatenate(columns) for columns in zip(*parts)))
+
+    def treated_contacts(self) -> ContactSet:
+        """The contacts that the law or the resting solver treated in the step, ordered by bodies and feature.
+
+        A contact that was treated several times occurs once, with the geometry of the last time.
+        """
+        found = ContactSet.empty(self.dimension)
+        for stage in self.stages:
+            found = found.joined(stage.contacts)
+        names = np.stack([found.first, found.second, found.feature_id])[:, ::-1]
+        last = np.unique(names, axis=1, return_index=True)[1]
+        return found.take(found.count - 1 - last)
+
+
+def combined(first: StepReport, second: StepReport) -> StepReport:
+    """The report of two sub-steps, of which `second` follows `first`: counts add up, errors are the worst of both."""
+    if first.substeps == 0:
+        return second
+    return StepReport(
+        first.dimension,
+        second.scale,
+        first.clock,
+        first.stages + second.stages,
+        second.warm_start,
+        first.contacts + second.contacts,
+        first.resting + second.resting,
+        first.iterations + second.iterations,
+        max(first.residual, second.residual),
+        STATUSES.index(worse(STATUSES[first.status], STATUSES[second.status])),
+        first.rounds + second.rounds,
+        first.substeps + second.substeps,
+        max(first.overlap, second.overlap),
+    )
+
+
 # ---- energies and momenta
 
 
@@ -71,7 +247,11 @@ def totals(world: World, state: State) -> Floats:
     The shape is (5,) in 2D and (8,) in 3D. The zero of the potential energy of gravity is at the origin; the
     potential of a force is added where the scene has one.
     """
-    out = _totals(world, state)
+    masses, position, velocity = (world.mass, world.inertia, world.free, world.gravity), state.position, state.velocity
+    if world.dimension == 2:
+        out = totals_2d(*masses, position, velocity)
+    else:
+        out = _totals_3d(*masses, position, state.orientation, velocity)
     if world.potential is not None:
         energy = np.asarray(world.potential(state.time, state.position), dtype=np.float64)
         if energy.shape != world.mass.shape or not np.isfinite(energy).all():
@@ -79,16 +259,6 @@ def totals(world: World, state: State) -> Floats:
             raise ProblemError("potential", got, f"one finite energy for each of {world.count} bodies")
         out[1] += energy[world.free].sum()
     return out
-
-
-def _totals(world: World, state: State) -> Floats:
-    position, velocity = state.position, state.velocity
-    if world.dimension == 2:
-        return np.asarray(totals_2d(world.mass, world.inertia, world.free, world.gravity, position, velocity))
-    spin = np.zeros((len(position), 3))
-    if world.turns:
-        spin = rotations.turned(state.orientation, world.inertia * velocity[:, 3:])
-    return np.asarray(_totals_3d(world.mass, world.inertia, world.free, world.gravity, position, velocity, spin))
 
 
 @kernel
@@ -119,22 +289,26 @@ def totals_2d(mass, inertia, free, gravity, position, velocity):
 
 
 @kernel
-def _totals_3d(mass, inertia, free, gravity, position, velocity, turning):
-    """The eight sums of `totals` in 3D, in blocks as in 2D; `turning` (n, 3) is I w in the world frame."""
+def _totals_3d(mass, inertia, free, gravity, position, orientation, velocity):
+    """The eight sums of `totals` in 3D, in blocks as in 2D."""
     n, d = velocity.shape
     total, block = np.zeros(8), np.zeros(8)
     for i in range(n):
         if free[i]:
-            m, v, q = mass[i], velocity[i], position[i]
+            m, v, q, spin = mass[i], velocity[i], position[i], Vec3(0.0, 0.0, 0.0)
+            if d == 6:  # I w in the frame of the world
+                own = Vec3(inertia[i, 0] * v[3], inertia[i, 1] * v[4], inertia[i, 2] * v[5])
+                spin = to_world(matrix_value(orientation[i]), own)
             block[0] += 0.5 * m * (v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
             block[1] -= m * (gravity[0] * q[0] + gravity[1] * q[1] + gravity[2] * q[2])
             for k in range(3):
                 a, b = (k + 1) % 3, (k + 2) % 3
                 block[2 + k] += m * v[k]
-                block[5 + k] += m * (q[a] * v[b] - q[b] * v[a]) + turning[i, k]
+                block[5 + k] += m * (q[a] * v[b] - q[b] * v[a]) + spin[k]
                 if d == 6:
                     block[0] += 0.5 * inertia[i, k] * v[3 + k] * v[3 + k]
         if i % 128 == 127 or i == n - 1:
-            total += block
-            block[:] = 0.0
+            for k in range(8):
+                total[k] += block[k]
+                block[k] = 0.0
     return total

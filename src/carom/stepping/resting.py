@@ -1,25 +1,61 @@
-"""The resting solve: inelastic contact with Coulomb friction, warm-started with the impulses of the last step."""
+"""The resting solve: inelastic contact with Coulomb friction, warm-started with the impulses of the last step; and the
+motion of the bodies that it holds.
+
+Contacts are recognized by their bodies and feature. In 3D friction is kept as a vector of the world, because the
+tangents of a contact may change abruptly from one step to the next.
+"""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..contact.contact_set import ContactSet
+from ..contact.contact_set import FEATURE, FIRST, NORMAL, PREDICTED, SECOND, ContactSet
+from ..geometry.rotations import matrix_value
+from ..geometry.vectors import Vec3, to_local, to_world
 from ..kernels import kernel
 from ..problem.assemble import Assembly
 from ..problem.contact_rows import tangents_of
+from ..scene.model import INTEGRATORS
 from ..solvers.blocks import row_speed
 from ..solvers.contact import Accuracy, solve_contact
 from ..solvers.islands import root_of
 from ..solvers.rows import Floats, Ints
-from ..world import World
+from ..world import State, World
+from .report import NO_WARM_START, WarmStart
+from .rotation import rotate_body, rotate_by
 
 FEATURE_BITS = 20  # bits of a feature in the key of a contact
 LEAST_TIME = 1e-3  # fraction of a step: the shortest time for which a contact is held
 AT_REST = 1e-9  # change of velocity, relative to that by gravity, up to which everything is at rest
-STEADY = 1e-5  # speed, relative to the resting speed, up to which a contact counts as closed and friction as at rest
+STEADY_SPEED = 1e-5  # relative to the resting speed, up to which a contact counts as closed and friction as at rest
+
+FREE, HELD, STEADY = 0, 1, 2  # how a body moves: freely, at its new velocity, at the mean of the old and the new one
+NO_BODIES, NO_TIMES = np.empty(0, np.int64), np.empty(0)
+
+
+class Interval(NamedTuple):
+    """The interval of time of a resting solve, for kernels: n of N bodies and m contacts take part."""
+
+    velocity: Floats  # (n, d) whitened, at the start
+    speed: Floats  # (m,) normal speeds at the start
+    limit: Floats  # (m,) resting speeds
+    bodies: Ints  # (n,) numbers of the bodies that take part; empty for all
+    shift: Floats  # (N, d) displacement of the start by impacts within the interval; empty without impacts
+    time: Floats  # (N,) of the last impact of each body, from which on it is held; empty without impacts
+    h: float
+
+
+class RestingProblem(NamedTuple):
+    """What a resting solve starts from."""
+
+    falling: Floats  # (n, d) whitened velocities at the end if no contact acted
+    base: Floats  # (m, r) speeds that no impulse changes, those at which gaps just close included
+    start: Floats  # (m, r) warm start
+    closing: NDArray[np.bool_]  # (m,) contacts that free motion closes
+    keys: Ints  # (m,) one number per contact that identifies it from step to step
 
 
 class Held(NamedTuple):
@@ -33,131 +69,233 @@ class Held(NamedTuple):
     iterations: int
 
 
-class RestingSolver:
-    """Solves for the impulses of resting contacts, and keeps them for the warm start of the next solve.
+def solve_resting(
+    impact: Assembly,
+    problem: RestingProblem,
+    chosen: NDArray[np.bool_],
+    start: Floats,
+    tolerance: float,
+    enough: float = 0.0,
+) -> Held | None:
+    """Impulses of the contacts marked in `chosen` (m,) such that no contact closes.
 
-    Contacts are recognized by their bodies and feature. In 3D friction is kept as a vector of the world, because the
-    tangents of a contact may change abruptly from one step to the next.
+    `start` (m, r) is the first guess; `tolerance` and `enough` are speeds (`solve_contact`). The answer is None if no
+    impulse is needed.
     """
-
-    def __init__(self, world: World) -> None:
-        self.world = world
-        self._key, self._impulse = np.empty(0, np.int64), np.empty((0, 1))
-        self._found: ContactSet | None = None  # the contacts whose keys were computed last
-        self._keys = np.empty(0, np.int64)
-
-    def memory(self) -> dict[str, np.ndarray]:
-        """The impulses of the last solve, for a checkpoint."""
-        return {"rest_key": self._key, "rest_impulse": self._impulse}
-
-    def remember(self, memory: dict[str, np.ndarray]) -> None:
-        """Restores the impulses of a checkpoint."""
-        if "rest_key" in memory:
-            self._key = np.array(memory["rest_key"], np.int64)
-            self._impulse = np.array(memory["rest_impulse"], np.float64)
-
-    def start(self, found: ContactSet, rows: int) -> Floats:
-        """The warm start of contacts with r rows: impulses (m, r) of the last solve, zero for new contacts."""
-        impulse = np.zeros((found.count, rows))
-        if len(self._key):
-            _matched(self._key, self._impulse, self.keys(found), found.normal, impulse)
-        return impulse
-
-    def solve(
-        self,
-        impact: Assembly,
-        chosen: Ints,
-        velocity: Floats,
-        slack: Floats,
-        start: Floats,
-        tolerance: float,
-        enough: float = 0.0,
-    ) -> Held | None:
-        """Impulses of the contacts `chosen` such that `u + slack >= 0`, for speeds slack (m,) >= 0.
-
-        `velocity` (n, d) is whitened, before the impulses; `start` (m, r) is the first guess; `tolerance` and `enough`
-        are speeds (`solve_contact`).
-        The answer is None if no impulse is needed.
-        """
-        base, impulse, closes = _begun(impact.blocks, chosen, velocity, slack, start)
-        if not closes:
-            return None
-        blocks = impact.blocks._replace(base=base)
-        answer = solve_contact(blocks, chosen, velocity, impulse, Accuracy(tolerance, enough))
-        return Held(chosen, velocity, impulse, answer.velocity, answer.residual, answer.iterations)
-
-    def keep(self, found: ContactSet, held: Held | None) -> None:
-        """Keeps the impulses for the next step."""
-        if held is None:
-            self._key = np.empty(0, np.int64)
-            return
-        self._key, self._impulse = _kept(self.keys(found), found.normal, held.impulse, held.chosen)
-
-    def keys(self, found: ContactSet) -> Ints:
-        """One number (m,) per contact that identifies it from step to step."""
-        if found is not self._found:
-            n, w = self.world.count, len(self.world.boundaries.kind)
-            self._found, self._keys = found, _keys(found.first, found.second, found.feature_id, n + w, w)
-        return self._keys
+    some, impulse, closes = _begun(impact.blocks, problem.base, chosen, problem.falling, start)
+    if not closes:
+        return None
+    blocks = impact.blocks._replace(base=problem.base)
+    answer = solve_contact(blocks, some, problem.falling, impulse, Accuracy(tolerance, enough))
+    return Held(some, problem.falling, impulse, answer.velocity, answer.residual, answer.iterations)
 
 
 @kernel
-def _keys(first, second, feature, bodies, boundaries):
-    out = np.empty(len(first), np.int64)
-    for i in range(len(out)):
-        pair = first[i] * bodies + second[i] + boundaries
-        out[i] = (pair << FEATURE_BITS) ^ (feature[i] & ((1 << FEATURE_BITS) - 1))
-    return out
+def _begun(blocks, base, chosen, x, start):
+    """The contacts that are chosen, their first impulses (m, r), and whether one of them closes at velocity x."""
+    some, impulse, count, closes = np.empty(len(chosen), np.int64), np.zeros_like(start), 0, False
+    for i in range(len(chosen)):
+        if chosen[i]:
+            some[count] = i
+            count += 1
+            for row in range(start.shape[1]):
+                impulse[i, row] = start[i, row]
+            closes = closes or row_speed(blocks, x, i, 0) + base[i, 0] < 0.0
+    return some[:count], impulse, closes
 
 
 @kernel
-def _begun(blocks, chosen, x, slack, start):
-    """Speeds (m, r) that no impulse changes, with the slack; first impulses; whether a contact closes at velocity x."""
-    base, impulse, closes = blocks.base.copy(), np.zeros_like(start), False
-    for i in range(len(base)):
-        base[i, 0] += slack[i]
-    for i in chosen:
-        for row in range(start.shape[1]):
-            impulse[i, row] = start[i, row]
-        if not closes:
-            closes = row_speed(blocks, x, i, 0) + base[i, 0] < 0.0
-    return base, impulse, closes
+def resting_problem(blocks, interval, table, restitution, pull, given, warm_start, lengths, counts):
+    """The fields of a `RestingProblem` for a table of contacts with coefficients of restitution (m,).
 
-
-@kernel
-def slacks(blocks, speed, after, time, predicted, restitution, wait, limit, h):
-    """Speeds of approach (m,) that just close the gaps, from the gaps at the end of free motion.
-
-    `speed` (m,) are normal speeds at the start of that motion, `after` (n, d) velocities at its end, `time` (n,) is
-    when a body is held from on. Since the gaps are those at the predicted positions, rotation is taken into account.
-    Contacts faster than `limit` (m,) are left to the law in the next step if free motion opens them or, where there is
-    restitution (m,), closes them by at most `wait`.
+    Bodies gain `h pull`, of the whitened accelerations `pull` (N, d); unless their whitened velocities at the end are
+    `given` (n, d). `lengths` are those of `_closing_speed` and the gap at the end up to which a contact takes part.
+    `counts` are the number of bodies and boundaries together, and that of boundaries.
     """
-    out = np.empty(len(predicted))
-    for i in range(len(out)):
-        begin = 0.0
+    falling, h = given, interval.h
+    if len(given) == 0:
+        falling = np.empty_like(interval.velocity)
+        for j in range(len(falling)):
+            b = _number(interval.bodies, j)
+            for c in range(falling.shape[1]):
+                falling[j, c] = interval.velocity[j, c] + h * pull[b, c]
+    wait, margin = lengths
+    base, closing = blocks.base.copy(), np.empty(len(table), np.bool_)
+    for i in range(len(table)):
+        waits = wait if restitution[i] > 0.0 else 0.0
+        base[i, 0] += _closing_speed(blocks, interval, falling, table[i, PREDICTED], waits, i)
+        closing[i] = table[i, PREDICTED] <= margin
+    keys = contact_keys(table, counts)
+    return falling, base, matched(warm_start, keys, table, blocks), closing, keys
+
+
+@kernel(inline="always")
+def _number(bodies, j):
+    """The number in the world of body j of those that take part."""
+    return bodies[j] if len(bodies) else j
+
+
+@kernel
+def _closing_speed(blocks, interval, falling, predicted, wait, i):
+    """The speed of approach of contact i that just closes its gap, from the gap at the end of free motion.
+
+    `falling` (n, d) are whitened velocities at the end of that motion. Since the gap is the one at the predicted
+    positions, rotation is taken into account. A contact faster than its resting speed is left to the law in the next
+    step if free motion opens it or closes it by at most `wait`.
+    """
+    begin, h = 0.0, interval.h
+    if len(interval.time):
         for side in range(2):
             if blocks.body[i, side] >= 0:
-                begin = max(begin, time[blocks.body[i, side]])
-        left = max(h - begin, LEAST_TIME * h)
-        first, last = speed[i], row_speed(blocks, after, i, 0) + blocks.base[i, 0]
-        if first < -limit[i] and predicted[i] > -(wait if restitution[i] > 0.0 else 0.0):
-            # A held contact closes at its new velocity, a free one at its mean velocity.
-            out[i] = max(predicted[i], 0.0) / left + max(-last, 0.0)
-        else:
-            out[i] = max(predicted[i] / left - 0.5 * (first + (last - first) * begin / h + last), 0.0)
-    return out
+                begin = max(begin, interval.time[_number(interval.bodies, blocks.body[i, side])])
+    left = max(h - begin, LEAST_TIME * h)
+    first, last = interval.speed[i], row_speed(blocks, falling, i, 0) + blocks.base[i, 0]
+    if first < -interval.limit[i] and predicted > -wait:
+        # A held contact closes at its new velocity, a free one at its mean velocity.
+        return max(predicted, 0.0) / left + max(-last, 0.0)
+    return max(predicted / left - 0.5 * (first + (last - first) * begin / h + last), 0.0)
 
 
 @kernel
-def closed_by(blocks, x, slack, chosen, least):
+def closed_by(blocks, base, x, chosen, least):
     """Marks contacts that the velocity x closes faster than `least`; returns how many were not marked before."""
     count = 0
     for i in range(len(chosen)):
-        if not chosen[i] and row_speed(blocks, x, i, 0) + blocks.base[i, 0] + slack[i] < -least:
+        if not chosen[i] and row_speed(blocks, x, i, 0) + base[i, 0] < -least:
             chosen[i] = True
             count += 1
     return count
+
+
+# ---- warm start
+
+
+@kernel
+def contact_keys(table, counts):
+    """One number (m,) per contact that identifies it; `counts` as in `resting_problem`."""
+    bodies, boundaries = counts
+    out = np.empty(len(table), np.int64)
+    for i in range(len(out)):
+        pair = int(table[i, FIRST]) * bodies + int(table[i, SECOND]) + boundaries
+        out[i] = (pair << FEATURE_BITS) ^ (int(table[i, FEATURE]) & ((1 << FEATURE_BITS) - 1))
+    return out
+
+
+@kernel
+def _slot(table, keys, key):
+    """The slot of a key in an open hash table of positions in `keys`, or the empty one (-1) where it belongs."""
+    mask = len(table) - 1
+    at = (key * 0x9E3779B97F4A7C1 >> 20) & mask
+    while table[at] >= 0 and keys[table[at]] != key:
+        at = (at + 1) & mask
+    return at
+
+
+@kernel
+def matched(warm_start, keys, table, blocks):
+    """Impulses (m, r) of the contacts that occur in a `WarmStart`; zero for the others."""
+    old, kept, impulse = warm_start.key, warm_start.impulse, np.zeros(blocks.base.shape)
+    if len(old) == 0:
+        return impulse
+    size = 16
+    while size < 2 * len(old):
+        size *= 2
+    slots = np.full(size, -1, np.int64)
+    for j in range(len(old)):
+        at = _slot(slots, old, old[j])
+        if slots[at] < 0:
+            slots[at] = j
+    rows = impulse.shape[1]
+    for i in range(len(keys)):
+        j = slots[_slot(slots, old, keys[i])]
+        if j < 0:
+            continue
+        impulse[i, 0] = kept[j, 0]
+        if blocks.tangents == 1:
+            for row in range(1, min(rows, kept.shape[1])):
+                impulse[i, row] = kept[j, row]
+        elif rows > 1 and kept.shape[1] > 1:
+            sx, sy, sz, tx, ty, tz = tangents_of(table[i, NORMAL], table[i, NORMAL + 1], table[i, NORMAL + 2])
+            for k in range(rows // 3):
+                a, b, c = kept[j, 1 + 3 * k], kept[j, 2 + 3 * k], kept[j, 3 + 3 * k]
+                impulse[i, 1 + 2 * k] = sx * a + sy * b + sz * c
+                impulse[i, 2 + 2 * k] = tx * a + ty * b + tz * c
+            if rows == 6:
+                impulse[i, 5] = kept[j, 7]
+    return impulse
+
+
+def kept(impact: Assembly, found: ContactSet, keys: Ints, held: Held | None) -> WarmStart:
+    """The warm start of the next resting solve."""
+    if held is None:
+        return NO_WARM_START
+    return WarmStart(*_kept(found.table, keys, held.impulse, held.chosen, impact.blocks.tangents))
+
+
+@kernel
+def _kept(table, keys, impulse, chosen, tangents):
+    """Keys (k,) and impulses (k, q) of the contacts `chosen`, with vectors of the world in 3D."""
+    rows, flat = impulse.shape[1], tangents == 1
+    width = rows if flat or rows == 1 else 4 if rows == 3 else 8
+    key, out = np.empty(len(chosen), np.int64), np.empty((len(chosen), width))
+    for j in range(len(chosen)):
+        i = chosen[j]
+        key[j], out[j, 0] = keys[i], impulse[i, 0]
+        if flat:
+            for row in range(1, rows):
+                out[j, row] = impulse[i, row]
+        elif rows > 1:
+            sx, sy, sz, tx, ty, tz = tangents_of(table[i, NORMAL], table[i, NORMAL + 1], table[i, NORMAL + 2])
+            for k in range(rows // 3):
+                a, b = impulse[i, 1 + 2 * k], impulse[i, 2 + 2 * k]
+                out[j, 1 + 3 * k] = a * sx + b * tx
+                out[j, 2 + 3 * k] = a * sy + b * ty
+                out[j, 3 + 3 * k] = a * sz + b * tz
+            if rows == 6:
+                out[j, 7] = impulse[i, 5]
+    return key, out
+
+
+# ---- motion of held bodies
+
+
+class Bodies(NamedTuple):
+    """What the motion of held bodies depends on besides the state, for kernels."""
+
+    root: Floats  # (N, d) inverse square root of the mass
+    inertia: Floats  # (N,), in 3D (N, 3)
+    even: NDArray[np.bool_]  # (N,) whether the moments of inertia are equal
+    gravity: Floats  # (D,)
+    scheme: int  # of rotation in 3D
+
+    @classmethod
+    def of(cls, world: World) -> Bodies:
+        """Those of a world."""
+        inertia = world.inertia.reshape(world.count, -1)
+        even = (inertia == inertia[:, :1]).all(axis=1)
+        scheme = INTEGRATORS.index(world.integrator)
+        return cls(world.inverse_sqrt_mass, world.inertia, even, world.gravity, scheme)
+
+
+class Poses(NamedTuple):
+    """Positions, orientations and velocities of all bodies, for kernels."""
+
+    position: Floats
+    orientation: Floats
+    velocity: Floats
+
+
+def held_motion(bodies: Bodies, start: State, end: State, impact: Assembly, held: Held, interval: Interval) -> State:
+    """The state `end` of free motion with other poses and velocities for the bodies that a resting solve holds.
+
+    They move at their new velocity, steady ones at the mean of the old and the new one. Bodies with an impact in the
+    interval are held from its time on.
+    """
+    begin = Poses(start.position, start.orientation, start.velocity)
+    out = Poses(end.position.copy(), end.orientation.copy(), end.velocity.copy())
+    move = _held_3d if start.velocity.shape[1] == 6 else _held_2d
+    move(impact.blocks, held, interval, bodies, begin, out)
+    return State(end.time, end.step, *out)
 
 
 @kernel
@@ -173,19 +311,32 @@ def pushed_bodies(body, impulse, chosen, n):
 
 
 @kernel
-def steady_bodies(blocks, chosen, impulse, before, free, after, speed, limit):
+def _states(blocks, held, interval):
+    """How the n bodies that take part move: FREE without a normal impulse, else HELD or STEADY."""
+    n = len(held.velocity)
+    out = np.zeros(n, np.int8)
+    pushed, steady = pushed_bodies(blocks.body, held.impulse, held.chosen, n), _steady_bodies(blocks, held, interval)
+    for j in range(n):
+        if pushed[j]:
+            struck = len(interval.time) > 0 and interval.time[_number(interval.bodies, j)] != 0.0
+            out[j] = STEADY if steady[j] and not struck else HELD
+    return out
+
+
+@kernel
+def _steady_bodies(blocks, held, interval):
     """Bodies (n,) whose whole island slides or rolls on closed contacts, which may move at the mean velocity.
 
     The energy then changes by `p . (v0 + v1) / 2` for impulses p, so contacts must be closed before and after, and
-    friction must do no work. `free` is the velocity without impulses, `speed` (m,) are the normal speeds before,
-    `limit` (m,) the resting speeds.
+    friction must do no work.
     """
+    chosen, impulse, before, after = held.chosen, held.impulse, interval.velocity, held.velocity
     n = len(before)
     out, change, fall = np.zeros(n, np.bool_), 0.0, 0.0
     for b in range(n):
         for c in range(before.shape[1]):
             change = max(change, abs(after[b, c] - before[b, c]))
-            fall = max(fall, abs(free[b, c] - before[b, c]))
+            fall = max(fall, abs(held.free[b, c] - before[b, c]))
     if change <= AT_REST * fall:  # the mean velocity is the new one
         return out
     parent, bad, touched = np.arange(n), np.zeros(n, np.bool_), np.zeros(n, np.bool_)
@@ -198,7 +349,7 @@ def steady_bodies(blocks, chosen, impulse, before, free, after, speed, limit):
         if min(a, b) >= 0:
             touched[min(a, b)] = True
     for i in chosen:
-        if impulse[i, 0] > 0.0 and abs(speed[i]) > STEADY * limit[i]:
+        if impulse[i, 0] > 0.0 and abs(interval.speed[i]) > STEADY_SPEED * interval.limit[i]:
             bad[root_of(parent, max(blocks.body[i, 0], blocks.body[i, 1]))] = True
     for i in chosen:
         root = root_of(parent, max(blocks.body[i, 0], blocks.body[i, 1]))
@@ -207,74 +358,86 @@ def steady_bodies(blocks, chosen, impulse, before, free, after, speed, limit):
             for row in range(impulse.shape[1]):
                 mean = row_speed(blocks, before, i, row) + row_speed(blocks, after, i, row) + 2.0 * blocks.base[i, row]
                 work += impulse[i, row] * mean
-            bad[root] = work > STEADY * limit[i] * impulse[i, 0]
+            bad[root] = work > STEADY_SPEED * interval.limit[i] * impulse[i, 0]
     for b in range(n):
         out[b] = touched[b] and not bad[root_of(parent, b)]
     return out
 
 
-# ---- warm start
+@kernel(inline="always")
+def _new_velocity(bodies, held, out, j, b, c):
+    """Component c of the velocity of body b, which is number j of those that take part, after the impulses."""
+    root = bodies.root[b, c]
+    return held.velocity[j, c] * root if root > 0.0 else out.velocity[b, c]
+
+
+@kernel(inline="always")
+def _impact_shift(interval, bodies, old, new, b, c):
+    """Displacement of the start of body b from which motion at its new velocity passes through its last impact."""
+    if len(interval.time) == 0 or interval.time[b] <= 0.0:
+        return 0.0
+    time = interval.time[b]
+    fall = 0.5 * time * time * bodies.gravity[c] if c < len(bodies.gravity) else 0.0
+    return interval.shift[b, c] + time * (old - new) + fall
 
 
 @kernel
-def _slot(table, keys, key):
-    """The slot of a key in an open hash table of positions in `keys`, or the empty one (-1) where it belongs."""
-    mask = len(table) - 1
-    at = (key * 0x9E3779B97F4A7C1 >> 20) & mask
-    while table[at] >= 0 and keys[table[at]] != key:
-        at = (at + 1) & mask
-    return at
-
-
-@kernel
-def _matched(old, kept, keys, normal, impulse):
-    """Writes the kept impulses of the contacts that occur in `old` to `impulse` (m, r)."""
-    size = 16
-    while size < 2 * len(old):
-        size *= 2
-    table = np.full(size, -1, np.int64)
-    for j in range(len(old)):
-        at = _slot(table, old, old[j])
-        if table[at] < 0:
-            table[at] = j
-    rows = impulse.shape[1]
-    for i in range(len(keys)):
-        j = table[_slot(table, old, keys[i])]
-        if j < 0:
+def _held_2d(blocks, held, interval, bodies, start, out):
+    """Writes the poses and velocities of held bodies in 2D, or of bodies that do not rotate."""
+    states, h = _states(blocks, held, interval), interval.h
+    dim, d = start.position.shape[1], start.velocity.shape[1]
+    for j in range(len(states)):
+        if states[j] == FREE:
             continue
-        impulse[i, 0] = kept[j, 0]
-        if normal.shape[1] == 2:
-            for row in range(1, min(rows, kept.shape[1])):
-                impulse[i, row] = kept[j, row]
-        elif rows > 1 and kept.shape[1] > 1:
-            sx, sy, sz, tx, ty, tz = tangents_of(normal[i, 0], normal[i, 1], normal[i, 2])
-            for k in range(rows // 3):
-                a, b, c = kept[j, 1 + 3 * k], kept[j, 2 + 3 * k], kept[j, 3 + 3 * k]
-                impulse[i, 1 + 2 * k] = sx * a + sy * b + sz * c
-                impulse[i, 2 + 2 * k] = tx * a + ty * b + tz * c
-            if rows == 6:
-                impulse[i, 5] = kept[j, 7]
+        b = _number(interval.bodies, j)
+        for c in range(d):
+            old, new = start.velocity[b, c], _new_velocity(bodies, held, out, j, b, c)
+            mean = 0.5 * (old + new) if states[j] == STEADY else new
+            out.velocity[b, c] = new
+            if c < dim:
+                out.position[b, c] = start.position[b, c] + _impact_shift(interval, bodies, old, new, b, c) + h * mean
+            else:
+                turn = _impact_shift(interval, bodies, old, new, b, c)
+                out.orientation[b] = start.orientation[b] + turn + h * mean
 
 
 @kernel
-def _kept(keys, normal, impulse, chosen):
-    """Keys (k,) and impulses (k, q) of the contacts `chosen`, with vectors of the world in 3D."""
-    rows, flat = impulse.shape[1], normal.shape[1] == 2
-    width = rows if flat or rows == 1 else 4 if rows == 3 else 8
-    key, kept = np.empty(len(chosen), np.int64), np.empty((len(chosen), width))
-    for j in range(len(chosen)):
-        i = chosen[j]
-        key[j], kept[j, 0] = keys[i], impulse[i, 0]
-        if flat:
-            for row in range(1, rows):
-                kept[j, row] = impulse[i, row]
-        elif rows > 1:
-            sx, sy, sz, tx, ty, tz = tangents_of(normal[i, 0], normal[i, 1], normal[i, 2])
-            for k in range(rows // 3):
-                a, b = impulse[i, 1 + 2 * k], impulse[i, 2 + 2 * k]
-                kept[j, 1 + 3 * k] = a * sx + b * tx
-                kept[j, 2 + 3 * k] = a * sy + b * ty
-                kept[j, 3 + 3 * k] = a * sz + b * tz
-            if rows == 6:
-                kept[j, 7] = impulse[i, 5]
-    return key, kept
+def _held_3d(blocks, held, interval, bodies, start, out):
+    """Writes the poses and velocities of held bodies in 3D.
+
+    The new spin of a steady body belongs to the frame after rotation at that spin, but the body has the orientation
+    after the mean spin: the spin must stay the same vector of the world. For equal moments this leaves the energy
+    unchanged.
+    """
+    states, h = _states(blocks, held, interval), interval.h
+    shift, other, spin = np.empty(6), np.empty(4), np.empty(3)
+    for j in range(len(states)):
+        if states[j] == FREE:
+            continue
+        b, steady = _number(interval.bodies, j), states[j] == STEADY
+        q, v, old, inertia = out.orientation[b], out.velocity[b], start.velocity[b], bodies.inertia[b]
+        for c in range(4):
+            q[c] = start.orientation[b, c]
+        for c in range(6):
+            new = _new_velocity(bodies, held, out, j, b, c)
+            v[c], shift[c] = new, _impact_shift(interval, bodies, old[c], new, b, c)
+            if c < 3:
+                mean = 0.5 * (old[c] + new) if steady else new
+                out.position[b, c] = start.position[b, c] + h * mean
+        if len(interval.time) and interval.time[b] > 0.0:
+            for c in range(3):
+                out.position[b, c] += shift[c]
+            rotate_by(q, v[3:], shift[3:], bodies.even[b])
+        if not steady:
+            rotate_body(q, v[3:], inertia, True, h, bodies.scheme)
+            continue
+        for c in range(4):
+            other[c] = q[c]
+        for c in range(3):
+            spin[c] = 0.5 * (old[3 + c] + v[3 + c])
+        rotate_body(q, spin, inertia, True, h, bodies.scheme)
+        rotate_body(other, v[3:], inertia, True, h, bodies.scheme)
+        if bodies.even[b]:
+            same = to_local(matrix_value(q), to_world(matrix_value(other), Vec3(v[3], v[4], v[5])))
+            for c in range(3):
+                v[3 + c] = same[c]

@@ -24,6 +24,8 @@ from math import factorial
 import numpy as np
 from numpy.typing import NDArray
 
+from ..geometry.rotations import matrix_value
+from ..geometry.vectors import Vec3, to_local, to_world
 from ..kernels import kernel
 from ..solvers.rows import Floats
 
@@ -260,3 +262,17 @@ def rotate_body_steadily(q: Floats, w: Floats, h: float) -> None:
         s, da = np.sin(angle) / angle, np.cos(angle) - 1.0
     d0, d1, d2, d3 = quaternion_change(q, da, s * x, s * y, s * z)
     q[0], q[1], q[2], q[3] = q[0] + d0, q[1] + d1, q[2] + d2, q[3] + d3
+
+
+@kernel
+def rotate_by(q, spin, turn, even):
+    """Rotates one body by `turn` (3,) in its frame, in place of q. Spins of bodies with equal moments keep their
+    direction in the world."""
+    if turn[0] == 0.0 and turn[1] == 0.0 and turn[2] == 0.0:
+        return
+    before = matrix_value(q)
+    rotate_body_steadily(q, turn, 1.0)
+    if even:
+        same = to_local(matrix_value(q), to_world(before, Vec3(spin[0], spin[1], spin[2])))
+        for c in range(3):
+            spin[c] = same[c]

@@ -1,244 +1,165 @@
-"""The base class of steppers: shared stages of a step, the time of each phase, and the report of a step."""
+"""The bases of steppers: `Stepper` has the stages that steps share, `Contained` keeps bodies apart.
+
+A contained step that does not keep bodies apart is repeated in two halves, each of which is tested in the same way.
+Half the time means half the motion, so that sub-steps resolve the impacts that a step has missed one after the other.
+Sub-steps are steps of the same stepper, so that whatever it conserves or never adds holds for them. A step whose solver
+misses its tolerance is repeated in the same way, with fewer impacts at a time, down to sub-steps of length RETRIED.
+
+Bodies that press on each other may also creep into each other, by curvature or because an island lacks the energy to
+be pushed apart. Shorter steps do not help there. Such a step is accepted, with the status `not_converged` while the
+overlap is larger than LARGEST_OVERLAP. The run ends with a message where bodies pass through each other or overlap by
+more than DEEPEST_OVERLAP.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-from time import perf_counter
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
 from ..contact.boundaries import boundaries_at
 from ..contact.contact_set import ContactSet
+from ..contact.containment import OVERLAP as NOTED_OVERLAP
+from ..contact.containment import Containment, Violation
 from ..contact.detector import Detector
+from ..errors import ProblemError
 from ..kernels import kernel
 from ..problem.assemble import Assembly, assemble
-from ..problem.contact_rows import friction_in_world
-from ..problem.contacts import NOT_CONVERGED, RESOLVED, Contacts, Impulses, worse
+from ..problem.contacts import NOT_CONVERGED, Contacts, Impulses
 from ..resolve.impulses import resolve
 from ..resolve.response import Response
 from ..solvers.rows import Floats, Ints
 from ..solvers.thresholds import EXACT_CONTACTS, EXACT_IMPACT_CONTACTS
 from ..world import State, World
-from .impact_stage import speeds_and_fastest
+from .impact_stage import fastest_speed
 from .integrator import end_of_step, free_motion
-from .report import PHASES, STATUSES, ContactImpulses, totals
-from .resting import Held, RestingSolver
+from .report import Clock, StageImpulses, StepReport, WarmStart, combined
 
 TOUCH = 1e-9  # gap, relative to the length scale of the world, up to which bodies count as touching
 FEW_CONTACTS_TOLERANCE = 1e-12  # for stages with few contacts: it costs little, and bodies at rest lose no energy
 NOISE = 1e-12  # approach, relative to the fastest body, that is rounding: touching bodies that move together
 
-
-class Pushes(NamedTuple):
-    """Impulses of one stage of a step."""
-
-    found: ContactSet
-    chosen: Ints | None  # (k,) contacts of `found` on which they act; None for all
-    normal: Floats  # (k,)
-    tangent: Floats | None  # (k, t) along the tangents; None without friction
-
-    @property
-    def contacts(self) -> ContactSet:
-        """The contacts on which they act."""
-        return self.found if self.chosen is None else self.found.take(self.chosen)
+# Overlap of contained steps, in half widths of the smaller body.
+MEASURED_OVERLAP = 1e-3  # from which on the step table has the exact overlap
+LARGEST_OVERLAP = 0.05  # in a step that reports success
+DEEPEST_OVERLAP = 0.25  # in any step
+CREEP = 0.01  # growth per step that shorter steps need not prevent
+STILL = 1e-3  # displacement, in half widths of the two bodies, below which shorter sub-steps do not help
+RETRIED = 0.25  # length of a sub-step, relative to the step, down to which one that misses its tolerance is cut
+SHORTEST_SUBSTEP = 1e-7  # relative to the step: shorter ones are not cut
+MOST_ATTEMPTS = 4000  # bound on the sub-steps that are tried per step
 
 
 class Stepper:
     """Base of the steppers. A subclass defines `name`, `title`, `guarantee` and `step`.
 
-    `step(state)` returns the state after the time step `h`. Afterwards `row` holds the row of the table of steps and
-    `impulses()` returns the impulses of the step.
+    `step(state)` returns the state after the time step `h`, and the report of the step. A step begins with `begin`,
+    passes its report to the stages below, which add to it, and ends with `finish`.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]  # one line for lists
     guarantee: ClassVar[str] = ""  # what it conserves or prevents, one line for lists
 
-    # The report of the last step; `report.step_table` describes the columns.
-    contacts: int
-    resting: int
-    iterations: int
-    residual: float  # relative to `scale`
-    status: int
-    rounds: int
-    substeps: int
-    overlap: float
-    seconds: dict[str, float]  # by phase
-    scale: float  # speed to which the tolerance of the step is relative; see `Response.tolerance`
-    _pushed: list[Pushes | tuple[ContactSet, Held]]  # impulses in the order in which they were computed
-
     def __init__(self, world: World, response: Response, step: float) -> None:
         self.world, self.response, self.h = world, response, step
         self.tolerance = response.tolerance
-        self._fall = float(np.linalg.norm(world.gravity))
+        self.fall = float(np.linalg.norm(world.gravity))
         self.touch = TOUCH * world.length_scale
         self.detector = Detector(world)
-        self.resting_solver: RestingSolver | None = None  # of steppers that hold resting contacts
-        self.row: tuple[Any, ...] = ()
-        self.clear()
+        self.warm_start: WarmStart | None = None  # of steppers that hold resting contacts
 
-    def step(self, state: State) -> State:
-        """The state one time step later."""
+    def step(self, state: State) -> tuple[State, StepReport]:
+        """The state one time step later, and the report of the step."""
         raise NotImplementedError(f"{type(self).__name__} must define step(state)")
 
     def memory(self) -> dict[str, np.ndarray]:
         """Arrays besides the state on which the next step depends; they are stored in checkpoints."""
-        return {} if self.resting_solver is None else self.resting_solver.memory()
+        return {} if self.warm_start is None else {f"rest_{k}": v for k, v in self.warm_start._asdict().items()}
 
     def remember(self, memory: dict[str, np.ndarray]) -> None:
         """Restores the arrays of a checkpoint."""
-        if self.resting_solver is not None:
-            self.resting_solver.remember(memory)
+        if self.warm_start is not None and "rest_key" in memory:
+            key, impulse = memory["rest_key"], memory["rest_impulse"]
+            self.warm_start = WarmStart(np.array(key, np.int64), np.array(impulse, np.float64))
 
     # ---- stages of a step
 
-    def move(self, state: State, step: float) -> State:
+    def begin(self) -> StepReport:
+        """The report of a step in which nothing has happened yet."""
+        report = StepReport(self.world.dimension, 2.0 * self.h * self.fall, Clock(), [])
+        if self.warm_start is not None:
+            report.warm_start = self.warm_start
+        return report
+
+    def start(self, state: State) -> StepReport:
+        """The report on a state before the first step."""
+        report = self.begin()
+        report.finish(self.world, state)
+        return report
+
+    def move(self, state: State, step: float, report: StepReport) -> State:
         """The state after free motion for a time."""
-        return self.timed("move", free_motion, self.world, state, step)
+        end = free_motion(self.world, state, step)
+        report.clock.lap("move")
+        return end
 
-    def find(self, before: State, after: State, margin: float | Floats) -> ContactSet:
+    def find(self, before: State, after: State, margin: float | Floats, report: StepReport) -> ContactSet:
         """Contacts with a gap of at most `margin` in `after`; in 3D also of pairs that pass through each other."""
-        return self.timed("detect", self.detector.find, before, after, margin)
+        found = self.detector.find(before, after, margin)
+        report.clock.lap("detect")
+        return found
 
-    def assemble(self, state: State, found: ContactSet, step: float) -> Assembly:
+    def assemble(self, state: State, found: ContactSet, step: float, report: StepReport) -> Assembly:
         """The impact of the contacts `found`; boundaries move at their mean velocity in the coming time `step`."""
-        boundaries = boundaries_at(self.world, state.time, step)[0]
-        return self.timed("assemble", assemble, self.world, state, found, boundaries)
+        impact = assemble(self.world, state, found, boundaries_at(self.world, state.time, step)[0])
+        report.clock.lap("assemble")
+        return impact
 
-    def collide(self, state: State, found: ContactSet, impact: Assembly) -> State:
+    def collide(self, state: State, found: ContactSet, impact: Assembly, report: StepReport) -> State:
         """The state with the velocities after the impact of all contacts under the law."""
-        self.note_fastest(impact)
-        result = self.resolve(impact.contacts, found)
-        return replace(state, velocity=velocity_after(impact, result, state.velocity))
+        report.scale = max(report.scale, fastest_speed(impact.blocks, impact.velocity))
+        result = self.resolve(impact.contacts, found, None, report)
+        return State(
+            state.time, state.step, state.position, state.orientation, velocity_after(impact, result, state.velocity)
+        )
 
-    def resolve(self, contacts: Contacts, found: ContactSet, chosen: Ints | None = None) -> Impulses:
+    def resolve(self, contacts: Contacts, found: ContactSet, chosen: Ints | None, report: StepReport) -> Impulses:
         """The impulses of an impact under the law; `contacts` are the contacts `chosen` of `found`, or all of them."""
         fastest = contacts.fastest()
-        if not self._pushed:  # bodies fall until the time of the first impact
-            self.scale = max(self.scale, fastest)
-        result = self.timed("impact", resolve, contacts, self.response, self.allowed(contacts.count, found.count))
-        self.contacts += contacts.count
-        self.iterations += result.iterations
-        self.note_residual(result.residual * fastest)
-        status = result.status
-        if status == NOT_CONVERGED and result.residual * fastest <= self.tolerance * self.scale:
-            status = RESOLVED  # a later impact of the step, slower than the first, to which the tolerance is relative
-        self.status = STATUSES.index(worse(STATUSES[self.status], status))
-        self._pushed.append(Pushes(found, chosen, result.normal, result.tangent))
+        if not (report.pushed or report.stages):  # bodies fall until the time of the first impact
+            report.scale = max(report.scale, fastest)
+        result = resolve(contacts, self.response, self.allowed(report, contacts.count, found.count))
+        stage = StageImpulses(found, chosen, result.normal, result.tangent)
+        report.note_impact(stage, result, fastest, self.tolerance)
+        report.clock.lap("impact")
         return result
 
-    def allowed(self, count: int, found: int = 0) -> float:
+    def allowed(self, report: StepReport, count: int, found: int = 0) -> float:
         """The speed of approach or slip that a stage with `count` of the `found` contacts of the step may leave.
 
         Stages with few contacts are solved almost to rounding, in steps without impacts also larger ones.
         """
-        few = EXACT_CONTACTS if self.rounds == 0 else EXACT_IMPACT_CONTACTS
+        few = EXACT_IMPACT_CONTACTS if report.struck or report.rounds else EXACT_CONTACTS
         exact = count <= few and found <= EXACT_CONTACTS
-        return (min(self.tolerance, FEW_CONTACTS_TOLERANCE) if exact else self.tolerance) * self.scale
+        return (min(self.tolerance, FEW_CONTACTS_TOLERANCE) if exact else self.tolerance) * report.scale
 
     def noise(self, state: State) -> float:
         """Speed of approach up to which an approach is rounding error."""
-        return NOISE * float(_fastest_component(state.velocity, self.world.dimension))
+        return NOISE * float(fastest_component(state.velocity, self.world.dimension))
 
-    def finish(self, end: State, number: int) -> State:
-        """The state at the end of step `number`; updates the report."""
+    def finish(self, end: State, number: int, report: StepReport) -> tuple[State, StepReport]:
+        """The state at the end of step `number`, and the complete report."""
         end = end_of_step(self.world, end, number * self.h, number)
-        self.report(end)
-        return end
-
-    # ---- report
-
-    def clear(self) -> None:
-        """Resets the report at the start of a step."""
-        self.contacts = self.resting = self.iterations = self.status = self.rounds = 0
-        self.residual = self.overlap = 0.0
-        self.substeps = 1
-        self.scale = 2.0 * self.h * self._fall
-        self.seconds = dict.fromkeys(PHASES, 0.0)
-        self._pushed = []
-
-    def note_overlap(self, found: ContactSet) -> None:
-        """Records the deepest overlap of the contacts."""
-        if found.count:
-            self.overlap = max(self.overlap, -float(found.gap.min()))
-
-    def note_fastest(self, impact: Assembly) -> None:
-        """Makes the tolerance relative to at least the fastest approach or slip of the contacts."""
-        none = np.zeros(len(impact.restitution))
-        self.scale = max(self.scale, speeds_and_fastest(impact.blocks, impact.velocity, none, none, 0.0)[1])
-
-    def note_residual(self, speed: float) -> None:
-        """Records the residual of a stage, an absolute speed."""
-        if speed > 0.0:
-            self.residual = max(self.residual, speed / self.scale if self.scale > 0.0 else np.inf)
-
-    def note_rest(self, found: ContactSet, held: Held) -> None:
-        """Records the answer of a resting solve."""
-        self.resting += len(held.chosen)
-        self.note_residual(held.residual)
-        self._pushed.append((found, held))
-
-    def timed(self, phase: str, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Calls a function and adds its time to a phase of the step."""
-        start = perf_counter()
-        out = function(*arguments)
-        self.seconds[phase] += perf_counter() - start
-        return out
-
-    def report(self, state: State) -> None:
-        """Sets `row`, the row of the table of steps (`report.step_table`), for a step that ends in `state`."""
-        self.row = (
-            state.step,
-            state.time,
-            self.contacts,
-            self.resting,
-            self.iterations,
-            self.residual,
-            self.status,
-            self.rounds,
-            self.overlap,
-            *totals(self.world, state),
-            *self.seconds.values(),
-            self.substeps,
-        )
-
-    def impulses(self) -> ContactImpulses:
-        """All nonzero impulses of the last step."""
-        parts, dim = [], self.world.dimension
-        for push in self.pushes or [Pushes(ContactSet.empty(dim), None, np.empty(0), None)]:
-            found = push.contacts
-            tangent = np.zeros((found.count, dim - 1)) if push.tangent is None else push.tangent
-            kept = (push.normal != 0.0) | tangent.any(axis=1)
-            normal = found.normal[kept]
-            friction = friction_in_world(normal, tangent[kept])
-            parts.append(
-                (found.first[kept], found.second[kept], found.point[kept], normal, push.normal[kept], friction)
-            )
-        return ContactImpulses(*(np.concatenate(columns) for columns in zip(*parts)))
-
-    @property
-    def pushes(self) -> list[Pushes]:
-        """The impulses of the stages of the last step."""
-        t = self.world.dimension - 1
-        return [push if isinstance(push, Pushes) else _of_rest(*push, t) for push in self._pushed]
-
-    def treated_contacts(self) -> ContactSet:
-        """The contacts that the law or the resting solver treated in the last step, ordered by bodies and feature.
-
-        A contact that was treated several times occurs once, with the geometry of the last time.
-        """
-        found = ContactSet.empty(self.world.dimension)
-        for push in self.pushes:
-            found = found.joined(push.contacts)
-        names = np.stack([found.first, found.second, found.feature_id])[:, ::-1]
-        last = np.unique(names, axis=1, return_index=True)[1]
-        return found.take(found.count - 1 - last)
+        report.finish(self.world, end)
+        if self.warm_start is not None:
+            self.warm_start = report.warm_start
+        return end, report
 
 
 @kernel
-def _fastest_component(velocity, dimension):
+def fastest_component(velocity, dimension):
+    """The largest component of a linear velocity."""
     top = 0.0
     for i in range(len(velocity)):
         for k in range(dimension):
@@ -246,12 +167,85 @@ def _fastest_component(velocity, dimension):
     return top
 
 
-def _of_rest(found: ContactSet, held: Held, t: int) -> Pushes:
-    """The impulses of a resting solve, with t tangents."""
-    tangent = held.impulse[held.chosen, 1 : 1 + t] if held.impulse.shape[1] > 1 else None
-    return Pushes(found, held.chosen, held.impulse[held.chosen, 0], tangent)
-
-
 def velocity_after(impact: Assembly, result: Impulses, velocity: Floats) -> Floats:
     """Velocities (n, d) of all bodies after the impulses."""
     return impact.unwhitened(impact.contacts.after(result.normal, result.tangent), velocity)
+
+
+class Contained(Stepper):
+    """Base of steppers that keep bodies apart. A subclass defines `advance` in place of `step`."""
+
+    def __init__(self, world: World, response: Response, step: float) -> None:
+        super().__init__(world, response, step)
+        self.containment = Containment(world, self.detector)
+        self.keeps_apart = response.law.name != "none"  # no impulse, no containment
+
+    def advance(self, state: State, h: float, report: StepReport) -> State:
+        """The state after the time h; adds to the report."""
+        raise NotImplementedError(f"{type(self).__name__} must define advance(state, h, report)")
+
+    def step(self, state: State) -> tuple[State, StepReport]:
+        so_far = self.begin()
+        so_far.substeps = 0
+        end, report, _ = self._contained(state, self.h, so_far, 0)
+        return self.finish(end, state.step + 1, report)
+
+    def _contained(self, start: State, h: float, so_far: StepReport, attempts: int) -> tuple[State, StepReport, int]:
+        """The state after the time h, in as few sub-steps as keep bodies apart.
+
+        `so_far` is the report of the sub-steps before; the one of all is returned, with the number of attempts.
+        """
+        report, attempts = so_far.following(h / self.h), attempts + 1
+        end = self.advance(start, h, report)
+        self._measure_overlap(start, report)
+        missed = report.residual > self.tolerance and h / self.h > RETRIED
+        if not missed:
+            wrong, growth = self._violation(start, end, report)
+            if attempts >= MOST_ATTEMPTS or not self._helps(start, end, wrong, growth, h):
+                self._accept(start, wrong, h, report)
+                return end, combined(so_far, report), attempts
+        middle, so_far, attempts = self._contained(start, 0.5 * h, so_far, attempts)
+        middle = end_of_step(self.world, middle, middle.time, start.step)
+        return self._contained(middle, 0.5 * h, so_far, attempts)
+
+    def _measure_overlap(self, start: State, report: StepReport) -> None:
+        """Replaces a large overlap by an exact one: gaps of contacts are those of one normal for the whole step."""
+        if self.keeps_apart and report.overlap > MEASURED_OVERLAP * self.containment.least:
+            found = self.containment.overlap(start, least=0.0)
+            report.overlap = 0.0 if found is None else found.overlap
+
+    def _violation(self, start: State, end: State, report: StepReport) -> tuple[Violation | None, float]:
+        """What was not kept apart, and by how much the deepest overlap has grown, in half widths."""
+        if not self.keeps_apart:
+            return None, 0.0
+        wrong = self.containment.violation(start, end, report.overlap)
+        report.clock.lap("detect")
+        if wrong is None:
+            return None, 0.0
+        before = self.containment.overlap(start)
+        return wrong, wrong.share - (NOTED_OVERLAP if before is None else before.share)
+
+    def _helps(self, start: State, end: State, wrong: Violation | None, growth: float, h: float) -> bool:
+        """Whether bodies that a sub-step has not kept apart may be kept apart in shorter ones."""
+        if wrong is None or growth <= CREEP * (h / self.h) or h < SHORTEST_SUBSTEP * self.h:
+            return False
+        moved = self.containment.displacement(start, end)
+        return bool(max(moved[wrong.first], moved[wrong.second] if wrong.second >= 0 else 0.0) >= STILL)
+
+    def _accept(self, start: State, wrong: Violation | None, h: float, report: StepReport) -> None:
+        """Records in the status of a sub-step that is not cut further whether bodies overlap too much."""
+        if wrong is not None and wrong.share > LARGEST_OVERLAP:
+            if wrong.share > DEEPEST_OVERLAP:
+                self._stop(start, wrong, h)
+            report.note_status(NOT_CONVERGED)
+
+    def _stop(self, start: State, wrong: Violation, h: float) -> None:
+        """Ends the run: which bodies, when, and what to change."""
+        other = f"body {wrong.second}" if wrong.second >= 0 else f"boundary {-1 - wrong.second}"
+        what = f"overlap by {wrong.overlap:.3g} ({100.0 * wrong.share:.3g} % of the smaller half width)"
+        if wrong.overlap == 0.0:
+            what = "pass through each other"
+        law = self.response.law.name
+        advice = f"a shorter time step than {self.h:g}, or a law that keeps bodies apart (the law is {law!r})"
+        text = f"stopped at time {start.time:g}: body {wrong.first} and {other} {what}, even in steps of {h:.2g}"
+        raise ProblemError(f"step at time {start.time:g}", what, advice, f"{text}; try {advice}")

@@ -6,6 +6,8 @@ from typing import ClassVar
 
 from ..world import State
 from .integrator import prescribed
+from .position_correction import deepest_overlap
+from .report import StepReport
 from .stepper import Stepper
 
 
@@ -20,16 +22,16 @@ class Synchronous(Stepper):
     title: ClassVar[str] = "all impacts at the start of the step (Smith 2012, alg. 4)"
     guarantee: ClassVar[str] = "conserves elastic energy to rounding; bodies in lasting contact sink"
 
-    def step(self, state: State) -> State:
-        self.clear()
+    def step(self, state: State) -> tuple[State, StepReport]:
+        report = self.begin()
         start = prescribed(self.world, state, self.h)
-        end = self.move(start, self.h)
-        found = self.find(start, end, self.touch)
+        end = self.move(start, self.h, report)
+        found = self.find(start, end, self.touch, report)
         if found.count:
-            self.note_overlap(found)
-            impact = self.assemble(start, found, self.h)
+            report.overlap = deepest_overlap(found.table)
+            impact = self.assemble(start, found, self.h, report)
             if impact.contacts.speeds().min() < -self.noise(start):
-                self.rounds = 1
-                start = self.collide(start, found, impact)
-                end = self.move(start, self.h)
-        return self.finish(end, state.step + 1)
+                report.rounds = 1
+                start = self.collide(start, found, impact, report)
+                end = self.move(start, self.h, report)
+        return self.finish(end, state.step + 1, report)

@@ -7,6 +7,7 @@ from typing import ClassVar, Protocol
 from ..resolve.response import Response
 from ..world import State, World
 from .drift_safe import DriftSafe
+from .report import StepReport
 
 IMPACTS = 200  # bound on the number of impacts per step, plus ...
 IMPACTS_PER_BODY = 4  # ... this many for each body
@@ -20,8 +21,8 @@ class Interval(Protocol):
 
     most_impacts: float  # largest bound on the number of impacts of a step
 
-    def begin(self, state: State, h: float) -> None:
-        """Starts an interval of the time h at `state`."""
+    def begin(self, state: State, h: float, report: StepReport) -> None:
+        """Starts an interval of the time h at `state`, whose stages add to the report."""
 
     def next_impact(self) -> bool:
         """Finds the earliest impact that is left in the step; False if there is none."""
@@ -75,13 +76,13 @@ class TimeOfImpact(DriftSafe):
             self.interval = Interval3D(self)
         self.bound = min(IMPACTS + IMPACTS_PER_BODY * world.count, self.interval.most_impacts)
 
-    def advance(self, state: State, h: float) -> State:
+    def advance(self, state: State, h: float, report: StepReport) -> State:
         if h < SHORTEST * self.h:
-            return super().advance(state, h)
-        self.interval.begin(state, h)
+            return super().advance(state, h, report)
+        self.interval.begin(state, h, report)
         impacts = 0
         while self.interval.next_impact():
-            self.rounds, impacts = self.rounds + 1, impacts + 1
+            report.rounds, impacts = report.rounds + 1, impacts + 1
             if impacts > self.bound:
                 self.interval.finish()
                 break

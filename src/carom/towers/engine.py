@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import astuple, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -29,23 +29,33 @@ if TYPE_CHECKING:
 STEPPER = "tower_"  # the stepper of a run is this and the method of the collapse
 
 
+class TowerReport(NamedTuple):
+    """The report of a step: its row in the table of steps, and its impulses."""
+
+    row: tuple[Any, ...]
+    pushes: ContactImpulses
+
+    def impulses(self) -> ContactImpulses:
+        """Contact impulses of the step."""
+        return self.pushes
+
+
 class TowerEngine:
-    """Advances the state of a tower; `row` and `impulses` describe the last step."""
+    """Advances the state of a tower and reports on each step."""
 
     def __init__(self, tower: Tower, world: World, options: LoopOptions, velocity: Floats) -> None:
         self.tower, self.world, self.options = tower, world, options
         self.loop = Loop(tower, options, velocity)
         centroid = np.array([polygon_moments(c)[1] for c in tower.corners])
         self.offset = (centroid - tower.center) @ np.array([1.0, 1j])  # from the center of mass
-        self.start = velocity * tower.free[:, None]
+        self.start_velocity = velocity * tower.free[:, None]
         self.ahead: tuple[Complexes, Complexes, StepReport, ContactImpulses] | None = None
         self.last = self._pose()
         self.now = self.last
         self.tilt = np.array([0.0 if b.rectangle_size is None else b.rectangle_size[2] for b in tower.bricks])
         self.angle = np.zeros(tower.count)
         self.done, self.pushes = StepReport(), _no_impulses()
-        self.velocity = self.start
-        self.row: tuple[Any, ...] = ()
+        self.velocity = self.start_velocity
 
     # ---- interface of the simulation
 
@@ -53,8 +63,8 @@ class TowerEngine:
         """The state at time 0."""
         return self._state(0)
 
-    def step(self, state: State) -> State:
-        """The state one step later."""
+    def step(self, state: State) -> tuple[State, TowerReport]:
+        """The state one step later, and the report of the step."""
         h = self.options.step
         if self.ahead is None:
             self._go()
@@ -68,28 +78,24 @@ class TowerEngine:
         spin = (np.angle(after[1] / self.now[1]) + np.angle(self.now[1] / before[1])) / (2.0 * h)
         self.velocity = np.stack([shift.real, shift.imag, spin], axis=1)
         made = self._state(state.step + 1)
-        self.report(made)
-        return made
+        return made, self.start(made)
 
     def _go(self) -> None:
         """Takes the next step of the loop and keeps its result."""
         self.loop.advance()
         self.ahead = (*self._pose(), self.loop.report, self._impulses())
 
-    def report(self, state: State) -> None:
-        """Sets the row of the table of steps; energies use the true centers of mass."""
+    def start(self, state: State) -> TowerReport:
+        """The report on the current state, also before the first step; energies use the true centers of mass."""
         center = np.stack([self.now[0].real, self.now[0].imag], axis=1)
         t, r = self.tower, self.done
         sums = totals_2d(t.mass, t.inertia, t.free, np.array([0.0, -t.gravity]), center, self.velocity)
         seconds = (r.detect, r.assemble, r.solve, 0.0, 0.0)
-        self.row = (
+        row = (
             state.step, state.time, r.near, r.pushing, r.passes, r.certificate, 0, r.passes, r.overlap,
             *sums, *seconds, 1,
         )  # fmt: skip
-
-    def impulses(self) -> ContactImpulses:
-        """Contact impulses of the last step."""
-        return self.pushes
+        return TowerReport(row, self.pushes)
 
     # ---- checkpoints
 

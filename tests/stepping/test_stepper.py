@@ -81,7 +81,7 @@ def test_a_cut_step_reports_the_impulses_of_its_sub_steps_alone():
     sim = carom.Simulation(fast_flat_bodies(), step=0.03)
     before, after = sim.state, sim.step()
     assert sim.report["substeps"] > 1
-    pushes, world = sim.engine.impulses(), sim.world
+    pushes, world = sim.impulses, sim.world
     change = np.zeros((world.count, 2))
     for sign, body in ((-1.0, pushes.first), (1.0, pushes.second)):
         mine = body >= 0

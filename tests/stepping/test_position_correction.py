@@ -13,7 +13,7 @@ from carom.contact.boundaries import boundaries_at
 from carom.contact.detector import find_contacts
 from carom.problem.assemble import assemble
 from carom.scene import FIXED, Bodies, Disc, Plane, Scene
-from carom.stepping.push_out import RATE, SLOP, push_out
+from carom.stepping.position_correction import RATE, SLOP, without_overlap
 from carom.stepping.report import totals
 from carom.world import State
 
@@ -23,7 +23,7 @@ def moved_out(scene, before=None):
     world, state = build(scene, check_overlap=False)
     found = find_contacts(world, state, state, 1e-2 * world.length_scale)
     impact = assemble(world, state, found, boundaries_at(world, 0.0, scene.step)[0])
-    return world, state, push_out(state if before is None else before, state, found, impact)
+    return world, state, without_overlap(state if before is None else before, state, found, impact)
 
 
 def energy(world, state):
