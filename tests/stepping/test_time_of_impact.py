@@ -182,7 +182,7 @@ def test_a_fast_gas_neither_overlaps_nor_loses_energy(side, steps):
 def test_the_grid_and_the_comparison_of_all_pairs_find_the_same_impacts(monkeypatch):
     scene = drum_gas(120, 1.0)
     _, grid = run(scene, 0.5, 20)
-    monkeypatch.setattr("carom.contact.impact_table.FEW", 10**6)
+    monkeypatch.setattr("carom.contact.impact_schedule.FEW_BODIES", 10**6)
     _, pairs = run(scene, 0.5, 20)
     assert np.array_equal(grid[-1].position, pairs[-1].position)
 
@@ -274,7 +274,7 @@ def test_a_turning_wall_and_a_turning_body_strike_when_they_get_there():
 @pytest.mark.parametrize("shear", [0.0, 0.3])
 @pytest.mark.parametrize("few", [0, 10**6])
 def test_a_gas_with_periodic_sides_keeps_its_discs_apart(monkeypatch, shear, few):
-    monkeypatch.setattr("carom.contact.impact_table.FEW", few)
+    monkeypatch.setattr("carom.contact.impact_schedule.FEW_BODIES", few)
     chance = np.random.default_rng(3)
     grid = np.stack(np.meshgrid(np.arange(6), np.arange(6)), -1).reshape(-1, 2) * 2.5 + 0.6
     sides = Periodic((0.0, 15.0), (0.0, 15.0), shear_rate=shear)

@@ -74,29 +74,29 @@ class Containment:
         """Displacements (n,) of the bodies, relative to their half width."""
         return np.asarray(displacements(self.world, before, after).total / self.inner)
 
-    def _meeting(self, before: State, after: State, rotation: Floats, overlap: float) -> Motions:
-        """The motions of the candidate pairs that `meeting_pairs` selects."""
-        pairs, shapes, n = self.detector.pairs, self.world.shapes, self.world.count
-        sides = sides_of(pairs, before, after)
-        places = (before.position, after.position)
+    def _meeting(self, before: State, after: State, rotation: Floats, overlap: float) -> Motions | None:
+        """The motions of the candidate pairs that `meeting_pairs` selects; None if there are none."""
+        pairs, n = self.detector.pairs, self.world.count
+        places, sides = (before.position, after.position), sides_of(self.world, before.time, after.time)
         numbers = meeting_pairs(pairs.table, sides, *places, rotation, pairs.radius, self.inner, overlap)
+        if not len(numbers):
+            return None
         turns = (before.orientation.reshape(n, -1), after.orientation.reshape(n, -1))
-        table, step = pairs.table[numbers], after.time - before.time
-        return pair_motions(shapes.round, table, sides, *places, *turns, step)[0]
+        step, is_round = after.time - before.time, self.world.shapes.round
+        return pair_motions(is_round, pairs.table[numbers], sides, *places, *turns, step)[0]
 
     def _half_widths(self, motions: Motions) -> Floats:
         """The half width (m,) of the thinner body of each pair."""
-        m = len(motions.owner) // 2
-        return np.minimum(self.inner[motions.owner[:m]], self.inner[motions.owner[m:]])
+        return np.minimum(*self.inner[motions.owner.reshape(2, -1)])
 
     def _overlapping(self, state: State, chosen: np.ndarray, least: float = OVERLAP) -> Violation | None:
         """The deepest overlap, relative to the half width, of the chosen bodies, if it is larger than `least`."""
         motions = self._meeting(state, state, np.where(chosen, np.inf, 0.0), least)  # bodies at rest: only chosen ones
-        m, gap, half = len(motions.owner) // 2, np.empty(0), np.empty(0)
-        first, second = motions.owner[:m], motions.owner[m:]
-        if m:
+        first, second, gap, half = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0), np.empty(0)
+        if motions is not None:
             from .advancement import gaps  # late: few steps need these kernels
 
+            first, second = motions.owner.reshape(2, -1)
             gap, half = gaps(self.world.shapes, motions), self._half_widths(motions)
         if len(self.world.boundaries.kind):
             found = self.detector.of_boundaries(state, chosen)
@@ -113,13 +113,13 @@ class Containment:
     def _crossing(self, before: State, after: State, rotation: Floats) -> Violation | None:
         """A pair that has passed through each other."""
         motions = self._meeting(before, after, rotation, 0.5 * DEPTH)
-        m = len(motions.owner) // 2
-        if m:
+        if motions is not None:
             from .advancement import first_crossing  # late: few steps need these kernels
 
             k = first_crossing(self.world.shapes, motions, DEPTH * self._half_widths(motions))
             if k >= 0:
-                return Violation(int(motions.owner[k]), int(motions.owner[m + k]), 0.0, np.inf)
+                first, second = motions.owner.reshape(2, -1)[:, k]
+                return Violation(int(first), int(second), 0.0, np.inf)
         if len(self.segments):
             tables = (boundary_table(b) for b in boundaries_at(self.world, before.time, after.time - before.time))
             i, w = _through_segment(*tables, self.segments, before.position, after.position, self.world.free)

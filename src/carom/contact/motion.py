@@ -58,11 +58,17 @@ class Sides(NamedTuple):
     speed: float
 
 
-def sides_of(pairs: Pairs, before: State, after: State) -> Sides:
-    """The periodic sides of a world in the step between two states."""
-    periodic = pairs.world.periodic
-    axes = (0, 0) if periodic is None else (periodic.slide_axis, periodic.sheared_axis)
-    return Sides(pairs.length, *axes, *slides(periodic, before.time, after.time))
+_NO_SIDES = {dim: Sides(np.zeros(dim), 0, 0, 0.0, 0.0, 0.0) for dim in (2, 3)}
+
+
+def sides_of(world: World, before: float, after: float) -> Sides:
+    """The periodic sides of a world in the step between two times."""
+    periodic = world.periodic
+    if periodic is None:
+        return _NO_SIDES[world.dimension]
+    sides = [periodic.sides[axis] for axis in range(world.dimension)]
+    length = np.array([0.0 if side is None else side[1] - side[0] for side in sides])
+    return Sides(length, periodic.slide_axis, periodic.sheared_axis, *slides(periodic, before, after))
 
 
 # ---- poses

@@ -92,7 +92,7 @@ def swept_pairs(pairs: Pairs, moved: Displacements, before: State, after: State,
     Only the first touches of a body count, because its motion after an impact is tested again.
     """
     world, shapes = pairs.world, pairs.world.shapes_3d
-    places, sides = (before.position, after.position), sides_of(pairs, before, after)
+    places, sides = (before.position, after.position), sides_of(world, before.time, after.time)
     numbers = meeting_pairs(pairs.table, sides, *places, moved.rotation, pairs.radius, shapes.inner, 0.0)
     table = pairs.table[numbers]
     table = table[_unknown(table, found.first, found.second, world.count)]

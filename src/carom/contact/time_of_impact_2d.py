@@ -16,12 +16,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..kernels import kernel
+from ..geometry.vectors import Vec2, cross, dot, norm, perpendicular, row2
+from ..kernels import kernel, lean
 from ..solvers.rows import Floats, Ints
 
 ROUND, POLYGONAL, HALF_PLANE, HOLE = 0, 1, 2, 3
 MOST_ITERATIONS = 80  # of the advancement; then the pair gets an impact where it is, and continues from there
-MANY_CORNERS = 31  # vertices of a polygon that have a feature bit of their own; the others share the last one
+VERTEX_BITS = 31  # vertices of a polygon that have a feature bit of their own; the others share the last one
 SPANS = 16  # lengths of time that are tried for the cubic bound, each a quarter of the one before
 NOISE = 1e-12  # speed of approach, relative to the speeds of the pair, up to which an approach is rounding error
 
@@ -37,7 +38,7 @@ class Outlines(NamedTuple):
     radius: Floats  # (N,)
     bound: Floats  # (N,) radius of the bounding circle
     ptr: Ints  # (N + 1,) outline i has the vertices ptr[i]:ptr[i + 1]
-    corner: Floats  # (k, 2) vertices
+    vertex: Floats  # (k, 2)
 
 
 class Paths(NamedTuple):
@@ -52,25 +53,78 @@ class Paths(NamedTuple):
     since: Floats  # (N,) time at which the path begins
 
 
+class Pair(NamedTuple):
+    """Two outlines. The second one is at its place plus `shift + t drift`, where its periodic image is."""
+
+    first: int
+    second: int
+    shift: Vec2
+    drift: Vec2
+
+
+class Span(NamedTuple):
+    """Constants of a step."""
+
+    step: float
+    hop: float  # a contact that separates for less than twice this time is at rest
+    touch: float  # gap up to which bodies touch
+    near: float  # gap up to which impacts are timed
+
+
+class Kinematics(NamedTuple):
+    """An outline at a time."""
+
+    position: Vec2
+    velocity: Vec2
+    acceleration: Vec2
+    turn: Vec2  # cosine and sine of its angle; (1, 0) for an outline without vertices
+    spin: float
+    twist: float  # angular acceleration
+
+
+class MovingPoint(NamedTuple):
+    """A point of an outline at a time."""
+
+    position: Vec2
+    velocity: Vec2
+    acceleration: Vec2
+    jerk: float  # bound on the rest of the step
+
+
+class Search(NamedTuple):
+    """What the bounds on separations take into account."""
+
+    rest: float  # time until the end of the step
+    slack: float  # added to the gap
+    near: float  # gap below which an approach slower than `noise` counts as none
+    noise: float
+    ignored: int  # features whose bit is set are skipped
+
+
+class Bound(NamedTuple):
+    """The separation of two features."""
+
+    gap: float  # to first order
+    speed: float
+    acceleration: float
+    free: float  # time for which they do not touch
+    feature: int
+
+
 @kernel
-def pose(paths, i, t):
-    """Position, velocity and acceleration (x, y, angle each) of an outline at a time."""
+def kinematics(outlines, paths, i, t):
+    """Outline i at a time."""
     s = t - paths.since[i]
-    q, v, a = paths.place[i], paths.velocity[i], paths.acceleration[i]
-    return (
-        q[0] + s * (v[0] + 0.5 * s * a[0]),
-        q[1] + s * (v[1] + 0.5 * s * a[1]),
-        q[2] + s * (v[2] + 0.5 * s * a[2]),
-        v[0] + s * a[0],
-        v[1] + s * a[1],
-        v[2] + s * a[2],
-        a[0],
-        a[1],
-        a[2],
-    )
+    v, a = row2(paths.velocity, i), row2(paths.acceleration, i)
+    spin, twist, turn = paths.velocity[i, 2], paths.acceleration[i, 2], Vec2(1.0, 0.0)
+    if outlines.ptr[i + 1] > outlines.ptr[i]:
+        angle = paths.place[i, 2] + s * (spin + 0.5 * s * twist)
+        if angle != 0.0:
+            turn = Vec2(np.cos(angle), np.sin(angle))
+    return Kinematics(row2(paths.place, i) + s * (v + 0.5 * s * a), v + s * a, a, turn, spin + s * twist, twist)
 
 
-@kernel
+@lean
 def advance(paths, bodies, time):
     """Advances the beginning of the paths of some bodies to `time`. Writes `paths`."""
     for i in bodies:
@@ -84,17 +138,23 @@ def advance(paths, bodies, time):
         paths.since[i] = time
 
 
+@kernel(inline="always")
+def rotated(a, turn):
+    """A vector, rotated by an angle whose cosine and sine are given."""
+    return Vec2(turn.x * a.x - turn.y * a.y, turn.y * a.x + turn.x * a.y)
+
+
 @kernel
-def _point(at, rx, ry, rest):
-    """Position, velocity and acceleration of a point of an outline, and a bound on its jerk over the time `rest`."""
-    x, y, angle, vx, vy, w, ax, ay, alpha = at
-    if rx == 0.0 and ry == 0.0:
-        return x, y, vx, vy, ax, ay, 0.0
-    c, s = np.cos(angle), np.sin(angle)
-    ex, ey = c * rx - s * ry, s * rx + c * ry
-    fast, twist = abs(w) + abs(alpha) * rest, abs(alpha)
-    jerk = np.sqrt(rx * rx + ry * ry) * fast * (fast * fast + 3.0 * twist)
-    return x + ex, y + ey, vx - w * ey, vy + w * ex, ax - w * w * ex - alpha * ey, ay - w * w * ey + alpha * ex, jerk
+def _point(at, arm, rest):
+    """The point of an outline with the place `arm` in its frame."""
+    if arm.x == 0.0 and arm.y == 0.0:
+        return MovingPoint(at.position, at.velocity, at.acceleration, 0.0)
+    e = rotated(arm, at.turn)
+    fast, twist = abs(at.spin) + abs(at.twist) * rest, abs(at.twist)
+    jerk = norm(arm) * fast * (fast * fast + 3.0 * twist)
+    velocity = at.velocity + at.spin * perpendicular(e)
+    acceleration = at.acceleration - at.spin * at.spin * e + at.twist * perpendicular(e)
+    return MovingPoint(at.position + e, velocity, acceleration, jerk)
 
 
 @kernel
@@ -109,226 +169,216 @@ def _root(c, b, k):
 
 
 @kernel
-def _free_time(c, b, k, j0, j1, rest, near, noise):
-    """Time for which `c + b s + k s^2 / 2 - (j0 + j1 d) s^3 / 6` (for s up to d) stays above 0, at most `rest`.
+def _bound(c, b, k, j0, j1, search):
+    """The separation with value c, speed b, acceleration k, and a third derivative of at least `-(j0 + j1 s)` after s.
 
     For s <= d the cubic term is bounded by `(j0 + j1 d) d / 3 * s^2 / 2`; long spans d are tried first.
     """
-    c = max(c, 0.0)
-    if c <= near and -noise <= b < 0.0:
-        b = 0.0
+    gap, speed, rest = max(c, 0.0), b, search.rest
+    if gap <= search.near and -search.noise <= b < 0.0:
+        speed = 0.0
     if j0 == 0.0 and j1 == 0.0:
-        return min(_root(c, b, k), rest)
+        return Bound(c, b, k, min(_root(gap, speed, k), rest), 0)
     best, d = 0.0, rest
     for _ in range(SPANS):
-        s = min(_root(c, b, k - (j0 + j1 * d) * d / 3.0), d)
-        best = max(best, s)
+        best = max(best, min(_root(gap, speed, k - (j0 + j1 * d) * d / 3.0), d))
         d *= 0.25
         if d <= best:
             break
-    return best
+    return Bound(c, b, k, best, 0)
 
 
 @kernel
-def _circle(p, q, reach, sign, slack, rest, near, noise):
-    """Separation `sign (|q - p|^2 - reach^2) / (2 reach)`: value, speed, acceleration, time above 0."""
-    x, y, vx, vy, ax, ay = q[0] - p[0], q[1] - p[1], q[2] - p[2], q[3] - p[3], q[4] - p[4], q[5] - p[5]
-    jerk = p[6] + q[6]
-    square, inner = vx * vx + vy * vy, vx * ax + vy * ay
-    apart = np.sqrt(x * x + y * y)
-    c = sign * 0.5 * (apart - reach) * (apart + reach) / reach + slack
-    b = sign * (x * vx + y * vy) / reach
-    k = sign * (square + x * ax + y * ay) / reach
-    pull = np.sqrt(ax * ax + ay * ay)
+def _circle(p, q, reach, sign, search):
+    """Separation `sign (|q - p|^2 - reach^2) / (2 reach)` of two points."""
+    d, v, a = q.position - p.position, q.velocity - p.velocity, q.acceleration - p.acceleration
+    jerk, rest = p.jerk + q.jerk, search.rest
+    square, apart, pull = dot(v, v), norm(d), norm(a)
+    c = sign * 0.5 * (apart - reach) * (apart + reach) / reach + search.slack
+    b = sign * dot(d, v) / reach
+    k = sign * (square + d.x * a.x + d.y * a.y) / reach
     if jerk == 0.0:
-        j0 = max(0.0, -sign * 3.0 * inner / reach)
+        j0 = max(0.0, -sign * 3.0 * dot(v, a) / reach)
         j1 = 3.0 * pull * pull / reach if sign < 0.0 else 0.0
     else:
         speed, most = np.sqrt(square), pull + jerk * rest
         j0 = (3.0 * speed * pull + apart * jerk) / reach
         j1 = (3.0 * (speed * jerk + most * (pull + jerk * rest)) + (speed + most * rest) * jerk) / reach
-    return c, b, k, _free_time(c, b, k, j0, j1, rest, near, noise)
+    return _bound(c, b, k, j0, j1, search)
 
 
 @kernel
-def _side(at, nx, ny, height, q, slack, rest, near, noise):
-    """Separation `n . (q - place) - height` of a point from a line that rotates with an outline; returns as _circle."""
-    x, y, vx, vy = q[0] - at[0], q[1] - at[1], q[2] - at[3], q[3] - at[4]
-    ax, ay, w, alpha = q[4] - at[6], q[5] - at[7], at[5], at[8]
-    c = nx * x + ny * y - height + slack
-    b = nx * vx + ny * vy
-    k = nx * ax + ny * ay
-    j0 = q[6]
-    j1 = 0.0
+def _side(at, n, height, q, search):
+    """Separation `n . (q - place) - height` of a point from a line that rotates with an outline."""
+    d, v, a = q.position - at.position, q.velocity - at.velocity, q.acceleration - at.acceleration
+    w, alpha, rest = at.spin, at.twist, search.rest
+    c, b, k = dot(n, d) - height + search.slack, dot(n, v), dot(n, a)
+    j0, j1 = q.jerk, 0.0
     if w != 0.0 or alpha != 0.0:
-        b += w * (nx * y - ny * x)
-        k += 2.0 * w * (nx * vy - ny * vx) - w * w * (nx * x + ny * y) + alpha * (nx * y - ny * x)
+        b += w * cross(n, d)
+        k += 2.0 * w * cross(n, v) - w * w * dot(n, d) + alpha * cross(n, d)
         fast, twist = abs(w) + abs(alpha) * rest, abs(alpha)
-        pull, speed = np.sqrt(ax * ax + ay * ay), np.sqrt(vx * vx + vy * vy)
-        most = pull + q[6] * rest
+        pull, speed = norm(a), norm(v)
+        most = pull + q.jerk * rest
         first, second = 3.0 * (fast * fast + twist), fast * (fast * fast + 3.0 * twist)
-        j0 += 3.0 * fast * pull + first * speed + second * np.sqrt(x * x + y * y)
-        j1 = 3.0 * fast * q[6] + first * most + second * (speed + most * rest)
-    return c, b, k, _free_time(c, b, k, j0, j1, rest, near, noise)
+        j0 += 3.0 * fast * pull + first * speed + second * norm(d)
+        j1 = 3.0 * fast * q.jerk + first * most + second * (speed + most * rest)
+    return _bound(c, b, k, j0, j1, search)
 
 
 @kernel
-def _sooner(one, found, feature, ignored):
-    """Of two features that can both touch, the one that may touch first; `ignored` features cannot touch."""
-    if (ignored >> feature) & 1:
+def _nothing():
+    """The bound where no features can touch."""
+    return Bound(np.inf, 0.0, 0.0, np.inf, 0)
+
+
+@kernel
+def _sooner(one, found, feature, search):
+    """Of two features that can both touch, the one that may touch first; ignored features cannot touch."""
+    if (search.ignored >> feature) & 1:
         return one
-    if found[3] < one[3] or (found[3] == one[3] and found[0] < one[0]):
-        return found[0], found[1], found[2], found[3], feature
+    if found.free < one.free or (found.free == one.free and found.gap < one.gap):
+        return Bound(found.gap, found.speed, found.acceleration, found.free, feature)
     return one
 
 
 @kernel
-def _name(k):
+def _vertex_bit(k):
     """The feature bit of vertex k."""
-    return min(k, MANY_CORNERS - 1)
+    return min(k, VERTEX_BITS - 1)
 
 
 @kernel
 def _edge(outlines, i, k):
     """Vertex k, the unit vector along the edge to the next vertex, and its length, in the frame of the outline."""
     after = k + 1 if k + 1 < outlines.ptr[i + 1] else outlines.ptr[i]
-    x, y = outlines.corner[k, 0], outlines.corner[k, 1]
-    ex, ey = outlines.corner[after, 0] - x, outlines.corner[after, 1] - y
-    length = np.sqrt(ex * ex + ey * ey)
-    return x, y, ex / length, ey / length, length
+    a = row2(outlines.vertex, k)
+    e = row2(outlines.vertex, after) - a
+    length = norm(e)
+    return a, e / length, length
 
 
 @kernel
-def _disc_on_edges(outlines, i, at, q, radius, slack, rest, near, noise, ignored):
+def _disc_on_edges(outlines, i, at, q, radius, search):
     """A disc with center q and a polygon: it touches at a vertex, or at a face while its center is above that face."""
-    best = (np.inf, 0.0, 0.0, np.inf, 0)
-    c, s = np.cos(at[2]), np.sin(at[2])
+    best = _nothing()
     for k in range(outlines.ptr[i], outlines.ptr[i + 1]):
-        name = _name(k - outlines.ptr[i])
-        x, y, ex, ey, length = _edge(outlines, i, k)
-        corner = _circle(_point(at, x, y, rest), q, radius, 1.0, slack, rest, near, noise)
-        best = _sooner(best, corner, name, ignored)
-        along, height = ex * x + ey * y, ey * x - ex * y
-        tx, ty = c * ex - s * ey, s * ex + c * ey
-        nx, ny = ty, -tx
-        face = _side(at, nx, ny, height + radius, q, slack, rest, near, noise)
+        bit = _vertex_bit(k - outlines.ptr[i])
+        a, e, length = _edge(outlines, i, k)
+        best = _sooner(best, _circle(_point(at, a, search.rest), q, radius, 1.0, search), bit, search)
+        along, height = dot(e, a), cross(a, e)
+        t = rotated(e, at.turn)
+        n = Vec2(t.y, -t.x)
+        face = _side(at, n, height + radius, q, search)
         # A disc beside the face, or behind it, cannot touch the face: the bound that holds longest counts.
-        for bar in (
-            _side(at, -tx, -ty, -along, q, 0.0, rest, near, noise),
-            _side(at, tx, ty, along + length, q, 0.0, rest, near, noise),
-            _side(at, -nx, -ny, -height, q, 0.0, rest, near, noise),
+        bar = Search(search.rest, 0.0, search.near, search.noise, search.ignored)
+        for beside in (
+            _side(at, -t, -along, q, bar),
+            _side(at, t, along + length, q, bar),
+            _side(at, -n, -height, q, bar),
         ):
-            if bar[0] > 0.0 and (bar[3] > face[3] or face[0] < 0.0):
-                face = bar
-        best = _sooner(best, face, MANY_CORNERS + name, ignored)
+            if beside.gap > 0.0 and (beside.free > face.free or face.gap < 0.0):
+                face = beside
+        best = _sooner(best, face, VERTEX_BITS + bit, search)
     return best
 
 
 @kernel
-def _axes(outlines, i, at, j, other, best, names, slack, rest, near, noise, ignored):
+def _separating_face(outlines, i, at, j, other, best, bits, search):
     """The face of polygon i that separates it from polygon j for the longest time, if longer than `best`."""
-    c, s = np.cos(at[2]), np.sin(at[2])
     for k in range(outlines.ptr[i], outlines.ptr[i + 1]):
-        x, y, ex, ey, _ = _edge(outlines, i, k)
-        nx, ny = c * ey + s * ex, s * ey - c * ex
-        least, worst = np.inf, (np.inf, 0.0, 0.0, np.inf, 0)
+        a, e, _ = _edge(outlines, i, k)
+        n = rotated(Vec2(e.y, -e.x), at.turn)
+        least, worst = np.inf, _nothing()
         for m in range(outlines.ptr[j], outlines.ptr[j + 1]):
-            name = names + _name(m - outlines.ptr[j])
-            if (ignored >> name) & 1:
+            bit = bits + _vertex_bit(m - outlines.ptr[j])
+            if (search.ignored >> bit) & 1:
                 continue
-            q = _point(other, outlines.corner[m, 0], outlines.corner[m, 1], rest)
-            found = _side(at, nx, ny, ey * x - ex * y, q, slack, rest, near, noise)
-            least = min(least, found[0])
-            worst = _sooner(worst, found, name, ignored)
-        if least < -near:  # this axis does not separate them any more
-            worst = (least, worst[1], worst[2], -1.0, worst[4])
-        if worst[3] > best[3] or (worst[3] == best[3] and least > best[0]):
+            found = _side(at, n, cross(a, e), _point(other, row2(outlines.vertex, m), search.rest), search)
+            least = min(least, found.gap)
+            worst = _sooner(worst, found, bit, search)
+        if least < -search.near:  # this axis does not separate them any more
+            worst = Bound(least, worst.speed, worst.acceleration, -1.0, worst.feature)
+        if worst.free > best.free or (worst.free == best.free and least > best.gap):
             best = worst
     return best
 
 
 @kernel
-def _against_boundary(outlines, i, at, j, boundary, round_body, slack, rest, near, noise, ignored):
+def _against_boundary(outlines, i, at, j, boundary, round_body, search):
     """A body and a half-plane, or the inside of a circle: all its vertices, or its bounding circle."""
     radius = outlines.bound[i] if round_body else 0.0
-    best = (np.inf, 0.0, 0.0, np.inf, 0)
-    mark = outlines.corner[outlines.ptr[j]]
-    c, s = np.cos(boundary[2]), np.sin(boundary[2])
-    middle = _point(boundary, mark[0], mark[1], rest)
-    nx, ny = c * mark[0] - s * mark[1], s * mark[0] + c * mark[1]
-    for k in range(1 if round_body else outlines.ptr[i + 1] - outlines.ptr[i]):
-        x = y = 0.0
-        if not round_body:
-            x, y = outlines.corner[outlines.ptr[i] + k, 0], outlines.corner[outlines.ptr[i] + k, 1]
-        q = _point(at, x, y, rest)
+    best, begin = _nothing(), outlines.ptr[i]
+    mark = row2(outlines.vertex, outlines.ptr[j])
+    center, n = _point(boundary, mark, search.rest), rotated(mark, boundary.turn)
+    for k in range(1 if round_body else outlines.ptr[i + 1] - begin):
+        q = _point(at, Vec2(0.0, 0.0) if round_body else row2(outlines.vertex, begin + k), search.rest)
         if outlines.kind[j] == HALF_PLANE:
-            found = _side(boundary, nx, ny, outlines.radius[j] + radius, q, slack, rest, near, noise)
+            found = _side(boundary, n, outlines.radius[j] + radius, q, search)
         else:
-            found = _circle(middle, q, outlines.radius[j] - radius, -1.0, slack, rest, near, noise)
-        best = _sooner(best, found, _name(k), ignored)
+            found = _circle(center, q, outlines.radius[j] - radius, -1.0, search)
+        best = _sooner(best, found, _vertex_bit(k), search)
     return best
 
 
 @kernel
-def _middle(outlines, i):
+def _center(outlines, i):
     """Center of a round outline, in its own frame."""
     k = outlines.ptr[i]
-    if outlines.kind[i] == ROUND and outlines.ptr[i + 1] > k:
-        return outlines.corner[k, 0], outlines.corner[k, 1]
-    return 0.0, 0.0
+    return row2(outlines.vertex, k) if outlines.kind[i] == ROUND and outlines.ptr[i + 1] > k else Vec2(0.0, 0.0)
 
 
 @kernel
-def _rounded(outlines, i, at, j, other, edges, slack, rest, near, noise, ignored):
+def _rounded(outlines, i, at, j, other, edges, search):
     """As `separation`, for the bounding circle of the first outline, and that of the second unless `edges` is set."""
     if outlines.kind[j] >= HALF_PLANE:
-        return _against_boundary(outlines, i, at, j, other, True, slack, rest, near, noise, ignored)
-    p = _point(at, 0.0, 0.0, rest)
+        return _against_boundary(outlines, i, at, j, other, True, search)
+    p = _point(at, Vec2(0.0, 0.0), search.rest)
     if edges:
-        return _disc_on_edges(outlines, j, other, p, outlines.bound[i], slack, rest, near, noise, ignored)
-    x, y = _middle(outlines, j)
+        return _disc_on_edges(outlines, j, other, p, outlines.bound[i], search)
+    q = _point(other, _center(outlines, j), search.rest)
     reach = outlines.bound[i] + (outlines.radius[j] if outlines.kind[j] == ROUND else outlines.bound[j])
-    found = _circle(p, _point(other, x, y, rest), reach, 1.0, slack, rest, near, noise)
-    return _sooner((np.inf, 0.0, 0.0, np.inf, 0), found, 0, ignored)
+    return _sooner(_nothing(), _circle(p, q, reach, 1.0, search), 0, search)
 
 
 @kernel
-def separation(outlines, paths, pair, t, rest, slack, touch, near, noise, ignored):
-    """Gap (to first order), its speed and acceleration, a time for which the pair does not touch, and the feature.
-
-    `pair` is (first, second, shift x, shift y, drift x, drift y): second is at its place plus `shift + t drift`.
-    `slack` is added to the gap. Below a gap of `near` an approach slower than `noise` counts as none. Features whose
-    bit is set in `ignored` are skipped.
-    """
-    i, j = pair[0], pair[1]
-    at, o = pose(paths, i, t), pose(paths, j, t)
-    x, y = o[0] + pair[2] + t * pair[4], o[1] + pair[3] + t * pair[5]
-    other = (x, y, o[2], o[3] + pair[4], o[4] + pair[5], o[5], o[6], o[7], o[8])
+def separation(outlines, paths, pair, t, touch, search):
+    """The bound on the separation of a pair at a time, with the features that may touch first."""
+    i, j = pair.first, pair.second
+    at, o = kinematics(outlines, paths, i, t), kinematics(outlines, paths, j, t)
+    place = o.position + pair.shift + t * pair.drift
+    other = Kinematics(place, o.velocity + pair.drift, o.acceleration, o.turn, o.spin, o.twist)
     edges, edges_j = outlines.kind[i] == POLYGONAL, outlines.kind[j] == POLYGONAL
     if edges or edges_j:
         # While the bounding circles are apart, rotation does not matter, and the bound is nearly exact.
-        apart = _rounded(outlines, i, at, j, other, False, slack, rest, near, noise, 0)
-        if apart[0] > touch:
+        circles = Search(search.rest, search.slack, search.near, search.noise, 0)
+        apart = _rounded(outlines, i, at, j, other, False, circles)
+        if apart.gap > touch:
             return apart
     if not edges:
-        return _rounded(outlines, i, at, j, other, edges_j, slack, rest, near, noise, ignored)
+        return _rounded(outlines, i, at, j, other, edges_j, search)
     if edges_j:
-        best = (-np.inf, 0.0, 0.0, -2.0, 0)
-        best = _axes(outlines, i, at, j, other, best, 0, slack, rest, near, noise, ignored)
-        best = _axes(outlines, j, other, i, at, best, MANY_CORNERS, slack, rest, near, noise, ignored)
-        return best[0], best[1], best[2], max(best[3], 0.0), best[4]
+        best = Bound(-np.inf, 0.0, 0.0, -2.0, 0)
+        best = _separating_face(outlines, i, at, j, other, best, 0, search)
+        best = _separating_face(outlines, j, other, i, at, best, VERTEX_BITS, search)
+        return Bound(best.gap, best.speed, best.acceleration, max(best.free, 0.0), best.feature)
     if outlines.kind[j] != ROUND:
-        return _against_boundary(outlines, i, at, j, other, False, slack, rest, near, noise, ignored)
-    x, y = _middle(outlines, j)
-    q = _point(other, x, y, rest)
-    return _disc_on_edges(outlines, i, at, q, outlines.radius[j], slack, rest, near, noise, ignored)
+        return _against_boundary(outlines, i, at, j, other, False, search)
+    q = _point(other, _center(outlines, j), search.rest)
+    return _disc_on_edges(outlines, i, at, q, outlines.radius[j], search)
+
+
+@lean
+def gap_at(outlines, paths, pair, t, touch):
+    """The gap of a pair at a time, to first order."""
+    return separation(outlines, paths, pair, t, touch, Search(0.0, 0.0, 0.0, 0.0, 0)).gap
 
 
 @kernel
 def _noise(outlines, paths, pair):
     """Speed of approach of a pair that is rounding error."""
-    total = abs(pair[4]) + abs(pair[5])
-    for i in (pair[0], pair[1]):
+    total = abs(pair.drift.x) + abs(pair.drift.y)
+    for i in (pair.first, pair.second):
         v = paths.velocity[i]
         total += abs(v[0]) + abs(v[1])
         if outlines.kind[i] == POLYGONAL:
@@ -336,35 +386,36 @@ def _noise(outlines, paths, pair):
     return NOISE * total
 
 
-@kernel
-def time_of_impact(outlines, paths, pair, start, end, hop, touch, near, settled):
-    """Time of the first impact of a pair between start and end; infinite if there is none.
+@lean
+def time_of_impact(outlines, paths, pair, start, span, settled):
+    """Time of the first impact of a pair between `start` and the end of the step; infinite if there is none.
 
-    A pair that touches at the start (gap below `touch`) and approaches has its impact there; so has a pair that rests,
-    which separates for no longer than twice the time `hop`. If `settled`, an impact has just been resolved there, and
-    such features are ignored. Overlap may stay but must not become deeper.
+    A pair that touches at the start (gap below `span.touch`) and approaches has its impact there; so has a pair that
+    rests, which separates for no longer than twice the time `span.hop`. If `settled`, an impact has just been resolved
+    there, and such features are ignored. Overlap may stay but must not become deeper.
     """
     t, slack, ignored, noise = start, 0.0, 0, _noise(outlines, paths, pair)
-    c, b, k, free, feature = separation(outlines, paths, pair, t, end - t, slack, touch, near, noise, ignored)
-    while c <= touch:
-        slack = max(slack, -c)
-        lying = b < -noise or (k < 0.0 and b <= max(noise, -k * hop))
+    near, touch, end = span.near, span.touch, span.step
+    f = separation(outlines, paths, pair, t, touch, Search(end - t, slack, near, noise, ignored))
+    while f.gap <= touch:
+        slack = max(slack, -f.gap)
+        lying = f.speed < -noise or (f.acceleration < 0.0 and f.speed <= max(noise, -f.acceleration * span.hop))
         if lying and not settled:
             return start
         if not lying and slack == 0.0:
             break
         if lying:
-            ignored |= 1 << feature
-        c, b, k, free, feature = separation(outlines, paths, pair, t, end - t, slack, touch, near, noise, ignored)
+            ignored |= 1 << f.feature
+        f = separation(outlines, paths, pair, t, touch, Search(end - t, slack, near, noise, ignored))
         if not lying:
             break
     for _ in range(MOST_ITERATIONS):
-        if free >= end - t:
+        if f.free >= end - t:
             return np.inf
-        if c <= near and b < -noise:
-            return t + free
-        if c <= near and t > start and b <= noise and k < 0.0:
+        if f.gap <= near and f.speed < -noise:
+            return t + f.free
+        if f.gap <= near and t > start and f.speed <= noise and f.acceleration < 0.0:
             return t
-        t += free
-        c, b, k, free, feature = separation(outlines, paths, pair, t, end - t, slack, touch, near, noise, ignored)
+        t += f.free
+        f = separation(outlines, paths, pair, t, touch, Search(end - t, slack, near, noise, ignored))
     return t

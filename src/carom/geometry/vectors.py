@@ -104,6 +104,12 @@ def norm(a):
 
 
 @kernel(inline="always")
+def perpendicular(a):
+    """A vector of the plane, rotated counterclockwise by a right angle."""
+    return Vec2(-a.y, a.x)
+
+
+@kernel(inline="always")
 def row2(table, i):
     """Row i of a table (m, 2 or more) as a vector of the plane."""
     return Vec2(table[i, 0], table[i, 1])
