@@ -10,7 +10,7 @@ import numpy as np
 from carom.laws.gr import reflections
 from carom.laws.qce import passes
 from carom.problem.contacts import Contacts
-from carom.solvers.rows import make_rows
+from carom.solvers.rows import rows_from_csr
 
 from .piqp_loop import reflect_with_piqp, slowest
 from .report import Row, best_time
@@ -28,9 +28,8 @@ def load(path: Path) -> Contacts:
     body, val = np.empty(ptr[-1], np.int64), np.empty((ptr[-1], 2))
     body[ptr[:-1]], val[ptr[:-1]] = a, -normal
     body[ptr[:-1][pair] + 1], val[ptr[:-1][pair] + 1] = b[pair], normal[pair]
-    m = len(a)
-    rows = make_rows(ptr, body, val, len(data["velocity"]))
-    return Contacts(rows, np.array(data["velocity"]), np.zeros(m), np.ones(m), np.zeros(m))
+    rows = rows_from_csr(ptr, body, val, len(data["velocity"]))
+    return Contacts(rows, np.array(data["velocity"]), np.ones(len(a)))
 
 
 def run() -> list[Row]:
@@ -42,7 +41,7 @@ def run() -> list[Row]:
     rows = []
     for path in files:
         contacts = load(path)
-        arguments = (contacts.rows, contacts.velocity, contacts.boundary_speed, TOLERANCE, 100000)
+        arguments = (contacts.rows, contacts.velocity, TOLERANCE, 100000)
         mine, (_, x, count, left, residual) = best_time(lambda args=arguments: reflections(*args), 7)
         other = min((reflect_with_piqp(contacts, TOLERANCE) for _ in range(3)), key=lambda o: o.total)
         qce, answer = best_time(lambda args=arguments: passes(*args), 5)

@@ -39,7 +39,7 @@ def reflect_with_piqp(contacts: Contacts, tol: float, gap: float = 1e-18) -> Out
     matrix = as_matrix(rows)
     x = contacts.velocity.copy()
     stamp, visited = np.full(contacts.count, -1, np.int64), np.full(len(x), -1, np.int64)
-    front, u = initial_front(rows, x, contacts.boundary_speed, tol)
+    front, u = initial_front(rows, x, tol)
     count, worst, inside = 0, 0.0, 0.0
     begin = time.perf_counter()
     while len(front):
@@ -64,7 +64,7 @@ def reflect_with_piqp(contacts: Contacts, tol: float, gap: float = 1e-18) -> Out
         worst = max(worst, np.abs(np.minimum(rows.diag[front] * y, slack)).max() / size)
         x.reshape(-1)[used] += change
         moved = front
-        front, u = next_front(rows, x, contacts.boundary_speed, tol, moved, stamp, visited, count)
+        front, u = next_front(rows, x, tol, moved, stamp, visited, count)
         new = ~np.isin(front, moved)  # the others separate, up to the tolerance of the solver
         front, u = front[new], u[new]
         count += 1
@@ -81,4 +81,4 @@ def _multipliers(result: object) -> Floats:
 
 def slowest(contacts: Contacts, x: Floats) -> float:
     """The smallest separation speed."""
-    return float(speeds(contacts.rows, x, contacts.boundary_speed).min())
+    return float(speeds(contacts.rows, x).min())

@@ -21,7 +21,7 @@ def run() -> list[Row]:
         stream = []
         for seed in range(max(1, 100_000 // contacts)):
             impact = random_pile(contacts, seed=seed).contacts
-            front, u = initial_front(impact.rows, impact.velocity, impact.boundary_speed, 0.0)
+            front, u = initial_front(impact.rows, impact.velocity, 0.0)
             stream.append((impact.rows, front, u, np.full(impact.count, -1, np.int64)))
         seconds, _ = best_time(lambda work=stream: [one_pass(*one) for one in work], 15)
         seconds /= len(stream)

@@ -31,9 +31,7 @@ def run() -> list[Row]:
         answers, times = [], []
         for count in (1, 2):
             numba.set_num_threads(count)
-            seconds, answer = best_time(
-                lambda c=contacts: reflections(c.rows, c.velocity, c.boundary_speed, TOLERANCE, 100000), 7
-            )
+            seconds, answer = best_time(lambda c=contacts: reflections(c.rows, c.velocity, TOLERANCE, 100000), 7)
             answers.append(answer[1])
             times.append(seconds)
         same = np.array_equal(answers[0], answers[1])

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from carom.problem.contacts import as_matrix
 from carom.solvers.qp.nearest import Nearest
 from carom.solvers.rows import Floats, Rows
 from carom.towers import Tower
@@ -108,9 +109,7 @@ def _clarabel(rows: Rows, equations: int, free: Floats, bound: Floats) -> float:
     """Processor seconds of Clarabel's own setup and solve, with its default tolerances, without making matrices."""
     import clarabel
 
-    d = rows.val.shape[1]
-    columns = (rows.body[:, None] * d + np.arange(d)).ravel()
-    g = sp.csr_matrix((rows.val.ravel(), columns, rows.ptr * d), shape=(len(bound), free.size))
+    g = as_matrix(rows)
     inequalities = len(bound) - equations
     order = np.r_[inequalities : len(bound), 0:inequalities]
     a, b = (-g[order]).tocsc(), -bound[order]

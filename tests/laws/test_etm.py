@@ -58,15 +58,7 @@ def tracked_by_hand(problem, steps):
     c = problem.contacts
     g, x = c.matrix().toarray(), c.velocity.ravel().copy()
     m, t = len(g), problem.tangent_count
-    tangent = np.zeros((m, 0, g.shape[1]))
-    if t:
-        rows = c.tangents
-        tangent = np.zeros((m * t, g.shape[1]))
-        for i in range(m * t):
-            for e in range(rows.ptr[i], rows.ptr[i + 1]):
-                d = rows.val.shape[1]
-                tangent[i, rows.body[e] * d : (rows.body[e] + 1) * d] += rows.val[e]
-        tangent = tangent.reshape(m, t, -1)
+    tangent = c.tangent_matrix().toarray().reshape(m, t, g.shape[1])
     basis = np.concatenate([g[:, None], tangent], axis=1)
     total, store = np.zeros((m, 1 + t)), np.zeros(m)
 

@@ -72,9 +72,7 @@ def test_an_iteration_solves_the_cone_problem_of_the_violators(layers):
         bound = np.where(violators, np.inf, 0.0)
         lam += solve_bounds(contacts.rows, 2.0 * contacts.speeds(x), np.zeros(contacts.count), bound)[0]
         x, count = contacts.after(lam), count + 1
-    _, got, iterations, left, residual = reflections(
-        contacts.rows, contacts.velocity, contacts.boundary_speed, tol, 10_000
-    )
+    _, got, iterations, left, residual = reflections(contacts.rows, contacts.velocity, tol, 10_000)
     assert (iterations, left) == (count, 0)
     assert residual <= 1e-10
     np.testing.assert_allclose(got, x, atol=1e-8)

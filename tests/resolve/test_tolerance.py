@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from tests.laws.test_gr import hexagonal_impact
@@ -37,7 +35,7 @@ def slip_left(contacts, result, model):
         z, u = (beta * direction).sum(axis=1), (speed * direction).sum(axis=1)
         return (np.abs(np.clip(z - u / stiff, 0.0, bound) - z) * stiff).max()
     # With an entry of the tangential block as the stiffness: not larger than its eigenvalue, nor is then the distance.
-    stiff = contacts.tangents.diag.reshape(beta.shape).max(axis=1)[:, None]
+    stiff = contacts.tangent_diag.max(axis=1)[:, None]
     moved = beta - speed / stiff
     if model.startswith("pyramid"):
         return (np.abs(np.clip(moved, -bound[:, None], bound[:, None]) - beta) * stiff).max()
@@ -48,13 +46,7 @@ def slip_left(contacts, result, model):
 
 def along(contacts, direction):
     """Squared length of the tangent rows, combined along one direction per contact."""
-    rows = contacts.tangents
-    matrix = np.zeros((len(rows.diag), len(contacts.velocity) * rows.val.shape[1]))
-    d = rows.val.shape[1]
-    for i in range(len(rows.diag)):
-        for e in range(rows.ptr[i], rows.ptr[i + 1]):
-            matrix[i, rows.body[e] * d : (rows.body[e] + 1) * d] += rows.val[e]
-    t = direction.shape[1]
+    matrix, t = contacts.tangent_matrix().toarray(), direction.shape[1]
     combined = np.einsum("kt,ktn->kn", direction, matrix.reshape(-1, t, matrix.shape[1]))
     return (combined**2).sum(axis=1)
 
@@ -102,7 +94,7 @@ def test_elastic_energy_is_conserved_to_any_tolerance(law, share):
 def test_complementary_restitution_adds_no_energy(law, restitution):
     """Under qce_lcp, whose equations alone do not bound the energy of a coarse answer."""
     for share in (1e-1, 1e-2, 1e-4):
-        contacts = replace(pile(restitution), friction=np.zeros(pile(restitution).count))
+        contacts = pile(restitution).without_friction()
         result = resolve(contacts, Response.of(law, "qce_lcp"), share * contacts.approach())
         before, after = (contacts.velocity**2).sum(), (contacts.after(result.normal) ** 2).sum()
         assert after <= before * (1 + 1e-12)
@@ -147,7 +139,7 @@ def test_single_impacts_are_exact(law):
 def test_the_scale_of_residuals_is_approach_or_slip():
     """The residual of friction is not relative to what is left of the slip, which may be tiny."""
     contacts = pile(0.0)
-    still = replace(contacts, friction=np.zeros(contacts.count))
+    still = contacts.without_friction()
     assert still.fastest() == still.approach() == contacts.approach()
     slip = np.linalg.norm(contacts.tangent_speeds(), axis=1).max()
     assert contacts.fastest() == pytest.approx(max(contacts.approach(), slip), rel=1e-14)

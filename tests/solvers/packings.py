@@ -8,13 +8,13 @@ import scipy.sparse as sp
 from carom import ImpactProblem
 from carom.catalogue.entry import disc_cluster, sphere_cluster
 from carom.problem.contacts import as_matrix
-from carom.solvers.rows import make_rows
+from carom.solvers.rows import rows_from_csr, taken
 
 
 def rows_from(matrix):
     """Rows over bodies of one component each, from a dense (m, n) matrix."""
     csr = sp.csr_matrix(matrix)
-    return make_rows(csr.indptr, csr.indices, csr.data[:, None], csr.shape[1])
+    return rows_from_csr(csr.indptr, csr.indices, csr.data[:, None], csr.shape[1])
 
 
 def rows_and_speeds(problem):
@@ -62,10 +62,7 @@ def with_duplicates(problem, rng):
     rows, u = rows_and_speeds(problem)
     m = len(u)
     pick = rng.permutation(np.concatenate([np.arange(m), np.arange(0, m, 3)]))
-    width = np.diff(rows.ptr)[pick]
-    ptr = np.concatenate([[0], np.cumsum(width)])
-    entry = np.arange(ptr[-1]) - np.repeat(ptr[:-1] - rows.ptr[pick], width)
-    return make_rows(ptr, rows.body[entry], rows.val[entry], len(rows.touch_ptr) - 1), u[pick]
+    return taken(rows, pick), u[pick]
 
 
 def bounds_of(kind, m, rng):

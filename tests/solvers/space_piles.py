@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from carom.problem.contacts import Contacts
-from carom.solvers.rows import Rows, make_rows
+from carom.solvers.rows import FRICTION, Rows, rows_from_csr
 
 FALL = 0.1  # speed gained in the step
 
@@ -18,16 +18,11 @@ class Pile:
     """Contacts among bodies whose frames are those of the world; `second` is -1 for the floor."""
 
     rows: Rows
-    tangents: Rows
     matrix: np.ndarray  # (3 m, 6 n) rows of all normals, then of all tangents in pairs
     velocity: np.ndarray  # (n, 6) whitened
     boundary: np.ndarray  # (m,)
     slip: np.ndarray  # (2 m,)
     friction: np.ndarray  # (m,)
-
-    @property
-    def given(self):
-        return self.rows, self.tangents, self.velocity, self.boundary, self.slip, self.friction
 
     @property
     def count(self):
@@ -75,8 +70,7 @@ def pile(mass, inertia, place, first, second, normal, point, mu, kick=0.0, seed=
     v = kick * rng.normal(size=(n, 6))
     v[:, 2] -= FALL
     return Pile(
-        rows=_rows(blocks[:, 0], used),
-        tangents=_rows(blocks[:, 1:].reshape(2 * m, n, 6), np.repeat(used, 2, axis=0)),
+        rows=_rows(blocks, used, float(mu)),
         matrix=np.concatenate([blocks[:, 0].reshape(m, -1), blocks[:, 1:].reshape(2 * m, -1)]),
         velocity=v / root,
         boundary=np.zeros(m),
@@ -85,8 +79,17 @@ def pile(mass, inertia, place, first, second, normal, point, mu, kick=0.0, seed=
     )
 
 
-def _rows(blocks, used):
-    return make_rows(np.concatenate([[0], used.sum(axis=1).cumsum()]), np.nonzero(used)[1], blocks[used], used.shape[1])
+def _rows(blocks, used, mu):
+    twice = np.repeat(used, 2, axis=0)
+    normal = _sparse(blocks[:, 0], used)
+    tangents = _sparse(blocks[:, 1:].reshape(len(twice), *blocks.shape[2:]), twice)
+    rows = rows_from_csr(*normal, used.shape[1], tangents, 2)
+    rows.bound[:, FRICTION] = mu
+    return rows
+
+
+def _sparse(blocks, used):
+    return np.concatenate([[0], used.sum(axis=1).cumsum()]), np.nonzero(used)[1], blocks[used]
 
 
 def tower(boxes=10, mu=0.5, **kick):
@@ -190,5 +193,4 @@ def sphere_line(count=5, mu=0.3, **kick):
 
 def contacts_of(pile: Pile, restitution: float) -> Contacts:
     """The impact of a pile with one coefficient of restitution."""
-    c = np.full(pile.count, restitution)
-    return Contacts(pile.rows, pile.velocity, pile.boundary, c, pile.friction, pile.tangents, pile.slip)
+    return Contacts(pile.rows, pile.velocity, np.full(pile.count, restitution))

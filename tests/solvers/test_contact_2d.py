@@ -10,19 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carom.solvers import contact_newton
-from carom.solvers.blocks import blocks_of
 from carom.solvers.contact import solve_contact
-from carom.solvers.rows import make_rows
+from carom.solvers.rows import FRICTION, rows_from_csr
 
 SEEDS = st.integers(0, 2**32 - 1)
 APART, STICK, UP, DOWN = range(4)
 
 
-def rows_from(matrix, used):
-    """Rows with an entry for each body that the contact touches; normal and tangent rows have the same ones."""
-    m, count = used.shape
-    blocks = matrix.reshape(m, count, -1)[used]
-    return make_rows(np.concatenate([[0], used.sum(axis=1).cumsum()]), np.nonzero(used)[1], blocks, count)
+def entries_of(matrix, used):
+    """Sparse rows with an entry for each body that the contact touches, for normals and tangents alike."""
+    blocks = matrix.reshape(*used.shape, -1)[used]
+    return np.concatenate([[0], used.sum(axis=1).cumsum()]), np.nonzero(used)[1], blocks
 
 
 def solve(normals, tangents, x, w, slip, mu, start=None, tolerance=1e-10, absolute=0.0):
@@ -35,8 +33,10 @@ def solve(normals, tangents, x, w, slip, mu, start=None, tolerance=1e-10, absolu
     used = (np.abs(normals) + np.abs(tangents)).reshape(m, n // d, d).any(axis=2)
     top = max(np.abs(normals @ x + w).max(), np.abs(tangents @ x + slip).max())
     z = np.zeros((m, 2)) if start is None else np.stack(start, axis=1)
-    blocks = blocks_of(rows_from(normals, used), rows_from(tangents, used), w, slip, mu)
-    answer = solve_contact(blocks, np.arange(m), x.reshape(-1, d).copy(), z, absolute or tolerance * top)
+    rows = rows_from_csr(*entries_of(normals, used), used.shape[1], entries_of(tangents, used), 1)
+    rows.base[:] = np.stack([w, slip], axis=1)
+    rows.bound[:, FRICTION] = mu
+    answer = solve_contact(rows, np.arange(m), x.reshape(-1, d).copy(), z, absolute or tolerance * top)
     return z[:, 0].copy(), z[:, 1].copy(), answer.residual / top if top > 0.0 else answer.residual, answer.iterations
 
 

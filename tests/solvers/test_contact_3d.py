@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.solvers.space_piles import FALL, bricks, card_house, sphere_line, tower
 
-from carom.solvers.blocks import blocks_of
 from carom.solvers.contact import solve_contact
 from carom.solvers.contact_slabs import slabs
 from carom.solvers.linalg.contact_lu import assemble, eliminate, matrix_room, pattern_of, solve_eliminated
@@ -38,9 +37,7 @@ def solved(pile, start=None, tolerance=TIGHT):
     """Impulses, the residual relative to the fastest speed, and the iterations."""
     normal, tangent = pile.start() if start is None else (start[0].copy(), start[1].copy())
     z = np.concatenate([normal[:, None], tangent], axis=1)
-    rows, tangents, velocity, *speeds = pile.given
-    blocks = blocks_of(rows, tangents, *speeds)
-    answer = solve_contact(blocks, np.arange(pile.count), velocity, z, tolerance * pile.fastest())
+    answer = solve_contact(pile.rows, np.arange(pile.count), pile.velocity, z, tolerance * pile.fastest())
     return z[:, 0].copy(), z[:, 1:].copy(), answer.residual / pile.fastest(), answer.iterations
 
 
@@ -153,9 +150,7 @@ def test_slabs_of_the_same_parity_share_no_body(seed, wanted):
 def test_sparse_factors_solve_what_numpy_solves():
     """`I + G^T Q G` with random blocks Q that are not symmetric."""
     pile = bricks(layers=3, across=3, deep=2, tilt=0.1)
-    rows, tangents, velocity, *speeds = pile.given
-    blocks = blocks_of(rows, tangents, *speeds)
-    n = len(velocity)
+    blocks, n = pile.rows, len(pile.velocity)
     axes, three = tuple(range(6)), tuple(range(3))
     pattern = pattern_of(blocks.body, n)
     rng = np.random.default_rng(0)

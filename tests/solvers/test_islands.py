@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import connected_components
 
-from carom.solvers.islands import island_labels, islands
-from carom.solvers.rows import make_rows
+from carom.solvers.islands import all_islands, anchored, body_islands, islands
 
 
 @st.composite
@@ -21,10 +20,9 @@ def arrangements(draw):
     return n, draw(st.lists(contact, min_size=1, max_size=40))
 
 
-def rows_of(n, contacts):
-    ptr = np.concatenate([[0], np.cumsum([len(c) for c in contacts])])
-    body = np.array([b for c in contacts for b in c])
-    return make_rows(ptr, body, np.ones((len(body), 1)), n)
+def bodies_of(contacts):
+    """Bodies (m, 2), -1 in the place of the second one where there is one only."""
+    return np.array([[c[0], c[1] if len(c) > 1 else -1] for c in contacts])
 
 
 def components(n, contacts):
@@ -44,7 +42,12 @@ def same_partition(one, two):
 @given(arrangements())
 def test_labels_are_connected_components(arrangement):
     n, contacts = arrangement
-    label = island_labels(rows_of(n, contacts))
+    found = all_islands(bodies_of(contacts), n)
+    label = found.label
+    of_body, fixed = body_islands(bodies_of(contacts), found, n), anchored(bodies_of(contacts), found)
+    assert all(of_body[b] == label[i] for i, c in enumerate(contacts) for b in c)
+    assert (np.delete(of_body, [b for c in contacts for b in c]) == -1).all()
+    assert [any(len(contacts[i]) == 1 for i in np.flatnonzero(label == s)) for s in range(len(fixed))] == fixed.tolist()
     assert same_partition(label, components(n, contacts))
     first = [int(np.argmax(label == k)) for k in range(label.max() + 1)]
     assert first == sorted(first), "islands are numbered by their first contact"
@@ -54,21 +57,22 @@ def test_labels_are_connected_components(arrangement):
 def test_subsets_forget_the_contacts_left_out(arrangement, random):
     """Scratch arrays are shared between solves, so stale values in them must not join islands."""
     n, contacts = arrangement
-    rows = rows_of(n, contacts)
     chosen = [i for i in range(len(contacts)) if random.random() < 0.6] or [0]
     random.shuffle(chosen)
     stale = np.array([random.randrange(n) for _ in range(n)])
-    order, ptr = islands(rows, np.array(chosen), stale, stale.copy())
-    label = np.empty(len(chosen), np.int64)
+    _, order, ptr, label = islands(bodies_of(contacts), np.array(chosen), stale, stale.copy())
     for s in range(len(ptr) - 1):
         mine = order[ptr[s] : ptr[s + 1]]
         assert (np.diff(mine) > 0).all(), "contacts keep the order of the subset"
-        label[mine] = s
+        assert (label[mine] == s).all()
     assert sorted(order) == list(range(len(chosen)))
     assert same_partition(label, components(n, [contacts[i] for i in chosen]))
 
 
 def test_two_contacts_with_the_world_are_apart():
     """The world belongs to no island: two balls on one floor do not feel each other."""
-    label = island_labels(rows_of(2, [[0], [1]]))
-    assert label.tolist() == [0, 1]
+    assert all_islands(bodies_of([[0], [1]]), 2).label.tolist() == [0, 1]
+
+
+def test_a_contact_without_a_body_is_an_island_of_its_own():
+    assert all_islands(np.array([[-1, -1], [0, -1], [-1, -1]]), 1).label.tolist() == [0, 1, 2]

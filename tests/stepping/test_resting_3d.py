@@ -84,7 +84,8 @@ def test_friction_is_kept_as_a_vector_of_the_world():
     _, found, impact = prepared(on_a_wall(0.5), pull, bend=1e-15)
     contacts = impact.contacts
     _, turned, others = prepared(on_a_wall(0.5), pull, bend=-1e-15)
-    assert np.abs(contacts.tangents.val - others.contacts.tangents.val).max() > 0.1  # or the test shows nothing
+    change = contacts.rows.val[:, :, 1:] - others.contacts.rows.val[:, :, 1:]
+    assert np.abs(change).max() > 0.1  # or the test shows nothing
     none = np.zeros(found.count)
     first, warm_start = rest(impact, found, none)
     assert first.iterations > 0

@@ -37,7 +37,7 @@ class Cone(CoupledModel):
     def impulses(
         self, contacts: Contacts, normal: Floats, start: Floats, tolerance: float = 0.0
     ) -> tuple[Floats, float]:
-        if contacts.tangents is None:
+        if not contacts.tangent_count:
             return start, 0.0
         bound = contacts.friction * np.maximum(normal, 0.0)
         z = np.concatenate([np.maximum(normal, 0.0)[:, None], np.where(bound[:, None] > 0.0, start, 0.0)], axis=1)
@@ -49,9 +49,9 @@ class Cone(CoupledModel):
         return self.within(z, contacts.friction)[:, 1:], answer.residual
 
     def residual(self, contacts: Contacts, normal: Floats, tangent: Floats) -> float:
-        if contacts.tangents is None:
+        if not contacts.tangent_count:
             return 0.0
-        stiff = contacts.tangents.diag.reshape(tangent.shape).sum(axis=1, keepdims=True)
+        stiff = contacts.tangent_diag.sum(axis=1, keepdims=True)
         moved = tangent - contacts.tangent_speeds(contacts.after(normal, tangent)) / np.where(stiff > 0.0, stiff, 1.0)
         bound = (contacts.friction * np.maximum(normal, 0.0))[:, None]
         size = np.linalg.norm(moved, axis=1, keepdims=True)

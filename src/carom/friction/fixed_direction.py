@@ -8,12 +8,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels import kernel
 from ..laws.law import SMITH_2012
 from ..problem.contacts import Contacts
 from ..solvers.contact_island import FIXED, ZERO_ROW
 from ..solvers.qp.box import box_residual, solve_bounds
-from ..solvers.rows import Floats, Ints, Rows, make_rows
+from ..solvers.rows import Floats, Ints, Rows, body_count, make_rows, taken
 from ..solvers.settle import ROUND_OFF
 from .model import FrictionModel
 
@@ -79,79 +78,35 @@ def _directions(contacts: Contacts, normal: Floats) -> tuple[Rows | None, Ints, 
     still = ROUND_OFF * max(fast.max(), np.abs(contacts.speeds()).max())
     used = np.flatnonzero((fast > still) & (contacts.friction * normal > 0.0))
     direction = -slip[used] / fast[used, None]
-    if len(used) == 0 or contacts.tangents is None:
+    if len(used) == 0 or not contacts.tangent_count:
         return None, used, direction
-    rows, kept = _along(contacts.tangents, used, direction)
+    rows, kept = without_zero_rows(_along(contacts.rows, used, direction))
     return rows, used[kept], direction[kept]
 
 
-def _along(tangents: Rows, used: Ints, direction: Floats) -> tuple[Rows, Mask]:
-    """The tangent rows of the contacts `used`, combined along one direction (k, t) each, and a mask of those that move
-    a body."""
-    same, ptr, body, val = directed(tangents.ptr, tangents.body, tangents.val, used, direction)
-    if not same:
-        return _along_general(tangents, used, direction)
-    return without_zero_rows(ptr, body, val, len(tangents.touch_ptr) - 1)
+def _along(rows: Rows, used: Ints, direction: Floats) -> Rows:
+    """The tangent rows of the contacts `used`, combined along one direction (k, t) each, as normal rows."""
+    val = direction[:, 0, None, None] * rows.val[used, :, 1]
+    for s in range(1, direction.shape[1]):
+        val += direction[:, s, None, None] * rows.val[used, :, 1 + s]
+    return _as_normals(rows.body[used], val, rows)
 
 
-def _along_general(tangents: Rows, used: Ints, direction: Floats) -> tuple[Rows, Mask]:
-    """`_along` for tangent rows of one contact that touch different bodies, as with general mass matrices."""
-    t, d = direction.shape[1], tangents.val.shape[1]
-    ptr, body, val = [0], [], []
-    for k, contact in enumerate(used):
-        parts: dict[int, Floats] = {}
-        for s in range(t):
-            for e in range(tangents.ptr[contact * t + s], tangents.ptr[contact * t + s + 1]):
-                b = int(tangents.body[e])
-                parts[b] = parts.get(b, np.zeros(d)) + direction[k, s] * tangents.val[e]
-        body += sorted(parts)
-        val += [parts[b] for b in sorted(parts)]
-        ptr.append(len(body))
-    return without_zero_rows(
-        np.array(ptr), np.array(body, np.int64), np.array(val).reshape(-1, d), len(tangents.touch_ptr) - 1
-    )
+def tangent_rows(contacts: Contacts) -> Rows:
+    """The tangent rows as normal rows, t for each contact."""
+    rows, t = contacts.rows, contacts.tangent_count
+    val = rows.val[:, :, 1 : 1 + t].transpose(0, 2, 1, 3)
+    return _as_normals(np.repeat(rows.body, t, axis=0), val.reshape(-1, *val.shape[2:]), rows)
 
 
-def without_zero_rows(ptr: Ints, body: Ints, val: Floats, n: int) -> tuple[Rows, Mask]:
+def _as_normals(body: Ints, val: Floats, rows: Rows) -> Rows:
+    """Rows with the entries (k, w, d), over the bodies of `rows`."""
+    k = len(body)
+    zeros = np.zeros((k, 1)), np.zeros((k, 3))
+    return make_rows(body, np.ascontiguousarray(val[:, :, None]), *zeros, rows.tangents, body_count(rows))
+
+
+def without_zero_rows(rows: Rows) -> tuple[Rows, Mask]:
     """The rows that move a body, and a mask of them."""
-    rows = make_rows(ptr, body, val, n)
     moving = rows.diag > ZERO_ROW * rows.diag.max()
-    if moving.all():
-        return rows, moving
-    entry = np.repeat(moving, np.diff(ptr))
-    ptr = np.concatenate([[0], np.cumsum(np.diff(ptr)[moving])])
-    return make_rows(ptr, body[entry], val[entry], n), moving
-
-
-@kernel
-def directed(ptr, body, val, contacts, direction):
-    """Rows (pointers, bodies, entries) `sum_s direction_s row_s` of the given contacts, which have t rows each.
-
-    The first value returned is false, and the rows are not valid, if the rows of a contact touch different bodies.
-    """
-    k, t = direction.shape
-    d = val.shape[1]
-    out_ptr = np.zeros(k + 1, np.int64)
-    for j in range(k):
-        first = contacts[j] * t
-        out_ptr[j + 1] = out_ptr[j] + ptr[first + 1] - ptr[first]
-    out_body, out = np.empty(out_ptr[k], np.int64), np.empty((out_ptr[k], d))
-    for j in range(k):
-        first = contacts[j] * t
-        width = out_ptr[j + 1] - out_ptr[j]
-        for s in range(t):
-            start = ptr[first + s]
-            if ptr[first + s + 1] - start != width:
-                return False, out_ptr, out_body, out
-            for e in range(width):
-                at = out_ptr[j] + e
-                if s == 0:
-                    out_body[at] = body[start + e]
-                    for c in range(d):
-                        out[at, c] = direction[j, 0] * val[start + e, c]
-                elif body[start + e] != out_body[at]:
-                    return False, out_ptr, out_body, out
-                else:
-                    for c in range(d):
-                        out[at, c] += direction[j, s] * val[start + e, c]
-    return True, out_ptr, out_body, out
+    return (rows if moving.all() else taken(rows, np.flatnonzero(moving))), moving

@@ -11,9 +11,8 @@ from ..errors import ProblemError
 from ..laws.law import Paper
 from ..problem import checks
 from ..problem.contacts import Contacts
-from ..solvers.blocks import Blocks, blocks_of
 from ..solvers.contact import solve_contact
-from ..solvers.rows import Floats
+from ..solvers.rows import FRICTION, Floats, Rows
 from ..solvers.settle import settle
 
 CONVERGED = 10.0  # residual, in tolerances, up to which an answer of a coupled model is used
@@ -60,27 +59,14 @@ class FrictionModel:
         """Friction impulses together with normal impulses that stop the approach which friction causes; the residual.
 
         Normal impulses are at least `normal`; the residual is a speed, at most `tolerance` where that can be reached.
-        `scale` is the fastest speed before the impact; a contact is visited at most `visits` times on average. None for
-        rows that are not those of rigid bodies.
+        `scale` is the fastest speed before the impact; a contact is visited at most `visits` times on average. None
+        without tangent rows.
         """
-        if contacts.tangents is None or contacts.tangent_boundary_speed is None:
+        if not contacts.tangent_count:
             return None
         normal, tangent = normal.copy(), tangent.copy()
-        residual = settle(
-            contacts.rows,
-            contacts.tangents,
-            contacts.velocity,
-            contacts.boundary_speed,
-            contacts.tangent_boundary_speed,
-            contacts.friction,
-            normal,
-            tangent,
-            self.bounds,
-            scale,
-            tolerance,
-            visits,
-        )
-        return None if residual < 0.0 else (normal, tangent, float(residual))
+        given = (contacts.rows, contacts.velocity, normal, tangent)
+        return normal, tangent, float(settle(*given, self.bounds, scale, tolerance, visits))
 
 
 @dataclass(frozen=True)
@@ -94,12 +80,14 @@ class CoupledModel(FrictionModel):
 
     tolerance: float = 1e-11
 
-    def blocks(self, contacts: Contacts) -> Blocks:
-        """The rows of the contacts for the frictional contact solver."""
-        if contacts.tangents is None or contacts.tangent_boundary_speed is None:
+    def blocks(self, contacts: Contacts) -> Rows:
+        """A copy of the rows of sliding friction, for the frictional contact solver."""
+        rows, count = contacts.rows, 1 + contacts.tangent_count
+        if count == 1:
             raise ProblemError("tangents", None, "tangent rows, for friction")
-        slip = contacts.tangent_boundary_speed
-        return blocks_of(contacts.rows, contacts.tangents, contacts.boundary_speed, slip, contacts.friction)
+        bound = np.zeros_like(rows.bound)
+        bound[:, FRICTION] = rows.bound[:, FRICTION]
+        return rows._replace(val=rows.val[:, :, :count].copy(), base=rows.base[:, :count].copy(), bound=bound)
 
     def joint(
         self, contacts: Contacts, target: Floats, start: Floats, tolerance: float = 0.0

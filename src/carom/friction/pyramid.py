@@ -12,7 +12,7 @@ from ..problem.contacts import Contacts
 from ..solvers.contact_island import PYRAMID
 from ..solvers.qp.box import box_residual, solve_bounds
 from ..solvers.rows import Floats
-from .fixed_direction import without_zero_rows
+from .fixed_direction import tangent_rows, without_zero_rows
 from .model import CoupledModel
 
 
@@ -35,25 +35,26 @@ class Pyramid(CoupledModel):
         self, contacts: Contacts, normal: Floats, start: Floats, tolerance: float = 0.0
     ) -> tuple[Floats, float]:
         t = start.shape[1]
-        if contacts.tangents is None or not normal.any():
+        if not contacts.tangent_count or not normal.any():
             return start, 0.0
         bound = np.repeat(contacts.friction * np.maximum(normal, 0.0), t)
         slip = contacts.tangent_speeds(contacts.after(normal)).ravel()
         first = np.clip(start.ravel(), -bound, bound)
-        rows, moving = contacts.tangents, contacts.tangents.diag > 0.0
+        rows = tangent_rows(contacts)
+        moving = rows.diag > 0.0
         if not moving.all():  # tangents along which no body can move
-            rows, moving = without_zero_rows(rows.ptr, rows.body, rows.val, len(rows.touch_ptr) - 1)
+            rows, moving = without_zero_rows(rows)
         beta = np.zeros(len(bound))
         limits = -bound[moving], bound[moving]
         beta[moving], residual = solve_bounds(rows, slip[moving], *limits, first[moving], tolerance)
         return beta.reshape(-1, t), residual
 
     def residual(self, contacts: Contacts, normal: Floats, tangent: Floats) -> float:
-        if contacts.tangents is None:
+        if not contacts.tangent_count:
             return 0.0
         bound = np.repeat(contacts.friction * np.maximum(normal, 0.0), tangent.shape[1])
         slip = contacts.tangent_speeds(contacts.after(normal, tangent)).ravel()
-        return box_residual(contacts.tangents.diag, slip, -bound, bound, tangent.ravel())
+        return box_residual(contacts.tangent_diag.ravel(), slip, -bound, bound, tangent.ravel())
 
     def within(self, z: Floats, friction: Floats) -> Floats:
         bound = (friction * z[:, 0])[:, None]

@@ -11,7 +11,7 @@ from .gauss_seidel import GaussSeidel
 from .gr import GR
 from .inelastic import finish_inelastically
 from .jacobi import Jacobi
-from .law import DESIDERATA, Law, Paper
+from .law import DESIDERATA, Law, Paper, impulses_of
 from .lcp import LCP
 from .lzb import LZB
 from .none import NoImpulse
@@ -102,6 +102,7 @@ __all__ = [
     "Paper",
     "every",
     "finish_inelastically",
+    "impulses_of",
     "make",
     "names",
     "register",

@@ -7,13 +7,13 @@ other or on the normal if the bodies have few degrees of freedom.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..kernels import kernel
-from ..problem.contacts import Contacts, as_matrix
-from ..solvers.rows import Floats, Rows, speed
+from ..problem.contacts import Contacts
+from ..solvers.rows import Floats, Rows, row_speed, speed
 
 # Columns of the collision table: K, the pseudo-inverse of its tangential part, and its Schur complement.
 NN, N1, N2, T11, T12, T22, I11, I12, I22, SCHUR = range(10)
@@ -25,21 +25,28 @@ def collision_table(contacts: Contacts) -> Floats:
     The columns are K (nn, n1, n2, 11, 12, 22), the pseudo-inverse of its tangential part (11, 12, 22), and the Schur
     complement `K_nn - K_nt K_tt^+ K_tn`, which is 1 / (K^-1)_nn. All are inverse masses.
     """
-    table = np.zeros((contacts.count, 10))
-    table[:, NN] = table[:, SCHUR] = contacts.rows.diag
-    t = contacts.tangent_speeds().shape[1]
-    if contacts.tangents is None or t == 0:
+    table, rows, t = np.zeros((contacts.count, 10)), contacts.rows, contacts.tangent_count
+    table[:, NN] = table[:, SCHUR] = rows.diag
+    if t == 0:
         return table
-    normal, tangent = as_matrix(contacts.rows), as_matrix(contacts.tangents)
-    along = [tangent[k::t] for k in range(t)]
     for k in range(t):
-        table[:, N1 + k] = np.asarray(normal.multiply(along[k]).sum(axis=1)).ravel()
-    table[:, T11] = contacts.tangents.diag[::t]
+        table[:, N1 + k] = _products(rows, 0, 1 + k)
+    table[:, T11] = _products(rows, 1, 1)
     if t == 2:
-        table[:, T12] = np.asarray(along[0].multiply(along[1]).sum(axis=1)).ravel()
-        table[:, T22] = contacts.tangents.diag[1::t]
+        table[:, T12], table[:, T22] = _products(rows, 1, 2), _products(rows, 2, 2)
     _invert_tangents(table)
     return table
+
+
+@kernel
+def _products(rows, one, two):
+    """The scalar product (m,) of two rows of each contact."""
+    out = np.zeros(len(rows.body))
+    for i in range(len(out)):
+        for side in range(rows.val.shape[1]):
+            for c in range(rows.val.shape[3]):
+                out[i] += rows.val[i, side, one, c] * rows.val[i, side, two, c]
+    return out
 
 
 def _invert_tangents(table: Floats) -> None:
@@ -59,70 +66,67 @@ def _invert_tangents(table: Floats) -> None:
 
 
 class Points(NamedTuple):
-    """The contacts of an impact with their friction. `t`, the number of tangents, is 0 without friction."""
+    """The contacts of an impact with their friction."""
 
     rows: Rows
-    boundary: Floats  # (m,) normal speed of the boundary
-    tangents: Rows
-    tangent_boundary: Floats  # (m * t,) its speed along the tangents
-    t: int
+    t: int  # number of tangents, 0 without friction
     table: Floats  # (m, 10), see collision_table
     friction: Floats  # (m,)
 
 
 def points(contacts: Contacts) -> Points:
     """The contacts of an impact as a named tuple for kernels."""
-    rows, boundary, friction = _plain(contacts.rows), writable(contacts.boundary_speed), writable(contacts.friction)
-    table = collision_table(contacts)
-    if contacts.tangents is None or contacts.tangent_boundary_speed is None or not friction.any():
-        return Points(rows, boundary, rows, boundary, 0, table, friction)
-    t = len(contacts.tangent_boundary_speed) // contacts.count
-    slip_boundary = writable(contacts.tangent_boundary_speed)
-    return Points(rows, boundary, _plain(contacts.tangents), slip_boundary, t, table, friction)
-
-
-def writable(array: Any) -> Any:
-    """The array itself, or a copy if it is read-only: to Numba that is another type, which would be compiled again."""
-    return array if array.flags.writeable else array.copy()
-
-
-def _plain(rows: Rows) -> Rows:
-    return Rows(*(writable(part) for part in rows))
+    friction = contacts.friction
+    return Points(contacts.rows, contacts.tangent_count if friction.any() else 0, collision_table(contacts), friction)
 
 
 @kernel
 def normal_speed(points, i, x):
     """Separation speed of contact i."""
-    return speed(points.rows, i, x) + points.boundary[i]
+    return speed(points.rows, i, x)
 
 
 @kernel
 def slip(points, i, x):
     """Slip speeds (s1, s2) of contact i along its tangents; zero for those that it does not have."""
-    s1, s2 = 0.0, 0.0
-    first = i * points.t
+    s1, s2, rows = 0.0, 0.0, points.rows
     if points.t > 0:
-        s1 = speed(points.tangents, first, x) + points.tangent_boundary[first]
+        s1 = row_speed(rows, x, i, 1) + rows.base[i, 1]
     if points.t > 1:
-        s2 = speed(points.tangents, first + 1, x) + points.tangent_boundary[first + 1]
+        s2 = row_speed(rows, x, i, 2) + rows.base[i, 2]
     return s1, s2
 
 
-@kernel
-def apply(points, i, pn, p1, p2, x, low, total, total_low):
-    """Adds the impulse (pn, p1, p2) of contact i to the velocity x and to the totals (m, 3), in place.
+class Sums(NamedTuple):
+    """Velocity and impulses with compensated sums (Kahan): the low parts are what rounding has cut off.
 
-    Sums are compensated (Kahan), and `low` and `total_low` hold their low parts. Without compensation thousands of
-    small impulses would be less accurate by an order of magnitude than the few large impulses of other laws.
+    Without compensation thousands of small impulses would be less accurate by an order of magnitude than the few large
+    impulses of other laws.
     """
-    _add(total, total_low, i, 0, pn)
-    _push(points.rows, i, pn, x, low)
+
+    x: Floats  # (n, d) velocity
+    low: Floats
+    total: Floats  # (m, 3) impulses along the normal and the tangents
+    total_low: Floats
+
+
+@kernel
+def no_impulses(velocity, m):
+    """The sums before the first impulse."""
+    return Sums(velocity.copy(), np.zeros_like(velocity), np.zeros((m, 3)), np.zeros((m, 3)))
+
+
+@kernel
+def apply(points, i, pn, p1, p2, sums):
+    """Adds the impulse (pn, p1, p2) of contact i to the velocity and to the totals, in place."""
+    _add(sums.total, sums.total_low, i, 0, pn)
+    _push(points.rows, i, 0, pn, sums)
     if p1 != 0.0:
-        _add(total, total_low, i, 1, p1)
-        _push(points.tangents, i * points.t, p1, x, low)
+        _add(sums.total, sums.total_low, i, 1, p1)
+        _push(points.rows, i, 1, p1, sums)
     if p2 != 0.0:
-        _add(total, total_low, i, 2, p2)
-        _push(points.tangents, i * points.t + 1, p2, x, low)
+        _add(sums.total, sums.total_low, i, 2, p2)
+        _push(points.rows, i, 2, p2, sums)
 
 
 @kernel(inline="always")
@@ -134,7 +138,9 @@ def _add(high, low, row, column, value):
 
 
 @kernel
-def _push(rows, i, impulse, x, low):
-    for e in range(rows.ptr[i], rows.ptr[i + 1]):
-        for k in range(rows.val.shape[1]):
-            _add(x, low, rows.body[e], k, rows.val[e, k] * impulse)
+def _push(rows, i, row, impulse, sums):
+    for side in range(rows.body.shape[1]):
+        b = rows.body[i, side]
+        if b >= 0:
+            for c in range(rows.val.shape[3]):
+                _add(sums.x, sums.low, b, c, rows.val[i, side, row, c] * impulse)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -11,8 +11,8 @@ from ..errors import ProblemError
 from ..kernels import kernel, lean
 from ..problem.contacts import FINISHED_INELASTICALLY, HISTORY, Contacts, Impulses
 from ..solvers.heap import heap_add
-from ..solvers.islands import island_labels
-from .contact_points import N1, N2, NN, SCHUR, T11, T12, T22, apply, normal_speed, points, slip, writable
+from ..solvers.rows import Floats
+from .contact_points import N1, N2, NN, SCHUR, T11, T12, T22, Sums, apply, no_impulses, normal_speed, points, slip
 from .inelastic import finish_inelastically
 from .law import TANG_2014, Law, affordable_impulses
 from .stick_slip import SLIDING_FLOOR, slide, stick, sticking_offset, tangential_work
@@ -80,17 +80,13 @@ class ETM(Law):
         if self.max_repeats < 1:
             raise ProblemError("max_repeats", self.max_repeats, "1 or more")
 
-    def impulses(self, contacts: Contacts) -> Impulses:
+    def impulses(self, contacts: Contacts, tolerance: float = 0.0) -> Impulses:
         p = points(contacts)
         bound = self.max_increments or affordable_impulses(p.rows, p.t)
-        tol = self.tolerance * contacts.approach()
-        total, x, count, repeats, state, record = _track(
-            p,
-            island_labels(contacts.rows),
-            writable(contacts.velocity),
-            writable(contacts.restitution),
-            (float(self.lam), tol, self.max_repeats, bound, self.increment == "contact", bool(self.history)),
-        )
+        tol = self.approach_left(contacts, tolerance)
+        options = (float(self.lam), tol, self.max_repeats, bound, self.increment == "contact", bool(self.history))
+        given = (contacts.island_labels(), contacts.velocity, contacts.restitution)
+        (x, _, total, _), count, repeats, state, record = _track(p, *given, options)
         normal, tangent = total[:, 0].copy(), total[:, 1 : 1 + p.t].copy() if p.t else None
         history = np.array([tuple(row) for row in record[:count]], HISTORY) if self.history else None
         if state == STUCK:
@@ -104,49 +100,54 @@ class ETM(Law):
         return result
 
 
+class _Tracked(NamedTuple):
+    """Where the law stands."""
+
+    sums: Sums
+    store: Floats  # (m,) energy stored by each contact
+    step: Floats  # (m,) increments of the normal speed
+
+
 @kernel
 def _track(points, island, velocity, restitution, options):
-    """The repeats. Returns impulses (m, 3), velocity, number of impulses, repeats, how the iteration ended, history."""
+    """The repeats. Returns velocity and impulses, number of impulses, repeats, how the iteration ended, history."""
     steps, tol, repeats, bound, single, keeps = options
-    m = len(points.boundary)
-    x, low = velocity.copy(), np.zeros_like(velocity)
-    total, total_low, store = np.zeros((m, 3)), np.zeros((m, 3)), np.zeros(m)
+    m = len(points.rows.body)
+    at = _Tracked(no_impulses(velocity, m), np.zeros(m), np.zeros(m))
     fastest, record = np.zeros(island.max() + 1), np.empty((1024 if keeps else 0, 6))
     count, repeat = 0, 0
     while True:
         fastest[:] = 0.0
         for i in range(m):
-            fastest[island[i]] = max(fastest[island[i]], -normal_speed(points, i, x))
+            fastest[island[i]] = max(fastest[island[i]], -normal_speed(points, i, at.sums.x))
         top = fastest.max()
         if top <= tol:
-            return total, x, count, repeat, DONE if repeat <= repeats else DAMPED, record
+            return at.sums, count, repeat, DONE if repeat <= repeats else DAMPED, record
         # The repeats without restitution are a relaxation: each reduces the approach a thousandfold, so ten are enough.
         if count >= bound or repeat >= repeats + 10:
-            return total, x, count, repeat, STUCK, record
+            return at.sums, count, repeat, STUCK, record
         repeat += 1
-        step = fastest[island] / steps
-        rest = np.maximum(tol, COMPRESSED * step)
+        at.step[:] = fastest[island] / steps
+        rest = np.maximum(tol, COMPRESSED * at.step)
         if single:
-            step[:] = 0.0
-        count, record = _compress(points, step, rest, steps, bound, x, low, total, total_low, store, count, record)
+            at.step[:] = 0.0
+        count, record = _compress(points, at, rest, steps, bound, count, record)
         for i in range(m):
-            store[i] *= restitution[i] * restitution[i] if repeat <= repeats else 0.0
-        count, record = _release(points, step, bound, x, low, total, total_low, store, count, record)
-        store[:] = 0.0
+            at.store[i] *= restitution[i] * restitution[i] if repeat <= repeats else 0.0
+        count, record = _release(points, at, bound, count, record)
+        at.store[:] = 0.0
 
 
 @kernel
-def _compress(points, step, rest, steps, bound, x, low, total, total_low, store, count, record):
+def _compress(points, at, rest, steps, bound, count, record):
     """Stage 1: raises the fastest approach by increments until none is below -rest.
 
     Increments that are zero are set when their contact is first served. Returns the number of impulses and the history.
     """
-    heap, size = worst_first(points, x, rest)
+    heap, size = worst_first(points, at.sums.x, rest)
     full = True
     while full:
-        count, size, full = _compress_in(
-            points, step, steps, bound, x, low, total, total_low, store, count, heap, size, record
-        )
+        count, size, full = _compress_in(points, at, steps, bound, count, heap, size, record)
         if full:
             heap = with_room(heap, size)
             record = _longer(record, count)
@@ -154,8 +155,9 @@ def _compress(points, step, rest, steps, bound, x, low, total, total_low, store,
 
 
 @lean
-def _compress_in(points, step, steps, bound, x, low, total, total_low, store, count, heap, size, record):
+def _compress_in(points, at, steps, bound, count, heap, size, record):
     """Stage 1 while heap and history have room: the number of impulses, the size of the heap, whether one is full."""
+    x, step = at.sums.x, at.step
     while count < bound:
         i, u, size = next_worst(points, x, heap, size)
         if i < 0:
@@ -165,35 +167,34 @@ def _compress_in(points, step, steps, bound, x, low, total, total_low, store, co
             return count, heap_add(heap.keys, heap.items, size, u, i), True
         if step[i] == 0.0:
             step[i] = -u / steps
-        du = min(step[i], -u)
-        count = _serve(points, i, u, du, x, low, total, total_low, store, False, count, record)
+        count = _serve(points, at, i, u, min(step[i], -u), False, count, record)
         size = requeue(points, i, x, heap, size)
     return count, size, False
 
 
 @kernel
-def _release(points, step, bound, x, low, total, total_low, store, count, record):
+def _release(points, at, bound, count, record):
     """Stage 3: sweeps in the order of contacts until no energy is stored. Returns the number of impulses, history."""
-    full = np.flatnonzero(store > 0.0)
+    full = np.flatnonzero(at.store > 0.0)
     while len(full) > 0 and count < bound:
         while 0 < len(record) < count + PARTS * len(full):
             record = _longer(record, count)
-        count, left = _release_in(points, step, bound, x, low, total, total_low, store, count, full, record)
+        count, left = _release_in(points, at, bound, count, full, record)
         full = full[:left]
     return count, record
 
 
 @lean
-def _release_in(points, step, bound, x, low, total, total_low, store, count, full, record):
+def _release_in(points, at, bound, count, full, record):
     """Stage 3 on the contacts `full`, which is overwritten, while the history has room; contacts that are left."""
     left = len(full)
     while left > 0 and count < bound and not 0 < len(record) < count + PARTS * left:
         kept = 0
         for k in range(left):
             i = full[k]
-            u = normal_speed(points, i, x)
-            count = _serve(points, i, u, step[i], x, low, total, total_low, store, True, count, record)
-            if store[i] > 0.0:
+            u = normal_speed(points, i, at.sums.x)
+            count = _serve(points, at, i, u, at.step[i], True, count, record)
+            if at.store[i] > 0.0:
                 full[kept] = i
                 kept += 1
         left = kept
@@ -201,17 +202,17 @@ def _release_in(points, step, bound, x, low, total, total_low, store, count, ful
 
 
 @kernel
-def _serve(points, i, u, du, x, low, total, total_low, store, release, count, record):
+def _serve(points, at, i, u, du, release, count, record):
     """Raises the normal speed u of contact i by du, or by what its stored energy allows; the number of impulses.
 
     Friction divides an increment into parts: see `_steady`. Contacts share their energy in proportion to their
     increments, so an increment that ended with its first part would change the answer for every lambda. A jam lowers u
     and ends it.
     """
-    left = du
+    left, x, store = du, at.sums.x, at.store
     for _ in range(PARTS):
         pn, p1, p2, store[i] = _increment(points, i, u, x, left, du, store[i], release)
-        apply(points, i, pn, p1, p2, x, low, total, total_low)
+        apply(points, i, pn, p1, p2, at.sums)
         after = normal_speed(points, i, x)
         if len(record) > 0:
             _note(record, count, i, 3.0 if release else 1.0, u, after, pn, store[i])

@@ -13,13 +13,13 @@ SCAN = 24
 
 
 @kernel
-def initial_front(rows, x, boundary, tol):
+def initial_front(rows, x, tol):
     """Contacts with u < -tol, ascending, and their speeds."""
-    m = len(boundary)
+    m = len(rows.body)
     front, u = np.empty(m, np.int64), np.empty(m)
     k = 0
     for i in range(m):
-        s = speed(rows, i, x) + boundary[i]
+        s = speed(rows, i, x)
         if s < -tol:
             front[k], u[k] = i, s
             k += 1
@@ -27,20 +27,21 @@ def initial_front(rows, x, boundary, tol):
 
 
 @kernel
-def next_front(rows, x, boundary, tol, moved, stamp, visited, generation):
+def next_front(rows, x, tol, moved, stamp, visited, generation):
     """Violators among the contacts of all bodies that the contacts `moved` touch.
 
     `stamp` marks contacts and `visited` marks bodies that were examined in this `generation`, so that each is examined
     once. Returns the violators and their speeds.
     """
-    if SCAN * len(moved) > len(boundary):
-        return initial_front(rows, x, boundary, tol)
-    front, u = np.empty(len(boundary), np.int64), np.empty(len(boundary))
+    m, w = rows.body.shape
+    if SCAN * len(moved) > m:
+        return initial_front(rows, x, tol)
+    front, u = np.empty(m, np.int64), np.empty(m)
     k = 0
     for i in moved:
-        for e in range(rows.ptr[i], rows.ptr[i + 1]):
-            b = rows.body[e]
-            if visited[b] == generation:
+        for side in range(w):
+            b = rows.body[i, side]
+            if b < 0 or visited[b] == generation:
                 continue
             visited[b] = generation
             for t in range(rows.touch_ptr[b], rows.touch_ptr[b + 1]):
@@ -48,7 +49,7 @@ def next_front(rows, x, boundary, tol, moved, stamp, visited, generation):
                 if stamp[j] == generation:
                     continue
                 stamp[j] = generation
-                s = speed(rows, j, x) + boundary[j]
+                s = speed(rows, j, x)
                 if s < -tol:
                     front[k], u[k] = j, s
                     k += 1

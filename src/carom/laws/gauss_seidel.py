@@ -16,6 +16,7 @@ from .inelastic import reflected
 from .law import SMITH_2012, Law, affordable_impulses
 
 ORDERS = ("index", "random", "worst")
+RANDOM, WORST = 1, 2
 
 
 @dataclass(frozen=True)
@@ -46,20 +47,12 @@ class GaussSeidel(Law):
         if self.order not in ORDERS:
             raise ProblemError.unknown("order", self.order, ORDERS)
 
-    def impulses(self, contacts: Contacts) -> Impulses:
+    def impulses(self, contacts: Contacts, tolerance: float = 0.0) -> Impulses:
         bound = self.max_iterations or min(1000 + 2000 * contacts.count, affordable_impulses(contacts.rows))
-        tol = self.tolerance * contacts.approach()
+        tol = self.approach_left(contacts, tolerance)
         keys = _sweep_keys(contacts.count, self.order, self.seed)
         lam, x, count, left = _reflect(
-            contacts.rows,
-            contacts.velocity,
-            contacts.boundary_speed,
-            contacts.restitution,
-            keys,
-            self.order == "worst",
-            self.order == "random",
-            tol,
-            bound,
+            contacts.rows, contacts.velocity, contacts.restitution, keys, ORDERS.index(self.order), tol, bound
         )
         return reflected(contacts, lam, x, count, left, tol, self.name)
 
@@ -72,9 +65,9 @@ def _sweep_keys(m: int, order: str, seed: int) -> np.ndarray:
 
 
 @kernel
-def _reflect(rows, velocity, boundary, restitution, keys, worst, shuffle, tol, bound):
-    """Reflections in the given order. Returns impulses, velocity, their number, and violators left."""
-    m = len(boundary)
+def _reflect(rows, velocity, restitution, keys, order, tol, bound):
+    """Reflections in the order ORDERS[order]. Returns impulses, velocity, their number, and violators left."""
+    m, worst, shuffle = len(rows.body), order == WORST, order == RANDOM
     x = velocity.copy()
     lam = np.zeros(m)
     keys = keys.copy()
@@ -85,7 +78,7 @@ def _reflect(rows, velocity, boundary, restitution, keys, worst, shuffle, tol, b
     size, waiting, count = 0, 0, 0
     queued = np.zeros(m, np.uint8)
     for i in range(m):
-        u = speed(rows, i, x) + boundary[i]
+        u = speed(rows, i, x)
         if u < -tol:
             heap_key, heap_item, size = heap_push(heap_key, heap_item, size, u if worst else keys[i], i)
             queued[i] = 1
@@ -100,7 +93,7 @@ def _reflect(rows, velocity, boundary, restitution, keys, worst, shuffle, tol, b
                 heap_key, heap_item, size = heap_push(heap_key, heap_item, size, keys[i], i)
             waiting = 0
         key, i, size = heap_pop(heap_key, heap_item, size)
-        u = speed(rows, i, x) + boundary[i]
+        u = speed(rows, i, x)
         if worst:
             if u >= -tol or u != key:
                 continue  # an outdated entry: a later one has the present speed
@@ -112,13 +105,15 @@ def _reflect(rows, velocity, boundary, restitution, keys, worst, shuffle, tol, b
         lam[i] += impulse
         push(rows, i, impulse, x)
         count += 1
-        for e in range(rows.ptr[i], rows.ptr[i + 1]):
-            b = rows.body[e]
+        for side in range(rows.body.shape[1]):
+            b = rows.body[i, side]
+            if b < 0:
+                continue
             for t in range(rows.touch_ptr[b], rows.touch_ptr[b + 1]):
                 j = rows.touch[t]
                 if not worst and queued[j]:
                     continue
-                uj = speed(rows, j, x) + boundary[j]
+                uj = speed(rows, j, x)
                 if uj >= -tol:
                     continue
                 if worst:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..kernels import kernel
 from ..problem.contacts import Contacts, Impulses
-from ..solvers.qp.box import Work, solve_box
+from ..solvers.qp.box import cone, solve_box, work_of
 from ..solvers.rows import Floats, Rows
 from .inelastic import FEASIBLE, finish_inelastically, reflected, without_solution
 from .law import SMITH_2012, Law
@@ -41,13 +41,13 @@ class GR(Law):
     tolerance: float = 1e-10
     max_iterations: int = 0
 
-    def impulses(self, contacts: Contacts) -> Impulses:
+    def impulses(self, contacts: Contacts, tolerance: float = 0.0) -> Impulses:
         bound = self.max_iterations or 1000 + int(100 * np.sqrt(contacts.count))
         fastest = contacts.approach()
-        tol = self.tolerance * fastest
+        tol = self.approach_left(contacts, tolerance)
         if (contacts.restitution < 1.0).any():
             return _with_restitution(contacts, tol, bound)
-        lam, x, count, left, worst = reflections(contacts.rows, contacts.velocity, contacts.boundary_speed, tol, bound)
+        lam, x, count, left, worst = reflections(contacts.rows, contacts.velocity, tol, bound)
         residual = worst / fastest if fastest > 0.0 else 0.0
         if left and count < bound:
             return without_solution(contacts, lam, count, residual)
@@ -59,8 +59,7 @@ class GR(Law):
 
 def _with_restitution(contacts: Contacts, tol: float, bound: int) -> Impulses:
     """The iterations with `c = (1 + c_r) u` over the violators (Smith 2012, eq. 8 with epsilon = 1 + c_r)."""
-    n, d = contacts.velocity.shape
-    work = Work(np.empty(n, np.int64), np.empty(n, np.int64), np.zeros((n, d)))
+    work = work_of(contacts.rows)
     lam, x, u = np.zeros(contacts.count), contacts.velocity, contacts.speeds()
     worst, fastest = 0.0, contacts.approach()
     for count in range(bound):
@@ -68,12 +67,12 @@ def _with_restitution(contacts: Contacts, tol: float, bound: int) -> Impulses:
         if len(chosen) == 0:
             result = reflected(contacts, lam, x, count, 0, tol, GR.name)
             return replace(result, residual=worst / fastest if fastest > 0.0 else 0.0)
-        c, y, k = (1.0 + contacts.restitution[chosen]) * u[chosen], np.zeros(len(chosen)), len(chosen)
-        residual = solve_box(contacts.rows, chosen, c, np.zeros(k), np.full(k, np.inf), y, False, work, tol)
+        box = cone((1.0 + contacts.restitution[chosen]) * u[chosen])
+        residual = solve_box(contacts.rows, chosen, box, work, tol)
         worst = max(worst, residual)
-        if residual > max(FEASIBLE * np.abs(c).max(), tol):
+        if residual > max(FEASIBLE * np.abs(box.c).max(), tol):
             return without_solution(contacts, lam, count, worst / fastest)
-        lam[chosen] += y
+        lam[chosen] += box.y
         x = contacts.after(lam)
         u = contacts.speeds(x)
     return finish_inelastically(contacts, lam, x, bound, f"gr reached its bound of {bound} iterations", worst / fastest)
@@ -91,9 +90,7 @@ class _Progress(NamedTuple):
     infeasible: bool  # the cone problem has no solution
 
 
-def reflections(
-    rows: Rows, velocity: Floats, boundary: Floats, tol: float, bound: int
-) -> tuple[Floats, Floats, int, int, float]:
+def reflections(rows: Rows, velocity: Floats, tol: float, bound: int) -> tuple[Floats, Floats, int, int, float]:
     """The GR loop: (impulses, velocity, iterations, violators left, residual).
 
     The residual is a speed, the largest of all cone problems. Violators are left at the bound on the iterations, and
@@ -102,21 +99,15 @@ def reflections(
     `_iterate` runs the loop as long as all islands are small, and returns for each cone problem with a large one,
     which is solved here. Its methods take most of the compile time; they are compiled when the first one appears.
     """
-    n, d = velocity.shape
-    space = work_space(rows, d)
-    packed, k = pack(rows, velocity, boundary, tol, *space)
-    at, dense, y = _Progress(k, 0, 0, 0.0, 0.0, 0.0, False), dense_space(), np.zeros(0)
-    work = None
+    packed, k = pack(rows, velocity, tol, *work_space(rows))
+    at, dense, y, work = _Progress(k, 0, 0, 0.0, 0.0, 0.0, False), dense_space(), np.zeros(0), None
     while True:
         at = _iterate(packed, dense, tol, bound, at, y)
         if at.large == 0 or at.infeasible:
-            return packed.lam.copy(), packed.x[:n].copy(), at.iterations, at.violators, at.worst
-        k = at.large
-        work = work or Work(np.empty(n, np.int64), np.empty(n, np.int64), np.zeros((n, d)))
-        y = np.zeros(k)
-        contacts, c = packed.large[:k].astype(np.int64), packed.rate[:k]
-        residual = solve_box(rows, contacts, c, np.zeros(k), np.full(k, np.inf), y, False, work, tol, True)
-        at = at._replace(residual=max(at.residual, residual))
+            return packed.lam.copy(), packed.x[:-1].copy(), at.iterations, at.violators, at.worst
+        work, box = work or work_of(rows), cone(packed.rate[: at.large])
+        residual = solve_box(rows, packed.large[: at.large].astype(np.int64), box, work, tol, True)
+        y, at = box.y, at._replace(residual=max(at.residual, residual))
 
 
 @kernel

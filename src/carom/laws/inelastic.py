@@ -27,7 +27,7 @@ def inelastic(contacts: Contacts, tolerance: float = 0.0) -> Impulses:
     fastest = -float(u.min(initial=0.0))
     if fastest <= 0.0:
         return Impulses(normal=np.zeros(contacts.count))
-    lam, speed = solve_cone(contacts.rows, u, tolerance=tolerance)
+    lam, speed = solve_cone(contacts.without_friction().rows, u, tolerance=tolerance)
     residual = speed / fastest
     if speed > max(FEASIBLE * np.abs(u).max(), tolerance):
         return without_solution(contacts, lam, 1, residual)

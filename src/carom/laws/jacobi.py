@@ -37,28 +37,21 @@ class Jacobi(Law):
     max_iterations: int = 1000
     max_growth: float = 1e6
 
-    def impulses(self, contacts: Contacts) -> Impulses:
-        tol = self.tolerance * contacts.approach()
-        lam, x, count, left = _reflect_all(
-            contacts.rows,
-            contacts.velocity,
-            contacts.boundary_speed,
-            contacts.restitution,
-            tol,
-            self.max_iterations,
-            self.max_growth,
-        )
+    def impulses(self, contacts: Contacts, tolerance: float = 0.0) -> Impulses:
+        tol = self.approach_left(contacts, tolerance)
+        given = (contacts.rows, contacts.velocity, contacts.restitution)
+        lam, x, count, left = _reflect_all(*given, tol, self.max_iterations, self.max_growth)
         return reflected(contacts, lam, x, count, left, tol, self.name)
 
 
 @kernel
-def _reflect_all(rows, velocity, boundary, restitution, tol, bound, growth):
+def _reflect_all(rows, velocity, restitution, tol, bound, growth):
     """The iterations. Returns impulses, velocity, their number, and violators left."""
-    m = len(boundary)
+    m, boundary = len(rows.body), rows.base[:, 0]
     x = velocity.copy()
     lam = np.zeros(m)
     stamp, visited = np.full(m, -1, np.int64), np.full(len(x), -1, np.int64)
-    front, u = initial_front(rows, x, boundary, tol)
+    front, u = initial_front(rows, x, tol)
     limit = growth * (np.sum(x * x) + np.sum(boundary * boundary))
     count = 0
     while len(front) > 0 and count < bound and np.sum(x * x) <= limit:
@@ -67,6 +60,6 @@ def _reflect_all(rows, velocity, boundary, restitution, tol, bound, growth):
             impulse = -(1.0 + restitution[i]) * u[j] / rows.diag[i]
             lam[i] += impulse
             push(rows, i, impulse, x)
-        front, u = next_front(rows, x, boundary, tol, front, stamp, visited, count)
+        front, u = next_front(rows, x, tol, front, stamp, visited, count)
         count += 1
     return lam, x, count, len(front)

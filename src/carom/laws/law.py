@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+import inspect
+from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -56,16 +58,19 @@ class Law:
     def __post_init__(self) -> None:
         checks.options(self)
 
-    def impulses(self, contacts: Contacts) -> Impulses:
+    def impulses(self, contacts: Contacts, tolerance: float = 0.0) -> Impulses:
         """The impulses of one impact: the only method that a law must define.
+
+        `tolerance` is the approach that may be left, relative to the fastest one; 0 asks for the accuracy of the law
+        itself. A law may leave the parameter out, and is then always solved to its own accuracy.
 
         `contacts` describes m contacts among n bodies with d velocity components each, in whitened coordinates, where
         the mass matrix is the identity. It must not be changed.
 
-        - `contacts.rows`: the sparse rows G = J L^-T (m rows over n bodies, d components each), for M = L L^T. The
-          kernels `speed`, `push`, `speeds` and `pushed` of `carom.solvers.rows` read them; `contacts.matrix()` and
-          `contacts.delassus()` give G and A = G G^T = J M^-1 J^T as scipy matrices. `rows.diag` is the diagonal of A,
-          1/kg, positive.
+        - `contacts.rows`: the rows G = J L^-T of the contacts, for M = L L^T, as `carom.solvers.rows.Rows`, over the
+          bodies that each contact touches. The kernels `speed`, `push`, `speeds` and `pushed` of that module read them;
+          `contacts.matrix()` and `contacts.delassus()` give G and A = G G^T = J M^-1 J^T of the normal rows as scipy
+          matrices. `rows.diag` is the diagonal of A, 1/kg, positive.
         - `contacts.velocity`: (n, d) whitened velocity x = L^T v before the impact.
         - `contacts.boundary_speed`: (m,) prescribed normal speed w of the boundary at each contact, m/s.
         - `contacts.speeds(x)`: (m,) separation speeds u = G x + w, m/s; **negative means approaching**. Without an
@@ -73,8 +78,8 @@ class Law:
         - `contacts.restitution`: (m,) from 0 to 1. Under the restitution models "newton" and "stronge" the law reads
           it. Under "energetic" and "qce_lcp" the law is only called with 1 everywhere, and the model takes care of
           restitution.
-        - `contacts.friction`, `contacts.tangents`, `contacts.tangent_boundary_speed`: for laws with `own_friction`
-          only; other laws ignore them, and a friction model adds friction afterwards.
+        - `contacts.friction`, `contacts.tangent_speeds(x)`, `contacts.tangent_count`: for laws with `own_friction`
+          only; other laws receive normal rows, and a friction model adds friction afterwards.
 
         Returns `Impulses` with
 
@@ -98,13 +103,27 @@ class Law:
         """The options of the law and their values, by name."""
         return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
 
-    def leaving(self, tolerance: float) -> Law:
-        """The law with an option `tolerance`, an approach relative to the fastest one, of at least this value.
+    def approach_left(self, contacts: Contacts, tolerance: float) -> float:
+        """The speed of approach that counts as none: the larger one of two shares of the fastest approach, the option
+        `tolerance` of the law and the given one."""
+        return float(max(getattr(self, "tolerance", 0.0), tolerance) * contacts.approach())
 
-        Laws without such an option, or with another meaning of it, return themselves.
-        """
-        given = self.options().get("tolerance")
-        return self if given is None else replace(self, tolerance=max(given, tolerance))  # type: ignore[type-var]
+
+@cache
+def _takes_tolerance(kind: Any) -> bool:
+    """Whether the method `impulses` of a class of laws has the parameter `tolerance`."""
+    parameters = list(inspect.signature(kind.impulses).parameters.values())
+    return len(parameters) > 2 or any(p.kind is p.VAR_POSITIONAL for p in parameters)
+
+
+def impulses_of(law: Law, contacts: Contacts, tolerance: float = 0.0) -> Impulses:
+    """The impulses of a law, which may leave an approach of `tolerance` times the fastest one if it has that parameter.
+
+    A law of a user that has no such parameter takes its own tolerance.
+    """
+    if tolerance > 0.0 and _takes_tolerance(type(law)):  # type: ignore[arg-type]
+        return law.impulses(contacts, tolerance)
+    return law.impulses(contacts)
 
 
 # Work that a single impulse costs besides looking at the contacts of its bodies, and bound on the work of a law that
@@ -115,8 +134,8 @@ IMPULSE_WORK, LAW_WORK = 180.0, 5e7
 def affordable_impulses(rows: Rows, tangents: int = 0) -> int:
     """The number of single impulses that a law may apply, bounded by their work, in multiplications."""
     m = len(rows.diag)
-    looked_at = float(np.diff(rows.touch_ptr)[rows.body].sum()) / m
-    each = (1 + tangents) * (IMPULSE_WORK + 4.0 * looked_at * (len(rows.body) / m) * rows.val.shape[1])
+    looked_at = float((np.diff(rows.touch_ptr) ** 2).sum()) / m
+    each = (1 + tangents) * (IMPULSE_WORK + 4.0 * looked_at * (len(rows.touch) / m) * rows.val.shape[3])
     return int(LAW_WORK * max(1.0 + 70.0 / max(m, 2) ** 4, (m / 30.0) ** 1.5) / each)
 
 

@@ -44,9 +44,9 @@ class LCP(Law):
         if not self.repeat:
             object.__setattr__(self, "claims", self.claims - {"FEA"})
 
-    def impulses(self, contacts: Contacts) -> Impulses:
+    def impulses(self, contacts: Contacts, tolerance: float = 0.0) -> Impulses:
         fastest = contacts.approach()
-        tol = self.tolerance * fastest
+        tol = self.approach_left(contacts, tolerance)
         u = contacts.speeds()
         lam, x = 0.0 * u, contacts.velocity
         worst, count = 0.0, 0

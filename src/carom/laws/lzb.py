@@ -56,11 +56,8 @@ class LZB(Law):
         object.__setattr__(self, "tolerance", _number("tolerance", self.tolerance, 1e-15, 1e-3))
         object.__setattr__(self, "stiffness", _stiffness(self.stiffness))
 
-    def leaving(self, tolerance: float) -> LZB:
-        """The law itself: its tolerance is that of the integration."""
-        return self
-
-    def impulses(self, contacts: Contacts) -> Impulses:
+    def impulses(self, contacts: Contacts, tolerance: float = 0.0) -> Impulses:
+        """The approach that may be left has no meaning here: the tolerance of the law is that of its integration."""
         low = float(contacts.restitution.min())
         if low < SMALLEST_RESTITUTION:
             raise ProblemError(
@@ -74,7 +71,6 @@ class LZB(Law):
         lam, steps, error, cut = integrate_islands(
             contacts.rows,
             np.array(contacts.velocity, order="C"),  # copies: read-only arrays would compile the kernel again
-            np.array(contacts.boundary_speed),
             self._stiffness_of(contacts.count),
             self.eta,
             np.array(contacts.restitution),

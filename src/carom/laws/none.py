@@ -23,5 +23,5 @@ class NoImpulse(Law):
     restitution_models: ClassVar[tuple[str, ...]] = ("newton", "stronge")
     own_friction: ClassVar[bool] = True
 
-    def impulses(self, contacts: Contacts) -> Impulses:
+    def impulses(self, contacts: Contacts, tolerance: float = 0.0) -> Impulses:
         return Impulses(normal=np.zeros(contacts.count))

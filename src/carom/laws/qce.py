@@ -54,12 +54,12 @@ class QCE(Law):
     tolerance: float = 1e-10
     max_iterations: int = 0
 
-    def impulses(self, contacts: Contacts) -> Impulses:
+    def impulses(self, contacts: Contacts, tolerance: float = 0.0) -> Impulses:
         bound = self.max_iterations or 1000 + int(100 * np.sqrt(contacts.count))
-        tol = self.tolerance * contacts.approach()
+        tol = self.approach_left(contacts, tolerance)
         if (contacts.restitution < 1.0).any():
             return _with_loss(contacts, tol, bound)
-        lam, x, count, left, residual = passes(contacts.rows, contacts.velocity, contacts.boundary_speed, tol, bound)
+        lam, x, count, left, residual = passes(contacts.rows, contacts.velocity, tol, bound)
         if left:
             reason = f"qce reached its bound of {count} passes"
             return finish_inelastically(contacts, lam, x, count, reason, residual)
@@ -124,7 +124,7 @@ def _lossy_pass(a, u, e):
 
 
 @kernel
-def passes(rows, velocity, boundary, tol, bound):
+def passes(rows, velocity, tol, bound):
     """Passes until nothing approaches: (impulses, velocity, passes, violators left, residual).
 
     The work of a pass is zero in exact arithmetic. Contacts that hardly approach beside fast ones lose many digits.
@@ -132,12 +132,12 @@ def passes(rows, velocity, boundary, tol, bound):
     it zero. The residual is the work that is left, over the kinetic energy, or over the energy that the pass stored,
     if boundaries drive it.
     """
-    m = len(boundary)
+    m = len(rows.body)
     x = velocity.copy()
     lam = np.zeros(m)
     stamp, visited = np.full(m, -1, np.int64), np.full(len(x), -1, np.int64)
     slot = np.full(len(x), -1, np.int64)
-    front, u = initial_front(rows, x, boundary, tol)
+    front, u = initial_front(rows, x, tol)
     count, worst, energy = 0, 0.0, 0.5 * np.sum(x * x)
     while len(front) > 0 and count < bound:
         s = one_pass(rows, front, u, slot)
@@ -148,7 +148,7 @@ def passes(rows, velocity, boundary, tol, bound):
             lam[i] += impulse
             push(rows, i, impulse, x)
         for j in range(len(front)):
-            after = speed(rows, front[j], x) + boundary[front[j]]
+            after = speed(rows, front[j], x)
             work += 0.5 * (u[j] + after) * -u[j] * s[j]
             stored += 0.5 * u[j] * u[j] * s[j]
         scale = max(energy, stored)
@@ -161,7 +161,7 @@ def passes(rows, velocity, boundary, tol, bound):
             work = 0.0
         if scale > 0.0:
             worst = max(worst, abs(work) / scale)
-        front, u = next_front(rows, x, boundary, tol, front, stamp, visited, count)
+        front, u = next_front(rows, x, tol, front, stamp, visited, count)
         count += 1
     return lam, x, count, len(front), worst
 
@@ -232,59 +232,66 @@ def _lines(k):
 @kernel
 def _neighbors(rows, front, slot):
     """For each contact of the front those that share a body with it, and A_ij; two shared bodies make two entries."""
-    k = len(front)
-    begin, member, entry = _by_body(rows, front, slot)
+    k, w, d = len(front), rows.body.shape[1], rows.val.shape[3]
+    begin, member, place = _by_body(rows, front, slot)
     ptr = np.zeros(k + 1, np.int64)
     for j in range(k):
         ptr[j + 1] = ptr[j]
-        for q in range(rows.ptr[front[j]], rows.ptr[front[j] + 1]):
-            body = slot[rows.body[q]]
-            ptr[j + 1] += begin[body + 1] - begin[body] - 1
+        for side in range(w):
+            b = rows.body[front[j], side]
+            if b >= 0:
+                ptr[j + 1] += begin[slot[b] + 1] - begin[slot[b]] - 1
     neighbor, coupling = np.empty(ptr[k], np.int32), np.empty(ptr[k])
     put = 0
     for j in range(k):
-        for q in range(rows.ptr[front[j]], rows.ptr[front[j] + 1]):
-            body = slot[rows.body[q]]
-            for t in range(begin[body], begin[body + 1]):
+        for side in range(w):
+            b = rows.body[front[j], side]
+            if b < 0:
+                continue
+            for t in range(begin[slot[b]], begin[slot[b] + 1]):
                 if member[t] == j:
                     continue
-                total = 0.0
-                for c in range(rows.val.shape[1]):
-                    total += rows.val[entry[t], c] * rows.val[q, c]
+                total, i = 0.0, front[member[t]]
+                for c in range(d):
+                    total += rows.val[i, place[t], 0, c] * rows.val[front[j], side, 0, c]
                 neighbor[put], coupling[put] = member[t], total
                 put += 1
     for i in front:
-        for q in range(rows.ptr[i], rows.ptr[i + 1]):
-            slot[rows.body[q]] = -1
+        for side in range(w):
+            if rows.body[i, side] >= 0:
+                slot[rows.body[i, side]] = -1
     return ptr, neighbor, coupling
 
 
 @kernel
 def _by_body(rows, front, slot):
-    """The contacts of the front by body: pointers, contacts as numbers within the front, and their entries in `rows`.
+    """The contacts of the front by body: pointers, contacts as numbers within the front, and their sides.
 
     `slot` (n,), which is -1 everywhere, receives the numbers of the bodies in these lists.
     """
-    most = 0
-    for i in front:
-        most += rows.ptr[i + 1] - rows.ptr[i]
+    w = rows.body.shape[1]
+    most = w * len(front)
     begin, bodies = np.zeros(most + 2, np.int64), 0
     for i in front:
-        for q in range(rows.ptr[i], rows.ptr[i + 1]):
-            b = rows.body[q]
+        for side in range(w):
+            b = rows.body[i, side]
+            if b < 0:
+                continue
             if slot[b] < 0:
                 slot[b] = bodies
                 bodies += 1
             begin[slot[b] + 2] += 1
     for b in range(bodies):
         begin[b + 2] += begin[b + 1]
-    member, entry = np.empty(most, np.int32), np.empty(most, np.int64)
+    member, place = np.empty(most, np.int32), np.empty(most, np.int32)
     for j in range(len(front)):
-        for q in range(rows.ptr[front[j]], rows.ptr[front[j] + 1]):
-            put = begin[slot[rows.body[q]] + 1]
-            begin[slot[rows.body[q]] + 1] += 1
-            member[put], entry[put] = j, q
-    return begin, member, entry
+        for side in range(w):
+            b = rows.body[front[j], side]
+            if b >= 0:
+                put = begin[slot[b] + 1]
+                begin[slot[b] + 1] += 1
+                member[put], place[put] = j, side
+    return begin, member, place
 
 
 @kernel(inline="always")

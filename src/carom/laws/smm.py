@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from ..kernels import kernel
 from ..problem.contacts import Contacts, Impulses, as_matrix
 from ..solvers.islands import islands
-from ..solvers.rows import Floats, Ints, Rows, pushed, speeds
+from ..solvers.rows import Floats, Ints, Rows, body_count, pushed, speeds
 from ..solvers.thresholds import DENSE_SMM_CONTACTS
 from .inelastic import finish_inelastically
 from .law import TANG_2014, Law
@@ -59,8 +59,8 @@ class SMM(Law):
     tolerance: float = 1e-10
     max_reflections: int = 0
 
-    def impulses(self, contacts: Contacts) -> Impulses:
-        tol = self.tolerance * contacts.approach()
+    def impulses(self, contacts: Contacts, tolerance: float = 0.0) -> Impulses:
+        tol = self.approach_left(contacts, tolerance)
         bound = self.max_reflections or 300 + 100 * contacts.count
         lam = np.zeros(contacts.count)
         matrices = _matrices(contacts)
@@ -106,9 +106,9 @@ class SMM(Law):
 
 def _matrices(contacts: Contacts) -> tuple[Any, Any] | None:
     """Normal rows (m, n d) and tangent rows (m t, n d): arrays for few contacts, else sparse. None without friction."""
-    if contacts.tangents is None or not contacts.friction.any():
+    if not contacts.tangent_count or not contacts.friction.any():
         return None
-    both = contacts.matrix(), as_matrix(contacts.tangents)
+    both = contacts.matrix(), contacts.tangent_matrix()
     if sum(a.shape[0] * a.shape[1] for a in both) > DENSE_ENTRIES:
         return both
     return both[0].toarray(), both[1].toarray()
@@ -178,36 +178,27 @@ def _reflect(rows: Rows, subset: Ints, target: Floats) -> tuple[Floats, float]:
 
     The residual is that of the normal equations, `|A (A y - target)|`: zero for a least-squares solution.
     """
-    n = len(rows.touch_ptr) - 1
-    order, ptr = islands(rows, subset, np.empty(n, np.int64), np.empty(n, np.int64))
+    n = body_count(rows)
+    found = islands(rows.body, subset, np.empty(n, np.int64), np.empty(n, np.int64))
     y = np.zeros(len(subset))
-    _solve_small(rows, subset, order, ptr, target, DENSE_SMM_CONTACTS, RANK, y)
-    for s in np.flatnonzero(np.diff(ptr) > DENSE_SMM_CONTACTS):
-        part = order[ptr[s] : ptr[s + 1]]
-        y[part] = _solve_large(_matrix(rows, subset[part]), target[part])
+    _solve_small(rows, found, target, y)
+    for s in np.flatnonzero(np.diff(found.ptr) > DENSE_SMM_CONTACTS):
+        part = found.order[found.ptr[s] : found.ptr[s + 1]]
+        g = as_matrix(rows)[subset[part]]
+        y[part] = _solve_large(sp.csr_matrix(g[:, np.unique(g.indices)]), target[part])
     return y, _residual(rows, subset, y, target)
 
 
 def _residual(rows: Rows, subset: Ints, y: Floats, target: Floats) -> float:
     """`max |G^T (A y - target)| / max |G^T target|` over the rows of `subset`."""
-    m, still = len(rows.diag), np.zeros((len(rows.touch_ptr) - 1, rows.val.shape[1]))
+    m, still = len(rows.diag), np.zeros((body_count(rows), rows.val.shape[3]))
     full, wanted = np.zeros(m), np.zeros(m)
     full[subset], wanted[subset] = y, target
     error = np.zeros(m)
-    error[subset] = speeds(rows, pushed(rows, full, still), -wanted)[subset]
+    resting = rows._replace(base=np.zeros_like(rows.base))
+    error[subset] = (speeds(resting, pushed(rows, full, still)) - wanted)[subset]
     scale = np.abs(pushed(rows, wanted, still)).max()
     return float(np.abs(pushed(rows, error, still)).max() / max(scale, np.finfo(float).tiny))
-
-
-def _matrix(rows: Rows, subset: Ints) -> sp.csr_matrix:
-    """The rows of `subset` as a matrix over the components of the bodies that they touch."""
-    d = rows.val.shape[1]
-    width = (rows.ptr[subset + 1] - rows.ptr[subset]).astype(np.int64)
-    ptr = np.concatenate([[0], np.cumsum(width)])
-    entry = np.arange(ptr[-1]) + np.repeat(rows.ptr[subset] - ptr[:-1], width)
-    bodies, column = np.unique(rows.body[entry], return_inverse=True)
-    columns = (column[:, None] * d + np.arange(d)).ravel()
-    return sp.csr_matrix((rows.val[entry].ravel(), columns, ptr * d), shape=(len(subset), len(bodies) * d))
 
 
 def _solve_large(g: sp.csr_matrix, b: Floats) -> Floats:
@@ -238,46 +229,44 @@ def _solve_large(g: sp.csr_matrix, b: Floats) -> Floats:
 
 
 @kernel
-def _solve_small(rows, subset, order, ptr, target, dense, rank, y):
-    """Solves islands of up to `dense` contacts in place of y: `y = U S^-2 U^T b` from the singular values of the rows.
-
-    They have twice as many accurate digits as the eigenvalues of A.
-    """
-    place = np.full(len(rows.touch_ptr) - 1, -1, np.int64)
+def _solve_small(rows, found, target, y):
+    """Solves islands of up to DENSE_SMM_CONTACTS contacts in place of y: `y = U S^-2 U^T b` from the singular values of
+    the rows, which have twice as many accurate digits as the eigenvalues of A."""
+    place, ptr = np.full(len(rows.touch_ptr) - 1, -1, np.int64), found.ptr
     for s in range(len(ptr) - 1):
         k = ptr[s + 1] - ptr[s]
         if k == 1:
-            j = order[ptr[s]]
-            y[j] = target[j] / rows.diag[subset[j]]
-        elif k <= dense:
-            part = order[ptr[s] : ptr[s + 1]]
-            g = _dense_rows(rows, subset, part, place)
+            j = found.order[ptr[s]]
+            y[j] = target[j] / rows.diag[found.chosen[j]]
+        elif k <= DENSE_SMM_CONTACTS:
+            part = found.order[ptr[s] : ptr[s + 1]]
+            g = _dense_rows(rows, found.chosen[part], place)
             left, size, _ = np.linalg.svd(g, False)
             weight = left.T @ target[part]
             for c in range(len(size)):
-                weight[c] = weight[c] / size[c] ** 2 if size[c] > rank * size[0] else 0.0
+                weight[c] = weight[c] / size[c] ** 2 if size[c] > RANK * size[0] else 0.0
             y[part] = left @ weight
 
 
 @kernel
-def _dense_rows(rows, subset, part, place):
-    """The rows of one island over the components of its bodies. `place` is scratch, -1 before and after."""
-    d = rows.val.shape[1]
-    count = 0
-    for j in part:
-        i = subset[j]
-        for e in range(rows.ptr[i], rows.ptr[i + 1]):
-            if place[rows.body[e]] < 0:
-                place[rows.body[e]] = count
+def _dense_rows(rows, contacts, place):
+    """The normal rows of one island over the components of its bodies. `place` is scratch, -1 before and after."""
+    w, d, count = rows.body.shape[1], rows.val.shape[3], 0
+    for i in contacts:
+        for side in range(w):
+            b = rows.body[i, side]
+            if b >= 0 and place[b] < 0:
+                place[b] = count
                 count += 1
-    g = np.zeros((len(part), count * d))
-    for r in range(len(part)):
-        i = subset[part[r]]
-        for e in range(rows.ptr[i], rows.ptr[i + 1]):
-            for c in range(d):
-                g[r, place[rows.body[e]] * d + c] += rows.val[e, c]
-    for j in part:
-        i = subset[j]
-        for e in range(rows.ptr[i], rows.ptr[i + 1]):
-            place[rows.body[e]] = -1
+    g = np.zeros((len(contacts), count * d))
+    for r in range(len(contacts)):
+        for side in range(w):
+            b = rows.body[contacts[r], side]
+            if b >= 0:
+                for c in range(d):
+                    g[r, place[b] * d + c] += rows.val[contacts[r], side, 0, c]
+    for i in contacts:
+        for side in range(w):
+            if rows.body[i, side] >= 0:
+                place[rows.body[i, side]] = -1
     return g

@@ -10,7 +10,7 @@ import numpy as np
 from ..kernels import kernel, lean
 from ..problem.contacts import Contacts, Impulses
 from ..solvers.heap import heap_add
-from .contact_points import N1, N2, NN, apply, points, slip, writable
+from .contact_points import N1, N2, NN, apply, no_impulses, points, slip
 from .inelastic import reflected
 from .law import TANG_2014, Law, affordable_impulses
 from .stick_slip import slide, stick, tangential_work
@@ -44,34 +44,33 @@ class SQM(Law):
     tolerance: float = 1e-10
     max_iterations: int = 0
 
-    def impulses(self, contacts: Contacts) -> Impulses:
-        tol = self.tolerance * contacts.approach()
+    def impulses(self, contacts: Contacts, tolerance: float = 0.0) -> Impulses:
+        tol = self.approach_left(contacts, tolerance)
         p = points(contacts)
         bound = self.max_iterations or min(1000 + 2000 * contacts.count, affordable_impulses(p.rows, p.t))
-        velocity, e = writable(contacts.velocity), writable(contacts.restitution)
-        total, x, count, left = _reflect(p, velocity, e, tol, bound)
-        result = reflected(contacts, total[:, 0].copy(), x, count, left, tol, self.name)
-        return replace(result, tangent=total[:, 1 : 1 + p.t].copy() if p.t else None)
+        sums, count, left = _reflect(p, contacts.velocity, contacts.restitution, tol, bound)
+        result = reflected(contacts, sums.total[:, 0].copy(), sums.x, count, left, tol, self.name)
+        return replace(result, tangent=sums.total[:, 1 : 1 + p.t].copy() if p.t else None)
 
 
 @kernel
 def _reflect(points, velocity, restitution, tol, bound):
-    """Reflections, fastest approach first. Returns impulses (m, 3), velocity, their number, and violators left."""
-    x, low = velocity.copy(), np.zeros_like(velocity)
-    m = len(points.boundary)
-    total, total_low = np.zeros((m, 3)), np.zeros((m, 3))
-    heap, size = worst_first(points, x, np.full(m, tol))
+    """Reflections, fastest approach first. Returns velocity and impulses, their number, and violators left."""
+    m = len(points.rows.body)
+    sums = no_impulses(velocity, m)
+    heap, size = worst_first(points, sums.x, np.full(m, tol))
     count, full = 0, True
     while full:
-        count, size, full = _reflect_in(points, restitution, bound, x, low, total, total_low, count, heap, size)
+        count, size, full = _reflect_in(points, restitution, bound, sums, count, heap, size)
         if full:
             heap = with_room(heap, size)
-    return total, x, count, size
+    return sums, count, size
 
 
 @lean
-def _reflect_in(points, restitution, bound, x, low, total, total_low, count, heap, size):
+def _reflect_in(points, restitution, bound, sums, count, heap, size):
     """Reflections while the heap has room; returns their number, the size of the heap, and whether it is full."""
+    x = sums.x
     while True:
         i, u, size = next_worst(points, x, heap, size)
         if i < 0:
@@ -82,7 +81,7 @@ def _reflect_in(points, restitution, bound, x, low, total, total_low, count, hea
             heap.queued[i] = u
             return count, heap_add(heap.keys, heap.items, size, u, i), True
         pn, p1, p2 = _reflection(points, i, u, x, restitution[i])
-        apply(points, i, pn, p1, p2, x, low, total, total_low)
+        apply(points, i, pn, p1, p2, sums)
         count += 1
         size = requeue(points, i, x, heap, size)
 

@@ -67,23 +67,23 @@ class _Kept(threading.local):
 _kept = _Kept()
 
 
-def work_space(rows: Rows, d: int) -> tuple[int, Floats, NDArray[np.uint32]]:
-    """The most bodies of a contact, and work space for `pack`."""
-    m, n, w = len(rows.ptr) - 1, len(rows.touch_ptr) - 1, int(np.diff(rows.ptr).max(initial=1))
+def work_space(rows: Rows) -> tuple[Floats, NDArray[np.uint32]]:
+    """Work space for `pack`."""
+    (m, w), n, d = rows.body.shape, len(rows.touch_ptr) - 1, rows.val.shape[3]
     floats, ints = m * (w * d + 6) + (n + 1) * d, m * (w + 8) + 1 + len(rows.touch) + 2 * (n + 1)
     if 8 * floats + 4 * ints > KEPT_BYTES:
-        return w, np.empty(floats), np.empty(ints, np.uint32)
+        return np.empty(floats), np.empty(ints, np.uint32)
     if len(_kept.floats) < floats:
         _kept.floats = np.empty(floats + floats // 4)
     if len(_kept.ints) < ints:
         _kept.ints = np.empty(ints + ints // 4, np.uint32)
-    return w, _kept.floats, _kept.ints
+    return _kept.floats, _kept.ints
 
 
 @kernel
-def pack(rows, velocity, boundary, tol, w, floats, ints):
+def pack(rows, velocity, tol, floats, ints):
     """The contacts in given work space, and the number of violators, which are in front[0]."""
-    m, (n, d) = len(boundary), velocity.shape
+    (m, w), (n, d) = rows.body.shape, velocity.shape
     a, b = m * (w * d + 2), m * w
     c, e = a + (n + 1) * d, b + len(rows.touch)
     f, g = e + 2 * m, e + 2 * m + 2 * (n + 1)
@@ -102,26 +102,16 @@ def pack(rows, velocity, boundary, tol, w, floats, ints):
     p.x[n] = 0.0
     p.load[:] = 0
     body, val, touch, candidate = p.body, p.val, p.touch, p.candidate
-    ptr, row_body, row_val, diag, row_touch = rows.ptr, rows.body, rows.val, rows.diag, rows.touch
+    row_body, row_val, row_touch = rows.body, rows.val, rows.touch
     for t in range(len(touch)):
         touch[t] = row_touch[t]
     for i in range(m):
         candidate[i] = i
-        first, size = ptr[i], ptr[i + 1] - ptr[i]
-        val[i, w * d], val[i, w * d + 1] = boundary[i], diag[i]
-        if size == 2 and w == 2 and d == 2:  # unrolled for discs
-            body[i, 0], body[i, 1] = row_body[first], row_body[first + 1]
-            val[i, 0], val[i, 1] = row_val[first, 0], row_val[first, 1]
-            val[i, 2], val[i, 3] = row_val[first + 1, 0], row_val[first + 1, 1]
-            continue
-        for s in range(size):
-            body[i, s] = row_body[first + s]
+        val[i, w * d], val[i, w * d + 1] = rows.base[i, 0], rows.diag[i]
+        for side in range(w):
+            body[i, side] = row_body[i, side] if row_body[i, side] >= 0 else n
             for t in range(d):
-                val[i, s * d + t] = row_val[first + s, t]
-        for s in range(size, w):
-            body[i, s] = n
-            for t in range(d):
-                val[i, s * d + t] = 0.0
+                val[i, side * d + t] = row_val[i, side, 0, t]
     return p, _examine(p, m, tol, 0)
 
 
@@ -143,7 +133,7 @@ def _examine(p, number, tol, side):
                 for t in range(d):
                     s += val[i, e * d + t] * x[b, t]
         front[found], u[found] = i, s  # without a branch, which would be mispredicted at most violators
-        found += s < -tol
+        found += int(s < -tol)
     for j in range(found):
         load[body[front[j], 0], side] += 1
         for e in range(1, w):
@@ -281,9 +271,7 @@ def _reflect_island(p, front, u, k, factor, dense):
     if residual < 0.0:
         for r in range(k):
             given[3, r] = 0.0
-        residual = solve_dense_in(
-            a, given[0], given[1], given[2], given[3], False, k, dense.work, dense.places
-        )  # fmt: skip
+        residual = solve_dense_in(a, given, False, k, dense.work, dense.places)
     for r in range(k):
         if given[3, r] != 0.0:
             _push(body, val, p.x, p.lam, front[island[r]], given[3, r])
@@ -310,7 +298,7 @@ def next_violators(p, side, count, tol, generation, settled):
                 load[body[front[j], e], side] = 0
         for i in range(m):
             candidate[number] = i
-            number += stamp[i] != generation
+            number += int(stamp[i] != generation)
     else:
         for j in range(count):
             i = front[j]
@@ -322,6 +310,6 @@ def next_violators(p, side, count, tol, generation, settled):
                 for t in range(touch_ptr[b], touch_ptr[b + 1]):
                     q = touch[t]
                     candidate[number] = q
-                    number += stamp[q] != generation
+                    number += int(stamp[q] != generation)
                     stamp[q] = generation
     return _examine(p, number, tol, 1 - side)

@@ -24,7 +24,7 @@ class Heap(NamedTuple):
 @kernel
 def worst_first(points, x, rest):
     """The heap of all violators, u < -rest (m,), and its size."""
-    m = len(points.boundary)
+    m = len(points.rows.body)
     heap = Heap(np.empty(2 * m + 64), np.empty(2 * m + 64, np.int64), np.full(m, np.inf), rest)
     size = 0
     for i in range(m):
@@ -46,13 +46,11 @@ def with_room(heap, size):
 @lean
 def most_entries(points, i):
     """A bound on the entries that `requeue` adds after an impulse of contact i."""
-    rows, tangents = points.rows, points.tangents
-    count = 1
-    for e in range(rows.ptr[i], rows.ptr[i + 1]):
-        count += rows.touch_ptr[rows.body[e] + 1] - rows.touch_ptr[rows.body[e]]
-    if points.t > 0:
-        for e in range(tangents.ptr[i * points.t], tangents.ptr[(i + 1) * points.t]):
-            count += rows.touch_ptr[tangents.body[e] + 1] - rows.touch_ptr[tangents.body[e]]
+    rows, count = points.rows, 1
+    for side in range(rows.body.shape[1]):
+        b = rows.body[i, side]
+        if b >= 0:
+            count += rows.touch_ptr[b + 1] - rows.touch_ptr[b]
     return count
 
 
@@ -62,19 +60,13 @@ def requeue(points, i, x, heap, size):
 
     A contact whose speed has risen keeps its entry, which is corrected when it is removed.
     """
-    size = _requeue(points, points.rows, i, x, heap, size)
-    for k in range(i * points.t, (i + 1) * points.t):
-        size = _requeue(points, points.tangents, k, x, heap, size)
-    return size
-
-
-@lean
-def _requeue(points, rows, row, x, heap, size):
-    touch_ptr, touch, rest, queued = points.rows.touch_ptr, points.rows.touch, heap.rest, heap.queued
-    for e in range(rows.ptr[row], rows.ptr[row + 1]):
-        b = rows.body[e]
-        for k in range(touch_ptr[b], touch_ptr[b + 1]):
-            j = touch[k]
+    rows, rest, queued = points.rows, heap.rest, heap.queued
+    for side in range(rows.body.shape[1]):
+        b = rows.body[i, side]
+        if b < 0:
+            continue
+        for k in range(rows.touch_ptr[b], rows.touch_ptr[b + 1]):
+            j = rows.touch[k]
             u = normal_speed(points, j, x)
             if u < -rest[j] and u < queued[j]:
                 size = heap_add(heap.keys, heap.items, size, u, j)

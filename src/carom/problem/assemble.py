@@ -13,8 +13,7 @@ import numpy as np
 from ..contact.contact_set import ContactSet
 from ..geometry.rotations import matrices
 from ..kernels import kernel
-from ..solvers.blocks import FRICTION, ROLLING, TORSION, Blocks, normal_speeds
-from ..solvers.rows import Floats, Ints, make_rows
+from ..solvers.rows import FRICTION, ROLLING, TORSION, Floats, Ints, Rows, make_rows, speeds, taken
 from ..solvers.thresholds import TOUCHED_BODIES_FACTOR
 from ..world import Boundaries, State, World
 from .contact_rows import Motion, blocks_2d, blocks_3d, contact_bodies
@@ -25,38 +24,30 @@ NO_TURN = np.empty((0, 3, 3))  # in place of rotation matrices in 2D
 
 @dataclass(frozen=True, eq=False)
 class Assembly:
-    """The contacts of a world at one instant as rows, and the bodies that take part.
-
-    `blocks` is the input of the frictional contact solver; `contacts` and `subset` are what a law receives.
-    """
+    """The contacts of a world at one instant as rows, and the bodies that take part."""
 
     world: World
-    blocks: Blocks
+    rows: Rows
     restitution: Floats  # (m,)
     velocity: Floats  # (n, d) whitened, of the bodies that take part
     materials: Ints  # (m, 2) of the two bodies, ascending; empty where no restitution depends on speed
     bodies: Ints | None  # bodies that take part, ascending; None for all
 
+    @property
+    def blocks(self) -> Rows:
+        return self.rows
+
     @cached_property
     def contacts(self) -> Contacts:
         """All contacts, as a law receives them."""
-        return self.subset(np.arange(len(self.restitution)), self.velocity)
+        return Contacts(self.rows, self.velocity, self.restitution)
 
     def subset(self, chosen: Ints, velocity: Floats) -> Contacts:
-        """The contacts `chosen` (k,) at a whitened velocity (n, d), as a law sees them, without rolling friction."""
-        base = self.blocks.base
-        t = self.blocks.tangents if base.shape[1] > 1 else 0
-        ptr, body, val, tangent_ptr, tangent_body, tangent = rows_of(self.blocks.body, self.blocks.val, chosen, t)
-        n = len(velocity)
-        contacts = Contacts(
-            rows=make_rows(ptr, body, val, n),
-            velocity=velocity,
-            boundary_speed=base[chosen, 0],
-            restitution=self.restitution[chosen],
-            friction=self.blocks.bound[chosen, FRICTION],
-            tangents=make_rows(tangent_ptr, tangent_body, tangent, n) if t else None,
-            tangent_boundary_speed=base[chosen, 1 : 1 + t].ravel() if t else None,
-        )
+        """The contacts `chosen` (k,), ascending, at a whitened velocity (n, d), as a law receives them."""
+        if len(chosen) == len(self.restitution):
+            contacts = self.contacts.moving(velocity)
+        else:
+            contacts = Contacts(taken(self.rows, chosen), velocity, self.restitution[chosen])
         if not len(self.materials):
             return contacts
         e = restitution_at(self.world, self.materials[chosen], contacts.restitution, contacts.speeds())
@@ -85,7 +76,7 @@ class Assembly:
         """The same contacts with another velocity (n, d) before the impact."""
         other = replace(self, velocity=self.whitened(velocity))
         if len(self.materials):
-            speed = normal_speeds(other.blocks, other.velocity)
+            speed = speeds(other.rows, other.velocity)
             return replace(other, restitution=restitution_at(self.world, self.materials, self.restitution, speed))
         if "contacts" in self.__dict__:  # their rows stay the same
             other.__dict__["contacts"] = self.contacts.moving(other.velocity)
@@ -108,9 +99,10 @@ def assemble(world: World, state: State, found: ContactSet, boundaries: Boundari
     bodies = None
     if TOUCHED_BODIES_FACTOR * found.count < world.count:
         bodies, body = _renumbered(body)
-    blocks = Blocks(body, val, base, bound, world.dimension - 1)
+    taking_part = world.count if bodies is None else len(bodies)
+    made = make_rows(body, val, base, bound, world.dimension - 1, taking_part)
     pairs = np.sort(_materials(world, found), axis=1) if world.restitution_curves else np.zeros((0, 2), np.int64)
-    return Assembly(world, blocks, restitution, np.empty((0, 0)), pairs, bodies).moving(state.velocity)
+    return Assembly(world, made, restitution, np.empty((0, 0)), pairs, bodies).moving(state.velocity)
 
 
 def _row_count(world: World, bound: Floats) -> int:
@@ -165,35 +157,6 @@ def restitution_at(world: World, materials: Ints, restitution: Floats, speed: Fl
         if mine.any():
             out[mine] = curve.at(np.maximum(-speed[mine], 0.0))
     return out
-
-
-@kernel
-def rows_of(body, val, chosen, t):
-    """Pointers, bodies and entries of the normal rows of the contacts `chosen`, and of their t tangent rows each."""
-    k, d = len(chosen), val.shape[3]
-    ptr, tangent_ptr = np.zeros(k + 1, np.int64), np.zeros(t * k + 1, np.int64)
-    for j in range(k):
-        count = int(body[chosen[j], 0] >= 0) + int(body[chosen[j], 1] >= 0)
-        ptr[j + 1] = ptr[j] + count
-        for s in range(t):
-            tangent_ptr[t * j + s + 1] = tangent_ptr[t * j + s] + count
-    out_body, out = np.empty(ptr[k], np.int64), np.empty((ptr[k], d))
-    tangent_body, tangent = np.empty(t * ptr[k], np.int64), np.empty((t * ptr[k], d))
-    for j in range(k):
-        i, e = chosen[j], 0
-        for side in range(2):
-            if body[i, side] < 0:
-                continue
-            out_body[ptr[j] + e] = body[i, side]
-            for c in range(d):
-                out[ptr[j] + e, c] = val[i, side, 0, c]
-            for s in range(t):
-                at = tangent_ptr[t * j + s] + e
-                tangent_body[at] = body[i, side]
-                for c in range(d):
-                    tangent[at, c] = val[i, side, 1 + s, c]
-            e += 1
-    return ptr, out_body, out, tangent_ptr, tangent_body, tangent
 
 
 @kernel

@@ -9,7 +9,21 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..solvers.rows import Floats, Rows, fastest_slip, pushed, speeds
+from ..solvers.islands import all_islands
+from ..solvers.rows import (
+    FRICTION,
+    Floats,
+    Ints,
+    Rows,
+    body_count,
+    fastest_slip,
+    normal_rows,
+    pushed,
+    pushed_along,
+    slips,
+    speeds,
+    tangent_squares,
+)
 
 RESOLVED = "resolved"
 FINISHED_INELASTICALLY = "finished_inelastically"
@@ -33,32 +47,49 @@ def worse(first: str, second: str) -> str:
 class Contacts:
     """One impact in coordinates where the mass matrix is the identity.
 
-    m contacts among n bodies with d velocity components each. Separation speeds are `u = rows x + boundary_speed`, in
-    m/s; negative means approaching. Impulses act along the rows: `x+ = x + rows^T lam`, lam in N s. There are t tangent
-    rows per contact: contact k owns rows k*t to k*t + t - 1.
+    m contacts among n bodies with d velocity components each. Separation speeds are `u = G x + base`, in m/s; negative
+    means approaching. Impulses act along the rows: `x+ = x + G^T lam`, lam in N s. There are t tangent rows per
+    contact, 0 without friction.
     """
 
-    rows: Rows  # whitened normal rows
+    rows: Rows  # whitened rows of all contacts
     velocity: Floats  # (n, d) whitened velocity before the impact
-    boundary_speed: Floats  # (m,) prescribed normal speed of the boundary
     restitution: Floats  # (m,) from 0 to 1
-    friction: Floats  # (m,) coefficient mu, not negative
-    tangents: Rows | None = None  # whitened tangent rows
-    tangent_boundary_speed: Floats | None = None  # (m * t,) prescribed speed of the boundary along the tangents
     _speeds: Floats | None = field(default=None, init=False, repr=False)  # before the impact, once computed
     _fastest: float | None = field(default=None, init=False, repr=False)
+    _of_rows: dict[str, Any] = field(default_factory=dict, init=False, repr=False)  # what depends on the rows alone
 
     @property
     def count(self) -> int:
         """Number of contacts m."""
-        return len(self.boundary_speed)
+        return len(self.restitution)
+
+    @property
+    def tangent_count(self) -> int:
+        """Number t of tangent rows of each contact."""
+        return min(self.rows.tangents, self.rows.base.shape[1] - 1)
+
+    @property
+    def boundary_speed(self) -> Floats:
+        """Prescribed normal speed of the boundary at each contact, (m,)."""
+        return self.rows.base[:, 0].copy()
+
+    @property
+    def friction(self) -> Floats:
+        """Coefficient of friction mu of each contact, (m,), not negative."""
+        return self.rows.bound[:, FRICTION].copy()
+
+    @property
+    def tangent_diag(self) -> Floats:
+        """Squared length of each tangent row, (m, t)."""
+        return tangent_squares(self.rows)
 
     def speeds(self, velocity: Floats | None = None) -> Floats:
         """Separation speed of every contact, (m,), at a whitened velocity; by default at that before the impact."""
         if velocity is not None:
-            return speeds(self.rows, velocity, self.boundary_speed)
+            return speeds(self.rows, velocity)
         if self._speeds is None:
-            object.__setattr__(self, "_speeds", speeds(self.rows, self.velocity, self.boundary_speed))
+            object.__setattr__(self, "_speeds", speeds(self.rows, self.velocity))
         return self._speeds.copy()  # type: ignore[union-attr]
 
     def approach(self) -> float:
@@ -68,24 +99,19 @@ class Contacts:
     def fastest(self) -> float:
         """Fastest approach, or slip where there is friction, before the impact; the scale of residuals."""
         if self._fastest is None:
-            top, slip = self.approach(), self.tangent_boundary_speed
-            if self.tangents is not None and slip is not None and self.friction.any():
-                top = max(top, float(fastest_slip(self.tangents, self.velocity, slip, self.friction)))
+            top = max(self.approach(), float(fastest_slip(self.rows, self.velocity)))
             object.__setattr__(self, "_fastest", top)
         return self._fastest  # type: ignore[return-value]
 
     def tangent_speeds(self, velocity: Floats | None = None) -> Floats:
         """Slip speed along every tangent row, (m, t), at a whitened velocity; by default at that before the impact."""
-        if self.tangents is None or self.tangent_boundary_speed is None:
-            return np.zeros((self.count, 0))
-        x = self.velocity if velocity is None else velocity
-        return speeds(self.tangents, x, self.tangent_boundary_speed).reshape(self.count, -1)
+        return slips(self.rows, self.velocity if velocity is None else velocity)
 
     def after(self, normal: Floats, tangent: Floats | None = None) -> Floats:
         """Whitened velocity (n, d) after normal impulses (m,) and tangential impulses (m, t)."""
         x = pushed(self.rows, normal, self.velocity)
-        if tangent is not None and self.tangents is not None:
-            x = pushed(self.tangents, np.ascontiguousarray(tangent).ravel(), x)
+        if tangent is not None and self.tangent_count:
+            x = pushed_along(self.rows, np.ascontiguousarray(tangent), x)
         return x
 
     def delassus(self) -> sp.csr_matrix:
@@ -94,26 +120,43 @@ class Contacts:
         return sp.csr_matrix(g @ g.T)
 
     def matrix(self) -> sp.csr_matrix:
-        """The whitened rows as a scipy matrix, (m, n*d)."""
+        """The whitened normal rows as a scipy matrix, (m, n*d)."""
         return as_matrix(self.rows)
+
+    def tangent_matrix(self) -> sp.csr_matrix:
+        """The whitened tangent rows as a scipy matrix, (m*t, n*d), contact by contact."""
+        return as_matrix(self.rows, 1, self.tangent_count)
+
+    def island_labels(self) -> Ints:
+        """Number of the island of every contact, (m,)."""
+        if "label" not in self._of_rows:
+            self._of_rows["label"] = all_islands(self.rows.body, len(self.velocity)).label
+        return self._of_rows["label"]
 
     def with_restitution(self, value: float | Floats) -> Contacts:
         """The same impact with other coefficients of restitution."""
         return self._with(restitution=np.broadcast_to(float_array(value), (self.count,)).copy())
 
     def without_friction(self) -> Contacts:
-        """The same impact with coefficients of friction of zero."""
-        return self._with(friction=np.zeros(self.count))
-
-    def _with(self, **coefficients: Any) -> Contacts:
-        """The same rows and velocities, and so the same speeds, with other coefficients."""
-        other = replace(self, **coefficients)
-        object.__setattr__(other, "_speeds", self._speeds)
-        return other
+        """The same impact with normal rows only."""
+        if self.rows.val.shape[2] == 1 and not self.rows.bound.any():
+            return self
+        if "normal" not in self._of_rows:
+            self._of_rows["normal"] = normal_rows(self.rows)
+        return self._with(rows=self._of_rows["normal"])
 
     def moving(self, velocity: Floats) -> Contacts:
         """The same contacts with another whitened velocity before the impact."""
-        return replace(self, velocity=velocity)
+        other = replace(self, velocity=velocity)
+        object.__setattr__(other, "_of_rows", self._of_rows)
+        return other
+
+    def _with(self, **changes: Any) -> Contacts:
+        """The same bodies, normal rows and velocities, and so the same normal speeds."""
+        other = replace(self, **changes)
+        object.__setattr__(other, "_speeds", self._speeds)
+        object.__setattr__(other, "_of_rows", self._of_rows)
+        return other
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -134,12 +177,14 @@ class Impulses:
     history: NDArray[Any] | None = None  # HISTORY, from laws that have one, on request
 
 
-def as_matrix(rows: Rows) -> sp.csr_matrix:
-    """Rows as a scipy CSR matrix over n*d columns."""
-    d = rows.val.shape[1]
-    columns = (rows.body[:, None] * d + np.arange(d)).ravel()
-    shape = (len(rows.ptr) - 1, (len(rows.touch_ptr) - 1) * d)
-    return sp.csr_matrix((rows.val.ravel(), columns, rows.ptr * d), shape=shape)
+def as_matrix(rows: Rows, first: int = 0, count: int = 1) -> sp.csr_matrix:
+    """Rows first to first + count - 1 of each contact, one below the other, as a CSR matrix over n*d columns."""
+    val = rows.val[:, :, first : first + count].transpose(0, 2, 1, 3)
+    (m, _, w, d), used = val.shape, np.repeat(rows.body >= 0, count, axis=0)
+    ptr = d * np.concatenate([[0], np.cumsum(used.sum(axis=1))])
+    columns = (np.repeat(rows.body, count, axis=0)[used][:, None] * d + np.arange(d)).ravel()
+    data = val.reshape(m * count, w, d)[used].ravel()
+    return sp.csr_matrix((data, columns, ptr), shape=(m * count, body_count(rows) * d))
 
 
 def float_array(value: float | Floats) -> Floats:

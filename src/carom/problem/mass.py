@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -10,7 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..errors import ProblemError
-from ..solvers.rows import Floats, Ints, Rows, make_rows, rows_times, rows_transpose_times
+from ..kernels import kernel
+from ..solvers.rows import Floats, Ints
 from . import checks
 
 
@@ -33,9 +34,9 @@ class DiagonalMass:
         """`x = L^T v`, so that `|x|^2 / 2` is the kinetic energy."""
         return self._root * v
 
-    def whiten_rows(self, ptr: Ints, body: Ints, val: Floats) -> Rows:
+    def whiten_rows(self, rows: PhysicalRows) -> PhysicalRows:
         """Rows `L^-1 J^T`, in the same block pattern."""
-        return make_rows(ptr, body, val / self._root[body], len(self.values))
+        return replace(rows, val=rows.val / self._root[rows.body])
 
     def arrays(self) -> dict[str, Floats]:
         return {"mass": self.values}
@@ -60,9 +61,8 @@ class BlockMass:
     def whiten(self, v: Floats) -> Floats:
         return np.einsum("nji,nj->ni", self._root, v)
 
-    def whiten_rows(self, ptr: Ints, body: Ints, val: Floats) -> Rows:
-        white = np.linalg.solve(self._root[body], val[..., None])[..., 0]
-        return make_rows(ptr, body, white, len(self.values))
+    def whiten_rows(self, rows: PhysicalRows) -> PhysicalRows:
+        return replace(rows, val=np.linalg.solve(self._root[rows.body], rows.val[..., None])[..., 0])
 
     def arrays(self) -> dict[str, Floats]:
         return {"mass": self.values}
@@ -130,13 +130,13 @@ class GeneralMass:
     def whiten(self, v: Floats) -> Floats:
         return np.asarray(self._whitener @ v.ravel()).reshape(v.shape)
 
-    def whiten_rows(self, ptr: Ints, body: Ints, val: Floats) -> Rows:
-        n = self.matrix.shape[0]
-        jacobian = sp.csr_matrix((val[:, 0], body, ptr), shape=(len(ptr) - 1, n))
+    def whiten_rows(self, rows: PhysicalRows) -> PhysicalRows:
+        shape = (len(rows.ptr) - 1, self.matrix.shape[0])
+        jacobian = sp.csr_matrix((rows.val[:, 0], rows.body, rows.ptr), shape=shape)
         white = sp.csr_matrix(jacobian @ self._inverse_root.T)
         white.eliminate_zeros()
         white.sort_indices()
-        return make_rows(white.indptr, white.indices, white.data[:, None], n)
+        return PhysicalRows(white.indptr, white.indices, white.data[:, None])
 
     def arrays(self) -> dict[str, Floats]:
         coo = self.matrix.tocoo()
@@ -164,11 +164,11 @@ class PhysicalRows:
     def times(self, v: Floats) -> Floats:
         """`J v` for v of shape (n, d), or of any shape with as many numbers."""
         v = np.ascontiguousarray(v, dtype=np.float64).reshape(-1, self.val.shape[1])
-        return np.asarray(rows_times(self.ptr, self.body, self.val, v))
+        return np.asarray(_times(self.ptr, self.body, self.val, v))
 
     def transpose_times(self, y: Floats, n: int) -> Floats:
         """`J^T y`, of shape (n, d)."""
-        return rows_transpose_times(self.ptr, self.body, self.val, y, n)
+        return _transpose_times(self.ptr, self.body, self.val, y, n)
 
 
 def rows_from_matrix(matrix: sp.csr_matrix) -> PhysicalRows:
@@ -193,3 +193,25 @@ def take_rows(rows: PhysicalRows, order: Ints) -> PhysicalRows:
     ptr = np.concatenate([[0], np.cumsum(width)]).astype(np.int64)
     entry = np.arange(ptr[-1]) - np.repeat(ptr[:-1] - rows.ptr[order], width)
     return PhysicalRows(ptr, rows.body[entry], rows.val[entry])
+
+
+@kernel
+def _times(ptr, body, val, v):
+    """`J v`."""
+    out = np.zeros(len(ptr) - 1)
+    for i in range(len(out)):
+        for e in range(ptr[i], ptr[i + 1]):
+            for k in range(val.shape[1]):
+                out[i] += val[e, k] * v[body[e], k]
+    return out
+
+
+@kernel
+def _transpose_times(ptr, body, val, y, n):
+    """`J^T y`, of shape (n, d)."""
+    out = np.zeros((n, val.shape[1]))
+    for i in range(len(ptr) - 1):
+        for e in range(ptr[i], ptr[i + 1]):
+            for k in range(val.shape[1]):
+                out[body[e], k] += val[e, k] * y[i]
+    return out

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from ..errors import ProblemError
 from ..shown import Shown
-from ..solvers.rows import Floats, Ints
+from ..solvers.rows import FRICTION, Floats, Ints, rows_from_csr
 from . import checks
 from .contacts import Contacts
 from .mass import BlockMass, DiagonalMass, GeneralMass, Mass, PhysicalRows, rows_from_matrix, rows_from_pairs, take_rows
@@ -383,21 +383,16 @@ class ImpactProblem(Shown):
     @cached_property
     def contacts(self) -> Contacts:
         """The problem in whitened coordinates, the input of a law."""
-        tangents = None
-        slip = None
+        normal, tangents, t = self.mass.whiten_rows(self.rows), None, 0
+        base, bound = self.boundary_speed[:, None], np.zeros((self.contact_count, 3))
         if self.tangents is not None and self.tangent_speed is not None:
-            t = self.tangents
-            tangents = self.mass.whiten_rows(t.ptr, t.body, t.val)
-            slip = self.tangent_speed.flatten()
-        return Contacts(
-            rows=self.mass.whiten_rows(self.rows.ptr, self.rows.body, self.rows.val),
-            velocity=self.mass.whiten(self.block_velocity),
-            boundary_speed=self.boundary_speed.copy(),
-            restitution=self.restitution.copy(),
-            friction=self.friction.copy(),
-            tangents=tangents,
-            tangent_boundary_speed=slip,
-        )
+            white, t = self.mass.whiten_rows(self.tangents), self.tangent_count
+            tangents = (white.ptr, white.body, white.val)
+            base = np.concatenate([base, self.tangent_speed], axis=1)
+        bound[:, FRICTION] = self.friction
+        rows = rows_from_csr(normal.ptr, normal.body, normal.val, self.block[0], tangents, t)
+        rows = rows._replace(base=np.array(base), bound=bound)
+        return Contacts(rows, self.mass.whiten(self.block_velocity), self.restitution.copy())
 
     # -- files ---------------------------------------------------------------------------------------------
 

@@ -220,7 +220,7 @@ def _coulomb(s: ImpactSolution, push: float) -> list[Measure]:
     residual, and for the former the direction too, is given without a bound.
     """
     p, beta, slip = s.problem, s.friction_impulse, s.slip_speed
-    if beta is None or p.contacts.tangents is None:
+    if beta is None or not p.contacts.tangent_count:
         return []
     boxed, own = (s.friction_model or "").startswith("pyramid"), s.friction_model == "own"
     joint = s.friction_model in ("cone", "pyramid")
@@ -229,7 +229,7 @@ def _coulomb(s: ImpactSolution, push: float) -> list[Measure]:
     excess = float((size - bound[:, 0]).max()) / push
     fastest = max(p.contacts.fastest(), np.finfo(float).tiny)
     along = float((beta * slip).sum(axis=1).max()) / (push * fastest)
-    stiff = p.contacts.tangents.diag.reshape(beta.shape)
+    stiff = p.contacts.tangent_diag
     stiff = stiff if boxed else stiff.sum(axis=1, keepdims=True)
     moved = beta - slip / np.where(stiff > 0.0, stiff, np.inf)
     length = np.abs(moved) if boxed else np.linalg.norm(moved, axis=1, keepdims=True)

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from ..laws import Law
+from ..laws import Law, impulses_of
 from ..problem.contacts import FINISHED_INELASTICALLY, Contacts, Impulses
-from ..solvers.islands import island_labels
-from ..solvers.rows import Floats, Ints, make_rows
+from ..solvers.rows import Floats, Ints, rows_from_csr
 from ..solvers.thresholds import CLAMP_CONTACTS, HELD_CONTACTS
 from .verify import GAIN, relative_gain
 
@@ -30,28 +29,27 @@ RANK = 1e-10
 clamp, for the directions that it holds, and for its impulses. Contacts that are opposite to less than this are none."""
 
 
-def run_law(contacts: Contacts, response: Response) -> Impulses:
+def run_law(contacts: Contacts, response: Response, tolerance: float = 0.0) -> Impulses:
     """The impulses of the law; islands with a clamp are resolved again if the law has reached its bound.
 
+    `tolerance` is the approach that the law may leave, relative to the fastest one; 0 asks for its own tolerance.
     A friction model adds friction to impulses of the law without it. Friction of the law itself is tied to every single
     impulse, and no clamps are searched for there.
     """
-    law = response.law
-    if contacts.friction.any():
-        if response.friction_model is None:
-            return law.impulses(contacts)
-        contacts = contacts.without_friction()
-    result = replace(law.impulses(contacts), tangent=None)
+    if response.friction_model is None and contacts.friction.any():
+        return impulses_of(response.law, contacts, tolerance)
+    contacts = contacts.without_friction()
+    result = replace(impulses_of(response.law, contacts, tolerance), tangent=None)
     if result.status != FINISHED_INELASTICALLY:
         return result
-    label = island_labels(contacts.rows)
+    label = contacts.island_labels()
     normal, residual = result.normal.copy(), result.residual
     clamps: list[str] = []
     unclamped = False
     for island in range(label.max() + 1):
         mine = np.flatnonzero(label == island)
         clamp = _clamp(contacts, mine) if 2 <= len(mine) <= CLAMP_CONTACTS else None
-        found = None if clamp is None else _resolve_clamped(law, contacts, clamp)
+        found = None if clamp is None else _resolve_clamped(response.law, contacts, clamp, tolerance)
         if clamp is None or found is None:
             continue
         normal[mine], inner_residual, clean = found
@@ -129,7 +127,9 @@ def _balance(g: sp.csr_matrix) -> Floats | None:
     return answer.x[:k] if answer.status == 0 else None
 
 
-def _resolve_clamped(law: Law, contacts: Contacts, clamp: _Clamp) -> tuple[Floats, float, bool] | None:
+def _resolve_clamped(
+    law: Law, contacts: Contacts, clamp: _Clamp, tolerance: float
+) -> tuple[Floats, float, bool] | None:
     """Impulses of the island with its held contacts as a rigid joint, the residual of the law on the other contacts,
     and whether the law ended there without reaching its bound. None if that would raise the energy."""
     g, held, joint = clamp.g, clamp.held, clamp.joint
@@ -142,7 +142,8 @@ def _resolve_clamped(law: Law, contacts: Contacts, clamp: _Clamp) -> tuple[Float
     residual, clean = 0.0, True
     if len(rest):
         moved = _flat(contacts, clamp.mine[rest], allowed[rest], x)
-        inner = law.impulses(replace(moved, boundary_speed=moved.boundary_speed + g[rest] @ clamp.carried))
+        carried = moved.rows.base + (g[rest] @ clamp.carried)[:, None]
+        inner = impulses_of(law, replace(moved, rows=moved.rows._replace(base=carried)), tolerance)
         lam[rest] = inner.normal
         residual, clean = inner.residual, inner.status != FINISHED_INELASTICALLY
         x = x + allowed[rest].T @ inner.normal
@@ -163,11 +164,6 @@ def _flat(contacts: Contacts, which: Ints, matrix: sp.csr_matrix, x: Floats) -> 
     row = np.repeat(np.arange(k), np.diff(matrix.indptr))
     kept = np.abs(matrix.data) > np.finfo(float).eps * top[row]
     ptr = np.searchsorted(row[kept], np.arange(k + 1))
-    rows = make_rows(ptr, matrix.indices[kept].astype(np.int64), matrix.data[kept][:, None], n)
-    return Contacts(
-        rows=rows,
-        velocity=np.ascontiguousarray(x[:, None]),
-        boundary_speed=contacts.boundary_speed[which],
-        restitution=contacts.restitution[which],
-        friction=np.zeros(k),
-    )
+    rows = rows_from_csr(ptr, matrix.indices[kept], matrix.data[kept][:, None], n)
+    base = contacts.boundary_speed[which][:, None]
+    return Contacts(rows._replace(base=base), np.ascontiguousarray(x[:, None]), contacts.restitution[which])

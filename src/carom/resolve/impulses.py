@@ -15,7 +15,6 @@ from ..laws.inelastic import inelastic
 from ..problem.contacts import INFEASIBLE, NOT_CONVERGED, RESOLVED, Contacts, Impulses, worse
 from ..problem.problem import ImpactProblem
 from ..problem.solution import ImpactSolution
-from ..solvers.islands import island_labels
 from ..solvers.qp.box import SWEEPS_TOLERANCE
 from ..solvers.rows import Floats, Ints
 from .response import EXACT, Response
@@ -75,7 +74,7 @@ def resolve(contacts: Contacts, response: Response, tolerance: float = 0.0) -> I
     friction = response.friction_model
     if friction is None or not contacts.friction.any():
         return _relative(normal_impulses(contacts, response, tolerance), contacts)
-    if isinstance(friction, CoupledModel) and friction.coupled and contacts.tangents is not None:
+    if isinstance(friction, CoupledModel) and friction.coupled and contacts.tangent_count:
         return _joint(contacts, response, friction, tolerance)
     stage = normal_impulses(contacts, response, tolerance)
     return _staggered(contacts, response, stage, friction, tolerance)
@@ -130,8 +129,7 @@ def _settled(
 
     Every visit of a contact lowers the energy. None for rows that are not those of rigid bodies.
     """
-    t = 0 if contacts.tangents is None else len(contacts.tangents.diag) // contacts.count
-    start = np.zeros((contacts.count, t)) if stage.tangent is None else stage.tangent
+    start = np.zeros((contacts.count, contacts.tangent_count)) if stage.tangent is None else stage.tangent
     found = friction.settled(contacts, stage.normal, start, tolerance, scale, visits)
     if found is None:
         return None
@@ -220,7 +218,7 @@ def _joint(contacts: Contacts, response: Response, friction: CoupledModel, toler
         return _relative(stage, contacts)  # nothing approaches, or the law is `none`: nothing bounds friction
     z = np.column_stack([np.maximum(stage.normal, 0.0), np.zeros_like(contacts.tangent_speeds())])
     z, residual, count, solved = friction.joint(contacts, target, z, tolerance)
-    label, messages = island_labels(contacts.rows), stage.messages
+    label, messages = contacts.island_labels(), stage.messages
     if solved and (gaining := _work(contacts, z, label) > 0.0).any():
         low, high = np.where(gaining, 0.0, 1.0), np.ones(len(gaining))
         z, residual, _, solved = friction.joint(contacts, low[label] * target, z, tolerance)

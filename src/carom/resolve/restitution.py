@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..laws.inelastic import FEASIBLE, inelastic
 from ..problem.contacts import INFEASIBLE, RESOLVED, Contacts, Impulses, worse
-from ..solvers.islands import island_labels
-from ..solvers.qp.box import Work, solve_box, solve_cone
+from ..solvers.qp.box import cone, solve_box, solve_cone, work_of
 from ..solvers.rows import Floats, Ints
 from ..solvers.threads import beside
 from .clamps import run_law
@@ -54,29 +54,35 @@ def targeted_impulses(contacts: Contacts, response: Response, tolerance: float =
 
 def _answer(contacts: Contacts, response: Response, tolerance: float) -> tuple[Impulses, Floats | None]:
     """`normal_impulses`, and the target speeds of `qce_lcp`."""
-    model, c = response.restitution_model, contacts.restitution
+    model, c, relative = response.restitution_model, contacts.restitution, 0.0
+    if response.friction_model is not None:
+        contacts = contacts.without_friction()
     if tolerance > 0.0:
         approach = contacts.approach()
         if approach <= tolerance:
             return Impulses(np.zeros(contacts.count), residual=approach and 1.0), None
-        response = replace(response, law=response.law.leaving(tolerance / approach))
+        relative = tolerance / approach
     if model in ("newton", "stronge"):
-        return run_law(contacts, response), None
+        return run_law(contacts, response, relative), None
     if (c == 0.0).all():
         return inelastic(contacts, tolerance), None
     if model == "energetic":
-        return _energetic(contacts, response, tolerance), None
-    elastic = run_law(contacts.with_restitution(1.0), response)
+        return _energetic(contacts, response, tolerance, relative), None
+    elastic = run_law(contacts.with_restitution(1.0), response, relative)
     target = c * np.maximum(contacts.speeds(contacts.after(elastic.normal)), 0.0)
     return (elastic if (c == 1.0).all() else _complementary(contacts, elastic, target, tolerance)), target
 
 
-def _energetic(contacts: Contacts, response: Response, tolerance: float) -> Impulses:
-    """The interpolation between the inelastic and the elastic answer, also for coefficients that differ."""
+def _energetic(contacts: Contacts, response: Response, tolerance: float, relative: float) -> Impulses:
+    """The interpolation between the inelastic and the elastic answer, also for coefficients that differ.
+
+    `relative` is the tolerance over the fastest approach.
+    """
     c, perfect = contacts.restitution, contacts.with_restitution(1.0)
     if (c == 1.0).all():
-        return run_law(perfect, response)
-    high, low = beside(contacts.count, lambda: run_law(perfect, response), lambda: inelastic(contacts, tolerance))
+        return run_law(perfect, response, relative)
+    elastic, loss = partial(run_law, perfect, response, relative), partial(inelastic, contacts, tolerance)
+    high, low = beside(contacts.count, elastic, loss)
     result = replace(
         high,
         normal=(1.0 - c) * low.normal + c * high.normal,
@@ -90,7 +96,7 @@ def _energetic(contacts: Contacts, response: Response, tolerance: float) -> Impu
 
 def _mixed(contacts: Contacts) -> Ints:
     """The contacts of the islands in which coefficients of restitution differ."""
-    c, label = contacts.restitution, island_labels(contacts.rows)
+    c, label = contacts.restitution, contacts.island_labels()
     high, low = np.full(label.max() + 1, -1.0), np.full(label.max() + 1, 2.0)
     np.maximum.at(high, label, c)
     np.minimum.at(low, label, c)
@@ -108,17 +114,15 @@ def _per_contact(
     c = contacts.restitution
     slow, fast = (contacts.speeds(contacts.after(end.normal)) for end in (low, high))
     wanted = (contacts.speeds() - (1.0 - c) * slow - c * fast)[mixed]
-    n, k = len(contacts.velocity), len(mixed)
-    work = Work(np.empty(n, np.int64), np.empty(n, np.int64), np.zeros_like(contacts.velocity))
-    y = np.zeros(k)
-    speed = solve_box(contacts.rows, mixed, wanted, np.zeros(k), np.full(k, np.inf), y, False, work, tolerance)
+    box = cone(wanted)
+    speed = solve_box(contacts.rows, mixed, box, work_of(contacts.rows), tolerance)
     normal = result.normal.copy()
     if speed > max(FEASIBLE * np.abs(wanted).max(), tolerance):
         least = c[mixed].min()
         normal[mixed] = ((1.0 - least) * low.normal + least * high.normal)[mixed]
         note = f"boundaries do not admit different restitutions at contacts {_some(mixed)}: {least:g} for all of them"
         return replace(result, normal=normal, messages=(*result.messages, note))
-    normal[mixed] = y
+    normal[mixed] = box.y
     residual = max(result.residual, speed / contacts.approach())
     return _limited(contacts, low.normal, replace(result, normal=normal, residual=residual))
 
@@ -135,7 +139,7 @@ def _complementary(contacts: Contacts, elastic: Impulses, target: Floats, tolera
         status=worse(elastic.status, RESOLVED if solved else INFEASIBLE),
         residual=max(speed / approach if approach > 0.0 else 0.0, elastic.residual),
     )
-    if not _gaining(contacts, lam, island_labels(contacts.rows)).any():
+    if not _gaining(contacts, lam, contacts.island_labels()).any():
         return result
     return _limited(contacts, inelastic(contacts, tolerance).normal, result)
 
@@ -153,7 +157,7 @@ def _limited(contacts: Contacts, low: Floats, result: Impulses) -> Impulses:
     `low` are the inelastic impulses. The work of `low + s (lam - low)` is `w0 + w1 s + w2 s^2` with w0 <= 0, because
     `low . u+ = 0` there, w1 = lam . u_low+ >= 0 and w2 >= 0: one root is positive. See docs/restitution.md.
     """
-    label = island_labels(contacts.rows)
+    label = contacts.island_labels()
     gaining = _gaining(contacts, result.normal, label) > 0.0
     if not gaining.any():
         return result

@@ -10,7 +10,7 @@ import numpy as np
 from ..laws.inelastic import inelastic
 from ..problem.contacts import FINISHED_INELASTICALLY, NOT_CONVERGED, RESOLVED, Contacts, Impulses, worse
 from ..problem.problem import ImpactProblem
-from ..solvers.rows import Floats, Rows
+from ..solvers.rows import Floats
 
 if TYPE_CHECKING:
     from .response import Response
@@ -114,12 +114,8 @@ def _judged(contacts: Contacts, result: Impulses, left: float, bound: float) -> 
 
 def _rounding(contacts: Contacts) -> float:
     """Error of speeds that rounding of the velocities before impact explains, not of those that the law makes."""
-    x = np.abs(contacts.velocity)
-    rows = [contacts.rows] if contacts.tangents is None else [contacts.rows, contacts.tangents]
-    return ROUNDING * max(_largest_sum(r, x) for r in rows)
-
-
-def _largest_sum(rows: Rows, x: Floats) -> float:
-    """The largest `sum |G_i| |x|` over all rows."""
-    sums = np.append((np.abs(rows.val) * x[rows.body]).sum(axis=1), 0.0)
-    return float(np.add.reduceat(sums, rows.ptr[:-1]).max(initial=0.0))
+    rows, x = contacts.rows, np.abs(contacts.velocity)
+    used = rows.body >= 0
+    # The largest `sum |G_i| |x|` over the normal and tangent rows.
+    terms = np.abs(rows.val[:, :, : 1 + contacts.tangent_count]) * x[rows.body][:, :, None]
+    return ROUNDING * float((terms.sum(axis=3) * used[:, :, None]).sum(axis=1).max(initial=0.0))

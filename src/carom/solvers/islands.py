@@ -1,10 +1,25 @@
-"""Islands: two contacts belong to the same one if they share a body."""
+"""Islands: two contacts belong to the same one if they share a body that impulses move."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from ..kernels import kernel
+from .rows import Ints
+
+
+class Islands(NamedTuple):
+    """Contacts by island: island s has the contacts chosen[order[ptr[s]:ptr[s+1]]].
+
+    Islands are in the order of their first contact, the contacts of an island in the order of `chosen`.
+    """
+
+    chosen: Ints  # (k,) contacts
+    order: Ints  # (k,) numbers in `chosen`
+    ptr: Ints  # (islands + 1,)
+    label: Ints  # (k,) island of each contact of `chosen`
 
 
 @kernel(inline="always")
@@ -16,53 +31,82 @@ def root_of(parent, b):
 
 
 @kernel
-def islands(rows, subset, parent, label):
-    """Groups the contacts in `subset` by island.
+def islands(body, chosen, parent, number):
+    """The `Islands` of the contacts `chosen` (k,) with the bodies `body` (m, w), -1 for none.
 
-    `parent` and `label` are scratch of one integer per body; only the entries of touched bodies are used, so that the
-    work is proportional to the subset. Returns (order, ptr): island s holds the contacts
-    subset[order[ptr[s]:ptr[s+1]]], islands in order of their first contact, contacts in the order of `subset`.
+    `parent` and `number` are scratch of one integer per body; only the entries of touched bodies are used, so that the
+    work is proportional to k. A contact without a body is an island of its own.
     """
-    k = len(subset)
-    for i in subset:
-        for e in range(rows.ptr[i], rows.ptr[i + 1]):
-            parent[rows.body[e]] = rows.body[e]
-            label[rows.body[e]] = -1
-    for i in subset:
-        first = root_of(parent, rows.body[rows.ptr[i]])
-        for e in range(rows.ptr[i] + 1, rows.ptr[i + 1]):
-            other = root_of(parent, rows.body[e])
-            if other != first:
-                # The smaller number is the root, so that labels do not depend on the order of contacts.
+    k, w = len(chosen), body.shape[1]
+    for i in chosen:
+        for side in range(w):
+            b = body[i, side]
+            if b >= 0:
+                parent[b], number[b] = b, -1
+    for i in chosen:
+        first = -1
+        for side in range(w):
+            b = body[i, side]
+            if b < 0:
+                continue
+            other = root_of(parent, b)
+            if first < 0:
+                first = other
+            elif other != first:
+                # The smaller number is the root, so that roots do not depend on the order of contacts.
                 if other < first:
                     first, other = other, first
                 parent[other] = first
-    count = 0
-    island_of = np.empty(k, np.int64)
+    count, label = 0, np.empty(k, np.int64)
     for j in range(k):
-        b = root_of(parent, rows.body[rows.ptr[subset[j]]])
-        if label[b] < 0:
-            label[b] = count
+        label[j] = -1
+        for side in range(w):
+            b = body[chosen[j], side]
+            if b >= 0:
+                root = root_of(parent, b)
+                if number[root] < 0:
+                    number[root] = count
+                    count += 1
+                label[j] = number[root]
+                break
+        if label[j] < 0:
+            label[j] = count
             count += 1
-        island_of[j] = label[b]
     ptr = np.zeros(count + 1, np.int64)
     for j in range(k):
-        ptr[island_of[j] + 1] += 1
+        ptr[label[j] + 1] += 1
     for s in range(count):
         ptr[s + 1] += ptr[s]
-    fill = ptr[:-1].copy()
-    order = np.empty(k, np.int64)
+    fill, order = ptr[:-1].copy(), np.empty(k, np.int64)
     for j in range(k):
-        s = island_of[j]
-        order[fill[s]] = j
-        fill[s] += 1
-    return order, ptr
+        order[fill[label[j]]] = j
+        fill[label[j]] += 1
+    return Islands(chosen, order, ptr, label)
 
 
-def island_labels(rows) -> np.ndarray:
-    """Island number of every contact, (m,)."""
-    m, n = len(rows.ptr) - 1, len(rows.touch_ptr) - 1
-    order, ptr = islands(rows, np.arange(m), np.empty(n, np.int64), np.empty(n, np.int64))
-    labels = np.empty(m, np.int64)
-    labels[order] = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
-    return labels
+@kernel
+def all_islands(body, n):
+    """The `Islands` of all contacts with the bodies `body` (m, w), of n bodies."""
+    return islands(body, np.arange(len(body)), np.empty(n, np.int64), np.empty(n, np.int64))
+
+
+@kernel
+def body_islands(body, found, n):
+    """The island of each of n bodies, -1 for bodies without a contact in `found.chosen`."""
+    out = np.full(n, -1, np.int64)
+    for j in range(len(found.chosen)):
+        for side in range(body.shape[1]):
+            b = body[found.chosen[j], side]
+            if b >= 0:
+                out[b] = found.label[j]
+    return out
+
+
+@kernel
+def anchored(body, found):
+    """Whether each island has a contact with something that impulses do not move, for contacts of two sides."""
+    out = np.zeros(len(found.ptr) - 1, np.bool_)
+    for j in range(len(found.chosen)):
+        if min(body[found.chosen[j], 0], body[found.chosen[j], 1]) < 0:
+            out[found.label[j]] = True
+    return out

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..kernels import kernel, lean
 from .contact_island import CONE, FIXED, ZERO_ROW
 from .qp.relax import NEAR
-from .rows import Floats, push, speed
+from .rows import FRICTION, Floats, push, row_push, row_speed, speed
 
 Mask = NDArray[np.bool_]
 
@@ -38,21 +38,17 @@ class _Rubbing(NamedTuple):
 
 
 @kernel
-def settle(rows, tangents, start, boundary, slip, friction, normal, tangent, kind, scale, tolerance, visits):
+def settle(rows, start, normal, tangent, kind, scale, tolerance, visits):
     """Friction impulses `tangent` (m, t) for the normal impulses `normal` (m,), which grow; both in place.
 
-    `start` (n, d) is the whitened velocity before all impulses, `boundary` (m,) and `slip` (m * t,) are prescribed
-    speeds, `scale` is the fastest speed. A contact is visited at most `visits` times on average. Returns the residual,
-    a speed: the largest remaining approach, or distance of friction impulses to their projected gradient step. The
-    tangent rows of a contact must touch the same bodies as its normal row; else the result is -1, and nothing is done.
+    `start` (n, d) is the whitened velocity before all impulses, `scale` the fastest speed. A contact is visited at most
+    `visits` times on average. Returns the residual, a speed: the largest remaining approach, or distance of friction
+    impulses to their projected gradient step.
     """
     m, t = tangent.shape
-    if not _alike(rows, tangents, t):
-        return -1.0
-    q, width = (1 if kind == FIXED else t), np.max(rows.ptr[1:] - rows.ptr[:-1])
     rubbing = _Rubbing(
         np.zeros(m, np.bool_),
-        np.empty((m, q, width, start.shape[1])),
+        np.zeros((m, 1 if kind == FIXED else t, rows.body.shape[1], start.shape[1])),
         np.empty((m, 2)),
         np.empty(m),
         np.zeros((m, 2)),
@@ -64,109 +60,49 @@ def settle(rows, tangents, start, boundary, slip, friction, normal, tangent, kin
             push(rows, i, normal[i], x)
         for s in range(t):
             if tangent[i, s] != 0.0:
-                push(tangents, i * t + s, tangent[i, s], x)
-    pushing = np.flatnonzero((friction > 0.0) & (normal > 0.0))
-    _write(rows, tangents, pushing, start, slip, tangent, kind, ROUND_OFF * scale, rubbing)
+                row_push(rows, x, i, 1 + s, tangent[i, s])
+    pushing = np.flatnonzero((rows.bound[:, FRICTION] > 0.0) & (normal > 0.0))
+    _write(rows, pushing, start, tangent, kind, ROUND_OFF * scale, rubbing)
     moved, seen = np.ones(len(x), np.int64), np.zeros(m, np.int64)
     every, some, fresh, bodies = np.arange(m), np.empty(m, np.int64), np.empty(m, np.int64), np.empty(len(x), np.int64)
     now, left, chosen = m + 1, visits * m, every
     while len(chosen) > 0 and left > 0:
-        done, count, active = _sweep(
-            rows,
-            boundary,
-            friction,
-            given,
-            normal,
-            rubbing.ready,
-            rubbing.row,
-            rubbing.base,
-            rubbing.weight,
-            rubbing.z,
-            kind,
-            x,
-            moved,
-            seen,
-            chosen,
-            fresh,
-            bodies,
-            now,
-            tolerance,
-        )
-        _write(rows, tangents, fresh[:count], start, slip, tangent, kind, ROUND_OFF * scale, rubbing)
+        work = (given, normal, x, moved, seen, fresh, bodies)
+        done, count, active = _sweep(rows, rubbing, kind, chosen, work, now, tolerance)
+        _write(rows, fresh[:count], start, tangent, kind, ROUND_OFF * scale, rubbing)
         chosen = every if SCAN * active > len(x) else some[: _touching(rows, bodies[:active], seen, now + m, some)]
         now += 2 * m
         left -= done
-    return _residual(rows, boundary, friction, normal, tangent, rubbing, kind, x)
+    return _residual(rows, normal, tangent, rubbing, kind, x)
 
 
 @lean
-def _alike(rows, tangents, t):
-    """Whether the tangent rows of each contact touch the same bodies as its normal row."""
-    for i in range(len(rows.diag)):
-        first, width = rows.ptr[i], rows.ptr[i + 1] - rows.ptr[i]
-        for s in range(i * t, (i + 1) * t):
-            if tangents.ptr[s + 1] - tangents.ptr[s] != width:
-                return False
-            for e in range(width):
-                if tangents.body[tangents.ptr[s] + e] != rows.body[first + e]:
-                    return False
-    return True
-
-
-@lean
-def _sweep(
-    rows,
-    boundary,
-    friction,
-    given,
-    normal,
-    ready,
-    row,
-    base,
-    weight,
-    z,
-    kind,
-    x,
-    moved,
-    seen,
-    chosen,
-    fresh,
-    bodies,
-    now,
-    tolerance,
-):
+def _sweep(rows, rubbing, kind, chosen, work, now, tolerance):
     """One sweep over those of the contacts `chosen` with a body that has moved since they were seen.
 
     Returns the number of visits, of contacts in `fresh`, which have got a normal impulse but have no friction rows yet,
     and of bodies in `bodies`, which have moved.
     """
-    done, count, active = 0, 0, 0
+    ready, row, base, weight, z, _ = rubbing
+    given, normal, x, moved, seen, fresh, bodies = work
+    done, count, active, w = 0, 0, 0, rows.body.shape[1]
     for j in range(len(chosen)):
         i = chosen[j]
-        first, last = rows.ptr[i], rows.ptr[i + 1]
-        still = True
-        for e in range(first, last):
-            still &= moved[rows.body[e]] <= seen[i]
+        mu, still = rows.bound[i, FRICTION], True
+        for side in range(w):
+            if rows.body[i, side] >= 0:
+                still &= moved[rows.body[i, side]] <= seen[i]
         if still:
             continue
         done += 1
         seen[i] = now + j
-        change = _pressed(
-            speed(rows, i, x) + boundary[i],
-            normal[i],
-            given[i],
-            rows.diag[i],
-            friction[i],
-            kind,
-            z[i, 0],
-            z[i, 1],
-            tolerance,
-        )
+        friction = (kind, mu, z[i, 0], z[i, 1])
+        change = _pressed(speed(rows, i, x), normal[i], given[i], rows.diag[i], friction, tolerance)
         acts = change != 0.0
         if acts:
             normal[i] += change
             push(rows, i, change, x)
-        if friction[i] > 0.0 and normal[i] > 0.0:
+        if mu > 0.0 and normal[i] > 0.0:
             if not ready[i]:
                 fresh[count] = i
                 count += 1
@@ -175,20 +111,24 @@ def _sweep(
                 one, two = _slip(rows, i, row, base, 0, x), 0.0
                 if row.shape[1] > 1:
                     two = _slip(rows, i, row, base, 1, x)
-                one, two = _rubbed(one, two, z[i, 0], z[i, 1], weight[i], kind, friction[i] * normal[i], tolerance)
+                one, two = _rubbed(one, two, z[i, 0], z[i, 1], weight[i], kind, mu * normal[i], tolerance)
                 if one != 0.0 or two != 0.0:
                     acts = True
                     z[i, 0] += one
                     z[i, 1] += two
-                    for e in range(first, last):
-                        for k in range(x.shape[1]):
-                            x[rows.body[e], k] += row[i, 0, e - first, k] * one
-                            if row.shape[1] > 1:
-                                x[rows.body[e], k] += row[i, 1, e - first, k] * two
+                    for side in range(w):
+                        b = rows.body[i, side]
+                        if b >= 0:
+                            for k in range(x.shape[1]):
+                                x[b, k] += row[i, 0, side, k] * one
+                                if row.shape[1] > 1:
+                                    x[b, k] += row[i, 1, side, k] * two
         if acts:
             seen[i] -= 1  # its normal and friction rows may couple, and steps may be too long: it is visited again
-            for e in range(first, last):
-                b = rows.body[e]
+            for side in range(w):
+                b = rows.body[i, side]
+                if b < 0:
+                    continue
                 if moved[b] < now:
                     bodies[active] = b
                     active += 1
@@ -213,9 +153,9 @@ def _touching(rows, bodies, stamp, limit, out):
 
 
 @lean
-def _pressed(u, lam, given, stiff, mu, kind, one, two, tolerance):
+def _pressed(u, lam, given, stiff, friction, tolerance):
     """Change of the normal impulse `lam` >= `given` of a contact with speed u; 0 within the tolerance."""
-    least = given
+    (kind, mu, one, two), least = friction, given
     if one != 0.0 or two != 0.0:
         least = max(least, (np.sqrt(one * one + two * two) if kind == CONE else max(abs(one), abs(two))) / mu)
     change = abs(max(lam - u / stiff, least) - lam) * stiff
@@ -241,11 +181,12 @@ def _rubbed(slip, cross, one, two, weight, kind, bound, tolerance):
 @lean(inline="always")
 def _slip(rows, i, row, base, r, x):
     """Speed of contact i along its friction row r."""
-    total, first = base[i, r], rows.ptr[i]
-    for e in range(rows.ptr[i + 1] - first):
-        body = rows.body[first + e]
-        for k in range(x.shape[1]):
-            total += row[i, r, e, k] * x[body, k]
+    total = base[i, r]
+    for side in range(rows.body.shape[1]):
+        b = rows.body[i, side]
+        if b >= 0:
+            for k in range(x.shape[1]):
+                total += row[i, r, side, k] * x[b, k]
     return total
 
 
@@ -261,16 +202,15 @@ def _bounded(kind, bound, one, two):
 
 
 @lean
-def _write(rows, tangents, chosen, start, slip, tangent, kind, least, rubbing):
+def _write(rows, chosen, start, tangent, kind, least, rubbing):
     """Writes the friction rows of the contacts `chosen`. Slip before all impulses below `least` has no direction."""
     t, d, q = tangent.shape[1], start.shape[1], rubbing.row.shape[1]
     ready, row, base, weight, z, direction = rubbing
     for i in chosen:
-        width = rows.ptr[i + 1] - rows.ptr[i]
         ready[i] = True
         size = 0.0
         for s in range(t):
-            direction[i, s] = -(speed(tangents, i * t + s, start) + slip[i * t + s])
+            direction[i, s] = -(row_speed(rows, start, i, 1 + s) + rows.base[i, 1 + s])
             size += direction[i, s] * direction[i, s]
         # A slip of the size of rounding has no direction; with one, the answer would depend on the frame of reference.
         size = np.sqrt(size)
@@ -281,23 +221,22 @@ def _write(rows, tangents, chosen, start, slip, tangent, kind, least, rubbing):
         if kind == FIXED:
             base[i, 0], z[i, 0] = 0.0, 0.0
             for s in range(t):
-                base[i, 0] += direction[i, s] * slip[i * t + s]
+                base[i, 0] += direction[i, s] * rows.base[i, 1 + s]
                 z[i, 0] += direction[i, s] * tangent[i, s]
         else:
             for s in range(t):
-                base[i, s], z[i, s] = slip[i * t + s], tangent[i, s]
-        one, two = tangents.ptr[i * t], tangents.ptr[i * t + t - 1]
-        for e in range(width):
+                base[i, s], z[i, s] = rows.base[i, 1 + s], tangent[i, s]
+        for side in range(rows.body.shape[1]):
             for k in range(d):
-                first, last = tangents.val[one + e, k], tangents.val[two + e, k]
+                first, last = rows.val[i, side, 1, k], rows.val[i, side, t, k]
                 if kind == FIXED:
                     first *= direction[i, 0]
                     if t > 1:
                         first += direction[i, 1] * last
-                row[i, 0, e, k] = first
+                row[i, 0, side, k] = first
                 a += first * first
                 if q > 1:
-                    row[i, 1, e, k] = last
+                    row[i, 1, side, k] = last
                     b += last * last
                     c += first * last
         # A step with the larger eigenvalue of the tangential block never overshoots.
@@ -306,11 +245,11 @@ def _write(rows, tangents, chosen, start, slip, tangent, kind, least, rubbing):
 
 
 @lean
-def _residual(rows, boundary, friction, normal, tangent, rubbing, kind, x):
+def _residual(rows, normal, tangent, rubbing, kind, x):
     """The residual of `settle`; writes the friction impulses to `tangent`."""
     worst, t = 0.0, tangent.shape[1]
     for i in range(len(normal)):
-        worst = max(worst, -(speed(rows, i, x) + boundary[i]))
+        worst = max(worst, -speed(rows, i, x))
         if not rubbing.ready[i]:
             continue
         z, weight = rubbing.z, rubbing.weight[i]
@@ -321,6 +260,6 @@ def _residual(rows, boundary, friction, normal, tangent, rubbing, kind, x):
             two = z[i, 1]
             if rubbing.row.shape[1] > 1:
                 two -= weight * _slip(rows, i, rubbing.row, rubbing.base, 1, x)
-            one, two = _bounded(kind, friction[i] * normal[i], one, two)
+            one, two = _bounded(kind, rows.bound[i, FRICTION] * normal[i], one, two)
             worst = max(worst, np.sqrt((one - z[i, 0]) ** 2 + (two - z[i, 1]) ** 2) / weight)
     return worst

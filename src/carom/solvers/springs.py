@@ -20,7 +20,7 @@ import numpy as np
 from scipy.integrate import DOP853
 
 from ..kernels import kernel
-from .islands import islands
+from .islands import all_islands
 
 _A, _B = np.ascontiguousarray(DOP853.A), np.ascontiguousarray(DOP853.B)
 _E3, _E5 = np.ascontiguousarray(DOP853.E3), np.ascontiguousarray(DOP853.E5)
@@ -43,22 +43,21 @@ def default_bound(m, cost, budget):
 
 
 @kernel
-def integrate_islands(rows, velocity, boundary, stiffness, eta, restitution, tolerance, max_steps):
+def integrate_islands(rows, velocity, stiffness, eta, restitution, tolerance, max_steps):
     """Integrates every island to its end.
 
     Returns impulses (m,), trial steps, the largest error estimate of an island relative to its impact, and the number
     of islands that were cut off after `max_steps`, or after `default_bound` if that is 0.
     """
-    m, n = len(boundary), len(velocity)
-    impulse = np.zeros(m)
-    everything = np.arange(m)
-    order, ptr = islands(rows, everything, np.empty(n, np.int64), np.empty(n, np.int64))
-    local = np.empty(n, np.int64)
-    floor = OPEN_SPEED * _fastest(rows, everything, velocity, boundary)
+    m, n = len(rows.body), len(velocity)
+    impulse, boundary = np.zeros(m), rows.base[:, 0].copy()
+    found, local = all_islands(rows.body, n), np.empty(n, np.int64)
+    order, ptr = found.order, found.ptr
+    floor = OPEN_SPEED * _fastest(rows, found.chosen, velocity)
     steps, cut, worst, budget = 0, 0, 0.0, STEPS_WORK * max(1.0, m / 30.0)
     for s in range(len(ptr) - 1):
         members = order[ptr[s] : ptr[s + 1]]
-        fastest = _fastest(rows, members, velocity, boundary)
+        fastest = _fastest(rows, members, velocity)
         if fastest <= floor:
             continue
         g, x = _extract(rows, members, velocity, local)
@@ -79,14 +78,16 @@ def integrate_islands(rows, velocity, boundary, stiffness, eta, restitution, tol
 
 
 @kernel
-def _fastest(rows, members, x, boundary):
+def _fastest(rows, members, x):
     """Largest approach speed among the members."""
     out = 0.0
     for i in members:
-        u = boundary[i]
-        for e in range(rows.ptr[i], rows.ptr[i + 1]):
-            for c in range(rows.val.shape[1]):
-                u += rows.val[e, c] * x[rows.body[e], c]
+        u = rows.base[i, 0]
+        for side in range(rows.body.shape[1]):
+            b = rows.body[i, side]
+            if b >= 0:
+                for c in range(rows.val.shape[3]):
+                    u += rows.val[i, side, 0, c] * x[b, c]
         out = max(out, -u)
     return out
 
@@ -94,18 +95,20 @@ def _fastest(rows, members, x, boundary):
 @kernel
 def _extract(rows, members, velocity, local):
     """(ptr, body, val, diag) of the island, with its bodies numbered from 0, and their velocities."""
-    entries = 0
+    entries, w, d = 0, rows.body.shape[1], rows.val.shape[3]
     for i in members:
-        entries += rows.ptr[i + 1] - rows.ptr[i]
-        for e in range(rows.ptr[i], rows.ptr[i + 1]):
-            local[rows.body[e]] = -1
-    d = rows.val.shape[1]
+        for side in range(w):
+            if rows.body[i, side] >= 0:
+                entries += 1
+                local[rows.body[i, side]] = -1
     ptr, body = np.zeros(len(members) + 1, np.int64), np.empty(entries, np.int64)
     val, x = np.empty((entries, d)), np.empty((entries, d))
     bodies, at = 0, 0
     for j in range(len(members)):
-        for e in range(rows.ptr[members[j]], rows.ptr[members[j] + 1]):
-            b = rows.body[e]
+        for side in range(w):
+            b = rows.body[members[j], side]
+            if b < 0:
+                continue
             if local[b] < 0:
                 local[b] = bodies
                 for c in range(d):
@@ -113,7 +116,7 @@ def _extract(rows, members, velocity, local):
                 bodies += 1
             body[at] = local[b]
             for c in range(d):
-                val[at, c] = rows.val[e, c]
+                val[at, c] = rows.val[members[j], side, 0, c]
             at += 1
         ptr[j + 1] = at
     return (ptr, body, val, rows.diag[members]), x[:bodies].copy()

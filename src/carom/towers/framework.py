@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import ProblemError
 from ..kernels import kernel
-from ..solvers.rows import Floats, Ints, Rows, make_rows
+from ..solvers.rows import Floats, Ints, Rows, rows_from_csr
 from .bricks import point_masses
 from .reduced import Complexes
 from .symmetry import mirror_images
@@ -245,7 +245,7 @@ class FrameworkCoordinates:
             near, normal, along, self.corner, self.pin_bricks, self.pin_point, self.pin_share,
             self.bar, self._bars(self.point), self.free, self.inverse_sqrt_mass(), self.penalty > 0.0,
         )  # fmt: skip
-        return make_rows(ptr, body, val, bodies)
+        return rows_from_csr(ptr, body, val, bodies)
 
     def equation_bounds(self, stretch: Floats) -> Floats:
         """Right-hand sides of the rows of pins and bars."""

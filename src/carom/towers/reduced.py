@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels import kernel
-from ..solvers.rows import Floats, Ints, Rows, make_rows
+from ..solvers.rows import Floats, Ints, Rows, rows_from_csr
 
 if TYPE_CHECKING:
     from .tower import Tower
@@ -141,7 +141,7 @@ class ReducedCoordinates:
         ptr, body, val = _fill(
             near, normal, along, arms, self.pin_bricks, pins.astype(np.complex128), free, self.inverse_sqrt_mass()
         )
-        return make_rows(ptr, body, val, len(self.mass))
+        return rows_from_csr(ptr, body, val, len(self.mass))
 
     def equation_bounds(self, rho: Floats) -> Floats:
         """(2p,) right-hand sides of the pin rows: the motion must close the gaps that the stretch leaves."""

@@ -50,8 +50,8 @@ class Scaled:
 def dense(rows, c, low, high):
     g = packings.dense(rows)
     k = len(c)
-    y, work, index = np.zeros(k), np.empty((k + VECTORS, k)), np.empty((2, k), np.int64)
-    return y, solve_dense_in(g @ g.T, c, low, high, y, False, k, work, index) / np.abs(c).max()
+    given, work, index = np.stack([c, low, high, 0.0 * c]), np.empty((k + VECTORS, k)), np.empty((2, k), np.int64)
+    return given[3], solve_dense_in(g @ g.T, given, False, k, work, index) / np.abs(c).max()
 
 
 def sparse(rows, c, low, high):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carom.solvers.qp.nearest import Nearest
-from carom.solvers.rows import Floats, Rows, make_rows
+from carom.solvers.rows import Floats, Rows, rows_from_csr
 
 
 def rows_of(matrix: Floats, d: int) -> Rows:
@@ -22,7 +22,7 @@ def rows_of(matrix: Floats, d: int) -> Rows:
                 body.append(b)
                 val.append(blocks[i, b])
         ptr.append(len(body))
-    return make_rows(np.array(ptr), np.array(body), np.array(val), n)
+    return rows_from_csr(np.array(ptr), np.array(body), np.array(val), n)
 
 
 def random_problem(seed: int, bodies: int, rows: int, repeat: bool) -> tuple[Floats, Floats, Floats]:

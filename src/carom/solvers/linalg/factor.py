@@ -40,26 +40,29 @@ class Island(NamedTuple):
 @kernel
 def analyze(rows, contacts, scale, local):
     """The island of the given contacts, with rows multiplied by `scale` (k,); `local` is (n,) integer scratch."""
-    k, d = len(contacts), rows.val.shape[1]
-    row_ptr, row_body, row_val = rows.ptr, rows.body, rows.val
+    k, w, d = len(contacts), rows.body.shape[1], rows.val.shape[3]
     ptr = np.zeros(k + 1, np.int64)
     for i in range(k):
-        ptr[i + 1] = ptr[i] + row_ptr[contacts[i] + 1] - row_ptr[contacts[i]]
+        ptr[i + 1] = ptr[i]
+        for side in range(w):
+            b = rows.body[contacts[i], side]
+            if b >= 0:
+                ptr[i + 1] += 1
+                local[b] = -1
     body, val = np.empty(ptr[k], np.int64), np.empty((ptr[k], d))
-    for i in contacts:
-        for e in range(row_ptr[i], row_ptr[i + 1]):
-            local[row_body[e]] = -1
-    n = 0
+    n, e = 0, 0
     for i in range(k):
-        for e in range(row_ptr[contacts[i]], row_ptr[contacts[i] + 1]):
-            b = row_body[e]
+        for side in range(w):
+            b = rows.body[contacts[i], side]
+            if b < 0:
+                continue
             if local[b] < 0:
                 local[b] = n
                 n += 1
-            at = ptr[i] + e - row_ptr[contacts[i]]
-            body[at] = local[b]
+            body[e] = local[b]
             for t in range(d):
-                val[at, t] = row_val[e, t] * scale[i]
+                val[e, t] = rows.val[contacts[i], side, 0, t] * scale[i]
+            e += 1
     adj_ptr, adj = neighbors(ptr, body, n)
     order, adj_ptr, adj, parent, count = in_postorder(adj_ptr, adj, minimum_degree(adj_ptr, adj))
     position = np.empty(n, np.int64)

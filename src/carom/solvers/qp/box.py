@@ -1,6 +1,6 @@
-"""The box QP `min 1/2 y^T A y + c^T y`, `lo <= y <= hi`, with `A = G G^T`.
+"""The box QP `min 1/2 y^T A y + c^T y`, `low <= y <= high`, with `A = G G^T` of normal rows.
 
-With lo = 0 and hi = infinity it is the cone problem of inelastic impact, of the Newton-law LCP and of every GR
+With low = 0 and high = infinity it is the cone problem of inelastic impact, of the Newton-law LCP and of every GR
 iteration; with finite bounds it is friction. The problem separates into islands, and each is solved by the cheapest
 exact method for its size: a closed form for one contact, dense pivoting for small islands (`dense.py`), sparse methods
 for large ones (`sparse.py`). Large numbers of contacts are solved by several threads; results are bitwise identical
@@ -12,12 +12,13 @@ The kernels for large islands take most of the compile time; they are compiled w
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from ...kernels import kernel
 from ..islands import islands
-from ..rows import Floats, Ints, Rows, speed
+from ..rows import Floats, Ints, Rows, body_count, row_speed
 from ..threads import on_threads, thread_count
 from ..thresholds import DENSE_QP_CONTACTS, RELAXED_QP_CONTACTS, THREADED_QP_CONTACTS
 from .dense import VECTORS, inside_solution, solve_dense_in
@@ -28,36 +29,58 @@ from .sparse import large_islands
 SWEEPS_TOLERANCE = 1e-6
 
 
-def solve_cone(
-    rows: Rows, c: Floats, start: Floats | None = None, tolerance: float = 0.0, conserve: bool = False
-) -> tuple[Floats, float]:
-    """`argmin_{y >= 0} 1/2 y^T A y + c^T y` over all rows, and its residual: see `solve_bounds`."""
-    return solve_bounds(rows, c, np.zeros(len(c)), np.full(len(c), np.inf), start, tolerance, conserve)
+class Box(NamedTuple):
+    """A box QP over k contacts. Zero must lie within all bounds."""
+
+    c: Floats  # (k,)
+    low: Floats  # (k,)
+    high: Floats  # (k,)
+    y: Floats  # (k,) receives the solution
+    warm: bool  # whether y is a first guess, whose values determine which bounds are active
+
+
+def cone(c: Floats) -> Box:
+    """The cone problem: the box QP with y >= 0, from nothing."""
+    return Box(
+        np.require(c, np.float64, ["C", "W"]), np.zeros(len(c)), np.full(len(c), np.inf), np.zeros(len(c)), False
+    )
+
+
+class Work(NamedTuple):
+    """Scratch for any number of solves over the same bodies."""
+
+    parent: Ints  # (n,)
+    label: Ints  # (n,)
+    velocity: Floats  # (n, d) zeros
+
+
+def work_of(rows: Rows) -> Work:
+    """Scratch for the bodies of the rows."""
+    n = body_count(rows)
+    return Work(np.empty(n, np.int64), np.empty(n, np.int64), np.zeros((n, rows.val.shape[3])))
+
+
+def solve_cone(rows: Rows, c: Floats, tolerance: float = 0.0, conserve: bool = False) -> tuple[Floats, float]:
+    """`argmin_{y >= 0} 1/2 y^T A y + c^T y` over all contacts, and its residual: see `solve_box`."""
+    return _solve_all(rows, cone(c), tolerance, conserve)
 
 
 def solve_bounds(
-    rows: Rows,
-    c: Floats,
-    low: Floats,
-    high: Floats,
-    start: Floats | None = None,
-    tolerance: float = 0.0,
-    conserve: bool = False,
+    rows: Rows, c: Floats, low: Floats, high: Floats, start: Floats | None = None, tolerance: float = 0.0
 ) -> tuple[Floats, float]:
-    """`argmin 1/2 y^T A y + c^T y` over `low <= y <= high` and all rows, and its residual.
+    """`argmin 1/2 y^T A y + c^T y` over `low <= y <= high` and all contacts, and its residual: see `solve_box`.
 
-    `start` is a warm start: its values are the first guess, and determine which bounds are active. Zero must lie within
-    all bounds. `tolerance` is the residual that the answer may have; 0 asks for rounding error. The residual is the
-    largest |y - P(y - gradient)| in units of speed. `conserve`: see `relax`.
+    `start` is a first guess. Zero must lie within all bounds.
     """
-    n, d = len(rows.touch_ptr) - 1, rows.val.shape[1]
-    warm = start is not None
-    y = np.array(start, dtype=np.float64) if warm else np.zeros(len(c))
+    y = np.zeros(len(c)) if start is None else np.array(start, dtype=np.float64)
     c, low, high = (np.require(v, np.float64, ["C", "W"]) for v in (c, low, high))
-    if len(c) <= DENSE_QP_CONTACTS:
-        return y, float(_few(rows, c, low, high, y, warm))
-    work = Work(np.empty(n, np.int64), np.empty(n, np.int64), np.zeros((n, d)))
-    return y, solve_box(rows, np.arange(len(c)), c, low, high, y, warm, work, tolerance, conserve)
+    return _solve_all(rows, Box(c, low, high, y, start is not None), tolerance, False)
+
+
+def _solve_all(rows: Rows, box: Box, tolerance: float, conserve: bool) -> tuple[Floats, float]:
+    if len(box.c) <= DENSE_QP_CONTACTS:
+        return box.y, float(_few(rows, box))
+    return box.y, solve_box(rows, np.arange(len(box.c)), box, work_of(rows), tolerance, conserve)
 
 
 def box_residual(diag: Floats, gradient: Floats, low: Floats, high: Floats, y: Floats) -> float:
@@ -68,58 +91,42 @@ def box_residual(diag: Floats, gradient: Floats, low: Floats, high: Floats, y: F
     return float(np.abs(step).max(initial=0.0))
 
 
-class Work:
-    """Scratch for any number of solves over the same bodies: two (n,) arrays of integers and (n, d) zeros."""
+def solve_box(rows: Rows, chosen: Ints, box: Box, work: Work, tolerance: float = 0.0, conserve: bool = False) -> float:
+    """Solves over the contacts `chosen`, to which the numbers of the box belong, and writes the solution to `box.y`.
 
-    def __init__(self, parent: Ints, label: Ints, velocity: Floats) -> None:
-        self.parent, self.label, self.velocity = parent, label, velocity
-
-
-def solve_box(
-    rows: Rows,
-    subset: Ints,
-    c: Floats,
-    lo: Floats,
-    hi: Floats,
-    y: Floats,
-    warm: bool,
-    work: Work,
-    tolerance: float = 0.0,
-    conserve: bool = False,
-) -> float:
-    """Solves over the contacts in `subset`; c, lo, hi and y have one entry for each of them, in their order.
-
-    y is overwritten (and is the warm start if `warm`). Returns the residual: the largest |y - P(y - gradient)| in units
-    of speed. With a `tolerance`, a speed, large islands are relaxed first (`relax.py`, also for `conserve`), and solved
-    exactly where that does not reach the tolerance.
+    Returns the residual, the largest |y - P(y - gradient)| in units of speed. With a `tolerance`, a speed, large
+    islands are relaxed first (`relax.py`, also for `conserve`), and solved exactly where that does not reach the
+    tolerance; 0 asks for rounding error.
     """
-    size = np.abs(c).max(initial=0.0)
+    size = np.abs(box.c).max(initial=0.0)
     if size == 0.0:
-        y[:] = np.clip(0.0, lo, hi)
+        box.y[:] = np.clip(0.0, box.low, box.high)
         return 0.0
-    order, ptr = islands(rows, subset, work.parent, work.label)
-    parts = thread_count() if len(subset) >= THREADED_QP_CONTACTS else 1
-    cuts = np.searchsorted(ptr, np.linspace(0, len(subset), 4 * parts + 1 if parts > 1 else 2))
+    found = islands(rows.body, chosen, work.parent, work.label)
+    ptr = found.ptr
+    parts = thread_count() if len(chosen) >= THREADED_QP_CONTACTS else 1
+    cuts = np.searchsorted(ptr, np.linspace(0, len(chosen), 4 * parts + 1 if parts > 1 else 2))
     cuts[0], cuts[-1] = 0, len(ptr) - 1
     coarse = tolerance > SWEEPS_TOLERANCE * size
     most = RELAXED_QP_CONTACTS if coarse and not conserve else DENSE_QP_CONTACTS
-    given = (c, lo, hi, y, warm, work.velocity, most)
-    pieces = [(rows, subset, order, ptr, int(a), int(b), *given) for a, b in pairwise(cuts)]
     width = np.diff(ptr)
-    large = np.flatnonzero(width > most)
-    worst = on_threads(_small, pieces) if len(large) < len(width) else 0.0
+    large, worst = np.flatnonzero(width > most), 0.0
+    if len(large) < len(width):
+        pieces = [(rows, found, int(a), int(b), box, work.velocity, most) for a, b in pairwise(cuts)]
+        worst = on_threads(_small, pieces)
     if len(large):
         # Distributed in order of size, so that all threads are busy for about the same time.
         large = large[np.argsort(-width[large], kind="stable")]
-        where = (rows, subset, order, ptr)
         if coarse:
             missed = np.zeros(len(width), np.bool_)
-            rest = (c, lo, hi, y, work.parent, tolerance, conserve, missed)
-            worst = max(worst, on_threads(relaxed_islands, [(*where, hand, *rest) for hand in _dealt(large, parts)]))
-            large, warm = large[missed[large]], True
+            goal = (box, work.parent, tolerance, conserve, missed)
+            worst = max(
+                worst, on_threads(relaxed_islands, [(rows, found, hand, *goal) for hand in _dealt(large, parts)])
+            )
+            large, box = large[missed[large]], box._replace(warm=True)
         if len(large):
-            exact = (c, lo, hi, y, warm, work.parent)
-            worst = max(worst, on_threads(large_islands, [(*where, hand, *exact) for hand in _dealt(large, parts)]))
+            rest = [(rows, found, hand, box, work.parent) for hand in _dealt(large, parts)]
+            worst = max(worst, on_threads(large_islands, rest))
     return float(worst)
 
 
@@ -129,44 +136,44 @@ def _dealt(items: Ints, parts: int) -> list[Ints]:
 
 
 @kernel
-def _few(rows, c, lo, hi, y, warm):
+def _few(rows, box):
     """`solve_box` over all of at most DENSE_QP_CONTACTS contacts, in one kernel."""
-    n, subset = len(rows.touch_ptr) - 1, np.arange(len(c))
-    if np.all(c == 0.0):
-        for j in subset:
-            y[j] = min(max(0.0, lo[j]), hi[j])
+    n, chosen = len(rows.touch_ptr) - 1, np.arange(len(box.c))
+    if np.all(box.c == 0.0):
+        for j in chosen:
+            box.y[j] = min(max(0.0, box.low[j]), box.high[j])
         return 0.0
-    order, ptr = islands(rows, subset, np.empty(n, np.int64), np.empty(n, np.int64))
-    scratch = np.zeros((n, rows.val.shape[1]))
-    return _small(rows, subset, order, ptr, 0, len(ptr) - 1, c, lo, hi, y, warm, scratch, DENSE_QP_CONTACTS)
+    found = islands(rows.body, chosen, np.empty(n, np.int64), np.empty(n, np.int64))
+    scratch = np.zeros((n, rows.val.shape[3]))
+    return _small(rows, found, 0, len(found.ptr) - 1, box, scratch, DENSE_QP_CONTACTS)
 
 
 @kernel
-def _small(rows, subset, order, ptr, first, last, c, lo, hi, y, warm, scratch, most):
+def _small(rows, found, first, last, box, scratch, most):
     """Solves islands first..last-1 of at most `most` <= DENSE_QP_CONTACTS contacts; returns the largest residual."""
-    worst = 0.0
+    worst, ptr = 0.0, found.ptr
     a = np.empty((DENSE_QP_CONTACTS, DENSE_QP_CONTACTS))
     given = np.empty((4, DENSE_QP_CONTACTS))
     work, index = np.empty((DENSE_QP_CONTACTS + VECTORS, DENSE_QP_CONTACTS)), np.empty((2, DENSE_QP_CONTACTS), np.int64)
     for s in _by_size(ptr, first, last, most):
         k = ptr[s + 1] - ptr[s]
         if k == 1:
-            j = order[ptr[s]]
-            y[j] = min(max(-c[j] / rows.diag[subset[j]], lo[j]), hi[j])
+            j = found.order[ptr[s]]
+            box.y[j] = min(max(-box.c[j] / rows.diag[found.chosen[j]], box.low[j]), box.high[j])
         else:
-            mine = order[ptr[s] : ptr[s + 1]]
+            mine = found.order[ptr[s] : ptr[s + 1]]
             for p in range(k):
                 j = mine[p]
-                given[0, p], given[1, p], given[2, p], given[3, p] = c[j], lo[j], hi[j], y[j]
-            _delassus(rows, subset, mine, a, scratch)
+                given[0, p], given[1, p], given[2, p], given[3, p] = box.c[j], box.low[j], box.high[j], box.y[j]
+            _delassus(rows, found.chosen, mine, a, scratch)
             residual = inside_solution(a, given, k, work)
             if residual < 0.0:
                 for p in range(k):
-                    given[3, p] = y[mine[p]]
-                residual = solve_dense_in(a, given[0], given[1], given[2], given[3], warm, k, work, index)
+                    given[3, p] = box.y[mine[p]]
+                residual = solve_dense_in(a, given, box.warm, k, work, index)
             worst = max(worst, residual)
             for p in range(k):
-                y[mine[p]] = given[3, p]
+                box.y[mine[p]] = given[3, p]
     return worst
 
 
@@ -190,31 +197,34 @@ def _by_size(ptr, first, last, most):
 
 
 @kernel
-def _delassus(rows, subset, mine, a, scratch):
+def _delassus(rows, chosen, mine, a, scratch):
     """`A = G G^T` of one island into the corner of a; `scratch` is zero before and after."""
-    d = rows.val.shape[1]
+    body, val = rows.body, rows.val
+    w, d = body.shape[1], val.shape[3]
     for p in range(len(mine)):
-        i = subset[mine[p]]
+        i = chosen[mine[p]]
         a[p, p] = rows.diag[i]
-        if rows.ptr[i + 1] - rows.ptr[i] <= 2:
+        if w == 2:
             for q in range(p):
-                j = subset[mine[q]]
+                j = chosen[mine[q]]
                 total = 0.0
-                for e in range(rows.ptr[i], rows.ptr[i + 1]):
-                    for f in range(rows.ptr[j], rows.ptr[j + 1]):
-                        if rows.body[e] == rows.body[f]:
-                            for t in range(d):
-                                total += rows.val[e, t] * rows.val[f, t]
+                for e in range(2):
+                    for f in range(2):
+                        if body[i, e] == body[j, f] and body[i, e] >= 0:
+                            for c in range(d):
+                                total += val[i, e, 0, c] * val[j, f, 0, c]
                 a[p, q] = total
                 a[q, p] = total
             continue
         # Rows over many components, as with general mass matrices: expand one, and multiply the others by it.
-        for e in range(rows.ptr[i], rows.ptr[i + 1]):
-            for t in range(d):
-                scratch[rows.body[e], t] = rows.val[e, t]
+        for e in range(w):
+            if body[i, e] >= 0:
+                for c in range(d):
+                    scratch[body[i, e], c] = val[i, e, 0, c]
         for q in range(p):
-            a[p, q] = speed(rows, subset[mine[q]], scratch)
+            a[p, q] = row_speed(rows, scratch, chosen[mine[q]], 0)
             a[q, p] = a[p, q]
-        for e in range(rows.ptr[i], rows.ptr[i + 1]):
-            for t in range(d):
-                scratch[rows.body[e], t] = 0.0
+        for e in range(w):
+            if body[i, e] >= 0:
+                for c in range(d):
+                    scratch[body[i, e], c] = 0.0

@@ -85,12 +85,14 @@ def _inside_pair(a, given):
 
 
 @lean
-def solve_dense_in(a, c, lo, hi, y, warm, k, work, index):
+def solve_dense_in(a, given, warm, k, work, index):
     """Solves the box QP in place of y, in given work space; returns the residual in units of speed.
 
-    `a` must have a positive diagonal and is overwritten; only the first k entries of everything are used. With `warm`,
-    y is the first guess of which bounds are active, and its values are the first proximal center.
+    `given` holds the rows c, lo, hi and y. `a` must have a positive diagonal and is overwritten; only the first k
+    entries of everything are used. With `warm`, y is the first guess of which bounds are active, and its values are the
+    first proximal center.
     """
+    c, lo, hi, y = given[0], given[1], given[2], given[3]
     scale, g0, low, high = work[k], work[k + 1], work[k + 2], work[k + 3]
     z, best_z = work[k + 4], work[k + 5]
     size = 0.0
@@ -109,13 +111,13 @@ def solve_dense_in(a, c, lo, hi, y, warm, k, work, index):
         g0[i] = c[i] * scale[i] / size
         low[i], high[i] = lo[i] / unit, hi[i] / unit
     eps, best = 0.0, np.inf
-    _first_guess(y, scale, size, warm, g0, low, high, z, index[1], k)
+    _first_guess(y, warm, size, work, index, k)
     for _ in range(10):
         residual = _settle(a, k, eps, work, index)
         if residual < 0.0:
             # Redundant contacts: start over with the proximal term.
             eps, best = PROXIMAL, np.inf
-            _first_guess(y, scale, size, warm, g0, low, high, z, index[1], k)
+            _first_guess(y, warm, size, work, index, k)
             continue
         better = residual < 0.25 * best
         if residual < best:
@@ -139,8 +141,9 @@ def solve_dense_in(a, c, lo, hi, y, warm, k, work, index):
 
 
 @lean
-def _first_guess(y, scale, size, warm, g0, low, high, z, place, k):
+def _first_guess(y, warm, size, work, index, k):
     """z and where each contact is: 0 at low, 1 free, 2 at high."""
+    scale, g0, low, high, z, place = work[k], work[k + 1], work[k + 2], work[k + 3], work[k + 4], index[1]
     for i in range(k):
         z[i] = min(max(y[i] / (scale[i] * size) if warm else 0.0, low[i]), high[i])
         place[i] = 1

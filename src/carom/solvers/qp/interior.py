@@ -7,24 +7,44 @@ multipliers p >= 0 of the lower bounds and q >= 0 of the upper ones. Each Newton
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from ...kernels import kernel
 from ..linalg.factor import combine, factorise, gradient, solve_factored
+from ..rows import Floats
 
 ITERATIONS = 60  # bound; 15 to 30 are usual
 CLOSE = 1e-12  # mean complementarity at which the method ends, for gradients of size one
+
+
+class Limits(NamedTuple):
+    """The bounds of k impulses. Those with low = high are not open, and stay."""
+
+    low: Floats
+    high: Floats
+    open: NDArray[np.bool_]
+    bounded: NDArray[np.bool_]  # whether high is finite
+
+
+class Iterate(NamedTuple):
+    """Impulses and multipliers, or a direction of them."""
+
+    z: Floats
+    p: Floats
+    q: Floats
 
 
 @kernel
 def interior_point(island, g0, low, high, state, factor):
     """An approximate solution z; `state` is set to its active set (0 at low, 1 free, 2 at high)."""
     k = len(g0)
-    open_ = low < high
-    bounded = np.isfinite(high)
-    z, p, q = np.empty(k), np.ones(k), np.zeros(k)
+    limits, at = Limits(low, high, low < high, np.isfinite(high)), Iterate(np.empty(k), np.ones(k), np.zeros(k))
+    is_open, bounded, z, p, q = limits.open, limits.bounded, at.z, at.p, at.q
     for i in range(k):
-        if not open_[i]:
+        if not is_open[i]:
             z[i] = low[i]
         elif bounded[i]:
             z[i] = 0.5 * (low[i] + high[i])
@@ -32,13 +52,13 @@ def interior_point(island, g0, low, high, state, factor):
         else:
             z[i] = low[i] + 1.0
     x = combine(island, z)
-    weight, rhs, r, speed = np.zeros(k), np.empty(k), np.empty(k), np.empty(k)
+    weight, r, speed = np.zeros(k), np.empty(k), np.empty(k)
     for _ in range(ITERATIONS):
         # Residual of the speeds. It is the only linear one, since x = G^T z is kept exact.
         mu, count = 0.0, 0
         gradient(island, x, g0, speed)
         for i in range(k):
-            if not open_[i]:
+            if not is_open[i]:
                 continue
             r[i] = speed[i] - p[i] + q[i]
             mu += p[i] * (z[i] - low[i])
@@ -54,43 +74,41 @@ def interior_point(island, g0, low, high, state, factor):
             break
         for i in range(k):
             weight[i] = 0.0
-            if open_[i]:
+            if is_open[i]:
                 hold = p[i] / (z[i] - low[i])
                 if bounded[i]:
                     hold += q[i] / (high[i] - z[i])
                 weight[i] = 1.0 / hold
         factorise(island, weight, factor)
-        dz, dp, dq = _direction(island, open_, bounded, z, low, high, p, q, r, weight, factor,
-                                np.zeros(k), np.zeros(k), rhs, speed)  # fmt: skip
-        step = _longest(open_, bounded, z, low, high, p, q, dz, dp, dq)
+        low_fix, high_fix = np.zeros(k), np.zeros(k)
+        step = _direction(island, factor, limits, at, r, weight, (low_fix, high_fix))
+        length = _longest(limits, at, step)
         ahead = 0.0
         for i in range(k):
-            if open_[i]:
-                ahead += (p[i] + step * dp[i]) * (z[i] + step * dz[i] - low[i])
+            if is_open[i]:
+                ahead += (p[i] + length * step.p[i]) * (z[i] + length * step.z[i] - low[i])
                 if bounded[i]:
-                    ahead += (q[i] + step * dq[i]) * (high[i] - z[i] - step * dz[i])
+                    ahead += (q[i] + length * step.q[i]) * (high[i] - z[i] - length * step.z[i])
         ahead /= count
         center = mu * (ahead / mu) ** 3
-        low_fix, high_fix = np.zeros(k), np.zeros(k)
         for i in range(k):
-            if open_[i]:
-                low_fix[i] = dp[i] * dz[i] - center
+            if is_open[i]:
+                low_fix[i] = step.p[i] * step.z[i] - center
                 if bounded[i]:
-                    high_fix[i] = -dq[i] * dz[i] - center
-        dz, dp, dq = _direction(island, open_, bounded, z, low, high, p, q, r, weight, factor,
-                                low_fix, high_fix, rhs, speed)  # fmt: skip
-        step = min(1.0, 0.995 * _longest(open_, bounded, z, low, high, p, q, dz, dp, dq))
-        if not np.isfinite(np.sum(dz)) or step < 1e-8:
+                    high_fix[i] = -step.q[i] * step.z[i] - center
+        step = _direction(island, factor, limits, at, r, weight, (low_fix, high_fix))
+        length = min(1.0, 0.995 * _longest(limits, at, step))
+        if not np.isfinite(np.sum(step.z)) or length < 1e-8:
             break
         for i in range(k):
-            if open_[i]:
-                z[i] += step * dz[i]
-                p[i] += step * dp[i]
-                q[i] += step * dq[i]
+            if is_open[i]:
+                z[i] += length * step.z[i]
+                p[i] += length * step.p[i]
+                q[i] += length * step.q[i]
         x = combine(island, z)
     for i in range(k):
         state[i] = 0
-        if open_[i]:
+        if is_open[i]:
             if bounded[i] and q[i] > high[i] - z[i]:
                 state[i] = 2
             elif p[i] <= z[i] - low[i]:
@@ -99,12 +117,13 @@ def interior_point(island, g0, low, high, state, factor):
 
 
 @kernel
-def _direction(island, open_, bounded, z, low, high, p, q, r, weight, factor, low_fix, high_fix, rhs, speed):
+def _direction(island, factor, limits, at, r, weight, fix):
     """Newton direction with the complementarity targets `p (z - low) + low_fix -> 0`, and likewise for q and high."""
+    (low, high, is_open, bounded), (z, p, q), (low_fix, high_fix) = limits, at, fix
     k = len(z)
+    rhs, speed = np.zeros(k), np.empty(k)
     for i in range(k):
-        rhs[i] = 0.0
-        if open_[i]:
+        if is_open[i]:
             total = r[i] + p[i] + low_fix[i] / (z[i] - low[i])
             if bounded[i]:
                 total -= q[i] + high_fix[i] / (high[i] - z[i])
@@ -112,29 +131,30 @@ def _direction(island, open_, bounded, z, low, high, p, q, r, weight, factor, lo
     dx = combine(island, -weight * rhs)
     solve_factored(island, factor, dx)
     gradient(island, dx, np.zeros(k), speed)
-    dz, dp, dq = np.zeros(k), np.zeros(k), np.zeros(k)
+    step = Iterate(np.zeros(k), np.zeros(k), np.zeros(k))
     for i in range(k):
-        if open_[i]:
-            dz[i] = -weight[i] * (speed[i] + rhs[i])
-            dp[i] = -p[i] - (low_fix[i] + p[i] * dz[i]) / (z[i] - low[i])
+        if is_open[i]:
+            step.z[i] = -weight[i] * (speed[i] + rhs[i])
+            step.p[i] = -p[i] - (low_fix[i] + p[i] * step.z[i]) / (z[i] - low[i])
             if bounded[i]:
-                dq[i] = -q[i] + (-high_fix[i] + q[i] * dz[i]) / (high[i] - z[i])
-    return dz, dp, dq
+                step.q[i] = -q[i] + (-high_fix[i] + q[i] * step.z[i]) / (high[i] - z[i])
+    return step
 
 
 @kernel
-def _longest(open_, bounded, z, low, high, p, q, dz, dp, dq):
+def _longest(limits, at, step):
     """Longest step that keeps everything positive, at most 1."""
-    step = 1.0
+    (low, high, is_open, bounded), (z, p, q), (dz, dp, dq) = limits, at, step
+    length = 1.0
     for i in range(len(z)):
-        if open_[i]:
+        if is_open[i]:
             if dz[i] < 0.0:
-                step = min(step, (low[i] - z[i]) / dz[i])
+                length = min(length, (low[i] - z[i]) / dz[i])
             if dp[i] < 0.0:
-                step = min(step, -p[i] / dp[i])
+                length = min(length, -p[i] / dp[i])
             if bounded[i]:
                 if dz[i] > 0.0:
-                    step = min(step, (high[i] - z[i]) / dz[i])
+                    length = min(length, (high[i] - z[i]) / dz[i])
                 if dq[i] < 0.0:
-                    step = min(step, -q[i] / dq[i])
-    return step
+                    length = min(length, -q[i] / dq[i])
+    return length

@@ -79,19 +79,22 @@ class Nearest:
         """Multipliers for a cold start: the solution of the box QP by `box.py`."""
         if attempt == "nothing":
             return np.zeros(len(bound))
-        y = solve_cone(self.rows, speeds(self.rows, free, -bound))[0]
+        y = solve_cone(self.rows, speeds(self.rows, free) - bound)[0]
         return np.where(np.isfinite(y), y, 0.0)
 
 
 @kernel
 def _prepare(rows):
     """Scales and analyzes the rows."""
-    m, bodies = len(rows.ptr) - 1, len(rows.touch_ptr) - 1
+    m, bodies = len(rows.body), len(rows.touch_ptr) - 1
     scale = 1.0 / np.sqrt(rows.diag)
     island = analyze(rows, np.arange(m), scale, np.empty(bodies, np.int64))
-    number = np.empty(island.bodies, np.int64)
-    for e in range(len(rows.body)):
-        number[island.body[e]] = rows.body[e]
+    number, e = np.empty(island.bodies, np.int64), 0
+    for i in range(m):
+        for side in range(rows.body.shape[1]):
+            if rows.body[i, side] >= 0:
+                number[island.body[e]] = rows.body[i, side]
+                e += 1
     return Program(island, number, scale, new_factor(island), np.full(m, -1.0))
 
 
@@ -207,7 +210,7 @@ def _flips(y, lack, rate, weight, eps, inequalities):
     """How many rows a full step adds to or removes from the active set. While it falls, no line search is needed."""
     count = 0
     for i in range(inequalities):
-        count += (weight[i] > 0.0) != (eps * y[i] + lack[i] - rate[i] > 0.0)
+        count += int((weight[i] > 0.0) != (eps * y[i] + lack[i] - rate[i] > 0.0))
     return count
 
 

@@ -11,9 +11,13 @@ The data of an island are copied side by side in the order of the sweep, with bo
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from ...kernels import kernel
+from ..rows import Floats
 
 VISITS = 500  # average number of visits of a contact, at most; exact methods then take as long or less
 OVER_RELAXATION = 1.5  # halves the visits in jammed layers of spheres; from 1.7 on they rise again
@@ -24,70 +28,79 @@ NARROW, WIDE = 3, 6  # velocity components of a body in the copied data
 NO_ENTRY = 1e-24  # squared entries below this share of the squared length of their row move nothing
 
 
+class Gathered(NamedTuple):
+    """The normal rows of k contacts in the order of the sweep, with w = NARROW or WIDE components per body."""
+
+    pair: NDArray[np.int32]  # (k, 2) bodies, numbered by first use; the last number is the world
+    entry: Floats  # (k, 2, w)
+    given: Floats  # (k, 4) c, 1 / A_ii, low, high
+
+
 @kernel
 def gathered(rows, contacts, local):
     """The number of bodies, of which the last one is the world, bodies (k, 2) and entries (k, 2, w) of some rows.
 
     `local` is scratch of one integer per body of `rows`. The number of bodies is 0 if a row touches more than two.
     """
-    k, d = len(contacts), rows.val.shape[1]
-    for i in contacts:
-        for e in range(rows.ptr[i], rows.ptr[i + 1]):
-            local[rows.body[e]] = -1
+    k, d = len(contacts), rows.val.shape[3]
     pair = np.full((k, 2), -1, np.int32)
-    count, wide, many = 0, False, False
+    if rows.body.shape[1] > 2 or d > WIDE:
+        return 0, pair, np.empty((0, 2, NARROW))
+    for i in contacts:
+        for side in range(2):
+            if rows.body[i, side] >= 0:
+                local[rows.body[i, side]] = -1
+    count, wide = 0, False
     for j in range(k):
-        i = contacts[j]
-        first, last = rows.ptr[i], rows.ptr[i + 1]
-        if last - first > 2:
-            many = True
-            break
-        for e in range(first, last):
-            b = rows.body[e]
+        i, e = contacts[j], 0
+        for side in range(2):
+            b = rows.body[i, side]
+            if b < 0:
+                continue
             if local[b] < 0:
                 local[b] = count
                 count += 1
-            pair[j, e - first] = local[b]
-            for t in range(NARROW, d):
-                wide = wide or rows.val[e, t] ** 2 > NO_ENTRY * rows.diag[i]
-    if many or d > WIDE:
-        return 0, pair, np.empty((0, 2, NARROW))
+            pair[j, e] = local[b]
+            e += 1
+            for c in range(NARROW, d):
+                wide = wide or rows.val[i, side, 0, c] ** 2 > NO_ENTRY * rows.diag[i]
     w = WIDE if wide else NARROW
     entry = np.zeros((k, 2, w))
     for j in range(k):
-        first = rows.ptr[contacts[j]]
-        for e in range(first, rows.ptr[contacts[j] + 1]):
-            for t in range(min(d, w)):
-                entry[j, e - first, t] = rows.val[e, t]
+        e = 0
         for side in range(2):
-            if pair[j, side] < 0:
-                pair[j, side] = count
+            if rows.body[contacts[j], side] >= 0:
+                for c in range(min(d, w)):
+                    entry[j, e, c] = rows.val[contacts[j], side, 0, c]
+                e += 1
+        for side in range(e, 2):
+            pair[j, side] = count
     return count + 1, pair, entry
 
 
 @kernel
-def relaxed_islands(rows, subset, order, ptr, large, c, lo, hi, y, local, tolerance, conserve, missed):
+def relaxed_islands(rows, found, large, box, local, tolerance, conserve, missed):
     """Relaxes the islands numbered in `large`; returns the largest residual of those that reach the tolerance.
 
     `missed` is true in the end for the others. `local` is scratch of one integer per body; islands share no body.
     """
     worst = 0.0
     for s in large:
-        mine = order[ptr[s] : ptr[s + 1]]
+        mine = found.order[found.ptr[s] : found.ptr[s + 1]]
         k = len(mine)
         contacts = np.empty(k, np.int64)
         given = np.empty((4, k))
         for p in range(k):
             j = mine[p]
-            contacts[p] = subset[j]
-            given[0, p], given[1, p], given[2, p], given[3, p] = c[j], lo[j], hi[j], y[j]
+            contacts[p] = found.chosen[j]
+            given[0, p], given[1, p], given[2, p], given[3, p] = box.c[j], box.low[j], box.high[j], box.y[j]
         aim = 0.5 * tolerance if conserve else tolerance  # the factor of `conserve` adds to the residual
-        residual = relax(rows, contacts, given[0], given[1], given[2], given[3], local, aim, VISITS, conserve)
+        residual = relax(rows, contacts, given, local, aim, VISITS, conserve)
         while conserve and tolerance < residual < np.inf and aim > FINEST * tolerance:
             aim *= 0.1
-            residual = relax(rows, contacts, given[0], given[1], given[2], given[3], local, aim, VISITS, conserve)
+            residual = relax(rows, contacts, given, local, aim, VISITS, conserve)
         for p in range(k):
-            y[mine[p]] = given[3, p]
+            box.y[mine[p]] = given[3, p]
         missed[s] = residual > tolerance * (1.0 + ROUNDING)
         if not missed[s]:
             worst = max(worst, residual)
@@ -95,20 +108,21 @@ def relaxed_islands(rows, subset, order, ptr, large, c, lo, hi, y, local, tolera
 
 
 @kernel
-def relax(rows, contacts, c, low, high, y, local, tolerance, visits, conserve):
-    """Solves the box QP over `contacts` in place of y, starting from its values; returns the residual, a speed.
+def relax(rows, contacts, box, local, tolerance, visits, conserve):
+    """Solves the box QP over k contacts, starting from the values of y; returns the residual, a speed.
 
-    c, low, high and y have one entry for each contact. With `conserve` y is multiplied by the factor that makes
-    `c^T y + y^T A y` zero, as it is for the exact answer of a cone problem: with c = 2 u the velocity is then reflected
-    along `G^T y`, and the energy is conserved for any tolerance. Returns infinity, and leaves y, if a row touches more
-    than two bodies.
+    `box` (4, k) holds the rows c, low, high and y; y is overwritten. With `conserve` y is multiplied by the factor that
+    makes `c^T y + y^T A y` zero, as it is for the exact answer of a cone problem: with c = 2 u the velocity is then
+    reflected along `G^T y`, and the energy is conserved for any tolerance. Returns infinity, and leaves y, if a row
+    touches more than two bodies.
     """
+    c, low, high, y = box[0], box[1], box[2], box[3]
     bodies, pair, entry = gathered(rows, contacts, local)
     if bodies == 0:
         return np.inf
     k, w = entry.shape[0], entry.shape[2]
-    given = np.empty((k, 4))  # c, 1 / A_ii, low, high
-    x = np.zeros((bodies, w))
+    data = Gathered(pair, entry, np.empty((k, 4)))
+    given, x = data.given, np.zeros((bodies, w))
     for j in range(k):
         given[j, 0], given[j, 1], given[j, 2], given[j, 3] = c[j], 1.0 / rows.diag[contacts[j]], low[j], high[j]
         if y[j] != 0.0:
@@ -119,9 +133,9 @@ def relax(rows, contacts, c, low, high, y, local, tolerance, visits, conserve):
     now, left, done = k + 1, visits * k, 1
     while done > 0 and left > 0:
         if w == NARROW:
-            done = _sweep(pair, entry, given, y, x, moved, seen, now, tolerance, NARROW)
+            done = _sweep(data, y, x, moved, seen, now, tolerance, NARROW)
         else:
-            done = _sweep(pair, entry, given, y, x, moved, seen, now, tolerance, WIDE)
+            done = _sweep(data, y, x, moved, seen, now, tolerance, WIDE)
         now += k
         left -= done
     if done > 0:
@@ -137,8 +151,9 @@ def relax(rows, contacts, c, low, high, y, local, tolerance, visits, conserve):
 
 
 @kernel(inline="always")
-def _sweep(pair, entry, given, y, x, moved, seen, now, tolerance, w):
+def _sweep(data, y, x, moved, seen, now, tolerance, w):
     """One sweep over the contacts with a body that has moved since the contact was seen; returns their number."""
+    pair, entry, given = data.pair, data.entry, data.given
     done = 0
     for p in range(len(pair)):
         a, b = pair[p, 0], pair[p, 1]

@@ -22,24 +22,24 @@ PRODUCTS = 3000  # matrix products of projected gradients, after which the islan
 
 
 @kernel
-def large_islands(rows, subset, order, ptr, large, c, lo, hi, y, warm, local):
+def large_islands(rows, found, large, box, local):
     """Solves the islands numbered in `large`; returns the largest residual in units of speed.
 
     `local` is scratch of one integer per body; islands share no body.
     """
     worst = 0.0
     for s in large:
-        mine = order[ptr[s] : ptr[s + 1]]
+        mine = found.order[found.ptr[s] : found.ptr[s + 1]]
         k = len(mine)
         contacts = np.empty(k, np.int64)
-        ci, li, ui, yi = np.empty(k), np.empty(k), np.empty(k), np.empty(k)
+        c, low, high, y = np.empty(k), np.empty(k), np.empty(k), np.empty(k)
         for p in range(k):
             j = mine[p]
-            contacts[p] = subset[j]
-            ci[p], li[p], ui[p], yi[p] = c[j], lo[j], hi[j], y[j]
-        worst = max(worst, solve_sparse(rows, contacts, ci, li, ui, yi, warm, local))
+            contacts[p] = found.chosen[j]
+            c[p], low[p], high[p], y[p] = box.c[j], box.low[j], box.high[j], box.y[j]
+        worst = max(worst, solve_sparse(rows, contacts, c, low, high, y, box.warm, local))
         for p in range(k):
-            y[mine[p]] = yi[p]
+            box.y[mine[p]] = y[p]
     return worst
 
 
@@ -171,7 +171,7 @@ def _correct(island, z, r, low, high, state, fewest, top):
     """
     wrong = 0
     for i in range(len(z)):
-        wrong += _belongs(z, r, low, high, state, i) != state[i]
+        wrong += int(_belongs(z, r, low, high, state, i) != state[i])
     if wrong >= fewest:
         top[:] = -1
         for i in range(len(z)):
