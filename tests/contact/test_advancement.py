@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carom.contact.advancement import NEVER, convex_gap, part_of, part_pose, solid_work, sphere_touch, touch_times
+from carom.contact.advancement import NEVER, gap_3d, part_of, part_pose, solid_work, sphere_touch, touch_times
 from carom.contact.motion import Motions, motion_of, pose_at
 from carom.geometry.rotations import matrices, of_vector, product, vector_between
 from carom.geometry.vectors import Vec3
@@ -43,12 +43,12 @@ def touch(solids, motions, tolerance):
 
 def gap_of(solids, motions, time):
     """Least gap of two rows over all pairs of their parts at a time of the step."""
-    work, least = solid_work(solids), np.inf
+    work, least = solid_work(), np.inf
     a, b = motions.owner
     for pa in range(solids.part_ptr[a], solids.part_ptr[a + 1]):
         for pb in range(solids.part_ptr[b], solids.part_ptr[b + 1]):
             one, two = part_of(solids, motions, 0, pa), part_of(solids, motions, 1, pb)
-            found = convex_gap(work, one.shape, part_pose(one, time), two.shape, part_pose(two, time), np.inf)
+            found = gap_3d(solids, work, one.shape, part_pose(one, time), two.shape, part_pose(two, time), np.inf)
             least = min(least, found[0])
     return least
 

@@ -16,7 +16,6 @@ from carom.contact.meshes import mesh_pairs
 from carom.contact.motion import Motions
 from carom.contact.point_distance import distance, signed_distance, surface_of
 from carom.contact.poses import Poses
-from carom.contact.support import cores_of
 from carom.geometry.hulls import box as make_box
 from carom.geometry.rotations import matrices
 from carom.geometry.surfaces import icosphere, torus, trefoil
@@ -366,7 +365,7 @@ def test_parts_without_a_mesh_are_passed_over():
 def test_distance_of_points_is_exact(name):
     """Against the nearest of many points of the surface; inside negative. The normal is the slope of the distance."""
     solids = solids_of(SHAPES[name])
-    surface = surface_of(solids, cores_of(solids), 0)
+    surface = surface_of(solids, 0)
     random = np.random.default_rng(7)
     for point in random.uniform(-1.0, 1.0, (60, 3)):
         d, normal = signed_distance(surface, Vec3(*point), True)

@@ -228,7 +228,7 @@ def support(world: World, state: State, body: int, direction: np.ndarray) -> flo
     if kind == KINDS.index("cylinder"):
         return middle + float(size[0] * across + size[1] * along)
     if kind == CONE:
-        top, high, bottom, low = rims(kind, *size)
+        top, high, bottom, low = rims(kind, size)
         return middle + float(max(top * across + high * n[2], bottom * across + low * n[2]))
     return middle + float((solids.vertex[solids.vertex_ptr[form] : solids.vertex_ptr[form + 1]] @ n).max())
 

@@ -28,14 +28,14 @@ from ..geometry.vectors import Mat3, Pose, Vec3, cross, dot, norm, row3, times, 
 from ..kernels import kernel
 from ..solvers.rows import Floats
 from ..world import BOX, MESH, Shapes2D, Shapes3D
-from .boxes import ROWS, box_gap
-from .epa import Polytope, overlap, polytope
+from .box_axes import BoxAxes, box_axes, box_gap
+from .epa import Polytope, overlap_now, polytope
 from .features import sample_count, sample_point
 from .gjk import separation
 from .motion import Motion, Motions, motion_of, pose_at
 from .point_distance import distance, surface_of
 from .polygons import nearest_on_polygon, set_normals
-from .support import Cores, cores_of, difference, roundness
+from .support import Part, core_of, difference
 
 NEVER = 2.0  # the time of a touch that does not happen; a step is from 0 to 1
 MOST_ITERATIONS = 480  # of the advancement, which meshes may need; then a pair counts as touching or as crossing
@@ -136,7 +136,7 @@ def touch_time(shapes, work, a, b, tolerance, until):
         if mesh:
             then = gap_3d(shapes, work, a.shape, pa, b.shape, pb, tolerance)[0]
         else:
-            then = _separation_along(work, a.shape, pa, b.shape, pb, normal)
+            then = _separation_along(Part(core_of(shapes, a.shape), pa), Part(core_of(shapes, b.shape), pb), normal)
         if then < gap - SAME_GAP * tolerance:
             return t
         t = later
@@ -220,29 +220,16 @@ def _best_axis(at, normal, low, high, other_low, other_high):
 
 
 class SolidWork(NamedTuple):
-    """Cores of all shapes, and scratch arrays for two of them."""
+    """Scratch arrays for two shapes."""
 
-    cores: Cores
-    simplex: Floats  # (8, 3)
     hull: Polytope
-    pose: Floats  # (2, 12)
-    axes: Floats  # (ROWS, 15)
+    axes: BoxAxes
 
 
 @kernel
-def solid_work(shapes):
-    """Scratch arrays for any two shapes."""
-    return SolidWork(cores_of(shapes), np.empty((8, 3)), polytope(), np.empty((2, 12)), np.empty((ROWS, 15)))
-
-
-@kernel
-def _put_poses(work, pose_a, pose_b):
-    """Writes two poses as rows, as the kernels of cores take them."""
-    for k, pose in enumerate((pose_a, pose_b)):
-        for i in range(3):
-            work.pose[k, i] = pose.position[i]
-            for j in range(3):
-                work.pose[k, 3 + 3 * i + j] = pose.turn[i][j]
+def solid_work():
+    """New scratch arrays."""
+    return SolidWork(polytope(), box_axes())
 
 
 @kernel
@@ -252,50 +239,45 @@ def gap_3d(shapes, work, a, pose_a, b, pose_b, near):
     The gap of a mesh may be a lower bound where it is larger than `near`.
     """
     if shapes.kind[a] == MESH or shapes.kind[b] == MESH:
-        return _mesh_gap(shapes, work.cores, a, pose_a, b, pose_b, near), Vec3(0.0, 0.0, 0.0)
-    return convex_gap(work, a, pose_a, b, pose_b, np.inf)
+        return _mesh_gap(shapes, a, pose_a, b, pose_b, near), Vec3(0.0, 0.0, 0.0)
+    return convex_gap(Part(core_of(shapes, a), pose_a), Part(core_of(shapes, b), pose_b), np.inf, work.hull)
 
 
 @kernel
-def convex_gap(work, a, pose_a, b, pose_b, near):
-    """Gap of two convex shapes, and the unit vector from the first to the second; a bound where larger than `near`."""
-    cores, pose, table = work.cores, work.pose, work.cores.table
-    _put_poses(work, pose_a, pose_b)
-    scale, rounds = table[a, 8] + table[b, 8], roundness(cores, a) + roundness(cores, b)
-    gap, x, y, z = separation(cores, a, b, pose, 0, 1, near + rounds, scale, work.simplex)
+def convex_gap(a, b, near, hull):
+    """Gap of two convex parts, and the unit vector from the first to the second; a bound where larger than `near`."""
+    rounds = a.core.radius + b.core.radius
+    gap, normal = separation(a, b, near + rounds)
     if gap == 0.0:
-        gap, x, y, z = overlap(cores, a, b, pose, 0, 1, pose, False, 0.0, scale, work.hull)
-    return gap - rounds, Vec3(x, y, z)
+        gap, normal = overlap_now(a, b, hull)
+    return gap - rounds, normal
 
 
 @kernel
-def _separation_along(work, a, pose_a, b, pose_b, normal):
-    """Separation of two convex shapes along a unit vector from the first to the second."""
-    cores = work.cores
-    _put_poses(work, pose_a, pose_b)
-    x, y, z = difference(cores, a, b, work.pose, 0, 1, -normal.x, -normal.y, -normal.z)
-    return x * normal.x + y * normal.y + z * normal.z - (roundness(cores, a) + roundness(cores, b))
+def _separation_along(a, b, normal):
+    """Separation of two convex parts along a unit vector from the first to the second."""
+    return dot(difference(a, b, -normal), normal) - (a.core.radius + b.core.radius)
 
 
 @kernel
-def _mesh_gap(shapes, cores, a, pose_a, b, pose_b, near):
+def _mesh_gap(shapes, a, pose_a, b, pose_b, near):
     """Gap of two shapes, one of which is a mesh, by their sample points; where larger than `near` a lower bound.
 
     The centers of round shapes are left out: they may lie outside of the grid of the mesh, where distances are bounds.
     """
     gap = -np.inf
     if shapes.kind[a] == MESH:
-        gap = _point_gap(surface_of(shapes, cores, b), pose_b, pose_a.position, np.inf) - shapes.reach[a]
+        gap = _point_gap(surface_of(shapes, b), pose_b, pose_a.position, np.inf) - shapes.reach[a]
     if shapes.kind[b] == MESH:
-        other = _point_gap(surface_of(shapes, cores, a), pose_a, pose_b.position, np.inf)
+        other = _point_gap(surface_of(shapes, a), pose_a, pose_b.position, np.inf)
         gap = max(gap, other - shapes.reach[b])
     if gap > near:
         return gap
     gap = np.inf
     if shapes.kind[b] != MESH or sample_point(shapes, a, 0)[3] == 0.0:
-        gap = _sampled_gap(shapes, cores, a, pose_a, b, pose_b)
+        gap = _sampled_gap(shapes, a, pose_a, b, pose_b)
     if shapes.kind[a] != MESH or sample_point(shapes, b, 0)[3] == 0.0:
-        gap = min(gap, _sampled_gap(shapes, cores, b, pose_b, a, pose_a))
+        gap = min(gap, _sampled_gap(shapes, b, pose_b, a, pose_a))
     return gap
 
 
@@ -306,9 +288,9 @@ def _point_gap(surface, pose, point, most):
 
 
 @kernel
-def _sampled_gap(shapes, cores, a, pose_a, b, pose_b):
+def _sampled_gap(shapes, a, pose_a, b, pose_b):
     """Smallest distance of sample points of a shape from another one."""
-    least, surface = np.inf, surface_of(shapes, cores, b)
+    least, surface = np.inf, surface_of(shapes, b)
     for k in range(sample_count(shapes, a)):
         x, y, z, r = sample_point(shapes, a, k)
         point = pose_a.position + to_world(pose_a.turn, Vec3(x, y, z))
@@ -372,7 +354,7 @@ def sphere_touch(apart, displacement, reach):
 @kernel
 def _touch_times(shapes, motions, pairs, tolerance, time):
     """Writes the times of the earliest touch of any two parts of some pairs."""
-    work, ptr, m = solid_work(shapes), shapes.part_ptr, len(motions.owner) // 2
+    work, ptr, m = solid_work(), shapes.part_ptr, len(motions.owner) // 2
     for k in pairs:
         i, j, until = motions.owner[k], motions.owner[m + k], 1.0
         for pa in range(ptr[i], ptr[i + 1]):
@@ -405,7 +387,7 @@ def _gaps_2d(shapes, motions, pairs, gap):
 @kernel
 def _gaps_3d(shapes, motions, pairs, gap):
     """Writes the gaps of some pairs: the smallest of any two parts."""
-    work, ptr, m = solid_work(shapes), shapes.part_ptr, len(motions.owner) // 2
+    work, ptr, m = solid_work(), shapes.part_ptr, len(motions.owner) // 2
     for k in pairs:
         i, j, least = motions.owner[k], motions.owner[m + k], np.inf
         for pa in range(ptr[i], ptr[i + 1]):
@@ -413,12 +395,12 @@ def _gaps_3d(shapes, motions, pairs, gap):
             for pb in range(ptr[j], ptr[j + 1]):
                 b, pose_b = shapes.shape[pb], part_pose(part_of(shapes, motions, m + k, pb), 0.0)
                 if shapes.kind[a] == MESH or shapes.kind[b] == MESH:
-                    found = _mesh_gap(shapes, work.cores, a, pose_a, b, pose_b, 0.0)
+                    found = _mesh_gap(shapes, a, pose_a, b, pose_b, 0.0)
                 elif shapes.kind[a] == BOX and shapes.kind[b] == BOX:
-                    _put_poses(work, pose_a, pose_b)
-                    found = box_gap(work.cores.table, a, b, work.pose, 0, 1, work.axes)
+                    found = box_gap(pose_a, row3(shapes.size, a), pose_b, row3(shapes.size, b), work.axes)
                 else:
-                    found = convex_gap(work, a, pose_a, b, pose_b, 0.0)[0]
+                    one, two = Part(core_of(shapes, a), pose_a), Part(core_of(shapes, b), pose_b)
+                    found = convex_gap(one, two, 0.0, work.hull)[0]
                 least = min(least, found)
         gap[k] = least
 
@@ -448,7 +430,7 @@ def _first_crossing_2d(shapes, motions, pairs, depth):
 
 @kernel
 def _first_crossing_3d(shapes, motions, pairs, depth):
-    work, ptr, m = solid_work(shapes), shapes.part_ptr, len(motions.owner) // 2
+    work, ptr, m = solid_work(), shapes.part_ptr, len(motions.owner) // 2
     for k in pairs:
         i, j = motions.owner[k], motions.owner[m + k]
         for pa in range(ptr[i], ptr[i + 1]):

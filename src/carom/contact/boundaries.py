@@ -5,13 +5,16 @@ A new kind of boundary needs its gap in `center_gap`, and in `disc_gap` (2D) or 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ..geometry import rotations
+from ..geometry.vectors import Vec3, dot, norm, transposed
 from ..kernels import kernel
 from ..solvers.rows import Floats
 from ..world import INSIDE, OUTSIDE, PLANE, SEGMENT, TUBE, Boundaries, World
-from .poses import point_world
+from .poses import world_point
 
 
 def boundaries_at(world: World, time: float, step: float) -> tuple[Boundaries, Boundaries]:
@@ -57,6 +60,47 @@ def boundary_table(boundaries: Boundaries) -> Floats:
     out[:, KIND], out[:, RADIUS] = boundaries.kind, boundaries.radius
     out[:, POINT : POINT + dim], out[:, AXIS : AXIS + dim] = boundaries.point, boundaries.axis
     return out
+
+
+class Boundary(NamedTuple):
+    """One boundary at an instant, as a value for kernels."""
+
+    kind: float
+    point: Vec3
+    axis: Vec3  # normal of a plane, direction of a tube, other end of a segment
+    radius: float
+
+
+@kernel(inline="always")
+def boundary_of(table, w):
+    """Boundary w of a table."""
+    point = Vec3(table[w, POINT], table[w, POINT + 1], table[w, POINT + 2])
+    axis = Vec3(table[w, AXIS], table[w, AXIS + 1], table[w, AXIS + 2])
+    return Boundary(table[w, KIND], point, axis, table[w, RADIUS])
+
+
+@kernel
+def point_gap(boundary, p):
+    """Distance of a point from a boundary, and the unit normal from the point to it; zero where there is none."""
+    kind, axis = boundary.kind, boundary.axis
+    e = p - boundary.point
+    if kind == PLANE:
+        return dot(e, axis), -axis
+    if kind == SEGMENT:
+        axis = axis - boundary.point
+        e = e - min(max(dot(e, axis) / dot(axis, axis), 0.0), 1.0) * axis
+    elif kind == TUBE:
+        e = e - dot(e, axis) * axis
+    distance = norm(e)
+    if kind in (INSIDE, TUBE):
+        gap, sign = boundary.radius - distance, 1.0
+    else:
+        gap, sign = distance - (boundary.radius if kind == OUTSIDE else 0.0), -1.0
+    if distance > 0.0:
+        return gap, sign * e / distance
+    if kind == SEGMENT:
+        return gap, Vec3(-axis.y, axis.x, 0.0) / norm(axis)
+    return gap, Vec3(0.0, 0.0, 0.0)
 
 
 @kernel
@@ -198,26 +242,21 @@ def put_row(boundaries, w, out):
 
 
 @kernel
-def rim_wave(table, w, pose, k, radius, height):
-    """Coefficients of how close to boundary w a rim is at angle t: a cos t + b sin t + c cos 2t + d sin 2t, a length.
+def rim_wave(boundary, pose, radius, height):
+    """Coefficients of how close to a boundary a rim is at angle t: a cos t + b sin t + c cos 2t + d sin 2t, a length.
 
-    For planes and shells c = d = 0. The rim is a circle of `radius` at `height` on the z axis of pose k.
+    For planes and shells c = d = 0. The rim is a circle of `radius` at `height` on the z axis of a pose.
     """
-    ax, ay, az = pose[k, 3], pose[k, 6], pose[k, 9]
-    bx, by, bz = pose[k, 4], pose[k, 7], pose[k, 10]
-    ux, uy, uz = table[w, AXIS], table[w, AXIS + 1], table[w, AXIS + 2]
-    kind = table[w, KIND]
-    au, bu = ax * ux + ay * uy + az * uz, bx * ux + by * uy + bz * uz
-    if kind == PLANE:
+    axes, u = transposed(pose.turn), boundary.axis
+    au, bu = dot(axes.x, u), dot(axes.y, u)
+    if boundary.kind == PLANE:
         return -radius * au, -radius * bu, 0.0, 0.0
-    x, y, z = point_world(pose, k, 0.0, 0.0, height)
-    x, y, z = x - table[w, POINT], y - table[w, POINT + 1], z - table[w, POINT + 2]
-    r = radius / table[w, RADIUS]
-    a, b = ax * x + ay * y + az * z, bx * x + by * y + bz * z
-    if kind == INSIDE:
+    d = world_point(pose, Vec3(0.0, 0.0, height)) - boundary.point
+    r = radius / boundary.radius
+    a, b = dot(axes.x, d), dot(axes.y, d)
+    if boundary.kind == INSIDE:
         return r * a, r * b, 0.0, 0.0
-    along = x * ux + y * uy + z * uz
-    square = r * radius
+    along, square = dot(d, u), r * radius
     return r * (a - along * au), r * (b - along * bu), 0.25 * square * (bu * bu - au * au), -0.5 * square * au * bu
 
 

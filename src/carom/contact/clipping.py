@@ -7,322 +7,346 @@ so the result does not depend on the order of the bodies.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from ..geometry.vectors import Vec2, Vec3, cross, dot, norm
 from ..kernels import kernel
-from .features import CAP, CENTER, FACE, TAKEN
-from .features import FLAT_U as U
-from .features import FLAT_V as V
+from .features import FLAT_U, FLAT_V, TAKEN, point_of
 
 SAME = 1e-6  # distance across the normal, relative to the size, up to which two points are the same
 BESIDE = 1e-3  # distance, relative to the radius, up to which a crossing and a point of a rim are the same
 PARALLEL = 0.02  # sine of the angle up to which two edges are parallel
 
 
-# Columns of the table of places: two points of feature a and the fraction along the edge between them (0 to 1), and the
-# same for b. The same point twice is a corner; -1 is the face above or below the other's corner, or the rim of a cap.
-A0, A1, A_ALONG, B0, B1, B_ALONG, PLACE = 0, 1, 2, 3, 4, 5, 6
+class Place(NamedTuple):
+    """A point of a feature: at the fraction `along` (0 to 1) of the way from its point i to its point j.
+
+    The same point twice is a corner; -1 is the face above or below the other's corner, or the rim of a cap.
+    """
+
+    i: int
+    j: int
+    along: float
 
 
 @kernel
-def _put(places, n, i, i2, s, j, j2, t):
-    """Writes place n, if there is room, and returns the number of places."""
+def _corner(i):
+    return Place(i, i, 0.0)
+
+
+@kernel(inline="always")
+def place_at(places, k, which):
+    """The place of contact point k on the first (0) or second (1) feature."""
+    c = 3 * which
+    return Place(int(places[k, c]), int(places[k, c + 1]), places[k, c + 2])
+
+
+@kernel
+def _put(places, n, feature, own, other):
+    """Writes contact point n, `own` on a feature and `other` on the other one; returns the number of points.
+
+    Points for which there is no room are left out.
+    """
     if n == len(places):
         return n
-    places[n, A0], places[n, A1], places[n, A_ALONG] = i, i2, s
-    places[n, B0], places[n, B1], places[n, B_ALONG] = j, j2, t
+    a, b = (own, other) if feature.which == 0 else (other, own)
+    places[n, 0], places[n, 1], places[n, 2] = a.i, a.j, a.along
+    places[n, 3], places[n, 4], places[n, 5] = b.i, b.j, b.along
     return n + 1
 
 
 @kernel
 def _across(n):
     """Two unit vectors orthogonal to n."""
-    x, y, z = n
-    if abs(x) <= abs(y) and abs(x) <= abs(z):
-        tx, ty, tz = 0.0, z, -y
-    elif abs(y) <= abs(z):
-        tx, ty, tz = -z, 0.0, x
+    if abs(n.x) <= abs(n.y) and abs(n.x) <= abs(n.z):
+        t = Vec3(0.0, n.z, -n.y)
+    elif abs(n.y) <= abs(n.z):
+        t = Vec3(-n.z, 0.0, n.x)
     else:
-        tx, ty, tz = y, -x, 0.0
-    scale = 1.0 / np.sqrt(tx * tx + ty * ty + tz * tz)
-    tx, ty, tz = scale * tx, scale * ty, scale * tz
-    return tx, ty, tz, y * tz - z * ty, z * tx - x * tz, x * ty - y * tx
+        t = Vec3(n.y, -n.x, 0.0)
+    t = (1.0 / norm(t)) * t
+    return t, cross(n, t)
 
 
 @kernel
-def _flatten(p, na, nb, normal):
-    """Coordinates of all points across the normal, relative to the first point of a. Writes columns U and V of p."""
-    tx, ty, tz, cx, cy, cz = _across(normal)
-    for w in range(2):
-        for i in range(nb if w else na):
-            x, y, z = p[w, i, 0] - p[0, 0, 0], p[w, i, 1] - p[0, 0, 1], p[w, i, 2] - p[0, 0, 2]
-            p[w, i, U] = tx * x + ty * y + tz * z
-            p[w, i, V] = cx * x + cy * y + cz * z
-            p[w, i, TAKEN] = 0.0
+def _flatten(p, a, origin, u, v):
+    """Coordinates of the points of a feature along u and v, relative to the origin. Writes columns of p."""
+    for i in range(a.points):
+        d = point_of(p, a.which, i) - origin
+        p[a.which, i, FLAT_U], p[a.which, i, FLAT_V], p[a.which, i, TAKEN] = dot(u, d), dot(v, d), 0.0
+
+
+@kernel(inline="always")
+def _flat(p, a, i):
+    """Coordinates of point i of a feature across the normal."""
+    return Vec2(p[a.which, i, FLAT_U], p[a.which, i, FLAT_V])
+
+
+@kernel(inline="always")
+def _edges(count):
+    """Number of edges of a feature."""
+    return count if count > 2 else count - 1
+
+
+@kernel(inline="always")
+def _next(i, count):
+    return i + 1 if i + 1 < count else 0
 
 
 @kernel
-def _sides(p, side, na, nb):
-    """Distances of the points of each feature from the edge lines of the other, positive inside. Writes `side`."""
-    for w in range(2):
-        n, m, o = (nb, na, 0) if w else (na, nb, 1)
-        area = 0.0
-        for i in range(2, m):
-            u, v = p[o, i, U] - p[o, 0, U], p[o, i, V] - p[o, 0, V]
-            area += (p[o, i - 1, U] - p[o, 0, U]) * v - (p[o, i - 1, V] - p[o, 0, V]) * u
-        for j in range(m if m > 2 else 1):
-            j2 = j + 1 if j + 1 < m else 0
-            u, v = p[o, j, U], p[o, j, V]
-            eu, ev = p[o, j2, U] - u, p[o, j2, V] - v
-            length = np.sqrt(eu * eu + ev * ev)
-            scale = (1.0 if area >= 0.0 else -1.0) / length if length > 0.0 else 0.0
-            eu, ev = scale * eu, scale * ev
-            for i in range(n):
-                side[w, i, j] = eu * (p[w, i, V] - v) - ev * (p[w, i, U] - u)
+def _put_sides(own, other, scratch):
+    """Distances of the points of a feature from the edge lines of the other, positive inside. Writes `side`."""
+    p, m, side = scratch.point, other.points, scratch.side
+    area = 0.0
+    for i in range(2, m):
+        area += cross(_flat(p, other, i - 1) - _flat(p, other, 0), _flat(p, other, i) - _flat(p, other, 0))
+    for j in range(m if m > 2 else 1):
+        start = _flat(p, other, j)
+        edge = _flat(p, other, _next(j, m)) - start
+        length = norm(edge)
+        edge = ((1.0 if area >= 0.0 else -1.0) / length if length > 0.0 else 0.0) * edge
+        for i in range(own.points):
+            side[own.which, i, j] = cross(edge, _flat(p, own, i) - start)
 
 
 @kernel
-def _nearest_on(p, w, u, v):
-    """Fraction (0 to 1) along the segment of feature w at which it is nearest to (u, v) across the normal."""
-    eu, ev = p[w, 1, U] - p[w, 0, U], p[w, 1, V] - p[w, 0, V]
-    square = eu * eu + ev * ev
+def _nearest_on(p, a, at):
+    """Fraction (0 to 1) along an edge at which it is nearest to `at` across the normal."""
+    edge = _flat(p, a, 1) - _flat(p, a, 0)
+    square = dot(edge, edge)
     if square == 0.0:
         return 0.0
-    return min(max(((u - p[w, 0, U]) * eu + (v - p[w, 0, V]) * ev) / square, 0.0), 1.0)
+    return min(max(dot(at - _flat(p, a, 0), edge) / square, 0.0), 1.0)
 
 
 @kernel
-def _over_cap(p, data, w, i, normal):
-    """Point, relative to its center, where the normal line through point i of feature w meets the other's cap."""
-    o = 1 - w
-    fx, fy, fz = data[o, FACE], data[o, FACE + 1], data[o, FACE + 2]
-    x, y, z = p[w, i, 0] - data[o, CENTER], p[w, i, 1] - data[o, CENTER + 1], p[w, i, 2] - data[o, CENTER + 2]
-    t = (fx * x + fy * y + fz * z) / (fx * normal[0] + fy * normal[1] + fz * normal[2])
-    return x - t * normal[0], y - t * normal[1], z - t * normal[2]
+def _over_cap(point, other, normal):
+    """Point, relative to its center, where the normal line through a point meets the cap of a feature."""
+    d = point - other.center
+    t = dot(other.face, d) / dot(other.face, normal)
+    return d - t * normal
+
+
+@kernel(inline="always")
+def _depth_within(own, i, other, normal, scratch):
+    """How deep point i of a feature lies within the other feature in the projection along the normal.
+
+    It is negative outside, except that points of an edge have the depth 0.
+    """
+    p = scratch.point
+    if other.points == 1:
+        return -np.inf
+    if other.cap > 0.0:
+        return other.cap - norm(_over_cap(point_of(p, own.which, i), other, normal))
+    if other.points == 2:
+        at = _flat(p, own, i)
+        edge = _flat(p, other, 1) - _flat(p, other, 0)
+        return -norm(at - (_flat(p, other, 0) + _nearest_on(p, other, at) * edge))
+    depth = np.inf
+    for j in range(other.points):
+        depth = min(depth, scratch.side[own.which, i, j])
+    return depth
 
 
 @kernel
-def _within(p, side, data, w, i, m, normal, tolerance):
-    """Whether point i of feature w lies within the other feature, of m points, in the projection along the normal."""
-    if m == 1:
-        return False
-    if data[1 - w, CAP] > 0.0:
-        x, y, z = _over_cap(p, data, w, i, normal)
-        return x * x + y * y + z * z <= (data[1 - w, CAP] + tolerance) ** 2
-    if m == 2:
-        o, u, v = 1 - w, p[w, i, U], p[w, i, V]
-        t = _nearest_on(p, o, u, v)
-        u -= p[o, 0, U] + t * (p[o, 1, U] - p[o, 0, U])
-        v -= p[o, 0, V] + t * (p[o, 1, V] - p[o, 0, V])
-        return u * u + v * v <= tolerance * tolerance
-    outside = False
-    for j in range(m):
-        outside |= side[w, i, j] < -tolerance
-    return not outside
-
-
-@kernel
-def _on_side(p, w, i, o, j, j2, tolerance):
-    """Distance across the normal of point i of feature w from edge (j, j2) of feature o, and the nearest place."""
-    u, v = p[w, i, U] - p[o, j, U], p[w, i, V] - p[o, j, V]
-    eu, ev = p[o, j2, U] - p[o, j, U], p[o, j2, V] - p[o, j, V]
-    length = np.sqrt(eu * eu + ev * ev)
-    along = min(max((u * eu + v * ev) / length, 0.0), length) if length > 0.0 else 0.0
+def _on_edge(p, at, other, j, tolerance):
+    """Distance across the normal of a point from edge j of a feature, and the nearest place."""
+    k = _next(j, other.points)
+    d, edge = at - _flat(p, other, j), _flat(p, other, k) - _flat(p, other, j)
+    length = norm(edge)
+    along = min(max(dot(d, edge) / length, 0.0), length) if length > 0.0 else 0.0
     t = along / length if length > 0.0 else 0.0
-    u, v = u - t * eu, v - t * ev
+    d = d - t * edge
     if along <= tolerance:
-        j2, t = j, 0.0
+        k, t = j, 0.0
     elif length - along <= tolerance:
-        j, t = j2, 0.0
-    return np.sqrt(u * u + v * v), j, j2, t
+        j, t = k, 0.0
+    return norm(d), Place(j, k, t)
 
 
 @kernel
-def _corners(p, side, data, na, nb, normal, tolerance, places):
-    """Corners of either feature that lie within the other."""
-    n = 0
-    for w in range(2):
-        count, m, o = (nb, na, 0) if w else (na, nb, 1)
-        for i in range(count):
-            if p[w, i, TAKEN] > 0.0 or not _within(p, side, data, w, i, m, normal, tolerance):
-                continue
-            j = j2 = -1
-            t = 0.0
-            for k in range(m):
-                if abs(p[w, i, U] - p[o, k, U]) <= tolerance and abs(p[w, i, V] - p[o, k, V]) <= tolerance:
-                    j = j2 = k
-                    p[o, k, TAKEN] = 1.0
-            for k in range(m if m > 2 else m - 1):
-                # On the border the other's edge counts, not its face: if the normal is not that of the face, the two
-                # part ways as the bodies move.
-                if j < 0 and abs(side[w, i, k]) <= tolerance and data[o, CAP] == 0.0:
-                    _, j, j2, t = _on_side(p, w, i, o, k, k + 1 if k + 1 < m else 0, tolerance)
-            if w == 0:
-                n = _put(places, n, i, i, 0.0, j, j2, t)
-            else:
-                n = _put(places, n, j, j2, t, i, i, 0.0)
+def _put_corners(own, other, normal, tolerance, scratch, n):
+    """Adds the corners of a feature that lie within the other."""
+    p, m = scratch.point, other.points
+    for i in range(own.points):
+        depth = _depth_within(own, i, other, normal, scratch)
+        if p[own.which, i, TAKEN] > 0.0 or depth < -tolerance:
+            continue
+        if depth > 2.0 * tolerance and other.cap == 0.0:  # not near the border
+            n = _put(scratch.place, n, own, _corner(i), _corner(-1))
+            continue
+        place, at = _corner(-1), _flat(p, own, i)
+        for k in range(m):
+            d = at - _flat(p, other, k)
+            if abs(d.x) <= tolerance and abs(d.y) <= tolerance:
+                place = _corner(k)
+                p[other.which, k, TAKEN] = 1.0
+        for k in range(_edges(m)):
+            # On the border the other's edge counts, not its face: if the normal is not that of the face, the two
+            # part ways as the bodies move.
+            if place.i < 0 and abs(scratch.side[own.which, i, k]) <= tolerance and other.cap == 0.0:
+                _, place = _on_edge(p, at, other, k, tolerance)
+        n = _put(scratch.place, n, own, _corner(i), place)
     return n
 
 
 @kernel
-def _at_rim_point(p, data, w, hit, places, n):
-    """Whether a point on the rim of the cap of feature w coincides with a point of it that is a place already."""
-    near = (BESIDE * data[w, CAP]) ** 2
+def _is_at_rim_point(cap, hit, scratch, n):
+    """Whether a point on the rim of a cap coincides with a point of it that is a contact point already."""
+    near = (BESIDE * cap.cap) ** 2
     for k in range(n):
-        i = int(places[k, B0 if w else A0])
-        if i >= 0 and places[k, B0 if w else A0] == places[k, B1 if w else A1]:
-            x = p[w, i, 0] - data[w, CENTER] - hit[0]
-            y = p[w, i, 1] - data[w, CENTER + 1] - hit[1]
-            z = p[w, i, 2] - data[w, CENTER + 2] - hit[2]
-            if x * x + y * y + z * z < near:
+        place = place_at(scratch.place, k, cap.which)
+        if place.i >= 0 and place.i == place.j:
+            d = point_of(scratch.point, cap.which, place.i) - cap.center - hit
+            if dot(d, d) < near:
                 return True
     return False
 
 
 @kernel
-def _round_crossings(p, data, w, m, normal, tolerance, places, n):
-    """Adds the crossings of the edges of feature w, of m points, with the rim of the other's cap.
+def _put_rim_crossings(own, cap, normal, tolerance, scratch, n):
+    """Adds the crossings of the edges of a feature with the rim of the other's cap.
 
     The edge is given from outside to inside, which distinguishes its two crossings.
     """
-    for i in range(m if m > 2 else m - 1):
-        i2 = i + 1 if i + 1 < m else 0
-        x, y, z = _over_cap(p, data, w, i, normal)
-        ex, ey, ez = _over_cap(p, data, w, i2, normal)
-        ex, ey, ez = ex - x, ey - y, ez - z
-        a, b = ex * ex + ey * ey + ez * ez, x * ex + y * ey + z * ez
-        c = x * x + y * y + z * z - data[1 - w, CAP] ** 2
+    p = scratch.point
+    for i in range(_edges(own.points)):
+        j = _next(i, own.points)
+        start = _over_cap(point_of(p, own.which, i), cap, normal)
+        edge = _over_cap(point_of(p, own.which, j), cap, normal) - start
+        # |start + t edge| = radius
+        a, b, c = dot(edge, edge), dot(start, edge), dot(start, start) - cap.cap**2
         root = b * b - a * c
         if root <= 0.0 or a == 0.0:
             continue
         for k in range(2):
             t = (-b - np.sqrt(root)) / a if k == 0 else (-b + np.sqrt(root)) / a
-            hit = (x + t * ex, y + t * ey, z + t * ez)
-            if min(t, 1.0 - t) * np.sqrt(a) > tolerance and not _at_rim_point(p, data, 1 - w, hit, places, n):
-                j, j2, s = (i, i2, t) if k == 0 else (i2, i, 1.0 - t)
-                n = _put(places, n, -1, -1, 0.0, j, j2, s) if w else _put(places, n, j, j2, s, -1, -1, 0.0)
+            taken = _is_at_rim_point(cap, start + t * edge, scratch, n)
+            if min(t, 1.0 - t) * np.sqrt(a) > tolerance and not taken:
+                place = Place(i, j, t) if k == 0 else Place(j, i, 1.0 - t)
+                n = _put(scratch.place, n, own, place, _corner(-1))
     return n
 
 
 @kernel
-def _polygons(p, side, data, na, nb, normal, tolerance, places):
+def _put_polygons(a, b, normal, tolerance, scratch):
     """All corners of the intersection of two features, at least one of which is a face."""
-    _sides(p, side, na, nb)
-    n = _corners(p, side, data, na, nb, normal, tolerance, places)
-    if (data[0, CAP] > 0.0) != (data[1, CAP] > 0.0):
-        w = 1 if data[0, CAP] > 0.0 else 0
-        return _round_crossings(p, data, w, nb if w else na, normal, tolerance, places, n)
-    for i in range(na if na > 2 else 1):
-        i2 = i + 1 if i + 1 < na else 0
-        for j in range(nb if nb > 2 else 1):
-            a, a2 = side[0, i, j], side[0, i2, j]
-            if min(a, a2) >= -tolerance or max(a, a2) <= tolerance:
+    _put_sides(a, b, scratch)
+    _put_sides(b, a, scratch)
+    n = _put_corners(a, b, normal, tolerance, scratch, 0)
+    n = _put_corners(b, a, normal, tolerance, scratch, n)
+    if (a.cap > 0.0) != (b.cap > 0.0):
+        own, cap = (b, a) if a.cap > 0.0 else (a, b)
+        return _put_rim_crossings(own, cap, normal, tolerance, scratch, n)
+    side = scratch.side
+    for i in range(a.points if a.points > 2 else 1):
+        i2 = _next(i, a.points)
+        for j in range(b.points if b.points > 2 else 1):
+            s, s2 = side[0, i, j], side[0, i2, j]
+            if min(s, s2) >= -tolerance or max(s, s2) <= tolerance:
                 continue
-            j2 = j + 1 if j + 1 < nb else 0
-            b, b2 = side[1, j, i], side[1, j2, i]
-            if min(b, b2) < -tolerance and max(b, b2) > tolerance:
-                n = _put(places, n, i, i2, a / (a - a2), j, j2, b / (b - b2))
+            j2 = _next(j, b.points)
+            t, t2 = side[1, j, i], side[1, j2, i]
+            if min(t, t2) < -tolerance and max(t, t2) > tolerance:
+                n = _put(scratch.place, n, a, Place(i, i2, s / (s - s2)), Place(j, j2, t / (t - t2)))
     return n
 
 
 @kernel
-def _parallel(p, u, v, same, tolerance, places):
-    """The ends of the common part of two edges along (u, v)."""
-    length = np.sqrt(u * u + v * v)
-    u, v = u / length, v / length
-    low, high = (0, 1) if same > 0.0 else (1, 0)
-    a0, a1 = u * p[0, 0, U] + v * p[0, 0, V], u * p[0, 1, U] + v * p[0, 1, V]
-    b0, b1 = u * p[1, low, U] + v * p[1, low, V], u * p[1, high, U] + v * p[1, high, V]
+def _put_parallel(a, b, direction, tolerance, scratch):
+    """The ends of the common part of two edges along a direction."""
+    p, places, u = scratch.point, scratch.place, direction / norm(direction)
+    low, high = (0, 1) if dot(u, _flat(p, b, 1)) >= dot(u, _flat(p, b, 0)) else (1, 0)
+    a0, a1 = dot(u, _flat(p, a, 0)), dot(u, _flat(p, a, 1))
+    b0, b1 = dot(u, _flat(p, b, low)), dot(u, _flat(p, b, high))
     if min(a1, b1) - max(a0, b0) <= tolerance:
         i, j = (1, low) if abs(a1 - b0) <= abs(a0 - b1) else (0, high)
-        return _put(places, 0, i, i, 0.0, j, j, 0.0)
+        return _put(places, 0, a, _corner(i), _corner(j))
     n = 0
     for i in range(2):
         j = low if i == 0 else high
         lead = a0 - b0 if i == 0 else b1 - a1  # how much farther in the corner of a is
-        i0, i2, s, j0, j2, t = i, i, 0.0, j, j, 0.0
+        on_a, on_b = _corner(i), _corner(j)
         if lead > tolerance:
-            j0, j2, t = 0, 1, _nearest_on(p, 1, p[0, i, U], p[0, i, V])
+            on_b = Place(0, 1, _nearest_on(p, b, _flat(p, a, i)))
         elif lead < -tolerance:
-            i0, i2, s = 0, 1, _nearest_on(p, 0, p[1, j, U], p[1, j, V])
-        n = _put(places, n, i0, i2, s, j0, j2, t)
+            on_a = Place(0, 1, _nearest_on(p, a, _flat(p, b, j)))
+        n = _put(places, n, a, on_a, on_b)
     return n
 
 
 @kernel
-def _edge_or_end(p, w, s, tolerance):
-    """The edge of feature w at fraction s of its length, or its corner if it is that near."""
-    length = np.sqrt((p[w, 1, U] - p[w, 0, U]) ** 2 + (p[w, 1, V] - p[w, 0, V]) ** 2)
+def _edge_or_end(p, a, s, tolerance):
+    """The place at fraction s of an edge, or its corner if it is that near; the point of a vertex."""
+    if a.points == 1:
+        return _corner(0)
+    length = norm(_flat(p, a, 1) - _flat(p, a, 0))
     if s * length <= tolerance:
-        return 0, 0, 0.0
+        return _corner(0)
     if (1.0 - s) * length <= tolerance:
-        return 1, 1, 0.0
-    return 0, 1, s
+        return _corner(1)
+    return Place(0, 1, s)
 
 
 @kernel
-def _crossing(p, na, nb, tolerance, places):
+def _put_crossing(a, b, tolerance, scratch):
     """Two features that are edges or points: the crossing of two edges, or the ends of parallel edges' common part."""
-    s = t = 0.0
-    if na == 2 and nb == 2:
-        au, av = p[0, 1, U] - p[0, 0, U], p[0, 1, V] - p[0, 0, V]
-        bu, bv = p[1, 1, U] - p[1, 0, U], p[1, 1, V] - p[1, 0, V]
-        la, lb, turn = np.sqrt(au * au + av * av), np.sqrt(bu * bu + bv * bv), au * bv - av * bu
+    p, s, t = scratch.point, 0.0, 0.0
+    if a.points == 2 and b.points == 2:
+        e, f = _flat(p, a, 1) - _flat(p, a, 0), _flat(p, b, 1) - _flat(p, b, 0)
+        la, lb, turn = norm(e), norm(f), cross(e, f)
         if abs(turn) <= PARALLEL * la * lb:
-            same = 1.0 if au * bu + av * bv >= 0.0 else -1.0
-            return _parallel(p, au / la + same * bu / lb, av / la + same * bv / lb, same, tolerance, places)
-        du, dv = p[1, 0, U] - p[0, 0, U], p[1, 0, V] - p[0, 0, V]
-        s = min(max((du * bv - dv * bu) / turn, 0.0), 1.0)
-        t = min(max((du * av - dv * au) / turn, 0.0), 1.0)
-    elif na == 2:
-        s = _nearest_on(p, 0, p[1, 0, U], p[1, 0, V])
-    elif nb == 2:
-        t = _nearest_on(p, 1, p[0, 0, U], p[0, 0, V])
-    i, i2, s = _edge_or_end(p, 0, s, tolerance) if na == 2 else (0, 0, 0.0)
-    j, j2, t = _edge_or_end(p, 1, t, tolerance) if nb == 2 else (0, 0, 0.0)
-    return _put(places, 0, i, i2, s, j, j2, t)
+            same = 1.0 if dot(e, f) >= 0.0 else -1.0
+            return _put_parallel(a, b, e / la + same * f / lb, tolerance, scratch)
+        d = _flat(p, b, 0) - _flat(p, a, 0)
+        s = min(max(cross(d, f) / turn, 0.0), 1.0)
+        t = min(max(cross(d, e) / turn, 0.0), 1.0)
+    elif a.points == 2:
+        s = _nearest_on(p, a, _flat(p, b, 0))
+    elif b.points == 2:
+        t = _nearest_on(p, b, _flat(p, a, 0))
+    return _put(scratch.place, 0, a, _edge_or_end(p, a, s, tolerance), _edge_or_end(p, b, t, tolerance))
 
 
 @kernel
-def _beside(p, na, nb, tolerance, places):
+def _put_beside(a, b, tolerance, scratch):
     """Features that do not overlap in the projection: the nearest points of both, and all others as near."""
-    best, n = np.inf, 0
+    best, n, p = np.inf, 0, scratch.point
     for search in range(2):
         for w in range(2):
-            count, m, o = (nb, na, 0) if w else (na, nb, 1)
-            for i in range(count):
-                for k in range(m if m > 2 else 1):
-                    distance, j, j2, t = _on_side(p, w, i, o, k, k + 1 if k + 1 < m else 0, tolerance)
+            own, other = (b, a) if w else (a, b)
+            for i in range(own.points):
+                for k in range(other.points if other.points > 2 else 1):
+                    distance, place = _on_edge(p, _flat(p, own, i), other, k, tolerance)
                     if search == 0:
                         best = min(best, distance)
                     elif distance <= best + tolerance:
-                        n = _put(places, n, j, j2, t, i, i, 0.0) if w else _put(places, n, i, i, 0.0, j, j2, t)
-                        for other in range(n - 1):  # two corners are found from both sides
-                            if _same_place(places, other, n - 1):
-                                n -= 1
-                                break
+                        n = _put(scratch.place, n, own, _corner(i), place)
+                        n = _without_double(scratch.place, n)
     return n
 
 
 @kernel
-def _same_place(places, k, m):
-    return (
-        places[k, A0] == places[m, A0]
-        and places[k, A1] == places[m, A1]
-        and places[k, B0] == places[m, B0]
-        and places[k, B1] == places[m, B1]
-    )
+def _without_double(places, n):
+    """The number of contact points without the last, if it repeats another: two corners are found from both sides."""
+    last_a, last_b = place_at(places, n - 1, 0), place_at(places, n - 1, 1)
+    for k in range(n - 1):
+        a, b = place_at(places, k, 0), place_at(places, k, 1)
+        if a.i == last_a.i and a.j == last_a.j and b.i == last_b.i and b.j == last_b.j:
+            return n - 1
+    return n
 
 
 @kernel
-def clip(features, na, nb, normal, size, places):
-    """Number of contact points of two features of na and nb points. Writes them to `places`.
-
-    `size` is the size of the smaller shape.
-    """
-    tolerance, p = SAME * size, features.point
-    _flatten(p, na, nb, normal)
-    if na <= 2 and nb <= 2:
-        return _crossing(p, na, nb, tolerance, places)
-    n = _polygons(p, features.side, features.data, na, nb, normal, tolerance, places)
-    return n if n > 0 else _beside(p, na, nb, tolerance, places)
+def clip(a, b, normal, size, scratch):
+    """Number of contact points of two features. Writes them to `scratch`. `size` is that of the smaller shape."""
+    tolerance, origin = SAME * size, point_of(scratch.point, a.which, 0)
+    u, v = _across(normal)
+    _flatten(scratch.point, a, origin, u, v)
+    _flatten(scratch.point, b, origin, u, v)
+    if a.points <= 2 and b.points <= 2:
+        return _put_crossing(a, b, tolerance, scratch)
+    n = _put_polygons(a, b, normal, tolerance, scratch)
+    return n if n > 0 else _put_beside(a, b, tolerance, scratch)

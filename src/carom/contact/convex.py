@@ -2,7 +2,7 @@
 
 The normal is the direction of the shortest distance of the cores, or of least overlap; for two boxes it is the best
 separating axis. It is determined at the start of the step, or, for bodies so fast that they are still far apart then,
-when they come close.
+when they come close. A sphere is followed in the frame of the other shape, in closed form.
 """
 
 from __future__ import annotations
@@ -11,198 +11,204 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..kernels import kernel
+from ..geometry.vectors import Pose, Vec3, cross, dot, norm, row3, to_local, to_world
+from ..kernels import kernel, lean
 from ..solvers.rows import Floats
-from ..world import BOX, CAPSULE, MESH, SPHERE
-from .box_manifold import BAND, MOST, ROWS, box_contacts
-from .boxes import TURN, box_normal, box_scores, put_turn
-from .clipping import PARALLEL, PLACE, clip
-from .contact_set import columns, contact_table, with_room
-from .epa import Polytope, overlap, polytope
-from .features import FACE, Features, facing, new_features
-from .gjk import segments, shifted_separation
-from .manifold import put_contacts
+from ..world import BOX, CAPSULE, MESH, SPHERE, Shapes3D
+from .box_axes import BoxAxes, box_axes, box_normal, box_separation, box_touch
+from .clipping import PARALLEL, clip
+from .contact_set import Contact, columns, contact_table, feature_code, put, with_room
+from .epa import Polytope, Preview, overlap, polytope
+from .features import Depth, Scratch, box_feature, facing, most_points, new_scratch, plain_depth, point_of
+from .gjk import segment_separation, shifted_separation
+from .manifold import Manifold, put_contacts
 from .pairs import AXIS, COLUMNS, FIRST, SECOND
-from .poses import midway, needed_rows, placed_parts, to_world
-from .solids import solids_of
-from .spheres import sphere_pair
-from .support import KIND, REACH, difference, is_curved, roundness
+from .point_distance import feature_distance, nearest
+from .poses import Placed, StepPoses, local_point, midway, needed_rows, placed_parts, pose_at, relative_pose
+from .support import Core, Part, core_of, difference, is_curved
 
 FAR = 0.1  # gap, in half widths of the smaller body, above which bodies that touch in this step count as fast
 CLOSE = 0.02  # gap, in the same unit, up to which fast bodies are advanced
+SPHERE_CLOSE = 1e-3  # the same for spheres, whose touch is exact
+ADVANCES = 32  # largest number of steps of conservative advancement
 SQUARE = 1.0 - 5e-5  # cosine (0.01 rad) above which a normal is replaced by the exact one of a face
 WORSE = 1e-9  # loss of separation, relative to the size of the pair, that the exact normal may cost
-ROUNDS = 32  # largest number of steps of conservative advancement
-APART = 6  # largest number of searches with cores moved apart
+REFINEMENTS = 6  # largest number of searches with cores moved apart
 LIFT = 1e-4  # distance between them, relative to the size of the pair: above the error of a coarse overlap
-DONE = -1.0  # in place of a time of touch: all contacts have been written
-NOT_DONE = -1  # in place of the end of the contacts of a pair
 SETTLED = 1e-12  # one minus the cosine of the angle (1e-6 rad) up to which two directions are equal
+BAND = 0.2  # largest depth of features, in half widths of the smaller body
+# Sine of the angle to the normal up to which a whole face of a box is a feature against another box, since edges may
+# cross at any place of it; larger than that up to which `box_normal` prefers faces to edges.
+TILT = 0.02
+
+
+class Moving(NamedTuple):
+    """A part in the step: its shape, and its poses at the start and at the end."""
+
+    core: Core
+    start: Pose
+    end: Pose
+
+
+class Query(NamedTuple):
+    """What is asked about two bodies."""
+
+    margin: float  # largest predicted gap of a contact
+    move: float  # bound on the relative displacement of their points in the step
+    inner: float  # half width of the smaller body
+    base: int  # a number for the pair of parts
 
 
 class Work(NamedTuple):
     """Scratch arrays for one pair at a time."""
 
-    simplex: Floats  # (8, 3)
+    axes: BoxAxes
     polytope: Polytope
-    axes: Floats  # (ROWS, 15)
-    features: Features
-    places: Floats  # (m, PLACE)
-    motion: Floats  # (3, 2, 12)
+    features: Scratch
+    room: int  # largest number of contacts of two bodies
+
+
+class Bodies(NamedTuple):
+    """All that the narrow phase knows about bodies: shapes, poses of parts in the step, margins of contacts."""
+
+    shapes: Shapes3D
+    placed: Placed
+    margins: Floats  # (n,) of two bodies the larger one counts
 
 
 @kernel
-def new_work(most):
-    """Scratch arrays for shapes whose features have up to `most` points."""
-    places, motion = np.empty((4 * most, PLACE)), np.empty((3, 2, 12))
-    return Work(np.empty((8, 3)), polytope(), np.empty((ROWS, 15)), new_features(most), places, motion)
+def new_work(shapes):
+    """Scratch arrays for the shapes of a table."""
+    points, parts = most_points(shapes), 1
+    for i in range(len(shapes.part_ptr) - 1):
+        parts = max(parts, shapes.part_ptr[i + 1] - shapes.part_ptr[i])
+    return Work(box_axes(), polytope(), new_scratch(points), 4 * points * parts**2)
 
 
 @kernel
-def _comes_after(pose, ka, kb):
-    """Whether pose ka comes after pose kb in lexicographic order."""
-    for i in range(12):
-        if pose[ka, i] != pose[kb, i]:
-            return pose[ka, i] > pose[kb, i]
+def _comes_after(a, b):
+    """Whether pose a comes after pose b in lexicographic order."""
+    for i in range(3):
+        if a.position[i] != b.position[i]:
+            return a.position[i] > b.position[i]
+    for i in range(3):
+        for j in range(3):
+            if a.turn[i][j] != b.turn[i][j]:
+                return a.turn[i][j] > b.turn[i][j]
     return False
 
 
 @kernel
-def core_separation(cores, fa, fb, pose, ka, kb, limit, after, preview, move, scale, simplex, hull):
-    """Signed separation of the cores, and the unit vector along which they separate best, from a to b.
+def core_separation(a, b, limit, preview, hull):
+    """Signed separation of the cores of two parts, and the unit vector along which they separate best, from a to b.
 
     The direction that the expanding polytope gives for curved cores is coarse. Moved apart along it, the cores have a
     shortest distance, whose direction is better; this is repeated until the direction no longer changes.
     """
-    if cores.table[fa, KIND] == CAPSULE and cores.table[fb, KIND] == CAPSULE:
-        return segments(cores, fa, fb, pose, ka, kb)
+    if a.core.kind == CAPSULE and b.core.kind == CAPSULE:
+        return segment_separation(a, b)
     # Rounding depends on which core is the first. That must not depend on the numbers of the bodies.
     sign = 1.0
-    if _comes_after(pose, ka, kb):
-        fa, fb, ka, kb, sign = fb, fa, kb, ka, -1.0
-    best, sx, sy, sz = 0.0, 0.0, 0.0, 0.0
-    shift = (0.0, 0.0, 0.0)
-    for look in range(APART):
-        d, x, y, z = shifted_separation(cores, fa, fb, pose, ka, kb, shift, limit, scale, simplex)
+    if _comes_after(a.pose, b.pose):
+        a, b, sign = b, a, -1.0
+        preview = Preview(preview.second, preview.first, preview.move)
+    best, normal, shift, scale = 0.0, Vec3(0.0, 0.0, 0.0), Vec3(0.0, 0.0, 0.0), a.core.reach + b.core.reach
+    for look in range(REFINEMENTS):
+        distance, n = shifted_separation(a, b, shift, limit)
         if look == 0:
-            if d > 0.0:
-                return d, sign * x, sign * y, sign * z
-            best, sx, sy, sz = overlap(cores, fa, fb, pose, ka, kb, after, preview, move, scale, hull)
-            if not is_curved(cores, fa) and not is_curved(cores, fb):
+            if distance > 0.0:
+                return distance, sign * n
+            best, normal = overlap(a, b, preview, hull)
+            if not is_curved(a.core) and not is_curved(b.core):
                 break
             limit = np.inf
-        elif d > 0.0:
-            wx, wy, wz = difference(cores, fa, fb, pose, ka, kb, -x, -y, -z)
-            found, turn = x * wx + y * wy + z * wz, x * sx + y * sy + z * sz
+        elif distance > 0.0:
+            found, cosine = dot(n, difference(a, b, -n)), dot(n, normal)
             if found > best or look == 1:
-                best, sx, sy, sz = found, x, y, z
-            if turn > 1.0 - SETTLED:
+                best, normal = found, n
+            if cosine > 1.0 - SETTLED:
                 break
-        lift = LIFT * scale - best
-        shift = (lift * sx, lift * sy, lift * sz)
-    return best, sign * sx, sign * sy, sign * sz
+        shift = (LIFT * scale - best) * normal
+    return best, sign * normal
 
 
 @kernel
-def _snapped(f, na, nb, n):
-    """The exact normal of the features that meet, if the given normal equals it up to rounding."""
-    d, p = f.data, f.point
-    x = y = z = 0.0
-    for w in range(2):
-        sign = -1.0 if w else 1.0
-        ax, ay, az = sign * d[w, FACE], sign * d[w, FACE + 1], sign * d[w, FACE + 2]
-        if (nb if w else na) >= 3 and ax * n[0] + ay * n[1] + az * n[2] > SQUARE:
-            x, y, z = x + ax, y + ay, z + az
-    if na == 2 and nb == 2:
-        ax, ay, az = p[0, 1, 0] - p[0, 0, 0], p[0, 1, 1] - p[0, 0, 1], p[0, 1, 2] - p[0, 0, 2]
-        bx, by, bz = p[1, 1, 0] - p[1, 0, 0], p[1, 1, 1] - p[1, 0, 1], p[1, 1, 2] - p[1, 0, 2]
-        x, y, z = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
-        along = x * n[0] + y * n[1] + z * n[2]
-        cross = x * x + y * y + z * z
-        square = (ax * ax + ay * ay + az * az) * (bx * bx + by * by + bz * bz)
-        if cross <= PARALLEL**2 * square or abs(along) <= SQUARE * np.sqrt(cross):
-            return n
+def _exact_normal(a, b, n, p):
+    """The exact normal of two features that meet, if the given one equals it up to rounding, and whether it does."""
+    exact = Vec3(0.0, 0.0, 0.0)
+    if a.points >= 3 and dot(a.face, n) > SQUARE:
+        exact = exact + a.face
+    if b.points >= 3 and -dot(b.face, n) > SQUARE:
+        exact = exact - b.face
+    if a.points == 2 and b.points == 2:
+        e, g = point_of(p, 0, 1) - point_of(p, 0, 0), point_of(p, 1, 1) - point_of(p, 1, 0)
+        exact = cross(e, g)
+        along, square = dot(exact, n), dot(exact, exact)
+        if square <= PARALLEL**2 * (dot(e, e) * dot(g, g)) or abs(along) <= SQUARE * np.sqrt(square):
+            return n, False
         if along < 0.0:
-            x, y, z = -x, -y, -z
-    length = np.sqrt(x * x + y * y + z * z)
-    return (x / length, y / length, z / length) if length > 0.0 else n
+            exact = -exact
+    length = norm(exact)
+    return (exact / length, True) if length > 0.0 else (n, False)
 
 
 @kernel
-def _facing_features(cores, fa, fb, pose, ka, kb, n, least, exact, band, f):
-    """Numbers of points of the features that face each other, and the exact normal.
+def put_box_contacts(g, a, h, b, query, last, work, table, n):
+    """Writes the contacts of two boxes with half edges g and h that are near at the start; returns the next free row.
 
-    A face or a pair of edges defines it, if the cores are separated by at least `least` along it.
+    a and b are their poses, `last` their separation after the step; their axes are in `work`. Vertices that come as
+    close to the other box as the margin until the end of the step belong to the feature: a plate that closes like a
+    book meets the other one with its far edge. The normal then has turned with the other box.
     """
-    na = nb = 0
-    for again in range(2):
-        for w in range(2):
-            sign = -1.0 if w else 1.0
-            k, shape = (kb, fb) if w else (ka, fa)
-            count = facing(cores, shape, pose, k, sign * n[0], sign * n[1], sign * n[2], band, f, w)
-            if w == 0:
-                na = count
-            else:
-                nb = count
-        if exact or again == 1:
-            break
-        m = _snapped(f, na, nb, n)
-        if m[0] == n[0] and m[1] == n[1] and m[2] == n[2]:
-            break
-        x, y, z = difference(cores, fa, fb, pose, ka, kb, -m[0], -m[1], -m[2])
-        if m[0] * x + m[1] * y + m[2] * z < least:
-            break
-        n = m
-    return na, nb, n
+    margin, size, p = query.margin, min(norm(g), norm(h)), work.features.point
+    normal = to_world(a.start.turn, box_normal(work.axes, relative_pose(b.start, a.start).turn, size, query.inner))
+    band, later = min(margin + query.move, BAND * query.inner), max(margin - last, 0.0)
+    in_a, in_b = to_local(a.start.turn, normal), to_local(b.start.turn, normal)
+    then_a, then_b = to_local(a.end.turn, to_world(b.end.turn, in_b)), to_local(b.end.turn, to_world(a.end.turn, in_a))
+    first = box_feature(g, a.start, in_a, Depth(band, later, then_a, TILT), p, 0)
+    second = box_feature(h, b.start, -in_b, Depth(band, later, -then_b, TILT), p, 1)
+    manifold = Manifold(first, second, normal, clip(first, second, normal, size, work.features), 0.0)
+    return put_contacts(manifold, a, b, margin, query.base, work.features, table, n)[0]
 
 
 @kernel
-def convex_pair(cores, fa, fb, pose, after, pose1, ka, kb, time, move, inner, margin, base, work, found, n):
-    """Writes the contacts of two convex shapes from row n of `found`; returns the next free row.
+def put_part_contacts(a, b, query, time, work, table, n):
+    """Writes the contacts of two moving convex parts from row n of a table; returns the next free row.
 
-    Their poses are rows ka and kb of `pose`; those at the end of the step are `after` rows farther down, and also rows
-    of pose1. `time` is when two boxes touch, whose axes are already in `work`. `move` bounds the relative motion of the
-    bodies, and `inner` is the half width of the smaller one.
+    For two boxes, whose axes are in `work`, the time of their touch is given; otherwise it is 0.
     """
-    reach_a, reach_b = cores.table[fa, REACH], cores.table[fb, REACH]
-    size, scale = min(reach_a, reach_b), reach_a + reach_b
-    boxes = cores.table[fa, KIND] == BOX and cores.table[fb, KIND] == BOX
-    radii = roundness(cores, fa) + roundness(cores, fb)
-    limit, rounds, d = margin, 0, 0.0
-    ended = False  # whether the features at the end of the step have been used
+    margin, move, inner = query.margin, query.move, query.inner
+    size, scale = min(a.core.reach, b.core.reach), a.core.reach + b.core.reach
+    boxes, radii = a.core.kind == BOX and b.core.kind == BOX, a.core.radius + b.core.radius
+    limit, rounds, distance, depth = margin, 0, 0.0, plain_depth(min(margin + move, BAND * inner))
+    ended, p = False, work.features.point  # whether the features at the end of the step have been used
     while True:
-        pa, pb = ka, kb
+        one, two = Part(a.core, a.start), Part(b.core, b.start)
         if time > 0.0:
-            pa, pb = 2 * after, 2 * after + 1
-            midway(pose, ka, ka + after, time, pa)
-            midway(pose, kb, kb + after, time, pb)
+            one, two = Part(a.core, midway(a.start, a.end, time)), Part(b.core, midway(b.start, b.end, time))
         if boxes:
-            if time > 0.0:
-                put_turn(pose, pa, pb, work.axes, TURN)
-            x, y, z = box_normal(work.axes, TURN, size, inner)
-            normal = to_world(pose, pa, x, y, z)
+            normal = to_world(one.pose.turn, box_normal(work.axes, relative_pose(two.pose, one.pose).turn, size, inner))
         else:
             rest = margin + (1.0 - time) * move
-            d, x, y, z = core_separation(
-                cores, fa, fb, pose, pa, pb, rest + radii, pose1, time == 0.0, move, scale, work.simplex, work.polytope
-            )
-            gap, normal = d - radii, (x, y, z)
+            preview = Preview(a.end, b.end, move if time == 0.0 else -1.0)
+            distance, normal = core_separation(one, two, rest + radii, preview, work.polytope)
+            gap = distance - radii
             if gap > rest:
                 return n
             # Fast bodies: conservative advancement to the first touch.
-            if gap > (CLOSE * inner if time > 0.0 else FAR * inner + margin) and time < 1.0 and rounds < ROUNDS:
+            if gap > (CLOSE * inner if time > 0.0 else FAR * inner + margin) and time < 1.0 and rounds < ADVANCES:
                 time = min(time + gap / move, 1.0)
                 rounds += 1
                 continue
-        band = min(margin + move, BAND * inner)
-        na, nb, normal = _facing_features(
-            cores, fa, fb, pose, pa, pb, normal, d - WORSE * scale, boxes, band, work.features
-        )
-        count = clip(work.features, na, nb, normal, size, work.places)
-        rows = (pa, pb, ka, kb)
-        to, least = put_contacts(
-            work.features, na, nb, normal, work.places, count, pose, rows, after, work.motion, limit, base, found, n
-        )
+        first, second = facing(one, normal, depth, p, 0), facing(two, -normal, depth, p, 1)
+        if not boxes:
+            exact, found = _exact_normal(first, second, normal, p)
+            if found and dot(exact, difference(one, two, -exact)) >= distance - WORSE * scale:
+                normal = exact
+                first, second = facing(one, normal, depth, p, 0), facing(two, -normal, depth, p, 1)
+        manifold = Manifold(first, second, normal, clip(first, second, normal, size, work.features), time)
+        poses_a, poses_b = StepPoses(a.start, a.end, one.pose), StepPoses(b.start, b.end, two.pose)
+        to, least = put_contacts(manifold, poses_a, poses_b, limit, query.base, work.features, table, n)
         if to > n or ended:
             return to
         # Gaps predicted from the features have an error of second order in the motion. Where this leaves open whether
@@ -216,150 +222,140 @@ def convex_pair(cores, fa, fb, pose, after, pose1, ka, kb, time, move, inner, ma
 
 
 @kernel
-def _apart(at, a, b, reach):
-    """Whether two points (rows of `at`) are farther apart than `reach`."""
-    x, y, z = at[b, 0] - at[a, 0], at[b, 1] - at[a, 1], at[b, 2] - at[a, 2]
-    return reach < 0.0 or x * x + y * y + z * z > reach * reach
+def put_sphere_contact(a, b, query, table, n):
+    """Writes the contact of two moving parts of which one is a sphere, if there is one; returns the next free row.
 
-
-@kernel
-def _moves(p0, p1, chord, a, b, radius_a, radius_b):
-    """An upper bound on the relative displacement of points of two bodies in the step."""
-    square = 0.0
-    for i in range(3):
-        shift = (p1[b, i] - p0[b, i]) - (p1[a, i] - p0[a, i])
-        square += shift * shift
-    return np.sqrt(square) + chord[a] * radius_a + chord[b] * radius_b
-
-
-@kernel
-def box_pair(table, fa, fb, pose, ka, kb, after, move, inner, margin, trial, base, w, found, n):
-    """Writes the contacts of two boxes from row n of `found`; returns the next free row.
-
-    Also returns the time of touch, or DONE; the pair is not done if boxes are far apart at the start, or touch with
-    edges or vertices only; and an axis that separates them, if there is one: `trial` is that of an earlier step.
+    The center of the sphere is followed in the frame of the other shape, so that neither its own rotation nor a common
+    motion matters.
     """
-    last, gap, time, axis = box_scores(table, fa, fb, pose, ka, kb, after, margin, trial, w)
-    if last > margin:
-        return n, DONE, axis
-    if gap > FAR * inner and time > 0.0:
-        return n, time, axis
-    size = min(table[fa, REACH], table[fb, REACH])
-    normal = box_normal(w, TURN, size, inner)
-    band = min(margin + move, BAND * inner)
-    to = box_contacts(table, fa, fb, pose, ka, kb, normal, last, margin, band, size, base, w, found, n)
-    return (to, DONE, axis) if to > n else (n, 0.0, axis)
-
-
-@kernel
-def part_pairs(solids, poses, placed, a, b, margin, work, found, n):
-    """Writes the contacts of two bodies (rows of `poses`) from row n of `found`, which has room; meshes are skipped.
-
-    Returns the next free row.
-    """
-    cores, pose, after = solids.cores, placed.pose, len(placed.part)
-    body_a, body_b = poses.owner[a], poses.owner[b]
-    radius_a, radius_b = solids.body[body_a, 0], solids.body[body_b, 0]
-    inner = min(solids.body[body_a, 1], solids.body[body_b, 1])
-    move = _moves(poses.position0, poses.position1, placed.chord, a, b, radius_a, radius_b)
-    for ka in range(placed.ptr[a], placed.ptr[a + 1]):
-        fa = solids.shape[placed.part[ka]]
-        for kb in range(placed.ptr[b], placed.ptr[b + 1]):
-            fb = solids.shape[placed.part[kb]]
-            kind_a, kind_b = cores.table[fa, KIND], cores.table[fb, KIND]
-            if kind_a == MESH or kind_b == MESH:
-                continue
-            if _apart(pose, ka + after, kb + after, cores.table[fa, REACH] + cores.table[fb, REACH] + margin):
-                continue
-            base = (ka - placed.ptr[a]) * 4099 + kb - placed.ptr[b]
-            if kind_a == SPHERE or kind_b == SPHERE:
-                n = sphere_pair(cores, fa, fb, pose, after, ka, kb, margin, base, found, n)
-                continue
+    second = b.core.kind == SPHERE
+    shape, ball = (a, b) if second else (b, a)
+    r, reach = ball.core.radius, ball.core.radius + shape.core.radius
+    start, end = local_point(shape.start, ball.start.position), local_point(shape.end, ball.end.position)
+    way = end - start
+    length = norm(way)
+    # First the end of the step, which decides whether there is a contact; then the start; then, if the sphere is fast,
+    # conservative advancement to the touch; then the end again, if the contact there is only grazing.
+    center, time, predicted = end, 1.0, 0.0
+    near = nearest(shape.core, center)
+    for look in range(ADVANCES):
+        if look > 0:
+            near = nearest(shape.core, center)
+        gap = near.distance - reach
+        if look == 0:
+            if gap > query.margin:
+                return n
             time = 0.0
-            if kind_a == BOX and kind_b == BOX:
-                n, time, _ = box_pair(
-                    cores.table, fa, fb, pose, ka, kb, after, move, inner, margin, 0, base, work.axes, found, n
-                )
-                if time == DONE:
-                    continue
-            n = convex_pair(
-                cores, fa, fb, pose, after, placed.pose1, ka, kb, time, move, inner, margin, base, work, found, n
-            )
-    return n
+        elif gap > (FAR if look == 1 else SPHERE_CLOSE) * r and time < 1.0 and look < ADVANCES - 2:
+            time = min(time + gap / length, 1.0) if length > gap else 1.0
+        else:
+            predicted = feature_distance(shape.core, near, end) - reach
+            if predicted <= query.margin or time == 1.0:
+                break
+            time = 1.0
+        center = start + time * way
+    gap = feature_distance(shape.core, near, start) - reach
+    normal = to_world(shape.start.turn, near.normal)
+    point = ball.start.position - (r + 0.5 * gap) * normal
+    feature = feature_code(query.base, 0, 0, 0)
+    put(table, n, 0, 0, Contact(feature, gap, predicted, (1.0 if second else -1.0) * normal, point))
+    return n + 1
 
 
-@kernel
-def _single_boxes(
-    table, begin, high, ctable, shape, owner, body, p0, p1, chord, ptr, part, pose, margins, w, found, n, end
-):
-    """Writes the contacts of the pairs of two single boxes from pair `begin` on, while there is room in `found`.
+# ---- pairs of bodies
 
-    Returns the first pair that is not done, and the next free row. `end` receives the end of the contacts of each pair,
-    or NOT_DONE for pairs that need the general method.
+
+@kernel(inline="always")
+def _is_apart(a, b, reach):
+    """Whether two points are farther apart than `reach`."""
+    d = b - a
+    return reach < 0.0 or dot(d, d) > reach * reach
+
+
+@kernel(inline="always")
+def moving_part(bodies, k):
+    """Number k of the placed parts in the step."""
+    shapes, placed = bodies.shapes, bodies.placed
+    return Moving(core_of(shapes, shapes.shape[placed.part[k]]), pose_at(placed.pose0, k), pose_at(placed.pose1, k))
+
+
+@kernel(inline="always")
+def _put_boxes(bodies, ka, kb, query, trial, work, table, n):
+    """Writes the contacts of two boxes; returns the next free row, the time of touch, and an axis that separates them.
+
+    `trial` is that of an earlier step. Where the time is not 0, boxes are left to `put_part_contacts`: those that are
+    far apart at the start, or for which no contacts were found.
     """
-    after, low = len(part), high - len(end)
-    for k in range(begin, high):
-        a, b = table[k, FIRST], table[k, SECOND]
-        i, j = owner[a], owner[b]
-        end[k - low] = n
-        margin = max(margins[i], margins[j])
-        if _apart(p1, a, b, body[i, 0] + body[j, 0] + margin):
-            continue
-        end[k - low] = NOT_DONE
-        if ptr[a + 1] != ptr[a] + 1 or ptr[b + 1] != ptr[b] + 1:
-            continue
-        fa, fb = shape[part[ptr[a]]], shape[part[ptr[b]]]
-        if ctable[fa, KIND] != BOX or ctable[fb, KIND] != BOX:
-            continue
-        if n + MOST > len(found):
+    shapes, placed = bodies.shapes, bodies.placed
+    g, h = row3(shapes.size, shapes.shape[placed.part[ka]]), row3(shapes.size, shapes.shape[placed.part[kb]])
+    end_a, end_b = pose_at(placed.pose1, ka), pose_at(placed.pose1, kb)
+    last, axis = box_separation(relative_pose(end_b, end_a), g, h, query.margin, trial, work.axes)
+    if last > query.margin:
+        return n, 0.0, axis
+    start_a, start_b = pose_at(placed.pose0, ka), pose_at(placed.pose0, kb)
+    gap, time = box_touch(relative_pose(start_b, start_a), g, h, query.margin, work.axes)
+    if gap > FAR * query.inner and time > 0.0:
+        return n, time, axis
+    a, b = StepPoses(start_a, end_a, start_a), StepPoses(start_b, end_b, start_b)
+    to = put_box_contacts(g, a, h, b, query, last, work, table, n)
+    return to, (0.0 if to > n else 1.0), axis
+
+
+@lean
+def _put_pairs(bodies, pairs, work, table, end, k, n):
+    """Writes the contacts of the pairs from number k on from row n of a table, while there is room; meshes are skipped.
+
+    Returns the first pair that is not done, and the next free row. `end` receives the end of the contacts of each pair.
+    """
+    shapes, placed, poses = bodies.shapes, bodies.placed, bodies.placed.poses
+    while k < len(pairs):
+        if n + work.room > len(table):
             return k, n
-        inner, move = min(body[i, 1], body[j, 1]), _moves(p0, p1, chord, a, b, body[i, 0], body[j, 0])
-        n, time, table[k, AXIS] = box_pair(
-            ctable, fa, fb, pose, ptr[a], ptr[b], after, move, inner, margin, table[k, AXIS], 0, w, found, n
-        )
-        if time == DONE:
-            end[k - low] = n
-    return high, n
+        a, b = pairs[k, FIRST], pairs[k, SECOND]
+        i, j, end[k] = poses.owner[a], poses.owner[b], n
+        margin, radius_a, radius_b = max(bodies.margins[i], bodies.margins[j]), shapes.radius[i], shapes.radius[j]
+        end_a, end_b = row3(poses.position1, a), row3(poses.position1, b)
+        k += 1
+        if _is_apart(end_a, end_b, radius_a + radius_b + margin):
+            continue
+        way = (end_b - row3(poses.position0, b)) - (end_a - row3(poses.position0, a))
+        move = norm(way) + placed.chord[a] * radius_a + placed.chord[b] * radius_b
+        for ka in range(placed.ptr[a], placed.ptr[a + 1]):
+            fa = shapes.shape[placed.part[ka]]
+            for kb in range(placed.ptr[b], placed.ptr[b + 1]):
+                fb = shapes.shape[placed.part[kb]]
+                kind_a, kind_b, reach = shapes.kind[fa], shapes.kind[fb], shapes.reach[fa] + shapes.reach[fb] + margin
+                if kind_a == MESH or kind_b == MESH or _is_apart(row3(placed.pose1, ka), row3(placed.pose1, kb), reach):
+                    continue
+                base = (ka - placed.ptr[a]) * 4099 + kb - placed.ptr[b]
+                query, time = Query(margin, move, min(shapes.inner[i], shapes.inner[j]), base), 0.0
+                if kind_a == BOX and kind_b == BOX:
+                    trial = pairs[k - 1, AXIS]
+                    n, time, pairs[k - 1, AXIS] = _put_boxes(bodies, ka, kb, query, trial, work, table, n)
+                    if time == 0.0:
+                        continue
+                one, two = moving_part(bodies, ka), moving_part(bodies, kb)
+                if kind_a == SPHERE or kind_b == SPHERE:
+                    n = put_sphere_contact(one, two, query, table, n)
+                else:
+                    n = put_part_contacts(one, two, query, time, work, table, n)
+        end[k - 1] = n
+    return k, n
 
 
 @kernel
-def row_pairs(solids, poses, placed, table, low, high, margins, found):
-    """Contacts of the candidate pairs low to high of a table of rows; a pair has the larger margin of both bodies.
+def row_pairs(bodies, pairs, table):
+    """Contacts of candidate pairs of rows of poses (p, COLUMNS); a pair has the larger margin of both bodies.
 
-    Returns two tables of contacts, of which the first is `found` or a larger one, and for each of them the ends of the
-    contacts of each pair; a pair with contacts in the second table has none in the first.
+    Returns `table` or a larger one, and the ends (p,) of the contacts of each pair in it. Writes the separating axes of
+    the pairs.
     """
-    end, w = np.empty(high - low, np.int64), np.empty((ROWS, 15))
-    k, n = low, 0
-    while k < high:  # growing the table inside the loop over pairs would make that slower
-        found = with_room(found, n, MOST)
-        k, n = _single_boxes(
-            table, k, high, solids.cores.table, solids.shape, poses.owner, solids.body, poses.position0,
-            poses.position1, placed.chord, placed.ptr, placed.part, placed.pose, margins, w, found, n, end,
-        )  # fmt: skip
-    left = 0
-    for k in range(high - low):
-        left += end[k] == NOT_DONE
-    if left == 0:
-        return found, end, found, np.zeros(0, np.int64)
-    most = most_contacts(solids)
-    others, ends, work = contact_table(4 * left + most), np.empty(high - low, np.int64), new_work(solids.most[0])
-    n = last = 0
-    for k in range(high - low):
-        if end[k] == NOT_DONE:
-            end[k] = last
-            others = with_room(others, n, most)
-            a, b = table[low + k, FIRST], table[low + k, SECOND]
-            margin = max(margins[poses.owner[a]], margins[poses.owner[b]])
-            n = part_pairs(solids, poses, placed, a, b, margin, work, others, n)
-        last, ends[k] = end[k], n
-    return found, end, others, ends
-
-
-@kernel
-def most_contacts(solids):
-    """The largest number of contacts of two bodies."""
-    return 4 * solids.most[0] * solids.most[1] ** 2
+    end, work = np.empty(len(pairs), np.int64), new_work(bodies.shapes)
+    k = n = 0
+    while k < len(pairs):  # growing the table inside the loop over pairs would make that slower
+        table = with_room(table, n, work.room)
+        k, n = _put_pairs(bodies, pairs, work, table, end, k, n)
+    return table, end
 
 
 @kernel
@@ -371,33 +367,17 @@ def convex_pairs(first, second, shapes, poses, margin):
     intersection of the two features that face each other is one. Pairs of parts with a mesh are skipped. feature_id is
     below 2^20.
     """
-    solids, margins = solids_of(shapes), np.full(len(shapes.radius), margin)
-    placed = placed_parts(solids, poses, needed_rows(len(poses.owner), first, second))
-    table = np.zeros((len(first), COLUMNS), np.int32)
-    table[:, FIRST] = first
-    table[:, SECOND] = second
-    found, end, others, ends = row_pairs(
-        solids, poses, placed, table, 0, len(first), margins, contact_table(4 * len(first))
-    )
-    pair_of, merged, n = in_order(found, end, others, ends)
-    feature, normal, point, gap, predicted = columns(merged, n)
-    return pair_of, feature, normal, point, gap, predicted
-
-
-@kernel
-def in_order(found, end, others, ends):
-    """What `row_pairs` returned as (pair of each contact, contacts, their number), in the order of the pairs."""
-    n = (end[-1] if len(end) else 0) + (ends[-1] if len(ends) else 0)
-    pair_of, merged = np.empty(n, np.int64), contact_table(n)
-    m = i = j = 0
+    placed = placed_parts(shapes, poses, needed_rows(len(poses.owner), first, second))
+    pairs = np.zeros((len(first), COLUMNS), np.int32)
+    pairs[:, FIRST] = first
+    pairs[:, SECOND] = second
+    bodies = Bodies(shapes, placed, np.full(len(shapes.radius), margin))
+    table, end = row_pairs(bodies, pairs, contact_table(4 * len(first)))
+    n = end[-1] if len(end) else 0
+    pair_of, begin = np.empty(n, np.int64), 0
     for k in range(len(end)):
-        for which in range(2 if len(ends) else 1):
-            source, last = (others, ends[k]) if which else (found, end[k])
-            for row in range(j if which else i, last):
-                pair_of[m] = k
-                for c in range(source.shape[1]):
-                    merged[m, c] = source[row, c]
-                m += 1
-        i = end[k]
-        j = ends[k] if len(ends) else 0
-    return pair_of, merged, n
+        for i in range(begin, end[k]):
+            pair_of[i] = k
+        begin = end[k]
+    feature, normal, point, gap, predicted = columns(table, n)
+    return pair_of, feature, normal, point, gap, predicted

@@ -35,7 +35,6 @@ class Detector:
         self.bounds, self.tables = (world.boundaries, world.boundaries), (table, table)
         self.all_round, self.some_round = bool(world.shapes.round.all()), bool(world.shapes.round.any())
         self.meshes = world.dimension == 3 and bool((world.shapes.kind == MESH).any())
-        self.solids: Any = None
         self.margin, self.margins = 0.0, np.zeros(world.count)
         self.found = np.empty((256, WIDTH))  # scratch
         self.round_ones, self.other_ones = world.free & world.shapes.round, world.free & ~world.shapes.round
@@ -176,36 +175,31 @@ class Detector:
             out = polygon_contacts(self.world.shapes, table, *arguments, *rest)
         else:
             from .convex_world import solid_contacts  # late: 2D worlds and spheres need none of these kernels
-            from .solids import solids_of
 
-            if self.solids is None:
-                self.solids = solids_of(self.world.shapes_3d)
             if len(table) > SOLID_PIECE and thread_count() > 1:
                 out = self._solids_in_pieces(table, arguments, rest)
             else:
-                out, self.found = solid_contacts(self.solids, table, *arguments, *rest, self.found)
+                out, self.found = solid_contacts(self.world.shapes_3d, table, *arguments, *rest, self.found)
         return [out, self._meshes(before, after, margins)] if self.meshes else [out]
 
     def _solids_in_pieces(self, table: np.ndarray, arguments: tuple[Any, ...], rest: tuple[Any, ...]) -> Floats:
         """The table of `solid_contacts` by several threads, with the same bits."""
-        from .convex import row_pairs
-        from .convex_boundaries import bounded_solids
-        from .convex_world import place_rows, put_bounded_solids, put_pairs
+        from .convex import Bodies, row_pairs
+        from .convex_boundaries import put_bounded_solids
+        from .convex_world import place_rows, put_bounded, put_pairs
 
         chosen, wall0, wall1, margins, length, shear, slid, wide = rest
-        poses, placed, rows = place_rows(self.solids, table, *arguments, chosen, length, shear, slid)
+        placed, rows = place_rows(self.world.shapes_3d, table, *arguments, chosen, length, shear, slid)
+        bodies = Bodies(self.world.shapes_3d, placed, margins)
         edges = _edges(len(table), SOLID_PIECE)
         found: dict[int, Any] = {}
 
         def search(low: int, high: int) -> float:
             scratch = np.empty((256 if low < 0 else 4 * (high - low), WIDTH))
             if low < 0:
-                found[low] = bounded_solids(
-                    self.solids, poses, placed, len(chosen), chosen, wall0, wall1, margins, scratch
-                )
-            else:  # each piece has its own rows for poses within the step
-                own = placed._replace(pose=placed.pose.copy())
-                found[low] = row_pairs(self.solids, poses, own, rows, low, high, margins, scratch)
+                found[low] = put_bounded_solids(bodies, len(chosen), chosen, wall0, wall1, scratch)
+            else:
+                found[low] = row_pairs(bodies, rows[low:high], scratch)
             return 0.0
 
         on_threads(search, [*edges, (-1, -1)])
@@ -214,9 +208,9 @@ class Detector:
 
         def fill(low: int, at: int) -> float:
             if low < 0:
-                put_bounded_solids(*found[low], out, at)
+                put_bounded(*found[low], out, at)
             else:
-                put_pairs(table, low, *found[low], length, shear, slid, out, at)
+                put_pairs(table[low : low + len(found[low][1])], *found[low], length, shear, slid, out, at)
             return 0.0
 
         on_threads(fill, [*((low, int(at)) for (low, _), at in zip(edges, starts)), (-1, int(starts[-1]))])

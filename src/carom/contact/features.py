@@ -17,12 +17,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ..geometry.shapes import BOX, CAPSULE, HULL, MESH, SPHERE
-from ..geometry.vectors import Vec3
+from ..geometry.vectors import Vec3, dot, row3, to_local, to_world
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 from .grid_distance import grid_distance
-from .poses import mapped, point_world, to_local, to_world
-from .support import FACES, FACES_END, HIGH, KIND, LOW, farthest_corner, has_rims, rims
+from .poses import mapped, world_point
+from .support import foremost_vertex, has_rims, rims
 
 RIM = 8  # fixed points on the rim of a cap, against convex shapes and boundaries
 UPRIGHT = 1e-4  # sine of the tilt below which a cap or rim has no foremost point
@@ -33,26 +33,52 @@ _TURNS = 3  # iterations for the foremost point of a rim
 _NOWHERE = 1e100  # coordinate of points that do not count
 
 
-# Columns of Features.point: place, coordinates across the normal, code for feature_id, `rho` of a rim point (0 for
-# others), in use or not.
-FLAT_U, FLAT_V, CODE, RHO, TAKEN, COLUMNS = 3, 4, 5, 6, 7, 8
-# Entries of Features.data: outward normal of a face (with three points or more), axis of a solid of revolution, `out`,
-# radius around the core, center of a cap, its radius (0 if it is not a cap).
-FACE, AXIS, OUT, ROUND, CENTER, CAP, ENTRIES = 0, 3, 6, 9, 10, 13, 14
+# Columns of Scratch.point: place, coordinates across the normal, code for the feature id, `rho` of a rim point (0 for
+# others), whether it is a contact point already.
+FLAT_U, FLAT_V, CODE, RHO, TAKEN, POINT_COLUMNS = 3, 4, 5, 6, 7, 8
+PLACE_COLUMNS = 6  # a place on the first feature, and one on the second
 
 
-class Features(NamedTuple):
-    """Features of both shapes of a pair, in the frame of the world: 0 of the first, 1 of the second."""
+class Scratch(NamedTuple):
+    """Arrays for one pair of features at a time: 0 of the first part, 1 of the second."""
 
-    point: Floats  # (2, m, COLUMNS) points of the cores
+    point: Floats  # (2, m, POINT_COLUMNS) points of the cores
     side: Floats  # (2, m, m) their distances from the edges of the other feature, positive inside
-    data: Floats  # (2, ENTRIES)
+    place: Floats  # (4 m, PLACE_COLUMNS) contact points: see `clipping`
+
+
+class Feature(NamedTuple):
+    """The feature of a part that faces along a normal, in the frame of the world: vertex, edge, or face."""
+
+    which: int  # its points are Scratch.point[which]
+    points: int  # of its points; three or more are a face
+    radius: float  # around the core
+    face: Vec3  # outward normal of a face
+    axis: Vec3  # of a solid of revolution
+    out: Vec3  # direction from the axis to the rim points
+    center: Vec3  # of a cap
+    cap: float  # radius of a cap; 0 if it is none
+
+
+class Depth(NamedTuple):
+    """How far behind the foremost vertex the vertices of a feature may lie."""
+
+    now: float
+    later: float  # of a box after the step; negative if that does not matter
+    later_normal: Vec3  # the normal then, in the frame of the box
+    tilt: float  # sine of the angle to the normal up to which a whole face of a box is a feature
+
+
+@kernel(inline="always")
+def plain_depth(depth):
+    """The depth of features that depend on the present pose alone."""
+    return Depth(depth, -1.0, Vec3(0.0, 0.0, 0.0), 0.0)
 
 
 @kernel
-def new_features(most):
-    """Empty features of up to `most` points."""
-    return Features(np.zeros((2, most, COLUMNS)), np.zeros((2, most, most)), np.zeros((2, ENTRIES)))
+def new_scratch(most):
+    """Arrays for features of up to `most` points."""
+    return Scratch(np.zeros((2, most, POINT_COLUMNS)), np.zeros((2, most, most)), np.zeros((4 * most, PLACE_COLUMNS)))
 
 
 @kernel
@@ -64,135 +90,149 @@ def most_points(shapes):
     return most
 
 
-@kernel
-def _put(f, w, n, pose, k, x, y, z, code, rho):
-    f.point[w, n, 0], f.point[w, n, 1], f.point[w, n, 2] = point_world(pose, k, x, y, z)
-    f.point[w, n, CODE], f.point[w, n, RHO] = code, rho
+@kernel(inline="always")
+def point_of(point, w, i):
+    """Point i of feature w."""
+    return Vec3(point[w, i, 0], point[w, i, 1], point[w, i, 2])
 
 
 @kernel
-def _put_vector(f, w, entry, pose, k, x, y, z):
-    f.data[w, entry], f.data[w, entry + 1], f.data[w, entry + 2] = to_world(pose, k, x, y, z)
+def _put(point, w, n, place, code, rho):
+    """Writes point n of feature w."""
+    point[w, n, 0], point[w, n, 1], point[w, n, 2] = place
+    point[w, n, CODE], point[w, n, RHO] = code, rho
+
+
+@kernel(inline="always")
+def _flat_feature(which, count, face):
+    """A feature of a polyhedron."""
+    none = Vec3(0.0, 0.0, 0.0)
+    return Feature(which, count, 0.0, face, none, none, none, 0.0)
 
 
 @kernel
-def _box(table, shape, pose, k, x, y, z, band, f, w):
-    """Vertex, edge or face of a box; (x, y, z) is the normal in its frame.
+def box_feature(size, pose, n, depth, point, w):
+    """Vertex, edge or face of a box. Bits 1, 2, 4 of the number of a vertex are set on the positive sides.
 
-    Bits 1, 2, 4 of the number of a vertex are set on the positive sides.
+    A face that is seen from the front counts, also of a box thinner than the depth. Where the normal changes sides
+    within the step, both ends of an edge are part of the feature.
     """
-    a, b, c = table[shape, 1], table[shape, 2], table[shape, 3]
-    corner = (1 if x >= 0.0 else 0) | (2 if y >= 0.0 else 0) | (4 if z >= 0.0 else 0)
-    x, y, z = abs(x), abs(y), abs(z)
-    # A neighbor along an edge lies behind by 2 size |n|: bits of the edges that stay within the band.
-    bits = (1 if 2.0 * a * x <= band else 0) | (2 if 2.0 * b * y <= band else 0) | (4 if 2.0 * c * z <= band else 0)
-    if bits == 7:  # a box smaller than the band: its foremost face
-        bits = 3 if z >= x and z >= y else (5 if y >= x else 6)
+    front, corner, bits = 0, 0, 0
+    later = depth.later_normal if depth.later >= 0.0 else n
+    for i in range(3):
+        if abs(n[i]) + abs(later[i]) > abs(n[front]) + abs(later[front]):
+            front = i
+    for i in range(3):
+        if n[i] >= 0.0:
+            corner |= 1 << i
+        # A neighbor along an edge lies behind by 2 size |n|.
+        if i != front and (
+            abs(n[i]) <= depth.tilt
+            or 2.0 * size[i] * abs(n[i]) <= depth.now
+            or 2.0 * size[i] * abs(later[i]) <= depth.later
+            or (later[i] >= 0.0) != (n[i] >= 0.0)
+        ):
+            bits |= 1 << i
     one = bits & -bits
     two = bits ^ one
     count = 1 if bits == 0 else (2 if two == 0 else 4)
-    for n in range(count):
-        at = corner ^ (one if n == 1 or n == 2 else 0) ^ (two if n >= 2 else 0)
-        _put(f, w, n, pose, k, a if at & 1 else -a, b if at & 2 else -b, c if at & 4 else -c, at, 0.0)
-    if count == 4:
-        axis = 2 if bits == 3 else (1 if bits == 5 else 0)
-        sign = 1.0 if corner & (1 << axis) else -1.0
-        for i in range(3):
-            f.data[w, FACE + i] = sign * pose[k, 3 + 3 * i + axis]
-    return count
+    for k in range(count):
+        at = corner ^ (one if k == 1 or k == 2 else 0) ^ (two if k >= 2 else 0)
+        x, y, z = size.x if at & 1 else -size.x, size.y if at & 2 else -size.y, size.z if at & 4 else -size.z
+        _put(point, w, k, world_point(pose, Vec3(x, y, z)), at, 0.0)
+    up, turn = 1.0 if n[front] >= 0.0 else -1.0, pose.turn
+    return _flat_feature(w, count, Vec3(up * turn.x[front], up * turn.y[front], up * turn.z[front]))
 
 
 @kernel
-def _hull(cores, shape, pose, k, x, y, z, band, f, w):
-    """Vertex, edge or face of a hull; (x, y, z) is the normal in its frame."""
-    vertex, low, high = cores.vertex, int(cores.table[shape, LOW]), int(cores.table[shape, HIGH])
-    top = farthest_corner(vertex, low, high, x, y, z)
-    edge = vertex[top, 0] * x + vertex[top, 1] * y + vertex[top, 2] * z - band
+def _hull(part, n, depth, point, w):
+    """Vertex, edge or face of a hull."""
+    core, vertex = part.core, part.core.vertex
+    top = foremost_vertex(vertex, n)
+    edge = dot(row3(vertex, top), n) - depth
     near, other = 0, top
-    for i in range(low, high):
-        if vertex[i, 0] * x + vertex[i, 1] * y + vertex[i, 2] * z >= edge:
+    for i in range(len(vertex)):
+        if dot(row3(vertex, i), n) >= edge:
             near += 1
             if i != top:
                 other = i
     start, end, face, cosine = 0, near, 0, -np.inf
     if near > 2:
-        for j in range(int(cores.table[shape, FACES]), int(cores.table[shape, FACES_END])):
-            c = cores.face[j, 0] * x + cores.face[j, 1] * y + cores.face[j, 2] * z
+        for j in range(len(core.face_normal)):
+            c = dot(row3(core.face_normal, j), n)
             if c > cosine:
                 cosine, face = c, j
-        _put_vector(f, w, FACE, pose, k, cores.face[face, 0], cores.face[face, 1], cores.face[face, 2])
-        start, end = cores.loop_ptr[face], cores.loop_ptr[face + 1]
+        start, end = core.loop_ptr[face], core.loop_ptr[face + 1]
     for m in range(start, end):
-        i = low + cores.loop[m] if near > 2 else (top if m == 0 else other)
-        _put(f, w, m - start, pose, k, vertex[i, 0], vertex[i, 1], vertex[i, 2], i - low, 0.0)
-    return end - start
+        i = core.loop[m] if near > 2 else (top if m == 0 else other)
+        _put(point, w, m - start, world_point(part.pose, row3(vertex, i)), i, 0.0)
+    return _flat_feature(w, end - start, to_world(part.pose.turn, row3(core.face_normal, face)))
 
 
 @kernel
-def _rimmed(table, shape, pose, k, x, y, z, band, f, w):
-    """Cap, side or rim point of a shape with rims; (x, y, z) is the normal in its frame.
+def _rimmed(part, n, depth, point, w):
+    """Cap, side or rim point of a shape with rims.
 
     A cap is eight points at fixed angles, and the foremost point in its place among them. A rim of radius 0 is a
     material point: its `rho` is 0.
     """
-    top, high, bottom, low = rims(table[shape, KIND], table[shape, 1], table[shape, 2], table[shape, 3])
-    across, wide = np.sqrt(x * x + y * y), max(top, bottom)
-    lead = (top - bottom) * across + (high - low) * z  # of the foremost point of the upper rim over that of the lower
-    up = 1.0 if lead >= 0.0 else -1.0
-    radius, height = (top, high) if lead >= 0.0 else (bottom, low)
-    _put_vector(f, w, AXIS, pose, k, 0.0, 0.0, 1.0)
-    tilted = across > UPRIGHT
-    px, py = (wide * x / across, wide * y / across) if across > 0.0 else (0.0, 0.0)
-    _put_vector(f, w, OUT, pose, k, px / wide, py / wide, 0.0)
-    side = abs(lead) <= band
-    if side or radius == 0.0 or across > CAP_TILT or 2.0 * radius * across > band:
-        for n in range(2 if side else 1):
-            upper = (lead >= 0.0) == (n == 0)
-            rho, z = (top, high) if upper else (bottom, low)
-            px, py = (rho * x / across, rho * y / across) if across > 0.0 else (0.0, 0.0)
-            _put(f, w, n, pose, k, px, py, z, 1 if upper else 2, rho)
-        return 2 if side else 1
-    px, py = (radius * x / across, radius * y / across) if across > 0.0 else (0.0, 0.0)
-    _put_vector(f, w, FACE, pose, k, 0.0, 0.0, up)
-    f.data[w, CAP] = radius
-    for i in range(3):
-        f.data[w, CENTER + i] = pose[k, i] + abs(height) * f.data[w, FACE + i]
-    code, n, step = 16 if up > 0.0 else 32, 0, 2.0 * np.pi / RIM
-    angle = np.arctan2(y, x) if tilted else -1.0
+    pose, ends = part.pose, rims(part.core.kind, part.core.size)
+    across, wide = np.sqrt(n.x * n.x + n.y * n.y), max(ends.top, ends.bottom)
+    # How far the foremost point of the upper rim lies before that of the lower one.
+    lead = (ends.top - ends.bottom) * across + (ends.high - ends.low) * n.z
+    upper, side, tilted = lead >= 0.0, abs(lead) <= depth, across > UPRIGHT
+    radius, height = (ends.top, ends.high) if upper else (ends.bottom, ends.low)
+    ux, uy = (wide * n.x / across / wide, wide * n.y / across / wide) if across > 0.0 else (0.0, 0.0)
+    axis, out = to_world(pose.turn, Vec3(0.0, 0.0, 1.0)), to_world(pose.turn, Vec3(ux, uy, 0.0))
+    face = to_world(pose.turn, Vec3(0.0, 0.0, 1.0 if upper else -1.0))
+    if side or radius == 0.0 or across > CAP_TILT or 2.0 * radius * across > depth:
+        for k in range(2 if side else 1):
+            top = upper == (k == 0)
+            rho, z = (ends.top, ends.high) if top else (ends.bottom, ends.low)
+            px, py = (rho * n.x / across, rho * n.y / across) if across > 0.0 else (0.0, 0.0)
+            _put(point, w, k, world_point(pose, Vec3(px, py, z)), 1 if top else 2, rho)
+        return Feature(w, 2 if side else 1, 0.0, face, axis, out, pose.position, 0.0)
+    px, py = (radius * n.x / across, radius * n.y / across) if across > 0.0 else (0.0, 0.0)
+    code, count, step = 16 if upper else 32, 0, 2.0 * np.pi / RIM
+    angle = np.arctan2(n.y, n.x) if tilted else -1.0
     if tilted and angle < -1e-6:
         angle += 2.0 * np.pi
     for i in range(2 * RIM):  # at each angle the fixed point, then the foremost one if it follows
         t = (i // 2) * step
         if i % 2 == 0 and abs(angle - t) > 1e-6:
-            _put(f, w, n, pose, k, radius * np.cos(t), radius * np.sin(t), height, code + i // 2, 0.0)
-            n += 1
+            rim = Vec3(radius * np.cos(t), radius * np.sin(t), height)
+            _put(point, w, count, world_point(pose, rim), code + i // 2, 0.0)
+            count += 1
         elif i % 2 == 1 and tilted and t - 1e-6 <= angle < t + step - 1e-6:
-            _put(f, w, n, pose, k, px, py, height, code + RIM, radius)
-            n += 1
-    return n
+            _put(point, w, count, world_point(pose, Vec3(px, py, height)), code + RIM, radius)
+            count += 1
+    return Feature(w, count, 0.0, face, axis, out, pose.position + abs(height) * face, radius)
 
 
 @kernel
-def facing(cores, shape, pose, k, nx, ny, nz, band, f, w):
-    """Writes the feature that faces along n to feature w of `f`; returns the number of its points."""
-    x, y, z = to_local(pose, k, nx, ny, nz)
-    table = cores.table
-    kind = table[shape, KIND]
-    f.data[w, ROUND], f.data[w, CAP] = 0.0, 0.0
+def _capsule(part, n, depth, point, w):
+    """An end of the core of a capsule or both; the center of a sphere."""
+    half = part.core.size.y if part.core.kind == CAPSULE else 0.0
+    count = 2 if half > 0.0 and 2.0 * half * abs(n.z) <= depth else 1
+    for k in range(count):
+        upper = (n.z >= 0.0) == (k == 0)
+        place = world_point(part.pose, Vec3(0.0, 0.0, half if upper else -half))
+        _put(point, w, k, place, 0 if upper else 1, 0.0)
+    axis, none = to_world(part.pose.turn, Vec3(0.0, 0.0, 1.0)), Vec3(0.0, 0.0, 0.0)
+    return Feature(w, count, part.core.radius, none, axis, none, none, 0.0)
+
+
+@kernel
+def facing(part, normal, depth, point, w):
+    """The feature of a part that faces along a normal. Its points are written to `point[w]` of a scratch array."""
+    kind, n = part.core.kind, to_local(part.pose.turn, normal)
     if kind == BOX:
-        return _box(table, shape, pose, k, x, y, z, band, f, w)
+        return box_feature(part.core.size, part.pose, n, depth, point, w)
     if kind == HULL:
-        return _hull(cores, shape, pose, k, x, y, z, band, f, w)
+        return _hull(part, n, depth.now, point, w)
     if has_rims(kind):
-        return _rimmed(table, shape, pose, k, x, y, z, band, f, w)
-    f.data[w, ROUND] = table[shape, 1]
-    _put_vector(f, w, AXIS, pose, k, 0.0, 0.0, 1.0)
-    half = table[shape, 2] if kind == CAPSULE else 0.0
-    count = 2 if kind == CAPSULE and 2.0 * half * abs(z) <= band else 1
-    for n in range(count):
-        upper = (z >= 0.0) == (n == 0)
-        _put(f, w, n, pose, k, 0.0, 0.0, half if upper else -half, 0 if upper else 1, 0.0)
-    return count
+        return _rimmed(part, n, depth.now, point, w)
+    return _capsule(part, n, depth.now, point, w)
 
 
 # ---- points that represent a shape against a mesh
@@ -226,7 +266,7 @@ def put_spots(shapes, shape, spacing, spots):
             if k:
                 spots.link[k - 1, 0], spots.link[k - 1, 1] = k - 1, k
         return count, count - 1, shapes.size[shape, 0]
-    top, high, bottom, low = rims(kind, shapes.size[shape, 0], shapes.size[shape, 1], shapes.size[shape, 2])
+    top, high, bottom, low = rims(kind, row3(shapes.size, shape))
     slope = (high - low, bottom - top)
     for k in range(2 * RIM_POINTS):
         angle = 2.0 * np.pi * (k % RIM_POINTS) / RIM_POINTS
@@ -266,7 +306,7 @@ def put_front(shapes, shape, count, grid, m, margin, fixed, place, normal):
     points around it are disabled: they come down as the body rolls, but never below its side.
     """
     kind = shapes.kind[shape]
-    top, high, bottom, low = rims(kind, shapes.size[shape, 0], shapes.size[shape, 1], shapes.size[shape, 2])
+    top, high, bottom, low = rims(kind, row3(shapes.size, shape))
     half, middle, slope = 0.5 * (high - low), 0.5 * (high + low), (high - low, bottom - top)
     for k in range(2 * RIM_POINTS, count):
         part = (2 * (k - 2 * RIM_POINTS) - (count - 2 * RIM_POINTS - 1)) / (count - 2 * RIM_POINTS - 1)
@@ -300,7 +340,7 @@ def put_box(shapes, shape, more, out):
         if kind == BOX:
             low, high = -shapes.size[shape, axis], shapes.size[shape, axis]
         elif has_rims(kind):
-            top, high, bottom, low = rims(kind, shapes.size[shape, 0], shapes.size[shape, 1], shapes.size[shape, 2])
+            top, high, bottom, low = rims(kind, row3(shapes.size, shape))
             if axis < 2:
                 high = max(top, bottom)
                 low = -high
@@ -339,7 +379,7 @@ def sample_point(shapes, shape, k):
         if k == 16:
             return 0.0, 0.0, 0.0, 0.0
         angle = 0.25 * np.pi * (k % 8)
-        top, high, bottom, low = rims(kind, a, b, shapes.size[shape, 2])
+        top, high, bottom, low = rims(kind, row3(shapes.size, shape))
         radius, z = (top, high) if k < 8 else (bottom, low)
         return radius * np.cos(angle), radius * np.sin(angle), z, 0.0
     v = shapes.vertex[shapes.vertex_ptr[shape] + k]

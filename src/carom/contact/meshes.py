@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..geometry.shapes import RUN
-from ..geometry.vectors import Vec3, row3
+from ..geometry.vectors import Vec3, row3, to_world
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 from ..world import MESH, Shapes3D
@@ -18,8 +18,8 @@ from .features import SPOTS, Spots, put_box, put_front, put_spots
 from .grid_distance import grid_of, grid_value, is_outside, nearest_on_mesh
 from .mesh_manifold import candidate_room, reduce
 from .point_distance import distance, signed_distance, surface_of
-from .poses import Poses, mapped, needed_rows, outward_of, placed_parts, relative, to_world
-from .support import cores_of, has_rims, is_rounded, rims
+from .poses import Poses, mapped, needed_rows, outward_of, placed_parts, pose_at, relative
+from .support import has_rims, is_rounded, rims
 
 _NAMES = 1 << 20  # feature_id has 20 bits
 _PRIME, _MANY_PARTS = 7919, 61  # spread the feature_id of several parts over its range
@@ -34,7 +34,7 @@ _SAME_SIDE = 0.85  # cosine of about 32 degrees: contacts of a round body within
 
 
 @kernel
-def _facing(shapes, cores, own, shape, m, px, py, pz, ox, oy, oz, core):
+def _facing(shapes, own, shape, m, px, py, pz, ox, oy, oz, core):
     """(uncertain, distance, outward normal) of a shape at a point p of the shape `own`, which m maps to its frame.
 
     o is the outward direction of `own` at p, in the frame of `shape`. At an edge of the shape the normal is
@@ -48,7 +48,7 @@ def _facing(shapes, cores, own, shape, m, px, py, pz, ox, oy, oz, core):
     mesh is computed instead.
     """
     x, y, z = mapped(m, px, py, pz)
-    surface, within = surface_of(shapes, cores, shape), surface_of(shapes, cores, own)
+    surface, within = surface_of(shapes, shape), surface_of(shapes, own)
     gap, nx, ny, nz = _near(surface, x, y, z, core)
     if core or ox * nx + oy * ny + oz * nz < -_UNSURE:
         return False, gap, nx, ny, nz
@@ -91,9 +91,7 @@ def _has_foot(grid, m, x, y, z, d, nx, ny, nz, strict):
 
 
 @kernel
-def _gather(
-    shapes, cores, placed, point, ahead, outward, begin, end, radius, run, runs, k, other, margin, strict, maps, c
-):
+def _gather(shapes, placed, point, ahead, outward, begin, end, radius, run, runs, k, other, margin, strict, maps, c):
     """Writes the candidates among points begin:end of part k, `ahead` at the end of the step, against part `other`.
 
     If `strict`, core points between two sides of a mesh do not count: there the interpolated distance smooths a ridge,
@@ -103,7 +101,7 @@ def _gather(
     own, shape = shapes.shape[placed.part[k]], shapes.shape[placed.part[other]]
     before, after, box = maps[0], maps[1], maps[2]
     put_box(shapes, shape, radius + margin, box)
-    surface, grid = surface_of(shapes, cores, shape), grid_of(shapes, shape)
+    surface, grid = surface_of(shapes, shape), grid_of(shapes, shape)
     n, s = 0, begin - 1
     while s + 1 < end:
         s += 1
@@ -127,9 +125,7 @@ def _gather(
             m, at = (before, point) if moment == 0 else (after, ahead)
             if not core:
                 ox, oy, oz = outward_of(at, outward, s, m)
-            unsure, d, ux, uy, uz = _facing(
-                shapes, cores, own, shape, m, at[s, 0], at[s, 1], at[s, 2], ox, oy, oz, core
-            )
+            unsure, d, ux, uy, uz = _facing(shapes, own, shape, m, at[s, 0], at[s, 1], at[s, 2], ox, oy, oz, core)
             if moment == 1:
                 later = d
                 break
@@ -144,8 +140,8 @@ def _gather(
         if later - radius > margin:
             continue
         c.point[n], c.gap[n], c.predicted[n] = s - begin, gap - radius, later - radius
-        nx, ny, nz = to_world(placed.pose0, other, nx, ny, nz)
-        x, y, z = to_world(placed.pose0, k, x, y, z)
+        nx, ny, nz = to_world(pose_at(placed.pose0, other).turn, Vec3(nx, ny, nz))
+        x, y, z = to_world(pose_at(placed.pose0, k).turn, Vec3(x, y, z))
         c.normal[n, 0], c.normal[n, 1], c.normal[n, 2] = -nx, -ny, -nz
         c.place[n, 0] = placed.pose0[k, 0] + x - radius * nx
         c.place[n, 1] = placed.pose0[k, 1] + y - radius * ny
@@ -155,7 +151,7 @@ def _gather(
 
 
 @kernel
-def _choose(shapes, cores, placed, k, other, margin, strict, maps, spots, c):
+def _choose(shapes, placed, k, other, margin, strict, maps, spots, c):
     """Writes the candidates of the points of part k against part `other` to `c`, and marks those that stay."""
     shape, target = shapes.shape[placed.part[k]], shapes.shape[placed.part[other]]
     kind, hit = shapes.kind[shape], shapes.kind[target]
@@ -173,9 +169,7 @@ def _choose(shapes, cores, placed, k, other, margin, strict, maps, spots, c):
         ahead, g = spots.later, grid_of(shapes, target)
         put_front(shapes, shape, end, g, maps[1], margin, ahead, ahead, spots.normal)
         put_front(shapes, shape, end, g, maps[0], margin, ahead, point, spots.normal)
-    _gather(
-        shapes, cores, placed, point, ahead, outward, begin, end, radius, run, runs, k, other, margin, strict, maps, c
-    )
+    _gather(shapes, placed, point, ahead, outward, begin, end, radius, run, runs, k, other, margin, strict, maps, c)
     tie = 1e-2 * shapes.grid_spacing[shapes.grid[target]] if hit == MESH else 1e-9 * shapes.reach[target]
     is_round = is_rounded(hit)
     reduce(c, edge, first, last, tie, 0.0 if is_round else _BAND * min(shapes.reach[shape], shapes.reach[target]))
@@ -245,7 +239,7 @@ def _part_pairs(shapes, placed, first, second, margins):
 
 
 @kernel
-def _contacts(parts, shapes, cores, placed, first, second, margins, maps, spots, c, numbers, names):
+def _contacts(parts, shapes, placed, first, second, margins, maps, spots, c, numbers, names):
     """Writes contacts of pairs of parts to `numbers` (normal, point, gap, predicted) and `names` (pair, feature_id).
 
     Returns their number; those that do not fit are not written.
@@ -264,13 +258,13 @@ def _contacts(parts, shapes, cores, placed, first, second, margins, maps, spots,
             hit, kind = (two, one) if side == 0 else (one, two)
             if way == 2 and (n > start or kind == MESH):
                 break
-            _choose(shapes, cores, placed, k, other, margin, way < 2, maps, spots, c)
+            _choose(shapes, placed, k, other, margin, way < 2, maps, spots, c)
             seen_from, slack = n, 0.0
             lean, size = 0.0, shapes.size[shapes.shape[placed.part[other]]]
             for axis in range(3):
                 axis_of[axis] = placed.pose0[other, 5 + 3 * axis] if has_rims(hit) else 0.0
             if has_rims(hit):
-                top, high, bottom, low = rims(hit, size[0], size[1], size[2])
+                top, high, bottom, low = rims(hit, size)
                 lean = (bottom - top) / np.sqrt((high - low) ** 2 + (bottom - top) ** 2)
             if is_rounded(hit) or has_rims(hit):
                 seen_from, slack = start, 0.1 * shapes.size[shapes.shape[placed.part[k]], 0]
@@ -294,12 +288,12 @@ def mesh_pairs(
         int(np.diff(ptr).max(initial=SPOTS)) if len(parts) else 0 for ptr in (shapes.vertex_ptr, shapes.edge_ptr)
     )
     spots = Spots(np.zeros((SPOTS, 3)), np.zeros((SPOTS, 3)), np.zeros((SPOTS, 3)), np.zeros((SPOTS, 2), np.int64))
-    maps, cores, work = np.empty((3, 12)), cores_of(shapes), candidate_room(points, edges)
+    maps, work = np.empty((3, 12)), candidate_room(points, edges)
     n, room = 1, 0
     while n > room:  # kernels that enlarge their arrays take seconds to compile
         room = n + 64 * len(parts)
         numbers, names = np.empty((room, 8)), np.empty((room, 2), np.int64)
-        n = _contacts(parts, shapes, cores, placed, first, second, margins, maps, spots, work, numbers, names)
+        n = _contacts(parts, shapes, placed, first, second, margins, maps, spots, work, numbers, names)
     numbers, names = numbers[:n], names[:n]
     return (
         names[:, 0].copy(),
@@ -350,8 +344,8 @@ def refine(shapes, placed, k, other, maps, c):
                 c.predicted[i] = far - radius
                 continue
             c.gap[i] = far - radius
-            nx, ny, nz = to_world(placed.pose0, k, dx / far, dy / far, dz / far)
-            x, y, z = to_world(placed.pose0, k, x, y, z)
+            nx, ny, nz = to_world(pose_at(placed.pose0, k).turn, Vec3(dx / far, dy / far, dz / far))
+            x, y, z = to_world(pose_at(placed.pose0, k).turn, Vec3(x, y, z))
             p = placed.pose0[k]
             c.normal[i, 0], c.normal[i, 1], c.normal[i, 2] = nx, ny, nz
             c.place[i, 0], c.place[i, 1], c.place[i, 2] = p[0] + x, p[1] + y, p[2] + z

@@ -14,7 +14,7 @@ from ..geometry.shapes import BOX, CAPSULE, CONE, CYLINDER, HULL, SPHERE
 from ..geometry.vectors import Vec3, cross, dot, norm, row3
 from ..kernels import kernel
 from .grid_distance import DistanceGrid, SignedDistance, grid_distance, grid_of, grid_value
-from .support import FACES, FACES_END, KIND, LOW, SIZE, Cores, rims, roundness
+from .support import Core, core_of, rims
 
 _FACE, _EDGE, _VERTEX = 1, 2, 3  # features of a hull: face i, edge from vertex i to j, vertex i
 _SIDE, _BASE, _TOP, _LOWER_RIM, _UPPER_RIM = 0, 1, 2, 3, 4  # features of a cone
@@ -39,15 +39,14 @@ class Nearest(NamedTuple):
 class Surface(NamedTuple):
     """The surface of a shape of any kind, which points are measured from."""
 
-    cores: Cores
-    shape: int
+    core: Core
     grid: DistanceGrid  # without nodes if the shape is convex
 
 
 @kernel
-def surface_of(shapes, cores, shape):
-    """The surface of a shape of the table `shapes`, with the cores of all its shapes."""
-    return Surface(cores, shape, grid_of(shapes, shape))
+def surface_of(shapes, shape):
+    """The surface of a shape of a table of shapes."""
+    return Surface(core_of(shapes, shape), grid_of(shapes, shape))
 
 
 @kernel
@@ -55,8 +54,8 @@ def signed_distance(surface, p, exact):
     """Signed distance and normal of a point. Far outside a mesh it is approximate, unless `exact`."""
     if surface.grid.nx > 0:
         return grid_distance(surface.grid, p, exact)
-    near = nearest(surface.cores, surface.shape, p)
-    return SignedDistance(near.distance - roundness(surface.cores, surface.shape), near.normal)
+    near = nearest(surface.core, p)
+    return SignedDistance(near.distance - surface.core.radius, near.normal)
 
 
 @kernel
@@ -64,29 +63,24 @@ def distance(surface, p, most):
     """Signed distance of a point. Beyond `most`, and outside the grid of a mesh, it may be a lower bound."""
     if surface.grid.nx > 0:
         return grid_value(surface.grid, p)
-    cores, shape = surface.cores, surface.shape
-    if cores.table[shape, KIND] == HULL:
-        bound = _highest_face(cores, shape, p)[0]
+    core = surface.core
+    if core.kind == HULL:
+        bound = _highest_face(core, p)[0]
         if bound > most:
             return bound
-    return nearest(cores, shape, p).distance - roundness(cores, shape)
+    return nearest(core, p).distance - core.radius
 
 
 # ---- nearest features of convex cores
 
 
 @kernel
-def _size(cores, shape):
-    return Vec3(cores.table[shape, SIZE], cores.table[shape, SIZE + 1], cores.table[shape, SIZE + 2])
-
-
-@kernel
-def nearest(cores, shape, p):
+def nearest(core, p):
     """Signed distance of a point from the core of a convex shape, its gradient, and the nearest feature.
 
     The radius of a sphere or capsule is not subtracted.
     """
-    kind, size = cores.table[shape, KIND], _size(cores, shape)
+    kind, size = core.kind, core.size
     if kind == SPHERE:
         return Nearest(norm(p), _unit(p, Vec3(0.0, 0.0, 1.0)), Feature(0, 0, 0))
     if kind == BOX:
@@ -96,14 +90,14 @@ def nearest(cores, shape, p):
     if kind == CYLINDER:
         return _nearest_on_cylinder(size.x, size.y, p)
     if kind == CONE:
-        return _nearest_on_cone(rims(kind, size.x, size.y, size.z), p)
-    return _nearest_on_hull(cores, shape, p)
+        return _nearest_on_cone(rims(kind, size), p)
+    return _nearest_on_hull(core, p)
 
 
 @kernel
-def feature_distance(cores, shape, near, p):
+def feature_distance(core, near, p):
     """Signed distance of a point from the feature of `near`, which `nearest` returned for another point."""
-    kind, size, code = cores.table[shape, KIND], _size(cores, shape), near.feature.code
+    kind, size, code = core.kind, core.size, near.feature.code
     if kind == SPHERE:
         return _length_along(p, near.normal)
     if kind == BOX:
@@ -114,8 +108,8 @@ def feature_distance(cores, shape, near, p):
     if kind == CYLINDER:
         return _cylinder_feature(size.x, size.y, near, p)
     if kind == CONE:
-        return _cone_feature(rims(kind, size.x, size.y, size.z), near, p)
-    return _hull_feature(cores, near, p)
+        return _cone_feature(rims(kind, size), near, p)
+    return _hull_feature(core, near, p)
 
 
 @kernel
@@ -270,31 +264,31 @@ def _cone_feature(ends, near, p):
 
 
 @kernel
-def _height(cores, face, p):
+def _height(core, face, p):
     """Height of a point over the plane of a face."""
-    return dot(row3(cores.face, face), p) - cores.face[face, 3]
+    return dot(row3(core.face_normal, face), p) - core.face_offset[face]
 
 
 @kernel
-def _highest_face(cores, shape, p):
+def _highest_face(core, p):
     """The largest height of a point over the planes of a hull, a lower bound of its distance, and that face."""
-    top, face = -np.inf, int(cores.table[shape, FACES])
-    for j in range(int(cores.table[shape, FACES]), int(cores.table[shape, FACES_END])):
-        height = _height(cores, j, p)
+    top, face = -np.inf, 0
+    for j in range(len(core.face_normal)):
+        height = _height(core, j, p)
         if height > top:
             top, face = height, j
     return top, face
 
 
 @kernel
-def _on_face(cores, low, face, p):
+def _on_face(core, face, p):
     """Squared distance of a point above a face from it, and the nearest feature."""
-    start, end = cores.loop_ptr[face], cores.loop_ptr[face + 1]
-    normal = row3(cores.face, face)
+    start, end = core.loop_ptr[face], core.loop_ptr[face + 1]
+    normal = row3(core.face_normal, face)
     best, feature = np.inf, Feature(_FACE, face, 0)
     for m in range(start, end):
-        i, j = low + cores.loop[m], low + cores.loop[m + 1 if m + 1 < end else start]
-        away, edge = p - row3(cores.vertex, i), row3(cores.vertex, j) - row3(cores.vertex, i)
+        i, j = core.loop[m], core.loop[m + 1 if m + 1 < end else start]
+        away, edge = p - row3(core.vertex, i), row3(core.vertex, j) - row3(core.vertex, i)
         if dot(cross(normal, edge), away) >= 0.0:
             continue
         t, length = dot(away, edge), dot(edge, edge)
@@ -305,42 +299,41 @@ def _on_face(cores, low, face, p):
         if square < best:
             best, feature = square, Feature(kind, j if kind == _VERTEX and t == 1.0 else i, j)
     if best == np.inf:  # within the planes through all edges
-        return _height(cores, face, p) ** 2, feature
+        return _height(core, face, p) ** 2, feature
     return best, feature
 
 
 @kernel
-def _from_feature(cores, feature, p):
+def _from_feature(core, feature, p):
     """Vector to a point from the line of an edge, or from a vertex."""
-    away = p - row3(cores.vertex, feature.i)
+    away = p - row3(core.vertex, feature.i)
     if feature.code == _VERTEX:
         return away
-    edge = row3(cores.vertex, feature.j) - row3(cores.vertex, feature.i)
+    edge = row3(core.vertex, feature.j) - row3(core.vertex, feature.i)
     return away - dot(away, edge) / dot(edge, edge) * edge
 
 
 @kernel
-def _nearest_on_hull(cores, shape, p):
-    top, face = _highest_face(cores, shape, p)
+def _nearest_on_hull(core, p):
+    top, face = _highest_face(core, p)
     if top <= 0.0:
-        return Nearest(top, row3(cores.face, face), Feature(_FACE, face, 0))
-    low = int(cores.table[shape, LOW])
-    square, feature = _on_face(cores, low, face, p)
+        return Nearest(top, row3(core.face_normal, face), Feature(_FACE, face, 0))
+    square, feature = _on_face(core, face, p)
     if feature.code != _FACE:  # beside the face of largest height: the nearest of all faces that the point is above
-        for m in range(int(cores.table[shape, FACES]), int(cores.table[shape, FACES_END])):
-            height = _height(cores, m, p)
+        for m in range(len(core.face_normal)):
+            height = _height(core, m, p)
             if m != face and height > 0.0 and height * height < square:
-                found, other = _on_face(cores, low, m, p)
+                found, other = _on_face(core, m, p)
                 if found < square:
                     square, feature = found, other
     if feature.code == _FACE:
-        return Nearest(np.sqrt(square), row3(cores.face, feature.i), feature)
-    normal = _unit(_from_feature(cores, feature, p), row3(cores.face, face))
+        return Nearest(np.sqrt(square), row3(core.face_normal, feature.i), feature)
+    normal = _unit(_from_feature(core, feature, p), row3(core.face_normal, face))
     return Nearest(np.sqrt(square), normal, feature)
 
 
 @kernel
-def _hull_feature(cores, near, p):
+def _hull_feature(core, near, p):
     if near.feature.code == _FACE:
-        return _height(cores, near.feature.i, p)
-    return _length_along(_from_feature(cores, near.feature, p), near.normal)
+        return _height(core, near.feature.i, p)
+    return _length_along(_from_feature(core, near.feature, p), near.normal)

@@ -1,7 +1,7 @@
 """Poses of parts in the frame of the world at the start and at the end of a step, for the narrow phase in 3D.
 
-A pose is a row of 12 numbers: the origin of a frame, and its rotation matrix row by row. All poses are in one array,
-which keeps calls of kernels cheap: Numba counts references for every array that it passes on.
+Kernels compute with `Pose` values. In tables a pose is a row of 12 numbers: the origin of a frame, and its rotation
+matrix row by row.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..geometry.vectors import Mat3, Pose, Vec3, cross, dot, norm, row3, times, to_local, to_world, transposed
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 
@@ -25,29 +26,101 @@ class Poses(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """Poses of the parts of all rows of `Poses` that some pair needs.
+    """Poses of the parts of all rows of `Poses` that some pair needs."""
 
-    They are in one array: rows 0 to k - 1 at the start of the step, k to 2 k - 1 after free flight, and two more for a
-    time between them, see `midway`.
-    """
-
+    poses: Poses  # of the rows
     ptr: Ints  # (rows + 1,) row r owns parts ptr[r]:ptr[r+1]
     part: Ints  # (k,) index into the parts of Shapes3D
-    pose: Floats  # (2 k + 2, 12)
-    pose0: Floats  # (k, 12) the first rows of `pose`
-    pose1: Floats  # (k, 12) and the next
+    pose0: Floats  # (k, 12) at the start of the step
+    pose1: Floats  # (k, 12) after free flight
     chord: Floats  # (rows,) 2 sin(angle / 2) of the rotation in the step: largest displacement at distance 1
 
 
+class StepPoses(NamedTuple):
+    """Poses of a part at the start and at the end of the step, and when its features are determined."""
+
+    start: Pose
+    end: Pose
+    now: Pose
+
+
+@kernel(inline="always")
+def pose_at(table, k):
+    """The pose in row k of a table (m, 12)."""
+    x = Vec3(table[k, 3], table[k, 4], table[k, 5])
+    y = Vec3(table[k, 6], table[k, 7], table[k, 8])
+    return Pose(row3(table, k), Mat3(x, y, Vec3(table[k, 9], table[k, 10], table[k, 11])))
+
+
 @kernel
-def put_pose(position, turn, r, place, part_turn, part, out, k):
-    """Writes row k of `out`: the pose of a part, from that of the body in row r."""
-    x, y, z = place[part, 0], place[part, 1], place[part, 2]
+def put_pose(table, k, pose):
+    """Writes a pose to row k of a table."""
     for i in range(3):
-        a, b, c = turn[r, i, 0], turn[r, i, 1], turn[r, i, 2]
-        out[k, i] = position[r, i] + (a * x + b * y + c * z)
+        table[k, i] = pose.position[i]
         for j in range(3):
-            out[k, 3 + 3 * i + j] = a * part_turn[part, 0, j] + b * part_turn[part, 1, j] + c * part_turn[part, 2, j]
+            table[k, 3 + 3 * i + j] = pose.turn[i][j]
+
+
+@kernel(inline="always")
+def matrix_at(table, k):
+    """The matrix k of a table (m, 3, 3)."""
+    return Mat3(row3(table[k], 0), row3(table[k], 1), row3(table[k], 2))
+
+
+@kernel(inline="always")
+def world_point(pose, a):
+    """A point, given in the frame of a pose, in the frame of the world."""
+    return pose.position + to_world(pose.turn, a)
+
+
+@kernel(inline="always")
+def local_point(pose, a):
+    """A point, given in the frame of the world, in the frame of a pose."""
+    return to_local(pose.turn, a - pose.position)
+
+
+@kernel
+def relative_pose(pose, other):
+    """A pose in the frame of another one: what maps points of its frame to the other frame."""
+    axes = transposed(other.turn)
+    turn = Mat3(to_local(pose.turn, axes.x), to_local(pose.turn, axes.y), to_local(pose.turn, axes.z))
+    return Pose(local_point(other, pose.position), turn)
+
+
+@kernel
+def part_pose(body, shapes, part):
+    """The pose of a part, from that of its body."""
+    return Pose(world_point(body, row3(shapes.place, part)), times(body.turn, matrix_at(shapes.turn, part)))
+
+
+@kernel
+def midway(before, after, time):
+    """The pose of a part at a time (0 to 1) between two poses.
+
+    Its origin moves on a straight line; its axes are the weighted mean of both, made orthonormal.
+    """
+    old, new = transposed(before.turn), transposed(after.turn)
+    a = (1.0 - time) * old.x + time * new.x
+    a = (1.0 / norm(a)) * a
+    b = (1.0 - time) * old.y + time * new.y
+    b = b - dot(a, b) * a
+    b = (1.0 / norm(b)) * b
+    return Pose((1.0 - time) * before.position + time * after.position, transposed(Mat3(a, b, cross(a, b))))
+
+
+@kernel
+def motion_between(before, after):
+    """The motion x -> D x + o that carries a part from one pose to another, as the pose (o, D)."""
+    p, old, new = before.position, before.turn, after.turn
+    d = Mat3(to_world(old, new.x), to_world(old, new.y), to_world(old, new.z))
+    return Pose(
+        Vec3(
+            after.position.x - d.x.x * p.x - d.x.y * p.y - d.x.z * p.z,
+            after.position.y - d.y.x * p.x - d.y.y * p.y - d.y.z * p.z,
+            after.position.z - d.z.x * p.x - d.z.y * p.y - d.z.z * p.z,
+        ),
+        d,
+    )
 
 
 @kernel
@@ -59,8 +132,7 @@ def placed_parts(shapes, poses, needed):
         body = poses.owner[r]
         ptr[r + 1] = ptr[r] + (shapes.part_ptr[body + 1] - shapes.part_ptr[body] if needed[r] else 0)
     total = ptr[rows]
-    pose = np.empty((2 * total + 2, 12))
-    placed = Placed(ptr, np.empty(total, np.int64), pose, pose[:total], pose[total : 2 * total], np.zeros(rows))
+    placed = Placed(poses, ptr, np.empty(total, np.int64), np.empty((total, 12)), np.empty((total, 12)), np.zeros(rows))
     for r in range(rows):
         if not needed[r]:
             continue
@@ -69,11 +141,13 @@ def placed_parts(shapes, poses, needed):
             for j in range(3):
                 square += (poses.turn1[r, i, j] - poses.turn0[r, i, j]) ** 2
         placed.chord[r] = np.sqrt(0.5 * square)
+        start = Pose(row3(poses.position0, r), matrix_at(poses.turn0, r))
+        end = Pose(row3(poses.position1, r), matrix_at(poses.turn1, r))
         for k in range(ptr[r], ptr[r + 1]):
             part = shapes.part_ptr[poses.owner[r]] + k - ptr[r]
             placed.part[k] = part
-            put_pose(poses.position0, poses.turn0, r, shapes.place, shapes.turn, part, pose, k)
-            put_pose(poses.position1, poses.turn1, r, shapes.place, shapes.turn, part, pose, total + k)
+            put_pose(placed.pose0, k, part_pose(start, shapes, part))
+            put_pose(placed.pose1, k, part_pose(end, shapes, part))
     return placed
 
 
@@ -87,92 +161,7 @@ def needed_rows(rows, first, second):
     return out
 
 
-@kernel
-def midway(pose, before, after, time, out):
-    """Writes row `out` of `pose`: the pose of a part at a time (0 to 1) between rows `before` and `after`.
-
-    Its origin moves on a straight line; its axes are the weighted mean of both, made orthonormal.
-    """
-    for i in range(12):
-        pose[out, i] = (1.0 - time) * pose[before, i] + time * pose[after, i]
-    ax, ay, az = pose[out, 3], pose[out, 6], pose[out, 9]
-    scale = 1.0 / np.sqrt(ax * ax + ay * ay + az * az)
-    ax, ay, az = scale * ax, scale * ay, scale * az
-    bx, by, bz = pose[out, 4], pose[out, 7], pose[out, 10]
-    along = ax * bx + ay * by + az * bz
-    bx, by, bz = bx - along * ax, by - along * ay, bz - along * az
-    scale = 1.0 / np.sqrt(bx * bx + by * by + bz * bz)
-    bx, by, bz = scale * bx, scale * by, scale * bz
-    pose[out, 3], pose[out, 4], pose[out, 5] = ax, bx, ay * bz - az * by
-    pose[out, 6], pose[out, 7], pose[out, 8] = ay, by, az * bx - ax * bz
-    pose[out, 9], pose[out, 10], pose[out, 11] = az, bz, ax * by - ay * bx
-
-
-@kernel
-def to_local(pose, k, x, y, z):
-    """A direction, given in the frame of the world, in the frame of pose k."""
-    return (
-        pose[k, 3] * x + pose[k, 6] * y + pose[k, 9] * z,
-        pose[k, 4] * x + pose[k, 7] * y + pose[k, 10] * z,
-        pose[k, 5] * x + pose[k, 8] * y + pose[k, 11] * z,
-    )
-
-
-@kernel
-def to_world(pose, k, x, y, z):
-    """A direction, given in the frame of pose k, in the frame of the world."""
-    return (
-        pose[k, 3] * x + pose[k, 4] * y + pose[k, 5] * z,
-        pose[k, 6] * x + pose[k, 7] * y + pose[k, 8] * z,
-        pose[k, 9] * x + pose[k, 10] * y + pose[k, 11] * z,
-    )
-
-
-@kernel
-def point_local(pose, k, x, y, z):
-    """A point, given in the frame of the world, in the frame of pose k."""
-    return to_local(pose, k, x - pose[k, 0], y - pose[k, 1], z - pose[k, 2])
-
-
-@kernel
-def point_world(pose, k, x, y, z):
-    """A point, given in the frame of pose k, in the frame of the world."""
-    x, y, z = to_world(pose, k, x, y, z)
-    return pose[k, 0] + x, pose[k, 1] + y, pose[k, 2] + z
-
-
-@kernel
-def put_motion(pose, k, m, motion, i, w):
-    """Writes motion (i, w), 12 numbers (o, D): the map x -> D x + o that carries a part from pose k to pose m."""
-    for row in range(3):
-        shift = pose[m, row]
-        for column in range(3):
-            d = 0.0
-            for j in range(3):
-                d += pose[m, 3 + 3 * row + j] * pose[k, 3 + 3 * column + j]
-            motion[i, w, 3 + 3 * row + column] = d
-            shift -= d * pose[k, column]
-        motion[i, w, row] = shift
-
-
-@kernel
-def moved(motion, i, w, x, y, z):
-    """A point carried by a motion."""
-    return (
-        motion[i, w, 0] + (motion[i, w, 3] * x + motion[i, w, 4] * y + motion[i, w, 5] * z),
-        motion[i, w, 1] + (motion[i, w, 6] * x + motion[i, w, 7] * y + motion[i, w, 8] * z),
-        motion[i, w, 2] + (motion[i, w, 9] * x + motion[i, w, 10] * y + motion[i, w, 11] * z),
-    )
-
-
-@kernel
-def swung(motion, i, w, x, y, z):
-    """A direction carried by a motion."""
-    return (
-        motion[i, w, 3] * x + motion[i, w, 4] * y + motion[i, w, 5] * z,
-        motion[i, w, 6] * x + motion[i, w, 7] * y + motion[i, w, 8] * z,
-        motion[i, w, 9] * x + motion[i, w, 10] * y + motion[i, w, 11] * z,
-    )
+# ---- maps between the frames of two parts, as rows of 12 numbers
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Convex shapes as cores with a radius, and the support function of cores.
+"""Convex shapes as values: a core with a radius around it, and the support function of cores.
 
 The core of a sphere is a point, that of a capsule a segment; other shapes are their own core, with radius zero. A
 convex solid of revolution about z with two flat ends and a straight side is described by its two rims: all contact
@@ -12,40 +12,58 @@ from typing import NamedTuple
 import numpy as np
 
 from ..geometry.shapes import BOX, CAPSULE, CONE, CYLINDER, SPHERE
+from ..geometry.vectors import Pose, Vec3, dot, row3, to_local
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
-from .poses import point_world, to_local
-
-# Columns of Cores.table.
-KIND, SIZE, LOW, HIGH, FACES, FACES_END, REACH = 0, 1, 4, 5, 6, 7, 8
+from .poses import world_point
 
 
-class Cores(NamedTuple):
-    """The columns of Shapes3D that convex pairs need, in few arrays, since kernels pass them on to each other."""
+class Core(NamedTuple):
+    """A convex shape in its own frame; the arrays are views of the table of shapes, and empty for round shapes."""
 
-    table: Floats  # (f, 9) kind, three sizes, range of vertices, range of faces, reach
+    kind: int  # SPHERE .. CONE
+    size: Vec3  # see Shapes3D
+    radius: float  # around the core
+    reach: float  # largest distance of the shape from its origin
     vertex: Floats  # (k, 3)
-    face: Floats  # (faces, 4) outward normal, offset
-    loop_ptr: Ints  # (faces + 1,)
+    face_normal: Floats  # (faces, 3) outward
+    face_offset: Floats  # (faces,)
+    loop_ptr: Ints  # (faces + 1,) vertices of a face: loop[loop_ptr[j]:loop_ptr[j+1]]
     loop: Ints
 
 
-@kernel
-def cores_of(shapes):
-    """The cores of all shapes of a table."""
-    table = np.empty((len(shapes.kind), 9))
-    for f in range(len(shapes.kind)):
-        table[f, KIND], table[f, REACH] = shapes.kind[f], shapes.reach[f]
-        table[f, LOW], table[f, HIGH] = shapes.vertex_ptr[f], shapes.vertex_ptr[f + 1]
-        table[f, FACES], table[f, FACES_END] = shapes.face_ptr[f], shapes.face_ptr[f + 1]
-        for i in range(3):
-            table[f, SIZE + i] = shapes.size[f, i]
-    face = np.empty((len(shapes.face_offset), 4))
-    for j in range(len(face)):
-        face[j, 3] = shapes.face_offset[j]
-        for i in range(3):
-            face[j, i] = shapes.face_normal[j, i]
-    return Cores(table, shapes.vertex, face, shapes.loop_ptr, shapes.loop)
+class Part(NamedTuple):
+    """A convex shape at a place in the world."""
+
+    core: Core
+    pose: Pose
+
+
+class Rims(NamedTuple):
+    """Radius and z of the upper and of the lower rim of a shape with rims."""
+
+    top: float
+    high: float
+    bottom: float
+    low: float
+
+
+@kernel(inline="always")
+def core_of(shapes, f):
+    """The convex shape f of a table of shapes."""
+    kind, size = int(shapes.kind[f]), row3(shapes.size, f)
+    first, last = shapes.face_ptr[f], shapes.face_ptr[f + 1]
+    return Core(
+        kind,
+        size,
+        size.x if is_rounded(kind) else 0.0,
+        shapes.reach[f],
+        shapes.vertex[shapes.vertex_ptr[f] : shapes.vertex_ptr[f + 1]],
+        shapes.face_normal[first:last],
+        shapes.face_offset[first:last],
+        shapes.loop_ptr[first : last + 1],
+        shapes.loop,
+    )
 
 
 @kernel
@@ -55,71 +73,65 @@ def is_rounded(kind):
 
 
 @kernel
-def roundness(cores, shape):
-    """Radius around the core of a shape."""
-    return cores.table[shape, SIZE] if is_rounded(cores.table[shape, KIND]) else 0.0
-
-
-@kernel
 def has_rims(kind):
     """Whether shapes of a kind have flat ends and a straight side, all round about z."""
     return kind in (CYLINDER, CONE)
 
 
 @kernel
-def rims(kind, a, b, c):
-    """(radius, z) of the upper and then of the lower rim of a shape with rims, from its three sizes."""
+def rims(kind, size):
+    """The rims of a shape of a kind that has them."""
+    a, b, c = size[0], size[1], size[2]
     if kind == CONE:  # the origin is the center of mass: see carom.geometry.solids
         share = (a * a + 2.0 * a * c + 3.0 * c * c) / (2.0 * (a * a + a * c + c * c))
-        return c, (2.0 - share) * b, a, -share * b
-    return a, b, a, -b
+        return Rims(c, (2.0 - share) * b, a, -share * b)
+    return Rims(a, b, a, -b)
 
 
 @kernel
-def is_curved(cores, shape):
+def is_curved(core):
     """Whether the core has a curved surface: the differences of such cores have no flat faces to settle on."""
-    return has_rims(cores.table[shape, KIND])
+    return has_rims(core.kind)
 
 
 @kernel
-def farthest_corner(vertex, low, high, x, y, z):
-    """The row of the vertex farthest along a direction; the first of equal ones."""
-    best, top = -np.inf, low
-    for i in range(low, high):
-        height = vertex[i, 0] * x + vertex[i, 1] * y + vertex[i, 2] * z
+def foremost_vertex(vertex, d):
+    """The row of the vertex farthest along d; the first of equal ones."""
+    best, top = -np.inf, 0
+    for i in range(len(vertex)):
+        height = dot(row3(vertex, i), d)
         if height > best:
             best, top = height, i
     return top
 
 
 @kernel
-def support(cores, shape, pose, k, dx, dy, dz):
-    """Support function: a point of the core that is farthest along d, in the frame of the world."""
-    x, y, z = to_local(pose, k, dx, dy, dz)
-    table = cores.table
-    kind, a, b, c = table[shape, 0], table[shape, 1], table[shape, 2], table[shape, 3]
+def foremost_point(core, d):
+    """A point of the core that is farthest along d, both in the frame of the shape."""
+    kind, size = core.kind, core.size
     if kind == SPHERE:
-        x, y, z = 0.0, 0.0, 0.0
-    elif kind == BOX:
-        x, y, z = (a if x >= 0.0 else -a), (b if y >= 0.0 else -b), (c if z >= 0.0 else -c)
-    elif kind == CAPSULE:
-        x, y, z = 0.0, 0.0, (b if z >= 0.0 else -b)
-    elif has_rims(kind):
-        across = np.sqrt(x * x + y * y)
-        top, high, bottom, low = rims(kind, a, b, c)
-        upper = (top - bottom) * across + (high - low) * z >= 0.0
-        radius, z = (top, high) if upper else (bottom, low)
-        if across > 0.0:
-            x, y = radius * x / across, radius * y / across
-    else:
-        i = farthest_corner(cores.vertex, int(table[shape, LOW]), int(table[shape, HIGH]), x, y, z)
-        x, y, z = cores.vertex[i, 0], cores.vertex[i, 1], cores.vertex[i, 2]
-    return point_world(pose, k, x, y, z)
+        return Vec3(0.0, 0.0, 0.0)
+    if kind == BOX:
+        return Vec3(
+            size.x if d.x >= 0.0 else -size.x, size.y if d.y >= 0.0 else -size.y, size.z if d.z >= 0.0 else -size.z
+        )
+    if kind == CAPSULE:
+        return Vec3(0.0, 0.0, size.y if d.z >= 0.0 else -size.y)
+    if has_rims(kind):
+        ends, across = rims(kind, size), np.sqrt(d.x * d.x + d.y * d.y)
+        upper = (ends.top - ends.bottom) * across + (ends.high - ends.low) * d.z >= 0.0
+        radius, z = (ends.top, ends.high) if upper else (ends.bottom, ends.low)
+        return Vec3(radius * d.x / across, radius * d.y / across, z) if across > 0.0 else Vec3(0.0, 0.0, z)
+    return row3(core.vertex, foremost_vertex(core.vertex, d))
 
 
 @kernel
-def difference(cores, fa, fb, pose, ka, kb, dx, dy, dz):
-    """Support function of the Minkowski difference b - a of two cores."""
-    bx, by, bz = support(cores, fb, pose, kb, dx, dy, dz)
-    ax, ay, az = support(cores, fa, pose, ka, -dx, -dy, -dz)
-    return bx - ax, by - ay, bz - az
+def support(part, d):
+    """Support function: a point of the core that is farthest along d, in the frame of the world."""
+    return world_point(part.pose, foremost_point(part.core, to_local(part.pose.turn, d)))
+
+
+@kernel
+def difference(a, b, d):
+    """Support function of the Minkowski difference b - a of the cores of two parts."""
+    return support(b, d) - support(a, -d)

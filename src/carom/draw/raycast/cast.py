@@ -148,7 +148,7 @@ def sized(
     if kind == CAPSULE:
         return capsule(ox, oy, oz, dx, dy, dz, a, b)
     if kind == CONE:
-        return cone(ox, oy, oz, dx, dy, dz, rims(kind, a, b, c))
+        return cone(ox, oy, oz, dx, dy, dz, rims(kind, (a, b, c)))
     return cylinder(ox, oy, oz, dx, dy, dz, a, b)
 
 
