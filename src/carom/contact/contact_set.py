@@ -168,7 +168,7 @@ def with_room(table, n, count):
     return grown
 
 
-@kernel
+@kernel(inline="always")
 def put(table, n, first, second, contact):
     """Writes contact n. A narrow phase that does not know the bodies of its pair leaves them to `set_bodies`."""
     table[n, FIRST], table[n, SECOND], table[n, FEATURE] = first, second, contact.feature

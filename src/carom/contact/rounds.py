@@ -72,7 +72,8 @@ def put_rounds(axes, table, hits, low, high, before, after, radius, length, shea
         gap, predicted = apart - radius[a] - radius[b], norm(f) - radius[a] - radius[b]
         normal = e / apart if apart > 0.0 else Vec3(1.0, 0.0, 0.0)
         put(out, row, a, b, Contact(0, gap, predicted, normal, center + (radius[a] + 0.5 * gap) * normal))
-        put_images(out, row, row + 1, image, length, shear, slides)
+        if image != NONE:
+            put_images(out, row, row + 1, image, length, shear, slides)
 
 
 @kernel
