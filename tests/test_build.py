@@ -14,7 +14,7 @@ from tests.stepping.runs import box, disc, states_of
 from carom import ImpactProblem
 from carom.build import build
 from carom.contact.detector import find_contacts
-from carom.contact.start import OVERLAP
+from carom.contact.initial_state import INITIAL_OVERLAP
 from carom.errors import ProblemError
 from carom.geometry.polygons import convex_polygon, polygon_moments
 from carom.scene import (
@@ -295,8 +295,8 @@ def test_overlap_names_both():
 
 @pytest.mark.parametrize(("share", "fine"), [(0.9, True), (1.1, False)])
 def test_a_hair_of_overlap_is_let_through(share, fine):
-    """OVERLAP of the smaller radius: racks are often set a hair too tight."""
-    s = scene(disc(0.0, 0.0, radius=5.0), disc(6.0 - share * OVERLAP, 0.0))
+    """INITIAL_OVERLAP of the smaller radius: racks are often set a hair too tight."""
+    s = scene(disc(0.0, 0.0, radius=5.0), disc(6.0 - share * INITIAL_OVERLAP, 0.0))
     if fine:
         build(s)
     else:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .contact.start import check_start
+from .contact.initial_state import check_start
 from .errors import ProblemError
 from .geometry import rotations
 from .geometry.polygons import convex_polygon, half_width, polygon_moments

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from carom.contact.boundaries import disc_gap
+from carom.contact.boundaries import Boundary, point_gap
+from carom.geometry.vectors import Vec3
 from carom.kernels import kernel
 from carom.world import DISC, INSIDE, OUTSIDE, PLANE
 
@@ -77,13 +78,20 @@ def polygon_gap(shapes, first, position, angle, second, other_position, other_an
 
 
 @kernel
+def _center_gap(kind, a, b, radius, x, y):
+    """Distance of a point from a wall."""
+    wall = Boundary(1.0 * kind, Vec3(a[0], a[1], 0.0), Vec3(b[0], b[1], 0.0), radius)
+    return point_gap(wall, Vec3(x, y, 0.0))[0]
+
+
+@kernel
 def boundary_gap(shapes, body, position, angle, kind, a, b, boundary_radius):
     """Signed distance of one body, disc or polygon, and one wall, negative for overlap.
 
     kind, a, b and boundary_radius are those of one row of `Boundaries` at the instant meant.
     """
     if shapes.kind[body] == DISC:
-        return disc_gap(kind, a, b, boundary_radius, position[0], position[1], shapes.radius[body])[0]
+        return _center_gap(kind, a, b, boundary_radius, position[0], position[1]) - shapes.radius[body]
     vertex = _corners_of(shapes, body)
     if kind == OUTSIDE:
         return _polygon_point(vertex, position, angle, a) - boundary_radius
@@ -93,7 +101,7 @@ def boundary_gap(shapes, body, position, angle, kind, a, b, boundary_radius):
         for k in range(len(vertex)):
             x = position[0] + (c * vertex[k, 0] - s * vertex[k, 1])
             y = position[1] + (s * vertex[k, 0] + c * vertex[k, 1])
-            least = min(least, disc_gap(kind, a, b, boundary_radius, x, y, 0.0)[0])
+            least = min(least, _center_gap(kind, a, b, boundary_radius, x, y))
         return least
     ends = np.empty((2, 2))
     ends[0, 0], ends[0, 1], ends[1, 0], ends[1, 1] = a[0], a[1], b[0], b[1]

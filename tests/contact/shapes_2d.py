@@ -6,6 +6,8 @@ import numpy as np
 from hypothesis import strategies as st
 from scipy.optimize import linprog, nnls
 
+from carom.contact.boundaries import boundary_table
+from carom.contact.contact_set import ContactSet
 from carom.contact.polygons import Poses
 from carom.geometry.polygons import convex_polygon, half_width
 from carom.world import DISC, POLYGON, Boundaries, Shapes2D
@@ -42,10 +44,18 @@ def make_poses(start, end=None, owner=None) -> Poses:
     return Poses(owner, start[:, :2].copy(), start[:, 2].copy(), end[:, :2].copy(), end[:, 2].copy())
 
 
-def make_walls(*walls) -> Boundaries:
-    """Each wall is (kind, a, b, radius)."""
+def rows_of(table) -> list[dict]:
+    """The contacts of a table as dictionaries."""
+    found = ContactSet(table, 2)
+    names = ("first", "second", "feature", "normal", "point", "gap", "predicted")
+    columns = (found.first, found.second, found.feature_id, found.normal, found.point, found.gap, found.predicted)
+    return [dict(zip(names, row)) for row in zip(*columns)]
+
+
+def make_walls(*walls) -> np.ndarray:
+    """A table of boundaries. Each wall is (kind, a, b, radius)."""
     w = len(walls)
-    return Boundaries(
+    made = Boundaries(
         np.array([wall[0] for wall in walls], np.int8),
         np.array([wall[1] for wall in walls], float).reshape(w, 2),
         np.array([wall[2] for wall in walls], float).reshape(w, 2),
@@ -53,6 +63,7 @@ def make_walls(*walls) -> Boundaries:
         np.zeros((w, 2)),
         np.zeros((w, 3)),
     )
+    return boundary_table(made)
 
 
 def placed(vertices, x, y, angle) -> np.ndarray:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -9,12 +11,28 @@ from hypothesis import strategies as st
 from tests.stepping.runs import box, disc, rough, states_of
 
 from carom.build import build
-from carom.contact.boundaries import boundaries_at, crosses, disc_gap
+from carom.contact.boundaries import Boundary, boundaries_at, passes, point_gap
 from carom.contact.detector import find_contacts
+from carom.geometry.vectors import Vec3
 from carom.scene import Container, Drum, Moving, Plane, Rotating, Scene, Scripted, Segment, Table, Vibrating
 from carom.world import INSIDE, OUTSIDE, PLANE, SEGMENT
 
 FAR = st.floats(-3.0, 3.0)
+
+
+def disc_gap(kind, a, b, big, x, y, r):
+    """Gap of a disc of radius r at (x, y) to a boundary with point a, axis b and radius `big`, and the normal to it."""
+    wall = Boundary(float(kind), Vec3(*map(float, a), 0.0), Vec3(*map(float, b), 0.0), float(big))
+    gap, normal = point_gap(wall, Vec3(float(x), float(y), 0.0))
+    return gap - r, normal.x, normal.y
+
+
+def crosses(a0, b0, a1, b1, x0, y0, x1, y1):
+    """Whether a point passes through a segment that moves from a0 b0 to a1 b1."""
+    ends = [Boundary(float(SEGMENT), Vec3(*a, 0.0), Vec3(*b, 0.0), 0.0) for a, b in ((a0, b0), (a1, b1))]
+    return passes(*ends, Vec3(x0, y0, 0.0), Vec3(x1, y1, 0.0))
+
+
 SIZES = st.floats(0.05, 1.0)
 
 
@@ -33,11 +51,20 @@ def test_circle_gaps(cx, cy, x, y, r):
     distance = np.hypot(*apart)
     gap, nx, ny = disc_gap(INSIDE, center, center, big, x, y, r)
     assert gap == pytest.approx(big - distance - r, abs=1e-14)
-    assert np.hypot(nx, ny) == pytest.approx(1.0, rel=1e-14)
+    # At the center no direction is defined; contacts there get one from the motion, or the x axis.
+    assert np.hypot(nx, ny) == (0.0 if distance == 0.0 else pytest.approx(1.0, rel=1e-14))
     np.testing.assert_allclose(np.array([nx, ny]) * distance, apart, atol=1e-14)  # outwards
     gap, nx, ny = disc_gap(OUTSIDE, center, center, big, x, y, r)
     assert gap == pytest.approx(distance - big - r, abs=1e-14)
     np.testing.assert_allclose(np.array([nx, ny]) * distance, -apart, atol=1e-14)  # toward the center
+
+
+@pytest.mark.parametrize(("velocity", "normal"), [((0.0, 0.0), (1.0, 0.0)), ((0.0, -2.0), (0.0, -1.0))])
+def test_a_disc_at_the_center_of_a_drum_has_a_normal(velocity, normal):
+    world, state = build(Scene("s", [disc(0.0, 0.0, *velocity, radius=1.0)], [Drum(1.0)]))
+    after = replace(state, position=state.position + 0.01 * state.velocity[:, :2])
+    found = find_contacts(world, state, after)
+    np.testing.assert_array_equal(found.normal, [normal])
 
 
 @given(FAR, FAR, FAR, FAR, FAR, FAR, SIZES)

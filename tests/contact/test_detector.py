@@ -95,9 +95,9 @@ def test_contacts_do_not_depend_on_the_steps_before(name):
     found = made = 0
     for k, (before, after) in enumerate(steps(world, start, 12)):
         margin = 0.02 + 0.01 * (k % 3)
-        known = kept.pairs.place
+        known = kept.pairs.list
         one = kept.find(before, after, margin)
-        made += kept.pairs.place is not known
+        made += kept.pairs.list is not known
         same_bits(one, Detector(world).find(before, after, margin))
         found += one.count
     assert found > 0
@@ -107,7 +107,7 @@ def test_contacts_do_not_depend_on_the_steps_before(name):
 
 @pytest.mark.parametrize("name", ["discs", "spheres", "boxes", "solids"])
 def test_contacts_do_not_depend_on_the_number_of_threads(name, monkeypatch):
-    monkeypatch.setattr(module, "PIECE", 50)
+    monkeypatch.setattr(module, "BALL_PIECE", 50)
     monkeypatch.setattr(module, "SOLID_PIECE", 50)
     world, start = build(scene(name), check_overlap=False)
     threads = numba.get_num_threads()

@@ -57,9 +57,9 @@ def by_all_images(periodic, before, after, radius, margin, time, step):
 
 
 def by_copies(periodic, before, after, radius, margin, time, step):
-    images = make_images(periodic, after, radius, margin, time, step)
+    images = make_images(periodic, after, radius, margin, time + step)
     own = images.owner
-    p0, p1 = before[own] + images.shift, after[own] + images.shift_after
+    p0, p1 = before[own] + images.shift - step * images.drift, after[own] + images.shift
     a, b = neighbors(p1, radius[own], np.ones(len(own), bool), margin)
     predicted = np.linalg.norm(p1[b] - p1[a], axis=1) - radius[own[a]] - radius[own[b]]
     once = counts_once(images, a, b)

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from carom.contact.polygon_boundaries import polygon_boundaries
+from carom.contact.contact_set import ContactSet
+from carom.contact.polygons import polygon_boundaries
 from carom.world import INSIDE, OUTSIDE, PLANE, SEGMENT
 
 from .gaps_2d import boundary_gap
@@ -23,6 +24,7 @@ from .shapes_2d import (
     polygons,
     rectangle,
     regular,
+    rows_of,
 )
 
 ROUND = 1e-12
@@ -35,9 +37,7 @@ FENCE = (SEGMENT, (-1.0, 0.0), (1.0, 0.0), 0.0)
 def contacts(shape, wall, start, end=None, margin=0.0, wall_after=None):
     walls = make_walls(wall), make_walls(wall if wall_after is None else wall_after)
     poses = make_poses([start], None if end is None else [end])
-    out = polygon_boundaries(make_shapes(shape), poses, np.ones(1, bool), *walls, float(margin))
-    names = ("row", "wall", "feature", "normal", "point", "gap", "predicted")
-    return [dict(zip(names, row)) for row in zip(*out)]
+    return rows_of(polygon_boundaries(make_shapes(shape), poses, np.ones(1, bool), *walls, float(margin)))
 
 
 def gap_of(shape, wall, pose):
@@ -102,8 +102,8 @@ def test_fixed_bodies_and_discs_are_left_out():
     shapes = make_shapes(SQUARE, 0.5, SQUARE)
     poses = make_poses([(0, 0, 0)] * 3)
     walls = make_walls(FLOOR)
-    row = polygon_boundaries(shapes, poses, np.array([False, True, True]), walls, walls, 0.0)[0]
-    assert set(row) == {2}
+    table = polygon_boundaries(shapes, poses, np.array([False, True, True]), walls, walls, 0.0)
+    assert set(ContactSet(table, 2).first) == {2}
 
 
 def test_rows_and_walls_are_told_apart():
@@ -111,9 +111,9 @@ def test_rows_and_walls_are_told_apart():
     shapes = make_shapes(SQUARE, SQUARE)
     poses = make_poses([(0.5, 5.0, 0), (5.0, 0.5, 0)])
     walls = make_walls(FLOOR, (PLANE, (0.0, 0.0), (1.0, 0.0), 0.0))
-    row, wall, _, normal, *_ = polygon_boundaries(shapes, poses, np.ones(2, bool), walls, walls, 1e-6)
-    assert sorted(zip(row, wall)) == [(0, 1), (0, 1), (1, 0), (1, 0)]
-    np.testing.assert_allclose(normal[row == 0], [(-1, 0)] * 2)
+    found = ContactSet(polygon_boundaries(shapes, poses, np.ones(2, bool), walls, walls, 1e-6), 2)
+    assert sorted(zip(found.first, -1 - found.second)) == [(0, 1), (0, 1), (1, 0), (1, 0)]
+    np.testing.assert_allclose(found.normal[found.first == 0], [(-1, 0)] * 2)
 
 
 # Circles

@@ -23,6 +23,7 @@ from .shapes_2d import (
     polygons,
     rectangle,
     regular,
+    rows_of,
 )
 
 ROUND = 1e-12  # some ten roundings of numbers near 1, times the number of operations
@@ -30,11 +31,8 @@ ROUND = 1e-12  # some ten roundings of numbers near 1, times the number of opera
 
 def contacts(bodies, start, end=None, margin=0.0, first=0, second=1):
     """Contacts of one pair as a list of dictionaries."""
-    out = polygon_pairs(
-        np.array([first]), np.array([second]), make_shapes(*bodies), make_poses(start, end), float(margin)
-    )
-    names = ("pair", "feature", "normal", "point", "gap", "predicted")
-    return [dict(zip(names, row)) for row in zip(*out)]
+    pairs = np.array([[first, second]])
+    return rows_of(polygon_pairs(make_shapes(*bodies), make_poses(start, end), pairs, float(margin)))
 
 
 def table(found, flip=1.0, mirror=1.0):
@@ -175,15 +173,14 @@ def test_rows_of_copies_have_the_shape_of_their_owner():
     """Body 1 stands far off, its copy on top of body 0."""
     shapes = make_shapes(SQUARE, rectangle(2, 1))
     poses = make_poses([(0, 0, 0), (9, 1, 0), (0, 1, 0)], [(0, 0, 0), (9, 0.9, 0), (0, 0.9, 0)], owner=[0, 1, 1])
-    pair, _, normal, point, _, _ = polygon_pairs(np.array([0, 0]), np.array([1, 2]), shapes, poses, 0.0)
-    np.testing.assert_array_equal(pair, [1, 1])
-    np.testing.assert_allclose(normal, [(0, 1)] * 2)
-    np.testing.assert_allclose(np.sort(point[:, 0]), [-0.5, 0.5])
+    found = rows_of(polygon_pairs(shapes, poses, np.array([[0, 1], [0, 2]]), 0.0))
+    assert [c["second"] for c in found] == [2, 2]
+    np.testing.assert_allclose([c["normal"] for c in found], [(0, 1)] * 2)
+    np.testing.assert_allclose(sorted(c["point"][0] for c in found), [-0.5, 0.5])
 
 
 def test_no_pairs_no_contacts():
-    none = np.empty(0, np.int64)
-    assert [len(a) for a in polygon_pairs(none, none, make_shapes(SQUARE), make_poses([(0, 0, 0)]), 0.0)] == [0] * 6
+    assert not len(polygon_pairs(make_shapes(SQUARE), make_poses([(0, 0, 0)]), np.empty((0, 2), np.int64), 0.0))
 
 
 # Discs

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..geometry.shapes import Shapes
-from ..geometry.vectors import Mat3, Pose, Vec3, cross, dot, norm, row3, times, to_local, to_world
+from ..geometry.vectors import Mat3, Pose, Vec2, Vec3, cross, dot, norm, row3, times, to_local, to_world
 from ..kernels import kernel
 from ..solvers.rows import Floats
 from ..world import BOX, MESH, Shapes2D, Shapes3D
@@ -191,11 +191,11 @@ def gap_2d(shapes, work, a, pose_a, b, pose_b, near):
     middle = _put_polygon(shapes, a, pose_a, work, 0)
     last = _put_polygon(shapes, b, pose_b, work, middle)
     if last == middle:
-        gap, _, x, y = nearest_on_polygon(at, normal, 0, middle, pose_b.position.x, pose_b.position.y)
-        return gap - shapes.radius[b], Vec3(x, y, 0.0)
+        gap, _, n = nearest_on_polygon(at, normal, 0, middle, Vec2(pose_b.position.x, pose_b.position.y))
+        return gap - shapes.radius[b], Vec3(n.x, n.y, 0.0)
     if middle == 0:
-        gap, _, x, y = nearest_on_polygon(at, normal, 0, last, pose_a.position.x, pose_a.position.y)
-        return gap - shapes.radius[a], Vec3(-x, -y, 0.0)
+        gap, _, n = nearest_on_polygon(at, normal, 0, last, Vec2(pose_a.position.x, pose_a.position.y))
+        return gap - shapes.radius[a], Vec3(-n.x, -n.y, 0.0)
     best, k = _best_axis(at, normal, 0, middle, middle, last)
     other, j = _best_axis(at, normal, middle, last, 0, middle)
     if best >= other:

@@ -1,6 +1,6 @@
 """Boundaries: where they are at an instant, and gaps of points, discs and rims to them.
 
-A new kind of boundary needs its gap in `center_gap`, and in `disc_gap` (2D) or `row_gap` and `rim_wave` (3D).
+A new kind of boundary needs its gap in `point_gap`, and in 3D the gap along a rim in `rim_wave`.
 """
 
 from __future__ import annotations
@@ -104,108 +104,22 @@ def point_gap(boundary, p):
 
 
 @kernel
-def center_gap(table, w, x, y, z):
-    """Distance of a point from boundary w, and the unit normal from the point to it; zero where there is none."""
-    kind = table[w, KIND]
-    ex, ey, ez = x - table[w, POINT], y - table[w, POINT + 1], z - table[w, POINT + 2]
-    ux, uy, uz = table[w, AXIS], table[w, AXIS + 1], table[w, AXIS + 2]
-    if kind == PLANE:
-        return ex * ux + ey * uy + ez * uz, -ux, -uy, -uz
-    if kind == SEGMENT:
-        ux, uy = ux - table[w, POINT], uy - table[w, POINT + 1]
-        square = ux * ux + uy * uy
-        along = min(max((ex * ux + ey * uy) / square, 0.0), 1.0)
-        ex, ey = ex - along * ux, ey - along * uy
-    elif kind == TUBE:
-        along = ex * ux + ey * uy + ez * uz
-        ex, ey, ez = ex - along * ux, ey - along * uy, ez - along * uz
-    distance = np.sqrt(ex * ex + ey * ey + ez * ez)
-    if kind in (INSIDE, TUBE):
-        gap, sign = table[w, RADIUS] - distance, 1.0
-    else:
-        gap, sign = distance - (table[w, RADIUS] if kind == OUTSIDE else 0.0), -1.0
-    if distance > 0.0:
-        return gap, sign * ex / distance, sign * ey / distance, sign * ez / distance
-    if kind == SEGMENT:
-        length = np.sqrt(ux * ux + uy * uy)
-        return gap, -uy / length, ux / length, 0.0
-    return gap, 0.0, 0.0, 0.0
-
-
-@kernel
-def passes(table0, table1, w, x0, y0, x1, y1):
-    """Whether a point that moves from (x0, y0) to (x1, y1) passes through segment w."""
-    side0 = _side(table0, w, x0, y0)
-    side1 = _side(table1, w, x1, y1)
+def passes(before, after, p, q):
+    """Whether a point that moves from p to q passes through a segment that moves from `before` to `after`."""
+    side0, side1 = _side(before, p), _side(after, q)
     if (side0 > 0.0) == (side1 > 0.0):
         return False
     t = side0 / (side0 - side1)
-    ax, ay = _between(table0, table1, w, POINT, t), _between(table0, table1, w, POINT + 1, t)
-    ex, ey = _between(table0, table1, w, AXIS, t) - ax, _between(table0, table1, w, AXIS + 1, t) - ay
-    along = ((x0 + t * (x1 - x0) - ax) * ex + (y0 + t * (y1 - y0) - ay) * ey) / (ex * ex + ey * ey)
+    start = before.point + t * (after.point - before.point)
+    axis = before.axis + t * (after.axis - before.axis) - start
+    along = dot(p + t * (q - p) - start, axis) / dot(axis, axis)
     return 0.0 <= along <= 1.0
 
 
-@kernel
-def _side(table, w, x, y):
-    ex, ey = table[w, AXIS] - table[w, POINT], table[w, AXIS + 1] - table[w, POINT + 1]
-    return ex * (y - table[w, POINT + 1]) - ey * (x - table[w, POINT])
-
-
-@kernel
-def _between(table0, table1, w, column, t):
-    return table0[w, column] + t * (table1[w, column] - table0[w, column])
-
-
-# ---- 2D
-
-
-@kernel
-def disc_gap(kind, a, b, big, x, y, r):
-    """Gap of a disc of radius r at (x, y) to one boundary, and the unit normal (nx, ny) from the disc to the boundary.
-
-    The boundary is given by its kind, point a, axis b and radius `big`.
-    """
-    if kind == PLANE:
-        return (x - a[0]) * b[0] + (y - a[1]) * b[1] - r, -b[0], -b[1]
-    px, py = a[0], a[1]
-    if kind == SEGMENT:
-        ex, ey = b[0] - a[0], b[1] - a[1]
-        along = ((x - a[0]) * ex + (y - a[1]) * ey) / (ex * ex + ey * ey)
-        along = min(max(along, 0.0), 1.0)
-        px, py = a[0] + along * ex, a[1] + along * ey
-    dx, dy = x - px, y - py
-    apart = np.sqrt(dx * dx + dy * dy)
-    if kind == INSIDE:
-        if apart > 0.0:
-            return big - apart - r, dx / apart, dy / apart
-        return big - r, 1.0, 0.0
-    if apart > 0.0:
-        nx, ny = -dx / apart, -dy / apart
-    elif kind == SEGMENT:
-        length = np.sqrt((b[0] - a[0]) ** 2 + (b[1] - a[1]) ** 2)
-        nx, ny = -(b[1] - a[1]) / length, (b[0] - a[0]) / length
-    else:
-        nx, ny = 1.0, 0.0
-    if kind == OUTSIDE:
-        return apart - big - r, nx, ny
-    return apart - r, nx, ny
-
-
-@kernel
-def crosses(a0, b0, a1, b1, x0, y0, x1, y1):
-    """Whether a point that moves from (x0, y0) to (x1, y1) passes through a segment that moves from a0 b0 to a1 b1."""
-    side0 = (b0[0] - a0[0]) * (y0 - a0[1]) - (b0[1] - a0[1]) * (x0 - a0[0])
-    side1 = (b1[0] - a1[0]) * (y1 - a1[1]) - (b1[1] - a1[1]) * (x1 - a1[0])
-    if (side0 > 0.0) == (side1 > 0.0):
-        return False
-    part = side0 / (side0 - side1)
-    x, y = x0 + part * (x1 - x0), y0 + part * (y1 - y0)
-    ax, ay = a0[0] + part * (a1[0] - a0[0]), a0[1] + part * (a1[1] - a0[1])
-    bx, by = b0[0] + part * (b1[0] - b0[0]), b0[1] + part * (b1[1] - b0[1])
-    ex, ey = bx - ax, by - ay
-    along = ((x - ax) * ex + (y - ay) * ey) / (ex * ex + ey * ey)
-    return 0.0 <= along <= 1.0
+@kernel(inline="always")
+def _side(segment, p):
+    e, f = segment.axis - segment.point, p - segment.point
+    return e.x * f.y - e.y * f.x
 
 
 # ---- 3D

@@ -188,15 +188,6 @@ def set_bodies(table, begin, end, first, second):
 
 
 @kernel
-def copy_row(source, i, target, n):
-    """Copies contact i of one table to row n of another, which may have columns of periodic images; these are zero."""
-    for k in range(WIDTH):
-        target[n, k] = source[i, k]
-    for k in range(WIDTH, target.shape[1]):
-        target[n, k] = 0.0
-
-
-@kernel
 def columns(table, n):
     """(feature_id, normal, point, gap, predicted) of the first n contacts of a table in 3D."""
     feature, normal, point = np.empty(n, np.int64), np.empty((n, 3)), np.empty((n, 3))

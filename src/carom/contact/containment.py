@@ -18,12 +18,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..geometry.vectors import Vec3
 from ..kernels import kernel
 from ..solvers.rows import Floats
 from ..world import SEGMENT, State, World
-from .boundaries import boundaries_at, boundary_table, passes
+from .boundaries import boundaries_at, boundary_of, boundary_table, passes
 from .detector import Detector
-from .motion import FAR_MOTION, Motions, displacements, meeting_pairs, pair_motions, sides_of
+from .images import sides_in_step
+from .motion import FAR_MOTION, Motions, displacements, meeting_pairs, pair_motions
 
 # Relative to the half width of the smaller body.
 OVERLAP = 0.04  # largest overlap of a step that is not cut
@@ -61,7 +63,7 @@ class Containment:
         elif most <= FAST:
             return None
         swept = most > 0.5 * FAR_MOTION or moved.largest > 0.5 * FAR_MOTION * self.least
-        self.detector.update_pairs(before, after, way=moved.center if swept else None)
+        self.detector.update_pairs(before, after, paths=moved.center if swept else None)
         crossing = self._crossing(before, after, moved.rotation) if swept else None
         return self._overlapping(after, chosen) if crossing is None else crossing
 
@@ -77,7 +79,7 @@ class Containment:
     def _meeting(self, before: State, after: State, rotation: Floats, overlap: float) -> Motions | None:
         """The motions of the candidate pairs that `meeting_pairs` selects; None if there are none."""
         pairs, n = self.detector.pairs, self.world.count
-        places, sides = (before.position, after.position), sides_of(self.world, before.time, after.time)
+        places, sides = (before.position, after.position), sides_in_step(self.world.periodic, before.time, after.time)
         numbers = meeting_pairs(pairs.table, sides, *places, rotation, pairs.radius, self.inner, overlap)
         if not len(numbers):
             return None
@@ -132,7 +134,9 @@ class Containment:
 def _through_segment(table0, table1, segments, p, q, free):
     """A free body whose center passes through a segment, and the number of that; -1 if there is none."""
     for w in segments:
+        segment0, segment1 = boundary_of(table0, w), boundary_of(table1, w)
         for i in range(len(p)):
-            if free[i] and passes(table0, table1, w, p[i, 0], p[i, 1], q[i, 0], q[i, 1]):
+            start, end = Vec3(p[i, 0], p[i, 1], 0.0), Vec3(q[i, 0], q[i, 1], 0.0)
+            if free[i] and passes(segment0, segment1, start, end):
                 return i, w
     return -1, -1

@@ -132,14 +132,14 @@ def _put_row(bodies, r, boundary, angles, table, n):
 
 
 @kernel
-def put_bounded_solids(bodies, rows, chosen, before, after, table):
-    """Contacts of the first `rows` rows of poses, whose bodies `chosen` (n,) marks, with boundaries.
+def put_bounded_solids(bodies, rows, chosen, before, after, table, n):
+    """Writes the contacts of the first `rows` rows of poses, of bodies that `chosen` marks, with boundaries from row n.
 
     The tables `before` and `after` hold the boundaries at the start and at the end of the step. Returns `table` or a
     larger one, and the number of contacts.
     """
     shapes, poses, margins = bodies.shapes, bodies.placed.poses, bodies.margins
-    most, angles, n = _most_points(shapes), np.empty(2), 0
+    most, angles = _most_points(shapes), np.empty(2)
     for w in range(len(after)):
         end = boundary_of(after, w)
         for r in range(rows):
@@ -164,7 +164,7 @@ def convex_boundaries(shapes, poses, chosen, before, after, margin):
     rows = len(poses.owner)
     placed = placed_parts(shapes, poses, np.ones(rows, np.bool_))
     bodies = Bodies(shapes, placed, np.full(len(shapes.radius), margin))
-    table, n = put_bounded_solids(bodies, rows, chosen, before, after, contact_table(256))
+    table, n = put_bounded_solids(bodies, rows, chosen, before, after, contact_table(256), 0)
     row, boundary = np.empty(n, np.int64), np.empty(n, np.int64)
     for i in range(n):
         row[i], boundary[i] = int(table[i, FIRST]), -1 - int(table[i, SECOND])

@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
-from copy import copy
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
 from ..errors import ProblemError
 from ..geometry.rotations import matrices
-from ..solvers.rows import Floats, Ints
+from ..solvers.rows import Floats
 from ..solvers.threads import on_threads, thread_count
 from ..world import MESH, State, World
+from .balls import ball_contacts
 from .boundaries import boundaries_at, boundary_table
 from .contact_set import PERIODIC_WIDTH, WIDTH, ContactSet
+from .images import sides_in_step
 from .motion import moves_far, relative_displacements
-from .pairs import DIVERGED, FAR, FIRST, IMAGE, KEPT, NONE, SECOND, SPARE, Pairs, periods_of, slides
-from .rounds import boundary_hits, put_bounded, put_rounds, round_contacts, round_hits
+from .pairs import (
+    DIVERGED,
+    FIRST,
+    KEPT,
+    LARGEST_COORDINATE,
+    MARGIN_RESERVE,
+    SECOND,
+    Ends,
+    Pairs,
+    image_rows,
+    rows_to_bodies,
+)
 
-PIECE = 10_000  # candidate pairs of discs or spheres per task of a thread
+BALL_PIECE = 10_000  # candidate pairs of discs or spheres per task of a thread
 SOLID_PIECE = 1_000  # other candidate pairs per task, which take longer
+
+Mask = np.ndarray  # (n,) marks bodies; empty for none
+NOBODY = np.empty(0, np.bool_)
 
 
 class Detector:
@@ -31,17 +45,19 @@ class Detector:
     def __init__(self, world: World) -> None:
         self.world, self.pairs = world, Pairs(world)
         self.moving = world.moving_boundaries
-        table = boundary_table(world.boundaries)
-        self.bounds, self.tables = (world.boundaries, world.boundaries), (table, table)
-        self.all_round, self.some_round = bool(world.shapes.round.all()), bool(world.shapes.round.any())
-        self.meshes = world.dimension == 3 and bool((world.shapes.kind == MESH).any())
+        self.bounds = world.boundaries, world.boundaries
+        self.boundaries = (boundary_table(world.boundaries),) * 2
         self.margin, self.margins = 0.0, np.zeros(world.count)
-        self.found = np.empty((256, WIDTH))  # scratch
-        self.round_ones, self.other_ones = world.free & world.shapes.round, world.free & ~world.shapes.round
-        self.hits = np.empty(0, np.int64)
-        self.wide = WIDTH if world.periodic is None else PERIODIC_WIDTH
-        periodic = world.periodic
-        self.shear = (0, 0) if periodic is None else (periodic.slide_axis, periodic.sheared_axis)
+        self.width = WIDTH if world.periodic is None else PERIODIC_WIDTH
+        self.hits = np.empty(0, np.int64)  # scratch
+        balls = world.shapes.round
+        self.balls, self.others = world.free & balls, world.free & ~balls
+        self.families: list[Callable[[Ends, np.ndarray, Mask], Floats]] = []
+        if not balls.all():
+            self.families.append(self._polygons if world.dimension == 2 else self._solids)
+        if world.dimension == 3 and bool((world.shapes.kind == MESH).any()):
+            self.families.append(self._meshes)
+        self.has_balls = bool(balls.any())
 
     def find(self, before: State, after: State, margin: float | Floats) -> ContactSet:
         """All contacts whose gap in the state `after` is at most `margin`, with their geometry in the state `before`.
@@ -60,13 +76,13 @@ class Detector:
         found = self.at_ends(before, after, margin, moved.center)
         return with_swept(self.pairs, moved, before, after, found)
 
-    def at_ends(self, before: State, after: State, margin: float | Floats, way: Floats | None = None) -> ContactSet:
+    def at_ends(self, before: State, after: State, margin: float | Floats, paths: Floats | None = None) -> ContactSet:
         """The contacts of `find` without those of pairs that are apart in both states.
 
-        With the displacements `way` of all bodies the candidate pairs include those that met within the step.
+        With the displacements `paths` of all bodies the candidate pairs include those that met within the step.
         """
         margins = self._margins(margin)
-        self.update_pairs(before, after, margins, way)
+        self.update_pairs(before, after, margins, paths)
         return self._contacts(before, after, margins)
 
     def touching(self, state: State, margin: float) -> ContactSet:
@@ -74,37 +90,27 @@ class Detector:
         self.update_pairs(state, state)
         return self._contacts(state, state, self._margins(margin))
 
+    def of_boundaries(self, state: State, chosen: Mask) -> ContactSet:
+        """The contacts of the bodies marked in `chosen` (n,) with boundaries, where they overlap in one state."""
+        ends, none = self._ends(state, state, self._margins(0.0)), self.pairs.table[:0]
+        tables = [self._balls(ends, none, self.balls & chosen)] if self.has_balls else []
+        return self._joined(tables + [family(ends, none, self.others & chosen) for family in self.families])
+
     def update_pairs(
-        self, before: State, after: State, margins: Floats | None = None, way: Floats | None = None
+        self, before: State, after: State, margins: Floats | None = None, paths: Floats | None = None
     ) -> None:
         """Makes the candidate pairs complete for a step (`Pairs.check`), by default with the margins of the last list.
 
         A list with smaller margins would not serve the next step.
         """
-        margins = self.pairs.margins / SPARE if margins is None else margins
-        state = self.pairs.check(after, margins, way)
+        margins = self.pairs.list.margins / MARGIN_RESERVE if margins is None else margins
+        state = self.pairs.check(after, margins, paths)
         if state == DIVERGED:
             _diverged(after)
         if state != KEPT:
-            self.pairs.make(before, after, margins, way)
+            self.pairs.make(before, after, margins, paths)
             if len(self.pairs.table) > len(self.hits):
                 self.hits = np.empty(2 * len(self.pairs.table), np.int64)
-
-    def _contacts(self, before: State, after: State, margins: Floats) -> ContactSet:
-        if self.moving:
-            self.bounds = boundaries_at(self.world, before.time, after.time - before.time)
-            self.tables = boundary_table(self.bounds[0]), boundary_table(self.bounds[1])
-        tables = [self._rounds(before, after, margins)] if self.some_round else []
-        if not self.all_round:
-            tables += self._others(before, after, margins)
-        return ContactSet(tables[0] if len(tables) == 1 else np.concatenate(tables), self.world.dimension)
-
-    def of_boundaries(self, state: State, chosen: np.ndarray) -> ContactSet:
-        """The contacts of the bodies marked in `chosen` (n,) with boundaries, where they overlap in one state."""
-        part, pairs = copy(self), copy(self.pairs)
-        pairs.table, pairs.rounds, part.pairs = self.pairs.table[:0], 0, pairs
-        part.round_ones, part.other_ones = self.round_ones & chosen, self.other_ones & chosen
-        return part._contacts(state, state, self._margins(0.0))
 
     def _margins(self, margin: float | Floats) -> Floats:
         """The margin of each body."""
@@ -114,163 +120,102 @@ class Detector:
             self.margin, self.margins = margin, np.full(self.world.count, margin)
         return self.margins
 
-    # ---- discs and spheres
+    def _contacts(self, before: State, after: State, margins: Floats) -> ContactSet:
+        ends, table, rounds = self._ends(before, after, margins), self.pairs.table, self.pairs.rounds
+        tables = [self._balls(ends, table[:rounds], self.balls)] if self.has_balls else []
+        return self._joined(tables + [family(ends, table[rounds:], self.others) for family in self.families])
 
-    def _rounds(self, before: State, after: State, margins: Floats) -> Floats:
-        """Table of the contacts of discs and spheres with each other and with boundaries."""
-        pairs = self.pairs
-        count = pairs.rounds
-        slid = slides(self.world.periodic, before.time, after.time)
-        table = pairs.table if count == len(pairs.table) else pairs.table[:count]
-        arguments = (before.position, after.position, pairs.radius, self.round_ones, *self.tables, margins)
-        if count > PIECE and thread_count() > 1:
-            return self._in_pieces(table, arguments, slid)
-        out: Floats = round_contacts(
-            pairs.axes, table, *arguments, pairs.length, self.shear, slid, self.hits, self.wide
-        )
+    def _joined(self, tables: list[Floats]) -> ContactSet:
+        return ContactSet(tables[0] if len(tables) == 1 else np.concatenate(tables), self.world.dimension)
+
+    def _ends(self, before: State, after: State, margins: Floats) -> Ends:
+        """What the narrow phase gets of a step."""
+        if self.moving:
+            self.bounds = boundaries_at(self.world, before.time, after.time - before.time)
+            self.boundaries = boundary_table(self.bounds[0]), boundary_table(self.bounds[1])
+        return Ends(
+            before.position, before.orientation, after.position, after.orientation, *self.boundaries, margins,
+            sides_in_step(self.world.periodic, before.time, after.time), self.width,
+        )  # fmt: skip
+
+    # ---- families of shapes: tables of the contacts of pairs, and of chosen bodies with boundaries
+
+    def _balls(self, ends: Ends, pairs: np.ndarray, chosen: Mask) -> Floats:
+        axes, radius, hits = self.pairs.axes, self.pairs.radius, self.hits
+
+        def find(low: int, high: int, chosen: Mask) -> Floats:
+            out: Floats = ball_contacts(axes, pairs, low, high, ends, radius, chosen, hits)
+            return out
+
+        return _in_pieces(len(pairs), BALL_PIECE, chosen, find)
+
+    def _polygons(self, ends: Ends, pairs: np.ndarray, chosen: Mask) -> Floats:
+        from .polygons import polygon_contacts
+
+        out: Floats = polygon_contacts(self.world.shapes_2d, pairs, ends, chosen)
         return out
 
-    def _in_pieces(self, table: np.ndarray, arguments: tuple[Any, ...], slid: tuple[float, ...]) -> Floats:
-        """The table of `round_contacts` by several threads, with the same bits."""
-        before, after, radius, chosen, table0, table1, margins = arguments
-        pairs, shear, hits = self.pairs, self.shear, self.hits
-        axes, length = pairs.axes, pairs.length
-        edges = _edges(len(table), PIECE)
-        counts, bounded = {}, []
+    def _solids(self, ends: Ends, pairs: np.ndarray, chosen: Mask) -> Floats:
+        from .convex_world import place_rows, row_contacts, solid_contacts  # late: few worlds need these kernels
 
-        def search(low: int, high: int) -> float:
-            if low < 0:
-                bounded.extend(boundary_hits(axes, before, after, radius, chosen, table0, table1, margins))
-            else:
-                counts[low] = round_hits(axes, table, low, high, after, radius, margins, length, shear, slid[1], hits)
-            return 0.0
+        shapes = self.world.shapes_3d
+        if len(pairs) <= SOLID_PIECE or thread_count() == 1:
+            whole: Floats = solid_contacts(shapes, pairs, ends, chosen)
+            return whole
+        rows = place_rows(shapes, pairs, ends, chosen)
 
-        on_threads(search, [*edges, (-1, -1)])
-        starts = np.cumsum([0, *(counts[low] for low, _ in edges)])
-        out = np.empty((int(starts[-1]) + len(bounded[1]), self.wide))
+        def find(low: int, high: int, chosen: Mask) -> Floats:
+            out: Floats = row_contacts(shapes, rows, pairs, low, high, ends, chosen)
+            return out
 
-        def fill(low: int, at: int) -> float:
-            if low < 0:
-                put_bounded(axes, *bounded, before, after, radius, table0, table1, out, at)
-            else:
-                put_rounds(
-                    axes, table, hits, low, low + counts[low], before, after, radius, length, shear, slid, out, at
-                )
-            return 0.0
+        return _in_pieces(len(pairs), SOLID_PIECE, chosen, find)
 
-        on_threads(fill, [*((low, int(at)) for (low, _), at in zip(edges, starts)), (-1, int(starts[-1]))])
-        return out
-
-    # ---- other shapes
-
-    def _others(self, before: State, after: State, margins: Floats) -> list[Floats]:
-        """Tables of the contacts of all other shapes."""
-        pairs, arguments = self.pairs, (before.position, before.orientation, after.position, after.orientation)
-        table = pairs.table[pairs.rounds :] if pairs.rounds else pairs.table
-        slid = slides(self.world.periodic, before.time, after.time)
-        rest = (self.other_ones, *self.tables, margins, pairs.length, self.shear, slid, self.wide)
-        if self.world.dimension == 2:
-            from .polygon_world import polygon_contacts
-
-            out = polygon_contacts(self.world.shapes, table, *arguments, *rest)
-        else:
-            from .convex_world import solid_contacts  # late: 2D worlds and spheres need none of these kernels
-
-            if len(table) > SOLID_PIECE and thread_count() > 1:
-                out = self._solids_in_pieces(table, arguments, rest)
-            else:
-                out, self.found = solid_contacts(self.world.shapes_3d, table, *arguments, *rest, self.found)
-        return [out, self._meshes(before, after, margins)] if self.meshes else [out]
-
-    def _solids_in_pieces(self, table: np.ndarray, arguments: tuple[Any, ...], rest: tuple[Any, ...]) -> Floats:
-        """The table of `solid_contacts` by several threads, with the same bits."""
-        from .convex import Bodies, row_pairs
-        from .convex_boundaries import put_bounded_solids
-        from .convex_world import place_rows, put_bounded, put_pairs
-
-        chosen, wall0, wall1, margins, length, shear, slid, wide = rest
-        placed, rows = place_rows(self.world.shapes_3d, table, *arguments, chosen, length, shear, slid)
-        bodies = Bodies(self.world.shapes_3d, placed, margins)
-        edges = _edges(len(table), SOLID_PIECE)
-        found: dict[int, Any] = {}
-
-        def search(low: int, high: int) -> float:
-            scratch = np.empty((256 if low < 0 else 4 * (high - low), WIDTH))
-            if low < 0:
-                found[low] = put_bounded_solids(bodies, len(chosen), chosen, wall0, wall1, scratch)
-            else:
-                found[low] = row_pairs(bodies, rows[low:high], scratch)
-            return 0.0
-
-        on_threads(search, [*edges, (-1, -1)])
-        starts = np.cumsum([0, *(sum(int(end[-1]) for end in found[low][1::2] if len(end)) for low, _ in edges)])
-        out = np.empty((int(starts[-1]) + found[-1][1], wide))
-
-        def fill(low: int, at: int) -> float:
-            if low < 0:
-                put_bounded(*found[low], out, at)
-            else:
-                put_pairs(table[low : low + len(found[low][1])], *found[low], length, shear, slid, out, at)
-            return 0.0
-
-        on_threads(fill, [*((low, int(at)) for (low, _), at in zip(edges, starts)), (-1, int(starts[-1]))])
-        return out
-
-    def _meshes(self, before: State, after: State, margins: Floats) -> Floats:
-        """Table of the contacts of pairs with a mesh, and of meshes with boundaries."""
+    def _meshes(self, ends: Ends, pairs: np.ndarray, chosen: Mask) -> Floats:
         from .mesh_boundaries import mesh_boundaries
         from .meshes import mesh_pairs
         from .poses import Poses
 
-        table = self.pairs.table[self.pairs.rounds :]
-        first, second = table[:, FIRST].astype(np.int64), table[:, SECOND].astype(np.int64)
-        owner, shift, slid, drift = self._rows(table, second, before, after)
-        shapes, turn0, turn1 = self.world.shapes_3d, matrices(before.orientation), matrices(after.orientation)
-        poses = Poses(owner, before.position[owner] + shift, turn0[owner], after.position[owner] + slid, turn1[owner])
-        pair, feature, *rest = mesh_pairs(first, second, shapes, poses, margins[owner])
-        row = second[pair]
-        image = None if self.world.periodic is None else (shift[row], drift[row])
-        found = ContactSet.of_columns((first[pair], owner[row], feature), rest[:2], rest[2:], image)
-        if len(self.bounds[0].kind):
-            poses = Poses(np.arange(self.world.count), before.position, turn0, after.position, turn1)
-            body, boundary, feature, *rest = mesh_boundaries(shapes, poses, self.other_ones, *self.bounds, margins)
+        shapes, rows = self.world.shapes_3d, image_rows(pairs, ends.position0, ends.position1, ends.sides)
+        turn0, turn1 = matrices(ends.orientation0), matrices(ends.orientation1)
+        poses = Poses(rows.owner, rows.position0, turn0[rows.owner], rows.position1, turn1[rows.owner])
+        first, second = rows.pairs[:, FIRST].astype(np.int64), rows.pairs[:, SECOND].astype(np.int64)
+        pair, feature, *rest = mesh_pairs(first, second, shapes, poses, ends.margins[rows.owner])
+        none = np.zeros((len(pair), 3))
+        image = None if self.world.periodic is None else (none, none)
+        found = ContactSet.of_columns((first[pair], second[pair], feature), rest[:2], rest[2:], image)
+        rows_to_bodies(found.table, rows, ends.sides)
+        if len(ends.boundary0):
+            poses = Poses(np.arange(self.world.count), ends.position0, turn0, ends.position1, turn1)
+            body, boundary, feature, *rest = mesh_boundaries(shapes, poses, chosen, *self.bounds, ends.margins)
             found = found.joined(ContactSet.of_columns((body, -1 - boundary, feature), rest[:2], rest[2:]))
         return found.table
 
-    def _rows(
-        self, table: np.ndarray, second: Ints, before: State, after: State
-    ) -> tuple[Ints, Floats, Floats, Floats]:
-        """Bodies, then one row for each pair with a periodic image, whose number replaces the one in `second`.
 
-        Returns the body of each row, its shifts at the start and at the end of the step, and its relative velocity.
-        """
-        n, dim = self.world.count, self.world.dimension
-        imaged = np.flatnonzero(table[:, IMAGE] != NONE)
-        owner = np.concatenate([np.arange(n), second[imaged]])
-        second[imaged] = n + np.arange(len(imaged))
-        shift, drift = np.zeros((len(owner), dim)), np.zeros((len(owner), dim))
-        turns = periods_of(table[imaged, IMAGE], dim)
-        shift[n:] = turns * self.pairs.length
-        slid = shift.copy()
-        start, end, speed = slides(self.world.periodic, before.time, after.time)
-        if speed != 0.0:
-            along, across = self.shear
-            drift[n:, along] = turns[:, across] * speed
-            shift[n:, along] += turns[:, across] * start
-            slid[n:, along] += turns[:, across] * end
-        return owner, shift, slid, drift
+def _in_pieces(count: int, piece: int, chosen: Mask, find: Callable[[int, int, Mask], Floats]) -> Floats:
+    """Table of the contacts of `count` pairs, then of the chosen bodies with boundaries: by threads if it is long.
 
-
-def _edges(count: int, piece: int) -> list[tuple[int, int]]:
-    """Ranges of about `piece` pairs, but not many more than there are threads."""
+    `find(low, high, chosen)` makes that of a range of pairs. Results are bitwise identical for any number of threads.
+    """
+    if count <= piece or thread_count() == 1:
+        return find(0, count, chosen)
     pieces = min(-(-count // piece), 8 * thread_count())
-    return [(count * k // pieces, count * (k + 1) // pieces) for k in range(pieces)]
+    edges = [(count * k // pieces, count * (k + 1) // pieces) for k in range(pieces)]
+    tables: dict[tuple[int, int], Floats] = {}
+
+    def one(low: int, high: int) -> float:
+        tables[low, high] = find(low, high, NOBODY if low < high else chosen)
+        return 0.0
+
+    edges.append((count, count))  # boundaries
+    on_threads(one, edges)
+    return np.concatenate([tables[edge] for edge in edges])
 
 
 def _diverged(state: State) -> None:
     """Ends a run whose positions have diverged."""
     body = int(np.argmax(np.nan_to_num(np.abs(state.position), nan=np.inf).max(axis=1)))
-    wanted = f"less than {FAR:g} radii from the origin: the law has blown up, or the step is far too long"
+    far = LARGEST_COORDINATE
+    wanted = f"less than {far:g} radii from the origin: the law has blown up, or the step is far too long"
     raise ProblemError(f"position of body {body} at time {state.time:g}", state.position[body], wanted)
 
 

@@ -1,53 +1,135 @@
-"""Periodic images: copies of the bodies near the low sides are placed beyond the high sides.
+"""Periodic images of bodies: their codes in lists of pairs, their displacements, and the copies that are searched.
 
-Contact across a side is then contact with an image, and needs no special case in the broad and narrow phase. Images are
-made toward the high sides only, so that each pair across a side is found once. A pair of two images counts if along
-each axis at most one of them was shifted; otherwise the pair of the originals is found as well.
+An image is identified by the number of periods along each axis by which it is shifted. Lees-Edwards sides are periodic
+sides whose images slide: an image across the sheared side is also shifted along the side, by
+`shear_rate * length * time`, and moves at `shear_rate * length`.
 
 Boundaries have no images: a segment that ends near a periodic side has no contacts across it.
-
-Lees-Edwards sides are periodic sides whose image slides: the image is also shifted along the side, by
-`shear_rate * length * time`, and moves at `shear_rate * length`.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from ..geometry.vectors import Vec3
+from ..kernels import kernel
 from ..scene.boundaries import Periodic
 from ..solvers.rows import Floats, Ints
+from .contact_set import DRIFT, OFFSET, WIDTH
+
+# The code of an image is the number of periods along each axis, plus 8, as digits of base CODE_BASE.
+CODE_BASE, NO_IMAGE = 16, 8 * (1 + 16 + 256)  # NO_IMAGE: the body itself
+
+
+class Sides(NamedTuple):
+    """The periodic sides of a world in a step."""
+
+    length: Vec3  # periods; 0 for axes without
+    slide_axis: int  # 0 or 1: axis along which images across the sheared side slide
+    sheared_axis: int
+    start: float  # by how much they have slid at the start of the step, up to whole periods
+    end: float  # and at its end
+    speed: float
+
+
+def periods_of(periodic: Periodic | None, dimension: int) -> Floats:
+    """Lengths (D,) of the periods; 0 for axes without."""
+    if periodic is None:
+        return np.zeros(dimension)
+    sides = [periodic.sides[axis] for axis in range(dimension)]
+    return np.array([0.0 if side is None else side[1] - side[0] for side in sides])
+
+
+NO_SIDES = Sides(Vec3(0.0, 0.0, 0.0), 0, 0, 0.0, 0.0, 0.0)
+
+
+def sides_in_step(periodic: Periodic | None, before: float, after: float) -> Sides:
+    """The periodic sides in a step between two times."""
+    if periodic is None:
+        return NO_SIDES
+    length = periods_of(periodic, 3)
+    slide, sheared = periodic.slide_axis, periodic.sheared_axis
+    speed, period = periodic.shear_rate * float(length[sheared]), float(length[slide])
+    whole = math.floor(speed * after / period) * period if speed != 0.0 else 0.0
+    return Sides(Vec3(*map(float, length)), slide, sheared, speed * before - whole, speed * after - whole, speed)
+
+
+# ---- images of pairs, in kernels
+
+
+@kernel
+def periods(image, axis):
+    """Number of periods along an axis by which an image is shifted."""
+    return ((image >> (4 * axis)) & (CODE_BASE - 1)) - 8
+
+
+@kernel
+def image_offset(sides, image, slide):
+    """Displacement from a body to its image, where images across the sheared side have slid by `slide`."""
+    x, y, z = periods(image, 0) * sides.length.x, periods(image, 1) * sides.length.y, periods(image, 2) * sides.length.z
+    if slide != 0.0:
+        along = periods(image, sides.sheared_axis) * slide
+        x, y = (x + along, y) if sides.slide_axis == 0 else (x, y + along)
+    return Vec3(x, y, z)
+
+
+@kernel
+def image_drift(sides, image):
+    """Velocity of an image relative to its body."""
+    drift = periods(image, sides.sheared_axis) * sides.speed if sides.speed != 0.0 else 0.0
+    return Vec3(drift, 0.0, 0.0) if sides.slide_axis == 0 else Vec3(0.0, drift, 0.0)
+
+
+@kernel
+def put_image(table, n, sides, image):
+    """Writes offset and drift of contact n, whose second body is a periodic image."""
+    if table.shape[1] == WIDTH:
+        return
+    offset, drift = image_offset(sides, image, sides.start), image_drift(sides, image)
+    for k in range(3):
+        table[n, OFFSET + k], table[n, DRIFT + k] = offset[k], drift[k]
+
+
+# ---- copies that are searched like bodies, where the grid of the broad phase cannot be periodic
 
 
 @dataclass(frozen=True, eq=False)
 class Images:
-    """All n bodies, followed by g images: the body of each row, and how it was shifted."""
+    """All n bodies, followed by g images: the body of each row, and how it was shifted.
+
+    Copies of the bodies near the low sides are placed beyond the high sides, so that each pair across a side is found
+    once. A pair of two images counts if along each axis at most one of them was shifted (`counts_once`); otherwise the
+    pair of the originals is found as well.
+    """
 
     owner: Ints  # (n + g,)
-    shift: Floats  # (n + g, D) at the start of the step
-    shift_after: Floats  # (n + g, D) at its end
+    shift: Floats  # (n + g, D)
     drift: Floats  # (n + g, D) velocity relative to the body
     turns: Ints  # (n + g, D) number of shifts along each axis
+    periods: Ints  # (n + g, D) of which, and of the slide in `Sides`, the shift consists
 
 
-def make_images(periodic: Periodic, after: Floats, radius: Floats, margin: float, time: float, step: float) -> Images:
-    """Images for a step from `time` to `time + step`, for bodies that are at `after` (n, D) at its end."""
-    n, dimension = after.shape
-    none = np.zeros((n, dimension))
-    images = Images(np.arange(n), none, none, none, np.zeros((n, dimension), np.int64))
+def make_images(periodic: Periodic, place: Floats, radius: Floats, margin: float, time: float) -> Images:
+    """Images at a time of bodies at `place` (n, D)."""
+    n, dimension = place.shape
+    none, turns = np.zeros((n, dimension)), np.zeros((n, dimension), np.int64)
+    images = Images(np.arange(n), none, none, turns, turns)
     for axis in _order(periodic, dimension):
         side = periodic.sides[axis]
         if side is None:
             continue
         length = side[1] - side[0]
-        place = after[images.owner] + images.shift_after
-        outside = max(0.0, float((side[0] - place[:, axis]).max()), float((place[:, axis] - side[1]).max()))
+        here = place[images.owner] + images.shift
+        outside = max(0.0, float((side[0] - here[:, axis]).max()), float((here[:, axis] - side[1]).max()))
         reach = 2.0 * float(radius.max()) + margin + outside
         if reach >= 0.5 * length:
             reach = length  # few bodies in a narrow box: all get an image, and counts_once selects the pairs
-        chosen = np.flatnonzero(place[:, axis] <= side[0] + reach)
-        images = _copied(images, chosen, axis, length, periodic, place[chosen], time, step)
+        chosen = np.flatnonzero(here[:, axis] <= side[0] + reach)
+        images = _with_copies(images, chosen, axis, periodic, here[chosen], time)
     return images
 
 
@@ -56,37 +138,24 @@ def _order(periodic: Periodic, dimension: int) -> list[int]:
     return sorted(range(dimension), key=lambda axis: axis != periodic.sheared_axis)
 
 
-def _copied(
-    images: Images,
-    chosen: Ints,
-    axis: int,
-    length: float,
-    periodic: Periodic,
-    place: Floats,
-    time: float,
-    step: float,
-) -> Images:
-    shift, after, drift = images.shift[chosen], images.shift_after[chosen], images.drift[chosen]
-    turns = images.turns[chosen]
-    shift[:, axis] += length
-    after[:, axis] += length
+def _with_copies(images: Images, chosen: Ints, axis: int, periodic: Periodic, place: Floats, time: float) -> Images:
+    """The images, and copies of the chosen rows, which are at `place`, one period farther along an axis."""
+    shift, drift, turns, periods = (a[chosen] for a in (images.shift, images.drift, images.turns, images.periods))
+    length = periods_of(periodic, shift.shape[1])
+    shift[:, axis] += length[axis]
     turns[:, axis] += 1
-    other = periodic.sides[periodic.slide_axis]
-    if periodic.shear_rate != 0.0 and axis == periodic.sheared_axis and other is not None:
-        speed, along = periodic.shear_rate * length, periodic.slide_axis
-        width = other[1] - other[0]
-        moved = place[:, along] + speed * (time + step)
-        back = np.floor((moved - other[0]) / width) * width
-        shift[:, along] += speed * time - back
-        after[:, along] += speed * (time + step) - back
+    periods[:, axis] += 1
+    along = periodic.slide_axis
+    side = periodic.sides[along]
+    if periodic.shear_rate != 0.0 and axis == periodic.sheared_axis and side is not None:
+        low, width, speed = side[0], length[along], periodic.shear_rate * length[axis]
+        back = np.floor((place[:, along] + speed * time - low) / width)
+        shift[:, along] += speed * time - back * width
+        periods[:, along] += np.int64(math.floor(speed * time / width)) - back.astype(np.int64)
         drift[:, along] += speed
-    return Images(
-        np.concatenate([images.owner, images.owner[chosen]]),
-        np.concatenate([images.shift, shift]),
-        np.concatenate([images.shift_after, after]),
-        np.concatenate([images.drift, drift]),
-        np.concatenate([images.turns, turns]),
-    )
+    new = (images.owner[chosen], shift, drift, turns, periods)
+    old = (images.owner, images.shift, images.drift, images.turns, images.periods)
+    return Images(*(np.concatenate(both) for both in zip(old, new)))
 
 
 def counts_once(images: Images, first: Ints, second: Ints) -> np.ndarray:

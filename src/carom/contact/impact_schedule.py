@@ -15,13 +15,11 @@ from ..geometry.vectors import Vec2, Vec3, dot, norm, put_row, row2
 from ..kernels import kernel, lean
 from ..solvers.rows import Floats, Ints
 from ..world import DISC, INSIDE, PLANE, SEGMENT, Boundaries, State, World
-from .boundaries import boundary_table, center_gap
+from .boundaries import boundary_of, boundary_table, point_gap
 from .broad_phase import fits, neighbors
-from .contact_set import DRIFT, OFFSET, PERIODIC_WIDTH, WIDTH, Contact, ContactSet, put
-from .images import counts_once, make_images
-from .motion import Sides, sides_of
-from .polygon_boundaries import polygon_boundaries
-from .polygons import Poses, polygon_pairs
+from .contact_set import DRIFT, FIRST, OFFSET, PERIODIC_WIDTH, WIDTH, Contact, ContactSet, put
+from .images import Sides, counts_once, make_images, periods_of, sides_in_step
+from .polygons import Poses, polygon_boundaries, polygon_pairs
 from .time_of_impact_2d import (
     HALF_PLANE,
     HOLE,
@@ -99,7 +97,7 @@ class ImpactSchedule:
         self.paths.since[:n] = 0.0
         self.paths.acceleration[:n] = acceleration
         self.met[:] = False
-        span, sides = Span(step, hop, self.touch, self.near), sides_of(self.world, start.time, start.time)
+        span, sides = Span(step, hop, self.touch, self.near), sides_in_step(self.world.periodic, start.time, start.time)
         self.course = Course(self.outlines, self.paths, self.world.free, self.met, self.circles, span, sides)
         self._compute_all()
 
@@ -144,10 +142,11 @@ class ImpactSchedule:
         """Bodies first < second whose bounding circles, or those of periodic images, overlap; each pair once."""
         place, radius = np.ascontiguousarray(self.circles[:, :2]), self.circles[:, 2].copy()
         periodic, sides, half = self.world.periodic, self.course.sides, 0.5 * self.step
-        if periodic is None or (sides.speed == 0.0 and fits(sides.length, radius, 0.0)):
-            return neighbors(place, radius, self.world.free, 0.0, sides.length)
+        length = periods_of(periodic, 2)
+        if periodic is None or (sides.speed == 0.0 and fits(length, radius, 0.0)):
+            return neighbors(place, radius, self.world.free, 0.0, length)
         radius += abs(sides.speed) * half
-        images = make_images(periodic, place, radius, 0.0, self.start.time + half, 0.0)
+        images = make_images(periodic, place, radius, 0.0, self.start.time + half)
         own = images.owner
         a, b = neighbors(place[own] + images.shift, radius[own], self.world.free[own], 0.0)
         once = counts_once(images, a, b)
@@ -202,19 +201,20 @@ class ImpactSchedule:
         poses = self._poses(np.concatenate([first, second]), time, later)
         poses.position0[m:] += shift
         poses.position1[m:] += shift + (later - time) * drift
-        pair, feature, *rest = polygon_pairs(
-            np.arange(m), np.arange(m, 2 * m), self.world.shapes_2d, poses, MARGIN * self.touch
-        )
+        both = np.stack([np.arange(m), np.arange(m, 2 * m)], axis=1)
+        found = ContactSet(polygon_pairs(self.world.shapes_2d, poses, both, MARGIN * self.touch), 2)
+        pair = found.first
         image = None if self.world.periodic is None else (shift[pair], drift[pair])
-        return ContactSet.of_columns((first[pair], second[pair], feature), rest[:2], rest[2:], image).table
+        names, vectors = (first[pair], second[pair], found.feature_id), (found.normal, found.point)
+        return ContactSet.of_columns(names, vectors, (found.gap, found.predicted), image).table
 
     def _polygon_boundaries(self, bodies: Ints, now: Boundaries, time: float, later: float) -> Floats:
         """Contacts of polygons with boundaries, which are at `now` at the time of the impact."""
-        after, free = moved_boundaries(self.boundaries, later), self.world.free
-        row, boundary, feature, *rest = polygon_boundaries(
-            self.world.shapes_2d, self._poses(bodies, time, later), free, now, after, MARGIN * self.touch
-        )
-        return ContactSet.of_columns((bodies[row], -1 - boundary, feature), rest[:2], rest[2:]).table
+        tables = boundary_table(now), boundary_table(moved_boundaries(self.boundaries, later))
+        poses = self._poses(bodies, time, later)
+        table: Floats = polygon_boundaries(self.world.shapes_2d, poses, self.world.free, *tables, MARGIN * self.touch)
+        table[:, FIRST] = bodies[table[:, FIRST].astype(np.int64)]
+        return table
 
 
 @kernel
@@ -227,8 +227,8 @@ def _disc_contacts(course, boundaries, pairs, rows, time, width):
         r, p = course.outlines.radius[i], kinematics(course.outlines, course.paths, i, time).position
         shift, second = pair.shift + time * pair.drift, j if j < n else n - 1 - j  # boundary k is -1 - k
         if j >= n:
-            distance, x, y, _ = center_gap(boundaries, j - n, p.x, p.y, 0.0)
-            gap, normal = distance - r, Vec2(x, y)
+            distance, toward = point_gap(boundary_of(boundaries, j - n), Vec3(p.x, p.y, 0.0))
+            gap, normal = distance - r, Vec2(toward.x, toward.y)
         else:
             apart = kinematics(course.outlines, course.paths, j, time).position + shift - p
             distance = norm(apart)
@@ -362,7 +362,7 @@ def _put_images(course, i, j, images):
     Writes their shifts and drifts to `images` (k, 4), as far as there is room.
     """
     circles, sides, half = course.circles, course.sides, 0.5 * course.span.step
-    across, count = sides.across, 0
+    across, count = sides.sheared_axis, 0
     along = 1 - across
     reach = circles[i, 2] + circles[j, 2]
     d, e = circles[j, across] - circles[i, across], circles[j, along] - circles[i, along]

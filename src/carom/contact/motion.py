@@ -21,8 +21,8 @@ from ..geometry.vectors import Mat3, Pose, Vec3, cross, dot, norm, put_row, row3
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 from ..world import State, World
-from .pairs import FIRST, IMAGE, NONE, SECOND, Pairs, periods, slides
-from .rounds import image_shift
+from .images import NO_IMAGE, image_drift, image_offset, sides_in_step
+from .pairs import FIRST, IMAGE, SECOND, Pairs
 
 FAR_MOTION = 0.5  # relative displacement, in half widths of the thinner body, up to which a pair cannot cross
 ROUNDING = 1e-9  # by this fraction bounding spheres are larger, so that rounding does not part those that touch
@@ -45,30 +45,6 @@ class Motions(NamedTuple):
     displacement: Floats  # (rows, 3)
     turn: Floats  # (rows, 3, 3)
     spin: Floats  # (rows, 3)
-
-
-class Sides(NamedTuple):
-    """Periodic sides in a step."""
-
-    length: Floats  # (D,) periods, 0 for axes without
-    along: int  # axis along which images across the sheared side slide
-    across: int  # the sheared axis
-    start: float  # by how much images have slid at the start
-    end: float  # and at the end of the step
-    speed: float
-
-
-_NO_SIDES = {dim: Sides(np.zeros(dim), 0, 0, 0.0, 0.0, 0.0) for dim in (2, 3)}
-
-
-def sides_of(world: World, before: float, after: float) -> Sides:
-    """The periodic sides of a world in the step between two times."""
-    periodic = world.periodic
-    if periodic is None:
-        return _NO_SIDES[world.dimension]
-    sides = [periodic.sides[axis] for axis in range(world.dimension)]
-    length = np.array([0.0 if side is None else side[1] - side[0] for side in sides])
-    return Sides(length, periodic.slide_axis, periodic.sheared_axis, *slides(periodic, before, after))
 
 
 # ---- poses
@@ -123,15 +99,15 @@ def pair_motions(world_round, table, sides, before, after, turn0, turn1, step):
     )  # fmt: skip
     for row in range(2 * m):
         k, second = (row, False) if row < m else (row - m, True)
-        i, image = table[k, SECOND] if second else table[k, FIRST], table[k, IMAGE] if second else NONE
+        i, image = table[k, SECOND] if second else table[k, FIRST], table[k, IMAGE] if second else NO_IMAGE
         out.owner[row] = i
         for d in range(dim):
             out.position[row, d], out.displacement[row, d] = before[i, d], after[i, d] - before[i, d]
-            if image != NONE:
-                out.position[row, d] += image_shift(image, d, sides.length, sides.along, sides.across, sides.start)
-                if sides.speed != 0.0 and d == sides.along:
-                    drift[k, d] = periods(image, sides.across) * sides.speed
-                    out.displacement[row, d] += step * drift[k, d]
+        if image != NO_IMAGE:
+            offset, moved = image_offset(sides, image, sides.start), image_drift(sides, image)
+            put_row(drift, k, moved)
+            put_row(out.position, row, row3(out.position, row) + offset)
+            put_row(out.displacement, row, row3(out.displacement, row) + step * moved)
         if world_round[i]:
             for d in range(3):
                 out.turn[row, d, d] = 1.0
@@ -174,7 +150,8 @@ def displacements(world: World, before: State, after: State, relative: bool = Fa
 def relative_displacements(pairs: Pairs, before: State, after: State) -> Displacements:
     """Bounds on displacements relative to other bodies and their images: without what all bodies have in common."""
     found = displacements(pairs.world, before, after, pairs.shared)
-    slide = abs(slides(pairs.world.periodic, before.time, after.time)[2]) * (after.time - before.time)
+    speed = sides_in_step(pairs.world.periodic, before.time, after.time).speed
+    slide = abs(speed) * (after.time - before.time)
     return Displacements(found.center + slide, found.rotation, found.largest + slide) if slide > 0.0 else found
 
 
@@ -243,11 +220,11 @@ def meeting_pairs(table, sides, before, after, rotation, radius, inner, overlap)
     for k in range(len(table)):
         i, j, image = table[k, FIRST], table[k, SECOND], table[k, IMAGE]
         square, along, fast = 0.0, 0.0, 0.0
+        offset0 = offset1 = Vec3(0.0, 0.0, 0.0)
+        if image != NO_IMAGE:
+            offset0, offset1 = image_offset(sides, image, sides.start), image_offset(sides, image, sides.end)
         for d in range(before.shape[1]):
-            e, f = before[j, d] - before[i, d], after[j, d] - after[i, d]
-            if image != NONE:
-                e += image_shift(image, d, sides.length, sides.along, sides.across, sides.start)
-                f += image_shift(image, d, sides.length, sides.along, sides.across, sides.end)
+            e, f = before[j, d] - before[i, d] + offset0[d], after[j, d] - after[i, d] + offset1[d]
             v = f - e
             square += e * e
             along += e * v

@@ -9,35 +9,41 @@ in every step, so that contacts and their order do not depend on when the list w
 
 from __future__ import annotations
 
-import math
+from typing import NamedTuple
 
 import numpy as np
 
 from ..kernels import kernel
-from ..scene.boundaries import Periodic
 from ..solvers.rows import Floats, Ints
 from ..world import State, World
 from .broad_phase import Axes, counting_sort, fits, neighbors
-from .images import counts_once, make_images
+from .images import CODE_BASE, NO_IMAGE, Sides, counts_once, image_offset, make_images, periods_of, put_image
 
 # Slack of a body. A larger one makes the list last longer, but a step tests more pairs.
-LEAST = 0.04  # in radii: bodies nearly at rest
-STEPS = 8.0  # number of steps that a list should last; if bodies are too fast, a half or a quarter of it
-LEAST_STEPS = 2.0  # number of steps below which no body gets a slack: the list is then made in every step
-MOST = (
-    0.4  # in radii, for all but a fraction of the bodies, because cells of the broad phase are as wide as the largest
-)
-FAST = 0.005  # this fraction
-OWN_CLASS = 1.2  # least slack of these in radii: they are in a size class of their own, with larger cells
-SPARE = 1.25  # margin of a list relative to that of the step in which it is made: margins vary from step to step
-FAR = 1e12  # largest coordinate in units of the largest radius
-CELLS = 1e18  # and of the smallest radius: numbers of grid cells, which are 64-bit integers, would overflow beyond it
+LEAST_SLACK = 0.04  # in radii: bodies nearly at rest
+LIST_STEPS = 8.0  # number of steps that a list should last; if bodies are too fast, a half or a quarter of it
+LEAST_LIST_STEPS = 2.0  # number of steps below which no body gets a slack: the list is then made in every step
+LARGEST_SLACK = 0.4  # in radii, but for a few: cells of the broad phase are as wide as the largest body with its slack
+FAST_FRACTION = 0.005  # of the bodies, which may exceed it
+FAST_SLACK = 1.2  # least slack of these in radii: they are in a size class of their own, with larger cells
+MARGIN_RESERVE = 1.25  # margin of a list relative to that of its first step: margins vary from step to step
+LARGEST_COORDINATE = 1e12  # in units of the largest radius
+LARGEST_CELL = 1e18  # largest coordinate in units of the smallest radius: numbers of grid cells are 64-bit integers
 
 # Columns of a list of pairs (int32): bodies, periodic image of the second, separating axis of the last step (boxes).
 FIRST, SECOND, IMAGE, AXIS, COLUMNS = 0, 1, 2, 3, 4
-# An image is the number of periods along each axis by which the second body is shifted, as digits of base BASE.
-BASE, NONE = 16, 8 * (1 + 16 + 256)  # NONE: no shift
 KEPT, STALE, DIVERGED = 0, 1, 2  # what `check` returns
+
+
+class VerletList(NamedTuple):
+    """The pairs of a list and what it was made for, for n bodies."""
+
+    table: np.ndarray  # (p, COLUMNS) pairs of two round bodies first
+    place: Floats  # (n, D)
+    slack: Floats  # (n,)
+    margins: Floats  # (n,)
+    paths: Floats  # (n,) lengths of paths within the step
+    length: Floats  # (D,) periods
 
 
 class Pairs:
@@ -47,107 +53,67 @@ class Pairs:
         n, dim = world.count, world.dimension
         self.world = world
         self.axes: Axes = (0, 1) if dim == 2 else (0, 1, 2)
-        self.table = np.empty((0, COLUMNS), np.int32)
+        self.no_paths = np.zeros(n)
+        self.length = periods_of(world.periodic, dim)
+        none = np.empty((0, COLUMNS), np.int32)
+        # No list yet: nothing is within a negative slack.
+        self.list = VerletList(none, np.empty((n, dim)), np.full(n, -1.0), np.zeros(n), self.no_paths, self.length)
         self.rounds = 0
-        self.place, self.slack = np.empty((n, dim)), np.full(n, -1.0)  # no list yet: nothing is within the slack
-        self.margins, self.ways = np.zeros(n), np.zeros(n)
-        self.no_way = np.zeros(n)
-        self.length = np.zeros(dim)  # periods; 0 for axes without
-        if world.periodic is not None:
-            sides = [world.periodic.sides[axis] for axis in range(dim)]
-            self.length = np.array([0.0 if side is None else side[1] - side[0] for side in sides])
         self.shared = bool(world.free.all())  # a displacement of all bodies leaves pairs as they are
         self.radius = np.ascontiguousarray(world.shapes.radius)
         self.least = float(world.shapes.inner.min(initial=np.inf))  # half width of the thinnest body
         largest, smallest = float(self.radius.max(initial=0.0)), float(self.radius.min(initial=np.inf))
-        self.farthest = min(FAR * largest, CELLS * smallest)
+        self.farthest = min(LARGEST_COORDINATE * largest, LARGEST_CELL * smallest)
 
-    def check(self, after: State, margins: Floats, way: Floats | None = None) -> int:
+    @property
+    def table(self) -> np.ndarray:
+        return self.list.table
+
+    def check(self, after: State, margins: Floats, paths: Floats | None = None) -> int:
         """KEPT if the list is complete for a state, STALE if not, DIVERGED if bodies are not in any sensible place.
 
-        It must have all pairs up to the larger one of the `margins` (n,) of both apart, and, if `way` (n,) is given,
-        all up to the sum of their ways apart: these are displacements in the step, within which they may have met.
+        It must have all pairs up to the larger one of the `margins` (n,) of both apart, and, if `paths` (n,) is given,
+        all up to the sum of both apart: these are displacements in the step, within which they may have met.
         """
-        return int(
-            check(
-                self.axes,
-                self.place,
-                after.position,
-                self.slack,
-                margins,
-                self.margins,
-                self.no_way if way is None else way,
-                self.ways,
-                self.length,
-                self.shared,
-                self.farthest,
-                self.table,
-            )
-        )
+        paths = self.no_paths if paths is None else paths
+        return int(check(self.axes, self.list, after.position, margins, paths, self.shared, self.farthest))
 
-    def make(self, before: State, after: State, margins: Floats, way: Floats | None = None) -> None:
+    def make(self, before: State, after: State, margins: Floats, paths: Floats | None = None) -> None:
         """Makes the list for the state `after`; see `check`."""
-        world = self.world
-        self.margins, self.ways = SPARE * margins, self.no_way if way is None else SPARE * way
-        least = float(self.margins.min(initial=np.inf)) if world.count else 0.0
-        self.place = after.position.copy()
-        self.slack = slacks(self.axes, before.position, after.position, self.radius, self.shared)
-        radius = self.radius + self.slack + (self.margins - least) + self.ways
-        free, is_round, place = world.free, world.shapes.round, self.place
+        world, place = self.world, after.position.copy()
+        margins = MARGIN_RESERVE * margins
+        paths = self.no_paths if paths is None else MARGIN_RESERVE * paths
+        least = float(margins.min(initial=np.inf)) if world.count else 0.0
+        slack = slacks(self.axes, before.position, place, self.radius, self.shared)
+        radius = self.radius + slack + (margins - least) + paths
         if world.periodic is None or (world.periodic.shear_rate == 0.0 and fits(self.length, radius, least)):
-            a, b = neighbors(place, radius, free, least, self.length)
-            owner, turns = np.arange(world.count), nearest_images(self.axes, place, self.length, a, b)
+            a, b = neighbors(place, radius, world.free, least, self.length)
+            owner, shifts = np.arange(world.count), nearest_images(self.axes, place, self.length, a, b)
         else:
-            step, slid = after.time - before.time, slides(world.periodic, before.time, after.time)[1]
-            images = make_images(world.periodic, place, radius, least, before.time, step)
-            owner, turns = images.owner, _periods(world.periodic, images.shift_after, images.turns, slid)
-            a, b = neighbors(place[owner] + images.shift_after, radius[owner], free[owner], least)
+            images = make_images(world.periodic, place, radius, least, after.time)
+            owner = images.owner
+            a, b = neighbors(place[owner] + images.shift, radius[owner], world.free[owner], least)
             once = counts_once(images, a, b)
             a, b = a[once], b[once]
-            turns = turns[b] - turns[a]
+            shifts = images.periods[b] - images.periods[a]
             if world.periodic.shear_rate != 0.0:
-                self.slack.fill(-1.0)  # images slide: the list serves for one step
-        self.table, self.rounds = ordered(world.count, a, b, owner, turns, is_round)
-
-
-def _periods(periodic: Periodic, shift: Floats, turns: Ints, slid: float) -> Ints:
-    """Numbers of periods (rows, D) in the shifts of images, besides `slid` across a Lees-Edwards side."""
-    out, dim = np.zeros(shift.shape, np.int64), shift.shape[1]
-    for axis in range(dim):
-        side = periodic.sides[axis]
-        if side is None:
-            continue
-        slide = slid * turns[:, periodic.sheared_axis] if axis == periodic.slide_axis else 0.0
-        out[:, axis] = np.rint((shift[:, axis] - slide) / (side[1] - side[0]))
-    return out
-
-
-def slides(periodic: Periodic | None, before: float, after: float) -> tuple[float, float, float]:
-    """By how much the images across a Lees-Edwards side have slid at two times, up to whole periods, and their speed.
-
-    All are zero if there is no such side.
-    """
-    across = None if periodic is None else periodic.sides[periodic.sheared_axis]
-    along = None if periodic is None else periodic.sides[periodic.slide_axis]
-    if periodic is None or across is None or along is None or periodic.shear_rate == 0.0:
-        return 0.0, 0.0, 0.0
-    speed, period = periodic.shear_rate * (across[1] - across[0]), along[1] - along[0]
-    whole = math.floor(speed * after / period) * period
-    return speed * before - whole, speed * after - whole, speed
+                slack.fill(-1.0)  # images slide: the list serves for one step
+        table, self.rounds = ordered(world.count, a, b, owner, shifts, world.shapes.round)
+        self.list = VerletList(table, place, slack, margins, paths, self.length)
 
 
 # ---- kernels
 
 
 @kernel
-def check(axes, place, after, slack, margins, old_margins, ways, old_ways, length, shared, farthest, table):
-    """Whether no body has moved from `place` to `after` by more than its slack: see Pairs.check.
+def check(axes, made, after, margins, paths, shared, farthest):
+    """Whether no body has moved since the list was `made` by more than its slack: see Pairs.check.
 
-    The amounts by which its margin and way exceed the old ones, for which the list was made, are part of it.
-
-    For a body that has crossed a periodic side, `place` and the images in the table are changed accordingly.
+    The amounts by which its margin and path exceed those of the list are part of it. For a body that has crossed a
+    periodic side, the place and the images in the list are changed accordingly.
     """
-    n, common = len(place), np.zeros(3)
+    place, slack, length, common = made.place, made.slack, made.length, np.zeros(3)
+    old_margins, old_paths, n = made.margins, made.paths, len(made.place)
     crossed = False
     for i in range(n):
         for d in range(len(axes)):
@@ -156,24 +122,26 @@ def check(axes, place, after, slack, margins, old_margins, ways, old_ways, lengt
             if length[d] > 0.0 and abs(after[i, d] - place[i, d]) > 0.5 * length[d]:
                 crossed = True
     if crossed:
-        _cross(axes, place, after, length, table)
+        _cross(axes, made, after)
     if shared:
         for i in range(n):
             for d in range(len(axes)):
                 common[d] += (after[i, d] - place[i, d]) / n
     for i in range(n):
-        square, most = 0.0, slack[i] - max(margins[i] - old_margins[i], 0.0) - max(ways[i] - old_ways[i], 0.0)
+        most = slack[i] - max(margins[i] - old_margins[i], 0.0) - max(paths[i] - old_paths[i], 0.0)
+        square = 0.0
         for d in range(len(axes)):
-            way = after[i, d] - place[i, d] - common[d]
-            square += way * way
+            moved = after[i, d] - place[i, d] - common[d]
+            square += moved * moved
         if most < 0.0 or square > most * most:
             return STALE
     return KEPT
 
 
 @kernel
-def _cross(axes, place, after, length, table):
-    """Shifts `place` by the periods by which bodies have been wrapped, and the images of their pairs."""
+def _cross(axes, made, after):
+    """Shifts the places by the periods by which bodies have been wrapped, and the images of their pairs."""
+    place, length, table = made.place, made.length, made.table
     turns = np.zeros((len(place), 3), np.int64)
     for i in range(len(place)):
         for d in range(len(axes)):
@@ -184,13 +152,7 @@ def _cross(axes, place, after, length, table):
         a, b, scale = table[k, FIRST], table[k, SECOND], 1
         for d in range(len(axes)):
             table[k, IMAGE] += scale * (turns[a, d] - turns[b, d])
-            scale *= BASE
-
-
-@kernel
-def periods(image, axis):
-    """Number of periods along an axis by which an image is shifted."""
-    return ((image >> (4 * axis)) & (BASE - 1)) - 8
+            scale *= CODE_BASE
 
 
 @kernel
@@ -201,31 +163,31 @@ def slacks(axes, before, after, radius, shared):
         for i in range(n):
             for d in range(len(axes)):
                 common[d] += (after[i, d] - before[i, d]) / n
-    way = np.empty(n)
+    path = np.empty(n)
     for i in range(n):
         square = 0.0
         for d in range(len(axes)):
             e = after[i, d] - before[i, d] - common[d]
             square += e * e
-        way[i] = np.sqrt(square)
+        path[i] = np.sqrt(square)
     # A body that is slow now may be hit by others: it is given at least the mean.
-    mean = way.sum() / max(n, 1)
+    mean = path.sum() / max(n, 1)
     for i in range(n):
-        way[i] = max(way[i], mean)
-    steps = STEPS
-    while steps >= LEAST_STEPS:
+        path[i] = max(path[i], mean)
+    steps = LIST_STEPS
+    while steps >= LEAST_LIST_STEPS:
         fast = 0
         for i in range(n):
-            fast += steps * way[i] > MOST * radius[i]
-        if fast <= FAST * n:
+            fast += int(steps * path[i] > LARGEST_SLACK * radius[i])
+        if fast <= FAST_FRACTION * n:
             break
         steps *= 0.5
     for i in range(n):
-        slack = steps * way[i]
-        if slack > MOST * radius[i]:
-            slack = max(slack, OWN_CLASS * radius[i])
-        way[i] = max(LEAST * radius[i], slack) if steps >= LEAST_STEPS else 0.0
-    return way
+        slack = steps * path[i]
+        if slack > LARGEST_SLACK * radius[i]:
+            slack = max(slack, FAST_SLACK * radius[i])
+        path[i] = max(LEAST_SLACK * radius[i], slack) if steps >= LEAST_LIST_STEPS else 0.0
+    return path
 
 
 @kernel
@@ -247,14 +209,14 @@ def ordered(n, a, b, owner, turns, is_round):
     is shifted relative to that of the first; it is empty if none is.
     """
     m = len(a)
-    first, second, image = np.empty(m, np.int64), np.empty(m, np.int64), np.full(m, NONE)
+    first, second, image = np.empty(m, np.int64), np.empty(m, np.int64), np.full(m, NO_IMAGE)
     for k in range(m):
         i, j = owner[a[k]], owner[b[k]]
         sign, scale = 1 if i < j else -1, 1
         first[k], second[k] = min(i, j) + (0 if is_round[i] and is_round[j] else n), max(i, j)
         for d in range(turns.shape[1] if len(turns) else 0):
             image[k] += scale * sign * turns[k, d]
-            scale *= BASE
+            scale *= CODE_BASE
     by_second, _ = counting_sort(second, n)
     by_first, start = counting_sort(first[by_second], 2 * n)
     table = np.empty((m, COLUMNS), np.int32)
@@ -269,6 +231,64 @@ def ordered(n, a, b, owner, turns, is_round):
     return table, start[n]
 
 
-def periods_of(image: Ints, dimension: int) -> Ints:
-    """`periods` (m, D) of m images."""
-    return np.stack([((image >> (4 * axis)) & (BASE - 1)) - 8 for axis in range(dimension)], axis=1)
+# ---- what the narrow phase gets
+
+
+class Ends(NamedTuple):
+    """Both ends of a step: its start (0) and after free flight (1)."""
+
+    position0: Floats  # (n, D)
+    orientation0: Floats  # (n,) angles or (n, 4) quaternions
+    position1: Floats
+    orientation1: Floats
+    boundary0: Floats  # tables of boundaries
+    boundary1: Floats
+    margins: Floats  # (n,) predicted gap up to which there is a contact; the larger one of both bodies counts
+    sides: Sides
+    width: int  # columns of the table of contacts
+
+
+class Rows(NamedTuple):
+    """All bodies, then one row for each pair with a periodic image: what narrow phases of shapes take as bodies."""
+
+    owner: Ints  # (rows,) body
+    image: Ints  # (rows,) its image
+    position0: Floats  # (rows, D) at the start of the step
+    position1: Floats  # (rows, D) after free flight
+    pairs: np.ndarray  # the list of pairs, with rows in place of bodies
+
+
+@kernel
+def image_rows(pairs, before, after, sides):
+    """The rows of a list of pairs of bodies with the positions `before` and `after` a step."""
+    n, m = len(before), 0
+    for k in range(len(pairs)):
+        m += int(pairs[k, IMAGE] != NO_IMAGE)
+    owner, image = np.empty(n + m, np.int64), np.full(n + m, NO_IMAGE)
+    for i in range(n):
+        owner[i] = i
+    if m == 0:
+        return Rows(owner, image, before, after, pairs)
+    rows, place0, place1 = pairs.copy(), np.empty((n + m, before.shape[1])), np.empty((n + m, before.shape[1]))
+    place0[:n] = before
+    place1[:n] = after
+    row = n
+    for k in range(len(pairs)):
+        b, code = pairs[k, SECOND], pairs[k, IMAGE]
+        if code != NO_IMAGE:
+            owner[row], image[row], rows[k, SECOND] = b, code, row
+            shift0, shift1 = image_offset(sides, code, sides.start), image_offset(sides, code, sides.end)
+            for d in range(before.shape[1]):
+                place0[row, d], place1[row, d] = before[b, d] + shift0[d], after[b, d] + shift1[d]
+            row += 1
+    return Rows(owner, image, place0, place1, rows)
+
+
+@kernel
+def rows_to_bodies(table, rows, sides):
+    """Replaces the rows in a table of contacts of rows by their bodies, with the offsets of periodic images."""
+    for n in range(len(table)):
+        row = int(table[n, SECOND])
+        if row >= 0 and rows.image[row] != NO_IMAGE:
+            table[n, SECOND] = rows.owner[row]
+            put_image(table, n, sides, rows.image[row])

@@ -53,7 +53,8 @@ from .contact_set import (
     put,
     vector,
 )
-from .motion import Displacements, Motions, meeting_pairs, motion_of, pair_motions, pose_at, sides_of
+from .images import sides_in_step
+from .motion import Displacements, Motions, meeting_pairs, motion_of, pair_motions, pose_at
 from .pairs import FIRST as FIRST_BODY
 from .pairs import SECOND as SECOND_BODY
 from .pairs import Pairs
@@ -92,7 +93,7 @@ def swept_pairs(pairs: Pairs, moved: Displacements, before: State, after: State,
     Only the first touches of a body count, because its motion after an impact is tested again.
     """
     world, shapes = pairs.world, pairs.world.shapes_3d
-    places, sides = (before.position, after.position), sides_of(world, before.time, after.time)
+    places, sides = (before.position, after.position), sides_in_step(world.periodic, before.time, after.time)
     numbers = meeting_pairs(pairs.table, sides, *places, moved.rotation, pairs.radius, shapes.inner, 0.0)
     table = pairs.table[numbers]
     table = table[_unknown(table, found.first, found.second, world.count)]

@@ -278,7 +278,7 @@ class DriftSafe(Contained):
         self, before: State, end: State, earlier: ContactSet, impact: Assembly, h: float, report: StepReport
     ) -> State:
         """The end of the step without the overlap that motion along the tangents of the start has made."""
-        if self.detector.all_round:  # their gaps are convex functions of time
+        if self.world.shapes.round.all():  # their gaps are convex functions of time
             return end
         scale = self.world.length_scale
         allowed = max(self.tolerance, FINEST) * scale

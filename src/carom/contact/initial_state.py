@@ -10,7 +10,7 @@ from ..solvers.rows import Floats, Ints
 from ..world import INSIDE, OUTSIDE, PLANE, SEGMENT, TUBE, State, World
 from .detector import find_contacts
 
-OVERLAP = 1e-4  # largest initial overlap relative to the smaller body: regular packings often overlap by rounding
+INITIAL_OVERLAP = 1e-4  # largest one relative to the smaller body: regular packings often overlap by rounding
 KIND_NAMES = {  # of boundaries in 2D and 3D
     PLANE: ("plane", "plane"),
     INSIDE: ("drum", "shell"),
@@ -27,7 +27,7 @@ def check_start(scene: Scene, world: World, state: State) -> None:
     found = find_contacts(world, state, state, 0.0)
     other = np.where(found.second >= 0, _half_size(world, np.maximum(found.second, 0)), np.inf)
     size = np.minimum(_half_size(world, found.first), other)
-    deep = np.flatnonzero(found.gap < -OVERLAP * size)
+    deep = np.flatnonzero(found.gap < -INITIAL_OVERLAP * size)
     if not len(deep):
         return
     k = deep[np.argmin(found.gap[deep] / size[deep])]
@@ -38,7 +38,7 @@ def check_start(scene: Scene, world: World, state: State) -> None:
         raise ProblemError(
             f"bodies: {_who(scene, world, a)} and {_who(scene, world, b)}",
             f"an overlap of {depth:.3g} at the start{more}",
-            f"at most {OVERLAP:g} of the smaller one's half width",
+            f"at most {INITIAL_OVERLAP:g} of the smaller one's half width",
         )
     raise ProblemError(
         f"bodies: {_who(scene, world, a)}",
