@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from carom.solvers.blocks import Blocks
+from carom.solvers.rows import Rows
 
 
 def random_blocks(seed, bodies=12, contacts=30, dimension=3, rolling=False, friction=0.5, frozen=0.2):
@@ -41,7 +41,7 @@ def random_blocks(seed, bodies=12, contacts=30, dimension=3, rolling=False, fric
     bound[:, 0] = friction
     if rolling:
         bound[:, 1], bound[:, 2] = 0.1, 0.05
-    return Blocks(body, val, base, bound, t), chance.normal(size=(bodies, d))
+    return Rows(body, val, base, bound, t), chance.normal(size=(bodies, d))
 
 
 def box_pile(columns, height, friction=0.5, seed=0):
@@ -75,7 +75,7 @@ def box_pile(columns, height, friction=0.5, seed=0):
     velocity += 0.01 * chance.normal(size=velocity.shape)
     bound = np.zeros((m, 3))
     bound[:, 0] = friction
-    return Blocks(body, val, np.zeros((m, 2)), bound, 1), velocity
+    return Rows(body, val, np.zeros((m, 2)), bound, 1), velocity
 
 
 def velocity_after(blocks, chosen, velocity, impulse):

@@ -6,8 +6,8 @@ import numba
 import numpy as np
 import pytest
 
-from carom.solvers.blocks import Blocks
 from carom.solvers.contact import solve_contact
+from carom.solvers.rows import Rows
 from carom.solvers.thresholds import THREADED_SWEEPS_CONTACTS
 
 from .contact_problems import box_pile, random_blocks, residual, velocity_after, work
@@ -90,7 +90,7 @@ def _sphere(mu=0.5, rolling=0.0, torsion=0.0, dimension=3, radius=0.7):
     val = np.stack([val, np.zeros_like(val)])[None]
     r = val.shape[2]
     bound = np.array([[mu, rolling, torsion]])
-    return Blocks(np.array([[0, -1]]), val, np.zeros((1, r)), bound, dimension - 1), 1.0 / root
+    return Rows(np.array([[0, -1]]), val, np.zeros((1, r)), bound, dimension - 1), 1.0 / root
 
 
 @pytest.mark.parametrize("dimension", [2, 3])
@@ -149,7 +149,7 @@ def test_a_box_on_four_corners_is_redundant_and_rests():
             val[i, 0, s] = np.concatenate([axis, np.cross(at[i], axis) * np.sqrt(6.0)])
     bound = np.zeros((4, 3))
     bound[:, 0] = 0.5
-    blocks = Blocks(np.array([[0, -1]] * 4), val, np.zeros((4, 3)), bound, 2)
+    blocks = Rows(np.array([[0, -1]] * 4), val, np.zeros((4, 3)), bound, 2)
     velocity = np.array([[0.01, 0.0, -0.1, 0.0, 0.0, 0.0]])
     answer, z, _ = _solved(blocks, velocity, 1e-12)
     assert z[:, 0].sum() == pytest.approx(0.1, abs=1e-11)
@@ -159,7 +159,7 @@ def test_a_box_on_four_corners_is_redundant_and_rests():
 def test_boundaries_that_close_in_leave_a_finite_answer_and_an_honest_residual():
     val = np.zeros((2, 2, 1, 2))
     val[0, 0, 0], val[1, 0, 0] = (1.0, 0.0), (-1.0, 0.0)
-    blocks = Blocks(np.array([[0, -1]] * 2), val, -np.ones((2, 1)), np.zeros((2, 3)), 1)
+    blocks = Rows(np.array([[0, -1]] * 2), val, -np.ones((2, 1)), np.zeros((2, 3)), 1)
     velocity = np.zeros((1, 2))
     answer, z, chosen = _solved(blocks, velocity, 1e-6)
     assert np.isfinite(answer.velocity).all()
@@ -183,7 +183,7 @@ def test_a_contact_of_many_bodies():
     # Two joint-space contacts over five coordinates, by the same code as contacts of two bodies.
     chance = np.random.default_rng(2)
     val = chance.normal(size=(2, 5, 3, 1))
-    blocks = Blocks(np.tile(np.arange(5), (2, 1)), val, np.zeros((2, 3)), np.full((2, 3), 0.4), 2)
+    blocks = Rows(np.tile(np.arange(5), (2, 1)), val, np.zeros((2, 3)), np.full((2, 3), 0.4), 2)
     velocity = chance.normal(size=(5, 1))
     answer, z, chosen = _solved(blocks, velocity, 1e-11)
     assert residual(blocks, chosen, velocity, z) == pytest.approx(answer.residual, abs=ROUNDING)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from carom.solvers.blocks import Blocks
 from carom.solvers.contact import solve_contact
+from carom.solvers.rows import Rows
 
 SEEDS = st.integers(0, 2**32 - 1)
 TIGHT = 1e-12
@@ -24,7 +24,7 @@ def solved(rows, tangents, velocity, friction, boundary, slip, z):
     bound = np.zeros((m, 3))
     bound[:, 0] = friction
     base = np.concatenate([boundary[:, None], slip.reshape(m, t)], axis=1)
-    blocks = Blocks(np.tile(np.arange(n), (m, 1)), np.ascontiguousarray(val), base, bound, t)
+    blocks = Rows(np.tile(np.arange(n), (m, 1)), np.ascontiguousarray(val), base, bound, t)
     top = max(np.abs(rows @ velocity + boundary).max(), np.abs(tangents @ velocity + slip).max())
     return solve_contact(blocks, np.arange(m), velocity[:, None].copy(), z, TIGHT * top).residual / top
 

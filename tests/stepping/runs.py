@@ -94,10 +94,10 @@ def rest(impact, found, slack, warm_start=NO_WARM_START, tolerance=1e-10):
 
     The answer is None if no impulse is needed. `slack` (m,) are speeds of approach that just close the gaps.
     """
-    base = impact.blocks.base.copy()
+    base = impact.rows.base.copy()
     base[:, 0] += slack
     every, keys = np.ones(found.count, bool), contact_keys(found.table, COUNTS)
-    start = matched(warm_start, keys, found.table, impact.blocks)
+    start = matched(warm_start, keys, found.table, impact.rows)
     problem = RestingProblem(impact.velocity, base, start, every, keys)
     held = solve_resting(impact, problem, every, start, tolerance)
     warm_start = kept(impact, found, keys, held)

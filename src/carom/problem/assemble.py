@@ -33,10 +33,6 @@ class Assembly:
     materials: Ints  # (m, 2) of the two bodies, ascending; empty where no restitution depends on speed
     bodies: Ints | None  # bodies that take part, ascending; None for all
 
-    @property
-    def blocks(self) -> Rows:
-        return self.rows
-
     @cached_property
     def contacts(self) -> Contacts:
         """All contacts, as a law receives them."""

@@ -2,7 +2,7 @@
 
     0 <= z_0 perp u_0 >= 0,   |z_g| <= b_g z_0,   z_g against u_g where |z_g| = b_g z_0
 
-for each contact and each of its groups of friction rows (`blocks.py`), with `u = G (v + G^T z) + base`; other bounds
+for each contact and each of its groups of friction rows (`rows.py`), with `u = G (v + G^T z) + base`; other bounds
 than the disk are in `contact_island.py`. Islands are solved one by one. An island whose warm start is good enough costs
 one residual. Small islands get a few plain sweeps, then Newton steps (`contact_newton.py`); large ones accelerated
 sweeps (`contact_sweeps.py`, on threads `contact_slabs.py`), and Newton steps where the sweeps stall and a factorization
@@ -16,7 +16,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ..kernels import kernel
-from .blocks import FRICTION, Blocks
 from .contact_island import (
     BOUND,
     CONE,
@@ -31,7 +30,6 @@ from .contact_island import (
     distance,
     group_count,
     group_rows,
-    grouped,
     layout,
     part_of,
     projected,
@@ -45,8 +43,9 @@ from .contact_island import (
 from .contact_newton import newton
 from .contact_slabs import relax_large, strided
 from .contact_sweeps import SINGLE, SWEEPS, relax
+from .islands import all_islands
 from .linalg.contact_lu import multiplications, pattern_of
-from .rows import Floats, Ints
+from .rows import FRICTION, Floats, Ints, Rows
 from .thresholds import (
     EASY_ISLAND_WORK,
     LARGE_ISLAND_WORK,
@@ -86,7 +85,7 @@ class Answer(NamedTuple):
 
 
 def solve_contact(
-    blocks: Blocks,
+    blocks: Rows,
     chosen: Ints,
     velocity: Floats,
     impulse: Floats,
@@ -110,7 +109,7 @@ def solve_contact(
     x, residual, iterations, left = _solve(lay, problem, chosen, velocity, z, projection, asked)
     if len(left):
         whole = _whole(lay, problem, chosen, velocity, z, projection)
-        order, ptr, _ = grouped(whole.body, len(velocity))
+        _, order, ptr, _ = all_islands(whole.body, len(velocity))
         for s in left:
             reached, count = _solve_large(lay, whole, order[ptr[s] : ptr[s + 1]], enough)
             residual, iterations = max(residual, reached), iterations + count
@@ -136,7 +135,7 @@ def _solve_large(lay: Layout, whole: Island, mine: Ints, tolerance: float) -> tu
 def _solve(lay, problem, chosen, velocity, impulse, projection, accuracy):
     """Solves all islands except large ones, in place of the impulses: velocity, residual, iterations, islands left."""
     whole = _whole(lay, problem, chosen, velocity, impulse, projection)
-    order, ptr, number = grouped(whole.body, len(velocity))
+    _, order, ptr, number = all_islands(whole.body, len(velocity))
     residuals, scales, todo = _first_residuals(lay, whole, number, ptr, accuracy)
     iterations, left, worst = 0, todo, 0.0
     if len(todo):

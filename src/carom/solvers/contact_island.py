@@ -17,9 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..kernels import kernel
-from .blocks import FRICTION, Blocks
-from .islands import root_of
-from .rows import Floats, Ints
+from .rows import FRICTION, Floats, Ints, Rows
 
 # Where the sliding friction z of a contact may lie: |z| <= b (Coulomb's disk), |z_s| <= b along each tangent, or
 # 0 <= z_1 <= b along the first tangent, if the second one is a row of zeros.
@@ -44,7 +42,7 @@ class Layout(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """Rows of m contacts (`Blocks`), and the normal impulses that act already."""
+    """Rows of m contacts (`Rows`), and the normal impulses that act already."""
 
     body: Ints  # (m, w)
     val: Floats  # (m, w, r, d)
@@ -68,7 +66,7 @@ class Island(NamedTuple):
     x: Floats  # (n, d) velocity with the impulses
 
 
-def common_size(blocks: Blocks, velocity: Floats, impulse: Floats) -> tuple[Blocks, Floats, Floats]:
+def common_size(blocks: Rows, velocity: Floats, impulse: Floats) -> tuple[Rows, Floats, Floats]:
     """The same problem in one of the few sizes for which kernels are compiled; what is added is zero.
 
     Contacts of two bodies have 3 velocity components and one tangent, or 6 and two. Contacts without friction have
@@ -94,7 +92,7 @@ def common_size(blocks: Blocks, velocity: Floats, impulse: Floats) -> tuple[Bloc
     return blocks._replace(val=val, base=base, tangents=t), v, z
 
 
-def tangent_count(blocks: Blocks) -> int:
+def tangent_count(blocks: Rows) -> int:
     """Number of tangents per contact; 1 without friction, where the dimension does not matter."""
     r, d = blocks.val.shape[2:]
     if r == 1:
@@ -120,52 +118,6 @@ def group_rows(lay, g):
     """First row of group g, and the row after its last."""
     t = len(lay.tangents)
     return 1 + g * t, min(1 + g * t + t, len(lay.rows))
-
-
-@kernel
-def grouped(body, n):
-    """The contacts of the bodies (k, w) by island: order, pointers, and the island of each.
-
-    Islands are in the order of their first contact, contacts of an island in the given order.
-    """
-    k, w = body.shape
-    parent, label = np.arange(n), np.full(n, -1, np.int64)
-    for p in range(k):
-        first = -1
-        for side in range(w):
-            if body[p, side] < 0:
-                continue
-            root = root_of(parent, body[p, side])
-            if first < 0:
-                first = root
-            elif root != first:
-                if root < first:
-                    first, root = root, first
-                parent[root] = first
-    count = 0
-    island = np.full(k, -1, np.int64)
-    for p in range(k):
-        for side in range(w):
-            if body[p, side] >= 0:
-                root = root_of(parent, body[p, side])
-                if label[root] < 0:
-                    label[root] = count
-                    count += 1
-                island[p] = label[root]
-                break
-        if island[p] < 0:  # a contact without a free body
-            island[p] = count
-            count += 1
-    ptr = np.zeros(count + 1, np.int64)
-    for p in range(k):
-        ptr[island[p] + 1] += 1
-    for s in range(count):
-        ptr[s + 1] += ptr[s]
-    fill, order = ptr[:-1].copy(), np.empty(k, np.int64)
-    for p in range(k):
-        order[fill[island[p]]] = p
-        fill[island[p]] += 1
-    return order, ptr, island
 
 
 @kernel

@@ -22,7 +22,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ..kernels import kernel
-from .blocks import FRICTION
 from .contact_island import (
     BOUND,
     CONE,
@@ -39,7 +38,7 @@ from .contact_island import (
     speeds_of,
 )
 from .linalg.contact_lu import assemble, eliminate, matrix_room, solve_eliminated
-from .rows import Floats
+from .rows import FRICTION, Floats
 
 FIRST, LEAST, MOST = 1e-1, 1e-6, 1.0  # strength of the proximal term: first value and bounds
 UP = 4.0  # factor of the proximal term after a solve that did not settle

@@ -155,7 +155,7 @@ class DriftSafe(Contained):
                 break
             found, impact = ahead.found, ahead.impact
             lengths = (self.margin, self.touch)
-            speed, limit, top, fast = approach_speeds(impact.blocks, impact.velocity, found.table, ahead.slow, lengths)
+            speed, limit, top, fast = approach_speeds(impact.rows, impact.velocity, found.table, ahead.slow, lengths)
             report.scale = max(report.scale, top)
             ahead = ahead._replace(speed=speed, limit=limit)
             approach = self._rounds(ahead, impact, report) if fast else None
@@ -176,20 +176,20 @@ class DriftSafe(Contained):
         approach, pull = _approach(ahead, impact), self.pull[impact.taking_part]
         for number in range(ROUNDS):
             left = self.tolerance * report.scale if number else 0.0
-            chosen, whole, returned = fast_contacts(impact.blocks, approach, impact.restitution, self.touch, left)
+            chosen, whole, returned = fast_contacts(impact.rows, approach, impact.restitution, self.touch, left)
             if not len(chosen):
                 break
             if number and returned <= self.allowed(report, len(chosen), found.count) / report.scale * energy:
                 break
             energy = energy if number else whole
             report.rounds += 1
-            time, velocity = impact_velocities(impact.blocks, approach, chosen, pull, self.falls, h, self.margin)
+            time, velocity = impact_velocities(impact.rows, approach, chosen, pull, self.falls, h, self.margin)
             contacts = impact.subset(chosen, velocity)
             result = self.resolve(contacts, found, chosen, report)
             if not result.normal.any():  # all approach is within the tolerance
                 break
             after = contacts.after(result.normal, result.tangent)
-            change_velocity(impact.blocks, approach, velocity, after, time, h)
+            change_velocity(impact.rows, approach, velocity, after, time, h)
             changed = True
         return approach if changed else None
 
@@ -241,7 +241,7 @@ class DriftSafe(Contained):
         speed, limit = ahead.speed, ahead.limit
         if speed is None or limit is None:
             speed, limit, *_ = approach_speeds(
-                impact.blocks, impact.velocity, ahead.found.table, ahead.slow, (self.margin, self.touch)
+                impact.rows, impact.velocity, ahead.found.table, ahead.slow, (self.margin, self.touch)
             )
             report.scale = max(report.scale, float(limit.max()))
         bodies = NO_BODIES if impact.bodies is None else impact.bodies
@@ -260,7 +260,7 @@ class DriftSafe(Contained):
         given = self.none if force is None else impact.whitened(start.velocity + h * force)
         of_contacts = (found.table, impact.restitution)
         motion = (self.pull, given, report.warm_start, (self.wait, self.margin), self.counts)
-        problem = RestingProblem(*resting_problem(impact.blocks, interval, *of_contacts, *motion))
+        problem = RestingProblem(*resting_problem(impact.rows, interval, *of_contacts, *motion))
         chosen, guess, held = problem.closing, problem.start, None
         for _ in range(RESTING_SOLVES):
             aim, enough = self.allowed(report, int(np.count_nonzero(chosen))), self.tolerance * report.scale
@@ -268,7 +268,7 @@ class DriftSafe(Contained):
             if answer is not None:
                 held, guess = answer, answer.impulse
             velocity = problem.falling if held is None else held.velocity
-            if not closed_by(impact.blocks, problem.base, velocity, chosen, max(self.touch / h, aim)):
+            if not closed_by(impact.rows, problem.base, velocity, chosen, max(self.touch / h, aim)):
                 break
         return held, kept(impact, found, problem.keys, held)
 
@@ -306,7 +306,7 @@ def _approach(ahead: Ahead, impact: Assembly) -> Approach:
     gap, taken = found.gap.copy(), np.zeros(found.count, np.bool_)
     if ahead.shift is not None and ahead.time is not None:  # after earlier impacts of the step
         shift, time = impact.whitened(ahead.shift), ahead.time[impact.taking_part].copy()
-        displace(impact.blocks, shift, gap)
+        displace(impact.rows, shift, gap)
     assert ahead.speed is not None
     assert ahead.limit is not None
     velocity = impact.velocity.copy()

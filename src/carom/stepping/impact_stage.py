@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 
 from ..contact.contact_set import FIRST, PREDICTED, SECOND
 from ..kernels import kernel
-from ..solvers.blocks import row_speed
-from ..solvers.islands import root_of
-from ..solvers.rows import Floats
+from ..solvers.islands import body_islands, islands
+from ..solvers.rows import Floats, row_speed
 
 PRESSED = 0.05  # acceleration of a gap, relative to that of free fall, from which a slow contact carries its bodies
 
@@ -42,7 +41,7 @@ class Approach(NamedTuple):
 
 
 @kernel
-def approach_speeds(blocks, x, table, slow, lengths):
+def approach_speeds(rows, x, table, slow, lengths):
     """Normal speeds (m,), resting speeds (m,), the largest speed, and whether a closing contact approaches fast.
 
     `table` is that of the contacts. `slow` (n,) are the resting speeds of the bodies; boundaries have none. `lengths`
@@ -51,40 +50,40 @@ def approach_speeds(blocks, x, table, slow, lengths):
     """
     near, touch = lengths
     speed, limit, top, fast = np.empty(len(table)), np.empty(len(table)), 0.0, False
-    rows = min(1 + blocks.tangents, blocks.base.shape[1])
+    last = min(1 + rows.tangents, rows.base.shape[1])
     for i in range(len(table)):
         first, second, predicted = int(table[i, FIRST]), int(table[i, SECOND]), table[i, PREDICTED]
         limit[i] = max(slow[first], slow[second] if second >= 0 else 0.0)
-        speed[i] = row_speed(blocks, x, i, 0) + blocks.base[i, 0]
+        speed[i] = row_speed(rows, x, i, 0) + rows.base[i, 0]
         top = max(top, limit[i])
         if predicted <= near:
             top = max(top, -speed[i])
-            for row in range(1, rows):
-                top = max(top, abs(row_speed(blocks, x, i, row) + blocks.base[i, row]))
+            for row in range(1, last):
+                top = max(top, abs(row_speed(rows, x, i, row) + rows.base[i, row]))
         fast = fast or (predicted <= touch and speed[i] < -limit[i])
     return speed, limit, top, fast
 
 
 @kernel
-def fastest_speed(blocks, x):
+def fastest_speed(rows, x):
     """The fastest approach or slip of all contacts."""
     top = 0.0
-    rows = min(1 + blocks.tangents, blocks.base.shape[1])
-    for i in range(len(blocks.base)):
-        top = max(top, -(row_speed(blocks, x, i, 0) + blocks.base[i, 0]))
-        for row in range(1, rows):
-            top = max(top, abs(row_speed(blocks, x, i, row) + blocks.base[i, row]))
+    last = min(1 + rows.tangents, rows.base.shape[1])
+    for i in range(len(rows.base)):
+        top = max(top, -(row_speed(rows, x, i, 0) + rows.base[i, 0]))
+        for row in range(1, last):
+            top = max(top, abs(row_speed(rows, x, i, row) + rows.base[i, row]))
     return top
 
 
 @kernel
-def fast_contacts(blocks, approach, restitution, touch, left):
+def fast_contacts(rows, approach, restitution, touch, left):
     """The closing contacts (k,) of the islands in which one approaches fast, ascending. Marks them as taken.
 
     Approach at most as fast as `left`, the speed that the last application of the law may have left, is not fast. The
     energy of approach of the fast contacts follows, and the part of it that restitution (m,) may give back.
     """
-    body, val, predicted, speed, taken = blocks.body, blocks.val, approach.predicted, approach.speed, approach.taken
+    body, val, predicted, speed, taken = rows.body, rows.val, approach.predicted, approach.speed, approach.taken
     limit, n = approach.limit, len(approach.velocity)
     fast, energy, returned = 0, 0.0, 0.0
     for i in range(len(body)):
@@ -96,34 +95,31 @@ def fast_contacts(blocks, approach, restitution, touch, left):
                     size += val[i, side, 0, c] ** 2
             energy += 0.5 * speed[i] ** 2 / size
             returned += 0.5 * (restitution[i] * speed[i]) ** 2 / size
-    out = np.empty(len(body) if fast else 0, np.int64)
+    out, count = np.empty(len(body) if fast else 0, np.int64), 0
     if fast == 0:
         return out, energy, returned
-    parent, hot = np.arange(n), np.zeros(n, np.bool_)
-    for i in range(len(body)):
-        a, b = body[i, 0], body[i, 1]
-        if (taken[i] or predicted[i] <= touch) and a >= 0 and b >= 0:
-            a, b = root_of(parent, a), root_of(parent, b)
-            parent[max(a, b)] = min(a, b)
-    for i in range(len(body)):
+    near = np.flatnonzero(taken | (predicted <= touch))
+    found = islands(body, near, np.empty(n, np.int64), np.empty(n, np.int64))
+    hot = np.zeros(len(found.ptr) - 1, np.bool_)
+    for j in range(len(near)):
+        i = near[j]
         if predicted[i] <= touch and speed[i] < -max(limit[i], left):
-            hot[root_of(parent, max(body[i, 0], body[i, 1]))] = True
-    count = 0
-    for i in range(len(body)):
-        if (taken[i] or predicted[i] <= touch) and hot[root_of(parent, max(body[i, 0], body[i, 1]))]:
-            taken[i] = True
-            out[count] = i
+            hot[found.label[j]] = True
+    for j in range(len(near)):
+        if hot[found.label[j]]:
+            taken[near[j]] = True
+            out[count] = near[j]
             count += 1
     return out[:count], energy, returned
 
 
 @kernel
-def impact_velocities(blocks, approach, chosen, pull, falls, h, near):
+def impact_velocities(rows, approach, chosen, pull, falls, h, near):
     """Times (n,) within the step at which each body is struck, and the whitened velocities (n, d) at these times.
 
     `pull` (n, d) are the whitened accelerations of gravity. Unless bodies fall, impacts take place at the start.
     """
-    time = _instants(blocks.body, chosen, approach, h, near) if falls else np.zeros(len(approach.time))
+    time = _instants(rows.body, chosen, approach, h, near) if falls else np.zeros(len(approach.time))
     velocity = np.empty_like(approach.velocity)
     for b in range(len(velocity)):
         for c in range(velocity.shape[1]):
@@ -144,51 +140,49 @@ def _instants(body, chosen, approach, h, near):
         approach.limit,
         approach.time,
     )
-    n = len(last)
-    island, group = np.arange(n), np.arange(n)
-    for i in chosen:
-        a, b = body[i, 0], body[i, 1]
-        if a >= 0 and b >= 0:
-            c, d = root_of(island, a), root_of(island, b)
-            island[max(c, d)] = min(c, d)
-            if abs(speed[i]) <= limit[i] and gap[i] <= near:
-                a, b = root_of(group, a), root_of(group, b)
-                group[max(a, b)] = min(a, b)
-    carried, first = np.zeros(n, np.bool_), np.full(n, h)
-    for i in chosen:
-        at = max(body[i, 0], body[i, 1])
-        bend = predicted[i] - gap[i] - h * speed[i]
+    n, slow = len(last), np.empty(len(chosen), np.int64)
+    found, count = islands(body, chosen, np.empty(n, np.int64), np.empty(n, np.int64)), 0
+    first = np.full(len(found.ptr) - 1, h)
+    for j in range(len(chosen)):
+        i = chosen[j]
         if abs(speed[i]) <= limit[i]:
-            # Free fall of one body alone closes a gap by h limit / 4.
-            if gap[i] <= near and bend < -PRESSED * 0.25 * h * limit[i]:
-                carried[root_of(group, at)] = True
+            if gap[i] <= near:
+                slow[count] = i
+                count += 1
         elif speed[i] < 0.0 and predicted[i] <= gap[i]:
             time = 0.0
             if gap[i] > 0.0:
+                bend = predicted[i] - gap[i] - h * speed[i]
                 square = speed[i] * speed[i] - 4.0 * bend * gap[i] / (h * h)
                 time = min(2.0 * gap[i] / (np.sqrt(max(square, 0.0)) - speed[i]), h)
-            s = root_of(island, at)
-            first[s] = min(first[s], time)
+            first[found.label[j]] = min(first[found.label[j]], time)
+    resting = islands(body, slow[:count], np.empty(n, np.int64), np.empty(n, np.int64))
+    carried, group = np.zeros(len(resting.ptr) - 1, np.bool_), body_islands(body, resting, n)
+    for j in range(count):
+        i = slow[j]
+        # Free fall of one body alone closes a gap by h limit / 4.
+        if predicted[i] - gap[i] - h * speed[i] < -PRESSED * 0.25 * h * limit[i]:
+            carried[resting.label[j]] = True
     out = last.copy()
-    for i in chosen:
+    for j in range(len(chosen)):
         for side in range(2):
-            b = body[i, side]
-            if b >= 0 and not carried[root_of(group, b)]:
-                out[b] = max(out[b], first[root_of(island, b)])
+            b = body[chosen[j], side]
+            if b >= 0 and not (group[b] >= 0 and carried[group[b]]):
+                out[b] = max(out[b], first[found.label[j]])
     return out
 
 
 @kernel
-def displace(blocks, shift, gap):
+def displace(rows, shift, gap):
     """Adds the effect of the whitened displacement `shift` (n, d) of the start to the gaps, in place."""
     for i in range(len(gap)):
-        gap[i] += row_speed(blocks, shift, i, 0)
+        gap[i] += row_speed(rows, shift, i, 0)
 
 
 @kernel
-def change_velocity(blocks, approach, before, after, time, h):
+def change_velocity(rows, approach, before, after, time, h):
     """Changes the whitened velocities by `after - before` (n, d) at the times `time` (n,). Writes into `approach`."""
-    body, val = blocks.body, blocks.val
+    body, val = rows.body, rows.val
     velocity, shift, speed, gap, predicted = (
         approach.velocity,
         approach.shift,

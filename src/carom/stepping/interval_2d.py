@@ -243,16 +243,16 @@ class Interval2D:
         """Velocities (n, d) at which no contact closes until the end of the step, the bodies held, and the answer."""
         s, report = self.stepper, self.report
         impact = self._assembled(state, found).moving(falling)
-        report.scale = max(report.scale, fastest_speed(impact.blocks, impact.velocity))
+        report.scale = max(report.scale, fastest_speed(impact.rows, impact.velocity))
         every, keys = np.ones(found.count, np.bool_), contact_keys(found.table, s.counts)
-        start = matched(report.warm_start, keys, found.table, impact.blocks)
-        problem = RestingProblem(impact.velocity, impact.blocks.base, start, every, keys)
+        start = matched(report.warm_start, keys, found.table, impact.rows)
+        problem = RestingProblem(impact.velocity, impact.rows.base, start, every, keys)
         enough = s.tolerance * report.scale
         held = solve_resting(impact, problem, every, start, s.allowed(report, found.count), enough)
         report.warm_start = kept(impact, found, keys, held)
         if held is None:
             return state.velocity, np.empty(0, np.int64), None
-        who = np.flatnonzero(pushed_bodies(impact.blocks.body, held.impulse, held.chosen, len(held.velocity)))
+        who = np.flatnonzero(pushed_bodies(impact.rows.body, held.impulse, held.chosen, len(held.velocity)))
         who = who if impact.bodies is None else impact.bodies[who]
         after = state.velocity.copy()
         after[who] = impact.unwhitened(held.velocity, falling)[who]

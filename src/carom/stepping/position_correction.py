@@ -18,7 +18,7 @@ from ..kernels import kernel
 from ..problem.assemble import Assembly
 from ..problem.contact_rows import contact_bodies
 from ..solvers.contact import Accuracy, solve_contact
-from ..solvers.islands import root_of
+from ..solvers.islands import all_islands, anchored, body_islands
 from ..solvers.rows import Floats
 from ..solvers.thresholds import EXACT_CONTACTS
 from ..world import State, World
@@ -70,7 +70,7 @@ def without_overlap(
     that of the run. `force` (m,) are the normal forces of contacts at rest, if they are known: the work that their
     displacement costs. `part` is the length of a sub-step relative to the step.
     """
-    world, blocks = impact.world, impact.blocks
+    world, rows = impact.world, impact.rows
     many = found.count > EXACT_CONTACTS
     slop = (max(SLOP, SHARE_OF_TOLERANCE * tolerance) if many else SLOP) * world.length_scale
     deepest = deepest_overlap(found.table)
@@ -80,11 +80,11 @@ def without_overlap(
     force = np.zeros(found.count) if force is None else force
     others = NO_CONTACTS if earlier is None else earlier.table
     near, island, energies, base = _plan(
-        found.table, others, blocks.base.shape[1], force, masses, motion, (slop, NEAR * deepest, part)
+        found.table, others, rows.base.shape[1], force, masses, motion, (slop, NEAR * deepest, part)
     )
     if not len(near):
         return end
-    rows = blocks._replace(base=base, bound=np.zeros_like(blocks.bound))
+    rows = rows._replace(base=base, bound=np.zeros_like(rows.bound))
     still, none = np.zeros_like(impact.velocity), np.zeros_like(base)
     aim = ERROR * deepest if many else EXACT * slop
     answer = solve_contact(rows, near, still, none, Accuracy(aim, fine_work=0.0))
@@ -112,25 +112,27 @@ def deepest_overlap(table):
 
 
 @kernel
-def _plan(table, earlier, rows, force, masses, motion, lengths):
+def _plan(table, earlier, width, force, masses, motion, lengths):
     """The contacts that take part, and the data of islands (`_energies`) and contacts (`_targets`) if there are any.
 
-    The targets are the first column of an array (m, rows). Bodies with a contact in the tables `table` or `earlier`
+    The targets are the first column of an array (m, width). Bodies with a contact in the tables `table` or `earlier`
     belong to one island. `lengths` are the overlap that is left alone, the gap up to which contacts take part, and the
     length of a sub-step relative to the step.
     """
     slop, near, part = lengths
-    gravity, body = masses.gravity, contact_bodies(table, masses.free)
-    island, anchored = _islands(body, contact_bodies(earlier, masses.free), len(masses.mass))
-    energies = _energies(island, len(anchored), masses, motion)
+    gravity, body, n = masses.gravity, contact_bodies(table, masses.free), len(masses.mass)
+    pairs = np.concatenate((body, contact_bodies(earlier, masses.free)))
+    found = all_islands(pairs, n)
+    island, fixed = body_islands(pairs, found, n), anchored(pairs, found)
+    energies = _energies(island, len(fixed), masses, motion)
     falls = False
     for c in range(len(gravity)):
         falls |= gravity[c] != 0.0
-    available = energies[0] + SHARE * energies[1] if falls else np.full(len(anchored), np.inf)
+    available = energies[0] + SHARE * energies[1] if falls else np.full(len(fixed), np.inf)
     # Islands in 3D that touch nothing fixed are left to impulses: displacing bodies that pass each other changes their
     # angular momentum.
-    allowed = anchored if len(gravity) == 3 else np.ones_like(anchored)
-    base = np.zeros((len(table), rows))
+    allowed = fixed if len(gravity) == 3 else np.ones_like(fixed)
+    base = np.zeros((len(table), width))
     chosen = _targets(body, table, force, island, allowed, available, (slop, near, part * RATE), base)
     for i in range(len(base)):
         if base[i, 0] < 0.0:
@@ -221,33 +223,3 @@ def _within_energy(x, bodies, island, energies, masses, velocity):
             move[b, c] *= part
             out[b, c] *= factor
     return move, out
-
-
-@kernel
-def _islands(body, others, n):
-    """Island of each of n bodies, -1 for bodies without contacts; and whether each island touches something fixed.
-
-    `body` and `others` (m, 2) are bodies of contacts, -1 for what is fixed.
-    """
-    parent, touched, fixed = np.arange(n), np.zeros(n, np.bool_), np.zeros(n, np.bool_)
-    for pairs in (body, others):
-        for i in range(len(pairs)):
-            a, b = pairs[i, 0], pairs[i, 1]
-            touched[max(a, b)] = True
-            if a >= 0 and b >= 0:
-                touched[min(a, b)] = True
-                a, b = root_of(parent, a), root_of(parent, b)
-                parent[max(a, b)] = min(a, b)
-    island, count = np.full(n, -1, np.int64), 0
-    for b in range(n):
-        if touched[b]:
-            at = root_of(parent, b)  # the smallest number of its island, so it comes first
-            if at == b:
-                island[b] = count
-                count += 1
-            island[b] = island[at]
-    for pairs in (body, others):
-        for i in range(len(pairs)):
-            if min(pairs[i, 0], pairs[i, 1]) < 0:
-                fixed[island[max(pairs[i, 0], pairs[i, 1])]] = True
-    return island, fixed[:count]

@@ -19,10 +19,9 @@ from ..kernels import kernel
 from ..problem.assemble import Assembly
 from ..problem.contact_rows import tangents_of
 from ..scene.model import INTEGRATORS
-from ..solvers.blocks import row_speed
 from ..solvers.contact import Accuracy, solve_contact
-from ..solvers.islands import root_of
-from ..solvers.rows import Floats, Ints
+from ..solvers.islands import body_islands, islands
+from ..solvers.rows import Floats, Ints, row_speed
 from ..world import State, World
 from .report import NO_WARM_START, WarmStart
 from .rotation import rotate_body, rotate_by
@@ -82,16 +81,16 @@ def solve_resting(
     `start` (m, r) is the first guess; `tolerance` and `enough` are speeds (`solve_contact`). The answer is None if no
     impulse is needed.
     """
-    some, impulse, closes = _begun(impact.blocks, problem.base, chosen, problem.falling, start)
+    some, impulse, closes = _begun(impact.rows, problem.base, chosen, problem.falling, start)
     if not closes:
         return None
-    blocks = impact.blocks._replace(base=problem.base)
-    answer = solve_contact(blocks, some, problem.falling, impulse, Accuracy(tolerance, enough))
+    rows = impact.rows._replace(base=problem.base)
+    answer = solve_contact(rows, some, problem.falling, impulse, Accuracy(tolerance, enough))
     return Held(some, problem.falling, impulse, answer.velocity, answer.residual, answer.iterations)
 
 
 @kernel
-def _begun(blocks, base, chosen, x, start):
+def _begun(rows, base, chosen, x, start):
     """The contacts that are chosen, their first impulses (m, r), and whether one of them closes at velocity x."""
     some, impulse, count, closes = np.empty(len(chosen), np.int64), np.zeros_like(start), 0, False
     for i in range(len(chosen)):
@@ -100,12 +99,12 @@ def _begun(blocks, base, chosen, x, start):
             count += 1
             for row in range(start.shape[1]):
                 impulse[i, row] = start[i, row]
-            closes = closes or row_speed(blocks, x, i, 0) + base[i, 0] < 0.0
+            closes = closes or row_speed(rows, x, i, 0) + base[i, 0] < 0.0
     return some[:count], impulse, closes
 
 
 @kernel
-def resting_problem(blocks, interval, table, restitution, pull, given, warm_start, lengths, counts):
+def resting_problem(rows, interval, table, restitution, pull, given, warm_start, lengths, counts):
     """The fields of a `RestingProblem` for a table of contacts with coefficients of restitution (m,).
 
     Bodies gain `h pull`, of the whitened accelerations `pull` (N, d); unless their whitened velocities at the end are
@@ -120,13 +119,13 @@ def resting_problem(blocks, interval, table, restitution, pull, given, warm_star
             for c in range(falling.shape[1]):
                 falling[j, c] = interval.velocity[j, c] + h * pull[b, c]
     wait, margin = lengths
-    base, closing = blocks.base.copy(), np.empty(len(table), np.bool_)
+    base, closing = rows.base.copy(), np.empty(len(table), np.bool_)
     for i in range(len(table)):
         waits = wait if restitution[i] > 0.0 else 0.0
-        base[i, 0] += _closing_speed(blocks, interval, falling, table[i, PREDICTED], waits, i)
+        base[i, 0] += _closing_speed(rows, interval, falling, table[i, PREDICTED], waits, i)
         closing[i] = table[i, PREDICTED] <= margin
     keys = contact_keys(table, counts)
-    return falling, base, matched(warm_start, keys, table, blocks), closing, keys
+    return falling, base, matched(warm_start, keys, table, rows), closing, keys
 
 
 @kernel(inline="always")
@@ -136,7 +135,7 @@ def _number(bodies, j):
 
 
 @kernel
-def _closing_speed(blocks, interval, falling, predicted, wait, i):
+def _closing_speed(rows, interval, falling, predicted, wait, i):
     """The speed of approach of contact i that just closes its gap, from the gap at the end of free motion.
 
     `falling` (n, d) are whitened velocities at the end of that motion. Since the gap is the one at the predicted
@@ -146,10 +145,10 @@ def _closing_speed(blocks, interval, falling, predicted, wait, i):
     begin, h = 0.0, interval.h
     if len(interval.time):
         for side in range(2):
-            if blocks.body[i, side] >= 0:
-                begin = max(begin, interval.time[_number(interval.bodies, blocks.body[i, side])])
+            if rows.body[i, side] >= 0:
+                begin = max(begin, interval.time[_number(interval.bodies, rows.body[i, side])])
     left = max(h - begin, LEAST_TIME * h)
-    first, last = interval.speed[i], row_speed(blocks, falling, i, 0) + blocks.base[i, 0]
+    first, last = interval.speed[i], row_speed(rows, falling, i, 0) + rows.base[i, 0]
     if first < -interval.limit[i] and predicted > -wait:
         # A held contact closes at its new velocity, a free one at its mean velocity.
         return max(predicted, 0.0) / left + max(-last, 0.0)
@@ -157,11 +156,11 @@ def _closing_speed(blocks, interval, falling, predicted, wait, i):
 
 
 @kernel
-def closed_by(blocks, base, x, chosen, least):
+def closed_by(rows, base, x, chosen, least):
     """Marks contacts that the velocity x closes faster than `least`; returns how many were not marked before."""
     count = 0
     for i in range(len(chosen)):
-        if not chosen[i] and row_speed(blocks, x, i, 0) + base[i, 0] < -least:
+        if not chosen[i] and row_speed(rows, x, i, 0) + base[i, 0] < -least:
             chosen[i] = True
             count += 1
     return count
@@ -192,9 +191,9 @@ def _slot(table, keys, key):
 
 
 @kernel
-def matched(warm_start, keys, table, blocks):
+def matched(warm_start, keys, table, rows):
     """Impulses (m, r) of the contacts that occur in a `WarmStart`; zero for the others."""
-    old, kept, impulse = warm_start.key, warm_start.impulse, np.zeros(blocks.base.shape)
+    old, kept, impulse = warm_start.key, warm_start.impulse, np.zeros(rows.base.shape)
     if len(old) == 0:
         return impulse
     size = 16
@@ -205,22 +204,22 @@ def matched(warm_start, keys, table, blocks):
         at = _slot(slots, old, old[j])
         if slots[at] < 0:
             slots[at] = j
-    rows = impulse.shape[1]
+    width = impulse.shape[1]
     for i in range(len(keys)):
         j = slots[_slot(slots, old, keys[i])]
         if j < 0:
             continue
         impulse[i, 0] = kept[j, 0]
-        if blocks.tangents == 1:
-            for row in range(1, min(rows, kept.shape[1])):
+        if rows.tangents == 1:
+            for row in range(1, min(width, kept.shape[1])):
                 impulse[i, row] = kept[j, row]
-        elif rows > 1 and kept.shape[1] > 1:
+        elif width > 1 and kept.shape[1] > 1:
             sx, sy, sz, tx, ty, tz = tangents_of(table[i, NORMAL], table[i, NORMAL + 1], table[i, NORMAL + 2])
-            for k in range(rows // 3):
+            for k in range(width // 3):
                 a, b, c = kept[j, 1 + 3 * k], kept[j, 2 + 3 * k], kept[j, 3 + 3 * k]
                 impulse[i, 1 + 2 * k] = sx * a + sy * b + sz * c
                 impulse[i, 2 + 2 * k] = tx * a + ty * b + tz * c
-            if rows == 6:
+            if width == 6:
                 impulse[i, 5] = kept[j, 7]
     return impulse
 
@@ -229,29 +228,29 @@ def kept(impact: Assembly, found: ContactSet, keys: Ints, held: Held | None) -> 
     """The warm start of the next resting solve."""
     if held is None:
         return NO_WARM_START
-    return WarmStart(*_kept(found.table, keys, held.impulse, held.chosen, impact.blocks.tangents))
+    return WarmStart(*_kept(found.table, keys, held.impulse, held.chosen, impact.rows.tangents))
 
 
 @kernel
 def _kept(table, keys, impulse, chosen, tangents):
     """Keys (k,) and impulses (k, q) of the contacts `chosen`, with vectors of the world in 3D."""
-    rows, flat = impulse.shape[1], tangents == 1
-    width = rows if flat or rows == 1 else 4 if rows == 3 else 8
-    key, out = np.empty(len(chosen), np.int64), np.empty((len(chosen), width))
+    width, flat = impulse.shape[1], tangents == 1
+    kept = width if flat or width == 1 else 4 if width == 3 else 8
+    key, out = np.empty(len(chosen), np.int64), np.empty((len(chosen), kept))
     for j in range(len(chosen)):
         i = chosen[j]
         key[j], out[j, 0] = keys[i], impulse[i, 0]
         if flat:
-            for row in range(1, rows):
+            for row in range(1, width):
                 out[j, row] = impulse[i, row]
-        elif rows > 1:
+        elif width > 1:
             sx, sy, sz, tx, ty, tz = tangents_of(table[i, NORMAL], table[i, NORMAL + 1], table[i, NORMAL + 2])
-            for k in range(rows // 3):
+            for k in range(width // 3):
                 a, b = impulse[i, 1 + 2 * k], impulse[i, 2 + 2 * k]
                 out[j, 1 + 3 * k] = a * sx + b * tx
                 out[j, 2 + 3 * k] = a * sy + b * ty
                 out[j, 3 + 3 * k] = a * sz + b * tz
-            if rows == 6:
+            if width == 6:
                 out[j, 7] = impulse[i, 5]
     return key, out
 
@@ -294,7 +293,7 @@ def held_motion(bodies: Bodies, start: State, end: State, impact: Assembly, held
     begin = Poses(start.position, start.orientation, start.velocity)
     out = Poses(end.position.copy(), end.orientation.copy(), end.velocity.copy())
     move = _held_3d if start.velocity.shape[1] == 6 else _held_2d
-    move(impact.blocks, held, interval, bodies, begin, out)
+    move(impact.rows, held, interval, bodies, begin, out)
     return State(end.time, end.step, *out)
 
 
@@ -311,11 +310,11 @@ def pushed_bodies(body, impulse, chosen, n):
 
 
 @kernel
-def _states(blocks, held, interval):
+def _states(rows, held, interval):
     """How the n bodies that take part move: FREE without a normal impulse, else HELD or STEADY."""
     n = len(held.velocity)
     out = np.zeros(n, np.int8)
-    pushed, steady = pushed_bodies(blocks.body, held.impulse, held.chosen, n), _steady_bodies(blocks, held, interval)
+    pushed, steady = pushed_bodies(rows.body, held.impulse, held.chosen, n), _steady_bodies(rows, held, interval)
     for j in range(n):
         if pushed[j]:
             struck = len(interval.time) > 0 and interval.time[_number(interval.bodies, j)] != 0.0
@@ -324,7 +323,7 @@ def _states(blocks, held, interval):
 
 
 @kernel
-def _steady_bodies(blocks, held, interval):
+def _steady_bodies(rows, held, interval):
     """Bodies (n,) whose whole island slides or rolls on closed contacts, which may move at the mean velocity.
 
     The energy then changes by `p . (v0 + v1) / 2` for impulses p, so contacts must be closed before and after, and
@@ -339,28 +338,23 @@ def _steady_bodies(blocks, held, interval):
             fall = max(fall, abs(held.free[b, c] - before[b, c]))
     if change <= AT_REST * fall:  # the mean velocity is the new one
         return out
-    parent, bad, touched = np.arange(n), np.zeros(n, np.bool_), np.zeros(n, np.bool_)
-    for i in chosen:
-        a, b = blocks.body[i, 0], blocks.body[i, 1]
-        if a >= 0 and b >= 0:
-            c, d = root_of(parent, a), root_of(parent, b)
-            parent[max(c, d)] = min(c, d)
-        touched[max(a, b)] = True
-        if min(a, b) >= 0:
-            touched[min(a, b)] = True
-    for i in chosen:
+    found = islands(rows.body, chosen, np.empty(n, np.int64), np.empty(n, np.int64))
+    bad = np.zeros(len(found.ptr) - 1, np.bool_)
+    for j in range(len(chosen)):
+        i = chosen[j]
         if impulse[i, 0] > 0.0 and abs(interval.speed[i]) > STEADY_SPEED * interval.limit[i]:
-            bad[root_of(parent, max(blocks.body[i, 0], blocks.body[i, 1]))] = True
-    for i in chosen:
-        root = root_of(parent, max(blocks.body[i, 0], blocks.body[i, 1]))
-        if impulse[i, 0] > 0.0 and not bad[root]:
+            bad[found.label[j]] = True
+    for j in range(len(chosen)):
+        i, s = chosen[j], found.label[j]
+        if impulse[i, 0] > 0.0 and not bad[s]:
             work = 0.0
             for row in range(impulse.shape[1]):
-                mean = row_speed(blocks, before, i, row) + row_speed(blocks, after, i, row) + 2.0 * blocks.base[i, row]
+                mean = row_speed(rows, before, i, row) + row_speed(rows, after, i, row) + 2.0 * rows.base[i, row]
                 work += impulse[i, row] * mean
-            bad[root] = work > STEADY_SPEED * interval.limit[i] * impulse[i, 0]
+            bad[s] = work > STEADY_SPEED * interval.limit[i] * impulse[i, 0]
+    island = body_islands(rows.body, found, n)
     for b in range(n):
-        out[b] = touched[b] and not bad[root_of(parent, b)]
+        out[b] = island[b] >= 0 and not bad[island[b]]
     return out
 
 
@@ -382,9 +376,9 @@ def _impact_shift(interval, bodies, old, new, b, c):
 
 
 @kernel
-def _held_2d(blocks, held, interval, bodies, start, out):
+def _held_2d(rows, held, interval, bodies, start, out):
     """Writes the poses and velocities of held bodies in 2D, or of bodies that do not rotate."""
-    states, h = _states(blocks, held, interval), interval.h
+    states, h = _states(rows, held, interval), interval.h
     dim, d = start.position.shape[1], start.velocity.shape[1]
     for j in range(len(states)):
         if states[j] == FREE:
@@ -402,14 +396,14 @@ def _held_2d(blocks, held, interval, bodies, start, out):
 
 
 @kernel
-def _held_3d(blocks, held, interval, bodies, start, out):
+def _held_3d(rows, held, interval, bodies, start, out):
     """Writes the poses and velocities of held bodies in 3D.
 
     The new spin of a steady body belongs to the frame after rotation at that spin, but the body has the orientation
     after the mean spin: the spin must stay the same vector of the world. For equal moments this leaves the energy
     unchanged.
     """
-    states, h = _states(blocks, held, interval), interval.h
+    states, h = _states(rows, held, interval), interval.h
     shift, other, spin = np.empty(6), np.empty(4), np.empty(3)
     for j in range(len(states)):
         if states[j] == FREE:

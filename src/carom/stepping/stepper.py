@@ -118,7 +118,7 @@ class Stepper:
 
     def collide(self, state: State, found: ContactSet, impact: Assembly, report: StepReport) -> State:
         """The state with the velocities after the impact of all contacts under the law."""
-        report.scale = max(report.scale, fastest_speed(impact.blocks, impact.velocity))
+        report.scale = max(report.scale, fastest_speed(impact.rows, impact.velocity))
         result = self.resolve(impact.contacts, found, None, report)
         return State(
             state.time, state.step, state.position, state.orientation, velocity_after(impact, result, state.velocity)
