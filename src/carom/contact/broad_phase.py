@@ -49,18 +49,17 @@ def neighbors(
     if period is None:
         period = np.zeros(len(axes))
     if n <= PIECE or thread_count() == 1:
-        return _alone(axes, place, radius, free, margin, period)
+        return _alone(axes, Spheres(place, radius, free), margin, period)
     pieces = min(-(-n // PIECE), 8 * thread_count())
     edges = [(n * k // pieces, n * (k + 1) // pieces) for k in range(pieces)]
-    grid, level, place, key = grid_of(axes, place, radius, margin, period)
-    _each(lambda low, up: put_cells(axes, grid, place, level, key, low, up), edges)
-    sort_cells(grid, key)
-    bodies = sorted_room(axes, n)
-    _each(lambda low, up: gather(axes, grid.order, place, radius, key, level, free, bodies, low, up), edges)
+    grid, bodies, in_order = grid_of(axes, Spheres(place, radius, free), margin, period)
+    _each(lambda low, up: put_cells(axes, grid, bodies, low, up), edges)
+    sort_cells(grid, bodies.key)
+    _each(lambda low, up: gather(axes, grid.order, bodies, in_order, low, up), edges)
     found: dict[int, tuple[Ints, Ints]] = {}
 
     def search(low: int, up: int) -> None:
-        found[low] = _pairs(axes, grid, bodies, margin, low, up)
+        found[low] = _pairs(axes, grid, in_order, margin, low, up)
 
     _each(search, edges)
     first, second = zip(*(found[low] for low, _ in edges))
@@ -68,15 +67,14 @@ def neighbors(
 
 
 @kernel
-def _alone(axes, place, radius, free, margin, period):
+def _alone(axes, spheres, margin, period):
     """The whole search in one kernel, for few bodies, where calls from Python would dominate."""
-    n = len(radius)
-    grid, level, place, key = grid_of(axes, place, radius, margin, period)
-    put_cells(axes, grid, place, level, key, 0, n)
-    sort_cells(grid, key)
-    bodies = sorted_room(axes, n)
-    gather(axes, grid.order, place, radius, key, level, free, bodies, 0, n)
-    return _pairs(axes, grid, bodies, margin, 0, n)
+    n = len(spheres.radius)
+    grid, bodies, in_order = grid_of(axes, spheres, margin, period)
+    put_cells(axes, grid, bodies, 0, n)
+    sort_cells(grid, bodies.key)
+    gather(axes, grid.order, bodies, in_order, 0, n)
+    return _pairs(axes, grid, in_order, margin, 0, n)
 
 
 def _each(work: Callable[[int, int], None], edges: list[tuple[int, int]]) -> None:
@@ -122,7 +120,7 @@ def _pairs(axes, grid, bodies, margin, begin, end):
     m, k = 0, begin
     while True:
         # Growing the arrays inside the loops over bodies would make them three times slower.
-        k, m = _search(axes, grid, bodies, margin, k, end, first, second, m)
+        k, m = _search(axes, grid, bodies, margin, (k, end), (first, second), m)
         if k == end:
             break
         first, second = _grown(first, m), _grown(second, m)
@@ -133,13 +131,14 @@ def _pairs(axes, grid, bodies, margin, begin, end):
 
 
 @lean
-def _search(axes, grid, bodies, margin, begin, end, first, second, m):
-    """Adds pairs (in sorted order) of bodies begin..end while there is room.
+def _search(axes, grid, bodies, margin, span, pairs, m):
+    """Adds pairs (in sorted order) of the bodies of a range to `pairs` (first, second) while there is room.
 
     Returns the first body that is not done, and the number of pairs.
     """
     start, period, ball, dim = grid.start, grid.period, bodies.ball, len(axes)
-    for k in range(begin, end):
+    first, second = pairs
+    for k in range(span[0], span[1]):
         had, mine, free = m, bodies.level[k], bodies.free[k]
         for c in range(grid.cells.shape[1]):
             reach = grid.window[mine, c]
@@ -180,7 +179,7 @@ def _search(axes, grid, bodies, margin, begin, end, first, second, m):
                             m += (square <= r * r) & (free | bodies.free[j])
                         a0, a1, b0, b1 = b0, b1, 0, 0
                         x += turn * period[0]
-    return end, m
+    return span[1], m
 
 
 # ---- sorting bodies into cells
@@ -199,60 +198,65 @@ class Grid(NamedTuple):
     window: Ints  # (classes, classes) cells to each side in which a body of one class searches another; 0: it does not
 
 
-class Sorted(NamedTuple):
-    """Data of the bodies in the order of the grid."""
+class Spheres(NamedTuple):
+    """Circles or spheres around the bodies."""
 
-    ball: Floats  # (n, D + 1) center and radius
+    place: Floats  # (n, D)
+    radius: Floats  # (n,)
+    free: np.ndarray  # (n,)
+
+
+class Bodies(NamedTuple):
+    """Data of the bodies, in their own order or in that of the grid."""
+
+    ball: Floats  # (n, D + 1) center, within the periods, and radius
     key: Ints  # (n,) cell
     level: np.ndarray  # (n,) size class
     free: np.ndarray  # (n,)
 
 
 @kernel
-def sorted_room(axes, n):
-    return Sorted(np.empty((n, len(axes) + 1)), np.empty(n, np.int64), np.empty(n, np.int8), np.empty(n, np.bool_))
-
-
-@kernel
-def grid_of(axes, place, radius, margin, period):
-    """A grid without bodies, the size class of each body, its place within the periods, and room for its cell."""
+def grid_of(axes, spheres, margin, period):
+    """A grid without bodies, the bodies without their cells, and room for them in the order of the grid."""
+    place, radius, dim = spheres.place, spheres.radius, len(axes)
     n = len(radius)
     corner, extent, level, largest, members = size_classes(axes, place, radius)
     cell, count, first = cell_counts(axes, extent, largest, members, margin, period)
-    if period.max() > 0.0:
-        place = place.copy()
-        for i in range(n):
-            for d in range(len(axes)):
-                if period[d] > 0.0:
-                    place[i, d] -= period[d] * np.floor((place[i, d] - corner[d]) / period[d])
-    order, start, window = (
-        np.empty(n, np.int64),
-        np.empty(first[-1] + 1, np.int64),
-        np.eye(len(largest), dtype=np.int64),
-    )
-    for small in range(len(largest)):
-        for large in range(small + 1, len(largest)):
-            put_windows(axes, largest, members, margin, cell, count, small, large, window)
-    return Grid(order, start, cell, count, first, corner, period, window), level, place, np.empty(n, np.int64)
+    ball = np.empty((n, dim + 1))
+    for i in range(n):
+        ball[i, dim] = radius[i]
+        for d in range(dim):
+            ball[i, d] = place[i, d]
+            if period[d] > 0.0:
+                ball[i, d] -= period[d] * np.floor((place[i, d] - corner[d]) / period[d])
+    order, start = np.empty(n, np.int64), np.empty(first[-1] + 1, np.int64)
+    window = windows(axes, largest, members, margin, cell, count)
+    in_order = Bodies(np.empty((n, dim + 1)), np.empty(n, np.int64), np.empty(n, np.int8), np.empty(n, np.bool_))
+    bodies = Bodies(ball, np.empty(n, np.int64), level, spheres.free)
+    return Grid(order, start, cell, count, first, corner, period, window), bodies, in_order
 
 
 @kernel
-def put_windows(axes, largest, members, margin, cell, count, small, large, window):
-    """Decides which of two classes searches the cells of the other: the one that has to look up fewer rows of cells.
+def windows(axes, largest, members, margin, cell, count):
+    """Which of two classes searches the cells of the other: the one that has to look up fewer rows of cells.
 
     Small bodies search the cells next to their own in the grid of the larger class; large bodies all cells of the
-    smaller class that they may reach, provided that these are different cells.
+    smaller class that they may reach, provided that these are different cells. See `Grid.window`.
     """
-    rows, fits, wide = members[large], True, 0
-    for d in range(len(axes)):
-        wide = max(wide, int(np.ceil((largest[small] + largest[large] + margin) * (1.0 + ROUNDING) / cell[d, small])))
-    for d in range(len(axes)):
-        fits &= 2 * wide + 1 <= count[d, small]
-        rows *= 1 if d == 0 else 2 * wide + 1
-    if fits and rows < members[small]:
-        window[large, small] = wide
-    else:
-        window[small, large] = 1
+    window = np.eye(len(largest), dtype=np.int64)
+    for small in range(len(largest)):
+        for large in range(small + 1, len(largest)):
+            reach, rows, fits, wide = largest[small] + largest[large] + margin, members[large], True, 0
+            for d in range(len(axes)):
+                wide = max(wide, int(np.ceil(reach * (1.0 + ROUNDING) / cell[d, small])))
+            for d in range(len(axes)):
+                fits = fits and 2 * wide + 1 <= count[d, small]
+                rows *= 1 if d == 0 else 2 * wide + 1
+            if fits and rows < members[small]:
+                window[large, small] = wide
+            else:
+                window[small, large] = 1
+    return window
 
 
 @kernel
@@ -336,9 +340,11 @@ def cell_of(axes, grid, place, c):
 
 
 @kernel
-def put_cells(axes, grid, place, level, key, begin, end):
+def put_cells(axes, grid, bodies, begin, end):
+    """Writes the cells of the bodies begin to end."""
     for i in range(begin, end):
-        key[i] = grid.first[level[i]] + cell_of(axes, grid, place[i], level[i])
+        level = bodies.level[i]
+        bodies.key[i] = grid.first[level] + cell_of(axes, grid, bodies.ball[i], level)
 
 
 @kernel
@@ -351,6 +357,7 @@ def sort_cells(grid, key):
 
 @kernel
 def counting_sort(key, cells):
+    """(order, start): the numbers of the keys in ascending order, stable, and where each key begins among them."""
     start = np.zeros(cells + 1, np.int64)
     for k in key:
         start[k + 1] += 1
@@ -365,9 +372,10 @@ def counting_sort(key, cells):
 
 
 @kernel
-def gather(axes, order, place, radius, key, level, free, out, begin, end):
+def gather(axes, order, bodies, out, begin, end):
+    """Writes the bodies begin to end of an order."""
     for k in range(begin, end):
         i = order[k]
-        for d in range(len(axes)):
-            out.ball[k, d] = place[i, d]
-        out.ball[k, len(axes)], out.key[k], out.level[k], out.free[k] = radius[i], key[i], level[i], free[i]
+        for d in range(len(axes) + 1):
+            out.ball[k, d] = bodies.ball[i, d]
+        out.key[k], out.level[k], out.free[k] = bodies.key[i], bodies.level[i], bodies.free[i]
