@@ -26,7 +26,7 @@ from .geometry.shapes import (
     Shapes3D,
 )
 from .scene.boundaries import Periodic
-from .scene.model import Force, Potential, SpeedCurve
+from .scene.model import INTEGRATORS, Force, Potential, SpeedCurve
 from .scene.motion import Motion
 from .solvers.rows import Floats, Ints
 
@@ -85,6 +85,18 @@ class State:
     velocity: Floats  # (n, d)
 
 
+class Masses(NamedTuple):
+    """How n bodies resist and fall, for kernels."""
+
+    mass: Floats  # (n,)
+    inertia: Floats  # (n, 1), in 3D (n, 3)
+    root: Floats  # (n, d) inverse square root of the mass
+    free: NDArray[np.bool_]  # (n,)
+    even: NDArray[np.bool_]  # (n,) whether the moments of inertia are equal
+    gravity: Floats  # (D,)
+    scheme: int  # of rotation in 3D, an index into INTEGRATORS
+
+
 @dataclass(frozen=True, eq=False)
 class World:
     """What stays constant during a run, for n bodies, w boundaries and k materials.
@@ -141,6 +153,13 @@ class World:
     def turns(self) -> bool:
         """Whether velocities include angular velocities."""
         return self.block > self.dimension
+
+    @cached_property
+    def masses(self) -> Masses:
+        """The masses for kernels."""
+        inertia = self.inertia.reshape(self.count, -1)
+        even, scheme = (inertia == inertia[:, :1]).all(axis=1), INTEGRATORS.index(self.integrator)
+        return Masses(self.mass, inertia, self.inverse_sqrt_mass, self.free, even, self.gravity, scheme)
 
     @cached_property
     def moving_boundaries(self) -> bool:

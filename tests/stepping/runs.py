@@ -10,8 +10,9 @@ from carom.build import build
 from carom.problem.contacts import Impulses
 from carom.resolve.response import Response
 from carom.scene import Bodies, Disc, Material, Polygon, Rectangle, Scene
+from carom.solvers.contact import Accuracy
 from carom.stepping.report import NO_WARM_START, STEP
-from carom.stepping.resting import RestingProblem, contact_keys, kept, matched, solve_resting
+from carom.stepping.resting import RestingProblem, kept, match, put_keys, solve_resting
 from carom.stepping.stepper import Stepper
 from carom.world import State
 
@@ -94,13 +95,12 @@ def rest(impact, found, slack, warm_start=NO_WARM_START, tolerance=1e-10):
 
     The answer is None if no impulse is needed. `slack` (m,) are speeds of approach that just close the gaps.
     """
-    base = impact.rows.base.copy()
-    base[:, 0] += slack
-    every, keys = np.ones(found.count, bool), contact_keys(found.table, COUNTS)
-    start = matched(warm_start, keys, found.table, impact.rows)
-    problem = RestingProblem(impact.velocity, base, start, every, keys)
-    held = solve_resting(impact, problem, every, start, tolerance)
-    warm_start = kept(impact, found, keys, held)
+    problem = RestingProblem.empty(impact.rows, impact.velocity.shape)._replace(falling=impact.velocity)
+    problem.base[:, 0] += slack
+    put_keys(found.table, *COUNTS, problem.keys)
+    match(warm_start, problem.keys, found.table, impact.rows.tangents, problem.start)
+    held = solve_resting(impact.rows, problem, np.ones(found.count, bool), problem.start, Accuracy(tolerance))
+    warm_start = kept(found, problem.keys, held)
     if held is None:
         return None, warm_start
     tangent = held.impulse[:, 1:] if held.impulse.shape[1] > 1 else None

@@ -14,7 +14,7 @@ from carom.contact.detector import find_contacts
 from carom.problem.assemble import assemble
 from carom.resolve.response import Response
 from carom.scene import Bodies, Disc, Periodic, Plane, Rectangle, Scene
-from carom.stepping.resting import contact_keys
+from carom.stepping.resting import put_keys
 
 FALL = 0.1  # speed that everything falls at
 
@@ -104,7 +104,8 @@ def test_names_differ_for_all_contacts():
     """Boundaries, bodies and the two contacts of a face: no two share a name."""
     world, found, _ = prepared(pile(0.5, columns=6, rows=6))
     boundaries = len(world.boundaries.kind)
-    names = contact_keys(found.table, (world.count + boundaries, boundaries))
+    names = np.empty(found.count, np.int64)
+    put_keys(found.table, world.count + boundaries, boundaries, names)
     assert len(np.unique(names)) == found.count == 72
 
 

@@ -150,6 +150,15 @@ def contact_table(count):
     return np.empty((count, WIDTH))
 
 
+@kernel
+def deepest_overlap(table):
+    """The deepest overlap of a table of contacts, a length that is not negative."""
+    least = 0.0
+    for i in range(len(table)):
+        least = min(least, table[i, GAP])
+    return -least
+
+
 @kernel(inline="always")
 def vector(table, n, column):
     """The vector of contact n from a column on."""

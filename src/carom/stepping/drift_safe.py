@@ -25,29 +25,29 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from ..contact.contact_set import FIRST, GAP, PREDICTED, SECOND, ContactSet
+from ..contact.contact_set import FIRST, GAP, PREDICTED, SECOND, ContactSet, deepest_overlap
 from ..contact.motion import displacement_at
 from ..kernels import kernel
 from ..problem.assemble import Assembly
 from ..resolve.response import Response
+from ..solvers.contact import Accuracy
 from ..solvers.rows import Floats
 from ..world import State, World
 from .impact_stage import Approach, approach_speeds, change_velocity, displace, fast_contacts, impact_velocities
 from .integrator import accelerations, displaced, prescribed
-from .position_correction import deepest_overlap, without_overlap
+from .position_correction import SLOP, without_overlap
 from .report import NO_WARM_START, StepReport, WarmStart
 from .resting import (
     NO_BODIES,
     NO_TIMES,
-    Bodies,
     Held,
     Interval,
     RestingProblem,
     closed_by,
     held_motion,
     kept,
-    resting_problem,
     solve_resting,
+    state_problem,
 )
 from .stepper import NOISE, Contained
 
@@ -75,9 +75,8 @@ class Ahead(NamedTuple):
     searched: Floats  # (n,) gap up to which contacts of each body were searched
     found: ContactSet
     impact: Assembly | None  # of the contacts found; None if there are none
-    # None if the impact stage has not computed them:
-    speed: Floats | None = None  # (m,) normal speeds of the contacts
-    limit: Floats | None = None  # (m,) resting speeds of the contacts
+    overlap: float  # deepest one of the contacts found
+    speeds: Floats | None = None  # (2, m) normal and resting speeds; None if the impact stage has not computed them
     # None if there were no impacts:
     shift: Floats | None = None  # (n, d) displacement of the start from which free motion passes through the impacts
     time: Floats | None = None  # (n,) of the last impact of each body
@@ -101,7 +100,7 @@ class DriftSafe(Contained):
         self.warm_start = NO_WARM_START
         self.counts = (world.count + len(world.boundaries.kind), len(world.boundaries.kind))
         self.arm = np.where(world.shapes.round, 0.0, world.shapes.radius)  # (n,) at which rotation moves a surface
-        self.bodies, root = Bodies.of(world), world.inverse_sqrt_mass
+        root = world.inverse_sqrt_mass
         self.pull = np.zeros_like(root)  # (n, d) whitened acceleration by gravity
         pulled = root[:, 0] > 0.0
         self.pull[pulled, : world.dimension] = world.gravity / root[pulled, : world.dimension]
@@ -120,11 +119,14 @@ class DriftSafe(Contained):
 
         Bodies gain the resting speed in two steps of free fall; slower approach is resting contact.
         """
-        pull = accelerations(self.world, state)
         gained = np.array([2.0 * h * self.fall])
-        if pull is not None:
+        if self.world.force is not None:
+            pull = accelerations(self.world, state)
+            assert pull is not None
             gained = 2.0 * h * np.linalg.norm(pull[:, : self.world.dimension], axis=1)
-        return _bounds(state.velocity, gained, self.arm, self.reach, self.world.dimension, h, self.margin)
+        slow, searched = out = np.empty((2, self.world.count))
+        _bounds(state.velocity, gained, self.arm, self.reach, self.world.dimension, h, self.margin, out)
+        return slow, searched
 
     def look_ahead(self, start: State, h: float, slow: Floats, searched: Floats, report: StepReport) -> Ahead:
         """Free motion for the time h, with the contacts that it closes and those that reversed velocities would close.
@@ -134,14 +136,15 @@ class DriftSafe(Contained):
         end = self.move(start, h, report)
         found, overlap = self._near(start, end, searched, report)
         report.overlap = max(report.overlap, overlap)
-        impact = self.assemble(start, found, h, report) if found.count else None
-        return Ahead(start, end, h, slow, searched, found, impact)
+        impact = self.assemble(start, found, h, report) if len(found.table) else None
+        return Ahead(start, end, h, slow, searched, found, impact, overlap)
 
     def _near(self, start: State, end: State, searched: Floats, report: StepReport) -> tuple[ContactSet, float]:
         """The contacts that free motion closes, or that reversed velocities would close, and their deepest overlap."""
         found = self.find(start, end, searched, report)
-        near, overlap = _near(found.table, searched, self.margin)
-        return (found if len(near) == found.count else found.take(near)), overlap
+        near = np.empty(len(found.table), np.int64)
+        count, overlap = _near(found.table, searched, self.margin, near)
+        return (found if count == len(near) else found.take(near[:count])), overlap
 
     # ---- impacts
 
@@ -155,10 +158,12 @@ class DriftSafe(Contained):
                 break
             found, impact = ahead.found, ahead.impact
             lengths = (self.margin, self.touch)
-            speed, limit, top, fast = approach_speeds(impact.rows, impact.velocity, found.table, ahead.slow, lengths)
+            speeds, top, fast = approach_speeds(impact.rows, impact.velocity, found.table, ahead.slow, lengths)
             report.scale = max(report.scale, top)
-            ahead = ahead._replace(speed=speed, limit=limit)
-            approach = self._rounds(ahead, impact, report) if fast else None
+            if not fast:
+                return ahead._replace(speeds=speeds)
+            ahead = ahead._replace(speeds=speeds)
+            approach = self._rounds(ahead, impact, report)
             if approach is None:
                 break
             ahead, complete = self._after_impacts(ahead, impact, approach, report)
@@ -203,17 +208,17 @@ class DriftSafe(Contained):
         velocity = impact.unwhitened(approach.velocity, old.velocity)
         start = State(old.time, old.step, old.position, old.orientation, velocity)
         shift, time[impact.taking_part] = impact.unwhitened(approach.shift, shift), approach.time
-        end = self.move(displaced(self.world, start, shift, self.bodies.even), h, report)
+        end = self.move(displaced(self.world, start, shift), h, report)
         ahead = ahead._replace(start=start, end=end, shift=shift, time=time)
         if not _farther(velocity, self.arm, self.world.dimension, h, ahead.searched, self.margin):
             found = ahead.found.with_predicted(approach.predicted)
             impact = replace(impact, velocity=approach.velocity)
-            return ahead._replace(found=found, impact=impact, speed=approach.speed, limit=approach.limit), True
+            return ahead._replace(found=found, impact=impact), True
         # Contacts beyond the reach of the first search may close now.
         _, searched = self.bounds(start, h)
-        found, _ = self._near(start, end, searched, report)
+        found, overlap = self._near(start, end, searched, report)
         other = self.assemble(start, found, h, report) if found.count else None
-        return ahead._replace(searched=searched, found=found, impact=other, speed=None, limit=None), False
+        return ahead._replace(searched=searched, found=found, impact=other, overlap=overlap, speeds=None), False
 
     # ---- resting contact
 
@@ -227,27 +232,27 @@ class DriftSafe(Contained):
         force = None
         if held is not None:
             report.note_rest(found, held.chosen, held.impulse, held.residual)
-            end = held_motion(self.bodies, start, end, impact, held, interval)
+            end = held_motion(self.world, start, end, impact.rows, held, interval)
             force = held.impulse[:, 0] / ahead.h
         if ahead.shift is not None:
             position = start.position + ahead.shift[:, : self.world.dimension]
             start = State(start.time, start.step, position, start.orientation, start.velocity)
-        end = without_overlap(start, end, found, impact, self.tolerance, force, report.part)
+        if ahead.overlap > SLOP * self.world.length_scale:
+            end = without_overlap(start, end, found, impact, self.tolerance, force, report.part)
         report.clock.lap("rest")
         return self._separated(start, end, found, impact, ahead.h, report)
 
     def _interval(self, ahead: Ahead, impact: Assembly, report: StepReport) -> Interval:
         """The interval of the resting solve, with speeds where the impact stage has not computed them."""
-        speed, limit = ahead.speed, ahead.limit
-        if speed is None or limit is None:
-            speed, limit, *_ = approach_speeds(
-                impact.rows, impact.velocity, ahead.found.table, ahead.slow, (self.margin, self.touch)
-            )
-            report.scale = max(report.scale, float(limit.max()))
+        speeds = ahead.speeds
+        if speeds is None:
+            lengths = (self.margin, self.touch)
+            speeds, *_ = approach_speeds(impact.rows, impact.velocity, ahead.found.table, ahead.slow, lengths)
+            report.scale = max(report.scale, float(speeds[1].max()))
         bodies = NO_BODIES if impact.bodies is None else impact.bodies
         shift = self.none if ahead.shift is None else ahead.shift
         time = NO_TIMES if ahead.time is None else ahead.time
-        return Interval(impact.velocity, speed, limit, bodies, shift, time, ahead.h)
+        return Interval(impact.velocity, speeds[0], speeds[1], bodies, shift, time, ahead.h)
 
     def _resting_solve(
         self, start: State, found: ContactSet, impact: Assembly, interval: Interval, report: StepReport
@@ -256,21 +261,27 @@ class DriftSafe(Contained):
 
         In 3D free rotation changes spins. It follows the impulses, which act on the spin at the start of the step.
         """
-        force, h = accelerations(self.world, start), interval.h
-        given = self.none if force is None else impact.whitened(start.velocity + h * force)
+        rows, h, pull = impact.rows, interval.h, self.pull
+        problem = RestingProblem.empty(rows, impact.velocity.shape)
+        given = None if self.world.force is None else accelerations(self.world, start)
+        if given is not None:
+            falling = impact.whitened(start.velocity + h * given)
+            problem, pull = problem._replace(falling=falling), self.none
+        limits = (self.wait, self.margin, *self.counts)
         of_contacts = (found.table, impact.restitution)
-        motion = (self.pull, given, report.warm_start, (self.wait, self.margin), self.counts)
-        problem = RestingProblem(*resting_problem(impact.rows, interval, *of_contacts, *motion))
+        count = state_problem(rows, interval, *of_contacts, pull, report.warm_start, limits, problem)
         chosen, guess, held = problem.closing, problem.start, None
         for _ in range(RESTING_SOLVES):
-            aim, enough = self.allowed(report, int(np.count_nonzero(chosen))), self.tolerance * report.scale
-            answer = solve_resting(impact, problem, chosen, guess, aim, enough)
+            accuracy = Accuracy(self.allowed(report, count), self.tolerance * report.scale)
+            answer = solve_resting(rows, problem, chosen, guess, accuracy)
             if answer is not None:
                 held, guess = answer, answer.impulse
-            velocity = problem.falling if held is None else held.velocity
-            if not closed_by(impact.rows, problem.base, velocity, chosen, max(self.touch / h, aim)):
+            velocity, least = problem.falling if held is None else held.velocity, max(self.touch / h, accuracy[0])
+            more = closed_by(rows, problem.base, velocity, chosen, least)
+            if not more:
                 break
-        return held, kept(impact, found, problem.keys, held)
+            count += more
+        return held, kept(found, problem.keys, held)
 
     # ---- remaining overlap
 
@@ -307,20 +318,18 @@ def _approach(ahead: Ahead, impact: Assembly) -> Approach:
     if ahead.shift is not None and ahead.time is not None:  # after earlier impacts of the step
         shift, time = impact.whitened(ahead.shift), ahead.time[impact.taking_part].copy()
         displace(impact.rows, shift, gap)
-    assert ahead.speed is not None
-    assert ahead.limit is not None
-    velocity = impact.velocity.copy()
-    return Approach(velocity, shift, time, ahead.speed, ahead.limit, gap, found.predicted.copy(), taken)
+    assert ahead.speeds is not None
+    speed, limit = ahead.speeds
+    return Approach(impact.velocity.copy(), shift, time, speed, limit, gap, found.predicted.copy(), taken)
 
 
 # ---- bounds on the displacement of bodies
 
 
 @kernel
-def _bounds(velocity, gained, arm, reach, dimension, h, margin):
-    """The two bounds of `DriftSafe.bounds`; `gained` (n,) or (1,) are the speeds gained in two steps of free fall."""
-    n = len(velocity)
-    slow, searched = np.empty(n), np.empty(n)
+def _bounds(velocity, gained, arm, reach, dimension, h, margin, out):
+    """Writes the bounds of `DriftSafe.bounds`; `gained` (n,) or (1,) are speeds gained in two steps of free fall."""
+    n, slow, searched = len(velocity), out[0], out[1]
     fastest = top = 0.0
     for i in range(n):
         for k in range(dimension):
@@ -330,7 +339,6 @@ def _bounds(velocity, gained, arm, reach, dimension, h, margin):
     for i in range(n):
         slow[i] = max(gained[i] if len(gained) == n else gained[0], NOISE * fastest)
         searched[i] = margin + min(2.0 * max(searched[i], NEIGHBOR * top), reach[i])
-    return slow, searched
 
 
 @kernel
@@ -352,13 +360,16 @@ def _farther(velocity, arm, dimension, h, searched, margin):
 
 
 @kernel
-def _near(table, searched, margin):
-    """Contacts that free motion closes, or that reversed velocities would close, and their deepest overlap."""
-    out, count, least = np.empty(len(table), np.int64), 0, 0.0
+def _near(table, searched, margin, out):
+    """The number of contacts that free motion closes, or that reversed velocities would close; their deepest overlap.
+
+    Writes their numbers.
+    """
+    count, least = 0, 0.0
     for i in range(len(table)):
         first, second, gap = int(table[i, FIRST]), int(table[i, SECOND]), table[i, GAP]
         if gap <= max(searched[first], searched[second] if second >= 0 else 0.0) or table[i, PREDICTED] <= margin:
             out[count] = i
             count += 1
             least = min(least, gap)
-    return out[:count], -least
+    return count, -least

@@ -42,14 +42,15 @@ class Approach(NamedTuple):
 
 @kernel
 def approach_speeds(rows, x, table, slow, lengths):
-    """Normal speeds (m,), resting speeds (m,), the largest speed, and whether a closing contact approaches fast.
+    """Normal speeds and resting speeds (2, m), the largest speed, and whether a closing contact approaches fast.
 
     `table` is that of the contacts. `slow` (n,) are the resting speeds of the bodies; boundaries have none. `lengths`
     are the gap at the end of the step up to which approach and slip count for the largest speed, beside the resting
     speeds, and the gap up to which bodies touch.
     """
     near, touch = lengths
-    speed, limit, top, fast = np.empty(len(table)), np.empty(len(table)), 0.0, False
+    out, top, fast = np.empty((2, len(table))), 0.0, False
+    speed, limit = out
     last = min(1 + rows.tangents, rows.base.shape[1])
     for i in range(len(table)):
         first, second, predicted = int(table[i, FIRST]), int(table[i, SECOND]), table[i, PREDICTED]
@@ -61,19 +62,7 @@ def approach_speeds(rows, x, table, slow, lengths):
             for row in range(1, last):
                 top = max(top, abs(row_speed(rows, x, i, row) + rows.base[i, row]))
         fast = fast or (predicted <= touch and speed[i] < -limit[i])
-    return speed, limit, top, fast
-
-
-@kernel
-def fastest_speed(rows, x):
-    """The fastest approach or slip of all contacts."""
-    top = 0.0
-    last = min(1 + rows.tangents, rows.base.shape[1])
-    for i in range(len(rows.base)):
-        top = max(top, -(row_speed(rows, x, i, 0) + rows.base[i, 0]))
-        for row in range(1, last):
-            top = max(top, abs(row_speed(rows, x, i, row) + rows.base[i, row]))
-    return top
+    return out, top, fast
 
 
 @kernel

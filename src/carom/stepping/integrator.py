@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..contact.images import wrapped
 from ..errors import ProblemError
@@ -19,7 +18,7 @@ from ..scene.boundaries import Periodic
 from ..scene.model import INTEGRATORS
 from ..solvers.rows import Floats
 from ..world import State, World
-from .rotation import rotate_body, rotate_by, rotate_free, rotate_steadily
+from .rotation import rotate_body, rotate_by, rotate_free
 
 
 def free_motion(world: World, state: State, step: float) -> State:
@@ -27,12 +26,12 @@ def free_motion(world: World, state: State, step: float) -> State:
 
     Scripted bodies are placed where their motion prescribes.
     """
-    acceleration = accelerations(world, state)
+    acceleration = None if world.force is None else accelerations(world, state)
     if acceleration is None:
         after = _under_gravity(world, state, step)
     else:
         after = _UNDER_FORCE[world.dimension](world, state, acceleration, step)
-    return _with_scripted_poses(world, after)
+    return _with_scripted_poses(world, after) if world.motions else after
 
 
 def accelerations(world: World, state: State) -> Floats | None:
@@ -78,45 +77,33 @@ def end_of_step(world: World, state: State, time: float, number: int) -> State:
     return State(time, number, position, state.orientation, velocity)
 
 
-def rotated(world: World, orientation: Floats, velocity: Floats, step: float) -> Floats:
-    """Orientations after rotation at the constant spins of `velocity` (n, d) for a time."""
-    if not world.turns:
-        return orientation
-    spin = velocity[:, world.dimension :]
-    if orientation.ndim == 1:
-        return np.asarray(orientation + step * spin[:, 0])
-    return rotate_steadily(orientation, np.ascontiguousarray(spin), step)
-
-
-def displaced(world: World, state: State, shift: Floats, even: NDArray[np.bool_]) -> State:
+def displaced(world: World, state: State, shift: Floats, with_spins: bool = True) -> State:
     """The state after a displacement (n, d), rotation included.
 
-    Spins of bodies with equal moments of inertia, which are marked in `even` (n,), keep their direction.
+    Spins of bodies with equal moments of inertia keep their direction in the world; without `with_spins` all spins stay
+    constant in the frames of the bodies.
     """
     dim = world.dimension
     position, orientation, velocity = state.position + shift[:, :dim], state.orientation, state.velocity
     if world.block == 6:
         orientation, velocity = orientation.copy(), velocity.copy()
-        _rotate(orientation, velocity, shift, even)
+        _rotate(world.masses, orientation, velocity, shift, with_spins)
     elif world.turns:
         orientation = orientation + shift[:, 2]
     return State(state.time, state.step, position, orientation, velocity)
 
 
 @kernel
-def _rotate(orientation, velocity, shift, even):
+def _rotate(masses, orientation, velocity, shift, with_spins):
     """Rotates the bodies by shift[:, 3:], in place."""
     for b in range(len(shift)):
-        rotate_by(orientation[b], velocity[b, 3:], shift[b, 3:], even[b])
+        rotate_by(orientation[b], velocity[b, 3:], shift[b, 3:], with_spins and masses.even[b])
 
 
 def _under_gravity(world: World, state: State, h: float) -> State:
-    poses, given = (state.position, state.orientation, state.velocity), (world.gravity, world.free)
-    if world.block == 6:
-        moved = _fall_3d(*poses, *given, world.inertia, h, INTEGRATORS.index(world.integrator))
-    else:
-        moved = _fall_2d(*poses, *given, h)
-    return State(state.time + h, state.step, *moved)
+    position, turn, velocity = state.position.copy(), state.orientation.copy(), state.velocity.copy()
+    (_fall_3d if world.block == 6 else _fall_2d)(world.masses, position, turn, velocity, h)
+    return State(state.time + h, state.step, position, turn, velocity)
 
 
 @kernel(inline="always")
@@ -127,28 +114,24 @@ def _fall(position, velocity, acceleration, h):
 
 
 @kernel
-def _fall_2d(position, orientation, velocity, gravity, free, h):
-    """Positions, orientations and velocities after a time in 2D, or of bodies that do not rotate."""
-    n, dim = position.shape
-    q, turn, v = position.copy(), orientation.copy(), velocity.copy()
+def _fall_2d(masses, q, turn, v, h):
+    """Moves bodies for a time in 2D, or bodies that do not rotate. Writes positions, orientations and velocities."""
+    n, dim = q.shape
     for i in range(n):
+        if v.shape[1] > dim:
+            turn[i] += h * v[i, dim]
         for k in range(dim):
-            q[i, k], v[i, k] = _fall(position[i, k], velocity[i, k], gravity[k] if free[i] else 0.0, h)
-        if velocity.shape[1] > dim:
-            turn[i] = orientation[i] + h * velocity[i, dim]
-    return q, turn, v
+            q[i, k], v[i, k] = _fall(q[i, k], v[i, k], masses.gravity[k] if masses.free[i] else 0.0, h)
 
 
 @kernel
-def _fall_3d(position, orientation, velocity, gravity, free, inertia, h, scheme):
-    """Positions, orientations and velocities after a time in 3D."""
-    q, turn, v = position.copy(), orientation.copy(), velocity.copy()
+def _fall_3d(masses, q, turn, v, h):
+    """Moves bodies for a time in 3D. Writes positions, orientations and velocities."""
     for i in range(len(q)):
         for k in range(3):
-            q[i, k], v[i, k] = _fall(position[i, k], velocity[i, k], gravity[k] if free[i] else 0.0, h)
+            q[i, k], v[i, k] = _fall(q[i, k], v[i, k], masses.gravity[k] if masses.free[i] else 0.0, h)
         if h != 0.0:
-            rotate_body(turn[i], v[i, 3:], inertia[i], free[i], h, scheme)
-    return q, turn, v
+            rotate_body(turn[i], v[i, 3:], masses.inertia[i], masses.free[i], h, masses.scheme)
 
 
 def _under_force_2d(world: World, state: State, a0: Floats, h: float) -> State:

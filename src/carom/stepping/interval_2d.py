@@ -7,18 +7,19 @@ from dataclasses import replace
 import numpy as np
 
 from ..contact.boundaries import boundaries_at
-from ..contact.contact_set import ContactSet
+from ..contact.contact_set import ContactSet, deepest_overlap
 from ..contact.impact_schedule import SAME_TIME, ImpactSchedule, moved_boundaries
 from ..contact.time_of_impact_2d import NOISE
 from ..problem.assemble import Assembly, assemble, used_restitutions
+from ..solvers.contact import Accuracy
 from ..solvers.rows import Floats, Ints
 from ..world import State
 from .drift_safe import DriftSafe
-from .impact_stage import fastest_speed
 from .integrator import accelerations, prescribed
-from .position_correction import SLOP, deepest_overlap, without_overlap
+from .position_correction import SLOP, without_overlap
 from .report import StepReport
-from .resting import Held, RestingProblem, contact_keys, kept, matched, pushed_bodies, solve_resting
+from .resting import Held, RestingProblem, kept, match, pushed_bodies, put_keys, solve_resting
+from .stepper import fastest_speed
 
 MOST_IMPACTS = 30_000  # per step, for any number of bodies
 NEAR = 1e-10  # gap, relative to the length scale, up to which impacts are timed
@@ -244,15 +245,15 @@ class Interval2D:
         s, report = self.stepper, self.report
         impact = self._assembled(state, found).moving(falling)
         report.scale = max(report.scale, fastest_speed(impact.rows, impact.velocity))
-        every, keys = np.ones(found.count, np.bool_), contact_keys(found.table, s.counts)
-        start = matched(report.warm_start, keys, found.table, impact.rows)
-        problem = RestingProblem(impact.velocity, impact.rows.base, start, every, keys)
-        enough = s.tolerance * report.scale
-        held = solve_resting(impact, problem, every, start, s.allowed(report, found.count), enough)
-        report.warm_start = kept(impact, found, keys, held)
+        problem = RestingProblem.empty(impact.rows, impact.velocity.shape)._replace(falling=impact.velocity)
+        put_keys(found.table, *s.counts, problem.keys)
+        match(report.warm_start, problem.keys, found.table, impact.rows.tangents, problem.start)
+        accuracy = Accuracy(s.allowed(report, found.count), s.tolerance * report.scale)
+        held = solve_resting(impact.rows, problem, np.ones(found.count, np.bool_), problem.start, accuracy)
+        report.warm_start = kept(found, problem.keys, held)
         if held is None:
             return state.velocity, np.empty(0, np.int64), None
-        who = np.flatnonzero(pushed_bodies(impact.rows.body, held.impulse, held.chosen, len(held.velocity)))
+        who = np.flatnonzero(pushed_bodies(impact.rows, held))
         who = who if impact.bodies is None else impact.bodies[who]
         after = state.velocity.copy()
         after[who] = impact.unwhitened(held.velocity, falling)[who]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import inf
 
-from ..contact.contact_set import ContactSet
+from ..contact.contact_set import ContactSet, deepest_overlap
 from ..contact.detector import Detector
 from ..contact.motion import displacements
 from ..problem.assemble import Assembly
@@ -13,7 +13,6 @@ from ..solvers.rows import Floats
 from ..world import State, World
 from .drift_safe import Ahead, DriftSafe
 from .integrator import free_motion, prescribed
-from .position_correction import deepest_overlap
 from .report import StepReport
 
 SAME_TIME = 1e-12  # fraction of a step or interval below which no time is left and two times are equal
@@ -90,9 +89,10 @@ class Interval3D:
         self.left -= time
         end = s.move(self.start, time, report)
         found = s.find(self.start, end, s.margin, report)
-        report.overlap = max(report.overlap, deepest_overlap(found.table))
+        overlap = deepest_overlap(found.table)
+        report.overlap = max(report.overlap, overlap)
         impact = s.assemble(self.start, found, time, report) if found.count else None
-        self.now = s.hold_resting(Ahead(self.start, end, time, self.slow, self.slow, found, impact), report)
+        self.now = s.hold_resting(Ahead(self.start, end, time, self.slow, self.slow, found, impact, overlap), report)
 
 
 # ---- time of impact: the contacts that touch at one instant, and the time until the next impact

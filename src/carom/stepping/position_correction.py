@@ -11,18 +11,17 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..contact.contact_set import GAP, WIDTH, ContactSet
+from ..contact.contact_set import GAP, WIDTH, ContactSet, deepest_overlap
 from ..kernels import kernel
 from ..problem.assemble import Assembly
 from ..problem.contact_rows import contact_bodies
 from ..solvers.contact import Accuracy, solve_contact
 from ..solvers.islands import all_islands, anchored, body_islands
-from ..solvers.rows import Floats
+from ..solvers.rows import Floats, Ints, Rows
 from ..solvers.thresholds import EXACT_CONTACTS
-from ..world import State, World
-from .integrator import rotated
+from ..world import State
+from .integrator import displaced
 
 SLOP = 1e-5  # overlap, relative to the length scale of the world, that is left alone, ...
 SHARE_OF_TOLERANCE = 0.05  # ... or this share of the tolerance of the run if that is larger and contacts are many
@@ -32,25 +31,6 @@ NEAR = 2.0  # gap, relative to the deepest overlap, of contacts that the displac
 RATE = 0.8  # fraction of an overlap that is removed per step
 SHARE = 0.5  # fraction of an island's kinetic energy that a step may spend on lifting
 LEAST = 1e-6  # fraction of a displacement: islands without the energy for as much are left as they are
-
-
-class Masses(NamedTuple):
-    """The masses of a world, for kernels."""
-
-    mass: Floats  # (n,)
-    inertia: Floats  # (n, 1 or 3)
-    root: Floats  # (n, d) inverse square root of the mass
-    free: NDArray[np.bool_]  # (n,)
-    gravity: Floats  # (D,)
-
-
-class Motion(NamedTuple):
-    """Positions and velocities at the start and at the end of a step, for kernels."""
-
-    position0: Floats
-    velocity0: Floats
-    position1: Floats
-    velocity1: Floats
 
 
 def without_overlap(
@@ -71,109 +51,103 @@ def without_overlap(
     displacement costs. `part` is the length of a sub-step relative to the step.
     """
     world, rows = impact.world, impact.rows
-    many = found.count > EXACT_CONTACTS
+    m, n = len(found.table), world.count
+    many = m > EXACT_CONTACTS
     slop = (max(SLOP, SHARE_OF_TOLERANCE * tolerance) if many else SLOP) * world.length_scale
     deepest = deepest_overlap(found.table)
     if deepest <= slop:
         return end
-    masses, motion = _masses(world), Motion(before.position, before.velocity, end.position, end.velocity)
-    force = np.zeros(found.count) if force is None else force
+    plan = Plan(np.empty(m, np.int64), np.zeros(rows.base.shape), np.empty(n, np.int64), np.zeros((2, n)))
+    motion = (before.position, before.velocity, end.position, end.velocity)
+    force = np.zeros(m) if force is None else force
     others = NO_CONTACTS if earlier is None else earlier.table
-    near, island, energies, base = _plan(
-        found.table, others, rows.base.shape[1], force, masses, motion, (slop, NEAR * deepest, part)
-    )
+    lengths = (slop, NEAR * deepest, part)
+    near = plan.near[: _make_plan(found.table, others, force, world.masses, motion, lengths, plan)]
     if not len(near):
         return end
-    rows = rows._replace(base=base, bound=np.zeros_like(rows.bound))
-    still, none = np.zeros_like(impact.velocity), np.zeros_like(base)
-    aim = ERROR * deepest if many else EXACT * slop
-    answer = solve_contact(rows, near, still, none, Accuracy(aim, fine_work=0.0))
+    apart = Rows(rows.body, rows.val, plan.base, np.zeros(rows.bound.shape), *rows[4:])  # without friction
+    still, none = np.zeros(impact.velocity.shape), np.zeros(rows.base.shape)
+    accuracy = Accuracy(ERROR * deepest if many else EXACT * slop, fine_work=0.0)
+    answer = solve_contact(apart, near, still, none, accuracy)
     bodies = NO_BODIES if impact.bodies is None else impact.bodies
-    move, velocity = _within_energy(answer.velocity, bodies, island, energies, masses, end.velocity)
-    position = end.position + move[:, : world.dimension]
-    return State(end.time, end.step, position, rotated(world, end.orientation, move, 1.0), velocity)
+    move, velocity = np.zeros(still.shape if impact.bodies is None else end.velocity.shape), end.velocity.copy()
+    _move_within_energy(answer.velocity, bodies, plan, world.masses, move, velocity)
+    return displaced(world, State(end.time, end.step, end.position, end.orientation, velocity), move, with_spins=False)
 
 
 NO_CONTACTS, NO_BODIES = np.empty((0, WIDTH)), np.empty(0, np.int64)
 
 
-def _masses(world: World) -> Masses:
-    inertia = world.inertia.reshape(world.count, -1)
-    return Masses(world.mass, inertia, world.inverse_sqrt_mass, world.free, world.gravity)
+class Plan(NamedTuple):
+    """What a removal of overlap starts from, for m contacts and n bodies. Kernels fill it."""
+
+    near: Ints  # (m,) contacts that take part come first
+    base: Floats  # (m, r) displacements by which contacts may close, negative ones for overlap, in the first column
+    island: Ints  # (n,) islands of the bodies, -1 for bodies without contacts
+    energies: Floats  # (2, n) energy that each island has lost in the step, and its kinetic energy at the end
 
 
 @kernel
-def deepest_overlap(table):
-    """The deepest overlap of a table of contacts, a length that is not negative."""
-    least = 0.0
-    for i in range(len(table)):
-        least = min(least, table[i, GAP])
-    return -least
+def _make_plan(table, earlier, force, masses, motion, lengths, plan):
+    """Fills a plan and returns how many contacts take part.
 
-
-@kernel
-def _plan(table, earlier, width, force, masses, motion, lengths):
-    """The contacts that take part, and the data of islands (`_energies`) and contacts (`_targets`) if there are any.
-
-    The targets are the first column of an array (m, width). Bodies with a contact in the tables `table` or `earlier`
-    belong to one island. `lengths` are the overlap that is left alone, the gap up to which contacts take part, and the
-    length of a sub-step relative to the step.
+    Bodies with a contact in the tables `table` or `earlier` belong to one island. `lengths` are the overlap that is
+    left alone, the gap up to which contacts take part, and the length of a sub-step relative to the step.
     """
     slop, near, part = lengths
     gravity, body, n = masses.gravity, contact_bodies(table, masses.free), len(masses.mass)
     pairs = np.concatenate((body, contact_bodies(earlier, masses.free)))
     found = all_islands(pairs, n)
-    island, fixed = body_islands(pairs, found, n), anchored(pairs, found)
-    energies = _energies(island, len(fixed), masses, motion)
+    fixed = anchored(pairs, found)
+    plan.island[:] = body_islands(pairs, found, n)
+    _energies(masses, motion, plan.island, plan.energies)
     falls = False
     for c in range(len(gravity)):
-        falls |= gravity[c] != 0.0
-    available = energies[0] + SHARE * energies[1] if falls else np.full(len(fixed), np.inf)
+        falls = falls or gravity[c] != 0.0
+    available = np.full(len(fixed), np.inf)
+    for s in range(len(fixed) if falls else 0):
+        available[s] = plan.energies[0, s] + SHARE * plan.energies[1, s]
     # Islands in 3D that touch nothing fixed are left to impulses: displacing bodies that pass each other changes their
     # angular momentum.
     allowed = fixed if len(gravity) == 3 else np.ones_like(fixed)
-    base = np.zeros((len(table), width))
-    chosen = _targets(body, table, force, island, allowed, available, (slop, near, part * RATE), base)
-    for i in range(len(base)):
-        if base[i, 0] < 0.0:
-            base[i, 0] *= part  # the shorter the time, the smaller the displacement
-    return chosen, island, energies, base
+    count = _targets(body, table, force, allowed, available, (slop, near, part * RATE), plan)
+    for i in range(len(table)):
+        if plan.base[i, 0] < 0.0:
+            plan.base[i, 0] *= part  # the shorter the time, the smaller the displacement
+    return count
 
 
 @kernel
-def _energies(island, count, masses, motion):
-    """Energy (2, count): what each island has lost in the step, and its kinetic energy at the end.
-
-    `island` (n,) are the islands of the bodies, -1 for none.
-    """
-    mass, gravity, dim, d = masses.mass, masses.gravity, len(masses.gravity), motion.velocity0.shape[1]
-    out = np.zeros((2, count))
+def _energies(masses, motion, island, out):
+    """Writes the energies of a `Plan`."""
+    mass, gravity, inertia = masses.mass, masses.gravity, masses.inertia
+    position0, velocity0, position1, velocity1 = motion
+    dim, d = len(gravity), velocity0.shape[1]
     for b in range(len(island)):
         if island[b] < 0:
             continue
         fallen, first, last = 0.0, 0.0, 0.0
         for c in range(dim):
-            fallen += gravity[c] * (motion.position1[b, c] - motion.position0[b, c])
-            first += mass[b] * motion.velocity0[b, c] ** 2
-            last += mass[b] * motion.velocity1[b, c] ** 2
+            fallen += gravity[c] * (position1[b, c] - position0[b, c])
+            first += mass[b] * velocity0[b, c] ** 2
+            last += mass[b] * velocity1[b, c] ** 2
         for c in range(dim, d):
-            first += masses.inertia[b, c - dim] * motion.velocity0[b, c] ** 2
-            last += masses.inertia[b, c - dim] * motion.velocity1[b, c] ** 2
+            first += inertia[b, c - dim] * velocity0[b, c] ** 2
+            last += inertia[b, c - dim] * velocity1[b, c] ** 2
         out[0, island[b]] += 0.5 * (first - last) + mass[b] * fallen
         out[1, island[b]] += 0.5 * last
-    for s in range(count):
+    for s in range(out.shape[1]):
         out[0, s] = max(out[0, s], 0.0)
-    return out
 
 
 @kernel
-def _targets(body, table, force, island, allowed, available, lengths, base):
-    """The contacts that take part. Writes the displacements by which contacts may close, negative ones for overlap.
+def _targets(body, table, force, allowed, available, lengths, plan):
+    """The number of contacts that take part. Writes these, and the displacements by which contacts may close.
 
     Forces at rest balance gravity, so that a displacement lifts an island by the work that it does against them.
     """
     slop, near, rate = lengths
-    m = len(table)
+    island, base, m = plan.island, plan.base, len(table)
     work, deep = np.zeros(len(available)), np.zeros(len(available), np.bool_)
     for i in range(m):
         gap = table[i, GAP]
@@ -181,26 +155,26 @@ def _targets(body, table, force, island, allowed, available, lengths, base):
             s = island[max(body[i, 0], body[i, 1])]
             deep[s] = allowed[s]
             work[s] += force[i] * rate * (-gap - slop)
-    chosen, count = np.empty(m, np.int64), 0
+    count = 0
     for i in range(m):
         s, gap = island[max(body[i, 0], body[i, 1])], table[i, GAP]
         pushed = deep[s] and available[s] >= LEAST * work[s]
         base[i, 0] = rate * (gap + slop) if pushed and gap < -slop else max(gap, 0.0)
         if pushed and gap <= near:
-            chosen[count] = i
+            plan.near[count] = i
             count += 1
-    return chosen[:count]
+    return count
 
 
 @kernel
-def _within_energy(x, bodies, island, energies, masses, velocity):
-    """The displacement (n, d) as far as each island has the energy for it, and the velocities (n, d) after that.
+def _move_within_energy(x, bodies, plan, masses, move, velocity):
+    """Writes the displacement (n, d), as far as each island has the energy for it, and the velocities after that.
 
     `x` is the whitened displacement of the bodies that take part, numbered by `bodies` unless all do. Energy that the
     step has dissipated (friction, restitution, sinking) is used first, then kinetic energy.
     """
-    mass, gravity, root, loss, energy = masses.mass, masses.gravity, masses.root, energies[0], energies[1]
-    move = np.zeros_like(velocity)
+    mass, gravity, root = masses.mass, masses.gravity, masses.root
+    island, loss, energy = plan.island, plan.energies[0], plan.energies[1]
     for j in range(len(x)):
         b = bodies[j] if len(bodies) else j
         for c in range(move.shape[1]):
@@ -211,7 +185,6 @@ def _within_energy(x, bodies, island, energies, masses, velocity):
         if island[b] >= 0:
             for c in range(len(gravity)):
                 needed[island[b]] -= mass[b] * gravity[c] * move[b, c]
-    out = velocity.copy()
     for b in range(len(island)):
         s = island[b]
         if s < 0 or needed[s] <= 0.0:
@@ -221,5 +194,4 @@ def _within_energy(x, bodies, island, energies, masses, velocity):
         factor = np.sqrt(1.0 - spent / energy[s]) if spent > 0.0 else 1.0
         for c in range(move.shape[1]):
             move[b, c] *= part
-            out[b, c] *= factor
-    return move, out
+            velocity[b, c] *= factor

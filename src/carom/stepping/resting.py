@@ -16,12 +16,10 @@ from ..contact.contact_set import FEATURE, FIRST, NORMAL, PREDICTED, SECOND, Con
 from ..geometry.rotations import matrix_value
 from ..geometry.vectors import Vec3, to_local, to_world
 from ..kernels import kernel
-from ..problem.assemble import Assembly
 from ..problem.contact_rows import tangents_of
-from ..scene.model import INTEGRATORS
 from ..solvers.contact import Accuracy, solve_contact
 from ..solvers.islands import body_islands, islands
-from ..solvers.rows import Floats, Ints, row_speed
+from ..solvers.rows import Floats, Ints, Rows, row_speed
 from ..world import State, World
 from .report import NO_WARM_START, WarmStart
 from .rotation import rotate_body, rotate_by
@@ -56,6 +54,12 @@ class RestingProblem(NamedTuple):
     closing: NDArray[np.bool_]  # (m,) contacts that free motion closes
     keys: Ints  # (m,) one number per contact that identifies it from step to step
 
+    @classmethod
+    def empty(cls, rows: Rows, shape: tuple[int, ...]) -> RestingProblem:
+        """A problem for `state_problem` to fill, for velocities of a shape."""
+        m, start = len(rows.base), np.zeros(rows.base.shape)
+        return cls(np.empty(shape), rows.base.copy(), start, np.empty(m, np.bool_), np.empty(m, np.int64))
+
 
 class Held(NamedTuple):
     """The answer of a resting solve."""
@@ -69,63 +73,57 @@ class Held(NamedTuple):
 
 
 def solve_resting(
-    impact: Assembly,
-    problem: RestingProblem,
-    chosen: NDArray[np.bool_],
-    start: Floats,
-    tolerance: float,
-    enough: float = 0.0,
+    rows: Rows, problem: RestingProblem, chosen: NDArray[np.bool_], start: Floats, accuracy: Accuracy
 ) -> Held | None:
-    """Impulses of the contacts marked in `chosen` (m,) such that no contact closes.
+    """Impulses of the contacts marked in `chosen` (m,) such that no contact closes; None if no impulse is needed.
 
-    `start` (m, r) is the first guess; `tolerance` and `enough` are speeds (`solve_contact`). The answer is None if no
-    impulse is needed.
+    `start` (m, r) is the first guess.
     """
-    some, impulse, closes = _begun(impact.rows, problem.base, chosen, problem.falling, start)
+    some, impulse = np.empty(len(chosen), np.int64), np.zeros(start.shape)
+    count, closes = _begin(rows, problem, chosen, start, some, impulse)
     if not closes:
         return None
-    rows = impact.rows._replace(base=problem.base)
-    answer = solve_contact(rows, some, problem.falling, impulse, Accuracy(tolerance, enough))
+    some, held = some[:count], Rows(rows.body, rows.val, problem.base, *rows[3:])
+    answer = solve_contact(held, some, problem.falling, impulse, accuracy)
     return Held(some, problem.falling, impulse, answer.velocity, answer.residual, answer.iterations)
 
 
 @kernel
-def _begun(rows, base, chosen, x, start):
-    """The contacts that are chosen, their first impulses (m, r), and whether one of them closes at velocity x."""
-    some, impulse, count, closes = np.empty(len(chosen), np.int64), np.zeros_like(start), 0, False
+def _begin(rows, problem, chosen, start, some, impulse):
+    """The number of contacts that are chosen, and whether one of them closes. Writes them and their first impulses."""
+    count, closes = 0, False
     for i in range(len(chosen)):
         if chosen[i]:
             some[count] = i
             count += 1
             for row in range(start.shape[1]):
                 impulse[i, row] = start[i, row]
-            closes = closes or row_speed(rows, x, i, 0) + base[i, 0] < 0.0
-    return some[:count], impulse, closes
+            closes = closes or row_speed(rows, problem.falling, i, 0) + problem.base[i, 0] < 0.0
+    return count, closes
 
 
 @kernel
-def resting_problem(rows, interval, table, restitution, pull, given, warm_start, lengths, counts):
-    """The fields of a `RestingProblem` for a table of contacts with coefficients of restitution (m,).
+def state_problem(rows, interval, table, restitution, pull, warm_start, limits, problem):
+    """Fills a `RestingProblem` for a table of contacts with coefficients of restitution (m,).
 
-    Bodies gain `h pull`, of the whitened accelerations `pull` (N, d); unless their whitened velocities at the end are
-    `given` (n, d). `lengths` are those of `_closing_speed` and the gap at the end up to which a contact takes part.
-    `counts` are the number of bodies and boundaries together, and that of boundaries.
+    Returns the number of contacts that free motion closes. Bodies gain `h pull`, of the whitened accelerations `pull`
+    (N, d); if these are empty `problem.falling` is given. `limits` are the overlap of an impact that may wait for the
+    next step, the gap at the end up to which a contact takes part, and those of `put_keys`.
     """
-    falling, h = given, interval.h
-    if len(given) == 0:
-        falling = np.empty_like(interval.velocity)
-        for j in range(len(falling)):
-            b = _number(interval.bodies, j)
-            for c in range(falling.shape[1]):
-                falling[j, c] = interval.velocity[j, c] + h * pull[b, c]
-    wait, margin = lengths
-    base, closing = rows.base.copy(), np.empty(len(table), np.bool_)
+    for j in range(len(problem.falling) if len(pull) else 0):
+        b = _number(interval.bodies, j)
+        for c in range(pull.shape[1]):
+            problem.falling[j, c] = interval.velocity[j, c] + interval.h * pull[b, c]
+    wait, margin, bodies, boundaries = limits
+    count = 0
     for i in range(len(table)):
-        waits = wait if restitution[i] > 0.0 else 0.0
-        base[i, 0] += _closing_speed(rows, interval, falling, table[i, PREDICTED], waits, i)
-        closing[i] = table[i, PREDICTED] <= margin
-    keys = contact_keys(table, counts)
-    return falling, base, matched(warm_start, keys, table, rows), closing, keys
+        waits, predicted = wait if restitution[i] > 0.0 else 0.0, table[i, PREDICTED]
+        problem.base[i, 0] += _closing_speed(rows, interval, problem.falling, predicted, waits, i)
+        problem.closing[i] = predicted <= margin
+        count += int(problem.closing[i])
+    put_keys(table, bodies, boundaries, problem.keys)
+    match(warm_start, problem.keys, table, rows.tangents, problem.start)
+    return count
 
 
 @kernel(inline="always")
@@ -170,14 +168,11 @@ def closed_by(rows, base, x, chosen, least):
 
 
 @kernel
-def contact_keys(table, counts):
-    """One number (m,) per contact that identifies it; `counts` as in `resting_problem`."""
-    bodies, boundaries = counts
-    out = np.empty(len(table), np.int64)
-    for i in range(len(out)):
+def put_keys(table, bodies, boundaries, keys):
+    """Writes a number per contact (m,) that identifies it, for `bodies` bodies and boundaries together."""
+    for i in range(len(keys)):
         pair = int(table[i, FIRST]) * bodies + int(table[i, SECOND]) + boundaries
-        out[i] = (pair << FEATURE_BITS) ^ (int(table[i, FEATURE]) & ((1 << FEATURE_BITS) - 1))
-    return out
+        keys[i] = (pair << FEATURE_BITS) ^ (int(table[i, FEATURE]) & ((1 << FEATURE_BITS) - 1))
 
 
 @kernel
@@ -191,11 +186,9 @@ def _slot(table, keys, key):
 
 
 @kernel
-def matched(warm_start, keys, table, rows):
-    """Impulses (m, r) of the contacts that occur in a `WarmStart`; zero for the others."""
-    old, kept, impulse = warm_start.key, warm_start.impulse, np.zeros(rows.base.shape)
-    if len(old) == 0:
-        return impulse
+def match(warm_start, keys, table, tangents, impulse):
+    """Writes the impulses (m, r) of the contacts that occur in a `WarmStart`."""
+    old, kept = warm_start
     size = 16
     while size < 2 * len(old):
         size *= 2
@@ -204,108 +197,81 @@ def matched(warm_start, keys, table, rows):
         at = _slot(slots, old, old[j])
         if slots[at] < 0:
             slots[at] = j
-    width = impulse.shape[1]
-    for i in range(len(keys)):
+    rows = impulse.shape[1]
+    for i in range(len(keys) if len(old) else 0):
         j = slots[_slot(slots, old, keys[i])]
         if j < 0:
             continue
         impulse[i, 0] = kept[j, 0]
-        if rows.tangents == 1:
-            for row in range(1, min(width, kept.shape[1])):
+        if tangents == 1:
+            for row in range(1, min(rows, kept.shape[1])):
                 impulse[i, row] = kept[j, row]
-        elif width > 1 and kept.shape[1] > 1:
+        elif rows > 1 and kept.shape[1] > 1:
             sx, sy, sz, tx, ty, tz = tangents_of(table[i, NORMAL], table[i, NORMAL + 1], table[i, NORMAL + 2])
-            for k in range(width // 3):
+            for k in range(rows // 3):
                 a, b, c = kept[j, 1 + 3 * k], kept[j, 2 + 3 * k], kept[j, 3 + 3 * k]
                 impulse[i, 1 + 2 * k] = sx * a + sy * b + sz * c
                 impulse[i, 2 + 2 * k] = tx * a + ty * b + tz * c
-            if width == 6:
+            if rows == 6:
                 impulse[i, 5] = kept[j, 7]
-    return impulse
 
 
-def kept(impact: Assembly, found: ContactSet, keys: Ints, held: Held | None) -> WarmStart:
+def kept(found: ContactSet, keys: Ints, held: Held | None) -> WarmStart:
     """The warm start of the next resting solve."""
     if held is None:
         return NO_WARM_START
-    return WarmStart(*_kept(found.table, keys, held.impulse, held.chosen, impact.rows.tangents))
+    k, rows = len(held.chosen), held.impulse.shape[1]
+    width = rows if found.dimension == 2 else {1: 1, 3: 4, 6: 8}[rows]  # friction is a vector of the world in 3D
+    out = WarmStart(np.empty(k, np.int64), np.empty((k, width)))
+    _keep(found.table, keys, held.impulse, held.chosen, out)
+    return out
 
 
 @kernel
-def _kept(table, keys, impulse, chosen, tangents):
-    """Keys (k,) and impulses (k, q) of the contacts `chosen`, with vectors of the world in 3D."""
-    width, flat = impulse.shape[1], tangents == 1
-    kept = width if flat or width == 1 else 4 if width == 3 else 8
-    key, out = np.empty(len(chosen), np.int64), np.empty((len(chosen), kept))
+def _keep(table, keys, impulse, chosen, out):
+    """Writes the keys and impulses of the contacts `chosen`, with vectors of the world in 3D."""
+    rows, width = impulse.shape[1], out.impulse.shape[1]
     for j in range(len(chosen)):
         i = chosen[j]
-        key[j], out[j, 0] = keys[i], impulse[i, 0]
-        if flat:
-            for row in range(1, width):
-                out[j, row] = impulse[i, row]
-        elif width > 1:
-            sx, sy, sz, tx, ty, tz = tangents_of(table[i, NORMAL], table[i, NORMAL + 1], table[i, NORMAL + 2])
-            for k in range(width // 3):
-                a, b = impulse[i, 1 + 2 * k], impulse[i, 2 + 2 * k]
-                out[j, 1 + 3 * k] = a * sx + b * tx
-                out[j, 2 + 3 * k] = a * sy + b * ty
-                out[j, 3 + 3 * k] = a * sz + b * tz
-            if width == 6:
-                out[j, 7] = impulse[i, 5]
-    return key, out
+        out.key[j], out.impulse[j, 0] = keys[i], impulse[i, 0]
+        if width == rows:
+            for row in range(1, rows):
+                out.impulse[j, row] = impulse[i, row]
+            continue
+        sx, sy, sz, tx, ty, tz = tangents_of(table[i, NORMAL], table[i, NORMAL + 1], table[i, NORMAL + 2])
+        for k in range(rows // 3):
+            a, b = impulse[i, 1 + 2 * k], impulse[i, 2 + 2 * k]
+            out.impulse[j, 1 + 3 * k] = a * sx + b * tx
+            out.impulse[j, 2 + 3 * k] = a * sy + b * ty
+            out.impulse[j, 3 + 3 * k] = a * sz + b * tz
+        if rows == 6:
+            out.impulse[j, 7] = impulse[i, 5]
 
 
 # ---- motion of held bodies
 
 
-class Bodies(NamedTuple):
-    """What the motion of held bodies depends on besides the state, for kernels."""
-
-    root: Floats  # (N, d) inverse square root of the mass
-    inertia: Floats  # (N,), in 3D (N, 3)
-    even: NDArray[np.bool_]  # (N,) whether the moments of inertia are equal
-    gravity: Floats  # (D,)
-    scheme: int  # of rotation in 3D
-
-    @classmethod
-    def of(cls, world: World) -> Bodies:
-        """Those of a world."""
-        inertia = world.inertia.reshape(world.count, -1)
-        even = (inertia == inertia[:, :1]).all(axis=1)
-        scheme = INTEGRATORS.index(world.integrator)
-        return cls(world.inverse_sqrt_mass, world.inertia, even, world.gravity, scheme)
-
-
-class Poses(NamedTuple):
-    """Positions, orientations and velocities of all bodies, for kernels."""
-
-    position: Floats
-    orientation: Floats
-    velocity: Floats
-
-
-def held_motion(bodies: Bodies, start: State, end: State, impact: Assembly, held: Held, interval: Interval) -> State:
+def held_motion(world: World, start: State, end: State, rows: Rows, held: Held, interval: Interval) -> State:
     """The state `end` of free motion with other poses and velocities for the bodies that a resting solve holds.
 
     They move at their new velocity, steady ones at the mean of the old and the new one. Bodies with an impact in the
     interval are held from its time on.
     """
-    begin = Poses(start.position, start.orientation, start.velocity)
-    out = Poses(end.position.copy(), end.orientation.copy(), end.velocity.copy())
-    move = _held_3d if start.velocity.shape[1] == 6 else _held_2d
-    move(impact.rows, held, interval, bodies, begin, out)
+    begin = (start.position, start.orientation, start.velocity)
+    out = (end.position.copy(), end.orientation.copy(), end.velocity.copy())
+    (_held_3d if world.block == 6 else _held_2d)(rows, held, interval, world.masses, begin, out)
     return State(end.time, end.step, *out)
 
 
 @kernel
-def pushed_bodies(body, impulse, chosen, n):
+def pushed_bodies(rows, held):
     """Bodies (n,) on which a normal impulse acts."""
-    out = np.zeros(n, np.bool_)
-    for i in chosen:
-        if impulse[i, 0] > 0.0:
+    out = np.zeros(len(held.velocity), np.bool_)
+    for i in held.chosen:
+        if held.impulse[i, 0] > 0.0:
             for side in range(2):
-                if body[i, side] >= 0:
-                    out[body[i, side]] = True
+                if rows.body[i, side] >= 0:
+                    out[rows.body[i, side]] = True
     return out
 
 
@@ -314,7 +280,7 @@ def _states(rows, held, interval):
     """How the n bodies that take part move: FREE without a normal impulse, else HELD or STEADY."""
     n = len(held.velocity)
     out = np.zeros(n, np.int8)
-    pushed, steady = pushed_bodies(rows.body, held.impulse, held.chosen, n), _steady_bodies(rows, held, interval)
+    pushed, steady = pushed_bodies(rows, held), _steady_bodies(rows, held, interval)
     for j in range(n):
         if pushed[j]:
             struck = len(interval.time) > 0 and interval.time[_number(interval.bodies, j)] != 0.0
@@ -359,44 +325,46 @@ def _steady_bodies(rows, held, interval):
 
 
 @kernel(inline="always")
-def _new_velocity(bodies, held, out, j, b, c):
+def _new_velocity(masses, held, velocity, j, b, c):
     """Component c of the velocity of body b, which is number j of those that take part, after the impulses."""
-    root = bodies.root[b, c]
-    return held.velocity[j, c] * root if root > 0.0 else out.velocity[b, c]
+    root = masses.root[b, c]
+    return held.velocity[j, c] * root if root > 0.0 else velocity[b, c]
 
 
 @kernel(inline="always")
-def _impact_shift(interval, bodies, old, new, b, c):
+def _impact_shift(interval, masses, old, new, b, c):
     """Displacement of the start of body b from which motion at its new velocity passes through its last impact."""
     if len(interval.time) == 0 or interval.time[b] <= 0.0:
         return 0.0
     time = interval.time[b]
-    fall = 0.5 * time * time * bodies.gravity[c] if c < len(bodies.gravity) else 0.0
+    fall = 0.5 * time * time * masses.gravity[c] if c < len(masses.gravity) else 0.0
     return interval.shift[b, c] + time * (old - new) + fall
 
 
 @kernel
-def _held_2d(rows, held, interval, bodies, start, out):
+def _held_2d(rows, held, interval, masses, start, out):
     """Writes the poses and velocities of held bodies in 2D, or of bodies that do not rotate."""
     states, h = _states(rows, held, interval), interval.h
-    dim, d = start.position.shape[1], start.velocity.shape[1]
+    position0, turn0, velocity0 = start
+    position, turn, velocity = out
+    dim, d = position.shape[1], velocity.shape[1]
     for j in range(len(states)):
         if states[j] == FREE:
             continue
         b = _number(interval.bodies, j)
         for c in range(d):
-            old, new = start.velocity[b, c], _new_velocity(bodies, held, out, j, b, c)
+            old, new = velocity0[b, c], _new_velocity(masses, held, velocity, j, b, c)
+            shift = _impact_shift(interval, masses, old, new, b, c)
             mean = 0.5 * (old + new) if states[j] == STEADY else new
-            out.velocity[b, c] = new
+            velocity[b, c] = new
             if c < dim:
-                out.position[b, c] = start.position[b, c] + _impact_shift(interval, bodies, old, new, b, c) + h * mean
+                position[b, c] = position0[b, c] + shift + h * mean
             else:
-                turn = _impact_shift(interval, bodies, old, new, b, c)
-                out.orientation[b] = start.orientation[b] + turn + h * mean
+                turn[b] = turn0[b] + shift + h * mean
 
 
 @kernel
-def _held_3d(rows, held, interval, bodies, start, out):
+def _held_3d(rows, held, interval, masses, start, out):
     """Writes the poses and velocities of held bodies in 3D.
 
     The new spin of a steady body belongs to the frame after rotation at that spin, but the body has the orientation
@@ -404,34 +372,35 @@ def _held_3d(rows, held, interval, bodies, start, out):
     unchanged.
     """
     states, h = _states(rows, held, interval), interval.h
+    position0, turn0, velocity0 = start
+    position, turn, velocity = out
     shift, other, spin = np.empty(6), np.empty(4), np.empty(3)
     for j in range(len(states)):
         if states[j] == FREE:
             continue
         b, steady = _number(interval.bodies, j), states[j] == STEADY
-        q, v, old, inertia = out.orientation[b], out.velocity[b], start.velocity[b], bodies.inertia[b]
+        q, v, old, inertia = turn[b], velocity[b], velocity0[b], masses.inertia[b]
         for c in range(4):
-            q[c] = start.orientation[b, c]
+            q[c] = turn0[b, c]
         for c in range(6):
-            new = _new_velocity(bodies, held, out, j, b, c)
-            v[c], shift[c] = new, _impact_shift(interval, bodies, old[c], new, b, c)
+            new = _new_velocity(masses, held, velocity, j, b, c)
+            v[c], shift[c] = new, _impact_shift(interval, masses, old[c], new, b, c)
             if c < 3:
-                mean = 0.5 * (old[c] + new) if steady else new
-                out.position[b, c] = start.position[b, c] + h * mean
+                position[b, c] = position0[b, c] + h * (0.5 * (old[c] + new) if steady else new)
         if len(interval.time) and interval.time[b] > 0.0:
             for c in range(3):
-                out.position[b, c] += shift[c]
-            rotate_by(q, v[3:], shift[3:], bodies.even[b])
+                position[b, c] += shift[c]
+            rotate_by(q, v[3:], shift[3:], masses.even[b])
         if not steady:
-            rotate_body(q, v[3:], inertia, True, h, bodies.scheme)
+            rotate_body(q, v[3:], inertia, True, h, masses.scheme)
             continue
         for c in range(4):
             other[c] = q[c]
         for c in range(3):
             spin[c] = 0.5 * (old[3 + c] + v[3 + c])
-        rotate_body(q, spin, inertia, True, h, bodies.scheme)
-        rotate_body(other, v[3:], inertia, True, h, bodies.scheme)
-        if bodies.even[b]:
+        rotate_body(q, spin, inertia, True, h, masses.scheme)
+        rotate_body(other, v[3:], inertia, True, h, masses.scheme)
+        if masses.even[b]:
             same = to_local(matrix_value(q), to_world(matrix_value(other), Vec3(v[3], v[4], v[5])))
             for c in range(3):
                 v[3 + c] = same[c]

@@ -28,10 +28,9 @@ from ..problem.assemble import Assembly, assemble
 from ..problem.contacts import NOT_CONVERGED, Contacts, Impulses
 from ..resolve.impulses import resolve
 from ..resolve.response import Response
-from ..solvers.rows import Floats, Ints
+from ..solvers.rows import Floats, Ints, row_speed
 from ..solvers.thresholds import EXACT_CONTACTS, EXACT_IMPACT_CONTACTS
 from ..world import State, World
-from .impact_stage import fastest_speed
 from .integrator import end_of_step, free_motion
 from .report import Clock, StageImpulses, StepReport, WarmStart, combined
 
@@ -155,6 +154,18 @@ class Stepper:
         if self.warm_start is not None:
             self.warm_start = report.warm_start
         return end, report
+
+
+@kernel
+def fastest_speed(rows, x):
+    """The fastest approach or slip of all contacts."""
+    top = 0.0
+    most = min(1 + rows.tangents, rows.base.shape[1])
+    for i in range(len(rows.base)):
+        top = max(top, -(row_speed(rows, x, i, 0) + rows.base[i, 0]))
+        for row in range(1, most):
+            top = max(top, abs(row_speed(rows, x, i, row) + rows.base[i, row]))
+    return top
 
 
 @kernel

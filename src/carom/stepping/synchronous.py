@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from ..contact.contact_set import deepest_overlap
 from ..world import State
 from .integrator import prescribed
-from .position_correction import deepest_overlap
 from .report import StepReport
 from .stepper import Stepper
 
@@ -27,7 +27,7 @@ class Synchronous(Stepper):
         start = prescribed(self.world, state, self.h)
         end = self.move(start, self.h, report)
         found = self.find(start, end, self.touch, report)
-        if found.count:
+        if len(found.table):
             report.overlap = deepest_overlap(found.table)
             impact = self.assemble(start, found, self.h, report)
             if impact.contacts.speeds().min() < -self.noise(start):
