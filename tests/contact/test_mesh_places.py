@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from carom.contact.mesh_boundaries import mesh_boundaries
-from carom.contact.meshes import mesh_pairs
 from carom.contact.poses import Poses
 from carom.geometry.hulls import box as make_box
 from carom.scene.parts import make_shapes
@@ -15,6 +13,7 @@ from carom.scene.shapes import Cone, Cylinder, Mesh, Sphere
 from carom.world import PLANE, Boundaries
 
 from .convex_cases import cone_base
+from .mesh_cases import boundary_contacts, pair_contacts
 
 CORNERS = 0.5 * np.array([(1.0, 1.0, 1.0), (1.0, -1.0, -1.0), (-1.0, 1.0, -1.0), (-1.0, -1.0, 1.0)])
 SIDES = np.array([(0, 1, 2), (0, 3, 1), (0, 2, 3), (1, 3, 2)])
@@ -38,10 +37,6 @@ def poses(position, turn, after=None, turn_after=None):
     return Poses(
         np.arange(len(position)), position, turn, after, turn.copy() if turn_after is None else np.array(turn_after)
     )
-
-
-def contacts(solids, where, margin):
-    return mesh_pairs(np.array([0]), np.array([1]), solids, where, margin)
 
 
 def plate(x, y, z, spacing):
@@ -86,8 +81,8 @@ def test_a_sphere_by_the_empty_corner_of_a_box_touches_nothing(radius):
         while (true := to_tetrahedron(center) - radius) < 0.05:
             center = center + 0.05 * along
         where = poses([(0.0, 0.0, 0.0), center], [np.eye(3), np.eye(3)])
-        assert not len(contacts(solids, where, true - 0.02)[0])
-        gap = contacts(solids, where, true + 0.02)[4]
+        assert not len(pair_contacts(solids, where, true - 0.02)[0])
+        gap = pair_contacts(solids, where, true + 0.02)[3]
         assert gap.min() == pytest.approx(true, abs=5e-3)  # a third of a cell, at corners
 
 
@@ -99,7 +94,7 @@ def test_the_lowest_line_of_a_finely_cut_roller_touches_a_coarse_plate():
         for depth in (0.0, 0.01):
             corner = (solids.vertex[solids.vertex_ptr[1] :] @ turn.T)[:, 2].min()
             where = poses([(0.0, 0.0, 0.0), (0.1, 0.0, 0.5 - corner - depth)], [np.eye(3), turn])
-            _, _, normal, point, gap, _ = contacts(solids, where, 0.05)
+            _, normal, point, gap, _ = pair_contacts(solids, where, 0.05)
             low = gap < -depth + 1e-4
             assert gap.min() == pytest.approx(-depth, abs=1e-9)
             assert normal[low, 2].min() > 1.0 - 1e-9
@@ -118,12 +113,12 @@ def test_a_body_on_an_edge_has_both_ends_of_it(floor):
             np.full(1, PLANE, np.int8), np.array([(0.0, 0.0, low)]), np.array([(0.0, 0.0, 1.0)]),
             np.ones(1), np.zeros((1, 3)), np.zeros((1, 6)),
         )  # fmt: skip
-        found = mesh_boundaries(solids, poses([(0.0, 0.0, 0.0)], [turn]), np.ones(1, bool), wall, wall, 0.2)
+        found = boundary_contacts(solids, poses([(0.0, 0.0, 0.0)], [turn]), (wall, wall), 0.2)
         point, gap = found[4], found[5]
     else:
         solids = solids_of(plate(4.0, 4.0, 1.0, 0.1), form)
         where = poses([(0.0, 0.0, low - 0.5), (0.0, 0.0, 0.0)], [np.eye(3), turn])
-        _, _, _, point, gap, _ = contacts(solids, where, 0.2)
+        _, _, point, gap, _ = pair_contacts(solids, where, 0.2)
     for end in (-0.5, 0.5):
         here = np.abs(point[:, :2] - [0.0, end]).max(axis=1) < 1e-3
         assert np.abs(gap[here]).min() < 2e-5
@@ -136,7 +131,7 @@ def test_a_cylinder_rolls_on_a_mesh_by_its_true_side():
         turn, later = (LYING @ Rotation.from_euler("z", a).as_matrix() for a in (angle, angle + 0.1))
         start, end = (0.02, 0.0, 0.801), (0.05, 0.0, 0.8)
         where = poses([(0.0, 0.0, 0.0), start], [np.eye(3), turn], [(0.0, 0.0, 0.0), end], [np.eye(3), later])
-        _, _, normal, point, gap, predicted = contacts(solids, where, 0.01)
+        _, normal, point, gap, predicted = pair_contacts(solids, where, 0.01)
         low = gap < 0.002
         assert gap[low] == pytest.approx(np.full(low.sum(), 0.001), abs=1e-9)
         assert predicted.min() == pytest.approx(0.0, abs=1e-9)
@@ -150,7 +145,7 @@ def test_a_cylinder_rolls_on_a_mesh_by_its_true_side():
 def test_a_cylinder_stands_on_a_mesh_with_its_rim(half):
     solids = solids_of(plate(4.0, 4.0, 1.0, 0.1), Cylinder(0.5, 2.0 * half))
     where = poses([(0.0, 0.0, 0.0), (0.03, 0.02, 0.5 + half - 1e-4)], [np.eye(3), np.eye(3)])
-    _, _, normal, point, gap, _ = contacts(solids, where, 0.0)
+    _, normal, point, gap, _ = pair_contacts(solids, where, 0.0)
     assert gap == pytest.approx(np.full(len(gap), -1e-4), abs=1e-9)
     assert np.abs(normal - [0.0, 0.0, 1.0]).max() < 1e-9
     away = np.linalg.norm(point[:, :2] - [0.03, 0.02], axis=1)
@@ -168,7 +163,7 @@ def test_a_cone_touches_a_mesh_with_its_base_or_with_its_side(cone, lies):
     turn = Rotation.from_euler("y", -0.5 * np.pi - np.arcsin(normal_z)).as_matrix() if lies else np.eye(3)
     height = cone.radius * cone.length / slant + low * normal_z if lies else -low
     where = poses([(0.0, 0.0, 0.0), (0.2, 0.1, 0.5 + height)], [np.eye(3), turn])
-    _, _, normal, point, gap, _ = contacts(solids, where, 0.01)
+    _, normal, point, gap, _ = pair_contacts(solids, where, 0.01)
     assert np.abs(gap).max() < 1e-9 and np.abs(normal - [0.0, 0.0, 1.0]).max() < 1e-9
     if lies:
         assert point[:, 1] == pytest.approx(np.full(len(gap), 0.1), abs=1e-9)

@@ -11,8 +11,6 @@ from scipy.spatial.transform import Rotation
 from carom import Simulation, scenes
 from carom.contact.advancement import gaps
 from carom.contact.detector import find_contacts
-from carom.contact.mesh_boundaries import mesh_boundaries
-from carom.contact.meshes import mesh_pairs
 from carom.contact.motion import Motions
 from carom.contact.point_distance import distance, signed_distance, surface_of
 from carom.contact.poses import Poses
@@ -23,6 +21,8 @@ from carom.geometry.vectors import Vec3
 from carom.scene.parts import make_shapes
 from carom.scene.shapes import Box, Capsule, Compound, Cone, Cylinder, Hull, Mesh, Part, Sphere
 from carom.world import INSIDE, PLANE, TUBE, Boundaries
+
+from .mesh_cases import boundary_contacts, pair_contacts
 
 SPACING = 1.0 / 32.0
 TETRAHEDRON = Hull([(0.5, 0.5, 0.5), (0.5, -0.5, -0.5), (-0.5, 0.5, -0.5), (-0.5, -0.5, 0.5)])
@@ -70,11 +70,6 @@ def solids_of(*shapes):
     return make_shapes([(f"bodies[{k}]", shape, 1) for k, shape in enumerate(shapes)])[0]
 
 
-def contacts(solids, where, margin, order=(0, 1)):
-    first, second = np.array([order[0]]), np.array([order[1]])
-    return mesh_pairs(first, second, solids, where, margin)
-
-
 def ordered(*columns):
     rows = np.concatenate([np.reshape(c, (len(c), -1)) for c in columns], axis=1)
     return rows[np.lexsort(rows.round(7).T)]
@@ -88,7 +83,7 @@ def test_two_balls_touch_as_spheres_do():
         along = Rotation.random(random_state=seed).apply([0.0, 0.0, 1.0])
         for gap in (-0.01, 0.0, 0.004):
             where = poses([(0.0, 0.0, 0.0), (1.0 + gap) * along], turn)
-            _, _, normal, point, found, _ = contacts(solids, where, 0.01)
+            _, normal, point, found, _ = pair_contacts(solids, where, 0.01)
             deepest = np.argmin(found)
             assert gap - 1e-4 < found[deepest] < gap + 1.5e-3
             assert normal[deepest] @ along > np.cos(0.1)  # a sample point is at most 0.06 / 2 from the axis
@@ -109,22 +104,21 @@ def test_every_pair_swapped_and_turned(name, seed):
     # Brought together until they overlap a little.
     for far in np.arange(2.0, 0.0, -0.01):
         where = poses([(0.0, 0.0, 0.0), far * along], turn)
-        one = contacts(solids, where, 0.005)
-        if len(one[0]) and one[4].min() < -0.005:
+        one = pair_contacts(solids, where, 0.005)
+        if len(one[0]) and one[3].min() < -0.005:
             break
-    pair, feature, normal, point, gap, predicted = one
+    feature, normal, point, gap, predicted = one
     assert len(gap)
-    assert (pair == 0).all()
     assert len(np.unique(feature)) == len(feature)
     assert np.linalg.norm(normal, axis=1) == pytest.approx(np.ones(len(gap)), abs=1e-12)
     assert normal[np.argmin(gap)] @ along > 0.0
     assert predicted == pytest.approx(gap, abs=1e-12)
     assert gap.min() > -0.06
-    two = contacts(solids, where, 0.005, (1, 0))
-    assert ordered(normal, point, gap) == pytest.approx(ordered(-two[2], two[3], two[4]), abs=1e-12)
+    two = pair_contacts(solids, where, 0.005, (1, 0))
+    assert ordered(normal, point, gap) == pytest.approx(ordered(-two[1], two[2], two[3]), abs=1e-12)
     whole = Rotation.random(random_state=seed + 100).as_matrix()
     moved = poses(where.position0 @ whole.T + 3.0, whole @ turn)
-    _, turned_feature, turned_normal, turned_point, turned_gap, _ = contacts(solids, moved, 0.005)
+    turned_feature, turned_normal, turned_point, turned_gap, _ = pair_contacts(solids, moved, 0.005)
     assert (turned_feature == feature).all()
     assert turned_normal == pytest.approx(normal @ whole.T, abs=1e-9)
     assert turned_point == pytest.approx(point @ whole.T + 3.0, abs=1e-9)
@@ -138,7 +132,7 @@ def test_box_on_box_has_its_corners_and_upright_normals(other, gap):
     """Corner on corner, where every normal between three faces is as near: the one of the sides that met is right."""
     solids = solids_of(BOX, other)
     where = poses([(0.0, 0.0, 0.0), (0.0, 0.0, 1.0 + gap)])
-    _, _, normal, point, found, _ = contacts(solids, where, 2e-3)
+    _, normal, point, found, _ = pair_contacts(solids, where, 2e-3)
     assert np.abs(normal - [0.0, 0.0, 1.0]).max() < 1e-12
     for corner in ((-0.5, -0.5), (-0.5, 0.5), (0.5, -0.5), (0.5, 0.5)):
         here = np.abs(point[:, :2] - corner).max(axis=1) < 1e-9
@@ -149,7 +143,7 @@ def test_box_on_box_has_its_corners_and_upright_normals(other, gap):
 def test_shifted_box_on_box_covers_the_common_square():
     solids = solids_of(BOX, Box((1.0, 1.0, 1.0)))
     where = poses([(0.0, 0.0, 0.0), (0.3, 0.2, 1.0)])
-    _, _, normal, point, gap, _ = contacts(solids, where, 1e-6)
+    _, normal, point, gap, _ = pair_contacts(solids, where, 1e-6)
     assert np.abs(normal - [0.0, 0.0, 1.0]).max() < 1e-12
     assert np.abs(gap).max() < 1e-12
     # From (-0.2, -0.3) to (0.5, 0.5), as far as points lie: two spacings apart.
@@ -163,8 +157,8 @@ def test_box_on_planes():
     solids = solids_of(BOX)
     for gap, normal in ((0.0, (0.0, 0.0, 1.0)), (-0.01, (0.0, 0.0, 1.0)), (0.005, (1.0, 0.0, 0.0))):
         planes = flat((-(0.5 + gap) * np.array(normal), normal))
-        body, wall, _, found, point, gaps, predicted = mesh_boundaries(
-            solids, poses([(0.0, 0.0, 0.0)]), np.ones(1, bool), planes, planes, 0.01
+        body, wall, _, found, point, gaps, predicted = boundary_contacts(
+            solids, poses([(0.0, 0.0, 0.0)]), (planes, planes), 0.01
         )
         assert len(gaps) == 4
         assert body.tolist() == wall.tolist() == [0, 0, 0, 0]
@@ -194,9 +188,7 @@ def test_a_knot_lies_on_three_equal_feet(depth):
     bottom = solids.vertex[:, 2].min()
     floor = flat(((0.0, 0.0, bottom + depth), (0.0, 0.0, 1.0)))
     spin = Rotation.from_euler("z", 0.37).as_matrix()[None]
-    _, _, _, _, point, gap, _ = mesh_boundaries(
-        solids, poses([(0.0, 0.0, 0.0)], spin), np.ones(1, bool), floor, floor, 0.0
-    )
+    _, _, _, _, point, gap, _ = boundary_contacts(solids, poses([(0.0, 0.0, 0.0)], spin), (floor, floor), 0.0)
     assert len(gap) % 3 == 0
     assert gap.min() == pytest.approx(-depth, abs=1e-12)
     third = Rotation.from_euler("z", 2.0 * np.pi / 3.0).as_matrix()
@@ -210,12 +202,12 @@ def test_tube_and_shell():
     for kind, axis in ((TUBE, (0.0, 0.0, 1.0)), (INSIDE, (0.0, 0.0, 0.0))):
         room = barriers(kind, (0.0, 0.0, 0.0), axis, 0.6)
         where = poses([(0.11, 0.0, 0.0)])
-        _, _, _, normal, point, gap, _ = mesh_boundaries(solids, where, np.ones(1, bool), room, room, 0.0)
+        _, _, _, normal, point, gap, _ = boundary_contacts(solids, where, (room, room), 0.0)
         deepest = np.argmin(gap)
         assert gap[deepest] == pytest.approx(-0.01, abs=1e-3)
         assert normal[deepest] == pytest.approx([1.0, 0.0, 0.0], abs=0.1)
         assert point[deepest] == pytest.approx([0.605, 0.0, 0.0], abs=0.06)
-        none = mesh_boundaries(solids, poses([(0.05, 0.0, 0.0)]), np.ones(1, bool), room, room, 0.0)
+        none = boundary_contacts(solids, poses([(0.05, 0.0, 0.0)]), (room, room), 0.0)
         assert not len(none[0])
 
 
@@ -227,16 +219,16 @@ def test_predicted_gap_is_that_after_the_step():
         [(0.0, 0.0, 0.0), (0.1, 0.0, 0.74), (5.0, 0.0, 0.49)],
     )
     where = poses(start, after=end)
-    _, _, normal, point, gap, predicted = contacts(solids, where, 0.0)
+    _, normal, point, gap, predicted = pair_contacts(solids, where, 0.0)
     assert len(gap) == 1
     assert gap[0] == pytest.approx(0.1, abs=1e-12)
     assert predicted[0] == pytest.approx(-0.01, abs=1e-12)
     assert normal[0] == pytest.approx([0.0, 0.0, 1.0], abs=1e-12)
     assert point[0] == pytest.approx([0.1, 0.0, 0.55], abs=1e-12)
-    assert not len(contacts(solids, poses(start), 0.0)[0])
+    assert not len(pair_contacts(solids, poses(start), 0.0)[0])
     floor = flat(((0.0, 0.0, 0.0), (0.0, 0.0, 1.0)))
     chosen = np.array([False, False, True])
-    body, _, _, _, _, gap, predicted = mesh_boundaries(solids, where, chosen, floor, floor, 0.0)
+    body, _, _, _, _, gap, predicted = boundary_contacts(solids, where, (floor, floor), 0.0, chosen)
     assert set(body.tolist()) == {2}
     assert gap.min() == pytest.approx(0.05, abs=1e-3)
     assert predicted.min() == pytest.approx(-0.01, abs=1e-3)
@@ -245,9 +237,7 @@ def test_predicted_gap_is_that_after_the_step():
 def test_a_moving_floor_counts_where_it_goes():
     solids = solids_of(BOX)
     floor, raised = (flat(((0.0, 0.0, z), (0.0, 0.0, 1.0))) for z in (-0.6, -0.45))
-    _, _, _, _, _, gap, predicted = mesh_boundaries(
-        solids, poses([(0.0, 0.0, 0.0)]), np.ones(1, bool), floor, raised, 0.0
-    )
+    _, _, _, _, _, gap, predicted = boundary_contacts(solids, poses([(0.0, 0.0, 0.0)]), (floor, raised), 0.0)
     assert gap == pytest.approx(np.full(4, 0.1))
     assert predicted == pytest.approx(np.full(4, -0.05))
 
@@ -261,7 +251,7 @@ def test_a_ball_in_a_groove_touches_both_sides():
     groove = Mesh(vertices=both, faces=np.concatenate([faces, faces + 8]), spacing=SPACING)
     solids = solids_of(groove, Sphere(0.3))
     where = poses([(0.0, 0.0, 0.0), (0.01, 0.0, 0.3 * np.sqrt(2.0) - 0.002)])
-    _, _, normal, _, gap, _ = contacts(solids, where, 0.005)
+    _, normal, _, gap, _ = pair_contacts(solids, where, 0.005)
     assert (np.abs(gap + 0.002 / np.sqrt(2.0)) < 0.003).all()
     assert (normal[:, 2] > 0.6).all()
     for side in (-1.0, 1.0):
@@ -281,7 +271,7 @@ def test_spheres_of_all_sizes_are_as_far_as_they_are(radius):
         if not -0.5 * radius < exact < 0.05 or ring < 0.1:
             continue
         seen += 1
-        _, _, normal, _, gap, _ = contacts(solids, poses([(0.0, 0.0, 0.0), center]), 0.06)
+        _, normal, _, gap, _ = pair_contacts(solids, poses([(0.0, 0.0, 0.0), center]), 0.06)
         assert len(gap)
         assert gap.min() == pytest.approx(exact, abs=4e-3)
         out = np.array([center[0] / ring, center[1] / ring, 0.0])
@@ -293,7 +283,7 @@ def test_a_sphere_on_the_hole_of_a_torus_is_held_all_round():
     """Center on the axis: the whole inner circle is equally near. A push down must be met without a turn."""
     solids = solids_of(mesh(torus(0.5, 0.2, 32, 64)), Sphere(0.5))
     height = np.sqrt(0.7**2 - 0.5**2)
-    _, _, normal, point, gap, _ = contacts(solids, poses([(0.0, 0.0, 0.0), (0.0, 0.0, height - 0.003)]), 0.0)
+    _, normal, point, gap, _ = pair_contacts(solids, poses([(0.0, 0.0, 0.0), (0.0, 0.0, height - 0.003)]), 0.0)
     assert len(gap) >= 3
     assert gap == pytest.approx(np.full(len(gap), -0.003 * height / 0.7), abs=3e-3)
     assert normal[:, 2] == pytest.approx(np.full(len(gap), height / 0.7), abs=0.03)
@@ -305,7 +295,7 @@ def test_a_capsule_lies_on_a_box_with_its_ends():
     """Its core is far outside the box's grid."""
     solids = solids_of(mesh(box_surface(2.0, 2.0, 0.5)), Capsule(0.4, 1.0))
     lying = np.array([np.eye(3), Rotation.from_euler("xz", [90.0, 30.0], degrees=True).as_matrix()])
-    _, _, normal, point, gap, _ = contacts(solids, poses([(0.0, 0.0, 0.0), (0.1, 0.0, 0.65 - 1e-3)], lying), 0.0)
+    _, normal, point, gap, _ = pair_contacts(solids, poses([(0.0, 0.0, 0.0), (0.1, 0.0, 0.65 - 1e-3)], lying), 0.0)
     assert np.abs(normal - [0.0, 0.0, 1.0]).max() < 1e-6
     assert gap == pytest.approx(np.full(len(gap), -1e-3), abs=1e-6)
     along = (point - [0.1, 0.0, 0.0]) @ lying[1][:, 2]
@@ -317,7 +307,7 @@ def test_a_thin_plate_is_pushed_out_at_the_side_it_came_from():
     plate = Mesh(vertices=(surface := box_surface(1.0, 1.0, 0.01))[0], faces=surface[1])
     solids = solids_of(plate, BALL)
     where = poses([(0.0, 0.0, 0.0), (0.0, 0.0, 0.5 + 0.005 - 0.006)])
-    _, _, normal, _, gap, _ = contacts(solids, where, 0.0)
+    _, normal, _, gap, _ = pair_contacts(solids, where, 0.0)
     assert len(gap)
     assert (normal[:, 2] > 0.9).all()
 
@@ -336,7 +326,7 @@ def test_a_tip_in_a_thin_plate_is_pushed_out_at_the_side_it_came_from(turn):
     depth, margin = 0.0025, 0.01
     low = (solids.vertex[: solids.vertex_ptr[1]] @ (turned @ solids.turn[0]).T)[:, 2].min()
     where = poses([[0.0, 0.0, 0.01 - depth - low], [0.0, 0.0, 0.0]], [turned, np.eye(3)])
-    normal, gap = contacts(solids, where, margin)[2::2]
+    normal, gap = pair_contacts(solids, where, margin)[1::2]
     assert (normal[:, 2] == -1.0).all()
     assert gap.min() == pytest.approx(-depth, abs=1e-12)
     assert gap.max() <= margin
@@ -347,7 +337,7 @@ def test_names_last_from_step_to_step():
     solids = solids_of(mesh(box_surface(3.0, 3.0, 0.5), 0.06), Box((0.5, 0.5, 0.5)))
     seen = []
     for x in np.linspace(0.0, 0.2, 9):
-        _, feature, *_ = contacts(solids, poses([(0.0, 0.0, 0.0), (x, 0.5 * x, 0.5)]), 1e-6)
+        feature, *_ = pair_contacts(solids, poses([(0.0, 0.0, 0.0), (x, 0.5 * x, 0.5)]), 1e-6)
         seen.append(set(feature.tolist()))
     assert len(set.intersection(*seen)) >= 4
 
@@ -355,9 +345,9 @@ def test_names_last_from_step_to_step():
 def test_parts_without_a_mesh_are_passed_over():
     solids = solids_of(Sphere(1.0), Box((1.0, 1.0, 1.0)), BALL)
     where = poses([(0.0, 0.0, 0.0), (0.5, 0.0, 0.0), (9.0, 0.0, 0.0)])
-    assert not len(contacts(solids, where, 0.1)[0])
+    assert not len(pair_contacts(solids, where, 0.1)[0])
     floor = flat(((0.0, 0.0, 0.0), (0.0, 0.0, 1.0)))
-    body = mesh_boundaries(solids, where, np.ones(3, bool), floor, floor, 0.0)[0]
+    body = boundary_contacts(solids, where, (floor, floor), 0.0)[0]
     assert set(body.tolist()) == {2}
 
 

@@ -30,12 +30,12 @@ from ..solvers.rows import Floats
 from ..world import BOX, MESH, Shapes2D, Shapes3D
 from .box_axes import BoxAxes, box_axes, box_gap
 from .epa import Polytope, overlap_now, polytope
-from .features import sample_count, sample_point
 from .gjk import separation
 from .motion import Motion, Motions, motion_of, pose_at
 from .point_distance import distance, surface_of
 from .polygons import nearest_on_polygon, set_normals
 from .support import Part, core_of, difference
+from .surface_points import sample_count, sample_point
 
 NEVER = 2.0  # the time of a touch that does not happen; a step is from 0 to 1
 MOST_ITERATIONS = 480  # of the advancement, which meshes may need; then a pair counts as touching or as crossing
@@ -274,9 +274,9 @@ def _mesh_gap(shapes, a, pose_a, b, pose_b, near):
     if gap > near:
         return gap
     gap = np.inf
-    if shapes.kind[b] != MESH or sample_point(shapes, a, 0)[3] == 0.0:
+    if shapes.kind[b] != MESH or sample_point(shapes, a, 0)[1] == 0.0:
         gap = _sampled_gap(shapes, a, pose_a, b, pose_b)
-    if shapes.kind[a] != MESH or sample_point(shapes, b, 0)[3] == 0.0:
+    if shapes.kind[a] != MESH or sample_point(shapes, b, 0)[1] == 0.0:
         gap = min(gap, _sampled_gap(shapes, b, pose_b, a, pose_a))
     return gap
 
@@ -292,8 +292,8 @@ def _sampled_gap(shapes, a, pose_a, b, pose_b):
     """Smallest distance of sample points of a shape from another one."""
     least, surface = np.inf, surface_of(shapes, b)
     for k in range(sample_count(shapes, a)):
-        x, y, z, r = sample_point(shapes, a, k)
-        point = pose_a.position + to_world(pose_a.turn, Vec3(x, y, z))
+        own, r = sample_point(shapes, a, k)
+        point = pose_a.position + to_world(pose_a.turn, own)
         if norm(point - pose_b.position) - shapes.reach[b] - r < least:
             least = min(least, _point_gap(surface, pose_b, point, least + r) - r)
     return least

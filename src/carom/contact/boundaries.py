@@ -130,32 +130,6 @@ SAMPLES = 24  # angles at which a wave is sampled to find its maxima
 
 
 @kernel
-def row_gap(kind, row, x, y, z):
-    """Distance of a point from a boundary, given as a row of seven numbers (see `put_row`), and the normal to it.
-
-    On the axis or at the center, where no direction is defined, the normal is along z.
-    """
-    x, y, z = x - row[0], y - row[1], z - row[2]
-    along = x * row[3] + y * row[4] + z * row[5]
-    if kind == PLANE:
-        return along, -row[3], -row[4], -row[5]
-    if kind == TUBE:
-        x, y, z = x - along * row[3], y - along * row[4], z - along * row[5]
-    length = np.sqrt(x * x + y * y + z * z)
-    if length == 0.0:
-        return row[6], 0.0, 0.0, 1.0
-    return row[6] - length, x / length, y / length, z / length
-
-
-@kernel
-def put_row(boundaries, w, out):
-    """Writes point, axis and radius of boundary w to one row."""
-    for axis in range(3):
-        out[axis], out[3 + axis] = boundaries.point[w, axis], boundaries.axis[w, axis]
-    out[6] = boundaries.radius[w]
-
-
-@kernel
 def rim_wave(boundary, pose, radius, height):
     """Coefficients of how close to a boundary a rim is at angle t: a cos t + b sin t + c cos 2t + d sin 2t, a length.
 

@@ -190,6 +190,14 @@ def put(table, n, first, second, contact):
 
 
 @kernel
+def contact_at(table, n):
+    """Contact n of a table, as a value."""
+    return Contact(
+        int(table[n, FEATURE]), table[n, GAP], table[n, PREDICTED], vector(table, n, NORMAL), vector(table, n, POINT)
+    )
+
+
+@kernel
 def set_bodies(table, begin, end, first, second):
     """Writes the bodies of the contacts begin to end."""
     for n in range(begin, end):

@@ -45,7 +45,6 @@ class Detector:
     def __init__(self, world: World) -> None:
         self.world, self.pairs = world, Pairs(world)
         self.moving = world.moving_boundaries
-        self.bounds = world.boundaries, world.boundaries
         self.boundaries = (boundary_table(world.boundaries),) * 2
         self.margin, self.margins = 0.0, np.zeros(world.count)
         self.width = WIDTH if world.periodic is None else PERIODIC_WIDTH
@@ -131,8 +130,8 @@ class Detector:
     def _ends(self, before: State, after: State, margins: Floats) -> Ends:
         """What the narrow phase gets of a step."""
         if self.moving:
-            self.bounds = boundaries_at(self.world, before.time, after.time - before.time)
-            self.boundaries = boundary_table(self.bounds[0]), boundary_table(self.bounds[1])
+            start, end = boundaries_at(self.world, before.time, after.time - before.time)
+            self.boundaries = boundary_table(start), boundary_table(end)
         return Ends(
             before.position, before.orientation, after.position, after.orientation, *self.boundaries, margins,
             sides_in_step(self.world.periodic, before.time, after.time), self.width,
@@ -171,24 +170,21 @@ class Detector:
         return _in_pieces(len(pairs), SOLID_PIECE, chosen, find)
 
     def _meshes(self, ends: Ends, pairs: np.ndarray, chosen: Mask) -> Floats:
-        from .mesh_boundaries import mesh_boundaries
-        from .meshes import mesh_pairs
+        from .meshes import mesh_contacts
         from .poses import Poses
 
-        shapes, rows = self.world.shapes_3d, image_rows(pairs, ends.position0, ends.position1, ends.sides)
+        rows = image_rows(pairs, ends.position0, ends.position1, ends.sides)
         turn0, turn1 = matrices(ends.orientation0), matrices(ends.orientation1)
         poses = Poses(rows.owner, rows.position0, turn0[rows.owner], rows.position1, turn1[rows.owner])
         first, second = rows.pairs[:, FIRST].astype(np.int64), rows.pairs[:, SECOND].astype(np.int64)
-        pair, feature, *rest = mesh_pairs(first, second, shapes, poses, ends.margins[rows.owner])
-        none = np.zeros((len(pair), 3))
-        image = None if self.world.periodic is None else (none, none)
-        found = ContactSet.of_columns((first[pair], second[pair], feature), rest[:2], rest[2:], image)
-        rows_to_bodies(found.table, rows, ends.sides)
-        if len(ends.boundary0):
-            poses = Poses(np.arange(self.world.count), ends.position0, turn0, ends.position1, turn1)
-            body, boundary, feature, *rest = mesh_boundaries(shapes, poses, chosen, *self.bounds, ends.margins)
-            found = found.joined(ContactSet.of_columns((body, -1 - boundary, feature), rest[:2], rest[2:]))
-        return found.table
+        marked = np.zeros(len(rows.owner), np.bool_)
+        marked[: len(chosen)] = chosen
+        margins, boundaries = ends.margins[rows.owner], (ends.boundary0, ends.boundary1)
+        found = mesh_contacts(self.world.shapes_3d, poses, (first, second), marked, boundaries, margins)
+        out = np.zeros((len(found), self.width))
+        out[:, :WIDTH] = found
+        rows_to_bodies(out, rows, ends.sides)
+        return out
 
 
 def _in_pieces(count: int, piece: int, chosen: Mask, find: Callable[[int, int, Mask], Floats]) -> Floats:

@@ -1,4 +1,4 @@
-"""Features of convex shapes: the vertex, edge or face that faces along a normal; and points that represent a shape.
+"""Features of convex shapes: the vertex, edge or face that faces along a normal.
 
 The feature consists of all vertices that lie behind the foremost one by less than a narrow band. So an edge that is
 slightly tilted is still an edge with two ends, of which both may touch within the step.
@@ -6,8 +6,6 @@ slightly tilted is still an edge with two ends, of which both may touch within t
 A flat round end (cap) is represented by eight fixed points on the rim, and the foremost point if it is tilted; a round
 side by a segment; otherwise the foremost point of a rim is the feature. Points of the last three kinds are not material
 points: they stay in place while the body rolls. They are `rim` points at distance `rho` from the axis along `out`.
-
-Against a mesh, a shape without a table of points is represented by `Spots`: points of its core, rims and side.
 """
 
 from __future__ import annotations
@@ -16,21 +14,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..geometry.shapes import BOX, CAPSULE, HULL, MESH, SPHERE
+from ..geometry.shapes import BOX, CAPSULE, HULL
 from ..geometry.vectors import Vec3, dot, row3, to_local, to_world
 from ..kernels import kernel
-from ..solvers.rows import Floats, Ints
-from .grid_distance import grid_distance
-from .poses import mapped, world_point
+from ..solvers.rows import Floats
+from .poses import world_point
 from .support import foremost_vertex, has_rims, rims
 
 RIM = 8  # fixed points on the rim of a cap, against convex shapes and boundaries
 UPRIGHT = 1e-4  # sine of the tilt below which a cap or rim has no foremost point
 CAP_TILT = 0.2  # sine of the tilt above which a small cap counts as a point
-RIM_POINTS = 16  # points on each rim, against meshes
-SPOTS = 65  # largest number of points of a capsule's core, or of a shape with rims
-_TURNS = 3  # iterations for the foremost point of a rim
-_NOWHERE = 1e100  # coordinate of points that do not count
 
 
 # Columns of Scratch.point: place, coordinates across the normal, code for the feature id, `rho` of a rim point (0 for
@@ -233,154 +226,3 @@ def facing(part, normal, depth, point, w):
     if has_rims(kind):
         return _rimmed(part, n, depth.now, point, w)
     return _capsule(part, n, depth.now, point, w)
-
-
-# ---- points that represent a shape against a mesh
-
-
-class Spots(NamedTuple):
-    """Points of a shape without a table of them: core of a capsule or sphere, rims and side of a shape with rims.
-
-    Points on a round side are not material points: while the body rolls, they stay where it is nearest.
-    """
-
-    place: Floats  # (k, 3) at the start of the step
-    later: Floats  # (k, 3) at its end
-    normal: Floats  # (k, 3) outward
-    link: Ints  # (k, 2) neighbors
-
-
-@kernel
-def put_spots(shapes, shape, spacing, spots):
-    """Writes the points and neighbors of a sphere, capsule or shape with rims; returns (points, links, radius)."""
-    kind = shapes.kind[shape]
-    if kind == SPHERE:
-        spots.place[0] = 0.0
-        return 1, 0, shapes.size[shape, 0]
-    if kind == CAPSULE:
-        half = shapes.size[shape, 1]
-        count = min(int(np.ceil(2.0 * half / spacing)) + 1, SPOTS)
-        for k in range(count):
-            spots.place[k, 0], spots.place[k, 1] = 0.0, 0.0
-            spots.place[k, 2] = half * ((2 * k - (count - 1)) / (count - 1))
-            if k:
-                spots.link[k - 1, 0], spots.link[k - 1, 1] = k - 1, k
-        return count, count - 1, shapes.size[shape, 0]
-    top, high, bottom, low = rims(kind, row3(shapes.size, shape))
-    slope = (high - low, bottom - top)
-    for k in range(2 * RIM_POINTS):
-        angle = 2.0 * np.pi * (k % RIM_POINTS) / RIM_POINTS
-        radius, z, up = (top, high, 1.0) if k < RIM_POINTS else (bottom, low, -1.0)
-        _put_rim(spots.place, spots.normal, k, radius, z, np.cos(angle), np.sin(angle), up, slope)
-        if radius == 0.0 and k % RIM_POINTS > 0:  # one point is sufficient
-            spots.place[k, 2] = _NOWHERE
-        spots.later[k] = spots.place[k]
-        spots.link[k, 0], spots.link[k, 1] = k, k + 1 if (k + 1) % RIM_POINTS else k + 1 - RIM_POINTS
-    count = min(int(np.ceil((high - low) / spacing)) + 1, SPOTS - 2 * RIM_POINTS)
-    for k in range(count - 1):
-        spots.link[2 * RIM_POINTS + k, 0], spots.link[2 * RIM_POINTS + k, 1] = (
-            2 * RIM_POINTS + k,
-            2 * RIM_POINTS + k + 1,
-        )
-    return 2 * RIM_POINTS + count, 2 * RIM_POINTS + count - 1, 0.0
-
-
-@kernel
-def _put_rim(place, normal, k, radius, z, ux, uy, up, slope):
-    """Writes a point of a round side in direction u, whose normal is along `slope` (outward, z).
-
-    At a rim (`up` is 1 or -1, else 0) the outward direction is midway between side and cap, at a tip along z.
-    """
-    place[k, 0], place[k, 1], place[k, 2] = radius * ux, radius * uy, z
-    length = np.sqrt(slope[0] * slope[0] + slope[1] * slope[1])
-    across, along = (slope[0] / length, slope[1] / length + up) if radius > 0.0 else (0.0, up)
-    length = np.sqrt(across * across + along * along)
-    normal[k, 0], normal[k, 1], normal[k, 2] = across * ux / length, across * uy / length, along / length
-
-
-@kernel
-def put_front(shapes, shape, count, grid, m, margin, fixed, place, normal):
-    """Writes the points from 2 RIM_POINTS on: where circles about the axis are nearest to the mesh of a grid.
-
-    m maps the frame of the shape to the mesh's. A rim that lies flat has no such point. For any other rim the `fixed`
-    points around it are disabled: they come down as the body rolls, but never below its side.
-    """
-    kind = shapes.kind[shape]
-    top, high, bottom, low = rims(kind, row3(shapes.size, shape))
-    half, middle, slope = 0.5 * (high - low), 0.5 * (high + low), (high - low, bottom - top)
-    for k in range(2 * RIM_POINTS, count):
-        part = (2 * (k - 2 * RIM_POINTS) - (count - 2 * RIM_POINTS - 1)) / (count - 2 * RIM_POINTS - 1)
-        z, radius = middle + half * part, bottom + 0.5 * (1.0 + part) * (top - bottom)
-        up = -1.0 if k == 2 * RIM_POINTS else (1.0 if k == count - 1 else 0.0)
-        ux, uy, across = 0.0, 0.0, 0.0
-        for _ in range(_TURNS):
-            x, y, w = mapped(m, radius * ux, radius * uy, z)
-            nx, ny, nz = grid_distance(grid, Vec3(x, y, w), False).normal
-            x, y = m[0] * nx + m[3] * ny + m[6] * nz, m[1] * nx + m[4] * ny + m[7] * nz
-            across = np.sqrt(x * x + y * y)
-            if across < UPRIGHT:
-                break
-            ux, uy = -x / across, -y / across
-        _put_rim(place, normal, k, radius if across >= UPRIGHT else _NOWHERE, z, ux, uy, up, slope)
-        if across < UPRIGHT or radius == 0.0:
-            place[k, 2] = _NOWHERE
-        if 2.0 * radius * across > margin and (k == 2 * RIM_POINTS or k == count - 1):
-            first = RIM_POINTS if k == 2 * RIM_POINTS else 0
-            for i in range(first, first + RIM_POINTS):
-                if place[i, 0] * ux + place[i, 1] * uy > 0.5 * radius:
-                    fixed[i, 2] = _NOWHERE
-
-
-@kernel
-def put_box(shapes, shape, more, out):
-    """Writes low and high corner of the bounding box of a shape in its own frame, enlarged by `more` on all sides."""
-    kind, g = shapes.kind[shape], shapes.grid[shape]
-    for axis in range(3):
-        low, high = -shapes.reach[shape], shapes.reach[shape]
-        if kind == BOX:
-            low, high = -shapes.size[shape, axis], shapes.size[shape, axis]
-        elif has_rims(kind):
-            top, high, bottom, low = rims(kind, row3(shapes.size, shape))
-            if axis < 2:
-                high = max(top, bottom)
-                low = -high
-        elif kind == MESH:
-            low = shapes.grid_low[g, axis]
-            high = low + shapes.grid_spacing[g] * (shapes.grid_count[g, axis] - 1)
-        out[axis], out[3 + axis] = low - more, high + more
-
-
-# ---- points that represent a shape in the swept test against a mesh
-
-
-@kernel
-def sample_count(shapes, shape):
-    """Number of points that represent a shape in the swept test: sample points, vertices, or a few on axis and rims."""
-    kind = shapes.kind[shape]
-    if kind == SPHERE:
-        return 1
-    if kind == CAPSULE:
-        return 9
-    if has_rims(kind):
-        return 17
-    return shapes.vertex_ptr[shape + 1] - shapes.vertex_ptr[shape]
-
-
-@kernel
-def sample_point(shapes, shape, k):
-    """Sample point k of a shape, in its own frame, and the radius about it."""
-    kind = shapes.kind[shape]
-    a, b = shapes.size[shape, 0], shapes.size[shape, 1]
-    if kind == SPHERE:
-        return 0.0, 0.0, 0.0, a
-    if kind == CAPSULE:
-        return 0.0, 0.0, b * (0.25 * k - 1.0), a
-    if has_rims(kind):
-        if k == 16:
-            return 0.0, 0.0, 0.0, 0.0
-        angle = 0.25 * np.pi * (k % 8)
-        top, high, bottom, low = rims(kind, row3(shapes.size, shape))
-        radius, z = (top, high) if k < 8 else (bottom, low)
-        return radius * np.cos(angle), radius * np.sin(angle), z, 0.0
-    v = shapes.vertex[shapes.vertex_ptr[shape] + k]
-    return v[0], v[1], v[2], 0.0

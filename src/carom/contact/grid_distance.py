@@ -46,7 +46,7 @@ class _Cell(NamedTuple):
     w: float
 
 
-@kernel
+@kernel(inline="always")
 def grid_of(shapes, shape):
     """The grid of a mesh. For other shapes, which have none, the numbers mean nothing."""
     g = shapes.grid[shape]
@@ -58,7 +58,7 @@ def grid_of(shapes, shape):
     )
 
 
-@kernel
+@kernel(inline="always")
 def _clipped(s, count):
     """Cell of a coordinate in units of the spacing, and the fraction (0 to 1) within it; clipped to the grid."""
     s = min(max(s, 0.0), count - 1.0)
@@ -66,7 +66,7 @@ def _clipped(s, count):
     return i, s - i
 
 
-@kernel
+@kernel(inline="always")
 def _cell_of(grid, s):
     """The cell of a point s, given in units of the spacing from the first node, and the number of its first node."""
     i, u = _clipped(s.x, grid.nx)
@@ -75,7 +75,7 @@ def _cell_of(grid, s):
     return _Cell(i, j, k, u, v, w), grid.start + (i * grid.ny + j) * grid.nz + k
 
 
-@kernel
+@kernel(inline="always")
 def _beyond(grid, s, inset):
     """How far a point s, in units of the spacing, lies outside the grid reduced by `inset` cells at each side."""
     return Vec3(
@@ -85,12 +85,12 @@ def _beyond(grid, s, inset):
     )
 
 
-@kernel
+@kernel(inline="always")
 def _is_zero(a):
     return a.x == 0.0 and a.y == 0.0 and a.z == 0.0
 
 
-@kernel
+@kernel(inline="always")
 def _weight(fraction, upper):
     """Weight of the upper or lower node in a linear interpolation."""
     return fraction if upper else 1.0 - fraction
@@ -130,7 +130,7 @@ def _cell_gradient(grid, cell, n):
     return Vec3(gx, gy, gz)
 
 
-@kernel
+@kernel(inline="always")
 def _slope(value, n, stride, index, count):
     """Difference quotient at node n along one axis, times the spacing: central, one-sided at the sides of the grid."""
     low = 0 if index == 0 else 1
@@ -177,7 +177,7 @@ def grid_normal(grid, p):
     return g / length
 
 
-@kernel
+@kernel(inline="always")
 def is_outside(grid, p):
     """Whether a point lies outside of the grid, where `grid_value` is a bound."""
     return not _is_zero(_beyond(grid, (p - grid.low) / grid.spacing, 0.0))

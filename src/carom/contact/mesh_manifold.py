@@ -2,9 +2,9 @@
 
 Candidates that are connected through neighbors form a component. Its convex outline tells how far the contact extends,
 which keeps a resting body from rocking. Within a component, pieces are connected through neighbors of about the same
-height; a piece whose bottom has no lower neighbor contributes the outline of that bottom. A large tolerance for equal
-heights gives both ends of an edge that a body lies on, a small one all local minima. The choice has the symmetry of the
-configuration: points are compared, never taken in order, and all of equal points stay.
+height (predicted gap); a piece whose bottom has no lower neighbor contributes the outline of that bottom. A large
+tolerance for equal heights gives both ends of an edge that a body lies on, a small one all local minima. The choice has
+the symmetry of the configuration: points are compared, never taken in order, and all of equal points stay.
 """
 
 from __future__ import annotations
@@ -13,43 +13,35 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..geometry.vectors import Vec2, Vec3, cross, dot, norm, put_row, row2
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
+from .contact_set import FEATURE, PREDICTED, WIDTH, contact_at
 
-_MOST = 48  # contacts of one side of a pair; the deepest stay, and all that equal the last of them
+MOST_CONTACTS = 48  # of one side of a pair; the deepest stay, and all that equal the last of them
 _STRAIGHT = 1e-6  # of the size of an outline: a corner that protrudes by less is none
 _FINE = 1e-3  # of the tie: a second, smaller tolerance, with which the lowest points stay too
 
 
 class Candidates(NamedTuple):
-    """Sample points within the margin, and scratch arrays. The first `used[0]` rows are in use."""
+    """Sample points within the margin, as contacts, and scratch arrays."""
 
-    used: Ints  # (1,)
-    point: Ints  # (k,) number of the point
-    place: Floats  # (k, 3) of the point, in the frame of the world
-    normal: Floats  # (k, 3) unit, from the point's body to the other
-    gap: Floats  # (k,)
-    predicted: Floats  # (k,)
+    contact: Floats  # (k, WIDTH) table: `feature` is the number of the sample point, `point` its place in the world
     keep: Ints  # (k,) not 0 for the chosen ones
     piece: Ints  # (k,) parent in the tree of a piece
-    lowest: Floats  # (k,) at the root of a piece, its least predicted gap
+    lowest: Floats  # (k,) at the root of a piece, its least height
     head: Ints  # (k,) at the root of a piece, the first member of its bottom, -1 if it has a lower neighbor
     following: Ints  # (k,) next member of the same bottom
     flat: Floats  # (k, 2) coordinates in the plane of the component
     row: Ints  # (points,) candidate of a point, or -1
-    link: Ints  # (edges, 2) neighbors that are both candidates
+    link: Ints  # (links, 2) neighbors that are both candidates
 
 
 @kernel
-def candidate_room(points, edges):
-    """Empty candidates for shapes of up to `points` points and `edges` pairs of neighbors."""
+def candidate_room(points, links):
+    """Empty candidates for shapes of up to `points` points and `links` pairs of neighbors."""
     return Candidates(
-        np.zeros(1, np.int64),
-        np.empty(points, np.int64),
-        np.empty((points, 3)),
-        np.empty((points, 3)),
-        np.empty(points),
-        np.empty(points),
+        np.empty((points, WIDTH)),
         np.empty(points, np.int64),
         np.empty(points, np.int64),
         np.empty(points),
@@ -57,7 +49,7 @@ def candidate_room(points, edges):
         np.empty(points, np.int64),
         np.empty((points, 2)),
         np.full(points, -1),
-        np.empty((edges, 2), np.int64),
+        np.empty((links, 2), np.int64),
     )
 
 
@@ -79,89 +71,89 @@ def _join(parent, i, j):
 
 
 @kernel
-def _link(c, edge, begin, end):
+def _link(c, count, points):
     """Writes the pairs of neighbors among the candidates to `c.link`; returns their number."""
-    for i in range(c.used[0]):
-        c.row[c.point[i]], c.keep[i] = i, 0
+    for i in range(count):
+        c.row[int(c.contact[i, FEATURE])], c.keep[i] = i, 0
     n = 0
-    for e in range(begin, end):
-        i, j = c.row[edge[e, 0]], c.row[edge[e, 1]]
+    for e in range(points.link_begin, points.link_end):
+        i, j = c.row[points.link[e, 0]], c.row[points.link[e, 1]]
         if i >= 0 and j >= 0:
             c.link[n, 0], c.link[n, 1] = i, j
             n += 1
-    for i in range(c.used[0]):
-        c.row[c.point[i]] = -1
+    for i in range(count):
+        c.row[int(c.contact[i, FEATURE])] = -1
     return n
 
 
 @kernel
-def _connect(c, links, tie, bottom):
+def _connect(c, count, links, tie, bottom):
     """Joins neighbors whose heights differ by at most `tie` to pieces, and lists the bottoms of pieces.
 
     The bottom is all members within `bottom` of the lowest one. A piece along a slope may extend far in height; it
     counts as continuing downward only if its bottom has lower neighbors.
     """
-    for i in range(c.used[0]):
-        c.piece[i], c.lowest[i], c.head[i] = i, c.predicted[i], -1
+    for i in range(count):
+        c.piece[i], c.lowest[i], c.head[i] = i, c.contact[i, PREDICTED], -1
     for e in range(links):
         i, j = c.link[e, 0], c.link[e, 1]
-        if abs(c.predicted[i] - c.predicted[j]) <= tie:
+        if abs(c.contact[i, PREDICTED] - c.contact[j, PREDICTED]) <= tie:
             _join(c.piece, i, j)
-    for i in range(c.used[0]):
+    for i in range(count):
         root = _root(c.piece, i)
-        c.lowest[root] = min(c.lowest[root], c.predicted[i])
-    for i in range(c.used[0] - 1, -1, -1):
+        c.lowest[root] = min(c.lowest[root], c.contact[i, PREDICTED])
+    for i in range(count - 1, -1, -1):
         root = c.piece[i] = _root(c.piece, i)
-        if c.predicted[i] <= c.lowest[root] + bottom:
+        if c.contact[i, PREDICTED] <= c.lowest[root] + bottom:
             c.following[i], c.head[root] = c.head[root], i
     for e in range(links):
         i, j = c.link[e, 0], c.link[e, 1]
-        if c.predicted[i] < c.predicted[j]:
+        if c.contact[i, PREDICTED] < c.contact[j, PREDICTED]:
             i, j = j, i
-        root = c.piece[i]
-        if c.predicted[i] - c.predicted[j] > tie and c.predicted[i] <= c.lowest[root] + bottom:
+        root, height = c.piece[i], c.contact[i, PREDICTED]
+        if height - c.contact[j, PREDICTED] > tie and height <= c.lowest[root] + bottom:
             c.head[root] = -1
+
+
+@kernel
+def _across(n):
+    """A unit vector perpendicular to n."""
+    if abs(n.x) <= abs(n.y) and abs(n.x) <= abs(n.z):
+        u = Vec3(0.0, n.z, -n.y)
+    elif abs(n.y) <= abs(n.z):
+        u = Vec3(-n.z, 0.0, n.x)
+    else:
+        u = Vec3(n.y, -n.x, 0.0)
+    return u / norm(u)
 
 
 @kernel
 def _flatten(c, head):
     """Projects the members of a list along their mean normal about their center; returns (size, farthest member)."""
-    nx, ny, nz, mx, my, mz, count = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0
+    normal, center, count = Vec3(0.0, 0.0, 0.0), Vec3(0.0, 0.0, 0.0), 0
     i = head
     while i >= 0:
-        nx, ny, nz = nx + c.normal[i, 0], ny + c.normal[i, 1], nz + c.normal[i, 2]
-        mx, my, mz = mx + c.place[i, 0], my + c.place[i, 1], mz + c.place[i, 2]
-        count += 1
+        contact = contact_at(c.contact, i)
+        normal, center, count = normal + contact.normal, center + contact.point, count + 1
         i = c.following[i]
-    mx, my, mz = mx / count, my / count, mz / count
-    length = np.sqrt(nx * nx + ny * ny + nz * nz)
-    if length < 1e-9 * count:
-        nx, ny, nz, length = 0.0, 0.0, 1.0, 1.0
-    nx, ny, nz = nx / length, ny / length, nz / length
-    # Two directions perpendicular to the normal.
-    if abs(nx) <= abs(ny) and abs(nx) <= abs(nz):
-        ux, uy, uz = 0.0, nz, -ny
-    elif abs(ny) <= abs(nz):
-        ux, uy, uz = -nz, 0.0, nx
-    else:
-        ux, uy, uz = ny, -nx, 0.0
-    length = np.sqrt(ux * ux + uy * uy + uz * uz)
-    ux, uy, uz = ux / length, uy / length, uz / length
-    vx, vy, vz = ny * uz - nz * uy, nz * ux - nx * uz, nx * uy - ny * ux
-    size, farthest = -1.0, head
+    center, length = center / count, norm(normal)
+    normal = Vec3(0.0, 0.0, 1.0) if length < 1e-9 * count else normal / length
+    u = _across(normal)
+    v = cross(normal, u)
+    square, farthest = -1.0, head
     i = head
     while i >= 0:
-        px, py, pz = c.place[i, 0] - mx, c.place[i, 1] - my, c.place[i, 2] - mz
-        a, b = ux * px + uy * py + uz * pz, vx * px + vy * py + vz * pz
-        c.flat[i, 0], c.flat[i, 1] = a, b
-        far = a * a + b * b
+        contact = contact_at(c.contact, i)
+        place = contact.point - center
+        flat = Vec2(dot(u, place), dot(v, place))
+        put_row(c.flat, i, flat)
+        far = dot(flat, flat)
         # Of points above each other the lowest counts.
-        if far > size * (1.0 + _STRAIGHT) or (
-            far > size * (1.0 - _STRAIGHT) and c.predicted[i] < c.predicted[farthest]
-        ):
-            size, farthest = far, i
+        lower = contact.predicted < c.contact[farthest, PREDICTED]
+        if far > square * (1.0 + _STRAIGHT) or (far > square * (1.0 - _STRAIGHT) and lower):
+            square, farthest = far, i
         i = c.following[i]
-    return np.sqrt(size), farthest
+    return np.sqrt(square), farthest
 
 
 @kernel
@@ -173,26 +165,25 @@ def _keep_outline(c, head, mark):
     if c.following[head] < 0:
         c.keep[head] = mark
         return
-    size, start = _flatten(c, head)
+    size, now = _flatten(c, head)
     if size == 0.0:
         c.keep[head] = mark
         return
-    now = start
     while True:
         c.keep[now] = mark
-        chosen, cx, cy, far = -1, 0.0, 0.0, 0.0
+        chosen, way, far = -1, Vec2(0.0, 0.0), 0.0
         i = head
         while i >= 0:
-            dx, dy = c.flat[i, 0] - c.flat[now, 0], c.flat[i, 1] - c.flat[now, 1]
-            length = np.sqrt(dx * dx + dy * dy)
+            d = row2(c.flat, i) - row2(c.flat, now)
+            length = norm(d)
             if length > _STRAIGHT * size:
-                cross = (cx * dy - cy * dx) / far if chosen >= 0 else -np.inf
+                inward = cross(way, d) / far if chosen >= 0 else -np.inf
                 # Farther out than the best so far; or as far out and more distant; or at the same place and lower.
                 further = length > far + _STRAIGHT * size
                 if chosen >= 0 and not further and length > far - _STRAIGHT * size:
-                    further = c.predicted[i] < c.predicted[chosen]
-                if cross < -_STRAIGHT * size or (cross < _STRAIGHT * size and further):
-                    chosen, cx, cy, far = i, dx, dy, length
+                    further = c.contact[i, PREDICTED] < c.contact[chosen, PREDICTED]
+                if inward < -_STRAIGHT * size or (inward < _STRAIGHT * size and further):
+                    chosen, way, far = i, d, length
             i = c.following[i]
         if chosen < 0 or c.keep[chosen] == mark:
             break
@@ -200,42 +191,38 @@ def _keep_outline(c, head, mark):
 
 
 @kernel
-def _cut(c, tie):
-    """Drops the highest contacts beyond _MOST; returns the number that stays."""
-    n = 0
-    heights = np.empty(c.used[0])
-    for i in range(c.used[0]):
-        if c.keep[i]:
-            heights[n] = c.predicted[i]
-            n += 1
-    if n <= _MOST:
-        return n
+def _keep_lowest(c, count, tie):
+    """Drops the highest contacts beyond MOST_CONTACTS; returns the number that stays."""
+    kept = 0
+    for i in range(count):
+        kept += 1 if c.keep[i] else 0
+    if kept <= MOST_CONTACTS:
+        return kept
     limit = np.inf
-    for i in range(n):  # no sorting: it takes seconds to compile, and this is rare
+    for i in range(count):  # no sorting: it takes seconds to compile, and this is rare
         below = 0
-        for j in range(n):
-            below += heights[j] <= heights[i]
-        if below >= _MOST:
-            limit = min(limit, heights[i] + tie)
-    n = 0
-    for i in range(c.used[0]):
-        if c.predicted[i] > limit:
+        for j in range(count):
+            below += 1 if c.keep[j] and c.contact[j, PREDICTED] <= c.contact[i, PREDICTED] else 0
+        if c.keep[i] and below >= MOST_CONTACTS:
+            limit = min(limit, c.contact[i, PREDICTED] + tie)
+    kept = 0
+    for i in range(count):
+        if c.contact[i, PREDICTED] > limit:
             c.keep[i] = 0
-        elif c.keep[i]:
-            n += 1
-    return n
+        kept += 1 if c.keep[i] else 0
+    return kept
 
 
 @kernel
-def reduce(c, edge, begin, end, tie, band):
-    """Marks in `c.keep` the contacts that stay; returns their number. Heights that differ by up to `tie` are equal.
+def reduce(c, count, points, tie, band):
+    """Marks in `c.keep` which of the first `count` candidates, sample points of `points`, stay; returns their number.
 
-    With a `band` the outlines of whole components stay, and of their bottoms within this height; without (0) only the
-    local minima stay, for round bodies.
+    Heights that differ by up to `tie` are equal. With a `band` the outlines of whole components stay, and of their
+    bottoms within this height; without (0) only the local minima stay, for round bodies.
     """
-    if c.used[0] == 0:
+    if count == 0:
         return 0
-    links = _link(c, edge, begin, end)
+    links = _link(c, count, points)
     for pass_ in range(4 if band > 0.0 else 1):
         joined, bottom = tie, tie
         if pass_ == 1:
@@ -244,8 +231,8 @@ def reduce(c, edge, begin, end, tie, band):
             joined, bottom = max(tie, band), max(tie, band)
         elif pass_ == 3:
             joined, bottom = np.inf, np.inf
-        _connect(c, links, joined, bottom)
-        for i in range(c.used[0]):
+        _connect(c, count, links, joined, bottom)
+        for i in range(count):
             if c.head[i] >= 0:
-                _keep_outline(c, c.head[i], 1 + pass_ * c.used[0] + i)
-    return _cut(c, tie)
+                _keep_outline(c, c.head[i], 1 + pass_ * count + i)
+    return _keep_lowest(c, count, tie)

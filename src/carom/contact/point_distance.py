@@ -43,7 +43,7 @@ class Surface(NamedTuple):
     grid: DistanceGrid  # without nodes if the shape is convex
 
 
-@kernel
+@kernel(inline="always")
 def surface_of(shapes, shape):
     """The surface of a shape of a table of shapes."""
     return Surface(core_of(shapes, shape), grid_of(shapes, shape))
@@ -58,7 +58,7 @@ def signed_distance(surface, p, exact):
     return SignedDistance(near.distance - surface.core.radius, near.normal)
 
 
-@kernel
+@kernel(inline="always")
 def distance(surface, p, most):
     """Signed distance of a point. Beyond `most`, and outside the grid of a mesh, it may be a lower bound."""
     if surface.grid.nx > 0:
@@ -112,7 +112,7 @@ def feature_distance(core, near, p):
     return _hull_feature(core, near, p)
 
 
-@kernel
+@kernel(inline="always")
 def _corner(x, y, z):
     """Distance from a right-angled corner, given the signed distances from its faces; negative inside."""
     top = max(x, y, z)
@@ -121,20 +121,20 @@ def _corner(x, y, z):
     return norm(Vec3(max(x, 0.0), max(y, 0.0), max(z, 0.0)))
 
 
-@kernel
+@kernel(inline="always")
 def _length_along(a, n):
     """The length of a, negative if it points against n."""
     return -norm(a) if dot(a, n) < 0.0 else norm(a)
 
 
-@kernel
+@kernel(inline="always")
 def _unit(a, other):
     """The direction of a, or `other` if a is zero."""
     length = norm(a)
     return other if length == 0.0 else a / length
 
 
-@kernel
+@kernel(inline="always")
 def _outward(x, excess, top):
     """Component along one axis of the direction from the nearest point of a box to a point; if inside, to its face.
 
@@ -145,7 +145,7 @@ def _outward(x, excess, top):
     return size if x >= 0.0 else -size
 
 
-@kernel
+@kernel(inline="always")
 def _sign_code(component):
     return 0 if component == 0.0 else (1 if component > 0.0 else 2)
 
@@ -160,7 +160,7 @@ def _nearest_on_box(half, p):
     return Nearest(_corner(x, y, z), _unit(out, Vec3(0.0, 0.0, 1.0)), Feature(code, 0, 0))
 
 
-@kernel
+@kernel(inline="always")
 def _over(x, half, sign_code):
     """Height of a coordinate over the face at +half or -half that a code tells; -inf for neither."""
     return (x if sign_code == 1 else -x) - half if sign_code > 0 else -np.inf
@@ -179,7 +179,7 @@ def _nearest_on_capsule(half, p):
     return Nearest(norm(away), _unit(away, Vec3(1.0, 0.0, 0.0)), Feature(code, 0, 0))
 
 
-@kernel
+@kernel(inline="always")
 def _across(p):
     """Distance of a point from the z axis, and the direction (x, y) from there; x on the axis itself."""
     across = np.sqrt(p.x * p.x + p.y * p.y)
@@ -188,7 +188,7 @@ def _across(p):
     return across, p.x / across, p.y / across
 
 
-@kernel
+@kernel(inline="always")
 def _signed_across(p, n):
     """Distance of a point from the z axis, negative on the side that n points away from."""
     across = _across(p)[0]
@@ -263,7 +263,7 @@ def _cone_feature(ends, near, p):
     return _length_along(Vec3(across - radius, 0.0, p.z - height), Vec3(nr, 0.0, n.z))
 
 
-@kernel
+@kernel(inline="always")
 def _height(core, face, p):
     """Height of a point over the plane of a face."""
     return dot(row3(core.face_normal, face), p) - core.face_offset[face]

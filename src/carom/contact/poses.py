@@ -159,38 +159,3 @@ def needed_rows(rows, first, second):
         out[first[k]] = True
         out[second[k]] = True
     return out
-
-
-# ---- maps between the frames of two parts, as rows of 12 numbers
-
-
-@kernel
-def relative(pose, k, other, out):
-    """The map from the frame of pose k to that of pose `other`: out[:9] a matrix, out[9:] a shift."""
-    p, q = pose[k], pose[other]
-    dx, dy, dz = p[0] - q[0], p[1] - q[1], p[2] - q[2]
-    for i in range(3):
-        for j in range(3):
-            out[3 * i + j] = q[3 + i] * p[3 + j] + q[6 + i] * p[6 + j] + q[9 + i] * p[9 + j]
-        out[9 + i] = q[3 + i] * dx + q[6 + i] * dy + q[9 + i] * dz
-
-
-@kernel
-def mapped(m, x, y, z):
-    return (
-        m[0] * x + m[1] * y + m[2] * z + m[9],
-        m[3] * x + m[4] * y + m[5] * z + m[10],
-        m[6] * x + m[7] * y + m[8] * z + m[11],
-    )
-
-
-@kernel
-def outward_of(point, outward, s, m):
-    """The outward direction at point s, mapped by m; for vertices, which have none, the direction from the origin."""
-    x, y, z = outward[s, 0], outward[s, 1], outward[s, 2]
-    if x == 0.0 and y == 0.0 and z == 0.0:
-        x, y, z = point[s, 0], point[s, 1], point[s, 2]
-        length = np.sqrt(x * x + y * y + z * z)
-        x, y, z = x / length, y / length, z / length
-    x, y, z = mapped(m, x, y, z)
-    return x - m[9], y - m[10], z - m[11]

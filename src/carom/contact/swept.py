@@ -47,6 +47,8 @@ from .contact_set import (
     OFFSET,
     PERIODIC_WIDTH,
     POINT,
+    PREDICTED,
+    SECOND,
     Contact,
     ContactSet,
     contact_table,
@@ -214,17 +216,18 @@ def _shape_contacts(world: World, c: Crossings, pairs: Ints) -> Floats:
     from .meshes import mesh_pairs  # late: few steps need these kernels, which take a while to load
 
     shapes, first = world.shapes_3d, np.arange(len(pairs))
-    near = float(c.tolerance[pairs].max())
-    kernels = [convex_pairs]
-    if (shapes.kind == MESH).any():
-        kernels.append(mesh_pairs)
+    near, has_meshes = float(c.tolerance[pairs].max()), bool((world.shapes_3d.kind == MESH).any())
+    if has_meshes:
         near = max(near, MESH_TOLERANCE * _widest_cell(world, c, pairs))
     poses = _poses(shapes.radius, c.motions, c.time, pairs, FLIGHT * near)
-    tables = []
-    for detect in kernels:
-        which, feature, normal, point, gap, _ = detect(first, first + len(pairs), shapes, poses, MARGIN * near)
-        tables.append(ContactSet.of_columns((pairs[which],) * 2 + (feature,), (normal, point), (gap, gap)).table)
-    return np.concatenate(tables)
+    which, feature, normal, point, gap, _ = convex_pairs(first, first + len(pairs), shapes, poses, MARGIN * near)
+    convex = ContactSet.of_columns((pairs[which],) * 2 + (feature,), (normal, point), (gap, gap)).table
+    if not has_meshes:
+        return convex
+    meshes = mesh_pairs(first, first + len(pairs), shapes, poses, MARGIN * near)
+    meshes[:, FIRST] = meshes[:, SECOND] = pairs[meshes[:, FIRST].astype(np.int64)]
+    meshes[:, PREDICTED] = meshes[:, GAP]
+    return np.concatenate([convex, meshes])
 
 
 def _widest_cell(world: World, c: Crossings, pairs: Ints) -> float:
