@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..geometry.shapes import Shapes
-from ..geometry.vectors import Mat3, Pose, Vec2, Vec3, cross, dot, norm, row3, times, to_local, to_world
+from ..geometry.vectors import Vec2, Vec3, cross, dot, norm, row3
 from ..kernels import kernel
 from ..solvers.rows import Floats
 from ..world import BOX, MESH, Shapes2D, Shapes3D
@@ -34,6 +34,7 @@ from .gjk import separation
 from .motion import Motion, Motions, motion_of, pose_at
 from .point_distance import distance, surface_of
 from .polygons import nearest_on_polygon, set_normals
+from .poses import local_point, part_pose, world_point
 from .support import Part, core_of, difference
 from .surface_points import sample_count, sample_point
 
@@ -47,35 +48,10 @@ SAME_GAP = 1e-9  # change of a gap, relative to the tolerance, that is rounding 
 class MovingPart(NamedTuple):
     """A part of a moving body."""
 
+    part: int  # of Shapes3D; in 2D the body
     shape: int
     motion: Motion  # of the body
-    place: Vec3  # of the part in the frame of the body
-    turn: Mat3
     reach: float  # largest distance of a point of the part from the center of the body
-
-
-@kernel
-def part_of(shapes, motions, row, part):
-    """A part of the body of a row in 3D."""
-    place, turn = row3(shapes.place, part), shapes.turn[part]
-    own = Mat3(row3(turn, 0), row3(turn, 1), row3(turn, 2))
-    shape = shapes.shape[part]
-    return MovingPart(shape, motion_of(motions, row), place, own, norm(place) + shapes.reach[shape])
-
-
-@kernel
-def polygon_of(shapes, motions, row):
-    """The shape of a row in 2D."""
-    own = Mat3(Vec3(1.0, 0.0, 0.0), Vec3(0.0, 1.0, 0.0), Vec3(0.0, 0.0, 1.0))
-    body = motions.owner[row]
-    return MovingPart(body, motion_of(motions, row), Vec3(0.0, 0.0, 0.0), own, shapes.radius[body])
-
-
-@kernel
-def part_pose(part, time):
-    """The pose of a part at a time of the step."""
-    body = pose_at(part.motion, time)
-    return Pose(body.position + to_world(body.turn, part.place), times(body.turn, part.turn))
 
 
 @kernel
@@ -88,9 +64,6 @@ def approach_bound(a, b, normal):
     return turning - dot(apart, normal)
 
 
-# ---- the advancement
-
-
 @kernel(inline="always")
 def crosses(gap_of, shapes, work, a, b, depth, reached):
     """Whether two parts are deeper than `depth` in each other at any time of the step.
@@ -99,7 +72,7 @@ def crosses(gap_of, shapes, work, a, b, depth, reached):
     """
     t = 0.0
     for _ in range(MOST_ITERATIONS):
-        gap, normal = gap_of(shapes, work, a.shape, part_pose(a, t), b.shape, part_pose(b, t), 0.0)
+        gap, normal = gap_of(shapes, work, a, b, t, 0.0)
         if gap + depth <= reached * depth:
             return True
         bound = approach_bound(a, b, normal)
@@ -123,7 +96,7 @@ def touch_time(shapes, work, a, b, tolerance, until):
         ahead, care = 0.25, 0.5
     t = 0.0
     for _ in range(MOST_ITERATIONS):
-        gap, normal = gap_3d(shapes, work, a.shape, part_pose(a, t), b.shape, part_pose(b, t), tolerance)
+        gap, normal = gap_3d(shapes, work, a, b, t, tolerance)
         bound = approach_bound(a, b, normal)
         if bound <= 0.0 or gap > bound * (until - t):
             return NEVER
@@ -132,11 +105,10 @@ def touch_time(shapes, work, a, b, tolerance, until):
             continue
         # They touch. Poses a little later tell approaching vertices from rising ones.
         later = t + ahead * tolerance / bound
-        pa, pb = part_pose(a, later), part_pose(b, later)
         if mesh:
-            then = gap_3d(shapes, work, a.shape, pa, b.shape, pb, tolerance)[0]
+            then = gap_3d(shapes, work, a, b, later, tolerance)[0]
         else:
-            then = _separation_along(Part(core_of(shapes, a.shape), pa), Part(core_of(shapes, b.shape), pb), normal)
+            then = _separation_along(convex_at(shapes, a, later), convex_at(shapes, b, later), normal)
         if then < gap - SAME_GAP * tolerance:
             return t
         t = later
@@ -171,6 +143,12 @@ def polygon_work(shapes):
 
 
 @kernel
+def body_of(shapes, motions, row, body):
+    """The shape of a row in 2D."""
+    return MovingPart(body, body, motion_of(motions, row), shapes.radius[body])
+
+
+@kernel
 def _put_polygon(shapes, body, pose, work, row):
     """Writes vertices and normals of a polygon from `row` on; returns the next free row."""
     k, p, turn = row, pose.position, pose.turn
@@ -185,17 +163,18 @@ def _put_polygon(shapes, body, pose, work, row):
 
 
 @kernel
-def gap_2d(shapes, work, a, pose_a, b, pose_b, near):
+def gap_2d(shapes, work, a, b, time, near):
     """Gap of two bodies of a 2D world, one of which is a polygon, and the unit vector of the best separating axis."""
     at, normal = work.at, work.normal
-    middle = _put_polygon(shapes, a, pose_a, work, 0)
-    last = _put_polygon(shapes, b, pose_b, work, middle)
+    pose_a, pose_b = pose_at(a.motion, time), pose_at(b.motion, time)
+    middle = _put_polygon(shapes, a.shape, pose_a, work, 0)
+    last = _put_polygon(shapes, b.shape, pose_b, work, middle)
     if last == middle:
         gap, _, n = nearest_on_polygon(at, normal, 0, middle, Vec2(pose_b.position.x, pose_b.position.y))
-        return gap - shapes.radius[b], Vec3(n.x, n.y, 0.0)
+        return gap - b.reach, Vec3(n.x, n.y, 0.0)
     if middle == 0:
         gap, _, n = nearest_on_polygon(at, normal, 0, last, Vec2(pose_a.position.x, pose_a.position.y))
-        return gap - shapes.radius[a], Vec3(-n.x, -n.y, 0.0)
+        return gap - a.reach, Vec3(-n.x, -n.y, 0.0)
     best, k = _best_axis(at, normal, 0, middle, middle, last)
     other, j = _best_axis(at, normal, middle, last, 0, middle)
     if best >= other:
@@ -233,18 +212,31 @@ def solid_work():
 
 
 @kernel
-def gap_3d(shapes, work, a, pose_a, b, pose_b, near):
-    """Gap of two shapes, and the unit vector from the first to the second; zero for meshes, which have none.
-
-    The gap of a mesh may be a lower bound where it is larger than `near`.
-    """
-    if shapes.kind[a] == MESH or shapes.kind[b] == MESH:
-        return _mesh_gap(shapes, a, pose_a, b, pose_b, near), Vec3(0.0, 0.0, 0.0)
-    return convex_gap(Part(core_of(shapes, a), pose_a), Part(core_of(shapes, b), pose_b), np.inf, work.hull)
+def part_of(shapes, motions, row, part):
+    """A part of the body of a row in 3D."""
+    shape = shapes.shape[part]
+    return MovingPart(part, shape, motion_of(motions, row), norm(row3(shapes.place, part)) + shapes.reach[shape])
 
 
 @kernel
-def convex_gap(a, b, near, hull):
+def convex_at(shapes, a, time):
+    """A convex part where it is at a time of the step."""
+    return Part(core_of(shapes, a.shape), part_pose(pose_at(a.motion, time), shapes, a.part))
+
+
+@kernel
+def gap_3d(shapes, work, a, b, time, near):
+    """Gap of two parts, and the unit vector from the first to the second; zero for meshes, which have none.
+
+    The gap of a mesh may be a lower bound where it is larger than `near`.
+    """
+    if shapes.kind[a.shape] == MESH or shapes.kind[b.shape] == MESH:
+        return _mesh_gap(shapes, a, b, time, near), Vec3(0.0, 0.0, 0.0)
+    return _convex_gap(convex_at(shapes, a, time), convex_at(shapes, b, time), np.inf, work.hull)
+
+
+@kernel
+def _convex_gap(a, b, near, hull):
     """Gap of two convex parts, and the unit vector from the first to the second; a bound where larger than `near`."""
     rounds = a.core.radius + b.core.radius
     gap, normal = separation(a, b, near + rounds)
@@ -260,31 +252,27 @@ def _separation_along(a, b, normal):
 
 
 @kernel
-def _mesh_gap(shapes, a, pose_a, b, pose_b, near):
-    """Gap of two shapes, one of which is a mesh, by their sample points; where larger than `near` a lower bound.
+def _mesh_gap(shapes, a, b, time, near):
+    """Gap of two parts, one of which is a mesh, by their sample points; where larger than `near` a lower bound.
 
     The centers of round shapes are left out: they may lie outside of the grid of the mesh, where distances are bounds.
     """
-    gap = -np.inf
-    if shapes.kind[a] == MESH:
-        gap = _point_gap(surface_of(shapes, b), pose_b, pose_a.position, np.inf) - shapes.reach[a]
-    if shapes.kind[b] == MESH:
-        other = _point_gap(surface_of(shapes, a), pose_a, pose_b.position, np.inf)
-        gap = max(gap, other - shapes.reach[b])
+    pose_a = part_pose(pose_at(a.motion, time), shapes, a.part)
+    pose_b = part_pose(pose_at(b.motion, time), shapes, b.part)
+    i, j, gap = a.shape, b.shape, -np.inf
+    if shapes.kind[i] == MESH:
+        gap = distance(surface_of(shapes, j), local_point(pose_b, pose_a.position), np.inf) - shapes.reach[i]
+    if shapes.kind[j] == MESH:
+        other = distance(surface_of(shapes, i), local_point(pose_a, pose_b.position), np.inf)
+        gap = max(gap, other - shapes.reach[j])
     if gap > near:
         return gap
     gap = np.inf
-    if shapes.kind[b] != MESH or sample_point(shapes, a, 0)[1] == 0.0:
-        gap = _sampled_gap(shapes, a, pose_a, b, pose_b)
-    if shapes.kind[a] != MESH or sample_point(shapes, b, 0)[1] == 0.0:
-        gap = min(gap, _sampled_gap(shapes, b, pose_b, a, pose_a))
+    if shapes.kind[j] != MESH or sample_point(shapes, i, 0)[1] == 0.0:
+        gap = _sampled_gap(shapes, i, pose_a, j, pose_b)
+    if shapes.kind[i] != MESH or sample_point(shapes, j, 0)[1] == 0.0:
+        gap = min(gap, _sampled_gap(shapes, j, pose_b, i, pose_a))
     return gap
-
-
-@kernel
-def _point_gap(surface, pose, point, most):
-    """Signed distance of a point from a shape; beyond `most` it may be a lower bound."""
-    return distance(surface, to_local(pose.turn, point - pose.position), most)
 
 
 @kernel
@@ -293,9 +281,9 @@ def _sampled_gap(shapes, a, pose_a, b, pose_b):
     least, surface = np.inf, surface_of(shapes, b)
     for k in range(sample_count(shapes, a)):
         own, r = sample_point(shapes, a, k)
-        point = pose_a.position + to_world(pose_a.turn, own)
-        if norm(point - pose_b.position) - shapes.reach[b] - r < least:
-            least = min(least, _point_gap(surface, pose_b, point, least + r) - r)
+        point = local_point(pose_b, world_point(pose_a, own))
+        if norm(point) - shapes.reach[b] - r < least:
+            least = min(least, distance(surface, point, least + r) - r)
     return least
 
 
@@ -308,6 +296,23 @@ def _round_pairs(shapes: Shapes, motions: Motions) -> tuple[np.ndarray, Floats, 
     a, b = motions.owner[:m], motions.owner[m:]
     apart, displacement = (c[m:] - c[:m] for c in (motions.position, motions.displacement))
     return shapes.round[a] & shapes.round[b], shapes.radius[a] + shapes.radius[b], apart, displacement
+
+
+@kernel
+def _part_pairs(shapes, motions, pairs):
+    """All parts (k, 3) of some pairs: number of the pair, part of the first, part of the second body."""
+    ptr, m, count = shapes.part_ptr, len(motions.owner) // 2, 0
+    for k in pairs:
+        i, j = motions.owner[k], motions.owner[m + k]
+        count += (ptr[i + 1] - ptr[i]) * (ptr[j + 1] - ptr[j])
+    out, n = np.empty((count, 3), np.int64), 0
+    for k in pairs:
+        i, j = motions.owner[k], motions.owner[m + k]
+        for a in range(ptr[i], ptr[i + 1]):
+            for b in range(ptr[j], ptr[j + 1]):
+                out[n, 0], out[n, 1], out[n, 2] = k, a, b
+                n += 1
+    return out
 
 
 def touch_times(shapes: Shapes3D, motions: Motions, tolerance: Floats) -> Floats:
@@ -354,15 +359,12 @@ def sphere_touch(apart, displacement, reach):
 @kernel
 def _touch_times(shapes, motions, pairs, tolerance, time):
     """Writes the times of the earliest touch of any two parts of some pairs."""
-    work, ptr, m = solid_work(), shapes.part_ptr, len(motions.owner) // 2
-    for k in pairs:
-        i, j, until = motions.owner[k], motions.owner[m + k], 1.0
-        for pa in range(ptr[i], ptr[i + 1]):
-            a = part_of(shapes, motions, k, pa)
-            for pb in range(ptr[j], ptr[j + 1]):
-                found = touch_time(shapes, work, a, part_of(shapes, motions, m + k, pb), tolerance[k], until)
-                if found <= until:
-                    time[k] = until = found
+    work, m = solid_work(), len(motions.owner) // 2
+    for k, i, j in _part_pairs(shapes, motions, pairs):
+        a, b, until = part_of(shapes, motions, k, i), part_of(shapes, motions, m + k, j), min(time[k], 1.0)
+        found = touch_time(shapes, work, a, b, tolerance[k], until)
+        if found <= until:
+            time[k] = found
 
 
 def gaps(shapes: Shapes, motions: Motions) -> Floats:
@@ -379,30 +381,27 @@ def _gaps_2d(shapes, motions, pairs, gap):
     """Writes the gaps of some pairs."""
     work, m = polygon_work(shapes), len(motions.owner) // 2
     for k in pairs:
-        a, b = motions.owner[k], motions.owner[m + k]
-        pose_a, pose_b = pose_at(motion_of(motions, k), 0.0), pose_at(motion_of(motions, m + k), 0.0)
-        gap[k] = gap_2d(shapes, work, a, pose_a, b, pose_b, 0.0)[0]
+        a = body_of(shapes, motions, k, motions.owner[k])
+        gap[k] = gap_2d(shapes, work, a, body_of(shapes, motions, m + k, motions.owner[m + k]), 0.0, 0.0)[0]
 
 
 @kernel
 def _gaps_3d(shapes, motions, pairs, gap):
     """Writes the gaps of some pairs: the smallest of any two parts."""
-    work, ptr, m = solid_work(), shapes.part_ptr, len(motions.owner) // 2
+    work, m = solid_work(), len(motions.owner) // 2
     for k in pairs:
-        i, j, least = motions.owner[k], motions.owner[m + k], np.inf
-        for pa in range(ptr[i], ptr[i + 1]):
-            a, pose_a = shapes.shape[pa], part_pose(part_of(shapes, motions, k, pa), 0.0)
-            for pb in range(ptr[j], ptr[j + 1]):
-                b, pose_b = shapes.shape[pb], part_pose(part_of(shapes, motions, m + k, pb), 0.0)
-                if shapes.kind[a] == MESH or shapes.kind[b] == MESH:
-                    found = _mesh_gap(shapes, a, pose_a, b, pose_b, 0.0)
-                elif shapes.kind[a] == BOX and shapes.kind[b] == BOX:
-                    found = box_gap(pose_a, row3(shapes.size, a), pose_b, row3(shapes.size, b), work.axes)
-                else:
-                    one, two = Part(core_of(shapes, a), pose_a), Part(core_of(shapes, b), pose_b)
-                    found = convex_gap(one, two, 0.0, work.hull)[0]
-                least = min(least, found)
-        gap[k] = least
+        gap[k] = np.inf
+    for k, i, j in _part_pairs(shapes, motions, pairs):
+        a, b = part_of(shapes, motions, k, i), part_of(shapes, motions, m + k, j)
+        if shapes.kind[a.shape] == MESH or shapes.kind[b.shape] == MESH:
+            found = _mesh_gap(shapes, a, b, 0.0, 0.0)
+        else:
+            one, two = convex_at(shapes, a, 0.0), convex_at(shapes, b, 0.0)
+            if one.core.kind == BOX and two.core.kind == BOX:
+                found = box_gap(one.pose, one.core.size, two.pose, two.core.size, work.axes)
+            else:
+                found = _convex_gap(one, two, 0.0, work.hull)[0]
+        gap[k] = min(gap[k], found)
 
 
 def first_crossing(shapes: Shapes, motions: Motions, depth: Floats) -> int:
@@ -422,7 +421,8 @@ def first_crossing(shapes: Shapes, motions: Motions, depth: Floats) -> int:
 def _first_crossing_2d(shapes, motions, pairs, depth):
     work, m = polygon_work(shapes), len(motions.owner) // 2
     for k in pairs:
-        a, b = polygon_of(shapes, motions, k), polygon_of(shapes, motions, m + k)
+        a = body_of(shapes, motions, k, motions.owner[k])
+        b = body_of(shapes, motions, m + k, motions.owner[m + k])
         if crosses(gap_2d, shapes, work, a, b, depth[k], REACHED):
             return k
     return -1
@@ -430,14 +430,10 @@ def _first_crossing_2d(shapes, motions, pairs, depth):
 
 @kernel
 def _first_crossing_3d(shapes, motions, pairs, depth):
-    work, ptr, m = solid_work(), shapes.part_ptr, len(motions.owner) // 2
-    for k in pairs:
-        i, j = motions.owner[k], motions.owner[m + k]
-        for pa in range(ptr[i], ptr[i + 1]):
-            a = part_of(shapes, motions, k, pa)
-            for pb in range(ptr[j], ptr[j + 1]):
-                b = part_of(shapes, motions, m + k, pb)
-                mesh = shapes.kind[a.shape] == MESH or shapes.kind[b.shape] == MESH
-                if crosses(gap_3d, shapes, work, a, b, depth[k], REACHED_MESH if mesh else REACHED):
-                    return k
+    work, m = solid_work(), len(motions.owner) // 2
+    for k, i, j in _part_pairs(shapes, motions, pairs):
+        a, b = part_of(shapes, motions, k, i), part_of(shapes, motions, m + k, j)
+        mesh = shapes.kind[a.shape] == MESH or shapes.kind[b.shape] == MESH
+        if crosses(gap_3d, shapes, work, a, b, depth[k], REACHED_MESH if mesh else REACHED):
+            return k
     return -1
