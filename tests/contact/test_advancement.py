@@ -162,14 +162,19 @@ def box_mesh(x, y, z):
     return corner, np.array([t for a, b, c, d in quads for t in ((a, b, c), (a, c, d))])
 
 
+@pytest.mark.parametrize("radius", [0.1, 0.6])
 @pytest.mark.parametrize("speed", [1.0, 30.0, 3000.0])
-def test_sphere_and_thin_mesh(speed):
-    """As for the plate; a mesh is as sharp as the cells of its grid, here 0.025."""
+def test_sphere_and_thin_mesh(speed, radius):
+    """As for the plate; a mesh is as sharp as the cells of its grid, here 0.025.
+
+    The center of the large sphere is outside of the grid when they touch: distances there are bounds, and do not count.
+    """
     vertices, faces = box_mesh(0.5, 0.5, 0.05)
     solids, _ = make_shapes(
-        [("ball", Sphere(0.1), 1), ("mesh", Mesh(vertices=vertices, faces=faces, spacing=0.025), 1)]
+        [("ball", Sphere(radius), 1), ("mesh", Mesh(vertices=vertices, faces=faces, spacing=0.025), 1)]
     )
-    motions = motions_of([0, 1], [(0.1, 0.05, 0.6), np.zeros(3)], [(0.0, 0.0, -speed), np.zeros(3)])
+    moves = ((0.0, 0.0, -speed), np.zeros(3))
+    motions = motions_of([0, 1], [(0.1, 0.05, radius + 0.5), np.zeros(3)], moves)
     assert touch(solids, motions, 1e-4) == pytest.approx(0.45 / speed, abs=0.025 / speed)
-    beside = motions._replace(position=np.array([(0.7, 0.0, 0.6), (0.0, 0.0, 0.0)]))
+    beside = motions._replace(position=np.array([(0.6 + radius, 0.0, radius + 0.5), (0.0, 0.0, 0.0)]))
     assert touch(solids, beside, 1e-4) == NEVER
