@@ -63,7 +63,7 @@ def _within(solids: Shapes3D, k: int, first: Floats, second: Floats, turn: Float
     """Whether the gap of pair k is at most `gap`, at these places."""
     at = np.array([first, second])
     poses = Poses(np.array([k, PAIRS + k]), at, turn, at, turn)
-    return bool(len(convex_pairs(np.array([0]), np.array([1]), solids, poses, gap)[0]))
+    return bool(len(convex_pairs(np.array([0]), np.array([1]), solids, poses, gap)))
 
 
 def stacked_boxes() -> tuple[Shapes3D, Poses]:
@@ -129,7 +129,7 @@ def _time(solids: Shapes3D, poses: Poses) -> tuple[float, float]:
     """Seconds and contacts a pair."""
     first = np.arange(PAIRS)
     seconds, found = best_time(lambda: convex_pairs(first, first + PAIRS, solids, poses, MARGIN), 20)
-    return seconds / PAIRS, len(found[0]) / PAIRS
+    return seconds / PAIRS, len(found) / PAIRS
 
 
 def run() -> list[Row]:

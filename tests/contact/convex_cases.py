@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from carom.contact.contact_set import ContactSet
 from carom.contact.convex import convex_pairs
 from carom.contact.poses import Poses
 from carom.scene.parts import make_shapes
@@ -104,8 +105,10 @@ def poses_of(bodies):
 
 def contacts_of(first, second, margin=0.02, tables=TABLES):
     """Contacts of two bodies."""
-    _, *columns = convex_pairs(np.array([0]), np.array([1]), tables, poses_of([first, second]), margin)
-    order = np.lexsort(np.round(columns[2], 6).T)
+    table = convex_pairs(np.array([0]), np.array([1]), tables, poses_of([first, second]), margin)
+    found = ContactSet(table, 3)
+    columns = (found.feature_id, found.normal, found.point, found.gap, found.predicted)
+    order = np.lexsort(np.round(found.point, 6).T)
     return Contacts(*(c[order] for c in columns))
 
 

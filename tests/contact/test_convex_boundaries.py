@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carom.contact.boundaries import boundary_table
+from carom.contact.contact_set import ContactSet
 from carom.contact.convex_boundaries import convex_boundaries
 from carom.scene.parts import make_shapes
 from carom.scene.shapes import Box, Capsule, Cylinder, Sphere
@@ -34,11 +35,12 @@ def barrier(kind, radius=1.0, point=(0.0, 0.0, 0.0), axis=(0.0, 0.0, 1.0)):
 
 def contacts(bodies, before, after=None, margin=0.01, tables=SOLIDS):
     count = len(tables.round)
-    row, wall, *rest = convex_boundaries(
+    table = convex_boundaries(
         tables, poses_of(bodies), np.ones(count, bool), before, before if after is None else after, margin
     )
-    assert not wall.any()
-    return row, *rest
+    found = ContactSet(table, 3)
+    assert (found.second == -1).all()
+    return found.first, found.feature_id, found.normal, found.point, found.gap, found.predicted
 
 
 def test_box_on_a_plane_has_its_four_corners():
@@ -117,8 +119,8 @@ def test_moving_wall_comes_to_the_body():
 def test_bodies_that_are_not_chosen_take_no_part():
     bodies = [body(SOLIDS, 1, (0, 0, 0.5)), body(SOLIDS, 0, (3, 0, 0.5))]
     chosen = np.array([True, False, False, False])
-    row, *_ = convex_boundaries(SOLIDS, poses_of(bodies), chosen, barrier(PLANE), barrier(PLANE), 0.01)
-    assert row.tolist() == [1, 1, 1, 1]
+    table = convex_boundaries(SOLIDS, poses_of(bodies), chosen, barrier(PLANE), barrier(PLANE), 0.01)
+    assert ContactSet(table, 3).first.tolist() == [1, 1, 1, 1]
 
 
 def test_sphere_in_the_middle_of_a_shell_goes_where_it_flies():

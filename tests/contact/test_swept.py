@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from carom.build import build
 from carom.contact.advancement import NEVER, touch_times
-from carom.contact.contact_set import ContactSet
+from carom.contact.contact_set import WIDTH, Contact, ContactSet, put
 from carom.contact.detector import Detector
 from carom.contact.motion import FAR_MOTION, moves_far, relative_displacements
 from carom.contact.pairs import Pairs
 from carom.contact.swept import contacts_at_touch, swept_pairs, with_swept
+from carom.geometry.vectors import Vec3
 from carom.scene import Bodies, Periodic, Scene
 from carom.scene.shapes import Box, Capsule, Compound, Cone, Cylinder, Hull, Part, Sphere
 from carom.stepping.integrator import free_motion
@@ -52,9 +53,9 @@ def crossings_of(world, before, after, found=None):
 
 def contact_of(first, second):
     """A contact of two bodies, or of a body and a boundary."""
-    return ContactSet.of_columns(
-        [np.array([number]) for number in (first, second, 3)], (np.eye(3)[:1], np.zeros((1, 3))), (np.ones(1),) * 2
-    )
+    table = np.empty((1, WIDTH))
+    put(table, 0, first, second, Contact(3, 1.0, 1.0, Vec3(1.0, 0.0, 0.0), Vec3(0.0, 0.0, 0.0)))
+    return ContactSet(table, 3)
 
 
 def contacts_of(world, before, after):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -47,23 +46,6 @@ class ContactSet:
     def empty(cls, dimension: int) -> ContactSet:
         """No contacts."""
         return cls(np.empty((0, WIDTH)), dimension)
-
-    @classmethod
-    def of_columns(
-        cls,
-        bodies: Sequence[Ints],
-        vectors: Sequence[Floats],
-        gaps: Sequence[Floats],
-        image: Sequence[Floats] | None = None,
-    ) -> ContactSet:
-        """Contacts from (first, second, feature_id), (normal, point), (gap, predicted) and (offset, drift)."""
-        dim = vectors[0].shape[1]
-        table = np.zeros((len(gaps[0]), WIDTH if image is None else PERIODIC_WIDTH))
-        for column, values in zip((FIRST, SECOND, FEATURE, GAP, PREDICTED), (*bodies, *gaps)):
-            table[:, column] = values
-        for column, vector in zip((NORMAL, POINT, OFFSET, DRIFT), (*vectors, *(image or ()))):
-            table[:, column : column + dim] = vector
-        return cls(table, dim)
 
     @property
     def count(self) -> int:
@@ -202,18 +184,6 @@ def set_bodies(table, begin, end, first, second):
     """Writes the bodies of the contacts begin to end."""
     for n in range(begin, end):
         table[n, FIRST], table[n, SECOND] = first, second
-
-
-@kernel
-def columns(table, n):
-    """(feature_id, normal, point, gap, predicted) of the first n contacts of a table in 3D."""
-    feature, normal, point = np.empty(n, np.int64), np.empty((n, 3)), np.empty((n, 3))
-    gap, predicted = np.empty(n), np.empty(n)
-    for i in range(n):
-        feature[i], gap[i], predicted[i] = int(table[i, FEATURE]), table[i, GAP], table[i, PREDICTED]
-        for k in range(3):
-            normal[i, k], point[i, k] = table[i, NORMAL + k], table[i, POINT + k]
-    return feature, normal, point, gap, predicted
 
 
 @kernel

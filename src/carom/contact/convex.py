@@ -17,7 +17,7 @@ from ..solvers.rows import Floats
 from ..world import BOX, CAPSULE, MESH, SPHERE, Shapes3D
 from .box_axes import BoxAxes, box_axes, box_normal, box_separation, box_touch
 from .clipping import PARALLEL, clip
-from .contact_set import Contact, columns, contact_table, feature_code, put, with_room
+from .contact_set import Contact, contact_table, feature_code, put, set_bodies, with_room
 from .epa import Polytope, Preview, overlap, polytope
 from .features import Depth, Scratch, box_feature, facing, most_points, new_scratch, plain_depth, point_of
 from .gjk import segment_separation, shifted_separation
@@ -360,7 +360,7 @@ def row_pairs(bodies, pairs, table):
 
 @kernel
 def convex_pairs(first, second, shapes, poses, margin):
-    """Contacts of candidate pairs of rows of `poses`: (pair, feature_id, normal, point, gap, predicted).
+    """Table of the contacts of candidate pairs of rows of `poses`.
 
     Normals are unit vectors from first to second, and points lie midway between the surfaces, both at the start of the
     step. Contacts are in the order of the pairs, and have a predicted gap up to `margin`; each vertex of the
@@ -374,10 +374,8 @@ def convex_pairs(first, second, shapes, poses, margin):
     bodies = Bodies(shapes, placed, np.full(len(shapes.radius), margin))
     table, end = row_pairs(bodies, pairs, contact_table(4 * len(first)))
     n = end[-1] if len(end) else 0
-    pair_of, begin = np.empty(n, np.int64), 0
+    begin = 0
     for k in range(len(end)):
-        for i in range(begin, end[k]):
-            pair_of[i] = k
+        set_bodies(table, begin, end[k], first[k], second[k])
         begin = end[k]
-    feature, normal, point, gap, predicted = columns(table, n)
-    return pair_of, feature, normal, point, gap, predicted
+    return table[:n]

@@ -14,7 +14,7 @@ from ..geometry.vectors import Vec3, dot, row3, to_local, to_world
 from ..kernels import kernel
 from ..world import PLANE
 from .boundaries import LEVEL, Boundary, boundary_of, point_gap, rim_wave, summit, summits
-from .contact_set import FEATURE_MASK, FIRST, SECOND, Contact, columns, contact_table, put, set_bodies, with_room
+from .contact_set import FEATURE_MASK, Contact, contact_table, put, set_bodies, with_room
 from .convex import Bodies, moving_part
 from .features import RIM
 from .poses import placed_parts, world_point
@@ -154,7 +154,7 @@ def put_bounded_solids(bodies, rows, chosen, before, after, table, n):
 
 @kernel
 def convex_boundaries(shapes, poses, chosen, before, after, margin):
-    """Contacts of rows of `poses` with boundaries: (row, boundary, feature_id, normal, point, gap, predicted).
+    """Table of the contacts of rows of `poses` with boundaries.
 
     `chosen` (bodies,) marks the bodies that take part. `before` and `after` are the tables of the boundaries at the
     start and at the end of the step. Normals point from the body to the boundary, at the start. Contacts are all
@@ -165,8 +165,4 @@ def convex_boundaries(shapes, poses, chosen, before, after, margin):
     placed = placed_parts(shapes, poses, np.ones(rows, np.bool_))
     bodies = Bodies(shapes, placed, np.full(len(shapes.radius), margin))
     table, n = put_bounded_solids(bodies, rows, chosen, before, after, contact_table(256), 0)
-    row, boundary = np.empty(n, np.int64), np.empty(n, np.int64)
-    for i in range(n):
-        row[i], boundary[i] = int(table[i, FIRST]), -1 - int(table[i, SECOND])
-    feature, normal, point, gap, predicted = columns(table, n)
-    return row, boundary, feature, normal, point, gap, predicted
+    return table[:n]

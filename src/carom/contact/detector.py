@@ -120,9 +120,9 @@ class Detector:
         return self.margins
 
     def _contacts(self, before: State, after: State, margins: Floats) -> ContactSet:
-        ends, table, rounds = self._ends(before, after, margins), self.pairs.table, self.pairs.rounds
-        tables = [self._balls(ends, table[:rounds], self.balls)] if self.has_balls else []
-        return self._joined(tables + [family(ends, table[rounds:], self.others) for family in self.families])
+        ends, table, count = self._ends(before, after, margins), self.pairs.table, self.pairs.balls
+        tables = [self._balls(ends, table[:count], self.balls)] if self.has_balls else []
+        return self._joined(tables + [family(ends, table[count:], self.others) for family in self.families])
 
     def _joined(self, tables: list[Floats]) -> ContactSet:
         return ContactSet(tables[0] if len(tables) == 1 else np.concatenate(tables), self.world.dimension)

@@ -17,7 +17,7 @@ from ..solvers.rows import Floats, Ints
 from ..world import DISC, INSIDE, PLANE, SEGMENT, Boundaries, State, World
 from .boundaries import boundary_of, boundary_table, point_gap
 from .broad_phase import fits, neighbors
-from .contact_set import DRIFT, FIRST, OFFSET, PERIODIC_WIDTH, WIDTH, Contact, ContactSet, put
+from .contact_set import DRIFT, FIRST, OFFSET, PERIODIC_WIDTH, SECOND, WIDTH, Contact, ContactSet, put
 from .images import Sides, counts_once, make_images, periods_of, sides_in_step
 from .polygons import Poses, polygon_boundaries, polygon_pairs
 from .time_of_impact_2d import (
@@ -202,11 +202,14 @@ class ImpactSchedule:
         poses.position0[m:] += shift
         poses.position1[m:] += shift + (later - time) * drift
         both = np.stack([np.arange(m), np.arange(m, 2 * m)], axis=1)
-        found = ContactSet(polygon_pairs(self.world.shapes_2d, poses, both, MARGIN * self.touch), 2)
-        pair = found.first
-        image = None if self.world.periodic is None else (shift[pair], drift[pair])
-        names, vectors = (first[pair], second[pair], found.feature_id), (found.normal, found.point)
-        return ContactSet.of_columns(names, vectors, (found.gap, found.predicted), image).table
+        found = polygon_pairs(self.world.shapes_2d, poses, both, MARGIN * self.touch)
+        pair = found[:, FIRST].astype(np.int64)
+        table = np.zeros((len(found), WIDTH if self.world.periodic is None else PERIODIC_WIDTH))
+        table[:, :WIDTH] = found
+        table[:, FIRST], table[:, SECOND] = first[pair], second[pair]
+        if self.world.periodic is not None:
+            table[:, OFFSET : OFFSET + 2], table[:, DRIFT : DRIFT + 2] = shift[pair], drift[pair]
+        return table
 
     def _polygon_boundaries(self, bodies: Ints, now: Boundaries, time: float, later: float) -> Floats:
         """Contacts of polygons with boundaries, which are at `now` at the time of the impact."""

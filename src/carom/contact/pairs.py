@@ -47,7 +47,7 @@ class VerletList(NamedTuple):
 
 
 class Pairs:
-    """The candidate pairs of a world. `table` (p, COLUMNS) has pairs of two round bodies first, `rounds` of them."""
+    """The candidate pairs of a world. `table` (p, COLUMNS) has pairs of two round bodies first, `balls` of them."""
 
     def __init__(self, world: World) -> None:
         n, dim = world.count, world.dimension
@@ -58,7 +58,7 @@ class Pairs:
         none = np.empty((0, COLUMNS), np.int32)
         # No list yet: nothing is within a negative slack.
         self.list = VerletList(none, np.empty((n, dim)), np.full(n, -1.0), np.zeros(n), self.no_paths, self.length)
-        self.rounds = 0
+        self.balls = 0
         self.shared = bool(world.free.all())  # a displacement of all bodies leaves pairs as they are
         self.radius = np.ascontiguousarray(world.shapes.radius)
         self.least = float(world.shapes.inner.min(initial=np.inf))  # half width of the thinnest body
@@ -98,7 +98,7 @@ class Pairs:
             shifts = images.periods[b] - images.periods[a]
             if world.periodic.shear_rate != 0.0:
                 slack.fill(-1.0)  # images slide: the list serves for one step
-        table, self.rounds = ordered(world.count, a, b, owner, shifts, world.shapes.round)
+        table, self.balls = ordered(world.count, a, b, owner, shifts, world.shapes.round)
         self.list = VerletList(table, place, slack, margins, paths, self.length)
 
 

@@ -220,14 +220,11 @@ def _shape_contacts(world: World, c: Crossings, pairs: Ints) -> Floats:
     if has_meshes:
         near = max(near, MESH_TOLERANCE * _widest_cell(world, c, pairs))
     poses = _poses(shapes.radius, c.motions, c.time, pairs, FLIGHT * near)
-    which, feature, normal, point, gap, _ = convex_pairs(first, first + len(pairs), shapes, poses, MARGIN * near)
-    convex = ContactSet.of_columns((pairs[which],) * 2 + (feature,), (normal, point), (gap, gap)).table
-    if not has_meshes:
-        return convex
-    meshes = mesh_pairs(first, first + len(pairs), shapes, poses, MARGIN * near)
-    meshes[:, FIRST] = meshes[:, SECOND] = pairs[meshes[:, FIRST].astype(np.int64)]
-    meshes[:, PREDICTED] = meshes[:, GAP]
-    return np.concatenate([convex, meshes])
+    kernels = (convex_pairs, mesh_pairs) if has_meshes else (convex_pairs,)
+    table = np.concatenate([find(first, first + len(pairs), shapes, poses, MARGIN * near) for find in kernels])
+    table[:, FIRST] = table[:, SECOND] = pairs[table[:, FIRST].astype(np.int64)]
+    table[:, PREDICTED] = table[:, GAP]
+    return table
 
 
 def _widest_cell(world: World, c: Crossings, pairs: Ints) -> float:

@@ -36,6 +36,7 @@ class _Arithmetic:
     """Operators of vectors outside of kernels; `kernels.operators` has those inside."""
 
     __slots__ = ()
+    __array_ufunc__ = None  # a NumPy number times a vector is a vector, not an array
 
     def __add__(self: Any, other: Any) -> Any:
         return type(self)(*(a + b for a, b in zip(self, other)))
