@@ -164,7 +164,7 @@ def test_the_hierarchy_of_a_large_mesh_is_balanced():
     That bounds the work per node of the grid, whatever the speed of the machine.
     """
     vertices, faces = torus(RADIUS, TUBE, 70, 72)
-    order, _, _, child, begin, end = make_tree(vertices[faces])
+    _, order, _, _, child, begin, end = make_tree(vertices[faces])
     depth = np.zeros(len(child), dtype=int)
     for node in np.flatnonzero(child >= 0):
         depth[child[node] : child[node] + 2] = depth[node] + 1

@@ -12,6 +12,7 @@ import hashlib
 import os
 import zipfile
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from ..files import atomic_path
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 from .shapes import Grid
+from .vectors import Vec3, cross, dot, row3
 
 VERSION = 1  # of the stored values: files of another version are not read
 PAD = 2  # cells around the mesh, so that the gradient is defined within the contact margin
@@ -63,7 +65,7 @@ def grid_frame(vertices: Floats, spacing: float) -> tuple[Floats, Ints]:
 
 def _computed(vertices: Floats, faces: Ints, spacing: float, low: Floats, count: Ints) -> tuple[Grid, Floats | None]:
     corners = np.ascontiguousarray(vertices[faces])
-    value = node_distances(corners, *make_tree(corners), low, spacing, count)
+    value = node_distances(make_tree(corners), low, spacing, count)
     winding = crossings_of_lines(np.ascontiguousarray(vertices), faces, low, spacing, count)
     odd = ((winding != 0) & (winding != 1)) & (value > 1e-6 * spacing)
     overlap = None
@@ -73,12 +75,23 @@ def _computed(vertices: Floats, faces: Ints, spacing: float, low: Floats, count:
     return Grid(low, spacing, np.where(winding != 0, -value, value)), overlap
 
 
-def make_tree(corners: Floats) -> tuple[Ints, Floats, Floats, Ints, Ints, Ints]:
-    """A bounding volume hierarchy over triangles (f, 3, 3).
+class Tree(NamedTuple):
+    """A bounding volume hierarchy over triangles. A node without children is a leaf of triangles begin:end."""
 
-    Returns the order of the triangles, and for each node its low and high corner, first child (or -1), begin and end in
-    that order. It is plain Python: there are a few thousand nodes, and a kernel that sorts would take longer to compile
-    than it saves.
+    corners: Floats  # (f, 3, 3) of the triangles
+    order: Ints  # (f,) triangles in the order of the leaves
+    low: Floats  # (nodes, 3) corners of the boxes around nodes
+    high: Floats
+    child: Ints  # (nodes,) the first of two children, or -1
+    begin: Ints  # (nodes,) triangles of a node, in that order
+    end: Ints
+
+
+def make_tree(corners: Floats) -> Tree:
+    """The hierarchy over triangles (f, 3, 3).
+
+    It is plain Python: there are a few thousand nodes, and a kernel that sorts would take longer to compile than it
+    saves.
     """
     order = np.arange(len(corners))
     middle, lowest, highest = corners.mean(axis=1), corners.min(axis=1), corners.max(axis=1)
@@ -97,7 +110,7 @@ def make_tree(corners: Floats) -> tuple[Ints, Floats, Floats, Ints, Ints, Ints]:
             begin += [begin[node], half]
             end += [half, end[node]]
         node += 1
-    return order, np.array(low), np.array(high), np.array(child), np.array(begin), np.array(end)
+    return Tree(corners, order, *(np.array(column) for column in (low, high, child, begin, end)))
 
 
 # ---- grids on disk; a file that cannot be read or written is not an error
@@ -141,48 +154,41 @@ def _file(key: str) -> Path:
 
 
 @kernel
-def _to_segment(ax, ay, az, bx, by, bz):
+def _to_segment(a, b):
     """Squared distance from the origin to the segment a - b."""
-    ux, uy, uz = bx - ax, by - ay, bz - az
-    length = ux * ux + uy * uy + uz * uz
-    t = -(ax * ux + ay * uy + az * uz)
+    edge = b - a
+    length, t = dot(edge, edge), -dot(a, edge)
     t = 0.0 if t <= 0.0 or length == 0.0 else min(t / length, 1.0)
-    x, y, z = ax + t * ux, ay + t * uy, az + t * uz
-    return x * x + y * y + z * z
+    p = a + t * edge
+    return dot(p, p)
 
 
 @kernel
-def _to_triangle(t, px, py, pz):
+def _to_triangle(t, p):
     """Squared distance from a point to the triangle t (3, 3), by its plane or its edges."""
-    ax, ay, az = t[0, 0] - px, t[0, 1] - py, t[0, 2] - pz
-    bx, by, bz = t[1, 0] - px, t[1, 1] - py, t[1, 2] - pz
-    cx, cy, cz = t[2, 0] - px, t[2, 1] - py, t[2, 2] - pz
-    ux, uy, uz = bx - ax, by - ay, bz - az
-    vx, vy, vz = cx - ax, cy - ay, cz - az
-    nx, ny, nz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
-    square = nx * nx + ny * ny + nz * nz
+    a, b, c = row3(t, 0) - p, row3(t, 1) - p, row3(t, 2) - p
+    n = cross(b - a, c - a)
+    square = dot(n, n)
     # Barycentric weights of the projection, times the square: n . (b x c), n . (c x a), n . (a x b).
-    one = nx * (by * cz - bz * cy) + ny * (bz * cx - bx * cz) + nz * (bx * cy - by * cx)
-    two = nx * (cy * az - cz * ay) + ny * (cz * ax - cx * az) + nz * (cx * ay - cy * ax)
+    one, two = dot(n, cross(b, c)), dot(n, cross(c, a))
     three = square - one - two
     if square > 0.0 and one >= 0.0 and two >= 0.0 and three >= 0.0:
-        height = ax * nx + ay * ny + az * nz
+        height = dot(a, n)
         return height * height / square
-    best = _to_segment(ax, ay, az, bx, by, bz)
-    best = min(best, _to_segment(bx, by, bz, cx, cy, cz))
-    return min(best, _to_segment(cx, cy, cz, ax, ay, az))
+    return min(_to_segment(a, b), _to_segment(b, c), _to_segment(c, a))
 
 
 @kernel
-def _to_box(low, high, node, px, py, pz):
-    x = max(low[node, 0] - px, 0.0, px - high[node, 0])
-    y = max(low[node, 1] - py, 0.0, py - high[node, 1])
-    z = max(low[node, 2] - pz, 0.0, pz - high[node, 2])
+def _to_box(tree, node, p):
+    """Squared distance from a point to the box around a node."""
+    x = max(tree.low[node, 0] - p.x, 0.0, p.x - tree.high[node, 0])
+    y = max(tree.low[node, 1] - p.y, 0.0, p.y - tree.high[node, 1])
+    z = max(tree.low[node, 2] - p.z, 0.0, p.z - tree.high[node, 2])
     return x * x + y * y + z * z
 
 
 @kernel
-def _nearest(corners, order, low, high, child, begin, end, px, py, pz, bound, stack, far):
+def _nearest(tree, p, bound, stack, far):
     """Squared distance from a point to the nearest triangle, if it is below `bound`; else `bound`."""
     best, top = bound, 1
     stack[0], far[0] = 0, 0.0
@@ -191,12 +197,12 @@ def _nearest(corners, order, low, high, child, begin, end, px, py, pz, bound, st
         node = stack[top]
         if far[top] > best:
             continue
-        if child[node] < 0:
-            for s in range(begin[node], end[node]):
-                best = min(best, _to_triangle(corners[order[s]], px, py, pz))
+        if tree.child[node] < 0:
+            for s in range(tree.begin[node], tree.end[node]):
+                best = min(best, _to_triangle(tree.corners[tree.order[s]], p))
             continue
-        one, two = child[node], child[node] + 1
-        d_one, d_two = _to_box(low, high, one, px, py, pz), _to_box(low, high, two, px, py, pz)
+        one, two = tree.child[node], tree.child[node] + 1
+        d_one, d_two = _to_box(tree, one, p), _to_box(tree, two, p)
         if d_one < d_two:
             one, two, d_one, d_two = two, one, d_two, d_one
         stack[top], far[top], stack[top + 1], far[top + 1] = one, d_one, two, d_two  # the nearer child is visited next
@@ -205,7 +211,7 @@ def _nearest(corners, order, low, high, child, begin, end, px, py, pz, bound, st
 
 
 @kernel
-def node_distances(corners, order, low, high, child, begin, end, origin, spacing, count):
+def node_distances(tree, origin, spacing, count):
     """Distance (nx, ny, nz) from every node of the grid to the surface, without sign."""
     out = np.empty((count[0], count[1], count[2]))
     stack, far = np.empty(128, np.int64), np.empty(128)
@@ -221,10 +227,8 @@ def node_distances(corners, order, low, high, child, begin, end, origin, spacing
                 elif i:
                     bound = out[i - 1, j, k]
                 bound = (bound + spacing) ** 2 * (1.0 + 1e-9)
-                x, y, z = origin[0] + spacing * i, origin[1] + spacing * j, origin[2] + spacing * k
-                out[i, j, k] = np.sqrt(
-                    _nearest(corners, order, low, high, child, begin, end, x, y, z, bound, stack, far)
-                )
+                p = Vec3(origin[0] + spacing * i, origin[1] + spacing * j, origin[2] + spacing * k)
+                out[i, j, k] = np.sqrt(_nearest(tree, p, bound, stack, far))
     return out
 
 

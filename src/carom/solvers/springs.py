@@ -16,11 +16,14 @@ proportional to the number of entries of the rows.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.integrate import DOP853
 
 from ..kernels import kernel
 from .islands import all_islands
+from .rows import Floats, Ints
 
 _A, _B = np.ascontiguousarray(DOP853.A), np.ascontiguousarray(DOP853.B)
 _E3, _E5 = np.ascontiguousarray(DOP853.E3), np.ascontiguousarray(DOP853.E5)
@@ -30,6 +33,29 @@ _RELAXED = 1e-12  # compression below this share of the one that would store the
 # Work of all trial steps, in contacts and eighths of entries of rows: less than a second for up to 30 contacts.
 STEPS_WORK = 1e6
 _LOCATE = 60  # bound on the trial steps for locating one change of r
+
+
+class Springs(NamedTuple):
+    """An island in units where the fastest approach is 1, and its springs: what stays constant in the integration."""
+
+    rows: tuple[Ints, Ints, Floats, Floats]  # ptr, body, val, diag: row i has the entries ptr[i]:ptr[i+1]
+    velocity: Floats  # (bodies, d) x, before the impact
+    boundary: Floats  # (m,) w, velocity of boundaries along the normals
+    stiffness: Floats  # (m,) k
+    exponent: float  # eta
+    release: Floats  # (m,) 1 / e^2
+    unit: Floats  # (2, m) scales of impulses and compressions
+    speed_floor: float  # speeds below it count as none
+
+
+class Scratch(NamedTuple):
+    """Arrays of the integration."""
+
+    rate: Floats  # (m,) r, 0 for open springs
+    slope: Floats  # (stages, 2, m) rates at the stages of a step
+    stage: Floats  # (2, m)
+    velocity: Floats  # (bodies, d)
+    speed: Floats  # (m,) u
 
 
 @kernel
@@ -65,9 +91,9 @@ def integrate_islands(rows, velocity, stiffness, eta, restitution, tolerance, ma
         release = 1.0 / restitution[members] ** 2
         cost = len(members) + g[2].size / 8.0
         bound = max_steps if max_steps > 0 else default_bound(len(members), cost, budget)
-        p, taken, error, done = _integrate(
-            g, x / fastest, boundary[members] / fastest, k, eta, release, tolerance, bound
-        )
+        unit = np.empty((2, len(members)))
+        springs = Springs(g, x / fastest, boundary[members] / fastest, k, eta, release, unit, 0.0)
+        p, taken, error, done = _integrate(springs, tolerance, bound)
         for j in range(len(members)):
             impulse[members[j]] = p[j] * fastest
         steps += taken
@@ -123,10 +149,10 @@ def _extract(rows, members, velocity, local):
 
 
 @kernel
-def _separation(g, x0, w, p, x, u):
+def _separation(springs, p, x, u):
     """`u = G (x0 + G^T p) + w`, with x as scratch for the velocity."""
-    ptr, body, val, _ = g
-    d = val.shape[1]
+    ptr, body, val, _ = springs.rows
+    x0, w, d = springs.velocity, springs.boundary, val.shape[1]
     for b in range(len(x0)):  # loops here and below: array assignments take seconds to compile
         for c in range(d):
             x[b, c] = x0[b, c]
@@ -144,11 +170,11 @@ def _separation(g, x0, w, p, x, u):
 
 
 @kernel
-def _rates(g, x0, w, k, eta, r, y, x, u, out):
+def _rates(springs, y, scratch, out):
     """(dP/ds, dD/ds) at y = (P, D)."""
-    m = len(w)
-    _separation(g, x0, w, y[0], x, u)
-    for i in range(m):
+    k, eta, r, u = springs.stiffness, springs.exponent, scratch.rate, scratch.speed
+    _separation(springs, y[0], scratch.velocity, u)
+    for i in range(len(u)):
         depth = y[1, i]
         if r[i] == 0.0 or depth <= 0.0:
             out[0, i] = 0.0
@@ -162,13 +188,13 @@ def _rates(g, x0, w, k, eta, r, y, x, u, out):
 
 
 @kernel
-def _step(g, x0, w, k, eta, r, y, h, unit, slope, stage, x, u, out):
+def _step(springs, y, h, scratch, out):
     """One step of length h from y to `out`; slope[0] holds the rates at y. Returns the relative error estimate.
 
     Errors of impulses are taken in the energy norm `sqrt(A_ii) dP`, those of compressions relative to the
     compression that would store the whole energy: `unit` holds both scales.
     """
-    m = len(w)
+    slope, stage, unit, m = scratch.slope, scratch.stage, springs.unit, len(scratch.speed)
     for s in range(1, _STAGES):
         for q in range(2):
             for i in range(m):
@@ -176,7 +202,7 @@ def _step(g, x0, w, k, eta, r, y, h, unit, slope, stage, x, u, out):
                 for j in range(s):
                     total += _A[s, j] * slope[j, q, i]
                 stage[q, i] = y[q, i] + h * total
-        _rates(g, x0, w, k, eta, r, stage, x, u, slope[s])
+        _rates(springs, stage, scratch, slope[s])
     five, three = 0.0, 0.0
     for q in range(2):
         for i in range(m):
@@ -188,15 +214,17 @@ def _step(g, x0, w, k, eta, r, y, h, unit, slope, stage, x, u, out):
             out[q, i] = y[q, i] + h * total
             five += (high / unit[q, i]) ** 2
             three += (low / unit[q, i]) ** 2
-    _separation(g, x0, w, out[0], x, u)
+    _separation(springs, out[0], scratch.velocity, scratch.speed)
     if five == 0.0 and three == 0.0:
         return 0.0
     return abs(h) * five / np.sqrt(five + 0.01 * three)
 
 
 @kernel
-def _passed(y, u, r, release, depth_unit, speed_floor, out):
+def _passed(springs, y, scratch, out):
     """How far each contact is past its next change of r, in units of the tolerance; returns the largest."""
+    u, r, release, depth_unit = scratch.speed, scratch.rate, springs.release, springs.unit[1]
+    speed_floor = springs.speed_floor
     most = -np.inf
     for i in range(len(u)):
         if r[i] == 0.0:
@@ -210,8 +238,10 @@ def _passed(y, u, r, release, depth_unit, speed_floor, out):
 
 
 @kernel
-def _switch(y, u, r, release, depth_unit, speed_floor):
+def _switch(springs, y, scratch):
     """Sets r from the state; True if any spring is loaded."""
+    u, r, release, depth_unit = scratch.speed, scratch.rate, springs.release, springs.unit[1]
+    speed_floor = springs.speed_floor
     loaded = False
     for i in range(len(u)):
         if r[i] == 0.0:
@@ -231,62 +261,68 @@ def _switch(y, u, r, release, depth_unit, speed_floor):
 
 
 @kernel
-def _integrate(g, x0, w, k, eta, release, tolerance, bound):
-    """One island in units where the fastest approach is 1. Returns P, trial steps, error estimate, finished."""
-    m = len(w)
-    diag = g[3]
-    y, new = np.zeros((2, m)), np.zeros((2, m))
-    slope, stage = np.zeros((_STAGES, 2, m)), np.zeros((2, m))
-    x, u, r, after = x0.copy(), np.zeros(m), np.zeros(m), np.zeros(m)
-    _separation(g, x0, w, y[0], x, u)
+def _with_scales(springs, energy):
+    """The same springs with the scales of impulses and compressions for an energy; writes `unit`."""
+    diag, k, eta, x0 = springs.rows[3], springs.stiffness, springs.exponent, springs.velocity
+    for i in range(len(k)):
+        springs.unit[0, i] = np.sqrt(energy / diag[i])
+        springs.unit[1, i] = (0.5 * (eta + 1.0) * energy / k[i]) ** (1.0 / (eta + 1.0))
+    w = springs.boundary
+    noise = 64.0 * np.finfo(np.float64).eps * (np.max(np.abs(w)) + np.sqrt(np.max(diag) * np.max(x0 * x0)))
+    return Springs(springs.rows, x0, w, k, eta, springs.release, springs.unit, max(OPEN_SPEED, noise))
+
+
+@kernel
+def _integrate(springs, tolerance, bound):
+    """Integrates an island. Returns P, trial steps, error estimate, finished."""
+    m = len(springs.boundary)
+    y, new, after = np.zeros((2, m)), np.zeros((2, m)), np.zeros(m)
+    x, u = springs.velocity.copy(), np.zeros(m)
+    scratch = Scratch(np.zeros(m), np.zeros((_STAGES, 2, m)), np.zeros((2, m)), x, u)
+    _separation(springs, y[0], x, u)
     start = u.copy()
     # Twice the energy that the approaching contacts would absorb one by one.
-    energy = np.sum(np.minimum(u, 0.0) ** 2 / diag)
-    unit = np.empty((2, m))
-    for i in range(m):
-        unit[0, i] = np.sqrt(energy / diag[i])
-        unit[1, i] = (0.5 * (eta + 1.0) * energy / k[i]) ** (1.0 / (eta + 1.0))
-    noise = 64.0 * np.finfo(np.float64).eps * (np.max(np.abs(w)) + np.sqrt(np.max(diag) * np.max(x0 * x0)))
-    speed_floor = max(OPEN_SPEED, noise)
-    loaded = _switch(y, u, r, release, unit[1], speed_floor)
+    energy = np.sum(np.minimum(u, 0.0) ** 2 / springs.rows[3])
+    springs = _with_scales(springs, energy)
+    loaded = _switch(springs, y, scratch)
     h, steps, error = 1e-3, 0, 0.0
     while loaded and steps < bound:
-        _rates(g, x0, w, k, eta, r, y, x, u, slope[0])
-        guess = _step(g, x0, w, k, eta, r, y, h, unit, slope, stage, x, u, new)
+        _rates(springs, y, scratch, scratch.slope[0])
+        guess = _step(springs, y, h, scratch, new)
         steps += 1
         if not guess <= tolerance:
             h *= max(0.2, 0.9 * (tolerance / guess) ** 0.125)
             continue
         grown = h * min(5.0, 0.9 * (tolerance / max(guess, 1e-300)) ** 0.125)
-        if _passed(new, u, r, release, unit[1], speed_floor, after) > 1.0:
-            steps += _locate(g, x0, w, k, eta, r, release, y, h, unit, speed_floor, slope, stage, x, u, new, after)
+        if _passed(springs, new, scratch, after) > 1.0:
+            steps += _locate(springs, y, h, scratch, new, after)
             # After a change of r the solution has a kink: the previous step length would be rejected.
             grown = min(grown, 0.01)
         y, new = new, y
         error += guess
         h = grown
-        loaded = _switch(y, u, r, release, unit[1], speed_floor)
+        loaded = _switch(springs, y, scratch)
     p = np.maximum(y[0], 0.0)
     # A heavy body that drives light ones transfers far more energy than its contacts absorb one by one.
     stake = max(energy, np.sum(p * np.abs(start)))
     error *= np.sqrt(energy / stake)
-    if not loaded and np.all(release == 1.0):
-        _separation(g, x0, w, p, x, u)
+    if not loaded and np.all(springs.release == 1.0):
+        _separation(springs, p, x, u)
         error = max(error, abs(np.sum(p * (start + u))) / stake)
     return p, steps, error, not loaded
 
 
 @kernel
-def _locate(g, x0, w, k, eta, r, release, y, h, unit, speed_floor, slope, stage, x, u, new, after):
+def _locate(springs, y, h, scratch, new, after):
     """Shortens a step until the first change of r that it passed lies just before its end.
 
     Regula falsi with Illinois' halving on every contact that passed its change; the earliest of them counts.
     `after` holds what `_passed` found at the end of the whole step.
     """
-    m = len(u)
+    m = len(after)
     before, here = np.empty(m), np.empty(m)
-    _separation(g, x0, w, y[0], x, u)
-    _passed(y, u, r, release, unit[1], speed_floor, before)
+    _separation(springs, y[0], scratch.velocity, scratch.speed)
+    _passed(springs, y, scratch, before)
     low, high, side, steps = 0.0, h, 0, 0
     while steps < _LOCATE and high - low > 1e-15 * h:
         part = 1.0
@@ -296,9 +332,9 @@ def _locate(g, x0, w, k, eta, r, release, y, h, unit, speed_floor, slope, stage,
         if part == 1.0 or part <= 1e-14 or steps % 8 == 7:
             part = 0.5
         middle = low + part * (high - low)
-        _step(g, x0, w, k, eta, r, y, middle, unit, slope, stage, x, u, new)
+        _step(springs, y, middle, scratch, new)
         steps += 1
-        most = _passed(new, u, r, release, unit[1], speed_floor, here)
+        most = _passed(springs, new, scratch, here)
         if 0.0 < most <= 1.0:
             return steps
         if most > 1.0:
@@ -313,5 +349,5 @@ def _locate(g, x0, w, k, eta, r, release, y, h, unit, speed_floor, slope, stage,
             if side == -1:
                 after = 0.5 * after + 0.25
             side = -1
-    _step(g, x0, w, k, eta, r, y, high, unit, slope, stage, x, u, new)
+    _step(springs, y, high, scratch, new)
     return steps + 1
