@@ -11,11 +11,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from carom.problem.contacts import as_matrix
-from carom.solvers.qp.nearest import Nearest
 from carom.solvers.rows import Floats, Rows
 from carom.towers import Tower
 from carom.towers import loop as tower_loop
 from carom.towers.loop import Loop, LoopOptions
+from carom.towers.projection import Projection
 
 from .report import Row
 
@@ -68,7 +68,7 @@ def _recorded(coordinates: str, every: int) -> tuple[float, Log]:
     whole = _go(tower, options, STEPS)
     log = Log(every)
 
-    class Recording(Nearest):
+    class Recording(Projection):
         def __init__(self, rows: Rows, equations: int) -> None:
             start = time.process_time()
             super().__init__(rows, equations)
@@ -83,7 +83,7 @@ def _recorded(coordinates: str, every: int) -> tuple[float, Log]:
             log.count += 1
             return found
 
-    tower_loop.Nearest = Recording  # type: ignore[misc]
+    tower_loop.Projection = Recording  # type: ignore[misc]
     try:
         loop = Loop(tower, options)
         for _ in range(STEPS // BLOCK):
@@ -93,7 +93,7 @@ def _recorded(coordinates: str, every: int) -> tuple[float, Log]:
             log.given += len(log.waiting)
             log.waiting.clear()
     finally:
-        tower_loop.Nearest = Nearest  # type: ignore[misc]
+        tower_loop.Projection = Projection  # type: ignore[misc]
     return whole, log
 
 

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ProblemError
-from ..solvers.qp.nearest import Nearest
 from ..solvers.rows import Floats, Ints
 from .contacts import TowerContacts, contact_rows, contact_table
 from .framework import FrameworkCoordinates
 from .near_contacts import edge_geometry
+from .projection import Projection
 from .reduced import ReducedCoordinates
 from .steps import whitened
 
@@ -88,7 +88,7 @@ def accelerations(
         made = FrameworkCoordinates(tower, still, 1.0, bracing)
     near = contact_table(tower, contacts)
     along = edge_geometry(near, made.corners())[1]
-    program = Nearest(made.rows(near, np.ascontiguousarray(contacts.normal), along), made.equations)
+    program = Projection(made.rows(near, np.ascontiguousarray(contacts.normal), along), made.equations)
     scale = made.inverse_sqrt_mass()
     free = whitened(made.free_motion(np.array([0.0, -tower.gravity])), scale)
     x, y, certificate = program.solve(free, np.zeros(len(near) + made.equations))

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..solvers.qp.nearest import Nearest
 from ..solvers.rows import Floats, Ints
 from .contacts import contact_table
 from .framework import FrameworkCoordinates
 from .near_contacts import Layout, edge_geometry, near_contacts
+from .projection import Projection
 from .reduced import ReducedCoordinates
 from .steps import acceleration_step, position_step
 from .symmetry import Mirror
@@ -152,12 +152,12 @@ class Loop:
 
     # ---- the program
 
-    def program(self) -> Nearest:
+    def program(self) -> Projection:
         """The quadratic program of the present contacts."""
         began = perf_counter()
         if self.mirror is not None:
             self.mirror.check(self.near)
-        made = Nearest(self.coordinates.rows(self.near, self.normal, self.along), self.coordinates.equations)
+        made = Projection(self.coordinates.rows(self.near, self.normal, self.along), self.coordinates.equations)
         self.diagonal = made.rows.diag
         self.report.assemble += perf_counter() - began
         return made
@@ -169,7 +169,7 @@ class Loop:
         return np.concatenate([self.y[: len(self.near)], last])
 
     def solve(
-        self, program: Nearest, free: Floats, bound: Floats, start: Floats | None, loose: float = 0.0
+        self, program: Projection, free: Floats, bound: Floats, start: Floats | None, loose: float = 0.0
     ) -> tuple[Floats, Floats]:
         """Whitened solution and multipliers of a program; violations up to `loose` are accepted."""
         began = perf_counter()

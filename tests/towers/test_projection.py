@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carom.solvers.qp.nearest import Nearest
 from carom.solvers.rows import Floats, Rows, rows_from_csr
+from carom.towers.projection import Projection
 
 
 def rows_of(matrix: Floats, d: int) -> Rows:
@@ -55,7 +55,7 @@ def violation(g: Floats, b: Floats, free: Floats, x: Floats, y: Floats, equation
 @given(st.integers(0, 10**6), st.integers(3, 12), st.booleans())
 def test_optimal_whatever_is_redundant(seed, bodies, repeat):
     g, b, free = random_problem(seed, bodies, 4 * bodies, repeat)
-    x, y, residual = Nearest(rows_of(g, 3), 0).solve(free.reshape(-1, 3), b)
+    x, y, residual = Projection(rows_of(g, 3), 0).solve(free.reshape(-1, 3), b)
     # Multipliers of random redundant rows reach some hundreds; 1e-9 is rounding of such sums.
     assert violation(g, b, free, x.ravel(), y) <= 1e-9 * max(1.0, np.abs(y).max())
     assert residual <= 1e-10
@@ -72,28 +72,28 @@ def test_equations_twice_over(seed):
     e = np.vstack([e, e[:2], e[2:3] - e[3:4]])
     inside = np.linalg.lstsq(g, b + 1.0, rcond=None)[0]
     whole, bound = np.vstack([g, e]), np.concatenate([g @ inside - random.random(10), e @ inside])
-    x, y, _ = Nearest(rows_of(whole, 3), 7).solve(free.reshape(-1, 3), bound)
+    x, y, _ = Projection(rows_of(whole, 3), 7).solve(free.reshape(-1, 3), bound)
     assert violation(whole, bound, free, x.ravel(), y, 7) <= 1e-9 * max(1.0, np.abs(y).max())
 
 
 def test_a_warm_start_changes_the_work_and_not_the_answer():
     g, b, free = random_problem(3, 30, 120, True)
-    cold = Nearest(rows_of(g, 3), 0)
+    cold = Projection(rows_of(g, 3), 0)
     x, y, _ = cold.solve(free.reshape(-1, 3), b)
-    warm = Nearest(rows_of(g, 3), 0)
+    warm = Projection(rows_of(g, 3), 0)
     again, _, _ = warm.solve(free.reshape(-1, 3), b + 1e-9, y)
     assert np.abs(again - x).max() <= 1e-6  # the problem moved by 1e-9
-    fresh, _, _ = Nearest(rows_of(g, 3), 0).solve(free.reshape(-1, 3), b + 1e-9)
+    fresh, _, _ = Projection(rows_of(g, 3), 0).solve(free.reshape(-1, 3), b + 1e-9)
     np.testing.assert_allclose(again, fresh, rtol=0, atol=1e-12)
     # Multipliers of another problem are no help: here they cost 16 factorizations, those of the last problem one.
-    bad = Nearest(rows_of(g, 3), 0)
+    bad = Projection(rows_of(g, 3), 0)
     bad.solve(free.reshape(-1, 3), b + 1e-9, np.random.default_rng(0).random(len(b)) * 100.0)
     assert warm.factorisations <= 5 < bad.factorisations
 
 
 def test_a_bad_start_does_no_harm():
     g, b, free = random_problem(4, 20, 80, True)
-    solver = Nearest(rows_of(g, 3), 0)
+    solver = Projection(rows_of(g, 3), 0)
     x = solver.solve(free.reshape(-1, 3), b)[0]
     other = solver.solve(free.reshape(-1, 3), b, np.random.default_rng(0).random(len(b)) * 100.0)[0]
     assert np.abs(other - x).max() <= 1e-9
@@ -103,13 +103,13 @@ def test_nothing_to_do():
     g, b, _ = random_problem(5, 4, 8, False)
     free = np.linalg.lstsq(g, b + 1.0, rcond=None)[0]
     far = g @ free - 1.0
-    x, y, residual = Nearest(rows_of(g, 3), 0).solve(free.reshape(-1, 3), far)
+    x, y, residual = Projection(rows_of(g, 3), 0).solve(free.reshape(-1, 3), far)
     assert np.array_equal(x.ravel(), free) and not y.any() and residual == 0.0
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
 def test_units_do_not_matter(scale):
     g, b, free = random_problem(6, 8, 30, True)
-    x = Nearest(rows_of(g, 3), 0).solve(free.reshape(-1, 3), b)[0]
-    scaled = Nearest(rows_of(g, 3), 0).solve(scale * free.reshape(-1, 3), scale * b)[0]
+    x = Projection(rows_of(g, 3), 0).solve(free.reshape(-1, 3), b)[0]
+    scaled = Projection(rows_of(g, 3), 0).solve(scale * free.reshape(-1, 3), scale * b)[0]
     assert np.allclose(scaled, scale * x, rtol=0.0, atol=1e-10 * scale * np.abs(x).max())

@@ -1,15 +1,15 @@
 """Projection of a point on a polyhedron, to rounding: `min 1/2 |x - f|^2`, `G x >= b`, some rows `G x = b`.
 
-The dual is the box QP of `box.py`. This solver is for sequences of problems that hardly change, such as the steps of
-a collapsing tower, and for rows that are highly redundant. It works on x: a method of multipliers, whose
+The dual is the box QP of `solvers/qp/box.py`. This solver is for sequences of problems that hardly change, such as the
+steps of a collapsing tower, and for rows that are highly redundant. It works on x: a method of multipliers, whose
 piecewise quadratic subproblems
 
     min_x 1/2 |x - f|^2 + 1/(2 eps) sum_i max(0, b_i - G_i x + eps y_i)^2
 
 are solved by Newton steps with an exact line search. A step costs a factorization of `I + G_A^T G_A / eps` if the set A
 of active rows has changed, else two triangular solves. With the multipliers of the last problem as a start, most
-problems need one factorization or none. The active-set iteration of `sparse.py` has no line search: on towers it
-ended at 1e-6 to 1e-12 in one step out of twenty, enough to break a mirror symmetry within some hundred steps.
+problems need one factorization or none. The active-set iteration of `solvers/qp/sparse.py` has no line search: on
+towers it ended at 1e-6 to 1e-12 in one step out of twenty, enough to break a mirror symmetry within some hundred steps.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...kernels import kernel
-from ..linalg.factor import Island, analyze, combine, factorise, gradient, new_factor, solve_factored
-from ..rows import Floats, Ints, Rows, speeds
-from .box import solve_cone
+from ..kernels import kernel
+from ..solvers.linalg.factor import Island, analyze, combine, factorise, gradient, new_factor, solve_factored
+from ..solvers.qp.box import solve_cone
+from ..solvers.rows import Floats, Ints, Rows, speeds
 
 # eps, for rows of unit length. A large eps needs more iterations of the outer loop; with a small one many rows become
 # active and inactive on the way. Cold starts begin at the first number, warm starts at the second. Smaller values are
@@ -44,7 +44,7 @@ class Program(NamedTuple):
     weight: Floats  # (m,) weights of the present factorization; -1 before the first one
 
 
-class Nearest:
+class Projection:
     """The rows of a problem, analyzed once for any number of right-hand sides."""
 
     def __init__(self, rows: Rows, equations: int) -> None:
@@ -76,7 +76,7 @@ class Nearest:
         return best[1], best[2], float(best[0] / max(size, scale)) if size else 0.0
 
     def _guess(self, free: Floats, bound: Floats, attempt: str) -> Floats:
-        """Multipliers for a cold start: the solution of the box QP by `box.py`."""
+        """Multipliers for a cold start: the solution of the box QP by `solvers/qp/box.py`."""
         if attempt == "nothing":
             return np.zeros(len(bound))
         y = solve_cone(self.rows, speeds(self.rows, free) - bound)[0]
