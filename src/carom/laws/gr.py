@@ -13,7 +13,7 @@ from ..solvers.qp.box import cone, solve_box, work_of
 from ..solvers.rows import Floats, Rows
 from .inelastic import FEASIBLE, finish_inelastically, reflected, without_solution
 from .law import SMITH_2012, Law
-from .violators import dense_space, next_violators, pack, push_large, reflect_small, work_space
+from .violators import dense_space, first_violators, next_violators, push_large, reflect_small
 
 C_R = 1.0  # restitution inside the iteration: the elastic law, which the restitution models interpolate
 SETTLED = 1e-9  # residual of an iteration up to which its contacts are known to separate
@@ -99,19 +99,19 @@ def reflections(rows: Rows, velocity: Floats, tol: float, bound: int) -> tuple[F
     `_iterate` runs the loop as long as all islands are small, and returns for each cone problem with a large one,
     which is solved here. Its methods take most of the compile time; they are compiled when the first one appears.
     """
-    packed, k = pack(rows, velocity, tol, *work_space(rows))
+    front, k = first_violators(rows, velocity, tol)
     at, dense, y, work = _Progress(k, 0, 0, 0.0, 0.0, 0.0, False), dense_space(), np.zeros(0), None
     while True:
-        at = _iterate(packed, dense, tol, bound, at, y)
+        at = _iterate(rows, front, dense, tol, bound, at, y)
         if at.large == 0 or at.infeasible:
-            return packed.lam.copy(), packed.x[:-1].copy(), at.iterations, at.violators, at.worst
-        work, box = work or work_of(rows), cone(packed.rate[: at.large])
-        residual = solve_box(rows, packed.large[: at.large].astype(np.int64), box, work, tol, True)
+            return front.lam, front.x, at.iterations, at.violators, at.worst
+        work, box = work or work_of(rows), cone(front.rate[: at.large])
+        residual = solve_box(rows, front.large[: at.large].astype(np.int64), box, work, tol, True)
         y, at = box.y, at._replace(residual=max(at.residual, residual))
 
 
 @kernel
-def _iterate(packed, dense, tol, bound, at, y):
+def _iterate(rows, front, dense, tol, bound, at, y):
     """Iterations until nothing approaches, the bound is reached, or an island is too large for the dense method.
 
     y are the impulses of the violators in large islands, if there are some. A reflected contact separates at least as
@@ -121,15 +121,15 @@ def _iterate(packed, dense, tol, bound, at, y):
     k, large, count, size, residual, worst = at.violators, at.large, at.iterations, at.size, at.residual, at.worst
     while k > 0 and count < bound:
         if large > 0:
-            push_large(packed, large, y)
+            push_large(rows, front, large, y)
             large = 0
         else:
-            large, size, residual = reflect_small(packed, count % 2, k, 1.0 + C_R, dense)
+            large, size, residual = reflect_small(rows, front, count % 2, k, 1.0 + C_R, dense)
             if large > 0:
                 return _Progress(k, large, count, size, residual, worst, False)
         worst = max(worst, residual)
         if residual > max(FEASIBLE * size, tol):
             return _Progress(k, 0, count, size, residual, worst, True)
-        k = next_violators(packed, count % 2, k, tol, count + 1, residual <= SETTLED * size)
+        k = next_violators(rows, front, count % 2, k, tol, count + 1, residual <= SETTLED * size)
         count += 1
     return _Progress(k, 0, count, size, residual, worst, False)
