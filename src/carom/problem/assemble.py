@@ -19,6 +19,7 @@ from ..world import Boundaries, State, World
 from .contact_rows import Motion, blocks_2d, blocks_3d, contact_bodies
 from .contacts import Contacts
 
+NO_MATERIALS = np.zeros((0, 2), np.int64)
 NO_TURN = np.empty((0, 3, 3))  # in place of rotation matrices in 2D
 
 
@@ -56,9 +57,7 @@ class Assembly:
 
     def whitened(self, velocity: Floats) -> Floats:
         """`x = sqrt(M) v` of the bodies that take part; components that cannot change are zero."""
-        if self.bodies is None:
-            return _whiten(velocity, self.world.inverse_sqrt_mass)
-        return _whiten(velocity[self.bodies], self.world.inverse_sqrt_mass[self.bodies])
+        return _whitened(self.world, self.bodies, velocity)
 
     def unwhitened(self, x: Floats, velocity: Floats) -> Floats:
         """`v = x / sqrt(M)` (n, d); bodies that take no part, and components that cannot change, keep `velocity`."""
@@ -89,16 +88,26 @@ def assemble(world: World, state: State, found: ContactSet, boundaries: Boundari
     turn = matrices(state.orientation) if world.dimension == 3 else NO_TURN
     moving = (state.position, state.velocity, turn, world.inverse_sqrt_mass)
     motion = Motion(*moving, boundaries.center, boundaries.velocity)
-    rows = _row_count(world, bound)
-    val, base = np.zeros((found.count, 2, rows, state.velocity.shape[1])), np.zeros((found.count, rows))
+    m, rows = len(found.table), _row_count(world, bound)
+    val, base = np.zeros((m, 2, rows, world.block)), np.zeros((m, rows))
     (blocks_2d if world.dimension == 2 else blocks_3d)(found.table, motion, body, val, base)
     bodies = None
-    if TOUCHED_BODIES_FACTOR * found.count < world.count:
+    if TOUCHED_BODIES_FACTOR * m < world.count:
         bodies, body = _renumbered(body)
     taking_part = world.count if bodies is None else len(bodies)
     made = make_rows(body, val, base, bound, world.dimension - 1, taking_part)
-    pairs = np.sort(_materials(world, found), axis=1) if world.restitution_curves else np.zeros((0, 2), np.int64)
-    return Assembly(world, made, restitution, np.empty((0, 0)), pairs, bodies).moving(state.velocity)
+    velocity = _whitened(world, bodies, state.velocity)
+    if not world.restitution_curves:
+        return Assembly(world, made, restitution, velocity, NO_MATERIALS, bodies)
+    pairs = np.sort(_materials(world, found), axis=1)
+    return Assembly(world, made, restitution, velocity, pairs, bodies).moving(state.velocity)
+
+
+def _whitened(world: World, bodies: Ints | None, velocity: Floats) -> Floats:
+    """`x = sqrt(M) v` of some bodies, or of all."""
+    if bodies is None:
+        return _whiten(velocity, world.inverse_sqrt_mass)
+    return _whiten(velocity[bodies], world.inverse_sqrt_mass[bodies])
 
 
 def _row_count(world: World, bound: Floats) -> int:
@@ -120,14 +129,16 @@ def coefficients(world: World, found: ContactSet) -> tuple[Floats, Floats]:
 
     The three of friction are sliding, and the lengths of rolling and torsional friction.
     """
-    m = found.count
+    m = len(found.table)
     bound = np.zeros((m, 3))
     tables = ((FRICTION, world.friction), (ROLLING, world.rolling_friction), (TORSION, world.torsional_friction))
     if world.restitution.size == 1:
         for column, table in tables:
             if table is not None:
                 bound[:, column] = table[0, 0]
-        return np.full(m, world.restitution[0, 0]), bound
+        restitution = np.empty(m)
+        restitution[:] = world.restitution[0, 0]
+        return restitution, bound
     a, b = _materials(world, found).T
     for column, table in tables:
         if table is not None:

@@ -45,7 +45,10 @@ class Rows(NamedTuple):
 
 def make_rows(body: Ints, val: Floats, base: Floats, bound: Floats, tangents: int, bodies: int) -> Rows:
     """Rows over `bodies` bodies, with their diagonal and the contacts of each body."""
-    return Rows(body, val, base, bound, tangents, *_incidence(body, val, bodies))
+    m, w = body.shape
+    diag, touch_ptr, touch = np.zeros(m), np.zeros(bodies + 1, np.int64), np.empty(m * w, np.int64)
+    used = _put_incidence(body, val, diag, touch_ptr, touch)
+    return Rows(body, val, base, bound, tangents, diag, touch_ptr, touch[:used])
 
 
 def rows_from_csr(
@@ -90,10 +93,10 @@ def body_count(rows: Rows) -> int:
 
 
 @kernel
-def _incidence(body, val, bodies):
-    """The diagonal of A, and the contacts of each body: pointers and numbers."""
+def _put_incidence(body, val, diag, touch_ptr, touch):
+    """Writes the diagonal of A, and the contacts of each body: pointers and numbers. Returns how many these are."""
     m, w, _, d = val.shape
-    touch_ptr, diag = np.zeros(bodies + 1, np.int64), np.zeros(m)
+    bodies = len(touch_ptr) - 1
     for i in range(m):
         for side in range(w):
             b = body[i, side]
@@ -103,14 +106,14 @@ def _incidence(body, val, bodies):
                     diag[i] += val[i, side, 0, c] * val[i, side, 0, c]
     for b in range(bodies):
         touch_ptr[b + 1] += touch_ptr[b]
-    fill, touch = touch_ptr[:-1].copy(), np.empty(touch_ptr[bodies], np.int64)
+    fill = touch_ptr[:-1].copy()
     for i in range(m):
         for side in range(w):
             b = body[i, side]
             if b >= 0:
                 touch[fill[b]] = i
                 fill[b] += 1
-    return diag, touch_ptr, touch
+    return touch_ptr[bodies]
 
 
 @kernel

@@ -104,6 +104,7 @@ class DriftSafe(Contained):
         self.pull = np.zeros_like(root)  # (n, d) whitened acceleration by gravity
         pulled = root[:, 0] > 0.0
         self.pull[pulled, : world.dimension] = world.gravity / root[pulled, : world.dimension]
+        self.all_round = bool(world.shapes.round.all())
         self.falls = world.force is None and bool(world.gravity.any())
         self.none = np.empty((0, world.block))  # in place of velocities that are not given
 
@@ -160,9 +161,9 @@ class DriftSafe(Contained):
             lengths = (self.margin, self.touch)
             speeds, top, fast = approach_speeds(impact.rows, impact.velocity, found.table, ahead.slow, lengths)
             report.scale = max(report.scale, top)
-            if not fast:
-                return ahead._replace(speeds=speeds)
             ahead = ahead._replace(speeds=speeds)
+            if not fast:
+                break
             approach = self._rounds(ahead, impact, report)
             if approach is None:
                 break
@@ -289,7 +290,7 @@ class DriftSafe(Contained):
         self, before: State, end: State, earlier: ContactSet, impact: Assembly, h: float, report: StepReport
     ) -> State:
         """The end of the step without the overlap that motion along the tangents of the start has made."""
-        if self.world.shapes.round.all():  # their gaps are convex functions of time
+        if self.all_round:  # their gaps are convex functions of time
             return end
         scale = self.world.length_scale
         allowed = max(self.tolerance, FINEST) * scale

@@ -128,7 +128,7 @@ class Stepper:
         fastest = contacts.fastest()
         if not (report.pushed or report.stages):  # bodies fall until the time of the first impact
             report.scale = max(report.scale, fastest)
-        result = resolve(contacts, self.response, self.allowed(report, contacts.count, found.count))
+        result = resolve(contacts, self.response, self.allowed(report, len(contacts.restitution), len(found.table)))
         stage = StageImpulses(found, chosen, result.normal, result.tangent)
         report.note_impact(stage, result, fastest, self.tolerance)
         report.clock.lap("impact")
@@ -212,7 +212,7 @@ class Contained(Stepper):
         missed = report.residual > self.tolerance and h / self.h > RETRIED
         if not missed:
             wrong, growth = self._violation(start, end, report)
-            if attempts >= MOST_ATTEMPTS or not self._helps(start, end, wrong, growth, h):
+            if wrong is None or attempts >= MOST_ATTEMPTS or not self._helps(start, end, wrong, growth, h):
                 self._accept(start, wrong, h, report)
                 return end, combined(so_far, report), attempts
         middle, so_far, attempts = self._contained(start, 0.5 * h, so_far, attempts)
@@ -221,7 +221,7 @@ class Contained(Stepper):
 
     def _measure_overlap(self, start: State, report: StepReport) -> None:
         """Replaces a large overlap by an exact one: gaps of contacts are those of one normal for the whole step."""
-        if self.keeps_apart and report.overlap > MEASURED_OVERLAP * self.containment.least:
+        if report.overlap > MEASURED_OVERLAP * self.containment.least and self.keeps_apart:
             found = self.containment.overlap(start, least=0.0)
             report.overlap = 0.0 if found is None else found.overlap
 
@@ -236,9 +236,9 @@ class Contained(Stepper):
         before = self.containment.overlap(start)
         return wrong, wrong.share - (NOTED_OVERLAP if before is None else before.share)
 
-    def _helps(self, start: State, end: State, wrong: Violation | None, growth: float, h: float) -> bool:
+    def _helps(self, start: State, end: State, wrong: Violation, growth: float, h: float) -> bool:
         """Whether bodies that a sub-step has not kept apart may be kept apart in shorter ones."""
-        if wrong is None or growth <= CREEP * (h / self.h) or h < SHORTEST_SUBSTEP * self.h:
+        if growth <= CREEP * (h / self.h) or h < SHORTEST_SUBSTEP * self.h:
             return False
         moved = self.containment.displacement(start, end)
         return bool(max(moved[wrong.first], moved[wrong.second] if wrong.second >= 0 else 0.0) >= STILL)
