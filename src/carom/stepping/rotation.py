@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..geometry.rotations import matrix_value
-from ..geometry.vectors import Vec3, to_local, to_world
+from ..geometry.vectors import Mat3, Vec3, cross, to_local, to_world
 from ..kernels import kernel
 from ..solvers.rows import Floats
 
@@ -76,21 +76,6 @@ def rotate_body(q: Floats, w: Floats, inertia: Floats, free: bool, step: float, 
 
 
 @kernel
-def rotate_steadily(orientation: Floats, spin: Floats, step: float) -> Floats:
-    """Orientations (n, 4) after rotation at constant spins (n, 3) for a time: `q exp(h w / 2)`.
-
-    This is for bodies whose motion contacts determine: `spin` is the mean spin that follows from the contact impulses.
-    The spin is constant in the body frame, so the angular momentum of a body with unequal moments changes, as under a
-    torque; `rotate_free` is for bodies without torque.
-    """
-    q = orientation.copy()
-    for i in range(len(q)):
-        if spin[i, 0] != 0.0 or spin[i, 1] != 0.0 or spin[i, 2] != 0.0:
-            rotate_body_steadily(q[i], spin[i], step)
-    return q
-
-
-@kernel
 def _rotate_split(q: Floats, w: Floats, inertia: Floats, h: float) -> None:
     """Strang splitting of `w . I w / 2` by axes: x for half a step, y for half, z for one, y, x. Writes q and w.
 
@@ -107,10 +92,10 @@ def _rotate_split(q: Floats, w: Floats, inertia: Floats, h: float) -> None:
         pj, pk = inertia[j] * w[j], inertia[k] * w[k]
         w[j] += (c * pj + s * pk) / inertia[j]
         w[k] += (c * pk - s * pj) / inertia[k]
-        x, y, z = half * (i == 0), half * (i == 1), half * (i == 2)
+        axis = Vec3(half if i == 0 else 0.0, half if i == 1 else 0.0, half if i == 2 else 0.0)
         fourth = np.sin(0.25 * angle)
-        d0, d1, d2, d3 = quaternion_change(q, -2.0 * fourth * fourth, x, y, z)
-        q[0], q[1], q[2], q[3] = q[0] + d0, q[1] + d1, q[2] + d2, q[3] + d3
+        da, d = quaternion_change(q, -2.0 * fourth * fourth, axis)
+        q[0], q[1], q[2], q[3] = q[0] + da, q[1] + d.x, q[2] + d.y, q[3] + d.z
 
 
 # ---- Discrete Moser-Veselov
@@ -120,18 +105,18 @@ def _rotate_split(q: Floats, w: Floats, inertia: Floats, h: float) -> None:
 def _rotate_moser_veselov(q: Floats, w: Floats, inertia: Floats, h: float) -> None:
     """Advances orientation q (4,) and spin w (3,) of one body by a time h. Writes both."""
     ix, iy, iz = inertia[0], inertia[1], inertia[2]
-    kx, ky, kz = (iz - iy) / ix, (ix - iz) / iy, (iy - ix) / iz
+    k = Vec3((iz - iy) / ix, (ix - iz) / iy, (iy - ix) / iz)
     count, h = _substeps(w, inertia, h)
     half, rate = 0.5 * h, -4.0 / h
     for _ in range(count):
-        x, y, z = _newton(half * w[0], half * w[1], half * w[2], kx, ky, kz)
-        w[0] = stochastic_sum(w[0], rate * (kx * (y * z)))
-        w[1] = stochastic_sum(w[1], rate * (ky * (z * x)))
-        w[2] = stochastic_sum(w[2], rate * (kz * (x * y)))
-        t = sum3(x * x, y * y, z * z)
-        d0, d1, d2, d3 = quaternion_change(q, -t / (1.0 + np.sqrt(1.0 - t)), x, y, z)
-        q[0], q[1] = stochastic_sum(q[0], d0), stochastic_sum(q[1], d1)
-        q[2], q[3] = stochastic_sum(q[2], d2), stochastic_sum(q[3], d3)
+        b = _newton(half * Vec3(w[0], w[1], w[2]), k)
+        change = rate * times(k, others(b))
+        t = sum3(times(b, b))
+        da, d = quaternion_change(q, -t / (1.0 + np.sqrt(1.0 - t)), b)
+        q[0] = stochastic_sum(q[0], da)
+        for c in range(3):
+            w[c] = stochastic_sum(w[c], change[c])
+            q[1 + c] = stochastic_sum(q[1 + c], d[c])
 
 
 @kernel
@@ -145,9 +130,9 @@ def _substeps(w: Floats, inertia: Floats, h: float) -> tuple[int, float]:
     computed not from |w| but from the largest |w| of a body with this energy and angular momentum,
     `w^2 = 2 E (u + v) - |P|^2 u v` with u, v the inverses of the smallest and the largest moment.
     """
-    px, py, pz = inertia[0] * w[0], inertia[1] * w[1], inertia[2] * w[2]
-    double_energy = sum3(px * w[0], py * w[1], pz * w[2])
-    square = sum3(px * px, py * py, pz * pz)
+    spin = Vec3(w[0], w[1], w[2])
+    momentum = times(Vec3(inertia[0], inertia[1], inertia[2]), spin)
+    double_energy, square = sum3(times(momentum, spin)), sum3(times(momentum, momentum))
     u, v = 1.0 / min(inertia[0], inertia[1], inertia[2]), 1.0 / max(inertia[0], inertia[1], inertia[2])
     fastest = np.sqrt(max(double_energy * (u + v) - square * u * v, 0.0))
     wanted = abs(h) * fastest / LARGEST_ROTATION
@@ -162,52 +147,60 @@ def _substeps(w: Floats, inertia: Floats, h: float) -> tuple[int, float]:
 
 
 @kernel
-def _newton(sx: float, sy: float, sz: float, kx: float, ky: float, kz: float) -> tuple[float, float, float]:
+def _newton(s, k):
     """The vector part b of the rotation's quaternion by Newton's method: `a b_1 + k_1 b_2 b_3 = s_1` and cyclically."""
-    x, y, z = sx - kx * (sy * sz), sy - ky * (sz * sx), sz - kz * (sx * sy)
+    b = s - times(k, others(s))
     for _ in range(NEWTON_ITERATIONS):
-        a = np.sqrt(max(1.0 - sum3(x * x, y * y, z * z), 0.25))
-        fx, fy, fz = a * x + kx * (y * z) - sx, a * y + ky * (z * x) - sy, a * z + kz * (x * y) - sz
-        dx, dy, dz = _newton_step(x, y, z, a, kx, ky, kz, fx, fy, fz)
-        x, y, z = x - dx, y - dy, z - dz
-        if abs(dx) + abs(dy) + abs(dz) <= NEWTON_TOLERANCE * max(abs(x), abs(y), abs(z)):
+        a = np.sqrt(max(1.0 - sum3(times(b, b)), 0.25))
+        step = _newton_step(b, a, k, a * b + times(k, others(b)) - s)
+        b = b - step
+        if abs(step.x) + abs(step.y) + abs(step.z) <= NEWTON_TOLERANCE * max(abs(b.x), abs(b.y), abs(b.z)):
             break
-    return x, y, z
+    return b
 
 
 @kernel
-def _newton_step(
-    x: float, y: float, z: float, a: float, kx: float, ky: float, kz: float, fx: float, fy: float, fz: float
-) -> tuple[float, float, float]:
+def _newton_step(b, a, k, f):
     """The solution d of `(a - b b^T / a + K) d = f` by cofactors, where row 1 of K is `k_1 (0, b_3, b_2)`."""
-    pxy, pyz, pzx = x * y / a, y * z / a, z * x / a
-    xx, yy, zz = a - x * x / a, a - y * y / a, a - z * z / a
-    xy, yx = kx * z - pxy, ky * z - pxy
-    yz, zy = ky * x - pyz, kz * x - pyz
-    zx, xz = kz * y - pzx, kx * y - pzx
-    cxx, cxy, cxz = yy * zz - yz * zy, yz * zx - yx * zz, yx * zy - yy * zx
-    cyx, cyy, cyz = zy * xz - zz * xy, zz * xx - zx * xz, zx * xy - zy * xx
-    czx, czy, czz = xy * yz - xz * yy, xz * yx - xx * yz, xx * yy - xy * yx
+    pxy, pyz, pzx = b.x * b.y / a, b.y * b.z / a, b.z * b.x / a
+    xx, yy, zz = a - b.x * b.x / a, a - b.y * b.y / a, a - b.z * b.z / a
+    xy, yx = k.x * b.z - pxy, k.y * b.z - pxy
+    yz, zy = k.y * b.x - pyz, k.z * b.x - pyz
+    zx, xz = k.z * b.y - pzx, k.x * b.y - pzx
+    rows = Mat3(Vec3(xx, xy, xz), Vec3(yx, yy, yz), Vec3(zx, zy, zz))
+    x = Vec3(yy * zz - yz * zy, yz * zx - yx * zz, yx * zy - yy * zx)  # cofactors of the first row, and so on
+    y = Vec3(zy * xz - zz * xy, zz * xx - zx * xz, zx * xy - zy * xx)
+    z = Vec3(xy * yz - xz * yy, xz * yx - xx * yz, xx * yy - xy * yx)
     # The determinant, expanded by each row: the mean of the three treats all axes alike.
-    three = sum3(
-        sum3(xx * cxx, xy * cxy, xz * cxz), sum3(yx * cyx, yy * cyy, yz * cyz), sum3(zx * czx, zy * czy, zz * czz)
-    )
+    three = sum3(Vec3(sum3(times(rows.x, x)), sum3(times(rows.y, y)), sum3(times(rows.z, z))))
     scale = 3.0 / three
-    return (
-        scale * sum3(cxx * fx, cyx * fy, czx * fz),
-        scale * sum3(cxy * fx, cyy * fy, czy * fz),
-        scale * sum3(cxz * fx, cyz * fy, czz * fz),
+    return Vec3(
+        scale * sum3(Vec3(x.x * f.x, y.x * f.y, z.x * f.z)),
+        scale * sum3(Vec3(x.y * f.x, y.y * f.y, z.y * f.z)),
+        scale * sum3(Vec3(x.z * f.x, y.z * f.y, z.z * f.z)),
     )
 
 
 # ---- rounding and small rotations
 
 
+@kernel(inline="always")
+def times(a, b):
+    """The products of the components of two vectors."""
+    return Vec3(a.x * b.x, a.y * b.y, a.z * b.z)
+
+
+@kernel(inline="always")
+def others(a):
+    """For each axis the product of the other two components: (a_2 a_3, a_3 a_1, a_1 a_2)."""
+    return Vec3(a.y * a.z, a.z * a.x, a.x * a.y)
+
+
 @kernel
-def sum3(x: float, y: float, z: float) -> float:
-    """x + y + z with a rounding that does not depend on the order of the terms, and is odd in them."""
-    low, high = min(x, y), max(x, y)
-    return (max(high, z) + min(low, z)) + max(low, min(high, z))
+def sum3(a):
+    """The sum of the components with a rounding that does not depend on their order, and is odd in them."""
+    low, high = min(a.x, a.y), max(a.x, a.y)
+    return (max(high, a.z) + min(low, a.z)) + max(low, min(high, a.z))
 
 
 @kernel
@@ -233,35 +226,30 @@ def stochastic_sum(x: float, dx: float) -> float:
 
 
 @kernel
-def quaternion_change(q: Floats, da: float, x: float, y: float, z: float) -> tuple[float, float, float, float]:
-    """`q (1 + da, x, y, z) - q`, including the correction that normalizes q.
+def quaternion_change(q, da, b):
+    """The parts of `q (1 + da, b) - q`, including the correction that normalizes q.
 
     The change is small and is added with one rounding; multiplying and then dividing by the length would round twice.
     """
-    w, i, j, k = q[0], q[1], q[2], q[3]
-    short = 0.5 * (1.0 - (w * w + sum3(i * i, j * j, k * k)))
-    da, x, y, z = da + short * (1.0 + da), x + short * x, y + short * y, z + short * z
-    return (
-        da * w - sum3(i * x, j * y, k * z),
-        (da * i + w * x) + (j * z - k * y),
-        (da * j + w * y) + (k * x - i * z),
-        (da * k + w * z) + (i * y - j * x),
-    )
+    w, v = q[0], Vec3(q[1], q[2], q[3])
+    short = 0.5 * (1.0 - (w * w + sum3(times(v, v))))
+    da, b = da + short * (1.0 + da), b + short * b
+    return da * w - sum3(times(v, b)), (da * v + w * b) + cross(v, b)
 
 
 @kernel
 def rotate_body_steadily(q: Floats, w: Floats, h: float) -> None:
     """Rotates q (4,) at the constant spin w (3,) for a time h: `q exp(h w / 2)`. Writes q."""
-    x, y, z = 0.5 * h * w[0], 0.5 * h * w[1], 0.5 * h * w[2]
-    t = sum3(x * x, y * y, z * z)
+    half = 0.5 * h * Vec3(w[0], w[1], w[2])
+    t = sum3(times(half, half))
     if t < 0.0625:  # half angle below 1/4: the series have an error below 1e-17
         s = 1.0 - t * (S1 - t * (S2 - t * (S3 - t * (S4 - t * S5))))
         da = -t * (0.5 - t * (C2 - t * (C3 - t * (C4 - t * (C5 - t * C6)))))
     else:
         angle = np.sqrt(t)
         s, da = np.sin(angle) / angle, np.cos(angle) - 1.0
-    d0, d1, d2, d3 = quaternion_change(q, da, s * x, s * y, s * z)
-    q[0], q[1], q[2], q[3] = q[0] + d0, q[1] + d1, q[2] + d2, q[3] + d3
+    da, d = quaternion_change(q, da, s * half)
+    q[0], q[1], q[2], q[3] = q[0] + da, q[1] + d.x, q[2] + d.y, q[3] + d.z
 
 
 @kernel
