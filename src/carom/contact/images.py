@@ -10,7 +10,6 @@ Boundaries have no images: a segment that ends near a periodic side has no conta
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -97,8 +96,7 @@ def put_image(table, n, sides, image):
 # ---- copies that are searched like bodies, where the grid of the broad phase cannot be periodic
 
 
-@dataclass(frozen=True, eq=False)
-class Images:
+class Images(NamedTuple):
     """All n bodies, followed by g images: the body of each row, and how it was shifted.
 
     Copies of the bodies near the low sides are placed beyond the high sides, so that each pair across a side is found
@@ -115,47 +113,36 @@ class Images:
 
 def make_images(periodic: Periodic, place: Floats, radius: Floats, margin: float, time: float) -> Images:
     """Images at a time of bodies at `place` (n, D)."""
-    n, dimension = place.shape
-    none, turns = np.zeros((n, dimension)), np.zeros((n, dimension), np.int64)
-    images = Images(np.arange(n), none, none, turns, turns)
-    for axis in _order(periodic, dimension):
+    length, none, along = periods_of(periodic, place.shape[1]), np.zeros(place.shape), periodic.slide_axis
+    images = Images(np.arange(len(place)), none, none, none.astype(np.int64), none.astype(np.int64))
+    for axis in _order(periodic, len(length)):
         side = periodic.sides[axis]
         if side is None:
             continue
-        length = side[1] - side[0]
         here = place[images.owner] + images.shift
         outside = max(0.0, float((side[0] - here[:, axis]).max()), float((here[:, axis] - side[1]).max()))
         reach = 2.0 * float(radius.max()) + margin + outside
-        if reach >= 0.5 * length:
-            reach = length  # few bodies in a narrow box: all get an image, and counts_once selects the pairs
+        if reach >= 0.5 * length[axis]:
+            reach = length[axis]  # few bodies in a narrow box: all get an image, and counts_once selects the pairs
         chosen = np.flatnonzero(here[:, axis] <= side[0] + reach)
-        images = _with_copies(images, chosen, axis, periodic, here[chosen], time)
+        copies = Images._make(column[chosen] for column in images)
+        copies.shift[:, axis] += length[axis]
+        copies.turns[:, axis] += 1
+        copies.periods[:, axis] += 1
+        other = periodic.sides[along]
+        if periodic.shear_rate != 0.0 and axis == periodic.sheared_axis and other is not None:
+            slid = periodic.shear_rate * length[axis] * time
+            back = np.floor((here[chosen, along] + slid - other[0]) / length[along])
+            copies.shift[:, along] += slid - back * length[along]
+            copies.drift[:, along] += periodic.shear_rate * length[axis]
+            copies.periods[:, along] += (math.floor(slid / length[along]) - back).astype(np.int64)
+        images = Images._make(np.concatenate(both) for both in zip(images, copies))
     return images
 
 
 def _order(periodic: Periodic, dimension: int) -> list[int]:
     """The axes, the sheared one first, because its images slide along another axis and need images along that one."""
     return sorted(range(dimension), key=lambda axis: axis != periodic.sheared_axis)
-
-
-def _with_copies(images: Images, chosen: Ints, axis: int, periodic: Periodic, place: Floats, time: float) -> Images:
-    """The images, and copies of the chosen rows, which are at `place`, one period farther along an axis."""
-    shift, drift, turns, periods = (a[chosen] for a in (images.shift, images.drift, images.turns, images.periods))
-    length = periods_of(periodic, shift.shape[1])
-    shift[:, axis] += length[axis]
-    turns[:, axis] += 1
-    periods[:, axis] += 1
-    along = periodic.slide_axis
-    side = periodic.sides[along]
-    if periodic.shear_rate != 0.0 and axis == periodic.sheared_axis and side is not None:
-        low, width, speed = side[0], length[along], periodic.shear_rate * length[axis]
-        back = np.floor((place[:, along] + speed * time - low) / width)
-        shift[:, along] += speed * time - back * width
-        periods[:, along] += np.int64(math.floor(speed * time / width)) - back.astype(np.int64)
-        drift[:, along] += speed
-    new = (images.owner[chosen], shift, drift, turns, periods)
-    old = (images.owner, images.shift, images.drift, images.turns, images.periods)
-    return Images(*(np.concatenate(both) for both in zip(old, new)))
 
 
 def counts_once(images: Images, first: Ints, second: Ints) -> np.ndarray:
