@@ -19,7 +19,7 @@ from ..files import FACTOR, atomic_path, limit, read_file, write_text
 from ..solvers.rows import Floats
 from . import checks
 from .mass import BlockMass, DiagonalMass, GeneralMass, PhysicalRows
-from .problem import ImpactProblem, Symmetry
+from .problem import Given, ImpactProblem, Symmetry
 
 FORMAT = "carom impact problem"
 VERSION = 1
@@ -169,20 +169,14 @@ def _from_arrays(data: dict[str, Any]) -> ImpactProblem:
     symmetries: list[Symmetry] = []
     while f"symmetry{len(symmetries)}_bodies" in data:
         symmetries.append(_symmetry(data, len(symmetries), n, d))
-    return ImpactProblem._build(
-        mass=_mass(data, n, d),
-        rows=rows,
-        velocity=velocity,
-        block=(n, d),
-        boundary_speed=data.get("boundary_speed"),
-        restitution=data.get("restitution", 1.0),
-        friction=data.get("friction"),
-        tangents=tangents,
-        tangent_speed=data.get("tangent_speed"),
-        positions=_positions(data, n),
-        symmetries=tuple(symmetries),
-        name=str(data.get("name", "impact problem")),
+    numbers = (
+        data.get("boundary_speed"),
+        data.get("restitution", 1.0),
+        data.get("friction"),
+        data.get("tangent_speed"),
     )
+    given = Given(*numbers, str(data.get("name", "impact problem")), _positions(data, n), tuple(symmetries))
+    return ImpactProblem._build(_mass(data, n, d), rows, tangents, velocity, (n, d), given)
 
 
 def _symmetry(data: dict[str, Any], k: int, n: int, d: int) -> Symmetry:

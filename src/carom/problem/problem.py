@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -39,6 +39,18 @@ class Symmetry:
         out = np.empty_like(v)
         out[self.bodies] = np.einsum("...ij,...j->...i", self.matrix, v)
         return out
+
+
+class Given(NamedTuple):
+    """What a user gives beside mass, rows and velocity: numbers per contact, which are checked, and descriptions."""
+
+    boundary_speed: Any
+    restitution: Any
+    friction: Any
+    tangent_speed: Any
+    name: str
+    positions: Floats | None = None
+    symmetries: tuple[Symmetry, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,18 +100,8 @@ class ImpactProblem(Shown):
         matrix = checks.rows_matrix("jacobian", jacobian, n)
         m = matrix.shape[0]
         tangent_rows = None if tangents is None else rows_from_matrix(checks.tangent_matrix(tangents, m, n))
-        return cls._build(
-            mass=_mass_from_matrix(mass, n),
-            rows=rows_from_matrix(matrix),
-            velocity=v,
-            block=(n, 1),
-            boundary_speed=boundary_speed,
-            restitution=restitution,
-            friction=friction,
-            tangents=tangent_rows,
-            tangent_speed=tangent_speed,
-            name=name,
-        )
+        given = Given(boundary_speed, restitution, friction, tangent_speed, name)
+        return cls._build(_mass_from_matrix(mass, n), rows_from_matrix(matrix), tangent_rows, v, (n, 1), given)
 
     @classmethod
     def from_blocks(
@@ -142,20 +144,9 @@ class ImpactProblem(Shown):
         place = None if positions is None else checks.finite("positions", positions)
         if place is not None and (place.ndim != 2 or len(place) != n or place.shape[1] > 3):
             raise ProblemError("positions", f"shape {place.shape}", f"shape ({n}, 1, 2 or 3)")
-        return cls._build(
-            mass=_mass_from_blocks(mass, n, d),
-            rows=rows_from_pairs(pair, normal),
-            velocity=v,
-            block=(n, d),
-            boundary_speed=boundary_speed,
-            restitution=restitution,
-            friction=friction,
-            tangents=tangent_rows,
-            tangent_speed=tangent_speed,
-            positions=place,
-            symmetries=tuple(symmetries),
-            name=name,
-        )
+        given = Given(boundary_speed, restitution, friction, tangent_speed, name, place, tuple(symmetries))
+        rows = rows_from_pairs(pair, normal)
+        return cls._build(_mass_from_blocks(mass, n, d), rows, tangent_rows, v, (n, d), given)
 
     @classmethod
     def chain(
@@ -221,34 +212,28 @@ class ImpactProblem(Shown):
     @classmethod
     def _build(
         cls,
-        *,
         mass: Mass,
         rows: PhysicalRows,
+        tangents: PhysicalRows | None,
         velocity: Floats,
         block: tuple[int, int],
-        boundary_speed: Any,
-        restitution: Any,
-        friction: Any,
-        tangents: PhysicalRows | None,
-        tangent_speed: Any,
-        positions: Floats | None = None,
-        symmetries: tuple[Symmetry, ...] = (),
-        name: str,
+        given: Given,
     ) -> ImpactProblem:
-        m = len(rows.ptr) - 1
+        m, restitution = len(rows.ptr) - 1, given.restitution
         if m == 0:
             raise ProblemError("contacts", "none", "at least one contact")
         checks.no_zero_rows("jacobian", rows.ptr, rows.val)
-        mu = checks.per_contact("friction", 0.0 if friction is None else friction, m, *LIMITS["friction"])
+        mu = checks.per_contact("friction", 0.0 if given.friction is None else given.friction, m, *LIMITS["friction"])
         if tangents is None and mu.any():
-            raise ProblemError("friction", friction, "tangent rows (tangents=...) to go with it")
+            raise ProblemError("friction", given.friction, "tangent rows (tangents=...) to go with it")
         slip = None
         if tangents is not None:
             t = (len(tangents.ptr) - 1) // max(m, 1)
             slip = np.zeros((m, t))
-            if tangent_speed is not None:
-                slip += checks.shaped("tangent_speed", checks.finite("tangent_speed", tangent_speed), (m, t))
-        speed = checks.per_contact("boundary_speed", 0.0 if boundary_speed is None else boundary_speed, m, None, None)
+            if given.tangent_speed is not None:
+                slip += checks.shaped("tangent_speed", checks.finite("tangent_speed", given.tangent_speed), (m, t))
+        moving = 0.0 if given.boundary_speed is None else given.boundary_speed
+        speed = checks.per_contact("boundary_speed", moving, m, *LIMITS["boundary_speed"])
         if callable(restitution):
             restitution = restitution(np.maximum(-rows.times(velocity.reshape(block)) - speed, 0.0))
         return cls(
@@ -260,9 +245,9 @@ class ImpactProblem(Shown):
             friction=checks.frozen(mu),
             tangents=tangents,
             tangent_speed=None if slip is None else checks.frozen(slip),
-            positions=None if positions is None else checks.frozen(positions),
-            symmetries=symmetries,
-            name=name,
+            positions=None if given.positions is None else checks.frozen(given.positions),
+            symmetries=given.symmetries,
+            name=given.name,
             block=block,
         )
 

@@ -186,7 +186,7 @@ def _settle(b, k, eps, work, index):
             for j in range(k):
                 g[i] += b[i, j] * z[j]
             residual = max(residual, abs(min(max(-g[i], low[i] - z[i]), high[i] - z[i])))
-            if _belongs(z[i], g[i], low[i], high[i], place[i]) != place[i]:
+            if belongs(z[i], g[i], low[i], high[i], place[i]) != place[i]:
                 wrong += 1
                 last = i
         if wrong == 0:
@@ -197,9 +197,9 @@ def _settle(b, k, eps, work, index):
             patience -= 1
         if patience >= 0:
             for i in range(k):
-                place[i] = _belongs(z[i], g[i], low[i], high[i], place[i])
+                place[i] = belongs(z[i], g[i], low[i], high[i], place[i])
         else:
-            place[last] = _belongs(z[last], g[last], low[last], high[last], place[last])
+            place[last] = belongs(z[last], g[last], low[last], high[last], place[last])
     residual = 0.0
     for i in range(k):
         z[i] = min(max(z[i], low[i]), high[i])
@@ -212,7 +212,7 @@ def _settle(b, k, eps, work, index):
 
 
 @lean
-def _belongs(z, g, low, high, place):
+def belongs(z, g, low, high, place):
     """The set to which a contact belongs: 0 at low, 1 free, 2 at high."""
     if place == 1:
         return 0 if z < low else (2 if z > high else 1)

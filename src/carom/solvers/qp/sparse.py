@@ -13,7 +13,7 @@ import numpy as np
 from ...kernels import kernel, lean
 from ..linalg.factor import analyze, combine, factorise, gradient, new_factor, operations, solve_factored
 from ..thresholds import GRADIENT_QP_WORK, LARGEST_FACTOR_WORK
-from .dense import PROXIMAL, SLACK, TARGET
+from .dense import PROXIMAL, TARGET, belongs
 from .gradient_projection import projected_gradients
 from .interior import interior_point
 
@@ -171,15 +171,15 @@ def _correct(island, z, r, low, high, state, fewest, top):
     """
     wrong = 0
     for i in range(len(z)):
-        wrong += int(_belongs(z, r, low, high, state, i) != state[i])
+        wrong += int(belongs(z[i], r[i], low[i], high[i], state[i]) != state[i])
     if wrong >= fewest:
         top[:] = -1
         for i in range(len(z)):
-            if _belongs(z, r, low, high, state, i) != state[i]:
+            if belongs(z[i], r[i], low[i], high[i], state[i]) != state[i]:
                 for e in range(island.ptr[i], island.ptr[i + 1]):
                     top[island.body[e]] = i
     for i in range(len(z)):
-        place = _belongs(z, r, low, high, state, i)
+        place = belongs(z[i], r[i], low[i], high[i], state[i])
         if place == state[i]:
             continue
         leads = True
@@ -189,21 +189,6 @@ def _correct(island, z, r, low, high, state, fewest, top):
         if leads:
             state[i] = place
     return wrong
-
-
-@kernel(inline="always")
-def _belongs(z, r, low, high, state, i):
-    if state[i] == 1:
-        if z[i] < low[i]:
-            return 0
-        if z[i] > high[i]:
-            return 2
-        return 1
-    if low[i] == high[i]:
-        return state[i]
-    if state[i] == 0:
-        return 1 if r[i] < -SLACK else 0
-    return 1 if r[i] > SLACK else 2
 
 
 @lean
