@@ -6,9 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from carom.contact.contact_set import ContactSet
-from carom.contact.convex import convex_pairs
-from carom.contact.poses import Poses
+from carom.contact.contact_set import ContactSet, contact_table
+from carom.contact.convex import Bodies
+from carom.contact.convex_bodies import convex_pairs
+from carom.contact.convex_boundaries import put_bounded_solids
+from carom.contact.poses import Poses, placed_parts
 from carom.scene.parts import make_shapes
 from carom.scene.shapes import Box, Capsule, Cone, Cylinder, Hull, Sphere
 
@@ -105,11 +107,17 @@ def poses_of(bodies):
 
 def contacts_of(first, second, margin=0.02, tables=TABLES):
     """Contacts of two bodies."""
-    table = convex_pairs(np.array([0]), np.array([1]), tables, poses_of([first, second]), margin)
-    found = ContactSet(table, 3)
-    columns = (found.feature_id, found.normal, found.point, found.gap, found.predicted)
+    found = ContactSet(convex_pairs(np.array([0]), np.array([1]), tables, poses_of([first, second]), margin), 3)
     order = np.lexsort(np.round(found.point, 6).T)
-    return Contacts(*(c[order] for c in columns))
+    return Contacts(*(c[order] for c in (found.feature_id, found.normal, found.point, found.gap, found.predicted)))
+
+
+def convex_boundaries(tables, poses, chosen, before, after, margin):
+    """Table of the contacts of rows of poses, of bodies that `chosen` marks, with tables of boundaries."""
+    rows = len(poses.owner)
+    bodies = Bodies(tables, placed_parts(tables, poses, np.ones(rows, bool)), np.full(len(tables.radius), margin))
+    table, n = put_bounded_solids(bodies, rows, chosen, before, after, contact_table(256), 0)
+    return table[:n]
 
 
 def gap_of(first, second, tables=TABLES):

@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 
 from carom.contact.boundaries import boundary_table
 from carom.contact.contact_set import ContactSet
-from carom.contact.convex_boundaries import convex_boundaries
 from carom.scene.parts import make_shapes
 from carom.scene.shapes import Box, Capsule, Cylinder, Sphere
 from carom.world import INSIDE, PLANE, TUBE, Boundaries
 
-from .convex_cases import KINDS, TABLES, moving, poses_of, random_turn, rotation, still
+from .convex_cases import KINDS, TABLES, convex_boundaries, moving, poses_of, random_turn, rotation, still
 from .gaps_3d import boundary_gap
 from .test_convex import body
 

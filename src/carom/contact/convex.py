@@ -11,20 +11,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..geometry.vectors import Pose, Vec3, cross, dot, norm, row3, to_local, to_world
-from ..kernels import kernel, lean
+from ..geometry.vectors import Pose, Vec3, cross, dot, norm, to_local, to_world
+from ..kernels import kernel
 from ..solvers.rows import Floats
-from ..world import BOX, CAPSULE, MESH, SPHERE, Shapes3D
-from .box_axes import BoxAxes, box_axes, box_normal, box_separation, box_touch
+from ..world import BOX, CAPSULE, SPHERE, Shapes3D
+from .box_axes import BoxAxes, box_axes, box_normal
 from .clipping import PARALLEL, clip
-from .contact_set import Contact, contact_table, feature_code, put, set_bodies, with_room
+from .contact_set import Contact, feature_code, put
 from .epa import Polytope, Preview, overlap, polytope
 from .features import Depth, Scratch, box_feature, facing, most_points, new_scratch, plain_depth, point_of
 from .gjk import segment_separation, shifted_separation
 from .manifold import Manifold, put_contacts
-from .pairs import AXIS, COLUMNS, FIRST, SECOND
 from .point_distance import feature_distance, nearest
-from .poses import Placed, StepPoses, local_point, midway, needed_rows, placed_parts, pose_at, relative_pose
+from .poses import Placed, StepPoses, local_point, midway, pose_at, relative_pose
 from .support import Core, Part, core_of, difference, is_curved
 
 FAR = 0.1  # gap, in half widths of the smaller body, above which bodies that touch in this step count as fast
@@ -262,120 +261,8 @@ def put_sphere_contact(a, b, query, table, n):
     return n + 1
 
 
-# ---- pairs of bodies
-
-
-@kernel(inline="always")
-def _is_apart(a, b, reach):
-    """Whether two points are farther apart than `reach`."""
-    d = b - a
-    return reach < 0.0 or dot(d, d) > reach * reach
-
-
 @kernel(inline="always")
 def moving_part(bodies, k):
     """Number k of the placed parts in the step."""
     shapes, placed = bodies.shapes, bodies.placed
     return Moving(core_of(shapes, shapes.shape[placed.part[k]]), pose_at(placed.pose0, k), pose_at(placed.pose1, k))
-
-
-@kernel(inline="always")
-def _put_boxes(bodies, ka, kb, query, trial, work, table, n):
-    """Writes the contacts of two boxes; returns the next free row, the time of touch, and an axis that separates them.
-
-    `trial` is that of an earlier step. Where the time is not 0, boxes are left to `put_part_contacts`: those that are
-    far apart at the start, or for which no contacts were found.
-    """
-    shapes, placed = bodies.shapes, bodies.placed
-    g, h = row3(shapes.size, shapes.shape[placed.part[ka]]), row3(shapes.size, shapes.shape[placed.part[kb]])
-    end_a, end_b = pose_at(placed.pose1, ka), pose_at(placed.pose1, kb)
-    last, axis = box_separation(relative_pose(end_b, end_a), g, h, query.margin, trial, work.axes)
-    if last > query.margin:
-        return n, 0.0, axis
-    start_a, start_b = pose_at(placed.pose0, ka), pose_at(placed.pose0, kb)
-    gap, time = box_touch(relative_pose(start_b, start_a), g, h, query.margin, work.axes)
-    if gap > FAR * query.inner and time > 0.0:
-        return n, time, axis
-    a, b = StepPoses(start_a, end_a, start_a), StepPoses(start_b, end_b, start_b)
-    to = put_box_contacts(g, a, h, b, query, last, work, table, n)
-    return to, (0.0 if to > n else 1.0), axis
-
-
-@lean
-def _put_pairs(bodies, pairs, work, table, end, k, n):
-    """Writes the contacts of the pairs from number k on from row n of a table, while there is room; meshes are skipped.
-
-    Returns the first pair that is not done, and the next free row. `end` receives the end of the contacts of each pair.
-    """
-    shapes, placed, poses = bodies.shapes, bodies.placed, bodies.placed.poses
-    while k < len(pairs):
-        if n + work.room > len(table):
-            return k, n
-        a, b = pairs[k, FIRST], pairs[k, SECOND]
-        i, j, end[k] = poses.owner[a], poses.owner[b], n
-        margin, radius_a, radius_b = max(bodies.margins[i], bodies.margins[j]), shapes.radius[i], shapes.radius[j]
-        end_a, end_b = row3(poses.position1, a), row3(poses.position1, b)
-        k += 1
-        if _is_apart(end_a, end_b, radius_a + radius_b + margin):
-            continue
-        way = (end_b - row3(poses.position0, b)) - (end_a - row3(poses.position0, a))
-        move = norm(way) + placed.chord[a] * radius_a + placed.chord[b] * radius_b
-        for ka in range(placed.ptr[a], placed.ptr[a + 1]):
-            fa = shapes.shape[placed.part[ka]]
-            for kb in range(placed.ptr[b], placed.ptr[b + 1]):
-                fb = shapes.shape[placed.part[kb]]
-                kind_a, kind_b, reach = shapes.kind[fa], shapes.kind[fb], shapes.reach[fa] + shapes.reach[fb] + margin
-                if kind_a == MESH or kind_b == MESH or _is_apart(row3(placed.pose1, ka), row3(placed.pose1, kb), reach):
-                    continue
-                base = (ka - placed.ptr[a]) * 4099 + kb - placed.ptr[b]
-                query, time = Query(margin, move, min(shapes.inner[i], shapes.inner[j]), base), 0.0
-                if kind_a == BOX and kind_b == BOX:
-                    trial = pairs[k - 1, AXIS]
-                    n, time, pairs[k - 1, AXIS] = _put_boxes(bodies, ka, kb, query, trial, work, table, n)
-                    if time == 0.0:
-                        continue
-                one, two = moving_part(bodies, ka), moving_part(bodies, kb)
-                if kind_a == SPHERE or kind_b == SPHERE:
-                    n = put_sphere_contact(one, two, query, table, n)
-                else:
-                    n = put_part_contacts(one, two, query, time, work, table, n)
-        end[k - 1] = n
-    return k, n
-
-
-@kernel
-def row_pairs(bodies, pairs, table):
-    """Contacts of candidate pairs of rows of poses (p, COLUMNS); a pair has the larger margin of both bodies.
-
-    Returns `table` or a larger one, and the ends (p,) of the contacts of each pair in it. Writes the separating axes of
-    the pairs.
-    """
-    end, work = np.empty(len(pairs), np.int64), new_work(bodies.shapes)
-    k = n = 0
-    while k < len(pairs):  # growing the table inside the loop over pairs would make that slower
-        table = with_room(table, n, work.room)
-        k, n = _put_pairs(bodies, pairs, work, table, end, k, n)
-    return table, end
-
-
-@kernel
-def convex_pairs(first, second, shapes, poses, margin):
-    """Table of the contacts of candidate pairs of rows of `poses`.
-
-    Normals are unit vectors from first to second, and points lie midway between the surfaces, both at the start of the
-    step. Contacts are in the order of the pairs, and have a predicted gap up to `margin`; each vertex of the
-    intersection of the two features that face each other is one. Pairs of parts with a mesh are skipped. feature_id is
-    below 2^20.
-    """
-    placed = placed_parts(shapes, poses, needed_rows(len(poses.owner), first, second))
-    pairs = np.zeros((len(first), COLUMNS), np.int32)
-    pairs[:, FIRST] = first
-    pairs[:, SECOND] = second
-    bodies = Bodies(shapes, placed, np.full(len(shapes.radius), margin))
-    table, end = row_pairs(bodies, pairs, contact_table(4 * len(first)))
-    n = end[-1] if len(end) else 0
-    begin = 0
-    for k in range(len(end)):
-        set_bodies(table, begin, end[k], first[k], second[k])
-        begin = end[k]
-    return table[:n]

@@ -14,10 +14,10 @@ from ..geometry.vectors import Vec3, dot, row3, to_local, to_world
 from ..kernels import kernel
 from ..world import PLANE
 from .boundaries import LEVEL, Boundary, boundary_of, point_gap, rim_wave, summit, summits
-from .contact_set import FEATURE_MASK, Contact, contact_table, put, set_bodies, with_room
-from .convex import Bodies, moving_part
+from .contact_set import FEATURE_MASK, Contact, put, set_bodies, with_room
+from .convex import moving_part
 from .features import RIM
-from .poses import placed_parts, world_point
+from .poses import world_point
 from .support import has_rims, rims
 
 LYING = 0.1  # a rim whose gap varies by more (relative to its radius) touches only at its foremost point
@@ -150,19 +150,3 @@ def put_bounded_solids(bodies, rows, chosen, before, after, table, n):
             n = _put_row(bodies, r, MovingBoundary(boundary_of(before, w), end, margins[i]), angles, table, n)
             set_bodies(table, begin, n, r, -1 - w)
     return table, n
-
-
-@kernel
-def convex_boundaries(shapes, poses, chosen, before, after, margin):
-    """Table of the contacts of rows of `poses` with boundaries.
-
-    `chosen` (bodies,) marks the bodies that take part. `before` and `after` are the tables of the boundaries at the
-    start and at the end of the step. Normals point from the body to the boundary, at the start. Contacts are all
-    vertices, ends and rim points whose predicted gap is at most `margin`. feature_id is 4096 times the part, plus the
-    number of the point.
-    """
-    rows = len(poses.owner)
-    placed = placed_parts(shapes, poses, np.ones(rows, np.bool_))
-    bodies = Bodies(shapes, placed, np.full(len(shapes.radius), margin))
-    table, n = put_bounded_solids(bodies, rows, chosen, before, after, contact_table(256), 0)
-    return table[:n]

@@ -155,7 +155,7 @@ class Detector:
         return out
 
     def _solids(self, ends: Ends, pairs: np.ndarray, chosen: Mask) -> Floats:
-        from .convex_world import place_rows, row_contacts, solid_contacts  # late: few worlds need these kernels
+        from .convex_bodies import place_rows, row_contacts, solid_contacts  # late: few worlds need these kernels
 
         shapes = self.world.shapes_3d
         if len(pairs) <= SOLID_PIECE or thread_count() == 1:

@@ -212,7 +212,7 @@ def _sphere_contacts(radius, motions, time, pairs):
 
 def _shape_contacts(world: World, c: Crossings, pairs: Ints) -> Floats:
     """Contacts of other pairs: the narrow phase at the time of touching, where each pair has two rows of its own."""
-    from .convex import convex_pairs
+    from .convex_bodies import convex_pairs
     from .meshes import mesh_pairs  # late: few steps need these kernels, which take a while to load
 
     shapes, first = world.shapes_3d, np.arange(len(pairs))
