@@ -111,7 +111,9 @@ class Stepper:
 
     def assemble(self, state: State, found: ContactSet, step: float, report: StepReport) -> Assembly:
         """The impact of the contacts `found`; boundaries move at their mean velocity in the coming time `step`."""
-        impact = assemble(self.world, state, found, boundaries_at(self.world, state.time, step)[0])
+        world = self.world
+        moving = boundaries_at(world, state.time, step)[0] if world.moving_boundaries else world.boundaries
+        impact = assemble(world, state, found, moving)
         report.clock.lap("assemble")
         return impact
 
