@@ -25,7 +25,7 @@ import numpy as np
 
 from ..geometry.shapes import Shapes
 from ..geometry.vectors import Vec2, Vec3, cross, dot, norm, row3
-from ..kernels import kernel
+from ..kernels import kernel, lean
 from ..solvers.rows import Floats
 from ..world import BOX, MESH, Shapes2D, Shapes3D
 from .box_axes import BoxAxes, box_axes, box_gap
@@ -142,7 +142,7 @@ def polygon_work(shapes):
     return PolygonWork(np.empty((2 * most, 2)), np.empty((2 * most, 2)))
 
 
-@kernel
+@lean
 def body_of(shapes, motions, row, body):
     """The shape of a row in 2D."""
     return MovingPart(body, body, motion_of(motions, row), shapes.radius[body])
@@ -211,7 +211,7 @@ def solid_work():
     return SolidWork(polytope(), box_axes())
 
 
-@kernel
+@lean
 def part_of(shapes, motions, row, part):
     """A part of the body of a row in 3D."""
     shape = shapes.shape[part]
@@ -243,6 +243,14 @@ def _convex_gap(a, b, near, hull):
     if gap == 0.0:
         gap, normal = overlap_now(a, b, hull)
     return gap - rounds, normal
+
+
+@lean
+def _box_gap(shapes, a, b, axes):
+    """Gap of two boxes at the start of the step."""
+    pose_a = part_pose(pose_at(a.motion, 0.0), shapes, a.part)
+    pose_b = part_pose(pose_at(b.motion, 0.0), shapes, b.part)
+    return box_gap(pose_a, row3(shapes.size, a.shape), pose_b, row3(shapes.size, b.shape), axes)
 
 
 @kernel
@@ -393,14 +401,12 @@ def _gaps_3d(shapes, motions, pairs, gap):
         gap[k] = np.inf
     for k, i, j in _part_pairs(shapes, motions, pairs):
         a, b = part_of(shapes, motions, k, i), part_of(shapes, motions, m + k, j)
-        if shapes.kind[a.shape] == MESH or shapes.kind[b.shape] == MESH:
+        if shapes.kind[a.shape] == BOX and shapes.kind[b.shape] == BOX:
+            found = _box_gap(shapes, a, b, work.axes)
+        elif shapes.kind[a.shape] == MESH or shapes.kind[b.shape] == MESH:
             found = _mesh_gap(shapes, a, b, 0.0, 0.0)
         else:
-            one, two = convex_at(shapes, a, 0.0), convex_at(shapes, b, 0.0)
-            if one.core.kind == BOX and two.core.kind == BOX:
-                found = box_gap(one.pose, one.core.size, two.pose, two.core.size, work.axes)
-            else:
-                found = _convex_gap(one, two, 0.0, work.hull)[0]
+            found = _convex_gap(convex_at(shapes, a, 0.0), convex_at(shapes, b, 0.0), 0.0, work.hull)[0]
         gap[k] = min(gap[k], found)
 
 

@@ -119,7 +119,8 @@ def pair_motions(world_round, table, sides, before, after, turn0, turn1, step):
             out.spin[row, 2] = turn1[i, 0] - turn0[i, 0]
         else:
             matrix_of(turn0[i], out.turn[row])
-            put_row(out.spin, row, vector_between(turn0[i], turn1[i]))
+            if _angle(turn0[i], turn1[i]) > 0.0:
+                put_row(out.spin, row, vector_between(turn0[i], turn1[i]))
     return out, drift
 
 
@@ -190,7 +191,8 @@ def _angle(before, after):
     for k in range(4):
         near += (after[k] - before[k]) ** 2
         far += (after[k] + before[k]) ** 2  # -p is the same rotation as p
-    return 4.0 * np.arcsin(min(0.5 * np.sqrt(min(near, far)), 1.0))
+    square = min(near, far)
+    return 4.0 * np.arcsin(min(0.5 * np.sqrt(square), 1.0)) if square > 0.0 else 0.0
 
 
 @kernel(inline="always")
